@@ -1,0 +1,117 @@
+//! Addresses by meaning: an interrupted pc and a return address are looked up differently.
+//!
+//! A node of a calling context tree is keyed by a [`FrameKey`]: a runtime address together with
+//! how it was seen. The kind decides the address at which a symbol, a line or an unwind recipe is
+//! looked up. A return address may be the first byte of the *next* function when the call never
+//! returns (`abort`, `throw`), so callers are looked up one byte before it, inside the call
+//! instruction.
+
+/// How the address of a frame was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "saved", derive(serde::Serialize, serde::Deserialize))]
+#[repr(u8)]
+pub enum FrameKind {
+    /// A caller, keyed by the return address of the call it is executing.
+    Call = 0,
+    /// The interrupted function, keyed by its program counter.
+    Leaf = 1,
+    /// A function interrupted by a signal whose handler is on the stack; keyed by its pc.
+    Interrupted = 2,
+    /// The root of one thread's tree in one epoch; the address is the epoch's number.
+    Root = 3,
+    /// The root of paths whose outer part could not be unwound; the address is a
+    /// [`PartialReason`](crate::loss::PartialReason).
+    Partial = 4,
+}
+
+impl FrameKind {
+    /// The kind with this number, if there is one.
+    #[must_use]
+    pub const fn from_u8(value: u8) -> Option<Self> {
+        Some(match value {
+            0 => Self::Call,
+            1 => Self::Leaf,
+            2 => Self::Interrupted,
+            3 => Self::Root,
+            4 => Self::Partial,
+            _ => return None,
+        })
+    }
+
+    /// How many bytes before the frame's address its code is looked up: 1 for callers, else 0.
+    #[must_use]
+    pub const fn lookup_bias(self) -> u64 {
+        match self {
+            Self::Call => 1,
+            Self::Leaf | Self::Interrupted | Self::Root | Self::Partial => 0,
+        }
+    }
+}
+
+/// A frame's address (56 bits) and kind (8 bits) in one word: the key of a tree node.
+///
+/// User space ends at 2^47 on x86-64, and at 2^56 with five-level paging, so the top byte is free
+/// (Intel SDM volume 1, 3.3.7.1, canonical addressing).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct FrameKey(u64);
+
+const ADDRESS_BITS: u32 = 56;
+const ADDRESS_MASK: u64 = (1 << ADDRESS_BITS) - 1;
+
+impl FrameKey {
+    /// The key of `address` seen as `kind`. Bits of the address above 56 are dropped.
+    #[must_use]
+    pub const fn new(kind: FrameKind, address: u64) -> Self {
+        Self((address & ADDRESS_MASK) | ((kind as u64) << ADDRESS_BITS))
+    }
+
+    /// The key as stored in an arena.
+    #[must_use]
+    pub const fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// A key read from an arena; `None` if its kind is unknown.
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Option<Self> {
+        match FrameKind::from_u8((bits >> ADDRESS_BITS) as u8) {
+            Some(_) => Some(Self(bits)),
+            None => None,
+        }
+    }
+
+    /// The runtime address, or the number that the kind gives it.
+    #[must_use]
+    pub const fn address(self) -> u64 {
+        self.0 & ADDRESS_MASK
+    }
+
+    /// How the address was seen.
+    #[must_use]
+    pub const fn kind(self) -> FrameKind {
+        match FrameKind::from_u8((self.0 >> ADDRESS_BITS) as u8) {
+            Some(kind) => kind,
+            // Both constructors admit known kinds only.
+            None => FrameKind::Partial,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_keeps_kind_and_address() {
+        let key = FrameKey::new(FrameKind::Leaf, 0x7fff_1234_5678);
+        assert_eq!(key.kind(), FrameKind::Leaf);
+        assert_eq!(key.address(), 0x7fff_1234_5678);
+        assert_eq!(FrameKey::from_bits(key.to_bits()), Some(key));
+    }
+
+    #[test]
+    fn an_unknown_kind_is_no_key() {
+        assert_eq!(FrameKey::from_bits(9 << 56), None);
+    }
+}

@@ -1,0 +1,109 @@
+//! The environment contract between `csprof record` and the collector.
+//!
+//! The collector does nothing unless [`RUN_DIR`] is set. All variables are inherited by the
+//! program's children, so every process of a run writes its arena into the same run folder:
+//! `<RUN_DIR>/<pid>-<start time>.arena`. `record` gathers them when the program has ended.
+
+/// Folder in which each process of the run creates its arena. Absolute path.
+pub const RUN_DIR: &str = "CSPROF_RUN_DIR";
+/// What triggers samples: see [`SampleSource`].
+pub const SOURCE: &str = "CSPROF_SOURCE";
+/// `1` turns the return trampoline off.
+pub const NO_TRAMPOLINE: &str = "CSPROF_NO_TRAMPOLINE";
+/// `1` begins an epoch at every load, the rule of the ICS'05 paper (section 2.5.1).
+pub const EPOCH_PER_LOAD: &str = "CSPROF_EPOCH_PER_LOAD";
+/// `1` keeps the collector's one-line messages off standard error.
+pub const QUIET: &str = "CSPROF_QUIET";
+/// The dynamic loader's list of libraries to load first; the collector is its first entry.
+pub const LD_PRELOAD: &str = "LD_PRELOAD";
+
+/// Which clock or event triggers samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum SourceKind {
+    /// CPU time of the thread, by a POSIX timer on `CLOCK_THREAD_CPUTIME_ID`.
+    CpuTime = 0,
+    /// CPU time of the thread, by the kernel's software event `task-clock` (perf_event_open).
+    TaskClock = 1,
+    /// Elapsed time, by a POSIX timer on `CLOCK_MONOTONIC`; sees blocked threads.
+    Realtime = 2,
+}
+
+impl SourceKind {
+    /// All sources, in the order in which help lists them.
+    pub const ALL: [Self; 3] = [Self::CpuTime, Self::TaskClock, Self::Realtime];
+
+    /// The name used on the command line, in the environment and in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CpuTime => "cputime",
+            Self::TaskClock => "task-clock",
+            Self::Realtime => "realtime",
+        }
+    }
+
+    /// The source with this number, if there is one.
+    #[must_use]
+    pub fn from_index(index: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| *kind as u32 == index)
+    }
+}
+
+/// A sample source and its period.
+///
+/// In the environment: `cputime:5000000`, the name and the period in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SampleSource {
+    /// What is measured.
+    pub kind: SourceKind,
+    /// Time that one sample stands for, in nanoseconds. From 10 000 (100 000 samples per second)
+    /// to 10^10 (one sample in ten seconds).
+    pub period_ns: u64,
+}
+
+/// Shortest period, in nanoseconds.
+pub const MIN_PERIOD_NS: u64 = 10_000;
+/// Longest period, in nanoseconds.
+pub const MAX_PERIOD_NS: u64 = 10_000_000_000;
+
+impl SampleSource {
+    /// The default of `csprof record`: CPU time, 200 samples per second and thread.
+    pub const DEFAULT: Self = Self { kind: SourceKind::CpuTime, period_ns: 5_000_000 };
+
+    /// Reads the form used in the environment. `None` for anything else.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (name, period) = text.split_once(':')?;
+        let kind = SourceKind::ALL.into_iter().find(|kind| kind.name() == name)?;
+        let period_ns = period.parse().ok()?;
+        (MIN_PERIOD_NS..=MAX_PERIOD_NS).contains(&period_ns).then_some(Self { kind, period_ns })
+    }
+}
+
+impl core::fmt::Display for SampleSource {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}:{}", self.kind.name(), self.period_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_survives_the_environment() {
+        for kind in SourceKind::ALL {
+            let source = SampleSource { kind, period_ns: 1_000_000 };
+            assert_eq!(SampleSource::parse(&source.to_string()), Some(source));
+            assert_eq!(SourceKind::from_index(kind as u32), Some(kind));
+        }
+    }
+
+    #[test]
+    fn nonsense_is_no_source() {
+        for text in ["", "cputime", "cputime:", "cputime:0", "sundial:5000000", "cputime:-1"] {
+            assert_eq!(SampleSource::parse(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Why a sample is not in a tree, and why a path is not whole.
+//!
+//! Every sample delivered to a thread ends in one of two ways: its weight is added to a node, or
+//! to the counter of one [`LossReason`]. `delivered = recorded + Σ losses` holds in every arena,
+//! every saved profile and on the viewer's information screen. A recorded sample whose outer
+//! callers could not be found is *partial*: it stays in the tree, below a root that names the
+//! [`PartialReason`].
+
+macro_rules! reasons {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $n:literal, $key:literal, $text:literal;)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum $name { $($(#[$doc])* $variant = $n,)* }
+
+        impl $name {
+            /// All reasons, in the order of their numbers.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+            /// How many reasons there are.
+            pub const COUNT: usize = Self::ALL.len();
+
+            /// The stable name used in files, `info --format json` and messages.
+            #[must_use]
+            pub const fn key(self) -> &'static str {
+                match self { $(Self::$variant => $key,)* }
+            }
+
+            /// One sentence for people: what happened and what it means for the numbers.
+            #[must_use]
+            pub const fn explanation(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+
+            /// The reason with this number, if there is one.
+            #[must_use]
+            pub fn from_index(index: usize) -> Option<Self> {
+                Self::ALL.get(index).copied()
+            }
+        }
+    };
+}
+
+reasons! {
+    /// Why a delivered sample was not recorded.
+    LossReason {
+        /// The pc was in the return trampoline, where the stack is between two frames.
+        InTrampoline = 0, "in-trampoline",
+            "the thread was inside csprof's return trampoline, where the stack cannot be walked";
+        /// The thread had no sampling state: not started yet, already ended, or made by raw clone.
+        NoThreadState = 1, "no-thread-state",
+            "the signal arrived before the thread's start-up or after its end";
+        /// The arena could not grow: disk, shared memory or a resource limit is exhausted.
+        ArenaFull = 2, "arena-full",
+            "shared memory for the calling context tree could not grow (full /dev/shm, or a limit)";
+        /// The path was longer than the buffer for it could be made.
+        PathTooLong = 3, "path-too-long",
+            "the call path was longer than csprof can hold, or memory for it was refused";
+        /// The handler interrupted csprof's own code in this thread.
+        CollectorBusy = 4, "collector-busy",
+            "the thread was inside csprof's own code, for instance noting a newly loaded library";
+        /// Found when arenas were gathered: nodes that could not be read back.
+        Unreadable = 5, "unreadable",
+            "part of the arena was damaged or cut off, so these samples could not be placed";
+    }
+}
+
+reasons! {
+    /// Why a recorded path lacks its outer callers.
+    PartialReason {
+        /// No load module covers the program counter.
+        UnknownModule = 0, "unknown-module",
+            "code outside every load module (generated at run time, or loaded behind csprof's back)";
+        /// The module has no call frame information at this address.
+        NoCfi = 1, "no-cfi",
+            "code without call frame information, and no valid frame pointer to follow";
+        /// The next frame would lie outside the thread's stack, or not above the present one.
+        BadStack = 2, "bad-stack",
+            "the next frame would lie outside the stack";
+        /// The recipe for this address is of a kind csprof does not evaluate.
+        UnsupportedCfi = 3, "unsupported-cfi",
+            "call frame information of a kind that csprof does not evaluate";
+        /// The path was cut at the longest length csprof records.
+        TooDeep = 4, "too-deep",
+            "the stack was deeper than csprof records";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_positions() {
+        for (index, reason) in LossReason::ALL.iter().enumerate() {
+            assert_eq!(*reason as usize, index);
+            assert_eq!(LossReason::from_index(index), Some(*reason));
+        }
+        for (index, reason) in PartialReason::ALL.iter().enumerate() {
+            assert_eq!(*reason as usize, index);
+        }
+        assert_eq!(LossReason::from_index(LossReason::COUNT), None);
+    }
+}

@@ -1,0 +1,339 @@
+//! The saved profile as plain values: what the writer is given and the reader gives back.
+//!
+//! One profile holds one run: all its processes, their threads, epochs, load modules, calling
+//! context trees, and the symbols of every frame, so that it can be reviewed on a machine that
+//! has none of the binaries.
+//!
+//! A node names its [`Frame`]; a frame is an address inside a load module, so it keeps its
+//! meaning when epochs and processes end. Nodes are grouped in [`Tree`]s: one for each thread and
+//! epoch, each in pre-order, with its root first.
+
+use serde::{Deserialize, Serialize};
+
+use crate::address::FrameKind;
+use crate::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
+
+/// Everything that one run left.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Profile {
+    /// What was run, where and when.
+    pub run: RunInfo,
+    /// Sample source and the metric it measures.
+    pub metric: Metric,
+    /// Interned text: function names, file names, module paths.
+    pub strings: Vec<String>,
+    /// Processes of the run, in order of their start.
+    pub processes: Vec<Process>,
+    /// Threads of all processes; those of one process are consecutive.
+    pub threads: Vec<Thread>,
+    /// Epochs of all processes; those of one process are consecutive.
+    pub epochs: Vec<Epoch>,
+    /// Load modules of the whole run, one for each path and build id.
+    pub modules: Vec<Module>,
+    /// Interned frames.
+    pub frames: Vec<Frame>,
+    /// Trees, in order of thread, then epoch. Their node ranges are consecutive.
+    pub trees: Vec<Tree>,
+    /// Nodes of all trees.
+    pub nodes: Nodes,
+    /// Functions that frames resolved to.
+    pub functions: Vec<Function>,
+    /// Source-level frames of each frame; see [`Sites`].
+    pub sites: Sites,
+}
+
+/// What was run, where and when.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunInfo {
+    /// Program and arguments as given to `csprof record`; bytes, not text.
+    pub command: Vec<Vec<u8>>,
+    /// Folder in which the program was started.
+    pub directory: Vec<u8>,
+    /// Host name.
+    pub host: String,
+    /// CPU model name, empty if unknown.
+    pub cpu: String,
+    /// Kernel name and release.
+    pub kernel: String,
+    /// Start of the run, in nanoseconds since 1970-01-01 UTC.
+    pub start_unix_ns: u64,
+    /// Elapsed time of the run, in nanoseconds.
+    pub duration_ns: u64,
+    /// CPU time of the run's processes as the kernel counted it, in nanoseconds; 0 if unknown.
+    pub cpu_ns: u64,
+    /// How the program ended.
+    pub exit: Exit,
+    /// Version of csprof that recorded the run.
+    pub csprof_version: String,
+    /// Whether the return trampoline was on, so that edge counts exist.
+    pub trampoline: bool,
+    /// Warnings given while recording, for people.
+    pub warnings: Vec<String>,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Exit {
+    /// Not known: a child nobody waited for here, or a run cut short.
+    #[default]
+    Unknown,
+    /// By exiting, with this status (0..=255).
+    Status(u8),
+    /// By this signal.
+    Signal(u8),
+}
+
+/// The metric of the sample source.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Metric {
+    /// Name of the source: `cputime`, `task-clock`, `realtime`.
+    pub source: String,
+    /// Unit of `period`: `ns`.
+    pub unit: String,
+    /// Amount of the metric that one sample stands for, in `unit`. Never 0 in a valid profile.
+    pub period: u64,
+}
+
+/// One process of the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    /// Process id on the host.
+    pub pid: u32,
+    /// Process id of the parent.
+    pub parent_pid: u32,
+    /// MPI or job rank, where a launcher gave one.
+    pub rank: Option<u32>,
+    /// Program and arguments, bytes.
+    pub command: Vec<Vec<u8>>,
+    /// How the process came to be.
+    pub origin: Origin,
+    /// How it ended, as far as is known.
+    pub exit: Exit,
+    /// Start, in nanoseconds since the start of the run.
+    pub start_ns: u64,
+    /// End, in nanoseconds since the start of the run; 0 if it was killed before it could say so.
+    pub end_ns: u64,
+    /// Samples that arrived where no thread could own them, by `LossReason` number.
+    pub losses: Vec<u64>,
+    /// What the collector had to say, for people.
+    pub messages: Vec<String>,
+}
+
+/// How a process came to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Origin {
+    /// Started by exec: the run's program, or a child's new program.
+    #[default]
+    Exec,
+    /// Forked from a profiled process, still running its program.
+    Fork,
+}
+
+/// One thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thread {
+    /// The process it belongs to.
+    pub process: ProcessId,
+    /// Thread id on the host.
+    pub tid: u32,
+    /// Its name as the kernel knows it (`pthread_setname_np`), bytes.
+    pub name: Vec<u8>,
+    /// Signals that were handled.
+    pub signals: u64,
+    /// Samples delivered: signals weighted by the periods that each stands for.
+    pub delivered: u64,
+    /// Samples recorded in a tree. `delivered = recorded + Σ losses`.
+    pub recorded: u64,
+    /// Samples recorded whose path is partial; included in `recorded`.
+    pub partial: u64,
+    /// Samples not recorded, by `LossReason` number.
+    pub losses: Vec<u64>,
+    /// Returns seen by the trampoline.
+    pub returns: u64,
+    /// Sampled activations that left without a return: longjmp, exception, stack switch, end.
+    pub lost_returns: u64,
+    /// CPU time of the thread at its end (or last sample), in nanoseconds.
+    pub cpu_ns: u64,
+    /// Start, in nanoseconds since the start of the run.
+    pub start_ns: u64,
+    /// End, in nanoseconds since the start of the run; 0 if unknown.
+    pub end_ns: u64,
+}
+
+/// A stretch of a process's life in which every address means one thing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Epoch {
+    /// The process it belongs to.
+    pub process: ProcessId,
+    /// Number within the process, from 0.
+    pub number: u32,
+    /// Why it began.
+    pub reason: EpochReason,
+    /// Beginning, in nanoseconds since the start of the run.
+    pub start_ns: u64,
+    /// What was loaded where, ordered by `start`, without overlaps.
+    pub load_map: Vec<Mapping>,
+}
+
+/// Why an epoch began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EpochReason {
+    /// The process started.
+    #[default]
+    Start,
+    /// A load module took addresses that had belonged to another.
+    AddressReuse,
+    /// `--epoch-per-load` was asked for, and a module was loaded.
+    Load,
+    /// The program asked for it.
+    Request,
+}
+
+/// One stretch of runtime addresses that a load module occupies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mapping {
+    /// First runtime address.
+    pub start: u64,
+    /// One past the last runtime address.
+    pub end: u64,
+    /// Runtime address minus module offset: the load bias. Wraps.
+    pub bias: u64,
+    /// What is mapped.
+    pub module: ModuleId,
+}
+
+/// A load module: an executable, a shared library, the vdso.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Module {
+    /// Path as the loader knew it; `[vdso]` for the vdso.
+    pub path: StringId,
+    /// GNU build id, empty if the module has none.
+    pub build_id: Vec<u8>,
+    /// Where its symbols came from, or why there are none.
+    pub symbols: SymbolSource,
+}
+
+/// Where the symbols of a module came from, or why there are none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SymbolSource {
+    /// Symbols were not asked for (`--no-symbols`), or no frame of the module was sampled.
+    #[default]
+    NotAsked,
+    /// DWARF with lines and inline frames, from this file.
+    Dwarf(StringId),
+    /// A full symbol table without lines, from this file.
+    SymbolTable(StringId),
+    /// Only the names that the module exports, from this file: it is stripped.
+    Exports(StringId),
+    /// The file has no names at all.
+    Stripped(StringId),
+    /// The file could not be read; the text says why.
+    Unreadable(StringId),
+    /// The file now at the path has another build id than the module that ran.
+    BuildIdDiffers(StringId),
+}
+
+/// An address inside a load module together with how it was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Frame {
+    /// How the address was seen.
+    pub kind: FrameKind,
+    /// The load module; `None` for roots, partial roots and addresses outside every module.
+    pub module: Option<ModuleId>,
+    /// Offset in the module (ELF virtual address); runtime address where `module` is `None`;
+    /// a [`PartialReason`](crate::loss::PartialReason) number for partial roots; 0 for roots.
+    /// For [`FrameKind::Call`] this is the return address: look up at `offset − 1`.
+    pub offset: u64,
+}
+
+/// The tree of one thread in one epoch: a range of nodes in pre-order, root first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tree {
+    /// Whose samples these are.
+    pub thread: ThreadId,
+    /// The epoch in which they were taken.
+    pub epoch: EpochId,
+    /// First node: the root.
+    pub first_node: u32,
+    /// Number of nodes, at least 1.
+    pub node_count: u32,
+}
+
+/// The nodes of all trees, one column per property; all columns have one length.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nodes {
+    /// Parent of each node, smaller than the node itself; a root is its own parent.
+    pub parent: Vec<u32>,
+    /// Frame of each node.
+    pub frame: Vec<FrameId>,
+    /// Exclusive samples: how often the path ended here.
+    pub samples: Vec<u64>,
+    /// Edge count: sampled activations of this node that returned.
+    pub edges: Vec<u64>,
+}
+
+impl Nodes {
+    /// Number of nodes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.parent.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.parent.is_empty()
+    }
+
+    /// Appends a node and returns its number. A `parent` equal to the new number makes a root.
+    pub fn push(&mut self, parent: u32, frame: FrameId, samples: u64, edges: u64) -> u32 {
+        let id = u32::try_from(self.len()).unwrap_or(u32::MAX);
+        self.parent.push(parent);
+        self.frame.push(frame);
+        self.samples.push(samples);
+        self.edges.push(edges);
+        id
+    }
+}
+
+/// A function, as symbols name it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Function {
+    /// Demangled name with its arguments; Rust hashes removed.
+    pub name: StringId,
+    /// The load module that holds its code.
+    pub module: ModuleId,
+    /// Source file of the definition, if known.
+    pub file: Option<StringId>,
+    /// Line of the definition, 0 if unknown.
+    pub line: u32,
+}
+
+/// The source-level frames of each machine frame.
+///
+/// A return address inside inlined code stands for several source-level frames: the function
+/// whose code it is, then what was inlined into it, outermost first. Frame `f` owns the rows
+/// `first[f] .. first[f + 1]`; none if it has no name. `first` has one entry more than there are
+/// frames, or is empty when nothing was resolved.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sites {
+    /// First row of each frame, then the number of rows; never decreasing.
+    pub first: Vec<u32>,
+    /// The function of each row.
+    pub function: Vec<FunctionId>,
+    /// File of the line being executed in that function, if known.
+    pub file: Vec<Option<StringId>>,
+    /// That line, 0 if unknown.
+    pub line: Vec<u32>,
+}
+
+impl Sites {
+    /// The rows of a frame; empty if it has no name.
+    #[must_use]
+    pub fn rows(&self, frame: FrameId) -> core::ops::Range<usize> {
+        match (self.first.get(frame.index()), self.first.get(frame.index() + 1)) {
+            (Some(&first), Some(&end)) => first as usize..end as usize,
+            _ => 0..0,
+        }
+    }
+}

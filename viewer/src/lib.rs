@@ -1,0 +1,3 @@
+//! The parts of the csprof viewer, lower ones first; none names one below it in this list.
+
+pub mod profile;

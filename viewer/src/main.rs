@@ -1,0 +1,2 @@
+//! csprof
+fn main() {}
