@@ -1,3 +1,5 @@
 //! The parts of the csprof viewer, lower ones first; none names one below it in this list.
 
 pub mod profile;
+pub mod refine;
+pub mod views;
