@@ -1,13 +1,33 @@
 //! Rows out of a refined profile: what the terminal, reports and exports show.
 //!
+//! In the life of a sample this is the step after refinement and before a screen or a file.
+//! A row fuses the nodes that a person means as one: the same function, reached in the same way,
+//! from whatever call site, in whatever thread and epoch. Rows are made when they are asked for,
+//! so that opening a row costs what its children cost and never what the profile costs.
+//!
 //! Pure: values in, values out. Nothing here knows a terminal or a file.
 
+pub mod callers;
+pub mod child_index;
+pub mod flat;
+pub mod hot_path;
+pub mod path;
+
+pub mod sort;
+pub mod top_down;
+pub mod tree;
+
+pub mod visible;
+
+pub use sort::{Sort, SortKey};
+
 use crate::profile::{FrameKind, FunctionRef};
+use crate::refine::Refined;
 
 /// An edge count: exact, between two bounds, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edges {
-    /// The row has none: an inlined frame, or a profile without the trampoline.
+    /// The row has none: an inlined frame, a root, or a profile without the trampoline.
     None,
     /// Known exactly, or known to lie between two bounds (both inclusive); equal when exact.
     Range {
@@ -16,6 +36,40 @@ pub enum Edges {
         /// Greatest possible count.
         high: u64,
     },
+}
+
+impl Edges {
+    /// A count that is known exactly.
+    #[must_use]
+    pub const fn exact(count: u64) -> Self {
+        Self::Range { low: count, high: count }
+    }
+
+    /// The edge count of one node.
+    #[must_use]
+    pub fn of_node(refined: &Refined<'_>, node: u32) -> Self {
+        let n = node as usize;
+        let kind = refined.frames[refined.frame[n].0 as usize].kind;
+        match kind {
+            _ if !refined.profile.info.run.trampoline => Self::None,
+            FrameKind::Inline | FrameKind::Partial | FrameKind::Root => Self::None,
+            FrameKind::Call | FrameKind::Unknown => {
+                Self::Range { low: refined.edges_low[n], high: refined.edges_high[n] }
+            }
+        }
+    }
+
+    /// The count of two rows together. What has none adds nothing, so an inlined and a called
+    /// instance of a function together have the count of the called one.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::None, edges) | (edges, Self::None) => edges,
+            (Self::Range { low: a, high: b }, Self::Range { low: c, high: d }) => {
+                Self::Range { low: a + c, high: b + d }
+            }
+        }
+    }
 }
 
 /// One row of a view.

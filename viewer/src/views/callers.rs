@@ -1,0 +1,105 @@
+//! The callers view: functions by their own cost, and below each its callers, outward.
+//!
+//! The first level is the flat view. Callers are found when a function is opened, for this
+//! function alone; the whole inverted tree is never made (it is what makes other viewers run out
+//! of memory).
+//!
+//! In every row below function F, the numbers are those of F when called along that path:
+//! exclusive cost and edge counts of all its nodes, inclusive cost of its *outermost* nodes only,
+//! so that nothing is counted twice under recursion. Inner activations of a recursive F therefore
+//! appear below their caller with exclusive cost and edges, and with no inclusive cost of their
+//! own. Where a path has no further caller, an opened row says so by a row of the root; with it,
+//! the children of every row sum to the row.
+
+use super::child_index::ChildIndex;
+use super::flat::by_function;
+use super::tree::{Direction, Opened, RowTree};
+use super::{Edges, Row};
+use crate::profile::FrameRef;
+use crate::refine::Refined;
+
+/// Rows lead to callers.
+#[derive(Clone, Debug)]
+pub struct Upward {
+    /// For each node, whether no node above it is of the same function.
+    outermost: Vec<bool>,
+}
+
+/// One node of the function at the first level, and how far outward the row has come from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Activation {
+    /// The node whose cost this is.
+    node: u32,
+    /// The node above it that the row stands for; `node` itself at the first level.
+    caller: u32,
+}
+
+/// The callers tree of rows.
+pub type Callers = RowTree<Upward>;
+
+impl Callers {
+    /// The view of a refined profile. O(nodes), for the flat sums.
+    #[must_use]
+    pub fn new(refined: &Refined<'_>, index: &ChildIndex) -> Self {
+        let found = by_function(refined, index);
+        let frame = refined.frames[refined.frame[0].0 as usize];
+        let root = Row {
+            function: frame.function,
+            kind: frame.kind,
+            inclusive: refined.inclusive[0],
+            exclusive: 0,
+            edges: Edges::None,
+            has_children: !found.rows.is_empty(),
+        };
+        let mut tree =
+            Self::with_root(Upward { outermost: found.outermost }, refined, root, Vec::new());
+        tree.set_root_children(refined, found.rows);
+        tree
+    }
+}
+
+impl Direction for Upward {
+    type Member = Activation;
+
+    fn step(
+        &self,
+        refined: &Refined<'_>,
+        opened: Opened<'_, Activation>,
+        out: &mut Vec<Activation>,
+    ) {
+        if opened.depth == 1 {
+            // Members of the first level are not stored: together they would be all nodes.
+            let function = opened.row.function;
+            let ours: Vec<bool> = refined.frames.iter().map(|f| f.function == function).collect();
+            let nodes = refined.frame.iter().zip(&refined.inclusive).enumerate();
+            for (node, (frame, &inclusive)) in nodes {
+                if ours[frame.0 as usize] && inclusive > 0 && node != 0 {
+                    // Node numbers fit: `parent` holds them in the same type.
+                    out.push(Activation { node: node as u32, caller: refined.parent[node] });
+                }
+            }
+            return;
+        }
+        out.extend(
+            opened
+                .members
+                .iter()
+                .filter(|m| m.caller != 0)
+                .map(|m| Activation { node: m.node, caller: refined.parent[m.caller as usize] }),
+        );
+    }
+
+    fn frame(&self, refined: &Refined<'_>, member: Activation) -> FrameRef {
+        refined.frame[member.caller as usize]
+    }
+
+    fn cost(&self, refined: &Refined<'_>, member: Activation) -> (u64, u64, Edges) {
+        let n = member.node as usize;
+        let inclusive = if self.outermost[n] { refined.inclusive[n] } else { 0 };
+        (inclusive, refined.exclusive[n], Edges::of_node(refined, member.node))
+    }
+
+    fn leads_on(&self, refined: &Refined<'_>, member: Activation) -> bool {
+        member.caller != 0 && refined.parent[member.caller as usize] != 0
+    }
+}

@@ -1,0 +1,69 @@
+//! The top-down view: calling contexts from the root, callees below callers.
+
+use super::child_index::ChildIndex;
+use super::tree::{Direction, Opened, RowTree};
+use super::{Edges, Row};
+use crate::profile::FrameRef;
+use crate::refine::Refined;
+
+/// Rows lead to callees; a row is a set of nodes.
+#[derive(Clone, Debug)]
+pub struct Downward {
+    index: ChildIndex,
+}
+
+/// The top-down tree of rows.
+pub type TopDown = RowTree<Downward>;
+
+impl TopDown {
+    /// The tree of a refined profile. O(nodes) once, for the child index.
+    #[must_use]
+    pub fn new(refined: &Refined<'_>) -> Self {
+        let index = ChildIndex::new(refined);
+        let frame = refined.frames[refined.frame[0].0 as usize];
+        let row = Row {
+            function: frame.function,
+            kind: frame.kind,
+            inclusive: refined.inclusive[0],
+            exclusive: refined.exclusive[0],
+            edges: Edges::None,
+            has_children: !index.of(0).is_empty(),
+        };
+        Self::with_root(Downward { index }, refined, row, vec![0])
+    }
+
+    /// The child index, for whatever else goes over the same refined profile.
+    #[must_use]
+    pub fn index(&self) -> &ChildIndex {
+        &self.direction.index
+    }
+
+    /// The nodes that a row stands for.
+    #[must_use]
+    pub fn nodes(&self, id: super::tree::RowId) -> &[u32] {
+        self.members(id)
+    }
+}
+
+impl Direction for Downward {
+    type Member = u32;
+
+    fn step(&self, _: &Refined<'_>, opened: Opened<'_, u32>, out: &mut Vec<u32>) {
+        for &node in opened.members {
+            out.extend_from_slice(self.index.of(node));
+        }
+    }
+
+    fn frame(&self, refined: &Refined<'_>, node: u32) -> FrameRef {
+        refined.frame[node as usize]
+    }
+
+    fn cost(&self, refined: &Refined<'_>, node: u32) -> (u64, u64, Edges) {
+        let n = node as usize;
+        (refined.inclusive[n], refined.exclusive[n], Edges::of_node(refined, node))
+    }
+
+    fn leads_on(&self, _: &Refined<'_>, node: u32) -> bool {
+        !self.index.of(node).is_empty()
+    }
+}

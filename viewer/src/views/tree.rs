@@ -1,0 +1,277 @@
+//! A tree of rows, made as it is opened.
+//!
+//! Top-down and callers are the same thing looked at in two directions: a row stands for a set of
+//! *members*, and opening it asks the [`Direction`] for the members one step further, which are
+//! then grouped by function and kind of frame. Work and memory are those of what was opened.
+//!
+//! Invariants: the row ids of one tree never change and a row's parent has a smaller id; the
+//! children of a row are distinct in (function, kind); in every opened top-down row,
+//! inclusive = exclusive + Σ inclusive of its children.
+
+use core::ops::Range;
+
+use super::{Edges, Row, Sort};
+use crate::profile::{FrameKind, FrameRef, FunctionRef};
+use crate::refine::Refined;
+
+/// A row of one [`RowTree`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RowId(pub(super) u32);
+
+impl RowId {
+    /// The row of everything.
+    pub const ROOT: Self = Self(0);
+
+    pub(super) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Which way the rows of a tree lead: to callees or to callers.
+pub trait Direction {
+    /// What a row is a set of.
+    type Member: Copy;
+
+    /// Appends the members one step further than the row's own: those of its children together.
+    fn step(
+        &self,
+        refined: &Refined<'_>,
+        opened: Opened<'_, Self::Member>,
+        out: &mut Vec<Self::Member>,
+    );
+
+    /// The frame that names the row this member belongs to.
+    fn frame(&self, refined: &Refined<'_>, member: Self::Member) -> FrameRef;
+
+    /// What this member adds to its row: inclusive and exclusive samples, and edges.
+    fn cost(&self, refined: &Refined<'_>, member: Self::Member) -> (u64, u64, Edges);
+
+    /// Whether this member has anything one step further.
+    fn leads_on(&self, refined: &Refined<'_>, member: Self::Member) -> bool;
+}
+
+/// The row that is being opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Opened<'t, M> {
+    /// The row.
+    pub row: &'t Row,
+    /// Distance from the root of everything; 0 for the root itself.
+    pub depth: u32,
+    /// Its members, where the tree stores them.
+    pub members: &'t [M],
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    row: Row,
+    parent: RowId,
+    depth: u32,
+    /// Range of `RowTree::members`.
+    members: Range<u32>,
+    /// Range of `RowTree::order`, once opened.
+    children: Option<Range<u32>>,
+    /// How the children are ordered at present.
+    sorted: Sort,
+}
+
+/// A tree of rows, made as it is opened.
+///
+/// The profile is not borrowed, so that a tree can be kept beside what it was made from; every
+/// method that needs it takes the [`Refined`] that the tree was made from.
+#[derive(Clone, Debug)]
+pub struct RowTree<D: Direction> {
+    pub(super) direction: D,
+    entries: Vec<Entry>,
+    members: Vec<D::Member>,
+    order: Vec<RowId>,
+    sort: Sort,
+    /// For each (function, kind), one more than its position among the children being made;
+    /// 0 outside of `open`. A table by number instead of a map: grouping is one load per member.
+    position: Vec<u32>,
+}
+
+/// Frame kinds, for numbering pairs of function and kind.
+const KINDS: usize = 5;
+
+fn pair(function: FunctionRef, kind: FrameKind) -> usize {
+    function.0 as usize * KINDS + kind as usize
+}
+
+impl<D: Direction> RowTree<D> {
+    /// A tree whose root has this row and these members.
+    pub(super) fn with_root(
+        direction: D,
+        refined: &Refined<'_>,
+        row: Row,
+        members: Vec<D::Member>,
+    ) -> Self {
+        let root = Entry {
+            row,
+            parent: RowId::ROOT,
+            depth: 0,
+            members: 0..number(members.len()),
+            children: None,
+            sorted: Sort::default(),
+        };
+        let position = vec![0; refined.functions.len() * KINDS];
+        let entries = vec![root];
+        Self { direction, entries, members, order: Vec::new(), sort: Sort::default(), position }
+    }
+
+    /// Gives the root its children. Used where they are known without grouping.
+    pub(super) fn set_root_children(&mut self, refined: &Refined<'_>, rows: Vec<Row>) {
+        let first = number(self.entries.len());
+        self.entries.extend(rows.into_iter().map(|row| Entry {
+            row,
+            parent: RowId::ROOT,
+            depth: 1,
+            members: 0..0,
+            children: None,
+            sorted: Sort::default(),
+        }));
+        self.adopt(refined, RowId::ROOT, first..number(self.entries.len()));
+    }
+
+    /// What a row shows.
+    #[must_use]
+    pub fn row(&self, id: RowId) -> &Row {
+        &self.entries[id.index()].row
+    }
+
+    /// The row above, `None` for the root.
+    #[must_use]
+    pub fn parent(&self, id: RowId) -> Option<RowId> {
+        (id != RowId::ROOT).then(|| self.entries[id.index()].parent)
+    }
+
+    /// Distance from the root: 0 for the root, 1 for its children.
+    #[must_use]
+    pub fn depth(&self, id: RowId) -> u32 {
+        self.entries[id.index()].depth
+    }
+
+    /// How children are ordered.
+    #[must_use]
+    pub fn sort(&self) -> Sort {
+        self.sort
+    }
+
+    /// Orders children in another way. Children that [`RowTree::children`] returned before keep
+    /// their order until it is called again.
+    pub fn set_sort(&mut self, sort: Sort) {
+        self.sort = sort;
+    }
+
+    /// The children of a row in the order of [`RowTree::sort`], made now if they were not yet.
+    /// Costs O(children of its members) the first time.
+    pub fn children(&mut self, refined: &Refined<'_>, id: RowId) -> &[RowId] {
+        if self.entries[id.index()].children.is_none() {
+            self.open(refined, id);
+        }
+        let Self { entries, order, sort, .. } = self;
+        let entry = &mut entries[id.index()];
+        let range = entry.children.clone().unwrap_or_default();
+        let stale = entry.sorted != *sort;
+        entry.sorted = *sort;
+        let children = &mut order[range.start as usize..range.end as usize];
+        if stale {
+            sort_rows(refined, entries, *sort, children);
+        }
+        children
+    }
+
+    /// The children of a row as [`RowTree::children`] last returned them; empty if never.
+    #[must_use]
+    pub fn opened_children(&self, id: RowId) -> &[RowId] {
+        let range = self.entries[id.index()].children.clone().unwrap_or_default();
+        &self.order[range.start as usize..range.end as usize]
+    }
+
+    pub(super) fn members(&self, id: RowId) -> &[D::Member] {
+        let range = &self.entries[id.index()].members;
+        &self.members[range.start as usize..range.end as usize]
+    }
+
+    /// Groups the members one step further by function and kind.
+    fn open(&mut self, refined: &Refined<'_>, id: RowId) {
+        let mut found = Vec::new();
+        let entry = &self.entries[id.index()];
+        let opened = Opened { row: &entry.row, depth: entry.depth, members: self.members(id) };
+        let depth = entry.depth + 1;
+        self.direction.step(refined, opened, &mut found);
+
+        // First pass: a row for each pair that occurs, with its sums and its number of members.
+        let first = self.entries.len();
+        let mut group_of = Vec::with_capacity(found.len());
+        for &member in &found {
+            let frame = refined.frames[self.direction.frame(refined, member).0 as usize];
+            let position = &mut self.position[pair(frame.function, frame.kind)];
+            if *position == 0 {
+                self.entries.push(Entry {
+                    row: Row {
+                        function: frame.function,
+                        kind: frame.kind,
+                        inclusive: 0,
+                        exclusive: 0,
+                        edges: Edges::None,
+                        has_children: false,
+                    },
+                    parent: id,
+                    depth,
+                    members: 0..0,
+                    children: None,
+                    sorted: Sort::default(),
+                });
+                *position = number(self.entries.len() - first);
+            }
+            let group = *position - 1;
+            group_of.push(group);
+            let entry = &mut self.entries[first + group as usize];
+            let (inclusive, exclusive, edges) = self.direction.cost(refined, member);
+            entry.row.inclusive += inclusive;
+            entry.row.exclusive += exclusive;
+            entry.row.edges = entry.row.edges.plus(edges);
+            entry.row.has_children |= self.direction.leads_on(refined, member);
+            entry.members.end += 1;
+        }
+
+        // Second pass: members move to where their row keeps them.
+        let mut start = number(self.members.len());
+        for entry in &mut self.entries[first..] {
+            self.position[pair(entry.row.function, entry.row.kind)] = 0;
+            let end = start + entry.members.end;
+            entry.members = start..start;
+            start = end;
+        }
+        self.members.extend_from_slice(&found);
+        for (member, group) in found.into_iter().zip(group_of) {
+            let place = &mut self.entries[first + group as usize].members.end;
+            self.members[*place as usize] = member;
+            *place += 1;
+        }
+        self.adopt(refined, id, number(first)..number(self.entries.len()));
+    }
+
+    /// Makes the rows of a range the children of `id`, in order.
+    fn adopt(&mut self, refined: &Refined<'_>, id: RowId, rows: Range<u32>) {
+        let start = self.order.len();
+        self.order.extend(rows.map(RowId));
+        sort_rows(refined, &self.entries, self.sort, &mut self.order[start..]);
+        let entry = &mut self.entries[id.index()];
+        entry.children = Some(number(start)..number(self.order.len()));
+        entry.sorted = self.sort;
+    }
+}
+
+fn sort_rows(refined: &Refined<'_>, entries: &[Entry], sort: Sort, rows: &mut [RowId]) {
+    rows.sort_unstable_by(|a, b| {
+        sort.compare(refined, &entries[a.index()].row, &entries[b.index()].row)
+    });
+}
+
+/// A length as an index of 32 bits. Rows and members are never more than nodes, which are
+/// numbered in 32 bits, except in the callers view, where opening everything would run out of
+/// memory first; saturating makes that an empty range instead of a wrong one.
+fn number(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}
