@@ -2,4 +2,5 @@
 
 pub mod profile;
 pub mod refine;
+pub mod tui;
 pub mod views;

@@ -1,0 +1,225 @@
+//! How things look: glyphs and styles.
+//!
+//! Nothing depends on color: what a color says is also said by a number, a glyph or reverse
+//! video. Only the sixteen named colors are used, on the terminal's own foreground and
+//! background, so that the user's palette stays in charge.
+
+use ratatui::style::{Color, Modifier, Style};
+
+/// The user's answer to `--color`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ColorChoice {
+    /// Color if the terminal can and `NO_COLOR` is not set.
+    #[default]
+    Auto,
+    /// Color whatever the environment says.
+    Always,
+    /// No color.
+    Never,
+}
+
+impl ColorChoice {
+    /// Whether to use color, given `$NO_COLOR` and `$TERM` (<https://no-color.org>: set and not
+    /// empty means no).
+    #[must_use]
+    pub fn decide(self, no_color: Option<&str>, term: Option<&str>) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Never => false,
+            Self::Auto => {
+                no_color.is_none_or(str::is_empty)
+                    && term.is_none_or(|term| term != "dumb" && !term.starts_with("vt1"))
+            }
+        }
+    }
+}
+
+/// The characters of pictures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Glyphs {
+    /// Before a row whose children are shown.
+    pub open: &'static str,
+    /// Before a row whose children are not shown.
+    pub closed: &'static str,
+    /// Before a row without children.
+    pub leaf: &'static str,
+    /// One level of a tree.
+    pub guide: &'static str,
+    /// In the heading of the column that rows are sorted by, descending.
+    pub descending: &'static str,
+    /// The same, ascending.
+    pub ascending: &'static str,
+    /// In place of what was left out.
+    pub ellipsis: &'static str,
+    /// Between the stages of a refinement.
+    pub stage: &'static str,
+    /// Beside rows of the hot path.
+    pub hot: &'static str,
+    /// Horizontal line.
+    pub horizontal: &'static str,
+    /// Vertical line between columns.
+    pub vertical: &'static str,
+    /// Where a column line leaves a horizontal line downward.
+    pub tee: &'static str,
+    /// Corners of a box: top left, top right, bottom left, bottom right.
+    pub corners: [&'static str; 4],
+    /// Bars from empty to full.
+    pub bars: &'static [&'static str],
+    /// Under the place of an error.
+    pub caret: &'static str,
+}
+
+/// Unicode pictures.
+pub const UNICODE: Glyphs = Glyphs {
+    open: "▾",
+    closed: "▸",
+    leaf: "·",
+    guide: "│",
+    descending: "▼",
+    ascending: "▲",
+    ellipsis: "…",
+    stage: "▸",
+    hot: "◆",
+    horizontal: "─",
+    vertical: "│",
+    tee: "┬",
+    corners: ["┌", "┐", "└", "┘"],
+    bars: &[" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"],
+    caret: "^",
+};
+
+/// Pictures for terminals and fonts without Unicode.
+pub const ASCII: Glyphs = Glyphs {
+    open: "v",
+    closed: ">",
+    leaf: "-",
+    guide: "|",
+    descending: "v",
+    ascending: "^",
+    ellipsis: "..",
+    stage: ">",
+    hot: "*",
+    horizontal: "-",
+    vertical: "|",
+    tee: "+",
+    corners: ["+", "+", "+", "+"],
+    bars: &[" ", "#"],
+    caret: "^",
+};
+
+/// Glyphs and styles of this session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Theme {
+    color: bool,
+    /// The characters of pictures.
+    pub glyphs: &'static Glyphs,
+}
+
+impl Theme {
+    /// A theme with or without color, in Unicode or ASCII.
+    #[must_use]
+    pub const fn new(color: bool, ascii: bool) -> Self {
+        Self { color, glyphs: if ascii { &ASCII } else { &UNICODE } }
+    }
+
+    fn colored(self, color: Color, style: Style) -> Style {
+        if self.color { style.fg(color) } else { style }
+    }
+
+    /// Ordinary text.
+    #[must_use]
+    pub fn text(self) -> Style {
+        Style::new()
+    }
+
+    /// What is there for orientation: guides, units, hints.
+    #[must_use]
+    pub fn faint(self) -> Style {
+        Style::new().add_modifier(Modifier::DIM)
+    }
+
+    /// Headings and the names of keys.
+    #[must_use]
+    pub fn strong(self) -> Style {
+        Style::new().add_modifier(Modifier::BOLD)
+    }
+
+    /// The selected row. Reverse video is visible on every terminal.
+    #[must_use]
+    pub fn selected(self) -> Style {
+        Style::new().add_modifier(Modifier::REVERSED)
+    }
+
+    /// The view that is open, among the names of views.
+    #[must_use]
+    pub fn current(self) -> Style {
+        self.colored(Color::Cyan, self.strong())
+    }
+
+    /// Text that a search found.
+    #[must_use]
+    pub fn found(self) -> Style {
+        self.colored(Color::Magenta, Style::new().add_modifier(Modifier::UNDERLINED))
+    }
+
+    /// A refinement stage.
+    #[must_use]
+    pub fn stage(self) -> Style {
+        self.colored(Color::Cyan, Style::new())
+    }
+
+    /// Something that went wrong.
+    #[must_use]
+    pub fn error(self) -> Style {
+        self.colored(Color::Red, self.strong())
+    }
+
+    /// Something to be aware of: losses, partial unwinds.
+    #[must_use]
+    pub fn warning(self) -> Style {
+        self.colored(Color::Yellow, Style::new())
+    }
+
+    /// A share of the cost, `part` of `whole`; the number itself stands beside it.
+    #[must_use]
+    pub fn heat(self, part: u64, whole: u64) -> Style {
+        let (part, whole) = (u128::from(part), u128::from(whole));
+        if whole > 0 && part * 2 >= whole {
+            self.colored(Color::Red, self.strong())
+        } else if whole > 0 && part * 10 >= whole {
+            self.colored(Color::Yellow, Style::new())
+        } else if part * 200 < whole {
+            self.faint()
+        } else {
+            Style::new()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn color_is_decided_once() {
+        for (choice, no_color, term, expected) in [
+            (ColorChoice::Auto, None, Some("xterm-256color"), true),
+            (ColorChoice::Auto, Some(""), Some("xterm"), true),
+            (ColorChoice::Auto, Some("1"), Some("xterm"), false),
+            (ColorChoice::Auto, None, Some("dumb"), false),
+            (ColorChoice::Auto, None, Some("vt100"), false),
+            (ColorChoice::Always, Some("1"), Some("dumb"), true),
+            (ColorChoice::Never, None, Some("xterm"), false),
+        ] {
+            assert_eq!(choice.decide(no_color, term), expected);
+        }
+    }
+
+    #[test]
+    fn without_color_there_is_none() {
+        let theme = Theme::new(false, false);
+        for style in [theme.heat(9, 10), theme.heat(1, 10), theme.error(), theme.selected()] {
+            assert_eq!((style.fg, style.bg), (None, None));
+        }
+    }
+}
