@@ -6,7 +6,16 @@
 //!
 //! Invariants: node 0 is the root of everything and has no samples; `parent[n] < n` for every
 //! other node; each stream's nodes are consecutive and in pre-order; Σ `samples` equals the
-//! recorded samples of the run.
+//! recorded samples of the run. Function 0 and frame 0 are the root's, `<root>`, and no other
+//! node of a loaded profile names them.
+
+mod intern;
+mod load;
+mod name;
+mod outline;
+
+pub use name::{base_name, short_name};
+pub use outline::{from_outline, to_outline};
 
 use csprof_format::ids::{EpochId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile as saved;
@@ -15,7 +24,7 @@ use csprof_format::profile as saved;
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// Everything that is not a tree: run, processes, threads, epochs, modules, strings.
-    /// Its node, frame and site tables are emptied by loading.
+    /// Its tables of trees, nodes, frames, functions and sites are emptied by loading.
     pub info: saved::Profile,
     /// Functions and what stands for one: groups, unknown code, partial roots.
     pub functions: Vec<Function>,
@@ -27,13 +36,64 @@ pub struct Profile {
     pub streams: Vec<Stream>,
 }
 
+impl Profile {
+    /// Samples of the whole profile.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.nodes.samples.iter().fold(0, |sum, &samples| sum.saturating_add(samples))
+    }
+
+    /// The function that a node stands for.
+    ///
+    /// # Panics
+    /// If there is no such node.
+    #[must_use]
+    pub fn function_of(&self, node: u32) -> FunctionRef {
+        self.frames[self.nodes.frame[node as usize].index()].function
+    }
+
+    /// Path of a load module, as the loader knew it; empty if it has none.
+    #[must_use]
+    pub fn module_path(&self, module: ModuleId) -> &str {
+        self.info.modules.get(module.index()).map_or("", |module| self.string(module.path))
+    }
+
+    /// Interned text; empty if there is none of this number.
+    #[must_use]
+    pub fn string(&self, id: StringId) -> &str {
+        self.info.strings.get(id.index()).map_or("", String::as_str)
+    }
+}
+
 /// Index into [`Profile::functions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FunctionRef(pub u32);
 
+impl FunctionRef {
+    /// The root of everything.
+    pub const ROOT: Self = Self(0);
+
+    /// Position in the table of functions.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// Index into [`Profile::frames`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FrameRef(pub u32);
+
+impl FrameRef {
+    /// The root of everything.
+    pub const ROOT: Self = Self(0);
+
+    /// Position in the table of frames.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// A function, or what a row shows in place of one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -87,6 +147,52 @@ pub struct Nodes {
     pub samples: Vec<u64>,
     /// Returns of sampled activations; 0 for inlined frames, which have none.
     pub edges: Vec<u64>,
+}
+
+impl Nodes {
+    /// Number of nodes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.parent.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.parent.is_empty()
+    }
+
+    /// Inclusive samples of every node: its own and those of all nodes below it.
+    #[must_use]
+    pub fn inclusive(&self) -> Vec<u64> {
+        inclusive(&self.parent, &self.samples)
+    }
+
+    /// Appends a node and returns its number.
+    pub(crate) fn push(&mut self, parent: u32, frame: FrameRef, samples: u64, edges: u64) -> u32 {
+        let id = u32::try_from(self.len()).unwrap_or(u32::MAX);
+        self.parent.push(parent);
+        self.frame.push(frame);
+        self.samples.push(samples);
+        self.edges.push(edges);
+        id
+    }
+}
+
+/// Inclusive values of a forest in which `parent[n] < n` for every node but 0.
+///
+/// One backward pass: when a node is added to its parent, all its own children have been added.
+#[must_use]
+pub fn inclusive(parent: &[u32], exclusive: &[u64]) -> Vec<u64> {
+    let mut sums = exclusive.to_vec();
+    for node in (1..sums.len()).rev() {
+        let value = sums[node];
+        if value != 0 {
+            let above = &mut sums[parent[node] as usize];
+            *above = above.saturating_add(value);
+        }
+    }
+    sums
 }
 
 /// The nodes of one thread in one epoch.

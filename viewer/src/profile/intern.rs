@@ -1,0 +1,82 @@
+//! Functions and frames by value: equal ones get one number.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use csprof_format::ids::ModuleId;
+
+use super::{Frame, FrameKind, FrameRef, Function, FunctionRef};
+
+/// The tables of functions and frames while a profile is being built.
+pub(super) struct Interner {
+    pub(super) functions: Vec<Function>,
+    pub(super) frames: Vec<Frame>,
+    function_numbers: HashMap<(String, Option<ModuleId>), FunctionRef>,
+    frame_numbers: HashMap<Frame, FrameRef>,
+}
+
+impl Interner {
+    /// Tables that hold the root's function and frame.
+    pub(super) fn new() -> Self {
+        let mut interner = Self {
+            functions: Vec::new(),
+            frames: Vec::new(),
+            function_numbers: HashMap::new(),
+            frame_numbers: HashMap::new(),
+        };
+        let function = interner.function(Function {
+            name: "<root>".to_owned(),
+            module: None,
+            file: None,
+            line: 0,
+        });
+        interner.frame(Frame { function, kind: FrameKind::Root, file: None, line: 0 });
+        interner
+    }
+
+    /// The number of a function. Name and module decide; a definition's file and line are taken
+    /// from the first that knows them.
+    pub(super) fn function(&mut self, function: Function) -> FunctionRef {
+        let next = FunctionRef(number(self.functions.len()));
+        match self.function_numbers.entry((function.name.clone(), function.module)) {
+            Entry::Occupied(known) => {
+                let known = *known.get();
+                let present = &mut self.functions[known.index()];
+                if present.file.is_none() && function.file.is_some() {
+                    present.file = function.file;
+                    present.line = function.line;
+                }
+                known
+            }
+            Entry::Vacant(vacant) => {
+                vacant.insert(next);
+                self.functions.push(function);
+                next
+            }
+        }
+    }
+
+    /// The number of a frame.
+    pub(super) fn frame(&mut self, frame: Frame) -> FrameRef {
+        let next = FrameRef(number(self.frames.len()));
+        *self.frame_numbers.entry(frame).or_insert_with(|| {
+            self.frames.push(frame);
+            next
+        })
+    }
+
+    /// The frame of a function that is known by name alone.
+    pub(super) fn named(
+        &mut self,
+        name: String,
+        module: Option<ModuleId>,
+        kind: FrameKind,
+    ) -> FrameRef {
+        let function = self.function(Function { name, module, file: None, line: 0 });
+        self.frame(Frame { function, kind, file: None, line: 0 })
+    }
+}
+
+fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,389 @@
+//! Function names as people say them: without arguments, templates and namespaces.
+//!
+//! Demangled C++ and Rust names are split into the components that `::` separates, at the depth
+//! where no bracket is open. What each component carries in `<…>` and `(…)` is set aside. Names
+//! that do not look like either (C, Fortran, addresses, groups) come back unchanged.
+
+use std::borrow::Cow;
+
+/// The name without arguments, template arguments and return type: what a narrow column shows.
+///
+/// ```
+/// use csprof::profile::short_name;
+/// assert_eq!(short_name("void ns::sort<int*>(int*, int*)"), "ns::sort");
+/// assert_eq!(short_name("<Vec<T> as Drop>::drop"), "<Vec as Drop>::drop");
+/// ```
+#[must_use]
+pub fn short_name(name: &str) -> Cow<'_, str> {
+    if is_plain(name) {
+        return Cow::Borrowed(name);
+    }
+    let components = components(name);
+    if components.iter().all(String::is_empty) {
+        return Cow::Borrowed(name);
+    }
+    Cow::Owned(components.join("::"))
+}
+
+/// The last component of the short name: the function without its namespaces.
+///
+/// For a lambda or closure it begins at the function that holds it, since every lambda is called
+/// the same.
+///
+/// ```
+/// use csprof::profile::base_name;
+/// assert_eq!(base_name("ns::Matrix<double>::row(int) const"), "row");
+/// assert_eq!(base_name("app::run::{{closure}}"), "run::{{closure}}");
+/// ```
+#[must_use]
+pub fn base_name(name: &str) -> Cow<'_, str> {
+    if is_plain(name) {
+        return Cow::Borrowed(name);
+    }
+    let components = components(name);
+    let mut first = components.len().saturating_sub(1);
+    // `{lambda#1}::operator()` is named by what surrounds the lambda.
+    if first > 0 && components[first] == "operator()" && components[first - 1].starts_with('{') {
+        first -= 1;
+    }
+    while first > 0 && components[first].starts_with('{') {
+        first -= 1;
+    }
+    let base = components[first.min(components.len())..].join("::");
+    if base.is_empty() { Cow::Borrowed(name) } else { Cow::Owned(base) }
+}
+
+/// Whether a name has nothing to set aside.
+fn is_plain(name: &str) -> bool {
+    name.starts_with('[') || !name.contains(['<', '(', '{', ':'])
+}
+
+/// The components of a name, each without its arguments and template arguments.
+pub(crate) fn components(name: &str) -> Vec<String> {
+    Scanner { text: name.as_bytes(), name, at: 0 }.components()
+}
+
+/// Symbols that may follow `operator`, longer ones first.
+const OPERATORS: &[&str] = &[
+    "<=>", "<<=", ">>=", "->*", "()", "[]", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "++",
+    "--", "+=", "-=", "*=", "/=", "%=", "^=", "&=", "|=", "->", "<", ">", "+", "-", "*", "/", "%",
+    "^", "&", "|", "~", "!", "=", ",",
+];
+
+struct Scanner<'n> {
+    name: &'n str,
+    text: &'n [u8],
+    at: usize,
+}
+
+impl<'n> Scanner<'n> {
+    fn rest(&self) -> &'n str {
+        self.name.get(self.at..).unwrap_or("")
+    }
+
+    fn components(mut self) -> Vec<String> {
+        let mut done: Vec<String> = Vec::new();
+        let mut now = String::new();
+        // Spaces separate a return type from the name only where arguments follow; a name without
+        // arguments is taken as it is.
+        let has_arguments = self.name.ends_with(')') || self.name.contains(") ");
+        while self.at < self.text.len() {
+            let rest = self.rest();
+            if rest.starts_with("::") {
+                self.at += 2;
+                // Rust's `f::<T>`: what follows is no component of its own.
+                if !now.is_empty() && self.rest().starts_with('<') && !self.is_self_type() {
+                    self.skip_group();
+                } else {
+                    done.push(std::mem::take(&mut now));
+                }
+            } else if rest.starts_with("(anonymous namespace)") {
+                now.push_str("(anonymous namespace)");
+                self.at += "(anonymous namespace)".len();
+            } else if now.is_empty() && self.at_operator() {
+                now = self.operator();
+            } else {
+                let byte = self.text[self.at];
+                match byte {
+                    b'(' => self.skip_group(),
+                    b'<' if now.is_empty() => now.push_str(&self.self_type()),
+                    b'<' => self.skip_group(),
+                    b'{' => now.push_str(&self.braces()),
+                    b' ' if self.skip_qualifier() => {}
+                    b' ' if has_arguments => {
+                        done.clear();
+                        now.clear();
+                        self.at += 1;
+                        while matches!(self.text.get(self.at), Some(b'*' | b'&')) {
+                            self.at += 1;
+                        }
+                    }
+                    _ => {
+                        let length = rest.chars().next().map_or(1, char::len_utf8);
+                        now.push_str(&rest[..length]);
+                        self.at += length;
+                    }
+                }
+            }
+        }
+        done.push(now);
+        done
+    }
+
+    /// Skips what may follow an argument list: ` const`, ` &&`, ` [clone .cold]`.
+    fn skip_qualifier(&mut self) -> bool {
+        const QUALIFIERS: [&str; 6] = [" const", " volatile", " noexcept", " &&", " &", " (.cold)"];
+        if self.at == 0 || self.text[self.at - 1] == b',' {
+            return false;
+        }
+        if self.rest().starts_with(" [") {
+            let end = self.rest().find(']').map_or(self.text.len(), |end| self.at + end + 1);
+            self.at = end;
+            return true;
+        }
+        for word in QUALIFIERS {
+            if let Some(after) = self.rest().strip_prefix(word)
+                && (after.is_empty() || after.starts_with([':', ' ', '(']))
+                && matches!(self.text[self.at - 1], b')' | b't' | b'e' | b'&' | b']')
+            {
+                self.at += word.len();
+                return true;
+            }
+        }
+        false
+    }
+
+    fn at_operator(&self) -> bool {
+        self.rest().strip_prefix("operator").is_some_and(|after| {
+            after.starts_with(|next: char| !next.is_alphanumeric() && next != '_')
+        })
+    }
+
+    /// `operator<<`, `operator new[]`, `operator bool`, `operator"" _s`.
+    fn operator(&mut self) -> String {
+        let start = self.at;
+        self.at += "operator".len();
+        for symbol in OPERATORS {
+            if self.rest().starts_with(symbol) {
+                self.at += symbol.len();
+                let end = self.at;
+                // The demangler writes `operator< <int>`.
+                if self.rest().starts_with(" <") {
+                    self.at += 1;
+                }
+                return self.name[start..end].to_owned();
+            }
+        }
+        // A conversion's type, or `new`, `delete`, a literal's suffix: all up to the arguments.
+        while let Some(&byte) = self.text.get(self.at) {
+            match byte {
+                b'(' => break,
+                b'<' => self.skip_group(),
+                _ => self.at += 1,
+            }
+        }
+        let mut text = String::new();
+        strip_angles(&self.name[start..self.at], &mut text);
+        text
+    }
+
+    /// Whether the `<` here opens Rust's `<T as Trait>` or `<impl Trait for T>`.
+    fn is_self_type(&self) -> bool {
+        let end = group_end(self.text, self.at);
+        let inside = self.name.get(self.at..end).unwrap_or("");
+        inside.starts_with("<impl ") || inside.contains(" as ")
+    }
+
+    /// Rust's `<T as Trait>`, without the generics inside it.
+    fn self_type(&mut self) -> String {
+        let end = group_end(self.text, self.at);
+        let inside = self.name.get(self.at + 1..end.saturating_sub(1)).unwrap_or("");
+        let mut text = String::from("<");
+        strip_angles(inside, &mut text);
+        text.push('>');
+        self.at = end;
+        text
+    }
+
+    /// `{lambda(int)#1}` becomes `{lambda#1}`; `{{closure}}` stays.
+    fn braces(&mut self) -> String {
+        let end = group_end(self.text, self.at);
+        let inside = self.name.get(self.at..end).unwrap_or("");
+        let text = match (inside.find('('), inside.rfind(')')) {
+            (Some(open), Some(close)) if open < close => {
+                format!("{}{}", &inside[..open], &inside[close + 1..])
+            }
+            _ => inside.to_owned(),
+        };
+        self.at = end;
+        text
+    }
+
+    fn skip_group(&mut self) {
+        self.at = group_end(self.text, self.at);
+    }
+}
+
+/// Appends `text` without what stands in `<…>`.
+fn strip_angles(text: &str, out: &mut String) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    let mut from = 0;
+    while at < bytes.len() {
+        if bytes[at] == b'<' && at > from {
+            out.push_str(&text[from..at]);
+            at = group_end(bytes, at);
+            from = at;
+        } else {
+            at += 1;
+        }
+    }
+    out.push_str(&text[from..]);
+}
+
+/// One past the bracket that closes the group opened at `start`; the end of the text if none does.
+fn group_end(text: &[u8], start: usize) -> usize {
+    let mut open: Vec<u8> = Vec::new();
+    let mut at = start;
+    while at < text.len() {
+        match text[at] {
+            b'(' => open.push(b')'),
+            b'{' => open.push(b'}'),
+            b'[' => open.push(b']'),
+            b'<' => open.push(b'>'),
+            // `->` closes nothing, nor does a `>` inside parentheses: `(a > b)`.
+            b'>' if at > 0 && text[at - 1] == b'-' => {}
+            close @ (b')' | b'}' | b']') => {
+                // A stray `<` inside, as in `(1 << 3)`, is given up.
+                while open.last().is_some_and(|&wanted| wanted == b'>' && wanted != close) {
+                    open.pop();
+                }
+                if open.last() == Some(&close) {
+                    open.pop();
+                }
+            }
+            b'>' if open.last() == Some(&b'>') => {
+                open.pop();
+            }
+            _ => {}
+        }
+        at += 1;
+        if open.is_empty() {
+            return at;
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{base_name, short_name};
+
+    /// Full name, short name, base name.
+    const NAMES: &[(&str, &str, &str)] = &[
+        ("main", "main", "main"),
+        ("dgemm_", "dgemm_", "dgemm_"),
+        ("libc.so.6+0x1234", "libc.so.6+0x1234", "libc.so.6+0x1234"),
+        ("[partial: no-cfi]", "[partial: no-cfi]", "[partial: no-cfi]"),
+        ("<root>", "<root>", "<root>"),
+        ("MPI library", "MPI library", "MPI library"),
+        ("foo(int, char const*)", "foo", "foo"),
+        ("foo(int) [clone .cold]", "foo", "foo"),
+        ("ns::Matrix<double, 3>::row(unsigned long) const", "ns::Matrix::row", "row"),
+        ("void ns::sort<int*, std::less<int> >(int*, int*)", "ns::sort", "sort"),
+        ("unsigned long count(char)", "count", "count"),
+        ("decltype(auto) apply<int>(int)", "apply", "apply"),
+        ("(anonymous namespace)::work(int)", "(anonymous namespace)::work", "work"),
+        ("foo[abi:cxx11](int)", "foo[abi:cxx11]", "foo[abi:cxx11]"),
+        ("Vec::operator[](unsigned long)", "Vec::operator[]", "operator[]"),
+        ("Vec::operator()(int) const", "Vec::operator()", "operator()"),
+        ("bool operator< <int>(A<int> const&, A<int> const&)", "operator<", "operator<"),
+        ("A::operator<(A const&) const", "A::operator<", "operator<"),
+        ("std::ostream& operator<<(std::ostream&, A const&)", "operator<<", "operator<<"),
+        ("A::operator->() const", "A::operator->", "operator->"),
+        ("A::operator<=>(A const&) const", "A::operator<=>", "operator<=>"),
+        ("operator new(unsigned long)", "operator new", "operator new"),
+        ("operator delete[](void*)", "operator delete[]", "operator delete[]"),
+        ("A::operator bool() const", "A::operator bool", "operator bool"),
+        ("A::operator std::vector<int>() const", "A::operator std::vector", "operator std::vector"),
+        (
+            "main::{lambda(int)#1}::operator()(int) const",
+            "main::{lambda#1}::operator()",
+            "main::{lambda#1}::operator()",
+        ),
+        (
+            "ns::run(int)::{lambda(int, void (*)(char))#2}::operator()(int, void (*)(char)) const",
+            "ns::run::{lambda#2}::operator()",
+            "run::{lambda#2}::operator()",
+        ),
+        (
+            "Foo::bar() const::{lambda()#1}::operator()() const",
+            "Foo::bar::{lambda#1}::operator()",
+            "bar::{lambda#1}::operator()",
+        ),
+        (
+            "std::function<void (int)>::operator()(int) const",
+            "std::function::operator()",
+            "operator()",
+        ),
+        ("qsort_by(void*, int (*)(void const*, void const*))", "qsort_by", "qsort_by"),
+        (
+            "std::_Function_handler<void (int), f(int)::{lambda()#1}>::_M_invoke(std::_Any_data const&)",
+            "std::_Function_handler::_M_invoke",
+            "_M_invoke",
+        ),
+        ("Buffer<(1 << 3)>::size() const", "Buffer::size", "size"),
+        ("non-virtual thunk to A::f()", "A::f", "f"),
+        ("alloc::vec::Vec<T,A>::push", "alloc::vec::Vec::push", "push"),
+        (
+            "<alloc::vec::Vec<T> as core::ops::Drop>::drop",
+            "<alloc::vec::Vec as core::ops::Drop>::drop",
+            "drop",
+        ),
+        (
+            "<F as core::ops::FnOnce<()>>::call_once",
+            "<F as core::ops::FnOnce>::call_once",
+            "call_once",
+        ),
+        (
+            "core::ops::function::impls::<impl core::ops::FnOnce<A> for &F>::call_once",
+            "core::ops::function::impls::<impl core::ops::FnOnce for &F>::call_once",
+            "call_once",
+        ),
+        (
+            "core::ptr::drop_in_place::<alloc::vec::Vec<u8>>",
+            "core::ptr::drop_in_place",
+            "drop_in_place",
+        ),
+        ("core::ptr::drop_in_place<fn(i32) -> i32>", "core::ptr::drop_in_place", "drop_in_place"),
+        ("<[T]>::sort_by", "<[T]>::sort_by", "sort_by"),
+        ("app::run::{{closure}}", "app::run::{{closure}}", "run::{{closure}}"),
+        (
+            "app::run::{closure#0}::{closure#1}",
+            "app::run::{closure#0}::{closure#1}",
+            "run::{closure#0}::{closure#1}",
+        ),
+        (
+            "std::rt::lang_start::<()>::{closure#0}",
+            "std::rt::lang_start::{closure#0}",
+            "lang_start::{closure#0}",
+        ),
+    ];
+
+    #[test]
+    fn names_lose_arguments_templates_and_namespaces() {
+        for &(name, short, base) in NAMES {
+            assert_eq!(short_name(name), short, "short form of {name}");
+            assert_eq!(base_name(name), base, "base of {name}");
+        }
+    }
+
+    #[test]
+    fn broken_names_come_back_somehow() {
+        for name in ["(", "<", "a<b", "a(b", "operator", "operator(", "::", "{", "é<ü>(ö)", "a::"]
+        {
+            assert!(!short_name(name).is_empty(), "{name}");
+            assert!(!base_name(name).is_empty(), "{name}");
+        }
+    }
+}
