@@ -11,12 +11,12 @@ pub mod callers;
 pub mod child_index;
 pub mod flat;
 pub mod hot_path;
+pub mod number;
 pub mod path;
-
 pub mod sort;
 pub mod top_down;
 pub mod tree;
-
+pub mod verdict;
 pub mod visible;
 
 pub use sort::{Sort, SortKey};

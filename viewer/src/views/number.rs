@@ -1,0 +1,307 @@
+//! Numbers for people: counts, amounts with units, shares.
+//!
+//! Every number here is rounded so that it is never a lie about a limit: what is not all is not
+//! shown as 100 %, what is not nothing is not shown as 0, and bounds are rounded outward.
+
+use csprof_format::profile::Metric;
+
+use super::Edges;
+
+/// Which characters may be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// Thin spaces between groups of digits (U+2009), `≤`, `µs`.
+    #[default]
+    Unicode,
+    /// Plain spaces, `<=`, `us`.
+    Ascii,
+}
+
+impl Form {
+    const fn group_separator(self) -> char {
+        match self {
+            Self::Unicode => '\u{2009}',
+            Self::Ascii => ' ',
+        }
+    }
+
+    const fn at_most(self) -> &'static str {
+        match self {
+            Self::Unicode => "≤",
+            Self::Ascii => "<=",
+        }
+    }
+
+    const fn microseconds(self) -> &'static str {
+        match self {
+            Self::Unicode => "µs",
+            Self::Ascii => "us",
+        }
+    }
+}
+
+/// A count with every digit, in groups of three: `1 204`.
+#[must_use]
+pub fn count(n: u64, form: Form) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() * 2);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(form.group_separator());
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Where a number that is cut short goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounding {
+    /// To the nearest.
+    Nearest,
+    /// Down: for a lower bound.
+    Down,
+    /// Up: for an upper bound.
+    Up,
+}
+
+/// A count in at most four characters and a letter: `999`, `1.2k`, `31M`, `120G`.
+#[must_use]
+pub fn brief(n: u64, rounding: Rounding) -> String {
+    if n < 1000 {
+        return n.to_string();
+    }
+    let mut unit = 1u128;
+    let n = u128::from(n);
+    for letter in ["k", "M", "G", "T", "P", "E"] {
+        unit *= 1000;
+        // In tenths of the unit, so that one digit follows the point below ten units.
+        let tenths = divide(n * 10, unit, rounding);
+        if tenths < 100 {
+            return format!("{}.{}{letter}", tenths / 10, tenths % 10);
+        }
+        let whole = divide(n, unit, rounding);
+        if whole < 1000 {
+            return format!("{whole}{letter}");
+        }
+    }
+    n.to_string()
+}
+
+fn divide(n: u128, by: u128, rounding: Rounding) -> u128 {
+    match rounding {
+        Rounding::Nearest => (n + by / 2) / by,
+        Rounding::Down => n / by,
+        Rounding::Up => n.div_ceil(by),
+    }
+}
+
+/// An edge count: `1 204` exact, `≤9` and `4..9` between bounds, `live` for none returned, and
+/// nothing where there is no count.
+#[must_use]
+pub fn edges(edges: Edges, form: Form) -> String {
+    match edges {
+        Edges::None => String::new(),
+        Edges::Range { high: 0, .. } => "live".to_owned(),
+        Edges::Range { low, high } if low == high => count(low, form),
+        Edges::Range { low: 0, high } => {
+            format!("{}{}", form.at_most(), brief(high, Rounding::Up))
+        }
+        Edges::Range { low, high } => {
+            format!("{}..{}", brief(low, Rounding::Down), brief(high, Rounding::Up))
+        }
+    }
+}
+
+/// What a number of samples amounts to: samples × period, as a time where the metric is one.
+#[must_use]
+pub fn amount(samples: u64, metric: &Metric, form: Form) -> String {
+    amount_per(samples, 1, metric, form)
+}
+
+/// What samples amount to for each of `divisor` things, which is taken as 1 if it is 0.
+#[must_use]
+pub fn amount_per(samples: u64, divisor: u64, metric: &Metric, form: Form) -> String {
+    let total = u128::from(samples) * u128::from(metric.period);
+    if metric.unit == "ns" {
+        return duration(total as f64 / divisor.max(1) as f64, form);
+    }
+    let each = divide(total, u128::from(divisor.max(1)), Rounding::Nearest);
+    let each = brief(u64::try_from(each).unwrap_or(u64::MAX), Rounding::Nearest);
+    if metric.unit.is_empty() { each } else { format!("{each} {}", metric.unit) }
+}
+
+/// A time in three digits, or four for whole seconds: `250 ns`, `5.00 ms`, `50.8 s`, `1 204 s`,
+/// `167 min`, `27.8 h`. Seconds go up to 9 999, since most columns are in seconds and comparing
+/// across units is hard.
+#[must_use]
+pub fn duration(ns: f64, form: Form) -> String {
+    /// Unit, its length in nanoseconds, and the number of them that is already too many.
+    const UNITS: [(&str, f64, f64); 6] = [
+        ("ns", 1.0, 999.5),
+        ("µs", 1e3, 999.5),
+        ("ms", 1e6, 999.5),
+        ("s", 1e9, 9999.5),
+        ("min", 60e9, 599.5),
+        ("h", 3600e9, f64::INFINITY),
+    ];
+    let (name, length, _) =
+        UNITS.into_iter().find(|&(_, length, limit)| ns / length < limit).unwrap_or(UNITS[5]);
+    let name = if name == "µs" { form.microseconds() } else { name };
+    let value = ns / length;
+    let number = match value {
+        // Fractions of a nanosecond mean nothing.
+        _ if length == 1.0 => format!("{value:.0}"),
+        _ if value < 9.995 => format!("{value:.2}"),
+        _ if value < 99.95 => format!("{value:.1}"),
+        _ => count(value.round() as u64, form),
+    };
+    format!("{number} {name}")
+}
+
+/// A share in percent with one decimal, without the sign: `50.8`, `100`, `<0.1`, `0`, and
+/// nothing of nothing is nothing. Only all is `100`, and only nothing is `0`.
+#[must_use]
+pub fn percent(part: u64, whole: u64) -> String {
+    if part == 0 {
+        return "0".to_owned();
+    }
+    if part >= whole {
+        return if part == whole { "100".to_owned() } else { "-".to_owned() };
+    }
+    match divide(u128::from(part) * 1000, u128::from(whole), Rounding::Nearest) {
+        0 => "<0.1".to_owned(),
+        tenths => tenths_of_percent(tenths.min(999)),
+    }
+}
+
+/// Two shares that add up to 100 % as written, for `shown x% + out y% = 100%`. A part that is
+/// not nothing is never written as 0. `None` if both are 0.
+#[must_use]
+pub fn shares(shown: u64, out: u64) -> Option<(String, String)> {
+    let whole = u128::from(shown) + u128::from(out);
+    if whole == 0 {
+        return None;
+    }
+    let nearest = divide(u128::from(shown) * 1000, whole, Rounding::Nearest);
+    let tenths = match (shown, out) {
+        (0, _) => 0,
+        (_, 0) => 1000,
+        _ => nearest.clamp(1, 999),
+    };
+    Some((tenths_of_percent(tenths), tenths_of_percent(1000 - tenths)))
+}
+
+/// The line that accounts for everything measured: `shown 38.8% + out 61.2% = 100%`.
+#[must_use]
+pub fn account(shown: u64, out: u64) -> String {
+    match shares(shown, out) {
+        Some((shown, out)) => format!("shown {shown}% + out {out}% = 100%"),
+        None => "no samples".to_owned(),
+    }
+}
+
+fn tenths_of_percent(tenths: u128) -> String {
+    match tenths {
+        0 => "0".to_owned(),
+        1000 => "100".to_owned(),
+        _ => format!("{}.{}", tenths / 10, tenths % 10),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cputime(period: u64) -> Metric {
+        Metric { source: "cputime".to_owned(), unit: "ns".to_owned(), period }
+    }
+
+    #[test]
+    fn counts() {
+        assert_eq!(count(0, Form::Ascii), "0");
+        assert_eq!(count(999, Form::Ascii), "999");
+        assert_eq!(count(1204, Form::Ascii), "1 204");
+        assert_eq!(count(1204, Form::Unicode), "1\u{2009}204");
+        assert_eq!(count(31_200_000, Form::Ascii), "31 200 000");
+        assert_eq!(count(u64::MAX, Form::Ascii), "18 446 744 073 709 551 615");
+    }
+
+    #[test]
+    fn brief_counts_round_as_told() {
+        assert_eq!(brief(999, Rounding::Up), "999");
+        assert_eq!(brief(1149, Rounding::Down), "1.1k");
+        assert_eq!(brief(1149, Rounding::Nearest), "1.1k");
+        assert_eq!(brief(1149, Rounding::Up), "1.2k");
+        assert_eq!(brief(9_960, Rounding::Nearest), "10k");
+        assert_eq!(brief(999_600, Rounding::Nearest), "1.0M");
+        assert_eq!(brief(999_600, Rounding::Down), "999k");
+        assert_eq!(brief(31_200_000, Rounding::Nearest), "31M");
+        assert_eq!(brief(u64::MAX, Rounding::Nearest), "18E");
+    }
+
+    #[test]
+    fn edge_counts_are_exact_or_bounded() {
+        let range = |low, high| edges(Edges::Range { low, high }, Form::Unicode);
+        assert_eq!(range(1204, 1204), "1\u{2009}204");
+        assert_eq!(range(0, 9), "≤9");
+        assert_eq!(range(4, 9), "4..9");
+        assert_eq!(range(0, 1190), "≤1.2k");
+        assert_eq!(range(1190, 1210), "1.1k..1.3k");
+        assert_eq!(range(0, 0), "live");
+        assert_eq!(edges(Edges::None, Form::Unicode), "");
+        assert_eq!(edges(Edges::Range { low: 0, high: 9 }, Form::Ascii), "<=9");
+    }
+
+    #[test]
+    fn durations() {
+        let text = |ns| duration(ns, Form::Ascii);
+        assert_eq!(text(0.0), "0 ns");
+        assert_eq!(text(250.0), "250 ns");
+        assert_eq!(text(999.4), "999 ns");
+        assert_eq!(text(999.5), "1.00 us");
+        assert_eq!(duration(1500.0, Form::Unicode), "1.50 µs");
+        assert_eq!(text(5e6), "5.00 ms");
+        assert_eq!(text(511e6), "511 ms");
+        assert_eq!(text(999.6e6), "1.00 s");
+        assert_eq!(text(9.996e9), "10.0 s");
+        assert_eq!(text(50.8e9), "50.8 s");
+        assert_eq!(text(99.96e9), "100 s");
+        assert_eq!(text(1204e9), "1 204 s");
+        assert_eq!(text(9999.6e9), "167 min");
+        assert_eq!(text(100_000e9), "27.8 h");
+        assert_eq!(text(1e15), "278 h");
+    }
+
+    #[test]
+    fn amounts_are_samples_times_period() {
+        assert_eq!(amount(240_800, &cputime(5_000_000), Form::Ascii), "1 204 s");
+        assert_eq!(amount_per(3, 2, &cputime(5_000_000), Form::Ascii), "7.50 ms");
+        assert_eq!(
+            amount(u64::MAX, &cputime(u64::MAX), Form::Ascii).split(' ').next_back(),
+            Some("h")
+        );
+        let misses = Metric { source: "misses".into(), unit: "misses".into(), period: 10_000 };
+        assert_eq!(amount(123, &misses, Form::Ascii), "1.2M misses");
+    }
+
+    #[test]
+    fn only_all_is_100_and_only_nothing_is_0() {
+        assert_eq!(percent(508, 1000), "50.8");
+        assert_eq!(percent(1000, 1000), "100");
+        assert_eq!(percent(99_999, 100_000), "99.9");
+        assert_eq!(percent(1, 100_000), "<0.1");
+        assert_eq!(percent(0, 100_000), "0");
+        assert_eq!(percent(0, 0), "0");
+    }
+
+    #[test]
+    fn shares_add_up_as_written() {
+        assert_eq!(account(388, 612), "shown 38.8% + out 61.2% = 100%");
+        assert_eq!(account(7, 0), "shown 100% + out 0% = 100%");
+        assert_eq!(account(1, 99_999), "shown 0.1% + out 99.9% = 100%");
+        assert_eq!(account(99_999, 1), "shown 99.9% + out 0.1% = 100%");
+        assert_eq!(account(1, 2), "shown 33.3% + out 66.7% = 100%");
+        assert_eq!(account(0, 0), "no samples");
+    }
+}

@@ -1,0 +1,142 @@
+//! What node and edge counts say together: many short calls, or few long ones?
+//!
+//! An edge is a sampled activation that returned (Froyd, Mellor-Crummey and Fowler, ICS 2005,
+//! section 2.4). With a sampling period T and calls of one length d, there are max(1, d / T)
+//! samples for each such activation, since one that was not sampled is not counted. With lengths
+//! that are exponentially distributed around μ there are 1 / (1 − e^(−T/μ)), which is 1 for
+//! short calls, 1.58 for μ = T and close to μ / T for long ones.
+//!
+//! So the cost per edge tells the two apart:
+//! near T, calls are shorter than T: their cost together is known, their number and length
+//! separately are not, and the number is greater than the edge count. Well above T, calls are
+//! long: the edge count is close to their number and the cost per edge to their length.
+//!
+//! Three cautions. Long activations are more likely to be sampled than short ones of the same
+//! function. Frames that were still on the stack at the end, or left by an exception or longjmp,
+//! have no return: a row without any is `live`, which is not a cost per edge of 0 or infinity.
+//! Counts of different runs compare only at equal periods.
+
+use csprof_format::profile::Metric;
+
+use super::number::{Form, amount_per};
+use super::{Edges, Row};
+
+/// What the calls that a row stands for are like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// Below 1.1 periods per edge: shorter than the period, and more than the edge count says.
+    Short,
+    /// Between: lengths around the period, or short and long ones together.
+    Mixed,
+    /// Above 3 periods per edge: about as many as the edge count says.
+    Long,
+    /// None of the sampled activations returned while it was watched.
+    Live,
+}
+
+impl Verdict {
+    /// The word on the screen.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Short => "short",
+            Self::Mixed => "mixed",
+            Self::Long => "long",
+            Self::Live => "live",
+        }
+    }
+
+    /// What the word means, for help and for people who ask.
+    #[must_use]
+    pub const fn explanation(self) -> &'static str {
+        match self {
+            Self::Short => "calls shorter than the sampling period; more of them than edges",
+            Self::Mixed => "calls around as long as the sampling period, or short and long ones",
+            Self::Long => "calls longer than the sampling period; about as many as edges",
+            Self::Live => "no sampled activation returned: still running, or left by an exception",
+        }
+    }
+}
+
+/// What inclusive samples and edges say about calls. `None` where there is no edge count, or
+/// where it is known so roughly that its two bounds say different things.
+#[must_use]
+pub fn verdict(inclusive: u64, edges: Edges) -> Option<Verdict> {
+    match edges {
+        Edges::None => None,
+        Edges::Range { low, high } => {
+            let at_least = of_exact(inclusive, high);
+            (low == high || at_least == of_exact(inclusive, low)).then_some(at_least)
+        }
+    }
+}
+
+fn of_exact(inclusive: u64, edges: u64) -> Verdict {
+    let (samples, edges) = (u128::from(inclusive), u128::from(edges));
+    match () {
+        () if edges == 0 => Verdict::Live,
+        () if samples * 10 < edges * 11 => Verdict::Short,
+        () if samples > edges * 3 => Verdict::Long,
+        () => Verdict::Mixed,
+    }
+}
+
+/// The column `time/edge`: the cost per edge and its verdict, `511 ms long`. Empty where there
+/// is no count, where it is not exact, and for `live` rows, which the edge column already tells.
+#[must_use]
+pub fn per_edge(row: &Row, metric: &Metric, form: Form) -> String {
+    match (row.edges, verdict(row.inclusive, row.edges)) {
+        (Edges::Range { low, high }, Some(verdict)) if low == high && high > 0 => {
+            format!("{} {}", amount_per(row.inclusive, high, metric, form), verdict.word())
+        }
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{FrameKind, FunctionRef};
+
+    #[test]
+    fn the_limits_are_1_1_and_3_periods() {
+        let exact = |inclusive, edges| verdict(inclusive, Edges::exact(edges));
+        assert_eq!(exact(100, 100), Some(Verdict::Short));
+        assert_eq!(exact(109, 100), Some(Verdict::Short));
+        assert_eq!(exact(110, 100), Some(Verdict::Mixed));
+        assert_eq!(exact(300, 100), Some(Verdict::Mixed));
+        assert_eq!(exact(301, 100), Some(Verdict::Long));
+        assert_eq!(exact(301, 0), Some(Verdict::Live));
+        assert_eq!(verdict(301, Edges::None), None);
+    }
+
+    #[test]
+    fn an_interval_has_a_verdict_only_if_both_ends_agree() {
+        let between = |low, high| verdict(100, Edges::Range { low, high });
+        assert_eq!(between(10, 20), Some(Verdict::Long));
+        assert_eq!(between(10, 50), None);
+        assert_eq!(between(0, 20), None);
+    }
+
+    #[test]
+    fn the_column_is_blank_where_nothing_can_be_said() {
+        let metric = Metric { source: "cputime".into(), unit: "ns".into(), period: 5_000_000 };
+        let text = |inclusive, edges| {
+            let row = Row {
+                function: FunctionRef(0),
+                kind: FrameKind::Call,
+                inclusive,
+                exclusive: 0,
+                edges,
+                has_children: false,
+            };
+            per_edge(&row, &metric, Form::Ascii)
+        };
+        assert_eq!(text(122_440, Edges::exact(1198)), "511 ms long");
+        assert_eq!(text(100, Edges::exact(100)), "5.00 ms short");
+        assert_eq!(text(150, Edges::exact(100)), "7.50 ms mixed");
+        assert_eq!(text(100, Edges::exact(0)), "");
+        assert_eq!(text(100, Edges::Range { low: 10, high: 20 }), "");
+        assert_eq!(text(100, Edges::None), "");
+    }
+}
