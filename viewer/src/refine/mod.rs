@@ -55,3 +55,28 @@ pub struct Outcome {
     /// Samples it moved to another frame.
     pub moved: u64,
 }
+
+impl<'p> Refined<'p> {
+    /// The profile itself: no stages, everything shown. O(nodes), for the inclusive sums.
+    #[must_use]
+    pub fn base(profile: &'p Profile) -> Self {
+        let nodes = &profile.nodes;
+        let inclusive = nodes.inclusive();
+        let total = inclusive.first().copied().unwrap_or(0);
+        Self {
+            profile,
+            functions: Cow::Borrowed(&profile.functions),
+            frames: Cow::Borrowed(&profile.frames),
+            parent: Cow::Borrowed(&nodes.parent),
+            frame: Cow::Borrowed(&nodes.frame),
+            exclusive: Cow::Borrowed(&nodes.samples),
+            inclusive,
+            edges_low: Cow::Borrowed(&nodes.edges),
+            edges_high: Cow::Borrowed(&nodes.edges),
+            outcomes: Vec::new(),
+            base: total,
+            shown: total,
+            out: 0,
+        }
+    }
+}
