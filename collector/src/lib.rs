@@ -1,1 +1,3 @@
-//! placeholder
+//! The preloaded library that samples call paths inside the profiled program.
+
+pub mod unwind;

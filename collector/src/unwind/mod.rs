@@ -1,0 +1,30 @@
+//! The unwinder: from the registers of an interrupted thread to the path of its callers.
+//!
+//! Second station in the life of a sample: signal → **unwind** → calling context tree. It is pure.
+//! It performs no system call, knows no thread and reads memory only through closures that its
+//! caller bounds; so every rule here is tested on literal registers and stack words.
+//!
+//! | part | side | allocates | what it does |
+//! |---|---|---|---|
+//! | [`cfi`] | SETUP | yes | `.eh_frame` of a load module → [`table::RecipeTable`] |
+//! | [`table`] | both | no | offset → [`arch::recipe::Recipe`] |
+//! | [`cache`] | SIGNAL | no | lookup address → recipe, per thread |
+//! | [`arch::step`] | SIGNAL | no | registers + recipe → the caller's registers |
+//! | [`validate`] | SIGNAL | no | whether a caller's frame is believed |
+//! | [`walk`] | SIGNAL | no | the loop over all of them, frame by frame |
+//!
+//! Invariants: a walk ends, because CFAs grow strictly within bounded stacks; it reads nothing
+//! outside them; it never panics; and where it cannot go on it says why, so that no path is cut
+//! silently.
+
+#![forbid(unsafe_code)]
+
+pub mod cache;
+pub mod cfi;
+pub mod table;
+pub mod validate;
+pub mod walk;
+pub mod x86_64;
+
+/// The architecture that this collector is built for.
+pub use x86_64 as arch;

@@ -1,0 +1,222 @@
+//! The recipes of one load module, by offset: built at load time, looked up in the handler.
+//!
+//! Text is divided into blocks of 256 bytes. A row is three bytes: the low byte of the offset at
+//! which it begins to hold, and the number of its recipe in the module's dictionary. The index
+//! gives each block's first row. So one look-up touches a word of the index, the few rows of one
+//! block, and the dictionary, which stays in the cache.
+//!
+//! ```text
+//! offset 0x12345 ─► block 0x123 ─► index[0x123 .. 0x125] = 57, 61
+//!                   rows[57..61] = (0x10, 4) (0x28, 9) (0x40, 2) (0x60, 1)
+//!                                                      └ last with low byte <= 0x45
+//! ```
+//!
+//! A row holds until the next one; if no row of the block is low enough, the last row of an
+//! earlier block holds. Offsets that no FDE covers have rows of their own ([`Recipe::NoCfi`]), so
+//! that every offset has exactly one recipe.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use super::arch::recipe::{CalleeSaved, Recipe};
+
+/// The recipes of one load module. Immutable; the signal side only reads it.
+#[derive(Debug)]
+pub struct RecipeTable {
+    /// Bytes of text covered: offsets `0..length`.
+    length: u32,
+    /// For each block the number of its first row, and the number of rows at the end.
+    index: Box<[u32]>,
+    rows: Box<[Row]>,
+    recipes: Box<[Recipe]>,
+    /// Parallel to `recipes`.
+    callee_saved: Box<[CalleeSaved]>,
+}
+
+/// Low byte of the offset, recipe number (little endian). No alignment, so three bytes each.
+type Row = [u8; 3];
+
+const BLOCK_BITS: u32 = 8;
+
+impl RecipeTable {
+    /// The recipe for the code at `offset`; [`Recipe::NoCfi`] beyond the covered text.
+    #[must_use]
+    #[inline]
+    pub fn lookup(&self, offset: u32) -> Recipe {
+        self.number(offset)
+            .and_then(|number| self.recipes.get(number))
+            .copied()
+            .unwrap_or(Recipe::NoCfi)
+    }
+
+    /// The recipe for the code at `offset`, with the places of the other callee-saved registers.
+    #[must_use]
+    pub fn lookup_all(&self, offset: u32) -> (Recipe, CalleeSaved) {
+        let found = self
+            .number(offset)
+            .and_then(|number| Some((*self.recipes.get(number)?, *self.callee_saved.get(number)?)));
+        found.unwrap_or((Recipe::NoCfi, CalleeSaved::LOST))
+    }
+
+    #[inline]
+    fn number(&self, offset: u32) -> Option<usize> {
+        if offset >= self.length {
+            return None;
+        }
+        let block = (offset >> BLOCK_BITS) as usize;
+        let first = *self.index.get(block)? as usize;
+        let end = *self.index.get(block + 1)? as usize;
+        let low = offset as u8;
+        let holding = self.rows.get(first..end)?.partition_point(|row| row[0] <= low);
+        let [_, number @ ..] = *self.rows.get((first + holding).checked_sub(1)?)?;
+        Some(usize::from(u16::from_le_bytes(number)))
+    }
+
+    /// Bytes of text covered.
+    #[must_use]
+    pub fn length(&self) -> u32 {
+        self.length
+    }
+
+    /// Rows, after merging neighbors that need the same recipe.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The dictionary: each distinct recipe of the module.
+    #[must_use]
+    pub fn recipes(&self) -> &[Recipe] {
+        &self.recipes
+    }
+
+    /// Bytes of memory the table takes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.index)
+            + size_of_val(&*self.rows)
+            + size_of_val(&*self.recipes)
+            + size_of_val(&*self.callee_saved)
+    }
+}
+
+/// Collects rows in ascending order and makes a table of them. SETUP side.
+pub(super) struct Builder {
+    length: u32,
+    /// Offsets at which a recipe begins to hold, ascending, and the recipe's number.
+    rows: Vec<(u32, u16)>,
+    numbers: HashMap<(Recipe, CalleeSaved), u16, BuildHasherDefault<FoldHasher>>,
+    recipes: Vec<Recipe>,
+    callee_saved: Vec<CalleeSaved>,
+}
+
+const NO_CFI: (Recipe, CalleeSaved) = (Recipe::NoCfi, CalleeSaved::LOST);
+const UNSUPPORTED: (Recipe, CalleeSaved) = (Recipe::Unsupported, CalleeSaved::LOST);
+
+impl Builder {
+    /// A table for `length` bytes of text that nothing covers so far.
+    pub(super) fn new(length: u32) -> Self {
+        let mut builder = Self {
+            length,
+            rows: Vec::new(),
+            numbers: HashMap::default(),
+            recipes: Vec::new(),
+            callee_saved: Vec::new(),
+        };
+        // Numbers 0 and 1, so that a full dictionary still has both.
+        builder.number(NO_CFI);
+        builder.number(UNSUPPORTED);
+        builder.push(0, NO_CFI);
+        builder
+    }
+
+    /// From `offset` on this recipe holds. Offsets must not descend; of two at the same offset the
+    /// later one counts.
+    pub(super) fn push(&mut self, offset: u32, recipe: (Recipe, CalleeSaved)) {
+        if offset >= self.length {
+            return;
+        }
+        let number = self.number(recipe);
+        if self.rows.last().is_some_and(|last| last.0 == offset) {
+            self.rows.pop();
+        }
+        debug_assert!(self.rows.last().is_none_or(|last| last.0 < offset));
+        if self.rows.last().is_none_or(|last| last.1 != number) {
+            self.rows.push((offset, number));
+        }
+    }
+
+    /// The recipe's number; that of [`Recipe::Unsupported`] once all are given away.
+    fn number(&mut self, recipe: (Recipe, CalleeSaved)) -> u16 {
+        if let Some(number) = self.numbers.get(&recipe) {
+            return *number;
+        }
+        let Ok(number) = u16::try_from(self.recipes.len()) else { return 1 };
+        self.numbers.insert(recipe, number);
+        self.recipes.push(recipe.0);
+        self.callee_saved.push(recipe.1);
+        number
+    }
+
+    pub(super) fn finish(self) -> RecipeTable {
+        let blocks = (self.length.div_ceil(1 << BLOCK_BITS)) as usize;
+        let mut index = Vec::with_capacity(blocks + 1);
+        let mut rows = Vec::with_capacity(self.rows.len());
+        for (offset, number) in self.rows {
+            let block = (offset >> BLOCK_BITS) as usize;
+            index.resize(index.len().max(block + 1), rows.len() as u32);
+            let [low, high] = number.to_le_bytes();
+            rows.push([offset as u8, low, high]);
+        }
+        index.resize(blocks + 1, rows.len() as u32);
+        RecipeTable {
+            length: self.length,
+            index: index.into(),
+            rows: rows.into(),
+            recipes: self.recipes.into(),
+            callee_saved: self.callee_saved.into(),
+        }
+    }
+}
+
+/// A multiplicative hash: the dictionary is consulted once per row of a module's CFI, and its keys
+/// come from a file that already decides what the unwinder does, so there is nothing to defend.
+#[derive(Default)]
+struct FoldHasher(u64);
+
+impl Hasher for FoldHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u8(&mut self, value: u8) {
+        self.write_u64(u64::from(value));
+    }
+
+    fn write_u16(&mut self, value: u16) {
+        self.write_u64(u64::from(value));
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(u64::from(value));
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn write_usize(&mut self, value: usize) {
+        self.write_u64(value as u64);
+    }
+
+    fn write_isize(&mut self, value: isize) {
+        self.write_u64(value as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        // The product's good bits are the high ones; the hash map indexes by the low ones.
+        self.0 ^ (self.0 >> 32)
+    }
+}

@@ -1,0 +1,41 @@
+//! What a caller's frame must satisfy before it is believed.
+//!
+//! SIGNAL side. The stack grows downwards: going outwards, every CFA lies above the one before it
+//! and within the stack it started on. So a walk ends, whatever the memory holds.
+
+/// The stack that a frame lies on: the bytes that may be read in `[low, high)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StackBounds {
+    /// The lowest readable address.
+    pub low: u64,
+    /// One past the highest readable address.
+    pub high: u64,
+}
+
+impl StackBounds {
+    /// Whether the 64-bit word at `address` lies on the stack.
+    #[must_use]
+    #[inline]
+    pub const fn contains_word(self, address: u64) -> bool {
+        // `high` is at least 8 wherever a stack can be, and wrapping only admits less.
+        address >= self.low && address <= self.high.wrapping_sub(8)
+    }
+
+    /// Whether the frame of a caller may begin at `cfa` when the present one has `sp`.
+    ///
+    /// The return address below the CFA must lie on the stack, so that the CFA is strictly above
+    /// the stack pointer; stacks are kept eight-byte aligned.
+    #[must_use]
+    #[inline]
+    pub const fn admits_caller(self, sp: u64, cfa: u64) -> bool {
+        cfa > sp && cfa <= self.high && cfa & 7 == 0
+    }
+
+    /// As [`Self::admits_caller`] for a return address that was popped into a register: the frame
+    /// may be empty.
+    #[must_use]
+    #[inline]
+    pub const fn admits_same(self, sp: u64, cfa: u64) -> bool {
+        cfa >= sp && cfa <= self.high && cfa & 7 == 0
+    }
+}

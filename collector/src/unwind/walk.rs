@@ -1,0 +1,370 @@
+//! The walk: from an interrupted frame to the outermost one, without recursion.
+//!
+//! SIGNAL side. Called by the sample handler of a thread on that thread's own stack. It may have
+//! interrupted anything, allocates nothing, takes no lock, and reads memory only through
+//! [`Target::read`].
+//!
+//! Which address is looked up: an interrupted frame's own pc, also below a signal frame; for every
+//! other frame one byte before its return address, which is the first byte of other code when the
+//! call never returns.
+//!
+//! Only ip, sp and bp are carried from frame to frame, since a few recipes in a thousand need
+//! more. One that needs rbx or r12 to r15 in a calling frame is served by walking again from the
+//! last interrupted frame with these registers restored too; from then on they are carried.
+
+use csprof_format::address::{FrameKey, FrameKind};
+use csprof_format::loss::PartialReason;
+
+use super::arch::recipe::{CalleeSaved, Recipe};
+use super::arch::registers::{Register, Registers};
+use super::arch::step::{Obstacle, Step, step, step_with_callee_saved};
+use super::cache::RecipeCache;
+use super::table::RecipeTable;
+use super::validate::StackBounds;
+
+/// What a walk asks of the process it happens in. Every method must be async-signal-safe.
+pub trait Target {
+    /// The load module whose code contains `pc`, if any does.
+    fn code(&self, pc: u64) -> Option<Code<'_>>;
+
+    /// The stack on which `sp` lies. Asked at the start of a walk and beyond every signal frame,
+    /// where an alternate signal stack may end.
+    fn stack(&self, sp: u64) -> Option<StackBounds>;
+
+    /// The 64-bit word at `address`. Must refuse what [`Self::stack`] would not admit. Where a
+    /// return address was replaced by the trampoline, it answers with the real one.
+    fn read(&self, address: u64) -> Option<u64>;
+}
+
+/// A load module as a walk sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Code<'a> {
+    /// The runtime address of the table's offset zero.
+    pub base: u64,
+    /// The recipes; none if the module has no call frame information.
+    pub table: Option<&'a RecipeTable>,
+}
+
+/// One frame, as given to the visitor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// How the address was seen: the leaf, a caller, or code interrupted by a signal.
+    pub kind: FrameKind,
+    /// The interrupted pc, or the return address of the call that this frame is executing.
+    pub address: u64,
+    /// The stack pointer in this frame; for a caller, the CFA of the frame it called.
+    pub sp: u64,
+    /// How the next frame was found.
+    pub exit: Exit,
+}
+
+impl Frame {
+    /// The key of the frame's node in a calling context tree.
+    #[must_use]
+    pub const fn key(&self) -> FrameKey {
+        FrameKey::new(self.kind, self.address)
+    }
+}
+
+/// How a frame is left towards its caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// It will return through a word on the stack.
+    Return {
+        /// The word that holds the return address.
+        slot: u64,
+        /// What it holds.
+        address: u64,
+        /// Whether the frame is an entry of the procedure linkage table.
+        plt: bool,
+    },
+    /// It will return through a register (vfork).
+    Register {
+        /// The return address.
+        address: u64,
+    },
+    /// It has no call frame information: its caller was guessed from a frame pointer that passed
+    /// all checks.
+    Guess {
+        /// The word that should hold the return address.
+        slot: u64,
+        /// What it holds.
+        address: u64,
+    },
+    /// It is a signal handler's return trampoline: the next frame is interrupted code.
+    Signal,
+    /// Nothing follows: the outermost frame, or the last one that could be found.
+    None,
+}
+
+/// Whether the walk goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// On to the next frame.
+    Continue,
+    /// Not needed: the rest of the path is known, or the path is full.
+    Stop,
+}
+
+/// How a walk ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// At the outermost frame of the thread.
+    Complete,
+    /// The visitor stopped it.
+    Stopped,
+    /// The frame visited last has callers that could not be found.
+    Partial(PartialReason),
+}
+
+/// Stacks that one walk may cross. Real programs nest one or two signal handlers; the limit ends
+/// walks over damaged memory.
+const MAX_SIGNAL_FRAMES: u32 = 64;
+
+/// Visits every frame from the interrupted one outwards, each exactly once.
+///
+/// `start` holds the registers of the interrupted code. `cache` must have been prepared for the
+/// load map that `target` answers from.
+pub fn walk(
+    start: &Registers,
+    cache: &mut RecipeCache,
+    target: &impl Target,
+    mut visit: impl FnMut(&Frame) -> Flow,
+) -> End {
+    let mut registers = *start;
+    let mut origin = Origin { registers: *start, kind: FrameKind::Leaf, steps: 0 };
+    let mut carrying = false;
+    let mut signal_frames = 0;
+    let mut kind = FrameKind::Leaf;
+    let Some(mut bounds) = target.stack(start.sp()) else {
+        return give_up(&registers, kind, PartialReason::BadStack, visit);
+    };
+
+    loop {
+        let (address, sp) = (registers.ip, registers.sp());
+        let mut frame = Frame { kind, address, sp, exit: Exit::None };
+        let lookup = address.wrapping_sub(kind.lookup_bias());
+        let read = |word| target.read(word);
+
+        let (recipe, stepped) = if carrying {
+            let (recipe, saved) = find_all(target, kind, address);
+            (recipe, step_with_callee_saved(&mut registers, recipe, &saved, read))
+        } else {
+            let recipe = match cache.get(lookup) {
+                Some(recipe) => recipe,
+                None => find(target, cache, kind, address),
+            };
+            (recipe, step(&mut registers, recipe, read))
+        };
+
+        match stepped {
+            Ok(Step::Caller { ra_slot }) => {
+                let cfa = registers.sp();
+                let admitted = match ra_slot {
+                    Some(_) => bounds.admits_caller(sp, cfa),
+                    None => bounds.admits_same(sp, cfa),
+                };
+                if !admitted {
+                    visit(&frame);
+                    return End::Partial(PartialReason::BadStack);
+                }
+                let address = registers.ip;
+                if address == 0 {
+                    // psABI x86-64 3.4.1 leaves the outermost return address unspecified; in
+                    // practice coroutine libraries and thread starters put zero there.
+                    visit(&frame);
+                    return End::Complete;
+                }
+                frame.exit = match ra_slot {
+                    Some(slot) => Exit::Return { slot, address, plt: recipe.is_plt() },
+                    None => Exit::Register { address },
+                };
+                kind = FrameKind::Call;
+                origin.steps = origin.steps.wrapping_add(1);
+            }
+            Ok(Step::Interrupted) => {
+                frame.exit = Exit::Signal;
+                signal_frames += 1;
+                let same_stack = registers.sp() >= bounds.low && registers.sp() < bounds.high;
+                let stack = target.stack(registers.sp());
+                let progress = !same_stack || registers.sp() > sp;
+                match stack {
+                    Some(stack) if progress && signal_frames <= MAX_SIGNAL_FRAMES => bounds = stack,
+                    _ => {
+                        visit(&frame);
+                        return End::Partial(PartialReason::BadStack);
+                    }
+                }
+                kind = FrameKind::Interrupted;
+                carrying = false;
+                origin = Origin { registers, kind, steps: 0 };
+            }
+            Ok(Step::EndOfStack) => {
+                visit(&frame);
+                return End::Complete;
+            }
+            Err(obstacle) => {
+                match overcome(obstacle, &origin, &mut registers, kind, bounds, target) {
+                    Detour::Carry => {
+                        carrying = true;
+                        continue;
+                    }
+                    Detour::Caller { slot } => {
+                        frame.exit = Exit::Guess { slot, address: registers.ip };
+                        kind = FrameKind::Call;
+                        origin.steps = origin.steps.wrapping_add(1);
+                    }
+                    Detour::EndOfStack => {
+                        visit(&frame);
+                        return End::Complete;
+                    }
+                    Detour::None(reason) => {
+                        visit(&frame);
+                        return End::Partial(reason);
+                    }
+                }
+            }
+        }
+        if visit(&frame) == Flow::Stop {
+            return End::Stopped;
+        }
+    }
+}
+
+/// The last frame whose registers were all known, and the steps made since.
+struct Origin {
+    registers: Registers,
+    kind: FrameKind,
+    steps: u32,
+}
+
+/// What can be done where no recipe led on.
+enum Detour {
+    /// The missing registers were found; the frame can be tried again.
+    Carry,
+    /// The frame pointer led to a caller, whose registers these are now.
+    Caller { slot: u64 },
+    /// The frame is the outermost one.
+    EndOfStack,
+    /// Nothing.
+    None(PartialReason),
+}
+
+#[cold]
+fn give_up(
+    registers: &Registers,
+    kind: FrameKind,
+    reason: PartialReason,
+    mut visit: impl FnMut(&Frame) -> Flow,
+) -> End {
+    visit(&Frame { kind, address: registers.ip, sp: registers.sp(), exit: Exit::None });
+    End::Partial(reason)
+}
+
+/// The recipe from the module's table, remembered unless there is none.
+#[cold]
+fn find(target: &impl Target, cache: &mut RecipeCache, kind: FrameKind, address: u64) -> Recipe {
+    let (recipe, _) = find_all(target, kind, address);
+    if recipe != Recipe::NoCfi {
+        cache.insert(address.wrapping_sub(kind.lookup_bias()), recipe);
+    }
+    recipe
+}
+
+fn find_all(target: &impl Target, kind: FrameKind, address: u64) -> (Recipe, CalleeSaved) {
+    recipe_at(target, address.wrapping_sub(kind.lookup_bias()))
+}
+
+fn recipe_at(target: &impl Target, pc: u64) -> (Recipe, CalleeSaved) {
+    let Some(code) = target.code(pc) else { return (Recipe::NoCfi, CalleeSaved::LOST) };
+    match (code.table, u32::try_from(pc.wrapping_sub(code.base))) {
+        (Some(table), Ok(offset)) => table.lookup_all(offset),
+        _ => (Recipe::NoCfi, CalleeSaved::LOST),
+    }
+}
+
+#[cold]
+fn overcome(
+    obstacle: Obstacle,
+    origin: &Origin,
+    registers: &mut Registers,
+    kind: FrameKind,
+    bounds: StackBounds,
+    target: &impl Target,
+) -> Detour {
+    match obstacle {
+        Obstacle::Unknown(register) => match walk_again(origin, registers, bounds, target) {
+            Some(found) if found.get(register).is_some() => {
+                *registers = found;
+                Detour::Carry
+            }
+            _ => Detour::None(PartialReason::UnsupportedCfi),
+        },
+        Obstacle::Unsupported => Detour::None(PartialReason::UnsupportedCfi),
+        Obstacle::Unreadable => Detour::None(PartialReason::BadStack),
+        Obstacle::NoCfi => {
+            // glibc's __start_context, where a makecontext function returns to, is the first byte
+            // of an FDE that does not declare its return address undefined. Nothing called it: no
+            // FDE covers the byte before.
+            if kind == FrameKind::Call && recipe_at(target, registers.ip).0 != Recipe::NoCfi {
+                return Detour::EndOfStack;
+            }
+            match follow_frame_pointer(registers, bounds, target) {
+                Some(slot) => Detour::Caller { slot },
+                None if target.code(registers.ip.wrapping_sub(kind.lookup_bias())).is_none() => {
+                    Detour::None(PartialReason::UnknownModule)
+                }
+                None => Detour::None(PartialReason::NoCfi),
+            }
+        }
+    }
+}
+
+/// Assumes `push %rbp; mov %rsp,%rbp` in code without CFI, and believes it only if everything
+/// fits: the saved pointer lies above this one on the same stack, and the return address in code.
+///
+/// `(ip, sp, bp) = (*(bp + 8), bp + 16, *bp)`
+fn follow_frame_pointer(
+    registers: &mut Registers,
+    bounds: StackBounds,
+    target: &impl Target,
+) -> Option<u64> {
+    let bp = registers.get(Register::RBP)?;
+    let slot = bp.wrapping_add(8);
+    let cfa = bp.wrapping_add(16);
+    if bp < registers.sp() || bp & 7 != 0 || !bounds.admits_caller(registers.sp(), cfa) {
+        return None;
+    }
+    let saved = target.read(bp)?;
+    let ip = target.read(slot)?;
+    if saved <= bp || saved & 7 != 0 || !bounds.contains_word(saved) {
+        return None;
+    }
+    target.code(ip.wrapping_sub(FrameKind::Call.lookup_bias()))?;
+    registers.become_caller(ip, cfa, Some(saved));
+    Some(slot)
+}
+
+/// Repeats the steps from `origin` with the other callee-saved registers restored, and returns the
+/// present frame's registers; none if it does not arrive at the same frame.
+fn walk_again(
+    origin: &Origin,
+    present: &Registers,
+    bounds: StackBounds,
+    target: &impl Target,
+) -> Option<Registers> {
+    let mut registers = origin.registers;
+    let mut kind = origin.kind;
+    for _ in 0..origin.steps {
+        let (recipe, saved) = find_all(target, kind, registers.ip);
+        match step_with_callee_saved(&mut registers, recipe, &saved, |word| target.read(word)) {
+            Ok(_) => {}
+            Err(Obstacle::NoCfi) => {
+                follow_frame_pointer(&mut registers, bounds, target)?;
+            }
+            Err(_) => return None,
+        }
+        kind = FrameKind::Call;
+    }
+    (registers.ip == present.ip && registers.sp() == present.sp()).then_some(registers)
+}

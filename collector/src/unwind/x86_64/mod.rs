@@ -1,0 +1,8 @@
+//! What is particular to x86-64: registers, recipes, the step, and the reading of CFI rows.
+//!
+//! Another architecture is a folder beside this one with the same names.
+
+pub mod recipe;
+pub mod registers;
+pub mod step;
+pub(super) mod translate;
