@@ -13,11 +13,15 @@ pub mod flat;
 pub mod hot_path;
 pub mod number;
 pub mod path;
+pub mod search;
 pub mod sort;
 pub mod top_down;
 pub mod tree;
 pub mod verdict;
 pub mod visible;
+
+#[cfg(test)]
+mod tests;
 
 pub use sort::{Sort, SortKey};
 

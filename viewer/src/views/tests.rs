@@ -1,0 +1,448 @@
+//! Views on small trees: the outline of a profile in, the rows of a screen out.
+
+use super::callers::Callers;
+use super::flat::flat;
+use super::hot_path::{USUAL_SHARE, hot_path};
+use super::number::{self, Form};
+use super::search::{NamePattern, Search, Way};
+use super::top_down::TopDown;
+use super::tree::{Direction, RowId, RowTree};
+use super::visible::Visible;
+use super::{Row, Sort, SortKey};
+use crate::profile::{FrameKind, Profile, from_outline};
+use crate::refine::Refined;
+
+pub(crate) fn profile(outline: &str) -> Profile {
+    from_outline(outline).expect("outline")
+}
+
+/// `name inclusive exclusive edges`, with a note where the kind is not a call.
+fn text(refined: &Refined<'_>, row: &Row) -> String {
+    let name = &refined.functions[row.function.index()].name;
+    let edges = number::edges(row.edges, Form::Ascii);
+    let kind = match row.kind {
+        FrameKind::Call => String::new(),
+        kind => format!("{kind:?}").to_lowercase(),
+    };
+    let words = [name, &row.inclusive.to_string(), &row.exclusive.to_string(), &edges, &kind];
+    let words: Vec<&str> =
+        words.into_iter().map(|w| w.as_str()).filter(|w| !w.is_empty()).collect();
+    words.join(" ")
+}
+
+/// The lines of a screen; `+` and `-` before rows that can be opened and that are open.
+fn screen<D: Direction>(refined: &Refined<'_>, tree: &RowTree<D>, visible: &Visible) -> String {
+    let mut out = String::from("\n");
+    for line in visible.lines() {
+        let row = tree.row(line.row);
+        let mark = match (row.has_children, visible.is_open(line.row)) {
+            (false, _) => ' ',
+            (true, false) => '+',
+            (true, true) => '-',
+        };
+        let indent = 2 * line.depth as usize;
+        out.push_str(&format!("{:indent$}{mark} {}\n", "", text(refined, row)));
+    }
+    out
+}
+
+/// Everything open.
+fn all<D: Direction>(refined: &Refined<'_>, tree: &mut RowTree<D>) -> String {
+    let visible = opened(refined, tree);
+    screen(refined, tree, &visible)
+}
+
+fn opened<D: Direction>(refined: &Refined<'_>, tree: &mut RowTree<D>) -> Visible {
+    let mut visible = Visible::new(tree, refined, RowId::ROOT);
+    let mut line = 0;
+    while line < visible.lines().len() {
+        visible.open(tree, refined, line);
+        line += 1;
+    }
+    visible
+}
+
+/// The row with this name on a screen with everything open.
+fn row_named<D: Direction>(refined: &Refined<'_>, tree: &mut RowTree<D>, name: &str) -> RowId {
+    let visible = opened(refined, tree);
+    let is_named = |row| refined.functions[tree.row(row).function.index()].name == name;
+    visible.lines().iter().map(|line| line.row).find(|&row| is_named(row)).expect(name)
+}
+
+fn name<'r, D: Direction>(refined: &'r Refined<'_>, tree: &RowTree<D>, row: RowId) -> &'r str {
+    &refined.functions[tree.row(row).function.index()].name
+}
+
+#[test]
+fn rows_fuse_call_sites_threads_and_epochs() {
+    let profile = profile(
+        "\
+# thread=1 epoch=0
+main
+  solve 1 e=2 at:main.c:10
+    dot 4 e=3
+  solve 2 e=1 at:main.c:20
+    dot 8 e=1
+# thread=1 epoch=1
+main
+  solve 16 e=5
+# thread=2 epoch=0
+start_thread
+  worker 32
+",
+    );
+    let refined = Refined::base(&profile);
+    assert_eq!(
+        all(&refined, &mut TopDown::new(&refined)),
+        "
+- start_thread 32 0 live
+    worker 32 32 live
+- main 31 0 live
+  - solve 31 19 8
+      dot 12 12 4
+"
+    );
+}
+
+#[test]
+fn an_inlined_frame_is_another_row_than_a_called_one_and_has_no_edges() {
+    let profile = profile("main\n  f 1 e=7\n  f 2 inline\n\"[partial: no-cfi]\" partial\n  g 4\n");
+    let refined = Refined::base(&profile);
+    assert_eq!(
+        all(&refined, &mut TopDown::new(&refined)),
+        "
+- [partial: no-cfi] 4 0 partial
+    g 4 4 live
+- main 3 0 live
+    f 2 2 inline
+    f 1 1 7
+"
+    );
+}
+
+#[test]
+fn without_the_trampoline_no_row_has_edges() {
+    let mut profile = profile("main\n  f 1\n");
+    profile.info.run.trampoline = false;
+    let refined = Refined::base(&profile);
+    assert_eq!(all(&refined, &mut TopDown::new(&refined)), "\n- main 1 0\n    f 1 1\n");
+}
+
+#[test]
+fn nodes_without_samples_are_no_rows() {
+    let profile = profile("main\n  f 1\n    g\n  h e=3\nidle\n");
+    let refined = Refined::base(&profile);
+    assert_eq!(all(&refined, &mut TopDown::new(&refined)), "\n- main 1 0 live\n    f 1 1 live\n");
+}
+
+#[test]
+fn a_profile_without_samples_has_no_lines() {
+    let profile = profile("");
+    let refined = Refined::base(&profile);
+    let mut tree = TopDown::new(&refined);
+    assert_eq!(all(&refined, &mut tree), "\n");
+    assert_eq!(hot_path(&mut tree, &refined, RowId::ROOT, USUAL_SHARE), []);
+    assert_eq!(all(&refined, &mut Callers::new(&refined, tree.index())), "\n");
+    assert_eq!(flat(&refined, tree.index(), Sort::default()), []);
+}
+
+#[test]
+fn the_root_is_shown_when_it_has_samples() {
+    let profile = profile("main\n  f 3\n");
+    let mut refined = Refined::base(&profile);
+    refined.exclusive.to_mut()[0] = 2;
+    refined.inclusive[0] = 5;
+    let screen = all(&refined, &mut TopDown::new(&refined));
+    assert_eq!(screen, "\n- <root> 5 2 root\n  - main 3 0 live\n      f 3 3 live\n");
+}
+
+#[test]
+fn children_come_in_the_order_asked_for() {
+    let profile =
+        profile("main\n  a 5 e=5\n  b 1 e=1\n    z 8\n  c 7 e=2\n  d 4 inline\n  e 3\n  A 3\n");
+    let refined = Refined::base(&profile);
+    let mut tree = TopDown::new(&refined);
+    let mut order = |key, reversed| {
+        tree.set_sort(Sort { key, reversed });
+        let main = tree.children(&refined, RowId::ROOT)[0];
+        let rows = tree.children(&refined, main).to_vec();
+        rows.iter().map(|&row| name(&refined, &tree, row)).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(order(SortKey::Inclusive, false), "b c a d A e");
+    assert_eq!(order(SortKey::Inclusive, true), "A e d a c b");
+    assert_eq!(order(SortKey::Exclusive, false), "c a d A e b");
+    assert_eq!(order(SortKey::Edges, false), "a c b A e d");
+    assert_eq!(order(SortKey::PerEdge, false), "b c a A e d");
+    assert_eq!(order(SortKey::Name, false), "A a b c d e");
+    assert_eq!(order(SortKey::Name, true), "e d c b a A");
+}
+
+const SMALL: &str = "\
+main 1
+  solve 2 e=4
+    dot 3 e=9
+    axpy 5
+  output 1
+    write 1 e=1
+";
+
+#[test]
+fn opening_and_closing_splice_the_lines() {
+    let profile = profile(SMALL);
+    let refined = Refined::base(&profile);
+    let mut tree = TopDown::new(&refined);
+    let mut visible = Visible::new(&mut tree, &refined, RowId::ROOT);
+    assert_eq!(screen(&refined, &tree, &visible), "\n+ main 13 1 live\n");
+    visible.open(&mut tree, &refined, 0);
+    visible.open(&mut tree, &refined, 1);
+    let open = "
+- main 13 1 live
+  - solve 10 2 4
+      axpy 5 5 live
+      dot 3 3 9
+  + output 2 1 live
+";
+    assert_eq!(screen(&refined, &tree, &visible), open);
+    visible.close(0);
+    assert_eq!(screen(&refined, &tree, &visible), "\n+ main 13 1 live\n");
+    // What was open below comes back.
+    visible.open(&mut tree, &refined, 0);
+    assert_eq!(screen(&refined, &tree, &visible), open);
+    // A window is a slice, and asking beyond the end is no error.
+    assert_eq!(visible.window(3, 10).len(), 2);
+    assert_eq!(visible.window(99, 10).len(), 0);
+    assert_eq!(visible.end_of_subtree(1), 4);
+}
+
+#[test]
+fn a_subtree_opens_level_by_level_up_to_a_limit() {
+    let profile = profile(SMALL);
+    let refined = Refined::base(&profile);
+    let mut tree = TopDown::new(&refined);
+    let mut visible = Visible::new(&mut tree, &refined, RowId::ROOT);
+    assert!(!visible.open_subtree(&mut tree, &refined, 0, 4));
+    assert_eq!(
+        screen(&refined, &tree, &visible),
+        "
+- main 13 1 live
+  - solve 10 2 4
+      axpy 5 5 live
+      dot 3 3 9
+  + output 2 1 live
+"
+    );
+    assert!(visible.open_subtree(&mut tree, &refined, 0, 5));
+    assert_eq!(visible.lines().len(), 6);
+}
+
+#[test]
+fn zoom_shows_a_row_and_what_is_below_it() {
+    let profile = profile(SMALL);
+    let refined = Refined::base(&profile);
+    let mut tree = TopDown::new(&refined);
+    let solve = row_named(&refined, &mut tree, "solve");
+    let visible = Visible::new(&mut tree, &refined, solve);
+    let expected = "\n- solve 10 2 4\n    axpy 5 5 live\n    dot 3 3 9\n";
+    assert_eq!(screen(&refined, &tree, &visible), expected);
+}
+
+#[test]
+fn what_is_open_survives_another_order_and_another_refinement() {
+    let profile = profile(SMALL);
+    let refined = Refined::base(&profile);
+    let mut tree = TopDown::new(&refined);
+    let dot = row_named(&refined, &mut tree, "dot");
+    let mut visible = Visible::new(&mut tree, &refined, RowId::ROOT);
+    assert_eq!(visible.reveal(&mut tree, &refined, dot), Some(3));
+
+    tree.set_sort(Sort { key: SortKey::Name, reversed: true });
+    visible.rebuild(&mut tree, &refined);
+    assert_eq!(
+        screen(&refined, &tree, &visible),
+        "
+- main 13 1 live
+  - solve 10 2 4
+      dot 3 3 9
+      axpy 5 5 live
+  + output 2 1 live
+"
+    );
+
+    // As if main had been hidden: node 1 is main, and its children are 2 and 5.
+    let mut hidden = refined.clone();
+    let parents = hidden.parent.to_mut();
+    (parents[2], parents[5]) = (0, 0);
+    hidden.exclusive.to_mut()[0] = 1;
+    hidden.inclusive[1] = 0;
+    let mut new_tree = TopDown::new(&hidden);
+    let carried = visible.carried_over((&tree, &refined), (&mut new_tree, &hidden));
+    assert_eq!(
+        screen(&hidden, &new_tree, &carried),
+        "
+- <root> 13 1 root
+  - solve 10 2 4
+      axpy 5 5 live
+      dot 3 3 9
+  + output 2 1 live
+"
+    );
+    let path = tree.path(&refined, dot);
+    let (found, whole) = new_tree.locate(&hidden, &path);
+    assert_eq!((name(&hidden, &new_tree, found), whole), ("dot", false));
+    assert_eq!(tree.locate(&refined, &path), (dot, true));
+}
+
+#[test]
+fn the_hot_path_goes_on_while_one_child_has_half() {
+    let profile = profile("main 1\n  f 10\n    g 4\n      h 7\n    k 10\n  z 4\n");
+    let refined = Refined::base(&profile);
+    let mut tree = TopDown::new(&refined);
+    let mut path = |share| {
+        let rows = hot_path(&mut tree, &refined, RowId::ROOT, share);
+        rows.iter().map(|&row| name(&refined, &tree, row)).collect::<Vec<_>>().join(" ")
+    };
+    // 36 in main, 31 in f (86 %), 11 in g (35 %), 10 in k.
+    assert_eq!(path(USUAL_SHARE), "main f");
+    assert_eq!(path(30), "main f g h");
+    assert_eq!(path(100), "main");
+}
+
+#[test]
+fn equally_hot_children_are_taken_by_name() {
+    let profile = profile("main\n  b 5\n  a 5\n");
+    let refined = Refined::base(&profile);
+    let mut tree = TopDown::new(&refined);
+    tree.set_sort(Sort { key: SortKey::Name, reversed: true });
+    let path = hot_path(&mut tree, &refined, RowId::ROOT, USUAL_SHARE);
+    assert_eq!(name(&refined, &tree, path[1]), "a");
+}
+
+#[test]
+fn flat_rows_count_recursion_once() {
+    let profile = profile(
+        "\
+main
+  visit 1 e=1
+    visit 2 e=2
+      leaf 3 e=3
+  leaf 4 e=4
+  leaf 8 inline
+",
+    );
+    let refined = Refined::base(&profile);
+    let tree = TopDown::new(&refined);
+    let order = Sort { key: SortKey::Exclusive, reversed: false };
+    let rows = flat(&refined, tree.index(), order);
+    let rows: Vec<_> = rows.iter().map(|row| text(&refined, row)).collect();
+    assert_eq!(rows, ["leaf 15 15 7", "visit 6 3 3", "main 18 0 live"]);
+}
+
+#[test]
+fn callers_of_a_function_sum_to_it() {
+    let profile = profile(
+        "\
+main
+  a 1
+    leaf 2 e=2
+  b
+    a
+      leaf 4 e=1
+    leaf 8 e=8
+leaf 16
+",
+    );
+    let refined = Refined::base(&profile);
+    let index = TopDown::new(&refined).index().clone();
+    let mut tree = Callers::new(&refined, &index);
+    tree.set_sort(Sort { key: SortKey::Exclusive, reversed: false });
+    assert_eq!(
+        all(&refined, &mut tree),
+        "
+- leaf 30 30 11
+    <root> 16 16 live root
+  - b 8 8 8
+      main 8 8 8
+  - a 6 6 3
+    - b 4 4 1
+        main 4 4 1
+      main 2 2 2
+- a 7 1 live
+    main 3 1 live
+  - b 4 0 live
+      main 4 0 live
+  main 15 0 live
+- b 12 0 live
+    main 12 0 live
+"
+    );
+}
+
+#[test]
+fn callers_count_the_inclusive_cost_of_recursion_once() {
+    let profile = profile("main\n  visit 1 e=1\n    visit 2 e=2\n");
+    let refined = Refined::base(&profile);
+    let index = TopDown::new(&refined).index().clone();
+    let mut tree = Callers::new(&refined, &index);
+    assert_eq!(
+        all(&refined, &mut tree),
+        "
+  main 3 0 live
+- visit 3 3 3
+    main 3 1 1
+  - visit 0 2 2
+      main 0 2 2
+"
+    );
+}
+
+#[test]
+fn search_goes_through_closed_rows_in_the_order_of_the_screen() {
+    let profile = profile(
+        "\
+main
+  MPI_Send 5
+    memcpy 2
+  solve 9
+    exchange 1
+      mpi_wait 1
+  MPI_Barrier 1
+",
+    );
+    let refined = Refined::base(&profile);
+    let mut tree = TopDown::new(&refined);
+    let find = |tree: &mut TopDown, text, way| {
+        let search = Search::new(&refined, &NamePattern::new(text).expect("pattern"));
+        let mut from = RowId::ROOT;
+        let mut found = Vec::new();
+        while let Some(hit) = search.step(tree, &refined, RowId::ROOT, from, way) {
+            if hit.wrapped && !found.is_empty() {
+                break;
+            }
+            found.push(name(&refined, tree, hit.row));
+            from = hit.row;
+        }
+        found.join(" ")
+    };
+    assert_eq!(find(&mut tree, "mpi_", Way::Forward), "mpi_wait MPI_Send MPI_Barrier");
+    assert_eq!(find(&mut tree, "mpi_", Way::Backward), "MPI_Barrier MPI_Send mpi_wait");
+    assert_eq!(find(&mut tree, "MPI_", Way::Forward), "MPI_Send MPI_Barrier");
+    assert_eq!(find(&mut tree, "m", Way::Forward), "main mpi_wait MPI_Send memcpy MPI_Barrier");
+    assert_eq!(find(&mut tree, "m", Way::Backward), "MPI_Barrier memcpy MPI_Send mpi_wait main");
+    assert_eq!(find(&mut tree, "+", Way::Forward), "");
+}
+
+#[test]
+fn search_stays_below_the_zoomed_row_and_goes_round() {
+    let profile = profile("main\n  f 5\n    x 1\n    x2 1\n  x3 1\n");
+    let refined = Refined::base(&profile);
+    let mut tree = TopDown::new(&refined);
+    let f = row_named(&refined, &mut tree, "f");
+    let last = row_named(&refined, &mut tree, "x2");
+    let search = Search::new(&refined, &NamePattern::new("x").expect("pattern"));
+    let next = search.step(&mut tree, &refined, f, last, Way::Forward).expect("found");
+    assert_eq!((name(&refined, &tree, next.row), next.wrapped), ("x", true));
+    let back = search.step(&mut tree, &refined, f, next.row, Way::Backward).expect("found");
+    assert_eq!((name(&refined, &tree, back.row), back.wrapped), ("x2", true));
+    let here = search.at_or_after(&mut tree, &refined, f, last).expect("found");
+    assert_eq!((here.row, here.wrapped), (last, false));
+}
