@@ -2,5 +2,6 @@
 
 pub mod profile;
 pub mod refine;
+pub mod symbols;
 pub mod tui;
 pub mod views;

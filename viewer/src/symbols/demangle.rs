@@ -1,0 +1,99 @@
+//! Mangled names to names for people.
+//!
+//! C++ names follow the Itanium ABI; Rust names its legacy scheme, which borrows the Itanium form
+//! and ends in a hash, or the v0 scheme. Everything else is shown as it is.
+//!
+//! Names come from files that may be damaged. A name that cannot be demangled within the limits
+//! below stays mangled: ugly, but true and unique.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
+
+/// Longest mangled name that is tried, in bytes. Template-heavy code reaches a few tens of
+/// thousands.
+const INPUT_LIMIT: usize = 1 << 16;
+
+/// Longest demangled name, in bytes. Substitutions can make a short name expand exponentially.
+const OUTPUT_LIMIT: usize = 1 << 16;
+
+/// Nesting of a C++ name. Both passes recurse; at this depth they stay below a megabyte of stack.
+const RECURSION_LIMIT: u32 = 160;
+
+/// Demangles names, each one once: a few functions are named by most of the frames.
+#[derive(Debug, Default)]
+pub(super) struct Demangler {
+    known: HashMap<Box<str>, Box<str>>,
+}
+
+impl Demangler {
+    /// The name to show for a name as a symbol table or DWARF has it.
+    pub(super) fn name(&mut self, mangled: &str) -> &str {
+        if !self.known.contains_key(mangled) {
+            self.known.insert(mangled.into(), demangle(mangled).into());
+        }
+        &self.known[mangled]
+    }
+}
+
+/// The name to show for `mangled`: itself if it is not mangled or cannot be demangled.
+fn demangle(mangled: &str) -> String {
+    if mangled.len() > INPUT_LIMIT {
+        return mangled.to_owned();
+    }
+    let name = demangle_rust(mangled).or_else(|| demangle_cpp(mangled));
+    name.unwrap_or_else(|| mangled.to_owned())
+}
+
+fn demangle_rust(mangled: &str) -> Option<String> {
+    if !mangled.starts_with("_R") && !has_rust_hash(mangled) {
+        return None;
+    }
+    let name = rustc_demangle::try_demangle(mangled).ok()?;
+    // The alternate form leaves out hashes, and v0 crate disambiguators.
+    bounded(|out| fmt::write(out, format_args!("{name:#}")))
+}
+
+/// Whether a name is `_ZN…17h<16 hex digits>E`, perhaps with a suffix that LLVM added. A C++
+/// function cannot have that form: after `E` its parameter types follow.
+fn has_rust_hash(mangled: &str) -> bool {
+    const TAIL: usize = "17h0123456789abcdefE".len();
+    let core = mangled.split('.').next().unwrap_or(mangled);
+    let legacy = core.starts_with("_ZN") && core.len() > TAIL + "_ZN".len();
+    legacy && {
+        let tail = &core.as_bytes()[core.len() - TAIL..];
+        tail.starts_with(b"17h")
+            && tail.ends_with(b"E")
+            && tail[3..TAIL - 1].iter().all(u8::is_ascii_hexdigit)
+    }
+}
+
+fn demangle_cpp(mangled: &str) -> Option<String> {
+    if !mangled.starts_with("_Z") && !mangled.starts_with("_GLOBAL_") {
+        return None;
+    }
+    let parse = ParseOptions::default().recursion_limit(RECURSION_LIMIT);
+    let symbol = Symbol::new_with_options(mangled.as_bytes(), &parse).ok()?;
+    let options = DemangleOptions::new().recursion_limit(RECURSION_LIMIT);
+    bounded(|out| symbol.structured_demangle(out, &options))
+}
+
+/// Text of at most [`OUTPUT_LIMIT`] bytes; writing more is an error, which ends the demangling.
+struct Bounded(String);
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > OUTPUT_LIMIT {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+fn bounded(write: impl FnOnce(&mut Bounded) -> fmt::Result) -> Option<String> {
+    let mut out = Bounded(String::new());
+    write(&mut out).ok()?;
+    (!out.0.is_empty()).then_some(out.0)
+}

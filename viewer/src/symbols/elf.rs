@@ -1,0 +1,204 @@
+//! One ELF file, opened: its build id, its links to other files, its sections.
+//!
+//! The only place that knows how bytes become sections; symbol tables, call frame information and
+//! DWARF are read from what it returns. Only 64-bit little-endian files are read, which is what
+//! the collector runs in.
+
+use std::borrow::Cow;
+use std::io;
+
+use object::elf::{self, FileHeader64};
+use object::read::ReadCache;
+use object::read::elf::{ElfFile64, SectionHeader as _};
+use object::{LittleEndian, Object as _, ObjectSection as _};
+
+use super::request::SourceFile;
+
+/// The header types of the files that are read.
+type Header = FileHeader64<LittleEndian>;
+
+/// One entry of a symbol table.
+pub(super) type RawSymbol = elf::Sym64<LittleEndian>;
+
+/// One relocation.
+pub(super) type RawRelocation = elf::Rela64<LittleEndian>;
+
+/// A file's bytes, read in pieces as they are asked for and kept until it is dropped.
+pub(super) type Bytes = ReadCache<Box<dyn SourceFile>>;
+
+/// A parsed ELF file.
+pub(super) struct Elf<'data> {
+    file: ElfFile64<'data, LittleEndian, &'data Bytes>,
+}
+
+/// A section whose contents are in the file.
+pub(super) struct Section<'data> {
+    /// ELF virtual address of its first byte.
+    pub(super) address: u64,
+    /// Its contents, decompressed where needed.
+    pub(super) bytes: Cow<'data, [u8]>,
+}
+
+/// A symbol table with its strings.
+pub(super) struct RawSymbols<'data> {
+    /// Entries, the null symbol first.
+    pub(super) symbols: &'data [RawSymbol],
+    strings: &'data [u8],
+}
+
+impl<'data> RawSymbols<'data> {
+    /// The name of a symbol of this table; `None` if it lies outside the strings.
+    pub(super) fn name(&self, symbol: &RawSymbol) -> Option<&'data [u8]> {
+        let tail = self.strings.get(symbol.st_name.get(LittleEndian) as usize..)?;
+        Some(&tail[..tail.iter().position(|&byte| byte == 0)?])
+    }
+}
+
+/// Starts reading a file in pieces.
+pub(super) fn bytes(file: Box<dyn SourceFile>) -> Bytes {
+    ReadCache::new(file)
+}
+
+impl<'data> Elf<'data> {
+    /// Reads the headers of a file.
+    pub(super) fn parse(bytes: &'data Bytes) -> Result<Self, String> {
+        let file = ElfFile64::parse(bytes)
+            .map_err(|error| format!("not a readable 64-bit little-endian ELF file: {error}"))?;
+        Ok(Self { file })
+    }
+
+    /// The GNU build id; empty if the file has none.
+    pub(super) fn build_id(&self) -> &'data [u8] {
+        self.file.build_id().ok().flatten().unwrap_or_default()
+    }
+
+    /// `.gnu_debuglink`: the file name of the separate debug file, and the CRC-32 of its bytes.
+    pub(super) fn debug_link(&self) -> Option<(&'data [u8], u32)> {
+        self.file.gnu_debuglink().ok().flatten()
+    }
+
+    /// `.gnu_debugaltlink`: path and build id of the file that dwz(1) moved shared DWARF to.
+    pub(super) fn debug_alt_link(&self) -> Option<(&'data [u8], &'data [u8])> {
+        self.file.gnu_debugaltlink().ok().flatten()
+    }
+
+    /// Whether the file has DWARF of its own.
+    pub(super) fn has_dwarf(&self) -> bool {
+        [".debug_info", ".debug_line"].iter().any(|name| {
+            // Also finds `.zdebug_info`, as older linkers called it when they compressed it.
+            self.file.section_by_name(name).is_some_and(|section| {
+                section.elf_section_header().sh_type(LittleEndian) != elf::SHT_NOBITS
+            })
+        })
+    }
+
+    /// Whether the file has a full symbol table, not only the one for dynamic linking.
+    pub(super) fn has_symbol_table(&self) -> bool {
+        !self.file.elf_symbol_table().is_empty()
+    }
+
+    /// Whether the file defines functions for others to call.
+    pub(super) fn exports_functions(&self) -> bool {
+        self.dynamic_symbols().is_ok_and(|table| {
+            table.symbols.iter().any(|symbol| {
+                matches!(symbol.st_type(), elf::STT_FUNC | elf::STT_GNU_IFUNC)
+                    && symbol.st_shndx.get(LittleEndian) != elf::SHN_UNDEF
+            })
+        })
+    }
+
+    /// Contents of the section with this name; `None` if there is none, or (as in separate debug
+    /// files) its contents are elsewhere.
+    pub(super) fn section(&self, name: &str) -> Result<Option<Section<'data>>, String> {
+        let Some(section) = self.file.section_by_name(name) else { return Ok(None) };
+        if section.elf_section_header().sh_type(LittleEndian) == elf::SHT_NOBITS {
+            return Ok(None);
+        }
+        let bytes =
+            section.uncompressed_data().map_err(|error| format!("section '{name}': {error}"))?;
+        Ok(Some(Section { address: section.address(), bytes }))
+    }
+
+    /// Address ranges of the sections with code, ordered by address.
+    pub(super) fn code(&self) -> Vec<core::ops::Range<u64>> {
+        let mut ranges: Vec<_> = self
+            .file
+            .elf_section_table()
+            .iter()
+            .filter(|header| {
+                header.sh_flags(LittleEndian).contains(elf::SHF_EXECINSTR)
+                    && header.sh_addr(LittleEndian) != 0
+            })
+            .map(|header| {
+                let start = header.sh_addr(LittleEndian);
+                start..start.saturating_add(header.sh_size(LittleEndian))
+            })
+            .collect();
+        ranges.sort_by_key(|range| (range.start, range.end));
+        ranges
+    }
+
+    /// The full symbol table, `.symtab`.
+    pub(super) fn symbols(&self) -> Result<RawSymbols<'data>, String> {
+        self.raw_symbols(self.file.elf_symbol_table(), ".symtab")
+    }
+
+    /// The symbols for dynamic linking, `.dynsym`.
+    pub(super) fn dynamic_symbols(&self) -> Result<RawSymbols<'data>, String> {
+        self.raw_symbols(self.file.elf_dynamic_symbol_table(), ".dynsym")
+    }
+
+    fn raw_symbols(
+        &self,
+        table: &object::read::elf::SymbolTable<'data, Header, &'data Bytes>,
+        name: &str,
+    ) -> Result<RawSymbols<'data>, String> {
+        if table.is_empty() {
+            return Ok(RawSymbols { symbols: &[], strings: &[] });
+        }
+        // The strings in one read: asking the table for each name would seek for each.
+        let strings = self
+            .file
+            .elf_section_table()
+            .section(table.string_section())
+            .and_then(|header| header.data(LittleEndian, self.file.data()))
+            .map_err(|error| format!("strings of '{name}': {error}"))?;
+        Ok(RawSymbols { symbols: table.symbols(), strings })
+    }
+
+    /// Relocations that the dynamic linker applies, of all sections; empty where malformed.
+    pub(super) fn dynamic_relocations(&self) -> Vec<&'data RawRelocation> {
+        let dynamic = self.file.elf_dynamic_symbol_table().section();
+        let sections = self.file.elf_section_table();
+        let mut relocations = Vec::new();
+        for header in sections.iter() {
+            // Static executables link their `IRELATIVE` relocations to no symbol table.
+            let link = header.link(LittleEndian);
+            if link != dynamic && link.0 != 0 {
+                continue;
+            }
+            if let Ok(Some((found, _))) = header.rela(LittleEndian, self.file.data()) {
+                relocations.extend(found);
+            }
+        }
+        relocations
+    }
+}
+
+/// The CRC-32 (of IEEE 802.3, as in zlib) of a whole file, as `.gnu_debuglink` holds it. Leaves the
+/// file at its start.
+pub(super) fn crc32(file: &mut dyn SourceFile) -> io::Result<u32> {
+    let mut hasher = crc32fast::Hasher::new();
+    let mut buffer = vec![0; 1 << 16];
+    file.rewind()?;
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => hasher.update(&buffer[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    file.rewind()?;
+    Ok(hasher.finalize())
+}

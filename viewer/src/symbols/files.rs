@@ -1,0 +1,151 @@
+//! The [`FileSource`] of this machine: its file system, and the vdso of its kernel.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::path::PathBuf;
+
+use super::request::{FileRequest, FileSource, SourceFile};
+
+/// Where distributions install separate debug files.
+const SYSTEM_DEBUG_FOLDER: &str = "/usr/lib/debug";
+
+/// Largest vdso that is believed, in bytes; real ones have one to four pages.
+const VDSO_LIMIT: u64 = 1 << 20;
+
+/// The files of this machine.
+#[derive(Clone, Debug, Default)]
+pub struct DiskFiles {
+    debug_folders: Vec<PathBuf>,
+    debuginfod_caches: Vec<PathBuf>,
+}
+
+impl DiskFiles {
+    /// The files of this machine, with debug files looked for in `extra`, then in the folders that
+    /// `$CSPROF_DEBUG_PATH` names (separated by colons), then in `/usr/lib/debug`, and in the cache
+    /// of debuginfod-find(1).
+    #[must_use]
+    pub fn from_environment(extra: &[PathBuf]) -> Self {
+        let mut debug_folders = extra.to_vec();
+        if let Some(path) = std::env::var_os("CSPROF_DEBUG_PATH") {
+            debug_folders
+                .extend(std::env::split_paths(&path).filter(|p| !p.as_os_str().is_empty()));
+        }
+        debug_folders.push(PathBuf::from(SYSTEM_DEBUG_FOLDER));
+        Self { debug_folders, debuginfod_caches: debuginfod_caches(|name| std::env::var_os(name)) }
+    }
+
+    /// The files of this machine, with debug files looked for in these folders only.
+    #[must_use]
+    pub fn with_debug_folders(debug_folders: Vec<PathBuf>) -> Self {
+        Self { debug_folders, debuginfod_caches: Vec::new() }
+    }
+}
+
+/// The places of the client's cache, as debuginfod-find(1) lists them.
+fn debuginfod_caches(variable: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
+    let set = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(cache) = set("DEBUGINFOD_CACHE_PATH") {
+        return vec![cache];
+    }
+    let mut caches = Vec::new();
+    if let Some(cache) = set("XDG_CACHE_HOME") {
+        caches.push(cache.join("debuginfod_client"));
+    }
+    if let Some(home) = set("HOME") {
+        caches.push(home.join(".cache/debuginfod_client"));
+        caches.push(home.join(".debuginfod_client_cache"));
+    }
+    caches
+}
+
+impl FileSource for DiskFiles {
+    fn open(&self, request: &FileRequest) -> io::Result<Box<dyn SourceFile>> {
+        match request {
+            FileRequest::Path(path) => {
+                // Asked before opening: opening a pipe would wait for a writer.
+                if !fs::metadata(path)?.is_file() {
+                    return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+                }
+                Ok(Box::new(File::open(path)?))
+            }
+            FileRequest::Vdso => Ok(Box::new(Cursor::new(read_vdso()?))),
+        }
+    }
+
+    fn debug_folders(&self) -> Vec<PathBuf> {
+        self.debug_folders.clone()
+    }
+
+    fn debuginfod_caches(&self) -> Vec<PathBuf> {
+        self.debuginfod_caches.clone()
+    }
+}
+
+/// Copies the vdso out of this process's memory, where the kernel has mapped it.
+fn read_vdso() -> io::Result<Vec<u8>> {
+    let (start, end) = vdso_range(&fs::read_to_string("/proc/self/maps")?)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "this kernel maps no vdso"))?;
+    let mut memory = File::open("/proc/self/mem")?;
+    memory.seek(SeekFrom::Start(start))?;
+    let mut image = Vec::new();
+    memory.take((end - start).min(VDSO_LIMIT)).read_to_end(&mut image)?;
+    Ok(image)
+}
+
+/// Finds the vdso's addresses in a `/proc/PID/maps` text; see `proc_pid_maps(5)`.
+fn vdso_range(maps: &str) -> Option<(u64, u64)> {
+    let line = maps.lines().find(|line| line.ends_with("[vdso]"))?;
+    let (start, rest) = line.split_once('-')?;
+    let (end, _) = rest.split_once(' ')?;
+    let range = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
+    (range.0 < range.1).then_some(range)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_vdso_is_found_in_maps() {
+        let maps = "7ffe68be5000-7ffe68c06000 rw-p 00000000 00:00 0                          [stack]\n\
+                    7ffe68d2b000-7ffe68d2d000 r-xp 00000000 00:00 0                          [vdso]\n";
+        assert_eq!(vdso_range(maps), Some((0x7ffe_68d2_b000, 0x7ffe_68d2_d000)));
+        assert_eq!(vdso_range("00400000-00401000 r--p 00000000 08:01 42 /bin/true\n"), None);
+    }
+
+    #[test]
+    fn the_running_vdso_is_an_elf_image() {
+        let Ok(image) = read_vdso() else {
+            println!("skipped: this kernel maps no vdso");
+            return;
+        };
+        assert_eq!(&image[..4], b"\x7fELF");
+    }
+
+    #[test]
+    fn a_folder_is_no_file() {
+        let error = DiskFiles::default().open(&FileRequest::Path("/".into())).err().unwrap();
+        assert_eq!(error.to_string(), "not a regular file");
+    }
+
+    #[test]
+    fn an_explicit_debuginfod_cache_replaces_the_others() {
+        let caches = |pairs: &'static [(&str, &str)]| {
+            debuginfod_caches(|name| {
+                pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).into())
+            })
+        };
+        assert_eq!(
+            caches(&[("DEBUGINFOD_CACHE_PATH", "/c"), ("HOME", "/h")]),
+            [PathBuf::from("/c")]
+        );
+        assert_eq!(
+            caches(&[("HOME", "/h"), ("XDG_CACHE_HOME", "")]),
+            [
+                PathBuf::from("/h/.cache/debuginfod_client"),
+                PathBuf::from("/h/.debuginfod_client_cache")
+            ]
+        );
+    }
+}

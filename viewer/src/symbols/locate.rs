@@ -1,0 +1,276 @@
+//! Which files hold the symbols of a load module.
+//!
+//! The module's own file first, then separate debug files where gdb(1) looks for them too:
+//!
+//! | what | where |
+//! |---|---|
+//! | by build id | `FOLDER/.build-id/ab/cdef.debug`, for every debug folder |
+//! | `.gnu_debuglink` | beside the module, in `.debug/` beside it, `FOLDER/path/of/module/` |
+//! | debuginfod | `CACHE/BUILDID/debuginfo`, what its clients have downloaded before |
+//! | `.gnu_debugaltlink` | the path it names, and by build id: what dwz(1) shared between files |
+//! | `.gnu_debugdata` | inside the module: an xz-compressed file with the symbol table |
+//!
+//! Invariant: nothing is believed because of its name. A file counts if its build id is the
+//! module's; without build ids a debug link's CRC decides. Names of another build would be wrong
+//! silently, and no names are better than wrong ones.
+
+use std::ffi::OsStr;
+use std::io::Cursor;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use super::elf::{self, Bytes, Elf};
+use super::request::{FileRequest, FileSource};
+
+/// What is known of a module before any file is opened.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted<'a> {
+    /// Path as the loader knew it.
+    pub(super) path: &'a str,
+    /// Build id of what ran, empty if it had none.
+    pub(super) build_id: &'a [u8],
+    /// Folder that a relative path starts from: where the program was started.
+    pub(super) directory: &'a Path,
+}
+
+/// A file that was found, with its path for people.
+pub(super) struct Found {
+    pub(super) path: String,
+    pub(super) bytes: Bytes,
+}
+
+/// The state of the module's own file.
+pub(super) enum Own {
+    /// It is what ran.
+    Matches(Found),
+    /// It is another build.
+    Differs {
+        /// Where it is.
+        path: String,
+    },
+    /// It cannot be read, for this reason.
+    Unreadable(String),
+}
+
+/// The files of one module.
+pub(super) struct Located {
+    /// The module's own file.
+    pub(super) own: Own,
+    /// A separate debug file.
+    pub(super) debug: Option<Found>,
+    /// Supplementary DWARF that the debug file, or else the own file, refers to.
+    #[expect(dead_code, reason = "DWARF reads it")]
+    pub(super) alternate: Option<Found>,
+    /// Mini debuginfo.
+    pub(super) mini: Option<Found>,
+    /// What is odd about them, for people.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Finds the files of a module.
+pub(super) fn locate(wanted: &Wanted<'_>, files: &dyn FileSource) -> Located {
+    let mut warnings = Vec::new();
+    let own = open_own(wanted, files, &mut warnings);
+
+    let mut debug = None;
+    let mut mini = None;
+    let mut own_has_dwarf = false;
+    if let Own::Matches(found) = &own {
+        if let Ok(elf) = Elf::parse(&found.bytes) {
+            own_has_dwarf = elf.has_dwarf();
+            if !own_has_dwarf {
+                debug = find_debug_file(wanted, Some((found, &elf)), files, &mut warnings);
+            }
+            if debug.is_none() && !elf.has_symbol_table() {
+                mini = mini_debuginfo(found, &elf, &mut warnings);
+            }
+        }
+    } else {
+        debug = find_debug_file(wanted, None, files, &mut warnings);
+    }
+
+    let alternate = match (&debug, &own) {
+        (Some(found), _) => find_alternate(found, files, &mut warnings),
+        (None, Own::Matches(found)) if own_has_dwarf => find_alternate(found, files, &mut warnings),
+        _ => None,
+    };
+    Located { own, debug, alternate, mini, warnings }
+}
+
+fn open_own(wanted: &Wanted<'_>, files: &dyn FileSource, warnings: &mut Vec<String>) -> Own {
+    let request = match wanted.path {
+        "[vdso]" => FileRequest::Vdso,
+        "" => return Own::Unreadable("the loader gave it no path".to_owned()),
+        path if path.starts_with('[') => return Own::Unreadable("it is no file".to_owned()),
+        path => FileRequest::Path(wanted.directory.join(path)),
+    };
+    let file = match files.open(&request) {
+        Ok(file) => file,
+        Err(error) => return Own::Unreadable(error.to_string()),
+    };
+    let found = Found { path: wanted.path.to_owned(), bytes: elf::bytes(file) };
+    let build_id = match Elf::parse(&found.bytes) {
+        Ok(elf) => elf.build_id(),
+        Err(reason) => return Own::Unreadable(reason),
+    };
+    if wanted.build_id.is_empty() {
+        warnings.push(format!(
+            "{}: no build id was recorded, so its symbols are taken on trust",
+            wanted.path
+        ));
+    } else if build_id != wanted.build_id {
+        return Own::Differs { path: found.path };
+    }
+    Own::Matches(found)
+}
+
+/// Finds the separate debug file of a module; `own` is its own file if that could be used.
+fn find_debug_file(
+    wanted: &Wanted<'_>,
+    own: Option<(&Found, &Elf<'_>)>,
+    files: &dyn FileSource,
+    warnings: &mut Vec<String>,
+) -> Option<Found> {
+    for path in build_id_paths(wanted.build_id, files) {
+        if let Some(found) = open_matching(&path, wanted.build_id, files) {
+            return Some(found);
+        }
+    }
+    let (own, elf) = own?;
+    let (name, crc) = elf.debug_link()?;
+    let build_id = elf.build_id();
+    for path in debug_link_paths(&wanted.directory.join(wanted.path), name, files) {
+        if path == Path::new(&own.path) {
+            continue;
+        }
+        let Ok(mut file) = files.open(&FileRequest::Path(path.clone())) else { continue };
+        let crc_of_file = elf::crc32(file.as_mut());
+        let found = Found { path: path.display().to_string(), bytes: elf::bytes(file) };
+        let Ok(candidate) = Elf::parse(&found.bytes) else {
+            warnings.push(format!("{}: not a readable ELF file", found.path));
+            continue;
+        };
+        let same_build = !build_id.is_empty() && candidate.build_id() == build_id;
+        let other_build = !build_id.is_empty() && !candidate.build_id().is_empty() && !same_build;
+        if other_build {
+            warnings.push(format!("{}: debug file of another build of {}", found.path, own.path));
+        } else if !same_build && crc_of_file.ok() != Some(crc) {
+            warnings.push(format!(
+                "{}: its checksum is not the one that {} asks for",
+                found.path, own.path
+            ));
+        } else if candidate.has_dwarf() || candidate.has_symbol_table() {
+            return Some(found);
+        }
+    }
+    None
+}
+
+/// Opens a file if it has this build id and something that the module's own file may lack.
+fn open_matching(path: &Path, build_id: &[u8], files: &dyn FileSource) -> Option<Found> {
+    let file = files.open(&FileRequest::Path(path.to_owned())).ok()?;
+    let found = Found { path: path.display().to_string(), bytes: elf::bytes(file) };
+    let useful = Elf::parse(&found.bytes)
+        .is_ok_and(|elf| elf.build_id() == build_id && (elf.has_dwarf() || elf.has_symbol_table()));
+    useful.then_some(found)
+}
+
+/// Where a debug file with this build id could be.
+fn build_id_paths(build_id: &[u8], files: &dyn FileSource) -> Vec<PathBuf> {
+    // The first byte names a folder, so a debug file needs at least two.
+    let [first, rest @ ..] = build_id else { return Vec::new() };
+    if rest.is_empty() {
+        return Vec::new();
+    }
+    let name = format!(".build-id/{first:02x}/{}.debug", hex(rest));
+    let folders = files.debug_folders().into_iter().map(|folder| folder.join(&name));
+    let whole = hex(build_id);
+    let caches =
+        files.debuginfod_caches().into_iter().map(|cache| cache.join(&whole).join("debuginfo"));
+    folders.chain(caches).collect()
+}
+
+/// Where the debug file that a debug link names could be.
+fn debug_link_paths(module: &Path, name: &[u8], files: &dyn FileSource) -> Vec<PathBuf> {
+    let name = Path::new(OsStr::from_bytes(name));
+    // A plain file name by definition; anything else could lead out of the folders.
+    let [Component::Normal(_)] = name.components().collect::<Vec<_>>()[..] else {
+        return Vec::new();
+    };
+    let Some(folder) = module.parent() else { return Vec::new() };
+    let mut paths = vec![folder.join(name), folder.join(".debug").join(name)];
+    let below: PathBuf =
+        folder.components().filter(|part| matches!(part, Component::Normal(_))).collect();
+    paths.extend(files.debug_folders().into_iter().map(|debug| debug.join(&below).join(name)));
+    paths
+}
+
+/// Finds the supplementary file of a file with DWARF.
+fn find_alternate(
+    debug: &Found,
+    files: &dyn FileSource,
+    warnings: &mut Vec<String>,
+) -> Option<Found> {
+    let elf = Elf::parse(&debug.bytes).ok()?;
+    let (name, build_id) = elf.debug_alt_link()?;
+    let name = Path::new(OsStr::from_bytes(name));
+    let mut paths = Vec::new();
+    if let Some(folder) = Path::new(&debug.path).parent() {
+        paths.push(folder.join(name)); // an absolute name replaces the folder
+    }
+    paths.extend(build_id_paths(build_id, files));
+    for path in paths {
+        let Ok(file) = files.open(&FileRequest::Path(path.clone())) else { continue };
+        let found = Found { path: path.display().to_string(), bytes: elf::bytes(file) };
+        if Elf::parse(&found.bytes).is_ok_and(|elf| elf.build_id() == build_id) {
+            return Some(found);
+        }
+    }
+    warnings.push(format!(
+        "{}: the debug information it shares with other files ('{}') was not found, so some names \
+         are missing",
+        debug.path,
+        name.display()
+    ));
+    None
+}
+
+/// Unpacks the symbol table that some distributions leave in stripped files.
+fn mini_debuginfo(own: &Found, elf: &Elf<'_>, warnings: &mut Vec<String>) -> Option<Found> {
+    let section = elf.section(".gnu_debugdata").ok().flatten()?;
+    match unpack(&section.bytes) {
+        Ok(bytes) => Some(Found {
+            path: format!("{} (.gnu_debugdata)", own.path),
+            bytes: elf::bytes(Box::new(Cursor::new(bytes))),
+        }),
+        Err(error) => {
+            warnings.push(format!("{}: section '.gnu_debugdata': {error}", own.path));
+            None
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Memory for unpacking mini debuginfo, in KiB; `xz -9` needs 65 MiB.
+const UNPACK_MEMORY_KIB: u32 = 128 << 10;
+
+/// Largest mini debuginfo that is believed, in bytes. It holds nothing but a symbol table.
+const UNPACKED_LIMIT: u64 = 1 << 30;
+
+fn unpack(compressed: &[u8]) -> Result<Vec<u8>, String> {
+    use std::io::Read as _;
+    let mut bytes = Vec::new();
+    lzma_rust2::XzReader::new_mem_limit(compressed, false, UNPACK_MEMORY_KIB)
+        .take(UNPACKED_LIMIT)
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("cannot be unpacked: {error}"))?;
+    Ok(bytes)
+}

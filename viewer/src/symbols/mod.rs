@@ -1,0 +1,241 @@
+//! From addresses in load modules to functions, lines and inlined frames.
+//!
+//! In the life of a sample this happens once, when `csprof record` has gathered the arenas and
+//! before it saves the profile: the machine that ran the program has the binaries that ran, and
+//! whoever opens the profile need not have them. [`resolve`] fills the profile's
+//! [functions](saved::Profile::functions), [sites](saved::Profile::sites) and each module's
+//! [`symbols`](saved::Module::symbols).
+//!
+//! Invariants: a name comes from the very build that ran, shown by its build id, or there is none;
+//! an address without a name stays without one and its module says why; a damaged file costs its
+//! own names and nothing else.
+//!
+//! | file | what it answers |
+//! |---|---|
+//! | [`request`] | what the resolver asks for, and who answers |
+//! | [`files`] | the files of this machine |
+//! | `elf` | what is in one file |
+//! | `locate` | which files belong to a module |
+//! | `symbol_table`, `plt`, `extent` | which function owns an address, without DWARF |
+//! | `demangle` | what to call it |
+//! | `module` | all rows of one module |
+//! | `sites` | all rows of a profile |
+//!
+//! # Functions without a name
+//!
+//! In a stripped module only exported functions have names. A sample in any other function gets
+//! the name `libfoo.so.1+0x4a30`, which csprof makes of the module's file name and the ELF virtual
+//! address where the function begins according to `.eh_frame`. So the samples of one function are
+//! one row, and two runs of one build can be compared. Where not even that covers an address (hand-written
+//! assembly without call frame information), the frame has no row at all and views show module and
+//! address.
+
+mod demangle;
+mod elf;
+mod extent;
+pub mod files;
+mod locate;
+mod module;
+mod plt;
+pub mod request;
+mod sites;
+mod symbol_table;
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsStr;
+use std::num::NonZero;
+use std::os::unix::ffi::OsStrExt as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use csprof_format::address::FrameKind;
+use csprof_format::ids::ModuleId;
+use csprof_format::profile as saved;
+
+use self::locate::Wanted;
+use self::module::{ResolvedModule, Source};
+use self::request::FileSource;
+use self::sites::{Place, Strings};
+
+/// Threads that resolve modules. More than a few gain nothing: one or two modules of a program
+/// hold most of its debug information.
+const MOST_THREADS: usize = 4;
+
+/// Stack of a resolving thread, in bytes. Demangling recurses, within its limits.
+const STACK_SIZE: usize = 16 << 20;
+
+/// Addresses between two reports of progress.
+const PROGRESS_STEP: usize = 256;
+
+/// Names all frames of a profile.
+///
+/// Reads the modules' files, and their separate debug files, through `files`. Replaces what the
+/// profile has of functions and sites. `progress` is told how many of how many distinct addresses
+/// are done, on the calling thread.
+///
+/// Returns what is worth telling the user: files that were missing, changed, or damaged. A module
+/// without symbols is no failure, and its [`saved::Module::symbols`] says what was found.
+pub fn resolve(
+    profile: &mut saved::Profile,
+    files: &dyn FileSource,
+    mut progress: impl FnMut(usize, usize),
+) -> Vec<String> {
+    let (addresses, places) = addresses_by_module(profile);
+    let total = addresses.values().map(Vec::len).sum();
+    let directory = Path::new(OsStr::from_bytes(&profile.run.directory)).to_owned();
+    let tasks: Vec<(ModuleId, Wanted<'_>, &[u64])> = addresses
+        .iter()
+        .filter_map(|(&id, addresses)| {
+            let module = profile.modules.get(id.index())?;
+            let path = profile.strings.get(module.path.index()).map_or("", String::as_str);
+            let wanted = Wanted { path, build_id: &module.build_id, directory: &directory };
+            Some((id, wanted, addresses.as_slice()))
+        })
+        .collect();
+
+    let mut resolved = resolve_modules(&tasks, files, |done| progress(done, total));
+
+    let mut warnings = Vec::new();
+    let mut sites = HashMap::new();
+    let mut strings = Strings::new(&mut profile.strings);
+    for id in addresses.keys().copied() {
+        let Some(module) = resolved.remove(&id) else { continue };
+        warnings.extend(module.warnings);
+        let source = match module.source {
+            Source::Dwarf(path) => saved::SymbolSource::Dwarf(strings.id(&path)),
+            Source::SymbolTable(path) => saved::SymbolSource::SymbolTable(strings.id(&path)),
+            Source::Exports(path) => saved::SymbolSource::Exports(strings.id(&path)),
+            Source::Stripped(path) => saved::SymbolSource::Stripped(strings.id(&path)),
+            Source::Unreadable(reason) => saved::SymbolSource::Unreadable(strings.id(&reason)),
+            Source::BuildIdDiffers(path) => saved::SymbolSource::BuildIdDiffers(strings.id(&path)),
+        };
+        if let Some(saved) = profile.modules.get_mut(id.index()) {
+            saved.symbols = source;
+        }
+        sites.insert(id, module.sites);
+    }
+    (profile.functions, profile.sites) = sites::assemble(&places, &sites, &mut strings);
+    warnings
+}
+
+/// Sorts out the addresses to look up: for each module its distinct ones, ordered, and for each
+/// frame which module's which address it is.
+fn addresses_by_module(
+    profile: &saved::Profile,
+) -> (BTreeMap<ModuleId, Vec<u64>>, Vec<Option<Place>>) {
+    let lookup = |frame: &saved::Frame| match (frame.kind, frame.module) {
+        (FrameKind::Call | FrameKind::Leaf | FrameKind::Interrupted, Some(module)) => {
+            Some((module, frame.offset.wrapping_sub(frame.kind.lookup_bias())))
+        }
+        _ => None,
+    };
+    let mut addresses = BTreeMap::<ModuleId, Vec<u64>>::new();
+    for (module, address) in profile.frames.iter().filter_map(lookup) {
+        addresses.entry(module).or_default().push(address);
+    }
+    for of_module in addresses.values_mut() {
+        of_module.sort_unstable();
+        of_module.dedup();
+    }
+    let places = profile
+        .frames
+        .iter()
+        .map(|frame| {
+            let (module, address) = lookup(frame)?;
+            let index = addresses.get(&module)?.binary_search(&address).ok()?;
+            Some(Place { module, index })
+        })
+        .collect();
+    (addresses, places)
+}
+
+/// What resolving threads report.
+enum Report {
+    Progress(usize),
+    Done(ModuleId, Box<ResolvedModule>),
+}
+
+/// Resolves modules on a few threads, the ones with most addresses first.
+///
+/// By module, because addr2line's `Context` belongs to one thread.
+fn resolve_modules(
+    tasks: &[(ModuleId, Wanted<'_>, &[u64])],
+    files: &dyn FileSource,
+    mut progress: impl FnMut(usize),
+) -> HashMap<ModuleId, ResolvedModule> {
+    let mut order: Vec<_> = tasks.iter().collect();
+    order.sort_by_key(|(_, _, addresses)| core::cmp::Reverse(addresses.len()));
+    let next = AtomicUsize::new(0);
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = processors.min(MOST_THREADS).min(tasks.len());
+    let (reports, inbox) = mpsc::channel();
+    let work = |reports: mpsc::Sender<Report>| {
+        // Relaxed: the counter only hands out numbers, results travel through the channel.
+        while let Some((id, wanted, addresses)) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let module = resolve_guarded(wanted, addresses, files, &reports);
+            // The receiver outlives the scope.
+            let _ = reports.send(Report::Done(*id, Box::new(module)));
+        }
+    };
+
+    let mut resolved = HashMap::new();
+    let mut done = 0;
+    thread::scope(|scope| {
+        let mut started = false;
+        for _ in 0..threads {
+            let (reports, work) = (reports.clone(), &work);
+            let thread = thread::Builder::new().stack_size(STACK_SIZE);
+            started |= thread.spawn_scoped(scope, move || work(reports)).is_ok();
+        }
+        if !started {
+            work(reports.clone());
+        }
+        drop(reports);
+        for report in inbox {
+            match report {
+                Report::Progress(count) => {
+                    done += count;
+                    progress(done);
+                }
+                Report::Done(id, module) => {
+                    resolved.insert(id, *module);
+                }
+            }
+        }
+    });
+    resolved
+}
+
+/// Resolves one module. Should a library that reads debug information panic on a damaged file, the
+/// module loses its names, and the profile is still saved.
+fn resolve_guarded(
+    wanted: &Wanted<'_>,
+    addresses: &[u64],
+    files: &dyn FileSource,
+    reports: &mpsc::Sender<Report>,
+) -> ResolvedModule {
+    let mut reported = 0;
+    let mut pending = 0;
+    let resolved = catch_unwind(AssertUnwindSafe(|| {
+        module::resolve(wanted, addresses, files, || {
+            pending += 1;
+            if pending == PROGRESS_STEP {
+                let _ = reports.send(Report::Progress(pending));
+                reported += pending;
+                pending = 0;
+            }
+        })
+    }));
+    let _ = reports.send(Report::Progress(addresses.len() - reported));
+    resolved.unwrap_or_else(|_| {
+        let reason = "its debug information is damaged in a way that csprof cannot handle";
+        ResolvedModule {
+            source: Source::Unreadable(reason.to_owned()),
+            sites: sites::ModuleSites::default(),
+            warnings: vec![format!("{}: {reason}", wanted.path)],
+        }
+    })
+}

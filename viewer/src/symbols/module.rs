@@ -1,0 +1,225 @@
+//! The names of one load module's addresses.
+//!
+//! For each address the best answer of, in this order: DWARF (lines and inlined functions), the
+//! symbol tables, the stubs of the procedure linkage table, and the function extents of the call
+//! frame information, which give a name made of the module and the function's first address. An
+//! address that none of them covers gets no row.
+
+use core::ops::Range;
+use std::cell::OnceCell;
+
+use super::demangle::Demangler;
+use super::elf::Elf;
+use super::extent::Extents;
+use super::locate::{self, Located, Own, Wanted};
+use super::plt;
+use super::request::FileSource;
+use super::sites::{Function, ModuleSites, Row};
+use super::symbol_table::SymbolTable;
+
+/// Where the symbols of a module came from: [`saved::SymbolSource`], before its text has a number.
+///
+/// [`saved::SymbolSource`]: csprof_format::profile::SymbolSource
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    Dwarf(String),
+    SymbolTable(String),
+    Exports(String),
+    Stripped(String),
+    Unreadable(String),
+    BuildIdDiffers(String),
+}
+
+/// What became of a module.
+#[derive(Debug)]
+pub(super) struct ResolvedModule {
+    pub(super) source: Source,
+    pub(super) sites: ModuleSites,
+    /// For people.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Names the addresses of a module.
+///
+/// `addresses` are ELF virtual addresses at which to look up (return addresses already moved into
+/// the call), ordered. `progress` is called after each of them.
+pub(super) fn resolve(
+    wanted: &Wanted<'_>,
+    addresses: &[u64],
+    files: &dyn FileSource,
+    mut progress: impl FnMut(),
+) -> ResolvedModule {
+    let located = locate::locate(wanted, files);
+    let mut warnings = located.warnings.clone();
+    let opened = match Opened::new(&located) {
+        Ok(opened) => opened,
+        Err(reason) => {
+            warnings.push(format!("{}: {reason}", wanted.path));
+            return ResolvedModule {
+                source: Source::Unreadable(reason),
+                sites: ModuleSites::default(),
+                warnings,
+            };
+        }
+    };
+    let source = opened.source(&located);
+    let symbols = Symbols::new(wanted.path, &opened, &mut warnings);
+    let mut sites = ModuleSites::default();
+    let mut demangler = Demangler::default();
+    let mut unnamed = 0_usize;
+    for &address in addresses {
+        if let Some(name) = symbols.name(address) {
+            let name = match &name {
+                Name::Mangled(mangled) => demangler.name(mangled),
+                Name::Plain(plain) => plain,
+            };
+            let name = sites.strings.id(name);
+            let function = sites.functions.id(&Function { name, file: None, line: 0 });
+            sites.rows.push(Row { function, file: None, line: 0 });
+        } else {
+            unnamed += 1;
+        }
+        sites.end_address();
+        progress();
+    }
+    if let Some(warning) = explain(wanted, &source, unnamed, addresses.len()) {
+        warnings.push(warning);
+    }
+    ResolvedModule { source, sites, warnings }
+}
+
+/// Why addresses have no name, and what would help.
+fn explain(wanted: &Wanted<'_>, source: &Source, unnamed: usize, of: usize) -> Option<String> {
+    let path = wanted.path;
+    match source {
+        Source::BuildIdDiffers(_) => Some(format!(
+            "{path}: the file was replaced after the run (its build id differs), so its functions \
+             have no names; record again, or keep a copy of the old file's debug information"
+        )),
+        Source::Unreadable(reason) => Some(format!("{path}: no symbols: {reason}")),
+        Source::Exports(_) | Source::Stripped(_) if unnamed > 0 => Some(format!(
+            "{path}: {unnamed} of {of} sampled addresses have no name, because the file is \
+             stripped; install its debug symbols"
+        )),
+        _ => None,
+    }
+}
+
+/// The parsed files of a module.
+struct Opened<'data> {
+    own: Option<Elf<'data>>,
+    debug: Option<Elf<'data>>,
+    mini: Option<Elf<'data>>,
+}
+
+impl<'data> Opened<'data> {
+    fn new(located: &'data Located) -> Result<Self, String> {
+        let parse = |found: &'data Option<locate::Found>| {
+            found.as_ref().and_then(|found| Elf::parse(&found.bytes).ok())
+        };
+        let own = match &located.own {
+            Own::Matches(found) => Some(Elf::parse(&found.bytes)?),
+            Own::Differs { .. } | Own::Unreadable(_) => None,
+        };
+        Ok(Self { own, debug: parse(&located.debug), mini: parse(&located.mini) })
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Elf<'data>> {
+        [&self.own, &self.debug, &self.mini].into_iter().flatten()
+    }
+
+    fn source(&self, located: &Located) -> Source {
+        if let (Some(elf), Some(found)) = (&self.debug, &located.debug) {
+            return if elf.has_dwarf() {
+                Source::Dwarf(found.path.clone())
+            } else {
+                Source::SymbolTable(found.path.clone())
+            };
+        }
+        let found = match &located.own {
+            Own::Matches(found) => found,
+            Own::Differs { path } => return Source::BuildIdDiffers(path.clone()),
+            Own::Unreadable(reason) => return Source::Unreadable(reason.clone()),
+        };
+        let Some(elf) = &self.own else { return Source::Stripped(found.path.clone()) };
+        if elf.has_dwarf() {
+            Source::Dwarf(found.path.clone())
+        } else if elf.has_symbol_table() {
+            Source::SymbolTable(found.path.clone())
+        } else if let Some(mini) = &located.mini {
+            Source::SymbolTable(mini.path.clone())
+        } else if elf.exports_functions() {
+            Source::Exports(found.path.clone())
+        } else {
+            Source::Stripped(found.path.clone())
+        }
+    }
+}
+
+/// A name that was found.
+enum Name<'a> {
+    /// To be demangled.
+    Mangled(std::borrow::Cow<'a, str>),
+    /// To be shown as it is.
+    Plain(String),
+}
+
+/// Everything but DWARF that can name an address.
+struct Symbols<'data, 'a> {
+    /// File name of the module, without folders.
+    base: &'a str,
+    own: Option<&'a Elf<'data>>,
+    table: SymbolTable<'data>,
+    stubs: Vec<plt::Stub>,
+    /// Read when first needed: most modules with a symbol table never need it.
+    extents: OnceCell<Extents>,
+}
+
+impl<'data, 'a> Symbols<'data, 'a> {
+    fn new(path: &'a str, opened: &'a Opened<'data>, warnings: &mut Vec<String>) -> Self {
+        let mut tables = Vec::new();
+        for elf in opened.all() {
+            for table in [elf.symbols(), elf.dynamic_symbols()] {
+                match table {
+                    Ok(table) => tables.push(table),
+                    Err(reason) => warnings.push(format!("{path}: {reason}")),
+                }
+            }
+        }
+        let code = opened.all().next().map(Elf::code).unwrap_or_default();
+        let table = SymbolTable::new(&tables, &code);
+        let own = opened.own.as_ref();
+        let stubs = own.map(|elf| plt::stubs(elf, &table)).unwrap_or_default();
+        let base = path.rsplit('/').next().unwrap_or(path);
+        Self { base, own, table, stubs, extents: OnceCell::new() }
+    }
+
+    fn name(&self, address: u64) -> Option<Name<'_>> {
+        if let Some(function) = self.table.find(address) {
+            let mangled = || Name::Mangled(String::from_utf8_lossy(function.name));
+            if !function.guessed {
+                return Some(mangled());
+            }
+            // A function that begins between the guessing symbol and the address is another one.
+            return match self.extent(address) {
+                Some(extent) if extent.start > function.start => Some(self.made_up(extent.start)),
+                _ => Some(mangled()),
+            };
+        }
+        let after = self.stubs.partition_point(|stub| stub.range.start <= address);
+        let stub = self.stubs[..after].last().filter(|stub| stub.range.contains(&address));
+        if let Some(stub) = stub {
+            return Some(Name::Plain(format!("{}@plt", String::from_utf8_lossy(&stub.target))));
+        }
+        self.extent(address).map(|extent| self.made_up(extent.start))
+    }
+
+    /// The name of a function that has none.
+    fn made_up(&self, start: u64) -> Name<'static> {
+        Name::Plain(format!("{}+{start:#x}", self.base))
+    }
+
+    fn extent(&self, address: u64) -> Option<Range<u64>> {
+        self.extents.get_or_init(|| self.own.map(Extents::read).unwrap_or_default()).find(address)
+    }
+}

@@ -1,0 +1,86 @@
+//! Names without DWARF.
+
+use csprof_format::address::FrameKind;
+
+use crate::build::{Binary, Resolved, Workshop, run};
+
+const PLAIN: &str = "
+    #include <stdlib.h>
+    static __attribute__((noinline)) int hidden(int x) { return rand() + x; }
+    __attribute__((noinline)) int shown(int x) { return hidden(x) * 3; }
+    int main(int argc, char **argv) { return shown(argc); }
+";
+
+#[test]
+fn a_symbol_table_names_static_and_global_functions() {
+    for pie in ["-pie", "-no-pie"] {
+        let shop = Workshop::new();
+        let flags = [
+            "-O2",
+            "-fno-optimize-sibling-calls",
+            if pie == "-pie" { "-fPIE" } else { "-fno-pie" },
+            pie,
+        ];
+        let Some(path) = shop.compile("cc", "plain", PLAIN, &flags) else { return };
+        let binary = Binary::open(&path);
+        let addresses = ["hidden", "shown", "main"].map(|name| binary.address(name) + 4);
+        let resolved = Resolved::pcs(&binary, &addresses);
+        assert_eq!(resolved.names(), ["hidden", "shown", "main"], "{pie}");
+        assert_eq!(resolved.source(), ("symbol table", path.as_str()));
+        assert_eq!(resolved.warnings, [""; 0]);
+    }
+}
+
+#[test]
+fn a_return_address_belongs_to_the_call_before_it() {
+    let shop = Workshop::new();
+    let Some(path) = shop.compile("cc", "plain", PLAIN, &["-O2"]) else { return };
+    let binary = Binary::open(&path);
+    // A call that never returns can be the last instruction of a function.
+    let end_of_main = binary.address("main") + 1;
+    let calls = Resolved::with_debug_folders(
+        binary.profile(FrameKind::Call, &[binary.address("main"), end_of_main]),
+        &[],
+    );
+    assert_ne!(calls.names()[0], "main");
+    assert_eq!(calls.names()[1], "main");
+}
+
+#[test]
+fn stubs_are_named_after_what_they_call() {
+    for (flags, section) in [
+        (&["-O2", "-fcf-protection=none", "-Wl,-z,lazy"][..], ".plt"),
+        (&["-O2", "-fcf-protection=full", "-Wl,-z,ibtplt"][..], ".plt.sec"),
+    ] {
+        let shop = Workshop::new();
+        let Some(path) = shop.compile("cc", "plain", PLAIN, flags) else { return };
+        let binary = Binary::open(&path);
+        let (start, bytes) = binary.section(section);
+        let stubs: Vec<u64> = (start..start + bytes.len() as u64).step_by(16).collect();
+        let resolved = Resolved::pcs(&binary, &stubs);
+        assert!(resolved.names().contains(&"rand@plt"), "{section}: {:?}", resolved.names());
+    }
+}
+
+const LIBRARY: &str = "
+    static __attribute__((noinline)) int hidden(int x) { __asm__ volatile (\"nop\"); return x * 7; }
+    __attribute__((noinline)) int exported(int x) { __asm__ volatile (\"nop\"); return hidden(x) * 3; }
+";
+
+#[test]
+fn samples_of_one_function_of_a_stripped_library_meet_under_one_name() {
+    let shop = Workshop::new();
+    let flags = ["-O2", "-shared", "-fPIC"];
+    let Some(path) = shop.compile("cc", "libx.so.1", LIBRARY, &flags) else { return };
+    let full = Binary::open(&path);
+    let [hidden, exported] = ["hidden", "exported"].map(|name| full.address(name));
+    let Some(_) = run("strip", &[&path], "") else { return };
+
+    let stripped = Binary::open(&path);
+    let resolved = Resolved::pcs(&stripped, &[hidden, hidden + 1, exported, exported + 1]);
+    let made_up = format!("libx.so.1+{hidden:#x}");
+    assert_eq!(resolved.names(), [&made_up, &made_up, "exported", "exported"]);
+    assert_eq!(resolved.profile.functions.len(), 2);
+    assert_eq!(resolved.source(), ("exports", path.as_str()));
+    assert_eq!(resolved.rows(0), [made_up]);
+}
