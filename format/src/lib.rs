@@ -15,6 +15,26 @@ pub mod launch;
 pub mod loss;
 
 #[cfg(feature = "saved")]
+mod block;
+#[cfg(feature = "saved")]
+mod codec;
+#[cfg(feature = "saved")]
+pub mod error;
+#[cfg(feature = "saved")]
+mod header;
+#[cfg(feature = "saved")]
 pub mod ids;
 #[cfg(feature = "saved")]
+pub mod intern;
+#[cfg(feature = "saved")]
 pub mod profile;
+#[cfg(feature = "saved")]
+pub mod read;
+#[cfg(feature = "saved")]
+mod salvage;
+#[cfg(feature = "saved")]
+mod sections;
+#[cfg(feature = "saved")]
+pub mod validate;
+#[cfg(feature = "saved")]
+pub mod write;

@@ -71,6 +71,23 @@ pub struct RunInfo {
     pub warnings: Vec<String>,
 }
 
+impl RunInfo {
+    /// A number that tells runs apart, equal for all files saved from one run: the 128-bit FNV-1a
+    /// hash (Fowler, Noll, Vo) of host, start time and command.
+    #[must_use]
+    pub fn id(&self) -> u128 {
+        const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+        const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+        let arguments = self.command.iter().flat_map(|argument| argument.iter().chain(&[0]));
+        let bytes = self.host.as_bytes().iter().chain(&[0]).chain(arguments).copied();
+        self.start_unix_ns
+            .to_le_bytes()
+            .into_iter()
+            .chain(bytes)
+            .fold(OFFSET, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME))
+    }
+}
+
 /// How a process ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Exit {
@@ -283,6 +300,20 @@ impl Nodes {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.parent.is_empty()
+    }
+
+    /// Exclusive samples of all nodes together; `u64::MAX` if there are more.
+    #[must_use]
+    pub fn total_samples(&self) -> u64 {
+        self.samples.iter().fold(0, |sum, &samples| sum.saturating_add(samples))
+    }
+
+    /// Removes the nodes from number `len` on.
+    pub fn truncate(&mut self, len: usize) {
+        self.parent.truncate(len);
+        self.frame.truncate(len);
+        self.samples.truncate(len);
+        self.edges.truncate(len);
     }
 
     /// Appends a node and returns its number. A `parent` equal to the new number makes a root.

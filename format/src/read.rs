@@ -1,0 +1,371 @@
+//! Opening a saved profile: hostile until proven otherwise.
+//!
+//! Bytes are checked from the outside in (magic, version, checksums, lengths) and values from the
+//! first definition to the last node, so that no step trusts what an earlier one has not checked.
+//! No input makes this panic, recurse deeply, or use more than [`MAX_MEMORY`].
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::block::{Block, BlockKind};
+use crate::codec;
+use crate::error::{Action, BlockPlace, Error, ErrorKind, Foreign, Layout, Readable};
+use crate::header::{FILE_HEADER, FileHeader, MAGIC};
+use crate::profile::{Epoch, Frame, Function, Module, Process, Profile, Thread, Tree};
+pub use crate::salvage::{Salvaged, open_salvaged, salvage};
+use crate::sections::{
+    End, FrameColumns, FunctionColumns, NodeColumns, SiteColumns, StringColumns, TreeColumns,
+};
+use crate::validate::validate;
+
+/// Largest file that is read: 4 GiB.
+pub const MAX_FILE: u64 = 4 << 30;
+/// Most memory that reading takes for a profile, in bytes: 4 GiB, or 170 million nodes.
+pub const MAX_MEMORY: u64 = 4 << 30;
+
+/// Reads a saved profile.
+///
+/// # Errors
+///
+/// What is wrong, and in which block, if `bytes` are not exactly what [`write`](crate::write)
+/// makes of a valid profile.
+pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
+    let scan = scan(bytes)?;
+    let of = scan.blocks.len() as u32 + u32::from(scan.stop.is_some());
+    let damaged = |blocks: usize, error: Error| {
+        if error.is_damage() {
+            error.with_readable(Readable { blocks: blocks as u32, of })
+        } else {
+            error
+        }
+    };
+    let mut reader = Reader::new(scan.header);
+    for (index, block) in scan.blocks.iter().enumerate() {
+        reader.apply(block).map_err(|kind| damaged(index, scan.error_in(index, kind)))?;
+    }
+    if let Some(stop) = scan.stop {
+        return Err(damaged(scan.blocks.len(), stop));
+    }
+    let profile = reader.finish(None).map_err(Error::new)?;
+    validate(&profile).map_err(|violation| {
+        let index = scan.block_of(violation.table, violation.element);
+        let kind = ErrorKind::Invalid(violation);
+        match index {
+            Some(index) => damaged(index, scan.error_in(index, kind)),
+            None => Error::new(kind),
+        }
+    })?;
+    Ok(profile)
+}
+
+/// Opens a saved profile.
+///
+/// # Errors
+///
+/// Those of [`read`], and of the operating system; all of them name the file.
+pub fn open(path: &Path) -> Result<Profile, Error> {
+    load(path).and_then(|bytes| read(&bytes)).map_err(|error| error.in_file(path))
+}
+
+/// The bytes of a file that is not too large to be a profile.
+pub(crate) fn load(path: &Path) -> Result<Vec<u8>, Error> {
+    let file = File::open(path).map_err(|error| Error::io(Action::Open, error))?;
+    let refused = |error| Error::io(Action::Read, error);
+    let about = file.metadata().map_err(refused)?;
+    if about.is_dir() {
+        return Err(Error::new(ErrorKind::Folder));
+    }
+    let mut bytes = Vec::new();
+    // Devices and pipes have no length to check beforehand.
+    let read = file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(refused)?;
+    if read as u64 > MAX_FILE {
+        return Err(Error::new(ErrorKind::TooMuch { limit: MAX_FILE }));
+    }
+    Ok(bytes)
+}
+
+/// The blocks of a file, found but not looked into.
+pub(crate) struct Scan<'a> {
+    pub(crate) header: FileHeader,
+    pub(crate) blocks: Vec<Block<'a>>,
+    /// Why no more blocks could be found, other than that the file ends as it should.
+    pub(crate) stop: Option<Error>,
+}
+
+/// Finds the blocks of a file.
+///
+/// # Errors
+///
+/// If the file is no profile, or none of this version.
+pub(crate) fn scan(file: &[u8]) -> Result<Scan<'_>, Error> {
+    if file.is_empty() {
+        return Err(Error::new(ErrorKind::Empty));
+    }
+    let known = file.len().min(MAGIC.len());
+    if file[..known] != MAGIC[..known] {
+        return Err(Error::new(ErrorKind::Foreign(Foreign::recognize(file))));
+    }
+    let header = FileHeader::from_bytes(file).map_err(Error::new)?;
+    let mut scan = Scan { header, blocks: Vec::new(), stop: None };
+    let mut offset = FILE_HEADER;
+    loop {
+        let (block, after) = match Block::at(file, offset, header.run_id as u32) {
+            Ok(found) => found,
+            Err(kind) => {
+                let number = scan.blocks.len() as u32;
+                let place = BlockPlace { number, kind: None, offset: offset as u64 };
+                scan.stop = Some(Error::new(kind).in_block(place));
+                return Ok(scan);
+            }
+        };
+        scan.blocks.push(block);
+        offset = after;
+        if block.header.kind == BlockKind::End as u16 {
+            if let count @ 1.. = (file.len() - after) as u64 {
+                scan.stop = Some(Error::new(ErrorKind::Layout(Layout::AfterEnd { count })));
+            }
+            return Ok(scan);
+        }
+    }
+}
+
+impl Scan<'_> {
+    /// An error in block `index`.
+    pub(crate) fn error_in(&self, index: usize, kind: ErrorKind) -> Error {
+        let error = Error::new(kind);
+        match self.blocks.get(index) {
+            Some(Block { header, offset, .. }) => error.in_block(BlockPlace {
+                number: index as u32,
+                kind: Some(header.kind),
+                offset: *offset,
+            }),
+            None => error,
+        }
+    }
+
+    /// The block that holds an element of a table.
+    fn block_of(&self, table: BlockKind, element: usize) -> Option<usize> {
+        self.blocks.iter().position(|Block { header, .. }| {
+            let elements = header.first..header.first + u64::from(header.count).max(1);
+            header.kind == table as u16 && elements.contains(&(element as u64))
+        })
+    }
+}
+
+/// Puts a profile together, block by block.
+pub(crate) struct Reader {
+    header: FileHeader,
+    profile: Profile,
+    /// Blocks seen.
+    number: u32,
+    /// Kind of the last block that was understood.
+    last: Option<BlockKind>,
+    end: Option<End>,
+    /// Memory still allowed, in bytes.
+    memory: u64,
+    buffer: Vec<u8>,
+}
+
+impl Reader {
+    pub(crate) fn new(header: FileHeader) -> Self {
+        Self {
+            header,
+            profile: Profile::default(),
+            number: 0,
+            last: None,
+            end: None,
+            memory: MAX_MEMORY,
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Adds what a block holds. After an error the profile may hold a part of it.
+    pub(crate) fn apply(&mut self, block: &Block<'_>) -> Result<(), ErrorKind> {
+        let header = block.header;
+        let number = self.number;
+        self.number += 1;
+        if header.number != number {
+            return Err(ErrorKind::Layout(Layout::Number { found: header.number }));
+        }
+        let kind = match BlockKind::from_u16(header.kind) {
+            Some(kind) if header.version == kind.version() => kind,
+            _ if !header.is_critical() => return Ok(()),
+            _ => {
+                let (kind, version) = (header.kind, header.version);
+                return Err(ErrorKind::UnknownBlock { kind, version });
+            }
+        };
+        let missing = match (kind, self.last) {
+            (BlockKind::Run, _) => None,
+            (_, None) => Some(BlockKind::Run),
+            (BlockKind::Metrics, _) => None,
+            (_, Some(BlockKind::Run)) => Some(BlockKind::Metrics),
+            _ => None,
+        };
+        if let Some(missing) = missing {
+            return Err(ErrorKind::Layout(Layout::Missing(missing)));
+        }
+        let single = matches!(kind, BlockKind::Run | BlockKind::Metrics | BlockKind::End);
+        if self.last.is_some_and(|last| last > kind || (last == kind && single)) {
+            return Err(ErrorKind::Layout(Layout::Order));
+        }
+        self.last = Some(kind);
+        let expected = self.length(kind) as u64;
+        if header.first != expected {
+            return Err(ErrorKind::Layout(Layout::Gap { first: header.first, expected }));
+        }
+        self.charge(kind, u64::from(header.count), u64::from(block.decoded()))?;
+        let mut buffer = core::mem::take(&mut self.buffer);
+        let applied = block.payload(&mut buffer).and_then(|payload| self.payload(kind, payload));
+        self.buffer = buffer;
+        let found = applied?;
+        if found == header.count as usize {
+            Ok(())
+        } else {
+            Err(ErrorKind::Layout(Layout::Count { declared: header.count, found }))
+        }
+    }
+
+    /// Passes over a block.
+    pub(crate) fn skip(&mut self) {
+        self.number += 1;
+    }
+
+    /// Lengths of the tables that salvage cuts.
+    pub(crate) fn strings_and_nodes(&self) -> (usize, usize) {
+        (self.profile.strings.len(), self.profile.nodes.len())
+    }
+
+    /// Removes strings and nodes that a damaged block left behind.
+    pub(crate) fn cut(&mut self, strings: usize, nodes: usize) {
+        self.profile.strings.truncate(strings);
+        self.profile.nodes.truncate(nodes);
+    }
+
+    /// Adds the elements in a payload, and says how many there are.
+    fn payload(&mut self, kind: BlockKind, payload: &[u8]) -> Result<usize, ErrorKind> {
+        let profile = &mut self.profile;
+        match kind {
+            BlockKind::Run => {
+                profile.run = decode(payload)?;
+                let FileHeader { run_id, start_unix_ns, .. } = self.header;
+                if profile.run.id() != run_id || profile.run.start_unix_ns != start_unix_ns {
+                    return Err(ErrorKind::Layout(Layout::RunHeader));
+                }
+                Ok(1)
+            }
+            BlockKind::Metrics => {
+                profile.metric = decode(payload)?;
+                Ok(1)
+            }
+            BlockKind::Strings => {
+                decode::<StringColumns<'_>>(payload)?.append(&mut profile.strings)
+            }
+            BlockKind::Modules => rows(payload, &mut profile.modules),
+            BlockKind::Processes => rows(payload, &mut profile.processes),
+            BlockKind::Threads => rows(payload, &mut profile.threads),
+            BlockKind::Epochs => rows(payload, &mut profile.epochs),
+            BlockKind::Frames => decode::<FrameColumns>(payload)?.append(&mut profile.frames),
+            BlockKind::Functions => {
+                decode::<FunctionColumns>(payload)?.append(&mut profile.functions)
+            }
+            BlockKind::Sites => decode::<SiteColumns>(payload)?.append(&mut profile.sites),
+            BlockKind::Trees => decode::<TreeColumns>(payload)?.append(&mut profile.trees),
+            BlockKind::Nodes => decode::<NodeColumns>(payload)?.append(profile),
+            BlockKind::End => {
+                self.end = Some(decode(payload)?);
+                Ok(1)
+            }
+        }
+    }
+
+    /// Elements that the table of a kind has so far.
+    fn length(&self, kind: BlockKind) -> usize {
+        let profile = &self.profile;
+        match kind {
+            BlockKind::Run | BlockKind::Metrics | BlockKind::End => 0,
+            BlockKind::Strings => profile.strings.len(),
+            BlockKind::Modules => profile.modules.len(),
+            BlockKind::Processes => profile.processes.len(),
+            BlockKind::Threads => profile.threads.len(),
+            BlockKind::Epochs => profile.epochs.len(),
+            BlockKind::Frames => profile.frames.len(),
+            BlockKind::Functions => profile.functions.len(),
+            BlockKind::Sites => profile.sites.first.len().saturating_sub(1),
+            BlockKind::Trees => profile.trees.len(),
+            BlockKind::Nodes => profile.nodes.len(),
+        }
+    }
+
+    /// Counts the memory that a block will take against the limit.
+    fn charge(&mut self, kind: BlockKind, count: u64, decoded: u64) -> Result<(), ErrorKind> {
+        /// The largest value that one encoded byte can become: an empty vector.
+        const EXPANSION: u64 = size_of::<Vec<u8>>() as u64;
+        const NODE: usize = 2 * size_of::<u32>() + 2 * size_of::<u64>();
+        let element = match kind {
+            BlockKind::Run | BlockKind::Metrics | BlockKind::End => 0,
+            // The allocator adds a header and rounds up.
+            BlockKind::Strings => size_of::<String>() + 32,
+            BlockKind::Modules => size_of::<Module>(),
+            BlockKind::Processes => size_of::<Process>(),
+            BlockKind::Threads => size_of::<Thread>(),
+            BlockKind::Epochs => size_of::<Epoch>(),
+            BlockKind::Frames => size_of::<Frame>(),
+            BlockKind::Functions => size_of::<Function>(),
+            BlockKind::Sites => size_of::<u32>(),
+            BlockKind::Trees => size_of::<Tree>(),
+            BlockKind::Nodes => NODE,
+        };
+        let contents = match kind {
+            // Their elements have a fixed size.
+            BlockKind::Frames | BlockKind::Functions | BlockKind::Trees | BlockKind::Nodes => 0,
+            BlockKind::Strings => decoded,
+            _ => decoded.saturating_mul(EXPANSION),
+        };
+        let need = count.saturating_mul(element as u64).saturating_add(contents);
+        match self.memory.checked_sub(need) {
+            Some(rest) => {
+                self.memory = rest;
+                Ok(())
+            }
+            None => Err(ErrorKind::TooMuch { limit: MAX_MEMORY }),
+        }
+    }
+
+    /// The profile, when all blocks were applied, or those before `stop`.
+    pub(crate) fn finish(self, stop: Option<&Error>) -> Result<Profile, ErrorKind> {
+        let Self { profile, end, last, number, .. } = self;
+        if last.is_none_or(|last| last < BlockKind::Metrics) {
+            let missing = if last.is_none() { BlockKind::Run } else { BlockKind::Metrics };
+            return Err(ErrorKind::Layout(Layout::Missing(missing)));
+        }
+        let totals = End {
+            blocks: number.saturating_sub(1),
+            nodes: profile.nodes.len() as u64,
+            samples: profile.nodes.total_samples(),
+        };
+        match end {
+            _ if stop.is_some() => Ok(profile),
+            Some(end) if end == totals => Ok(profile),
+            Some(_) => Err(ErrorKind::Layout(Layout::Totals)),
+            None => Err(ErrorKind::Layout(Layout::Missing(BlockKind::End))),
+        }
+    }
+}
+
+fn decode<'de, T: Deserialize<'de> + Serialize>(payload: &'de [u8]) -> Result<T, ErrorKind> {
+    codec::decode(payload).map_err(ErrorKind::Malformed)
+}
+
+fn rows<T>(payload: &[u8], table: &mut Vec<T>) -> Result<usize, ErrorKind>
+where
+    T: for<'de> Deserialize<'de> + Serialize,
+{
+    let mut rows: Vec<T> = decode(payload)?;
+    let count = rows.len();
+    table.append(&mut rows);
+    Ok(count)
+}

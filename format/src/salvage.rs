@@ -1,0 +1,216 @@
+//! Opening what is left of a damaged profile.
+//!
+//! A block refers only to earlier ones, so the blocks before the damage are a profile. Salvage
+//! keeps them, and goes on behind damage that it can do without: names and lines. What is dropped
+//! is not forgotten: samples whose nodes are gone become losses of their thread, under
+//! [`LossReason::Unreadable`], so that delivered = recorded + losses still holds. The result
+//! satisfies every invariant of [`validate`](crate::validate).
+
+use core::fmt;
+use std::path::Path;
+
+use crate::address::FrameKind;
+use crate::block::BlockKind;
+use crate::error::{Error, ErrorKind};
+use crate::ids::StringId;
+use crate::loss::LossReason;
+use crate::profile::{Nodes, Profile, Sites, SymbolSource};
+use crate::read::{Reader, load, scan};
+use crate::validate::{self, sum, validate};
+
+/// Stands for text that was lost.
+const LOST: &str = "[lost]";
+
+/// What could be read of a profile, and what could not.
+#[derive(Debug)]
+pub struct Salvaged {
+    /// A valid profile.
+    pub profile: Profile,
+    /// The first damage; `None` if the file is whole.
+    pub damage: Option<Error>,
+    /// Blocks that were read.
+    pub blocks: u32,
+    /// Blocks whose headers were found.
+    pub of: u32,
+    /// Samples that are now counted as lost.
+    pub lost_samples: u64,
+    /// Whether names and lines were dropped.
+    pub lost_symbols: bool,
+}
+
+impl fmt::Display for Salvaged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(damage) = &self.damage else { return f.write_str("the profile is whole") };
+        let (blocks, of, samples) = (self.blocks, self.of, self.lost_samples);
+        let symbols = if self.lost_symbols { " and names" } else { "" };
+        write!(f, "salvaged {blocks} of {of} blocks; {samples} samples{symbols} are lost: {damage}")
+    }
+}
+
+/// Reads what is left of a saved profile.
+///
+/// # Errors
+///
+/// If not even the run and its metric can be read, if the file is no profile, or if its blocks
+/// are intact but contradict each other.
+pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
+    let mut scan = scan(bytes)?;
+    let mut reader = Reader::new(scan.header);
+    let mut damage = None;
+    let mut closed = Vec::new();
+    let mut blocks = 0;
+    for (index, block) in scan.blocks.iter().enumerate() {
+        let kind = BlockKind::from_u16(block.header.kind);
+        if kind.is_some_and(|kind| closed.contains(&kind)) {
+            reader.skip();
+            continue;
+        }
+        let before = reader.strings_and_nodes();
+        let Err(error) = reader.apply(block) else {
+            blocks += 1;
+            continue;
+        };
+        damage.get_or_insert_with(|| scan.error_in(index, error));
+        reader.cut(before.0, before.1);
+        match kind {
+            Some(kind @ (BlockKind::Strings | BlockKind::Nodes)) => closed.push(kind),
+            Some(BlockKind::Functions | BlockKind::Sites) => {
+                closed.extend([BlockKind::Functions, BlockKind::Sites]);
+            }
+            Some(BlockKind::End) | None => {}
+            Some(_) => break,
+        }
+    }
+    let of = scan.blocks.len() as u32 + u32::from(scan.stop.is_some());
+    let damage = damage.or_else(|| scan.stop.take());
+    let symbols_lost = closed.contains(&BlockKind::Sites);
+    let strings_lost = closed.contains(&BlockKind::Strings);
+    let finished = reader.finish(damage.as_ref());
+    let (mut profile, damage) = match (finished, damage) {
+        (Ok(profile), damage) => (profile, damage),
+        (Err(_), Some(damage)) => return Err(damage),
+        (Err(kind), None) => return Err(Error::new(kind)),
+    };
+    if symbols_lost {
+        profile.functions.clear();
+        profile.sites = Sites::default();
+    }
+    if strings_lost {
+        replace_lost_strings(&mut profile);
+    }
+    let (lost_symbols, lost_samples) = match &damage {
+        Some(_) => (repair_symbols(&mut profile) || symbols_lost, repair_trees(&mut profile)),
+        None => (false, 0),
+    };
+    validate(&profile).map_err(|violation| Error::new(ErrorKind::Invalid(violation)))?;
+    let mut salvaged = Salvaged { profile, damage, blocks, of, lost_samples, lost_symbols };
+    if salvaged.damage.is_some() {
+        let warning = salvaged.to_string();
+        salvaged.profile.run.warnings.push(warning);
+    }
+    Ok(salvaged)
+}
+
+/// Opens what is left of a saved profile.
+///
+/// # Errors
+///
+/// Those of [`salvage`], and of the operating system; all of them name the file.
+pub fn open_salvaged(path: &Path) -> Result<Salvaged, Error> {
+    load(path).and_then(|bytes| salvage(&bytes)).map_err(|error| error.in_file(path))
+}
+
+/// Lets references to strings that are gone name [`LOST`].
+fn replace_lost_strings(profile: &mut Profile) {
+    let lost = StringId::from_index(profile.strings.len());
+    profile.strings.push(LOST.to_owned());
+    let mend = |id: &mut StringId| *id = (*id).min(lost);
+    for module in &mut profile.modules {
+        mend(&mut module.path);
+        match &mut module.symbols {
+            SymbolSource::NotAsked => {}
+            SymbolSource::Dwarf(text)
+            | SymbolSource::SymbolTable(text)
+            | SymbolSource::Exports(text)
+            | SymbolSource::Stripped(text)
+            | SymbolSource::Unreadable(text)
+            | SymbolSource::BuildIdDiffers(text) => mend(text),
+        }
+    }
+    for function in &mut profile.functions {
+        mend(&mut function.name);
+        function.file.as_mut().map(mend);
+    }
+    profile.sites.file.iter_mut().flatten().for_each(mend);
+}
+
+/// Completes sites that end early, and drops symbols that are wrong. Whether any were.
+fn repair_symbols(profile: &mut Profile) -> bool {
+    let sites = &mut profile.sites;
+    let complete = sites.first.is_empty() || sites.first.len() == profile.frames.len() + 1;
+    if let (false, Some(&end)) = (complete, sites.first.last()) {
+        // Frames without rows have no name.
+        sites.first.resize(profile.frames.len() + 1, end);
+    }
+    if validate::symbols(profile).is_err() {
+        profile.functions.clear();
+        profile.sites = Sites::default();
+        return true;
+    }
+    !complete
+}
+
+/// Cuts nodes and trees to those that are whole; the samples that are gone become losses.
+fn repair_trees(profile: &mut Profile) -> u64 {
+    if let Err(violation) = validate::nodes(profile) {
+        profile.nodes.truncate(violation.element);
+    }
+    let nodes = profile.nodes.len();
+    for tree in &mut profile.trees {
+        let left = nodes.saturating_sub(tree.first_node as usize);
+        // Not more than there were.
+        tree.node_count = left.min(tree.node_count as usize) as u32;
+    }
+    profile.trees.retain(|tree| tree.node_count > 0);
+    let covered = profile.trees.last().map_or(0, |tree| tree.first_node + tree.node_count);
+    profile.nodes.truncate(covered as usize);
+    let (recorded, partial) = found(profile);
+    let mut lost_samples = 0_u64;
+    for (index, thread) in profile.threads.iter_mut().enumerate() {
+        let lost = thread.recorded.saturating_sub(recorded[index]);
+        if lost == 0 {
+            continue;
+        }
+        thread.recorded = recorded[index];
+        thread.partial = thread.partial.min(partial[index]);
+        let reason = LossReason::Unreadable as usize;
+        if thread.losses.len() <= reason {
+            thread.losses.resize(reason + 1, 0);
+        }
+        thread.losses[reason] = thread.losses[reason].saturating_add(lost);
+        lost_samples = lost_samples.saturating_add(lost);
+    }
+    lost_samples
+}
+
+/// Samples, and samples with a partial path, in the nodes of each thread.
+fn found(profile: &Profile) -> (Vec<u64>, Vec<u64>) {
+    let Nodes { parent, frame, samples, .. } = &profile.nodes;
+    let mut below_partial = vec![false; parent.len()];
+    let mut recorded = vec![0_u64; profile.threads.len()];
+    let mut partial = recorded.clone();
+    for tree in &profile.trees {
+        let Some(recorded) = recorded.get_mut(tree.thread.index()) else { continue };
+        let nodes = tree.first_node as usize..(tree.first_node + tree.node_count) as usize;
+        *recorded = recorded.saturating_add(sum(&samples[nodes.clone()]));
+        for node in nodes {
+            below_partial[node] = below_partial[parent[node] as usize]
+                || profile.frames[frame[node].index()].kind == FrameKind::Partial;
+            if below_partial[node] {
+                let partial = &mut partial[tree.thread.index()];
+                *partial = partial.saturating_add(samples[node]);
+            }
+        }
+    }
+    (recorded, partial)
+}

@@ -1,0 +1,476 @@
+//! The invariants of a saved profile, each in one place.
+//!
+//! Run before a profile is written and after one is read, so that everything behind the reader
+//! may index tables by ids and add up columns without asking. Linear in the size of the profile;
+//! nothing is allocated and nothing recurses.
+
+use core::fmt;
+
+use crate::address::FrameKind;
+use crate::block::BlockKind;
+use crate::ids::{ModuleId, StringId};
+use crate::profile::{Frame, Profile, SymbolSource, Thread};
+
+/// An invariant that does not hold: which element of which table, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The table.
+    pub table: BlockKind,
+    /// Number of the element in its table; 0 where the table as a whole is meant.
+    pub element: usize,
+    /// What is wrong with it.
+    pub fault: Fault,
+}
+
+/// What is wrong with an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The table has `u32::MAX` elements or more, so ids cannot number them.
+    TooMany,
+    /// It names an entry that a table does not have.
+    Names {
+        /// What an entry of that table is called.
+        noun: &'static str,
+        /// The id.
+        id: u32,
+        /// Entries in the table.
+        len: usize,
+    },
+    /// A column has another length than its table.
+    Column {
+        /// Name of the column.
+        column: &'static str,
+        /// Its length.
+        found: usize,
+        /// Length of the table.
+        expected: usize,
+    },
+    /// The period is zero.
+    Period,
+    /// Elements of one process are not together, or not in order.
+    Order,
+    /// A mapping has no addresses.
+    EmptyMapping {
+        /// Number of the mapping in the load map.
+        mapping: usize,
+    },
+    /// A mapping begins before the one before it ends.
+    Overlap {
+        /// Number of the mapping in the load map.
+        mapping: usize,
+    },
+    /// Samples delivered are not those recorded plus those lost.
+    Losses {
+        /// Samples delivered.
+        delivered: u64,
+        /// Samples recorded.
+        recorded: u64,
+        /// Sum of the losses.
+        lost: u64,
+    },
+    /// More samples have a partial path than were recorded.
+    Partial {
+        /// Samples with a partial path.
+        partial: u64,
+        /// Samples recorded.
+        recorded: u64,
+    },
+    /// The nodes of a thread do not hold what it recorded.
+    Recorded {
+        /// Samples recorded, by the thread's counter.
+        recorded: u64,
+        /// Sum over the nodes of its trees.
+        nodes: u64,
+    },
+    /// A root lies in a module.
+    RootInModule,
+    /// First rows decrease, or do not begin at 0 and end at the number of rows.
+    Rows,
+    /// The tree has no nodes.
+    EmptyTree,
+    /// The tree does not begin where the one before it ends.
+    Range {
+        /// Its first node.
+        found: u32,
+        /// One past the last node of the tree before.
+        expected: u32,
+    },
+    /// Trees end before the last node.
+    Uncovered {
+        /// Nodes that trees cover.
+        covered: u32,
+        /// Nodes there are.
+        nodes: usize,
+    },
+    /// The tree's thread and epoch belong to different processes.
+    OtherProcess,
+    /// The first node of a tree is not its own parent.
+    NotRoot {
+        /// The parent that it names.
+        parent: u32,
+    },
+    /// The first node of a tree has a frame of another kind than root.
+    RootFrame,
+    /// A node's parent is not smaller than the node.
+    LaterParent {
+        /// The parent that it names.
+        parent: u32,
+    },
+    /// A node's parent is not on the path to the node before it.
+    OffPath {
+        /// The parent that it names.
+        parent: u32,
+    },
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { table, element, fault } = self;
+        match fault {
+            Fault::TooMany => write!(f, "there are too many {} for their ids", table.table())?,
+            Fault::Column { column, found, expected } => write!(
+                f,
+                "the column \"{column}\" of the {} has {found} entries, not {expected}",
+                table.table()
+            )?,
+            Fault::Uncovered { covered, nodes } => {
+                write!(f, "the trees cover {covered} nodes, but there are {nodes}")?;
+            }
+            _ => write!(f, "{} {element} ", table.noun())?,
+        }
+        match fault {
+            Fault::TooMany | Fault::Column { .. } | Fault::Uncovered { .. } => Ok(()),
+            Fault::Names { noun, id, len } => {
+                write!(f, "names {noun} {id}, but there are only {len}")
+            }
+            Fault::Period => f.write_str("has period 0"),
+            Fault::Order => f.write_str("comes after one that belongs behind it"),
+            Fault::EmptyMapping { mapping } => write!(f, "has an empty mapping, number {mapping}"),
+            Fault::Overlap { mapping } => {
+                write!(f, "has mapping {mapping} begin before the one before it ends")
+            }
+            Fault::Losses { delivered, recorded, lost } => {
+                write!(f, "got {delivered} samples, but recorded {recorded} and lost {lost}")
+            }
+            Fault::Partial { partial, recorded } => {
+                write!(f, "recorded {recorded} samples, but {partial} with a partial path")
+            }
+            Fault::Recorded { recorded, nodes } => {
+                write!(f, "recorded {recorded} samples, but its nodes hold {nodes}")
+            }
+            Fault::RootInModule => f.write_str("is a root, but lies in a module"),
+            Fault::Rows => f.write_str("has rows that do not continue those before it"),
+            Fault::EmptyTree => f.write_str("has no nodes"),
+            Fault::Range { found, expected } => {
+                write!(f, "begins at node {found}, but the tree before it ends at {expected}")
+            }
+            Fault::OtherProcess => {
+                f.write_str("joins a thread and an epoch of different processes")
+            }
+            Fault::NotRoot { parent } => {
+                write!(f, "is the root of a tree, but names parent {parent}")
+            }
+            Fault::RootFrame => f.write_str("is the root of a tree, but its frame is not"),
+            Fault::LaterParent { parent } if *parent as usize == *element => {
+                f.write_str("is its own parent, but not the root of a tree")
+            }
+            Fault::LaterParent { parent } => {
+                write!(f, "names parent {parent}, which comes later")
+            }
+            Fault::OffPath { parent } => {
+                write!(f, "names parent {parent}, which is not on the path to the node before it")
+            }
+        }
+    }
+}
+
+/// Checks every invariant that [`profile`](crate::profile) states.
+///
+/// # Errors
+///
+/// The first one that does not hold.
+pub fn validate(profile: &Profile) -> Result<(), Violation> {
+    definitions(profile)?;
+    counters(profile)?;
+    symbols(profile)?;
+    trees(profile)?;
+    nodes(profile)?;
+    recorded(profile)
+}
+
+fn broken(table: BlockKind, element: usize, fault: Fault) -> Violation {
+    Violation { table, element, fault }
+}
+
+/// What a table says of an element's references.
+struct Checker {
+    table: BlockKind,
+    element: usize,
+}
+
+impl Checker {
+    fn names<T>(&self, noun: &'static str, id: u32, table: &[T]) -> Result<(), Violation> {
+        if (id as usize) < table.len() {
+            Ok(())
+        } else {
+            let fault = Fault::Names { noun, id, len: table.len() };
+            Err(broken(self.table, self.element, fault))
+        }
+    }
+
+    fn string(&self, id: StringId, profile: &Profile) -> Result<(), Violation> {
+        self.names("string", id.0, &profile.strings)
+    }
+
+    fn module(&self, id: ModuleId, profile: &Profile) -> Result<(), Violation> {
+        self.names("module", id.0, &profile.modules)
+    }
+}
+
+fn enumerate<T>(table: BlockKind, elements: &[T]) -> impl Iterator<Item = (Checker, &T)> {
+    elements.iter().enumerate().map(move |(element, value)| (Checker { table, element }, value))
+}
+
+/// Everything that nodes and symbols refer to.
+fn definitions(profile: &Profile) -> Result<(), Violation> {
+    if profile.metric.period == 0 {
+        return Err(broken(BlockKind::Metrics, 0, Fault::Period));
+    }
+    let lengths = [
+        (BlockKind::Strings, profile.strings.len()),
+        (BlockKind::Modules, profile.modules.len()),
+        (BlockKind::Processes, profile.processes.len()),
+        (BlockKind::Threads, profile.threads.len()),
+        (BlockKind::Epochs, profile.epochs.len()),
+        (BlockKind::Frames, profile.frames.len()),
+        (BlockKind::Functions, profile.functions.len()),
+        (BlockKind::Sites, profile.sites.function.len()),
+        (BlockKind::Trees, profile.trees.len()),
+        (BlockKind::Nodes, profile.nodes.len()),
+    ];
+    for (table, length) in lengths {
+        if length >= u32::MAX as usize {
+            return Err(broken(table, 0, Fault::TooMany));
+        }
+    }
+    for (check, module) in enumerate(BlockKind::Modules, &profile.modules) {
+        check.string(module.path, profile)?;
+        match module.symbols {
+            SymbolSource::NotAsked => {}
+            SymbolSource::Dwarf(text)
+            | SymbolSource::SymbolTable(text)
+            | SymbolSource::Exports(text)
+            | SymbolSource::Stripped(text)
+            | SymbolSource::Unreadable(text)
+            | SymbolSource::BuildIdDiffers(text) => check.string(text, profile)?,
+        }
+    }
+    let mut before = None;
+    for (check, epoch) in enumerate(BlockKind::Epochs, &profile.epochs) {
+        check.names("process", epoch.process.0, &profile.processes)?;
+        let place = (epoch.process, epoch.number);
+        if before.is_some_and(|before| before >= place) {
+            return Err(broken(check.table, check.element, Fault::Order));
+        }
+        before = Some(place);
+        let mut end = 0;
+        for (mapping, map) in epoch.load_map.iter().enumerate() {
+            check.module(map.module, profile)?;
+            if map.start >= map.end {
+                let fault = Fault::EmptyMapping { mapping };
+                return Err(broken(check.table, check.element, fault));
+            }
+            if map.start < end {
+                return Err(broken(check.table, check.element, Fault::Overlap { mapping }));
+            }
+            end = map.end;
+        }
+    }
+    for (check, frame) in enumerate(BlockKind::Frames, &profile.frames) {
+        match *frame {
+            Frame { module: Some(_), kind: FrameKind::Root | FrameKind::Partial, .. } => {
+                return Err(broken(check.table, check.element, Fault::RootInModule));
+            }
+            Frame { module: Some(module), .. } => check.module(module, profile)?,
+            Frame { module: None, .. } => {}
+        }
+    }
+    Ok(())
+}
+
+/// What became of each thread's samples.
+fn counters(profile: &Profile) -> Result<(), Violation> {
+    let mut before = None;
+    for (check, thread) in enumerate(BlockKind::Threads, &profile.threads) {
+        check.names("process", thread.process.0, &profile.processes)?;
+        if before.is_some_and(|before| before > thread.process) {
+            return Err(broken(check.table, check.element, Fault::Order));
+        }
+        before = Some(thread.process);
+        let Thread { delivered, recorded, partial, .. } = *thread;
+        let lost = sum(&thread.losses);
+        if delivered != recorded.saturating_add(lost) {
+            let fault = Fault::Losses { delivered, recorded, lost };
+            return Err(broken(check.table, check.element, fault));
+        }
+        if partial > recorded {
+            return Err(broken(check.table, check.element, Fault::Partial { partial, recorded }));
+        }
+    }
+    Ok(())
+}
+
+/// Functions and sites.
+pub(crate) fn symbols(profile: &Profile) -> Result<(), Violation> {
+    for (check, function) in enumerate(BlockKind::Functions, &profile.functions) {
+        check.string(function.name, profile)?;
+        check.module(function.module, profile)?;
+        function.file.map_or(Ok(()), |file| check.string(file, profile))?;
+    }
+    let sites = &profile.sites;
+    let rows = sites.function.len();
+    let expected = if sites.first.is_empty() { 0 } else { profile.frames.len() + 1 };
+    for (column, found, expected) in [
+        ("first", sites.first.len(), expected),
+        ("file", sites.file.len(), rows),
+        ("line", sites.line.len(), rows),
+    ] {
+        if found != expected {
+            let fault = Fault::Column { column, found, expected };
+            return Err(broken(BlockKind::Sites, 0, fault));
+        }
+    }
+    let mut before = 0;
+    for (frame, &first) in sites.first.iter().enumerate() {
+        if first < before || (frame == 0 && first != 0) {
+            return Err(broken(BlockKind::Sites, frame, Fault::Rows));
+        }
+        before = first;
+    }
+    if before as usize != rows {
+        let last = sites.first.len().saturating_sub(1);
+        return Err(broken(BlockKind::Sites, last, Fault::Rows));
+    }
+    // Rows have no blocks of their own: the frame that owns the row is named.
+    let owner = |row: usize| sites.first.partition_point(|&first| first as usize <= row) - 1;
+    for row in 0..rows {
+        let bad = |violation: Violation| Violation { element: owner(row), ..violation };
+        let check = Checker { table: BlockKind::Sites, element: row };
+        check.names("function", sites.function[row].0, &profile.functions).map_err(bad)?;
+        sites.file[row].map_or(Ok(()), |file| check.string(file, profile)).map_err(bad)?;
+    }
+    Ok(())
+}
+
+/// Trees against threads, epochs and each other.
+fn trees(profile: &Profile) -> Result<(), Violation> {
+    let mut before = None;
+    let mut covered = 0;
+    for (check, tree) in enumerate(BlockKind::Trees, &profile.trees) {
+        check.names("thread", tree.thread.0, &profile.threads)?;
+        check.names("epoch", tree.epoch.0, &profile.epochs)?;
+        let thread = &profile.threads[tree.thread.index()];
+        let epoch = &profile.epochs[tree.epoch.index()];
+        let place = (tree.thread, tree.epoch);
+        let fault = if before.is_some_and(|before| before >= place) {
+            Fault::Order
+        } else if thread.process != epoch.process {
+            Fault::OtherProcess
+        } else if tree.node_count == 0 {
+            Fault::EmptyTree
+        } else if tree.first_node != covered {
+            Fault::Range { found: tree.first_node, expected: covered }
+        } else {
+            before = Some(place);
+            covered = covered.saturating_add(tree.node_count);
+            continue;
+        };
+        return Err(broken(check.table, check.element, fault));
+    }
+    if covered as usize == profile.nodes.len() {
+        Ok(())
+    } else {
+        let fault = Fault::Uncovered { covered, nodes: profile.nodes.len() };
+        Err(broken(BlockKind::Trees, 0, fault))
+    }
+}
+
+/// Nodes are in pre-order below their roots, with known frames.
+pub(crate) fn nodes(profile: &Profile) -> Result<(), Violation> {
+    let nodes = &profile.nodes;
+    let expected = nodes.len();
+    for (column, found) in [
+        ("frame", nodes.frame.len()),
+        ("samples", nodes.samples.len()),
+        ("edges", nodes.edges.len()),
+    ] {
+        if found != expected {
+            let fault = Fault::Column { column, found, expected };
+            return Err(broken(BlockKind::Nodes, 0, fault));
+        }
+    }
+    for tree in &profile.trees {
+        let first = tree.first_node as usize;
+        let end = expected.min(first.saturating_add(tree.node_count as usize));
+        for node in first..end {
+            let check = Checker { table: BlockKind::Nodes, element: node };
+            let frame = nodes.frame[node];
+            check.names("frame", frame.0, &profile.frames)?;
+            let parent = nodes.parent[node];
+            let root = profile.frames[frame.index()].kind == FrameKind::Root;
+            let fault = if node == first {
+                match parent as usize == node {
+                    false => Fault::NotRoot { parent },
+                    true if !root => Fault::RootFrame,
+                    true => continue,
+                }
+            } else if parent as usize >= node {
+                Fault::LaterParent { parent }
+            } else if !on_path(&nodes.parent, node as u32 - 1, parent) {
+                Fault::OffPath { parent }
+            } else {
+                continue;
+            };
+            return Err(broken(check.table, check.element, fault));
+        }
+    }
+    Ok(())
+}
+
+/// Whether `target` is `node` or one of its ancestors.
+///
+/// One step for each node of a tree altogether: what is left on the way up is not on the path to
+/// any later node.
+fn on_path(parent: &[u32], mut node: u32, target: u32) -> bool {
+    while node > target {
+        let above = parent[node as usize];
+        if above >= node {
+            return false;
+        }
+        node = above;
+    }
+    node == target
+}
+
+/// The nodes of each thread hold what the thread recorded.
+fn recorded(profile: &Profile) -> Result<(), Violation> {
+    let mut trees = profile.trees.iter().peekable();
+    for (check, thread) in enumerate(BlockKind::Threads, &profile.threads) {
+        let mut nodes = 0_u64;
+        while let Some(tree) = trees.next_if(|tree| tree.thread.index() == check.element) {
+            let first = tree.first_node as usize;
+            let samples = &profile.nodes.samples[first..first + tree.node_count as usize];
+            nodes = nodes.saturating_add(sum(samples));
+        }
+        if nodes != thread.recorded {
+            let fault = Fault::Recorded { recorded: thread.recorded, nodes };
+            return Err(broken(check.table, check.element, fault));
+        }
+    }
+    Ok(())
+}
+
+/// The sum, `u64::MAX` if it is more.
+pub(crate) fn sum(values: &[u64]) -> u64 {
+    values.iter().fold(0, |sum, &value| sum.saturating_add(value))
+}

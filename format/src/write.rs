@@ -1,0 +1,264 @@
+//! Saving a profile.
+//!
+//! The last step of recording: everything gathered from the arenas becomes one file. A profile
+//! is validated before its first byte is written, and a file appears under its name only when it
+//! is complete: it is written under a temporary name in the same folder, forced to disk, and
+//! renamed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::block::{self, BlockKind, NewBlock, TARGET_DECODED};
+use crate::codec;
+use crate::error::{Action, Error, ErrorKind};
+use crate::header::{FileHeader, MAJOR, MINOR};
+use crate::profile::Profile;
+use crate::sections::{
+    COLUMN_ELEMENTS, End, FrameColumns, FunctionColumns, NodeColumns, SiteColumns, StringColumns,
+    TreeColumns,
+};
+use crate::validate::validate;
+
+/// Writes `profile` as a file to `out`, which gets a few large pieces and needs no buffer.
+///
+/// # Errors
+///
+/// [`ErrorKind::Invalid`] if the profile contradicts itself, and then nothing is written;
+/// [`ErrorKind::TooLarge`] if one string or row exceeds 16 MiB; [`ErrorKind::Io`] from `out`.
+pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
+    validate(profile).map_err(|violation| Error::new(ErrorKind::Invalid(violation)))?;
+    let run_id = profile.run.id();
+    let mut blocks = Blocks { out, bytes: Vec::new(), number: 0, run: run_id as u32 };
+    let header =
+        FileHeader { major: MAJOR, minor: MINOR, run_id, start_unix_ns: profile.run.start_unix_ns };
+    blocks.bytes.extend_from_slice(&header.to_bytes());
+    blocks.put(BlockKind::Run, 0, 1, &profile.run)?;
+    blocks.put(BlockKind::Metrics, 0, 1, &profile.metric)?;
+    blocks.strings(&profile.strings)?;
+    blocks.rows(BlockKind::Modules, &profile.modules)?;
+    blocks.rows(BlockKind::Processes, &profile.processes)?;
+    blocks.rows(BlockKind::Threads, &profile.threads)?;
+    blocks.rows(BlockKind::Epochs, &profile.epochs)?;
+    blocks.columns(BlockKind::Frames, &profile.frames, FrameColumns::new)?;
+    blocks.columns(BlockKind::Functions, &profile.functions, FunctionColumns::new)?;
+    blocks.sites(profile)?;
+    blocks.columns(BlockKind::Trees, &profile.trees, TreeColumns::new)?;
+    blocks.nodes(profile)?;
+    let end = End {
+        blocks: blocks.number,
+        nodes: profile.nodes.len() as u64,
+        samples: profile.nodes.total_samples(),
+    };
+    blocks.put(BlockKind::End, 0, 1, &end)
+}
+
+/// Saves `profile` as `path`, replacing a file of that name.
+///
+/// # Errors
+///
+/// Those of [`write`], and of the operating system. No file is left behind then, and a file that
+/// was there before is unchanged.
+pub fn save(profile: &Profile, path: &Path) -> Result<(), Error> {
+    save_with(profile, path, |temporary| fs::rename(temporary, path))
+}
+
+/// Saves `profile` as `path`, unless there is a file of that name.
+///
+/// Two programs that save under one name at the same time cannot overwrite each other: one of
+/// them gets [`ErrorKind::Exists`].
+///
+/// # Errors
+///
+/// Those of [`save`], and [`ErrorKind::Exists`].
+pub fn save_new(profile: &Profile, path: &Path) -> Result<(), Error> {
+    save_with(profile, path, |temporary| {
+        // rename(2) replaces; link(2) does not. Where there are no hard links (FAT, some network
+        // file systems), an empty file reserves the name instead.
+        match fs::hard_link(temporary, path) {
+            Ok(()) => fs::remove_file(temporary),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+            Err(_) => {
+                OpenOptions::new().write(true).create_new(true).open(path)?;
+                fs::rename(temporary, path)
+            }
+        }
+    })
+}
+
+fn save_with(
+    profile: &Profile,
+    path: &Path,
+    name: impl FnOnce(&Path) -> io::Result<()>,
+) -> Result<(), Error> {
+    let saved = (|| {
+        let mut temporary = Temporary::beside(path)?;
+        write(profile, &mut temporary.file)?;
+        temporary.file.sync_data().map_err(|error| Error::io(Action::Write, error))?;
+        name(&temporary.path).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Error::new(ErrorKind::Exists),
+            _ => Error::io(Action::Rename, error),
+        })?;
+        temporary.named = true;
+        Ok(())
+    })();
+    saved.map_err(|error: Error| error.in_file(path))
+}
+
+/// A file under a temporary name, removed unless it got its own.
+struct Temporary {
+    file: File,
+    path: PathBuf,
+    named: bool,
+}
+
+impl Temporary {
+    fn beside(path: &Path) -> Result<Self, Error> {
+        let refused = |error| Error::io(Action::Create, error);
+        let Some(name) = path.file_name() else {
+            return Err(refused(io::ErrorKind::IsADirectory.into()));
+        };
+        let mut attempt = 0_u32;
+        loop {
+            let mut hidden = std::ffi::OsString::from(".");
+            hidden.push(name);
+            hidden.push(format!(".{}-{attempt}.tmp", std::process::id()));
+            let temporary = path.with_file_name(hidden);
+            match OpenOptions::new().write(true).create_new(true).open(&temporary) {
+                Ok(file) => return Ok(Self { file, path: temporary, named: false }),
+                // Left by a killed process that had this number, or in use by another thread.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 100 => {
+                    attempt += 1;
+                }
+                Err(error) => return Err(refused(error)),
+            }
+        }
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.named {
+            // The error that led here is the one to report.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Turns tables into blocks, and hands each on when it is complete.
+struct Blocks<'a, W> {
+    out: &'a mut W,
+    /// Not handed on yet.
+    bytes: Vec<u8>,
+    number: u32,
+    run: u32,
+}
+
+impl<W: Write> Blocks<'_, W> {
+    fn put<T: Serialize>(
+        &mut self,
+        kind: BlockKind,
+        first: usize,
+        count: usize,
+        value: &T,
+    ) -> Result<(), Error> {
+        let place = NewBlock {
+            kind,
+            number: self.number,
+            first: first as u64,
+            // Blocks are cut at far fewer elements.
+            count: count as u32,
+            run: self.run,
+        };
+        block::put(&mut self.bytes, place, value).map_err(Error::new)?;
+        self.number += 1;
+        self.out.write_all(&self.bytes).map_err(|error| Error::io(Action::Write, error))?;
+        self.bytes.clear();
+        Ok(())
+    }
+
+    /// Blocks of whole rows, each block about as large as the target.
+    fn rows<T: Serialize>(&mut self, kind: BlockKind, rows: &[T]) -> Result<(), Error> {
+        self.divided(
+            rows,
+            |row| codec::encoded_len(row).unwrap_or(0),
+            |this, first, rows| this.put(kind, first, rows.len(), &rows),
+        )
+    }
+
+    fn strings(&mut self, strings: &[String]) -> Result<(), Error> {
+        let mut text = String::new();
+        let size = |string: &String| string.len() + 1;
+        self.divided(strings, size, |this, first, strings| {
+            let columns = StringColumns::new(strings, &mut text);
+            this.put(BlockKind::Strings, first, strings.len(), &columns)
+        })
+    }
+
+    /// Calls `put` with stretches of `rows` that together take about the target size.
+    fn divided<T>(
+        &mut self,
+        rows: &[T],
+        size: impl Fn(&T) -> usize,
+        mut put: impl FnMut(&mut Self, usize, &[T]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut first = 0;
+        let mut bytes = 0;
+        for (index, row) in rows.iter().enumerate() {
+            let row = size(row);
+            if bytes + row > TARGET_DECODED && first < index {
+                put(self, first, &rows[first..index])?;
+                first = index;
+                bytes = 0;
+            }
+            bytes += row;
+        }
+        if first < rows.len() { put(self, first, &rows[first..]) } else { Ok(()) }
+    }
+
+    fn columns<T, C: Serialize>(
+        &mut self,
+        kind: BlockKind,
+        table: &[T],
+        columns: impl Fn(&[T]) -> C,
+    ) -> Result<(), Error> {
+        for (index, chunk) in table.chunks(COLUMN_ELEMENTS).enumerate() {
+            self.put(kind, index * COLUMN_ELEMENTS, chunk.len(), &columns(chunk))?;
+        }
+        Ok(())
+    }
+
+    fn sites(&mut self, profile: &Profile) -> Result<(), Error> {
+        let sites = &profile.sites;
+        if sites.first.is_empty() {
+            return Ok(());
+        }
+        let mut start = 0;
+        loop {
+            let count = SiteColumns::frames_of_block(sites, start);
+            let columns = SiteColumns::new(sites, start..start + count);
+            self.put(BlockKind::Sites, start, count, &columns)?;
+            start += count;
+            // A profile without frames still says that they were resolved.
+            if start >= profile.frames.len() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn nodes(&mut self, profile: &Profile) -> Result<(), Error> {
+        let nodes = &profile.nodes;
+        for start in (0..nodes.len()).step_by(COLUMN_ELEMENTS) {
+            let range = start..nodes.len().min(start + COLUMN_ELEMENTS);
+            self.put(
+                BlockKind::Nodes,
+                start,
+                range.len(),
+                &NodeColumns::new(nodes, range.clone()),
+            )?;
+        }
+        Ok(())
+    }
+}
