@@ -1,0 +1,417 @@
+//! Gathers the arenas of a run into one saved profile.
+//!
+//! In the life of a sample this is where it leaves its process: a runtime address, which means
+//! something only in its epoch, becomes an offset in a load module, which means the same on any
+//! machine that has the file. The nodes of each thread and epoch become a tree in pre-order.
+//!
+//! Invariant: for every thread, `delivered = recorded + Σ losses`, and `recorded` is the sum of
+//! the thread's nodes. Where a damaged or interrupted arena breaks that, the difference is booked
+//! as [`LossReason::Unreadable`] and a warning says so; nothing is left out silently.
+
+use std::collections::{BTreeMap, HashMap};
+
+use csprof_format::address::{FrameKey, FrameKind};
+use csprof_format::arena::{FLAG_TRAMPOLINE, LogRecord, epoch_reason};
+use csprof_format::ids::{EpochId, FrameId, ModuleId, ProcessId, StringId, ThreadId};
+use csprof_format::launch::{SampleSource, SourceKind};
+use csprof_format::loss::LossReason;
+use csprof_format::profile::{
+    Epoch, EpochReason, Frame, Metric, Module, Origin, Process, Profile, RunInfo, Thread, Tree,
+};
+
+use super::arena_read::{Arena, ArenaThread};
+use super::load_map::{LoadMaps, load_maps};
+
+/// What `record` knows about the run besides its arenas.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Command, machine, clocks and exit, without warnings from gathering.
+    pub info: RunInfo,
+    /// The sample source that was asked for.
+    pub source: SampleSource,
+    /// `CLOCK_MONOTONIC` at the start of the run, in nanoseconds.
+    pub start_ns: u64,
+    /// Process id of the program that was started, if known.
+    pub pid: Option<u32>,
+}
+
+/// Turns the arenas of a run into a profile without symbols.
+#[must_use]
+pub fn gather(run: &Run, mut arenas: Vec<Arena>) -> Profile {
+    arenas.sort_by_key(|arena| (arena.header.start_ns, arena.header.pid));
+    let mut gathering = Gathering {
+        profile: Profile { run: run.info.clone(), ..Profile::default() },
+        run_start_ns: run.start_ns,
+        strings: HashMap::new(),
+        modules: HashMap::new(),
+        frames: HashMap::new(),
+    };
+    gathering.profile.metric = metric(run.source, &arenas, &mut gathering.profile.run.warnings);
+    gathering.profile.run.trampoline =
+        arenas.iter().any(|arena| arena.header.flags & FLAG_TRAMPOLINE != 0);
+    for arena in &arenas {
+        gathering.process(arena);
+    }
+    let mut profile = gathering.profile;
+    // After exec in place several processes carry the program's id; the last of them ended.
+    if let Some(process) =
+        profile.processes.iter_mut().rfind(|process| Some(process.pid) == run.pid)
+    {
+        process.exit = run.info.exit;
+    }
+    profile
+}
+
+/// The metric of the run: that of the source in use where all processes agree (a source that the
+/// kernel refused was replaced in all of them), else that which was asked for.
+fn metric(asked: SampleSource, arenas: &[Arena], warnings: &mut Vec<String>) -> Metric {
+    let mut used: Vec<(u32, u64)> =
+        arenas.iter().map(|arena| (arena.header.source, arena.header.period_ns)).collect();
+    used.sort_unstable();
+    used.dedup();
+    let source = match used.as_slice() {
+        [] => asked,
+        &[(kind, period_ns)] if period_ns > 0 => SampleSource {
+            kind: SourceKind::from_index(kind).unwrap_or(asked.kind),
+            period_ns,
+        },
+        _ => {
+            warnings.push(format!(
+                "the processes of this run did not all use one sample source and period; \
+                 values are given as {}",
+                asked.kind.name()
+            ));
+            asked
+        }
+    };
+    Metric { source: source.kind.name().into(), unit: "ns".into(), period: source.period_ns }
+}
+
+struct Gathering {
+    profile: Profile,
+    run_start_ns: u64,
+    strings: HashMap<String, StringId>,
+    modules: HashMap<(Vec<u8>, Vec<u8>), ModuleId>,
+    frames: HashMap<Frame, FrameId>,
+}
+
+impl Gathering {
+    fn process(&mut self, arena: &Arena) {
+        let header = &arena.header;
+        let id = ProcessId::from_index(self.profile.processes.len());
+        let name = format!("process {}", header.pid);
+        self.profile
+            .run
+            .warnings
+            .extend(arena.damage.iter().map(|damage| format!("{name}: {damage}")));
+
+        let mut command = Vec::new();
+        let mut messages = Vec::new();
+        for (_, record) in &arena.log {
+            match record {
+                LogRecord::Command(arguments) => command.clone_from(arguments),
+                LogRecord::Message(text) => messages.push(text.clone()),
+                LogRecord::Load(_) | LogRecord::Unload { .. } | LogRecord::Epoch { .. } => {}
+            }
+        }
+        self.profile.processes.push(Process {
+            pid: header.pid,
+            parent_pid: header.parent_pid,
+            rank: header.rank_plus_one.checked_sub(1),
+            command,
+            origin: if header.forked == 0 { Origin::Exec } else { Origin::Fork },
+            exit: Default::default(),
+            start_ns: self.since_start(header.start_ns),
+            end_ns: self.since_start(header.end_ns),
+            losses: header.losses[..LossReason::COUNT].to_vec(),
+            messages,
+        });
+
+        let mut load_maps = load_maps(&arena.log);
+        let mut trees = Vec::new();
+        for thread in &arena.threads {
+            trees.push(placed_nodes(thread, &mut load_maps));
+        }
+        self.profile.run.warnings.extend(
+            load_maps.warnings.drain(..).map(|warning| format!("{name}: {warning}")),
+        );
+
+        let first_epoch = self.profile.epochs.len();
+        self.epochs(id, header.start_ns, &load_maps);
+        let mut unreadable = 0;
+        for (thread, placed) in arena.threads.iter().zip(trees) {
+            unreadable += self.thread(id, thread, &placed, &load_maps, first_epoch);
+        }
+        if unreadable > 0 {
+            self.profile.run.warnings.push(format!(
+                "{name}: {unreadable} samples could not be placed and are counted as lost ({})",
+                LossReason::Unreadable.key()
+            ));
+        }
+    }
+
+    /// Adds the epochs of a process, in order of their numbers.
+    fn epochs(&mut self, process: ProcessId, process_start_ns: u64, load_maps: &LoadMaps<'_>) {
+        for (number, epoch) in &load_maps.epochs {
+            let load_map = epoch
+                .mappings
+                .iter()
+                .map(|placed| {
+                    let module = self.module(&placed.load.path, &placed.load.build_id);
+                    placed.mapping(module)
+                })
+                .collect();
+            let reason = match epoch.reason {
+                epoch_reason::ADDRESS_REUSE => EpochReason::AddressReuse,
+                epoch_reason::LOAD => EpochReason::Load,
+                epoch_reason::REQUEST => EpochReason::Request,
+                _ => EpochReason::Start,
+            };
+            let start_ns = self.since_start(epoch.start_ns.max(process_start_ns));
+            self.profile.epochs.push(Epoch {
+                process,
+                number: *number,
+                reason,
+                start_ns,
+                load_map,
+            });
+        }
+    }
+
+    /// Adds a thread with its trees. Returns how many of its samples could not be placed.
+    fn thread(
+        &mut self,
+        process: ProcessId,
+        thread: &ArenaThread,
+        placed: &PlacedNodes,
+        load_maps: &LoadMaps<'_>,
+        first_epoch: usize,
+    ) -> u64 {
+        let id = ThreadId::from_index(self.profile.threads.len());
+        let record = &thread.record;
+        let name_length = record.name.iter().position(|&byte| byte == 0).unwrap_or(16);
+
+        let mut recorded = 0u64;
+        for (position, number) in load_maps.epochs.keys().enumerate() {
+            let Some(nodes) = placed.by_epoch.get(number) else { continue };
+            let epoch = EpochId::from_index(first_epoch + position);
+            recorded = recorded.saturating_add(self.tree(id, epoch, thread, nodes));
+        }
+
+        let mut losses = record.losses[..LossReason::COUNT].to_vec();
+        let listed = losses.iter().fold(0u64, |sum, &loss| sum.saturating_add(loss));
+        // A sample is counted as delivered before it is recorded, so in a process that was
+        // interrupted the tree may lack one; in a running one it may be ahead of the counter.
+        let unreadable = record.delivered.saturating_sub(recorded.saturating_add(listed));
+        losses[LossReason::Unreadable as usize] =
+            losses[LossReason::Unreadable as usize].saturating_add(unreadable);
+        let delivered = losses.iter().fold(recorded, |sum, &loss| sum.saturating_add(loss));
+        let partial = record.partial.iter().fold(0u64, |sum, &count| sum.saturating_add(count));
+
+        self.profile.threads.push(Thread {
+            process,
+            tid: record.tid,
+            name: record.name[..name_length].to_vec(),
+            signals: record.signals,
+            delivered,
+            recorded,
+            partial: partial.min(recorded),
+            losses,
+            returns: record.returns,
+            lost_returns: record.lost_returns,
+            cpu_ns: record.cpu_ns,
+            start_ns: self.since_start(record.start_ns),
+            end_ns: self.since_start(record.end_ns),
+        });
+        unreadable
+    }
+
+    /// Adds the tree of a thread in an epoch, in pre-order. Returns the sum of its samples.
+    ///
+    /// The children of a node are ordered by module and offset, so that two runs of a program
+    /// give trees that look alike. Paths can be 10^5 frames deep, so nothing here recurses.
+    fn tree(
+        &mut self,
+        thread: ThreadId,
+        epoch: EpochId,
+        arena: &ArenaThread,
+        members: &[u32],
+    ) -> u64 {
+        let frames: Vec<FrameId> = {
+            let mut seen: HashMap<FrameKey, FrameId> = HashMap::new();
+            members
+                .iter()
+                .map(|&node| match arena.nodes[node as usize].key {
+                    Some(key) => *seen.entry(key).or_insert_with(|| self.frame(epoch, key)),
+                    None => FrameId(0), // placed nodes have a key
+                })
+                .collect()
+        };
+        let children = Children::of(arena, members, |place| {
+            let frame = self.profile.frames[frames[place].index()];
+            (frame.module, frame.offset, frame.kind as u8)
+        });
+
+        let nodes = &mut self.profile.nodes;
+        let Ok(first_node) = u32::try_from(nodes.len()) else { return 0 };
+        if nodes.len() + members.len() >= u32::MAX as usize {
+            return 0; // more nodes than a profile can number: the caller books them as lost
+        }
+        let mut recorded = 0u64;
+        let mut stack: Vec<(usize, u32)> = Vec::new();
+        // All roots of an epoch are one root; a sound arena has one.
+        let mut root_frame = FrameId(0);
+        let mut root_counts = (0u64, 0u64);
+        for &place in children.roots() {
+            let node = &arena.nodes[members[place as usize] as usize];
+            root_frame = frames[place as usize];
+            root_counts.0 = root_counts.0.saturating_add(node.samples);
+            root_counts.1 = root_counts.1.saturating_add(node.edges);
+        }
+        let root = nodes.push(first_node, root_frame, root_counts.0, root_counts.1);
+        recorded = recorded.saturating_add(root_counts.0);
+        for &place in children.roots().iter().rev() {
+            stack.extend(children.below(place as usize).iter().rev().map(|&c| (c as usize, root)));
+        }
+        while let Some((place, parent)) = stack.pop() {
+            let node = &arena.nodes[members[place] as usize];
+            let id = nodes.push(parent, frames[place], node.samples, node.edges);
+            recorded = recorded.saturating_add(node.samples);
+            stack.extend(children.below(place).iter().rev().map(|&child| (child as usize, id)));
+        }
+        let node_count = u32::try_from(nodes.len()).unwrap_or(u32::MAX) - first_node;
+        self.profile.trees.push(Tree { thread, epoch, first_node, node_count });
+        recorded
+    }
+
+    fn frame(&mut self, epoch: EpochId, key: FrameKey) -> FrameId {
+        let address = key.address();
+        let kind = key.kind();
+        let (module, offset) = match kind {
+            FrameKind::Root => (None, 0),
+            FrameKind::Partial => (None, address),
+            FrameKind::Call | FrameKind::Leaf | FrameKind::Interrupted => {
+                let load_map = &self.profile.epochs[epoch.index()].load_map;
+                let lookup = address.wrapping_sub(kind.lookup_bias());
+                let after = load_map.partition_point(|mapping| mapping.start <= lookup);
+                match after.checked_sub(1).map(|place| load_map[place]) {
+                    Some(mapping) if lookup < mapping.end => {
+                        (Some(mapping.module), address.wrapping_sub(mapping.bias))
+                    }
+                    _ => (None, address),
+                }
+            }
+        };
+        let frame = Frame { kind, module, offset };
+        *self.frames.entry(frame).or_insert_with(|| {
+            self.profile.frames.push(frame);
+            FrameId::from_index(self.profile.frames.len() - 1)
+        })
+    }
+
+    fn module(&mut self, path: &[u8], build_id: &[u8]) -> ModuleId {
+        if let Some(&id) = self.modules.get(&(path.to_vec(), build_id.to_vec())) {
+            return id;
+        }
+        let text = String::from_utf8_lossy(path).into_owned();
+        let path_id = *self.strings.entry(text).or_insert_with_key(|text| {
+            self.profile.strings.push(text.clone());
+            StringId::from_index(self.profile.strings.len() - 1)
+        });
+        let id = ModuleId::from_index(self.profile.modules.len());
+        self.profile.modules.push(Module {
+            path: path_id,
+            build_id: build_id.to_vec(),
+            ..Module::default()
+        });
+        self.modules.insert((path.to_vec(), build_id.to_vec()), id);
+        id
+    }
+
+    /// A `CLOCK_MONOTONIC` of the arena as time since the start of the run; 0 stays 0 (unknown).
+    fn since_start(&self, time_ns: u64) -> u64 {
+        time_ns.saturating_sub(self.run_start_ns)
+    }
+}
+
+/// The nodes of a thread that can be placed in a tree, by epoch number; ascending within each.
+struct PlacedNodes {
+    by_epoch: BTreeMap<u32, Vec<u32>>,
+}
+
+/// Follows every node to its root. Nodes are only ever appended below existing ones, so a node's
+/// parent has a smaller number; what says otherwise is damage and is left out, with all below it.
+fn placed_nodes(thread: &ArenaThread, load_maps: &mut LoadMaps<'_>) -> PlacedNodes {
+    let mut epoch_of: Vec<Option<u32>> = vec![None; thread.nodes.len()];
+    let mut by_epoch: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for (number, node) in thread.nodes.iter().enumerate().skip(1) {
+        let epoch = match node.key {
+            Some(key) if node.parent == 0 && key.kind() == FrameKind::Root => {
+                u32::try_from(key.address()).ok()
+            }
+            Some(key) if key.kind() != FrameKind::Root && (node.parent as usize) < number => {
+                epoch_of[node.parent as usize]
+            }
+            _ => None,
+        };
+        epoch_of[number] = epoch;
+        if let Some(epoch) = epoch {
+            by_epoch.entry(epoch).or_default().push(number as u32);
+        }
+    }
+    for &epoch in by_epoch.keys() {
+        load_maps.ensure(epoch);
+    }
+    PlacedNodes { by_epoch }
+}
+
+/// Who is below whom, as one list cut by an index: child lists of a tree given by its parents.
+struct Children {
+    /// Places of all nodes but roots, grouped by parent; then the roots.
+    list: Vec<u32>,
+    /// First entry of each node's group, then that of the roots.
+    first: Vec<u32>,
+}
+
+impl Children {
+    /// Groups `members` (ascending node numbers) by parent, each group in the order of `key`.
+    fn of<K: Ord>(arena: &ArenaThread, members: &[u32], key: impl Fn(usize) -> K) -> Self {
+        let roots = members.len();
+        // Place of the parent among the members; roots have none and get a group of their own.
+        let parents: Vec<usize> = members
+            .iter()
+            .map(|&node| {
+                let parent = arena.nodes[node as usize].parent;
+                if parent == 0 { roots } else { members.binary_search(&parent).unwrap_or(roots) }
+            })
+            .collect();
+        let mut first = vec![0u32; members.len() + 2];
+        for &parent in &parents {
+            first[parent + 1] += 1;
+        }
+        for group in 0..=members.len() {
+            first[group + 1] += first[group];
+        }
+        let mut list = vec![0u32; members.len()];
+        let mut next = first.clone();
+        for (place, &parent) in parents.iter().enumerate() {
+            list[next[parent] as usize] = place as u32;
+            next[parent] += 1;
+        }
+        for group in 0..=members.len() {
+            let range = first[group] as usize..first[group + 1] as usize;
+            if range.len() > 1 {
+                list[range].sort_by_cached_key(|&place| key(place as usize));
+            }
+        }
+        Self { list, first }
+    }
+
+    fn below(&self, place: usize) -> &[u32] {
+        &self.list[self.first[place] as usize..self.first[place + 1] as usize]
+    }
+
+    fn roots(&self) -> &[u32] {
+        self.below(self.first.len() - 2)
+    }
+}

@@ -1,0 +1,196 @@
+//! `csprof record`: starts a program with the collector preloaded, waits for it, and gathers what
+//! its processes sampled into one profile.
+//!
+//! ```text
+//! check        can this program be profiled at all?
+//! run_dir      a private folder in memory, where processes keep their arenas
+//! collector_file   the library to preload, unpacked if need be
+//! spawn        the environment contract, the program
+//! signals      csprof outlives the program, whatever ends it
+//! arena_read   arena → values          load_map   log → what was where, by epoch
+//! gather       all arenas → profile    explain    why there are no samples
+//! output       where the profile goes
+//! ```
+//!
+//! Invariants: the program sees its own arguments, signals and standard streams and nothing else
+//! of csprof but its environment; what was sampled is gathered however the program ended; if the
+//! profile cannot be saved, the run folder stays, and [`salvage`] can try again.
+
+pub mod arena_read;
+pub mod check;
+pub mod collector_file;
+pub mod explain;
+pub mod gather;
+mod load_map;
+mod machine;
+pub mod output;
+pub mod run_dir;
+mod run_file;
+pub mod signals;
+pub mod spawn;
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, bail};
+use csprof_format::arena::FLAG_EXECED;
+use csprof_format::profile::{Exit, Profile, RunInfo};
+
+use self::arena_read::Arena;
+use self::gather::Run;
+use self::run_dir::RunDir;
+use self::signals::SignalGuard;
+use self::spawn::Settings;
+
+/// What a run gave.
+#[derive(Debug)]
+pub struct Recording {
+    /// The profile, without symbols.
+    pub profile: Profile,
+    /// How the program ended.
+    pub status: ExitStatus,
+    /// Process ids of the run that had not ended; the profile has what they had sampled.
+    pub still_running: Vec<u32>,
+    /// The arenas, until the profile is saved.
+    pub run_dir: RunDir,
+    /// Keeps csprof alive until the profile is saved.
+    pub signals: SignalGuard,
+}
+
+/// Runs `command` with the collector and gathers its profile.
+///
+/// # Errors
+///
+/// When the program cannot be profiled or started, or there is no place for its data. Nothing has
+/// run then.
+pub fn record(command: &[OsString], settings: Settings) -> Result<Recording> {
+    let Some(program) = command.first() else { bail!("no program to run") };
+    let path = check::check(program)?;
+    let run_dir = RunDir::create()?;
+    let collector = collector_file::find(&run_dir)?;
+
+    let mut run = Run {
+        info: run_info(command),
+        source: settings.source,
+        start_ns: machine::monotonic_ns(),
+        pid: None,
+    };
+    run_file::write(run_dir.path(), &run)?;
+    let signals = SignalGuard::new().context("cannot watch for signals")?;
+    let mut child = spawn::spawn(&path, command, &collector, run_dir.arenas(), settings)
+        .with_context(|| format!("{}: cannot be started", path.display()))?;
+    run.pid = Some(child.id());
+    let status = signals.wait(&mut child).context("cannot wait for the program")?;
+
+    let (arenas, warnings, still_running) = settled_arenas(&run_dir);
+    run.info.duration_ns = machine::monotonic_ns().saturating_sub(run.start_ns);
+    run.info.cpu_ns = machine::children_cpu_ns();
+    run.info.exit = exit(status);
+    run.info.warnings = warnings;
+    if !still_running.is_empty() {
+        run.info.warnings.push(format!(
+            "{} of the run were still running; their samples up to the end of the program are here",
+            count(still_running.len(), "process", "processes")
+        ));
+    }
+    let profile = gather::gather(&run, arenas);
+    Ok(Recording { profile, status, still_running, run_dir, signals })
+}
+
+/// Gathers the run folder that an interrupted `csprof record` left.
+///
+/// # Errors
+///
+/// When there is no such folder.
+pub fn salvage(path: &Path) -> Result<Profile> {
+    let run_dir = RunDir::open(path)?;
+    let (arenas, warnings) = run_dir.read_arenas();
+    let mut run = run_file::read(path, &arenas);
+    run.info.warnings = warnings;
+    run.info.warnings.push("salvaged: csprof record did not finish this profile".into());
+    let end_ns = arenas.iter().map(last_sign_of_life).max().unwrap_or(0);
+    run.info.duration_ns = end_ns.saturating_sub(run.start_ns);
+    Ok(gather::gather(&run, arenas))
+}
+
+/// Latest time that an arena mentions.
+fn last_sign_of_life(arena: &Arena) -> u64 {
+    let log = arena.log.iter().map(|(time_ns, _)| *time_ns);
+    let threads = arena.threads.iter().map(|thread| thread.record.end_ns);
+    log.chain(threads).chain([arena.header.start_ns, arena.header.end_ns]).max().unwrap_or(0)
+}
+
+/// How long csprof waits for processes that outlive the program: enough for those that are just
+/// ending, such as the members of a pipeline; a daemon would be waited for in vain.
+const GRACE: Duration = Duration::from_millis(300);
+
+/// Reads the arenas once all processes of the run have ended, or after [`GRACE`]. Returns them,
+/// warnings, and who still runs.
+fn settled_arenas(run_dir: &RunDir) -> (Vec<Arena>, Vec<String>, Vec<u32>) {
+    let deadline = Instant::now() + GRACE;
+    loop {
+        let running = running_processes(run_dir);
+        if running.is_empty() || Instant::now() >= deadline {
+            let (arenas, warnings) = run_dir.read_arenas();
+            return (arenas, warnings, running);
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Processes that have an arena of the run mapped.
+fn running_processes(run_dir: &RunDir) -> Vec<u32> {
+    let (arenas, _) = run_dir.read_arenas();
+    let mut running: Vec<u32> = arenas
+        .iter()
+        .filter(|arena| arena.header.end_ns == 0 && arena.header.flags & FLAG_EXECED == 0)
+        .map(|arena| arena.header.pid)
+        .filter(|pid| maps_a_file_of(*pid, run_dir.arenas()))
+        .collect();
+    running.sort_unstable();
+    running.dedup();
+    running
+}
+
+/// Whether a process has mapped a file of this folder. Its id alone does not say that it is the
+/// same process: ids are reused, and a container has ids of its own.
+fn maps_a_file_of(pid: u32, folder: &Path) -> bool {
+    let folder = folder.as_os_str().as_bytes();
+    std::fs::read(format!("/proc/{pid}/maps")).is_ok_and(|maps| {
+        maps.windows(folder.len()).any(|part| part == folder)
+    })
+}
+
+fn run_info(command: &[OsString]) -> RunInfo {
+    let (host, cpu, kernel) = machine::describe();
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    RunInfo {
+        command: command.iter().map(|word| word.as_bytes().to_vec()).collect(),
+        directory: std::env::current_dir()
+            .map_or_else(|_| Vec::new(), |folder| folder.into_os_string().into_vec()),
+        host,
+        cpu,
+        kernel,
+        start_unix_ns: since_1970.as_nanos() as u64,
+        csprof_version: env!("CARGO_PKG_VERSION").into(),
+        ..RunInfo::default()
+    }
+}
+
+fn exit(status: ExitStatus) -> Exit {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Exit::Status(code as u8),
+        (None, Some(signal)) => Exit::Signal(signal as u8),
+        (None, None) => Exit::Unknown,
+    }
+}
+
+/// `1 process`, `2 processes`.
+fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}

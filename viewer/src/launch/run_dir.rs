@@ -1,0 +1,193 @@
+//! The run folder: where the processes of a run keep their arenas while they live.
+//!
+//! It should be memory (`/dev/shm`), so that sampling never waits for a disk, and it must be
+//! private. Processes of a run by root may drop their privileges and fork afterwards, and their
+//! children still need to create arenas; so for root the arenas lie one level down, in a folder
+//! that everybody may write to but nobody else may list, with a name that cannot be guessed.
+//!
+//! ```text
+//! /dev/shm/csprof-4711-x3fQ9a/          0700, as root 0711
+//!     run.json                          what `csprof salvage` needs to know
+//!     arenas-9f0c…/                     0700, as root 01733: CSPROF_RUN_DIR
+//!         4712-1763652000.arena
+//! ```
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow};
+use csprof_format::arena::ARENA_SUFFIX;
+use nix::fcntl::OFlag;
+use nix::sys::statfs::{TMPFS_MAGIC, statfs};
+use nix::sys::statvfs::statvfs;
+use nix::unistd::{Uid, mkdtemp};
+
+use super::arena_read::{self, Arena, NoArena};
+
+/// Free space that `/dev/shm` must have to be chosen, in bytes. Containers often give 64 MiB in
+/// all; an arena that cannot grow loses samples.
+const MIN_FREE: u64 = 64 << 20;
+
+/// What the folder with the arenas is called; for root, random digits follow.
+const ARENAS: &str = "arenas";
+
+/// A run folder. It is removed with everything in it when dropped, unless it was [kept](Self::keep).
+#[derive(Debug)]
+pub struct RunDir {
+    path: PathBuf,
+    arenas: PathBuf,
+    keep: bool,
+}
+
+impl RunDir {
+    /// Makes a fresh run folder at the best place there is.
+    ///
+    /// # Errors
+    ///
+    /// When no place is writable.
+    pub fn create() -> Result<Self> {
+        let is_root = Uid::effective().is_root();
+        let mut refusals = Vec::new();
+        for place in places(is_root) {
+            match Self::create_in(&place, is_root) {
+                Ok(run_dir) => return Ok(run_dir),
+                Err(error) => refusals.push(format!("{}: {error}", place.display())),
+            }
+        }
+        Err(anyhow!("no folder for the data of the running program ({})", refusals.join("; ")))
+    }
+
+    fn create_in(place: &Path, is_root: bool) -> io::Result<Self> {
+        let template = place.join(format!("csprof-{}-XXXXXX", std::process::id()));
+        let path = mkdtemp(&template)?;
+        let arenas = path.join(if is_root {
+            let mut random = [0; 16];
+            File::open("/dev/urandom")?.read_exact(&mut random)?;
+            random.iter().fold(format!("{ARENAS}-"), |name, byte| format!("{name}{byte:02x}"))
+        } else {
+            ARENAS.into()
+        });
+        let run_dir = Self { path, arenas, keep: false };
+        fs::create_dir(&run_dir.arenas)?;
+        let (outer, inner) = if is_root { (0o711, 0o1733) } else { (0o700, 0o700) };
+        fs::set_permissions(&run_dir.path, Permissions::from_mode(outer))?;
+        fs::set_permissions(&run_dir.arenas, Permissions::from_mode(inner))?;
+        Ok(run_dir)
+    }
+
+    /// The run folder that an interrupted `csprof record` left at `path`. It is kept.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such folder, or it is no run folder.
+    pub fn open(path: &Path) -> Result<Self> {
+        let entries =
+            fs::read_dir(path).with_context(|| format!("{}: cannot be read", path.display()))?;
+        let arenas = entries
+            .filter_map(Result::ok)
+            .find(|entry| entry.file_name().to_string_lossy().starts_with(ARENAS))
+            .with_context(|| {
+                format!("{}: is no run folder of csprof: it has no arenas in it", path.display())
+            })?;
+        Ok(Self { path: path.to_path_buf(), arenas: arenas.path(), keep: true })
+    }
+
+    /// The folder itself.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The folder in which processes create their arenas.
+    #[must_use]
+    pub fn arenas(&self) -> &Path {
+        &self.arenas
+    }
+
+    /// Leaves the folder in place, for `csprof salvage`.
+    pub fn keep(&mut self) {
+        self.keep = true;
+    }
+
+    /// Removes the folder now.
+    pub fn remove(mut self) {
+        self.keep = false;
+    }
+
+    /// Reads all arenas. Files that are none, or cannot be read, give a warning each.
+    #[must_use]
+    pub fn read_arenas(&self) -> (Vec<Arena>, Vec<String>) {
+        let mut arenas = Vec::new();
+        let mut warnings = Vec::new();
+        let paths = match fs::read_dir(&self.arenas) {
+            Ok(entries) => entries.filter_map(Result::ok).map(|entry| entry.path()),
+            Err(error) => {
+                warnings.push(format!("{}: cannot be read: {error}", self.arenas.display()));
+                return (arenas, warnings);
+            }
+        };
+        for path in paths {
+            if !path.to_string_lossy().ends_with(ARENA_SUFFIX) {
+                continue;
+            }
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            match read_arena(&path) {
+                Ok(arena) => arenas.push(arena),
+                Err(NoArena::Empty) => warnings.push(format!(
+                    "{name}: the process ended before it had sampled anything"
+                )),
+                Err(NoArena::Foreign(why)) => warnings.push(format!("{name}: is no arena: {why}")),
+                Err(NoArena::Io(error)) => {
+                    warnings.push(format!("{name}: cannot be read: {error}"));
+                }
+            }
+        }
+        (arenas, warnings)
+    }
+}
+
+impl Drop for RunDir {
+    fn drop(&mut self) {
+        if !self.keep {
+            // A program that still runs may add a file at this moment; what is left over is small.
+            let _ = fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+/// Opens a file that the profiled program's user made, without following links or waiting for the
+/// other end of a pipe.
+fn read_arena(path: &Path) -> Result<Arena, NoArena> {
+    let mut file = OpenOptions::new()
+        .read(true)
+        .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits())
+        .open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(NoArena::Foreign("it is not a regular file".into()));
+    }
+    // st_blocks counts 512 bytes each, whatever the block size of the file system is (stat(2)).
+    arena_read::read(&mut file, metadata.blocks().saturating_mul(512))
+}
+
+/// Folders to try, best first.
+fn places(is_root: bool) -> Vec<PathBuf> {
+    let mut places = Vec::new();
+    let shm = Path::new("/dev/shm");
+    let is_memory = statfs(shm).is_ok_and(|stat| stat.filesystem_type() == TMPFS_MAGIC);
+    let free = statvfs(shm).map_or(0, |stat| stat.blocks_available() * stat.fragment_size());
+    if is_memory && free >= MIN_FREE {
+        places.push(shm.to_path_buf());
+    }
+    // root's own folders are closed to processes that drop their privileges.
+    if !is_root {
+        places.extend(std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from));
+    }
+    places.push(std::env::temp_dir());
+    places.push(PathBuf::from("/tmp"));
+    places.push(PathBuf::from("/var/tmp"));
+    places.retain(|place| place.is_absolute());
+    places
+}

@@ -1,0 +1,57 @@
+//! `run.json` in the run folder: what `record` knows about a run, written before the program
+//! starts, so that `salvage` knows it when `record` itself was killed.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use csprof_format::launch::{SampleSource, SourceKind};
+use csprof_format::profile::RunInfo;
+use serde::{Deserialize, Serialize};
+
+use super::arena_read::Arena;
+use super::gather::Run;
+
+const FILE: &str = "run.json";
+
+#[derive(Serialize, Deserialize)]
+struct RunFile {
+    info: RunInfo,
+    source: String,
+    start_ns: u64,
+}
+
+pub(super) fn write(folder: &Path, run: &Run) -> Result<()> {
+    let file = RunFile {
+        info: run.info.clone(),
+        source: run.source.to_string(),
+        start_ns: run.start_ns,
+    };
+    let path = folder.join(FILE);
+    fs::write(&path, serde_json::to_vec_pretty(&file)?)
+        .with_context(|| format!("{}: cannot be written", path.display()))
+}
+
+/// What the file says; where there is none, what the first process says about itself.
+pub(super) fn read(folder: &Path, arenas: &[Arena]) -> Run {
+    let file = fs::read(folder.join(FILE))
+        .ok()
+        .and_then(|bytes| serde_json::from_slice::<RunFile>(&bytes).ok());
+    if let Some(file) = file
+        && let Some(source) = SampleSource::parse(&file.source)
+    {
+        return Run { info: file.info, source, start_ns: file.start_ns, pid: None };
+    }
+    let mut run = Run {
+        info: RunInfo::default(),
+        source: SampleSource::DEFAULT,
+        start_ns: 0,
+        pid: None,
+    };
+    if let Some(first) = arenas.iter().min_by_key(|arena| arena.header.start_ns) {
+        run.info.start_unix_ns = first.header.start_unix_ns;
+        run.start_ns = first.header.start_ns;
+        run.source.kind = SourceKind::from_index(first.header.source).unwrap_or(run.source.kind);
+    }
+    run
+}

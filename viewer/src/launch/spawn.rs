@@ -1,0 +1,122 @@
+//! Starts the program with the collector preloaded: the environment contract of
+//! [`csprof_format::launch`], from the side of `record`.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command};
+
+use csprof_format::launch::{
+    EPOCH_PER_LOAD, LD_PRELOAD, NO_TRAMPOLINE, QUIET, RUN_DIR, SOURCE, SampleSource,
+};
+
+/// How the collector is to work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// What triggers samples.
+    pub source: SampleSource,
+    /// Whether returns are counted by the trampoline.
+    pub trampoline: bool,
+    /// Whether every load of a module begins an epoch.
+    pub epoch_per_load: bool,
+    /// Whether the collector keeps its messages to itself.
+    pub quiet: bool,
+}
+
+/// Starts the program at `path` with `command` as its arguments, the name as which it was called
+/// first.
+///
+/// # Errors
+///
+/// When the kernel refuses.
+pub fn spawn(
+    path: &Path,
+    command: &[OsString],
+    collector: &Path,
+    arenas: &Path,
+    settings: Settings,
+) -> io::Result<Child> {
+    let mut program = Command::new(path);
+    if let Some((name, arguments)) = command.split_first() {
+        program.arg0(name).args(arguments);
+    }
+    for (name, value) in environment(collector, arenas, settings, std::env::var_os(LD_PRELOAD)) {
+        match value {
+            Some(value) => program.env(name, value),
+            None => program.env_remove(name),
+        };
+    }
+    program.spawn()
+}
+
+/// The variables that start the collector; `None` for those that must not be there, for instance
+/// from a `csprof record` around this one.
+fn environment(
+    collector: &Path,
+    arenas: &Path,
+    settings: Settings,
+    preloaded: Option<OsString>,
+) -> [(&'static str, Option<OsString>); 6] {
+    let flag = |is_set: bool| is_set.then(|| OsString::from("1"));
+    [
+        (LD_PRELOAD, Some(preload_list(collector, preloaded.as_deref()))),
+        (RUN_DIR, Some(arenas.into())),
+        (SOURCE, Some(settings.source.to_string().into())),
+        (NO_TRAMPOLINE, flag(!settings.trampoline)),
+        (EPOCH_PER_LOAD, flag(settings.epoch_per_load)),
+        (QUIET, flag(settings.quiet)),
+    ]
+}
+
+/// The collector, then what the user preloads: its wrappers must come first to see every call.
+fn preload_list(collector: &Path, preloaded: Option<&OsStr>) -> OsString {
+    let mut list = collector.as_os_str().to_owned();
+    if let Some(preloaded) = preloaded.filter(|preloaded| !preloaded.is_empty()) {
+        list.push(":");
+        list.push(preloaded);
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_collector_is_preloaded_before_what_the_user_preloads() {
+        let collector = Path::new("/c.so");
+        assert_eq!(preload_list(collector, None), "/c.so");
+        assert_eq!(preload_list(collector, Some("".as_ref())), "/c.so");
+        assert_eq!(preload_list(collector, Some("libfoo.so bar.so".as_ref())), "/c.so:libfoo.so bar.so");
+    }
+
+    #[test]
+    fn the_environment_is_the_launch_contract() {
+        let settings = Settings {
+            source: SampleSource::DEFAULT,
+            trampoline: false,
+            epoch_per_load: false,
+            quiet: true,
+        };
+        let variables = environment(Path::new("/c.so"), Path::new("/run"), settings, None);
+        let text: Vec<String> = variables
+            .iter()
+            .map(|(name, value)| match value {
+                Some(value) => format!("{name}={}", value.display()),
+                None => format!("{name} unset"),
+            })
+            .collect();
+        assert_eq!(
+            text,
+            [
+                "LD_PRELOAD=/c.so",
+                "CSPROF_RUN_DIR=/run",
+                "CSPROF_SOURCE=cputime:5000000",
+                "CSPROF_NO_TRAMPOLINE=1",
+                "CSPROF_EPOCH_PER_LOAD unset",
+                "CSPROF_QUIET=1",
+            ]
+        );
+    }
+}
