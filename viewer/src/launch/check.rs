@@ -148,7 +148,7 @@ fn check_elf(path: &Path, start: &[u8]) -> Result<(), String> {
         [(3, "32-bit x86"), (40, "32-bit ARM"), (183, "AArch64"), (21, "PowerPC"), (243, "RISC-V")];
     const PT_INTERP: u32 = 3;
 
-    let u16_at = |at| number::<2>(start, at).map(|bytes| u16::from_le_bytes(bytes));
+    let u16_at = |at| number::<2>(start, at).map(u16::from_le_bytes);
     let cut_off = || "its ELF header is cut off".to_owned();
     let machine = u16_at(18).ok_or_else(cut_off)?;
     if machine != MACHINE_X86_64 {
@@ -279,7 +279,10 @@ mod tests {
                 elf(2, 183, 3, GLIBC),
                 "DIR/prog: cannot be preloaded: it is built for AArch64, and csprof profiles x86-64",
             ),
-            (elf(2, 62, 3, GLIBC)[..40].to_vec(), "DIR/prog: cannot be preloaded: its ELF header is cut off"),
+            (
+                elf(2, 62, 3, GLIBC)[..40].to_vec(),
+                "DIR/prog: cannot be preloaded: its ELF header is cut off",
+            ),
         ] {
             assert_eq!(verdict(&file, 0o755), expected);
         }

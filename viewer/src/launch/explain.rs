@@ -36,12 +36,8 @@ impl Account {
             account.partial = account.partial.saturating_add(thread.partial);
             account.signals = account.signals.saturating_add(thread.signals);
         }
-        account.losses = LossReason::ALL
-            .iter()
-            .copied()
-            .zip(losses)
-            .filter(|(_, loss)| *loss > 0)
-            .collect();
+        account.losses =
+            LossReason::ALL.iter().copied().zip(losses).filter(|(_, loss)| *loss > 0).collect();
         account.delivered = account
             .losses
             .iter()
@@ -140,10 +136,22 @@ mod tests {
         let without_processes = Profile { processes: Vec::new(), ..profile(0, &[], &[]) };
         for (profile, expected) in [
             (without_processes, "no process of the run loaded the collector"),
-            (profile(1_500_000, &[], &[]), "the program used 1 ms of CPU time, and cputime takes one sample every 5 ms"),
-            (profile(9_000_000_000, &[], &[2, 0, 1]), "all 3 samples were lost: 3 lost (in-trampoline 2, arena-full 1)"),
-            (profile(9_000_000_000, &["no timers"], &[]), "no signal of cputime arrived; the collector said: no timers"),
-            (profile(9_000_000_000, &[], &[]), "no signal of cputime arrived although the program used 9.0 s"),
+            (
+                profile(1_500_000, &[], &[]),
+                "the program used 1 ms of CPU time, and cputime takes one sample every 5 ms",
+            ),
+            (
+                profile(9_000_000_000, &[], &[2, 0, 1]),
+                "all 3 samples were lost: 3 lost (in-trampoline 2, arena-full 1)",
+            ),
+            (
+                profile(9_000_000_000, &["no timers"], &[]),
+                "no signal of cputime arrived; the collector said: no timers",
+            ),
+            (
+                profile(9_000_000_000, &[], &[]),
+                "no signal of cputime arrived although the program used 9.0 s",
+            ),
         ] {
             let reason = no_samples(&profile).unwrap();
             assert!(reason.starts_with(expected), "{reason}");

@@ -71,10 +71,9 @@ fn metric(asked: SampleSource, arenas: &[Arena], warnings: &mut Vec<String>) -> 
     used.dedup();
     let source = match used.as_slice() {
         [] => asked,
-        &[(kind, period_ns)] if period_ns > 0 => SampleSource {
-            kind: SourceKind::from_index(kind).unwrap_or(asked.kind),
-            period_ns,
-        },
+        &[(kind, period_ns)] if period_ns > 0 => {
+            SampleSource { kind: SourceKind::from_index(kind).unwrap_or(asked.kind), period_ns }
+        }
         _ => {
             warnings.push(format!(
                 "the processes of this run did not all use one sample source and period; \
@@ -132,9 +131,10 @@ impl Gathering {
         for thread in &arena.threads {
             trees.push(placed_nodes(thread, &mut load_maps));
         }
-        self.profile.run.warnings.extend(
-            load_maps.warnings.drain(..).map(|warning| format!("{name}: {warning}")),
-        );
+        self.profile
+            .run
+            .warnings
+            .extend(load_maps.warnings.drain(..).map(|warning| format!("{name}: {warning}")));
 
         let first_epoch = self.profile.epochs.len();
         self.epochs(id, header.start_ns, &load_maps);

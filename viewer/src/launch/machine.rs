@@ -33,8 +33,7 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 
 /// `CLOCK_MONOTONIC` in nanoseconds: the clock of all times in an arena.
 pub(super) fn monotonic_ns() -> u64 {
-    clock_gettime(ClockId::CLOCK_MONOTONIC)
-        .map_or(0, |time| Duration::from(time).as_nanos() as u64)
+    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |time| Duration::from(time).as_nanos() as u64)
 }
 
 /// CPU time of all children that were waited for, with what they waited for, in nanoseconds.

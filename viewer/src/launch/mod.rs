@@ -23,7 +23,6 @@ pub mod explain;
 pub mod gather;
 mod load_map;
 mod machine;
-pub mod output;
 pub mod run_dir;
 mod run_file;
 pub mod signals;
@@ -161,9 +160,8 @@ fn running_processes(run_dir: &RunDir) -> Vec<u32> {
 /// same process: ids are reused, and a container has ids of its own.
 fn maps_a_file_of(pid: u32, folder: &Path) -> bool {
     let folder = folder.as_os_str().as_bytes();
-    std::fs::read(format!("/proc/{pid}/maps")).is_ok_and(|maps| {
-        maps.windows(folder.len()).any(|part| part == folder)
-    })
+    std::fs::read(format!("/proc/{pid}/maps"))
+        .is_ok_and(|maps| maps.windows(folder.len()).any(|part| part == folder))
 }
 
 fn run_info(command: &[OsString]) -> RunInfo {

@@ -135,9 +135,8 @@ impl RunDir {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             match read_arena(&path) {
                 Ok(arena) => arenas.push(arena),
-                Err(NoArena::Empty) => warnings.push(format!(
-                    "{name}: the process ended before it had sampled anything"
-                )),
+                Err(NoArena::Empty) => warnings
+                    .push(format!("{name}: the process ended before it had sampled anything")),
                 Err(NoArena::Foreign(why)) => warnings.push(format!("{name}: is no arena: {why}")),
                 Err(NoArena::Io(error)) => {
                     warnings.push(format!("{name}: cannot be read: {error}"));

@@ -22,11 +22,8 @@ struct RunFile {
 }
 
 pub(super) fn write(folder: &Path, run: &Run) -> Result<()> {
-    let file = RunFile {
-        info: run.info.clone(),
-        source: run.source.to_string(),
-        start_ns: run.start_ns,
-    };
+    let file =
+        RunFile { info: run.info.clone(), source: run.source.to_string(), start_ns: run.start_ns };
     let path = folder.join(FILE);
     fs::write(&path, serde_json::to_vec_pretty(&file)?)
         .with_context(|| format!("{}: cannot be written", path.display()))
@@ -42,12 +39,8 @@ pub(super) fn read(folder: &Path, arenas: &[Arena]) -> Run {
     {
         return Run { info: file.info, source, start_ns: file.start_ns, pid: None };
     }
-    let mut run = Run {
-        info: RunInfo::default(),
-        source: SampleSource::DEFAULT,
-        start_ns: 0,
-        pid: None,
-    };
+    let mut run =
+        Run { info: RunInfo::default(), source: SampleSource::DEFAULT, start_ns: 0, pid: None };
     if let Some(first) = arenas.iter().min_by_key(|arena| arena.header.start_ns) {
         run.info.start_unix_ns = first.header.start_unix_ns;
         run.start_ns = first.header.start_ns;

@@ -88,7 +88,10 @@ mod tests {
         let collector = Path::new("/c.so");
         assert_eq!(preload_list(collector, None), "/c.so");
         assert_eq!(preload_list(collector, Some("".as_ref())), "/c.so");
-        assert_eq!(preload_list(collector, Some("libfoo.so bar.so".as_ref())), "/c.so:libfoo.so bar.so");
+        assert_eq!(
+            preload_list(collector, Some("libfoo.so bar.so".as_ref())),
+            "/c.so:libfoo.so bar.so"
+        );
     }
 
     #[test]
