@@ -21,7 +21,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use super::arch::recipe::{CalleeSaved, Recipe};
 
 /// The recipes of one load module. Immutable; the signal side only reads it.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct RecipeTable {
     /// Bytes of text covered: offsets `0..length`.
     length: u32,

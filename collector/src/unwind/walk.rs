@@ -28,7 +28,8 @@ pub trait Target {
     fn code(&self, pc: u64) -> Option<Code<'_>>;
 
     /// The stack on which `sp` lies. Asked at the start of a walk and beyond every signal frame,
-    /// where an alternate signal stack may end.
+    /// where an alternate signal stack may end. The bounds must include the 128 bytes below `sp`
+    /// that leaf functions use (psABI x86-64, 3.2.2), for some keep their CFA there.
     fn stack(&self, sp: u64) -> Option<StackBounds>;
 
     /// The 64-bit word at `address`. Must refuse what [`Self::stack`] would not admit. Where a

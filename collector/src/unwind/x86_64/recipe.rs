@@ -15,7 +15,9 @@ use super::registers::Register;
 pub enum Recipe {
     /// No FDE covers the address. Nothing can be computed; a frame pointer may be tried.
     NoCfi,
-    /// An FDE covers the address, but its row is none of the kinds below.
+    /// An FDE covers the address, but its row is none of the kinds below. In libraries of a whole
+    /// Debian system these are the last instructions of glibc's longjmp and setcontext, where the
+    /// frame is already another one's.
     Unsupported,
     /// The row declares the return address undefined: this is the thread's outermost frame.
     EndOfStack,
@@ -55,6 +57,20 @@ pub enum Recipe {
         /// Where the caller's bp is.
         bp: Slot,
         /// Bytes from the register to the slot.
+        inner: i16,
+        /// Bytes from the slot's content to the CFA.
+        outer: i16,
+    },
+    /// `cfa = *(sp + index * 8 + inner) + outer`; `(ip, sp, bp) = (*(cfa - 8), cfa, saved_bp)`
+    ///
+    /// OpenSSL's Montgomery multiplication (`bn_mul_mont`), which keeps the incoming rsp above a
+    /// vector of `index` words.
+    Indexed {
+        /// Counts words.
+        index: Register,
+        /// Where the caller's bp is.
+        bp: Slot,
+        /// Bytes from sp, the index applied, to the slot.
         inner: i16,
         /// Bytes from the slot's content to the CFA.
         outer: i16,

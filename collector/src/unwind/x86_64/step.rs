@@ -60,6 +60,11 @@ pub fn step(
             let slot = offset_by(known(registers, register)?, i32::from(inner));
             (offset_by(load(&mut read, slot)?, i32::from(outer)), bp)
         }
+        Recipe::Indexed { index, bp, inner, outer } => {
+            let words = known(registers, index)?;
+            let slot = offset_by(sp.wrapping_add(words.wrapping_mul(8)), i32::from(inner));
+            (offset_by(load(&mut read, slot)?, i32::from(outer)), bp)
+        }
         Recipe::Plt { threshold } => {
             let pushed = if registers.ip & 15 >= u64::from(threshold) { 16 } else { 8 };
             (offset_by(sp, pushed), Slot::SAME)
@@ -157,3 +162,6 @@ fn load(read: &mut impl FnMut(u64) -> Option<u64>, address: u64) -> Result<u64, 
 fn offset_by(address: u64, offset: i32) -> u64 {
     address.wrapping_add_signed(i64::from(offset))
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,6 +28,11 @@ pub(in crate::unwind) fn recipe<S: UnwindContextStorage<usize>>(
     let recipe = if cie.is_signal_trampoline() {
         expressions.signal_frame(row.cfa(), &return_address)?
     } else {
+        // Without a rule of its own the caller's rsp is the CFA (psABI x86-64, 3.7).
+        match row.register(X86_64::RSP) {
+            None | Some(RegisterRule::ValOffset(0)) => {}
+            Some(_) => return None,
+        }
         match return_address {
             RegisterRule::Undefined => Recipe::EndOfStack,
             RegisterRule::Offset(-8) => expressions.ordinary(row.cfa(), bp)?,
@@ -60,6 +65,11 @@ impl Expressions<'_, '_> {
                     let register = Register::from_dwarf(register.0)?;
                     let (inner, outer) = (inner.try_into().ok()?, outer.try_into().ok()?);
                     return Some(Recipe::Deref { register, bp, inner, outer });
+                }
+                Shape::IndexedLoad { index, inner, outer } => {
+                    let index = Register::from_dwarf(index.0)?;
+                    let (inner, outer) = (inner.try_into().ok()?, outer.try_into().ok()?);
+                    return Some(Recipe::Indexed { index, bp, inner, outer });
                 }
                 Shape::Plt { threshold } => return Some(Recipe::Plt { threshold }),
             },
@@ -147,6 +157,19 @@ impl Expressions<'_, '_> {
                 Some(Shape::Load { register: *register, inner: *offset, outer })
             }
             [
+                Some(Operation::RegisterOffset { register: X86_64::RSP, offset: inner, .. }),
+                Some(Operation::RegisterOffset { register: index, offset: 0, .. }),
+                Some(Operation::UnsignedConstant { value: 8 }),
+                Some(Operation::Mul),
+                Some(Operation::Plus),
+                Some(Operation::Deref { base_type, size: 8, space: false }),
+                Some(Operation::PlusConstant { value: outer }),
+            ] if *base_type == plain => Some(Shape::IndexedLoad {
+                index: *index,
+                inner: *inner,
+                outer: i64::try_from(*outer).ok()?,
+            }),
+            [
                 Some(Operation::RegisterOffset { register: X86_64::RSP, offset: 8, .. }),
                 Some(Operation::RegisterOffset { register: X86_64::RA, offset: 0, .. }),
                 Some(Operation::UnsignedConstant { value: 15 }),
@@ -169,6 +192,8 @@ enum Shape {
     Sum { register: gimli::Register, offset: i64 },
     /// `*(register + inner) + outer`
     Load { register: gimli::Register, inner: i64, outer: i64 },
+    /// `*(rsp + index * 8 + inner) + outer`
+    IndexedLoad { index: gimli::Register, inner: i64, outer: i64 },
     /// `rsp + 8 + (rip & 15 >= threshold ? 8 : 0)`
     Plt { threshold: u8 },
 }
