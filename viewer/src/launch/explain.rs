@@ -98,6 +98,23 @@ pub fn no_samples(profile: &Profile) -> Option<String> {
     })
 }
 
+/// Whether the source delivered its samples in clusters: the kernel counts CPU time in ticks, and
+/// one signal then stands for several periods. The weights are right, but places that run for less
+/// than a tick are seen less often than was asked.
+#[must_use]
+pub fn slow_source(profile: &Profile) -> Option<String> {
+    const ENOUGH: u64 = 100;
+    let account = Account::of(profile);
+    let is_clustered = account.delivered > ENOUGH && account.signals < account.delivered / 4 * 3;
+    is_clustered.then(|| {
+        format!(
+            "{} samples came in {} signals: the kernel's clock is slower than the rate asked for; \
+             counts are right, but -e task-clock sees finer detail",
+            account.delivered, account.signals
+        )
+    })
+}
+
 /// `2.5 s`, `12 ms`, `40 us`: three digits are enough to compare.
 fn seconds(ns: u64) -> String {
     match ns {

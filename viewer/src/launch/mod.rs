@@ -23,6 +23,7 @@ pub mod explain;
 pub mod gather;
 mod load_map;
 mod machine;
+pub mod output;
 pub mod run_dir;
 mod run_file;
 pub mod signals;
@@ -84,7 +85,7 @@ pub fn record(command: &[OsString], settings: Settings) -> Result<Recording> {
     let mut child = spawn::spawn(&path, command, &collector, run_dir.arenas(), settings)
         .with_context(|| format!("{}: cannot be started", path.display()))?;
     run.pid = Some(child.id());
-    let status = signals.wait(&mut child).context("cannot wait for the program")?;
+    let status = signals.wait(&mut child, run_dir.path()).context("cannot wait for the program")?;
 
     let (arenas, warnings, still_running) = settled_arenas(&run_dir);
     run.info.duration_ns = machine::monotonic_ns().saturating_sub(run.start_ns);

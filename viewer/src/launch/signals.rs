@@ -10,11 +10,12 @@
 //! csprof stops too, so that the shell notices.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::sys::signal::{self, Signal};
@@ -32,18 +33,26 @@ const FROM_PROCESSES: [i32; 3] = [SIGTERM, SIGUSR1, SIGUSR2];
 /// written the profile.
 #[derive(Debug)]
 pub struct SignalGuard {
-    shared: Arc<Shared>,
+    stage: Arc<Mutex<Stage>>,
     handle: Handle,
     listener: Option<thread::JoinHandle<()>>,
 }
 
-#[derive(Debug, Default)]
-struct Shared {
-    /// The program while it lives: after that its id may belong to somebody else.
-    program: Mutex<Option<Pid>>,
-    /// Whether csprof was asked to end after the program had ended.
-    interrupted: AtomicBool,
+/// Whose business a signal is.
+#[derive(Debug)]
+enum Stage {
+    /// Nothing runs yet.
+    Preparing,
+    /// The program's, which lives.
+    Running(Pid),
+    /// csprof's own: the program has ended (its id may belong to somebody else by now), and the
+    /// profile is being written.
+    Saving { since: Instant, interrupts: u32, run_dir: PathBuf },
 }
+
+/// A Ctrl-C that ended the program may reach csprof a little later; it is not meant for the
+/// writing of the profile.
+const SAME_KEY_PRESS: Duration = Duration::from_millis(500);
 
 impl SignalGuard {
     /// Starts taking signals.
@@ -59,24 +68,25 @@ impl SignalGuard {
             .filter(|signal| ignored & (1 << (signal - 1)) == 0);
         let mut signals = Signals::new(taken)?;
         let handle = signals.handle();
-        let shared = Arc::new(Shared::default());
-        let seen = Arc::clone(&shared);
+        let stage = Arc::new(Mutex::new(Stage::Preparing));
+        let seen = Arc::clone(&stage);
         let listener = thread::Builder::new().name("signals".into()).spawn(move || {
             for signal in signals.forever() {
-                seen.arrived(signal);
+                arrived(signal, &mut lock(&seen));
             }
         })?;
-        Ok(Self { shared, handle, listener: Some(listener) })
+        Ok(Self { stage, handle, listener: Some(listener) })
     }
 
-    /// Waits until the program ends and returns how.
+    /// Waits until the program ends and returns how. From then on an interrupt is a wish to stop
+    /// writing the profile: the second one ends csprof and leaves `run_dir` for `salvage`.
     ///
     /// # Errors
     ///
     /// When the kernel does not know the child, which would be a mistake of csprof.
-    pub fn wait(&self, child: &mut Child) -> io::Result<ExitStatus> {
+    pub fn wait(&self, child: &mut Child, run_dir: &Path) -> io::Result<ExitStatus> {
         let pid = Pid::from_raw(child.id().cast_signed());
-        *self.program() = Some(pid);
+        *lock(&self.stage) = Stage::Running(pid);
         let changes = WaitPidFlag::WEXITED | WaitPidFlag::WSTOPPED | WaitPidFlag::WNOWAIT;
         loop {
             match waitid(Id::Pid(pid), changes) {
@@ -87,19 +97,14 @@ impl SignalGuard {
             }
         }
         // WNOWAIT has left the ended program in place, so its id was its own until here.
-        *self.program() = None;
+        let run_dir = run_dir.to_path_buf();
+        *lock(&self.stage) = Stage::Saving { since: Instant::now(), interrupts: 0, run_dir };
         child.wait()
     }
+}
 
-    /// Whether somebody asked csprof to end after the program had ended.
-    #[must_use]
-    pub fn interrupted(&self) -> bool {
-        self.shared.interrupted.load(Ordering::Relaxed)
-    }
-
-    fn program(&self) -> std::sync::MutexGuard<'_, Option<Pid>> {
-        self.shared.program.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock(stage: &Mutex<Stage>) -> MutexGuard<'_, Stage> {
+    stage.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for SignalGuard {
@@ -111,21 +116,34 @@ impl Drop for SignalGuard {
     }
 }
 
-impl Shared {
-    fn arrived(&self, signal: i32) {
-        let program = self.program.lock().unwrap_or_else(PoisonError::into_inner);
-        match *program {
-            Some(pid) => {
-                let has_it_already = FROM_TERMINAL.contains(&signal) && in_foreground();
-                if !has_it_already && let Ok(signal) = Signal::try_from(signal) {
-                    // The program may have ended this moment; then there is nobody to tell.
-                    let _ = signal::kill(pid, signal);
-                }
+fn arrived(signal: i32, stage: &mut Stage) {
+    let from_terminal = FROM_TERMINAL.contains(&signal);
+    match stage {
+        Stage::Preparing => {}
+        Stage::Running(pid) => {
+            let has_it_already = from_terminal && in_foreground();
+            if !has_it_already && let Ok(signal) = Signal::try_from(signal) {
+                // The program may have ended this moment; then there is nobody to tell.
+                let _ = signal::kill(*pid, signal);
             }
-            None if FROM_TERMINAL.contains(&signal) || signal == SIGTERM => {
-                self.interrupted.store(true, Ordering::Relaxed);
+        }
+        Stage::Saving { since, interrupts, run_dir } => {
+            let is_wish = (from_terminal || signal == SIGTERM) && since.elapsed() > SAME_KEY_PRESS;
+            if !is_wish {
+                return;
             }
-            None => {}
+            *interrupts += 1;
+            let mut stderr = io::stderr().lock();
+            if *interrupts == 1 {
+                let _ = writeln!(stderr, "csprof: writing the profile; interrupt again to stop");
+                return;
+            }
+            let _ = writeln!(
+                stderr,
+                "csprof: stopped; csprof salvage {} -o FILE makes the profile later",
+                run_dir.display()
+            );
+            std::process::exit(128 + signal);
         }
     }
 }

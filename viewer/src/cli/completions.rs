@@ -1,0 +1,37 @@
+//! `csprof completions`
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use super::{Cli, exit_code};
+
+const EXAMPLES: &str = "\
+Examples:
+  csprof completions bash > ~/.local/share/bash-completion/completions/csprof
+  csprof completions zsh > \"${fpath[1]}/_csprof\"";
+
+/// Print a completion script for a shell
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Completions {
+    /// The shell
+    shell: Shell,
+}
+
+impl Completions {
+    /// Prints the script.
+    ///
+    /// # Errors
+    ///
+    /// Those of standard output.
+    pub fn run(&self) -> Result<ExitCode> {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut Cli::command(), "csprof", &mut script);
+        io::stdout().write_all(&script)?;
+        Ok(exit_code::DONE)
+    }
+}

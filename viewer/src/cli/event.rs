@@ -1,0 +1,128 @@
+//! `-e SOURCE[@RATE|@PERIOD]`: what to sample, and how often.
+//!
+//! A bare number, or one with `Hz` or `kHz`, is a rate in samples per second and thread; a number
+//! with `ns`, `us`, `ms` or `s` is the time between two samples.
+
+use csprof_format::launch::{MAX_PERIOD_NS, MIN_PERIOD_NS, SampleSource, SourceKind};
+
+const SECOND_NS: f64 = 1e9;
+
+/// Units of a period, in nanoseconds.
+const PERIOD_UNITS: [(&str, f64); 5] =
+    [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", SECOND_NS)];
+/// Units of a rate, in samples per second.
+const RATE_UNITS: [(&str, f64); 3] = [("", 1.0), ("hz", 1.0), ("khz", 1e3)];
+
+/// Samples per second of a source whose rate was not given.
+const fn default_rate(kind: SourceKind) -> f64 {
+    match kind {
+        SourceKind::CpuTime | SourceKind::Realtime => 200.0,
+        SourceKind::TaskClock => 1000.0,
+    }
+}
+
+/// Reads the argument of `-e`.
+///
+/// # Errors
+///
+/// A sentence that says what would be right.
+pub(super) fn parse(text: &str) -> Result<SampleSource, String> {
+    let (name, amount) = match text.split_once('@') {
+        Some((name, amount)) => (name, Some(amount)),
+        None => (text, None),
+    };
+    let kind = SourceKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+        let names = SourceKind::ALL.map(SourceKind::name).join(", ");
+        format!("there is no sample source `{name}`; there are {names}")
+    })?;
+    let period_ns = match amount {
+        Some(amount) => period_ns(amount)?,
+        None => SECOND_NS / default_rate(kind),
+    };
+    if !(MIN_PERIOD_NS as f64..=MAX_PERIOD_NS as f64).contains(&period_ns) {
+        return Err(format!(
+            "`{}` is out of range: from one sample every {} s to {} samples per second",
+            amount.unwrap_or_default(),
+            MAX_PERIOD_NS / 1_000_000_000,
+            1_000_000_000 / MIN_PERIOD_NS,
+        ));
+    }
+    Ok(SampleSource { kind, period_ns: period_ns.round() as u64 })
+}
+
+fn period_ns(amount: &str) -> Result<f64, String> {
+    let not_an_amount = || {
+        format!(
+            "`{amount}` is neither a rate (200, 200Hz, 1kHz) nor a period (5ms; units ns us ms s)"
+        )
+    };
+    let digits = amount.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(amount.len());
+    let (number, unit) = amount.split_at(digits);
+    let number: f64 = number.parse().map_err(|_| not_an_amount())?;
+    let unit = unit.trim().to_lowercase();
+    if let Some((_, ns)) = PERIOD_UNITS.iter().find(|(name, _)| *name == unit) {
+        return Ok(number * ns);
+    }
+    match RATE_UNITS.iter().find(|(name, _)| *name == unit) {
+        // A rate of 0 gives an endless period, which is out of range.
+        Some((_, hertz)) => Ok(SECOND_NS / (number * hertz)),
+        None => Err(not_an_amount()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_and_periods_mean_the_same() {
+        for (text, expected) in [
+            ("cputime", "cputime:5000000"),
+            ("cputime@200", "cputime:5000000"),
+            ("cputime@200Hz", "cputime:5000000"),
+            ("cputime@5ms", "cputime:5000000"),
+            ("task-clock", "task-clock:1000000"),
+            ("task-clock@1kHz", "task-clock:1000000"),
+            ("task-clock@250us", "task-clock:250000"),
+            ("realtime@0.1", "realtime:10000000000"),
+            ("realtime@2.5s", "realtime:2500000000"),
+            ("cputime@3", "cputime:333333333"),
+            ("cputime@10000ns", "cputime:10000"),
+        ] {
+            assert_eq!(parse(text).map(|source| source.to_string()), Ok(expected.into()), "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_say_what_would_be_right() {
+        for (text, expected) in [
+            (
+                "cycles",
+                "there is no sample source `cycles`; there are cputime, task-clock, realtime",
+            ),
+            ("", "there is no sample source ``; there are cputime, task-clock, realtime"),
+            (
+                "cputime@fast",
+                "`fast` is neither a rate (200, 200Hz, 1kHz) nor a period (5ms; units ns us ms s)",
+            ),
+            (
+                "cputime@",
+                "`` is neither a rate (200, 200Hz, 1kHz) nor a period (5ms; units ns us ms s)",
+            ),
+            (
+                "cputime@-5",
+                "`-5` is neither a rate (200, 200Hz, 1kHz) nor a period (5ms; units ns us ms s)",
+            ),
+            (
+                "cputime@0",
+                "`0` is out of range: from one sample every 10 s to 100000 samples per second",
+            ),
+            (
+                "cputime@1ns",
+                "`1ns` is out of range: from one sample every 10 s to 100000 samples per second",
+            ),
+        ] {
+            assert_eq!(parse(text), Err(expected.into()), "{text}");
+        }
+    }
+}

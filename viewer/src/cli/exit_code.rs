@@ -1,0 +1,76 @@
+//! Exit codes, all in one place.
+//!
+//! | code | meaning |
+//! |---|---|
+//! | 0 | done |
+//! | 1 | failed: the message says what and what to do |
+//! | 2 | wrong usage |
+//!
+//! `record` and `demo` return the status of the program they ran, 128 + signal if it was killed,
+//! as a shell does; 1 if it succeeded but its profile could not be saved.
+
+use std::fmt;
+use std::io;
+use std::process::{ExitCode, ExitStatus};
+
+use std::os::unix::process::ExitStatusExt;
+
+/// Done.
+pub const DONE: ExitCode = ExitCode::SUCCESS;
+
+/// An error that is the fault of the command line, not of the world.
+#[derive(Debug)]
+pub struct WrongUsage(pub String);
+
+impl fmt::Display for WrongUsage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WrongUsage {}
+
+/// The exit code for an error.
+#[must_use]
+pub fn of_error(error: &anyhow::Error) -> ExitCode {
+    if error.downcast_ref::<WrongUsage>().is_some() { ExitCode::from(2) } else { ExitCode::from(1) }
+}
+
+/// The exit code that stands for a program's status: its own, or 128 + signal.
+#[must_use]
+pub fn of_program(status: ExitStatus) -> u8 {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => code as u8,
+        (None, Some(signal)) => (128 + signal) as u8,
+        (None, None) => 1,
+    }
+}
+
+/// Whether an error only says that nobody reads our output any more. Rust programs ignore SIGPIPE,
+/// so this arrives as an error of a write.
+#[must_use]
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_keeps_its_status() {
+        assert_eq!(of_program(ExitStatus::from_raw(3 << 8)), 3);
+        assert_eq!(of_program(ExitStatus::from_raw(9)), 137);
+    }
+
+    #[test]
+    fn a_broken_pipe_is_found_behind_other_causes() {
+        let pipe = anyhow::Error::from(io::Error::from(io::ErrorKind::BrokenPipe));
+        assert!(is_broken_pipe(&pipe.context("writing the report")));
+        assert!(!is_broken_pipe(&anyhow::anyhow!("disk full")));
+    }
+}

@@ -1,0 +1,188 @@
+//! `csprof record`
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Result, anyhow};
+use clap::Args;
+use csprof_format::launch::SampleSource;
+use csprof_format::profile::Profile;
+
+use super::exit_code::{self, WrongUsage};
+use super::progress::Progress;
+use crate::launch::explain::{Account, no_samples};
+use crate::launch::output::Output;
+use crate::launch::spawn::Settings;
+use crate::launch::{self, Recording};
+use crate::symbols::{self, files::DiskFiles};
+
+const EXAMPLES: &str = "\
+Examples:
+  csprof record xz -9 -T2 -k linux.tar
+  csprof record -o slow.csprof -e task-clock@1000 -- python3 slow.py --all
+  csprof record -e realtime@100 ./server      where does it wait?
+
+The exit status is that of PROG, 128 + signal if it was killed. Ctrl-C goes to PROG, and the
+profile is written when it has ended.";
+
+/// Profile a program and all processes it starts
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Record {
+    /// File to save; without it PROG.csprof, or PROG.1.csprof if that exists
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace the file if it exists
+    #[arg(short, long)]
+    force: bool,
+    #[command(flatten)]
+    sampling: Sampling,
+    /// Save addresses without function names, which `csprof view` then cannot show
+    #[arg(long)]
+    no_symbols: bool,
+    /// Say nothing but errors
+    #[arg(short, long)]
+    quiet: bool,
+    /// The program and its arguments
+    #[arg(trailing_var_arg = true, required = true, value_name = "PROG [ARG]")]
+    command: Vec<OsString>,
+}
+
+/// What is sampled and how; the same for all subcommands that run a program.
+#[derive(Debug, Args)]
+pub struct Sampling {
+    /// What triggers samples, with a rate (per second and thread) or a period: cputime@200,
+    /// task-clock@1000, realtime@5ms
+    ///
+    /// cputime counts CPU time, at most as fast as the kernel ticks (100 to 1000 times per second).
+    /// task-clock counts CPU time at any rate, where perf events are allowed. realtime counts
+    /// elapsed time and so sees where threads wait.
+    #[arg(short, value_name = "SOURCE[@RATE]", default_value = "cputime@200", value_parser = super::event::parse)]
+    event: Vec<SampleSource>,
+    /// Do not replace return addresses: no edge counts, and deep stacks cost more
+    #[arg(long)]
+    no_trampoline: bool,
+    /// Begin an epoch whenever a library is loaded, not only when its addresses were in use before
+    #[arg(long)]
+    epoch_per_load: bool,
+}
+
+impl Sampling {
+    /// Settings for the collector.
+    ///
+    /// # Errors
+    ///
+    /// [`WrongUsage`] if several sources were given.
+    pub(super) fn settings(&self, quiet: bool) -> Result<Settings> {
+        let &[source] = self.event.as_slice() else {
+            return Err(WrongUsage(format!(
+                "{} sample sources were given with -e; this version takes one per run",
+                self.event.len()
+            ))
+            .into());
+        };
+        Ok(Settings {
+            source,
+            trampoline: !self.no_trampoline,
+            epoch_per_load: self.epoch_per_load,
+            quiet,
+        })
+    }
+}
+
+impl Record {
+    /// Runs the program and saves its profile.
+    ///
+    /// # Errors
+    ///
+    /// When the program cannot be profiled, or the profile cannot be saved.
+    pub fn run(&self) -> Result<ExitCode> {
+        let settings = self.sampling.settings(self.quiet)?;
+        let Some(program) = self.command.first() else {
+            return Err(WrongUsage("no program to run".into()).into());
+        };
+        let output = Output::new(self.output.as_deref(), program, self.force)?;
+        let recording = launch::record(&self.command, settings)?;
+        let status = exit_code::of_program(recording.status);
+        let saved = save(recording, &output, !self.no_symbols);
+        let (path, profile) = match saved {
+            Ok(saved) => saved,
+            // The program's own failure tells more than ours; the message tells ours.
+            Err(error) if status != 0 => {
+                writeln!(io::stderr(), "csprof: {error:#}")?;
+                return Ok(ExitCode::from(status));
+            }
+            Err(error) => return Err(error),
+        };
+        if !self.quiet {
+            let mut stderr = io::stderr().lock();
+            for line in summary(&path, &profile) {
+                writeln!(stderr, "csprof: {line}")?;
+            }
+        }
+        Ok(ExitCode::from(status))
+    }
+}
+
+/// Resolves symbols and saves. If that fails, the run folder stays, and the error says so.
+pub(super) fn save(
+    recording: Recording,
+    output: &Output,
+    with_symbols: bool,
+) -> Result<(PathBuf, Profile)> {
+    let Recording { mut profile, mut run_dir, signals, .. } = recording;
+    if with_symbols {
+        resolve(&mut profile);
+    }
+    match output.save(&profile) {
+        Ok(path) => {
+            run_dir.remove();
+            drop(signals);
+            Ok((path, profile))
+        }
+        Err(error) => {
+            run_dir.keep();
+            Err(anyhow!(
+                "{error}; what was sampled is kept: csprof salvage {} -o FILE",
+                run_dir.path().display()
+            ))
+        }
+    }
+}
+
+/// Names the frames of a profile; what is worth telling goes to its warnings.
+pub(super) fn resolve(profile: &mut Profile) {
+    let mut progress = Progress::new("resolving symbols");
+    let files = DiskFiles::from_environment(&[]);
+    let warnings = symbols::resolve(profile, &files, |done, total| progress.report(done, total));
+    profile.run.warnings.extend(warnings);
+}
+
+/// What is said at the end: where the profile is, what is in it, how to see it.
+pub(super) fn summary(path: &Path, profile: &Profile) -> Vec<String> {
+    let account = Account::of(profile);
+    let file = shown_path(path);
+    let mut parts = vec![format!("{} samples", account.recorded)];
+    if account.partial > 0 {
+        parts.push(format!("{} of them partial", account.partial));
+    }
+    if account.lost() > 0 {
+        parts.push(account.losses_in_words());
+    }
+    let mut lines = Vec::new();
+    if let Some(reason) = no_samples(profile) {
+        lines.push(format!("no samples: {reason}"));
+    }
+    lines.extend(launch::explain::slow_source(profile));
+    lines.extend(profile.run.warnings.iter().map(|warning| format!("warning: {warning}")));
+    lines.push(format!("{file}: {}; csprof view {file}", parts.join(", ")));
+    lines
+}
+
+/// The path as a person would type it here: relative if the file is in or below this folder.
+fn shown_path(path: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(here).unwrap_or(path).display().to_string()
+}

@@ -1,0 +1,155 @@
+//! Where the profile goes: a name that is free, in a folder that can be written to; known before
+//! the program runs, because nobody likes to hear afterwards that an hour was in vain.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use csprof_format::error::{Error, ErrorKind};
+use csprof_format::profile::Profile;
+use csprof_format::write;
+use nix::unistd::{AccessFlags, eaccess};
+
+/// Ending of saved profiles.
+pub const SUFFIX: &str = "csprof";
+
+/// Where a profile will be saved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// Absolute: the program may change what `.` means only for itself, but csprof may be asked to
+    /// name the file anywhere.
+    path: PathBuf,
+    /// Whether another name may be taken if this one is in use by then.
+    numbered: bool,
+    /// Whether an existing file is replaced.
+    overwrite: bool,
+}
+
+impl Output {
+    /// Decides the name: `asked`, or the program's with `.csprof`.
+    ///
+    /// # Errors
+    ///
+    /// When the folder does not exist or cannot be written to, or the file asked for exists and
+    /// `overwrite` is not set.
+    pub fn new(asked: Option<&Path>, program: &OsStr, overwrite: bool) -> anyhow::Result<Self> {
+        let name = match asked {
+            Some(path) => path.to_path_buf(),
+            None => {
+                let mut name = Path::new(program).file_name().unwrap_or(program).to_owned();
+                name.push(".");
+                name.push(SUFFIX);
+                PathBuf::from(name)
+            }
+        };
+        let path = std::path::absolute(&name)?;
+        let output = Self { path, numbered: asked.is_none(), overwrite };
+        output.check_folder()?;
+        if output.path.is_dir() {
+            bail!("{}: is a folder; name a file in it", name.display());
+        }
+        if asked.is_some() && !overwrite && output.path.symlink_metadata().is_ok() {
+            bail!("{}: exists already; -f replaces it, or choose another name", name.display());
+        }
+        Ok(output)
+    }
+
+    fn check_folder(&self) -> anyhow::Result<()> {
+        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        if !folder.is_dir() {
+            bail!("{}: there is no such folder to save the profile in", folder.display());
+        }
+        if let Err(error) = eaccess(folder, AccessFlags::W_OK | AccessFlags::X_OK) {
+            bail!(
+                "{}: the profile cannot be saved in this folder: {}; name another with -o FILE",
+                folder.display(),
+                error.desc()
+            );
+        }
+        Ok(())
+    }
+
+    /// Saves the profile and returns its path.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`write::save`] and [`write::save_new`].
+    pub fn save(&self, profile: &Profile) -> Result<PathBuf, Error> {
+        if self.overwrite {
+            write::save(profile, &self.path)?;
+            return Ok(self.path.clone());
+        }
+        let mut path = self.path.clone();
+        let mut number = 0u32;
+        loop {
+            match write::save_new(profile, &path) {
+                Ok(()) => return Ok(path),
+                Err(error) if self.numbered && matches!(error.kind(), ErrorKind::Exists) => {
+                    number += 1;
+                    path = numbered(&self.path, number);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// `prog.csprof`, then `prog.1.csprof`, `prog.2.csprof`, …
+fn numbered(path: &Path, number: u32) -> PathBuf {
+    path.with_extension(format!("{number}.{SUFFIX}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn the_program_names_the_file() {
+        let name = |program: &str| {
+            let path = Output::new(None, program.as_ref(), false).unwrap().path;
+            path.file_name().unwrap().to_str().unwrap().to_owned()
+        };
+        assert_eq!(name("/usr/bin/xz"), "xz.csprof");
+        assert_eq!(name("python3.11"), "python3.11.csprof");
+    }
+
+    #[test]
+    fn an_existing_file_gets_a_numbered_neighbour() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("python3.11.csprof");
+        let output = Output { path: path.clone(), numbered: true, overwrite: false };
+        let profile = small_profile();
+        let names: Vec<PathBuf> = (0..3).map(|_| output.save(&profile).unwrap()).collect();
+        let expected = ["python3.11.csprof", "python3.11.1.csprof", "python3.11.2.csprof"];
+        assert_eq!(names, expected.map(|name| folder.path().join(name)));
+    }
+
+    #[test]
+    fn a_file_that_was_asked_for_is_replaced_only_by_force() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.csprof");
+        fs::write(&path, "precious").unwrap();
+        let refused = Output::new(Some(&path), "xz".as_ref(), false).unwrap_err().to_string();
+        assert!(
+            refused.ends_with("run.csprof: exists already; -f replaces it, or choose another name")
+        );
+        let output = Output::new(Some(&path), "xz".as_ref(), true).unwrap();
+        output.save(&small_profile()).unwrap();
+        assert_ne!(fs::read(&path).unwrap(), b"precious");
+    }
+
+    #[test]
+    fn a_folder_that_does_not_exist_is_named() {
+        let error = Output::new(Some("/no/such/run.csprof".as_ref()), "xz".as_ref(), false);
+        let text = error.unwrap_err().to_string();
+        assert_eq!(text, "/no/such: there is no such folder to save the profile in");
+    }
+
+    fn small_profile() -> Profile {
+        let mut profile = Profile::default();
+        profile.metric.period = 5_000_000;
+        profile
+    }
+}
