@@ -14,7 +14,9 @@ mod load;
 mod name;
 mod outline;
 
+pub(crate) use name::name_forms;
 pub use name::{base_name, short_name};
+pub(crate) use outline::quoted;
 pub use outline::{from_outline, to_outline};
 
 use csprof_format::ids::{EpochId, ModuleId, ProcessId, StringId, ThreadId};

@@ -19,10 +19,8 @@ pub fn short_name(name: &str) -> Cow<'_, str> {
         return Cow::Borrowed(name);
     }
     let components = components(name);
-    if components.iter().all(String::is_empty) {
-        return Cow::Borrowed(name);
-    }
-    Cow::Owned(components.join("::"))
+    let short = components.iter().map(|part| part.bare.as_str()).collect::<Vec<_>>().join("::");
+    if short.is_empty() { Cow::Borrowed(name) } else { Cow::Owned(short) }
 }
 
 /// The last component of the short name: the function without its namespaces.
@@ -41,6 +39,7 @@ pub fn base_name(name: &str) -> Cow<'_, str> {
         return Cow::Borrowed(name);
     }
     let components = components(name);
+    let components: Vec<_> = components.iter().map(|part| part.bare.as_str()).collect();
     let mut first = components.len().saturating_sub(1);
     // `{lambda#1}::operator()` is named by what surrounds the lambda.
     if first > 0 && components[first] == "operator()" && components[first - 1].starts_with('{') {
@@ -58,8 +57,58 @@ fn is_plain(name: &str) -> bool {
     name.starts_with('[') || !name.contains(['<', '(', '{', ':'])
 }
 
-/// The components of a name, each without its arguments and template arguments.
-pub(crate) fn components(name: &str) -> Vec<String> {
+/// One component of a name.
+#[derive(Clone, Debug, Default)]
+struct Component {
+    /// Without arguments and template arguments.
+    bare: String,
+    /// With template arguments.
+    templated: String,
+    /// With arguments and qualifiers.
+    called: String,
+    /// With both.
+    full: String,
+}
+
+impl Component {
+    /// Appends to all four.
+    fn push(&mut self, text: &str) {
+        self.bare.push_str(text);
+        self.templated.push_str(text);
+        self.called.push_str(text);
+        self.full.push_str(text);
+    }
+
+    fn push_template(&mut self, text: &str) {
+        self.templated.push_str(text);
+        self.full.push_str(text);
+    }
+
+    fn push_arguments(&mut self, text: &str) {
+        self.called.push_str(text);
+        self.full.push_str(text);
+    }
+}
+
+/// The ways to say a name: without namespaces, from each of them inwards, each with and without
+/// arguments and template arguments. The name as it is need not be among them.
+pub(crate) fn name_forms(name: &str) -> Vec<String> {
+    let components = components(name);
+    let parts: [fn(&Component) -> &str; 4] =
+        [|part| &part.bare, |part| &part.templated, |part| &part.called, |part| &part.full];
+    let mut forms = Vec::with_capacity(4 * components.len());
+    for first in 0..components.len() {
+        for part in parts {
+            let form = components[first..].iter().map(part).collect::<Vec<_>>().join("::");
+            if forms.last() != Some(&form) {
+                forms.push(form);
+            }
+        }
+    }
+    forms
+}
+
+fn components(name: &str) -> Vec<Component> {
     Scanner { text: name.as_bytes(), name, at: 0 }.components()
 }
 
@@ -81,38 +130,48 @@ impl<'n> Scanner<'n> {
         self.name.get(self.at..).unwrap_or("")
     }
 
-    fn components(mut self) -> Vec<String> {
-        let mut done: Vec<String> = Vec::new();
-        let mut now = String::new();
+    fn components(mut self) -> Vec<Component> {
+        let mut done: Vec<Component> = Vec::new();
+        let mut now = Component::default();
         // Spaces separate a return type from the name only where arguments follow; a name without
         // arguments is taken as it is.
         let has_arguments = self.name.ends_with(')') || self.name.contains(") ");
         while self.at < self.text.len() {
             let rest = self.rest();
+            let start = self.at;
             if rest.starts_with("::") {
                 self.at += 2;
                 // Rust's `f::<T>`: what follows is no component of its own.
-                if !now.is_empty() && self.rest().starts_with('<') && !self.is_self_type() {
+                if !now.bare.is_empty() && self.rest().starts_with('<') && !self.is_self_type() {
                     self.skip_group();
+                    now.push_template(&self.name[start..self.at]);
                 } else {
                     done.push(std::mem::take(&mut now));
                 }
             } else if rest.starts_with("(anonymous namespace)") {
-                now.push_str("(anonymous namespace)");
+                now.push("(anonymous namespace)");
                 self.at += "(anonymous namespace)".len();
-            } else if now.is_empty() && self.at_operator() {
-                now = self.operator();
+            } else if now.bare.is_empty() && self.at_operator() {
+                now.push(&self.operator());
             } else {
                 let byte = self.text[self.at];
                 match byte {
-                    b'(' => self.skip_group(),
-                    b'<' if now.is_empty() => now.push_str(&self.self_type()),
-                    b'<' => self.skip_group(),
-                    b'{' => now.push_str(&self.braces()),
-                    b' ' if self.skip_qualifier() => {}
+                    b'(' => {
+                        self.skip_group();
+                        now.push_arguments(&self.name[start..self.at]);
+                    }
+                    b'<' if now.bare.is_empty() => now.push(&self.self_type()),
+                    b'<' => {
+                        self.skip_group();
+                        now.push_template(&self.name[start..self.at]);
+                    }
+                    b'{' => now.push(&self.braces()),
+                    b' ' if self.skip_qualifier() => {
+                        now.push_arguments(&self.name[start..self.at]);
+                    }
                     b' ' if has_arguments => {
                         done.clear();
-                        now.clear();
+                        now = Component::default();
                         self.at += 1;
                         while matches!(self.text.get(self.at), Some(b'*' | b'&')) {
                             self.at += 1;
@@ -120,7 +179,7 @@ impl<'n> Scanner<'n> {
                     }
                     _ => {
                         let length = rest.chars().next().map_or(1, char::len_utf8);
-                        now.push_str(&rest[..length]);
+                        now.push(&rest[..length]);
                         self.at += length;
                     }
                 }

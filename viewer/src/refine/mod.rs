@@ -3,36 +3,82 @@
 //! A [`Refined`] forest is what every view, report and export is computed from. Without stages it
 //! is the loaded profile itself. Each stage turns one forest into the next and keeps account of
 //! what it took out: `shown + out = base` in integers, whatever the stages are.
+//!
+//! ```text
+//! text ──parse──► Refinement ──apply──► Refined
+//!   ▲                 │                    ▲
+//!   └──── Display ────┘      Profile ──────┘
+//! ```
+//!
+//! The language in one line: stages joined by `|`, each either a predicate on call paths
+//! (`through MPI_* and not under main_loop`) or a transform of them (`hide module:libomp*`).
+//! `syntax` holds its values; `parser` and `print` are inverse to each other. A frame pattern is
+//! compiled to a set of frames (`matcher`), a chain to an automaton that each node inherits from
+//! its parent (`chain`), so no stage ever looks at a path as a whole.
+//!
+//! ```
+//! use csprof::profile::from_outline;
+//! use csprof::refine::{apply, parse};
+//! let profile = from_outline("main 2\n  solve 3\n    MPI_Send 5\n").unwrap();
+//! let refined = apply(&profile, &parse("through MPI_*").unwrap()).unwrap();
+//! assert_eq!((refined.shown, refined.out, refined.base), (5, 5, 10));
+//! ```
 
-use std::borrow::Cow;
+mod apply;
+mod bits;
+mod chain;
+mod column;
+mod lexer;
+mod matcher;
+mod nearest;
+mod outline;
+mod parser;
+mod predicate;
+mod print;
+mod stages;
+mod syntax;
 
-use crate::profile::{Frame, FrameRef, Function, Profile};
+pub use apply::{RefineError, apply};
+pub use column::Column;
+pub use outline::to_outline;
+pub use parser::{ParseError, parse};
+pub use syntax::{
+    Axis, Chain, Comparison, Field, FramePattern, Link, Predicate, Preset, Refinement, Stage,
+};
+
+use crate::profile::{Frame, FrameRef, Function, Profile, Stream};
 
 /// A profile after refinement.
 ///
 /// `parent[n] < n` for every node but node 0, the root of everything; inlined frames have no edge
 /// counts. Nodes without samples below them (taken out, or merged into others) have
-/// `inclusive == 0` and are not shown.
+/// `inclusive == 0` and are not shown; their edge counts mean nothing. Samples that a stage left
+/// without any frame sit on nodes below node 0 whose frame is the root's, `<root>`: one at most
+/// for each outermost node, so that they keep their thread and epoch.
+///
+/// Cloning is cheap: stages share the columns that they do not change.
 #[derive(Clone, Debug)]
 pub struct Refined<'p> {
     /// The profile that was refined.
     pub profile: &'p Profile,
     /// Functions: those of the profile, then the groups that stages made.
-    pub functions: Cow<'p, [Function]>,
+    pub functions: Column<'p, Function>,
     /// Frames: those of the profile, then those that stages made.
-    pub frames: Cow<'p, [Frame]>,
+    pub frames: Column<'p, Frame>,
     /// Parent of each node; 0 for node 0.
-    pub parent: Cow<'p, [u32]>,
+    pub parent: Column<'p, u32>,
     /// Frame of each node.
-    pub frame: Cow<'p, [FrameRef]>,
+    pub frame: Column<'p, FrameRef>,
     /// Exclusive samples shown.
-    pub exclusive: Cow<'p, [u64]>,
+    pub exclusive: Column<'p, u64>,
     /// Inclusive samples shown: own plus those of all nodes below.
-    pub inclusive: Vec<u64>,
+    pub inclusive: Column<'p, u64>,
     /// Least possible edge count of each node.
-    pub edges_low: Cow<'p, [u64]>,
+    pub edges_low: Column<'p, u64>,
     /// Greatest possible edge count of each node; equal to `edges_low` where exact.
-    pub edges_high: Cow<'p, [u64]>,
+    pub edges_high: Column<'p, u64>,
+    /// Threads and epochs of the nodes, as in the profile.
+    pub streams: Column<'p, Stream>,
     /// One for each stage, in order.
     pub outcomes: Vec<Outcome>,
     /// Samples of the profile.
@@ -54,29 +100,4 @@ pub struct Outcome {
     pub out: u64,
     /// Samples it moved to another frame.
     pub moved: u64,
-}
-
-impl<'p> Refined<'p> {
-    /// The profile itself: no stages, everything shown. O(nodes), for the inclusive sums.
-    #[must_use]
-    pub fn base(profile: &'p Profile) -> Self {
-        let nodes = &profile.nodes;
-        let inclusive = nodes.inclusive();
-        let total = inclusive.first().copied().unwrap_or(0);
-        Self {
-            profile,
-            functions: Cow::Borrowed(&profile.functions),
-            frames: Cow::Borrowed(&profile.frames),
-            parent: Cow::Borrowed(&nodes.parent),
-            frame: Cow::Borrowed(&nodes.frame),
-            exclusive: Cow::Borrowed(&nodes.samples),
-            inclusive,
-            edges_low: Cow::Borrowed(&nodes.edges),
-            edges_high: Cow::Borrowed(&nodes.edges),
-            outcomes: Vec::new(),
-            base: total,
-            shown: total,
-            out: 0,
-        }
-    }
 }

@@ -151,7 +151,7 @@ fn the_root_is_shown_when_it_has_samples() {
     let profile = profile("main\n  f 3\n");
     let mut refined = Refined::base(&profile);
     refined.exclusive.to_mut()[0] = 2;
-    refined.inclusive[0] = 5;
+    refined.inclusive.to_mut()[0] = 5;
     let screen = all(&refined, &mut TopDown::new(&refined));
     assert_eq!(screen, "\n- <root> 5 2 root\n  - main 3 0 live\n      f 3 3 live\n");
 }
@@ -273,7 +273,7 @@ fn what_is_open_survives_another_order_and_another_refinement() {
     let parents = hidden.parent.to_mut();
     (parents[2], parents[5]) = (0, 0);
     hidden.exclusive.to_mut()[0] = 1;
-    hidden.inclusive[1] = 0;
+    hidden.inclusive.to_mut()[1] = 0;
     let mut new_tree = TopDown::new(&hidden);
     let carried = visible.carried_over((&tree, &refined), (&mut new_tree, &hidden));
     assert_eq!(

@@ -1,0 +1,411 @@
+//! Frame patterns compiled to sets of frames.
+//!
+//! A pattern is asked once of every function, not once of every node: a profile of ten million
+//! nodes has some hundred thousand functions. Globs are compared with all forms of a name: whole,
+//! without arguments, without templates, and that from each namespace inwards. Before the forms
+//! are made, the longest plain word of the glob is looked for in the name, which sorts out nearly
+//! all of them.
+
+use regex::{Regex, RegexBuilder};
+
+use super::Refined;
+use super::bits::Bits;
+use super::parser::parse_pattern;
+use super::syntax::{Field, FramePattern, Preset};
+use crate::profile::{self, Frame, FrameKind, Function};
+
+/// Why a pattern means no frame: the part of it that matches nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NoMatch(pub(super) FramePattern);
+
+/// The tables that patterns are matched against.
+pub(super) struct Matcher<'r, 'p> {
+    refined: &'r Refined<'p>,
+    /// Frames of nodes with samples.
+    shown: Bits,
+}
+
+impl<'r, 'p> Matcher<'r, 'p> {
+    /// A matcher for what a forest shows. One pass over the nodes.
+    pub(super) fn new(refined: &'r Refined<'p>) -> Self {
+        let mut shown = Bits::none(refined.frames.len());
+        for (&frame, &inclusive) in refined.frame.iter().zip(refined.inclusive.iter()) {
+            if inclusive > 0 {
+                shown.insert(frame.index());
+            }
+        }
+        Self { refined, shown }
+    }
+
+    /// The frames that a pattern means.
+    ///
+    /// # Errors
+    /// The pattern, or the operand of one of its `!`, matches no frame of a node with samples.
+    pub(super) fn frames(&self, pattern: &FramePattern) -> Result<Bits, NoMatch> {
+        let set = self.compile(pattern)?;
+        if set.intersects(&self.shown) { Ok(set) } else { Err(NoMatch(pattern.clone())) }
+    }
+
+    /// As [`Self::frames`], but a pattern that matches nothing is the empty set.
+    pub(super) fn any_frames(&self, pattern: &FramePattern) -> Bits {
+        self.compile(pattern).unwrap_or_else(|_| Bits::none(self.refined.frames.len()))
+    }
+
+    /// Recursion ends where the parser's limit on nesting does.
+    fn compile(&self, pattern: &FramePattern) -> Result<Bits, NoMatch> {
+        Ok(match pattern {
+            FramePattern::Glob(glob) | FramePattern::Field(Field::Function, glob) => {
+                let glob = NameGlob::new(glob);
+                self.by_function(|function| glob.matches(&function.name))
+            }
+            FramePattern::Regex(source) => match regex(source) {
+                Ok(regex) => self.by_function(|function| regex.is_match(&function.name)),
+                Err(_) => Bits::none(self.refined.frames.len()),
+            },
+            FramePattern::Exact(name) => self.by_function(|function| function.name == *name),
+            FramePattern::Field(Field::Module, glob) => {
+                let glob = Glob::new(glob);
+                let modules = &self.refined.profile.info.modules;
+                let matching = Bits::from_fn(modules.len(), |module| {
+                    glob.matches_path(self.refined.profile.string(modules[module].path))
+                });
+                self.by_function(|function| {
+                    function.module.is_some_and(|module| {
+                        module.index() < matching.len() && matching.contains(module.index())
+                    })
+                })
+            }
+            FramePattern::Field(Field::File, glob) => {
+                let glob = Glob::new(glob);
+                let strings = &self.refined.profile.info.strings;
+                let matching =
+                    Bits::from_fn(strings.len(), |string| glob.matches_path(&strings[string]));
+                self.by_frame(|frame, function| {
+                    frame.file.or(function.file).is_some_and(|file| {
+                        file.index() < matching.len() && matching.contains(file.index())
+                    })
+                })
+            }
+            FramePattern::Field(Field::Line, glob) => {
+                let glob = Glob::new(glob);
+                self.by_frame(|frame, _| frame.line > 0 && glob.matches(&frame.line.to_string()))
+            }
+            FramePattern::Field(Field::Kind, glob) => {
+                let glob = Glob::new(glob);
+                self.by_frame(|frame, _| glob.matches(kind_name(frame.kind)))
+            }
+            FramePattern::Any(any) => {
+                let mut set = Bits::none(self.refined.frames.len());
+                for pattern in any {
+                    set.unite(&self.compile(pattern)?);
+                }
+                set
+            }
+            FramePattern::All(all) => {
+                let mut set = self.everything();
+                for pattern in all {
+                    set.intersect(&self.compile(pattern)?);
+                }
+                set
+            }
+            FramePattern::Not(inner) => {
+                let mut set = self.compile(inner)?;
+                set.complement();
+                set.intersect(&self.everything());
+                set
+            }
+            FramePattern::Preset(preset) => self.compile(&preset.pattern())?,
+        })
+    }
+
+    fn by_function(&self, test: impl Fn(&Function) -> bool) -> Bits {
+        let functions = &self.refined.functions;
+        let matching = Bits::from_fn(functions.len(), |function| test(&functions[function]));
+        if matching.is_empty() {
+            return Bits::none(self.refined.frames.len());
+        }
+        self.by_frame(|frame, _| matching.contains(frame.function.index()))
+    }
+
+    fn by_frame(&self, test: impl Fn(&Frame, &Function) -> bool) -> Bits {
+        let (frames, functions) = (&self.refined.frames, &self.refined.functions);
+        Bits::from_fn(frames.len(), |index| {
+            let frame = &frames[index];
+            frame.kind != FrameKind::Root && test(frame, &functions[frame.function.index()])
+        })
+    }
+
+    /// All frames but the root's, which no pattern means.
+    fn everything(&self) -> Bits {
+        self.by_frame(|_, _| true)
+    }
+
+    /// Names like the one that was not found, nearest first.
+    pub(super) fn nearest(&self, pattern: &FramePattern) -> Vec<String> {
+        let wanted = match pattern {
+            FramePattern::Glob(text)
+            | FramePattern::Regex(text)
+            | FramePattern::Exact(text)
+            | FramePattern::Field(_, text) => text,
+            _ => return Vec::new(),
+        };
+        let profile = self.refined.profile;
+        let names: Box<dyn Iterator<Item = &str> + '_> = match pattern {
+            FramePattern::Field(Field::Module, _) => {
+                Box::new(profile.info.modules.iter().map(|module| {
+                    let path = profile.string(module.path);
+                    path.rsplit('/').next().unwrap_or(path)
+                }))
+            }
+            FramePattern::Field(Field::Kind, _) => {
+                return ["call", "inline", "unknown", "partial"].map(str::to_owned).to_vec();
+            }
+            FramePattern::Field(Field::File | Field::Line, _) => return Vec::new(),
+            _ => {
+                let mut functions = Bits::none(self.refined.functions.len());
+                for frame in self.shown.iter() {
+                    functions.insert(self.refined.frames[frame].function.index());
+                }
+                functions.remove(0);
+                let named: Vec<_> = functions.iter().collect();
+                let table = &self.refined.functions;
+                Box::new(named.into_iter().map(move |function| table[function].name.as_str()))
+            }
+        };
+        super::nearest::nearest(wanted, names)
+    }
+}
+
+fn kind_name(kind: FrameKind) -> &'static str {
+    match kind {
+        FrameKind::Call => "call",
+        FrameKind::Inline => "inline",
+        FrameKind::Unknown => "unknown",
+        FrameKind::Partial => "partial",
+        FrameKind::Root => "root",
+    }
+}
+
+impl Preset {
+    /// The pattern it stands for.
+    pub(super) fn pattern(self) -> FramePattern {
+        // A test parses all definitions, so none is empty.
+        parse_pattern(self.definition()).unwrap_or_else(|_| FramePattern::Any(Vec::new()))
+    }
+}
+
+/// A regular expression that ignores case if it has no upper-case letter.
+pub(super) fn regex(source: &str) -> Result<Regex, String> {
+    let mut upper = false;
+    let mut characters = source.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            // Classes such as `\W` and `\S` are no letters.
+            '\\' => drop(characters.next()),
+            _ => upper |= character.is_uppercase(),
+        }
+    }
+    RegexBuilder::new(source).case_insensitive(!upper).build().map_err(|error| match error {
+        regex::Error::CompiledTooBig(_) => "this regular expression is too big".to_owned(),
+        _ => {
+            let text = error.to_string();
+            let cause = text.lines().last().unwrap_or("").trim_start_matches("error: ").trim();
+            format!("this regular expression is wrong: {cause}")
+        }
+    })
+}
+
+/// A glob over whole texts.
+#[derive(Debug)]
+pub(super) struct Glob {
+    parts: Vec<Part>,
+    ignore_case: bool,
+}
+
+#[derive(Debug, PartialEq)]
+enum Part {
+    Any,
+    One,
+    Is(char),
+}
+
+impl Glob {
+    pub(super) fn new(glob: &str) -> Self {
+        let mut parts: Vec<Part> = Vec::with_capacity(glob.len());
+        let mut characters = glob.chars();
+        while let Some(character) = characters.next() {
+            let part = match character {
+                '*' => Part::Any,
+                '?' => Part::One,
+                '\\' => Part::Is(characters.next().unwrap_or('\\')),
+                _ => Part::Is(character),
+            };
+            if part != Part::Any || parts.last() != Some(&Part::Any) {
+                parts.push(part);
+            }
+        }
+        Self { parts, ignore_case: !glob.chars().any(char::is_uppercase) }
+    }
+
+    /// Whether the whole text matches. Greedy with one point of return: the last `*` decides.
+    pub(super) fn matches(&self, text: &str) -> bool {
+        let mut rest = text.chars();
+        let mut part = 0;
+        let mut retry: Option<(usize, std::str::Chars<'_>)> = None;
+        loop {
+            if let Some(Part::Any) = self.parts.get(part) {
+                part += 1;
+                if part == self.parts.len() {
+                    return true;
+                }
+                retry = Some((part, rest.clone()));
+                continue;
+            }
+            let next = rest.next();
+            let fits = match (self.parts.get(part), next) {
+                (None, None) => return true,
+                (Some(Part::One), Some(_)) => true,
+                (Some(&Part::Is(wanted)), Some(next)) => self.same(wanted, next),
+                _ => false,
+            };
+            if fits {
+                part += 1;
+                continue;
+            }
+            let Some((after, mut from)) = retry else { return false };
+            if from.next().is_none() {
+                return false;
+            }
+            part = after;
+            rest = from.clone();
+            retry = Some((after, from));
+        }
+    }
+
+    /// Whether a path matches as a whole or from one of its components on.
+    fn matches_path(&self, path: &str) -> bool {
+        self.matches(path)
+            || path.match_indices('/').any(|(slash, _)| self.matches(&path[slash + 1..]))
+    }
+
+    fn same(&self, wanted: char, next: char) -> bool {
+        wanted == next
+            || (self.ignore_case
+                && (wanted.eq_ignore_ascii_case(&next)
+                    || (!next.is_ascii() && next.to_lowercase().eq(wanted.to_lowercase()))))
+    }
+}
+
+/// A glob over function names in all their forms.
+struct NameGlob {
+    glob: Glob,
+    /// The longest run of ASCII letters, digits and `_`: it is in every name that matches.
+    word: Vec<u8>,
+}
+
+impl NameGlob {
+    fn new(text: &str) -> Self {
+        let glob = Glob::new(text);
+        let mut word = Vec::new();
+        let mut run = Vec::new();
+        for part in &glob.parts {
+            match part {
+                Part::Is(character) if character.is_ascii_alphanumeric() || *character == '_' => {
+                    run.push(*character as u8);
+                }
+                _ => run.clear(),
+            }
+            if run.len() > word.len() {
+                word.clone_from(&run);
+            }
+        }
+        Self { glob, word }
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        if !self.has_word(name.as_bytes()) {
+            return false;
+        }
+        if self.glob.matches(name) {
+            return true;
+        }
+        if !name.contains(['(', '<', ':']) || name.starts_with('[') {
+            return false;
+        }
+        profile::name_forms(name).iter().any(|form| self.glob.matches(form))
+    }
+
+    fn has_word(&self, name: &[u8]) -> bool {
+        let Some((first, rest)) = self.word.split_first() else { return true };
+        let last = (name.len() + 1).saturating_sub(self.word.len());
+        if self.glob.ignore_case {
+            (0..last).any(|at| {
+                name[at].eq_ignore_ascii_case(first)
+                    && name[at + 1..at + self.word.len()].eq_ignore_ascii_case(rest)
+            })
+        } else {
+            (0..last).any(|at| name[at] == *first && name[at + 1..].starts_with(rest))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(glob: &str, name: &str) -> bool {
+        NameGlob::new(glob).matches(name)
+    }
+
+    #[test]
+    fn globs_match_whole_texts() {
+        assert!(Glob::new("MPI_*").matches("MPI_Send"));
+        assert!(!Glob::new("MPI_*").matches("PMPI_Send"));
+        assert!(Glob::new("*a*b?c").matches("xaabbbzc"));
+        assert!(!Glob::new("*a*b?c").matches("xaabbbc2"));
+        assert!(Glob::new(r"a\*b").matches("a*b"));
+        assert!(!Glob::new(r"a\*b").matches("axb"));
+        assert!(Glob::new("*").matches("") && !Glob::new("").matches("a"));
+    }
+
+    #[test]
+    fn lower_case_ignores_case() {
+        assert!(matches("mpi_send", "MPI_Send"));
+        assert!(!matches("Mpi_send", "MPI_Send"));
+        assert!(regex("send$").unwrap().is_match("MPI_SEND"));
+        assert!(!regex("Send$").unwrap().is_match("MPI_SEND"));
+        assert!(regex(r"\Wsend").unwrap().is_match("a SEND"));
+    }
+
+    #[test]
+    fn names_match_in_all_their_forms() {
+        let name = "void ns::Matrix<double>::multiply<4>(ns::Matrix<double> const&) const";
+        for glob in [
+            "multiply",
+            "mult*",
+            "Matrix::multiply",
+            "ns::Matrix::multiply",
+            "ns::*",
+            "Matrix<double>::multiply<4>",
+            "ns::Matrix<double>::multiply<4>",
+            "ns::Matrix<double>::multiply<4>(ns::Matrix<double> const&) const",
+            "multiply<4>(ns::Matrix<double> const&) const",
+            "multiply(*",
+        ] {
+            assert!(matches(glob, name), "{glob}");
+        }
+        for glob in ["Matrix", "ns", "ultiply", "multiply::*", "double"] {
+            assert!(!matches(glob, name), "{glob}");
+        }
+        assert!(matches("drop", "<alloc::vec::Vec<T> as core::ops::Drop>::drop"));
+        assert!(matches("operator()", "main::{lambda(int)#1}::operator()(int) const"));
+    }
+
+    #[test]
+    fn presets_are_patterns() {
+        for (preset, name, definition) in Preset::ALL {
+            assert!(parse_pattern(definition).is_ok(), "@{name}: {definition}");
+            assert_eq!(preset.name(), name);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Names near to one that does not exist.
+
+use crate::profile::base_name;
+
+/// How many names are suggested.
+const SUGGESTIONS: usize = 5;
+
+/// The names that resemble `wanted` most, nearest first: those that contain it, then those that
+/// differ by few letters, without regard to case and wildcards.
+pub(super) fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Vec<String> {
+    let wanted: Vec<u8> = wanted
+        .bytes()
+        .filter(|byte| !matches!(byte, b'*' | b'?' | b'\\' | b'^' | b'$'))
+        .map(|byte| byte.to_ascii_lowercase())
+        .collect();
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    // A third of the letters may be wrong.
+    let most = (wanted.len() / 3).max(1);
+    let mut found: Vec<(usize, usize, &str)> = Vec::new();
+    let mut rows = Default::default();
+    for name in names {
+        let whole = name.to_ascii_lowercase();
+        let contains =
+            wanted.len() >= 3 && whole.as_bytes().windows(wanted.len()).any(|part| part == wanted);
+        let distance = if contains {
+            0
+        } else {
+            let base = base_name(name).to_ascii_lowercase();
+            // A glob's beginning may be all that was typed.
+            let length = base.len().min(wanted.len() + most);
+            distance(&wanted, &base.as_bytes()[..length], &mut rows)
+        };
+        if distance <= most {
+            found.push((distance, name.len(), name));
+        }
+    }
+    found.sort_unstable();
+    found.dedup_by_key(|(_, _, name)| *name);
+    found.truncate(SUGGESTIONS);
+    found.into_iter().map(|(_, _, name)| name.to_owned()).collect()
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours that make one text of another
+/// (optimal string alignment).
+fn distance(a: &[u8], b: &[u8], rows: &mut [Vec<usize>; 3]) -> usize {
+    let [before, above, row] = rows;
+    above.clear();
+    above.extend(0..=b.len());
+    before.clone_from(above);
+    for (i, x) in a.iter().enumerate() {
+        row.clear();
+        row.push(i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let mut least = (above[j] + usize::from(x != y)).min(above[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && a[i - 1] == *y && b[j - 1] == *x {
+                least = least.min(before[j - 1] + 1);
+            }
+            row.push(least);
+        }
+        std::mem::swap(before, above);
+        std::mem::swap(above, row);
+    }
+    above[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn likely_names_come_first() {
+        let names = ["MPI_Send", "MPI_Isend", "MPI_Recv", "main", "ns::send(int)", "solve"];
+        assert_eq!(nearest("MPI_Sned", names.into_iter()), ["MPI_Send", "MPI_Isend"]);
+        assert_eq!(nearest("send*", names.into_iter()), ["MPI_Send", "MPI_Isend", "ns::send(int)"]);
+        assert_eq!(nearest("mian", names.into_iter()), ["main"]);
+        assert_eq!(nearest("xyzzy", names.into_iter()), Vec::<String>::new());
+    }
+}

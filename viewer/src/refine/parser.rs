@@ -1,0 +1,564 @@
+//! From text to stages. Errors point at the bytes that are wrong and say what would be right.
+//!
+//! Recursive descent over the tokens. Nesting is limited, so no input can exhaust the stack.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::lexer::{self, Token, TokenKind};
+use super::syntax::{
+    Axis, Chain, Comparison, Field, FramePattern, Link, Predicate, Preset, Refinement, Stage,
+};
+
+/// Parentheses, `not`, `!` and braces inside each other at most.
+const MAX_NESTING: usize = 40;
+
+/// Words that begin a stage and what they do, in the order of help.
+pub(super) const STAGES: [(&str, &str); 19] = [
+    ("through", "paths through these frames: a > b directly, a >> b at any depth"),
+    ("not", "paths that do not"),
+    ("under", "what lies below a frame"),
+    ("in", "samples in a frame's own and inlined code"),
+    ("leaf", "paths that end in a frame"),
+    ("depth", "paths of so many frames"),
+    ("times", "paths with a frame so many times: times(f) >= 3"),
+    ("rank", "samples of ranks: rank in 0..3"),
+    ("thread", "samples of threads: thread in 0..3, thread = worker*"),
+    ("epoch", "samples of epochs: epoch in 1"),
+    ("hide", "delete frames, keep their cost"),
+    ("stop at", "end paths at a frame"),
+    ("cut", "delete a frame and all below it, keep the cost"),
+    ("group", "show frames as one: group f as name"),
+    ("root at", "begin paths at a frame"),
+    ("collapse", "delete repeated occurrences of a function"),
+    ("collapse-run", "delete direct recursion"),
+    ("fold", "first to last occurrence become one"),
+    ("where", "any of the predicates above"),
+];
+
+/// Stages and predicates of the language that this version does not have.
+const LATER: [&str; 5] = ["by", "callers", "split", "small", "node"];
+
+/// Words with a meaning; a frame of such a name is written with `\` before it.
+pub(super) const KEYWORDS: [&str; 29] = [
+    "where",
+    "through",
+    "under",
+    "in",
+    "leaf",
+    "depth",
+    "times",
+    "rank",
+    "thread",
+    "epoch",
+    "node",
+    "hide",
+    "stop",
+    "at",
+    "cut",
+    "group",
+    "as",
+    "root",
+    "last",
+    "collapse",
+    "collapse-run",
+    "fold",
+    "by",
+    "callers",
+    "split",
+    "small",
+    "and",
+    "or",
+    "not",
+];
+
+/// Why a text is no refinement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    /// The text.
+    pub text: String,
+    /// The bytes that are wrong; empty at the place where something is missing.
+    pub range: Range<usize>,
+    /// What is wrong with them.
+    pub message: String,
+    /// What could stand there instead.
+    pub suggestions: Vec<String>,
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let before = self.text.get(..self.range.start).unwrap_or(&self.text).chars().count();
+        let marked = self.text.get(self.range.clone()).unwrap_or("").chars().count().max(1);
+        write!(f, "{}\n{:before$}{:^<marked$}\n{}", self.text, "", "", self.message)?;
+        if !self.suggestions.is_empty() {
+            write!(f, ": {}", self.suggestions.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// Reads a refinement. Nothing, or white space only, is the refinement without stages.
+///
+/// # Errors
+/// Points at the first bytes that cannot be understood.
+pub fn parse(text: &str) -> Result<Refinement, ParseError> {
+    let tokens = lexer::tokens(text).map_err(|error| ParseError {
+        text: text.to_owned(),
+        range: error.range,
+        message: error.message.to_owned(),
+        suggestions: Vec::new(),
+    })?;
+    let mut parser = Parser { text, tokens: &tokens, at: 0, nesting: 0 };
+    if tokens.is_empty() {
+        return Ok(Refinement::default());
+    }
+    let mut stages = vec![parser.stage()?];
+    while parser.at < tokens.len() {
+        parser.expect("|")?;
+        stages.push(parser.stage()?);
+    }
+    Ok(Refinement { stages })
+}
+
+/// Reads one frame pattern, as presets are written.
+pub(super) fn parse_pattern(text: &str) -> Result<FramePattern, ParseError> {
+    let tokens = lexer::tokens(text).map_err(|error| ParseError {
+        text: text.to_owned(),
+        range: error.range,
+        message: error.message.to_owned(),
+        suggestions: Vec::new(),
+    })?;
+    let mut parser = Parser { text, tokens: &tokens, at: 0, nesting: 0 };
+    let pattern = parser.pattern()?;
+    match parser.here() {
+        None => Ok(pattern),
+        Some(_) => Err(parser.error("nothing more is expected here", &[])),
+    }
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    tokens: &'t [Token],
+    at: usize,
+    nesting: usize,
+}
+
+impl Parser<'_> {
+    fn here(&self) -> Option<&TokenKind> {
+        self.tokens.get(self.at).map(|token| &token.kind)
+    }
+
+    /// The keyword at a distance from here, or an empty text.
+    fn keyword(&self, distance: usize) -> &str {
+        match self.tokens.get(self.at + distance).map(|token| &token.kind) {
+            Some(TokenKind::Word { text, plain: true }) => text,
+            _ => "",
+        }
+    }
+
+    fn is_sign(&self, distance: usize, sign: &str) -> bool {
+        matches!(self.tokens.get(self.at + distance).map(|token| &token.kind),
+            Some(TokenKind::Sign(here)) if *here == sign)
+    }
+
+    fn take_sign(&mut self, sign: &str) -> bool {
+        let is_here = self.is_sign(0, sign);
+        self.at += usize::from(is_here);
+        is_here
+    }
+
+    fn take_keyword(&mut self, word: &str) -> bool {
+        let is_here = self.keyword(0) == word;
+        self.at += usize::from(is_here);
+        is_here
+    }
+
+    /// An error at the present token, or at the end.
+    fn error(&self, message: impl Into<String>, suggestions: &[&str]) -> ParseError {
+        let end = self.text.trim_end().len();
+        let range = self.tokens.get(self.at).map_or(end..end, |token| token.range.clone());
+        self.error_at(range, message, suggestions)
+    }
+
+    fn error_at(
+        &self,
+        range: Range<usize>,
+        message: impl Into<String>,
+        suggestions: &[&str],
+    ) -> ParseError {
+        ParseError {
+            text: self.text.to_owned(),
+            range,
+            message: message.into(),
+            suggestions: suggestions.iter().map(|&text| text.to_owned()).collect(),
+        }
+    }
+
+    fn expect(&mut self, sign: &str) -> Result<(), ParseError> {
+        if self.take_sign(sign) {
+            return Ok(());
+        }
+        Err(match self.here() {
+            None => self.error(format!("`{sign}` is missing here"), &[]),
+            Some(_) => self.error(format!("`{sign}` is expected here"), &[]),
+        })
+    }
+
+    fn expect_keyword(&mut self, word: &str) -> Result<(), ParseError> {
+        if self.take_keyword(word) {
+            return Ok(());
+        }
+        Err(self.error(format!("`{word}` is missing here"), &[]))
+    }
+
+    fn nested<T>(
+        &mut self,
+        inner: impl FnOnce(&mut Self) -> Result<T, ParseError>,
+    ) -> Result<T, ParseError> {
+        if self.nesting == MAX_NESTING {
+            return Err(self.error(format!("nested more than {MAX_NESTING} deep"), &[]));
+        }
+        self.nesting += 1;
+        let result = inner(self);
+        self.nesting -= 1;
+        result
+    }
+
+    fn stage(&mut self) -> Result<Stage, ParseError> {
+        self.later()?;
+        let stage = match (self.keyword(0), self.keyword(1)) {
+            ("where", _) => {
+                self.at += 1;
+                Stage::Where(self.predicate()?)
+            }
+            ("hide", _) => Stage::Hide(self.after(1)?),
+            ("cut", _) => Stage::Cut(self.after(1)?),
+            ("collapse", _) => Stage::Collapse(self.after(1)?),
+            ("collapse-run", _) => Stage::CollapseRun(self.after(1)?),
+            ("fold", _) => Stage::Fold(self.after(1)?),
+            ("stop", "at") => Stage::StopAt(self.after(2)?),
+            ("root", "at") => {
+                self.at += 2;
+                let last = self.take_keyword("last");
+                Stage::RootAt { pattern: self.pattern()?, last }
+            }
+            ("group", _) => {
+                let pattern = self.after(1)?;
+                self.expect_keyword("as")?;
+                Stage::Group { pattern, name: self.name()? }
+            }
+            ("stop" | "root", _) => {
+                self.at += 1;
+                return Err(self.error("`at` is missing here", &[]));
+            }
+            _ => Stage::Where(self.predicate()?),
+        };
+        match self.here() {
+            None | Some(TokenKind::Sign("|")) => Ok(stage),
+            _ => Err(self.unexpected(&stage)),
+        }
+    }
+
+    /// A stage ended, but something follows. If it began with a bare frame, the frame was meant to
+    /// be a stage's name.
+    fn unexpected(&self, stage: &Stage) -> ParseError {
+        let begin =
+            (0..self.at).rev().find(|&at| matches!(self.tokens[at].kind, TokenKind::Sign("|")));
+        let first = begin.map_or(0, |at| at + 1);
+        if let (Stage::Where(Predicate::Through(_)), TokenKind::Word { text, plain: true }) =
+            (stage, &self.tokens[first].kind)
+            && self.at == first + 1
+            && !KEYWORDS.contains(&text.as_str())
+        {
+            let names: Vec<_> = STAGES.iter().map(|&(name, _)| name).collect();
+            return self.error_at(
+                self.tokens[first].range.clone(),
+                format!("`{text}` is no stage; stages are"),
+                &names,
+            );
+        }
+        self.error("`|`, `and` or `or` is expected here", &[])
+    }
+
+    fn later(&self) -> Result<(), ParseError> {
+        let word = self.keyword(0);
+        // `node` alone may be a function; `node[…]` is one word for the lexer.
+        let asked = match word.split_once('[') {
+            Some(("node", _)) => "node[…]",
+            _ if word == "callers" && self.keyword(1) != "of" => return Ok(()),
+            _ if word == "node" => return Ok(()),
+            _ if LATER.contains(&word)
+                && matches!(
+                    self.tokens.get(self.at + 1).map(|token| &token.kind),
+                    Some(TokenKind::Word { .. } | TokenKind::Quoted(_) | TokenKind::Regex(_))
+                ) =>
+            {
+                word
+            }
+            _ if word == "callers" => "callers of",
+            _ => return Ok(()),
+        };
+        Err(self.error(format!("`{asked}` is not available in this version of csprof"), &[]))
+    }
+
+    /// The pattern behind so many keywords.
+    fn after(&mut self, keywords: usize) -> Result<FramePattern, ParseError> {
+        self.at += keywords;
+        self.pattern()
+    }
+
+    /// What a group is called.
+    fn name(&mut self) -> Result<String, ParseError> {
+        let name = match self.here() {
+            Some(TokenKind::Word { text, .. } | TokenKind::Quoted(text)) if !text.is_empty() => {
+                text.clone()
+            }
+            _ => return Err(self.error("the name of the group is missing here", &[])),
+        };
+        self.at += 1;
+        Ok(name)
+    }
+
+    fn predicate(&mut self) -> Result<Predicate, ParseError> {
+        self.nested(|parser| {
+            let mut any = vec![parser.conjunction()?];
+            while parser.take_keyword("or") {
+                any.push(parser.conjunction()?);
+            }
+            Ok(one_or(any, Predicate::Or))
+        })
+    }
+
+    fn conjunction(&mut self) -> Result<Predicate, ParseError> {
+        let mut all = vec![self.negation()?];
+        while self.take_keyword("and") {
+            all.push(self.negation()?);
+        }
+        Ok(one_or(all, Predicate::And))
+    }
+
+    fn negation(&mut self) -> Result<Predicate, ParseError> {
+        if self.take_keyword("not") {
+            return self.nested(|parser| Ok(Predicate::Not(Box::new(parser.negation()?))));
+        }
+        if self.take_sign("(") {
+            let inside = self.predicate()?;
+            self.expect(")")?;
+            return Ok(inside);
+        }
+        self.atom()
+    }
+
+    fn atom(&mut self) -> Result<Predicate, ParseError> {
+        self.later()?;
+        // A keyword begins an atom only if what must follow it does follow: functions may be
+        // called `in`, `leaf` or `rank`.
+        let word = self.keyword(0);
+        if let Some(&(axis, _)) = Axis::ALL.iter().find(|(_, name)| *name == word)
+            && (self.keyword(1) == "in" || self.is_sign(1, "="))
+        {
+            return self.context(axis);
+        }
+        match word {
+            "through" => {
+                self.at += 1;
+                Ok(Predicate::Through(self.chain()?))
+            }
+            "under" => Ok(Predicate::Under(self.after(1)?)),
+            "in" => Ok(Predicate::In(self.after(1)?)),
+            "leaf" => Ok(Predicate::Leaf(self.after(1)?)),
+            "depth" if self.comparison_at(1).is_some() => {
+                self.at += 1;
+                let (comparison, count) = self.comparison()?;
+                Ok(Predicate::Depth { comparison, count })
+            }
+            "times" if self.is_sign(1, "(") => {
+                self.at += 2;
+                let pattern = self.pattern()?;
+                self.expect(")")?;
+                let (comparison, count) = self.comparison()?;
+                Ok(Predicate::Times { pattern, comparison, count })
+            }
+            "and" | "or" | "as" | "at" => {
+                Err(self.error(format!("a stage or a frame is expected before `{word}`"), &[]))
+            }
+            // Without a keyword: the chain itself.
+            _ => Ok(Predicate::Through(self.chain()?)),
+        }
+    }
+
+    fn context(&mut self, axis: Axis) -> Result<Predicate, ParseError> {
+        self.at += 1;
+        if self.take_sign("=") {
+            let Some(TokenKind::Word { text: glob, .. }) = self.here() else {
+                return Err(self.error("a name or number is missing here", &[]));
+            };
+            let glob = glob.clone();
+            self.at += 1;
+            return Ok(Predicate::Named { axis, glob });
+        }
+        self.at += 1;
+        let mut ranges = vec![self.range()?];
+        while self.take_sign(",") {
+            ranges.push(self.range()?);
+        }
+        Ok(Predicate::Numbered { axis, ranges })
+    }
+
+    /// `3`, `0..3`, `4..`, `..3`; both ends included.
+    fn range(&mut self) -> Result<(u32, u32), ParseError> {
+        let wrong = |parser: &Self| parser.error("a number or range is expected here", &["0..3"]);
+        let word = self.keyword(0);
+        let (first, last) = word.split_once("..").unwrap_or((word, word));
+        if first.is_empty() && last.is_empty() {
+            return Err(wrong(self));
+        }
+        let first = if first.is_empty() { Ok(0) } else { first.parse() };
+        let last = if last.is_empty() { Ok(u32::MAX) } else { last.parse() };
+        match (first, last) {
+            (Ok(first), Ok(last)) if first <= last => {
+                self.at += 1;
+                Ok((first, last))
+            }
+            (Ok(_), Ok(_)) => Err(self.error("this range ends before it begins", &[])),
+            _ => Err(wrong(self)),
+        }
+    }
+
+    fn comparison_at(&self, distance: usize) -> Option<Comparison> {
+        match self.tokens.get(self.at + distance).map(|token| &token.kind) {
+            Some(TokenKind::Sign(here)) => {
+                Comparison::ALL.iter().find(|(_, sign)| sign == here).map(|&(found, _)| found)
+            }
+            _ => None,
+        }
+    }
+
+    fn comparison(&mut self) -> Result<(Comparison, u32), ParseError> {
+        let Some(comparison) = self.comparison_at(0) else {
+            return Err(self.error("a comparison is expected here", &[">= 3"]));
+        };
+        self.at += 1;
+        match self.keyword(0).parse() {
+            Ok(count) => {
+                self.at += 1;
+                Ok((comparison, count))
+            }
+            Err(_) => Err(self.error("a number is expected here", &[])),
+        }
+    }
+
+    fn chain(&mut self) -> Result<Chain, ParseError> {
+        let start = self.at;
+        let from_root = self.take_sign("^");
+        let first = self.pattern()?;
+        let mut rest = Vec::new();
+        loop {
+            let link = if self.take_sign(">") {
+                Link::Direct
+            } else if self.take_sign(">>") {
+                Link::Below
+            } else {
+                break;
+            };
+            rest.push((link, self.pattern()?));
+        }
+        let to_leaf = self.take_sign("$");
+        let chain = Chain { from_root, first, rest, to_leaf };
+        if chain.length() > Chain::MAX_LENGTH {
+            let range = self.tokens[start].range.start..self.tokens[self.at - 1].range.end;
+            let message = format!("a chain can have {} frames at most", Chain::MAX_LENGTH);
+            return Err(self.error_at(range, message, &[]));
+        }
+        Ok(chain)
+    }
+
+    fn pattern(&mut self) -> Result<FramePattern, ParseError> {
+        let mut all = vec![self.single()?];
+        while self.take_sign("&") {
+            all.push(self.single()?);
+        }
+        Ok(one_or(all, FramePattern::All))
+    }
+
+    fn single(&mut self) -> Result<FramePattern, ParseError> {
+        if self.take_sign("!") {
+            return self.nested(|parser| Ok(FramePattern::Not(Box::new(parser.single()?))));
+        }
+        if self.take_sign("{") {
+            return self.nested(|parser| {
+                let mut any = vec![parser.pattern()?];
+                while parser.take_sign(",") {
+                    any.push(parser.pattern()?);
+                }
+                parser.expect("}")?;
+                Ok(FramePattern::Any(any))
+            });
+        }
+        let pattern = match self.here() {
+            Some(TokenKind::Quoted(name)) => FramePattern::Exact(name.clone()),
+            Some(TokenKind::Regex(source)) => {
+                if let Err(error) = super::matcher::regex(source) {
+                    return Err(self.error(error, &[]));
+                }
+                FramePattern::Regex(source.clone())
+            }
+            Some(TokenKind::Word { text, plain: true }) => self.word_pattern(text)?,
+            Some(TokenKind::Word { text, plain: false }) => FramePattern::Glob(text.clone()),
+            Some(TokenKind::Sign(sign)) => {
+                return Err(self.error(format!("a frame is expected before `{sign}`"), &[]));
+            }
+            None => return Err(self.error("a frame is missing here", &[])),
+        };
+        self.at += 1;
+        Ok(pattern)
+    }
+
+    /// `@preset`, `field:glob` or a glob.
+    fn word_pattern(&self, word: &str) -> Result<FramePattern, ParseError> {
+        if let Some(name) = word.strip_prefix('@') {
+            let found = Preset::ALL.iter().find(|(_, known, _)| *known == name);
+            let Some(&(preset, ..)) = found else {
+                let names: Vec<_> =
+                    Preset::ALL.iter().map(|(_, known, _)| format!("@{known}")).collect();
+                let names: Vec<_> = names.iter().map(String::as_str).collect();
+                return Err(self.error("there is no set of this name; sets are", &names));
+            };
+            return Ok(FramePattern::Preset(preset));
+        }
+        if let Some((name, glob)) = property(word) {
+            let Some(&(field, _)) = Field::ALL.iter().find(|(_, known)| *known == name) else {
+                let names: Vec<_> = Field::ALL.iter().map(|&(_, known)| known).collect();
+                return Err(self.error(format!("frames have no property `{name}`, only"), &names));
+            };
+            if glob.is_empty() {
+                return Err(self.error("a glob is missing after the colon", &[]));
+            }
+            return Ok(FramePattern::Field(field, glob.to_owned()));
+        }
+        Ok(FramePattern::Glob(word.to_owned()))
+    }
+}
+
+/// The two halves of `name:glob`; `ns::f` is no property.
+pub(super) fn property(word: &str) -> Option<(&str, &str)> {
+    word.split_once(':').filter(|(name, glob)| {
+        !glob.starts_with(':')
+            && !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_alphabetic())
+    })
+}
+
+/// The only element, or all of them together.
+fn one_or<T>(mut elements: Vec<T>, together: fn(Vec<T>) -> T) -> T {
+    match elements.pop() {
+        Some(only) if elements.is_empty() => only,
+        Some(last) => {
+            elements.push(last);
+            together(elements)
+        }
+        None => together(elements),
+    }
+}

@@ -1,0 +1,34 @@
+//! `root at`: paths that begin at a match.
+
+use super::super::Refined;
+use super::super::bits::Bits;
+use super::relocate::has;
+use crate::profile::inclusive;
+
+/// Strips what is above the first match of each path, or the last one; takes out paths without.
+pub(super) fn root_at<'p>(refined: &Refined<'p>, frames: &Bits, last: bool) -> Refined<'p> {
+    let mut parent = refined.parent.to_vec();
+    let mut exclusive = refined.exclusive.to_vec();
+    let mut inside = Bits::none(parent.len());
+    exclusive[0] = 0;
+    for node in 1..parent.len() {
+        let above = parent[node] as usize;
+        let below_match =
+            refined.parent[node] != 0 && inside.contains(refined.parent[node] as usize);
+        let matches = has(refined, frames, node);
+        if matches && (last || !below_match) {
+            parent[node] = 0;
+        }
+        if matches || below_match {
+            inside.insert(node);
+        } else {
+            exclusive[node] = 0;
+        }
+        debug_assert!(above < node);
+    }
+    let mut next = refined.clone();
+    next.inclusive = inclusive(&parent, &exclusive).into();
+    next.parent = parent.into();
+    next.exclusive = exclusive.into();
+    next
+}

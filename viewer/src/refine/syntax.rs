@@ -1,0 +1,359 @@
+//! The values of the refinement language: what the parser makes and the printer writes.
+//!
+//! A value says what is asked, in the user's words; whether any frame answers to it is found out
+//! only when it is applied to a profile.
+
+/// Stages, applied in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Refinement {
+    /// First applied first.
+    pub stages: Vec<Stage>,
+}
+
+/// One step from a forest to the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Keeps the samples whose call path satisfies the predicate.
+    Where(Predicate),
+    /// Deletes frames; their samples move to the nearest frame kept above.
+    Hide(FramePattern),
+    /// What lies below an outermost match moves to the match.
+    StopAt(FramePattern),
+    /// An outermost match and what lies below it move to the caller.
+    Cut(FramePattern),
+    /// Maximal runs of matching frames become one frame of this name.
+    Group {
+        /// The members.
+        pattern: FramePattern,
+        /// What the group is called.
+        name: String,
+    },
+    /// Paths begin at their first match (or last, if so asked); others are taken out.
+    RootAt {
+        /// Where paths begin.
+        pattern: FramePattern,
+        /// Whether the last match counts instead of the first.
+        last: bool,
+    },
+    /// Deletes matching frames whose function occurs higher on the path.
+    Collapse(FramePattern),
+    /// Deletes matching frames directly below a frame of the same function.
+    CollapseRun(FramePattern),
+    /// All from the first to the last match becomes the first match.
+    Fold(FramePattern),
+}
+
+/// What is asked of a call path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Predicate {
+    /// All of these; two or more.
+    And(Vec<Predicate>),
+    /// One of these at least; two or more.
+    Or(Vec<Predicate>),
+    /// Not this.
+    Not(Box<Predicate>),
+    /// The path contains the chain.
+    Through(Chain),
+    /// The path continues below a match.
+    Under(FramePattern),
+    /// The sample was taken in the code of a match, inlined code included: the path ends in a
+    /// match followed by inlined frames only.
+    In(FramePattern),
+    /// The last frame of the path matches.
+    Leaf(FramePattern),
+    /// How many frames of the path match.
+    Times {
+        /// What is counted.
+        pattern: FramePattern,
+        /// How the count compares.
+        comparison: Comparison,
+        /// With what.
+        count: u32,
+    },
+    /// How many frames the path has.
+    Depth {
+        /// How the number compares.
+        comparison: Comparison,
+        /// With what.
+        count: u32,
+    },
+    /// The number of the sample's rank, thread or epoch lies in one of these ranges.
+    Numbered {
+        /// Which number.
+        axis: Axis,
+        /// First and last, both included; one range at least.
+        ranges: Vec<(u32, u32)>,
+    },
+    /// The name of the sample's thread, or its number as text, matches the glob.
+    Named {
+        /// Which name.
+        axis: Axis,
+        /// The glob.
+        glob: String,
+    },
+}
+
+/// Frames along a path, outermost first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chain {
+    /// Whether the first frame must be the outermost of the path (start-up code not counted).
+    pub from_root: bool,
+    /// The first frame.
+    pub first: FramePattern,
+    /// How each further frame is reached, and what it is.
+    pub rest: Vec<(Link, FramePattern)>,
+    /// Whether the last frame must be the innermost of the path.
+    pub to_leaf: bool,
+}
+
+impl Chain {
+    /// Frames a chain can have at most.
+    pub const MAX_LENGTH: usize = 31;
+
+    /// The chain of a single frame.
+    #[must_use]
+    pub fn of(pattern: FramePattern) -> Self {
+        Self { from_root: false, first: pattern, rest: Vec::new(), to_leaf: false }
+    }
+
+    /// Number of frames.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        1 + self.rest.len()
+    }
+}
+
+/// How the next frame of a chain is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// `>`: it is called directly.
+    Direct,
+    /// `>>`: it is called at any depth.
+    Below,
+}
+
+/// Which frames are meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FramePattern {
+    /// Function name with `*` and `?`; `\` before one of them, or before itself, takes it
+    /// literally. In any of its forms: with or without arguments, templates, namespaces.
+    Glob(String),
+    /// Regular expression, found anywhere in the function name.
+    Regex(String),
+    /// Exactly this function name.
+    Exact(String),
+    /// A property of the frame, as a glob.
+    Field(Field, String),
+    /// Any of these; one or more.
+    Any(Vec<FramePattern>),
+    /// All but these.
+    Not(Box<FramePattern>),
+    /// All of these at once; two or more.
+    All(Vec<FramePattern>),
+    /// A set of frames that csprof knows by name.
+    Preset(Preset),
+}
+
+/// A property of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// Function name, as a bare glob.
+    Function,
+    /// Load module: its path, or the end of it after any `/`.
+    Module,
+    /// Source file: its path, or the end of it after any `/`.
+    File,
+    /// Source line.
+    Line,
+    /// `call`, `inline`, `unknown` or `partial`.
+    Kind,
+}
+
+impl Field {
+    /// All fields and their names.
+    pub const ALL: [(Self, &'static str); 5] = [
+        (Self::Function, "fn"),
+        (Self::Module, "module"),
+        (Self::File, "file"),
+        (Self::Line, "line"),
+        (Self::Kind, "kind"),
+    ];
+
+    /// The name used in the language.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+}
+
+/// Part of a sample's context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// MPI or job rank of the process.
+    Rank,
+    /// Thread, counted from 0 within its process.
+    Thread,
+    /// Epoch, counted from 0 within its process.
+    Epoch,
+}
+
+impl Axis {
+    /// All axes and their names.
+    pub const ALL: [(Self, &'static str); 3] =
+        [(Self::Rank, "rank"), (Self::Thread, "thread"), (Self::Epoch, "epoch")];
+
+    /// The name used in the language.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+}
+
+/// How a number is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `<`
+    Less,
+    /// `<=`
+    AtMost,
+    /// `=`
+    Equal,
+    /// `!=`
+    NotEqual,
+    /// `>=`
+    AtLeast,
+    /// `>`
+    Greater,
+}
+
+impl Comparison {
+    /// All comparisons and their signs.
+    pub const ALL: [(Self, &'static str); 6] = [
+        (Self::Less, "<"),
+        (Self::AtMost, "<="),
+        (Self::Equal, "="),
+        (Self::NotEqual, "!="),
+        (Self::AtLeast, ">="),
+        (Self::Greater, ">"),
+    ];
+
+    /// The sign used in the language.
+    #[must_use]
+    pub fn sign(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+
+    /// Whether `left` compares so with `right`.
+    #[must_use]
+    pub fn holds<N: Ord>(self, left: &N, right: &N) -> bool {
+        match self {
+            Self::Less => left < right,
+            Self::AtMost => left <= right,
+            Self::Equal => left == right,
+            Self::NotEqual => left != right,
+            Self::AtLeast => left >= right,
+            Self::Greater => left > right,
+        }
+    }
+}
+
+/// A set of frames that csprof knows by name, written `@name`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preset {
+    /// MPI functions and the libraries behind them.
+    Mpi,
+    /// The OpenMP run-time libraries.
+    OpenMp,
+    /// Allocation and release of memory.
+    Alloc,
+    /// Copying and filling of memory.
+    Memcpy,
+    /// Locks, condition variables, barriers, futexes.
+    Lock,
+    /// Input and output.
+    Io,
+    /// Code outside the system's library folders: the user's own.
+    User,
+    /// What runs before `main` and before a thread's function.
+    Start,
+}
+
+impl Preset {
+    /// All presets, their names, and the patterns they stand for, in the language itself.
+    pub const ALL: [(Self, &'static str, &'static str); 8] = [
+        (
+            Self::Mpi,
+            "mpi",
+            "{mpi_*, pmpi_*, ompi_*, opal_*, MPIR_*, MPID_*, module:libmpi*, module:libmpich*, \
+             module:libopen-pal*, module:libopen-rte*, module:libpmix*, module:libucp.so*, \
+             module:libuct.so*, module:libucs.so*, module:libfabric.so*}",
+        ),
+        (
+            Self::OpenMp,
+            "openmp",
+            "{omp_*, GOMP_*, gomp_*, __kmp*, __kmpc_*, module:libomp*, module:libgomp*, \
+             module:libiomp*}",
+        ),
+        (
+            Self::Alloc,
+            "alloc",
+            "{malloc, calloc, realloc, reallocarray, free, cfree, memalign, aligned_alloc, \
+             posix_memalign, valloc, pvalloc, malloc_consolidate, _int_malloc, _int_free*, \
+             _int_realloc, _int_memalign, tcache_*, sysmalloc, systrim*, unlink_chunk*, \
+             __libc_malloc*, __libc_calloc*, __libc_realloc*, __libc_free*, __rust_alloc*, \
+             __rust_dealloc, __rust_realloc, __rdl_*, je_*, mi_malloc*, mi_free*, tc_malloc*, \
+             tc_free*, /^operator (new|delete)/}",
+        ),
+        (
+            Self::Memcpy,
+            "memcpy",
+            "{memcpy*, __memcpy*, memmove*, __memmove*, memset*, __memset*, mempcpy*, \
+             __mempcpy*, bcopy, bzero, wmemcpy*, wmemset*, __wmemset*, *memcpy_avx*, \
+             *memmove_avx*, *memset_avx*}",
+        ),
+        (
+            Self::Lock,
+            "lock",
+            "{pthread_mutex_*, __pthread_mutex_*, ___pthread_mutex_*, pthread_rwlock_*, \
+             __pthread_rwlock_*, pthread_spin_*, pthread_cond_*, __pthread_cond_*, \
+             ___pthread_cond_*, pthread_barrier_*, __pthread_barrier_*, sem_wait*, sem_post*, \
+             sem_timedwait*, __new_sem_*, __lll_lock_*, lll_*, __GI___lll_*, futex_*, \
+             __futex_*, std::mutex::*, std::condition_variable::*, parking_lot*, \
+             /^std::sys::.*(mutex|futex|rwlock|condvar)/}",
+        ),
+        (
+            Self::Io,
+            "io",
+            "{read, write, __read, __write, __GI___read, __GI___write, pread*, pwrite*, \
+             __libc_pread*, __libc_pwrite*, readv, writev, open, open64, openat*, __open*, \
+             close, __close*, lseek*, fsync, fdatasync, fread*, fwrite*, fopen*, fclose*, \
+             fflush*, fgets*, fputs*, getline*, _IO_*, poll, ppoll, select, epoll_wait*, recv, \
+             recvfrom, recvmsg, send, sendto, sendmsg, sendfile*}",
+        ),
+        (
+            Self::User,
+            "user",
+            "!{module:/lib/*, module:/lib64/*, module:/usr/lib/*, module:/usr/lib64/*, \
+             module:/usr/libexec/*, module:[vdso], kind:partial}",
+        ),
+        (
+            Self::Start,
+            "start",
+            "{_start, __libc_start_main*, __libc_start_call_main*, \
+             generic_start_main*, clone, __clone, clone3, __clone3, start_thread, \
+             __GI___clone*, thread_start}",
+        ),
+    ];
+
+    /// The name used in the language, without `@`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+
+    /// The pattern it stands for, in the language.
+    #[must_use]
+    pub fn definition(self) -> &'static str {
+        Self::ALL[self as usize].2
+    }
+}
