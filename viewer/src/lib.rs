@@ -1,9 +1,13 @@
-//! The parts of the csprof viewer, lower ones first; none names one below it in this list.
+//! The parts of the csprof viewer. In the order of its layers, lower ones first: profile, symbols,
+//! refine, views, then report, export and tui side by side, then launch and cli. No part names one
+//! of a layer above its own.
 
 pub mod cli;
+pub mod export;
 pub mod launch;
 pub mod profile;
 pub mod refine;
+pub mod report;
 pub mod symbols;
 pub mod tui;
 pub mod views;

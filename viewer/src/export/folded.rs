@@ -1,0 +1,194 @@
+//! Folded stacks: one line for each call path, `root;…;leaf COUNT`.
+//!
+//! The format of Brendan Gregg's `stackcollapse` scripts, which flame graph tools and speedscope
+//! read. Paths that are the same by name are one line, callees come below callers by name, and Σ COUNT is what the
+//! refinement shows. `;` inside a name becomes `:`, and line breaks become spaces, since the format
+//! has no quoting. A path whose outer callers are unknown starts with `[partial]`; code without a
+//! name is `[unknown module+0xoffset]`.
+
+use std::io::{self, Write};
+
+use crate::profile::FrameKind;
+use crate::refine::Refined;
+use crate::report::Measure;
+use crate::views::child_index::ChildIndex;
+
+/// What an export has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// What COUNT counts.
+    pub measure: Measure,
+    /// Leaves inlined frames out; their samples go to the function they are inlined into.
+    pub no_inline: bool,
+}
+
+/// Writes the paths that have samples of their own. Paths are written as they are walked, so that
+/// memory is that of the nodes, not that of the text, which can be far larger.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(refined: &Refined<'_>, options: Options, out: &mut impl Write) -> io::Result<()> {
+    let index = ChildIndex::new(refined);
+    let names = Names::of(refined);
+    let is_left_out = |node: u32| {
+        let frame = refined.frames[refined.frame[node as usize].index()];
+        options.no_inline && frame.kind == FrameKind::Inline
+    };
+
+    /// The nodes of one path, and where its last name begins in the path's text.
+    struct Pending {
+        nodes: Vec<u32>,
+        start: usize,
+        rank: u32,
+    }
+    let mut path = String::new();
+    let mut pending = vec![Pending { nodes: vec![0], start: 0, rank: 0 }];
+    while let Some(Pending { mut nodes, start, rank }) = pending.pop() {
+        path.truncate(start);
+        let is_root = nodes == [0];
+        if !is_root {
+            if start > 0 {
+                path.push(';');
+            }
+            path.push_str(&names.by_rank[rank as usize]);
+        }
+        let mut samples = 0u64;
+        let mut children: Vec<(u32, u32)> = Vec::new();
+        while let Some(node) = nodes.pop() {
+            samples += refined.exclusive[node as usize];
+            for &child in index.of(node) {
+                if is_left_out(child) {
+                    nodes.push(child);
+                } else {
+                    children.push((names.rank_of(refined, child), child));
+                }
+            }
+        }
+        if samples > 0 {
+            let text = if is_root { names.of_node(refined, 0) } else { path.as_str() };
+            writeln!(out, "{text} {}", options.measure.of(samples, refined.profile))?;
+        }
+        children.sort_unstable();
+        let same_name = children.chunk_by(|a, b| a.0 == b.0);
+        pending.extend(same_name.rev().map(|group| Pending {
+            nodes: group.iter().map(|&(_, node)| node).collect(),
+            start: path.len(),
+            rank: group[0].0,
+        }));
+    }
+    Ok(())
+}
+
+/// Names of frames as the format can hold them, in order.
+struct Names {
+    by_rank: Vec<String>,
+    rank: Vec<u32>,
+}
+
+impl Names {
+    fn of(refined: &Refined<'_>) -> Self {
+        let names: Vec<String> = refined.frames.iter().map(|frame| name(refined, frame)).collect();
+        let mut by_rank = names.clone();
+        by_rank.sort_unstable();
+        by_rank.dedup();
+        // Ranks fit: there are no more than frames, which are numbered in 32 bits.
+        let rank = names.iter().map(|name| by_rank.partition_point(|other| other < name) as u32);
+        let rank = rank.collect();
+        Self { by_rank, rank }
+    }
+
+    fn rank_of(&self, refined: &Refined<'_>, node: u32) -> u32 {
+        self.rank[refined.frame[node as usize].index()]
+    }
+
+    fn of_node(&self, refined: &Refined<'_>, node: u32) -> &str {
+        &self.by_rank[self.rank_of(refined, node) as usize]
+    }
+}
+
+/// The name of a frame as the format can hold it.
+fn name(refined: &Refined<'_>, frame: &crate::profile::Frame) -> String {
+    let name = refined.functions[frame.function.index()].name.as_str();
+    let name = match frame.kind {
+        FrameKind::Partial => "[partial]".to_owned(),
+        FrameKind::Unknown => format!("[unknown {name}]"),
+        FrameKind::Call | FrameKind::Inline | FrameKind::Root => name.to_owned(),
+    };
+    name.replace(';', ":").replace(|c: char| c.is_control(), " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::from_outline;
+
+    fn folded(outline: &str, options: Options) -> String {
+        let profile = from_outline(outline).unwrap();
+        let mut out = Vec::new();
+        write(&Refined::base(&profile), options, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    const OUTLINE: &str = "\
+# thread=1
+main 1
+  solve 2 at:main.c:10
+    dot 4 inline
+  solve 8 at:main.c:20
+    a.out+0x1234 3 unknown
+# thread=2
+\"[partial: no-cfi]\" partial
+  \"f(char; int)\" 5
+main
+  solve 16
+";
+
+    #[test]
+    fn one_line_for_each_path_by_name() {
+        assert_eq!(
+            folded(OUTLINE, Options::default()),
+            "\
+[partial];f(char: int) 5
+main 1
+main;solve 26
+main;solve;[unknown a.out+0x1234] 3
+main;solve;dot 4
+"
+        );
+    }
+
+    #[test]
+    fn without_inlined_frames_their_samples_are_the_callers() {
+        let options = Options { no_inline: true, ..Options::default() };
+        assert_eq!(
+            folded(OUTLINE, options),
+            "\
+[partial];f(char: int) 5
+main 1
+main;solve 30
+main;solve;[unknown a.out+0x1234] 3
+"
+        );
+    }
+
+    #[test]
+    fn counts_are_in_the_metric_asked_for() {
+        let options = Options { measure: Measure::Source, ..Options::default() };
+        assert_eq!(folded("main 3\n", options), "main 15000000\n");
+    }
+
+    #[test]
+    fn an_empty_profile_has_no_lines() {
+        assert_eq!(folded("", Options::default()), "");
+    }
+
+    #[test]
+    fn samples_of_the_root_are_a_line_of_their_own() {
+        let profile = from_outline("main 3\n").unwrap();
+        let mut refined = Refined::base(&profile);
+        refined.exclusive.to_mut()[0] = 2;
+        let mut out = Vec::new();
+        write(&refined, Options::default(), &mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "<root> 2\nmain 3\n");
+    }
+}

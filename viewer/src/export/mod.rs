@@ -1,0 +1,3 @@
+//! A refined profile in the formats of other tools.
+
+pub mod folded;

@@ -1,0 +1,206 @@
+//! Information for people, with the reason for everything that is missing.
+
+use std::io::{self, Write};
+
+use csprof_format::profile::{Exit, Module, Origin, Process, SymbolSource, Thread};
+
+use super::{epoch_reason, hex, text};
+use crate::profile::Profile;
+use crate::report::text::counted;
+use crate::views::number::{Form, amount, count, duration, percent};
+use crate::views::printable::{command_line, printable};
+use crate::views::summary::{Summary, lacks_symbols, symbols_of, why_no_samples};
+
+/// Threads of one process that the text lists.
+const THREADS_LISTED: usize = 8;
+
+/// Load modules that the text lists for one epoch or for lack of symbols.
+const MODULES_LISTED: usize = 20;
+
+/// Writes the information for people.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(profile: &Profile, ascii: bool, out: &mut impl Write) -> io::Result<()> {
+    let form = if ascii { Form::Ascii } else { Form::Unicode };
+    let summary = Summary::of(profile);
+    run(profile, form, out)?;
+    samples(profile, &summary, form, out)?;
+    for (number, process) in profile.info.processes.iter().enumerate() {
+        write_process(profile, number, process, form, out)?;
+    }
+    symbols(profile, form, out)
+}
+
+fn run(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()> {
+    let run = &profile.info.run;
+    let mut facts = vec![("command", command_line(&run.command))];
+    let mut fact = |name, value: String| {
+        if !value.is_empty() {
+            facts.push((name, printable(&value).into_owned()));
+        }
+    };
+    fact("directory", text(&run.directory));
+    fact("exit", ended(run.exit));
+    if run.duration_ns > 0 {
+        fact("elapsed", duration(run.duration_ns as f64, form));
+    }
+    if run.cpu_ns > 0 {
+        fact("CPU time", duration(run.cpu_ns as f64, form));
+    }
+    let machine = [run.host.as_str(), &run.cpu, &run.kernel];
+    fact("machine", machine.into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join(", "));
+    if !run.csprof_version.is_empty() {
+        fact("recorded by", format!("csprof {}", run.csprof_version));
+    }
+    for warning in &run.warnings {
+        fact("warning", warning.clone());
+    }
+    for (name, value) in facts {
+        writeln!(out, "{name:<12}{value}")?;
+    }
+    Ok(())
+}
+
+fn ended(exit: Exit) -> String {
+    match exit {
+        Exit::Unknown => "unknown: the recording ended before the program did".to_owned(),
+        Exit::Status(status) => format!("status {status}"),
+        Exit::Signal(signal) => format!("killed by signal {signal}"),
+    }
+}
+
+fn samples(
+    profile: &Profile,
+    summary: &Summary,
+    form: Form,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let metric = &profile.info.metric;
+    writeln!(out, "\nSamples of {}, one each {}", metric.source, amount(1, metric, form))?;
+    let line =
+        |out: &mut dyn Write, n: u64, what: &str| writeln!(out, "  {:>14}  {what}", count(n, form));
+    let rate = |rate: f64| count(rate.round() as u64, form);
+    if let Some(asked) = summary.asked_per_s {
+        writeln!(out, "  {:>14}  asked for each second and thread", rate(asked))?;
+    }
+    if let Some(delivered) = summary.delivered_per_cpu_s {
+        writeln!(out, "  {:>14}  delivered for each second of CPU time", rate(delivered))?;
+    }
+    line(out, summary.delivered, "delivered")?;
+    line(out, summary.recorded, "recorded")?;
+    for loss in summary.losses.iter().filter(|loss| loss.samples > 0) {
+        line(out, loss.samples, &format!("lost, {}: {}", loss.key, loss.explanation))?;
+    }
+    if summary.lost() == 0 {
+        line(out, 0, "lost")?;
+    }
+    match summary.unaccounted() {
+        0 => {}
+        n => writeln!(out, "  {n:>14}  unaccounted for: the file contradicts itself")?,
+    }
+    if summary.partial > 0 {
+        let share = percent(summary.partial, summary.recorded);
+        line(out, summary.partial, &format!("({share}%) recorded without their outer callers:"))?;
+        for reason in &summary.partial_reasons {
+            line(out, reason.samples, &format!("  {}: {}", reason.key, reason.explanation))?;
+        }
+    }
+    if profile.info.run.trampoline {
+        line(out, summary.edges, "edges: sampled activations that returned")?;
+        if summary.lost_returns > 0 {
+            line(out, summary.lost_returns, "sampled activations left in another way, or never")?;
+        }
+    } else {
+        writeln!(out, "  {:>14}  edge counts: recorded without the return trampoline", "no")?;
+    }
+    if let Some(cause) = why_no_samples(profile, form) {
+        writeln!(out, "  No samples: {cause}.")?;
+    }
+    Ok(())
+}
+
+fn write_process(
+    profile: &Profile,
+    number: usize,
+    process: &Process,
+    form: Form,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let info = &profile.info;
+    let rank = process.rank.map_or(String::new(), |rank| format!(" (rank {rank})"));
+    let command = command_line(&process.command);
+    writeln!(out, "\nProcess {}{rank}: {command}", process.pid)?;
+    let forked = if process.origin == Origin::Fork { "forked; " } else { "" };
+    writeln!(out, "  {forked}{}", ended_process(process))?;
+    for message in &process.messages {
+        writeln!(out, "  {}", printable(message))?;
+    }
+    let mut threads: Vec<&Thread> =
+        info.threads.iter().filter(|thread| thread.process.index() == number).collect();
+    // A stable sort: equal threads stay in the order of their start.
+    threads.sort_by_key(|thread| core::cmp::Reverse(thread.recorded));
+    for thread in threads.iter().take(THREADS_LISTED) {
+        let name = text(&thread.name);
+        writeln!(
+            out,
+            "  {:>14}  thread {} {}",
+            count(thread.recorded, form),
+            thread.tid,
+            printable(&name)
+        )?;
+    }
+    if let Some(rest @ [_, ..]) = threads.get(THREADS_LISTED..) {
+        let samples = rest.iter().fold(0u64, |sum, t| sum.saturating_add(t.recorded));
+        let more = counted(rest.len() as u64, "thread", form);
+        writeln!(out, "  {:>14}  in {more} more", count(samples, form))?;
+    }
+    let epochs = info.epochs.iter().filter(|epoch| epoch.process.index() == number);
+    for epoch in epochs {
+        let modules = counted(epoch.load_map.len() as u64, "mapping", form);
+        let start = match epoch.start_ns {
+            0 => String::new(),
+            ns => format!(" after {}", duration(ns as f64, form)),
+        };
+        let reason = epoch_reason(epoch.reason);
+        writeln!(out, "  epoch {}{start} ({reason}): {modules}", epoch.number)?;
+    }
+    Ok(())
+}
+
+fn ended_process(process: &Process) -> String {
+    match process.exit {
+        Exit::Unknown if process.end_ns > 0 => "ended".to_owned(),
+        Exit::Unknown => "end unknown: killed, or still running when recording ended".to_owned(),
+        Exit::Status(status) => format!("exit status {status}"),
+        Exit::Signal(signal) => format!("killed by signal {signal}"),
+    }
+}
+
+/// Modules with their symbols: those that lack some first, with the remedy.
+fn symbols(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()> {
+    let modules = &profile.info.modules;
+    if modules.is_empty() {
+        return Ok(());
+    }
+    let of_interest =
+        |module: &&Module| !matches!(module.symbols, SymbolSource::NotAsked) || modules.len() == 1;
+    let mut listed: Vec<&Module> = modules.iter().filter(of_interest).collect();
+    listed.sort_by_key(|module| !lacks_symbols(module));
+    writeln!(out, "\nLoad modules")?;
+    for module in listed.iter().take(MODULES_LISTED) {
+        let path = printable(profile.string(module.path)).into_owned();
+        let id = match hex(&module.build_id) {
+            id if id.is_empty() => "no build id".to_owned(),
+            id => format!("build id {}", &id[..id.len().min(12)]),
+        };
+        writeln!(out, "  {path} ({id})")?;
+        writeln!(out, "      {}", printable(&symbols_of(profile, module)))?;
+    }
+    let rest = modules.len() - listed.len().min(MODULES_LISTED);
+    if rest > 0 {
+        let rest = counted(rest as u64, "module", form);
+        writeln!(out, "  and {rest} more, for which no symbols were asked")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! The report for scripts, as JSON. Keys are stable and only ever added.
+//!
+//! `{"metric", "unit", "period", "base", "shown", "out", "rows": [{"depth", "function", "module",
+//! "file", "line", "kind", "inclusive", "exclusive", "edges"}]}`: integers throughout, in units of
+//! the metric; `base = shown + out`; rows in the order of display, one on each line. `edges` is a
+//! number where it is exact, `[low, high]` where it is known between bounds, and `null` where there
+//! is no such count. `module`, `file` and `line` are `null` where they are unknown.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::listing::{Limits, list};
+use super::{Measure, Options};
+use crate::profile::FrameKind;
+use crate::refine::Refined;
+use crate::views::{Edges, Row};
+
+/// Everything before the rows.
+#[derive(Serialize)]
+struct Heading<'r> {
+    metric: &'r str,
+    unit: &'r str,
+    /// Amount of the sample source's metric, in its own unit, that one sample stands for.
+    period: u64,
+    base: u128,
+    shown: u128,
+    out: u128,
+}
+
+/// One row.
+#[derive(Serialize)]
+struct JsonRow<'r> {
+    depth: u32,
+    function: &'r str,
+    module: Option<&'r str>,
+    file: Option<&'r str>,
+    line: Option<u32>,
+    kind: &'static str,
+    inclusive: u128,
+    exclusive: u128,
+    edges: JsonEdges,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum JsonEdges {
+    None,
+    Exact(u64),
+    Bounds([u64; 2]),
+}
+
+/// Writes the report.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
+    let profile = refined.profile;
+    let measure = options.measure.unwrap_or_default();
+    let of = |samples| measure.of(samples, profile);
+    let heading = serde_json::to_string(&Heading {
+        metric: measure.name(profile),
+        unit: measure.unit(profile),
+        period: profile.info.metric.period,
+        base: of(refined.base),
+        shown: of(refined.shown),
+        out: of(refined.out),
+    })?;
+    // The rows are written one by one, so the heading's closing brace comes after them.
+    write!(out, "{},\"rows\":[", heading.trim_end_matches('}'))?;
+    let listing = list(refined, options.view, Limits::for_machines(refined, options));
+    for (number, line) in listing.lines.iter().enumerate() {
+        out.write_all(if number == 0 { b"\n" } else { b",\n" })?;
+        serde_json::to_writer(&mut *out, &row(refined, measure, line.depth, &line.row))?;
+    }
+    writeln!(out, "\n]}}")
+}
+
+fn row<'r>(refined: &'r Refined<'_>, measure: Measure, depth: u32, row: &Row) -> JsonRow<'r> {
+    let profile = refined.profile;
+    let function = &refined.functions[row.function.index()];
+    JsonRow {
+        depth,
+        function: &function.name,
+        module: function.module.map(|module| profile.module_path(module)),
+        file: function.file.map(|file| profile.string(file)),
+        line: (function.line > 0).then_some(function.line),
+        kind: kind(row.kind),
+        inclusive: measure.of(row.inclusive, profile),
+        exclusive: measure.of(row.exclusive, profile),
+        edges: match row.edges {
+            Edges::None => JsonEdges::None,
+            Edges::Range { low, high } if low == high => JsonEdges::Exact(low),
+            Edges::Range { low, high } => JsonEdges::Bounds([low, high]),
+        },
+    }
+}
+
+/// The word for a kind of frame. Code without a name was called like any other.
+#[must_use]
+pub fn kind(kind: FrameKind) -> &'static str {
+    match kind {
+        FrameKind::Call | FrameKind::Unknown => "call",
+        FrameKind::Inline => "inline",
+        FrameKind::Partial => "partial",
+        FrameKind::Root => "root",
+    }
+}

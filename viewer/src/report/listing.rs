@@ -1,0 +1,237 @@
+//! Which rows of a view a report has, and what it leaves out.
+//!
+//! Rows are chosen by cost, greatest first, over the whole tree: a row costs no more than the row
+//! above it, so what is chosen is always a tree, and a limit cuts where there is least to see.
+
+use core::cmp::Reverse;
+use std::collections::{BinaryHeap, HashSet};
+
+use super::{Options, View};
+use crate::refine::Refined;
+use crate::views::callers::Callers;
+use crate::views::child_index::ChildIndex;
+use crate::views::flat::flat;
+use crate::views::top_down::TopDown;
+use crate::views::tree::{Direction, RowId, RowTree};
+use crate::views::{Row, Sort, SortKey};
+
+/// The rows of a report, in the order in which they are shown.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Listing {
+    /// The rows.
+    pub lines: Vec<Line>,
+    /// What the rows leave out at the first level.
+    pub left_out: LeftOut,
+}
+
+/// One row of a report.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// Its level, from 0.
+    pub depth: u32,
+    /// The row.
+    pub row: Row,
+    /// What the report leaves out directly below it.
+    pub left_out: LeftOut,
+    /// Number of rows that follow and are below it.
+    pub below: usize,
+}
+
+/// Rows that are not there, with whatever is below them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// How many cost less than the threshold.
+    pub small: usize,
+    /// What these cost, in samples.
+    pub small_cost: u64,
+    /// How many had no place within the limit.
+    pub beyond: usize,
+    /// What these cost, in samples.
+    pub beyond_cost: u64,
+    /// Whether there are rows below the last level.
+    pub deeper: bool,
+}
+
+/// Limits on rows, all given.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How many levels.
+    pub levels: u32,
+    /// Most rows.
+    pub rows: usize,
+    /// Least cost in samples.
+    pub cost: u64,
+}
+
+impl Limits {
+    /// The limits for a text: a page or two unless told otherwise.
+    #[must_use]
+    pub fn for_text(refined: &Refined<'_>, options: &Options) -> Self {
+        Self::new(refined, options, u32::MAX, USUAL_ROWS, USUAL_THRESHOLD)
+    }
+
+    /// The limits for machines: everything unless told otherwise.
+    #[must_use]
+    pub fn for_machines(refined: &Refined<'_>, options: &Options) -> Self {
+        let levels = if options.view == View::Callers { 2 } else { u32::MAX };
+        Self::new(refined, options, levels, usize::MAX, 0.0)
+    }
+
+    fn new(
+        refined: &Refined<'_>,
+        options: &Options,
+        levels: u32,
+        rows: usize,
+        threshold: f64,
+    ) -> Self {
+        let threshold = options.threshold.unwrap_or(threshold).clamp(0.0, 100.0);
+        Self {
+            levels: options.depth.unwrap_or(levels),
+            rows: options.limit.unwrap_or(rows),
+            cost: (threshold / 100.0 * refined.shown as f64).ceil() as u64,
+        }
+    }
+}
+
+/// Rows of a text report: about a page and a half.
+pub const USUAL_ROWS: usize = 60;
+
+/// Least share of rows in a text report, in percent.
+pub const USUAL_THRESHOLD: f64 = 1.0;
+
+/// What orders the rows of a view.
+#[must_use]
+pub fn order(view: View) -> Sort {
+    let key = match view {
+        View::TopDown => SortKey::Inclusive,
+        View::Callers | View::Flat => SortKey::Exclusive,
+    };
+    Sort { key, reversed: false }
+}
+
+/// What a row costs in a view: what thresholds and limits go by.
+#[must_use]
+pub fn cost(view: View, row: &Row) -> u64 {
+    match view {
+        View::TopDown => row.inclusive,
+        View::Callers | View::Flat => row.exclusive,
+    }
+}
+
+/// Chooses the rows of a view.
+#[must_use]
+pub fn list(refined: &Refined<'_>, view: View, limits: Limits) -> Listing {
+    match view {
+        View::TopDown => {
+            let mut tree = TopDown::new(refined);
+            list_tree(refined, &mut tree, view, limits)
+        }
+        View::Callers => {
+            let mut tree = Callers::new(refined, &ChildIndex::new(refined));
+            tree.set_sort(order(view));
+            list_tree(refined, &mut tree, view, limits)
+        }
+        View::Flat => list_flat(refined, limits),
+    }
+}
+
+fn list_flat(refined: &Refined<'_>, limits: Limits) -> Listing {
+    let mut listing = Listing::default();
+    for row in flat(refined, &ChildIndex::new(refined), order(View::Flat)) {
+        let cost = cost(View::Flat, &row);
+        if cost < limits.cost {
+            listing.left_out.add_small(cost);
+        } else if listing.lines.len() >= limits.rows {
+            listing.left_out.add_beyond(cost);
+        } else {
+            let row = Row { has_children: false, ..row };
+            listing.lines.push(Line { depth: 0, row, left_out: LeftOut::default(), below: 0 });
+        }
+    }
+    listing
+}
+
+fn list_tree<D: Direction>(
+    refined: &Refined<'_>,
+    tree: &mut RowTree<D>,
+    view: View,
+    limits: Limits,
+) -> Listing {
+    // The root of everything is a row only where it has samples of its own.
+    let shows_root = view == View::TopDown && tree.row(RowId::ROOT).exclusive > 0;
+    // The level of a row in the report, from 0; none for a root that is no row.
+    let level = |tree: &RowTree<D>, row| (tree.depth(row) + u32::from(shows_root)).checked_sub(1);
+    let opens = |tree: &RowTree<D>, row| match level(tree, row) {
+        Some(level) => level + 1 < limits.levels,
+        None => limits.levels > 0,
+    };
+
+    let mut chosen = HashSet::new();
+    let mut rows = 0;
+    let mut candidates = BinaryHeap::from([(u64::MAX, Reverse(RowId::ROOT))]);
+    while let Some((_, Reverse(row))) = candidates.pop() {
+        if level(tree, row).is_some() {
+            if rows == limits.rows {
+                break;
+            }
+            rows += 1;
+        }
+        chosen.insert(row);
+        if opens(tree, row) {
+            tree.children(refined, row);
+            let children = tree.opened_children(row).iter();
+            let costs = children.map(|&child| (cost(view, tree.row(child)), Reverse(child)));
+            candidates.extend(costs.filter(|&(cost, _)| cost >= limits.cost));
+        }
+    }
+
+    let mut listing = Listing::default();
+    let mut above: Vec<usize> = Vec::new();
+    let mut pending = Vec::from_iter(chosen.contains(&RowId::ROOT).then_some(RowId::ROOT));
+    while let Some(row) = pending.pop() {
+        let mut left_out = LeftOut::default();
+        if opens(tree, row) {
+            for &child in tree.opened_children(row).iter().rev() {
+                let cost = cost(view, tree.row(child));
+                if chosen.contains(&child) {
+                    pending.push(child);
+                } else if cost < limits.cost {
+                    left_out.add_small(cost);
+                } else {
+                    left_out.add_beyond(cost);
+                }
+            }
+        } else {
+            left_out.deeper = tree.row(row).has_children;
+        }
+        let Some(depth) = level(tree, row) else {
+            listing.left_out = left_out;
+            continue;
+        };
+        above.truncate(depth as usize);
+        for &line in &above {
+            listing.lines[line].below += 1;
+        }
+        above.push(listing.lines.len());
+        listing.lines.push(Line { depth, row: tree.row(row).clone(), left_out, below: 0 });
+    }
+    listing
+}
+
+impl LeftOut {
+    /// Whether nothing is left out.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn add_small(&mut self, cost: u64) {
+        self.small += 1;
+        self.small_cost += cost;
+    }
+
+    fn add_beyond(&mut self, cost: u64) {
+        self.beyond += 1;
+        self.beyond_cost += cost;
+    }
+}

@@ -1,0 +1,1 @@
+//! Reports on small trees, as written.

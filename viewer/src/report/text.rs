@@ -1,0 +1,298 @@
+//! The report for people: a heading that accounts for every sample, and the hot rows.
+//!
+//! Numbers stand on the left and names on the right, so that long names and deep paths push
+//! nothing out of line. What is left out is said where it is missing.
+
+use std::io::{self, Write};
+
+use super::listing::{LeftOut, Limits, Line, Listing, list};
+use super::{Measure, Options, View};
+use crate::profile::{FrameKind, short_name};
+use crate::refine::Refined;
+use crate::views::Row;
+use crate::views::number::{Form, account, amount, count, duration, edges, percent};
+use crate::views::printable::{command_line, printable};
+use crate::views::summary::{Summary, why_no_samples};
+use crate::views::verdict::per_edge;
+
+/// Names longer than this lose their arguments and templates.
+const LONG_NAME: usize = 80;
+
+/// Writes the report.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
+    let form = if options.ascii { Form::Ascii } else { Form::Unicode };
+    heading(refined, options, form, out)?;
+    if let Some(cause) = why_no_samples(refined.profile, form) {
+        return writeln!(out, "No samples: {cause}.");
+    }
+    if refined.shown == 0 {
+        return writeln!(out, "Nothing is shown: the refinement takes out every sample.");
+    }
+    let limits = Limits::for_text(refined, options);
+    let report = Text { refined, options, form, listing: list(refined, options.view, limits) };
+    report.table(out)?;
+    report.footing(limits, out)
+}
+
+/// What was run, what was sampled, what was lost, what is shown.
+fn heading(
+    refined: &Refined<'_>,
+    options: &Options,
+    form: Form,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let info = &refined.profile.info;
+    let summary = Summary::of(refined.profile);
+    writeln!(out, "{}", command_line(&info.run.command))?;
+    write!(
+        out,
+        "{} of {}, {} each: {} on {} of {}",
+        counted(summary.recorded, "sample", form),
+        info.metric.source,
+        amount(1, &info.metric, form),
+        amount(summary.recorded, &info.metric, form),
+        counted(info.threads.len() as u64, "thread", form),
+        counted(info.processes.len() as u64, "process", form),
+    )?;
+    if info.run.duration_ns > 0 {
+        write!(out, ", {} elapsed", duration(info.run.duration_ns as f64, form))?;
+    }
+    writeln!(out)?;
+    writeln!(out, "{}", losses(&summary, form))?;
+    if let Some(refinement) = &options.refinement {
+        writeln!(out, "refined: {}", printable(refinement))?;
+    }
+    writeln!(out, "{}\n", account(refined.shown, refined.out))
+}
+
+/// Losses in one line.
+fn losses(summary: &Summary, form: Form) -> String {
+    let lost = summary.lost();
+    if lost == 0 {
+        return "no samples lost".to_owned();
+    }
+    let reasons: Vec<_> = summary
+        .losses
+        .iter()
+        .filter(|reason| reason.samples > 0)
+        .map(|reason| format!("{} {}", count(reason.samples, form), reason.key))
+        .collect();
+    format!(
+        "lost {} of {} samples ({}%): {}",
+        count(lost, form),
+        count(summary.delivered, form),
+        percent(lost, summary.delivered),
+        reasons.join(", ")
+    )
+}
+
+/// `1 sample`, `2 samples`, `2 processes`.
+pub(super) fn counted(n: u64, noun: &str, form: Form) -> String {
+    let ending = match (n, noun.ends_with('s')) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{} {noun}{ending}", count(n, form))
+}
+
+struct Text<'t> {
+    refined: &'t Refined<'t>,
+    options: &'t Options,
+    form: Form,
+    listing: Listing,
+}
+
+/// The numbers of a row, as written.
+type Cells = [String; 5];
+
+impl Text<'_> {
+    fn table(&self, out: &mut impl Write) -> io::Result<()> {
+        let lines = &self.listing.lines;
+        let heads = self.heads();
+        let cells: Vec<Cells> = lines.iter().map(|line| self.cells(&line.row)).collect();
+        let mut widths = [0; 5];
+        for row in cells.iter().chain([&heads]) {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.chars().count());
+            }
+        }
+        let edges = cells.iter().any(|row| !row[3].is_empty());
+        // Without the trampoline no row has edges, and empty columns say nothing.
+        let shown = if edges { 5 } else { 3 };
+        let write_cells = |out: &mut dyn Write, cells: &Cells| -> io::Result<()> {
+            for (cell, width) in cells.iter().zip(widths).take(shown) {
+                write!(out, "{cell:>width$}  ")?;
+            }
+            Ok(())
+        };
+        write_cells(out, &heads)?;
+        let what = match self.options.view {
+            View::TopDown => "call path",
+            View::Callers => "function, callers below it",
+            View::Flat => "function",
+        };
+        writeln!(out, "{what}")?;
+
+        let indent = widths.iter().take(shown).map(|width| width + 2).sum::<usize>();
+        // What a row leaves out is said after everything that is below it.
+        let mut pending: Vec<(usize, u32, LeftOut)> = Vec::new();
+        for (at, (line, cells)) in lines.iter().zip(&cells).enumerate() {
+            while let Some((_, depth, left_out)) = pending.pop_if(|&mut (end, ..)| end == at) {
+                self.left_out(indent, depth, left_out, out)?;
+            }
+            write_cells(out, cells)?;
+            writeln!(out, "{:1$}{2}", "", 2 * line.depth as usize, self.name(line))?;
+            pending.push((at + 1 + line.below, line.depth + 1, line.left_out));
+        }
+        while let Some((_, depth, left_out)) = pending.pop() {
+            self.left_out(indent, depth, left_out, out)?;
+        }
+        self.left_out(indent, 0, self.listing.left_out, out)
+    }
+
+    fn heads(&self) -> Cells {
+        let inclusive = match self.measure() {
+            Measure::Samples => "incl samples".to_owned(),
+            Measure::Source if self.refined.profile.info.metric.unit == "ns" => "incl time".into(),
+            Measure::Source => format!("incl {}", self.refined.profile.info.metric.unit),
+        };
+        [inclusive, "%".into(), "excl %".into(), "edges".into(), "time/edge".into()]
+    }
+
+    fn measure(&self) -> Measure {
+        self.options.measure.unwrap_or(Measure::Source)
+    }
+
+    fn cells(&self, row: &Row) -> Cells {
+        let metric = &self.refined.profile.info.metric;
+        let inclusive = match self.measure() {
+            Measure::Samples => count(row.inclusive, self.form),
+            Measure::Source => amount(row.inclusive, metric, self.form),
+        };
+        let exclusive = match row.exclusive {
+            0 => ".".to_owned(),
+            samples => percent(samples, self.refined.shown),
+        };
+        [
+            inclusive,
+            percent(row.inclusive, self.refined.shown),
+            exclusive,
+            edges(row.edges, self.form),
+            per_edge(row, metric, self.form),
+        ]
+    }
+
+    /// Name, kind and place of a row.
+    fn name(&self, line: &Line) -> String {
+        let profile = self.refined.profile;
+        let function = &self.refined.functions[line.row.function.index()];
+        let mut name = printable(&function.name).into_owned();
+        if name.chars().count() > LONG_NAME {
+            name = short_name(&name).into_owned();
+        }
+        if line.row.kind == FrameKind::Inline {
+            name.push_str(" (inlined)");
+        }
+        if let Some(file) = function.file {
+            let path = profile.string(file);
+            let file = printable(path.rsplit('/').next().unwrap_or(path));
+            name.push_str(&match function.line {
+                0 => format!("  {file}"),
+                line => format!("  {file}:{line}"),
+            });
+        }
+        if line.left_out.deeper {
+            name.push_str(match self.form {
+                Form::Unicode => " …",
+                Form::Ascii => " ...",
+            });
+        }
+        name
+    }
+
+    /// Says what is missing in one place, if it is worth a line: rows that had no place, or small
+    /// rows that together are not small.
+    fn left_out(
+        &self,
+        indent: usize,
+        depth: u32,
+        left_out: LeftOut,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let limits = Limits::for_text(self.refined, self.options);
+        let mut parts = Vec::new();
+        let share = |samples| percent(samples, self.refined.shown);
+        if left_out.small > 0 && left_out.small_cost >= limits.cost {
+            let small = left_out.small as u64;
+            parts.push(format!(
+                "{} more below {}%, together {}%",
+                count(small, self.form),
+                self.threshold(),
+                share(left_out.small_cost)
+            ));
+        }
+        if left_out.beyond > 0 {
+            let beyond = left_out.beyond as u64;
+            parts.push(format!(
+                "{} more beyond {}, together {}%",
+                count(beyond, self.form),
+                counted(limits.rows as u64, "row", self.form),
+                share(left_out.beyond_cost)
+            ));
+        }
+        if parts.is_empty() {
+            return Ok(());
+        }
+        let dots = if self.form == Form::Ascii { "..." } else { "…" };
+        let indent = indent + 2 * depth as usize;
+        writeln!(out, "{:indent$}({dots} {})", "", parts.join("; "))
+    }
+
+    fn threshold(&self) -> f64 {
+        self.options.threshold.unwrap_or(super::listing::USUAL_THRESHOLD)
+    }
+
+    /// What to ask for to see more, and what the columns mean.
+    fn footing(&self, limits: Limits, out: &mut impl Write) -> io::Result<()> {
+        let all = || self.listing.lines.iter().map(|l| l.left_out).chain([self.listing.left_out]);
+        let small = all().any(|left_out| left_out.small > 0);
+        let beyond = all().any(|left_out| left_out.beyond > 0);
+        let deeper = all().any(|left_out| left_out.deeper);
+        let mut cuts = Vec::new();
+        if small {
+            let what = if self.options.view == View::TopDown { "" } else { " exclusive" };
+            cuts.push(format!("rows below {}%{what} (--threshold)", self.threshold()));
+        }
+        if beyond {
+            let rows = counted(limits.rows as u64, "row", self.form);
+            cuts.push(format!("what came after the costliest {rows} (--limit)"));
+        }
+        if deeper {
+            let levels = counted(u64::from(limits.levels), "level", self.form);
+            cuts.push(format!("what is below {levels} (--depth)"));
+        }
+        let mut notes = Vec::new();
+        if !cuts.is_empty() {
+            notes.push(format!("Left out: {}.", cuts.join(", ")));
+        }
+        if self.refined.out > 0 {
+            notes.push("Percentages are of what is shown.".to_owned());
+        }
+        if self.refined.profile.info.run.trampoline {
+            let period = amount(1, &self.refined.profile.info.metric, self.form);
+            notes.push(format!(
+                "Edges are sampled calls that returned: near one period ({period}) per edge, calls \
+                 are short and more than that; well above it, long and about as many."
+            ));
+        }
+        if notes.is_empty() {
+            return Ok(());
+        }
+        writeln!(out)?;
+        notes.iter().try_for_each(|note| writeln!(out, "{note}"))
+    }
+}

@@ -1,0 +1,55 @@
+//! Text from a profile on its way to a terminal.
+
+use std::borrow::Cow;
+
+/// The text with control characters as escapes. Names and paths come out of files, and a terminal
+/// must not obey what a file contains.
+#[must_use]
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if c.is_control() { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    Cow::Owned(out)
+}
+
+/// A command line on one line, as a person would type it in a shell.
+#[must_use]
+pub fn command_line(words: &[Vec<u8>]) -> String {
+    let words: Vec<_> =
+        words.iter().map(|word| shell_word(&String::from_utf8_lossy(word))).collect();
+    words.join(" ")
+}
+
+fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", printable(&word.replace('\'', "'\\''")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_escaped() {
+        assert_eq!(printable("f(int)"), "f(int)");
+        assert_eq!(printable("\u{1b}[31mred\nµ"), "\\u{1b}[31mred\\nµ");
+    }
+
+    #[test]
+    fn commands_read_as_typed() {
+        let text = |words: &[&str]| {
+            let words: Vec<_> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
+            command_line(&words)
+        };
+        assert_eq!(text(&["./lulesh", "-s", "30"]), "./lulesh -s 30");
+        assert_eq!(text(&["sh", "-c", "echo 'a b'", ""]), "sh -c 'echo '\\''a b'\\''' ''");
+        assert_eq!(command_line(&[b"a\xff".to_vec()]), "'a\u{fffd}'");
+    }
+}

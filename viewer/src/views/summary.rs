@@ -1,0 +1,219 @@
+//! What was sampled, what was lost and why: the whole run in numbers that add up.
+//!
+//! Every sample delivered is recorded in a tree or counted as a loss with a reason, over all
+//! threads and processes together: `delivered = recorded + Σ losses`. Should a file say otherwise,
+//! [`Summary::unaccounted`] says by how much instead of hiding it.
+
+use csprof_format::loss::{LossReason, PartialReason};
+use csprof_format::profile::{Module, SymbolSource};
+
+use super::number::{Form, amount, count, duration};
+use crate::profile::{FrameKind, Profile};
+
+/// Samples that share a reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// Its stable name.
+    pub key: String,
+    /// What happened and what it means, one sentence.
+    pub explanation: String,
+    /// How many samples.
+    pub samples: u64,
+}
+
+/// A run in numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// Samples delivered to threads, and those that arrived where no thread could own them.
+    pub delivered: u64,
+    /// Samples recorded in trees.
+    pub recorded: u64,
+    /// Recorded samples whose outer callers are unknown.
+    pub partial: u64,
+    /// Every reason for which a sample can be lost, also those that did not happen.
+    pub losses: Vec<Reason>,
+    /// Why paths are partial: the reasons that happened, most samples first.
+    pub partial_reasons: Vec<Reason>,
+    /// Returns of sampled activations, recorded as edge counts.
+    pub edges: u64,
+    /// Sampled activations that left without a return.
+    pub lost_returns: u64,
+    /// CPU time of the profiled threads, in nanoseconds; 0 if unknown.
+    pub cpu_ns: u64,
+    /// Samples per second and thread that were asked for; `None` where the metric is no time.
+    pub asked_per_s: Option<f64>,
+    /// Samples delivered per second of CPU time; `None` if that time is unknown.
+    pub delivered_per_cpu_s: Option<f64>,
+}
+
+impl Summary {
+    /// Adds up a profile. O(nodes).
+    #[must_use]
+    pub fn of(profile: &Profile) -> Self {
+        let info = &profile.info;
+        let sum = |numbers: &mut dyn Iterator<Item = u64>| {
+            numbers.fold(0u64, |total, number| total.saturating_add(number))
+        };
+        let losses = losses(profile);
+        let homeless = sum(&mut info.processes.iter().flat_map(|p| p.losses.iter().copied()));
+        let delivered = sum(&mut info.threads.iter().map(|t| t.delivered)).saturating_add(homeless);
+        let thread_cpu = sum(&mut info.threads.iter().map(|t| t.cpu_ns));
+        let cpu_ns = if thread_cpu > 0 { thread_cpu } else { info.run.cpu_ns };
+        let is_time = info.metric.unit == "ns" && info.metric.period > 0;
+        Self {
+            delivered,
+            recorded: sum(&mut info.threads.iter().map(|t| t.recorded)),
+            partial: sum(&mut info.threads.iter().map(|t| t.partial)),
+            losses,
+            partial_reasons: partial_reasons(profile),
+            edges: sum(&mut profile.nodes.edges.iter().copied()),
+            lost_returns: sum(&mut info.threads.iter().map(|t| t.lost_returns)),
+            cpu_ns,
+            asked_per_s: is_time.then(|| 1e9 / info.metric.period as f64),
+            delivered_per_cpu_s: (cpu_ns > 0).then(|| delivered as f64 / (cpu_ns as f64 / 1e9)),
+        }
+    }
+
+    /// Samples lost, for whatever reason.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.losses.iter().fold(0, |total, reason| total.saturating_add(reason.samples))
+    }
+
+    /// Delivered samples that are neither recorded nor lost for a reason; below 0 if there are
+    /// more of these than were delivered. 0 in every sound profile.
+    #[must_use]
+    pub fn unaccounted(&self) -> i128 {
+        i128::from(self.delivered) - i128::from(self.recorded) - i128::from(self.lost())
+    }
+}
+
+/// Losses of all threads and processes by reason.
+fn losses(profile: &Profile) -> Vec<Reason> {
+    let mut reasons: Vec<Reason> = LossReason::ALL
+        .iter()
+        .map(|reason| Reason {
+            key: reason.key().to_owned(),
+            explanation: reason.explanation().to_owned(),
+            samples: 0,
+        })
+        .collect();
+    let threads = profile.info.threads.iter().map(|thread| &thread.losses);
+    let processes = profile.info.processes.iter().map(|process| &process.losses);
+    for counters in threads.chain(processes) {
+        for (number, &samples) in counters.iter().enumerate() {
+            // A newer csprof may know more reasons; its samples still count.
+            while reasons.len() <= number {
+                reasons.push(Reason {
+                    key: format!("reason-{}", reasons.len()),
+                    explanation: "a reason that this version of csprof does not know".to_owned(),
+                    samples: 0,
+                });
+            }
+            let total = &mut reasons[number].samples;
+            *total = total.saturating_add(samples);
+        }
+    }
+    reasons
+}
+
+/// Samples below each partial root.
+fn partial_reasons(profile: &Profile) -> Vec<Reason> {
+    let inclusive = profile.nodes.inclusive();
+    let mut reasons: Vec<Reason> = Vec::new();
+    for (node, &samples) in inclusive.iter().enumerate().skip(1) {
+        let frame = profile.frames[profile.nodes.frame[node].index()];
+        if frame.kind != FrameKind::Partial || samples == 0 {
+            continue;
+        }
+        let name = &profile.functions[frame.function.index()].name;
+        let key = name.strip_prefix("[partial: ").and_then(|rest| rest.strip_suffix(']'));
+        let key = key.unwrap_or(name);
+        match reasons.iter_mut().find(|reason| reason.key == key) {
+            Some(reason) => reason.samples = reason.samples.saturating_add(samples),
+            None => {
+                let known = PartialReason::ALL.iter().find(|reason| reason.key() == key);
+                let explanation = known.map_or("", |reason| reason.explanation());
+                reasons.push(Reason {
+                    key: key.to_owned(),
+                    explanation: explanation.to_owned(),
+                    samples,
+                });
+            }
+        }
+    }
+    reasons.sort_by(|a, b| b.samples.cmp(&a.samples).then_with(|| a.key.cmp(&b.key)));
+    reasons
+}
+
+/// Why there are no samples, in one sentence; `None` if there are some.
+#[must_use]
+pub fn why_no_samples(profile: &Profile, form: Form) -> Option<String> {
+    if profile.total() > 0 {
+        return None;
+    }
+    let info = &profile.info;
+    let summary = Summary::of(profile);
+    let period = amount(1, &info.metric, form);
+    let cpu = summary.cpu_ns.max(info.run.cpu_ns);
+    Some(if summary.delivered > 0 {
+        let most = summary.losses.iter().max_by_key(|reason| reason.samples);
+        let cause = most.map_or("", |reason| reason.explanation.as_str());
+        let delivered = count(summary.delivered, form);
+        format!("all {delivered} samples that were delivered were lost, most because {cause}")
+    } else if info.processes.is_empty() {
+        "no process of the run could be profiled; the warnings of `csprof info` say why".to_owned()
+    } else if cpu > 0 && info.metric.unit == "ns" && cpu < info.metric.period {
+        let used = duration(cpu as f64, form);
+        format!("the program used {used} of CPU time, shorter than one sampling period ({period})")
+    } else if cpu > 0 {
+        let used = duration(cpu as f64, form);
+        format!(
+            "the program used {used} of CPU time, but no sample arrived at a profiled thread; \
+             short-lived threads and processes each need a whole period ({period}) for a sample"
+        )
+    } else {
+        format!(
+            "no thread ran for a whole sampling period ({period}); a shorter one gives samples, \
+             for instance `-e task-clock@10000`"
+        )
+    })
+}
+
+/// Where a module's names came from, or why it has none and what would give it some.
+#[must_use]
+pub fn symbols_of(profile: &Profile, module: &Module) -> String {
+    let file = |id| profile.string(id);
+    match &module.symbols {
+        SymbolSource::NotAsked => "no symbols: not asked for, or never sampled".to_owned(),
+        SymbolSource::Dwarf(id) => {
+            format!("functions, lines and inlined frames from {}", file(*id))
+        }
+        SymbolSource::SymbolTable(id) => {
+            format!("functions without lines from {}; compile with -g for lines", file(*id))
+        }
+        SymbolSource::Exports(id) => format!(
+            "exported functions only, since {} is stripped; install its debug symbols for the rest",
+            file(*id)
+        ),
+        SymbolSource::Stripped(id) => {
+            format!("no symbols: {} is stripped; install its debug symbols", file(*id))
+        }
+        SymbolSource::Unreadable(id) => format!("no symbols: {}", file(*id)),
+        SymbolSource::BuildIdDiffers(id) => {
+            format!("no symbols: {} has changed since the run (its build id is another)", file(*id))
+        }
+    }
+}
+
+/// Whether a module lacks names that it might have: what the information screen points out.
+#[must_use]
+pub fn lacks_symbols(module: &Module) -> bool {
+    matches!(
+        module.symbols,
+        SymbolSource::Exports(_)
+            | SymbolSource::Stripped(_)
+            | SymbolSource::Unreadable(_)
+            | SymbolSource::BuildIdDiffers(_)
+    )
+}
