@@ -16,6 +16,8 @@
 //! of csprof but its environment; what was sampled is gathered however the program ended; if the
 //! profile cannot be saved, the run folder stays, and [`salvage`] can try again.
 
+#[cfg(test)]
+mod arena_bytes;
 pub mod arena_read;
 pub mod check;
 pub mod collector_file;
@@ -28,6 +30,8 @@ pub mod run_dir;
 mod run_file;
 pub mod signals;
 pub mod spawn;
+#[cfg(test)]
+mod tests;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

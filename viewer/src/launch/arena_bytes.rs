@@ -1,0 +1,188 @@
+//! Arenas for tests, written byte by byte as the collector lays them out.
+
+use csprof_format::address::{FrameKey, FrameKind};
+use csprof_format::arena::{
+    ARENA_MAGIC, ARENA_VERSION, EXTENT_ALIGN, EXTENT_MAGIC, ExtentKind, FIRST_SEGMENT_NODES,
+    LoadRecord, LogRecord, Node, REASON_SLOTS, ThreadRecord, epoch_reason, locate,
+};
+
+/// A node to write: (key, parent, samples, edges).
+pub(super) type NodeRow = (FrameKey, u32, u64, u64);
+
+/// The bytes of an arena, and where its extents begin.
+pub(super) struct ArenaBytes {
+    pub(super) bytes: Vec<u8>,
+    pub(super) extents: Vec<usize>,
+    threads: u32,
+}
+
+/// A thread to write.
+#[derive(Default)]
+pub(super) struct ThreadRow<'a> {
+    pub(super) tid: u32,
+    pub(super) name: &'a str,
+    pub(super) delivered: u64,
+    pub(super) recorded: u64,
+    pub(super) losses: &'a [u64],
+    /// Nodes from number 1; number 0 is never used.
+    pub(super) nodes: &'a [NodeRow],
+}
+
+impl ArenaBytes {
+    /// The first page: process `pid` started at `start_ns` and ended `end_ns`, 0 if it runs.
+    pub(super) fn new(pid: u32, start_ns: u64, end_ns: u64) -> Self {
+        let mut bytes = Vec::new();
+        bytes.extend(ARENA_MAGIC);
+        // version, pid, parent, forked, source (cputime), flags (trampoline)
+        for field in [ARENA_VERSION, pid, 1, 0, 0, 1] {
+            bytes.extend(field.to_le_bytes());
+        }
+        // period, CLOCK_REALTIME, CLOCK_MONOTONIC at start and end, bytes used
+        for field in [5_000_000, 1_700_000_000_000_000_000, start_ns, end_ns, 0u64] {
+            bytes.extend(field.to_le_bytes());
+        }
+        // threads, rank plus one
+        for field in [0u32, 0] {
+            bytes.extend(field.to_le_bytes());
+        }
+        // losses, foreign signals
+        bytes.resize(bytes.len() + 8 * (REASON_SLOTS + 1), 0);
+        assert_eq!(bytes.len(), 216);
+        bytes.resize(EXTENT_ALIGN as usize, 0);
+        Self { bytes, extents: Vec::new(), threads: 0 }
+    }
+
+    /// Marks the process as forked.
+    pub(super) fn forked(mut self) -> Self {
+        self.bytes[20..24].copy_from_slice(&1u32.to_le_bytes());
+        self
+    }
+
+    /// Adds a log extent with these records, written at times 1000, 1001, …
+    pub(super) fn log(mut self, records: &[LogRecord]) -> Self {
+        let mut payload = Vec::new();
+        for (time_ns, record) in (1000..).zip(records) {
+            record.encode(time_ns, &mut payload);
+        }
+        let committed = payload.len() as u64;
+        self.extent(ExtentKind::Log, 0, 0, committed, &payload);
+        self
+    }
+
+    /// Adds a thread with all segments of its nodes.
+    pub(super) fn thread(mut self, row: &ThreadRow<'_>) -> Self {
+        let index = self.threads;
+        self.threads += 1;
+        let count = row.nodes.len() as u32 + 1;
+        let mut payload = Vec::new();
+        payload.extend(row.tid.to_le_bytes());
+        payload.extend(index.to_le_bytes());
+        let mut name = [0; 16];
+        name[..row.name.len()].copy_from_slice(row.name.as_bytes());
+        payload.extend(name);
+        // start, end, CPU time
+        for field in [2000u64, 9000, 7000] {
+            payload.extend(field.to_le_bytes());
+        }
+        // node count, greatest depth
+        for field in [count, 3] {
+            payload.extend(field.to_le_bytes());
+        }
+        // signals, delivered, recorded, returns, lost returns, frames unwound, reused paths
+        for field in [row.delivered, row.delivered, row.recorded, 11, 1, 0, 0] {
+            payload.extend(field.to_le_bytes());
+        }
+        let losses = row.losses.iter().copied().chain(std::iter::repeat(0)).take(REASON_SLOTS);
+        for field in losses.chain([0; REASON_SLOTS]) {
+            payload.extend(field.to_le_bytes());
+        }
+        assert_eq!(payload.len(), size_of::<ThreadRecord>());
+
+        let unused = (FrameKey::new(FrameKind::Call, 0), 0, 0, 0);
+        let nodes: Vec<NodeRow> =
+            std::iter::once(unused).chain(row.nodes.iter().copied()).collect();
+        let (last_segment, _) = locate(count - 1);
+        let mut rest = nodes.as_slice();
+        for segment in 0..=last_segment {
+            let capacity = (FIRST_SEGMENT_NODES as usize) << segment;
+            let (here, later) = rest.split_at(rest.len().min(capacity));
+            rest = later;
+            for &(key, parent, samples, edges) in here {
+                payload.extend(key.to_bits().to_le_bytes());
+                // parent, then the search tree of siblings, which nobody outside needs
+                for field in [parent, 0, 0, 0] {
+                    payload.extend(field.to_le_bytes());
+                }
+                payload.extend(samples.to_le_bytes());
+                payload.extend(edges.to_le_bytes());
+            }
+            let missing = capacity - here.len();
+            payload.resize(payload.len() + missing * size_of::<Node>(), 0);
+            let kind = if segment == 0 { ExtentKind::Thread } else { ExtentKind::Nodes };
+            self.extent(kind, index, segment, 0, &payload);
+            payload.clear();
+        }
+        self
+    }
+
+    /// Adds a page that was handed out and never written.
+    pub(super) fn hole(mut self) -> Self {
+        self.bytes.resize(self.bytes.len() + EXTENT_ALIGN as usize, 0);
+        self
+    }
+
+    fn extent(
+        &mut self,
+        kind: ExtentKind,
+        owner: u32,
+        segment: u32,
+        committed: u64,
+        payload: &[u8],
+    ) {
+        let start = self.bytes.len();
+        self.extents.push(start);
+        let size = (32 + payload.len()).next_multiple_of(EXTENT_ALIGN as usize);
+        for field in [EXTENT_MAGIC, kind as u32] {
+            self.bytes.extend(field.to_le_bytes());
+        }
+        self.bytes.extend((size as u64).to_le_bytes());
+        for field in [owner, segment] {
+            self.bytes.extend(field.to_le_bytes());
+        }
+        self.bytes.extend(committed.to_le_bytes());
+        self.bytes.extend(payload);
+        self.bytes.resize(start + size, 0);
+    }
+}
+
+/// A load record with one segment.
+pub(super) fn load(number: u32, path: &str, start: u64, end: u64) -> LogRecord {
+    LogRecord::Load(LoadRecord {
+        number,
+        path: path.into(),
+        build_id: vec![number as u8 + 1],
+        bias: start,
+        segments: vec![(start, end)],
+    })
+}
+
+/// The record that begins an epoch.
+pub(super) fn epoch(number: u32) -> LogRecord {
+    let reason = if number == 0 { epoch_reason::START } else { epoch_reason::ADDRESS_REUSE };
+    LogRecord::Epoch { number, reason }
+}
+
+/// The key of an epoch's root.
+pub(super) fn root(epoch: u64) -> FrameKey {
+    FrameKey::new(FrameKind::Root, epoch)
+}
+
+/// The key of a caller.
+pub(super) fn call(address: u64) -> FrameKey {
+    FrameKey::new(FrameKind::Call, address)
+}
+
+/// The key of an interrupted function.
+pub(super) fn leaf(address: u64) -> FrameKey {
+    FrameKey::new(FrameKind::Leaf, address)
+}

@@ -1,0 +1,392 @@
+//! From the bytes of arenas to a profile.
+
+use std::fmt::Write;
+use std::io::Cursor;
+
+use csprof_format::arena::LogRecord;
+use csprof_format::launch::SampleSource;
+use csprof_format::loss::LossReason;
+use csprof_format::profile::{Origin, Profile, RunInfo};
+use csprof_format::validate::validate;
+
+use super::arena_bytes::{ArenaBytes, NodeRow, ThreadRow, call, epoch, leaf, load, root};
+use super::arena_read::{Arena, NoArena, read};
+use super::gather::{Run, gather};
+
+fn arena(arena: &ArenaBytes) -> Arena {
+    read_bytes(&arena.bytes).unwrap()
+}
+
+fn read_bytes(bytes: &[u8]) -> Result<Arena, NoArena> {
+    read(&mut Cursor::new(bytes), bytes.len() as u64)
+}
+
+fn gathered(arenas: Vec<Arena>) -> Profile {
+    let run = Run {
+        info: RunInfo::default(),
+        source: SampleSource::DEFAULT,
+        start_ns: 400,
+        pid: Some(7),
+    };
+    let profile = gather(&run, arenas);
+    validate(&profile).unwrap();
+    check_account(&profile);
+    profile
+}
+
+/// `delivered = recorded + Σ losses` for each thread, and `recorded` is what the trees hold.
+fn check_account(profile: &Profile) {
+    for (number, thread) in profile.threads.iter().enumerate() {
+        let lost: u64 = thread.losses.iter().sum();
+        assert_eq!(thread.delivered, thread.recorded + lost, "thread {number}");
+        let in_trees: u64 = profile
+            .trees
+            .iter()
+            .filter(|tree| tree.thread.index() == number)
+            .flat_map(|tree| tree.first_node..tree.first_node + tree.node_count)
+            .map(|node| profile.nodes.samples[node as usize])
+            .sum();
+        assert_eq!(thread.recorded, in_trees, "thread {number}");
+    }
+}
+
+/// Trees as indented text: kind, module+offset, samples, edges.
+fn trees(profile: &Profile) -> String {
+    let mut text = String::new();
+    for tree in &profile.trees {
+        let thread = &profile.threads[tree.thread.index()];
+        let epoch = &profile.epochs[tree.epoch.index()];
+        writeln!(text, "thread {} epoch {}", thread.tid, epoch.number).unwrap();
+        let mut depth = vec![0; tree.node_count as usize];
+        for node in tree.first_node..tree.first_node + tree.node_count {
+            let parent = profile.nodes.parent[node as usize];
+            let own = (node - tree.first_node) as usize;
+            depth[own] =
+                if parent == node { 1 } else { depth[(parent - tree.first_node) as usize] + 1 };
+            let frame = profile.frames[profile.nodes.frame[node as usize].index()];
+            let module = frame.module.map_or("", |module| {
+                &profile.strings[profile.modules[module.index()].path.index()]
+            });
+            writeln!(
+                text,
+                "{}{:?} {module}+{:#x} {} {}",
+                "  ".repeat(depth[own]),
+                frame.kind,
+                frame.offset,
+                profile.nodes.samples[node as usize],
+                profile.nodes.edges[node as usize],
+            )
+            .unwrap();
+        }
+    }
+    text
+}
+
+/// Program `xz` with a library; main calls the library twice, from two places.
+fn small() -> ArenaBytes {
+    ArenaBytes::new(7, 500, 9500)
+        .log(&[
+            LogRecord::Command(vec![b"xz".to_vec(), b"-9".to_vec()]),
+            epoch(0),
+            load(0, "/bin/xz", 0x1000, 0x2000),
+            load(1, "/lib/liblzma.so", 0x7000, 0x8000),
+            LogRecord::Message("task-clock was refused".into()),
+        ])
+        .thread(&ThreadRow {
+            tid: 70,
+            name: "xz",
+            delivered: 10,
+            recorded: 8,
+            losses: &[2],
+            nodes: &[
+                (root(0), 0, 0, 0),      // 1
+                (call(0x1500), 1, 0, 1), // 2
+                (leaf(0x7020), 2, 3, 0), // 3
+                (call(0x1400), 1, 0, 2), // 4
+                (leaf(0x7010), 4, 4, 5), // 5
+                (leaf(0x9000), 4, 1, 0), // 6: code outside every module
+            ],
+        })
+}
+
+#[test]
+fn a_tree_is_in_pre_order_with_module_offsets() {
+    let profile = gathered(vec![arena(&small())]);
+    assert_eq!(
+        trees(&profile),
+        "\
+thread 70 epoch 0
+  Root +0x0 0 0
+    Call /bin/xz+0x400 0 2
+      Leaf +0x9000 1 0
+      Leaf /lib/liblzma.so+0x10 4 5
+    Call /bin/xz+0x500 0 1
+      Leaf /lib/liblzma.so+0x20 3 0
+"
+    );
+    let process = &profile.processes[0];
+    assert_eq!(process.command, [b"xz".to_vec(), b"-9".to_vec()]);
+    assert_eq!(process.messages, ["task-clock was refused"]);
+    assert_eq!((process.start_ns, process.end_ns), (100, 9100));
+    let thread = &profile.threads[0];
+    assert_eq!(thread.name, b"xz");
+    assert_eq!((thread.delivered, thread.recorded), (10, 8));
+    assert_eq!(thread.losses[LossReason::InTrampoline as usize], 2);
+    assert_eq!(profile.run.warnings, [""; 0]);
+}
+
+#[test]
+fn a_return_address_belongs_to_the_module_of_the_call() {
+    // 0x2000 is the first byte after xz: the call was its last instruction and does not return.
+    let bytes = ArenaBytes::new(7, 500, 900)
+        .log(&[epoch(0), load(0, "xz", 0x1000, 0x2000), load(1, "lzma", 0x2000, 0x3000)])
+        .thread(&ThreadRow {
+            delivered: 2,
+            recorded: 2,
+            nodes: &[(root(0), 0, 0, 0), (call(0x2000), 1, 1, 0), (leaf(0x2000), 1, 1, 0)],
+            ..ThreadRow::default()
+        });
+    assert_eq!(
+        trees(&gathered(vec![arena(&bytes)])),
+        "\
+thread 0 epoch 0
+  Root +0x0 0 0
+    Call xz+0x1000 1 0
+    Leaf lzma+0x0 1 0
+"
+    );
+}
+
+#[test]
+fn one_address_means_another_module_in_another_epoch() {
+    let bytes = ArenaBytes::new(7, 500, 900)
+        .log(&[
+            epoch(0),
+            load(0, "prog", 0x1000, 0x2000),
+            load(1, "first.so", 0x5000, 0x6000),
+            LogRecord::Unload { number: 1 },
+            epoch(1),
+            load(2, "second.so", 0x5000, 0x6000),
+        ])
+        .thread(&ThreadRow {
+            delivered: 3,
+            recorded: 3,
+            nodes: &[
+                (root(0), 0, 0, 0),
+                (leaf(0x5100), 1, 1, 0),
+                (root(1), 0, 0, 0),
+                (leaf(0x5100), 3, 2, 0),
+            ],
+            ..ThreadRow::default()
+        });
+    let profile = gathered(vec![arena(&bytes)]);
+    assert_eq!(
+        trees(&profile),
+        "\
+thread 0 epoch 0
+  Root +0x0 0 0
+    Leaf first.so+0x100 1 0
+thread 0 epoch 1
+  Root +0x0 0 0
+    Leaf second.so+0x100 2 0
+"
+    );
+    let maps: Vec<Vec<&str>> = profile
+        .epochs
+        .iter()
+        .map(|epoch| {
+            let modules = epoch.load_map.iter().map(|mapping| mapping.module.index());
+            modules.map(|at| &*profile.strings[profile.modules[at].path.index()]).collect()
+        })
+        .collect();
+    assert_eq!(maps, [["prog", "first.so"], ["prog", "second.so"]]);
+}
+
+#[test]
+fn processes_are_in_the_order_of_their_start() {
+    let parent = ArenaBytes::new(7, 500, 0).log(&[LogRecord::Command(vec![b"sh".to_vec()])]);
+    let child = ArenaBytes::new(8, 600, 0).forked();
+    // The parent's process after it has called exec.
+    let program = ArenaBytes::new(7, 700, 0).log(&[LogRecord::Command(vec![b"xz".to_vec()])]);
+    let mut run = Run {
+        info: RunInfo::default(),
+        source: SampleSource::DEFAULT,
+        start_ns: 400,
+        pid: Some(7),
+    };
+    run.info.exit = csprof_format::profile::Exit::Status(3);
+    let profile = gather(&run, vec![arena(&program), arena(&child), arena(&parent)]);
+    let seen: Vec<_> = profile
+        .processes
+        .iter()
+        .map(|process| (process.pid, process.origin, process.start_ns, process.exit))
+        .collect();
+    let unknown = csprof_format::profile::Exit::Unknown;
+    assert_eq!(
+        seen,
+        [
+            (7, Origin::Exec, 100, unknown),
+            (8, Origin::Fork, 200, unknown),
+            (7, Origin::Exec, 300, run.info.exit),
+        ]
+    );
+}
+
+#[test]
+fn a_hole_between_extents_costs_nothing_else() {
+    let bytes =
+        ArenaBytes::new(7, 500, 0).hole().hole().log(&[epoch(0)]).hole().thread(&ThreadRow {
+            delivered: 1,
+            recorded: 1,
+            nodes: &[(root(0), 0, 1, 0)],
+            ..ThreadRow::default()
+        });
+    let arena = arena(&bytes);
+    assert_eq!(arena.damage, [""; 0]);
+    assert_eq!(trees(&gathered(vec![arena])), "thread 0 epoch 0\n  Root +0x0 1 0\n");
+}
+
+/// A chain of `depth` frames, each with one sample.
+fn chain(depth: u32) -> Vec<NodeRow> {
+    std::iter::once((root(0), 0, 1, 0))
+        .chain((1..depth).map(|parent| (call(0x1000), parent, 1, 0)))
+        .collect()
+}
+
+#[test]
+fn a_very_deep_tree_is_gathered_without_recursion() {
+    let depth = 100_000;
+    let bytes = ArenaBytes::new(7, 500, 900).log(&[epoch(0)]).thread(&ThreadRow {
+        delivered: u64::from(depth),
+        recorded: u64::from(depth),
+        nodes: &chain(depth),
+        ..ThreadRow::default()
+    });
+    let profile = gathered(vec![arena(&bytes)]);
+    assert_eq!(profile.nodes.len(), depth as usize);
+    assert_eq!(profile.threads[0].recorded, u64::from(depth));
+    let parents: Vec<u32> = std::iter::once(0).chain(0..depth - 1).collect();
+    assert_eq!(profile.nodes.parent, parents);
+}
+
+#[test]
+fn a_missing_segment_is_booked_as_loss() {
+    let depth = 1000; // segments of 256, 512 and 1024 nodes
+    let mut bytes = ArenaBytes::new(7, 500, 900).log(&[epoch(0)]).thread(&ThreadRow {
+        tid: 70,
+        delivered: depth,
+        recorded: depth,
+        nodes: &chain(depth as u32),
+        ..ThreadRow::default()
+    });
+    let second_segment = bytes.extents[2];
+    bytes.bytes[second_segment..second_segment + 4].fill(0xff);
+    let arena = arena(&bytes);
+    assert_eq!(
+        arena.damage,
+        [
+            format!("no extent begins at byte {second_segment:#x}, where one should"),
+            "512 of 1001 nodes of thread 70 are missing".into()
+        ]
+    );
+    let profile = gathered(vec![arena]);
+    let thread = &profile.threads[0];
+    assert_eq!((thread.delivered, thread.recorded), (1000, 255));
+    assert_eq!(thread.losses[LossReason::Unreadable as usize], 745);
+    assert_eq!(
+        profile.run.warnings.last().unwrap(),
+        "process 7: 745 samples could not be placed and are counted as lost (unreadable)"
+    );
+}
+
+#[test]
+fn a_node_that_names_a_later_parent_is_left_out_with_all_below_it() {
+    let bytes = ArenaBytes::new(7, 500, 900).log(&[epoch(0)]).thread(&ThreadRow {
+        delivered: 7,
+        recorded: 7,
+        nodes: &[
+            (root(0), 0, 1, 0),
+            (call(0x10), 3, 2, 0), // its parent comes later
+            (leaf(0x20), 2, 4, 0),
+        ],
+        ..ThreadRow::default()
+    });
+    let profile = gathered(vec![arena(&bytes)]);
+    assert_eq!(trees(&profile), "thread 0 epoch 0\n  Root +0x0 1 0\n");
+    assert_eq!(profile.threads[0].losses[LossReason::Unreadable as usize], 6);
+}
+
+#[test]
+fn a_process_caught_in_the_middle_of_a_sample_adds_up() {
+    // The handler counts a sample as delivered, then in a node, then as recorded.
+    for (delivered, recorded, unreadable) in [(5, 4, 1), (4, 3, 0), (4, 4, 0)] {
+        let bytes = ArenaBytes::new(7, 500, 0).log(&[epoch(0)]).thread(&ThreadRow {
+            delivered,
+            recorded,
+            nodes: &[(root(0), 0, 4, 0)],
+            ..ThreadRow::default()
+        });
+        let profile = gathered(vec![arena(&bytes)]);
+        let thread = &profile.threads[0];
+        assert_eq!((thread.delivered, thread.recorded), (delivered, 4));
+        assert_eq!(thread.losses[LossReason::Unreadable as usize], unreadable);
+    }
+}
+
+#[test]
+fn what_is_no_arena_is_told_apart() {
+    let verdict = |bytes: &[u8]| match read_bytes(bytes) {
+        Ok(_) => "an arena".into(),
+        Err(NoArena::Empty) => "empty".into(),
+        Err(NoArena::Foreign(why)) => why,
+        Err(NoArena::Io(error)) => error.to_string(),
+    };
+    assert_eq!(verdict(&[]), "empty");
+    assert_eq!(verdict(&[0; 4096]), "empty");
+    assert_eq!(verdict(&[b'x'; 4096]), "it does not begin like an arena");
+    let mut other = small().bytes;
+    other[8] = 2;
+    assert_eq!(verdict(&other), "it has arena version 2, and this csprof reads version 1");
+}
+
+#[test]
+fn a_cut_arena_gives_what_is_left() {
+    let bytes = small().bytes;
+    let mut recorded = 0;
+    for cut in 216..=bytes.len() {
+        let profile = gathered(vec![read_bytes(&bytes[..cut]).unwrap()]);
+        let now = profile.threads.iter().map(|thread| thread.recorded).sum();
+        assert!(now >= recorded, "cut at {cut}: {now} samples, {recorded} in less");
+        recorded = now;
+    }
+    assert_eq!(recorded, 8);
+}
+
+#[test]
+fn a_damaged_arena_still_gives_a_valid_profile() {
+    let ArenaBytes { bytes, extents, .. } = small();
+    // The rest of each extent is room for nodes to come, where nobody looks.
+    let used = extents.iter().flat_map(|&start| start..start + 32 + 368 + 7 * 40).chain(0..216);
+    for at in used {
+        for damage in [0x00, 0x01, 0xff] {
+            let mut damaged = bytes.clone();
+            damaged[at] = if damage == 0x01 { damaged[at] ^ 1 } else { damage };
+            if let Ok(arena) = read_bytes(&damaged) {
+                gathered(vec![arena]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_claim_of_many_nodes_takes_no_more_memory_than_the_file_has() {
+    // A sparse file can claim any length; only the bytes with storage behind them are believed.
+    let bytes = ArenaBytes::new(7, 500, 900).log(&[epoch(0)]).thread(&ThreadRow {
+        delivered: 1000,
+        recorded: 1000,
+        nodes: &chain(1000),
+        ..ThreadRow::default()
+    });
+    let arena = read(&mut Cursor::new(&bytes.bytes), 4096).unwrap();
+    assert!(arena.threads[0].nodes.len() <= 4096 / 40, "{}", arena.threads[0].nodes.len());
+}
