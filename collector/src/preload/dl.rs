@@ -1,0 +1,175 @@
+//! Libraries that come and go while the program runs.
+//!
+//! The loader looks at the return address of dlopen to find the calling module, and searches that
+//! module's `RUNPATH`; dlsym does the same for `RTLD_NEXT`. A plain wrapper would make the collector
+//! the caller. Yet the load map must learn of a new module soon, and its recipes cannot be built
+//! in the handler, so code has to run *after* dlopen. What was weighed:
+//!
+//! - *Replace the return address* by a continuation of ours: the loader would see ours.
+//! - *Return through a `ret` in the caller's module*, pushed in front of our continuation: the
+//!   loader sees the right module, but constructors run inside dlopen, and an unwinder that crosses
+//!   the borrowed `ret` applies the rules of a function that was never called; hardware
+//!   shadow stacks refuse the return.
+//! - *LD_AUDIT*: calls through the PLT become 68 times slower.
+//! - *Only jump, and learn at the next sample*: until something calls the setup side, every path
+//!   through the new module is partial.
+//!
+//! So: glibc needs the caller for a name without a slash (search path), for one with a `$`
+//! (`$ORIGIN` is the caller's), and to load into the caller's namespace (`dl_open_worker_begin` in
+//! elf/dl-open.c). Code in another namespace has a C library of its own and does not come here.
+//! A *path*, which is how interpreters and plug-in systems load, is therefore opened by a call, and
+//! new modules are learned when it returns. For any other name the stub jumps on, with the caller's
+//! return address in place, and the thread remembers that it has not looked: its next dlopen,
+//! dlsym or dlclose does. A program that loads a library nearly always asks it for a symbol next.
+//! Constructors of a new library run before anyone could look; samples in them see a module
+//! that is not in the load map yet.
+//!
+//! The frame that a call needs carries unwind information and no Rust code: a constructor may
+//! throw through it to the program's handler around dlopen.
+
+#![expect(unsafe_code, reason = "stubs, and strings from the program")]
+
+use core::arch::naked_asm;
+use core::ffi::{CStr, c_char, c_int, c_long, c_void};
+
+use super::real::{self, Real, slots};
+use super::stub::{self, ENGAGED, drop_frame, fast_path, restore_arguments, save_arguments};
+use super::view::Belief;
+use crate::{modules, process};
+
+/// How a stub goes on.
+#[repr(C)]
+struct Route {
+    target: *mut c_void,
+    /// 1: call, then report to `after`. 0: jump.
+    call: usize,
+}
+
+/// Whether the loader would open the same file whoever asks.
+///
+/// # Safety
+/// `file` is null or a C string.
+unsafe fn same_for_every_caller(file: *const c_char) -> bool {
+    // The program itself.
+    if file.is_null() {
+        return true;
+    }
+    // SAFETY: not null, so the caller vouches for a C string.
+    let name = unsafe { CStr::from_ptr(file) }.to_bytes();
+    name.contains(&b'/') && !name.contains(&b'$')
+}
+
+/// Looks for modules that the thread loaded unseen.
+fn look_for_new_modules() {
+    if Belief::LoadUnseen.replace(false) {
+        let errno = real::errno();
+        modules::after_load();
+        real::set_errno(errno);
+    }
+}
+
+unsafe fn route_open(file: *const c_char, real: &Real) -> Route {
+    let target = stub::target(real);
+    if !process::active() {
+        return Route { target, call: 0 };
+    }
+    look_for_new_modules();
+    // SAFETY: the program's own argument.
+    let call = unsafe { same_for_every_caller(file) };
+    if !call {
+        Belief::LoadUnseen.set(true);
+    }
+    Route { target, call: usize::from(call) }
+}
+
+unsafe extern "C" fn before_dlopen(file: *const c_char, _mode: c_int) -> Route {
+    // SAFETY: the program's own argument.
+    unsafe { route_open(file, &slots::dlopen) }
+}
+
+unsafe extern "C" fn before_dlmopen(_: c_long, file: *const c_char, _mode: c_int) -> Route {
+    // SAFETY: the program's own argument.
+    unsafe { route_open(file, &slots::dlmopen) }
+}
+
+extern "C" fn after_open(handle: *mut c_void) {
+    if !handle.is_null() {
+        Belief::LoadUnseen.set(true);
+        look_for_new_modules();
+    }
+}
+
+unsafe extern "C" fn before_dlclose(_handle: *mut c_void) -> Route {
+    let target = stub::target(&slots::dlclose);
+    if !process::active() {
+        return Route { target, call: 0 };
+    }
+    look_for_new_modules();
+    modules::before_unload();
+    Route { target, call: 1 }
+}
+
+extern "C" fn after_dlclose(_status: *mut c_void) {
+    let errno = real::errno();
+    modules::after_unload();
+    real::set_errno(errno);
+}
+
+/// Nothing to do before dlsym but what was left undone; it is always jumped to.
+extern "C" fn before_dlsym() -> Route {
+    if process::active() {
+        look_for_new_modules();
+    }
+    Route { target: stub::target(&slots::dlsym), call: 0 }
+}
+
+extern "C" fn after_dlsym(_: *mut c_void) {}
+
+/// Defines functions that ask `before` how to go on with the same arguments.
+macro_rules! routed {
+    ($($(#[$doc:meta])* $name:ident = $before:path, $after:path;)*) => {$(
+        $(#[$doc])*
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $name() {
+            naked_asm!(
+                ".cfi_startproc",
+                fast_path!(),
+                save_arguments!(),
+                "call {before}",
+                "mov r11, rax",
+                "test rdx, rdx",
+                restore_arguments!(),
+                "jz 3f",
+                "call r11",
+                "mov [rsp], rax",
+                "mov rdi, rax",
+                "call {after}",
+                "mov rax, [rsp]",
+                ".cfi_remember_state",
+                drop_frame!(),
+                "ret",
+                "3:",
+                ".cfi_restore_state",
+                drop_frame!(),
+                "jmp r11",
+                ".cfi_endproc",
+                real = sym slots::$name,
+                engaged = sym ENGAGED,
+                before = sym $before,
+                after = sym $after,
+            )
+        }
+    )*};
+}
+
+routed! {
+    /// dlopen(3).
+    dlopen = before_dlopen, after_open;
+    /// dlmopen(3).
+    dlmopen = before_dlmopen, after_open;
+    /// dlclose(3).
+    dlclose = before_dlclose, after_dlclose;
+    /// dlsym(3).
+    dlsym = before_dlsym, after_dlsym;
+}

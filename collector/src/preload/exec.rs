@@ -1,0 +1,172 @@
+//! Replacing the program: every form of exec, one wrapper per name, since the C library's own
+//! forms reach execve without passing through ours.
+//!
+//! Signals that are pending survive exec, handlers do not: a profiling signal on its way would
+//! kill the new program. So sampling ends before, and begins again if exec fails. Nothing is done
+//! in the child of a vfork, which must not touch the memory it borrows (`process::active()` knows);
+//! its timers are not inherited, so no signal is on its way. posix_spawn, system and popen use
+//! such children inside the C library and need no wrapper.
+//!
+//! The variadic forms are stubs: Rust cannot define variadic functions. They lay the argument
+//! list out as the vector that execv takes, and go on there.
+
+#![expect(unsafe_code, reason = "exported C functions with pointers from the program")]
+
+use core::arch::naked_asm;
+use core::ffi::{c_char, c_int};
+
+use super::real::{self, Strings};
+use super::stub::drop_frame;
+use crate::process;
+
+/// Runs `exec` with sampling off, and on again if it returns.
+fn replacing(exec: impl FnOnce() -> c_int) -> c_int {
+    if !process::active() {
+        return exec();
+    }
+    process::before_exec();
+    let result = exec();
+    let errno = real::errno();
+    process::exec_failed();
+    real::set_errno(errno);
+    result
+}
+
+/// execve(2).
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn execve(path: *const c_char, argv: Strings, envp: Strings) -> c_int {
+    // SAFETY: the program's own arguments, passed on.
+    replacing(|| unsafe { real::execve(path, argv, envp) })
+}
+
+/// execv(3).
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn execv(path: *const c_char, argv: Strings) -> c_int {
+    // SAFETY: the program's own arguments, passed on.
+    replacing(|| unsafe { real::execv(path, argv) })
+}
+
+/// execvp(3).
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn execvp(file: *const c_char, argv: Strings) -> c_int {
+    // SAFETY: the program's own arguments, passed on.
+    replacing(|| unsafe { real::execvp(file, argv) })
+}
+
+/// execvpe(3).
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn execvpe(
+    file: *const c_char,
+    argv: Strings,
+    envp: Strings,
+) -> c_int {
+    // SAFETY: the program's own arguments, passed on.
+    replacing(|| unsafe { real::execvpe(file, argv, envp) })
+}
+
+/// fexecve(3).
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn fexecve(fd: c_int, argv: Strings, envp: Strings) -> c_int {
+    // SAFETY: the program's own arguments, passed on.
+    replacing(|| unsafe { real::fexecve(fd, argv, envp) })
+}
+
+/// execveat(2).
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn execveat(
+    fd: c_int,
+    path: *const c_char,
+    argv: Strings,
+    envp: Strings,
+    flags: c_int,
+) -> c_int {
+    // SAFETY: the program's own arguments, passed on.
+    replacing(|| unsafe { real::execveat(fd, path, argv, envp, flags) })
+}
+
+/// execle: the environment follows the null pointer that ends the arguments.
+unsafe extern "C" fn gathered_with_environment(path: *const c_char, argv: Strings) -> c_int {
+    let mut end = argv;
+    // SAFETY: the stub copied the arguments, their null pointer, and the word after it.
+    let envp = unsafe {
+        while !(*end).is_null() {
+            end = end.add(1);
+        }
+        end.add(1).cast::<Strings>().read()
+    };
+    // SAFETY: a vector with its null pointer, and the program's own environment.
+    unsafe { execve(path, argv, envp) }
+}
+
+/// Defines a function `(path, arg0, …, NULL[, envp])` that calls `gathered(path, argv)`.
+///
+/// Five of the arguments are in registers, the rest lie above the return address. All are copied
+/// below the frame into one vector, together with one word more, which is the environment where
+/// there is one. That word is read where the caller's frame is, so it exists. Like the C library's
+/// own variant it allocates nothing but stack: execl is async-signal-safe, and is called in
+/// children of vfork.
+macro_rules! gathers {
+    ($($(#[$doc:meta])* $name:ident => $gathered:path;)*) => {$(
+        $(#[$doc])*
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $name() {
+            naked_asm!(
+                ".cfi_startproc",
+                "endbr64",
+                "push rbp",
+                ".cfi_def_cfa_offset 16",
+                ".cfi_offset rbp, -16",
+                "mov rbp, rsp",
+                ".cfi_def_cfa_register rbp",
+                // rax: words above the return address, the null pointer included.
+                "xor eax, eax",
+                "test rsi, rsi",
+                "jz 3f",
+                "test rdx, rdx",
+                "jz 3f",
+                "test rcx, rcx",
+                "jz 3f",
+                "test r8, r8",
+                "jz 3f",
+                "test r9, r9",
+                "jz 3f",
+                "2:",
+                "inc rax",
+                "cmp qword ptr [rbp + 8 + rax * 8], 0",
+                "jne 2b",
+                "3:",
+                // The word more.
+                "inc rax",
+                "lea r10, [rax * 8 + 5 * 8 + 15]",
+                "and r10, -16",
+                "sub rsp, r10",
+                "mov [rsp], rsi",
+                "mov [rsp + 8], rdx",
+                "mov [rsp + 16], rcx",
+                "mov [rsp + 24], r8",
+                "mov [rsp + 32], r9",
+                "4:",
+                "mov rsi, [rbp + 8 + rax * 8]",
+                "mov [rsp + 32 + rax * 8], rsi",
+                "dec rax",
+                "jnz 4b",
+                "mov rsi, rsp",
+                "call {gathered}",
+                drop_frame!(),
+                "ret",
+                ".cfi_endproc",
+                gathered = sym $gathered,
+            )
+        }
+    )*};
+}
+
+gathers! {
+    /// execl(3).
+    execl => execv;
+    /// execlp(3).
+    execlp => execvp;
+    /// execle(3).
+    execle => gathered_with_environment;
+}

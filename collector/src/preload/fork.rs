@@ -1,0 +1,63 @@
+//! A process that splits in two.
+//!
+//! fork, daemon, forkpty and whatever else in the C library forks calls the handlers of
+//! pthread_atfork(3), so those are used instead of wrappers: registered first, they run last
+//! before the fork and first after it. `_Fork` calls no handlers and has a wrapper.
+//!
+//! vfork has none: it returns twice on one stack, which no wrapper's frame survives. Its child, and
+//! the child of a clone(2) by hand, is recognized by its process id (`process::active()`) and left
+//! alone until it executes a program.
+
+#![expect(unsafe_code, reason = "callbacks for, and exported functions of, the C library")]
+
+use libc::pid_t;
+
+use super::{real, signals};
+use crate::process;
+
+/// Registers the handlers. Without them (no memory) a child would not be sampled.
+pub(super) fn register() -> bool {
+    // SAFETY: three functions that live as long as the process, for the collector is never
+    // unloaded (-z nodelete).
+    unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) == 0 }
+}
+
+unsafe extern "C" fn prepare() {
+    let errno = real::errno();
+    if process::active() {
+        process::before_fork();
+    }
+    real::set_errno(errno);
+}
+
+/// Runs in the parent, also when the fork failed: then `errno` says why.
+unsafe extern "C" fn parent() {
+    let errno = real::errno();
+    if process::active() {
+        process::after_fork_parent();
+    }
+    real::set_errno(errno);
+}
+
+unsafe extern "C" fn child() {
+    let errno = real::errno();
+    process::after_fork_child();
+    signals::timer::after_fork_child();
+    real::set_errno(errno);
+}
+
+/// `_Fork` of POSIX.1-2024: fork without handlers, async-signal-safe.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn _Fork() -> pid_t {
+    // SAFETY: takes nothing; the three handlers are what fork(3) would have called.
+    unsafe {
+        prepare();
+        let pid = real::_Fork();
+        if pid == 0 {
+            child()
+        } else {
+            parent()
+        }
+        pid
+    }
+}

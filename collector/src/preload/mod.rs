@@ -1,0 +1,75 @@
+//! What the program sees of the collector: the constructor, and the exported names.
+//!
+//! Setup side. The library is preloaded, so the dynamic linker binds the program's calls of the
+//! names below to these wrappers: ICS'05 section 2.5.2. Each keeps one promise: *the program
+//! behaves as it would alone*. Where nothing is sampled (not launched by csprof, or the child of a
+//! vfork) a wrapper hands the call on unchanged.
+//!
+//! | file | names | why |
+//! |---|---|---|
+//! | [`signals::action`] | `sigaction` `__sigaction` `signal` `bsd_signal` `ssignal` `sysv_signal` `__sysv_signal` `sigset` `sigignore` `siginterrupt` | the profiling signal's handler is the collector's |
+//! | `signals::mask` | `sigprocmask` `pthread_sigmask` `sigblock` `sigsetmask` `siggetmask` `sighold` `sigrelse` | the profiling signal is not blocked |
+//! | `signals::wait` | `sigsuspend` `__sigsuspend` `ppoll` `__ppoll_chk` `pselect` `epoll_pwait` `epoll_pwait2` `pause` | waiting is not interrupted by samples |
+//! | `signals::wait` | `sigwait` `sigwaitinfo` `sigtimedwait` `signalfd` | samples are not waited away |
+//! | [`signals::timer`] | `setitimer` `getitimer` `timer_create` | no other source of the profiling signal |
+//! | [`exec`] | `execve` `execv` `execvp` `execvpe` `execl` `execlp` `execle` `fexecve` `execveat` | a pending sample must not kill the new program |
+//! | [`fork`] | `_Fork` (and handlers of pthread_atfork) | the child has an arena of its own |
+//! | [`threads`] | `pthread_create` `thrd_create` | new threads are sampled |
+//! | [`dl`] | `dlopen` `dlmopen` `dlclose` `dlsym` | the load map follows; the caller's address is kept |
+//! | [`exceptions`] | `_Unwind_RaiseException` `_Unwind_Resume` `_Unwind_Resume_or_Rethrow` `_Unwind_ForcedUnwind` `_Unwind_Backtrace` `backtrace` | unwinders see real return addresses |
+//!
+//! Not here, on purpose: `exit`, `_exit`, `quick_exit`, `abort` (the arena is shared memory and
+//! needs no farewell), `longjmp` (the next sample notices), `vfork`, `clone`, `posix_spawn`, `system`,
+//! `popen` (see [`fork`] and [`exec`]), `pthread_exit` (see [`threads`]).
+//!
+//! Invariant: the dynamic symbol table holds these names and no others; `tests/preload.rs`
+//! compares. Calls made inside the C library do not come here, so a function that uses another
+//! one internally needs a wrapper of its own.
+
+#![expect(unsafe_code, reason = "entries of .init_array and .fini_array")]
+
+mod dl;
+mod exceptions;
+mod exec;
+mod fork;
+mod real;
+mod signals;
+mod stub;
+mod threads;
+mod view;
+
+use crate::process;
+
+/// Run by the dynamic linker before the program's `main`, after the constructors of the libraries
+/// that the collector needs, and perhaps after others: their calls find their own real functions.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn() = construct;
+
+/// Run by exit(3), after the program's own destructors and exit handlers.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static DESTRUCTOR: extern "C" fn() = destruct;
+
+extern "C" fn construct() {
+    for real in real::ALL {
+        real.address();
+    }
+    signals::action::remember_inherited();
+    process::start();
+    if !process::active() {
+        return;
+    }
+    stub::engage();
+    threads::create_key();
+    threads::watch_end();
+    if !fork::register() {
+        crate::report::note("children made by fork are not sampled: pthread_atfork failed");
+    }
+}
+
+extern "C" fn destruct() {
+    if process::active() {
+        process::at_exit();
+    }
+}

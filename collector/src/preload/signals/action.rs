@@ -1,0 +1,258 @@
+//! sigaction and its older relatives.
+
+#![expect(unsafe_code, reason = "exported C functions with pointers from the program")]
+
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use super::{BIT, SIGNAL, warning};
+use crate::preload::real::{self, Handler};
+use crate::preload::view::Belief;
+use crate::process;
+
+/// What the program last asked for. The fields are separate atomics: a program whose threads race
+/// to set one signal's action cannot tell which came last, and nothing is ever called through
+/// them. Relaxed throughout for that reason.
+struct Remembered {
+    handler: AtomicUsize,
+    flags: AtomicU64,
+    mask: AtomicU64,
+    restorer: AtomicUsize,
+}
+
+static ASKED: Remembered = Remembered {
+    handler: AtomicUsize::new(libc::SIG_DFL),
+    flags: AtomicU64::new(0),
+    mask: AtomicU64::new(0),
+    restorer: AtomicUsize::new(0),
+};
+
+/// Bit `n − 1`: the handler of signal `n` was to run with the profiling signal blocked.
+static MASKED_BY: AtomicU64 = AtomicU64::new(0);
+
+/// `sigset`'s answer and argument for a blocked signal: `SIG_HOLD` of `<signal.h>`.
+const SIG_HOLD: Handler = 2;
+
+/// Remembers what the program was started with, before the collector's own handler is installed.
+pub(in crate::preload) fn remember_inherited() {
+    // SAFETY: all zeros is a valid value of this plain structure.
+    let mut inherited: libc::sigaction = unsafe { core::mem::zeroed() };
+    // SAFETY: only asks; the result is a live local.
+    if unsafe { real::sigaction(SIGNAL, core::ptr::null(), &raw mut inherited) } == 0 {
+        ASKED.handler.store(inherited.sa_sigaction, Ordering::Relaxed);
+    }
+}
+
+/// Swaps the remembered handler, for the functions that take nothing else.
+fn ask(handler: Handler, flags: c_int) -> Handler {
+    warn_about(handler);
+    ASKED.flags.store(flags as u64, Ordering::Relaxed);
+    ASKED.mask.store(0, Ordering::Relaxed);
+    ASKED.handler.swap(handler, Ordering::Relaxed)
+}
+
+fn warn_about(handler: Handler) {
+    if handler != libc::SIG_DFL && handler != libc::SIG_IGN {
+        crate::report::warn_once(
+            warning::HANDLER,
+            "the program's own SIGPROF handler is not called: csprof uses this signal",
+        );
+    }
+}
+
+/// First word of a mask.
+///
+/// # Safety
+/// `set` points to at least the 8 bytes that the kernel would read.
+pub(super) unsafe fn first_word(set: *const libc::sigset_t) -> u64 {
+    // SAFETY: the caller vouches for 8 bytes; C gives them the alignment of a long.
+    unsafe { set.cast::<u64>().read_unaligned() }
+}
+
+/// A mask that holds this word and nothing else.
+pub(super) fn mask_of(word: u64) -> libc::sigset_t {
+    // SAFETY: all zeros is the empty set.
+    let mut set: libc::sigset_t = unsafe { core::mem::zeroed() };
+    // SAFETY: a set is an array of longs, larger than one.
+    unsafe { (&raw mut set).cast::<u64>().write(word) };
+    set
+}
+
+/// sigaction(2).
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn sigaction(
+    signal: c_int,
+    new: *const libc::sigaction,
+    old: *mut libc::sigaction,
+) -> c_int {
+    if !process::active() {
+        // SAFETY: the program's own arguments, passed on.
+        return unsafe { real::sigaction(signal, new, old) };
+    }
+    // SAFETY: as the program's caller promised sigaction(2).
+    unsafe { if signal == SIGNAL { own(new, old) } else { others(signal, new, old) } }
+}
+
+/// sigaction(2) under the name that old libraries use.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn __sigaction(
+    signal: c_int,
+    new: *const libc::sigaction,
+    old: *mut libc::sigaction,
+) -> c_int {
+    // SAFETY: the program's own arguments, passed on.
+    unsafe { sigaction(signal, new, old) }
+}
+
+/// The program's view of the profiling signal's action.
+unsafe fn own(new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
+    // Read before writing: the program may pass one structure for both.
+    // SAFETY: not null, so the program points to an action.
+    let wanted = (!new.is_null()).then(|| unsafe { new.read() });
+    if !old.is_null() {
+        let restorer = ASKED.restorer.load(Ordering::Relaxed);
+        let answer = libc::sigaction {
+            sa_sigaction: ASKED.handler.load(Ordering::Relaxed),
+            sa_mask: mask_of(ASKED.mask.load(Ordering::Relaxed)),
+            sa_flags: ASKED.flags.load(Ordering::Relaxed) as c_int,
+            // SAFETY: stored from this very type below, or 0, which is None.
+            sa_restorer: unsafe {
+                core::mem::transmute::<usize, Option<extern "C" fn()>>(restorer)
+            },
+        };
+        // SAFETY: not null, so the program points to room for an action.
+        unsafe { old.write(answer) };
+    }
+    if let Some(wanted) = wanted {
+        warn_about(wanted.sa_sigaction);
+        ASKED.handler.store(wanted.sa_sigaction, Ordering::Relaxed);
+        ASKED.flags.store(wanted.sa_flags as u64, Ordering::Relaxed);
+        // SAFETY: a live local.
+        ASKED.mask.store(unsafe { first_word(&raw const wanted.sa_mask) }, Ordering::Relaxed);
+        ASKED.restorer.store(wanted.sa_restorer.map_or(0, |r| r as usize), Ordering::Relaxed);
+    }
+    0
+}
+
+/// Another signal's action, without the profiling signal in its mask: programs that switch
+/// contexts in a handler would keep it blocked for good.
+///
+/// A handler on an alternate stack keeps its mask. Such stacks are small, and a mask that is full
+/// may be what keeps a second signal frame off them.
+unsafe fn others(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
+    let bit = 1_u64.checked_shl((signal - 1) as u32).unwrap_or(0);
+    let mut masked = false;
+    let mut wanted = core::mem::MaybeUninit::<libc::sigaction>::uninit();
+    let mut passed = new;
+    if !new.is_null() {
+        // SAFETY: not null, so the program points to an action.
+        let mut action = unsafe { new.read() };
+        // SAFETY: a live local.
+        let mask = unsafe { first_word(&raw const action.sa_mask) };
+        if mask & BIT != 0 && action.sa_flags & libc::SA_ONSTACK == 0 {
+            masked = true;
+            action.sa_mask = mask_of(mask & !BIT);
+            passed = wanted.write(action);
+        }
+    }
+    // SAFETY: `passed` is the program's action or a copy with a smaller mask.
+    let result = unsafe { real::sigaction(signal, passed, old) };
+    if result == 0 {
+        let before = MASKED_BY.load(Ordering::Relaxed) & bit != 0;
+        if !old.is_null() && before {
+            // SAFETY: the call succeeded, so `old` holds an action.
+            unsafe {
+                let mask = first_word(&raw const (*old).sa_mask);
+                (&raw mut (*old).sa_mask).cast::<u64>().write_unaligned(mask | BIT);
+            }
+        }
+        if masked {
+            MASKED_BY.fetch_or(bit, Ordering::Relaxed);
+        } else if !new.is_null() && before {
+            MASKED_BY.fetch_and(!bit, Ordering::Relaxed);
+        }
+    }
+    result
+}
+
+/// signal(2): BSD semantics, as glibc's.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn signal(signal: c_int, handler: Handler) -> Handler {
+    if signal == SIGNAL && process::active() {
+        return ask(handler, libc::SA_RESTART);
+    }
+    // SAFETY: the program's own arguments, passed on.
+    unsafe { real::signal(signal, handler) }
+}
+
+/// signal(2) under its BSD name.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn bsd_signal(number: c_int, handler: Handler) -> Handler {
+    // SAFETY: the program's own arguments, passed on.
+    unsafe { signal(number, handler) }
+}
+
+/// signal(2) under its System V name, which in glibc is the same function.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn ssignal(number: c_int, handler: Handler) -> Handler {
+    // SAFETY: the program's own arguments, passed on.
+    unsafe { signal(number, handler) }
+}
+
+/// signal with System V semantics: one shot, not blocked meanwhile. What `signal` means to
+/// programs built with `_XOPEN_SOURCE` alone.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn sysv_signal(signal: c_int, handler: Handler) -> Handler {
+    if signal == SIGNAL && process::active() {
+        return ask(handler, libc::SA_RESETHAND | libc::SA_NODEFER);
+    }
+    // SAFETY: the program's own arguments, passed on.
+    unsafe { real::sysv_signal(signal, handler) }
+}
+
+/// `sysv_signal` under the name that the headers give it.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn __sysv_signal(signal: c_int, handler: Handler) -> Handler {
+    // SAFETY: the program's own arguments, passed on.
+    unsafe { sysv_signal(signal, handler) }
+}
+
+/// sigset(3).
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn sigset(signal: c_int, handler: Handler) -> Handler {
+    if signal != SIGNAL || !process::active() {
+        // SAFETY: the program's own arguments, passed on.
+        return unsafe { real::sigset(signal, handler) };
+    }
+    let held = Belief::SignalBlocked.replace(handler == SIG_HOLD);
+    let before =
+        if handler == SIG_HOLD { ASKED.handler.load(Ordering::Relaxed) } else { ask(handler, 0) };
+    if held { SIG_HOLD } else { before }
+}
+
+/// sigignore(3).
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn sigignore(signal: c_int) -> c_int {
+    if signal == SIGNAL && process::active() {
+        ask(libc::SIG_IGN, 0);
+        return 0;
+    }
+    // SAFETY: the program's own argument, passed on.
+    unsafe { real::sigignore(signal) }
+}
+
+/// siginterrupt(3).
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn siginterrupt(signal: c_int, interrupt: c_int) -> c_int {
+    if signal != SIGNAL || !process::active() {
+        // SAFETY: the program's own arguments, passed on.
+        return unsafe { real::siginterrupt(signal, interrupt) };
+    }
+    let restart = libc::SA_RESTART as u64;
+    if interrupt == 0 {
+        ASKED.flags.fetch_or(restart, Ordering::Relaxed);
+    } else {
+        ASKED.flags.fetch_and(!restart, Ordering::Relaxed);
+    }
+    0
+}

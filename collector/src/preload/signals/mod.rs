@@ -1,0 +1,32 @@
+//! The profiling signal stays the collector's: ICS'05 section 2.5.2.
+//!
+//! A program that installs its own handler for the signal, blocks it, waits for it or starts a
+//! timer that sends it is told what it would be told alone, and nothing is done. What it asked for
+//! is remembered, so that asking again gives the answer it expects:
+//!
+//! - [`action`]: one remembered action for the process, and for every other signal whether its
+//!   handler was to block the profiling signal;
+//! - [`mask`]: one remembered bit per thread ([`Belief`](super::view::Belief));
+//! - [`wait`]: waiting with a mask, and waiting for signals;
+//! - [`timer`]: interval timers.
+//!
+//! Signal masks are passed as the kernel's first word (64 signals): that is all the kernel reads
+//! and writes (`sizeof(kernel_sigset_t)` = 8), and callers that know this pass no more.
+
+pub(super) mod action;
+mod mask;
+pub(super) mod timer;
+mod wait;
+
+use crate::sampling::SIGNAL;
+
+/// The profiling signal in a word of the kernel's signal mask.
+const BIT: u64 = 1 << (SIGNAL - 1);
+
+/// Message numbers for [`crate::report::warn_once`].
+mod warning {
+    pub(super) const HANDLER: u32 = 32;
+    pub(super) const INTERVAL_TIMER: u32 = 33;
+    pub(super) const POSIX_TIMER: u32 = 34;
+    pub(super) const WAIT: u32 = 35;
+}

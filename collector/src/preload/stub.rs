@@ -1,0 +1,97 @@
+//! Entries written in assembly, for functions that must not notice a wrapper.
+//!
+//! Three reasons call for one: the real function looks at its return address (dlopen, dlsym and
+//! the unwinder do), a cancellation or an exception unwinds through the wrapper (Rust frames with
+//! the C ABI must not be unwound), or the arguments are variadic.
+//!
+//! Each stub begins with [`fast_path!`]: where nothing is sampled it jumps on, so that the real
+//! function sees exactly the call that the program made. Names that the fragments use:
+//! `{real}` = the [`Real`], `{engaged}` = [`ENGAGED`]. `r11` is the one register
+//! that a caller cannot count on and that carries no argument (psABI, figure 3.4).
+//!
+//! Invariant: at every instruction the call frame information of a stub is right, and the return
+//! address is where the call put it, so an unwinder or a sample may come at any time.
+
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use super::real::{self, Real};
+
+/// Whether the collector samples, or sampled, in this process or in one it was forked from.
+///
+/// Cheaper than `process::active()`, which must recognize the child of a vfork; the slow path asks
+/// it. Written once by the constructor.
+pub(super) static ENGAGED: AtomicBool = AtomicBool::new(false);
+
+/// Lets the stubs take the slow path.
+pub(super) fn engage() {
+    ENGAGED.store(true, Ordering::Relaxed);
+}
+
+/// Jumps to the real function if it is known and nothing is sampled; else goes on at `2:`.
+macro_rules! fast_path {
+    () => {
+        "endbr64
+         mov r11, qword ptr [rip + {real}]
+         test r11, r11
+         jz 2f
+         cmp byte ptr [rip + {engaged}], 0
+         jne 2f
+         jmp r11
+         2:"
+    };
+}
+
+/// Makes a frame and keeps the six integer arguments in it, from `rbp − 8` down to `rbp − 48`.
+/// `rsp` is 16-byte aligned afterwards, and 128 bytes above it are free.
+macro_rules! save_arguments {
+    () => {
+        "push rbp
+         .cfi_def_cfa_offset 16
+         .cfi_offset rbp, -16
+         mov rbp, rsp
+         .cfi_def_cfa_register rbp
+         sub rsp, 176
+         mov [rbp - 8], rdi
+         mov [rbp - 16], rsi
+         mov [rbp - 24], rdx
+         mov [rbp - 32], rcx
+         mov [rbp - 40], r8
+         mov [rbp - 48], r9"
+    };
+}
+
+/// Puts the arguments back, with the frame still there.
+macro_rules! restore_arguments {
+    () => {
+        "mov rdi, [rbp - 8]
+         mov rsi, [rbp - 16]
+         mov rdx, [rbp - 24]
+         mov rcx, [rbp - 32]
+         mov r8, [rbp - 40]
+         mov r9, [rbp - 48]"
+    };
+}
+
+/// Takes the frame away. The state before it is remembered for code that follows a jump.
+macro_rules! drop_frame {
+    () => {
+        "leave
+         .cfi_def_cfa rsp, 8
+         .cfi_restore rbp"
+    };
+}
+
+pub(super) use {drop_frame, fast_path, restore_arguments, save_arguments};
+
+/// Where to jump for `real`: the function, or one that answers "not implemented" as an old C
+/// library would, had it been asked.
+pub(super) fn target(real: &Real) -> *mut c_void {
+    let address = real.address();
+    if address.is_null() { not_implemented as *mut c_void } else { address }
+}
+
+extern "C" fn not_implemented() -> isize {
+    real::set_errno(libc::ENOSYS);
+    -1
+}

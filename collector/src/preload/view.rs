@@ -1,0 +1,79 @@
+//! What one thread of the program believes: whether it has blocked the profiling signal; and what
+//! the wrappers remember about it.
+//!
+//! Two bytes of initial-exec thread-local storage, so that wrappers that run in signal handlers
+//! (sigprocmask is async-signal-safe) reach them without `__tls_get_addr`, which may allocate. Only
+//! the thread itself, or a handler that interrupts it, touches them: single-byte moves suffice.
+//!
+//! A child of fork has a copy. A new thread gets its creator's belief from
+//! [`threads`](super::threads), as it inherits a signal mask. Exec starts with nothing blocked:
+//! the kernel's mask, which is what survives exec, never contains the profiling signal.
+
+#![expect(
+    unsafe_code,
+    reason = "thread-local storage without a call, see the module's first lines"
+)]
+
+use core::arch::{asm, global_asm};
+
+global_asm!(
+    ".pushsection .tbss.csprof_view, \"awT\", @nobits",
+    ".hidden csprof_view",
+    ".globl csprof_view",
+    ".type csprof_view, @object",
+    ".size csprof_view, 2",
+    "csprof_view: .zero 2",
+    ".popsection",
+);
+
+/// Which byte.
+#[derive(Clone, Copy, Debug)]
+#[repr(usize)]
+pub(super) enum Belief {
+    /// The thread has blocked the profiling signal, it thinks.
+    SignalBlocked = 0,
+    /// The thread called dlopen and nobody has looked for new modules since.
+    LoadUnseen = 1,
+}
+
+impl Belief {
+    #[inline]
+    pub(super) fn get(self) -> bool {
+        let value: u8;
+        // SAFETY: reads one byte of this thread's block; `self` is below its size of 2.
+        unsafe {
+            asm!(
+                "mov {at}, qword ptr [rip + csprof_view@GOTTPOFF]",
+                "mov {value}, byte ptr fs:[{at} + {which}]",
+                at = out(reg) _,
+                which = in(reg) self as usize,
+                value = out(reg_byte) value,
+                options(nostack, readonly, preserves_flags),
+            );
+        }
+        value != 0
+    }
+
+    #[inline]
+    pub(super) fn set(self, value: bool) {
+        // SAFETY: writes one byte of this thread's block; `self` is below its size of 2, and no
+        // Rust reference to it exists.
+        unsafe {
+            asm!(
+                "mov {at}, qword ptr [rip + csprof_view@GOTTPOFF]",
+                "mov byte ptr fs:[{at} + {which}], {value}",
+                at = out(reg) _,
+                which = in(reg) self as usize,
+                value = in(reg_byte) u8::from(value),
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+
+    /// Sets it and returns what it was.
+    pub(super) fn replace(self, value: bool) -> bool {
+        let old = self.get();
+        self.set(value);
+        old
+    }
+}
