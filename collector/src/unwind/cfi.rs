@@ -14,7 +14,7 @@ use gimli::{
 };
 
 use super::arch::recipe::{CalleeSaved, Recipe};
-use super::arch::translate;
+use super::arch::{linkage, translate};
 use super::table::{Builder, RecipeTable};
 
 pub(super) type Bytes<'a> = EndianSlice<'a, LittleEndian>;
@@ -39,6 +39,8 @@ pub struct Census {
     pub unsupported: u64,
     /// FDEs, or the rest of them, that could not be read.
     pub damaged: u64,
+    /// Entries of procedure linkage tables that no FDE covers, recognized by their bytes.
+    pub linkage_entries: u64,
 }
 
 /// Why no table could be built.
@@ -90,7 +92,9 @@ pub fn from_header<'a>(
     let bytes = segment_from(address).ok_or(CfiError::SectionNotMapped)?;
     let bases = bases.set_eh_frame(address);
     let section = EhFrame::new(bytes, LittleEndian);
-    let Some(table) = parsed.table() else { return from_section(bytes, address, text) };
+    let Some(table) = parsed.table() else {
+        return from_section(bytes, address, segment_from, text);
+    };
 
     let mut offsets = Vec::new();
     for entry in table.iter(&bases) {
@@ -98,18 +102,23 @@ pub fn from_header<'a>(
         let fde = fde.direct().map_err(CfiError::Header)?;
         offsets.push(fde.wrapping_sub(address) as usize);
     }
-    Reader { section, bases, text }.build(offsets)
+    Reader { section, bases, text, segment_from }.build(offsets)
 }
 
 /// Builds the table from the bytes of `.eh_frame` at `address`, up to its terminator.
 ///
-/// `text` is in the same address space as `address`: runtime addresses for a loaded module, the
-/// file's own for one that is not.
+/// `segment_from` and `text` are as for [`from_header`], and in the same address space as
+/// `address`: runtime addresses for a loaded module, the file's own for one that is not.
 ///
 /// # Errors
 ///
 /// A [`CfiError`] if nothing can be built at all.
-pub fn from_section(bytes: &[u8], address: u64, text: Range<u64>) -> Result<Built, CfiError> {
+pub fn from_section<'a>(
+    bytes: &'a [u8],
+    address: u64,
+    segment_from: impl Fn(u64) -> Option<&'a [u8]>,
+    text: Range<u64>,
+) -> Result<Built, CfiError> {
     let bases = BaseAddresses::default().set_eh_frame(address).set_text(text.start);
     let section = EhFrame::new(bytes, LittleEndian);
     let mut offsets = Vec::new();
@@ -119,7 +128,7 @@ pub fn from_section(bytes: &[u8], address: u64, text: Range<u64>) -> Result<Buil
             offsets.push(fde.offset());
         }
     }
-    Reader { section, bases: bases.clone(), text }.build(offsets)
+    Reader { section, bases: bases.clone(), text, segment_from }.build(offsets)
 }
 
 /// Rules of one row that gimli keeps. The general registers and the return address are 17; more
@@ -131,13 +140,14 @@ impl UnwindContextStorage<usize> for RowStorage {
     type Stack = Box<[UnwindTableRow<usize, Self>; 8]>;
 }
 
-struct Reader<'a> {
+struct Reader<'a, F> {
     section: EhFrame<Bytes<'a>>,
     bases: BaseAddresses,
     text: Range<u64>,
+    segment_from: F,
 }
 
-impl<'a> Reader<'a> {
+impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Reader<'a, F> {
     fn build(self, offsets: Vec<usize>) -> Result<Built, CfiError> {
         let length = self.text.end.checked_sub(self.text.start).filter(|length| *length > 0);
         let length = length.and_then(|length| u32::try_from(length).ok());
@@ -149,10 +159,13 @@ impl<'a> Reader<'a> {
 
         let mut builder = Builder::new(length);
         let mut context = UnwindContext::<usize, RowStorage>::new_in();
+        let first = fdes.first().map_or(self.text.end, FrameDescriptionEntry::initial_address);
+        self.emit_gap(self.text.start..first, &mut builder, &mut census);
         let mut starts = fdes.iter().map(FrameDescriptionEntry::initial_address).skip(1);
         for fde in &fdes {
             let next = starts.next().unwrap_or(self.text.end);
-            self.emit(fde, next, &mut context, &mut builder, &mut census);
+            let end = self.emit(fde, next, &mut context, &mut builder, &mut census);
+            self.emit_gap(end..next, &mut builder, &mut census);
         }
         Ok(Built { table: builder.finish(), census })
     }
@@ -190,7 +203,7 @@ impl<'a> Reader<'a> {
         fdes
     }
 
-    /// Appends the rows of one FDE, cut off where the next one begins.
+    /// Appends the rows of one FDE, cut off where the next one begins, and returns their end.
     fn emit(
         &self,
         fde: &FrameDescriptionEntry<Bytes<'a>>,
@@ -198,9 +211,8 @@ impl<'a> Reader<'a> {
         context: &mut UnwindContext<usize, RowStorage>,
         builder: &mut Builder,
         census: &mut Census,
-    ) {
+    ) -> u64 {
         let end = fde.end_address().min(next).min(self.text.end);
-        let offset = |address: u64| (address.clamp(self.text.start, end) - self.text.start) as u32;
         let unsupported = (Recipe::Unsupported, CalleeSaved::LOST);
         let mut covered = fde.initial_address();
         if let Ok(mut table) = fde.rows(&self.section, &self.bases, context) {
@@ -214,14 +226,42 @@ impl<'a> Reader<'a> {
                         census.unsupported += 1;
                         unsupported
                     });
-                builder.push(offset(row.start_address()), translated);
+                builder.push(self.offset(row.start_address()), translated);
                 covered = row.end_address();
             }
         }
         if covered < end {
             census.damaged += 1;
-            builder.push(offset(covered), unsupported);
+            builder.push(self.offset(covered), unsupported);
         }
-        builder.push(offset(end), (Recipe::NoCfi, CalleeSaved::LOST));
+        end
+    }
+
+    /// Appends what holds where no FDE does: nothing, but for linkage tables without CFI.
+    fn emit_gap(&self, gap: Range<u64>, builder: &mut Builder, census: &mut Census) {
+        if gap.is_empty() {
+            return;
+        }
+        builder.push(self.offset(gap.start), (Recipe::NoCfi, CalleeSaved::LOST));
+        let first = gap.start.next_multiple_of(linkage::ENTRY as u64);
+        let Some(length) = gap.end.checked_sub(first) else { return };
+        let Some(code) = (self.segment_from)(first) else { return };
+        let code = code.get(..length as usize).unwrap_or(code);
+        let (entries, _) = code.as_chunks::<{ linkage::ENTRY }>();
+        for (address, entry) in (first..).step_by(linkage::ENTRY).zip(entries) {
+            let Some(recipes) = linkage::entry(entry) else { continue };
+            census.linkage_entries += 1;
+            for (offset, recipe) in recipes {
+                builder
+                    .push(self.offset(address) + u32::from(*offset), (*recipe, CalleeSaved::SAME));
+            }
+            let end = self.offset(address) + linkage::ENTRY as u32;
+            builder.push(end, (Recipe::NoCfi, CalleeSaved::LOST));
+        }
+    }
+
+    /// An address of the text as an offset into it.
+    fn offset(&self, address: u64) -> u32 {
+        (address.clamp(self.text.start, self.text.end) - self.text.start) as u32
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Another architecture is a folder beside this one with the same names.
 
+pub(super) mod linkage;
 pub mod recipe;
 pub mod registers;
 pub mod step;
