@@ -1,0 +1,171 @@
+//! The collector's own heap, so that the program's heap is the program's alone.
+//!
+//! Setup side only: tables of modules, log records. A program that counts its allocations, that
+//! replaces malloc, or that forks while another thread allocates must not notice the collector.
+//! Blocks are powers of two from 16 bytes; freed ones go onto a lock-free list of their size
+//! (a stack whose head carries a tag against ABA), so a fork at any moment leaves it usable.
+//! From 64 KiB on, each block is a mapping of its own.
+//!
+//! Invariant: never entered from a signal handler. Debug builds abort if it is.
+
+#![expect(unsafe_code, reason = "a global allocator hands out raw memory")]
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use crate::sys;
+
+const SMALLEST: usize = 16;
+const CLASSES: usize = 13;
+/// Blocks of this size and more are mapped one by one.
+const LARGE: usize = SMALLEST << (CLASSES - 1);
+const CHUNK: usize = 1 << 20;
+const ADDRESS_BITS: u32 = 48;
+
+/// The allocator.
+pub struct OwnHeap {
+    /// Heads of the free lists: address in the low 48 bits, tag above.
+    free: [AtomicU64; CLASSES],
+    /// Next free byte of the current chunk, and its end.
+    next: AtomicUsize,
+    end: AtomicUsize,
+}
+
+#[global_allocator]
+static HEAP: OwnHeap = OwnHeap {
+    free: [const { AtomicU64::new(0) }; CLASSES],
+    next: AtomicUsize::new(0),
+    end: AtomicUsize::new(0),
+};
+
+const fn class_of(size: usize) -> usize {
+    let blocks = size.div_ceil(SMALLEST);
+    if blocks <= 1 { 0 } else { blocks.next_power_of_two().trailing_zeros() as usize }
+}
+
+impl OwnHeap {
+    fn pop(&self, class: usize) -> Option<NonNull<u8>> {
+        let head = &self.free[class];
+        // Acquire: pairs with the release in `push`, so that the block's link is visible.
+        let mut seen = head.load(Ordering::Acquire);
+        loop {
+            let address = seen & ((1 << ADDRESS_BITS) - 1);
+            let block =
+                NonNull::new(core::ptr::with_exposed_provenance_mut::<u8>(address as usize))?;
+            // SAFETY: blocks are never unmapped, so a stale block is still readable; the tag
+            // makes the exchange below fail if it was taken meanwhile.
+            let link = unsafe { AtomicU64::from_ptr(block.as_ptr().cast()) };
+            let next = link.load(Ordering::Relaxed) & ((1 << ADDRESS_BITS) - 1);
+            let tag = (seen >> ADDRESS_BITS).wrapping_add(1) << ADDRESS_BITS;
+            match head.compare_exchange_weak(seen, next | tag, Ordering::Acquire, Ordering::Acquire)
+            {
+                Ok(_) => return Some(block),
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    fn push(&self, class: usize, block: *mut u8) {
+        let head = &self.free[class];
+        // SAFETY: the block was handed out from here, has at least 16 bytes, 16-aligned, and
+        // its owner gave it back.
+        let link = unsafe { AtomicU64::from_ptr(block.cast()) };
+        let mut seen = head.load(Ordering::Relaxed);
+        loop {
+            link.store(seen & ((1 << ADDRESS_BITS) - 1), Ordering::Relaxed);
+            let tag = (seen >> ADDRESS_BITS).wrapping_add(1) << ADDRESS_BITS;
+            let new = block.expose_provenance() as u64 | tag;
+            // Release: publishes the link to `pop`.
+            match head.compare_exchange_weak(seen, new, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    fn carve(&self, size: usize) -> *mut u8 {
+        loop {
+            let end = self.end.load(Ordering::Acquire);
+            let start = self.next.load(Ordering::Relaxed);
+            if start != 0 && start + size <= end && end - start <= CHUNK {
+                let taken = self.next.compare_exchange(
+                    start,
+                    start + size,
+                    Ordering::Relaxed,
+                    Ordering::Relaxed,
+                );
+                if taken.is_ok() {
+                    return core::ptr::with_exposed_provenance_mut(start);
+                }
+                continue;
+            }
+            let Ok(chunk) = sys::map_anonymous(CHUNK) else { return null_mut() };
+            let address = chunk.as_ptr().expose_provenance();
+            // Two threads may both map a chunk; the later store wins and the other chunk's rest
+            // is wasted. `next` beyond `end` or far below it sends `carve` around the loop.
+            self.next.store(address, Ordering::Relaxed);
+            // Release: pairs with the acquire above; a thread that sees the end sees the start.
+            self.end.store(address + CHUNK, Ordering::Release);
+        }
+    }
+}
+
+// SAFETY: blocks are disjoint, at least as large and as aligned as asked (size classes are powers
+// of two carved from page-aligned chunks in multiples of 16; alignments above 16 are served by
+// whole pages), and stay valid until given back.
+unsafe impl GlobalAlloc for OwnHeap {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        #[cfg(debug_assertions)]
+        crate::sampling::abort_in_handler();
+        if layout.size() >= LARGE || layout.align() > SMALLEST {
+            let size = layout.size().max(1).next_multiple_of(4096);
+            return sys::map_anonymous(size).map_or(null_mut(), |block| {
+                block.as_ptr().expose_provenance();
+                block.as_ptr()
+            });
+        }
+        let class = class_of(layout.size());
+        self.pop(class).map_or_else(|| self.carve(SMALLEST << class), NonNull::as_ptr)
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        if layout.size() >= LARGE || layout.align() > SMALLEST {
+            let size = layout.size().max(1).next_multiple_of(4096);
+            if let Some(block) = NonNull::new(block) {
+                // SAFETY: `alloc` mapped exactly this range for this layout.
+                unsafe { sys::unmap(block, size) };
+            }
+            return;
+        }
+        self.push(class_of(layout.size()), block);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::class_of;
+
+    #[test]
+    fn classes_double() {
+        assert_eq!([1, 16, 17, 32, 33, 64, 65].map(class_of), [0, 0, 1, 1, 2, 2, 3]);
+    }
+
+    #[test]
+    fn many_sizes_survive_many_threads() {
+        let work = || {
+            let mut kept: Vec<Vec<u8>> = Vec::new();
+            for round in 0..2_000_usize {
+                let size = (round * 37) % 5_000 + 1;
+                kept.push(vec![(size % 251) as u8; size]);
+                if round % 3 == 0 {
+                    kept.swap_remove(round % kept.len());
+                }
+            }
+            kept.iter().for_each(|block| {
+                assert!(block.iter().all(|&byte| byte == (block.len() % 251) as u8));
+            });
+        };
+        std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(work))));
+    }
+}

@@ -1,0 +1,343 @@
+//! This process's arena: the shared-memory file that `csprof record` turns into a profile.
+//!
+//! In the life of a sample this is where counts come to rest. The layout is
+//! [`csprof_format::arena`]; this module makes the file, hands out extents of it and gives the
+//! calling context tree its nodes. Extents are allocated on the signal side too, when a tree
+//! grows, so everything here is system calls and atomics: no heap, no locks.
+//!
+//! Invariant: memory is backed by `fallocate` before it is mapped, so a store never faults.
+
+#![expect(unsafe_code, reason = "typed access to the mapped arena file")]
+
+use core::ffi::CStr;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::ffi::CString;
+
+use csprof_format::arena::{
+    ARENA_MAGIC, ARENA_VERSION, ArenaHeader, EXTENT_ALIGN, EXTENT_MAGIC, ExtentHeader, ExtentKind,
+    FIRST_SEGMENT_NODES, FLAG_TRAMPOLINE, MAX_SEGMENTS, ThreadRecord, locate,
+};
+use csprof_format::launch::SampleSource;
+use csprof_format::loss::LossReason;
+
+use crate::cct::{Node, NodeStore};
+use crate::sys::{self, Clock, Errno, File};
+
+/// The arena file of this process.
+pub struct Arena {
+    file: File,
+    path: CString,
+    header: NonNull<ArenaHeader>,
+}
+
+// SAFETY: shared fields of the header are reached through atomics only; the file number is
+// atomic; the path never changes.
+unsafe impl Sync for Arena {}
+// SAFETY: nothing in it belongs to one thread.
+unsafe impl Send for Arena {}
+
+impl Arena {
+    /// Makes the file in `run_dir`.
+    pub fn create(
+        run_dir: &[u8],
+        source: SampleSource,
+        trampoline: bool,
+        forked: bool,
+    ) -> Result<Self, Errno> {
+        let pid = sys::pid();
+        let start_ns = sys::now_ns(Clock::Monotonic);
+        let mut path = run_dir.to_vec();
+        path.extend_from_slice(
+            format!("/{pid}-{start_ns}{}", csprof_format::arena::ARENA_SUFFIX).as_bytes(),
+        );
+        let path = CString::new(path).map_err(|_| Errno(libc::EINVAL))?;
+        let file = File::create_new(&path)?;
+        let map = || {
+            file.allocate(0, EXTENT_ALIGN)?;
+            file.map(0, EXTENT_ALIGN as usize)
+        };
+        let header = map().inspect_err(|_| file.close())?.cast::<ArenaHeader>();
+        let value = ArenaHeader {
+            magic: [0; 8],
+            version: ARENA_VERSION,
+            pid,
+            parent_pid: sys::parent_pid(),
+            forked: u32::from(forked),
+            source: source.kind as u32,
+            flags: if trampoline { FLAG_TRAMPOLINE } else { 0 },
+            period_ns: source.period_ns,
+            start_unix_ns: sys::now_ns(Clock::Realtime),
+            start_ns,
+            end_ns: 0,
+            used: EXTENT_ALIGN,
+            threads: 0,
+            rank_plus_one: sys::rank_from_environment().map_or(0, |rank| rank.saturating_add(1)),
+            losses: [0; csprof_format::arena::REASON_SLOTS],
+            foreign_signals: 0,
+        };
+        // SAFETY: a fresh page, large enough (asserted in format) and page-aligned, that nobody
+        // else looks at before the magic is there.
+        unsafe {
+            header.write(value);
+            (&raw mut (*header.as_ptr()).magic).write_volatile(ARENA_MAGIC);
+        }
+        Ok(Self { file, path, header })
+    }
+
+    /// Backs and maps a new extent of at least `size` bytes and writes its header.
+    ///
+    /// Signal side. The memory behind the header is zero.
+    pub fn extent(
+        &self,
+        kind: ExtentKind,
+        owner: u32,
+        segment: u32,
+        size: usize,
+    ) -> Result<NonNull<u8>, Errno> {
+        let size = (size as u64).next_multiple_of(EXTENT_ALIGN);
+        self.file.ensure(&self.path)?;
+        // Relaxed: the range is made visible to readers by the extent's magic.
+        let offset = self.used().fetch_add(size, Ordering::Relaxed);
+        self.file.allocate(offset, size)?;
+        let start = self.file.map(offset, size as usize)?;
+        let header = start.cast::<ExtentHeader>();
+        // SAFETY: the mapping is page-aligned, larger than a header, and ours alone until the
+        // magic is written.
+        unsafe {
+            header.write(ExtentHeader {
+                magic: 0,
+                kind: kind as u32,
+                size,
+                owner,
+                segment,
+                committed: 0,
+            });
+            (&raw mut (*header.as_ptr()).magic).write_volatile(EXTENT_MAGIC);
+        }
+        Ok(start)
+    }
+
+    /// A thread index of its own.
+    pub fn next_thread_index(&self) -> u32 {
+        // SAFETY: the header is mapped as long as the arena lives; the field is atomic for all.
+        unsafe { AtomicU32::from_ptr(&raw mut (*self.header.as_ptr()).threads) }
+            .fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn used(&self) -> &AtomicU64 {
+        // SAFETY: the header is mapped as long as the arena lives; the field is atomic for all.
+        unsafe { AtomicU64::from_ptr(&raw mut (*self.header.as_ptr()).used) }
+    }
+
+    /// Counts samples that no thread could own. Signal side.
+    pub fn count_loss(&self, reason: LossReason, weight: u64) {
+        // SAFETY: as above; every reason has a slot (asserted in format).
+        unsafe { AtomicU64::from_ptr(&raw mut (*self.header.as_ptr()).losses[reason as usize]) }
+            .fetch_add(weight, Ordering::Relaxed);
+    }
+
+    /// Counts a profiling signal that is not ours. Signal side.
+    pub fn count_foreign_signal(&self) {
+        // SAFETY: as above.
+        unsafe { AtomicU64::from_ptr(&raw mut (*self.header.as_ptr()).foreign_signals) }
+            .fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Says which source is used, after a fallback. Setup side.
+    pub fn set_source(&self, source: SampleSource) {
+        // SAFETY: as above; only the setup side's lock holder writes this field.
+        unsafe {
+            (&raw mut (*self.header.as_ptr()).source).write_volatile(source.kind as u32);
+        }
+    }
+
+    /// Marks the end, 0 for "still running", and sets or clears a flag. Setup side.
+    pub fn set_end(&self, end_ns: u64, flag: u32, on: bool) {
+        // SAFETY: as above.
+        let (end, flags) = unsafe {
+            (
+                AtomicU64::from_ptr(&raw mut (*self.header.as_ptr()).end_ns),
+                AtomicU32::from_ptr(&raw mut (*self.header.as_ptr()).flags),
+            )
+        };
+        end.store(end_ns, Ordering::Relaxed);
+        if on {
+            flags.fetch_or(flag, Ordering::Relaxed);
+        } else {
+            flags.fetch_and(!flag, Ordering::Relaxed);
+        }
+    }
+
+    /// Lets the file's number go; mappings stay. For a forked child, which has its own arena.
+    pub fn forget_file(&self) {
+        self.file.close();
+    }
+
+    /// The arena file's path.
+    pub fn path(&self) -> &CStr {
+        &self.path
+    }
+}
+
+/// A log extent that is being filled. Setup side, one writer at a time.
+pub struct LogExtent {
+    start: NonNull<u8>,
+    room: usize,
+    committed: usize,
+}
+
+// SAFETY: moves between threads under the setup side's lock only.
+unsafe impl Send for LogExtent {}
+
+impl LogExtent {
+    /// Takes an extent with room for `size` bytes of records or more.
+    pub fn create(arena: &Arena, size: usize) -> Result<Self, Errno> {
+        let size = (size + size_of::<ExtentHeader>()).max(16 << 10);
+        let start = arena.extent(ExtentKind::Log, 0, 0, size)?;
+        Ok(Self { start, room: size - size_of::<ExtentHeader>(), committed: 0 })
+    }
+
+    /// Appends an encoded record; `false` if it does not fit.
+    pub fn append(&mut self, record: &[u8]) -> bool {
+        if record.len() > self.room - self.committed {
+            return false;
+        }
+        // SAFETY: the range lies inside the mapped extent, behind what is committed, and only
+        // this writer touches it.
+        unsafe {
+            let to = self.start.add(size_of::<ExtentHeader>() + self.committed);
+            to.copy_from_nonoverlapping(NonNull::from(record).cast(), record.len());
+        }
+        self.committed += record.len();
+        let header = self.start.cast::<ExtentHeader>();
+        // SAFETY: the extent begins with its header. Release: publishes the record to a reader
+        // of the growing file.
+        unsafe { AtomicU64::from_ptr(&raw mut (*header.as_ptr()).committed) }
+            .store(self.committed as u64, Ordering::Release);
+        true
+    }
+}
+
+/// One thread's record and nodes.
+///
+/// Owned by its thread: the methods with `&mut self` are called by that thread's handler, or by
+/// the thread itself while the profiling signal is blocked.
+pub struct ThreadArena {
+    arena: &'static Arena,
+    record: NonNull<ThreadRecord>,
+    index: u32,
+    /// First node of each segment; null where there is none yet.
+    segments: [*const Node; MAX_SEGMENTS],
+    extents: [Option<(NonNull<u8>, usize)>; MAX_SEGMENTS],
+    next_node: u32,
+}
+
+impl ThreadArena {
+    /// Takes the thread's extent: its record and the first segment of nodes.
+    pub fn create(arena: &'static Arena, tid: u32) -> Result<Self, Errno> {
+        let index = arena.next_thread_index();
+        let head = size_of::<ExtentHeader>() + size_of::<ThreadRecord>();
+        let size = head + FIRST_SEGMENT_NODES as usize * size_of::<Node>();
+        let start = arena.extent(ExtentKind::Thread, index, 0, size)?;
+        let mut segments = [core::ptr::null(); MAX_SEGMENTS];
+        // SAFETY: inside the extent; header and record are multiples of eight bytes long
+        // (asserted below), so record and nodes are aligned.
+        let record = unsafe { start.add(size_of::<ExtentHeader>()) }.cast::<ThreadRecord>();
+        // SAFETY: as above.
+        segments[0] = unsafe { start.add(head) }.cast::<Node>().as_ptr();
+        let mut extents = [None; MAX_SEGMENTS];
+        extents[0] = Some((start, size.next_multiple_of(EXTENT_ALIGN as usize)));
+        let mut this = Self { arena, record, index, segments, extents, next_node: 1 };
+        let record = this.record_mut();
+        record.tid = tid;
+        record.index = index;
+        record.name = sys::thread_name();
+        record.start_ns = sys::now_ns(Clock::Monotonic);
+        record.node_count = 1;
+        Ok(this)
+    }
+
+    /// Index of the thread in its process.
+    #[must_use]
+    pub const fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// The thread's counters.
+    pub fn record_mut(&mut self) -> &mut ThreadRecord {
+        // SAFETY: mapped as long as `self` lives, zero-initialized, written by this thread only;
+        // other processes may read stale counts, which are still true ones.
+        unsafe { self.record.as_mut() }
+    }
+
+    /// Address of the counter of returns, for the trampoline.
+    #[must_use]
+    pub fn returns_cell(&self) -> *mut u64 {
+        // SAFETY: stays inside the record.
+        unsafe { &raw mut (*self.record.as_ptr()).returns }
+    }
+
+    /// Address of a node's edge count, for the trampoline; null if there is no such node.
+    #[must_use]
+    pub fn edge_cell(&self, number: u32) -> *mut u64 {
+        self.node(number).map_or(core::ptr::null_mut(), |node| node.edges.as_ptr())
+    }
+
+    /// Unmaps everything; the file keeps it.
+    pub fn release(&mut self) {
+        for extent in &mut self.extents {
+            if let Some((start, size)) = extent.take() {
+                // SAFETY: the whole mapping of one extent. The thread is ending, its trampoline
+                // is disarmed and its handler can no longer find this state.
+                unsafe { sys::unmap(start, size) };
+            }
+        }
+        self.segments = [core::ptr::null(); MAX_SEGMENTS];
+    }
+}
+
+const _: () = assert!(
+    (size_of::<ExtentHeader>() + size_of::<ThreadRecord>()).is_multiple_of(align_of::<Node>())
+);
+
+impl NodeStore for ThreadArena {
+    #[inline]
+    fn node(&self, number: u32) -> Option<&Node> {
+        let (segment, place) = locate(number);
+        let first = *self.segments.get(segment as usize)?;
+        if first.is_null() {
+            return None;
+        }
+        // SAFETY: segment `k` maps FIRST_SEGMENT_NODES << k nodes, `locate` stays below that,
+        // and zeroed memory is a valid node. Nodes are made of atomics, so sharing is fine.
+        Some(unsafe { &*first.add(place as usize) })
+    }
+
+    fn take(&mut self) -> Option<u32> {
+        let number = self.next_node;
+        let (segment, place) = locate(number);
+        let slot = segment as usize;
+        if place == 0 && slot > 0 {
+            if slot >= MAX_SEGMENTS {
+                return None;
+            }
+            let nodes = (FIRST_SEGMENT_NODES as usize) << segment;
+            let size = size_of::<ExtentHeader>() + nodes * size_of::<Node>();
+            let start = self.arena.extent(ExtentKind::Nodes, self.index, segment, size).ok()?;
+            // SAFETY: inside the extent just mapped; a header is 32 bytes, so nodes are aligned.
+            let first = unsafe { start.add(size_of::<ExtentHeader>()) };
+            self.segments[slot] = first.cast::<Node>().as_ptr();
+            self.extents[slot] = Some((start, size.next_multiple_of(EXTENT_ALIGN as usize)));
+        }
+        self.next_node = number + 1;
+        Some(number)
+    }
+
+    fn publish(&self, number: u32) {
+        // SAFETY: the record is mapped as long as `self` lives. Release: a reader that sees the
+        // count sees the node's key and parent.
+        unsafe { AtomicU32::from_ptr(&raw mut (*self.record.as_ptr()).node_count) }
+            .store(number + 1, Ordering::Release);
+    }
+}

@@ -1,0 +1,59 @@
+//! What `csprof record` asked for, read once from the environment.
+
+use core::ffi::CStr;
+
+use csprof_format::launch::{self, SampleSource};
+
+/// The settings of this process. Children inherit the same environment.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Folder for the arena.
+    pub run_dir: Vec<u8>,
+    /// What triggers samples.
+    pub source: SampleSource,
+    /// Whether return addresses may be replaced.
+    pub trampoline: bool,
+    /// Whether every load begins an epoch.
+    pub epoch_per_load: bool,
+    /// Whether messages stay off standard error.
+    pub quiet: bool,
+}
+
+impl Config {
+    /// The settings, or `None` where csprof did not launch this program.
+    #[must_use]
+    pub fn from_environment() -> Option<Self> {
+        let run_dir = launch_variable(launch::RUN_DIR)?.to_bytes().to_vec();
+        if run_dir.is_empty() {
+            return None;
+        }
+        let flag = |name| launch_variable(name).is_some_and(|value| value.to_bytes() == b"1");
+        let source = launch_variable(launch::SOURCE)
+            .and_then(|text| SampleSource::parse(text.to_str().ok()?))
+            .unwrap_or(SampleSource::DEFAULT);
+        Some(Self {
+            run_dir,
+            source,
+            trampoline: !flag(launch::NO_TRAMPOLINE),
+            epoch_per_load: flag(launch::EPOCH_PER_LOAD),
+            quiet: flag(launch::QUIET),
+        })
+    }
+}
+
+fn launch_variable(name: &str) -> Option<&'static CStr> {
+    let mut bytes = name.as_bytes().to_vec();
+    bytes.push(0);
+    variable(CStr::from_bytes_with_nul(&bytes).ok()?)
+}
+
+/// The value of an environment variable. Setup side, before the program's `main`.
+#[expect(unsafe_code, reason = "getenv returns a pointer into the environment")]
+pub fn variable(name: &CStr) -> Option<&'static CStr> {
+    // SAFETY: `name` is a C string; the constructor runs while no other thread could change the
+    // environment, and the value is used before it returns.
+    unsafe {
+        let value = libc::getenv(name.as_ptr());
+        if value.is_null() { None } else { Some(CStr::from_ptr(value)) }
+    }
+}

@@ -1,0 +1,254 @@
+//! What the loader has loaded, read from memory: dl_iterate_phdr(3).
+//!
+//! Setup side. Paths, build ids and unwind tables come from the mapped segments, not from files:
+//! the file at a path may be another one by now.
+
+#![expect(unsafe_code, reason = "reads the program headers and notes of loaded modules")]
+
+use core::ffi::{CStr, c_int, c_void};
+use core::ops::Range;
+use std::os::unix::ffi::OsStringExt;
+
+use crate::unwind::cfi;
+use crate::unwind::table::RecipeTable;
+
+/// What makes two loads the same code: path and build id.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// Path as the loader knows it; `[vdso]` for the vdso.
+    pub path: Vec<u8>,
+    /// GNU build id, empty if none.
+    pub build_id: Vec<u8>,
+    /// Bytes of code, which tells most files without a build id apart.
+    pub code_bytes: u64,
+}
+
+/// A module in the loader's list.
+#[derive(Clone, Debug)]
+pub struct LoaderModule {
+    /// What it is.
+    pub identity: Identity,
+    /// Runtime address minus ELF virtual address. Wraps.
+    pub bias: u64,
+    /// Runtime addresses of its executable segments.
+    pub code: Vec<Range<u64>>,
+    /// Runtime addresses of its readable segments, as far as they are backed by the file.
+    readable: Vec<Range<u64>>,
+    /// Runtime address and size of `.eh_frame_hdr`.
+    eh_frame_header: Option<Range<u64>>,
+}
+
+impl LoaderModule {
+    /// From the first to the last byte of code.
+    #[must_use]
+    pub fn text(&self) -> Range<u64> {
+        let start = self.code.iter().map(|range| range.start).min().unwrap_or(0);
+        let end = self.code.iter().map(|range| range.end).max().unwrap_or(0);
+        start..end
+    }
+
+    /// Whether both are the same module at the same place.
+    #[must_use]
+    pub fn is_same_load(&self, other: &Self) -> bool {
+        self.bias == other.bias && self.identity == other.identity
+    }
+}
+
+/// The loader's counts of loads and unloads so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Counts {
+    adds: u64,
+    subs: u64,
+}
+
+impl Counts {
+    /// Before the first look.
+    pub(super) const NONE: Self = Self { adds: 0, subs: 0 };
+}
+
+/// The loader's counts now: cheap, looks at one module.
+pub(super) fn counts() -> Counts {
+    extern "C" fn first(info: *mut libc::dl_phdr_info, _: usize, counts: *mut c_void) -> c_int {
+        // SAFETY: the loader passes a live structure; `counts` is the caller's local.
+        unsafe {
+            *counts.cast::<Counts>() = Counts { adds: (*info).dlpi_adds, subs: (*info).dlpi_subs };
+        }
+        1
+    }
+    let mut counts = Counts::NONE;
+    // SAFETY: the callback matches what dl_iterate_phdr calls, and outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut counts).cast()) };
+    counts
+}
+
+/// All modules now, and the counts that go with them.
+pub(super) fn loaded_modules() -> (Counts, Vec<LoaderModule>) {
+    struct Found {
+        counts: Counts,
+        modules: Vec<LoaderModule>,
+    }
+    extern "C" fn each(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
+        // SAFETY: the loader passes a live structure; `found` is the caller's local.
+        let (info, found) = unsafe { (&*info, &mut *found.cast::<Found>()) };
+        found.counts = Counts { adds: info.dlpi_adds, subs: info.dlpi_subs };
+        // SAFETY: the loader holds its lock, so the module stays loaded during this call.
+        found.modules.extend(unsafe { describe(info, found.modules.is_empty()) });
+        0
+    }
+    let mut found = Found { counts: Counts::NONE, modules: Vec::new() };
+    // SAFETY: as in `counts`.
+    unsafe { libc::dl_iterate_phdr(Some(each), (&raw mut found).cast()) };
+    (found.counts, found.modules)
+}
+
+/// # Safety
+/// `info` must describe a module that is loaded now and stays so.
+unsafe fn describe(info: &libc::dl_phdr_info, is_program: bool) -> Option<LoaderModule> {
+    if info.dlpi_phdr.is_null() {
+        return None;
+    }
+    // SAFETY: the loader's own table.
+    let headers =
+        unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+    let range = |header: &libc::Elf64_Phdr, size: u64| {
+        let start = info.dlpi_addr.wrapping_add(header.p_vaddr);
+        start..start.wrapping_add(size)
+    };
+    let loads = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+    let code: Vec<_> = loads()
+        .filter(|header| header.p_flags & libc::PF_X != 0)
+        .map(|header| range(header, header.p_memsz))
+        .collect();
+    if code.is_empty() {
+        return None;
+    }
+    let readable: Vec<_> = loads()
+        .filter(|header| header.p_flags & libc::PF_R != 0)
+        .map(|header| range(header, header.p_filesz))
+        .collect();
+    let eh_frame_header = headers
+        .iter()
+        .find(|header| header.p_type == libc::PT_GNU_EH_FRAME)
+        .map(|header| range(header, header.p_memsz));
+    let build_id = headers
+        .iter()
+        .filter(|header| header.p_type == libc::PT_NOTE)
+        .find_map(|header| {
+            let notes = bytes(&readable, range(header, header.p_memsz))?;
+            build_id(notes)
+        })
+        .unwrap_or_default();
+    let code_bytes = code.iter().map(|range| range.end - range.start).sum();
+    // SAFETY: a C string of the loader's.
+    let path = unsafe { path(info.dlpi_name, is_program) };
+    Some(LoaderModule {
+        identity: Identity { path, build_id, code_bytes },
+        bias: info.dlpi_addr,
+        code,
+        readable,
+        eh_frame_header,
+    })
+}
+
+/// # Safety
+/// `name` must be null or a C string.
+unsafe fn path(name: *const libc::c_char, is_program: bool) -> Vec<u8> {
+    // SAFETY: by contract.
+    let name = if name.is_null() { c"" } else { unsafe { CStr::from_ptr(name) } };
+    match name.to_bytes() {
+        // The program itself has no name in the list.
+        b"" if is_program => std::fs::read_link("/proc/self/exe")
+            .map(|path| path.into_os_string().into_vec())
+            .unwrap_or_default(),
+        b"linux-vdso.so.1" => b"[vdso]".to_vec(),
+        bytes if bytes.first() == Some(&b'/') => bytes.to_vec(),
+        // A relative path means something only in this folder, now.
+        bytes => std::fs::canonicalize(std::path::Path::new(&std::ffi::OsString::from_vec(
+            bytes.to_vec(),
+        )))
+        .map_or_else(|_| bytes.to_vec(), |path| path.into_os_string().into_vec()),
+    }
+}
+
+/// The bytes of a runtime range, if it lies in one of the module's readable segments.
+fn bytes(readable: &[Range<u64>], wanted: Range<u64>) -> Option<&'static [u8]> {
+    let segment = readable
+        .iter()
+        .find(|segment| segment.start <= wanted.start && wanted.end <= segment.end)?;
+    debug_assert!(segment.start <= wanted.start);
+    let length = usize::try_from(wanted.end.checked_sub(wanted.start)?).ok()?;
+    // SAFETY: a readable segment of a loaded module, backed by the file. 'static overstates it:
+    // callers use the bytes at once, while the module is loaded.
+    Some(unsafe {
+        core::slice::from_raw_parts(
+            core::ptr::with_exposed_provenance(wanted.start as usize),
+            length,
+        )
+    })
+}
+
+/// The GNU build id in a note segment (ELF gABI, note section; owner "GNU", type 3).
+fn build_id(mut notes: &[u8]) -> Option<Vec<u8>> {
+    const NT_GNU_BUILD_ID: u32 = 3;
+    let word = |bytes: &[u8], at: usize| -> Option<u32> {
+        Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+    };
+    loop {
+        let (name_size, size, kind) = (word(notes, 0)?, word(notes, 4)?, word(notes, 8)?);
+        let name_end = 12 + name_size as usize;
+        let start = name_end.next_multiple_of(4);
+        let end = start.checked_add(size as usize)?;
+        if kind == NT_GNU_BUILD_ID && notes.get(12..name_end) == Some(b"GNU\0") {
+            return notes.get(start..end).map(<[u8]>::to_vec);
+        }
+        notes = notes.get(end.next_multiple_of(4)..)?;
+    }
+}
+
+/// Builds the module's recipes from its mapped `.eh_frame`.
+pub(super) fn recipes(module: &LoaderModule) -> Option<RecipeTable> {
+    let header = module.eh_frame_header.clone()?;
+    let header_bytes = bytes(&module.readable, header.clone())?;
+    let segment_from = |address: u64| {
+        let segment = module.readable.iter().find(|segment| segment.contains(&address))?;
+        bytes(&module.readable, address..segment.end)
+    };
+    cfi::from_header(header_bytes, header.start, segment_from, module.text())
+        .ok()
+        .map(|built| built.table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_build_id_is_found_behind_other_notes() {
+        let mut notes = Vec::new();
+        let mut note = |name: &[u8], kind: u32, value: &[u8]| {
+            notes.extend_from_slice(&(name.len() as u32).to_le_bytes());
+            notes.extend_from_slice(&(value.len() as u32).to_le_bytes());
+            notes.extend_from_slice(&kind.to_le_bytes());
+            notes.extend_from_slice(name);
+            notes.resize(notes.len().next_multiple_of(4), 0);
+            notes.extend_from_slice(value);
+            notes.resize(notes.len().next_multiple_of(4), 0);
+        };
+        note(b"stapsdt\0", 3, b"xyz");
+        note(b"GNU\0", 5, b"1234");
+        note(b"GNU\0", 3, &[0xab, 0xcd, 0xef]);
+        assert_eq!(build_id(&notes), Some(vec![0xab, 0xcd, 0xef]));
+        assert_eq!(build_id(&notes[..20]), None);
+    }
+
+    #[test]
+    fn this_program_is_in_the_list_with_its_own_code() {
+        let here = this_program_is_in_the_list_with_its_own_code as *const () as u64;
+        let (counts, modules) = loaded_modules();
+        assert_ne!(counts, Counts::NONE);
+        assert_eq!(counts, super::counts());
+        let own = modules.iter().find(|module| module.text().contains(&here)).unwrap();
+        assert_eq!(own.identity.path, std::env::current_exe().unwrap().into_os_string().into_vec());
+        assert!(recipes(own).is_some_and(|table| table.rows() > 1000));
+    }
+}

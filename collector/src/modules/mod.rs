@@ -1,0 +1,348 @@
+//! The load map: which module's code lies where, and how to unwind through it.
+//!
+//! Setup side: after the program loaded or unloaded something, the loader's list is compared with
+//! what is known ([`discovery`]), recipes are built for new modules, the log is told, and a new
+//! [`LoadMap`] is published. Signal side: [`LoadMap::find`], a binary search in an array that
+//! never changes.
+//!
+//! **Epochs** (ICS'05 section 2.5.1). Loading at fresh addresses only extends the load map. A new
+//! epoch begins when a module takes addresses that another one had in the present epoch, or at
+//! every load where that was asked for.
+//!
+//! Invariants: a published map is not changed, and not freed while a handler could read it;
+//! recipes of a module are built once and kept, so a library that is loaded a thousand times
+//! costs one table.
+
+#![expect(unsafe_code, reason = "publication of the load map to signal handlers")]
+
+mod discovery;
+
+use core::ops::Range;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use csprof_format::arena::{LoadRecord, LogRecord, epoch_reason};
+
+use crate::setup_lock::{SetupGuard, SetupLock};
+use crate::trampoline::rules::ModuleRules;
+use crate::unwind::table::RecipeTable;
+use crate::{process, sys};
+
+pub use discovery::{Identity, LoaderModule};
+
+/// What is known about a module's code, whatever its address.
+#[derive(Debug)]
+pub struct Code {
+    /// Recipes by offset from the start of the text range; none without call frame information.
+    pub table: Option<RecipeTable>,
+    /// What the trampoline may do in it.
+    pub rules: ModuleRules,
+}
+
+/// One stretch of code in the load map.
+#[derive(Clone, Copy, Debug)]
+pub struct Stretch {
+    /// First runtime address.
+    pub start: u64,
+    /// One past the last.
+    pub end: u64,
+    /// Runtime address of the table's offset zero.
+    pub base: u64,
+    /// The module's code.
+    pub code: &'static Code,
+}
+
+/// All code that is loaded, ordered by address.
+#[derive(Debug)]
+pub struct LoadMap {
+    /// Differs from that of every other map of this process.
+    pub generation: u32,
+    /// The epoch that the map belongs to.
+    pub epoch: u32,
+    stretches: Vec<Stretch>,
+}
+
+impl LoadMap {
+    /// The stretch that contains `pc`. Signal side.
+    #[must_use]
+    pub fn find(&self, pc: u64) -> Option<&Stretch> {
+        let after = self.stretches.partition_point(|stretch| stretch.start <= pc);
+        let stretch = self.stretches.get(after.checked_sub(1)?)?;
+        (pc < stretch.end).then_some(stretch)
+    }
+}
+
+static CURRENT: AtomicPtr<LoadMap> = AtomicPtr::new(core::ptr::null_mut());
+/// Handlers that may hold a reference to a load map right now.
+static READERS: AtomicU32 = AtomicU32::new(0);
+
+/// The load map, held for the length of one sample. Signal side.
+#[derive(Debug)]
+pub struct Reading(&'static LoadMap);
+
+impl Reading {
+    /// Takes the present map; `None` before there is one.
+    #[must_use]
+    pub fn begin() -> Option<Self> {
+        // Sequentially consistent, as is `publish`: either the reader is counted before the
+        // publisher looks, or it sees the new map.
+        READERS.fetch_add(1, Ordering::SeqCst);
+        // SAFETY: null or a published map, which is not freed while READERS counts us.
+        match unsafe { CURRENT.load(Ordering::SeqCst).as_ref() } {
+            Some(map) => Some(Self(map)),
+            None => {
+                READERS.fetch_sub(1, Ordering::SeqCst);
+                None
+            }
+        }
+    }
+
+    /// The map.
+    #[must_use]
+    pub const fn map(&self) -> &LoadMap {
+        self.0
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        READERS.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// A module that is loaded, or was in the present epoch.
+struct Loaded {
+    number: u32,
+    module: LoaderModule,
+    code: &'static Code,
+}
+
+/// A load map that has been replaced: not moved and not freed while a handler may read it.
+struct Replaced(NonNull<LoadMap>);
+
+// SAFETY: a load map is immutable plain data.
+unsafe impl Send for Replaced {}
+
+impl Drop for Replaced {
+    fn drop(&mut self) {
+        // SAFETY: made by `Box::into_raw` in `publish`, which drops it only when no reader is left.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
+
+/// Everything the setup side knows.
+pub struct Known {
+    loaded: Vec<Loaded>,
+    /// Unloaded in the present epoch: their addresses still mean them.
+    retired: Vec<Loaded>,
+    /// Code by identity, kept for ever.
+    codes: Vec<(Identity, &'static Code)>,
+    next_number: u32,
+    epoch: u32,
+    generation: u32,
+    /// Replaced maps that a handler might still have been reading.
+    limbo: Vec<Replaced>,
+    /// The loader's counts of loads and unloads at the last look.
+    counts: discovery::Counts,
+}
+
+static KNOWN: SetupLock<Known> = SetupLock::new(Known {
+    loaded: Vec::new(),
+    retired: Vec::new(),
+    codes: Vec::new(),
+    next_number: 0,
+    epoch: 0,
+    generation: 0,
+    limbo: Vec::new(),
+    counts: discovery::Counts::NONE,
+});
+
+/// Locks the tables, for a fork.
+pub fn lock() -> SetupGuard<'static, Known> {
+    KNOWN.lock()
+}
+
+/// Reads the load map for the first time.
+pub fn start() {
+    let mut known = KNOWN.lock();
+    process::log(&LogRecord::Epoch { number: 0, reason: epoch_reason::START });
+    known.refresh();
+}
+
+/// Tells a forked child's log what it inherited, as its epoch 0.
+pub fn start_again() {
+    let mut known = KNOWN.lock();
+    known.epoch = 0;
+    known.retired.clear();
+    process::log(&LogRecord::Epoch { number: 0, reason: epoch_reason::START });
+    for loaded in &known.loaded {
+        process::log(&LogRecord::Load(loaded.record()));
+    }
+    known.publish();
+}
+
+/// To be called after the program may have loaded something.
+pub fn after_load() {
+    look();
+}
+
+/// To be called before the program unloads something.
+pub fn before_unload() {}
+
+/// To be called after the program may have unloaded something.
+pub fn after_unload() {
+    look();
+}
+
+/// Begins an epoch because the program asked for one.
+pub fn begin_epoch() {
+    if process::active() {
+        let mut known = KNOWN.lock();
+        known.next_epoch(epoch_reason::REQUEST);
+        known.publish();
+    }
+}
+
+fn look() {
+    if !process::active() {
+        return;
+    }
+    let mut known = KNOWN.lock();
+    if discovery::counts() != known.counts {
+        known.refresh();
+    }
+}
+
+impl Loaded {
+    fn record(&self) -> LoadRecord {
+        LoadRecord {
+            number: self.number,
+            path: self.module.identity.path.clone(),
+            build_id: self.module.identity.build_id.clone(),
+            bias: self.module.bias,
+            segments: self.module.code.iter().map(|range| (range.start, range.end)).collect(),
+        }
+    }
+
+    fn overlaps(&self, module: &LoaderModule) -> bool {
+        self.module
+            .code
+            .iter()
+            .any(|old| module.code.iter().any(|new| old.start < new.end && new.start < old.end))
+    }
+}
+
+impl Known {
+    /// Compares the loader's list with what is known, logs the difference and publishes it.
+    fn refresh(&mut self) {
+        let (counts, present) = discovery::loaded_modules();
+        self.counts = counts;
+        let mut index = 0;
+        while let Some(loaded) = self.loaded.get(index) {
+            if present.iter().any(|module| module.is_same_load(&loaded.module)) {
+                index += 1;
+            } else {
+                let gone = self.loaded.swap_remove(index);
+                process::log(&LogRecord::Unload { number: gone.number });
+                self.retired.push(gone);
+            }
+        }
+        let new: Vec<_> = present
+            .into_iter()
+            .filter(|module| !self.loaded.iter().any(|known| module.is_same_load(&known.module)))
+            .collect();
+        let reused = new.iter().any(|module| {
+            self.retired.iter().any(|old| old.overlaps(module) && !module.is_same_load(&old.module))
+        });
+        let per_load = process::current().is_some_and(|process| process.config.epoch_per_load);
+        if reused {
+            self.next_epoch(epoch_reason::ADDRESS_REUSE);
+        } else if per_load && !new.is_empty() && !self.loaded.is_empty() {
+            self.next_epoch(epoch_reason::LOAD);
+        }
+        for module in new {
+            // Back at its old place within the epoch: its addresses mean what they meant.
+            self.retired.retain(|old| !module.is_same_load(&old.module));
+            let code = self.code_of(&module);
+            let loaded = Loaded { number: self.next_number, module, code };
+            self.next_number += 1;
+            process::log(&LogRecord::Load(loaded.record()));
+            self.loaded.push(loaded);
+        }
+        self.publish();
+    }
+
+    fn next_epoch(&mut self, reason: u32) {
+        self.epoch += 1;
+        self.retired.clear();
+        process::log(&LogRecord::Epoch { number: self.epoch, reason });
+    }
+
+    fn code_of(&mut self, module: &LoaderModule) -> &'static Code {
+        if let Some((_, code)) =
+            self.codes.iter().find(|(identity, _)| *identity == module.identity)
+        {
+            return code;
+        }
+        let table = discovery::recipes(module);
+        let code = Code { table, rules: ModuleRules::of(module) };
+        let code: &'static Code = Box::leak(Box::new(code));
+        self.codes.push((module.identity.clone(), code));
+        code
+    }
+
+    fn publish(&mut self) {
+        self.generation = self.generation.wrapping_add(1).max(1);
+        let mut stretches: Vec<_> = self
+            .loaded
+            .iter()
+            .flat_map(|loaded| {
+                let base = loaded.module.text().start;
+                let code = loaded.code;
+                let stretch = move |range: &Range<u64>| Stretch {
+                    start: range.start,
+                    end: range.end,
+                    base,
+                    code,
+                };
+                loaded.module.code.iter().map(stretch)
+            })
+            .collect();
+        stretches.sort_unstable_by_key(|stretch| stretch.start);
+        let map = LoadMap { generation: self.generation, epoch: self.epoch, stretches };
+        let old = CURRENT.swap(Box::into_raw(Box::new(map)), Ordering::SeqCst);
+        self.limbo.extend(NonNull::new(old).map(Replaced));
+        // A moment without any reader after the swap proves that nobody holds an old map. Samples
+        // take microseconds; a busy machine may postpone the release to a later call.
+        for _ in 0..100 {
+            if READERS.load(Ordering::SeqCst) == 0 {
+                self.limbo.clear();
+                break;
+            }
+            sys::yield_now();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pc_is_found_in_its_stretch_only() {
+        let code: &'static Code =
+            Box::leak(Box::new(Code { table: None, rules: ModuleRules::default() }));
+        let stretch = |start, end| Stretch { start, end, base: start, code };
+        let map = LoadMap {
+            generation: 1,
+            epoch: 0,
+            stretches: vec![stretch(0x1000, 0x2000), stretch(0x5000, 0x6000)],
+        };
+        let start = |pc| map.find(pc).map(|stretch| stretch.start);
+        assert_eq!(start(0xfff), None);
+        assert_eq!(start(0x1000), Some(0x1000));
+        assert_eq!(start(0x1fff), Some(0x1000));
+        assert_eq!(start(0x2000), None);
+        assert_eq!(start(0x5fff), Some(0x5000));
+    }
+}

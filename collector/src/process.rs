@@ -1,0 +1,214 @@
+//! The process's part in the run: inert, sampling, or on its way into another program.
+//!
+//! Setup side. One [`Process`] per process of the run; a forked child makes its own. The state is
+//! reached through one pointer: null means inert, and every wrapper then does nothing but pass
+//! its call on.
+
+#![expect(unsafe_code, reason = "one global pointer to the process's state")]
+
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use csprof_format::arena::{FLAG_EXECED, LogRecord};
+use csprof_format::launch::{SampleSource, SourceKind};
+
+use crate::arena::{Arena, LogExtent};
+use crate::config::Config;
+use crate::setup_lock::{SetupGuard, SetupLock};
+use crate::sys::{self, Clock, Disposition};
+use crate::{modules, report, sampling, thread, trampoline};
+
+/// State of a profiled process.
+pub struct Process {
+    /// What was asked for.
+    pub config: Config,
+    /// Whose state this is: a vfork child finds its parent's.
+    pid: u32,
+    /// Where counts go.
+    pub arena: &'static Arena,
+    /// Whether return addresses are replaced.
+    pub trampoline: bool,
+    log: SetupLock<Option<LogExtent>>,
+    /// The source in use: its kind in the top byte, its period below.
+    source: AtomicU64,
+}
+
+static PROCESS: AtomicPtr<Process> = AtomicPtr::new(core::ptr::null_mut());
+
+/// The state, if csprof launched this program. Either side.
+#[inline]
+pub fn current() -> Option<&'static Process> {
+    // Acquire: pairs with the release in `enter`. Never freed, so 'static.
+    // SAFETY: null or a leaked box.
+    unsafe { PROCESS.load(Ordering::Acquire).as_ref() }
+}
+
+/// Whether this very process is profiled: not inert, and not a vfork child running on its
+/// parent's memory.
+#[must_use]
+pub fn active() -> bool {
+    current().is_some_and(|process| process.pid == sys::pid())
+}
+
+/// Starts profiling, if csprof launched this program. Called once, from the constructor.
+pub fn start() {
+    let Some(config) = Config::from_environment() else { return };
+    let trampoline = config.trampoline && !sys::shadow_stack_active();
+    let quiet = config.quiet;
+    let asked = config.trampoline;
+    if let Err(errno) = enter(config, trampoline, false) {
+        if !quiet {
+            report::inert(&format!("its arena cannot be made (error {})", errno.0));
+        }
+        return;
+    }
+    if asked && !trampoline {
+        report::note("a hardware shadow stack is active: no return trampoline, no edge counts");
+    }
+    log(&LogRecord::Command(command_line()));
+    trampoline::rules::prepare();
+    modules::start();
+    if sys::set_disposition(sampling::SIGNAL, Disposition::Handle(sampling::on_signal)).is_err() {
+        report::note("the profiling signal could not be taken: nothing is sampled");
+        return;
+    }
+    thread::started();
+}
+
+fn enter(config: Config, trampoline: bool, forked: bool) -> Result<(), sys::Errno> {
+    let arena = Arena::create(&config.run_dir, config.source, trampoline, forked)?;
+    let process = Process {
+        pid: sys::pid(),
+        source: AtomicU64::new(pack(config.source)),
+        config,
+        arena: Box::leak(Box::new(arena)),
+        trampoline,
+        log: SetupLock::new(None),
+    };
+    // Release: pairs with the acquire in `current`.
+    PROCESS.store(Box::leak(Box::new(process)), Ordering::Release);
+    Ok(())
+}
+
+const fn pack(source: SampleSource) -> u64 {
+    (source.kind as u64) << 56 | source.period_ns
+}
+
+impl Process {
+    /// The source in use.
+    #[must_use]
+    pub fn source(&self) -> SampleSource {
+        let packed = self.source.load(Ordering::Relaxed);
+        SampleSource {
+            kind: SourceKind::from_index((packed >> 56) as u32).unwrap_or(SourceKind::CpuTime),
+            period_ns: packed & ((1 << 56) - 1),
+        }
+    }
+
+    /// Falls back to another source, for this thread and all later ones.
+    pub fn set_source(&self, source: SampleSource) {
+        self.source.store(pack(source), Ordering::Relaxed);
+        self.arena.set_source(source);
+    }
+}
+
+/// Appends a record to the arena's log; without effect when inert.
+pub fn log(record: &LogRecord) {
+    let Some(process) = current() else { return };
+    let mut bytes = Vec::new();
+    record.encode(sys::now_ns(Clock::Monotonic), &mut bytes);
+    let mut log = process.log.lock();
+    if log.as_mut().is_none_or(|extent| !extent.append(&bytes)) {
+        *log = LogExtent::create(process.arena, bytes.len()).ok();
+        if let Some(extent) = log.as_mut() {
+            extent.append(&bytes);
+        }
+    }
+}
+
+fn command_line() -> Vec<Vec<u8>> {
+    let bytes = std::fs::read("/proc/self/cmdline").unwrap_or_default();
+    let text = bytes.strip_suffix(&[0]).unwrap_or(&bytes);
+    text.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect()
+}
+
+/// Locks held over a fork, so that the child finds consistent tables.
+static FORKING: SetupLock<Option<Held>> = SetupLock::new(None);
+
+struct Held {
+    _modules: SetupGuard<'static, modules::Known>,
+    _threads: SetupGuard<'static, thread::Registry>,
+}
+
+// SAFETY: made and dropped by the forking thread, or by its copy in the child.
+unsafe impl Send for Held {}
+
+/// To be called before a fork, in the forking thread.
+pub fn before_fork() {
+    if !active() {
+        return;
+    }
+    let held = Held { _modules: modules::lock(), _threads: thread::lock_registry() };
+    thread::pause_here();
+    *FORKING.lock() = Some(held);
+}
+
+/// To be called after a fork, in the parent.
+pub fn after_fork_parent() {
+    if !active() {
+        return;
+    }
+    *FORKING.lock() = None;
+    thread::resume_here();
+}
+
+/// To be called after a fork, in the child: it gets an arena, a load map and a tree of its own.
+pub fn after_fork_child() {
+    let Some(parent) = current() else { return };
+    if parent.pid == sys::pid() {
+        return;
+    }
+    *FORKING.lock() = None;
+    parent.arena.forget_file();
+    let quiet = parent.config.quiet;
+    match enter(parent.config.clone(), parent.trampoline, true) {
+        Ok(()) => {
+            log(&LogRecord::Command(command_line()));
+            modules::start_again();
+            thread::restart_after_fork();
+        }
+        Err(errno) => {
+            thread::drop_after_fork();
+            PROCESS.store(core::ptr::null_mut(), Ordering::Release);
+            if !quiet {
+                report::inert(&format!("its arena cannot be made (error {})", errno.0));
+            }
+        }
+    }
+}
+
+/// To be called before an exec in place: a profiling signal that is pending when the handler is
+/// gone would end the process.
+pub fn before_exec() {
+    let Some(process) = current() else { return };
+    thread::stop_all();
+    // Ignoring discards what is pending; the new program is then to find the default action.
+    let _ = sys::set_disposition(sampling::SIGNAL, Disposition::Ignore);
+    let _ = sys::set_disposition(sampling::SIGNAL, Disposition::Default);
+    process.arena.set_end(sys::now_ns(Clock::Monotonic), FLAG_EXECED, true);
+}
+
+/// To be called when an exec failed: goes on as before.
+pub fn exec_failed() {
+    let Some(process) = current() else { return };
+    process.arena.set_end(0, FLAG_EXECED, false);
+    let _ = sys::set_disposition(sampling::SIGNAL, Disposition::Handle(sampling::on_signal));
+    thread::restart_all();
+}
+
+/// To be called at an orderly exit. Sampling goes on: destructors are part of the program.
+pub fn at_exit() {
+    if let (Some(process), true) = (current(), active()) {
+        thread::note_end();
+        process.arena.set_end(sys::now_ns(Clock::Monotonic), 0, true);
+    }
+}

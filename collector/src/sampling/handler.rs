@@ -1,0 +1,280 @@
+//! The handler: one page, top to bottom, from the signal to the counted node.
+//!
+//! Called by the kernel on [`SIGNAL`](super::SIGNAL), with that signal blocked until it returns.
+//!
+//! What a sample does, in order:
+//! 1. Whose is it, and how many periods does it stand for? ([`Source::weight`])
+//! 2. Walk the stack from the interrupted registers until the outermost frame, or until the slot
+//!    that the trampoline has armed: everything outside that is known. (ICS'05 2.3)
+//! 3. Find or add the path's nodes below the known part's node and add the weight to the last.
+//! 4. If the stack is in a state that the trampoline can follow, make the walked frames the cached
+//!    path and arm the innermost safe one. (ICS'05 2.3.1)
+//!
+//! Whatever stands in the way, the weight is counted: as recorded, or under a
+//! [`LossReason`]. Step 4 happens only after step 3 succeeded, so a sample that fails changes
+//! nothing.
+//!
+//! [`Source::weight`]: crate::sources::Source::weight
+
+#![expect(unsafe_code, reason = "signal context, thread state")]
+
+use csprof_format::address::{FrameKey, FrameKind};
+use csprof_format::loss::{LossReason, PartialReason};
+
+use super::stack::Interrupted;
+use super::walked::WalkedFrame;
+use crate::cct;
+use crate::modules::Reading;
+use crate::process;
+use crate::sources::SignalInfo;
+use crate::thread::{self, Thread};
+use crate::trampoline::{is_trampoline_code, rules};
+use crate::unwind::arch::registers::Registers;
+use crate::unwind::validate::StackBounds;
+use crate::unwind::walk::{End, Exit, Flow, Frame, walk};
+
+/// The signal handler.
+///
+/// # Safety
+/// To be called by the kernel only, for [`SIGNAL`](super::SIGNAL), with its three arguments.
+pub unsafe extern "C" fn on_signal(
+    _: i32,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::ucontext_t,
+) {
+    // SAFETY: the kernel passes live structures; siginfo_t is at least as large as SignalInfo.
+    let (info, context) = unsafe { (&*info.cast::<SignalInfo>(), &*context) };
+    let thread = thread::current();
+    if thread.is_null() {
+        if let Some(process) = process::current() {
+            if info.code == libc::SI_TIMER {
+                let weight = 1 + u64::from(info.overrun.unsigned_abs());
+                process.arena.count_loss(LossReason::NoThreadState, weight);
+            } else {
+                process.arena.count_foreign_signal();
+            }
+        }
+        return;
+    }
+    // SAFETY: this thread's state. The signal is blocked while the handler runs, and while setup
+    // code uses the state, so this is the only reference.
+    let thread = unsafe { &mut *thread };
+    let Some(weight) = thread.source.as_mut().and_then(|source| source.weight(info)) else {
+        if let Some(process) = process::current() {
+            process.arena.count_foreign_signal();
+        }
+        return;
+    };
+    thread.in_handler = true;
+    let record = thread.arena.record_mut();
+    record.signals += 1;
+    record.delivered += weight;
+    // The name may be set late, and the thread may be killed at any time.
+    let note = record.signals.is_power_of_two() || record.signals.is_multiple_of(256);
+    match sample(thread, context, weight) {
+        Ok(()) => thread.arena.record_mut().recorded += weight,
+        Err(reason) => thread.arena.record_mut().losses[reason as usize] += weight,
+    }
+    if note {
+        thread.note_progress();
+    }
+    thread.in_handler = false;
+}
+
+/// What the walk met, besides frames.
+#[derive(Default)]
+struct Met {
+    /// The armed slot: all frames outside it are known.
+    armed: bool,
+    /// A signal frame: the walked frames are on both sides of it.
+    signal: bool,
+    /// An unwinder, which may be reading the slots right now.
+    unwinder: bool,
+    /// The trampoline's own code, interrupted by a handler of the program.
+    trampoline: bool,
+    /// The path did not fit.
+    full: bool,
+}
+
+fn sample(thread: &mut Thread, context: &libc::ucontext_t, weight: u64) -> Result<(), LossReason> {
+    let registers = Registers::from_gregs(&context.uc_mcontext.gregs);
+    if is_trampoline_code(registers.ip) {
+        return Err(LossReason::InTrampoline);
+    }
+    let reading = Reading::begin().ok_or(LossReason::NoThreadState)?;
+    let map = reading.map();
+    thread.cache.prepare(map.generation);
+    if thread.epoch != Some(map.epoch) {
+        enter_epoch(thread, map.epoch)?;
+    }
+
+    // 2. Walk.
+    let (armed_index, armed) = match &mut thread.trampoline {
+        Some(trampoline) => {
+            let record = trampoline.record();
+            let index = thread.path.follow(record);
+            (index, if index > 0 { (record.armed_slot, record.real) } else { (0, 0) })
+        }
+        None => (0, (0, 0)),
+    };
+    let bounds = thread.stack;
+    let stack = Interrupted::new(map, bounds, armed);
+    let own_stack = stack.is_own(registers.sp());
+    let mut met = Met::default();
+    let walked = &mut thread.walked;
+    walked.clear();
+    let end = walk(&registers, &mut thread.cache, &stack, |frame| {
+        if frame.kind == FrameKind::Interrupted && is_trampoline_code(frame.address) {
+            met.trampoline = true;
+            return Flow::Stop;
+        }
+        let (slot, real, safe) = judge(frame, &stack, bounds, &mut met);
+        if !walked.push(WalkedFrame { key: frame.key(), slot, real, node: 0, safe }) {
+            met.full = true;
+            return Flow::Stop;
+        }
+        if slot != 0 && slot == armed.0 {
+            met.armed = true;
+            return Flow::Stop;
+        }
+        Flow::Continue
+    });
+    if met.trampoline {
+        return Err(LossReason::InTrampoline);
+    }
+    let partial = match end {
+        _ if met.full => Some(PartialReason::TooDeep),
+        End::Partial(reason) => Some(reason),
+        End::Complete | End::Stopped => None,
+    };
+
+    // 3. Count.
+    let known = if met.armed { armed_index } else { 1 };
+    let root = match partial {
+        Some(reason) => partial_root(thread, reason)?,
+        None if known > 1 => {
+            thread.path.entries().get(known - 1).map_or(thread.root, |entry| entry.node)
+        }
+        None => thread.root,
+    };
+    let (arena, walked) = (&mut thread.arena, &mut thread.walked);
+    let mut node = root;
+    for frame in walked.frames_mut().iter_mut().rev() {
+        node = cct::child(arena, node, frame.key).ok_or(LossReason::ArenaFull)?;
+        frame.node = node;
+    }
+    cct::add_samples(arena, node, weight);
+    let depth = walked.frames().len();
+    let record = arena.record_mut();
+    record.frames_unwound += depth as u64;
+    record.max_depth = record.max_depth.max((depth + known - 1) as u32);
+    record.reused_paths += u64::from(met.armed);
+    if let Some(reason) = partial {
+        record.partial[reason as usize] += weight;
+    }
+
+    // 4. Arm.
+    if partial.is_none() && own_stack && !met.signal && !met.unwinder {
+        arm(thread, met.armed, known, registers.sp());
+    }
+    Ok(())
+}
+
+/// Slot and return address of a frame, and whether the slot may be armed. Notes what else it is.
+fn judge(
+    frame: &Frame,
+    stack: &Interrupted<'_>,
+    bounds: StackBounds,
+    met: &mut Met,
+) -> (u64, u64, bool) {
+    let pc = frame.address.wrapping_sub(frame.kind.lookup_bias());
+    let stretch = stack.stretch(pc);
+    let rules = stretch.map(|stretch| stretch.code.rules).unwrap_or_default();
+    met.unwinder |= rules.unwinder;
+    match frame.exit {
+        Exit::Return { slot, address, plt } => {
+            let safe = !plt
+                && !rules.never
+                && slot.is_multiple_of(8)
+                && bounds.contains_word(slot)
+                && stretch.is_some_and(|stretch| {
+                    frame.kind == FrameKind::Call || !rules::is_plt_jump(pc, stretch.end - pc)
+                })
+                && !(rules.has_unsafe_functions && rules::is_unsafe_function(pc));
+            (slot, address, safe)
+        }
+        Exit::Guess { slot, address } => (slot, address, false),
+        Exit::Signal => {
+            met.signal = true;
+            (0, 0, false)
+        }
+        Exit::Register { address } => (0, address, false),
+        Exit::None => (0, 0, false),
+    }
+}
+
+/// Makes the walked frames the cached path, behind the first `known` entries, and arms the
+/// innermost safe one.
+fn arm(thread: &mut Thread, met_armed: bool, known: usize, sp: u64) {
+    let Some(trampoline) = &mut thread.trampoline else { return };
+    let record = trampoline.record();
+    let frames = thread.walked.frames();
+    // Which of the cached activations from `known` on are still there? Those have the same slot
+    // and return address, outermost first. With the armed slot met, the others lie inside it and
+    // must have returned; without, nobody saw how they left.
+    let cached = thread.path.entries().get(known..).unwrap_or_default();
+    let same = cached
+        .iter()
+        .zip(frames.iter().rev())
+        .take_while(|(old, new)| old.slot != 0 && old.slot == new.slot && old.real == new.real)
+        .count();
+    let gone = cached.get(same..).unwrap_or_default();
+    if met_armed {
+        for entry in gone {
+            cct::add_edge(&thread.arena, entry.node);
+        }
+        thread.arena.record_mut().returns += gone.len() as u64;
+    } else {
+        thread.arena.record_mut().lost_returns +=
+            gone.iter().filter(|entry| entry.slot != 0).count() as u64;
+    }
+    record.disarm(sp..thread.stack.high);
+    let arena = &thread.arena;
+    if !thread.path.replace_from(known, frames, |node| arena.edge_cell(node)) {
+        record.inner = core::ptr::null();
+        return;
+    }
+    let innermost = thread.path.len() - 1;
+    let target = thread.path.nearest_safe(innermost);
+    let inner = thread.path.entry(innermost);
+    if target > 0 {
+        // SAFETY: both lie in the path, which describes the stack as just walked; the slot was
+        // read by the walk and lies on the thread's own stack above the stack pointer.
+        unsafe { record.arm(thread.path.entry(target), inner) };
+    } else {
+        record.armed = thread.path.entry(0);
+        record.inner = inner;
+    }
+}
+
+/// Begins the tree of an epoch. The path is forgotten: its nodes belong to the last epoch.
+fn enter_epoch(thread: &mut Thread, epoch: u32) -> Result<(), LossReason> {
+    let key = FrameKey::new(FrameKind::Root, u64::from(epoch));
+    let root = cct::child(&mut thread.arena, 0, key).ok_or(LossReason::ArenaFull)?;
+    thread.forget_path();
+    thread.root = root;
+    thread.partial_roots = [0; PartialReason::COUNT];
+    thread.epoch = Some(epoch);
+    Ok(())
+}
+
+fn partial_root(thread: &mut Thread, reason: PartialReason) -> Result<u32, LossReason> {
+    let known = thread.partial_roots[reason as usize];
+    if known != 0 {
+        return Ok(known);
+    }
+    let key = FrameKey::new(FrameKind::Partial, reason as u64);
+    let root = cct::child(&mut thread.arena, thread.root, key).ok_or(LossReason::ArenaFull)?;
+    thread.partial_roots[reason as usize] = root;
+    Ok(root)
+}

@@ -1,0 +1,32 @@
+//! The signal side: from the profiling signal to a counted node.
+//!
+//! Everything in this folder runs in the handler, on the interrupted thread's stack. It may have
+//! interrupted anything: malloc, the loader, a lock's holder. So: no libc, no heap, no locks, no
+//! panics, no recursion; memory it needs comes from system calls.
+
+mod handler;
+mod path;
+mod stack;
+mod walked;
+
+pub use handler::on_signal;
+pub use path::Path;
+pub use walked::Walked;
+
+/// The profiling signal.
+pub const SIGNAL: i32 = libc::SIGPROF;
+
+/// Longest path, in frames: 40 MB of cached path.
+pub const MAX_DEPTH: usize = 1 << 20;
+
+/// Ends the process if the collector's heap is used inside the handler. Debug builds only.
+#[cfg(debug_assertions)]
+#[expect(unsafe_code, reason = "looks at the handler's own flag")]
+pub fn abort_in_handler() {
+    let thread = crate::thread::current();
+    // SAFETY: null or this thread's live state.
+    if unsafe { thread.as_ref() }.is_some_and(|thread| thread.in_handler) {
+        // SAFETY: the defined way to say that an invariant is broken.
+        unsafe { libc::abort() };
+    }
+}

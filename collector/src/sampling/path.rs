@@ -1,0 +1,100 @@
+//! The cached path: the activations that were on the stack at the last sample and have not been
+//! seen to return.
+//!
+//! An array of trampoline entries behind a sentinel, outermost first. The trampoline pops from
+//! its end without telling anybody but the record; [`Path::follow`] catches up.
+
+use super::walked::{Buffer, WalkedFrame};
+use crate::trampoline::{Entry, Record};
+
+/// The cached path.
+#[derive(Debug)]
+pub struct Path(Buffer<Entry>);
+
+impl Path {
+    /// An empty path; `None` if memory is refused.
+    #[must_use]
+    pub fn new() -> Option<Self> {
+        let mut path = Self(Buffer::new()?);
+        path.0.push(Entry::sentinel());
+        Some(path)
+    }
+
+    /// Forgets all activations.
+    pub fn clear(&mut self) {
+        self.0.truncate(1);
+    }
+
+    /// Gives the memory back. The value is not used again.
+    pub fn release(&mut self) {
+        self.0.release();
+    }
+
+    /// Number of entries, the sentinel included.
+    pub(super) const fn len(&self) -> usize {
+        self.0.as_slice().len()
+    }
+
+    pub(super) const fn entries(&self) -> &[Entry] {
+        self.0.as_slice()
+    }
+
+    /// Drops what the trampoline has popped. Returns the index of the armed entry, 0 if none is.
+    pub(super) fn follow(&mut self, record: &Record) -> usize {
+        if record.inner.is_null() {
+            self.clear();
+            return 0;
+        }
+        let index = |entry: *const Entry| {
+            entry.addr().wrapping_sub(self.0.start().addr()) / size_of::<Entry>()
+        };
+        let (inner, armed) = (index(record.inner), index(record.armed));
+        self.0.truncate(inner + 1);
+        if record.armed_slot != 0 && armed < self.len() { armed } else { 0 }
+    }
+
+    /// Keeps the first `keep` entries, the sentinel among them, and adds `frames`, which are
+    /// innermost first. `false` if memory is refused; the path is then empty.
+    pub(super) fn replace_from(
+        &mut self,
+        keep: usize,
+        frames: &[WalkedFrame],
+        edge_cell: impl Fn(u32) -> *mut u64,
+    ) -> bool {
+        self.0.truncate(keep.max(1));
+        for frame in frames.iter().rev() {
+            let index = self.len();
+            let outward = self.nearest_safe(index - 1);
+            let next = (outward as i64 - index as i64) * size_of::<Entry>() as i64;
+            let entry = Entry {
+                slot: frame.slot,
+                real: frame.real,
+                edge: edge_cell(frame.node),
+                next,
+                node: frame.node,
+                safe: u32::from(frame.safe),
+            };
+            if entry.edge.is_null() || !self.0.push(entry) {
+                self.clear();
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The innermost entry at or outside `index` that may be armed; 0 if there is none.
+    pub(super) fn nearest_safe(&self, index: usize) -> usize {
+        match self.entries().get(index) {
+            Some(entry) if entry.safe == 1 => index,
+            Some(entry) => {
+                let distance = entry.next / size_of::<Entry>() as i64;
+                index.saturating_add_signed(distance as isize).min(index)
+            }
+            None => 0,
+        }
+    }
+
+    pub(super) fn entry(&self, index: usize) -> *const Entry {
+        self.entries().get(index).map_or(self.0.start(), core::ptr::from_ref)
+    }
+}

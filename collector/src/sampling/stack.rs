@@ -1,0 +1,80 @@
+//! What a walk may read: the thread's own stack directly, any other memory through the kernel.
+//!
+//! A thread can be on a stack that csprof knows nothing about: an alternate signal stack, a
+//! coroutine's. Its words are readable if the kernel says so; a page that was found readable is
+//! read directly for the rest of the sample.
+
+#![expect(unsafe_code, reason = "reads words of the interrupted stack")]
+
+use core::cell::Cell;
+
+use crate::modules::{LoadMap, Stretch};
+use crate::sys;
+use crate::unwind::validate::StackBounds;
+use crate::unwind::walk::{Code, Target};
+
+/// The process as a walk sees it.
+pub(super) struct Interrupted<'a> {
+    map: &'a LoadMap,
+    own: StackBounds,
+    /// Lowest address of the own stack that is certainly in use.
+    own_low: Cell<u64>,
+    /// A page outside the own stack that was found readable.
+    page: Cell<u64>,
+    /// The armed slot and what belongs there.
+    armed: (u64, u64),
+}
+
+const PAGE: u64 = 4096;
+/// Just below the end of user space with four-level paging.
+const USER_END: u64 = 0x7fff_ffff_f000;
+
+impl<'a> Interrupted<'a> {
+    pub(super) const fn new(map: &'a LoadMap, own: StackBounds, armed: (u64, u64)) -> Self {
+        Self { map, own, own_low: Cell::new(u64::MAX), page: Cell::new(0), armed }
+    }
+
+    pub(super) const fn is_own(&self, sp: u64) -> bool {
+        self.own.low <= sp && sp < self.own.high
+    }
+
+    pub(super) fn stretch(&self, pc: u64) -> Option<&'a Stretch> {
+        self.map.find(pc)
+    }
+}
+
+impl Target for Interrupted<'_> {
+    fn code(&self, pc: u64) -> Option<Code<'_>> {
+        let stretch = self.map.find(pc)?;
+        Some(Code { base: stretch.base, table: stretch.code.table.as_ref() })
+    }
+
+    fn stack(&self, sp: u64) -> Option<StackBounds> {
+        if self.is_own(sp) {
+            self.own_low.set(self.own_low.get().min(sp));
+            return Some(StackBounds { low: sp, high: self.own.high });
+        }
+        (sp > PAGE && sp < USER_END).then_some(StackBounds { low: sp, high: USER_END })
+    }
+
+    #[inline]
+    fn read(&self, address: u64) -> Option<u64> {
+        if address == self.armed.0 {
+            return Some(self.armed.1);
+        }
+        let direct = address >= self.own_low.get() && address.wrapping_add(8) <= self.own.high;
+        if !direct {
+            let page = address & !(PAGE - 1);
+            if page != self.page.get() || address.wrapping_add(8) > page + PAGE {
+                let word = sys::probe(address)?;
+                self.page.set(page);
+                return Some(word);
+            }
+        }
+        // SAFETY: inside the part of the own stack that is in use, or in a page that was readable
+        // a moment ago and belongs to the stack this thread stands on.
+        Some(unsafe {
+            core::ptr::with_exposed_provenance::<u64>(address as usize).read_unaligned()
+        })
+    }
+}

@@ -1,0 +1,138 @@
+//! The frames of one sample, innermost first, before they are nodes.
+
+#![expect(unsafe_code, reason = "a growing buffer from the kernel, not from the heap")]
+
+use core::ptr::NonNull;
+
+use csprof_format::address::FrameKey;
+
+use crate::sampling::MAX_DEPTH;
+use crate::sys;
+
+/// A frame as the walk found it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WalkedFrame {
+    /// Key of its node.
+    pub key: FrameKey,
+    /// Slot of its return address; 0 if that is not on the stack.
+    pub slot: u64,
+    /// The return address.
+    pub real: u64,
+    /// Its node, once found.
+    pub node: u32,
+    /// Whether the slot may be armed.
+    pub safe: bool,
+}
+
+/// A buffer of plain values that grows by mapping a larger one.
+#[derive(Debug)]
+pub(super) struct Buffer<T: Copy> {
+    start: NonNull<T>,
+    capacity: usize,
+    length: usize,
+}
+
+impl<T: Copy> Buffer<T> {
+    const FIRST_BYTES: usize = 16 << 10;
+
+    pub(super) fn new() -> Option<Self> {
+        let start = sys::map_anonymous(Self::FIRST_BYTES).ok()?.cast();
+        Some(Self { start, capacity: Self::FIRST_BYTES / size_of::<T>(), length: 0 })
+    }
+
+    const fn bytes(&self) -> usize {
+        (self.capacity * size_of::<T>()).next_multiple_of(4096)
+    }
+
+    /// Appends; `false` if memory is refused or the path is too long. May move the buffer.
+    #[inline]
+    pub(super) fn push(&mut self, value: T) -> bool {
+        if self.length == self.capacity && !self.grow() {
+            return false;
+        }
+        // SAFETY: below the capacity of the mapping.
+        unsafe { self.start.add(self.length).write(value) };
+        self.length += 1;
+        true
+    }
+
+    #[cold]
+    fn grow(&mut self) -> bool {
+        if self.capacity >= MAX_DEPTH {
+            return false;
+        }
+        let size = self.bytes() * 2;
+        let Ok(start) = sys::map_anonymous(size) else { return false };
+        let start = start.cast::<T>();
+        // SAFETY: the new mapping is larger and does not overlap the old one; page alignment
+        // suffices for T; the old mapping is given back whole and not used again.
+        unsafe {
+            start.copy_from_nonoverlapping(self.start, self.length);
+            sys::unmap(self.start.cast(), self.bytes());
+        }
+        self.start = start;
+        self.capacity = size / size_of::<T>();
+        true
+    }
+
+    #[inline]
+    pub(super) const fn as_slice(&self) -> &[T] {
+        // SAFETY: `length` values were written.
+        unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.length) }
+    }
+
+    #[inline]
+    pub(super) const fn as_mut_slice(&mut self) -> &mut [T] {
+        // SAFETY: as above, borrowed mutably.
+        unsafe { core::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
+    }
+
+    pub(super) fn truncate(&mut self, length: usize) {
+        self.length = self.length.min(length);
+    }
+
+    pub(super) const fn start(&self) -> *const T {
+        self.start.as_ptr()
+    }
+
+    pub(super) fn release(&mut self) {
+        // SAFETY: the whole mapping; its thread is ending and uses it no more.
+        unsafe { sys::unmap(self.start.cast(), self.bytes()) };
+        self.capacity = 0;
+        self.length = 0;
+    }
+}
+
+/// The frames of the present sample.
+#[derive(Debug)]
+pub struct Walked(Buffer<WalkedFrame>);
+
+impl Walked {
+    /// An empty buffer; `None` if memory is refused.
+    #[must_use]
+    pub fn new() -> Option<Self> {
+        Buffer::new().map(Self)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.truncate(0);
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, frame: WalkedFrame) -> bool {
+        self.0.push(frame)
+    }
+
+    pub(super) const fn frames(&self) -> &[WalkedFrame] {
+        self.0.as_slice()
+    }
+
+    pub(super) const fn frames_mut(&mut self) -> &mut [WalkedFrame] {
+        self.0.as_mut_slice()
+    }
+
+    /// Gives the memory back. The value is not used again.
+    pub fn release(&mut self) {
+        self.0.release();
+    }
+}

@@ -1,0 +1,68 @@
+//! A lock for the setup side.
+//!
+//! Not a futex and not libc's mutex: those may be interposed, and a fork must be able to hold the
+//! lock across and leave both processes with a free one. Held for microseconds; waiting yields.
+//! The signal side never takes it.
+
+#![expect(unsafe_code, reason = "a lock gives access through a shared reference")]
+
+use core::cell::UnsafeCell;
+use core::ops::{Deref, DerefMut};
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use crate::sys;
+
+/// A value that one thread at a time may use.
+#[derive(Debug)]
+pub struct SetupLock<T> {
+    held: AtomicBool,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the flag admits one thread at a time, so sharing the lock moves the value between
+// threads, which `Send` allows.
+unsafe impl<T: Send> Sync for SetupLock<T> {}
+
+impl<T> SetupLock<T> {
+    /// A free lock.
+    pub const fn new(value: T) -> Self {
+        Self { held: AtomicBool::new(false), value: UnsafeCell::new(value) }
+    }
+
+    /// Waits for the lock.
+    pub fn lock(&self) -> SetupGuard<'_, T> {
+        // Acquire: pairs with the release in `drop`.
+        while self.held.swap(true, Ordering::Acquire) {
+            sys::yield_now();
+        }
+        SetupGuard { lock: self }
+    }
+}
+
+/// Access to the value while the lock is held.
+#[derive(Debug)]
+pub struct SetupGuard<'a, T> {
+    lock: &'a SetupLock<T>,
+}
+
+impl<T> Deref for SetupGuard<'_, T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        // SAFETY: this guard holds the flag.
+        unsafe { &*self.lock.value.get() }
+    }
+}
+
+impl<T> DerefMut for SetupGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: this guard holds the flag, and is borrowed mutably.
+        unsafe { &mut *self.lock.value.get() }
+    }
+}
+
+impl<T> Drop for SetupGuard<'_, T> {
+    fn drop(&mut self) {
+        // Release: pairs with the acquire in `lock`.
+        self.lock.held.store(false, Ordering::Release);
+    }
+}

@@ -1,0 +1,138 @@
+//! What triggers samples, and how much each one stands for.
+//!
+//! A source belongs to one thread and sends it [`SIGNAL`](crate::sampling::SIGNAL). It says how
+//! many periods a signal stands for, never simply "one": timers stop at the kernel's tick and
+//! report the rest as overruns, and signals coalesce while they are blocked. So blocked time is
+//! carried forward, and Σ weights × period is the time that passed.
+
+mod posix_timer;
+mod task_clock;
+
+use csprof_format::launch::{SampleSource, SourceKind};
+
+use crate::process::Process;
+use crate::report;
+use crate::sys::{Clock, PerfTaskClock, Timer};
+
+use posix_timer::PosixTimer;
+use task_clock::TaskClock;
+
+/// The source of one thread.
+#[derive(Debug)]
+pub enum Source {
+    /// A POSIX timer on the thread's CPU time or on elapsed time.
+    Timer(PosixTimer),
+    /// The kernel's task-clock event.
+    TaskClock(TaskClock),
+}
+
+/// The kernel object behind a source, enough to stop and restart it from another thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handle {
+    /// A timer and its period in nanoseconds.
+    Timer(Timer, u64),
+    /// An event.
+    TaskClock(PerfTaskClock),
+}
+
+impl Source {
+    /// Opens the process's source for the calling thread, stopped. `cookie` comes back in the
+    /// signals of timers. Falls back from task-clock to CPU time, with a message. Setup side.
+    pub fn open(process: &Process, tid: u32, cookie: usize) -> Option<Self> {
+        let SampleSource { kind, period_ns } = process.source();
+        let timer = |clock| PosixTimer::open(clock, period_ns, tid, cookie).map(Self::Timer);
+        let opened = match kind {
+            SourceKind::CpuTime => timer(Clock::ThreadCpu),
+            SourceKind::Realtime => timer(Clock::Monotonic),
+            SourceKind::TaskClock => match TaskClock::open(period_ns, tid) {
+                Ok(event) => Ok(Self::TaskClock(event)),
+                Err(refused) => {
+                    report::warn_once(
+                        0,
+                        &format!(
+                            "task-clock was refused by perf_event_open (error {}; see \
+                             /proc/sys/kernel/perf_event_paranoid): sampling cputime instead, \
+                             which the kernel delivers at its tick at most",
+                            refused.0.0
+                        ),
+                    );
+                    process.set_source(SampleSource { kind: SourceKind::CpuTime, period_ns });
+                    timer(Clock::ThreadCpu)
+                }
+            },
+        };
+        opened
+            .inspect_err(|errno| {
+                report::warn_once(
+                    1,
+                    &format!(
+                        "a thread is not sampled: its timer was refused (error {}; see \
+                         `ulimit -i`)",
+                        errno.0
+                    ),
+                );
+            })
+            .ok()
+    }
+
+    /// The kernel object.
+    #[must_use]
+    pub const fn handle(&self) -> Handle {
+        match self {
+            Self::Timer(timer) => timer.handle(),
+            Self::TaskClock(event) => event.handle(),
+        }
+    }
+
+    /// How many periods the signal stands for; `None` if it is not this source's. Signal side.
+    pub fn weight(&mut self, signal: &SignalInfo) -> Option<u64> {
+        match self {
+            Self::Timer(timer) => timer.weight(signal),
+            Self::TaskClock(event) => event.weight(signal),
+        }
+    }
+}
+
+impl Handle {
+    /// Starts or restarts the source.
+    pub fn start(self) {
+        match self {
+            Self::Timer(timer, period_ns) => drop(timer.set_period(period_ns)),
+            Self::TaskClock(event) => event.enable(true),
+        }
+    }
+
+    /// Stops the source.
+    pub fn stop(self) {
+        match self {
+            Self::Timer(timer, _) => drop(timer.set_period(0)),
+            Self::TaskClock(event) => event.enable(false),
+        }
+    }
+
+    /// Gives the kernel object back.
+    pub fn close(self) {
+        match self {
+            Self::Timer(timer, _) => timer.delete(),
+            Self::TaskClock(event) => event.close(),
+        }
+    }
+}
+
+/// The parts of `siginfo_t` that sources use (include/uapi/asm-generic/siginfo.h, 64 bit).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct SignalInfo {
+    /// Signal number.
+    pub signo: i32,
+    errno: i32,
+    /// Where the signal comes from: `SI_TIMER`, `POLL_IN`, …
+    pub code: i32,
+    pad: i32,
+    /// Timers: the kernel's number of the timer. Events: low half of the band.
+    pub timer: i32,
+    /// Timers: periods that passed beyond the one that sent the signal.
+    pub overrun: i32,
+    /// Timers: the cookie. Events: the file number, in the low half.
+    pub value: u64,
+}

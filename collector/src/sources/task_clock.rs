@@ -1,0 +1,51 @@
+//! CPU time of one thread, by the kernel's software event task-clock.
+//!
+//! A high-resolution timer in the kernel: exact at thousands of samples per second, at 20 to 30 µs
+//! for each on a virtual machine. The signal says nothing about what it stands for, and a second
+//! one is dropped while the first is pending, so the weight is computed from the thread's CPU
+//! clock.
+
+use super::{Handle, SignalInfo};
+use crate::sampling::SIGNAL;
+use crate::sys::{self, Clock, PerfError, PerfTaskClock};
+
+/// An event of the calling thread.
+#[derive(Debug)]
+pub struct TaskClock {
+    event: PerfTaskClock,
+    period_ns: u64,
+    /// CPU time of the thread when the event was opened, in nanoseconds.
+    start_ns: u64,
+    /// Periods accounted for since then.
+    accounted: u64,
+}
+
+impl TaskClock {
+    /// Opens the event, stopped.
+    pub fn open(period_ns: u64, tid: u32) -> Result<Self, PerfError> {
+        Ok(Self {
+            event: PerfTaskClock::open(period_ns, SIGNAL, tid)?,
+            period_ns,
+            start_ns: sys::now_ns(Clock::ThreadCpu),
+            accounted: 0,
+        })
+    }
+
+    pub(super) const fn handle(&self) -> Handle {
+        Handle::TaskClock(self.event)
+    }
+
+    pub(super) fn weight(&mut self, signal: &SignalInfo) -> Option<u64> {
+        // F_SETSIG fills si_code with the band's POLL_ code and si_fd with the file (fcntl(2)).
+        if signal.code <= 0 || signal.value as i32 != self.event.fd() {
+            return None;
+        }
+        let elapsed = sys::now_ns(Clock::ThreadCpu).saturating_sub(self.start_ns);
+        let due = elapsed.checked_div(self.period_ns)?.saturating_sub(self.accounted);
+        // The event's clock and the thread's differ by a fraction of a period: a signal is always
+        // worth one, and what that anticipates is not counted again.
+        let weight = due.max(1);
+        self.accounted += weight;
+        Some(weight)
+    }
+}

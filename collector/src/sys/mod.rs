@@ -1,0 +1,32 @@
+//! The only raw system calls of the collector.
+//!
+//! The signal side must not go through libc: its wrappers set `errno`, are cancellation points,
+//! and may be replaced by other preloaded libraries. Each function here is one `syscall`
+//! instruction, async-signal-safe, and returns the kernel's answer as a value: `errno` of the
+//! interrupted program stays untouched. See syscall(2) and the x86-64 psABI, A.2.1.
+
+#![expect(unsafe_code, reason = "system calls are instructions; each function states its effect")]
+
+mod call;
+mod clock;
+mod file;
+mod memory;
+mod perf;
+mod process;
+mod signal;
+mod timer;
+
+pub use clock::{Clock, now_ns};
+pub use file::File;
+pub use memory::{map_anonymous, probe, swap_word, unmap};
+pub use perf::{PerfError, PerfTaskClock};
+pub use process::{
+    Mask, block_signal, parent_pid, pid, rank_from_environment, set_mask, shadow_stack_active,
+    thread_name, tid, yield_now,
+};
+pub use signal::{Disposition, Handler, set_disposition};
+pub use timer::Timer;
+
+/// An error number of the kernel, see errno(3). Always positive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Errno(pub i32);

@@ -1,0 +1,96 @@
+//! The calling process and thread.
+
+use super::call::call;
+
+/// Process id, from the kernel: right in a vfork child too.
+#[must_use]
+pub fn pid() -> u32 {
+    // SAFETY: takes nothing, changes nothing.
+    unsafe { call(libc::SYS_getpid, [0; 6]) }.unwrap_or(0) as u32
+}
+
+/// Parent's process id.
+#[must_use]
+pub fn parent_pid() -> u32 {
+    // SAFETY: takes nothing, changes nothing.
+    unsafe { call(libc::SYS_getppid, [0; 6]) }.unwrap_or(0) as u32
+}
+
+/// Thread id.
+#[must_use]
+pub fn tid() -> u32 {
+    // SAFETY: takes nothing, changes nothing.
+    unsafe { call(libc::SYS_gettid, [0; 6]) }.unwrap_or(0) as u32
+}
+
+/// Lets others run, while waiting for a lock on the setup side.
+pub fn yield_now() {
+    // SAFETY: takes nothing, changes nothing.
+    let _ = unsafe { call(libc::SYS_sched_yield, [0; 6]) };
+}
+
+/// The calling thread's name, padded with zeros: prctl(2), PR_GET_NAME.
+#[must_use]
+pub fn thread_name() -> [u8; 16] {
+    let mut name = [0; 16];
+    // SAFETY: the kernel writes 16 bytes into the live array.
+    let _ = unsafe {
+        call(libc::SYS_prctl, [libc::PR_GET_NAME as usize, name.as_mut_ptr().addr(), 0, 0, 0, 0])
+    };
+    name
+}
+
+/// A signal mask as the kernel holds it: bit `n − 1` for signal `n`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mask(pub u64);
+
+/// Sets the calling thread's mask and returns the old one.
+pub fn set_mask(mask: Mask) -> Mask {
+    rt_sigprocmask(libc::SIG_SETMASK, mask)
+}
+
+/// Blocks or unblocks one signal in the calling thread; returns the old mask.
+pub fn block_signal(signal: i32, block: bool) -> Mask {
+    let how = if block { libc::SIG_BLOCK } else { libc::SIG_UNBLOCK };
+    rt_sigprocmask(how, Mask(1 << (signal - 1)))
+}
+
+fn rt_sigprocmask(how: i32, mask: Mask) -> Mask {
+    let mut old = Mask(0);
+    // SAFETY: both masks are live words of the size passed last.
+    let _ = unsafe {
+        call(
+            libc::SYS_rt_sigprocmask,
+            [how as usize, (&raw const mask.0).addr(), (&raw mut old.0).addr(), 8, 0, 0],
+        )
+    };
+    old
+}
+
+/// Whether this thread has a hardware shadow stack, where a replaced return address is a fault:
+/// arch_prctl(2), ARCH_SHSTK_STATUS (Linux 6.6).
+#[must_use]
+pub fn shadow_stack_active() -> bool {
+    const ARCH_SHSTK_STATUS: usize = 0x5005;
+    const ARCH_SHSTK_SHSTK: u64 = 1;
+    let mut features = 0_u64;
+    // SAFETY: the kernel writes one word.
+    let asked = unsafe {
+        call(libc::SYS_arch_prctl, [ARCH_SHSTK_STATUS, (&raw mut features).addr(), 0, 0, 0, 0])
+    };
+    asked.is_ok() && features & ARCH_SHSTK_SHSTK != 0
+}
+
+/// The rank that an MPI library or a job launcher gave this process.
+#[must_use]
+pub fn rank_from_environment() -> Option<u32> {
+    const NAMES: [&core::ffi::CStr; 6] = [
+        c"OMPI_COMM_WORLD_RANK",
+        c"PMIX_RANK",
+        c"PMI_RANK",
+        c"MPI_LOCALRANKID",
+        c"SLURM_PROCID",
+        c"FLUX_TASK_RANK",
+    ];
+    NAMES.iter().find_map(|name| crate::config::variable(name)?.to_str().ok()?.parse().ok())
+}

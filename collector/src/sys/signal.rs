@@ -1,0 +1,76 @@
+//! The disposition of the profiling signal, set without libc: rt_sigaction(2).
+//!
+//! libc's `sigaction` may be any preloaded library's, this one included.
+
+use core::arch::global_asm;
+
+use super::Errno;
+use super::call::call;
+
+/// A handler as the kernel calls it: signal number, `siginfo_t`, `ucontext_t`.
+pub type Handler = unsafe extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::ucontext_t);
+
+/// What is done with a signal.
+#[derive(Clone, Copy, Debug)]
+pub enum Disposition {
+    /// The default action.
+    Default,
+    /// Nothing; also discards a pending signal (signal(7)).
+    Ignore,
+    /// A handler, with interrupted system calls restarted where the kernel can.
+    ///
+    /// On the stack that is in use: an alternate stack belongs to the program, which chose its
+    /// size for its own handlers.
+    Handle(Handler),
+}
+
+/// `struct sigaction` of the kernel on x86-64.
+#[repr(C)]
+struct KernelAction {
+    handler: usize,
+    flags: u64,
+    restorer: usize,
+    mask: u64,
+}
+
+const SA_RESTORER: u64 = 0x0400_0000;
+
+// The kernel requires the way back from a handler (rt_sigreturn) to be given.
+global_asm!(
+    ".pushsection .text.csprof_restorer,\"ax\",@progbits",
+    ".balign 16",
+    "csprof_restorer:",
+    "mov eax, {number}",
+    "syscall",
+    "ud2",
+    ".popsection",
+    number = const libc::SYS_rt_sigreturn,
+);
+
+unsafe extern "C" {
+    fn csprof_restorer();
+}
+
+/// Sets what is done with `signal` in this process.
+pub fn set_disposition(signal: i32, disposition: Disposition) -> Result<(), Errno> {
+    let action = match disposition {
+        Disposition::Default => {
+            KernelAction { handler: libc::SIG_DFL, flags: 0, restorer: 0, mask: 0 }
+        }
+        Disposition::Ignore => {
+            KernelAction { handler: libc::SIG_IGN, flags: 0, restorer: 0, mask: 0 }
+        }
+        Disposition::Handle(handler) => KernelAction {
+            handler: (handler as *const ()).expose_provenance(),
+            flags: (libc::SA_SIGINFO | libc::SA_RESTART) as u64 | SA_RESTORER,
+            restorer: (csprof_restorer as *const ()).expose_provenance(),
+            mask: 0,
+        },
+    };
+    // SAFETY: the action is live; the handler, if any, lives as long as the process, since the
+    // library is never unloaded (`-z nodelete`).
+    unsafe {
+        call(libc::SYS_rt_sigaction, [signal as usize, (&raw const action).addr(), 0, 8, 0, 0])
+    }
+    .map(drop)
+}

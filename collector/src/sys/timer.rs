@@ -1,0 +1,63 @@
+//! POSIX timers that signal one thread: timer_create(2), SIGEV_THREAD_ID.
+
+use super::Errno;
+use super::call::call;
+use super::clock::Clock;
+
+/// A timer of the kernel. Must be deleted; a timer does not end with its thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timer(i32);
+
+/// `struct sigevent` as the kernel reads it (64 bytes; include/uapi/asm-generic/siginfo.h).
+#[repr(C)]
+struct SigEvent {
+    value: usize,
+    signal: i32,
+    notify: i32,
+    thread: i32,
+    pad: [i32; 11],
+}
+
+const _: () = assert!(size_of::<SigEvent>() == 64);
+
+impl Timer {
+    /// A timer on `clock` that sends `signal` to thread `tid`, with `cookie` as its value.
+    pub fn create(clock: Clock, signal: i32, tid: u32, cookie: usize) -> Result<Self, Errno> {
+        let event = SigEvent {
+            value: cookie,
+            signal,
+            notify: libc::SIGEV_THREAD_ID,
+            thread: tid as i32,
+            pad: [0; 11],
+        };
+        let mut id = 0_i32;
+        // SAFETY: `event` and `id` are live and of the sizes the kernel expects.
+        unsafe {
+            call(
+                libc::SYS_timer_create,
+                [clock.id() as usize, (&raw const event).addr(), (&raw mut id).addr(), 0, 0, 0],
+            )
+        }?;
+        Ok(Self(id))
+    }
+
+    /// Fires every `period_ns` from now on; 0 stops it.
+    pub fn set_period(self, period_ns: u64) -> Result<(), Errno> {
+        let period = libc::timespec {
+            tv_sec: (period_ns / 1_000_000_000) as i64,
+            tv_nsec: (period_ns % 1_000_000_000) as i64,
+        };
+        let spec = libc::itimerspec { it_interval: period, it_value: period };
+        // SAFETY: `spec` is live; no old value is asked for.
+        unsafe {
+            call(libc::SYS_timer_settime, [self.0 as usize, 0, (&raw const spec).addr(), 0, 0, 0])
+        }
+        .map(drop)
+    }
+
+    /// Deletes the timer; its pending signal is dropped with it.
+    pub fn delete(self) {
+        // SAFETY: no pointers are passed; a timer that is gone already is an error we ignore.
+        let _ = unsafe { call(libc::SYS_timer_delete, [self.0 as usize, 0, 0, 0, 0, 0]) };
+    }
+}

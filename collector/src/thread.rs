@@ -1,0 +1,394 @@
+//! One thread's sampling state: from its start to its end.
+//!
+//! Setup side, except [`current`], which the handler uses to find the state of the thread it
+//! interrupted. The pointer lives in initial-exec thread-local storage, which a library that is
+//! loaded at start-up may use: one load, never `__tls_get_addr`, which may allocate.
+//!
+//! Invariant: the state is used by its own thread only, by the handler or, with the profiling
+//! signal blocked, by the functions here. Other threads see [`Registry`] only.
+
+#![expect(unsafe_code, reason = "thread-local pointer, state shared with the signal handler")]
+
+use core::arch::{asm, global_asm};
+use csprof_format::loss::PartialReason;
+
+use crate::arena::ThreadArena;
+use crate::process::{self, Process};
+use crate::report;
+use crate::sampling::{Path, SIGNAL, Walked};
+use crate::setup_lock::{SetupGuard, SetupLock};
+use crate::sources::{Handle, Source};
+use crate::sys::{self, Clock, Mask};
+use crate::trampoline::{Trampoline, thread_pointer};
+use crate::unwind::cache::RecipeCache;
+use crate::unwind::validate::StackBounds;
+
+global_asm!(
+    ".pushsection .tbss.csprof_thread,\"awT\",@nobits",
+    ".balign 8",
+    ".globl csprof_thread",
+    ".hidden csprof_thread",
+    ".type csprof_thread,@object",
+    ".size csprof_thread,8",
+    "csprof_thread:",
+    ".zero 8",
+    ".popsection",
+);
+
+/// Everything that belongs to one thread.
+pub struct Thread {
+    /// Counters and nodes, in shared memory.
+    pub arena: ThreadArena,
+    /// Kernel's thread id.
+    pub tid: u32,
+    /// What triggers its samples.
+    pub source: Option<Source>,
+    /// The stack that the thread was given.
+    pub stack: StackBounds,
+    /// The epoch of `root`; `None` before the first sample.
+    pub epoch: Option<u32>,
+    /// Root node of the present epoch.
+    pub root: u32,
+    /// Roots of partial paths in the present epoch; 0 where there is none yet.
+    pub partial_roots: [u32; PartialReason::COUNT],
+    /// The cached path.
+    pub path: Path,
+    /// The frames of the present sample.
+    pub walked: Walked,
+    /// The trampoline, where there is one.
+    pub trampoline: Option<Trampoline>,
+    /// Recipes used last.
+    pub cache: Box<RecipeCache>,
+    /// Signal mask to return to after [`pause_here`].
+    paused_mask: Option<Mask>,
+    /// Set while the handler runs.
+    pub in_handler: bool,
+}
+
+/// The state of the calling thread. Either side; the caller must be the handler or have the
+/// profiling signal blocked if it changes anything.
+#[inline]
+pub fn current() -> *mut Thread {
+    let thread: *mut Thread;
+    // SAFETY: reads the thread-local word defined above; the linker fills the offset in.
+    unsafe {
+        asm!(
+            "mov {0}, qword ptr [rip + csprof_thread@GOTTPOFF]",
+            "mov {0}, qword ptr fs:[{0}]",
+            out(reg) thread,
+            options(nostack, readonly, preserves_flags),
+        );
+    }
+    thread
+}
+
+fn set_current(thread: *mut Thread) {
+    // SAFETY: writes the thread-local word defined above.
+    unsafe {
+        asm!(
+            "mov {0}, qword ptr [rip + csprof_thread@GOTTPOFF]",
+            "mov qword ptr fs:[{0}], {1}",
+            out(reg) _,
+            in(reg) thread,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+/// Sources of all threads, for [`stop_all`] and [`restart_all`].
+pub struct Registry {
+    sources: Vec<(u32, Handle)>,
+}
+
+static REGISTRY: SetupLock<Registry> = SetupLock::new(Registry { sources: Vec::new() });
+
+/// Locks the registry, for a fork.
+pub fn lock_registry() -> SetupGuard<'static, Registry> {
+    REGISTRY.lock()
+}
+
+/// Begins sampling the calling thread. Called at the start of each thread, in it.
+pub fn started() {
+    let (Some(process), true) = (process::current(), process::active()) else { return };
+    if !current().is_null() {
+        return;
+    }
+    let mask = sys::block_signal(SIGNAL, true);
+    begin(process);
+    // The program may have blocked every signal around pthread_create: this one is ours.
+    sys::set_mask(Mask(mask.0 & !(1 << (SIGNAL - 1))));
+}
+
+/// The signal is blocked here.
+fn begin(process: &'static Process) {
+    static EMPTY_CACHE: RecipeCache = RecipeCache::new();
+    let tid = sys::tid();
+    let Ok(arena) = ThreadArena::create(process.arena, tid) else {
+        report::warn_once(2, "a thread is not sampled: shared memory for it was refused");
+        return;
+    };
+    let (Some(path), Some(walked)) = (Path::new(), Walked::new()) else {
+        report::warn_once(2, "a thread is not sampled: memory for it was refused");
+        return;
+    };
+    let mut cache = Box::<RecipeCache>::new_uninit();
+    // SAFETY: plain data, copied from one static instance: a cache built on the stack would be
+    // larger than the smallest thread stacks.
+    let cache = unsafe {
+        cache.as_mut_ptr().copy_from_nonoverlapping(&raw const EMPTY_CACHE, 1);
+        cache.assume_init()
+    };
+    let trampoline = if process.trampoline {
+        let claimed = Trampoline::claim(arena.returns_cell());
+        if claimed.is_none() {
+            report::warn_once(3, "more than 2048 threads at a time: the rest has no edge counts");
+        }
+        claimed
+    } else {
+        None
+    };
+    let thread = Box::into_raw(Box::new(Thread {
+        arena,
+        tid,
+        source: None,
+        stack: stack_bounds(),
+        epoch: None,
+        root: 0,
+        partial_roots: [0; PartialReason::COUNT],
+        path,
+        walked,
+        trampoline,
+        cache,
+        paused_mask: None,
+        in_handler: false,
+    }));
+    set_current(thread);
+    // SAFETY: just made, and the signal is blocked.
+    let thread = unsafe { &mut *thread };
+    thread.open_source(process);
+}
+
+impl Thread {
+    fn open_source(&mut self, process: &Process) {
+        let cookie = (&raw const *self).expose_provenance();
+        self.source = Source::open(process, self.tid, cookie);
+        if let Some(source) = &self.source {
+            let handle = source.handle();
+            REGISTRY.lock().sources.push((self.tid, handle));
+            handle.start();
+        }
+    }
+
+    /// Notes name and CPU time so far.
+    pub fn note_progress(&mut self) {
+        let record = self.arena.record_mut();
+        record.name = sys::thread_name();
+        record.cpu_ns = sys::now_ns(Clock::ThreadCpu);
+    }
+
+    /// Puts the real return address back and forgets the cached path.
+    pub fn forget_path(&mut self) {
+        let live = thread_stack_from_here(self.stack);
+        if let Some(trampoline) = &mut self.trampoline {
+            let record = trampoline.record();
+            record.disarm(live);
+            record.inner = core::ptr::null();
+        }
+        self.path.clear();
+    }
+}
+
+/// The part of the stack that is certainly mapped: from this call's frame up.
+fn thread_stack_from_here(stack: StackBounds) -> core::ops::Range<u64> {
+    let here = 0_u64;
+    let low = (&raw const here).addr() as u64;
+    if (stack.low..stack.high).contains(&low) { low..stack.high } else { 0..0 }
+}
+
+/// Puts the real return address back in the calling thread, for code that is about to unwind the
+/// stack by other means than returning. Async-signal-safe.
+pub fn disarm_here() {
+    let thread = current();
+    if thread.is_null() {
+        return;
+    }
+    let mask = sys::block_signal(SIGNAL, true);
+    // SAFETY: this thread's state, with the signal blocked.
+    let thread = unsafe { &mut *thread };
+    let live = thread_stack_from_here(thread.stack);
+    if let Some(trampoline) = &mut thread.trampoline {
+        trampoline.record().disarm(live);
+    }
+    sys::set_mask(mask);
+}
+
+/// Ends sampling of the calling thread. Called when it ends, in it.
+pub fn ended() {
+    let thread = current();
+    if thread.is_null() {
+        return;
+    }
+    let mask = sys::block_signal(SIGNAL, true);
+    // SAFETY: this thread's state, with the signal blocked; nothing finds it after set_current.
+    let mut thread = unsafe { Box::from_raw(thread) };
+    if let Some(source) = thread.source.take() {
+        let handle = source.handle();
+        handle.stop();
+        handle.close();
+        REGISTRY.lock().sources.retain(|(_, other)| *other != handle);
+    }
+    thread.forget_path();
+    set_current(core::ptr::null_mut());
+    thread.note_progress();
+    thread.arena.record_mut().end_ns = sys::now_ns(Clock::Monotonic);
+    if let Some(trampoline) = thread.trampoline.take() {
+        trampoline.release();
+    }
+    thread.arena.release();
+    thread.path.release();
+    thread.walked.release();
+    drop(thread);
+    sys::set_mask(mask);
+}
+
+/// Notes what the calling thread has used so far, at an orderly exit of the process.
+pub fn note_end() {
+    let thread = current();
+    if !thread.is_null() {
+        let mask = sys::block_signal(SIGNAL, true);
+        // SAFETY: this thread's state, with the signal blocked.
+        unsafe { &mut *thread }.note_progress();
+        sys::set_mask(mask);
+    }
+}
+
+/// Stops the sources of all threads.
+pub fn stop_all() {
+    REGISTRY.lock().sources.iter().for_each(|(_, handle)| handle.stop());
+}
+
+/// Restarts the sources of all threads.
+pub fn restart_all() {
+    REGISTRY.lock().sources.iter().for_each(|(_, handle)| handle.start());
+}
+
+/// Before a fork: the calling thread must not be sampled, nor have a replaced return address,
+/// until both processes know who they are.
+pub fn pause_here() {
+    let thread = current();
+    if thread.is_null() {
+        return;
+    }
+    let mask = sys::block_signal(SIGNAL, true);
+    // SAFETY: this thread's state, with the signal blocked.
+    let thread = unsafe { &mut *thread };
+    let live = thread_stack_from_here(thread.stack);
+    if let Some(trampoline) = &mut thread.trampoline {
+        trampoline.record().disarm(live);
+    }
+    thread.paused_mask = Some(mask);
+}
+
+/// After a fork, in the parent.
+pub fn resume_here() {
+    let thread = current();
+    if thread.is_null() {
+        return;
+    }
+    // SAFETY: this thread's state; the signal is still blocked from `pause_here`.
+    if let Some(mask) = unsafe { &mut *thread }.paused_mask.take() {
+        sys::set_mask(mask);
+    }
+}
+
+/// After a fork, in the child: only this thread exists, and its tree begins anew.
+pub fn restart_after_fork() {
+    let (old, mask) = take_after_fork();
+    // What remains of the parent's state is unmapped memory of the parent's arena and a few
+    // pages: a forked child keeps them rather than risk touching what other threads were using.
+    core::mem::forget(old);
+    if let Some(process) = process::current() {
+        begin(process);
+    }
+    if let Some(mask) = mask {
+        sys::set_mask(mask);
+    }
+}
+
+/// After a fork, in a child that cannot be profiled.
+pub fn drop_after_fork() {
+    let (old, mask) = take_after_fork();
+    core::mem::forget(old);
+    if let Some(mask) = mask {
+        sys::set_mask(mask);
+    }
+}
+
+fn take_after_fork() -> (Option<Box<Thread>>, Option<Mask>) {
+    for (_, handle) in core::mem::take(&mut REGISTRY.lock().sources) {
+        // POSIX timers are not inherited; files are.
+        if let Handle::TaskClock(event) = handle {
+            event.close();
+        }
+    }
+    let thread = current();
+    if thread.is_null() {
+        return (None, None);
+    }
+    set_current(core::ptr::null_mut());
+    // SAFETY: this thread's state, now found by nobody else; `pause_here` blocked the signal and
+    // disarmed the trampoline.
+    let mut thread = unsafe { Box::from_raw(thread) };
+    if let Some(trampoline) = thread.trampoline.take() {
+        trampoline.release();
+    }
+    let mask = thread.paused_mask.take();
+    (Some(thread), mask)
+}
+
+/// The stack of the calling thread.
+fn stack_bounds() -> StackBounds {
+    if sys::tid() == sys::pid() { main_stack() } else { thread_stack() }
+}
+
+/// The main thread's stack grows on demand below `__libc_stack_end`; the kernel keeps at least
+/// 128 MB clear below it, or RLIMIT_STACK if that is more (mm/util.c, mmap_base).
+fn main_stack() -> StackBounds {
+    const CLEAR: u64 = 128 << 20;
+    const MOST: u64 = 16 << 30;
+    unsafe extern "C" {
+        static __libc_stack_end: *const u8;
+    }
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a live structure; the loader sets the pointer before any constructor runs.
+    let end = unsafe {
+        libc::getrlimit(libc::RLIMIT_STACK, &raw mut limit);
+        __libc_stack_end.addr() as u64
+    };
+    let size = limit.rlim_cur.clamp(CLEAR, MOST);
+    // A few words above belong to `_start`'s own frame: argc and argv.
+    StackBounds { low: end.saturating_sub(size), high: end + 64 }
+}
+
+/// The stack that pthread_create gave the thread.
+fn thread_stack() -> StackBounds {
+    let mut attributes = core::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
+    let mut low: *mut libc::c_void = core::ptr::null_mut();
+    let mut size = 0_usize;
+    // SAFETY: the attributes are initialized by the first call and destroyed by the last.
+    let known = unsafe {
+        if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) == 0 {
+            let got = libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut low, &raw mut size);
+            libc::pthread_attr_destroy(attributes.as_mut_ptr());
+            got == 0
+        } else {
+            false
+        }
+    };
+    if known {
+        return StackBounds { low: low.addr() as u64, high: low.addr() as u64 + size as u64 };
+    }
+    // The thread control block lies at the top of the stack.
+    let high = thread_pointer();
+    StackBounds { low: high.saturating_sub(64 << 10), high }
+}
