@@ -6,6 +6,7 @@
 //! Names come from files that may be damaged. A name that cannot be demangled within the limits
 //! below stays mangled: ugly, but true and unique.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -21,6 +22,15 @@ const OUTPUT_LIMIT: usize = 1 << 16;
 /// Nesting of a C++ name. Both passes recurse; at this depth they stay below a megabyte of stack.
 const RECURSION_LIMIT: u32 = 160;
 
+/// A name before it is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Name<'a> {
+    /// As a compiler wrote it; mangled or not.
+    Mangled(Cow<'a, str>),
+    /// Made for people already.
+    Plain(String),
+}
+
 /// Demangles names, each one once: a few functions are named by most of the frames.
 #[derive(Debug, Default)]
 pub(super) struct Demangler {
@@ -34,6 +44,14 @@ impl Demangler {
             self.known.insert(mangled.into(), demangle(mangled).into());
         }
         &self.known[mangled]
+    }
+
+    /// The text to show for a name.
+    pub(super) fn show<'n>(&'n mut self, name: &'n Name<'_>) -> &'n str {
+        match name {
+            Name::Mangled(mangled) => self.name(mangled),
+            Name::Plain(plain) => plain,
+        }
     }
 }
 
@@ -75,7 +93,10 @@ fn demangle_cpp(mangled: &str) -> Option<String> {
     }
     let parse = ParseOptions::default().recursion_limit(RECURSION_LIMIT);
     let symbol = Symbol::new_with_options(mangled.as_bytes(), &parse).ok()?;
-    let options = DemangleOptions::new().recursion_limit(RECURSION_LIMIT);
+    let options = DemangleOptions::new()
+        .no_return_type()
+        .hide_expression_literal_types()
+        .recursion_limit(RECURSION_LIMIT);
     bounded(|out| symbol.structured_demangle(out, &options))
 }
 

@@ -59,7 +59,6 @@ pub(super) struct Located {
     /// A separate debug file.
     pub(super) debug: Option<Found>,
     /// Supplementary DWARF that the debug file, or else the own file, refers to.
-    #[expect(dead_code, reason = "DWARF reads it")]
     pub(super) alternate: Option<Found>,
     /// Mini debuginfo.
     pub(super) mini: Option<Found>,

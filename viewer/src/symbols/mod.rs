@@ -17,7 +17,8 @@
 //! | `elf` | what is in one file |
 //! | `locate` | which files belong to a module |
 //! | `symbol_table`, `plt`, `extent` | which function owns an address, without DWARF |
-//! | `demangle` | what to call it |
+//! | `dwarf`, `declaration`, `scope` | which functions and lines an address stands for, and where they are declared |
+//! | `demangle`, `path` | what to call them |
 //! | `module` | all rows of one module |
 //! | `sites` | all rows of a profile |
 //!
@@ -30,14 +31,18 @@
 //! assembly without call frame information), the frame has no row at all and views show module and
 //! address.
 
+mod declaration;
 mod demangle;
+mod dwarf;
 mod elf;
 mod extent;
 pub mod files;
 mod locate;
 mod module;
+mod path;
 mod plt;
 pub mod request;
+mod scope;
 mod sites;
 mod symbol_table;
 

@@ -8,7 +8,8 @@
 use core::ops::Range;
 use std::cell::OnceCell;
 
-use super::demangle::Demangler;
+use super::demangle::{Demangler, Name};
+use super::dwarf::{Dwarf, Memory, Out, Sections};
 use super::elf::Elf;
 use super::extent::Extents;
 use super::locate::{self, Located, Own, Wanted};
@@ -64,20 +65,36 @@ pub(super) fn resolve(
     };
     let source = opened.source(&located);
     let symbols = Symbols::new(wanted.path, &opened, &mut warnings);
+    let sections = match opened.sections() {
+        Ok(sections) => sections,
+        Err(reason) => {
+            warnings.push(format!("{}: {reason}", wanted.path));
+            None
+        }
+    };
+    let dwarf = sections.as_ref().and_then(|(sections, alternate)| {
+        let dwarf = Dwarf::new(sections, alternate.as_ref());
+        dwarf.map_err(|reason| warnings.push(format!("{}: {reason}", wanted.path))).ok()
+    });
+
     let mut sites = ModuleSites::default();
     let mut demangler = Demangler::default();
+    let mut lines = dwarf.as_ref().map(|dwarf| (dwarf, Memory::new(dwarf)));
     let mut unnamed = 0_usize;
     for &address in addresses {
-        if let Some(name) = symbols.name(address) {
-            let name = match &name {
-                Name::Mangled(mangled) => demangler.name(mangled),
-                Name::Plain(plain) => plain,
-            };
-            let name = sites.strings.id(name);
-            let function = sites.functions.id(&Function { name, file: None, line: 0 });
-            sites.rows.push(Row { function, file: None, line: 0 });
-        } else {
-            unnamed += 1;
+        let symbol = symbols.name(address);
+        let by_dwarf = lines.as_mut().is_some_and(|(dwarf, memory)| {
+            let mut out = Out { sites: &mut sites, demangler: &mut demangler, memory };
+            dwarf.add_rows(address, symbol.as_ref(), &mut out)
+        });
+        match symbol {
+            _ if by_dwarf => {}
+            Some(name) => {
+                let name = sites.strings.id(demangler.show(&name));
+                let function = sites.functions.id(&Function { name, file: None, line: 0 });
+                sites.rows.push(Row { function, file: None, line: 0 });
+            }
+            None => unnamed += 1,
         }
         sites.end_address();
         progress();
@@ -109,6 +126,7 @@ fn explain(wanted: &Wanted<'_>, source: &Source, unnamed: usize, of: usize) -> O
 struct Opened<'data> {
     own: Option<Elf<'data>>,
     debug: Option<Elf<'data>>,
+    alternate: Option<Elf<'data>>,
     mini: Option<Elf<'data>>,
 }
 
@@ -121,7 +139,22 @@ impl<'data> Opened<'data> {
             Own::Matches(found) => Some(Elf::parse(&found.bytes)?),
             Own::Differs { .. } | Own::Unreadable(_) => None,
         };
-        Ok(Self { own, debug: parse(&located.debug), mini: parse(&located.mini) })
+        Ok(Self {
+            own,
+            debug: parse(&located.debug),
+            alternate: parse(&located.alternate),
+            mini: parse(&located.mini),
+        })
+    }
+
+    /// DWARF sections of the file that has them, and of the supplementary file it refers to.
+    fn sections(&self) -> Result<Option<(Sections<'data>, Option<Sections<'data>>)>, String> {
+        let Some(elf) = [&self.debug, &self.own].into_iter().flatten().find(|elf| elf.has_dwarf())
+        else {
+            return Ok(None);
+        };
+        let alternate = self.alternate.as_ref().map(Sections::read).transpose()?;
+        Ok(Some((Sections::read(elf)?, alternate)))
     }
 
     fn all(&self) -> impl Iterator<Item = &Elf<'data>> {
@@ -154,14 +187,6 @@ impl<'data> Opened<'data> {
             Source::Stripped(found.path.clone())
         }
     }
-}
-
-/// A name that was found.
-enum Name<'a> {
-    /// To be demangled.
-    Mangled(std::borrow::Cow<'a, str>),
-    /// To be shown as it is.
-    Plain(String),
 }
 
 /// Everything but DWARF that can name an address.

@@ -110,6 +110,35 @@ impl Binary {
         found.unwrap_or_else(|| panic!("{} has no symbol {symbol}", self.path)).address()
     }
 
+    /// All addresses of the code of a function.
+    pub(crate) fn code(&self, symbol: &str) -> Vec<u64> {
+        let file = self.file();
+        let found = file.symbols().find(|s| s.name() == Ok(symbol)).unwrap();
+        (found.address()..found.address() + found.size()).collect()
+    }
+
+    /// All addresses of the functions whose names contain a text.
+    pub(crate) fn code_containing(&self, text: &str) -> Vec<u64> {
+        let file = self.file();
+        let found = file.symbols().filter(|s| s.name().is_ok_and(|name| name.contains(text)));
+        found.flat_map(|s| s.address()..s.address() + s.size()).collect()
+    }
+
+    /// All addresses of `.text`.
+    pub(crate) fn text(&self) -> Vec<u64> {
+        let (start, bytes) = self.section(".text");
+        (start..start + bytes.len() as u64).collect()
+    }
+
+    /// Offsets in a function at which `call` with a 32-bit displacement seems to begin.
+    pub(crate) fn calls(&self, symbol: &str) -> impl Iterator<Item = usize> {
+        let code = self.code(symbol);
+        let (start, text) = self.section(".text");
+        let first = (code[0] - start) as usize;
+        let body = text[first..first + code.len()].to_vec();
+        (0..code.len()).filter(move |&at| body[at] == 0xe8)
+    }
+
     /// Address and bytes of a section.
     pub(crate) fn section(&self, name: &str) -> (u64, Vec<u8>) {
         let file = self.file();

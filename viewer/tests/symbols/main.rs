@@ -9,4 +9,6 @@
 #[cfg(test)]
 mod build;
 #[cfg(test)]
+mod lines;
+#[cfg(test)]
 mod tables;

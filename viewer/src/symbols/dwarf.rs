@@ -1,0 +1,185 @@
+//! Lines and inlined functions from DWARF.
+//!
+//! addr2line's `Context` finds the functions and lines of an address; this module feeds it the
+//! sections of the right files and adds what it leaves out: where each function is declared, so
+//! that an inlined copy and the function itself, or two static functions of one name, can be told
+//! to be the same or not.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use addr2line::{Context, FunctionName};
+use gimli::{DwLang, DwarfSections, EndianSlice, LittleEndian, SectionId, UnitOffset, UnitRef};
+
+use super::declaration::Declarations;
+use super::demangle::{Demangler, Name};
+use super::elf::Elf;
+use super::path;
+use super::sites::{Function, ModuleSites, Row};
+
+/// How DWARF is read.
+pub(super) type Reader<'a> = EndianSlice<'a, LittleEndian>;
+
+/// The DWARF sections of one file, decompressed.
+pub(super) struct Sections<'data>(DwarfSections<Cow<'data, [u8]>>);
+
+impl<'data> Sections<'data> {
+    /// Reads the sections of a file.
+    pub(super) fn read(elf: &Elf<'data>) -> Result<Self, String> {
+        let read = |id: SectionId| -> Result<Cow<'data, [u8]>, String> {
+            match id {
+                // Where variables live and which macros there were: large, and of no use here.
+                SectionId::DebugLoc
+                | SectionId::DebugLocLists
+                | SectionId::DebugMacinfo
+                | SectionId::DebugMacro
+                | SectionId::DebugNames
+                | SectionId::DebugTypes => Ok(Cow::Borrowed(&[])),
+                _ => Ok(elf.section(id.name())?.map_or(Cow::Borrowed(&[][..]), |s| s.bytes)),
+            }
+        };
+        Ok(Self(DwarfSections::load(read)?))
+    }
+}
+
+/// The DWARF of a module.
+pub(super) struct Dwarf<'a> {
+    context: Context<Reader<'a>>,
+    sections: Arc<gimli::Dwarf<Reader<'a>>>,
+}
+
+impl<'a> Dwarf<'a> {
+    /// Indexes the units of `sections`; `alternate` holds what dwz(1) shared between files.
+    pub(super) fn new(
+        sections: &'a Sections<'_>,
+        alternate: Option<&'a Sections<'_>>,
+    ) -> Result<Self, String> {
+        let mut dwarf = sections.0.borrow(|bytes| EndianSlice::new(bytes, LittleEndian));
+        if let Some(alternate) = alternate {
+            dwarf.set_sup(alternate.0.borrow(|bytes| EndianSlice::new(bytes, LittleEndian)));
+        }
+        dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
+        let sections = Arc::new(dwarf);
+        let context = Context::from_arc_dwarf(Arc::clone(&sections))
+            .map_err(|error| format!("DWARF: {error}"))?;
+        Ok(Self { context, sections })
+    }
+}
+
+impl<'a> Dwarf<'a> {
+    /// Adds the rows of an address, outermost first. Returns whether there are any.
+    ///
+    /// `symbol` is what symbol tables call the function that owns the address. It names the
+    /// outermost row where DWARF has no name, as for assembly.
+    pub(super) fn add_rows<'c>(
+        &'c self,
+        address: u64,
+        symbol: Option<&Name<'_>>,
+        out: &mut Out<'_, 'a, 'c>,
+    ) -> bool {
+        let Ok(mut frames) = self.context.find_frames(address).skip_all_loads() else {
+            return false;
+        };
+        let unit = self.context.find_dwarf_and_unit(address).skip_all_loads();
+        let first = out.sites.rows.len();
+        let mut next = frames.next().ok().flatten();
+        while let Some(frame) = next {
+            next = frames.next().ok().flatten();
+            let outermost = next.is_none();
+            let entry = unit.zip(frame.dw_die_offset);
+            let symbol = symbol.filter(|_| outermost);
+            let Some(function) = out.function(entry, frame.function, symbol) else { continue };
+            let location = frame.location.as_ref();
+            let file = location.and_then(|location| location.file).map(|file| out.file(file));
+            let line = location.and_then(|location| location.line).unwrap_or(0);
+            out.sites.rows.push(Row { function, file, line });
+        }
+        // DWARF leads from the innermost function outwards.
+        out.sites.rows[first..].reverse();
+        out.sites.rows.len() > first
+    }
+}
+
+/// Where rows go, and how to name and remember them.
+pub(super) struct Out<'o, 'a, 'c> {
+    /// The rows.
+    pub(super) sites: &'o mut ModuleSites,
+    /// Names for people.
+    pub(super) demangler: &'o mut Demangler,
+    /// What was looked up before.
+    pub(super) memory: &'o mut Memory<'a, 'c>,
+}
+
+/// What was looked up before in the DWARF of a module.
+pub(super) struct Memory<'a, 'c> {
+    declarations: Declarations<'a>,
+    /// Functions by the unit (its place in memory) and offset of the entry that describes them.
+    functions: HashMap<(usize, usize), u32>,
+    /// Files of lines, by the line table's own text.
+    files: HashMap<&'c str, u32>,
+}
+
+impl<'a, 'c> Memory<'a, 'c> {
+    pub(super) fn new(dwarf: &'c Dwarf<'a>) -> Self {
+        Self {
+            declarations: Declarations::new(&dwarf.sections),
+            functions: HashMap::new(),
+            files: HashMap::new(),
+        }
+    }
+}
+
+impl<'a, 'c> Out<'_, 'a, 'c> {
+    /// The function that an entry describes; `None` if nothing names it.
+    fn function(
+        &mut self,
+        entry: Option<(UnitRef<'c, Reader<'a>>, UnitOffset)>,
+        name: Option<FunctionName<Reader<'a>>>,
+        symbol: Option<&Name<'_>>,
+    ) -> Option<u32> {
+        let key = entry.map(|(unit, offset)| (std::ptr::from_ref(unit.unit).addr(), offset.0));
+        if let Some(&known) = key.and_then(|key| self.memory.functions.get(&key)) {
+            return Some(known);
+        }
+        let given = name.as_ref().map(|name| name.name.to_string_lossy());
+        let shown = match (&given, symbol) {
+            (Some(given), _) => self.demangler.name(given),
+            (None, Some(symbol)) => self.demangler.show(symbol),
+            (None, None) => return None,
+        };
+        // What is not mangled, or cannot be demangled, lacks what encloses it.
+        let bare = given.as_deref() == Some(shown)
+            && name.as_ref().is_some_and(|name| has_scopes(name.language));
+        let declared = entry
+            .map(|(unit, offset)| self.memory.declarations.find(unit, offset, bare))
+            .unwrap_or_default();
+        let name = self.sites.strings.id(declared.name.as_deref().unwrap_or(shown));
+        let file = declared.file.map(|file| self.sites.strings.id(file.as_str()));
+        let function = self.sites.functions.id(&Function { name, file, line: declared.line });
+        if let Some(key) = key {
+            self.memory.functions.insert(key, function);
+        }
+        Some(function)
+    }
+
+    fn file(&mut self, text: &'c str) -> u32 {
+        let strings = &mut self.sites.strings;
+        *self.memory.files.entry(text).or_insert_with(|| strings.id(path::tidy(text).as_str()))
+    }
+}
+
+/// Whether functions of a language are nested in namespaces, classes or modules.
+fn has_scopes(language: Option<DwLang>) -> bool {
+    !matches!(
+        language,
+        None | Some(
+            gimli::DW_LANG_C
+                | gimli::DW_LANG_C89
+                | gimli::DW_LANG_C99
+                | gimli::DW_LANG_C11
+                | gimli::DW_LANG_C17
+                | gimli::DW_LANG_Mips_Assembler
+        )
+    )
+}

@@ -1,0 +1,107 @@
+//! What a function is nested in: `std::sort<…>`, `main::{lambda}::operator()`.
+//!
+//! Most functions carry a linkage name that says everything. Some have none, because no other file
+//! can name them: in gcc's DWARF lambdas, functions in anonymous namespaces, and templates
+//! instantiated with a lambda or another local type.
+//! And a few linkage names cannot be demangled. Then the entry's own `DW_AT_name` is put behind the
+//! names of the entries that enclose it.
+
+use std::collections::HashMap;
+
+use gimli::{UnitOffset, UnitRef};
+
+use super::dwarf::Reader;
+
+/// How a type without a name is called.
+const UNNAMED_TYPE: &str = "{unnamed type}";
+
+/// How deeply entries may be nested before the rest is ignored.
+const DEEPEST: usize = 64;
+
+/// The entries of one unit that can enclose a function, and what encloses each.
+pub(super) struct Scopes<'a> {
+    scopes: HashMap<usize, Scope<'a>>,
+}
+
+struct Scope<'a> {
+    /// Offset of the enclosing scope; 0 (the unit's header) if there is none.
+    parent: usize,
+    name: Option<Reader<'a>>,
+    anonymous: &'static str,
+}
+
+impl<'a> Scopes<'a> {
+    /// Reads all scopes of a unit; those before a malformed entry if there is one.
+    pub(super) fn read(unit: UnitRef<'_, Reader<'a>>) -> Self {
+        let mut scopes = HashMap::new();
+        let Ok(mut entries) = unit.entries_raw(None) else { return Self { scopes } };
+        // Depth and offset of the scopes around the present entry.
+        let mut around: Vec<(isize, usize)> = Vec::new();
+        while !entries.is_empty() {
+            let (offset, depth) = (entries.next_offset(), entries.next_depth());
+            let Ok(abbreviation) = entries.read_abbreviation() else { break };
+            let Some(abbreviation) = abbreviation else { continue };
+            while around.last().is_some_and(|&(outer, _)| outer >= depth) {
+                around.pop();
+            }
+            let Some(anonymous) = anonymous_scope(abbreviation.tag()) else {
+                if entries.skip_attributes(abbreviation.attributes()).is_err() {
+                    break;
+                }
+                continue;
+            };
+            let mut name = None;
+            for specification in abbreviation.attributes() {
+                let Ok(attribute) = entries.read_attribute(*specification) else {
+                    return Self { scopes };
+                };
+                if attribute.name() == gimli::DW_AT_name {
+                    name = unit.attr_string(attribute.value()).ok();
+                }
+            }
+            let parent = around.last().map_or(0, |&(_, offset)| offset);
+            scopes.insert(offset.0, Scope { parent, name, anonymous });
+            around.push((depth, offset.0));
+        }
+        Self { scopes }
+    }
+
+    /// The name of the function at `offset`, after the names of what encloses it.
+    pub(super) fn qualified(&self, offset: UnitOffset, name: &str) -> String {
+        let mut parts = Vec::new();
+        let mut next = self.scopes.get(&offset.0).map_or(0, |scope| scope.parent);
+        while let Some(scope) = self.scopes.get(&next)
+            && parts.len() < DEEPEST
+        {
+            let anonymous = match scope.anonymous {
+                // gcc gives the type of a lambda no name, and nobody else can call a type without
+                // one.
+                UNNAMED_TYPE if parts.is_empty() && name == "operator()" => "{lambda}",
+                anonymous => anonymous,
+            };
+            parts.push(scope.name.map_or(anonymous.into(), |name| name.to_string_lossy()));
+            next = scope.parent;
+        }
+        let mut whole = String::new();
+        for part in parts.iter().rev().filter(|part| !part.is_empty()) {
+            whole.push_str(part);
+            whole.push_str("::");
+        }
+        whole + name
+    }
+}
+
+/// How a scope with this tag is called if it has no name, as c++filt(1) does it; `None` if the tag
+/// is no scope.
+fn anonymous_scope(tag: gimli::DwTag) -> Option<&'static str> {
+    match tag {
+        gimli::DW_TAG_namespace => Some("(anonymous namespace)"),
+        gimli::DW_TAG_class_type
+        | gimli::DW_TAG_structure_type
+        | gimli::DW_TAG_union_type
+        | gimli::DW_TAG_enumeration_type => Some(UNNAMED_TYPE),
+        // A copy of a function whose name is elsewhere.
+        gimli::DW_TAG_subprogram => Some(""),
+        _ => None,
+    }
+}
