@@ -7,25 +7,35 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
 mod completions;
 mod event;
 pub mod exit_code;
+mod export;
+mod info;
 mod man;
+mod open;
 mod progress;
 mod record;
+mod report;
 mod salvage;
 
+use crate::tui::theme::ColorChoice;
+
 pub use completions::Completions;
+pub use export::Export;
+pub use info::Info;
 pub use man::ManPages;
+pub use open::{ProfileFile, Selection};
 pub use record::{Record, Sampling};
+pub use report::Report;
 pub use salvage::Salvage;
 
 const EXAMPLES: &str = "\
 Examples:
   csprof record ./prog input      profile a program
-  csprof view prog.csprof         look at what was measured";
+  csprof report prog.csprof       print the hot call paths";
 
 /// Call path profiler for unmodified, optimized programs on Linux
 #[derive(Debug, Parser)]
@@ -33,11 +43,36 @@ Examples:
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    appearance: Appearance,
+}
+
+/// How output looks.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Appearance {
+    /// Use color; `auto` asks the terminal and NO_COLOR
+    #[arg(long, global = true, value_name = "WHEN", value_parser = color, default_value = "auto")]
+    color: ColorChoice,
+    /// Draw with plain ASCII characters only
+    #[arg(long, global = true)]
+    ascii: bool,
+}
+
+fn color(text: &str) -> Result<ColorChoice, String> {
+    match text {
+        "auto" => Ok(ColorChoice::Auto),
+        "always" => Ok(ColorChoice::Always),
+        "never" => Ok(ColorChoice::Never),
+        _ => Err("it is auto, always or never".into()),
+    }
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
     Record(Record),
+    Report(Report),
+    Info(Info),
+    Export(Export),
     Salvage(Salvage),
     Completions(Completions),
     #[command(name = "man")]
@@ -53,6 +88,9 @@ impl Cli {
     pub fn run(&self) -> Result<ExitCode> {
         match &self.command {
             Command::Record(record) => record.run(),
+            Command::Report(report) => report.run(self.appearance),
+            Command::Info(info) => info.run(self.appearance),
+            Command::Export(export) => export.run(),
             Command::Salvage(salvage) => salvage.run(),
             Command::Completions(completions) => completions.run(),
             Command::ManPages(pages) => pages.run(),

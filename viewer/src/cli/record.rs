@@ -8,15 +8,17 @@ use std::process::ExitCode;
 use anyhow::{Result, anyhow};
 use clap::Args;
 use csprof_format::launch::SampleSource;
-use csprof_format::profile::Profile;
+use csprof_format::profile as saved;
 
 use super::exit_code::{self, WrongUsage};
 use super::progress::Progress;
-use crate::launch::explain::{Account, no_samples};
 use crate::launch::output::Output;
 use crate::launch::spawn::Settings;
 use crate::launch::{self, Recording};
+use crate::profile::Profile;
 use crate::symbols::{self, files::DiskFiles};
+use crate::views::number::{Form, count};
+use crate::views::summary::{Summary, why_no_samples};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -140,7 +142,7 @@ pub(super) fn save(
         Ok(path) => {
             run_dir.remove();
             drop(signals);
-            Ok((path, profile))
+            Ok((path, Profile::from_saved(profile)))
         }
         Err(error) => {
             run_dir.keep();
@@ -153,7 +155,7 @@ pub(super) fn save(
 }
 
 /// Names the frames of a profile; what is worth telling goes to its warnings.
-pub(super) fn resolve(profile: &mut Profile) {
+pub(super) fn resolve(profile: &mut saved::Profile) {
     let mut progress = Progress::new("resolving symbols");
     let files = DiskFiles::from_environment(&[]);
     let warnings = symbols::resolve(profile, &files, |done, total| progress.report(done, total));
@@ -162,23 +164,43 @@ pub(super) fn resolve(profile: &mut Profile) {
 
 /// What is said at the end: where the profile is, what is in it, how to see it.
 pub(super) fn summary(path: &Path, profile: &Profile) -> Vec<String> {
-    let account = Account::of(profile);
+    let form = Form::Ascii;
+    let summary = Summary::of(profile);
     let file = shown_path(path);
-    let mut parts = vec![format!("{} samples", account.recorded)];
-    if account.partial > 0 {
-        parts.push(format!("{} of them partial", account.partial));
+    let warnings = profile.info.run.warnings.iter();
+    let mut lines: Vec<String> = warnings.map(|warning| format!("warning: {warning}")).collect();
+    lines.extend(why_no_samples(profile, form).map(|reason| format!("no samples: {reason}")));
+    lines.extend(clustered(&summary, profile));
+
+    let mut parts = vec![format!("{} samples", count(summary.recorded, form))];
+    if summary.partial > 0 {
+        parts.push(format!("{} of them partial", count(summary.partial, form)));
     }
-    if account.lost() > 0 {
-        parts.push(account.losses_in_words());
+    if summary.lost() > 0 {
+        let happened = summary.losses.iter().filter(|reason| reason.samples > 0);
+        let reasons: Vec<String> =
+            happened.map(|reason| format!("{} {}", reason.key, reason.samples)).collect();
+        parts.push(format!("{} lost ({})", count(summary.lost(), form), reasons.join(", ")));
     }
-    let mut lines = Vec::new();
-    if let Some(reason) = no_samples(profile) {
-        lines.push(format!("no samples: {reason}"));
-    }
-    lines.extend(launch::explain::slow_source(profile));
-    lines.extend(profile.run.warnings.iter().map(|warning| format!("warning: {warning}")));
     lines.push(format!("{file}: {}; csprof view {file}", parts.join(", ")));
     lines
+}
+
+/// Says that samples came in clusters: the kernel counts CPU time in ticks, and one signal then
+/// stands for several periods. The weights are right, but what runs for less than a tick is seen
+/// less often than was asked.
+fn clustered(summary: &Summary, profile: &Profile) -> Option<String> {
+    const ENOUGH: u64 = 100;
+    let signals =
+        profile.info.threads.iter().fold(0u64, |sum, thread| sum.saturating_add(thread.signals));
+    let is_clustered = summary.delivered > ENOUGH && signals < summary.delivered / 4 * 3;
+    is_clustered.then(|| {
+        format!(
+            "{} samples came in {signals} signals, since the kernel's clock ticks more slowly than \
+             the rate asked for; counts are right, and -e task-clock sees finer detail",
+            summary.delivered
+        )
+    })
 }
 
 /// The path as a person would type it here: relative if the file is in or below this folder.

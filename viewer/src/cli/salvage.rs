@@ -11,6 +11,7 @@ use super::exit_code;
 use super::record::{resolve, summary};
 use crate::launch;
 use crate::launch::output::Output;
+use crate::profile::Profile;
 
 const EXAMPLES: &str = "\
 Example:
@@ -53,7 +54,7 @@ impl Salvage {
         }
         let path = output.save(&profile)?;
         let mut stderr = io::stderr().lock();
-        for line in summary(&path, &profile) {
+        for line in summary(&path, &Profile::from_saved(profile)) {
             writeln!(stderr, "csprof: {line}")?;
         }
         Ok(exit_code::DONE)

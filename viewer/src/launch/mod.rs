@@ -8,8 +8,7 @@
 //! spawn        the environment contract, the program
 //! signals      csprof outlives the program, whatever ends it
 //! arena_read   arena → values          load_map   log → what was where, by epoch
-//! gather       all arenas → profile    explain    why there are no samples
-//! output       where the profile goes
+//! gather       all arenas → profile    output     where the profile goes
 //! ```
 //!
 //! Invariants: the program sees its own arguments, signals and standard streams and nothing else
@@ -21,7 +20,6 @@ mod arena_bytes;
 pub mod arena_read;
 pub mod check;
 pub mod collector_file;
-pub mod explain;
 pub mod gather;
 mod load_map;
 mod machine;
@@ -101,6 +99,13 @@ pub fn record(command: &[OsString], settings: Settings) -> Result<Recording> {
             "{} of the run were still running; their samples up to the end of the program are here",
             count(still_running.len(), "process", "processes")
         ));
+    }
+    if arenas.is_empty() {
+        run.info.warnings.push(
+            "no process of the run loaded the collector: the program may have cleared its \
+             environment, or have started one that is statically linked or set-user-id"
+                .into(),
+        );
     }
     let profile = gather::gather(&run, arenas);
     Ok(Recording { profile, status, still_running, run_dir, signals })

@@ -1,0 +1,108 @@
+//! What subcommands that read a profile have in common: which file, which part of it.
+
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use csprof_format::profile as saved;
+use csprof_format::read;
+
+use super::exit_code::WrongUsage;
+use crate::profile::Profile;
+use crate::refine::{self, Refined};
+use crate::report::Measure;
+
+/// The file to read.
+#[derive(Debug, Args)]
+pub struct ProfileFile {
+    /// A saved profile; `-` reads it from standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Read what is left of a damaged profile; what is missing is counted as lost
+    #[arg(long)]
+    salvage: bool,
+}
+
+impl ProfileFile {
+    /// The name as the user wrote it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.file.display().to_string()
+    }
+
+    /// Opens and loads the profile.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, is no profile, or is damaged.
+    pub fn open(&self) -> Result<Profile> {
+        Ok(Profile::from_saved(self.read()?))
+    }
+
+    fn read(&self) -> Result<saved::Profile> {
+        let stdin = if self.file.as_os_str() == "-" {
+            let mut bytes = Vec::new();
+            io::stdin().read_to_end(&mut bytes).context("standard input")?;
+            Some(bytes)
+        } else {
+            None
+        };
+        if !self.salvage {
+            return match stdin {
+                Some(bytes) => read::read(&bytes).context("standard input"),
+                None => Ok(read::open(&self.file)?),
+            };
+        }
+        let salvaged = match stdin {
+            Some(bytes) => read::salvage(&bytes).context("standard input")?,
+            None => read::open_salvaged(&self.file)?,
+        };
+        if salvaged.damage.is_some() {
+            writeln!(io::stderr(), "csprof: {salvaged}")?;
+        }
+        Ok(salvaged.profile)
+    }
+}
+
+/// Which paths are reported, and as what.
+#[derive(Debug, Args)]
+pub struct Selection {
+    /// Refine the call paths first: `through MPI_* | hide module:libomp*`
+    #[arg(long, value_name = "TEXT")]
+    refine: Option<String>,
+    /// What is counted: `samples`, or the sample source, such as `cputime`
+    #[arg(long, value_name = "NAME")]
+    metric: Option<String>,
+}
+
+impl Selection {
+    /// The refinement as the user wrote it.
+    #[must_use]
+    pub fn refinement(&self) -> Option<String> {
+        self.refine.clone()
+    }
+
+    /// Applies the refinement.
+    ///
+    /// # Errors
+    ///
+    /// [`WrongUsage`] if the text is no refinement; another error if it asks for something that
+    /// the profile does not have.
+    pub fn apply<'p>(&self, profile: &'p Profile) -> Result<Refined<'p>> {
+        let Some(text) = &self.refine else { return Ok(Refined::base(profile)) };
+        let refinement =
+            refine::parse(text).map_err(|error| WrongUsage(format!("--refine:\n{error}")))?;
+        refine::apply(profile, &refinement).context("--refine")
+    }
+
+    /// The measure that was asked for, if any.
+    ///
+    /// # Errors
+    ///
+    /// [`WrongUsage`] with the names there are.
+    pub fn measure(&self, profile: &Profile) -> Result<Option<Measure>> {
+        let named = |name: &String| Measure::named(name, profile);
+        Ok(self.metric.as_ref().map(named).transpose().map_err(WrongUsage)?)
+    }
+}
