@@ -45,8 +45,7 @@ pub fn write(refined: &Refined<'_>, options: Options, out: &mut impl Write) -> i
     let mut pending = vec![Pending { nodes: vec![0], start: 0, rank: 0 }];
     while let Some(Pending { mut nodes, start, rank }) = pending.pop() {
         path.truncate(start);
-        let is_root = nodes == [0];
-        if !is_root {
+        if nodes != [0] {
             if start > 0 {
                 path.push(';');
             }
@@ -65,8 +64,7 @@ pub fn write(refined: &Refined<'_>, options: Options, out: &mut impl Write) -> i
             }
         }
         if samples > 0 {
-            let text = if is_root { names.of_node(refined, 0) } else { path.as_str() };
-            writeln!(out, "{text} {}", options.measure.of(samples, refined.profile))?;
+            writeln!(out, "{path} {}", options.measure.of(samples, refined.profile))?;
         }
         children.sort_unstable();
         let same_name = children.chunk_by(|a, b| a.0 == b.0);
@@ -100,10 +98,6 @@ impl Names {
     fn rank_of(&self, refined: &Refined<'_>, node: u32) -> u32 {
         self.rank[refined.frame[node as usize].index()]
     }
-
-    fn of_node(&self, refined: &Refined<'_>, node: u32) -> &str {
-        &self.by_rank[self.rank_of(refined, node) as usize]
-    }
 }
 
 /// The name of a frame as the format can hold it.
@@ -121,6 +115,7 @@ fn name(refined: &Refined<'_>, frame: &crate::profile::Frame) -> String {
 mod tests {
     use super::*;
     use crate::profile::from_outline;
+    use crate::refine::{apply, parse};
 
     fn folded(outline: &str, options: Options) -> String {
         let profile = from_outline(outline).unwrap();
@@ -183,12 +178,11 @@ main;solve;[unknown a.out+0x1234] 3
     }
 
     #[test]
-    fn samples_of_the_root_are_a_line_of_their_own() {
-        let profile = from_outline("main 3\n").unwrap();
-        let mut refined = Refined::base(&profile);
-        refined.exclusive.to_mut()[0] = 2;
+    fn samples_left_without_a_frame_are_lines_of_the_root() {
+        let profile = from_outline("main 2\n  f 3\n").unwrap();
+        let refined = apply(&profile, &parse("hide main").unwrap()).unwrap();
         let mut out = Vec::new();
         write(&refined, Options::default(), &mut out).unwrap();
-        assert_eq!(String::from_utf8(out).unwrap(), "<root> 2\nmain 3\n");
+        assert_eq!(String::from_utf8(out).unwrap(), "<root> 2\nf 3\n");
     }
 }

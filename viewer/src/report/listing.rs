@@ -157,20 +157,15 @@ fn list_tree<D: Direction>(
     view: View,
     limits: Limits,
 ) -> Listing {
-    // The root of everything is a row only where it has samples of its own.
-    let shows_root = view == View::TopDown && tree.row(RowId::ROOT).exclusive > 0;
-    // The level of a row in the report, from 0; none for a root that is no row.
-    let level = |tree: &RowTree<D>, row| (tree.depth(row) + u32::from(shows_root)).checked_sub(1);
-    let opens = |tree: &RowTree<D>, row| match level(tree, row) {
-        Some(level) => level + 1 < limits.levels,
-        None => limits.levels > 0,
-    };
+    // The root of everything is at depth 0 and is no row of the report.
+    let opens =
+        |tree: &RowTree<D>, row| tree.row(row).has_children && tree.depth(row) < limits.levels;
 
     let mut chosen = HashSet::new();
     let mut rows = 0;
     let mut candidates = BinaryHeap::from([(u64::MAX, Reverse(RowId::ROOT))]);
     while let Some((_, Reverse(row))) = candidates.pop() {
-        if level(tree, row).is_some() {
+        if row != RowId::ROOT {
             if rows == limits.rows {
                 break;
             }
@@ -187,7 +182,7 @@ fn list_tree<D: Direction>(
 
     let mut listing = Listing::default();
     let mut above: Vec<usize> = Vec::new();
-    let mut pending = Vec::from_iter(chosen.contains(&RowId::ROOT).then_some(RowId::ROOT));
+    let mut pending = vec![RowId::ROOT];
     while let Some(row) = pending.pop() {
         let mut left_out = LeftOut::default();
         if opens(tree, row) {
@@ -204,7 +199,7 @@ fn list_tree<D: Direction>(
         } else {
             left_out.deeper = tree.row(row).has_children;
         }
-        let Some(depth) = level(tree, row) else {
+        let Some(depth) = tree.depth(row).checked_sub(1) else {
             listing.left_out = left_out;
             continue;
         };

@@ -1,1 +1,283 @@
 //! Reports on small trees, as written.
+
+use super::{Measure, Options, View, csv, json, text};
+use crate::profile::{Profile, from_outline};
+use crate::refine::{Refined, apply, parse};
+
+fn profile(outline: &str) -> Profile {
+    from_outline(outline).unwrap()
+}
+
+/// The text without its heading and notes.
+fn table(refined: &Refined<'_>, options: &Options) -> String {
+    let text = text_of(refined, options);
+    let mut parts = text.split("\n\n");
+    format!("\n{}\n", parts.nth(1).unwrap_or_default().trim_end())
+}
+
+fn text_of(refined: &Refined<'_>, options: &Options) -> String {
+    let mut out = Vec::new();
+    let options = Options { ascii: true, ..options.clone() };
+    text::write(refined, &options, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn json_of(refined: &Refined<'_>, options: &Options) -> String {
+    let mut out = Vec::new();
+    json::write(refined, options, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+const OUTLINE: &str = "\
+main 2
+  solve 20 e=90
+    dot 300 e=250 module:/usr/lib/libblas.so
+    axpy 70 inline
+    norm 4 e=4
+    scale 7 e=7
+  exchange 1 e=100
+    MPI_Send 593 e=100 module:/usr/lib/libmpi.so
+  log 3 e=3
+";
+
+#[test]
+fn text_has_a_heading_the_hot_rows_and_notes() {
+    let profile = profile(OUTLINE);
+    assert_eq!(
+        text_of(&Refined::base(&profile), &Options::default()),
+        "\
+outline
+1 000 samples of cputime, 5.00 ms each: 5.00 s on 1 thread of 1 process
+no samples lost
+shown 100% + out 0% = 100%
+
+incl time     %  excl %  edges      time/edge  call path
+   5.00 s   100     0.2   live                 main
+   2.97 s  59.4     0.1    100   29.7 ms long    exchange
+   2.96 s  59.3    59.3    100   29.6 ms long      MPI_Send
+   2.00 s  40.1     2.0     90   22.3 ms long    solve
+   1.50 s  30.0    30.0    250  6.00 ms mixed      dot
+   350 ms   7.0     7.0                            axpy (inlined)
+                                                   (... 2 more below 1%, together 1.1%)
+
+Left out: rows below 1% (--threshold).
+Edges are returns of sampled activations, not calls. Near one period (5.00 ms) per edge,
+calls are short and more than the edges; well above it, long and about as many.
+"
+    );
+}
+
+#[test]
+fn small_rows_are_mentioned_where_they_are_not_small_together() {
+    let profile = profile(OUTLINE);
+    let options = Options { threshold: Some(0.8), ..Options::default() };
+    assert_eq!(
+        table(&Refined::base(&profile), &options),
+        "
+incl time     %  excl %  edges      time/edge  call path
+   5.00 s   100     0.2   live                 main
+   2.97 s  59.4     0.1    100   29.7 ms long    exchange
+   2.96 s  59.3    59.3    100   29.6 ms long      MPI_Send
+   2.00 s  40.1     2.0     90   22.3 ms long    solve
+   1.50 s  30.0    30.0    250  6.00 ms mixed      dot
+   350 ms   7.0     7.0                            axpy (inlined)
+                                                   (... 2 more below 0.8%, together 1.1%)
+"
+    );
+}
+
+#[test]
+fn a_limit_keeps_the_costliest_rows() {
+    let profile = profile(OUTLINE);
+    let options = Options { limit: Some(3), ..Options::default() };
+    assert_eq!(
+        table(&Refined::base(&profile), &options),
+        "
+incl time     %  excl %  edges     time/edge  call path
+   5.00 s   100     0.2   live                main
+   2.97 s  59.4     0.1    100  29.7 ms long    exchange
+   2.96 s  59.3    59.3    100  29.6 ms long      MPI_Send
+                                                (... 1 more beyond 3 rows, together 40.1%)
+"
+    );
+}
+
+#[test]
+fn depth_is_a_number_of_levels() {
+    let profile = profile(OUTLINE);
+    let options = Options { depth: Some(2), threshold: Some(0.0), ..Options::default() };
+    assert_eq!(
+        table(&Refined::base(&profile), &options),
+        "
+incl time     %  excl %  edges      time/edge  call path
+   5.00 s   100     0.2   live                 main
+   2.97 s  59.4     0.1    100   29.7 ms long    exchange ...
+   2.00 s  40.1     2.0     90   22.3 ms long    solve ...
+  15.0 ms   0.3     0.3      3  5.00 ms short    log
+"
+    );
+}
+
+#[test]
+fn callers_stand_below_functions() {
+    let profile = profile(OUTLINE);
+    let options = Options { view: View::Callers, threshold: Some(5.0), ..Options::default() };
+    assert_eq!(
+        table(&Refined::base(&profile), &options),
+        "
+incl time     %  excl %  edges      time/edge  function, callers below it
+   2.96 s  59.3    59.3    100   29.6 ms long  MPI_Send
+   2.96 s  59.3    59.3    100   29.6 ms long    exchange
+   2.96 s  59.3    59.3    100   29.6 ms long      main
+   1.50 s  30.0    30.0    250  6.00 ms mixed  dot
+   1.50 s  30.0    30.0    250  6.00 ms mixed    solve
+   1.50 s  30.0    30.0    250  6.00 ms mixed      main
+   350 ms   7.0     7.0                        axpy (inlined)
+   350 ms   7.0     7.0                          solve
+   350 ms   7.0     7.0                            main
+"
+    );
+}
+
+#[test]
+fn flat_rows_come_by_exclusive_cost() {
+    let profile = profile(OUTLINE);
+    let options = Options {
+        view: View::Flat,
+        measure: Some(Measure::Samples),
+        threshold: Some(0.3),
+        ..Options::default()
+    };
+    assert_eq!(
+        table(&Refined::base(&profile), &options),
+        "
+incl samples     %  excl %  edges      time/edge  function
+         593  59.3    59.3    100   29.6 ms long  MPI_Send
+         300  30.0    30.0    250  6.00 ms mixed  dot
+          70   7.0     7.0                        axpy (inlined)
+         401  40.1     2.0     90   22.3 ms long  solve
+           7   0.7     0.7      7  5.00 ms short  scale
+           4   0.4     0.4      4  5.00 ms short  norm
+           3   0.3     0.3      3  5.00 ms short  log
+                                                  (... 2 more below 0.3%, together 0.3%)
+"
+    );
+}
+
+#[test]
+fn a_refinement_is_named_and_accounted_for() {
+    let profile = profile(OUTLINE);
+    let refined = apply(&profile, &parse("through MPI_*").unwrap()).unwrap();
+    let options = Options { refinement: Some("through MPI_*".to_owned()), ..Options::default() };
+    assert_eq!(
+        text_of(&refined, &options),
+        "\
+outline
+1 000 samples of cputime, 5.00 ms each: 5.00 s on 1 thread of 1 process
+no samples lost
+refined: through MPI_*
+shown 59.3% + out 40.7% = 100%
+
+incl time    %  excl %    edges     time/edge  call path
+   2.96 s  100       .     live                main
+   2.96 s  100       .  99..100                  exchange
+   2.96 s  100     100      100  29.6 ms long      MPI_Send
+
+Percentages are of what is shown.
+Edges are returns of sampled activations, not calls. Near one period (5.00 ms) per edge,
+calls are short and more than the edges; well above it, long and about as many.
+"
+    );
+    assert_eq!(
+        json_of(&refined, &options),
+        r#"{"metric":"samples","unit":"samples","period":5000000,"base":1000,"shown":593,"out":407,"rows":[
+{"depth":0,"function":"main","module":null,"file":null,"line":null,"kind":"call","inclusive":593,"exclusive":0,"edges":0},
+{"depth":1,"function":"exchange","module":null,"file":null,"line":null,"kind":"call","inclusive":593,"exclusive":0,"edges":[99,100]},
+{"depth":2,"function":"MPI_Send","module":"/usr/lib/libmpi.so","file":null,"line":null,"kind":"call","inclusive":593,"exclusive":593,"edges":100}
+]}
+"#
+    );
+}
+
+#[test]
+fn json_has_every_row_of_the_callers_view_two_levels_deep() {
+    let profile = profile("main 1\n  f 2 e=1\n    g 4 inline\n  g 8 e=8\n");
+    let options = Options { view: View::Callers, ..Options::default() };
+    assert_eq!(
+        json_of(&Refined::base(&profile), &options),
+        r#"{"metric":"samples","unit":"samples","period":5000000,"base":15,"shown":15,"out":0,"rows":[
+{"depth":0,"function":"g","module":null,"file":null,"line":null,"kind":"call","inclusive":12,"exclusive":12,"edges":8},
+{"depth":1,"function":"main","module":null,"file":null,"line":null,"kind":"call","inclusive":8,"exclusive":8,"edges":8},
+{"depth":1,"function":"f","module":null,"file":null,"line":null,"kind":"call","inclusive":4,"exclusive":4,"edges":null},
+{"depth":0,"function":"f","module":null,"file":null,"line":null,"kind":"call","inclusive":6,"exclusive":2,"edges":1},
+{"depth":1,"function":"main","module":null,"file":null,"line":null,"kind":"call","inclusive":6,"exclusive":2,"edges":1},
+{"depth":0,"function":"main","module":null,"file":null,"line":null,"kind":"call","inclusive":15,"exclusive":1,"edges":0}
+]}
+"#
+    );
+}
+
+#[test]
+fn csv_quotes_names_and_splits_bounds() {
+    let profile =
+        profile("main 1\n  \"f(int, char)\" 2 e=4\n    k 3 e=3 module:/lib/k.so\n    l inline\n");
+    let refined = apply(&profile, &parse("through k").unwrap()).unwrap();
+    let options = Options { measure: Some(Measure::Source), ..Options::default() };
+    let mut out = Vec::new();
+    csv::write(&refined, &options, &mut out).unwrap();
+    assert_eq!(
+        String::from_utf8(out).unwrap(),
+        r#"depth,function,module,file,line,kind,inclusive,exclusive,edges_low,edges_high
+0,main,,,,call,15000000,0,0,0
+1,"f(int, char)",,,,call,15000000,0,2,3
+2,k,/lib/k.so,,,call,15000000,15000000,3,3
+"#
+    );
+}
+
+#[test]
+fn a_report_without_samples_says_why() {
+    let mut profile = profile("");
+    profile.info.processes.push(csprof_format::profile::Process::default());
+    profile.info.run.cpu_ns = 3_000_000;
+    assert_eq!(
+        text_of(&Refined::base(&profile), &Options::default()),
+        "\
+outline
+0 samples of cputime, 5.00 ms each: 0 ns on 0 threads of 1 process
+no samples lost
+
+No samples: the program used 3.00 ms of CPU time, shorter than one sampling period (5.00 ms).
+"
+    );
+}
+
+#[test]
+fn a_refinement_that_shows_nothing_says_so() {
+    let profile = profile("main 1\n  f 2\n");
+    let refined = apply(&profile, &parse("not through main").unwrap()).unwrap();
+    let options = Options { refinement: Some("not through main".to_owned()), ..Options::default() };
+    assert_eq!(
+        text_of(&refined, &options),
+        "\
+outline
+3 samples of cputime, 5.00 ms each: 15.0 ms on 1 thread of 1 process
+no samples lost
+refined: not through main
+shown 0% + out 100% = 100%
+
+Nothing is shown: the refinement takes out every sample.
+"
+    );
+}
+
+#[test]
+fn metrics_are_asked_for_by_name() {
+    let profile = profile("main 1\n");
+    assert_eq!(Measure::named("samples", &profile), Ok(Measure::Samples));
+    assert_eq!(Measure::named("cputime", &profile), Ok(Measure::Source));
+    assert_eq!(
+        Measure::named("misses", &profile),
+        Err("no metric `misses` in this profile; it has `samples` and `cputime`".to_owned())
+    );
+}

@@ -65,7 +65,10 @@ fn heading(
     if let Some(refinement) = &options.refinement {
         writeln!(out, "refined: {}", printable(refinement))?;
     }
-    writeln!(out, "{}\n", account(refined.shown, refined.out))
+    if refined.base > 0 {
+        writeln!(out, "{}", account(refined.shown, refined.out))?;
+    }
+    writeln!(out)
 }
 
 /// Losses in one line.
@@ -285,8 +288,9 @@ impl Text<'_> {
         if self.refined.profile.info.run.trampoline {
             let period = amount(1, &self.refined.profile.info.metric, self.form);
             notes.push(format!(
-                "Edges are sampled calls that returned: near one period ({period}) per edge, calls \
-                 are short and more than that; well above it, long and about as many."
+                "Edges are returns of sampled activations, not calls. Near one period ({period}) per \
+                 edge,\ncalls are short and more than the edges; well above it, long and about as \
+                 many."
             ));
         }
         if notes.is_empty() {

@@ -11,10 +11,10 @@
 //! own. Where a path has no further caller, an opened row says so by a row of the root; with it,
 //! the children of every row sum to the row.
 
+use super::Row;
 use super::child_index::ChildIndex;
 use super::flat::by_function;
 use super::tree::{Direction, Opened, RowTree};
-use super::{Edges, Row};
 use crate::profile::FrameRef;
 use crate::refine::Refined;
 
@@ -43,14 +43,9 @@ impl Callers {
     pub fn new(refined: &Refined<'_>, index: &ChildIndex) -> Self {
         let found = by_function(refined, index);
         let frame = refined.frames[refined.frame[0].0 as usize];
-        let root = Row {
-            function: frame.function,
-            kind: frame.kind,
-            inclusive: refined.inclusive[0],
-            exclusive: 0,
-            edges: Edges::None,
-            has_children: !found.rows.is_empty(),
-        };
+        let mut root = Row::empty(frame.function, frame.kind);
+        root.add(refined, 0, true);
+        root.has_children = !found.rows.is_empty();
         let mut tree =
             Self::with_root(Upward { outermost: found.outermost }, refined, root, Vec::new());
         tree.set_root_children(refined, found.rows);
@@ -93,10 +88,8 @@ impl Direction for Upward {
         refined.frame[member.caller as usize]
     }
 
-    fn cost(&self, refined: &Refined<'_>, member: Activation) -> (u64, u64, Edges) {
-        let n = member.node as usize;
-        let inclusive = if self.outermost[n] { refined.inclusive[n] } else { 0 };
-        (inclusive, refined.exclusive[n], Edges::of_node(refined, member.node))
+    fn cost_of(&self, member: Activation) -> (u32, bool) {
+        (member.node, self.outermost[member.node as usize])
     }
 
     fn leads_on(&self, refined: &Refined<'_>, member: Activation) -> bool {

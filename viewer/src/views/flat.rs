@@ -4,9 +4,9 @@
 //! frames are below its outer ones: Hall's maximal nodes (IEEE TSE 1995). Exclusive cost and edge
 //! counts are additive and need no such care. Σ exclusive over all rows is what is shown.
 
-use super::child_index::ChildIndex;
+use super::Row;
+use super::child_index::{ChildIndex, Visit};
 use super::sort::Sort;
-use super::{Edges, Row};
 use crate::profile::{FrameKind, FunctionRef};
 use crate::refine::Refined;
 
@@ -27,51 +27,34 @@ pub(super) struct ByFunction {
     pub(super) outermost: Vec<bool>,
 }
 
-/// Sums over functions. The row of the root is there only if it has samples of its own, which
-/// refinement gives it when it hides a whole path.
+/// Sums over functions. Node 0 stands for no function; the root's function has a row only where
+/// refinement left samples without any other frame.
 pub(super) fn by_function(refined: &Refined<'_>, index: &ChildIndex) -> ByFunction {
     let mut rows: Vec<Row> = (0..refined.functions.len())
-        .map(|function| Row {
-            // Function numbers fit: frames hold them in the same type.
-            function: FunctionRef(function as u32),
-            kind: FrameKind::Inline,
-            inclusive: 0,
-            exclusive: 0,
-            edges: Edges::None,
-            has_children: false,
-        })
+        // Function numbers fit: frames hold them in the same type.
+        .map(|function| Row::empty(FunctionRef(function as u32), FrameKind::Inline))
         .collect();
     let mut outermost = vec![false; refined.parent.len()];
-    let on_path = vec![core::cell::Cell::new(0u32); rows.len()];
-    let frame_of = |node: u32| refined.frames[refined.frame[node as usize].0 as usize];
-    index.walk(
-        |node| {
+    // How many frames of each function are on the path to the present node.
+    let mut on_path = vec![0u32; rows.len()];
+    let frame_of = |node: u32| refined.frames[refined.frame[node as usize].index()];
+    index.walk(|step| match step {
+        Visit::Enter(node) => {
             let n = node as usize;
             let frame = frame_of(node);
-            let f = frame.function.0 as usize;
+            let f = frame.function.index();
             let row = &mut rows[f];
-            if on_path[f].get() == 0 {
-                outermost[n] = true;
-                row.inclusive += refined.inclusive[n];
-            }
-            on_path[f].set(on_path[f].get() + 1);
-            row.exclusive += refined.exclusive[n];
-            row.edges = row.edges.plus(Edges::of_node(refined, node));
-            row.has_children |= node != 0 && refined.parent[n] != 0;
+            outermost[n] = on_path[f] == 0;
+            on_path[f] += 1;
+            row.add(refined, node, outermost[n]);
+            row.has_children |= refined.parent[n] != 0;
             // A function that was both called and inlined is shown as called.
             if frame.kind != FrameKind::Inline {
                 row.kind = frame.kind;
             }
-        },
-        |node| {
-            let count = &on_path[frame_of(node).function.0 as usize];
-            count.set(count.get() - 1);
-        },
-    );
-    rows.retain(
-        |row| {
-            if row.kind == FrameKind::Root { row.exclusive > 0 } else { row.inclusive > 0 }
-        },
-    );
+        }
+        Visit::Leave(node) => on_path[frame_of(node).function.index()] -= 1,
+    });
+    rows.retain(|row| row.inclusive > 0);
     ByFunction { rows, outermost }
 }

@@ -91,6 +91,40 @@ pub struct Row {
     pub exclusive: u64,
     /// Edge count.
     pub edges: Edges,
+    /// Inclusive samples of the activations that `edges` counts, in every one of them: what a
+    /// cost per edge is computed from. The same as `inclusive` in the top-down view where there
+    /// are edges; elsewhere, inlined instances do not count here, and inner activations of a
+    /// recursive function do.
+    pub edge_samples: u64,
     /// Whether the row can be opened.
     pub has_children: bool,
+}
+
+impl Row {
+    /// A row without samples.
+    pub(crate) const fn empty(function: FunctionRef, kind: FrameKind) -> Self {
+        Self {
+            function,
+            kind,
+            inclusive: 0,
+            exclusive: 0,
+            edges: Edges::None,
+            edge_samples: 0,
+            has_children: false,
+        }
+    }
+
+    /// Adds what one node costs. `outermost` says that no other node of the row is above it.
+    fn add(&mut self, refined: &Refined<'_>, node: u32, outermost: bool) {
+        let n = node as usize;
+        if outermost {
+            self.inclusive += refined.inclusive[n];
+        }
+        self.exclusive += refined.exclusive[n];
+        let edges = Edges::of_node(refined, node);
+        if edges != Edges::None {
+            self.edge_samples += refined.inclusive[n];
+        }
+        self.edges = self.edges.plus(edges);
+    }
 }

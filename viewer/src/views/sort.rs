@@ -16,7 +16,7 @@ pub enum SortKey {
     Exclusive,
     /// Edge count; an interval counts as its upper bound, rows without a count come last.
     Edges,
-    /// Inclusive samples per edge; rows that never returned, then rows without a count come last.
+    /// Cost per edge; rows that never returned, then rows without a count come last.
     PerEdge,
     /// Function name.
     Name,
@@ -68,8 +68,8 @@ fn per_edge(a: &Row, b: &Row) -> Ordering {
     match (upper_bound(a), upper_bound(b)) {
         (Some(ea @ 1..), Some(eb @ 1..)) => {
             let (left, right) = (
-                u128::from(b.inclusive) * u128::from(ea),
-                u128::from(a.inclusive) * u128::from(eb),
+                u128::from(b.edge_samples) * u128::from(ea),
+                u128::from(a.edge_samples) * u128::from(eb),
             );
             left.cmp(&right)
         }

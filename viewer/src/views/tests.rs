@@ -10,7 +10,7 @@ use super::tree::{Direction, RowId, RowTree};
 use super::visible::Visible;
 use super::{Row, Sort, SortKey};
 use crate::profile::{FrameKind, Profile, from_outline};
-use crate::refine::Refined;
+use crate::refine::{Refined, apply, parse};
 
 pub(crate) fn profile(outline: &str) -> Profile {
     from_outline(outline).expect("outline")
@@ -147,13 +147,14 @@ fn a_profile_without_samples_has_no_lines() {
 }
 
 #[test]
-fn the_root_is_shown_when_it_has_samples() {
-    let profile = profile("main\n  f 3\n");
-    let mut refined = Refined::base(&profile);
-    refined.exclusive.to_mut()[0] = 2;
-    refined.inclusive.to_mut()[0] = 5;
-    let screen = all(&refined, &mut TopDown::new(&refined));
-    assert_eq!(screen, "\n- <root> 5 2 root\n  - main 3 0 live\n      f 3 3 live\n");
+fn samples_left_without_a_frame_are_a_row_of_the_root() {
+    let profile = profile("main 2\n  f 3\n");
+    let refined = apply(&profile, &parse("hide main").expect("stage")).expect("refined");
+    let mut tree = TopDown::new(&refined);
+    assert_eq!(all(&refined, &mut tree), "\n  f 3 3 live\n  <root> 2 2 root\n");
+    let rows = flat(&refined, tree.index(), Sort::default());
+    let rows: Vec<_> = rows.iter().map(|row| text(&refined, row)).collect();
+    assert_eq!(rows, ["f 3 3 live", "<root> 2 2 root"]);
 }
 
 #[test]
@@ -268,22 +269,17 @@ fn what_is_open_survives_another_order_and_another_refinement() {
 "
     );
 
-    // As if main had been hidden: node 1 is main, and its children are 2 and 5.
-    let mut hidden = refined.clone();
-    let parents = hidden.parent.to_mut();
-    (parents[2], parents[5]) = (0, 0);
-    hidden.exclusive.to_mut()[0] = 1;
-    hidden.inclusive.to_mut()[1] = 0;
+    let hidden = apply(&profile, &parse("hide main").expect("stage")).expect("refined");
     let mut new_tree = TopDown::new(&hidden);
     let carried = visible.carried_over((&tree, &refined), (&mut new_tree, &hidden));
     assert_eq!(
         screen(&hidden, &new_tree, &carried),
         "
-- <root> 13 1 root
-  - solve 10 2 4
-      axpy 5 5 live
-      dot 3 3 9
-  + output 2 1 live
+- solve 10 2 4
+    axpy 5 5 live
+    dot 3 3 9
++ output 2 1 live
+  <root> 1 1 root
 "
     );
     let path = tree.path(&refined, dot);
@@ -335,6 +331,26 @@ main
     let rows = flat(&refined, tree.index(), order);
     let rows: Vec<_> = rows.iter().map(|row| text(&refined, row)).collect();
     assert_eq!(rows, ["leaf 15 15 7", "visit 6 3 3", "main 18 0 live"]);
+}
+
+#[test]
+fn cost_per_edge_is_that_of_the_activations_counted() {
+    // 6 samples in the outer visit and 5 in the inner one: 11 for 3 returns. The inlined leaf
+    // counts for none of the returns of the called ones.
+    let profile = profile(
+        "\
+main
+  visit 1 e=1
+    visit 2 e=2
+      leaf 3 e=3
+  leaf 8 inline
+",
+    );
+    let refined = Refined::base(&profile);
+    let tree = TopDown::new(&refined);
+    let rows = flat(&refined, tree.index(), Sort { key: SortKey::Name, reversed: false });
+    let costs: Vec<_> = rows.iter().map(|row| (row.inclusive, row.edge_samples)).collect();
+    assert_eq!(costs, [(11, 3), (14, 14), (6, 11)]);
 }
 
 #[test]

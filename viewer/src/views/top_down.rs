@@ -1,8 +1,8 @@
 //! The top-down view: calling contexts from the root, callees below callers.
 
+use super::Row;
 use super::child_index::ChildIndex;
 use super::tree::{Direction, Opened, RowTree};
-use super::{Edges, Row};
 use crate::profile::FrameRef;
 use crate::refine::Refined;
 
@@ -21,14 +21,9 @@ impl TopDown {
     pub fn new(refined: &Refined<'_>) -> Self {
         let index = ChildIndex::new(refined);
         let frame = refined.frames[refined.frame[0].0 as usize];
-        let row = Row {
-            function: frame.function,
-            kind: frame.kind,
-            inclusive: refined.inclusive[0],
-            exclusive: refined.exclusive[0],
-            edges: Edges::None,
-            has_children: !index.of(0).is_empty(),
-        };
+        let mut row = Row::empty(frame.function, frame.kind);
+        row.add(refined, 0, true);
+        row.has_children = !index.of(0).is_empty();
         Self::with_root(Downward { index }, refined, row, vec![0])
     }
 
@@ -58,9 +53,8 @@ impl Direction for Downward {
         refined.frame[node as usize]
     }
 
-    fn cost(&self, refined: &Refined<'_>, node: u32) -> (u64, u64, Edges) {
-        let n = node as usize;
-        (refined.inclusive[n], refined.exclusive[n], Edges::of_node(refined, node))
+    fn cost_of(&self, node: u32) -> (u32, bool) {
+        (node, true)
     }
 
     fn leads_on(&self, _: &Refined<'_>, node: u32) -> bool {

@@ -10,7 +10,7 @@
 
 use core::ops::Range;
 
-use super::{Edges, Row, Sort};
+use super::{Row, Sort};
 use crate::profile::{FrameKind, FrameRef, FunctionRef};
 use crate::refine::Refined;
 
@@ -43,8 +43,9 @@ pub trait Direction {
     /// The frame that names the row this member belongs to.
     fn frame(&self, refined: &Refined<'_>, member: Self::Member) -> FrameRef;
 
-    /// What this member adds to its row: inclusive and exclusive samples, and edges.
-    fn cost(&self, refined: &Refined<'_>, member: Self::Member) -> (u64, u64, Edges);
+    /// The node whose cost this member adds to its row, and whether its inclusive cost counts:
+    /// not if it is below another member of the same function, which has it already.
+    fn cost_of(&self, member: Self::Member) -> (u32, bool);
 
     /// Whether this member has anything one step further.
     fn leads_on(&self, refined: &Refined<'_>, member: Self::Member) -> bool;
@@ -208,14 +209,7 @@ impl<D: Direction> RowTree<D> {
             let position = &mut self.position[pair(frame.function, frame.kind)];
             if *position == 0 {
                 self.entries.push(Entry {
-                    row: Row {
-                        function: frame.function,
-                        kind: frame.kind,
-                        inclusive: 0,
-                        exclusive: 0,
-                        edges: Edges::None,
-                        has_children: false,
-                    },
+                    row: Row::empty(frame.function, frame.kind),
                     parent: id,
                     depth,
                     members: 0..0,
@@ -227,10 +221,8 @@ impl<D: Direction> RowTree<D> {
             let group = *position - 1;
             group_of.push(group);
             let entry = &mut self.entries[first + group as usize];
-            let (inclusive, exclusive, edges) = self.direction.cost(refined, member);
-            entry.row.inclusive += inclusive;
-            entry.row.exclusive += exclusive;
-            entry.row.edges = entry.row.edges.plus(edges);
+            let (node, outermost) = self.direction.cost_of(member);
+            entry.row.add(refined, node, outermost);
             entry.row.has_children |= self.direction.leads_on(refined, member);
             entry.members.end += 1;
         }

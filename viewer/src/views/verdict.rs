@@ -58,21 +58,21 @@ impl Verdict {
     }
 }
 
-/// What inclusive samples and edges say about calls. `None` where there is no edge count, or
+/// What edges and the samples of the activations they count ([`Row::edge_samples`]) say. `None` where there is no edge count, or
 /// where it is known so roughly that its two bounds say different things.
 #[must_use]
-pub fn verdict(inclusive: u64, edges: Edges) -> Option<Verdict> {
+pub fn verdict(edge_samples: u64, edges: Edges) -> Option<Verdict> {
     match edges {
         Edges::None => None,
         Edges::Range { low, high } => {
-            let at_least = of_exact(inclusive, high);
-            (low == high || at_least == of_exact(inclusive, low)).then_some(at_least)
+            let at_least = of_exact(edge_samples, high);
+            (low == high || at_least == of_exact(edge_samples, low)).then_some(at_least)
         }
     }
 }
 
-fn of_exact(inclusive: u64, edges: u64) -> Verdict {
-    let (samples, edges) = (u128::from(inclusive), u128::from(edges));
+fn of_exact(samples: u64, edges: u64) -> Verdict {
+    let (samples, edges) = (u128::from(samples), u128::from(edges));
     match () {
         () if edges == 0 => Verdict::Live,
         () if samples * 10 < edges * 11 => Verdict::Short,
@@ -85,9 +85,9 @@ fn of_exact(inclusive: u64, edges: u64) -> Verdict {
 /// is no count, where it is not exact, and for `live` rows, which the edge column already tells.
 #[must_use]
 pub fn per_edge(row: &Row, metric: &Metric, form: Form) -> String {
-    match (row.edges, verdict(row.inclusive, row.edges)) {
+    match (row.edges, verdict(row.edge_samples, row.edges)) {
         (Edges::Range { low, high }, Some(verdict)) if low == high && high > 0 => {
-            format!("{} {}", amount_per(row.inclusive, high, metric, form), verdict.word())
+            format!("{} {}", amount_per(row.edge_samples, high, metric, form), verdict.word())
         }
         _ => String::new(),
     }
@@ -121,15 +121,8 @@ mod tests {
     #[test]
     fn the_column_is_blank_where_nothing_can_be_said() {
         let metric = Metric { source: "cputime".into(), unit: "ns".into(), period: 5_000_000 };
-        let text = |inclusive, edges| {
-            let row = Row {
-                function: FunctionRef(0),
-                kind: FrameKind::Call,
-                inclusive,
-                exclusive: 0,
-                edges,
-                has_children: false,
-            };
+        let text = |edge_samples, edges| {
+            let row = Row { edge_samples, edges, ..Row::empty(FunctionRef::ROOT, FrameKind::Call) };
             per_edge(&row, &metric, Form::Ascii)
         };
         assert_eq!(text(122_440, Edges::exact(1198)), "511 ms long");

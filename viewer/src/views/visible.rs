@@ -29,8 +29,7 @@ pub struct Visible {
 
 impl Visible {
     /// The rows below `top`, all closed. `top` itself is the first line, and open, unless it is
-    /// the root: the root of everything is shown only where it has samples of its own, since
-    /// otherwise its children say the same.
+    /// the root of everything, whose children say the same.
     pub fn new<D: Direction>(tree: &mut RowTree<D>, refined: &Refined<'_>, top: RowId) -> Self {
         let mut visible = Self { top, lines: Vec::new(), open: HashSet::from([top]) };
         visible.rebuild(tree, refined);
@@ -156,7 +155,7 @@ impl Visible {
     pub fn rebuild<D: Direction>(&mut self, tree: &mut RowTree<D>, refined: &Refined<'_>) {
         let mut lines = core::mem::take(&mut self.lines);
         lines.clear();
-        let shown = self.top != RowId::ROOT || tree.row(self.top).exclusive > 0;
+        let shown = self.top != RowId::ROOT;
         if shown {
             lines.push(Line { row: self.top, depth: 0 });
         }
