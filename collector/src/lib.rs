@@ -7,7 +7,7 @@
 //!
 //! | module | side | may allocate | may lock | re-entered |
 //! |---|---|---|---|---|
-//! | [`preload`] | setup: constructor, wrappers of libc functions | yes | yes | per call |
+//! | `preload` | setup: constructor, wrappers of libc functions | yes | yes | per call |
 //! | [`process`], [`thread`] | setup: start, fork, exec, end | yes | yes | no |
 //! | [`sources`] | setup: open; signal: weight of a sample | open only | no | no |
 //! | [`sampling`] | signal: the handler | no | no | no, its signal is blocked |
@@ -26,7 +26,7 @@ pub mod arena;
 pub mod cct;
 pub mod config;
 pub mod modules;
-
+mod preload;
 pub mod process;
 pub mod report;
 pub mod sampling;

@@ -21,12 +21,12 @@ use core::ffi::{c_int, c_void};
 
 use super::real::{self, Real, slots};
 use super::stub::{ENGAGED, drop_frame, fast_path, restore_arguments, save_arguments};
-use crate::trampoline;
+use crate::thread;
 
 /// Makes the stack true and returns where to jump.
 extern "C" fn prepare(real: &Real) -> *mut c_void {
     let errno = real::errno();
-    trampoline::disarm_here();
+    thread::disarm_here();
     let target = real.address();
     real::set_errno(errno);
     if !target.is_null() {
