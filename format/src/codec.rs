@@ -39,7 +39,7 @@ pub enum Malformed {
         count: usize,
     },
     /// An integer or length is written with more bytes than it needs.
-    Longwinded,
+    Overlong,
     /// Text is not UTF-8.
     Text,
     /// A tag or an integer is of a form that does not exist.
@@ -50,8 +50,8 @@ impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::EndsEarly => f.write_str("its values need more bytes than it has"),
-            Self::TrailingBytes { count } => write!(f, "{count} bytes are left after its values"),
-            Self::Longwinded => f.write_str("an integer has more bytes than it needs"),
+            Self::TrailingBytes { count } => write!(f, "bytes left after its values: {count}"),
+            Self::Overlong => f.write_str("an integer has more bytes than it needs"),
             Self::Text => f.write_str("text in it is not UTF-8"),
             Self::Form => f.write_str("a value in it has an unknown form"),
         }
@@ -85,7 +85,7 @@ where
     // The shortest encoding is unique, and every other one is longer.
     match encoded_len(&value) {
         Some(length) if length == consumed => Ok(value),
-        _ => Err(Malformed::Longwinded),
+        _ => Err(Malformed::Overlong),
     }
 }
 

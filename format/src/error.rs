@@ -91,6 +91,8 @@ pub enum ErrorKind {
     Malformed(Malformed),
     /// Values contradict each other.
     Invalid(Violation),
+    /// Values that were to be written contradict each other: a fault of csprof.
+    Unwritable(Violation),
     /// The file, or what it would grow to, is larger than csprof reads.
     TooMuch {
         /// The limit, in bytes.
@@ -269,6 +271,7 @@ impl Error {
             | ErrorKind::Foreign(_)
             | ErrorKind::Version { .. }
             | ErrorKind::UnknownBlock { .. }
+            | ErrorKind::Unwritable(_)
             | ErrorKind::TooMuch { .. }
             | ErrorKind::TooLarge { .. } => false,
         }
@@ -359,7 +362,7 @@ impl fmt::Display for ErrorKind {
                  means nothing without it; open it with a later csprof"
             ),
             Self::Truncated { missing } => {
-                write!(f, "the file is cut off: at least {missing} more bytes belong here")
+                write!(f, "the file is cut off, bytes missing: {missing} or more")
             }
             Self::Checksum(Part::FileHeader) => {
                 f.write_str("the file header is damaged: its checksum does not match")
@@ -373,6 +376,11 @@ impl fmt::Display for ErrorKind {
             Self::Layout(layout) => layout.fmt(f),
             Self::Malformed(malformed) => malformed.fmt(f),
             Self::Invalid(violation) => violation.fmt(f),
+            Self::Unwritable(violation) => write!(
+                f,
+                "the profile was not saved, because it contradicts itself: {violation}; this is \
+                 a fault of csprof, please report it"
+            ),
             Self::TooMuch { limit } => {
                 write!(f, "the profile needs more than {} MiB, the most csprof reads", limit >> 20)
             }
@@ -521,7 +529,7 @@ impl fmt::Display for Layout {
             Self::RunHeader => f.write_str("run and file header contradict each other"),
             Self::Missing(kind) => write!(f, "the profile has no {} block", kind.table()),
             Self::Totals => f.write_str("the end block counts other contents than there are"),
-            Self::AfterEnd { count } => write!(f, "{count} bytes follow the end of the profile"),
+            Self::AfterEnd { count } => write!(f, "bytes after the end of the profile: {count}"),
         }
     }
 }

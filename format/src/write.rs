@@ -26,10 +26,10 @@ use crate::validate::validate;
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Invalid`] if the profile contradicts itself, and then nothing is written;
+/// [`ErrorKind::Unwritable`] if the profile contradicts itself, and then nothing is written;
 /// [`ErrorKind::TooLarge`] if one string or row exceeds 16 MiB; [`ErrorKind::Io`] from `out`.
 pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
-    validate(profile).map_err(|violation| Error::new(ErrorKind::Invalid(violation)))?;
+    validate(profile).map_err(|violation| Error::new(ErrorKind::Unwritable(violation)))?;
     let run_id = profile.run.id();
     let mut blocks = Blocks { out, bytes: Vec::new(), number: 0, run: run_id as u32 };
     let header =
@@ -57,12 +57,25 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
 
 /// Saves `profile` as `path`, replacing a file of that name.
 ///
+/// Where `path` is a symbolic link, the file it leads to is replaced; where it is a device or a
+/// pipe, the profile is written to it.
+///
 /// # Errors
 ///
 /// Those of [`write`], and of the operating system. No file is left behind then, and a file that
 /// was there before is unchanged.
 pub fn save(profile: &Profile, path: &Path) -> Result<(), Error> {
-    save_with(profile, path, |temporary| fs::rename(temporary, path))
+    let stream = fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir());
+    let saved = if stream {
+        // Renaming would replace the device itself, which root may do.
+        let file = OpenOptions::new().write(true).open(path);
+        file.map_err(|error| Error::io(Action::Write, error))
+            .and_then(|mut file| write(profile, &mut file))
+    } else {
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        save_beside(profile, &target, |temporary| fs::rename(temporary, &target))
+    };
+    saved.map_err(|error| error.in_file(path))
 }
 
 /// Saves `profile` as `path`, unless there is a file of that name.
@@ -74,7 +87,7 @@ pub fn save(profile: &Profile, path: &Path) -> Result<(), Error> {
 ///
 /// Those of [`save`], and [`ErrorKind::Exists`].
 pub fn save_new(profile: &Profile, path: &Path) -> Result<(), Error> {
-    save_with(profile, path, |temporary| {
+    let saved = save_beside(profile, path, |temporary| {
         // rename(2) replaces; link(2) does not. Where there are no hard links (FAT, some network
         // file systems), an empty file reserves the name instead.
         match fs::hard_link(temporary, path) {
@@ -85,26 +98,25 @@ pub fn save_new(profile: &Profile, path: &Path) -> Result<(), Error> {
                 fs::rename(temporary, path)
             }
         }
-    })
+    });
+    saved.map_err(|error| error.in_file(path))
 }
 
-fn save_with(
+/// Writes a temporary file in the folder of `path`, and lets `name` give it its name.
+fn save_beside(
     profile: &Profile,
     path: &Path,
     name: impl FnOnce(&Path) -> io::Result<()>,
 ) -> Result<(), Error> {
-    let saved = (|| {
-        let mut temporary = Temporary::beside(path)?;
-        write(profile, &mut temporary.file)?;
-        temporary.file.sync_data().map_err(|error| Error::io(Action::Write, error))?;
-        name(&temporary.path).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => Error::new(ErrorKind::Exists),
-            _ => Error::io(Action::Rename, error),
-        })?;
-        temporary.named = true;
-        Ok(())
-    })();
-    saved.map_err(|error: Error| error.in_file(path))
+    let mut temporary = Temporary::beside(path)?;
+    write(profile, &mut temporary.file)?;
+    temporary.file.sync_data().map_err(|error| Error::io(Action::Write, error))?;
+    name(&temporary.path).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => Error::new(ErrorKind::Exists),
+        _ => Error::io(Action::Rename, error),
+    })?;
+    temporary.named = true;
+    Ok(())
 }
 
 /// A file under a temporary name, removed unless it got its own.
@@ -117,14 +129,13 @@ struct Temporary {
 impl Temporary {
     fn beside(path: &Path) -> Result<Self, Error> {
         let refused = |error| Error::io(Action::Create, error);
-        let Some(name) = path.file_name() else {
+        if path.file_name().is_none() {
             return Err(refused(io::ErrorKind::IsADirectory.into()));
-        };
+        }
         let mut attempt = 0_u32;
         loop {
-            let mut hidden = std::ffi::OsString::from(".");
-            hidden.push(name);
-            hidden.push(format!(".{}-{attempt}.tmp", std::process::id()));
+            // Short, so that it is allowed wherever the name itself is.
+            let hidden = format!(".csprof-{}-{attempt}", std::process::id());
             let temporary = path.with_file_name(hidden);
             match OpenOptions::new().write(true).create_new(true).open(&temporary) {
                 Ok(file) => return Ok(Self { file, path: temporary, named: false }),

@@ -1,0 +1,233 @@
+//! Arbitrary valid profiles, for properties.
+
+use csprof_format::address::FrameKind;
+use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
+use csprof_format::profile::{
+    Epoch, EpochReason, Exit, Frame, Function, Mapping, Metric, Module, Origin, Process, Profile,
+    RunInfo, Sites, SymbolSource, Thread, Tree,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// Numbers of every encoded length.
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![4 => 0..4_u64, 2 => 245..260_u64, 1 => 65_530..65_540_u64, 2 => any::<u64>()]
+}
+
+fn small() -> impl Strategy<Value = u32> {
+    prop_oneof![4 => 0..4_u32, 1 => any::<u32>()]
+}
+
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    vec(any::<u8>(), 0..6)
+}
+
+fn exit() -> impl Strategy<Value = Exit> {
+    prop_oneof![
+        Just(Exit::Unknown),
+        any::<u8>().prop_map(Exit::Status),
+        any::<u8>().prop_map(Exit::Signal)
+    ]
+}
+
+fn run() -> impl Strategy<Value = RunInfo> {
+    let texts = (".{0,9}", ".{0,9}", ".{0,9}", ".{0,9}", vec(".{0,9}", 0..3));
+    (vec(bytes(), 0..3), bytes(), texts, vec(number(), 3), exit(), any::<bool>()).prop_map(
+        |(command, directory, (host, cpu, kernel, csprof_version, warnings), times, exit, on)| {
+            RunInfo {
+                command,
+                directory,
+                host,
+                cpu,
+                kernel,
+                start_unix_ns: times[0],
+                duration_ns: times[1],
+                cpu_ns: times[2],
+                exit,
+                csprof_version,
+                trampoline: on,
+                warnings,
+            }
+        },
+    )
+}
+
+/// Takes choices one after the other, and makes each fit where it is used.
+struct Choices {
+    numbers: Vec<u64>,
+    next: usize,
+}
+
+impl Choices {
+    fn number(&mut self) -> u64 {
+        let number = self.numbers[self.next % self.numbers.len()];
+        // Not the same sequence when the choices are used again.
+        let turn = (self.next / self.numbers.len()) as u64;
+        self.next += 1;
+        number ^ turn
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.number() % end as u64) as usize
+    }
+
+    fn id<I: From<u32>>(&mut self, end: usize) -> I {
+        I::from(self.below(end) as u32)
+    }
+
+    fn maybe<I: From<u32>>(&mut self, end: usize) -> Option<I> {
+        (self.below(3) > 0).then(|| self.id(end))
+    }
+}
+
+/// Sizes and choices from proptest, so that failures shrink; structure from them by rule.
+pub(crate) fn profile() -> impl Strategy<Value = Profile> {
+    (
+        run(),
+        vec(".{0,6}", 1..6),
+        vec(small(), 1..4),
+        (1..4_usize, 0..9_usize, 0..40_usize),
+        vec(number(), 1..200),
+        any::<bool>(),
+    )
+        .prop_map(|(run, strings, pids, (modules, frames, nodes), numbers, resolved)| {
+            let mut choices = Choices { numbers, next: 0 };
+            let mut profile = Profile { run, strings, ..Profile::default() };
+            let period = choices.number().max(1);
+            profile.metric = Metric { source: "realtime".into(), unit: "ns".into(), period };
+            definitions(&mut profile, &mut choices, &pids, modules, frames);
+            if resolved {
+                symbols(&mut profile, &mut choices);
+            }
+            trees(&mut profile, &mut choices, nodes);
+            profile
+        })
+}
+
+fn definitions(
+    profile: &mut Profile,
+    choices: &mut Choices,
+    pids: &[u32],
+    modules: usize,
+    frames: usize,
+) {
+    let strings = profile.strings.len();
+    for _ in 0..modules {
+        let path: StringId = choices.id(strings);
+        let symbols = match choices.below(7) {
+            0 => SymbolSource::NotAsked,
+            1 => SymbolSource::Dwarf(path),
+            2 => SymbolSource::SymbolTable(path),
+            3 => SymbolSource::Exports(path),
+            4 => SymbolSource::Stripped(path),
+            5 => SymbolSource::Unreadable(path),
+            _ => SymbolSource::BuildIdDiffers(path),
+        };
+        profile.modules.push(Module { path, build_id: vec![7; choices.below(21)], symbols });
+    }
+    for (process, &pid) in pids.iter().enumerate() {
+        let process = ProcessId::from_index(process);
+        profile.processes.push(Process {
+            pid,
+            rank: (choices.below(2) == 1).then_some(pid),
+            origin: if choices.below(2) == 1 { Origin::Fork } else { Origin::Exec },
+            start_ns: choices.number(),
+            losses: vec![choices.number(); choices.below(3)],
+            ..Process::default()
+        });
+        for number in 0..choices.below(3) as u32 {
+            let reasons = [
+                EpochReason::Start,
+                EpochReason::AddressReuse,
+                EpochReason::Load,
+                EpochReason::Request,
+            ];
+            let mut load_map = Vec::new();
+            let mut start = choices.number() >> 8;
+            for _ in 0..choices.below(4) {
+                let end = start + 1 + choices.number() % 0x1000;
+                let (bias, module) = (choices.number(), choices.id(modules));
+                load_map.push(Mapping { start, end, bias, module });
+                start = end + choices.number() % 2;
+            }
+            let reason = reasons[choices.below(4)];
+            profile.epochs.push(Epoch { process, number, reason, start_ns: 0, load_map });
+        }
+        for tid in 0..choices.below(4) as u32 {
+            profile.threads.push(Thread { process, tid, ..Thread::default() });
+        }
+    }
+    profile.frames.push(Frame { kind: FrameKind::Root, module: None, offset: 0 });
+    for _ in 0..frames {
+        let offset = choices.number();
+        profile.frames.push(match choices.below(4) {
+            0 => Frame { kind: FrameKind::Partial, module: None, offset: offset % 5 },
+            1 => Frame { kind: FrameKind::Call, module: choices.maybe(modules), offset },
+            2 => Frame { kind: FrameKind::Leaf, module: choices.maybe(modules), offset },
+            _ => Frame { kind: FrameKind::Interrupted, module: choices.maybe(modules), offset },
+        });
+    }
+}
+
+fn symbols(profile: &mut Profile, choices: &mut Choices) {
+    let (strings, modules) = (profile.strings.len(), profile.modules.len());
+    for _ in 0..choices.below(4) {
+        profile.functions.push(Function {
+            name: choices.id(strings),
+            module: choices.id::<ModuleId>(modules),
+            file: choices.maybe(strings),
+            line: choices.number() as u32,
+        });
+    }
+    let functions = profile.functions.len();
+    let sites = &mut profile.sites;
+    sites.first.push(0);
+    for _ in 0..profile.frames.len() {
+        for _ in 0..if functions > 0 { choices.below(3) } else { 0 } {
+            sites.function.push(choices.id::<FunctionId>(functions));
+            sites.file.push(choices.maybe(strings));
+            sites.line.push(choices.number() as u32);
+        }
+        sites.first.push(sites.function.len() as u32);
+    }
+    if choices.below(5) == 0 {
+        *sites = Sites::default();
+    }
+}
+
+fn trees(profile: &mut Profile, choices: &mut Choices, most: usize) {
+    for thread in 0..profile.threads.len() {
+        let before = profile.nodes.len();
+        for epoch in 0..profile.epochs.len() {
+            if profile.threads[thread].process != profile.epochs[epoch].process {
+                continue;
+            }
+            let root = profile.nodes.push(profile.nodes.len() as u32, FrameId(0), 0, 0);
+            let count = choices.below(most + 1);
+            let mut last = root;
+            for _ in 0..count {
+                for _ in 0..choices.below(3) {
+                    last = profile.nodes.parent[last as usize];
+                }
+                let frame = 1 + choices.below(profile.frames.len());
+                let frame = FrameId((frame % profile.frames.len()) as u32);
+                let (samples, edges) = (choices.number(), choices.number());
+                last = profile.nodes.push(last, frame, samples, edges);
+            }
+            profile.trees.push(Tree {
+                thread: ThreadId::from_index(thread),
+                epoch: EpochId::from_index(epoch),
+                first_node: root,
+                node_count: count as u32 + 1,
+            });
+        }
+        let sum = |values: &[u64]| values.iter().fold(0_u64, |sum, &n| sum.saturating_add(n));
+        let recorded = sum(&profile.nodes.samples[before..]);
+        let losses = vec![choices.number(); choices.below(4)];
+        let this = &mut profile.threads[thread];
+        this.recorded = recorded;
+        this.partial = recorded / 2;
+        this.delivered = recorded.saturating_add(sum(&losses));
+        this.losses = losses;
+    }
+}

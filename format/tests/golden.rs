@@ -1,0 +1,134 @@
+//! Files of every version still open: `tests/golden/vN`, kept for ever.
+//!
+//! A golden file is never written again. One for a new version is added with
+//! `cargo run -p csprof-format --example write_golden -- tests/golden/vN/small.csprof`.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use csprof_format::profile::Profile;
+use csprof_format::read;
+
+use crate::sample;
+
+#[test]
+fn version_1() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/v1/small.csprof");
+    let profile = read::open(&path).expect("version 1 is readable");
+    assert_eq!(picture(&profile), PICTURE);
+    assert_eq!(profile, sample::profile());
+}
+
+/// Samples, edges and names, as they were when the file was made.
+const PICTURE: &str = "\
+cputime every 5000000 ns on node17, Status(3)
+process 4242 rank Some(0) Exec, losses [0, 1]
+process 4243 rank None Fork, losses []
+thread 4242 figure1: 303 = 300 + [2, 0, 0, 0, 0, 1], 8 partial
+thread 4250 worker\u{fffd}: 0 = 0 + [], 0 partial
+thread 4243 figure1: 70000 = 70000 + [], 0 partial
+epoch 0.0 Start: 555555554000 /home/me/figure1, 7f0000000000 /lib/x86_64-linux-gnu/libc.so.6, 7fff00001000 [vdso]
+epoch 0.1 AddressReuse: 400000 /opt/vendor/libfast.so, 555555554000 /home/me/figure1
+epoch 1.0 Request:
+tree of thread 0 in epoch 0
+     0     0  Root 0x0
+     0     0    __libc_start_main:0
+     0     0      main:33
+     0     1        a:12
+   140  1000          c(unsigned long):70000 d<int, std::vector<int> >:0
+     0     1        b:300
+   140 70000          c(unsigned long):70000 d<int, std::vector<int> >:0
+     0     0    Partial 0x1
+     8     0      Leaf 0x7f1234567890
+tree of thread 0 in epoch 1
+     0     0  Root 0x0
+     0     0    __libc_start_main:0
+     5     0      Interrupted /opt/vendor/libfast.so+0x100000000
+     7     0        Leaf [vdso]+0x9d1
+tree of thread 2 in epoch 2
+     0     0  Root 0x0
+ 70000     0    c(unsigned long):70000 d<int, std::vector<int> >:0
+";
+
+fn picture(profile: &Profile) -> String {
+    let mut out = String::new();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let path = |module: csprof_format::ids::ModuleId| {
+        &profile.strings[profile.modules[module.index()].path.index()]
+    };
+    draw(
+        &mut out,
+        format_args!(
+            "{} every {} {} on {}, {:?}",
+            profile.metric.source,
+            profile.metric.period,
+            profile.metric.unit,
+            profile.run.host,
+            profile.run.exit
+        ),
+    );
+    for p in &profile.processes {
+        draw(
+            &mut out,
+            format_args!(
+                "process {} rank {:?} {:?}, losses {:?}",
+                p.pid, p.rank, p.origin, p.losses
+            ),
+        );
+    }
+    for t in &profile.threads {
+        let name = text(&t.name);
+        draw(
+            &mut out,
+            format_args!(
+                "thread {} {name}: {} = {} + {:?}, {} partial",
+                t.tid, t.delivered, t.recorded, t.losses, t.partial
+            ),
+        );
+    }
+    for e in &profile.epochs {
+        let maps: Vec<String> =
+            e.load_map.iter().map(|map| format!(" {:x} {}", map.start, path(map.module))).collect();
+        draw(
+            &mut out,
+            format_args!("epoch {}.{} {:?}:{}", e.process.0, e.number, e.reason, maps.join(",")),
+        );
+    }
+    for tree in &profile.trees {
+        draw(&mut out, format_args!("tree of thread {} in epoch {}", tree.thread.0, tree.epoch.0));
+        let mut depth = vec![0; profile.nodes.len()];
+        for node in tree.first_node as usize..(tree.first_node + tree.node_count) as usize {
+            let parent = profile.nodes.parent[node] as usize;
+            depth[node] = if parent == node { 1 } else { depth[parent] + 1 };
+            let id = profile.nodes.frame[node];
+            let frame = profile.frames[id.index()];
+            let names: Vec<String> = profile
+                .sites
+                .rows(id)
+                .map(|row| {
+                    let function = &profile.functions[profile.sites.function[row].index()];
+                    format!(
+                        "{}:{}",
+                        profile.strings[function.name.index()],
+                        profile.sites.line[row]
+                    )
+                })
+                .collect();
+            let name = match frame.module {
+                _ if !names.is_empty() => names.join(" "),
+                Some(module) => format!("{:?} {}+{:#x}", frame.kind, path(module), frame.offset),
+                None => format!("{:?} {:#x}", frame.kind, frame.offset),
+            };
+            let (samples, edges) = (profile.nodes.samples[node], profile.nodes.edges[node]);
+            draw(
+                &mut out,
+                format_args!("{samples:6} {edges:5}{:indent$}{name}", "", indent = 2 * depth[node]),
+            );
+        }
+    }
+    out
+}
+
+fn draw(out: &mut String, line: core::fmt::Arguments<'_>) {
+    writeln!(out, "{line}").expect("a String takes everything");
+}

@@ -1,0 +1,439 @@
+//! Every invariant and every kind of damage, with the message that people get.
+
+use csprof_format::address::FrameKind;
+use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
+use csprof_format::profile::{Profile, SymbolSource};
+use csprof_format::validate::validate;
+use csprof_format::{read, write};
+
+use crate::surgery::Parts;
+use crate::{bytes, sample};
+
+#[test]
+fn the_sample_is_valid() {
+    assert_eq!(validate(&sample::profile()), Ok(()));
+}
+
+/// A change to the sample, and what is said about it.
+type Case = (fn(&mut Profile), &'static str);
+
+#[test]
+fn each_broken_invariant_is_named() {
+    let cases: &[Case] = &[
+        (|p| p.metric.period = 0, "metric 0 has period 0"),
+        // Names.
+        (|p| p.modules[2].path = StringId(12), "module 2 names string 12, but there are only 12"),
+        (
+            |p| p.modules[2].symbols = SymbolSource::Unreadable(StringId(99)),
+            "module 2 names string 99, but there are only 12",
+        ),
+        (|p| p.threads[1].process = ProcessId(2), "thread 1 names process 2, but there are only 2"),
+        (|p| p.epochs[2].process = ProcessId(7), "epoch 2 names process 7, but there are only 2"),
+        (
+            |p| p.epochs[1].load_map[0].module = ModuleId(4),
+            "epoch 1 names module 4, but there are only 4",
+        ),
+        (
+            |p| p.frames[1].module = Some(ModuleId(4)),
+            "frame 1 names module 4, but there are only 4",
+        ),
+        (
+            |p| p.functions[3].name = StringId(u32::MAX),
+            "function 3 names string 4294967295, but there are only 12",
+        ),
+        (
+            |p| p.functions[3].module = ModuleId(9),
+            "function 3 names module 9, but there are only 4",
+        ),
+        (
+            |p| p.functions[3].file = Some(StringId(12)),
+            "function 3 names string 12, but there are only 12",
+        ),
+        (|p| p.sites.function[5] = FunctionId(6), "frame 5 names function 6, but there are only 6"),
+        (
+            |p| p.sites.file[0] = Some(StringId(12)),
+            "frame 1 names string 12, but there are only 12",
+        ),
+        (|p| p.trees[2].thread = ThreadId(3), "tree 2 names thread 3, but there are only 3"),
+        (|p| p.trees[2].epoch = EpochId(3), "tree 2 names epoch 3, but there are only 3"),
+        (|p| p.nodes.frame[8] = FrameId(10), "node 8 names frame 10, but there are only 10"),
+        // Order.
+        (|p| p.threads.swap(1, 2), "thread 2 comes after one that belongs behind it"),
+        (|p| p.epochs.swap(1, 2), "epoch 2 comes after one that belongs behind it"),
+        (|p| p.epochs[1].number = 0, "epoch 1 comes after one that belongs behind it"),
+        (|p| p.trees.swap(0, 1), "tree 0 begins at node 9, but the tree before it ends at 0"),
+        // Load maps.
+        (
+            |p| p.epochs[0].load_map[1].end = p.epochs[0].load_map[1].start,
+            "epoch 0 has an empty mapping, number 1",
+        ),
+        (
+            |p| p.epochs[0].load_map[1].start = 0x5555_5555_7fff,
+            "epoch 0 has mapping 1 begin before the one before it ends",
+        ),
+        // Samples.
+        (|p| p.threads[0].losses[5] += 1, "thread 0 got 303 samples, but recorded 300 and lost 4"),
+        (
+            |p| p.threads[0].partial = 301,
+            "thread 0 recorded 300 samples, but 301 with a partial path",
+        ),
+        (|p| p.nodes.samples[8] -= 1, "thread 0 recorded 300 samples, but its nodes hold 299"),
+        (
+            |p| p.nodes.samples[14] = u64::MAX,
+            "thread 2 recorded 70000 samples, but its nodes hold 18446744073709551615",
+        ),
+        // Frames and sites.
+        (|p| p.frames[0].module = Some(ModuleId(0)), "frame 0 is a root, but lies in a module"),
+        (|p| p.frames[6].module = Some(ModuleId(0)), "frame 6 is a root, but lies in a module"),
+        (|p| p.sites.first.truncate(3), "the column \"first\" of the sites has 3 entries, not 11"),
+        (|p| p.sites.line.truncate(3), "the column \"line\" of the sites has 3 entries, not 6"),
+        (|p| p.sites.file.clear(), "the column \"file\" of the sites has 0 entries, not 6"),
+        (|p| p.sites.first[0] = 1, "frame 0 has rows that do not continue those before it"),
+        (|p| p.sites.first[4] = 1, "frame 4 has rows that do not continue those before it"),
+        (|p| p.sites.first[10] = 7, "frame 10 has rows that do not continue those before it"),
+        (|p| p.sites.first.clear(), "frame 0 has rows that do not continue those before it"),
+        // Trees.
+        (|p| p.trees[1].node_count = 0, "tree 1 has no nodes"),
+        (
+            |p| p.trees[1].node_count = 5,
+            "tree 2 begins at node 13, but the tree before it ends at 14",
+        ),
+        (|p| p.trees[2].node_count = 3, "the trees cover 16 nodes, but there are 15"),
+        (
+            |p| p.trees[2].epoch = EpochId(1),
+            "tree 2 joins a thread and an epoch of different processes",
+        ),
+        // Nodes.
+        (
+            |p| p.nodes.samples.truncate(9),
+            "the column \"samples\" of the nodes has 9 entries, not 15",
+        ),
+        (|p| p.nodes.edges.push(0), "the column \"edges\" of the nodes has 16 entries, not 15"),
+        (|p| p.nodes.frame.clear(), "the column \"frame\" of the nodes has 0 entries, not 15"),
+        (|p| p.nodes.parent[9] = 0, "node 9 is the root of a tree, but names parent 0"),
+        (|p| p.nodes.frame[9] = FrameId(1), "node 9 is the root of a tree, but its frame is not"),
+        (|p| p.nodes.parent[4] = 6, "node 4 names parent 6, which comes later"),
+        (|p| p.nodes.parent[4] = 4, "node 4 is its own parent, but not the root of a tree"),
+        (
+            |p| p.nodes.parent[6] = 4,
+            "node 6 names parent 4, which is not on the path to the node before it",
+        ),
+        (
+            |p| p.nodes.parent[10] = 8,
+            "node 10 names parent 8, which is not on the path to the node before it",
+        ),
+    ];
+    for (change, message) in cases {
+        let mut profile = sample::profile();
+        change(&mut profile);
+        let violation = validate(&profile).expect_err(message);
+        assert_eq!(violation.to_string(), *message);
+    }
+}
+
+#[test]
+fn an_invalid_profile_is_not_written() {
+    let mut profile = sample::profile();
+    profile.frames[0].kind = FrameKind::Leaf;
+    let mut out = Vec::new();
+    let error = write::write(&profile, &mut out).expect_err("its roots are no roots");
+    assert_eq!(
+        error.to_string(),
+        "the profile was not saved, because it contradicts itself: node 0 is the root of a tree, \
+         but its frame is not; this is a fault of csprof, please report it"
+    );
+    assert!(out.is_empty());
+}
+
+#[track_caller]
+fn refused(file: &[u8], message: &str) {
+    let error = read::read(file).expect_err(message);
+    assert_eq!(error.to_string(), message);
+}
+
+#[test]
+fn what_is_no_profile_is_told_apart() {
+    refused(b"", "the file is empty; its recording was not finished");
+    refused(b"main;a;c 140\nmain;b;c 140\n", "this is a text file, not a profile");
+    refused("größe\n".repeat(200).as_bytes(), "this is a text file, not a profile");
+    refused(b"PERFILE2h\0\0\0", "this is a perf.data file, not a profile of csprof");
+    refused(
+        b"\x1f\x8b\x08\0\0\0",
+        "this is a gzip file (pprof writes such), not a profile of csprof; if a profile is \
+         inside, unpack it with gunzip",
+    );
+    refused(
+        b"\x7fELF\x02\x01\x01\0",
+        "this is a program or library, not a profile; profile it with `csprof record`",
+    );
+    refused(
+        &csprof_format::arena::ARENA_MAGIC,
+        "this is the live data of a running or abandoned recording, not a saved profile",
+    );
+    refused(
+        b"\x89CSPP\n\x1a\x01\0\0\0",
+        "this profile was transferred as text, which changed its bytes; copy it as binary",
+    );
+    refused(b"HPCRUN-profile____", "this is a file of HPCToolkit, not a profile of csprof");
+    refused(b"\0\x01\x02\x03", "this is not a profile of csprof");
+}
+
+#[test]
+fn a_later_major_version_is_named_and_a_later_minor_version_is_read() {
+    let mut parts = Parts::of(&bytes(&sample::profile()));
+    parts.header[0x0a] = 9;
+    assert_eq!(read::read(&parts.join()).expect("minor 9"), sample::profile());
+    let mut parts = Parts::of(&bytes(&sample::profile()));
+    parts.header[0x08] = 2;
+    refused(
+        &parts.join(),
+        "this profile has format version 2.0, and this csprof reads version 1.x; open it with \
+         the csprof that recorded it, or a later one",
+    );
+}
+
+#[test]
+fn unknown_blocks_are_skipped_unless_they_are_critical() {
+    let add = |flags: u8| {
+        let mut parts = Parts::of(&bytes(&sample::profile()));
+        let mut future = parts.blocks[4].clone();
+        future.header[0x04..0x0b].copy_from_slice(&[200, 0, 3, 0, 77, 88, flags]);
+        parts.blocks.insert(5, future);
+        parts.renumber();
+        parts.join()
+    };
+    assert_eq!(read::read(&add(0)).expect("it can be skipped"), sample::profile());
+    let error = read::read(&add(1)).expect_err("it is critical").to_string();
+    assert_eq!(
+        error.split_once(": ").map(|(_, cause)| cause),
+        Some(
+            "kind 200, version 3 is not known to this csprof, and the profile means nothing \
+             without it; open it with a later csprof"
+        )
+    );
+}
+
+#[test]
+fn symbols_of_a_later_version_are_skipped() {
+    let mut parts = Parts::of(&bytes(&sample::profile()));
+    parts.block(9).header[0x06] = 2;
+    parts.block(10).header[0x06] = 2;
+    let mut bare = sample::profile();
+    bare.functions.clear();
+    bare.sites = Default::default();
+    assert_eq!(read::read(&parts.join()).expect("names are not critical"), bare);
+}
+
+#[test]
+fn a_cut_file_says_where_and_how_much_was_readable() {
+    let whole = bytes(&sample::profile());
+    refused(&whole[..3], "the file is cut off, bytes missing: 61 or more");
+    refused(&whole[..63], "the file is cut off, bytes missing: 1 or more");
+    refused(&whole[..64], "block 0 at byte 0x40: the file is cut off, bytes missing: 48 or more");
+    refused(
+        &whole[..whole.len() - 1],
+        &format!(
+            "block 12 at byte {:#x}: the file is cut off, bytes missing: 1 or more; 12 \
+             of 13 blocks were readable, use --salvage to open them",
+            whole.len() - 48 - 7
+        ),
+    );
+}
+
+/// A change to the parts of the sample, and what is said about it, without the block's place.
+type Operation = (fn(&mut Parts), &'static str);
+
+#[test]
+fn each_way_in_which_blocks_do_not_fit_is_named() {
+    const STRINGS: u16 = 3;
+    const SITES: u16 = 10;
+    const TREES: u16 = 11;
+    const NODES: u16 = 12;
+    let cases: &[Operation] = &[
+        (|parts| parts.blocks.swap(3, 4), "the header says block 4: blocks were lost or repeated"),
+        (
+            |parts| {
+                parts.blocks.swap(3, 4);
+                parts.renumber();
+            },
+            "it comes after a block of a later kind",
+        ),
+        (
+            |parts| {
+                parts.blocks.remove(0);
+                parts.renumber();
+            },
+            "the profile has no run block",
+        ),
+        (
+            |parts| {
+                parts.blocks.remove(1);
+                parts.renumber();
+            },
+            "the profile has no metrics block",
+        ),
+        (
+            |parts| {
+                parts.blocks.insert(1, parts.blocks[0].clone());
+                parts.renumber();
+            },
+            "it comes after a block of a later kind",
+        ),
+        (
+            |parts| parts.block(STRINGS).header[0x10] = 3,
+            "its elements begin at 3, but 0 came before it",
+        ),
+        (
+            |parts| parts.block(STRINGS).header[0x18] = 13,
+            "it holds 12 elements, but its header says 13",
+        ),
+        (|parts| parts.blocks[2].header[0x24] ^= 1, "it belongs to the profile of another run"),
+        (|parts| parts.header[0x20] ^= 1, "run and file header contradict each other"),
+        (
+            |parts| parts.block(TREES).header[0x08] = 2,
+            "codec 2, compression 0, flags 0x1 are not known to this csprof; open it with a later \
+             csprof",
+        ),
+        (
+            |parts| parts.block(TREES).header[0x1f] = 1,
+            "its contents cannot have the length 16777228",
+        ),
+        (|parts| parts.block(STRINGS).header[0x1c] ^= 1, "its contents cannot be decompressed"),
+        (|parts| parts.block(TREES).header[0x1c] += 1, "its contents cannot have the length 13"),
+        // Trees are thread, epoch and node count in columns of three.
+        (
+            |parts| parts.block(TREES).set_payload(&[3, 0, 0, 2, 3, 0, 1, 2, 3, 9, 4]),
+            "its values need more bytes than it has",
+        ),
+        (
+            |parts| parts.block(TREES).set_payload(&[3, 0, 0, 2, 3, 0, 1, 2, 3, 9, 4, 2, 0]),
+            "bytes left after its values: 1",
+        ),
+        (
+            |parts| parts.block(TREES).set_payload(&[3, 0, 0, 2, 3, 0, 1, 2, 3, 9, 4, 251, 2, 0]),
+            "an integer has more bytes than it needs",
+        ),
+        (
+            |parts| parts.block(TREES).set_payload(&[3, 0, 0, 2, 3, 0, 1, 2, 3, 9, 4, 254, 2, 0]),
+            "a value in it has an unknown form",
+        ),
+        (
+            |parts| parts.block(TREES).set_payload(&[3, 0, 0, 2, 3, 0, 1, 2, 2, 9, 6]),
+            "the column \"nodes\" is not as long as the others",
+        ),
+        (
+            |parts| parts.block(TREES).set_payload(&[253, 0, 0, 0, 0, 16, 0, 0, 0]),
+            "its values need more bytes than it has",
+        ),
+        (
+            |parts| parts.block(TREES).set_payload(&[253, 0, 0, 0, 0, 0, 0, 0, 64]),
+            "its values need more bytes than it has",
+        ),
+        (
+            |parts| {
+                let mut payload = parts.block(STRINGS).decoded();
+                // The first byte of "ï" in the last string.
+                *payload.iter_mut().rfind(|byte| **byte == 0xc3).expect("there are umlauts") = b'?';
+                parts.block(STRINGS).set_payload(&payload);
+            },
+            "text in it is not UTF-8",
+        ),
+        (
+            |parts| {
+                let mut payload = parts.block(STRINGS).decoded();
+                payload[12] -= 1;
+                parts.block(STRINGS).set_payload(&payload);
+            },
+            "the lengths of its strings do not divide its text",
+        ),
+        (
+            |parts| {
+                let mut payload = parts.block(SITES).decoded();
+                payload[2] += 1;
+                parts.block(SITES).set_payload(&payload);
+            },
+            "the column \"rows\" is not as long as the others",
+        ),
+        (
+            |parts| {
+                let mut payload = parts.block(NODES).decoded();
+                payload[5] = 40;
+                parts.block(NODES).set_payload(&payload);
+            },
+            "node 4 ascends beyond the root of its tree",
+        ),
+        (
+            |parts| {
+                let mut payload = parts.block(NODES).decoded();
+                payload[10] = 1;
+                parts.block(NODES).set_payload(&payload);
+            },
+            "node 9 ascends beyond the root of its tree",
+        ),
+        (
+            |parts| {
+                let mut payload = parts.block(NODES).decoded();
+                // 16 bytes of ascents, 16 of frames, the number of gaps, the first gap.
+                payload[33] = 40;
+                parts.block(NODES).set_payload(&payload);
+            },
+            "the column \"samples\" has zeros, or values outside the block",
+        ),
+        (
+            |parts| {
+                let mut end = parts.blocks.pop().expect("the end");
+                end.payload[1] += 1;
+                parts.blocks.push(end);
+            },
+            "the end block counts other contents than there are",
+        ),
+    ];
+    for (operation, message) in cases {
+        let mut parts = Parts::of(&bytes(&sample::profile()));
+        operation(&mut parts);
+        let error = read::read(&parts.join()).expect_err(message).to_string();
+        let cause = error.split("; ").next().unwrap_or_default();
+        let cause = if message.contains("; ") { &error[..error.len()] } else { cause };
+        assert!(cause.contains(message), "expected {message:?}\n     got {error:?}");
+    }
+}
+
+#[test]
+fn bytes_after_the_end_are_refused() {
+    let mut file = bytes(&sample::profile());
+    file.extend([0; 5]);
+    refused(
+        &file,
+        "bytes after the end of the profile: 5; 13 of 14 blocks were readable, use --salvage to \
+         open them",
+    );
+}
+
+#[test]
+fn a_violation_in_a_file_names_its_block() {
+    let mut parts = Parts::of(&bytes(&sample::profile()));
+    let mut payload = parts.block(12).decoded();
+    assert_eq!(payload[16 + 9], 8, "the frame of node 8");
+    payload[16 + 9] = 10;
+    parts.block(12).set_payload(&payload);
+    let file = parts.join();
+    let offset = file.len() - 48 - 7 - payload.len() - 48;
+    refused(
+        &file,
+        &format!(
+            "block 11 (nodes) at byte {offset:#x}: node 8 names frame 10, but there are only 10; \
+             11 of 13 blocks were readable, use --salvage to open them"
+        ),
+    );
+}
+
+#[test]
+fn a_promise_of_more_memory_than_allowed_is_refused() {
+    let mut parts = Parts::of(&bytes(&sample::profile()));
+    parts.block(12).header[0x1b] = 0xff;
+    let error = read::read(&parts.join()).expect_err("four thousand million nodes").to_string();
+    assert!(
+        error.ends_with("the profile needs more than 4096 MiB, the most csprof reads"),
+        "{error}"
+    );
+}

@@ -1,0 +1,108 @@
+//! What is left of damaged files.
+
+use csprof_format::loss::LossReason;
+use csprof_format::profile::Profile;
+use csprof_format::read::{self, Salvaged};
+
+use crate::surgery::Parts;
+use crate::{bytes, sample};
+
+const UNREADABLE: usize = LossReason::Unreadable as usize;
+
+/// Damages the payload of the block of a kind, so that its checksum tells.
+fn damaged(kind: u16) -> Salvaged {
+    let parts = Parts::of(&bytes(&sample::profile()));
+    let index = parts.blocks.iter().position(|part| part.kind() == kind).expect("it is there");
+    let before: usize = parts.blocks[..index].iter().map(|part| 48 + part.payload.len()).sum();
+    let mut file = bytes(&sample::profile());
+    file[64 + before + 48] ^= 0xff;
+    read::read(&file).expect_err("it is damaged");
+    read::salvage(&file).expect("the rest is readable")
+}
+
+fn losses(profile: &Profile) -> Vec<u64> {
+    let losses = |thread: &csprof_format::profile::Thread| {
+        thread.losses.get(UNREADABLE).copied().unwrap_or_default()
+    };
+    profile.threads.iter().map(losses).collect()
+}
+
+#[test]
+fn lost_nodes_become_losses() {
+    let salvaged = damaged(12);
+    assert_eq!(salvaged.lost_samples, 300 + 70_000);
+    // One was unreadable before.
+    assert_eq!(losses(&salvaged.profile), [301, 0, 70_000]);
+    assert_eq!(salvaged.profile.threads[0].partial, 0);
+    assert!(!salvaged.lost_symbols);
+    assert!(salvaged.profile.trees.is_empty());
+    let text = salvaged.to_string();
+    assert!(
+        text.starts_with("salvaged 12 of 13 blocks; 70300 samples are lost: block 11 (nodes) at "),
+        "{text}"
+    );
+    assert_eq!(salvaged.profile.run.warnings.last(), Some(&text));
+}
+
+#[test]
+fn lost_names_cost_no_samples() {
+    for kind in [9, 10] {
+        let salvaged = damaged(kind);
+        assert_eq!(salvaged.lost_samples, 0);
+        assert!(salvaged.lost_symbols);
+        assert_eq!(salvaged.profile.nodes, sample::profile().nodes);
+        assert!(salvaged.profile.functions.is_empty());
+    }
+}
+
+#[test]
+fn lost_strings_are_said_to_be_lost() {
+    let salvaged = damaged(3);
+    assert_eq!(salvaged.lost_samples, 0);
+    assert_eq!(salvaged.profile.strings, ["[lost]"]);
+    assert_eq!(salvaged.profile.nodes, sample::profile().nodes);
+    assert_eq!(salvaged.profile.sites.function, sample::profile().sites.function);
+}
+
+#[test]
+fn lost_threads_leave_what_came_before() {
+    let salvaged = damaged(6);
+    assert_eq!(salvaged.profile.processes, sample::profile().processes);
+    assert!(salvaged.profile.threads.is_empty() && salvaged.profile.nodes.is_empty());
+}
+
+#[test]
+fn nothing_is_left_without_the_run() {
+    let mut file = bytes(&sample::profile());
+    file[64 + 48] ^= 0xff;
+    let error = read::salvage(&file).expect_err("the first block is damaged");
+    assert_eq!(
+        error.to_string(),
+        "block 0 (run) at byte 0x40: the contents are damaged: their checksum does not match"
+    );
+}
+
+#[test]
+fn a_profile_cut_in_the_middle_keeps_whole_blocks_of_nodes() {
+    let mut profile = sample::profile();
+    // The last tree: thread 2 gets 200 000 nodes with one sample each below its root.
+    profile.nodes.truncate(14);
+    for _ in 0..200_000 {
+        profile.nodes.push(13, csprof_format::ids::FrameId(5), 1, 0);
+    }
+    profile.trees[2].node_count = 200_001;
+    profile.threads[2].delivered = 200_000;
+    profile.threads[2].recorded = 200_000;
+    let whole = bytes(&profile);
+    let parts = Parts::of(&whole);
+    // Four blocks of nodes and the end: cut inside the third.
+    let tail: usize = parts.blocks.iter().rev().take(3).map(|part| 48 + part.payload.len()).sum();
+    let cut = &whole[..whole.len() - tail + 60];
+    let salvaged = read::salvage(cut).expect("two blocks of nodes are whole");
+    assert_eq!(salvaged.profile.nodes.len(), 2 * 65_536);
+    assert_eq!(salvaged.profile.trees[2].node_count, 2 * 65_536 - 13);
+    assert_eq!(salvaged.profile.threads[0].recorded, 300);
+    assert_eq!(salvaged.profile.threads[2].recorded, 2 * 65_536 - 14);
+    assert_eq!(salvaged.lost_samples, 200_000 - (2 * 65_536 - 14));
+    assert_eq!(losses(&salvaged.profile), [1, 0, salvaged.lost_samples]);
+}

@@ -1,0 +1,213 @@
+//! A small profile with every form of every value in it; the golden files hold it.
+
+use csprof_format::address::FrameKind;
+use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
+use csprof_format::loss::{LossReason, PartialReason};
+use csprof_format::profile::{
+    Epoch, EpochReason, Exit, Frame, Function, Mapping, Metric, Module, Nodes, Origin, Process,
+    Profile, RunInfo, Sites, SymbolSource, Thread, Tree,
+};
+
+/// Figure 1 of the ICS'05 paper in spirit: `a` and `b` share the cost of `c`, which inlines `d`.
+pub(crate) fn profile() -> Profile {
+    let strings = [
+        "/home/me/figure1",
+        "/lib/x86_64-linux-gnu/libc.so.6",
+        "[vdso]",
+        "/opt/vendor/libfast.so",
+        "main",
+        "a",
+        "b",
+        "c(unsigned long)",
+        "d<int, std::vector<int> >",
+        "__libc_start_main",
+        "/home/me/figure1.cpp",
+        "naïve_größe",
+    ];
+    let string = |text: &str| {
+        StringId::from_index(strings.iter().position(|&s| s == text).expect("it is in the list"))
+    };
+    let (exe, libc, vdso, fast) = (ModuleId(0), ModuleId(1), ModuleId(2), ModuleId(3));
+    let source = Some(string("/home/me/figure1.cpp"));
+    let frame = |kind, module, offset| Frame { kind, module: Some(module), offset };
+    let bare = |kind, offset| Frame { kind, module: None, offset };
+    let function = |name, module, file, line| Function { name: string(name), module, file, line };
+    let map = |start, end, bias, module| Mapping { start, end, bias, module };
+    let mut losses = vec![0; LossReason::COUNT];
+    losses[LossReason::InTrampoline as usize] = 2;
+    losses[LossReason::Unreadable as usize] = 1;
+    Profile {
+        run: RunInfo {
+            command: vec![b"./figure1".to_vec(), b"--caf\xe9".to_vec(), Vec::new()],
+            directory: b"/home/me".to_vec(),
+            host: "node17".into(),
+            cpu: "Example CPU at 3 GHz".into(),
+            kernel: "Linux 6.18.0".into(),
+            start_unix_ns: 1_763_650_000_000_000_000,
+            duration_ns: 2_500_000_000,
+            cpu_ns: 4_000_000_000,
+            exit: Exit::Status(3),
+            csprof_version: "0.1.0".into(),
+            trampoline: true,
+            warnings: vec!["task-clock was refused; cputime is used".into()],
+        },
+        metric: Metric { source: "cputime".into(), unit: "ns".into(), period: 5_000_000 },
+        modules: vec![
+            Module {
+                path: string("/home/me/figure1"),
+                build_id: (0xa0..0xb4).collect(),
+                symbols: SymbolSource::Dwarf(string("/home/me/figure1")),
+            },
+            Module {
+                path: string("/lib/x86_64-linux-gnu/libc.so.6"),
+                build_id: vec![1, 2, 3],
+                symbols: SymbolSource::Exports(string("/lib/x86_64-linux-gnu/libc.so.6")),
+            },
+            Module { path: string("[vdso]"), ..Module::default() },
+            Module {
+                path: string("/opt/vendor/libfast.so"),
+                build_id: Vec::new(),
+                symbols: SymbolSource::Stripped(string("/opt/vendor/libfast.so")),
+            },
+        ],
+        processes: vec![
+            Process {
+                pid: 4242,
+                parent_pid: 4241,
+                rank: Some(0),
+                command: vec![b"./figure1".to_vec()],
+                origin: Origin::Exec,
+                exit: Exit::Status(3),
+                start_ns: 1_000_000,
+                end_ns: 2_400_000_000,
+                losses: vec![0, 1],
+                messages: vec!["csprof: no perf events here".into()],
+            },
+            Process {
+                pid: 4243,
+                parent_pid: 4242,
+                rank: None,
+                command: Vec::new(),
+                origin: Origin::Fork,
+                exit: Exit::Signal(9),
+                start_ns: 300_000_000,
+                end_ns: 0,
+                losses: Vec::new(),
+                messages: Vec::new(),
+            },
+        ],
+        threads: vec![
+            Thread {
+                process: ProcessId(0),
+                tid: 4242,
+                name: b"figure1".to_vec(),
+                signals: 290,
+                delivered: 303,
+                recorded: 300,
+                partial: 8,
+                losses,
+                returns: 71_000,
+                lost_returns: 4,
+                cpu_ns: 1_515_000_000,
+                start_ns: 1_000_000,
+                end_ns: 2_400_000_000,
+            },
+            Thread {
+                process: ProcessId(0),
+                tid: 4250,
+                name: b"worker\xff".to_vec(),
+                ..Thread::default()
+            },
+            Thread {
+                process: ProcessId(1),
+                tid: 4243,
+                name: b"figure1".to_vec(),
+                signals: 70_000,
+                delivered: 70_000,
+                recorded: 70_000,
+                ..Thread::default()
+            },
+        ],
+        epochs: vec![
+            Epoch {
+                process: ProcessId(0),
+                number: 0,
+                reason: EpochReason::Start,
+                start_ns: 1_000_000,
+                load_map: vec![
+                    map(0x5555_5555_4000, 0x5555_5555_8000, 0x5555_5555_4000, exe),
+                    map(0x7f00_0000_0000, 0x7f00_0020_0000, 0x7f00_0000_0000, libc),
+                    map(0x7fff_0000_1000, 0x7fff_0000_2000, 0x7fff_0000_1000, vdso),
+                ],
+            },
+            Epoch {
+                process: ProcessId(0),
+                number: 1,
+                reason: EpochReason::AddressReuse,
+                start_ns: 900_000_000,
+                load_map: vec![
+                    map(0x40_0000, 0x41_0000, u64::MAX - 0xfff, fast),
+                    map(0x5555_5555_4000, 0x5555_5555_8000, 0x5555_5555_4000, exe),
+                ],
+            },
+            Epoch { process: ProcessId(1), reason: EpochReason::Request, ..Epoch::default() },
+        ],
+        frames: vec![
+            bare(FrameKind::Root, 0),
+            frame(FrameKind::Call, libc, 0x2_724a),
+            frame(FrameKind::Call, exe, 0x11f0),
+            frame(FrameKind::Call, exe, 0x1180),
+            frame(FrameKind::Call, exe, 0x1190),
+            frame(FrameKind::Leaf, exe, 0x1234),
+            bare(FrameKind::Partial, PartialReason::NoCfi as u64),
+            frame(FrameKind::Interrupted, fast, 0x1_0000_0000),
+            bare(FrameKind::Leaf, 0x7f12_3456_7890),
+            frame(FrameKind::Leaf, vdso, 0x9d1),
+        ],
+        trees: vec![
+            Tree { thread: ThreadId(0), epoch: EpochId(0), first_node: 0, node_count: 9 },
+            Tree { thread: ThreadId(0), epoch: EpochId(1), first_node: 9, node_count: 4 },
+            Tree { thread: ThreadId(2), epoch: EpochId(2), first_node: 13, node_count: 2 },
+        ],
+        nodes: nodes(&[
+            (0, 0, 0, 0),        // root
+            (0, 1, 0, 0),        //   __libc_start_main
+            (1, 2, 0, 0),        //     main
+            (2, 3, 0, 1),        //       a
+            (3, 5, 140, 1000),   //    c
+            (2, 4, 0, 1),        //       b
+            (5, 5, 140, 70_000), //  c
+            (0, 6, 0, 0),        //   partial
+            (7, 8, 8, 0),        //     outside every module
+            (9, 0, 0, 0),        // root
+            (9, 1, 0, 0),        //   __libc_start_main
+            (10, 7, 5, 0),       //    libfast.so, interrupted
+            (11, 9, 7, 0),       //      vdso
+            (13, 0, 0, 0),       // root
+            (13, 5, 70_000, 0),  // c
+        ]),
+        functions: vec![
+            function("__libc_start_main", libc, None, 0),
+            function("main", exe, source, 30),
+            function("a", exe, source, 10),
+            function("b", exe, source, 20),
+            function("c(unsigned long)", exe, source, 1),
+            function("d<int, std::vector<int> >", exe, None, 0),
+        ],
+        sites: Sites {
+            first: vec![0, 0, 1, 2, 3, 4, 6, 6, 6, 6, 6],
+            function: [0, 1, 2, 3, 4, 5].map(FunctionId).to_vec(),
+            file: vec![None, source, source, source, source, None],
+            line: vec![0, 33, 12, 300, 70_000, 0],
+        },
+        strings: strings.map(String::from).to_vec(),
+    }
+}
+
+fn nodes(rows: &[(u32, u32, u64, u64)]) -> Nodes {
+    let mut nodes = Nodes::default();
+    for &(parent, frame, samples, edges) in rows {
+        nodes.push(parent, FrameId(frame), samples, edges);
+    }
+    nodes
+}

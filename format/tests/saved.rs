@@ -1,0 +1,103 @@
+//! Files on disk.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use csprof_format::error::ErrorKind;
+use csprof_format::{read, write};
+
+use crate::sample;
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("the folder is there");
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_saved_profile_is_complete_and_alone_in_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.csprof");
+    write::save(&sample::profile(), &path).unwrap();
+    assert_eq!(names(folder.path()), ["run.csprof"]);
+    assert_eq!(read::open(&path).unwrap(), sample::profile());
+}
+
+#[test]
+fn save_replaces_and_save_new_does_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.csprof");
+    write::save_new(&sample::profile(), &path).unwrap();
+    let mut other = sample::profile();
+    other.run.host = "node18".into();
+    let error = write::save_new(&other, &path).expect_err("the name is taken");
+    assert!(matches!(error.kind(), ErrorKind::Exists));
+    assert_eq!(read::open(&path).unwrap(), sample::profile());
+    write::save(&other, &path).unwrap();
+    assert_eq!(read::open(&path).unwrap(), other);
+    assert_eq!(names(folder.path()), ["run.csprof"]);
+}
+
+#[test]
+fn a_link_stays_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let (target, link) = (folder.path().join("target"), folder.path().join("link"));
+    fs::write(&target, "old").unwrap();
+    symlink(&target, &link).unwrap();
+    write::save(&sample::profile(), &link).unwrap();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(read::open(&target).unwrap(), sample::profile());
+}
+
+#[test]
+fn errors_name_file_cause_and_remedy_and_leave_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let save = |path: &Path| {
+        let error = write::save(&sample::profile(), path).expect_err("it cannot be saved");
+        error.to_string().replace(&*folder.path().to_string_lossy(), "DIR")
+    };
+    fs::create_dir(folder.path().join("folder")).unwrap();
+    fs::write(folder.path().join("file"), "").unwrap();
+    assert_eq!(
+        save(&folder.path().join("none/run.csprof")),
+        "DIR/none/run.csprof: cannot save the profile: the folder does not exist; make it, or \
+         choose another with -o"
+    );
+    assert_eq!(
+        save(&folder.path().join("folder")),
+        "DIR/folder: cannot save the profile: there is a folder of this name; choose another \
+         with -o"
+    );
+    assert_eq!(
+        save(&folder.path().join("file/run.csprof")),
+        "DIR/file/run.csprof: cannot save the profile: a part of the path is a file, not a \
+         folder; choose another with -o"
+    );
+    assert_eq!(names(folder.path()), ["file", "folder"]);
+    // Every write to this device fails as if the disk were full.
+    assert_eq!(
+        save(Path::new("/dev/full")),
+        "/dev/full: cannot save the profile: the disk is full; free some space, or choose \
+         another place with -o"
+    );
+}
+
+#[test]
+fn files_that_cannot_be_opened_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |path: &Path| {
+        let error = read::open(path).expect_err("it cannot be opened");
+        error.to_string().replace(&*folder.path().to_string_lossy(), "DIR")
+    };
+    assert_eq!(
+        open(&folder.path().join("none.csprof")),
+        "DIR/none.csprof: cannot open the profile: there is no such file"
+    );
+    assert_eq!(open(folder.path()), "DIR: this is a folder, not a profile");
+    fs::write(folder.path().join("a.txt"), "hello\n").unwrap();
+    assert_eq!(open(&folder.path().join("a.txt")), "DIR/a.txt: this is a text file, not a profile");
+}
