@@ -1,1 +1,168 @@
-//! a
+//! Information on a small run, as written.
+
+use csprof_format::ids::{ModuleId, ProcessId, StringId};
+use csprof_format::loss::LossReason;
+use csprof_format::profile::{Epoch, EpochReason, Exit, Mapping, Module, SymbolSource, Thread};
+use serde_json::{Value, json};
+
+use super::text;
+use crate::profile::{Profile, from_outline};
+use crate::views::summary::Summary;
+
+/// Two threads and a process that lost a sample: 30 delivered, 27 recorded, 2 + 1 lost.
+fn profile() -> Profile {
+    let mut profile = from_outline(
+        "\
+# thread=70 name=main
+main 2
+  solve 20 e=9 module:/opt/app
+# thread=71 name=worker
+\"[partial: no-cfi]\" partial
+  jit_code 5
+",
+    )
+    .unwrap();
+    let info = &mut profile.info;
+    info.run.command = vec![b"./app".to_vec(), b"a b".to_vec()];
+    info.run.directory = b"/home/u".to_vec();
+    info.run.exit = Exit::Signal(9);
+    info.run.duration_ns = 150_000_000;
+    info.run.cpu_ns = 152_000_000;
+    info.run.csprof_version = "0.1.0".to_owned();
+    info.run.warnings = vec!["/opt/helper is static and was not profiled".to_owned()];
+    info.strings.push("/lib/libc.so.6".to_owned());
+    info.strings.push("/opt/app".to_owned());
+    info.modules[0].build_id = vec![0xab, 0xcd, 0x01];
+    info.modules[0].symbols = SymbolSource::Dwarf(StringId(2));
+    info.modules.push(Module {
+        path: StringId(1),
+        build_id: Vec::new(),
+        symbols: SymbolSource::Exports(StringId(1)),
+    });
+    let mut losses = vec![0; LossReason::COUNT];
+    losses[LossReason::InTrampoline as usize] = 2;
+    let worker: &mut Thread = &mut info.threads[1];
+    worker.delivered = 7;
+    worker.losses = losses.clone();
+    worker.partial = 5;
+    worker.lost_returns = 3;
+    worker.cpu_ns = 40_000_000;
+    info.threads[0].cpu_ns = 110_000_000;
+    losses[LossReason::InTrampoline as usize] = 0;
+    losses[LossReason::NoThreadState as usize] = 1;
+    let process = &mut info.processes[0];
+    process.losses = losses;
+    process.command = info.run.command.clone();
+    process.exit = Exit::Signal(9);
+    process.messages = vec!["perf events are not allowed; using CPU timers".to_owned()];
+    info.epochs[0].load_map =
+        vec![Mapping { start: 0x1000, end: 0x3000, bias: 0, module: ModuleId(0) }];
+    info.epochs.push(Epoch {
+        process: ProcessId(0),
+        number: 1,
+        reason: EpochReason::AddressReuse,
+        start_ns: 90_000_000,
+        load_map: vec![Mapping { start: 0x4000, end: 0x5000, bias: 0, module: ModuleId(1) }],
+    });
+    profile
+}
+
+fn text_of(profile: &Profile) -> String {
+    let mut out = Vec::new();
+    text::write(profile, true, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn text_gives_reasons_and_remedies() {
+    assert_eq!(text_of(&profile()), "\
+command     ./app 'a b'
+directory   /home/u
+exit        killed by signal 9
+elapsed     150 ms
+CPU time    152 ms
+recorded by csprof 0.1.0
+warning     /opt/helper is static and was not profiled
+
+Samples of cputime, one each 5.00 ms
+             200  asked for each second and thread
+             200  delivered for each second of CPU time
+              30  delivered
+              27  recorded
+               2  lost, in-trampoline: the thread was inside csprof's return trampoline, where the stack cannot be walked
+               1  lost, no-thread-state: the signal arrived before the thread's start-up or after its end
+               5  recorded without their outer callers (18.5%); of these
+               5    no-cfi: code without call frame information, and no valid frame pointer to follow
+               9  edges: sampled activations that returned
+               3  sampled activations left in another way, or never
+
+Process 1000: ./app 'a b'
+  killed by signal 9
+  perf events are not allowed; using CPU timers
+              22  thread 70 main
+               5  thread 71 worker
+  epoch 0 (start): 1 mapping
+  epoch 1 after 90.0 ms (address-reuse): 1 mapping
+
+Load modules
+  /lib/libc.so.6 (no build id)
+      exported functions only, since /lib/libc.so.6 is stripped; install its debug symbols for the rest
+  /opt/app (build id abcd01)
+      functions, lines and inlined frames from /opt/app
+");
+}
+
+#[test]
+fn json_keeps_its_keys_and_adds_up() {
+    let mut out = Vec::new();
+    super::json::write(&profile(), &mut out).unwrap();
+    let info: Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!(info["command"], json!(["./app", "a b"]));
+    assert_eq!((&info["exit"], &info["signal"]), (&json!(137), &json!(9)));
+    assert_eq!(info["duration_s"], json!(0.15));
+    assert_eq!(
+        info["sources"],
+        json!([{"name": "cputime", "unit": "ns", "period": 5_000_000, "asked": 200.0,
+                "delivered_per_cpu_s": 200.0}])
+    );
+    assert_eq!(info["samples"], json!({"delivered": 30, "recorded": 27, "partial": 5}));
+    assert_eq!(
+        info["losses"],
+        json!({"in-trampoline": 2, "no-thread-state": 1, "arena-full": 0, "path-too-long": 0,
+               "collector-busy": 0, "unreadable": 0})
+    );
+    assert_eq!(info["partial_reasons"], json!({"no-cfi": 5}));
+    assert_eq!(info["edges"], json!({"total": 9, "lost_returns": 3, "mode": "every-return"}));
+    let process = &info["processes"][0];
+    assert_eq!((&process["pid"], &process["rank"]), (&json!(1000), &Value::Null));
+    assert_eq!(
+        process["threads"][1],
+        json!({"tid": 71, "name": "worker", "samples": 5, "delivered": 7, "partial": 5,
+               "returns": 0, "lost_returns": 3, "cpu_s": 0.04})
+    );
+    assert_eq!(
+        process["epochs"][1],
+        json!({"id": 1, "reason": "address-reuse", "start_s": 0.09,
+               "modules": [{"path": "/lib/libc.so.6", "start": "0x4000", "end": "0x5000"}]})
+    );
+    assert_eq!(info["modules"][1]["symbols"], json!("exports"));
+}
+
+#[test]
+fn a_file_that_contradicts_itself_is_not_covered_up() {
+    let mut profile = profile();
+    profile.info.threads[0].delivered += 4;
+    assert_eq!(Summary::of(&profile).unaccounted(), 4);
+    assert!(text_of(&profile).contains("             4  unaccounted for"));
+}
+
+#[test]
+fn losses_of_a_newer_version_still_count() {
+    let mut profile = profile();
+    profile.info.threads[0].losses = vec![0; LossReason::COUNT + 2];
+    profile.info.threads[0].losses[LossReason::COUNT + 1] = 6;
+    profile.info.threads[0].delivered += 6;
+    let summary = Summary::of(&profile);
+    assert_eq!((summary.delivered, summary.lost(), summary.unaccounted()), (36, 9, 0));
+    assert_eq!(summary.losses[LossReason::COUNT + 1].key, "reason-7");
+}

@@ -101,7 +101,11 @@ fn samples(
     }
     if summary.partial > 0 {
         let share = percent(summary.partial, summary.recorded);
-        line(out, summary.partial, &format!("({share}%) recorded without their outer callers:"))?;
+        line(
+            out,
+            summary.partial,
+            &format!("recorded without their outer callers ({share}%); of these"),
+        )?;
         for reason in &summary.partial_reasons {
             line(out, reason.samples, &format!("  {}: {}", reason.key, reason.explanation))?;
         }
