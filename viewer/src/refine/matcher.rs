@@ -14,7 +14,7 @@ use super::parser::parse_pattern;
 use super::syntax::{Field, FramePattern, Preset};
 use crate::profile::{self, Frame, FrameKind, Function};
 
-/// Why a pattern means no frame: the part of it that matches nothing.
+/// A pattern that matches no frame of a node with samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NoMatch(pub(super) FramePattern);
 
@@ -40,20 +40,17 @@ impl<'r, 'p> Matcher<'r, 'p> {
     /// The frames that a pattern means.
     ///
     /// # Errors
-    /// The pattern, or the operand of one of its `!`, matches no frame of a node with samples.
+    /// There are none among the frames of nodes with samples. Parts of a pattern may match
+    /// nothing: in `{malloc, calloc}` one is enough.
     pub(super) fn frames(&self, pattern: &FramePattern) -> Result<Bits, NoMatch> {
-        let set = self.compile(pattern)?;
+        let set = self.any_frames(pattern);
         if set.intersects(&self.shown) { Ok(set) } else { Err(NoMatch(pattern.clone())) }
     }
 
-    /// As [`Self::frames`], but a pattern that matches nothing is the empty set.
+    /// As [`Self::frames`], but there may be none. Recursion ends where the parser's limit on
+    /// nesting does.
     pub(super) fn any_frames(&self, pattern: &FramePattern) -> Bits {
-        self.compile(pattern).unwrap_or_else(|_| Bits::none(self.refined.frames.len()))
-    }
-
-    /// Recursion ends where the parser's limit on nesting does.
-    fn compile(&self, pattern: &FramePattern) -> Result<Bits, NoMatch> {
-        Ok(match pattern {
+        match pattern {
             FramePattern::Glob(glob) | FramePattern::Field(Field::Function, glob) => {
                 let glob = NameGlob::new(glob);
                 self.by_function(|function| glob.matches(&function.name))
@@ -97,25 +94,25 @@ impl<'r, 'p> Matcher<'r, 'p> {
             FramePattern::Any(any) => {
                 let mut set = Bits::none(self.refined.frames.len());
                 for pattern in any {
-                    set.unite(&self.compile(pattern)?);
+                    set.unite(&self.any_frames(pattern));
                 }
                 set
             }
             FramePattern::All(all) => {
                 let mut set = self.everything();
                 for pattern in all {
-                    set.intersect(&self.compile(pattern)?);
+                    set.intersect(&self.any_frames(pattern));
                 }
                 set
             }
             FramePattern::Not(inner) => {
-                let mut set = self.compile(inner)?;
+                let mut set = self.any_frames(inner);
                 set.complement();
                 set.intersect(&self.everything());
                 set
             }
-            FramePattern::Preset(preset) => self.compile(&preset.pattern())?,
-        })
+            FramePattern::Preset(preset) => self.any_frames(&preset.pattern()),
+        }
     }
 
     fn by_function(&self, test: impl Fn(&Function) -> bool) -> Bits {

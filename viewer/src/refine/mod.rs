@@ -28,6 +28,10 @@ mod apply;
 mod bits;
 mod chain;
 mod column;
+mod complete;
+mod compose;
+#[cfg(test)]
+mod laws;
 mod lexer;
 mod matcher;
 mod nearest;
@@ -40,6 +44,7 @@ mod syntax;
 
 pub use apply::{RefineError, apply};
 pub use column::Column;
+pub use complete::{Completion, complete};
 pub use outline::to_outline;
 pub use parser::{ParseError, parse};
 pub use syntax::{
@@ -54,7 +59,8 @@ use crate::profile::{Frame, FrameRef, Function, Profile, Stream};
 /// counts. Nodes without samples below them (taken out, or merged into others) have
 /// `inclusive == 0` and are not shown; their edge counts mean nothing. Samples that a stage left
 /// without any frame sit on nodes below node 0 whose frame is the root's, `<root>`: one at most
-/// for each outermost node, so that they keep their thread and epoch.
+/// for each outermost node, so that they keep their thread and epoch. As the root they have no
+/// edge counts.
 ///
 /// Cloning is cheap: stages share the columns that they do not change.
 #[derive(Clone, Debug)]

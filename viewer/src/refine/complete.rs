@@ -1,0 +1,214 @@
+//! What may be typed next: completion of stage words, sets, properties and names.
+
+use std::ops::Range;
+
+use super::lexer::is_sign;
+use super::matcher::Glob;
+use super::parser::STAGES;
+use super::syntax::{Field, Preset};
+use crate::profile::{FunctionRef, Profile, base_name, short_name};
+
+/// Words offered at most.
+const MOST: usize = 40;
+
+/// What can stand in place of the word at the cursor.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Completion {
+    /// Bytes of the text that a candidate replaces: the word up to the cursor.
+    pub range: Range<usize>,
+    /// Likeliest first; ready to be put into the text.
+    pub candidates: Vec<String>,
+}
+
+/// Completes the word that ends at the cursor, a byte position in `text`.
+///
+/// ```
+/// use csprof::profile::from_outline;
+/// use csprof::refine::complete;
+/// let profile = from_outline("main\n  MPI_Send 5\n  MPI_Recv 2\n").unwrap();
+/// let completion = complete("through mpi", 11, &profile);
+/// assert_eq!(completion.range, 8..11);
+/// assert_eq!(completion.candidates, ["MPI_Recv", "MPI_Send"]);
+/// ```
+#[must_use]
+pub fn complete(text: &str, cursor: usize, profile: &Profile) -> Completion {
+    let typed = text.get(..cursor).unwrap_or(text);
+    let quotes = typed.bytes().filter(|&byte| byte == b'"').count();
+    if quotes % 2 == 1 {
+        let start = typed.rfind('"').unwrap_or(0);
+        let candidates = names(profile, &typed[start + 1..], true);
+        return Completion { range: start..typed.len(), candidates };
+    }
+    let start = typed
+        .char_indices()
+        .rev()
+        .take_while(|&(_, character)| !is_sign(character))
+        .last()
+        .map_or(typed.len(), |(at, _)| at);
+    let (before, word) = typed.split_at(start);
+    let mut candidates = Vec::new();
+    if let Some(glob) = word.strip_prefix("module:") {
+        candidates.extend(modules(profile, glob).into_iter().map(|name| format!("module:{name}")));
+    } else if let Some(name) = word.strip_prefix('@') {
+        candidates.extend(
+            Preset::ALL
+                .iter()
+                .filter(|(_, known, _)| known.starts_with(name))
+                .map(|(_, known, _)| format!("@{known}")),
+        );
+    } else {
+        candidates.extend(keywords(before, word));
+        if !word.is_empty() && !begins_stage_only(before) {
+            let fields = Field::ALL.iter().map(|(_, name)| format!("{name}:"));
+            candidates.extend(fields.filter(|field| field.starts_with(word)));
+        }
+        candidates.extend(names(profile, word, false));
+    }
+    candidates.truncate(MOST);
+    Completion { range: start..typed.len(), candidates }
+}
+
+/// The word before the present one, or the sign.
+fn previous(before: &str) -> &str {
+    let before = before.trim_end();
+    let start = before
+        .char_indices()
+        .rev()
+        .take_while(|&(_, character)| !is_sign(character))
+        .last()
+        .map_or(before.len().saturating_sub(1), |(at, _)| at);
+    before.get(start..).unwrap_or("")
+}
+
+fn begins_stage_only(before: &str) -> bool {
+    matches!(previous(before), "" | "|")
+}
+
+/// Words of the language that may stand here and begin with what is typed.
+fn keywords(before: &str, word: &str) -> Vec<String> {
+    let expected: Vec<&str> = match previous(before) {
+        "" | "|" => STAGES.iter().map(|&(name, _)| name).collect(),
+        "where" | "and" | "or" | "not" | "(" => {
+            vec![
+                "through", "not", "under", "in", "leaf", "depth", "times", "rank", "thread",
+                "epoch",
+            ]
+        }
+        "stop" | "root" => vec!["at"],
+        "at" if before.trim_end().ends_with("root at") => vec!["last"],
+        "rank" | "thread" | "epoch" => vec!["in"],
+        // After a frame.
+        previous
+            if !matches!(previous, ">" | "{" | "," | "&" | "!" | "^" | "<" | "=")
+                && !STAGES
+                    .iter()
+                    .any(|(name, _)| *name == previous || name.ends_with(previous)) =>
+        {
+            if before.rsplit('|').next().is_some_and(|stage| stage.trim().starts_with("group")) {
+                vec!["as"]
+            } else {
+                vec!["and", "or"]
+            }
+        }
+        _ => Vec::new(),
+    };
+    let begins = |keyword: &&str| keyword.starts_with(word) && *keyword != word;
+    expected.into_iter().filter(begins).map(str::to_owned).collect()
+}
+
+/// Functions whose name, with or without namespaces, begins with what is typed.
+fn names(profile: &Profile, typed: &str, quoted: bool) -> Vec<String> {
+    if typed.is_empty() {
+        return Vec::new();
+    }
+    let mut pattern = String::new();
+    for character in typed.chars() {
+        if matches!(character, '*' | '?' | '\\') && quoted {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    let begins = Glob::new(&format!("{pattern}*"));
+    let contains = Glob::new(&format!("*{pattern}*"));
+    let mut found: Vec<(usize, &str)> = Vec::new();
+    for function in &profile.functions[FunctionRef::ROOT.index() + 1..] {
+        let name = function.name.as_str();
+        if !contains.matches(name) {
+            continue;
+        }
+        if begins.matches(name)
+            || begins.matches(&base_name(name))
+            || begins.matches(&short_name(name))
+        {
+            found.push((name.chars().count(), name));
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found.truncate(MOST);
+    found
+        .into_iter()
+        .map(|(_, name)| {
+            let needs_quotes = quoted
+                || name.starts_with(['@', '/', '\\'])
+                || name.contains(|character: char| {
+                    is_sign(character) || matches!(character, '*' | '?' | '\\' | '$')
+                });
+            if needs_quotes {
+                format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""))
+            } else {
+                name.to_owned()
+            }
+        })
+        .collect()
+}
+
+fn modules(profile: &Profile, typed: &str) -> Vec<String> {
+    let begins = Glob::new(&format!("{typed}*"));
+    let mut names: Vec<String> = profile
+        .info
+        .modules
+        .iter()
+        .map(|module| {
+            let path = profile.string(module.path);
+            path.rsplit('/').next().unwrap_or(path).to_owned()
+        })
+        .filter(|name| begins.matches(name))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::from_outline;
+
+    /// Candidates where `_` marks the cursor.
+    fn candidates(marked: &str) -> Vec<String> {
+        let profile = from_outline(
+            "main module:/opt/app\n  solve 1 module:/opt/libsolve.so\n    \"ns::sort<int>(int*)\" 3\n    MPI_Send 1\n",
+        )
+        .unwrap();
+        let cursor = marked.find('_').unwrap();
+        complete(&marked.replacen('_', "", 1), cursor, &profile).candidates
+    }
+
+    #[test]
+    fn words_that_fit_are_offered() {
+        assert_eq!(candidates("h_"), ["hide"]);
+        assert_eq!(candidates("hide so_"), ["solve", "\"ns::sort<int>(int*)\""]);
+        assert_eq!(candidates("hide \"so_"), ["\"solve\"", "\"ns::sort<int>(int*)\""]);
+        assert_eq!(candidates("ma_"), ["main"]);
+        assert_eq!(candidates("through main > mp_"), ["MPI_Send"]);
+        assert_eq!(candidates("not t_"), ["through", "times", "thread"]);
+        assert_eq!(candidates("root _"), ["at"]);
+        assert_eq!(candidates("root at _"), ["last"]);
+        assert_eq!(candidates("group solve _"), ["as"]);
+        assert_eq!(candidates("hide module:lib_"), ["module:libsolve.so"]);
+        assert_eq!(candidates("hide @m_"), ["@mpi", "@memcpy"]);
+        assert_eq!(candidates("through solve a_"), ["and"]);
+        assert_eq!(candidates("rank _"), ["in"]);
+    }
+}

@@ -1,0 +1,149 @@
+//! A made-up program that calls, returns and is sampled.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use proptest::prelude::*;
+
+use crate::profile::{FrameKind, Profile, from_outline};
+
+/// One step of a thread: some returns, some calls, some samples.
+#[derive(Clone, Debug)]
+struct Step {
+    thread: usize,
+    returns: usize,
+    calls: Vec<(usize, bool)>,
+    samples: u64,
+}
+
+/// A run of the program.
+#[derive(Clone, Debug)]
+pub(super) struct Execution {
+    /// Samples of each thread, in order.
+    samples: Vec<Sample>,
+    /// Activations that returned.
+    returned: BTreeSet<usize>,
+}
+
+/// A frame of a sampled stack: one activation of a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Activation {
+    pub(super) name: String,
+    pub(super) kind: FrameKind,
+    /// Which activation; every call makes a new one.
+    pub(super) id: usize,
+}
+
+/// Some samples with one stack.
+#[derive(Clone, Debug)]
+pub(super) struct Sample {
+    pub(super) thread: usize,
+    /// Outermost first.
+    pub(super) path: Vec<Activation>,
+    pub(super) weight: u64,
+}
+
+/// Functions that are called; few, so that recursion is frequent.
+pub(super) const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+
+/// Random executions.
+pub(super) fn executions() -> impl Strategy<Value = Execution> {
+    let step = (
+        0..Execution::THREADS,
+        0_usize..4,
+        prop::collection::vec((0..NAMES.len(), prop::bool::weighted(0.25)), 0..4),
+        0_u64..4,
+    )
+        .prop_map(|(thread, returns, calls, samples)| Step { thread, returns, calls, samples });
+    prop::collection::vec(step, 1..40).prop_map(|steps| Execution::run(&steps))
+}
+
+impl Execution {
+    pub(super) const THREADS: usize = 3;
+
+    fn run(steps: &[Step]) -> Self {
+        let mut next = 0;
+        let mut activation = |name: &str, kind| {
+            next += 1;
+            Activation { name: name.to_owned(), kind, id: next }
+        };
+        // Thread 0 has start-up code, thread 2 a stack whose outer part is unknown.
+        let mut stacks = [
+            vec![activation("_start", FrameKind::Call)],
+            Vec::new(),
+            vec![activation("[partial: no-cfi]", FrameKind::Partial)],
+        ];
+        let mut samples = Vec::new();
+        let mut returned = BTreeSet::new();
+        for step in steps {
+            let stack = &mut stacks[step.thread];
+            let bottom = usize::from(step.thread != 1);
+            for _ in 0..step.returns {
+                if stack.len() > bottom {
+                    returned.extend(stack.pop().map(|activation| activation.id));
+                }
+            }
+            for &(name, inline) in &step.calls {
+                let inline = inline && stack.len() > bottom;
+                let kind = if inline { FrameKind::Inline } else { FrameKind::Call };
+                stack.push(activation(NAMES[name], kind));
+            }
+            if step.samples > 0 && !stack.is_empty() {
+                samples.push(Sample {
+                    thread: step.thread,
+                    path: stack.clone(),
+                    weight: step.samples,
+                });
+            }
+        }
+        samples.sort_by_key(|sample| sample.thread);
+        Self { samples, returned }
+    }
+
+    pub(super) fn samples(&self) -> Vec<Sample> {
+        self.samples.clone()
+    }
+
+    /// Whether an activation ended by a return.
+    pub(super) fn has_returned(&self, activation: usize) -> bool {
+        self.returned.contains(&activation)
+    }
+
+    /// The profile of the run: a tree for each thread, with counts of samples and of sampled
+    /// activations that returned.
+    pub(super) fn profile(&self) -> Profile {
+        let mut text = String::new();
+        for thread in 0..Self::THREADS {
+            let _ = writeln!(text, "# thread={thread} epoch=0 name=t{thread}");
+            // By path; children sort directly behind their parent.
+            let mut nodes: BTreeMap<_, (u64, BTreeSet<usize>)> = BTreeMap::new();
+            for sample in self.samples.iter().filter(|sample| sample.thread == thread) {
+                let path: Vec<_> =
+                    sample.path.iter().map(|frame| (frame.name.as_str(), frame.kind)).collect();
+                for (depth, frame) in sample.path.iter().enumerate() {
+                    let (samples, activations) = nodes.entry(path[..=depth].to_vec()).or_default();
+                    *samples += if depth + 1 == path.len() { sample.weight } else { 0 };
+                    if frame.kind == FrameKind::Call && self.has_returned(frame.id) {
+                        activations.insert(frame.id);
+                    }
+                }
+            }
+            for (path, (samples, activations)) in &nodes {
+                let (name, kind) = path[path.len() - 1];
+                let kind = match kind {
+                    FrameKind::Inline => "inline",
+                    FrameKind::Partial => "partial",
+                    _ => "",
+                };
+                let _ = writeln!(
+                    text,
+                    "{:width$}\"{name}\" {samples} e={} {kind}",
+                    "",
+                    activations.len(),
+                    width = 2 * (path.len() - 1)
+                );
+            }
+        }
+        from_outline(&text).unwrap()
+    }
+}

@@ -1,0 +1,252 @@
+//! Random values of the language, and random text.
+
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::execution::NAMES;
+use crate::refine::syntax::{
+    Axis, Chain, Comparison, Field, FramePattern, Link, Predicate, Preset, Stage,
+};
+
+/// Patterns over the functions of the executions.
+pub(super) fn patterns() -> impl Strategy<Value = FramePattern> {
+    let name = select(NAMES.as_slice()).prop_map(str::to_owned);
+    let leaf = prop_oneof![
+        8 => name.clone().prop_map(FramePattern::Exact),
+        2 => name.prop_map(FramePattern::Glob),
+        1 => select(vec!["call", "inline", "partial"])
+            .prop_map(|kind| FramePattern::Field(Field::Kind, kind.to_owned())),
+        1 => Just(FramePattern::Preset(Preset::Start)),
+    ];
+    leaf.prop_recursive(2, 8, 3, |inner| {
+        prop_oneof![
+            3 => prop::collection::vec(inner.clone(), 1..4).prop_map(FramePattern::Any),
+            1 => inner.clone().prop_filter("`!` binds closer than `&`", |inner| {
+                !matches!(inner, FramePattern::All(_))
+            }).prop_map(|inner| FramePattern::Not(Box::new(inner))),
+            1 => prop::collection::vec(inner.prop_filter("flat", |inner| {
+                !matches!(inner, FramePattern::All(_))
+            }), 2..3).prop_map(FramePattern::All),
+        ]
+    })
+}
+
+fn chains() -> impl Strategy<Value = Chain> {
+    chains_of(patterns().boxed())
+}
+
+fn chains_of(pattern: BoxedStrategy<FramePattern>) -> impl Strategy<Value = Chain> {
+    let link = select(vec![Link::Direct, Link::Below]);
+    (
+        prop::bool::weighted(0.2),
+        pattern.clone(),
+        prop::collection::vec((link, pattern), 0..5),
+        prop::bool::weighted(0.2),
+    )
+        .prop_map(|(from_root, first, rest, to_leaf)| Chain {
+            from_root,
+            first,
+            rest,
+            to_leaf,
+        })
+}
+
+/// Predicates over the executions.
+pub(super) fn predicates() -> impl Strategy<Value = Predicate> {
+    let comparison = select(Comparison::ALL.map(|(comparison, _)| comparison).to_vec());
+    let atom = prop_oneof![
+        5 => chains().prop_map(Predicate::Through),
+        1 => patterns().prop_map(Predicate::Under),
+        1 => patterns().prop_map(Predicate::In),
+        1 => patterns().prop_map(Predicate::Leaf),
+        1 => (patterns(), comparison.clone(), 0_u32..4).prop_map(|(pattern, comparison, count)| {
+            Predicate::Times { pattern, comparison, count }
+        }),
+        1 => (comparison, 0_u32..6)
+            .prop_map(|(comparison, count)| Predicate::Depth { comparison, count }),
+        1 => (0_u32..3, 0_u32..2).prop_map(|(first, more)| Predicate::Numbered {
+            axis: Axis::Thread,
+            ranges: vec![(first, first + more)],
+        }),
+    ];
+    combined(atom.boxed())
+}
+
+fn combined(atom: BoxedStrategy<Predicate>) -> impl Strategy<Value = Predicate> {
+    atom.prop_recursive(3, 8, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 2..4).prop_map(Predicate::And),
+            prop::collection::vec(inner.clone(), 2..4).prop_map(Predicate::Or),
+            inner.prop_map(|inner| Predicate::Not(Box::new(inner))),
+        ]
+    })
+}
+
+/// Stages over the executions.
+pub(super) fn stages() -> impl Strategy<Value = Stage> {
+    stages_of(predicates().boxed(), patterns().boxed(), select(vec!["G", "H"]).boxed())
+}
+
+fn stages_of(
+    predicate: BoxedStrategy<Predicate>,
+    pattern: BoxedStrategy<FramePattern>,
+    name: BoxedStrategy<&'static str>,
+) -> impl Strategy<Value = Stage> {
+    prop_oneof![
+        4 => predicate.prop_map(Stage::Where),
+        2 => pattern.clone().prop_map(Stage::Hide),
+        1 => pattern.clone().prop_map(Stage::StopAt),
+        1 => pattern.clone().prop_map(Stage::Cut),
+        2 => (pattern.clone(), name)
+            .prop_map(|(pattern, name)| Stage::Group { pattern, name: name.to_owned() }),
+        2 => (pattern.clone(), any::<bool>())
+            .prop_map(|(pattern, last)| Stage::RootAt { pattern, last }),
+        1 => pattern.clone().prop_map(Stage::Collapse),
+        1 => pattern.clone().prop_map(Stage::CollapseRun),
+        1 => pattern.prop_map(Stage::Fold),
+    ]
+}
+
+/// Stages with anything a user may write in them.
+pub(super) fn any_stages() -> impl Strategy<Value = Stage> {
+    // Names with signs, keywords and escapes. In globs `\` stands before `*`, `?` or `\` only.
+    let glob = prop_oneof![
+        select(vec![
+            "MPI_*",
+            "and",
+            "last",
+            "in",
+            "@x",
+            "a$",
+            "$",
+            "/x",
+            "x/y",
+            "fn:a",
+            "ns::f",
+            r"a\*b",
+            r"\?",
+            r"\\",
+            "operator()",
+            "f<int>(a, b)",
+            "{lambda}",
+            "a b",
+            "^",
+            "[vdso]",
+            "é*ü?",
+            "\"q\"",
+            "node[",
+            "by",
+            "a=b",
+            "callers",
+        ])
+        .prop_map(str::to_owned),
+        "[a-zA-Z_:*?.$@/|><(){},&!^\"= -]{1,8}",
+    ];
+    let name = prop_oneof![glob.clone(), "\\PC{0,8}"];
+    let regex = select(vec!["a|b", "^x.*y$", r"a\\b", r"\d+", "x y", r"\(\)", "a/b", r"\["]);
+    let field = select(Field::ALL.map(|(field, _)| field).to_vec());
+    let preset = select(Preset::ALL.map(|(preset, ..)| preset).to_vec());
+    let leaf = prop_oneof![
+        glob.clone().prop_map(FramePattern::Glob),
+        name.prop_map(FramePattern::Exact),
+        regex.prop_map(|source| FramePattern::Regex(source.to_owned())),
+        (field, glob.clone())
+            .prop_filter("`fn::f` is a name", |(_, glob)| !glob.starts_with(':'))
+            .prop_map(|(field, glob)| FramePattern::Field(field, glob)),
+        preset.prop_map(FramePattern::Preset),
+    ];
+    let pattern = leaf
+        .prop_recursive(2, 6, 3, |inner| {
+            let no_all =
+                inner.clone().prop_filter("flat", |inner| !matches!(inner, FramePattern::All(_)));
+            prop_oneof![
+                prop::collection::vec(inner, 1..4).prop_map(FramePattern::Any),
+                no_all.clone().prop_map(|inner| FramePattern::Not(Box::new(inner))),
+                prop::collection::vec(no_all, 2..4).prop_map(FramePattern::All),
+            ]
+        })
+        .boxed();
+    let comparison = select(Comparison::ALL.map(|(comparison, _)| comparison).to_vec());
+    let axis = select(Axis::ALL.map(|(axis, _)| axis).to_vec());
+    let range = (0_u32..9, prop_oneof![Just(0_u32), Just(3), Just(u32::MAX)])
+        .prop_map(|(first, more)| (first, first.saturating_add(more)));
+    let atom = prop_oneof![
+        3 => chains_of(pattern.clone()).prop_map(Predicate::Through),
+        1 => pattern.clone().prop_map(Predicate::Under),
+        1 => pattern.clone().prop_map(Predicate::In),
+        1 => pattern.clone().prop_map(Predicate::Leaf),
+        1 => (pattern.clone(), comparison.clone(), any::<u32>()).prop_map(
+            |(pattern, comparison, count)| Predicate::Times { pattern, comparison, count }
+        ),
+        1 => (comparison, any::<u32>())
+            .prop_map(|(comparison, count)| Predicate::Depth { comparison, count }),
+        1 => (axis.clone(), prop::collection::vec(range, 1..3))
+            .prop_map(|(axis, ranges)| Predicate::Numbered { axis, ranges }),
+        1 => (axis, glob).prop_map(|(axis, glob)| Predicate::Named { axis, glob }),
+    ];
+    let group = select(vec!["G", "as", "a b", "\"", "MPI library", "3", "é", "a\\"]);
+    stages_of(combined(atom.boxed()).boxed(), pattern, group.boxed())
+}
+
+/// Text that may look like a refinement.
+pub(super) fn texts() -> impl Strategy<Value = String> {
+    let word = select(vec![
+        "through",
+        "not",
+        "and",
+        "or",
+        "hide",
+        "root at",
+        "last",
+        "group",
+        "as",
+        "stop at",
+        "cut",
+        "collapse",
+        "fold",
+        "times(",
+        "depth",
+        "rank",
+        "thread",
+        "in",
+        "0..3",
+        "=",
+        ">=",
+        "3",
+        ">",
+        ">>",
+        "^",
+        "$",
+        "|",
+        "(",
+        ")",
+        "{",
+        "}",
+        ",",
+        "&",
+        "!",
+        "a",
+        "MPI_*",
+        "\"x\"",
+        "/y/",
+        "module:m",
+        "@mpi",
+        "@no",
+        "where",
+        "under",
+        "leaf",
+        "\"",
+        "/",
+        "\\",
+        "by module",
+        "callers of",
+        "node[x]",
+        "split",
+        "small",
+    ]);
+    prop_oneof![
+        2 => prop::collection::vec(word, 0..10).prop_map(|words| words.join(" ")),
+        1 => "\\PC{0,24}",
+        1 => "[a-z>|(){}!&^$\" /\\\\]{0,24}",
+    ]
+}

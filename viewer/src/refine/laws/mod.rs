@@ -1,0 +1,315 @@
+//! The laws of refinement, checked on random executions.
+//!
+//! `execution` runs a made-up program and samples it, so that the true edge count of every path is
+//! known; `reference` says what each stage does to one sample's path, in the simplest way. What
+//! the stages make of the tree must agree with what the reference makes of the samples.
+
+mod execution;
+mod language;
+mod reference;
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use self::execution::{Execution, NAMES, executions};
+use self::language::{patterns, predicates, stages};
+use super::syntax::{FramePattern, Predicate, Stage};
+use super::{Chain, Refined, Refinement, apply, parse};
+use crate::profile::{FrameKind, Profile};
+
+/// A path as it is shown: thread, then function and kind of each frame.
+type Path = (usize, Vec<(String, FrameKind)>);
+
+/// What is known of a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Cost {
+    inclusive: u64,
+    exclusive: u64,
+    edges_low: u64,
+    edges_high: u64,
+}
+
+/// All paths that a forest shows; equal paths added up.
+fn shown(refined: &Refined<'_>) -> BTreeMap<Path, Cost> {
+    let mut thread = vec![0; refined.node_count()];
+    for stream in &refined.streams {
+        for node in stream.nodes.clone() {
+            thread[node as usize] = stream.thread.index();
+        }
+    }
+    let mut paths: BTreeMap<Path, Cost> = BTreeMap::new();
+    for node in (1..refined.node_count()).filter(|&node| refined.inclusive[node] > 0) {
+        let mut path = Vec::new();
+        let mut at = node;
+        while at != 0 {
+            let frame = refined.frames[refined.frame[at].index()];
+            if frame.kind != FrameKind::Root {
+                let name = refined.functions[frame.function.index()].name.clone();
+                path.push((name, frame.kind));
+            }
+            at = refined.parent[at] as usize;
+        }
+        path.reverse();
+        let has_edges = path.last().is_some_and(|(_, kind)| *kind == FrameKind::Call);
+        let cost = paths.entry((thread[node], path)).or_default();
+        cost.inclusive += refined.inclusive[node];
+        cost.exclusive += refined.exclusive[node];
+        if has_edges {
+            cost.edges_low += refined.edges_low[node];
+            cost.edges_high += refined.edges_high[node];
+        }
+    }
+    paths
+}
+
+/// What must hold of every forest, whatever the stages were.
+fn assert_sound(refined: &Refined<'_>) {
+    assert_eq!(refined.shown + refined.out, refined.base);
+    assert_eq!(refined.exclusive.iter().sum::<u64>(), refined.shown);
+    assert_eq!(refined.base, refined.profile.total());
+    let mut input = refined.base;
+    for outcome in &refined.outcomes {
+        assert_eq!(outcome.input, input);
+        assert_eq!(outcome.shown + outcome.out, outcome.input);
+        input = outcome.shown;
+    }
+    assert_eq!(input, refined.shown);
+    let mut inclusive = refined.exclusive.to_vec();
+    for node in (1..refined.node_count()).rev() {
+        let parent = refined.parent[node] as usize;
+        assert!(parent < node);
+        inclusive[parent] += inclusive[node];
+        assert!(refined.edges_low[node] <= refined.edges_high[node]);
+        let has_edges = refined.frames[refined.frame[node].index()].kind == FrameKind::Call;
+        if has_edges && refined.inclusive[node] > 0 {
+            assert!(refined.edges_high[node] <= refined.inclusive[node]);
+        }
+    }
+    assert_eq!(inclusive, &refined.inclusive[..]);
+}
+
+/// Applies stages; one whose pattern matches nothing changes nothing.
+fn applied<'p>(profile: &'p Profile, stages: &[Stage]) -> Refined<'p> {
+    let mut refined = Refined::base(profile);
+    for stage in stages {
+        if let Ok(next) = refined.then(stage) {
+            refined = next;
+        }
+    }
+    refined
+}
+
+fn through(pattern: &FramePattern) -> Stage {
+    Stage::Where(Predicate::Through(Chain::of(pattern.clone())))
+}
+
+fn not(predicate: &Predicate) -> Predicate {
+    Predicate::Not(Box::new(predicate.clone()))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..Default::default() })]
+
+    /// Stages on the tree do what the reference does to every sample.
+    #[test]
+    fn stages_do_to_trees_what_they_do_to_samples(
+        execution in executions(),
+        stages in prop::collection::vec(stages(), 1..4),
+    ) {
+        let profile = execution.profile();
+        let mut samples = execution.samples();
+        let mut refined = Refined::base(&profile);
+        assert_sound(&refined);
+        let mut exact = true;
+        for stage in &stages {
+            let unmatched = reference::has_unmatched_pattern(stage, &samples);
+            match refined.then(stage) {
+                Err(error) => {
+                    prop_assert!(unmatched, "{}: {}", stage, error);
+                    continue;
+                }
+                Ok(next) => {
+                    prop_assert!(!unmatched, "{} should have been refused", stage);
+                    refined = next;
+                }
+            }
+            samples = reference::apply(stage, samples);
+            exact &= reference::is_prefix_stable(stage);
+            assert_sound(&refined);
+            let expected = reference::paths(&samples, &execution);
+            let found = shown(&refined);
+            prop_assert_eq!(
+                found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>(),
+                "paths after {}", stage
+            );
+            for (path, cost) in &found {
+                let true_cost = expected[path];
+                prop_assert_eq!(cost.inclusive, true_cost.inclusive, "{:?} after {}", path, stage);
+                prop_assert_eq!(cost.exclusive, true_cost.exclusive, "{:?} after {}", path, stage);
+                prop_assert!(
+                    cost.edges_low <= true_cost.edges_low && true_cost.edges_low <= cost.edges_high,
+                    "{:?} after {}: {} edges in {}..{}",
+                    path, stage, true_cost.edges_low, cost.edges_low, cost.edges_high
+                );
+                if exact {
+                    prop_assert_eq!(cost.edges_low, cost.edges_high, "{:?} after {}", path, stage);
+                }
+            }
+        }
+    }
+
+    /// Law 4: a predicate and its negation part the profile; selections commute and combine.
+    #[test]
+    fn selections_are_boolean(
+        execution in executions(),
+        p in predicates(),
+        q in predicates(),
+    ) {
+        let profile = execution.profile();
+        let select = |predicate: &Predicate| {
+            apply(&profile, &Refinement { stages: vec![Stage::Where(predicate.clone())] })
+        };
+        let (Ok(with_p), Ok(with_q)) = (select(&p), select(&q)) else { return Ok(()) };
+        let without_p = select(&not(&p)).unwrap();
+        prop_assert_eq!(with_p.shown + without_p.shown, profile.total());
+        for node in 0..profile.nodes.len() {
+            prop_assert!(with_p.exclusive[node] == 0 || without_p.exclusive[node] == 0);
+        }
+        let both = select(&Predicate::And(vec![p.clone(), q.clone()])).unwrap();
+        let either = select(&Predicate::Or(vec![p.clone(), q.clone()])).unwrap();
+        prop_assert_eq!(
+            with_p.shown + with_q.shown, both.shown + either.shown, "{} / {}", &p, &q
+        );
+        if let (Ok(p_q), Ok(q_p)) = (
+            with_p.then(&Stage::Where(q.clone())),
+            with_q.then(&Stage::Where(p.clone())),
+        ) {
+            prop_assert_eq!(&p_q.exclusive[..], &both.exclusive[..], "{} | {}", &p, &q);
+            prop_assert_eq!(&q_p.exclusive[..], &both.exclusive[..], "{} | {}", &q, &p);
+        }
+    }
+
+    /// Law 5: hiding one set and then another is hiding both, and hiding twice is hiding once.
+    #[test]
+    fn hiding_combines(execution in executions(), a in patterns(), b in patterns()) {
+        let profile = execution.profile();
+        let (hide_a, hide_b) = (Stage::Hide(a.clone()), Stage::Hide(b.clone()));
+        let both = Stage::Hide(FramePattern::Any(vec![a.clone(), b.clone()]));
+        let one_by_one = shown(&applied(&profile, &[hide_a.clone(), hide_b]));
+        prop_assert_eq!(&one_by_one, &shown(&applied(&profile, &[both])));
+        let once = shown(&applied(&profile, std::slice::from_ref(&hide_a)));
+        prop_assert_eq!(once, shown(&applied(&profile, &[hide_a.clone(), hide_a])));
+    }
+
+    /// Transforms of frames take nothing out, and doing them twice changes nothing more.
+    #[test]
+    fn transforms_are_idempotent(execution in executions(), pattern in patterns()) {
+        let profile = execution.profile();
+        for stage in [
+            Stage::Hide(pattern.clone()),
+            Stage::StopAt(pattern.clone()),
+            Stage::Collapse(pattern.clone()),
+            Stage::CollapseRun(pattern.clone()),
+            Stage::Fold(pattern.clone()),
+            Stage::Group { pattern: pattern.clone(), name: "G".to_owned() },
+        ] {
+            let once = applied(&profile, std::slice::from_ref(&stage));
+            prop_assert_eq!(once.out, 0);
+            let twice = applied(&profile, &[stage.clone(), stage.clone()]);
+            prop_assert_eq!(shown(&once), shown(&twice), "{} twice", stage);
+        }
+    }
+
+    /// Collapsing commutes, and so do groups without common members.
+    #[test]
+    fn what_is_said_to_commute_does(
+        execution in executions(),
+        a in patterns(),
+        b in patterns(),
+        owners in prop::array::uniform4(0..3),
+    ) {
+        let profile = execution.profile();
+        let both_ways = |first: &Stage, second: &Stage| {
+            (
+                shown(&applied(&profile, &[first.clone(), second.clone()])),
+                shown(&applied(&profile, &[second.clone(), first.clone()])),
+            )
+        };
+        let (ab, ba) = both_ways(&Stage::Collapse(a), &Stage::Collapse(b));
+        prop_assert_eq!(ab, ba);
+        let group = |owner: i32, name: &str| {
+            let names = NAMES.iter().zip(owners).filter(|(_, of)| *of == owner);
+            let members = names.map(|(name, _)| FramePattern::Exact((*name).to_owned()));
+            let some = applied(&profile, &[]);
+            let members = members.filter(|member| some.then(&through(member)).is_ok());
+            Stage::Group {
+                pattern: FramePattern::Any(members.collect()),
+                name: name.to_owned(),
+            }
+        };
+        let (ab, ba) = both_ways(&group(0, "A"), &group(1, "B"));
+        prop_assert_eq!(ab, ba);
+    }
+
+    /// Law 6: three ways to the inclusive cost of a set of functions, safe against recursion.
+    #[test]
+    fn inclusive_cost_has_one_value(execution in executions(), pattern in patterns()) {
+        let profile = execution.profile();
+        let rooted = Stage::RootAt { pattern: pattern.clone(), last: false };
+        let Ok(rooted) = Refined::base(&profile).then(&rooted) else { return Ok(()) };
+        let selected = Refined::base(&profile).then(&through(&pattern)).unwrap();
+        prop_assert_eq!(rooted.shown, selected.shown);
+        let maximal = reference::inclusive_of(&pattern, &execution.samples());
+        prop_assert_eq!(rooted.shown, maximal);
+        // At and below a match nothing was lost, so counts are exact there.
+        for node in 1..selected.node_count() {
+            if selected.inclusive[node] == profile.nodes.inclusive()[node] {
+                prop_assert_eq!(selected.edges_low[node], selected.edges_high[node]);
+            }
+        }
+    }
+
+    /// Law 11: the threads together are the whole.
+    #[test]
+    fn threads_add_up(execution in executions(), pattern in patterns()) {
+        let profile = execution.profile();
+        let whole = applied(&profile, &[Stage::Hide(pattern.clone())]);
+        let mut sum = 0;
+        for thread in 0..Execution::THREADS {
+            let select = parse(&format!("thread in {thread}")).unwrap().stages.remove(0);
+            // The thread is known after frames were hidden, even where none is left.
+            let Ok(one) = whole.then(&select) else { continue };
+            let other_order = applied(&profile, &[select, Stage::Hide(pattern.clone())]);
+            prop_assert_eq!(shown(&one), shown(&other_order));
+            sum += one.shown;
+        }
+        prop_assert_eq!(sum, profile.total());
+    }
+
+    /// Law 13: printing and parsing are inverse.
+    #[test]
+    fn what_is_printed_is_what_was_meant(
+        stages in prop::collection::vec(language::any_stages(), 0..4),
+    ) {
+        let refinement = Refinement { stages };
+        let text = refinement.to_string();
+        prop_assert_eq!(parse(&text), Ok(refinement), "{}", text);
+    }
+
+    /// The parser answers any input with stages or an error that points into it.
+    #[test]
+    fn any_text_is_parsed_or_refused(text in language::texts()) {
+        match parse(&text) {
+            Ok(refinement) => {
+                let printed = refinement.to_string();
+                prop_assert_eq!(parse(&printed), Ok(refinement), "{} printed as {}", text, printed);
+            }
+            Err(error) => {
+                prop_assert!(error.range.start <= error.range.end, "{:?}", error);
+                prop_assert!(text.get(error.range.clone()).is_some(), "{:?}", error);
+                prop_assert!(!error.to_string().is_empty());
+            }
+        }
+    }
+}
