@@ -2,6 +2,8 @@
 //!
 //! Invariant: the cursor is a byte position on a character boundary of the text.
 
+use super::message::LineEdit;
+
 /// One line of text with a cursor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
@@ -34,6 +36,20 @@ impl Line {
     #[must_use]
     pub fn before(&self) -> &str {
         &self.text[..self.cursor]
+    }
+
+    /// Changes the line.
+    pub fn apply(&mut self, edit: LineEdit) {
+        match edit {
+            LineEdit::Backspace => self.backspace(),
+            LineEdit::Delete => self.delete(),
+            LineEdit::DeleteWord => self.delete_word(),
+            LineEdit::DeleteToStart => self.delete_to_start(),
+            LineEdit::Left => self.left(),
+            LineEdit::Right => self.right(),
+            LineEdit::Start => self.cursor = 0,
+            LineEdit::End => self.cursor = self.text.len(),
+        }
     }
 
     /// Inserts a character at the cursor.
@@ -97,16 +113,6 @@ impl Line {
     pub fn right(&mut self) {
         self.cursor += self.text[self.cursor..].chars().next().map_or(0, char::len_utf8);
     }
-
-    /// Moves to the start.
-    pub fn start(&mut self) {
-        self.cursor = 0;
-    }
-
-    /// Moves to the end.
-    pub fn end(&mut self) {
-        self.cursor = self.text.len();
-    }
 }
 
 #[cfg(test)]
@@ -128,7 +134,7 @@ mod tests {
         line.backspace();
         line.left();
         assert_eq!(line.cursor(), 0);
-        line.end();
+        line.apply(LineEdit::End);
         line.right();
         line.delete();
         assert_eq!((line.text(), line.cursor()), ("e", 1));

@@ -1,11 +1,44 @@
 //! The terminal viewer.
 //!
-//! In the life of a sample this is the last step: rows become lines on a screen. The state is a
-//! plain `Model`; every event becomes a closed message; a pure `update` changes the
-//! model and names the effects it wants; a pure `draw` paints the model; one shell performs the
-//! effects and owns the terminal.
+//! In the life of a sample this is the last step: rows become lines on a screen.
+//!
+//! ```text
+//!   key, mouse ──keymap──► Message ──update──► Model ──draw──► cells
+//!                             ▲        │
+//!                             └─ run ◄─┴─ Effect
+//! ```
+//!
+//! The state is a plain `Model`; every event becomes a closed `Message`; a pure `update` changes
+//! the model and names the `Effect`s it wants; a pure `draw` paints the model; only `run` touches
+//! the terminal, threads and signals. So a test drives the viewer by keys and compares screens.
+//!
+//! Invariant: nothing that a key does costs more than what is on the screen, except refining, which
+//! the shell does (on a worker where the profile is large), and typing a new search.
 
+pub mod columns;
+pub mod commands;
+pub mod draw;
+pub mod effect;
+pub mod explain;
+pub mod forest;
+pub mod header;
+pub mod help;
+pub mod info;
 pub mod key;
+pub mod keymap;
+mod language;
 pub mod line;
+pub mod message;
+pub mod model;
 pub mod name;
+pub mod page;
+pub mod prompt;
+mod run;
+pub mod stages;
+pub mod table;
+mod terminal;
 pub mod theme;
+pub mod update;
+pub mod worker;
+
+pub use run::{Options, run};

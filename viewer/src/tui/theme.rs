@@ -122,6 +122,12 @@ impl Theme {
         Self { color, glyphs: if ascii { &ASCII } else { &UNICODE } }
     }
 
+    /// Whether pictures are in ASCII.
+    #[must_use]
+    pub fn is_ascii(self) -> bool {
+        *self.glyphs == ASCII
+    }
+
     fn colored(self, color: Color, style: Style) -> Style {
         if self.color { style.fg(color) } else { style }
     }

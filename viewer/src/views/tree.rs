@@ -30,7 +30,7 @@ impl RowId {
 /// Which way the rows of a tree lead: to callees or to callers.
 pub trait Direction {
     /// What a row is a set of.
-    type Member: Copy;
+    type Member: Copy + core::fmt::Debug;
 
     /// Appends the members one step further than the row's own: those of its children together.
     fn step(

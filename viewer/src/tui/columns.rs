@@ -1,0 +1,154 @@
+//! Which columns fit, and where they are.
+//!
+//! The call path takes what the columns leave. Columns are dropped from the right until the call
+//! path has room; the cost column is never dropped.
+
+use crate::views::SortKey;
+
+/// A column of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Column {
+    /// Inclusive cost.
+    Inclusive,
+    /// Inclusive cost as a share.
+    Percent,
+    /// Exclusive cost as a share.
+    ExclusivePercent,
+    /// Edge count.
+    Edges,
+    /// Cost per edge and its verdict.
+    PerEdge,
+    /// Exclusive cost.
+    Exclusive,
+    /// Inclusive samples.
+    Samples,
+    /// Inclusive cost as a bar.
+    Bar,
+}
+
+impl Column {
+    /// All columns from left to right.
+    pub const ALL: [Self; 8] = [
+        Self::Inclusive,
+        Self::Percent,
+        Self::ExclusivePercent,
+        Self::Edges,
+        Self::PerEdge,
+        Self::Exclusive,
+        Self::Samples,
+        Self::Bar,
+    ];
+
+    /// The heading.
+    #[must_use]
+    pub const fn heading(self) -> &'static str {
+        match self {
+            Self::Inclusive => "time",
+            Self::Percent => "%",
+            Self::ExclusivePercent => "excl%",
+            Self::Edges => "edges",
+            Self::PerEdge => "time/edge",
+            Self::Exclusive => "excl time",
+            Self::Samples => "samples",
+            Self::Bar => "",
+        }
+    }
+
+    /// Cells for its numbers.
+    #[must_use]
+    pub const fn width(self) -> usize {
+        match self {
+            Self::Inclusive | Self::Exclusive => 9,
+            Self::Percent => 5,
+            Self::ExclusivePercent => 6,
+            Self::Edges => 9,
+            Self::PerEdge => 13,
+            Self::Samples => 11,
+            Self::Bar => 10,
+        }
+    }
+
+    /// The order that this column stands for.
+    #[must_use]
+    pub const fn sort_key(self) -> SortKey {
+        match self {
+            Self::Inclusive | Self::Percent | Self::Samples | Self::Bar => SortKey::Inclusive,
+            Self::Exclusive | Self::ExclusivePercent => SortKey::Exclusive,
+            Self::Edges => SortKey::Edges,
+            Self::PerEdge => SortKey::PerEdge,
+        }
+    }
+}
+
+/// The columns of a screen and the room for the call path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Columns {
+    /// Cells for the call path, from the left edge.
+    pub path_width: usize,
+    /// Columns with the cell at which each begins.
+    pub numbers: Vec<(Column, usize)>,
+}
+
+/// Cells that the call path should have before a column is given room.
+const PATH_ROOM: usize = 28;
+
+impl Columns {
+    /// The columns for a screen of this width.
+    #[must_use]
+    pub fn fit(width: usize) -> Self {
+        // One cell of space or line before each column.
+        let mut used = Column::Inclusive.width() + 1;
+        let mut count = 1;
+        for column in &Column::ALL[1..] {
+            if used + column.width() + 1 + PATH_ROOM > width {
+                break;
+            }
+            used += column.width() + 1;
+            count += 1;
+        }
+        let path_width = width.saturating_sub(used);
+        let mut at = path_width;
+        let numbers = Column::ALL[..count].iter().map(|&column| {
+            let start = at + 1;
+            at = start + column.width();
+            (column, start)
+        });
+        Self { numbers: numbers.collect(), path_width }
+    }
+
+    /// The order that a click at this cell of the headings asks for.
+    #[must_use]
+    pub fn sort_key_at(&self, x: usize) -> SortKey {
+        let hit = self.numbers.iter().find(|(c, start)| (*start..start + c.width()).contains(&x));
+        hit.map_or(SortKey::Name, |(column, _)| column.sort_key())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_go_from_the_right_and_the_cost_stays() {
+        let shown = |width| {
+            let headings = Columns::fit(width).numbers.into_iter().map(|(c, _)| c.heading());
+            headings.collect::<Vec<_>>().join(" | ")
+        };
+        assert_eq!(shown(200), "time | % | excl% | edges | time/edge | excl time | samples | ");
+        assert_eq!(shown(80), "time | % | excl% | edges | time/edge");
+        assert_eq!(shown(65), "time | % | excl% | edges");
+        assert_eq!(shown(40), "time");
+        assert_eq!(shown(8), "time");
+    }
+
+    #[test]
+    fn columns_end_at_the_edge() {
+        for width in [40, 80, 100, 120, 200] {
+            let columns = Columns::fit(width);
+            let (last, start) = *columns.numbers.last().unwrap();
+            assert_eq!(start + last.width(), width);
+            assert_eq!(columns.sort_key_at(columns.path_width + 1), SortKey::Inclusive);
+            assert_eq!(columns.sort_key_at(3), SortKey::Name);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The commands of the palette (`:`): everything that has a name besides a key, or no key at all.
+
+use super::message::{Message, PromptKind, View};
+
+/// A command.
+#[derive(Clone, Debug)]
+pub struct Command {
+    /// What is typed.
+    pub name: &'static str,
+    /// What happens.
+    pub message: Message<'static>,
+    /// What happens, in words.
+    pub help: &'static str,
+}
+
+const fn command(name: &'static str, message: Message<'static>, help: &'static str) -> Command {
+    Command { name, message, help }
+}
+
+/// All commands.
+pub static COMMANDS: &[Command] = &[
+    command("repro", Message::Repro, "the command line that reports what this screen shows"),
+    command("refine", Message::OpenPrompt(PromptKind::Refine), "type a refinement"),
+    command("clear", Message::ClearStages, "remove all stages"),
+    command("stages", Message::OpenStages, "list the stages"),
+    command("undo", Message::Undo, "take back the last change of the stages"),
+    command("redo", Message::Redo, "do it again"),
+    command("hot", Message::HotPath, "follow the hot path"),
+    command("expand", Message::OpenSubtree, "open all below the selected row"),
+    command("fold", Message::CloseAll, "close all rows"),
+    command("percent", Message::TogglePercent, "percent of all measured, or of what is shown"),
+    command("explain", Message::Explain, "explain the numbers of the selected row"),
+    command("copy", Message::CopyPath, "copy the call path of the selected row"),
+    command("tree", Message::Show(View::Tree), "call tree"),
+    command("callers", Message::Show(View::Callers), "callers of each function"),
+    command("flat", Message::Show(View::Flat), "functions"),
+    command("info", Message::Show(View::Info), "what was measured, and losses"),
+    command("help", Message::OpenHelp, "keys and what the numbers mean"),
+    command("repaint", Message::Repaint, "paint the screen again"),
+    command("quit", Message::Quit, "leave the viewer"),
+];
+
+/// The commands whose name begins with `text`; all, if nothing was typed.
+pub fn beginning_with(text: &str) -> impl Iterator<Item = &'static Command> {
+    COMMANDS.iter().filter(move |command| command.name.starts_with(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_distinct() {
+        for (place, command) in COMMANDS.iter().enumerate() {
+            assert!(COMMANDS[..place].iter().all(|other| other.name != command.name));
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The action menu: a box over the rows.
+
+use super::super::model::{Model, TOP};
+use super::super::name::{shorten, width};
+use super::Canvas;
+
+/// Cells between the border and the text of an item.
+const MARGIN: usize = 1;
+
+/// The screen line of the first item, where there is room for all; a taller menu is cut.
+#[must_use]
+pub fn first_line(model: &Model<'_>) -> usize {
+    let (rows, items) = (model.body_height(), model.menu_items().count());
+    let line = model.rows().map_or(0, |rows| rows.selected().saturating_sub(rows.scroll()));
+    // Below the selected row where it fits, so that the row stays in sight; else above it.
+    let needed = items + 2;
+    let below = line + 1;
+    let top = if below + needed <= rows {
+        below
+    } else if needed <= line {
+        line - needed
+    } else {
+        rows.saturating_sub(needed)
+    };
+    TOP + top + 1
+}
+
+/// Paints the menu.
+pub(super) fn draw(canvas: &mut Canvas<'_, '_>, selected: usize) {
+    let model = canvas.model;
+    let theme = model.theme;
+    let [top_left, top_right, bottom_left, bottom_right] = theme.glyphs.corners;
+    let (horizontal, vertical) = (theme.glyphs.horizontal, theme.glyphs.vertical);
+    let items: Vec<_> = model.menu_items().collect();
+    let widest = items.iter().map(|item| width(item.help)).max().unwrap_or(0);
+    let inner = (widest + 4 + 2 * MARGIN).min(canvas.width().saturating_sub(6));
+    let x = 4;
+    let first = first_line(model);
+    let last = TOP + model.body_height();
+
+    let name = model.selected().map_or("", |selected| model.row_name(selected.row));
+    let title = format!(" {} ", shorten(name, inner.saturating_sub(4), theme.glyphs.ellipsis));
+    let rest = inner.saturating_sub(1 + width(&title));
+    let border = format!("{top_left}{horizontal}{title}{}{top_right}", horizontal.repeat(rest));
+    canvas.text(x, first - 1, &border, inner + 2, theme.text());
+    canvas.text(x + 2, first - 1, &title, inner, theme.strong());
+    for (place, item) in items.iter().enumerate() {
+        let y = first + place;
+        if y >= last {
+            return;
+        }
+        canvas.clear(x, y, inner + 2);
+        canvas.text(x, y, vertical, 1, theme.text());
+        let key = item.keys.split(' ').next().unwrap_or_default();
+        canvas.text(x + 1 + MARGIN, y, key, 3, theme.strong());
+        canvas.text(x + 5 + MARGIN, y, item.help, inner.saturating_sub(5), theme.text());
+        canvas.text(x + 1 + inner, y, vertical, 1, theme.text());
+        if place == selected {
+            canvas.style(x + 1, y, inner, theme.selected());
+        }
+    }
+    let y = first + items.len();
+    if y < last {
+        let border = format!("{bottom_left}{}{bottom_right}", horizontal.repeat(inner));
+        canvas.text(x, y, &border, inner + 2, theme.text());
+    }
+}

@@ -1,0 +1,183 @@
+//! Painting: a pure function from the model to cells.
+//!
+//! Only what is on the screen is looked at, so painting costs the same at every size of profile.
+
+pub mod menu;
+mod page;
+mod prompt;
+mod rows;
+mod stages;
+mod top;
+
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::message::View;
+use super::model::{Model, Notice, Over, SMALLEST, TOP};
+use super::name::{cut, width};
+
+/// Paints the model.
+pub fn draw(model: &Model<'_>, frame: &mut Frame<'_>) {
+    let area = frame.area();
+    let canvas = &mut Canvas { buffer: frame.buffer_mut(), area, model };
+    if model.is_too_small() {
+        let text = format!("csprof needs {}×{} cells; q quits", SMALLEST.0, SMALLEST.1);
+        let text = if model.theme.is_ascii() { text.replace('×', "x") } else { text };
+        canvas.text(0, 0, &text, usize::from(area.width), Style::new());
+        return;
+    }
+    top::draw(canvas);
+    let body = model.body_height();
+    match model.over.last() {
+        Some(Over::Page(page)) => page::draw(canvas, page, TOP - 1, body),
+        _ if model.view == View::Info => page::draw(canvas, &model.info, TOP - 1, body),
+        _ => match &model.why_empty {
+            Some(page) => page::draw(canvas, page, TOP - 1, body),
+            None => rows::draw(canvas, TOP, body),
+        },
+    }
+    let bottom = TOP + body;
+    let mut cursor = None;
+    match model.over.last() {
+        Some(Over::Prompt(prompt)) => cursor = Some(prompt::draw(canvas, prompt, bottom)),
+        Some(Over::Stages(selected)) => stages::draw(canvas, *selected, bottom),
+        Some(Over::Menu(selected)) => {
+            menu::draw(canvas, *selected);
+            hints(canvas, bottom);
+        }
+        _ => hints(canvas, bottom),
+    }
+    if let Some((x, y)) = cursor {
+        frame.set_cursor_position((x, y));
+    }
+}
+
+/// The screen being painted. Nothing is painted outside of it.
+pub struct Canvas<'c, 'm> {
+    buffer: &'c mut Buffer,
+    area: Rect,
+    model: &'c Model<'m>,
+}
+
+impl Canvas<'_, '_> {
+    /// Cells across.
+    fn width(&self) -> usize {
+        usize::from(self.area.width)
+    }
+
+    /// Writes text from a cell on, at most `cells` wide; returns the cell behind it.
+    fn text(&mut self, x: usize, y: usize, text: &str, cells: usize, style: Style) -> usize {
+        let (Ok(left), Ok(line)) = (u16::try_from(x), u16::try_from(y)) else { return x };
+        if left >= self.area.width || line >= self.area.height {
+            return x;
+        }
+        let (end, _) = self.buffer.set_stringn(left, line, text, cells, style);
+        usize::from(end)
+    }
+
+    /// Writes text that ends before a cell.
+    fn text_right(&mut self, end: usize, y: usize, text: &str, cells: usize, style: Style) {
+        let ellipsis = self.model.theme.glyphs.ellipsis;
+        let text = cut(text, cells, ellipsis);
+        self.text(end.saturating_sub(width(&text)), y, &text, cells, style);
+    }
+
+    /// Gives a stretch of a line a style.
+    fn style(&mut self, x: usize, y: usize, cells: usize, style: Style) {
+        let (Ok(x), Ok(y)) = (u16::try_from(x), u16::try_from(y)) else { return };
+        let cells = u16::try_from(cells).unwrap_or(u16::MAX);
+        let stretch = Rect { x, y, width: cells, height: 1 };
+        self.buffer.set_style(stretch.intersection(self.area), style);
+    }
+
+    /// Empties a stretch of a line.
+    fn clear(&mut self, x: usize, y: usize, cells: usize) {
+        self.text(x, y, &" ".repeat(cells), cells, Style::reset());
+    }
+
+    /// Writes a line with keys in it, such as `q back  ? help`: words in bold are keys.
+    fn key_hints(&mut self, y: usize, hints: &[(&str, &str)]) {
+        let theme = self.model.theme;
+        let mut x = 1;
+        for (key, what) in hints {
+            let needed = width(key) + 1 + width(what);
+            if x + needed >= self.width() {
+                break;
+            }
+            x = self.text(x, y, key, needed, theme.strong());
+            x = self.text(x + 1, y, what, needed, theme.faint()) + 2;
+        }
+    }
+}
+
+/// The last line: what happened, or what can be done.
+fn hints(canvas: &mut Canvas<'_, '_>, y: usize) {
+    let model = canvas.model;
+    let width = canvas.width();
+    match &model.notice {
+        Some(Notice::Said(text)) => {
+            canvas.text(1, y, text, width.saturating_sub(2), model.theme.text());
+            return;
+        }
+        Some(Notice::Failed(text)) => {
+            canvas.text(1, y, text, width.saturating_sub(2), model.theme.error());
+            return;
+        }
+        None if model.pending.is_some() => {
+            canvas.text(1, y, "refining…", width.saturating_sub(2), model.theme.faint());
+            return;
+        }
+        None => {}
+    }
+    canvas.key_hints(y, hints_for(model));
+}
+
+fn hints_for(model: &Model<'_>) -> &'static [(&'static str, &'static str)] {
+    match (model.over.last(), model.view) {
+        (Some(Over::Menu(_)), _) => &[("enter", "do it"), ("q", "back")],
+        (Some(Over::Stages(_)), _) => &[
+            ("e", "edit"),
+            ("d", "delete"),
+            ("space", "on/off"),
+            ("J K", "move"),
+            ("f", "add"),
+            ("u", "undo"),
+            ("q", "back"),
+        ],
+        (Some(_), _) => &[("j k", "scroll"), ("q", "back")],
+        (None, View::Tree) => &[
+            ("?", "help"),
+            ("q", "quit"),
+            ("l h", "open"),
+            ("H", "hot path"),
+            ("/", "search"),
+            ("f", "refine"),
+            ("u", "undo"),
+            ("enter", "menu"),
+            ("t", "through"),
+            ("x", "exclude"),
+            ("d", "hide"),
+            ("z", "root"),
+            ("=", "explain"),
+            ("F", "stages"),
+            ("tab", "next view"),
+        ],
+        (None, View::Callers | View::Flat) => &[
+            ("?", "help"),
+            ("q", "tree"),
+            ("enter", "menu"),
+            ("s", "sort"),
+            ("/", "search"),
+            ("f", "refine"),
+            ("u", "undo"),
+            ("t", "through"),
+            ("x", "exclude"),
+            ("d", "hide"),
+        ],
+        (None, View::Info) => {
+            &[("j k", "scroll"), ("tab", "next view"), ("?", "help"), ("q", "tree")]
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! A page of text under the header.
+
+use super::super::page::{Look, Page};
+use super::Canvas;
+
+/// Paints a page: its title on line `title_line`, its window on the `height` lines below.
+pub(super) fn draw(canvas: &mut Canvas<'_, '_>, page: &Page, title_line: usize, height: usize) {
+    let theme = canvas.model.theme;
+    let width = canvas.width();
+    let lines = page.lines(width);
+    if !page.title.is_empty() {
+        let line = theme.glyphs.horizontal.repeat(width);
+        canvas.text(0, title_line, &line, width, theme.faint());
+        canvas.text(1, title_line, &format!(" {} ", page.title), width - 2, theme.strong());
+    }
+    if lines.len() > height {
+        let last = (page.scroll + height).min(lines.len());
+        let place = format!(" {}-{last} of {} ", page.scroll + 1, lines.len());
+        canvas.text_right(width - 1, title_line, &place, width / 2, theme.faint());
+    }
+    for (offset, line) in lines.iter().skip(page.scroll).take(height).enumerate() {
+        let y = title_line + 1 + offset;
+        let style = match line.look {
+            Look::Heading | Look::Pair => theme.strong(),
+            Look::Text => theme.text(),
+            Look::Warning => theme.warning(),
+        };
+        let left = match line.look {
+            Look::Heading => format!(" {}", line.left),
+            _ => line.left.clone(),
+        };
+        canvas.text(0, y, &left, width, style);
+        let style = if line.look == Look::Warning { theme.warning() } else { theme.text() };
+        canvas.text(line.indent, y, &line.right, width.saturating_sub(line.indent), style);
+    }
+}

@@ -1,0 +1,101 @@
+//! A prompt: the line, what is known about it, and what its last word could become.
+
+use super::super::name::{cut, width};
+use super::super::prompt::{COMPLETIONS, Prompt, Trial};
+use super::Canvas;
+use crate::views::number::account;
+
+/// Paints the prompt from line `y` on; returns the cell of the cursor.
+pub(super) fn draw(canvas: &mut Canvas<'_, '_>, prompt: &Prompt, y: usize) -> (u16, u16) {
+    let theme = canvas.model.theme;
+    let cells = canvas.width();
+    let bottom = y + canvas.model.bottom_height();
+    for line in y..bottom {
+        canvas.clear(0, line, cells);
+    }
+    let label = prompt.label();
+    let start = canvas.text(1, y, label, cells, theme.strong());
+    // A line longer than the screen is shown around its cursor.
+    let room = cells.saturating_sub(start + 1).max(1);
+    let skipped = skipped_bytes(prompt.line.text(), prompt.line.cursor(), room);
+    let text = &prompt.line.text()[skipped..];
+    canvas.text(start, y, &cut(text, room, ""), room, theme.text());
+    let cursor = start + width(&prompt.line.text()[skipped..prompt.line.cursor()]);
+
+    if y + 1 < bottom {
+        knowledge(canvas, prompt, y + 1, start, skipped);
+    } else if let Trial::Found(false) = prompt.trial {
+        canvas.text_right(cells - 1, y, "not found", room, theme.error());
+    }
+    let offered = prompt.completions.iter().enumerate();
+    // The window of completions follows the one that was taken.
+    let first = prompt.taken.map_or(0, |taken| (taken + 1).saturating_sub(COMPLETIONS));
+    for (line, (place, completion)) in (y + 2..bottom).zip(offered.skip(first)) {
+        let end = canvas.text(start, line, &completion.text, cells - start - 1, theme.text());
+        let note = format!("  {}", completion.note);
+        canvas.text(end, line, &note, cells.saturating_sub(end + 1), theme.faint());
+        if prompt.taken == Some(place) {
+            canvas.style(start, line, end - start, theme.selected());
+        }
+    }
+    let cell = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
+    (cell(cursor), cell(y))
+}
+
+/// The line below: an error with a mark under its place, or what would be shown.
+fn knowledge(canvas: &mut Canvas<'_, '_>, prompt: &Prompt, y: usize, start: usize, skipped: usize) {
+    let theme = canvas.model.theme;
+    let cells = canvas.width();
+    let room = cells.saturating_sub(start + 1);
+    match &prompt.trial {
+        Trial::Wrong { at, cause } => {
+            let before = prompt.line.text().get(skipped..(*at).max(skipped)).map_or(0, width);
+            let mark = theme.glyphs.caret;
+            // The cause stands behind its mark where it fits, else before it.
+            let x = start + before.min(room.saturating_sub(1));
+            let fits = x + 2 + width(cause) < cells;
+            canvas.text(x, y, mark, 1, theme.error());
+            if fits {
+                canvas.text(x + 2, y, cause, room, theme.error());
+            } else {
+                let cause = cut(cause, cells.saturating_sub(2), theme.glyphs.ellipsis);
+                let start = cells.saturating_sub(1 + width(&cause));
+                canvas.text(start.max(1), y, &cause, cells, theme.error());
+            }
+        }
+        Trial::Counted { shown, out } => {
+            let style = if *shown == 0 { theme.warning() } else { theme.text() };
+            canvas.text(start, y, &account(*shown, *out), room, style);
+        }
+        Trial::Waiting(_) => {
+            canvas.text(start, y, theme.glyphs.ellipsis, room, theme.faint());
+        }
+        Trial::Nothing | Trial::Found(_) => {
+            canvas.text(start, y, hint(prompt), room, theme.faint());
+        }
+    }
+}
+
+fn hint(prompt: &Prompt) -> &'static str {
+    use super::super::message::PromptKind;
+    match prompt.kind {
+        PromptKind::Refine => "through MPI_Send >> memcpy*, hide libomp*, root at f; tab completes",
+        PromptKind::Stage(_) => "nothing here deletes the stage; tab completes",
+        PromptKind::Group => "the group's name; {a, b} or module:libmpi* groups more than one",
+        PromptKind::Command => "tab completes",
+        PromptKind::Search => "",
+    }
+}
+
+/// Bytes to leave out at the start so that the cursor is in sight.
+fn skipped_bytes(text: &str, cursor: usize, room: usize) -> usize {
+    let before = &text[..cursor];
+    let too_many = (width(before) + 1).saturating_sub(room);
+    let mut left_out = 0;
+    let first = before.char_indices().find(|(_, c)| {
+        let enough = left_out >= too_many;
+        left_out += width(c.encode_utf8(&mut [0; 4]));
+        enough
+    });
+    first.map_or(cursor, |(at, _)| if too_many == 0 { 0 } else { at })
+}

@@ -1,0 +1,207 @@
+//! The table of rows: a tree on the left, columns of numbers on the right.
+
+use ratatui::style::Style;
+
+use super::super::columns::{Column, Columns};
+use super::super::name::{shorten, width};
+use super::super::table::Rows;
+use super::Canvas;
+use crate::profile::FrameKind;
+use crate::views::number::{amount, count, edges, percent};
+use crate::views::verdict::per_edge;
+use crate::views::visible::Line;
+use crate::views::{Row, SortKey};
+
+/// Paints the headings on the line above `top`, and `height` rows from `top` on.
+pub(super) fn draw(canvas: &mut Canvas<'_, '_>, top: usize, height: usize) {
+    let model = canvas.model;
+    let Some(rows) = model.rows() else { return };
+    let columns = model.columns();
+    headings(canvas, &columns, rows, top - 1);
+    for offset in 0..height {
+        let at = rows.scroll() + offset;
+        let Some(line) = rows.line(at) else { break };
+        let y = top + offset;
+        path(canvas, rows, line, columns.path_width, y);
+        canvas.text(columns.path_width, y, model.theme.glyphs.vertical, 1, model.theme.faint());
+        numbers(canvas, rows.row(line), &columns, y);
+        if at == rows.selected() {
+            canvas.style(0, y, canvas.width(), model.theme.selected());
+        }
+    }
+    if rows.is_empty() {
+        let text = "no call path is left; u takes the last stage back, F lists the stages";
+        canvas.text(1, top, text, canvas.width().saturating_sub(2), model.theme.warning());
+    }
+}
+
+fn headings(canvas: &mut Canvas<'_, '_>, columns: &Columns, rows: &dyn Rows, y: usize) {
+    let theme = canvas.model.theme;
+    let glyphs = theme.glyphs;
+    let sort = rows.sort();
+    let line = glyphs.horizontal.repeat(canvas.width());
+    canvas.text(0, y, &line, canvas.width(), theme.faint());
+    let mark = |key: SortKey| match (sort.key == key, sort.reversed) {
+        (true, false) => glyphs.descending,
+        (true, true) => glyphs.ascending,
+        (false, _) => "",
+    };
+    let mut path_heading = match canvas.model.view {
+        super::View::Tree => " Call path ".to_owned(),
+        super::View::Callers => " Function, then its callers ".to_owned(),
+        _ => " Function ".to_owned(),
+    };
+    if sort.key == SortKey::Name {
+        // Names ascend when numbers descend.
+        let mark = if sort.reversed { glyphs.descending } else { glyphs.ascending };
+        path_heading.push_str(&format!("{mark} "));
+    }
+    canvas.text(1, y, &path_heading, columns.path_width.saturating_sub(2), theme.strong());
+    canvas.text(columns.path_width, y, glyphs.tee, 1, theme.faint());
+    let mut marked = false;
+    for &(column, start) in &columns.numbers {
+        // Several columns may stand for one order; the first carries the mark.
+        let is_first = sort.key == column.sort_key() && !marked;
+        marked |= is_first;
+        let mark = if is_first { mark(sort.key) } else { "" };
+        let heading = column.heading();
+        if heading.is_empty() {
+            continue;
+        }
+        let text =
+            if mark.is_empty() { format!(" {heading}") } else { format!(" {heading} {mark}") };
+        let style = if is_first { theme.current() } else { theme.strong() };
+        canvas.text_right(start + column.width(), y, &text, column.width(), style);
+    }
+}
+
+/// Guides, marker, name, and where the code is, if there is room.
+fn path(canvas: &mut Canvas<'_, '_>, rows: &dyn Rows, line: Line, cells: usize, y: usize) {
+    let model = canvas.model;
+    let theme = model.theme;
+    let glyphs = theme.glyphs;
+    let row = rows.row(line);
+    let depth = line.depth as usize;
+    // Guides take at most half of the room; a number stands for those that do not fit.
+    let most = cells / 2;
+    let mut x = if rows.is_hot(line) {
+        canvas.text(0, y, glyphs.hot, 1, theme.error());
+        1
+    } else {
+        1
+    };
+    if depth <= most {
+        x = canvas.text(x, y, &glyphs.guide.repeat(depth), depth, theme.faint());
+    } else {
+        let skipped = depth - most;
+        let number = format!("{skipped}{}", glyphs.ellipsis);
+        x = canvas.text(x, y, &number, most, theme.faint());
+        let rest = (1 + most).saturating_sub(x);
+        x = canvas.text(x, y, &glyphs.guide.repeat(rest), rest, theme.faint());
+    }
+    let marker = match (row.has_children, rows.is_open(line), model.view) {
+        (_, _, super::View::Flat) => glyphs.leaf,
+        (false, ..) => glyphs.leaf,
+        (true, true, _) => glyphs.open,
+        (true, false, _) => glyphs.closed,
+    };
+    x = canvas.text(x, y, marker, 1, theme.text()) + 1;
+
+    let room = cells.saturating_sub(x);
+    let name = model.row_name(row);
+    let style = match row.kind {
+        FrameKind::Call => theme.text(),
+        FrameKind::Inline => theme.text().italic(),
+        FrameKind::Unknown | FrameKind::Root => theme.faint(),
+        FrameKind::Partial => theme.warning(),
+    };
+    let shown = shorten(name, room, glyphs.ellipsis);
+    let end = canvas.text(x, y, &shown, room, style);
+    if let Some(place) = model.search.as_ref().and_then(|search| search.place_in(&shown)) {
+        let before = width(&shown[..place.start]);
+        canvas.style(x + before, y, width(&shown[place]), theme.found());
+    }
+    where_it_is(canvas, row, end, cells, y);
+}
+
+/// Source line or module, right-aligned in what the name leaves.
+fn where_it_is(canvas: &mut Canvas<'_, '_>, row: &Row, from: usize, end: usize, y: usize) {
+    let model = canvas.model;
+    let Some(function) = model.refined.functions.get(row.function.index()) else { return };
+    let base = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let mut text = match (function.file, function.module) {
+        (Some(file), _) if function.line > 0 => {
+            format!("{}:{}", base(model.profile.string(file)), function.line)
+        }
+        (Some(file), _) => base(model.profile.string(file)),
+        (None, Some(module)) => base(model.profile.module_path(module)),
+        (None, None) => String::new(),
+    };
+    if row.kind == FrameKind::Inline {
+        text = format!("inlined {text}");
+    }
+    let needed = width(&text);
+    if needed > 0 && from + 2 + needed < end {
+        canvas.text_right(end - 1, y, &text, needed, model.theme.faint());
+    }
+}
+
+fn numbers(canvas: &mut Canvas<'_, '_>, row: &Row, columns: &Columns, y: usize) {
+    let model = canvas.model;
+    let theme = model.theme;
+    let form = model.form();
+    let metric = &model.profile.info.metric;
+    let whole = model.whole();
+    for &(column, start) in &columns.numbers {
+        let heat = |samples| theme.heat(samples, whole);
+        let (text, style): (String, Style) = match column {
+            Column::Inclusive => (amount(row.inclusive, metric, form), heat(row.inclusive)),
+            Column::Percent => (percent(row.inclusive, whole), heat(row.inclusive)),
+            Column::Exclusive if row.exclusive == 0 => (".".to_owned(), theme.faint()),
+            Column::Exclusive => (amount(row.exclusive, metric, form), heat(row.exclusive)),
+            Column::ExclusivePercent if row.exclusive == 0 => (".".to_owned(), theme.faint()),
+            Column::ExclusivePercent => (percent(row.exclusive, whole), heat(row.exclusive)),
+            Column::Edges => (edges(row.edges, form), theme.text()),
+            Column::PerEdge => (per_edge(row, metric, form), theme.text()),
+            Column::Samples => (count(row.inclusive, form), theme.text()),
+            Column::Bar => {
+                let bar = bar(row.inclusive, whole, column.width(), theme.glyphs.bars);
+                canvas.text(start, y, &bar, column.width(), heat(row.inclusive));
+                continue;
+            }
+        };
+        canvas.text_right(start + column.width(), y, &text, column.width(), style);
+    }
+}
+
+/// A bar of at most `cells` cells; the last cell is one of the partial bars.
+fn bar(part: u64, whole: u64, cells: usize, bars: &[&str]) -> String {
+    let Some(steps) = bars.len().checked_sub(1).filter(|_| whole > 0) else {
+        return String::new();
+    };
+    let all = (cells * steps) as u128;
+    let filled = (u128::from(part.min(whole)) * all).div_ceil(u128::from(whole));
+    // At most cells × steps, which came from a usize.
+    let filled = usize::try_from(filled).unwrap_or(cells * steps);
+    let mut text = bars[steps].repeat(filled / steps);
+    if filled % steps > 0 {
+        text.push_str(bars[filled % steps]);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::theme::{ASCII, UNICODE};
+    use super::bar;
+
+    #[test]
+    fn bars_fill_by_share() {
+        for (part, whole, expected) in
+            [(0, 10, ""), (10, 10, "████"), (5, 10, "██"), (1, 1000, "▏"), (1, 0, "")]
+        {
+            assert_eq!(bar(part, whole, 4, UNICODE.bars), expected);
+        }
+        assert_eq!(bar(5, 10, 4, ASCII.bars), "##");
+    }
+}

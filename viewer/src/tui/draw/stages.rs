@@ -1,0 +1,68 @@
+//! The list of stages: what each let through, took out and moved.
+
+use super::super::name::cut;
+use super::Canvas;
+use crate::views::number::{count, percent};
+
+/// Cells of each of the four numbers.
+const NUMBER: usize = 13;
+
+/// Paints the list from line `y` on.
+pub(super) fn draw(canvas: &mut Canvas<'_, '_>, selected: usize, y: usize) {
+    let model = canvas.model;
+    let theme = model.theme;
+    let cells = canvas.width();
+    let height = model.bottom_height();
+    for line in y..y + height {
+        canvas.clear(0, line, cells);
+    }
+    let line = theme.glyphs.horizontal.repeat(cells);
+    canvas.text(0, y, &line, cells, theme.faint());
+    canvas.text(1, y, " Stages ", cells, theme.strong());
+    // As many numbers as leave room for the text.
+    let numbers = (cells.saturating_sub(30) / NUMBER).min(4);
+    for (place, heading) in ["in", "shown", "out", "moved"].iter().take(numbers).enumerate() {
+        let end = cells - 1 - (numbers - 1 - place) * NUMBER;
+        canvas.text_right(end, y, &format!(" {heading}"), NUMBER, theme.strong());
+    }
+    let stages = &model.history.now().0;
+    let room = height.saturating_sub(3);
+    let first = (selected + 1).saturating_sub(room.max(1));
+    if stages.is_empty() {
+        canvas.text(1, y + 1, "none; f adds one", cells - 2, theme.faint());
+    }
+    // Outcomes are those of the stages that are on, if what is shown is what was asked for.
+    let known = model.pending.is_none();
+    for (offset, (place, stage)) in stages.iter().enumerate().skip(first).take(room).enumerate() {
+        let line = y + 1 + offset;
+        let before = stages[..place].iter().filter(|stage| stage.on).count();
+        let outcome = model.refined.outcomes.get(before).filter(|_| stage.on && known);
+        let end = cells.saturating_sub(1 + numbers * NUMBER + 1);
+        let text =
+            format!("{}{} {}", if stage.on { " " } else { "off " }, theme.glyphs.stage, stage.text);
+        let style = if stage.on { theme.stage() } else { theme.faint() };
+        canvas.text(1, line, &cut(&text, end, theme.glyphs.ellipsis), end, style);
+        if let Some(outcome) = outcome {
+            let values = [outcome.input, outcome.shown, outcome.out, outcome.moved];
+            for (column, value) in values.into_iter().take(numbers).enumerate() {
+                let end = cells - 1 - (numbers - 1 - column) * NUMBER;
+                let text = format!(" {}", count(value, model.form()));
+                canvas.text_right(end, line, &text, NUMBER, theme.text());
+            }
+        }
+        if place == selected {
+            canvas.style(0, line, cells, theme.selected());
+        }
+    }
+    let refined = &model.refined;
+    let total = format!(
+        "together: {} of {} shown ({} %), {} out",
+        count(refined.shown, model.form()),
+        count(refined.base, model.form()),
+        percent(refined.shown, refined.base),
+        count(refined.out, model.form()),
+    );
+    let last = y + height - 1;
+    canvas.text(1, last - 1, &total, cells - 2, theme.text());
+    super::hints(canvas, last);
+}

@@ -1,0 +1,40 @@
+//! What the update function wants done outside the model; only the shell does it.
+
+use super::stages::Stages;
+
+/// Something to do outside the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Refine the profile and answer with a message.
+    Refine(Request),
+    /// Put text on the user's clipboard.
+    Copy(String),
+    /// Print a line on standard output after the viewer has ended.
+    PrintAtEnd(String),
+    /// Give the terminal back to the shell until the job continues.
+    Suspend,
+    /// Forget what is on the screen and paint it all.
+    Repaint,
+    /// End the viewer.
+    Quit,
+}
+
+/// A refinement to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Number for the answer.
+    pub ticket: u64,
+    /// What for.
+    pub purpose: Purpose,
+    /// The stages; those that are on are applied.
+    pub stages: Stages,
+}
+
+/// What a refinement is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To be shown: answered with `Message::Refined`.
+    Show,
+    /// To know what it would show: answered with `Message::Tried`.
+    Try,
+}

@@ -1,0 +1,149 @@
+//! What the numbers of a row are made of: the answer to `=`.
+
+use csprof_format::profile::Metric;
+
+use super::message::View;
+use super::model::{Model, PercentOf};
+use super::page::{Item, Page};
+use crate::profile::FrameKind;
+use crate::views::number::{amount, amount_per, count, percent};
+use crate::views::verdict::verdict;
+use crate::views::{Edges, Row};
+
+/// The page about the selected row's numbers; `None` if there is no row.
+#[must_use]
+pub fn page(model: &Model<'_>) -> Option<Page> {
+    let row = model.selected()?.row;
+    let metric = &model.profile.info.metric;
+    let mut items = vec![Item::Text(model.row_name(row).to_owned()), Item::Gap];
+    items.extend(place(model, row));
+    items.extend(costs(model, row, metric));
+    items.extend(edges(model, row, metric));
+    Some(Page::new("The numbers of this row", items))
+}
+
+fn pair(name: &str, text: String) -> Item {
+    Item::Pair(name.to_owned(), text)
+}
+
+/// What kind of row it is and where its code is.
+fn place(model: &Model<'_>, row: &Row) -> Vec<Item> {
+    let mut items = Vec::new();
+    let kind = match row.kind {
+        FrameKind::Call => None,
+        FrameKind::Inline => Some("inlined into its caller: it has cost, but nothing returns"),
+        FrameKind::Unknown => {
+            Some("code without a name; the information page (4) says why its module has none")
+        }
+        FrameKind::Partial => {
+            Some("not a function: the outer callers of these paths could not be found")
+        }
+        FrameKind::Root => Some("the ends of paths"),
+    };
+    items.extend(kind.map(|kind| pair("kind", kind.to_owned())));
+    if let Some(function) = model.refined.functions.get(row.function.index()) {
+        if let Some(module) = function.module {
+            items.push(pair("module", model.profile.module_path(module).to_owned()));
+        }
+        let source = match function.file {
+            Some(file) if function.line > 0 => {
+                format!("{}:{}", model.profile.string(file), function.line)
+            }
+            Some(file) => model.profile.string(file).to_owned(),
+            None => "not known: its module has no line information (page 4 says more)".to_owned(),
+        };
+        if row.kind != FrameKind::Root {
+            items.push(pair("source", source));
+        }
+    }
+    items.push(Item::Gap);
+    items
+}
+
+fn costs(model: &Model<'_>, row: &Row, metric: &Metric) -> Vec<Item> {
+    let form = model.form();
+    let period = amount(1, metric, form);
+    let inclusive_of = match model.view {
+        View::Tree => "all samples whose path begins as this row's does",
+        View::Callers => "samples of the function, when called along this path; recursion once",
+        _ => "all samples with the function anywhere on their path; recursion counts once",
+    };
+    let of = |samples: u64| {
+        format!("{} samples × {period} = {}", count(samples, form), amount(samples, metric, form))
+    };
+    let share = |part: u64| {
+        let (base, shown) = (model.refined.base, model.refined.shown);
+        format!(
+            "{} of {} measured = {} %; of {} shown = {} %",
+            count(part, form),
+            count(base, form),
+            percent(part, base),
+            count(shown, form),
+            percent(part, shown),
+        )
+    };
+    let which = match model.percent_of {
+        PercentOf::Base => "the screen shows the share of what was measured; % changes that",
+        PercentOf::View => "the screen shows the share of what is shown; % changes that",
+    };
+    vec![
+        pair("time", of(row.inclusive)),
+        pair("", inclusive_of.to_owned()),
+        pair("%", share(row.inclusive)),
+        pair("", which.to_owned()),
+        pair("excl time", of(row.exclusive)),
+        pair("", "samples whose path ends here".to_owned()),
+        pair("excl%", share(row.exclusive)),
+        Item::Gap,
+    ]
+}
+
+fn edges(model: &Model<'_>, row: &Row, metric: &Metric) -> Vec<Item> {
+    let form = model.form();
+    let mut items = Vec::new();
+    let text = match row.edges {
+        Edges::None if !model.profile.info.run.trampoline => {
+            "none: the run was recorded without the return trampoline".to_owned()
+        }
+        Edges::None => "none: no activation of its own that could return".to_owned(),
+        Edges::Range { low, high } if low == high => {
+            format!("{} sampled activations returned, exactly", count(low, form))
+        }
+        Edges::Range { low, high } => format!(
+            "between {} and {}: stages took out samples below this row, and which of its returns \
+             belonged to them is not known",
+            count(low, form),
+            count(high, form)
+        ),
+    };
+    items.push(pair("edges", text));
+    if let Edges::Range { low, high } = row.edges
+        && high > 0
+    {
+        let each = |edges: u64| amount_per(row.inclusive, edges, metric, form);
+        let text = match low {
+            low if low == high => {
+                format!(
+                    "{} / {} = {}",
+                    amount(row.inclusive, metric, form),
+                    count(high, form),
+                    each(high)
+                )
+            }
+            0 => format!("at least {}", each(high)),
+            low => format!("between {} and {}", each(high), each(low)),
+        };
+        items.push(pair("time/edge", text));
+    }
+    match verdict(row.inclusive, row.edges) {
+        Some(verdict) => {
+            items.push(pair("", format!("{}: {}", verdict.word(), verdict.explanation())));
+        }
+        None if row.edges != Edges::None => items.push(pair(
+            "",
+            "the bounds are too far apart to tell long calls from short ones".to_owned(),
+        )),
+        None => {}
+    }
+    items
+}

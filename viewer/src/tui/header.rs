@@ -1,0 +1,94 @@
+//! The two lines at the top: what is looked at, and what was done to it.
+
+use super::message::View;
+use super::model::{Model, PercentOf};
+use super::name::{cut, width};
+use crate::views::number::{Rounding, account, amount, brief};
+
+/// The names of the views with the cell at which each begins, right-aligned.
+#[must_use]
+pub fn tabs(model: &Model<'_>) -> Vec<(View, String, usize)> {
+    let label = |place: usize, view: View| {
+        let text = format!("{} {}", place + 1, view.title());
+        if view == model.view { format!("[{text}]") } else { format!(" {text} ") }
+    };
+    let labels: Vec<_> =
+        View::ALL.iter().enumerate().map(|(place, &view)| (view, label(place, view))).collect();
+    let all: usize = labels.iter().map(|(_, label)| width(label)).sum();
+    let mut at = usize::from(model.size.0).saturating_sub(all + 1);
+    let placed = labels.into_iter().map(|(view, label)| {
+        let start = at;
+        at += width(&label);
+        (view, label, start)
+    });
+    placed.collect()
+}
+
+/// The view whose name is at this cell of the first line.
+#[must_use]
+pub fn view_at(model: &Model<'_>, x: usize) -> Option<View> {
+    let hit = tabs(model).into_iter().find(|(_, label, at)| (*at..at + width(label)).contains(&x));
+    hit.map(|(view, ..)| view)
+}
+
+/// File and run in at most `cells` cells; what is less telling goes first.
+#[must_use]
+pub fn title(model: &Model<'_>, cells: usize) -> String {
+    let info = &model.profile.info;
+    let file = model.path.rsplit('/').next().unwrap_or_default();
+    let program = info.run.command.first().map_or_else(String::new, |word| {
+        let word = String::from_utf8_lossy(word);
+        word.rsplit('/').next().unwrap_or_default().to_owned()
+    });
+    let mut parts = vec![format!("{} samples", brief(model.refined.base, Rounding::Nearest))];
+    if info.processes.len() > 1 {
+        parts.push(format!("{} processes", info.processes.len()));
+    }
+    if info.threads.len() > info.processes.len() {
+        parts.push(format!("{} threads", info.threads.len()));
+    }
+    parts.push(format!("period {}", amount(1, &info.metric, model.form())));
+    let separator = if model.theme.is_ascii() { ", " } else { " · " };
+    let mut text = format!(" {file}");
+    if !file.starts_with(&*program) {
+        text.push_str(&format!("  {program}"));
+    }
+    for (place, part) in parts.iter().enumerate() {
+        let longer = format!("{text}{}{part}", if place == 0 { "  " } else { separator });
+        if width(&longer) > cells {
+            break;
+        }
+        text = longer;
+    }
+    cut(&text, cells, model.theme.glyphs.ellipsis).into_owned()
+}
+
+/// The account of all samples: `shown 38.8% + out 61.2% = 100%` and what percentages are of.
+#[must_use]
+pub fn account_text(model: &Model<'_>) -> String {
+    let of = match model.percent_of {
+        PercentOf::Base => "% of all",
+        PercentOf::View => "% of shown",
+    };
+    format!("{}  {of} ", account(model.refined.shown, model.refined.out))
+}
+
+/// The stages that made what is shown, in at most `cells` cells; the last ones say most.
+#[must_use]
+pub fn breadcrumb(model: &Model<'_>, cells: usize) -> String {
+    let glyphs = model.theme.glyphs;
+    let stages: Vec<_> = model.shown_stages.active().collect();
+    if stages.is_empty() {
+        return cut(" all call paths", cells, glyphs.ellipsis).into_owned();
+    }
+    for left_out in 0..stages.len() {
+        let mut text = if left_out > 0 { format!(" {}", glyphs.ellipsis) } else { String::new() };
+        for stage in &stages[left_out..] {
+            text.push_str(&format!(" {} {stage}", glyphs.stage));
+        }
+        if width(&text) <= cells || left_out + 1 == stages.len() {
+            return cut(&text, cells, glyphs.ellipsis).into_owned();
+        }
+    }
+    String::new()
+}

@@ -1,0 +1,96 @@
+//! The help page: the keys of the mode, from the key table, and what the numbers mean.
+
+use super::keymap::{self, Group, Mode};
+use super::message::View;
+use super::model::view_mode;
+use super::page::{Item, Page};
+use crate::views::verdict::Verdict;
+
+/// The help for a mode; over a page of text, for the view below it.
+#[must_use]
+pub fn page(mode: Mode, view: View) -> Page {
+    let mode = if mode == Mode::Page { view_mode(view) } else { mode };
+    let mut items = Vec::new();
+    for group in Group::ALL {
+        let mut bindings = keymap::bindings(mode, group).peekable();
+        if bindings.peek().is_none() {
+            continue;
+        }
+        items.push(Item::Heading(group.title().to_owned()));
+        items.extend(
+            bindings.map(|binding| Item::Pair(binding.keys.to_owned(), binding.help.to_owned())),
+        );
+        items.push(Item::Gap);
+    }
+    items.extend(prompt_keys());
+    items.extend(numbers());
+    items.extend(language());
+    Page::new(format!("Help for {}", mode.title()), items)
+}
+
+fn prompt_keys() -> Vec<Item> {
+    let mut items = vec![Item::Heading("At prompts".to_owned())];
+    items.extend(
+        keymap::bindings(Mode::Prompt, Group::Typing)
+            .map(|binding| Item::Pair(binding.keys.to_owned(), binding.help.to_owned())),
+    );
+    items.push(Item::Gap);
+    items
+}
+
+/// What the numbers mean and where they mislead.
+fn numbers() -> Vec<Item> {
+    let pair = |name: &str, text: &str| Item::Pair(name.to_owned(), text.to_owned());
+    let mut items = vec![
+        Item::Heading("What the numbers mean".to_owned()),
+        pair("time", "samples × period of everything at or below the row (inclusive)"),
+        pair("%", "the same as a share; the line above says of what, and % changes it"),
+        pair("excl%", "samples whose path ends in the row: its own code"),
+        pair(
+            "edges",
+            "sampled activations of the function that returned. Never the number of \
+            calls: an activation that no sample met is not counted",
+        ),
+        pair(
+            "",
+            "≤9 and 4..9 are bounds: a refinement took out samples below the row, and which \
+            of its returns belonged to them is not known",
+        ),
+        pair("", "blank: inlined code never returns; it has no count"),
+        pair("time/edge", "cost of one sampled activation, and what that says of the calls:"),
+    ];
+    for verdict in [Verdict::Short, Verdict::Mixed, Verdict::Long, Verdict::Live] {
+        items.push(pair(&format!("  {}", verdict.word()), verdict.explanation()));
+    }
+    items.extend([
+        Item::Text(
+            "Long activations are more likely to be sampled than short ones. Returns by \
+            longjmp, exception or stack switch are lost and counted as such on the information \
+            page. An edge belongs to the epoch in which it returned. Edge counts are not conserved \
+            along a path, and compare only at equal periods."
+                .to_owned(),
+        ),
+        Item::Gap,
+    ]);
+    items
+}
+
+fn language() -> Vec<Item> {
+    let pair = |name: &str, text: &str| Item::Pair(name.to_owned(), text.to_owned());
+    vec![
+        Item::Heading("The refinement language (f)".to_owned()),
+        pair("through MPI_*", "paths that go through any such function"),
+        pair("through a > b", "a calls b directly;  a >> b  at any depth;  ^main  from the root"),
+        pair("not through x", "and, or, not, parentheses"),
+        pair("hide module:libomp*", "frames go, their cost moves to the nearest kept caller"),
+        pair("group module:libmpi* as MPI", "runs of these frames become one"),
+        pair("root at solve", "only what is below solve, with solve as the root"),
+        pair("stop at F, collapse F", "fold what is below F into it; fold recursion"),
+        pair("a | b", "stage a, then stage b on what it leaves"),
+        Item::Text(
+            "Lower case ignores case. Names match with and without arguments, templates \
+            and namespaces. Whatever the stages: shown + out = all that was measured."
+                .to_owned(),
+        ),
+    ]
+}

@@ -1,0 +1,260 @@
+//! The information page: what was sampled, what was lost, which code had names.
+
+use std::collections::HashMap;
+
+use csprof_format::ids::ModuleId;
+use csprof_format::profile::{EpochReason, Exit, Origin, Process};
+
+use super::page::Item;
+use crate::profile::{FrameKind, Profile};
+use crate::views::number::{Form, amount, count, duration, percent};
+use crate::views::printable::command_line;
+use crate::views::summary::{Reason, Summary, lacks_symbols, symbols_of, why_no_samples};
+
+/// Sections with more lines than this are cut, with a line that says so.
+const LONGEST_SECTION: usize = 200;
+
+/// The page. O(nodes), once.
+#[must_use]
+pub fn items(profile: &Profile, form: Form) -> Vec<Item> {
+    let summary = Summary::of(profile);
+    let sections = [
+        run(profile, form),
+        samples(profile, &summary, form),
+        losses(&summary, form),
+        edges(profile, &summary, form),
+        processes(profile, form),
+        modules(profile, form),
+        epochs(profile, form),
+    ];
+    sections.join(&Item::Gap)
+}
+
+/// What to say in place of rows where there are no samples; `None` if there are some.
+#[must_use]
+pub fn why_empty(profile: &Profile, form: Form) -> Option<Vec<Item>> {
+    let why = why_no_samples(profile, form)?;
+    let info = &profile.info;
+    let mut items = vec![heading("Nothing to show"), Item::Text(format!("{why}."))];
+    let messages = info.processes.iter().flat_map(|process| &process.messages);
+    let said = info.run.warnings.iter().chain(messages);
+    items.extend(said.map(|text| Item::Warning("warning".to_owned(), text.clone())));
+    let summary = Summary::of(profile);
+    if summary.lost() > 0 {
+        items.push(Item::Gap);
+        items.extend(losses(&summary, form));
+    }
+    items.push(Item::Gap);
+    items.push(Item::Text("4 shows all that is known about the run.".to_owned()));
+    Some(items)
+}
+
+fn heading(text: &str) -> Item {
+    Item::Heading(text.to_owned())
+}
+
+fn pair(name: &str, text: impl Into<String>) -> Item {
+    Item::Pair(name.to_owned(), text.into())
+}
+
+fn exit(exit: Exit) -> String {
+    match exit {
+        Exit::Unknown => "end not seen".to_owned(),
+        Exit::Status(status) => format!("exit status {status}"),
+        Exit::Signal(signal) => format!("killed by signal {signal}"),
+    }
+}
+
+fn seconds(ns: u64, form: Form) -> String {
+    duration(ns as f64, form)
+}
+
+fn run(profile: &Profile, form: Form) -> Vec<Item> {
+    let run = &profile.info.run;
+    let mut items = vec![
+        heading("Run"),
+        pair("command", command_line(&run.command)),
+        pair("in", String::from_utf8_lossy(&run.directory)),
+        pair("on", [run.host.as_str(), &run.cpu, &run.kernel].join(", ")),
+        pair("took", format!("{}, {}", seconds(run.duration_ns, form), exit(run.exit))),
+        pair("recorded by", format!("csprof {}", run.csprof_version)),
+    ];
+    items.extend(run.warnings.iter().map(|text| Item::Warning("warning".to_owned(), text.clone())));
+    items
+}
+
+fn samples(profile: &Profile, summary: &Summary, form: Form) -> Vec<Item> {
+    let metric = &profile.info.metric;
+    let of_delivered = |samples: u64| {
+        format!("{} samples, {} %", count(samples, form), percent(samples, summary.delivered))
+    };
+    let mut items = vec![
+        heading("Samples"),
+        pair("source", format!("{}, one sample for {}", metric.source, amount(1, metric, form))),
+    ];
+    if let Some(rate) = summary.asked_per_s {
+        items.push(pair("rate asked for", format!("{rate:.0} per second and thread")));
+    }
+    if let Some(rate) = summary.delivered_per_cpu_s {
+        let text = format!(
+            "{rate:.0} per second of CPU time ({} in all threads)",
+            seconds(summary.cpu_ns, form)
+        );
+        items.push(pair("rate delivered", text));
+    }
+    items.push(pair("delivered", format!("{} samples", count(summary.delivered, form))));
+    items.push(pair("recorded", of_delivered(summary.recorded)));
+    let text = format!(
+        "{}; recorded, but their outer callers could not be found",
+        of_delivered(summary.partial)
+    );
+    items.push(warning_if(summary.partial > 0, "partial", text));
+    items.extend(summary.partial_reasons.iter().map(|reason| reason_item(reason, form)));
+    items
+}
+
+fn losses(summary: &Summary, form: Form) -> Vec<Item> {
+    let mut items = vec![heading("Losses: delivered = recorded + these")];
+    items.extend(summary.losses.iter().map(|reason| reason_item(reason, form)));
+    if summary.unaccounted() != 0 {
+        let text = format!("{}: the file contradicts itself", summary.unaccounted());
+        items.push(Item::Warning("unaccounted".to_owned(), text));
+    }
+    items
+}
+
+fn reason_item(reason: &Reason, form: Form) -> Item {
+    let text = format!("{}: {}", count(reason.samples, form), reason.explanation);
+    warning_if(reason.samples > 0, &reason.key, text)
+}
+
+fn warning_if(condition: bool, name: &str, text: String) -> Item {
+    if condition { Item::Warning(name.to_owned(), text) } else { Item::Pair(name.to_owned(), text) }
+}
+
+fn edges(profile: &Profile, summary: &Summary, form: Form) -> Vec<Item> {
+    if !profile.info.run.trampoline {
+        let text = "recorded without the return trampoline, so there are none";
+        return vec![heading("Edge counts"), pair("none", text)];
+    }
+    let lost = format!(
+        "{}: sampled activations that left by longjmp, exception, stack switch or the end",
+        count(summary.lost_returns, form)
+    );
+    vec![
+        heading("Edge counts"),
+        pair(
+            "returns",
+            format!("{}: sampled activations that returned", count(summary.edges, form)),
+        ),
+        pair("lost returns", lost),
+    ]
+}
+
+fn processes(profile: &Profile, form: Form) -> Vec<Item> {
+    let info = &profile.info;
+    let mut items = vec![heading("Processes and threads")];
+    for (place, process) in info.processes.iter().enumerate() {
+        items.extend(process_items(process, form));
+        let threads = info.threads.iter().filter(|t| t.process.index() == place);
+        for thread in threads {
+            let name = String::from_utf8_lossy(&thread.name);
+            let losses = thread.losses.iter().fold(0, |sum: u64, &lost| sum.saturating_add(lost));
+            let mut text = format!(
+                "{} samples, {} CPU time",
+                count(thread.recorded, form),
+                seconds(thread.cpu_ns, form)
+            );
+            if losses > 0 {
+                text.push_str(&format!(", {} lost", count(losses, form)));
+            }
+            items.push(warning_if(losses > 0, &format!("  thread {} {name}", thread.tid), text));
+        }
+    }
+    cut(items)
+}
+
+fn process_items(process: &Process, form: Form) -> Vec<Item> {
+    let name = match process.rank {
+        Some(rank) => format!("{} rank {rank}", process.pid),
+        None => process.pid.to_string(),
+    };
+    let origin = match process.origin {
+        Origin::Exec => "",
+        Origin::Fork => "forked, ",
+    };
+    let from = seconds(process.start_ns, form);
+    let text =
+        format!("{origin}{}, from {from}: {}", exit(process.exit), command_line(&process.command));
+    let mut items = vec![pair(&name, text)];
+    let messages = process.messages.iter();
+    items.extend(messages.map(|text| Item::Warning("  message".to_owned(), text.clone())));
+    items
+}
+
+fn modules(profile: &Profile, form: Form) -> Vec<Item> {
+    let nameless = samples_without_names(profile);
+    let mut items = vec![heading("Load modules and their names")];
+    for (place, module) in profile.info.modules.iter().enumerate() {
+        let mut text = symbols_of(profile, module);
+        let unnamed = nameless.get(&Some(ModuleId::from_index(place))).copied().unwrap_or(0);
+        if unnamed > 0 {
+            text.push_str(&format!("; {} samples in code without a name", count(unnamed, form)));
+        }
+        if !module.build_id.is_empty() {
+            let id: String = module.build_id.iter().take(4).map(|b| format!("{b:02x}")).collect();
+            text.push_str(&format!("; build id {id}…"));
+        }
+        let name = profile.string(module.path).rsplit('/').next().unwrap_or_default();
+        items.push(warning_if(unnamed > 0 && lacks_symbols(module), name, text));
+    }
+    if let Some(&outside) = nameless.get(&None) {
+        let text = format!("{} samples outside every load module", count(outside, form));
+        items.push(Item::Warning("(none)".to_owned(), text));
+    }
+    cut(items)
+}
+
+/// Exclusive samples in frames without a name, by module.
+fn samples_without_names(profile: &Profile) -> HashMap<Option<ModuleId>, u64> {
+    let mut sums = HashMap::new();
+    for (frame, &samples) in profile.nodes.frame.iter().zip(&profile.nodes.samples) {
+        let Some(frame) = profile.frames.get(frame.index()) else { continue };
+        if frame.kind == FrameKind::Unknown && samples > 0 {
+            let module = profile.functions.get(frame.function.index()).and_then(|f| f.module);
+            *sums.entry(module).or_insert(0_u64) += samples;
+        }
+    }
+    sums
+}
+
+fn epochs(profile: &Profile, form: Form) -> Vec<Item> {
+    let info = &profile.info;
+    let mut items = vec![heading("Epochs: stretches in which every address means one thing")];
+    for epoch in &info.epochs {
+        let pid = info.processes.get(epoch.process.index()).map_or(0, |process| process.pid);
+        let reason = match epoch.reason {
+            EpochReason::Start => "the process started",
+            EpochReason::AddressReuse => "a module took addresses that had been another's",
+            EpochReason::Load => "a module was loaded",
+            EpochReason::Request => "the program asked for it",
+        };
+        let text = format!(
+            "from {}: {reason}; {} mappings",
+            seconds(epoch.start_ns, form),
+            epoch.load_map.len()
+        );
+        items.push(pair(&format!("{pid} epoch {}", epoch.number), text));
+    }
+    cut(items)
+}
+
+/// A section of bearable length.
+fn cut(mut items: Vec<Item>) -> Vec<Item> {
+    let more = items.len().saturating_sub(LONGEST_SECTION);
+    if more > 0 {
+        items.truncate(LONGEST_SECTION);
+        items.push(Item::Text(format!("and {more} more; csprof info --format json has them all")));
+    }
+    items
+}

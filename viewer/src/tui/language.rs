@@ -1,0 +1,91 @@
+//! Where the viewer meets the refinement language: reading what is typed, and writing what a key
+//! means.
+
+use super::message::RowStage;
+use super::prompt::Completion;
+use crate::profile::FrameKind;
+use crate::refine::{Chain, FramePattern, Link, Predicate, Refined, Stage, parse};
+use crate::views::Row;
+
+/// The stages of a text, each as the language writes it.
+///
+/// The error is a byte of the text and what is wrong there.
+pub(super) fn stages(text: &str) -> Result<Vec<String>, (usize, String)> {
+    let refinement = parse(text).map_err(|error| {
+        let mut cause = error.message;
+        if !error.suggestions.is_empty() {
+            cause.push_str(": ");
+            cause.push_str(&error.suggestions.join(", "));
+        }
+        (error.range.start, cause)
+    })?;
+    Ok(refinement.stages.iter().map(ToString::to_string).collect())
+}
+
+/// The pattern that means a row's function and no other.
+fn pattern(refined: &Refined<'_>, row: &Row) -> Result<FramePattern, String> {
+    match row.kind {
+        FrameKind::Root => Err("this row is no function, so no stage can be made of it".to_owned()),
+        _ => {
+            let name = refined.functions.get(row.function.index()).map(|f| f.name.clone());
+            name.map(FramePattern::Exact).ok_or_else(|| "this row has no name".to_owned())
+        }
+    }
+}
+
+/// The stage that a key makes of the last row of `path`, as text.
+///
+/// The error is a sentence for people.
+pub(super) fn row_stage(
+    action: RowStage,
+    refined: &Refined<'_>,
+    path: &[&Row],
+) -> Result<String, String> {
+    let row = path.last().ok_or("there is no row")?;
+    let pattern_of_row = pattern(refined, row)?;
+    let through = |pattern| Predicate::Through(Chain::of(pattern));
+    let stage = match action {
+        RowStage::Through => Stage::Where(through(pattern_of_row)),
+        RowStage::Exclude => Stage::Where(Predicate::Not(Box::new(through(pattern_of_row)))),
+        RowStage::Hide => Stage::Hide(pattern_of_row),
+        RowStage::RootAt => Stage::RootAt { pattern: pattern_of_row, last: false },
+        RowStage::Collapse => Stage::Collapse(pattern_of_row),
+        RowStage::StopAt => Stage::StopAt(pattern_of_row),
+        RowStage::ThroughPath => Stage::Where(Predicate::Through(chain(refined, path)?)),
+    };
+    Ok(stage.to_string())
+}
+
+/// The chain of a path's frames. A long path keeps both ends, with a gap between.
+fn chain(refined: &Refined<'_>, path: &[&Row]) -> Result<Chain, String> {
+    let left_out = path.len().saturating_sub(Chain::MAX_LENGTH);
+    let head = (path.len() - left_out).div_ceil(2);
+    let mut frames = Vec::with_capacity(path.len() - left_out);
+    for (place, row) in path.iter().enumerate() {
+        if place < head || place >= head + left_out {
+            let link =
+                if left_out > 0 && place == head + left_out { Link::Below } else { Link::Direct };
+            frames.push((link, pattern(refined, row)?));
+        }
+    }
+    let mut frames = frames.into_iter();
+    let (_, first) = frames.next().ok_or("there is no row")?;
+    Ok(Chain { from_root: false, first, rest: frames.collect(), to_leaf: false })
+}
+
+/// The beginning of a stage that groups a row's function: all but the name of the group.
+///
+/// The error is a sentence for people.
+pub(super) fn group_beginning(refined: &Refined<'_>, row: &Row) -> Result<String, String> {
+    Ok(format!("group {} as ", pattern(refined, row)?))
+}
+
+/// What the word before the cursor could become, and the byte at which it begins.
+pub(super) fn complete(
+    refined: &Refined<'_>,
+    text: &str,
+    cursor: usize,
+) -> (usize, Vec<Completion>) {
+    let _ = (refined, text);
+    (cursor, Vec::new())
+}

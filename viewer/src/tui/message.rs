@@ -1,0 +1,283 @@
+//! Everything that can happen to the viewer: one closed enum, from keys, mouse, shell and worker.
+
+use super::forest::Forest;
+use crate::views::SortKey;
+
+/// Something happened. The update function decides what it means in the present mode.
+#[derive(Clone, Debug)]
+pub enum Message<'p> {
+    // Moving, in whatever list has the focus: rows, stages, a menu, the lines of a page.
+    /// One line up.
+    Up,
+    /// One line down.
+    Down,
+    /// One screen up.
+    PageUp,
+    /// One screen down.
+    PageDown,
+    /// To the first line.
+    First,
+    /// To the last line.
+    Last,
+
+    // The tree.
+    /// Open the selected row, or go to its first child if it is open.
+    Open,
+    /// Close the selected row, or go to its parent if it is closed.
+    Close,
+    /// Open the selected row if it is closed and close it if it is open.
+    Toggle,
+    /// Open everything below the selected row, up to a limit.
+    OpenSubtree,
+    /// Close all rows.
+    CloseAll,
+    /// Follow the hot path from the selected row.
+    HotPath,
+
+    // Views and pages.
+    /// Show a view.
+    Show(View),
+    /// Show the next view.
+    NextView,
+    /// Show the previous view.
+    PreviousView,
+    /// Open the menu of what can be done with the selected row.
+    OpenMenu,
+    /// Open the help for this view.
+    OpenHelp,
+    /// Open the list of stages.
+    OpenStages,
+    /// Explain the numbers of the selected row.
+    Explain,
+    /// Leave what is open; at the top, quit.
+    Back,
+    /// Leave what is open; at the top, do nothing.
+    Cancel,
+    /// Quit.
+    Quit,
+    /// Give the terminal back to the shell for a while.
+    Suspend,
+    /// Paint everything again.
+    Repaint,
+
+    // Numbers and order.
+    /// Sort by the next column.
+    SortNext,
+    /// Turn the order round.
+    SortReverse,
+    /// Sort by this column; if it is the column already, turn the order round.
+    SortBy(SortKey),
+    /// Change what percentages are of: everything measured, or what is shown.
+    TogglePercent,
+
+    // Search.
+    /// Go to the next row found.
+    SearchNext,
+    /// Go to the previous row found.
+    SearchPrevious,
+    /// Search for the name of the selected row.
+    SearchSelected,
+
+    // Refinement.
+    /// Open a prompt.
+    OpenPrompt(PromptKind),
+    /// Refine by the selected row.
+    Refine(RowStage),
+    /// Remove all stages.
+    ClearStages,
+    /// Take back the last change of the stages.
+    Undo,
+    /// Do again what was taken back.
+    Redo,
+    /// Move the selected stage one place up.
+    StageUp,
+    /// Move the selected stage one place down.
+    StageDown,
+    /// Delete the selected stage.
+    StageDelete,
+    /// Switch the selected stage off or on.
+    StageToggle,
+    /// Edit the text of the selected stage.
+    StageEdit,
+
+    // Typing.
+    /// A printable character.
+    Typed(char),
+    /// Pasted text.
+    Pasted(String),
+    /// A change of the line being typed.
+    Edit(LineEdit),
+    /// Take the next completion.
+    CompleteNext,
+    /// Take the previous completion.
+    CompletePrevious,
+    /// Accept the line, the menu item, the selected stage.
+    Accept,
+
+    // What can be taken along.
+    /// Copy the call path of the selected row.
+    CopyPath,
+    /// Show the command line that reports what this screen shows.
+    Repro,
+
+    // Mouse, in cells from the top left corner.
+    /// The left button was pressed.
+    Click {
+        /// Column.
+        x: u16,
+        /// Row.
+        y: u16,
+    },
+    /// The left button was pressed twice at one place.
+    DoubleClick {
+        /// Column.
+        x: u16,
+        /// Row.
+        y: u16,
+    },
+    /// The wheel turned; negative is up.
+    Wheel(i8),
+
+    // From the shell.
+    /// The terminal has this size now, in cells.
+    Resized {
+        /// Columns.
+        width: u16,
+        /// Lines.
+        height: u16,
+    },
+    /// A refinement that was asked for is done.
+    Refined {
+        /// The number under which it was asked for.
+        ticket: u64,
+        /// What came out.
+        forest: Box<Forest<'p>>,
+    },
+    /// A refinement being typed was tried out.
+    Tried {
+        /// The number under which it was asked for.
+        ticket: u64,
+        /// Samples that would be shown.
+        shown: u64,
+        /// Samples that would be taken out.
+        out: u64,
+    },
+    /// A refinement was refused: a pattern that matches nothing, for instance.
+    Refused {
+        /// The number under which it was asked for.
+        ticket: u64,
+        /// Why.
+        cause: String,
+    },
+}
+
+impl Message<'_> {
+    /// Whether the user did something, which makes the last notice old.
+    #[must_use]
+    pub fn is_from_user(&self) -> bool {
+        !matches!(
+            self,
+            Self::Resized { .. } | Self::Refined { .. } | Self::Tried { .. } | Self::Refused { .. }
+        )
+    }
+
+    /// Whether it does something with the selected row, so that the action menu offers it.
+    #[must_use]
+    pub fn is_about_a_row(&self) -> bool {
+        matches!(
+            self,
+            Self::Refine(_)
+                | Self::OpenPrompt(PromptKind::Group)
+                | Self::HotPath
+                | Self::OpenSubtree
+                | Self::SearchSelected
+                | Self::Explain
+                | Self::CopyPath
+        )
+    }
+}
+
+/// One of the views; the digits choose them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum View {
+    /// Calling contexts from the root.
+    #[default]
+    Tree,
+    /// Functions, and below each its callers.
+    Callers,
+    /// Functions.
+    Flat,
+    /// What was measured and how.
+    Info,
+}
+
+impl View {
+    /// All views, in the order of their digits.
+    pub const ALL: [Self; 4] = [Self::Tree, Self::Callers, Self::Flat, Self::Info];
+
+    /// What the header calls it.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Tree => "Tree",
+            Self::Callers => "Callers",
+            Self::Flat => "Flat",
+            Self::Info => "Info",
+        }
+    }
+}
+
+/// A refinement that one key makes of the selected row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowStage {
+    /// Only paths through the function.
+    Through,
+    /// Only paths that do not go through it.
+    Exclude,
+    /// Without its frames; their cost goes to the callers.
+    Hide,
+    /// As the root: only what is below it.
+    RootAt,
+    /// Its recursion as one frame.
+    Collapse,
+    /// Without what is below it; that cost becomes its own.
+    StopAt,
+    /// Only paths that begin as this row does.
+    ThroughPath,
+}
+
+/// What a prompt asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PromptKind {
+    /// Text to look for in names.
+    Search,
+    /// A refinement to add.
+    Refine,
+    /// The new text of a stage, by its place.
+    Stage(usize),
+    /// A refinement that groups the selected row's function, begun with all but the name.
+    Group,
+    /// A command.
+    Command,
+}
+
+/// A change of the line being typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineEdit {
+    /// Delete the character before the cursor.
+    Backspace,
+    /// Delete the character at the cursor.
+    Delete,
+    /// Delete the word before the cursor.
+    DeleteWord,
+    /// Delete everything before the cursor.
+    DeleteToStart,
+    /// Move one character left.
+    Left,
+    /// Move one character right.
+    Right,
+    /// Move to the start.
+    Start,
+    /// Move to the end.
+    End,
+}

@@ -1,0 +1,323 @@
+//! The state of the viewer, as plain data.
+//!
+//! Everything on the screen is a function of the model; everything that happens is a message that
+//! changes it. The model holds no terminal, no file and no thread, so a test can drive it by keys
+//! and compare what is painted.
+
+use crate::profile::{FrameKind, FunctionRef, Profile};
+use crate::refine::Refined;
+use crate::views::callers::Callers;
+use crate::views::hot_path;
+use crate::views::number::Form;
+use crate::views::search::NamePattern;
+use crate::views::top_down::Downward;
+use crate::views::{Row, Sort, SortKey};
+
+use super::columns::Columns;
+use super::forest::Forest;
+use super::info;
+use super::key::Key;
+use super::keymap::{self, Mode};
+use super::message::{Message, View};
+use super::page::Page;
+use super::prompt::Prompt;
+use super::stages::{History, Stages};
+use super::table::{Rows, Table};
+use super::theme::Theme;
+
+/// Terminals smaller than this get one line of text.
+pub const SMALLEST: (u16, u16) = (40, 10);
+
+/// What percentages are of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PercentOf {
+    /// All samples of the profile.
+    #[default]
+    Base,
+    /// The samples that are shown.
+    View,
+}
+
+/// What lies over the view and has the focus.
+#[derive(Clone, Debug)]
+pub enum Over {
+    /// A page of text.
+    Page(Page),
+    /// The action menu, with the selected item.
+    Menu(usize),
+    /// The list of stages, with the selected stage.
+    Stages(usize),
+    /// A prompt.
+    Prompt(Prompt),
+}
+
+/// A line at the bottom of the screen that says what happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// For information.
+    Said(String),
+    /// What was asked for could not be done.
+    Failed(String),
+}
+
+/// A refinement that is being made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// Its number.
+    pub ticket: u64,
+    /// Whether it is a change of the stages, to be forgotten if it is refused.
+    pub is_change: bool,
+}
+
+/// The state of the viewer.
+#[derive(Clone, Debug)]
+pub struct Model<'p> {
+    /// The profile.
+    pub profile: &'p Profile,
+    /// Path of its file, as the user wrote it.
+    pub path: String,
+    /// Glyphs and styles.
+    pub theme: Theme,
+    /// Columns and lines of the terminal.
+    pub size: (u16, u16),
+    /// The view.
+    pub view: View,
+    /// What lies over it, the focus last.
+    pub over: Vec<Over>,
+    /// The refined profile that is shown.
+    pub refined: Refined<'p>,
+    /// The stages that made it: those asked for, unless a refinement is pending.
+    pub shown_stages: Stages,
+    /// The top-down tree.
+    pub tree: Table<Downward>,
+    /// The callers view.
+    pub callers: Table<crate::views::callers::Upward>,
+    /// The flat view: the first level of the callers view.
+    pub flat: Table<crate::views::callers::Upward>,
+    /// The information page.
+    pub info: Page,
+    /// What to say in place of rows where the profile has no samples.
+    pub why_empty: Option<Page>,
+    /// The stages that were asked for.
+    pub history: History,
+    /// A refinement that is being made.
+    pub pending: Option<Pending>,
+    /// What percentages are of.
+    pub percent_of: PercentOf,
+    /// What is searched for.
+    pub search: Option<NamePattern>,
+    /// What happened.
+    pub notice: Option<Notice>,
+    /// Number of the last request to the shell.
+    pub ticket: u64,
+}
+
+/// The row with the focus and what is needed to talk about it.
+#[derive(Clone, Copy, Debug)]
+pub struct Selected<'m> {
+    /// Its line.
+    pub line: crate::views::visible::Line,
+    /// The row.
+    pub row: &'m Row,
+}
+
+impl<'p> Model<'p> {
+    /// The first screen of a profile. Rows that hold nearly all of the cost are open.
+    #[must_use]
+    pub fn new(forest: Forest<'p>, path: &str, theme: Theme, size: (u16, u16)) -> Self {
+        let Forest { refined, top_down, callers } = forest;
+        let flat = flat_table(&callers, &refined);
+        let mut model = Self {
+            profile: refined.profile,
+            path: path.to_owned(),
+            theme,
+            size,
+            view: View::default(),
+            over: Vec::new(),
+            tree: Table::new(top_down, &refined),
+            callers: Table::new(callers, &refined),
+            flat,
+            info: Page::new("", info::items(refined.profile, form(theme))),
+            why_empty: info::why_empty(refined.profile, form(theme))
+                .map(|items| Page::new("", items)),
+            refined,
+            shown_stages: Stages::default(),
+            history: History::default(),
+            pending: None,
+            percent_of: PercentOf::default(),
+            search: None,
+            notice: None,
+            ticket: 0,
+        };
+        model.open_what_holds_nearly_all();
+        model
+    }
+
+    /// Opens the rows along which there is hardly any choice: start-up code, `main`.
+    fn open_what_holds_nearly_all(&mut self) {
+        const NEARLY_ALL: u32 = 95;
+        self.tree.follow_hot_path(&self.refined, NEARLY_ALL);
+        self.tree.toggle(&self.refined);
+        self.tree.select(0);
+    }
+
+    /// Puts another refinement in the place of the present one.
+    pub fn show(&mut self, forest: Forest<'p>, stages: Stages) {
+        let Forest { refined, top_down, callers } = forest;
+        let old = std::mem::replace(&mut self.refined, refined);
+        let flat = flat_table(&callers, &self.refined);
+        self.tree.replace(&old, top_down, &self.refined);
+        self.callers.replace(&old, callers, &self.refined);
+        self.flat.replace(&old, flat.into_tree(), &self.refined);
+        self.shown_stages = stages;
+    }
+
+    /// What has the focus.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        match (self.over.last(), self.view) {
+            (Some(Over::Page(_)), _) => Mode::Page,
+            (Some(Over::Menu(_)), _) => Mode::Menu,
+            (Some(Over::Stages(_)), _) => Mode::Stages,
+            (Some(Over::Prompt(_)), _) => Mode::Prompt,
+            (None, view) => view_mode(view),
+        }
+    }
+
+    /// What a key means now. In the action menu, the keys of its items mean what they mean in the
+    /// view.
+    #[must_use]
+    pub fn message(&self, key: Key) -> Option<Message<'static>> {
+        keymap::message(self.mode(), key).or_else(|| {
+            let in_menu = matches!(self.over.last(), Some(Over::Menu(_)));
+            let item = self.menu_items().find(|item| item.keys().any(|k| k == key))?;
+            in_menu.then(|| item.message.clone())
+        })
+    }
+
+    /// What can be done with the selected row.
+    pub fn menu_items(&self) -> impl Iterator<Item = &'static keymap::Binding> + use<> {
+        let mode = view_mode(self.view);
+        keymap::KEYS.iter().filter(move |b| b.modes.contains(&mode) && b.message.is_about_a_row())
+    }
+
+    /// The rows of the view; `None` on the information page.
+    #[must_use]
+    pub fn rows(&self) -> Option<&dyn Rows> {
+        match self.view {
+            View::Tree => Some(&self.tree),
+            View::Callers => Some(&self.callers),
+            View::Flat => Some(&self.flat),
+            View::Info => None,
+        }
+    }
+
+    /// The rows of the view to change, and what they were made from.
+    pub fn rows_mut(&mut self) -> Option<(&mut dyn Rows, &Refined<'p>)> {
+        match self.view {
+            View::Tree => Some((&mut self.tree, &self.refined)),
+            View::Callers => Some((&mut self.callers, &self.refined)),
+            View::Flat => Some((&mut self.flat, &self.refined)),
+            View::Info => None,
+        }
+    }
+
+    /// The selected row.
+    #[must_use]
+    pub fn selected(&self) -> Option<Selected<'_>> {
+        let rows = self.rows()?;
+        let line = rows.line(rows.selected())?;
+        Some(Selected { line, row: rows.row(line) })
+    }
+
+    /// Name of a function.
+    #[must_use]
+    pub fn name(&self, function: FunctionRef) -> &str {
+        self.refined.functions.get(function.index()).map_or("", |f| f.name.as_str())
+    }
+
+    /// Name of a row. The row of the root stands for the ends of paths.
+    #[must_use]
+    pub fn row_name(&self, row: &Row) -> &str {
+        match (row.kind, self.view) {
+            (FrameKind::Root, View::Callers) => "(no caller)",
+            _ => self.name(row.function),
+        }
+    }
+
+    /// What percentages are of, in samples.
+    #[must_use]
+    pub fn whole(&self) -> u64 {
+        match self.percent_of {
+            PercentOf::Base => self.refined.base,
+            PercentOf::View => self.refined.shown,
+        }
+    }
+
+    /// Which characters numbers may use.
+    #[must_use]
+    pub fn form(&self) -> Form {
+        form(self.theme)
+    }
+
+    /// The columns of the view.
+    #[must_use]
+    pub fn columns(&self) -> Columns {
+        Columns::fit(usize::from(self.size.0))
+    }
+
+    /// Whether the terminal is too small for more than one line of text.
+    #[must_use]
+    pub fn is_too_small(&self) -> bool {
+        self.size.0 < SMALLEST.0 || self.size.1 < SMALLEST.1
+    }
+
+    /// Lines at the bottom: hints or notice, a prompt, the list of stages, a menu.
+    #[must_use]
+    pub fn bottom_height(&self) -> usize {
+        let most = usize::from(self.size.1).saturating_sub(TOP + 2).max(1);
+        let wanted = match self.over.last() {
+            Some(Over::Prompt(prompt)) => prompt.height(),
+            // A heading, a line for each stage, one for what all do, and the hints.
+            Some(Over::Stages(_)) => self.history.now().0.len().max(1) + 3,
+            _ => 1,
+        };
+        wanted.min(most)
+    }
+
+    /// Lines for rows or for a page.
+    #[must_use]
+    pub fn body_height(&self) -> usize {
+        usize::from(self.size.1).saturating_sub(TOP + self.bottom_height())
+    }
+}
+
+/// Lines above the rows: title, stages, headings.
+pub const TOP: usize = 3;
+
+/// The mode of a view.
+#[must_use]
+pub const fn view_mode(view: View) -> Mode {
+    match view {
+        View::Tree => Mode::Tree,
+        View::Callers => Mode::Callers,
+        View::Flat => Mode::Flat,
+        View::Info => Mode::Info,
+    }
+}
+
+/// Which characters numbers may use.
+fn form(theme: Theme) -> Form {
+    if theme.is_ascii() { Form::Ascii } else { Form::Unicode }
+}
+
+/// The share of its parent that keeps a child on the hot path, in percent.
+pub const HOT_SHARE: u32 = hot_path::USUAL_SHARE;
+
+/// The flat view of a callers tree: its first level, by exclusive cost.
+fn flat_table(callers: &Callers, refined: &Refined<'_>) -> Table<crate::views::callers::Upward> {
+    let mut flat = Table::new(callers.clone(), refined);
+    flat.set_sort(refined, Sort { key: SortKey::Exclusive, reversed: false });
+    flat.select(0);
+    flat
+}

@@ -1,0 +1,171 @@
+//! Pages of text: help, explanations, what was measured.
+//!
+//! A page is a list of items; laying it out for a width gives its lines. Scrolling counts the
+//! lines, so both the update function and the painter lay it out, in the same way.
+
+use unicode_width::UnicodeWidthChar;
+
+use super::name::width;
+
+/// A part of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// A heading.
+    Heading(String),
+    /// A paragraph.
+    Text(String),
+    /// A name and what belongs to it, in two columns.
+    Pair(String, String),
+    /// The same, to be aware of.
+    Warning(String, String),
+    /// Text that is not wrapped but cut.
+    Verbatim(String),
+    /// An empty line.
+    Gap,
+}
+
+/// A page with its place on the screen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// What it is about.
+    pub title: String,
+    /// Its parts.
+    pub items: Vec<Item>,
+    /// First line of the window.
+    pub scroll: usize,
+}
+
+/// One line of a page as laid out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageLine {
+    /// The left column, or all of the line.
+    pub left: String,
+    /// The right column, from cell [`PageLine::indent`] on.
+    pub right: String,
+    /// Where the right column begins.
+    pub indent: usize,
+    /// How it looks.
+    pub look: Look,
+}
+
+/// How a line of a page looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// A heading.
+    Heading,
+    /// Text.
+    Text,
+    /// A name in the left column.
+    Pair,
+    /// To be aware of.
+    Warning,
+}
+
+impl Page {
+    /// A page from its first line.
+    #[must_use]
+    pub fn new(title: impl Into<String>, items: Vec<Item>) -> Self {
+        Self { title: title.into(), items, scroll: 0 }
+    }
+
+    /// The lines of the page for this many cells.
+    #[must_use]
+    pub fn lines(&self, cells: usize) -> Vec<PageLine> {
+        let cells = cells.max(8);
+        let names = self.items.iter().filter_map(|item| match item {
+            Item::Pair(name, _) | Item::Warning(name, _) => Some(width(name)),
+            _ => None,
+        });
+        let indent = (names.max().unwrap_or(0) + 3).min(cells * 2 / 5);
+        let mut lines = Vec::new();
+        let line = |left: String, right: String, look| PageLine { left, right, indent, look };
+        for item in &self.items {
+            match item {
+                Item::Heading(text) => {
+                    lines.push(line(text.clone(), String::new(), Look::Heading));
+                }
+                Item::Text(text) => {
+                    for part in wrap(text, cells.saturating_sub(1)) {
+                        lines.push(line(format!(" {part}"), String::new(), Look::Text));
+                    }
+                }
+                Item::Verbatim(text) => {
+                    lines.push(line(format!(" {text}"), String::new(), Look::Text));
+                }
+                Item::Gap => lines.push(line(String::new(), String::new(), Look::Text)),
+                Item::Pair(name, text) | Item::Warning(name, text) => {
+                    let look =
+                        if matches!(item, Item::Pair(..)) { Look::Pair } else { Look::Warning };
+                    let mut left = format!(" {name}");
+                    if width(&left) >= indent {
+                        // Too long for its column: a line of its own.
+                        lines.push(line(std::mem::take(&mut left), String::new(), look));
+                    }
+                    for part in wrap(text, cells - indent) {
+                        lines.push(line(std::mem::take(&mut left), part, look));
+                    }
+                }
+            }
+        }
+        lines
+    }
+}
+
+/// Breaks text into lines of at most `cells` cells, between words where possible.
+fn wrap(text: &str, cells: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut used = 0;
+    for word in text.split(' ') {
+        let needed = width(word);
+        if used > 0 && used + 1 + needed > cells {
+            lines.push(String::new());
+            used = 0;
+        }
+        let Some(mut line) = lines.pop() else { continue };
+        if used > 0 {
+            line.push(' ');
+            used += 1;
+        }
+        for c in word.chars() {
+            let step = c.width().unwrap_or(0);
+            if used + step > cells && used > 0 {
+                lines.push(std::mem::take(&mut line));
+                used = 0;
+            }
+            line.push(c);
+            used += step;
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_wrapped_between_words_and_long_words_within() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("/a/very/long/path x", 8), ["/a/very/", "long/pat", "h x"]);
+        assert_eq!(wrap("漢字 漢字", 5), ["漢字", "漢字"]);
+        assert_eq!(wrap("", 5), [""]);
+    }
+
+    #[test]
+    fn pairs_are_columns() {
+        let page = Page::new(
+            "t",
+            vec![
+                Item::Pair("rate".into(), "200 per second".into()),
+                Item::Pair("a very long name".into(), "x".into()),
+            ],
+        );
+        let lines = page.lines(20);
+        let shown: Vec<_> = lines
+            .iter()
+            .map(|line| format!("{:indent$}{}", line.left, line.right, indent = line.indent))
+            .collect();
+        assert_eq!(shown, [" rate   200 per", "        second", " a very long name", "        x"]);
+    }
+}

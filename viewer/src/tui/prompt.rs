@@ -1,0 +1,113 @@
+//! A prompt at the bottom of the screen: the line being typed and what is known about it so far.
+
+use super::line::Line;
+use super::message::PromptKind;
+
+/// Most completions that are offered at once.
+pub const COMPLETIONS: usize = 6;
+
+/// An open prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prompt {
+    /// What it asks for.
+    pub kind: PromptKind,
+    /// The line.
+    pub line: Line,
+    /// What the word before the cursor could become, best first.
+    pub completions: Vec<Completion>,
+    /// Byte at which that word begins.
+    pub word: usize,
+    /// The completion that was taken last.
+    pub taken: Option<usize>,
+    /// What is known about the line.
+    pub trial: Trial,
+    /// The line that was selected when the prompt opened: leaving a search goes back there.
+    pub from: usize,
+}
+
+/// Something the word before the cursor could become.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The text to insert.
+    pub text: String,
+    /// What it is, in a few words.
+    pub note: String,
+}
+
+/// What is known about the line being typed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Trial {
+    /// Nothing to know.
+    #[default]
+    Nothing,
+    /// It was sent to be tried out under this number.
+    Waiting(u64),
+    /// It cannot be read, or not be applied.
+    Wrong {
+        /// Byte of the line where the trouble is.
+        at: usize,
+        /// What the trouble is.
+        cause: String,
+    },
+    /// It would show `shown` samples and take out `out` in all.
+    Counted {
+        /// Samples that would be shown.
+        shown: u64,
+        /// Samples that would be taken out.
+        out: u64,
+    },
+    /// A search, and whether it found a row.
+    Found(bool),
+}
+
+impl Prompt {
+    /// A prompt with a first line.
+    #[must_use]
+    pub fn new(kind: PromptKind, text: &str, from: usize) -> Self {
+        Self {
+            kind,
+            line: Line::new(text),
+            completions: Vec::new(),
+            word: 0,
+            taken: None,
+            trial: Trial::Nothing,
+            from,
+        }
+    }
+
+    /// What stands before the line.
+    #[must_use]
+    pub const fn label(&self) -> &'static str {
+        match self.kind {
+            PromptKind::Search => "/",
+            PromptKind::Refine | PromptKind::Group => "refine: ",
+            PromptKind::Stage(_) => "stage: ",
+            PromptKind::Command => ":",
+        }
+    }
+
+    /// Lines it takes at the bottom of the screen: itself, what is known, completions.
+    #[must_use]
+    pub fn height(&self) -> usize {
+        match self.kind {
+            PromptKind::Search => 1,
+            _ => 2 + self.completions.len().min(COMPLETIONS),
+        }
+    }
+
+    /// Puts the next completion (the previous one, if not `forward`) in place of the word.
+    pub fn complete(&mut self, forward: bool) {
+        let count = self.completions.len();
+        if count == 0 {
+            return;
+        }
+        let next = match (self.taken, forward) {
+            (None, true) => 0,
+            (None, false) => count - 1,
+            (Some(at), true) => (at + 1) % count,
+            (Some(at), false) => (at + count - 1) % count,
+        };
+        self.line.replace_before(self.word, &self.completions[next].text);
+        self.taken = Some(next);
+    }
+}

@@ -1,0 +1,343 @@
+//! The shell of the viewer: waits for events, performs effects, paints.
+//!
+//! Keys, signals and the worker's answers arrive on one channel, each from a thread of its own, so
+//! an idle viewer wakes up for nothing. Everything that has arrived is taken in before the screen
+//! is painted: a held key never falls behind.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use crossterm::event::{
+    Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::effect::{Effect, Request};
+use super::forest::Forest;
+use super::key::{Code, Key};
+use super::message::Message;
+use super::model::Model;
+use super::stages::Stages;
+use super::terminal::{Screen, give_back};
+use super::theme::{ColorChoice, Theme};
+use super::update::update;
+use super::worker::{self, Requests};
+use crate::profile::Profile;
+
+/// How the user wants the viewer to be.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// `--color`.
+    pub color: ColorChoice,
+    /// `--ascii`: pictures without Unicode.
+    pub ascii: bool,
+    /// Whether the mouse is used; `--no-mouse` leaves it to the terminal, for selecting text.
+    pub mouse: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { color: ColorChoice::Auto, ascii: false, mouse: true }
+    }
+}
+
+/// Two clicks on one cell within this time are a double click.
+const DOUBLE_CLICK: Duration = Duration::from_millis(400);
+
+/// How long to wait for the continuation of a job that may not have been stopped at all: the
+/// kernel does not stop an orphaned process group (POSIX, "Orphaned Process Group").
+const STOPPED_BY_NOW: Duration = Duration::from_millis(50);
+
+/// What wakes the shell up.
+enum Arrival {
+    Terminal(Event),
+    TerminalFailed(std::io::Error),
+    Signal(i32),
+    /// The worker has sent an answer on the channel of answers.
+    Answered,
+    WorkerEnded,
+}
+
+/// Shows a profile until the user leaves. `path` is its file as the user wrote it.
+///
+/// # Errors
+/// If standard output is no terminal, or the terminal fails.
+pub fn run(profile: &Profile, path: &str, options: Options) -> anyhow::Result<()> {
+    let forest = Forest::new(profile, &Stages::default()).map_err(anyhow::Error::msg)?;
+    let variable = |name| std::env::var(name).ok();
+    let color = options.color.decide(variable("NO_COLOR").as_deref(), variable("TERM").as_deref());
+    // crossterm has an opinion of its own about NO_COLOR; the decision is made here.
+    crossterm::style::force_color_output(color);
+
+    let screen = Screen::take(options.mouse)?;
+    let size = screen.size().context("the size of the terminal is not known")?;
+    let model = Model::new(forest, path, Theme::new(color, options.ascii), size);
+    let requests = Requests::default();
+    let (sender, arrivals) = channel();
+    let (answer, answers) = channel();
+    listen(&sender)?;
+    let mut shell = Shell {
+        model,
+        screen,
+        requests: &requests,
+        arrivals,
+        answers,
+        last_click: None,
+        print_at_end: Vec::new(),
+        ended_by: None,
+    };
+    let outcome = thread::scope(|scope| {
+        scope.spawn(|| {
+            // Told even if the worker panics, so that nobody waits for it.
+            let _told = OnDrop(|| drop(sender.send(Arrival::WorkerEnded)));
+            worker::work(profile, &requests, |message| {
+                // If nobody listens any more, the viewer is ending.
+                drop(answer.send(message));
+                drop(sender.send(Arrival::Answered));
+            });
+        });
+        let outcome = shell.run();
+        requests.close();
+        outcome
+    });
+    let Shell { screen, print_at_end, ended_by, .. } = shell;
+    drop(screen);
+    for line in print_at_end {
+        print_line(&line);
+    }
+    if let Some(signal) = ended_by {
+        // Ends the process in the way the signal would have.
+        signal_hook::low_level::emulate_default_handler(signal)?;
+    }
+    outcome
+}
+
+#[expect(clippy::print_stdout, reason = "what the user asked to be printed at the end")]
+fn print_line(line: &str) {
+    println!("{line}");
+}
+
+struct OnDrop<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+/// Starts the threads that wait for the terminal and for signals. They wait in the kernel and
+/// cannot be told to stop, so they are not joined; they end with the process.
+fn listen(sender: &Sender<Arrival>) -> anyhow::Result<()> {
+    let mut signals =
+        Signals::new([SIGTERM, SIGHUP, SIGINT, SIGCONT]).context("signals cannot be watched")?;
+    let to_shell = sender.clone();
+    thread::spawn(move || {
+        for signal in &mut signals {
+            if to_shell.send(Arrival::Signal(signal)).is_err() {
+                return;
+            }
+        }
+    });
+    let to_shell = sender.clone();
+    thread::spawn(move || {
+        loop {
+            let (arrival, failed) = match crossterm::event::read() {
+                Ok(event) => (Arrival::Terminal(event), false),
+                Err(error) => (Arrival::TerminalFailed(error), true),
+            };
+            if to_shell.send(arrival).is_err() || failed {
+                return;
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Whether the viewer goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    GoOn,
+    End,
+}
+
+struct Shell<'p, 'r> {
+    model: Model<'p>,
+    screen: Screen,
+    requests: &'r Requests,
+    arrivals: Receiver<Arrival>,
+    answers: Receiver<Message<'p>>,
+    last_click: Option<(u16, u16, Instant)>,
+    print_at_end: Vec<String>,
+    /// The signal that ended the viewer.
+    ended_by: Option<i32>,
+}
+
+impl<'p> Shell<'p, '_> {
+    fn run(&mut self) -> anyhow::Result<()> {
+        loop {
+            self.screen.draw(&self.model).context("the terminal cannot be written to")?;
+            // Fails only when all senders are gone, and the worker's tells before it goes.
+            let Ok(arrival) = self.arrivals.recv() else { return Ok(()) };
+            let mut next = Some(arrival);
+            while let Some(arrival) = next {
+                if self.take_in(arrival)? == Flow::End {
+                    return Ok(());
+                }
+                next = self.arrivals.try_recv().ok();
+            }
+        }
+    }
+
+    fn take_in(&mut self, arrival: Arrival) -> anyhow::Result<Flow> {
+        match arrival {
+            Arrival::Terminal(event) => match self.message(event) {
+                Some(message) => self.update(message),
+                None => Ok(Flow::GoOn),
+            },
+            Arrival::TerminalFailed(error) => Err(error).context("the terminal cannot be read"),
+            Arrival::Signal(SIGCONT) => {
+                self.resume()?;
+                Ok(Flow::GoOn)
+            }
+            Arrival::Signal(signal) => {
+                self.ended_by = Some(signal);
+                Ok(Flow::End)
+            }
+            Arrival::Answered => {
+                let Ok(message) = self.answers.try_recv() else { return Ok(Flow::GoOn) };
+                self.update(message)
+            }
+            // Only a panic ends the worker before the viewer; joining it passes the panic on.
+            Arrival::WorkerEnded => Ok(Flow::End),
+        }
+    }
+
+    fn message(&mut self, event: Event) -> Option<Message<'static>> {
+        match event {
+            Event::Key(key) if key.kind != KeyEventKind::Release => {
+                self.model.message(to_key(key)?)
+            }
+            Event::Mouse(mouse) => self.mouse(mouse),
+            Event::Paste(text) => Some(Message::Pasted(text)),
+            Event::Resize(width, height) => Some(Message::Resized { width, height }),
+            _ => None,
+        }
+    }
+
+    fn mouse(&mut self, mouse: MouseEvent) -> Option<Message<'static>> {
+        let (x, y) = (mouse.column, mouse.row);
+        match mouse.kind {
+            MouseEventKind::Down(MouseButton::Left) => {
+                let now = Instant::now();
+                let last = self.last_click.replace((x, y, now));
+                let is_double = last.is_some_and(|(last_x, last_y, then)| {
+                    (last_x, last_y) == (x, y) && now.duration_since(then) < DOUBLE_CLICK
+                });
+                if is_double {
+                    // A third click is a first one again.
+                    self.last_click = None;
+                    return Some(Message::DoubleClick { x, y });
+                }
+                Some(Message::Click { x, y })
+            }
+            MouseEventKind::ScrollUp => Some(Message::Wheel(-1)),
+            MouseEventKind::ScrollDown => Some(Message::Wheel(1)),
+            _ => None,
+        }
+    }
+
+    fn update(&mut self, message: Message<'p>) -> anyhow::Result<Flow> {
+        for effect in update(&mut self.model, message) {
+            if self.perform(effect)? == Flow::End {
+                return Ok(Flow::End);
+            }
+        }
+        Ok(Flow::GoOn)
+    }
+
+    fn perform(&mut self, effect: Effect) -> anyhow::Result<Flow> {
+        const TERMINAL: &str = "the terminal cannot be written to";
+        match effect {
+            Effect::Refine(request) => return self.refine(request),
+            Effect::Copy(text) => self.screen.copy(&text).context(TERMINAL)?,
+            Effect::PrintAtEnd(line) => self.print_at_end.push(line),
+            Effect::Suspend => self.suspend()?,
+            Effect::Repaint => self.screen.forget().context(TERMINAL)?,
+            Effect::Quit => return Ok(Flow::End),
+        }
+        Ok(Flow::GoOn)
+    }
+
+    /// Refines at once where that takes less than a frame, else on the worker.
+    fn refine(&mut self, request: Request) -> anyhow::Result<Flow> {
+        if self.model.profile.nodes.len() < worker::AT_ONCE {
+            let message = worker::perform(self.model.profile, request);
+            return self.update(message);
+        }
+        self.requests.ask(request);
+        Ok(Flow::GoOn)
+    }
+
+    /// Gives the terminal back and stops the whole process group, as Ctrl-Z in a shell does:
+    /// a program that started the viewer stops with it, and the shell sees the job stop.
+    fn suspend(&mut self) -> anyhow::Result<()> {
+        give_back();
+        kill(Pid::from_raw(0), Signal::SIGTSTP).context("the viewer cannot be suspended")?;
+        // The signal may reach another thread a moment later. What arrives meanwhile is kept.
+        let mut kept = Vec::new();
+        loop {
+            match self.arrivals.recv_timeout(STOPPED_BY_NOW) {
+                Ok(Arrival::Signal(SIGCONT)) | Err(_) => break,
+                Ok(arrival) => kept.push(arrival),
+            }
+        }
+        self.resume()?;
+        for arrival in kept {
+            // Keys that arrive while the terminal is not ours were meant for the shell.
+            if let Arrival::Answered = arrival {
+                self.take_in(arrival)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The job goes on: the terminal is taken over again, and may have another size.
+    fn resume(&mut self) -> anyhow::Result<()> {
+        self.screen.retake().context("the terminal cannot be prepared")?;
+        let (width, height) = self.screen.size().context("the terminal's size is not known")?;
+        update(&mut self.model, Message::Resized { width, height });
+        Ok(())
+    }
+}
+
+/// A key of the terminal as the viewer knows keys; `None` if it has no meaning here.
+fn to_key(event: KeyEvent) -> Option<Key> {
+    let code = match event.code {
+        KeyCode::Char(c) => Code::Char(c),
+        KeyCode::Enter => Code::Enter,
+        KeyCode::Esc => Code::Esc,
+        KeyCode::Tab => Code::Tab,
+        KeyCode::BackTab => Code::BackTab,
+        KeyCode::Backspace => Code::Backspace,
+        KeyCode::Delete => Code::Delete,
+        KeyCode::Up => Code::Up,
+        KeyCode::Down => Code::Down,
+        KeyCode::Left => Code::Left,
+        KeyCode::Right => Code::Right,
+        KeyCode::PageUp => Code::PageUp,
+        KeyCode::PageDown => Code::PageDown,
+        KeyCode::Home => Code::Home,
+        KeyCode::End => Code::End,
+        _ => return None,
+    };
+    Some(Key {
+        code,
+        control: event.modifiers.contains(KeyModifiers::CONTROL),
+        alt: event.modifiers.contains(KeyModifiers::ALT),
+    })
+}

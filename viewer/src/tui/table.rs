@@ -1,0 +1,288 @@
+//! A tree of rows on the screen: which are open, which one is selected, where the window is.
+//!
+//! The selection is a row, not a line number: it stays on its row when rows above open, close or
+//! are sorted, and goes with its call path into the tree of another refinement.
+
+use std::collections::HashSet;
+
+use crate::refine::Refined;
+use crate::views::hot_path::{USUAL_SHARE, hot_path};
+use crate::views::path::Path;
+use crate::views::tree::{Direction, RowId, RowTree};
+use crate::views::visible::{Line, Visible};
+use crate::views::{Row, Sort};
+
+/// Most rows that one key opens.
+pub const OPEN_LIMIT: usize = 1000;
+
+/// A tree of rows with its state on the screen.
+#[derive(Clone, Debug)]
+pub struct Table<D: Direction> {
+    tree: RowTree<D>,
+    visible: Visible,
+    /// Line of the selected row; 0 if there are no lines.
+    selected: usize,
+    /// First line of the window.
+    scroll: usize,
+    /// Rows that the hot path went through.
+    hot: HashSet<RowId>,
+}
+
+/// What a table does whichever way its rows lead.
+pub trait Rows {
+    /// Number of lines.
+    fn len(&self) -> usize;
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// A line, if there is one of this number.
+    fn line(&self, at: usize) -> Option<Line>;
+    /// The row of a line.
+    fn row(&self, line: Line) -> &Row;
+    /// Whether the row of a line is open.
+    fn is_open(&self, line: Line) -> bool;
+    /// Whether the hot path went through the row of a line.
+    fn is_hot(&self, line: Line) -> bool;
+    /// The number of the selected line.
+    fn selected(&self) -> usize;
+    /// The first line of the window.
+    fn scroll(&self) -> usize;
+    /// Selects a line; the last one if there are fewer.
+    fn select(&mut self, at: usize);
+    /// Moves the window so that the selected line is in it.
+    fn keep_in_view(&mut self, height: usize);
+    /// Moves the window by lines, and the selection with it where it would leave the window.
+    fn scroll_by(&mut self, lines: isize, height: usize);
+    /// Opens the selected row; if it is open, selects its first child.
+    fn open_or_enter(&mut self, refined: &Refined<'_>);
+    /// Closes the selected row; if it is closed, selects its parent.
+    fn close_or_leave(&mut self);
+    /// Opens or closes the selected row.
+    fn toggle(&mut self, refined: &Refined<'_>);
+    /// Opens what is below the selected row; returns whether all of it fitted the limit.
+    fn open_subtree(&mut self, refined: &Refined<'_>) -> bool;
+    /// Closes all rows.
+    fn close_all(&mut self, refined: &Refined<'_>);
+    /// Opens and selects along the hot path from the selected row; returns its length.
+    fn follow_hot_path(&mut self, refined: &Refined<'_>, share: u32) -> usize;
+    /// The order of rows.
+    fn sort(&self) -> Sort;
+    /// Changes the order of rows.
+    fn set_sort(&mut self, refined: &Refined<'_>, sort: Sort);
+    /// The functions from the root to a line's row.
+    fn path(&self, refined: &Refined<'_>, line: Line) -> Path;
+    /// The rows from the root's child to a line's row.
+    fn rows_to(&self, line: Line) -> Vec<&Row>;
+    /// The next line after `from` whose row's function is wanted; before it, if `forward` is
+    /// false; at or after it, if `forward` is `None`. The second value says whether it went round.
+    fn find(&self, wanted: &[bool], from: usize, forward: Option<bool>) -> Option<(usize, bool)>;
+}
+
+impl<D: Direction> Table<D> {
+    /// A table with all rows closed.
+    #[must_use]
+    pub fn new(mut tree: RowTree<D>, refined: &Refined<'_>) -> Self {
+        let visible = Visible::new(&mut tree, refined, RowId::ROOT);
+        Self { tree, visible, selected: 0, scroll: 0, hot: HashSet::new() }
+    }
+
+    /// The tree.
+    #[must_use]
+    pub fn tree(&self) -> &RowTree<D> {
+        &self.tree
+    }
+
+    /// The tree, to open rows that have no line yet.
+    pub fn tree_mut(&mut self) -> &mut RowTree<D> {
+        &mut self.tree
+    }
+
+    /// The tree alone.
+    #[must_use]
+    pub fn into_tree(self) -> RowTree<D> {
+        self.tree
+    }
+
+    /// Puts the tree of another refinement in the place of this one's. What was open and selected
+    /// stays so as far as it is still there.
+    pub fn replace(&mut self, from: &Refined<'_>, mut tree: RowTree<D>, refined: &Refined<'_>) {
+        tree.set_sort(self.tree.sort());
+        let above = self.selected - self.scroll;
+        let path = self.line(self.selected).map(|line| self.tree.path(from, line.row));
+        let visible = self.visible.carried_over((&self.tree, from), (&mut tree, refined));
+        *self = Self { tree, visible, selected: 0, scroll: 0, hot: HashSet::new() };
+        if let Some(path) = path {
+            let (row, _) = self.tree.locate(refined, &path);
+            self.reveal(refined, row);
+        }
+        self.scroll = self.selected.saturating_sub(above);
+    }
+
+    /// Selects a row, opening what is above it.
+    pub fn reveal(&mut self, refined: &Refined<'_>, row: RowId) {
+        let line = self.visible.reveal(&mut self.tree, refined, row);
+        self.selected = line.unwrap_or(0);
+    }
+
+    /// Selects the row at a path or the nearest there is, opening what is above it.
+    pub fn reveal_path(&mut self, refined: &Refined<'_>, path: &Path) {
+        let (row, _) = self.tree.locate(refined, path);
+        self.reveal(refined, row);
+    }
+}
+
+impl<D: Direction> Rows for Table<D> {
+    fn len(&self) -> usize {
+        self.visible.lines().len()
+    }
+
+    fn line(&self, at: usize) -> Option<Line> {
+        self.visible.lines().get(at).copied()
+    }
+
+    fn row(&self, line: Line) -> &Row {
+        self.tree.row(line.row)
+    }
+
+    fn is_open(&self, line: Line) -> bool {
+        self.visible.is_open(line.row)
+    }
+
+    fn is_hot(&self, line: Line) -> bool {
+        self.hot.contains(&line.row)
+    }
+
+    fn selected(&self) -> usize {
+        self.selected
+    }
+
+    fn scroll(&self) -> usize {
+        self.scroll
+    }
+
+    fn select(&mut self, at: usize) {
+        self.selected = at.min(self.len().saturating_sub(1));
+    }
+
+    fn keep_in_view(&mut self, height: usize) {
+        let last_top = self.selected.saturating_sub(height.saturating_sub(1));
+        self.scroll = self.scroll.clamp(last_top, self.selected.max(last_top));
+        // No empty lines at the end while there are rows above.
+        self.scroll = self.scroll.min(self.len().saturating_sub(height));
+    }
+
+    fn scroll_by(&mut self, lines: isize, height: usize) {
+        let most = self.len().saturating_sub(height);
+        self.scroll = self.scroll.saturating_add_signed(lines).min(most);
+        let end = (self.scroll + height.max(1)).min(self.len());
+        self.select(self.selected.clamp(self.scroll, end.saturating_sub(1).max(self.scroll)));
+    }
+
+    fn open_or_enter(&mut self, refined: &Refined<'_>) {
+        let Some(line) = self.line(self.selected) else { return };
+        if !self.row(line).has_children {
+            return;
+        }
+        if self.is_open(line) {
+            self.select(self.selected + 1);
+        } else {
+            self.visible.open(&mut self.tree, refined, self.selected);
+        }
+    }
+
+    fn close_or_leave(&mut self) {
+        let Some(line) = self.line(self.selected) else { return };
+        if self.is_open(line) {
+            self.visible.close(self.selected);
+            return;
+        }
+        let above = self.visible.lines()[..self.selected].iter();
+        if let Some(parent) = above.enumerate().rev().find(|(_, other)| other.depth < line.depth) {
+            self.selected = parent.0;
+        }
+    }
+
+    fn toggle(&mut self, refined: &Refined<'_>) {
+        let Some(line) = self.line(self.selected) else { return };
+        if self.is_open(line) {
+            self.visible.close(self.selected);
+        } else {
+            self.visible.open(&mut self.tree, refined, self.selected);
+        }
+    }
+
+    fn open_subtree(&mut self, refined: &Refined<'_>) -> bool {
+        let Self { tree, visible, selected, .. } = self;
+        visible.open_subtree(tree, refined, *selected, OPEN_LIMIT)
+    }
+
+    fn close_all(&mut self, refined: &Refined<'_>) {
+        // The selection goes to the outermost row of its path.
+        let outermost =
+            self.line(self.selected).and_then(|line| self.lineage(line.row).last().copied());
+        self.visible = Visible::new(&mut self.tree, refined, RowId::ROOT);
+        self.selected = outermost.and_then(|row| self.visible.position(row)).unwrap_or(0);
+    }
+
+    fn follow_hot_path(&mut self, refined: &Refined<'_>, share: u32) -> usize {
+        let from = self.line(self.selected).map_or(RowId::ROOT, |line| line.row);
+        let path = hot_path(&mut self.tree, refined, from, share);
+        if share == USUAL_SHARE {
+            self.hot.extend(self.lineage(from));
+            self.hot.extend(&path);
+        }
+        if let Some(&end) = path.last() {
+            self.reveal(refined, end);
+        }
+        path.len()
+    }
+
+    fn sort(&self) -> Sort {
+        self.tree.sort()
+    }
+
+    fn set_sort(&mut self, refined: &Refined<'_>, sort: Sort) {
+        let row = self.line(self.selected).map(|line| line.row);
+        self.tree.set_sort(sort);
+        self.visible.rebuild(&mut self.tree, refined);
+        self.selected = row.and_then(|row| self.visible.position(row)).unwrap_or(0);
+    }
+
+    fn path(&self, refined: &Refined<'_>, line: Line) -> Path {
+        self.tree.path(refined, line.row)
+    }
+
+    fn rows_to(&self, line: Line) -> Vec<&Row> {
+        self.lineage(line.row).into_iter().rev().map(|row| self.tree.row(row)).collect()
+    }
+
+    fn find(&self, wanted: &[bool], from: usize, forward: Option<bool>) -> Option<(usize, bool)> {
+        let lines = self.visible.lines();
+        let from = from.min(lines.len());
+        let next = (from + usize::from(forward.is_some())).min(lines.len());
+        let is_wanted = |at: &usize| {
+            wanted.get(self.row(lines[*at]).function.index()).copied().unwrap_or(false)
+        };
+        if forward == Some(false) {
+            let straight = (0..from).rev().find(is_wanted).map(|at| (at, false));
+            straight.or_else(|| (from..lines.len()).rev().find(is_wanted).map(|at| (at, true)))
+        } else {
+            let straight = (next..lines.len()).find(is_wanted).map(|at| (at, false));
+            straight.or_else(|| (0..next).find(is_wanted).map(|at| (at, true)))
+        }
+    }
+}
+
+impl<D: Direction> Table<D> {
+    /// A row and the rows above it, without the root, innermost first.
+    fn lineage(&self, row: RowId) -> Vec<RowId> {
+        let mut rows = Vec::new();
+        let mut at = row;
+        while let Some(parent) = self.tree.parent(at) {
+            rows.push(at);
+            at = parent;
+        }
+        rows
+    }
+}

@@ -1,0 +1,189 @@
+//! The user's terminal: taken over on entry, given back on every way out.
+//!
+//! Ways out are: leaving normally, an error, a panic in any thread, SIGTERM, SIGHUP, SIGINT, and
+//! Ctrl-Z. What was changed is changed back in the opposite order; giving back twice is harmless.
+
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, bail};
+use crossterm::cursor::{Hide, Show};
+use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
+use crossterm::style::Print;
+use crossterm::terminal::{
+    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
+    disable_raw_mode, enable_raw_mode,
+};
+use crossterm::{execute, queue};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+
+use super::draw::draw;
+use super::model::Model;
+
+/// Press, release and wheel (1000) in the form without limits on coordinates (1006). Motion is
+/// not asked for: over ssh, every report is a packet. XTerm Control Sequences, "Mouse Tracking".
+const MOUSE_ON: &str = "\x1b[?1000h\x1b[?1006h";
+const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1000l";
+
+/// Whether the terminal is taken over at present. The panic hook has no other way to know.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// A terminal that was taken over.
+pub(super) struct Screen {
+    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    mouse: bool,
+}
+
+impl Screen {
+    /// Takes the terminal over.
+    ///
+    /// # Errors
+    /// If standard output is no terminal, or does not do what it is told.
+    pub(super) fn take(mouse: bool) -> anyhow::Result<Self> {
+        if !io::stdout().is_terminal() {
+            bail!(
+                "the viewer needs a terminal, and standard output is none; \
+                 csprof report prints the same as text"
+            );
+        }
+        give_back_on_panic();
+        take_over(mouse).context("the terminal cannot be prepared")?;
+        // One write for each screen: a terminal over ssh then gets it in few packets.
+        let backend = CrosstermBackend::new(BufWriter::with_capacity(1 << 16, io::stdout()));
+        match Terminal::new(backend) {
+            Ok(terminal) => Ok(Self { terminal, mouse }),
+            Err(error) => {
+                give_back();
+                Err(error).context("the size of the terminal is not known")
+            }
+        }
+    }
+
+    /// Columns and lines.
+    ///
+    /// # Errors
+    /// If the terminal does not say.
+    pub(super) fn size(&self) -> io::Result<(u16, u16)> {
+        self.terminal.size().map(|size| (size.width, size.height))
+    }
+
+    /// Paints the model; only what has changed is sent.
+    ///
+    /// # Errors
+    /// If the terminal is gone.
+    pub(super) fn draw(&mut self, model: &Model<'_>) -> io::Result<()> {
+        // Terminals that know it show the update as a whole; others ignore it.
+        queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
+        self.terminal.draw(|frame| draw(model, frame))?;
+        queue!(self.terminal.backend_mut(), EndSynchronizedUpdate)?;
+        io::Write::flush(self.terminal.backend_mut())
+    }
+
+    /// Forgets what is on the screen, so that the next `draw` sends all of it.
+    ///
+    /// # Errors
+    /// If the terminal is gone.
+    pub(super) fn forget(&mut self) -> io::Result<()> {
+        self.terminal.clear()
+    }
+
+    /// Puts text on the user's clipboard by OSC 52, which also works over ssh (XTerm Control
+    /// Sequences, "Operating System Commands", Ps = 52).
+    ///
+    /// # Errors
+    /// If the terminal is gone.
+    pub(super) fn copy(&mut self, text: &str) -> io::Result<()> {
+        let sequence = format!("\x1b]52;c;{}\x07", base64(text.as_bytes()));
+        execute!(self.terminal.backend_mut(), Print(sequence))
+    }
+
+    /// Takes the terminal over again after it was given back.
+    ///
+    /// # Errors
+    /// If the terminal does not do what it is told.
+    pub(super) fn retake(&mut self) -> io::Result<()> {
+        take_over(self.mouse)?;
+        self.terminal.clear()
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+fn take_over(mouse: bool) -> io::Result<()> {
+    enable_raw_mode()?;
+    // From here on there is something to change back. Only the flag itself is shared: Relaxed.
+    TAKEN.store(true, Ordering::Relaxed);
+    execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, Hide)?;
+    if mouse {
+        execute!(io::stdout(), Print(MOUSE_ON))?;
+    }
+    Ok(())
+}
+
+/// Gives the terminal back, if it was taken.
+pub(super) fn give_back() {
+    if !TAKEN.swap(false, Ordering::Relaxed) {
+        return;
+    }
+    // If the terminal is gone, there is nothing to restore and nobody to tell.
+    let _ = execute!(
+        io::stdout(),
+        EndSynchronizedUpdate,
+        Print(MOUSE_OFF),
+        DisableBracketedPaste,
+        LeaveAlternateScreen,
+        Show
+    );
+    let _ = disable_raw_mode();
+    let _ = io::stdout().flush();
+}
+
+/// A panic message must not end in the alternate screen, where it is lost.
+fn give_back_on_panic() {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        give_back();
+        hook(panic);
+    }));
+}
+
+/// Base 64 as in RFC 4648, section 4.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let byte = |place: usize| u32::from(group.get(place).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for digit in 0..4 {
+            // Each digit is six bits, so below 64.
+            let value = (bits >> (18 - 6 * digit)) as usize & 63;
+            text.push(if digit <= group.len() { char::from(DIGITS[value]) } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::base64;
+
+    #[test]
+    fn base64_of_rfc_4648_section_10() {
+        for (text, expected) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+            ("fooba", "Zm9vYmE="),
+            ("foobar", "Zm9vYmFy"),
+        ] {
+            assert_eq!(base64(text.as_bytes()), expected);
+        }
+    }
+}

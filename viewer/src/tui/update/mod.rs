@@ -1,0 +1,329 @@
+//! What a message does to the model: a pure function.
+//!
+//! Nothing here waits, reads or writes; what has to be done outside the model is returned as
+//! effects. Refining is such an effect, since it costs O(nodes) and may go to a worker.
+
+mod mouse;
+mod prompt;
+mod refinement;
+mod search;
+
+use super::commands;
+use super::effect::Effect;
+use super::explain;
+use super::help;
+use super::message::{Message, PromptKind, View};
+use super::model::{HOT_SHARE, Model, Notice, Over, PercentOf};
+use super::page::{Item, Page};
+use super::table::{OPEN_LIMIT, Rows};
+use crate::views::printable::command_line;
+use crate::views::{Sort, SortKey};
+
+/// What messages may ask for.
+type Effects = Vec<Effect>;
+
+/// Changes the model as a message says, and returns what is to be done outside of it.
+pub fn update<'p>(model: &mut Model<'p>, message: Message<'p>) -> Vec<Effect> {
+    if message.is_from_user() {
+        model.notice = None;
+    }
+    if message.is_about_a_row() && matches!(model.over.last(), Some(Over::Menu(_))) {
+        model.over.pop();
+    }
+    let effects = apply(model, message);
+    keep_in_view(model);
+    effects
+}
+
+fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
+    match message {
+        Message::Up => move_by(model, -1),
+        Message::Down => move_by(model, 1),
+        Message::PageUp => move_by(model, -page(model)),
+        Message::PageDown => move_by(model, page(model)),
+        Message::First => move_by(model, isize::MIN),
+        Message::Last => move_by(model, isize::MAX),
+
+        Message::Open => change_rows(model, |rows, refined| rows.open_or_enter(refined)),
+        Message::Close => change_rows(model, |rows, _| rows.close_or_leave()),
+        Message::Toggle => change_rows(model, |rows, refined| rows.toggle(refined)),
+        Message::CloseAll => change_rows(model, |rows, refined| rows.close_all(refined)),
+        Message::OpenSubtree => open_subtree(model),
+        Message::HotPath => follow_hot_path(model),
+
+        Message::Show(view) => show(model, view),
+        Message::NextView => show(model, neighbor(model.view, 1)),
+        Message::PreviousView => show(model, neighbor(model.view, View::ALL.len() - 1)),
+        Message::OpenMenu => {
+            if model.selected().is_some() {
+                model.over.push(Over::Menu(0));
+            }
+        }
+        Message::OpenHelp => {
+            let page = help::page(model.mode(), model.view);
+            model.over.push(Over::Page(page));
+        }
+        Message::OpenStages => model.over.push(Over::Stages(0)),
+        Message::Explain => {
+            if let Some(page) = explain::page(model) {
+                model.over.push(Over::Page(page));
+            }
+        }
+        Message::Back => return back(model),
+        Message::Cancel => cancel(model),
+        Message::Quit => return vec![Effect::Quit],
+        Message::Suspend => return vec![Effect::Suspend],
+        Message::Repaint => return vec![Effect::Repaint],
+
+        Message::SortNext => sort_next(model),
+        Message::SortReverse => {
+            change_sort(model, |sort| Sort { reversed: !sort.reversed, ..sort });
+        }
+        Message::SortBy(key) => {
+            change_sort(model, |sort| Sort { key, reversed: sort.key == key && !sort.reversed })
+        }
+        Message::TogglePercent => toggle_percent(model),
+
+        Message::SearchNext => search::step(model, true),
+        Message::SearchPrevious => search::step(model, false),
+        Message::SearchSelected => search::for_selected(model),
+
+        Message::OpenPrompt(kind) => prompt::open(model, kind),
+        Message::Typed(c) => return prompt::edit(model, |line| line.insert(c)),
+        Message::Pasted(text) => return prompt::edit(model, |line| line.insert_text(&text)),
+        Message::Edit(edit) => return prompt::edit(model, |line| line.apply(edit)),
+        Message::CompleteNext => return prompt::complete(model, true),
+        Message::CompletePrevious => return prompt::complete(model, false),
+        Message::Accept => return accept(model),
+
+        Message::Refine(stage) => return refinement::by_row(model, stage),
+        Message::ClearStages => return refinement::clear(model),
+        Message::Undo => return refinement::undo(model),
+        Message::Redo => return refinement::redo(model),
+        Message::StageUp => return refinement::move_stage(model, -1),
+        Message::StageDown => return refinement::move_stage(model, 1),
+        Message::StageDelete => return refinement::delete_stage(model),
+        Message::StageToggle => return refinement::toggle_stage(model),
+        Message::StageEdit => refinement::edit_stage(model),
+        Message::Refined { ticket, forest } => refinement::arrived(model, ticket, *forest),
+        Message::Refused { ticket, cause } => refinement::refused(model, ticket, cause),
+        Message::Tried { ticket, shown, out } => prompt::tried(model, ticket, shown, out),
+
+        Message::CopyPath => return copy_path(model),
+        Message::Repro => return repro(model),
+
+        Message::Click { x, y } => return mouse::click(model, x, y),
+        Message::DoubleClick { x, y } => return mouse::double_click(model, x, y),
+        Message::Wheel(lines) => mouse::wheel(model, lines),
+
+        Message::Resized { width, height } => model.size = (width, height),
+    }
+    Vec::new()
+}
+
+/// A screen of lines, with one line in common.
+fn page(model: &Model<'_>) -> isize {
+    isize::try_from(model.body_height().saturating_sub(1).max(1)).unwrap_or(1)
+}
+
+/// Moves in whatever list has the focus.
+fn move_by(model: &mut Model<'_>, lines: isize) {
+    let stages = model.history.now().0.len();
+    let items = model.menu_items().count();
+    let moved = |at: usize, len: usize| at.saturating_add_signed(lines).min(len.saturating_sub(1));
+    match model.over.last_mut() {
+        Some(Over::Page(page)) => page.scroll = page.scroll.saturating_add_signed(lines),
+        Some(Over::Menu(selected)) => *selected = moved(*selected, items),
+        Some(Over::Stages(selected)) => *selected = moved(*selected, stages),
+        Some(Over::Prompt(_)) => {}
+        None => match model.rows_mut() {
+            Some((rows, _)) => rows.select(rows.selected().saturating_add_signed(lines)),
+            None => model.info.scroll = model.info.scroll.saturating_add_signed(lines),
+        },
+    }
+}
+
+/// Keeps the selection and the end of pages on the screen. Costs what is on the screen.
+pub(super) fn keep_in_view(model: &mut Model<'_>) {
+    let height = model.body_height();
+    let width = usize::from(model.size.0);
+    let clamp = |page: &mut Page, height: usize| {
+        let lines = page.lines(width).len();
+        page.scroll = page.scroll.min(lines.saturating_sub(height));
+    };
+    if let Some((rows, _)) = model.rows_mut() {
+        rows.keep_in_view(height);
+    } else {
+        clamp(&mut model.info, height);
+    }
+    if let Some(Over::Page(page)) = model.over.last_mut() {
+        clamp(page, height);
+    }
+}
+
+fn change_rows(
+    model: &mut Model<'_>,
+    change: impl FnOnce(&mut dyn Rows, &crate::refine::Refined<'_>),
+) {
+    if let Some((rows, refined)) = model.rows_mut() {
+        change(rows, refined);
+    }
+}
+
+fn open_subtree(model: &mut Model<'_>) {
+    let Some((rows, refined)) = model.rows_mut() else { return };
+    if !rows.open_subtree(refined) {
+        model.notice = Some(Notice::Said(format!(
+            "opened as much as fits {OPEN_LIMIT} rows; e on a row further down opens more"
+        )));
+    }
+}
+
+fn follow_hot_path(model: &mut Model<'_>) {
+    let Some((rows, refined)) = model.rows_mut() else { return };
+    let said = match rows.follow_hot_path(refined, HOT_SHARE) {
+        0 => format!("the hot path ends here: no child has {HOT_SHARE} % of this row's cost"),
+        rows => format!("{rows} further along the hot path"),
+    };
+    model.notice = Some(Notice::Said(said));
+}
+
+fn neighbor(view: View, step: usize) -> View {
+    let place = View::ALL.iter().position(|other| *other == view).unwrap_or(0);
+    View::ALL[(place + step) % View::ALL.len()]
+}
+
+/// Shows a view; the function that was selected is selected there too.
+fn show(model: &mut Model<'_>, view: View) {
+    let function = model.selected().map(|selected| selected.row.function);
+    let came_from = model.view;
+    model.view = view;
+    if view == came_from || view == View::Tree {
+        return;
+    }
+    let (Some(function), Some((rows, _))) = (function, model.rows_mut()) else { return };
+    let found = (0..rows.len()).find(|&at| {
+        rows.line(at).is_some_and(|line| line.depth == 0 && rows.row(line).function == function)
+    });
+    if let Some(at) = found {
+        rows.select(at);
+    }
+}
+
+fn back(model: &mut Model<'_>) -> Effects {
+    match (model.over.is_empty(), model.view) {
+        (false, _) => cancel(model),
+        (true, View::Tree) => return vec![Effect::Quit],
+        (true, _) => model.view = View::Tree,
+    }
+    Vec::new()
+}
+
+/// Leaves what is open. At the top it forgets the search, so that nothing stays highlighted.
+fn cancel(model: &mut Model<'_>) {
+    match model.over.pop() {
+        Some(Over::Prompt(prompt)) if prompt.kind == PromptKind::Search => {
+            model.search = None;
+            if let Some((rows, _)) = model.rows_mut() {
+                rows.select(prompt.from);
+            }
+        }
+        Some(_) => {}
+        None => model.search = None,
+    }
+}
+
+fn sort_next(model: &mut Model<'_>) {
+    let mut keys: Vec<SortKey> = Vec::new();
+    for (column, _) in model.columns().numbers {
+        if !keys.contains(&column.sort_key()) {
+            keys.push(column.sort_key());
+        }
+    }
+    keys.push(SortKey::Name);
+    change_sort(model, |sort| {
+        let place = keys.iter().position(|key| *key == sort.key).map_or(0, |at| at + 1);
+        Sort { key: keys[place % keys.len()], reversed: false }
+    });
+}
+
+fn change_sort(model: &mut Model<'_>, change: impl FnOnce(Sort) -> Sort) {
+    change_rows(model, |rows, refined| rows.set_sort(refined, change(rows.sort())));
+}
+
+fn toggle_percent(model: &mut Model<'_>) {
+    model.percent_of = match model.percent_of {
+        PercentOf::Base => PercentOf::View,
+        PercentOf::View => PercentOf::Base,
+    };
+    let said = match model.percent_of {
+        PercentOf::Base => "percentages are of all that was measured",
+        PercentOf::View => "percentages are of what is shown",
+    };
+    model.notice = Some(Notice::Said(said.to_owned()));
+}
+
+fn accept(model: &mut Model<'_>) -> Effects {
+    match model.over.last() {
+        Some(Over::Menu(selected)) => {
+            let message = model.menu_items().nth(*selected).map(|item| item.message.clone());
+            model.over.pop();
+            message.map_or_else(Vec::new, |message| apply(model, message))
+        }
+        Some(Over::Prompt(_)) => prompt::accept(model),
+        _ => Vec::new(),
+    }
+}
+
+/// Does what a command says; the palette has closed.
+fn run_command(model: &mut Model<'_>, text: &str) -> Effects {
+    let text = text.trim();
+    let exact = commands::COMMANDS.iter().find(|command| command.name == text);
+    match exact.or_else(|| commands::beginning_with(text).next()) {
+        Some(command) => apply(model, command.message.clone()),
+        None => {
+            let failed = format!("no command begins with “{text}”; ? lists the keys");
+            model.notice = Some(Notice::Failed(failed));
+            Vec::new()
+        }
+    }
+}
+
+fn copy_path(model: &mut Model<'_>) -> Effects {
+    let (Some(rows), Some(selected)) = (model.rows(), model.selected()) else { return Vec::new() };
+    let path = rows.rows_to(selected.line);
+    let names: Vec<&str> = path.into_iter().map(|row| model.row_name(row)).collect();
+    let text = names.join(if model.view == View::Tree { " > " } else { " < " });
+    model.notice = Some(Notice::Said(format!(
+        "copied the path of {} frames, if this terminal takes OSC 52",
+        names.len()
+    )));
+    vec![Effect::Copy(text)]
+}
+
+/// The command line that reports what is on the screen.
+fn repro(model: &mut Model<'_>) -> Effects {
+    let stages = model.shown_stages.to_string();
+    let mut words = vec!["csprof"];
+    match model.view {
+        View::Info => words.extend(["info", &model.path]),
+        View::Tree => words.extend(["report", &model.path]),
+        View::Callers => words.extend(["report", &model.path, "--view", "callers"]),
+        View::Flat => words.extend(["report", &model.path, "--view", "flat"]),
+    }
+    if !stages.is_empty() && model.view != View::Info {
+        words.extend(["--refine", &stages]);
+    }
+    let words: Vec<_> = words.into_iter().map(|word| word.as_bytes().to_vec()).collect();
+    let command = command_line(&words);
+    let text = |text: &str| Item::Text(text.to_owned());
+    let items = vec![
+        text("This command line reports what the screen shows:"),
+        Item::Gap,
+        text(&command),
+        Item::Gap,
+        text("It was copied, if this terminal takes OSC 52, and is printed when the viewer ends."),
+    ];
+    model.over.push(Over::Page(Page::new("Command line", items)));
+    vec![Effect::Copy(command.clone()), Effect::PrintAtEnd(command)]
+}

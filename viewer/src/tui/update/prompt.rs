@@ -1,0 +1,167 @@
+//! Typing at a prompt.
+//!
+//! A refinement is read at every key: what is wrong is pointed at while it is wrong, what is right
+//! is tried out by the shell, and the share that it would show stands under the line.
+
+use super::super::commands;
+use super::super::effect::{Effect, Purpose, Request};
+use super::super::language;
+use super::super::line::Line;
+use super::super::message::PromptKind;
+use super::super::model::{Model, Notice, Over};
+use super::super::prompt::{Completion, Prompt, Trial};
+use super::super::stages::{Stage, Stages};
+use super::super::table::Rows;
+use super::{Effects, refinement, run_command, search};
+
+/// Opens a prompt, unless there is nothing it could be about.
+pub(super) fn open(model: &mut Model<'_>, kind: PromptKind) {
+    let text = match kind {
+        PromptKind::Stage(at) => model.history.now().0.get(at).map(|stage| stage.text.clone()),
+        PromptKind::Group => match model.selected() {
+            Some(selected) => match language::group_beginning(&model.refined, selected.row) {
+                Ok(text) => Some(text),
+                Err(cause) => {
+                    model.notice = Some(Notice::Failed(cause));
+                    None
+                }
+            },
+            None => None,
+        },
+        _ => Some(String::new()),
+    };
+    let Some(text) = text else { return };
+    let from = model.rows().map_or(0, Rows::selected);
+    let mut prompt = Prompt::new(kind, &text, from);
+    offer(model, &mut prompt);
+    model.over.push(Over::Prompt(prompt));
+}
+
+/// Changes the line, then finds out about it.
+pub(super) fn edit(model: &mut Model<'_>, change: impl FnOnce(&mut Line)) -> Effects {
+    let Some(Over::Prompt(mut prompt)) = model.over.pop() else { return Vec::new() };
+    change(&mut prompt.line);
+    prompt.taken = None;
+    offer(model, &mut prompt);
+    let effects = try_out(model, &mut prompt);
+    model.over.push(Over::Prompt(prompt));
+    effects
+}
+
+/// Takes a completion. The offer stays, so that the next key takes another.
+pub(super) fn complete(model: &mut Model<'_>, forward: bool) -> Effects {
+    let Some(Over::Prompt(mut prompt)) = model.over.pop() else { return Vec::new() };
+    prompt.complete(forward);
+    let effects = try_out(model, &mut prompt);
+    model.over.push(Over::Prompt(prompt));
+    effects
+}
+
+/// Finds what the word before the cursor could become.
+fn offer(model: &Model<'_>, prompt: &mut Prompt) {
+    (prompt.word, prompt.completions) = match prompt.kind {
+        PromptKind::Refine | PromptKind::Group | PromptKind::Stage(_) => {
+            language::complete(&model.refined, prompt.line.text(), prompt.line.cursor())
+        }
+        PromptKind::Command => {
+            let offered = commands::beginning_with(prompt.line.before()).map(|command| {
+                Completion { text: command.name.to_owned(), note: command.help.to_owned() }
+            });
+            (0, offered.collect())
+        }
+        PromptKind::Search => (0, Vec::new()),
+    };
+}
+
+/// Finds out what the line would do.
+fn try_out(model: &mut Model<'_>, prompt: &mut Prompt) -> Effects {
+    let text = prompt.line.text().to_owned();
+    match prompt.kind {
+        PromptKind::Search => {
+            let found = search::typed(model, &text, prompt.from);
+            prompt.trial = Trial::Found(found);
+            Vec::new()
+        }
+        PromptKind::Refine | PromptKind::Group | PromptKind::Stage(_) => {
+            let stages = match stages_with(model, prompt.kind, &text) {
+                Ok(stages) => stages,
+                Err((at, cause)) => {
+                    prompt.trial = Trial::Wrong { at, cause };
+                    return Vec::new();
+                }
+            };
+            if text.trim().is_empty() {
+                prompt.trial = Trial::Nothing;
+                return Vec::new();
+            }
+            model.ticket += 1;
+            prompt.trial = Trial::Waiting(model.ticket);
+            let request = Request { ticket: model.ticket, purpose: Purpose::Try, stages };
+            vec![Effect::Refine(request)]
+        }
+        PromptKind::Command => Vec::new(),
+    }
+}
+
+/// The stages as they would be with this line. An empty line adds nothing, and removes the stage
+/// that was being edited.
+///
+/// The error is a byte of the line and what is wrong there.
+fn stages_with(model: &Model<'_>, kind: PromptKind, text: &str) -> Result<Stages, (usize, String)> {
+    let new = language::stages(text)?;
+    let mut stages = model.history.now().clone();
+    match kind {
+        PromptKind::Stage(at) if at < stages.0.len() => {
+            let on = stages.0[at].on;
+            let new = new.into_iter().map(|text| Stage { text, on });
+            stages.0.splice(at..=at, new);
+        }
+        _ => new.into_iter().for_each(|text| stages.push(text)),
+    }
+    Ok(stages)
+}
+
+/// Accepts the line.
+pub(super) fn accept(model: &mut Model<'_>) -> Effects {
+    let Some(Over::Prompt(mut prompt)) = model.over.pop() else { return Vec::new() };
+    let text = prompt.line.text().to_owned();
+    match prompt.kind {
+        PromptKind::Search => Vec::new(),
+        PromptKind::Command => run_command(model, &text),
+        PromptKind::Refine | PromptKind::Group | PromptKind::Stage(_) => {
+            match stages_with(model, prompt.kind, &text) {
+                // What is known to be wrong stays on the screen with its mark.
+                _ if matches!(prompt.trial, Trial::Wrong { .. }) => {
+                    model.over.push(Over::Prompt(prompt));
+                    Vec::new()
+                }
+                Ok(stages) => refinement::change(model, stages),
+                Err((at, cause)) => {
+                    prompt.trial = Trial::Wrong { at, cause };
+                    model.over.push(Over::Prompt(prompt));
+                    Vec::new()
+                }
+            }
+        }
+    }
+}
+
+/// The shell has tried a line out.
+pub(super) fn tried(model: &mut Model<'_>, ticket: u64, shown: u64, out: u64) {
+    if let Some(Over::Prompt(prompt)) = model.over.last_mut()
+        && prompt.trial == Trial::Waiting(ticket)
+    {
+        prompt.trial = Trial::Counted { shown, out };
+    }
+}
+
+/// The shell could not try a line out; returns whether a prompt was waiting for it.
+pub(super) fn refused(model: &mut Model<'_>, ticket: u64, cause: &str) -> bool {
+    match model.over.last_mut() {
+        Some(Over::Prompt(prompt)) if prompt.trial == Trial::Waiting(ticket) => {
+            prompt.trial = Trial::Wrong { at: 0, cause: cause.to_owned() };
+            true
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,134 @@
+//! The stages: adding one, changing them, undo, and what the shell answers.
+//!
+//! A change is entered in the history at once, and the shell is asked to refine; until it answers,
+//! the old rows stay on the screen. A change that is refused is forgotten again.
+
+use super::super::effect::{Effect, Purpose, Request};
+use super::super::forest::Forest;
+use super::super::language;
+use super::super::message::{PromptKind, RowStage};
+use super::super::model::{Model, Notice, Over, Pending};
+use super::super::stages::Stages;
+use super::{Effects, prompt};
+
+/// Enters other stages in the history and has the profile refined by them.
+pub(super) fn change(model: &mut Model<'_>, stages: Stages) -> Effects {
+    if stages == *model.history.now() {
+        return Vec::new();
+    }
+    model.history.change(stages);
+    request(model, true)
+}
+
+/// Asks the shell for the stages of the history. Switching off what is off already, or editing
+/// what is off, asks for nothing new, but the list has changed all the same.
+fn request(model: &mut Model<'_>, is_change: bool) -> Effects {
+    model.ticket += 1;
+    model.pending = Some(Pending { ticket: model.ticket, is_change });
+    let (ticket, stages) = (model.ticket, model.history.now().clone());
+    vec![Effect::Refine(Request { ticket, purpose: Purpose::Show, stages })]
+}
+
+/// Adds the stage that one key makes of the selected row.
+pub(super) fn by_row(model: &mut Model<'_>, action: RowStage) -> Effects {
+    let (Some(rows), Some(selected)) = (model.rows(), model.selected()) else { return Vec::new() };
+    let path: Vec<_> = rows.rows_to(selected.line);
+    match language::row_stage(action, &model.refined, &path) {
+        Ok(text) => {
+            let mut stages = model.history.now().clone();
+            stages.push(text);
+            change(model, stages)
+        }
+        Err(cause) => {
+            model.notice = Some(Notice::Failed(cause));
+            Vec::new()
+        }
+    }
+}
+
+pub(super) fn clear(model: &mut Model<'_>) -> Effects {
+    change(model, Stages::default())
+}
+
+pub(super) fn undo(model: &mut Model<'_>) -> Effects {
+    if model.history.undo() {
+        return request(model, false);
+    }
+    model.notice = Some(Notice::Said("nothing to undo".to_owned()));
+    Vec::new()
+}
+
+pub(super) fn redo(model: &mut Model<'_>) -> Effects {
+    if model.history.redo() {
+        return request(model, false);
+    }
+    model.notice = Some(Notice::Said("nothing to redo".to_owned()));
+    Vec::new()
+}
+
+/// The place of the selected stage in the list of stages, if it is open and not empty.
+fn selected_stage(model: &Model<'_>) -> Option<usize> {
+    match model.over.last() {
+        Some(Over::Stages(at)) if *at < model.history.now().0.len() => Some(*at),
+        _ => None,
+    }
+}
+
+pub(super) fn move_stage(model: &mut Model<'_>, by: isize) -> Effects {
+    let Some(at) = selected_stage(model) else { return Vec::new() };
+    let mut stages = model.history.now().clone();
+    let Some(to) = at.checked_add_signed(by).filter(|to| *to < stages.0.len()) else {
+        return Vec::new();
+    };
+    stages.0.swap(at, to);
+    if let Some(Over::Stages(selected)) = model.over.last_mut() {
+        *selected = to;
+    }
+    change(model, stages)
+}
+
+pub(super) fn delete_stage(model: &mut Model<'_>) -> Effects {
+    let Some(at) = selected_stage(model) else { return Vec::new() };
+    let mut stages = model.history.now().clone();
+    stages.0.remove(at);
+    if let Some(Over::Stages(selected)) = model.over.last_mut() {
+        *selected = at.min(stages.0.len().saturating_sub(1));
+    }
+    change(model, stages)
+}
+
+pub(super) fn toggle_stage(model: &mut Model<'_>) -> Effects {
+    let Some(at) = selected_stage(model) else { return Vec::new() };
+    let mut stages = model.history.now().clone();
+    stages.0[at].on = !stages.0[at].on;
+    change(model, stages)
+}
+
+pub(super) fn edit_stage(model: &mut Model<'_>) {
+    if let Some(at) = selected_stage(model) {
+        prompt::open(model, PromptKind::Stage(at));
+    }
+}
+
+/// The shell has refined the profile.
+pub(super) fn arrived<'p>(model: &mut Model<'p>, ticket: u64, forest: Forest<'p>) {
+    if model.pending.as_ref().is_none_or(|pending| pending.ticket != ticket) {
+        return;
+    }
+    model.pending = None;
+    let stages = model.history.now().clone();
+    model.show(forest, stages);
+}
+
+/// The shell could not refine the profile, or try a line out.
+pub(super) fn refused(model: &mut Model<'_>, ticket: u64, cause: String) {
+    if prompt::refused(model, ticket, &cause) {
+        return;
+    }
+    if let Some(pending) = model.pending.take_if(|pending| pending.ticket == ticket) {
+        if pending.is_change {
+            model.history.forget_last();
+        }
+        model.notice = Some(Notice::Failed(cause));
+    }
+}

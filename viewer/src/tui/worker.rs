@@ -1,0 +1,87 @@
+//! Refining beside the screen: keys go on working while a large profile is refined.
+//!
+//! The newest request wins. A request that has not begun is replaced by a newer one of its kind;
+//! one that has begun is finished, and its answer is ignored by its number.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::effect::{Purpose, Request};
+use super::forest::{Forest, refine};
+use super::message::Message;
+use crate::profile::Profile;
+
+/// Profiles with fewer nodes are refined at once: it takes less than painting a screen.
+pub(super) const AT_ONCE: usize = 100_000;
+
+/// Requests on their way to the worker.
+#[derive(Default)]
+pub(super) struct Requests {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    show: Option<Request>,
+    attempt: Option<Request>,
+    closed: bool,
+}
+
+impl Requests {
+    /// Asks for something.
+    pub(super) fn ask(&self, request: Request) {
+        let mut waiting = self.lock();
+        match request.purpose {
+            Purpose::Show => waiting.show = Some(request),
+            Purpose::Try => waiting.attempt = Some(request),
+        }
+        self.changed.notify_one();
+    }
+
+    /// Lets the worker end.
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_one();
+    }
+
+    /// The next request; waits for one. `None` when there will be no more.
+    fn next(&self) -> Option<Request> {
+        let mut waiting = self.lock();
+        loop {
+            if waiting.closed {
+                return None;
+            }
+            if let Some(request) = waiting.show.take().or_else(|| waiting.attempt.take()) {
+                return Some(request);
+            }
+            waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// The data are whole at every moment, so a panic of the other side does not make them wrong.
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Answers requests until they are closed.
+pub(super) fn work<'p>(profile: &'p Profile, requests: &Requests, answer: impl Fn(Message<'p>)) {
+    while let Some(request) = requests.next() {
+        answer(perform(profile, request));
+    }
+}
+
+/// Does what is asked.
+pub fn perform(profile: &Profile, request: Request) -> Message<'_> {
+    let Request { ticket, purpose, stages } = request;
+    let answer = match purpose {
+        Purpose::Show => Forest::new(profile, &stages)
+            .map(|forest| Message::Refined { ticket, forest: Box::new(forest) }),
+        Purpose::Try => refine(profile, &stages).map(|refined| Message::Tried {
+            ticket,
+            shown: refined.shown,
+            out: refined.out,
+        }),
+    };
+    answer.unwrap_or_else(|cause| Message::Refused { ticket, cause })
+}

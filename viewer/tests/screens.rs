@@ -1,0 +1,132 @@
+//! Screens of the viewer, driven by keys: `screen(profile, "80x24", "jj<enter>s")` is what a user
+//! sees after these keys, and is compared with a picture kept in `snapshots/`.
+//!
+//! The harness does what the shell does, without a terminal: keys become messages, effects that
+//! ask for a refinement are performed at once, all others are collected.
+
+#![expect(clippy::unwrap_used, reason = "a harness of tests: a panic is a failed test")]
+
+use csprof::profile::{Profile, from_outline};
+use csprof::tui::draw::draw;
+use csprof::tui::effect::Effect;
+use csprof::tui::forest::Forest;
+use csprof::tui::key::Key;
+use csprof::tui::message::Message;
+use csprof::tui::model::Model;
+use csprof::tui::stages::Stages;
+use csprof::tui::theme::Theme;
+use csprof::tui::update::update;
+use csprof::tui::worker::perform;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::style::Modifier;
+
+#[path = "screens/tree.rs"]
+mod tree;
+
+/// A small run of a solver with communication: 200 samples of 5 ms.
+const SOLVER: &str = "
+_start
+  main 2 at:solver.c:20 module:solver
+    read_input 8 e=1 at:solver.c:40 module:solver
+      fread 6 e=20 module:libc.so.6
+    solve 10 e=2 at:solver.c:80 module:solver
+      dot_product 30 inline at:vector.h:12 module:solver
+      exchange 1 e=40 at:halo.c:33 module:solver
+        MPI_Sendrecv 4 e=40 module:libmpi.so.40
+          memcpy 60 e=55 module:libc.so.6
+          poll 30 e=9 module:libc.so.6
+      MPI_Allreduce 1 e=12 module:libmpi.so.40
+        poll 40 e=11 module:libc.so.6
+    write_output 7 e=1 module:solver
+      fwrite 1 e=1 module:libc.so.6
+";
+
+fn solver() -> Profile {
+    let mut profile = from_outline(SOLVER).unwrap();
+    profile.info.run.command = vec![b"./solver".to_vec(), b"input.dat".to_vec()];
+    profile.info.metric.source = "cputime".to_owned();
+    profile
+}
+
+/// A viewer without a terminal.
+struct Viewer<'p> {
+    model: Model<'p>,
+    /// Effects that a terminal would have seen.
+    effects: Vec<Effect>,
+}
+
+impl<'p> Viewer<'p> {
+    fn with_theme(profile: &'p Profile, size: &str, theme: Theme) -> Self {
+        let (width, height) = size.split_once('x').unwrap();
+        let size = (width.parse().unwrap(), height.parse().unwrap());
+        let forest = Forest::new(profile, &Stages::default()).unwrap();
+        let model = Model::new(forest, "runs/solver.csprof", theme, size);
+        Self { model, effects: Vec::new() }
+    }
+
+    fn new(profile: &'p Profile, size: &str) -> Self {
+        Self::with_theme(profile, size, Theme::new(false, false))
+    }
+
+    /// Presses keys, in the notation of `Key`.
+    fn press(&mut self, keys: &str) -> &mut Self {
+        for key in Key::parse_all(keys).unwrap() {
+            if let Some(message) = self.model.message(key) {
+                self.send(message);
+            }
+        }
+        self
+    }
+
+    fn send(&mut self, message: Message<'p>) -> &mut Self {
+        for effect in update(&mut self.model, message) {
+            match effect {
+                Effect::Refine(request) => {
+                    let answer = perform(self.model.profile, request);
+                    self.send(answer);
+                }
+                other => self.effects.push(other),
+            }
+        }
+        self
+    }
+
+    fn terminal(&self) -> Terminal<TestBackend> {
+        let (width, height) = self.model.size;
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal.draw(|frame| draw(&self.model, frame)).unwrap();
+        terminal
+    }
+
+    /// The screen as text. The line in reverse video, if there is one, is marked at its end.
+    fn screen(&self) -> String {
+        let terminal = self.terminal();
+        let buffer = terminal.backend().buffer();
+        let mut text = String::new();
+        for y in 0..buffer.area.height {
+            let mut line = String::new();
+            let mut covered = 0;
+            let mut reversed = false;
+            for x in 0..buffer.area.width {
+                let cell = &buffer[(x, y)];
+                reversed |= cell.modifier.contains(Modifier::REVERSED);
+                if covered > 0 {
+                    // The second cell of a wide character.
+                    covered -= 1;
+                    continue;
+                }
+                line.push_str(cell.symbol());
+                covered = unicode_width::UnicodeWidthStr::width(cell.symbol()).saturating_sub(1);
+            }
+            text.push_str(line.trim_end());
+            text.push_str(if reversed { "  ◀\n" } else { "\n" });
+        }
+        text
+    }
+}
+
+/// What a user sees after these keys.
+fn screen(profile: &Profile, size: &str, keys: &str) -> String {
+    Viewer::new(profile, size).press(keys).screen()
+}
