@@ -23,6 +23,8 @@ pub mod verdict;
 pub mod visible;
 
 #[cfg(test)]
+mod laws;
+#[cfg(test)]
 mod tests;
 
 pub use sort::{Sort, SortKey};

@@ -1,0 +1,209 @@
+//! The laws of views, checked on random trees before and after refinement.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::callers::Callers;
+use super::flat::flat;
+use super::search::{NamePattern, Search, Way};
+use super::top_down::TopDown;
+use super::tree::{Direction, RowId, RowTree};
+use super::visible::Visible;
+use super::{Edges, Row, Sort, SortKey};
+use crate::profile::{FunctionRef, from_outline};
+use crate::refine::{Refined, apply, parse};
+
+/// Few names, so that recursion, merging and matching are frequent.
+const NAMES: [&str; 5] = ["alpha", "beta", "Alpha2", "gamma", "delta"];
+
+/// Stages that take out, move, merge and re-root; an empty text is no stage.
+const STAGES: [&str; 6] =
+    ["", "through beta", "hide alpha", "group alpha as G", "root at gamma", "not under delta"];
+
+/// Outlines of random trees: for each node how many levels it goes back up, its name, its samples,
+/// its edges and whether it is inlined.
+fn outlines() -> impl Strategy<Value = String> {
+    let node = (0usize..4, 0..NAMES.len(), 0u64..4, 0u64..4, prop::bool::weighted(0.2));
+    prop::collection::vec(node, 0..40).prop_map(|nodes| {
+        let mut depth = 0;
+        let mut text = String::new();
+        for (up, name, samples, edges, inline) in nodes {
+            depth = (depth + 1usize).saturating_sub(up).min(if text.is_empty() {
+                0
+            } else {
+                depth + 1
+            });
+            let kind = if inline { " inline" } else { "" };
+            let edges = if inline { 0 } else { edges.min(samples) };
+            let name = NAMES[name];
+            text.push_str(&format!("{:w$}{name} {samples} e={edges}{kind}\n", "", w = 2 * depth));
+        }
+        text
+    })
+}
+
+/// Everything open, in pre-order.
+fn all_rows<D: Direction>(tree: &mut RowTree<D>, refined: &Refined<'_>) -> Vec<RowId> {
+    let mut visible = Visible::new(tree, refined, RowId::ROOT);
+    let mut line = 0;
+    while line < visible.lines().len() {
+        visible.open(tree, refined, line);
+        line += 1;
+    }
+    visible.lines().iter().map(|line| line.row).collect()
+}
+
+/// Sums of the children: inclusive, exclusive, edges, samples of edges.
+fn sum<D: Direction>(tree: &RowTree<D>, rows: &[RowId]) -> (u64, u64, Edges, u64) {
+    rows.iter().map(|&row| tree.row(row)).fold((0, 0, Edges::None, 0), |sum, row| {
+        (
+            sum.0 + row.inclusive,
+            sum.1 + row.exclusive,
+            sum.2.plus(row.edges),
+            sum.3 + row.edge_samples,
+        )
+    })
+}
+
+fn own(row: &Row) -> (u64, u64, Edges, u64) {
+    (row.inclusive, row.exclusive, row.edges, row.edge_samples)
+}
+
+/// Flat sums by going up from every node.
+fn flat_by_climbing(refined: &Refined<'_>) -> BTreeMap<FunctionRef, (u64, u64)> {
+    let function = |node: usize| refined.frames[refined.frame[node].index()].function;
+    let mut sums: BTreeMap<FunctionRef, (u64, u64)> = BTreeMap::new();
+    for node in (1..refined.parent.len()).filter(|&node| refined.inclusive[node] > 0) {
+        let mut above = refined.parent[node] as usize;
+        while above != 0 && function(above) != function(node) {
+            above = refined.parent[above] as usize;
+        }
+        let entry = sums.entry(function(node)).or_default();
+        if above == 0 {
+            entry.0 += refined.inclusive[node];
+        }
+        entry.1 += refined.exclusive[node];
+    }
+    sums
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() })]
+
+    /// Rows add up in every view, and views agree with each other.
+    #[test]
+    fn views_add_up(outline in outlines(), stage in 0..STAGES.len()) {
+        let profile = from_outline(&outline).unwrap();
+        // A stage whose pattern matches nothing is refused; then there is nothing to refine.
+        let refined = match parse(STAGES[stage]).map(|stages| apply(&profile, &stages)) {
+            Ok(Ok(refined)) => refined,
+            _ => Refined::base(&profile),
+        };
+
+        let mut tree = TopDown::new(&refined);
+        let rows = all_rows(&mut tree, &refined);
+        prop_assert_eq!(tree.row(RowId::ROOT).inclusive, refined.shown);
+        for &id in rows.iter().chain([&RowId::ROOT]) {
+            let row = tree.row(id);
+            let children = tree.opened_children(id);
+            prop_assert_eq!(row.has_children, !children.is_empty());
+            prop_assert_eq!(row.inclusive, row.exclusive + sum(&tree, children).0);
+        }
+
+        let flat_rows = flat(&refined, tree.index(), Sort::default());
+        prop_assert_eq!(flat_rows.iter().map(|row| row.exclusive).sum::<u64>(), refined.shown);
+        let found: BTreeMap<_, _> =
+            flat_rows.iter().map(|row| (row.function, (row.inclusive, row.exclusive))).collect();
+        prop_assert_eq!(found, flat_by_climbing(&refined));
+        for flat_row in &flat_rows {
+            let same: Vec<_> =
+                rows.iter().copied().filter(|&r| tree.row(r).function == flat_row.function).collect();
+            let (_, exclusive, edges, edge_samples) = sum(&tree, &same);
+            prop_assert_eq!(exclusive, flat_row.exclusive);
+            prop_assert_eq!(edges, flat_row.edges);
+            prop_assert_eq!(edge_samples, flat_row.edge_samples);
+        }
+
+        let mut callers = Callers::new(&refined, tree.index());
+        let caller_rows = all_rows(&mut callers, &refined);
+        for &id in &caller_rows {
+            let children = callers.opened_children(id);
+            prop_assert_eq!(callers.row(id).has_children, !children.is_empty());
+            if !children.is_empty() {
+                prop_assert_eq!(sum(&callers, children), own(callers.row(id)));
+            }
+        }
+        let first: Vec<Row> =
+            callers.opened_children(RowId::ROOT).iter().map(|&id| callers.row(id).clone()).collect();
+        prop_assert_eq!(first, flat_rows);
+    }
+
+    /// Search finds what reading all rows would find, in both directions, and nothing else.
+    #[test]
+    fn search_finds_what_reading_finds(outline in outlines(), by_name: bool, text in "alpha|Alpha|ta|x") {
+        let profile = from_outline(&outline).unwrap();
+        let refined = Refined::base(&profile);
+        let key = if by_name { SortKey::Name } else { SortKey::Inclusive };
+        let sort = Sort { key, reversed: false };
+        let pattern = NamePattern::new(&text).unwrap();
+        let search = Search::new(&refined, &pattern);
+
+        let mut tree = TopDown::new(&refined);
+        tree.set_sort(sort);
+        let rows = all_rows(&mut tree, &refined);
+        let is_hit = |&row: &RowId| {
+            pattern.is_in(&refined.functions[tree.row(row).function.index()].name)
+        };
+        let mut expected: Vec<_> =
+            rows.into_iter().filter(is_hit).map(|row| tree.path(&refined, row)).collect();
+        prop_assert_eq!(search.finds_anything(), !expected.is_empty());
+
+        for way in [Way::Forward, Way::Backward] {
+            // A fresh tree, so that nothing is open yet.
+            let mut tree = TopDown::new(&refined);
+            tree.set_sort(sort);
+            let mut found = Vec::new();
+            let mut at = RowId::ROOT;
+            while let Some(hit) = search.step(&mut tree, &refined, RowId::ROOT, at, way) {
+                if hit.wrapped && !found.is_empty() {
+                    break;
+                }
+                found.push(tree.path(&refined, hit.row));
+                at = hit.row;
+            }
+            prop_assert_eq!(&found, &expected);
+            expected.reverse();
+        }
+    }
+
+    /// However rows were opened and closed, the list is what making it anew would give.
+    #[test]
+    fn lines_are_what_is_open(outline in outlines(), keys in prop::collection::vec((0usize..40, 0u8..3), 0..20)) {
+        let profile = from_outline(&outline).unwrap();
+        let refined = Refined::base(&profile);
+        let mut tree = TopDown::new(&refined);
+        let mut visible = Visible::new(&mut tree, &refined, RowId::ROOT);
+        for (line, key) in keys {
+            match key {
+                0 => visible.open(&mut tree, &refined, line),
+                1 => visible.close(line),
+                _ => { visible.open_subtree(&mut tree, &refined, line, 7); }
+            }
+            let mut again = visible.clone();
+            again.rebuild(&mut tree, &refined);
+            prop_assert_eq!(again.lines(), visible.lines());
+            for (line, shown) in visible.lines().iter().enumerate() {
+                prop_assert_eq!(visible.position(shown.row), Some(line));
+                let path = tree.path(&refined, shown.row);
+                prop_assert_eq!(tree.locate(&refined, &path), (shown.row, true));
+            }
+        }
+        let mut new_tree = TopDown::new(&refined);
+        let carried = visible.carried_over((&tree, &refined), (&mut new_tree, &refined));
+        let paths = |tree: &TopDown, visible: &Visible| -> Vec<_> {
+            visible.lines().iter().map(|line| tree.path(&refined, line.row)).collect()
+        };
+        prop_assert_eq!(paths(&new_tree, &carried), paths(&tree, &visible));
+    }
+}
