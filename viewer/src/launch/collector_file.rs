@@ -1,7 +1,8 @@
 //! Finds the collector, or unpacks the one inside csprof.
 //!
 //! Looked for in this order: `$CSPROF_COLLECTOR`; beside the csprof executable; in `../lib/csprof/`
-//! (an installed package); else the embedded bytes are unpacked once, under a name that contains
+//! (an installed package), if it is the very one that is embedded (cargo leaves debug builds and
+//! older ones there); else the embedded bytes are unpacked once, under a name that contains
 //! their hash, so that several versions and several runs at the same moment do not disturb each
 //! other.
 //!
@@ -65,7 +66,9 @@ fn installed_beside(executable: &Path) -> Option<PathBuf> {
         .into_iter()
         .flatten()
         .map(|folder| folder.join(COLLECTOR))
-        .find(|path| path.is_file() && is_preloadable_path(path))
+        .find(|path| {
+            is_preloadable_path(path) && fs::read(path).is_ok_and(|bytes| bytes == EMBEDDED)
+        })
 }
 
 /// Folders to unpack to, best first. Processes that root starts may drop their privileges and then
