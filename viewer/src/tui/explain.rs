@@ -120,12 +120,12 @@ fn edges(model: &Model<'_>, row: &Row, metric: &Metric) -> Vec<Item> {
     if let Edges::Range { low, high } = row.edges
         && high > 0
     {
-        let each = |edges: u64| amount_per(row.inclusive, edges, metric, form);
+        let each = |edges: u64| amount_per(row.edge_samples, edges, metric, form);
         let text = match low {
             low if low == high => {
                 format!(
                     "{} / {} = {}",
-                    amount(row.inclusive, metric, form),
+                    amount(row.edge_samples, metric, form),
                     count(high, form),
                     each(high)
                 )
@@ -135,7 +135,15 @@ fn edges(model: &Model<'_>, row: &Row, metric: &Metric) -> Vec<Item> {
         };
         items.push(pair("time/edge", text));
     }
-    match verdict(row.inclusive, row.edges) {
+    if row.edges != Edges::None && row.edge_samples != row.inclusive {
+        items.push(pair(
+            "",
+            "of the samples in each activation that could return: inlined ones do not count, and \
+             inner ones of a recursive function do"
+                .to_owned(),
+        ));
+    }
+    match verdict(row.edge_samples, row.edges) {
         Some(verdict) => {
             items.push(pair("", format!("{}: {}", verdict.word(), verdict.explanation())));
         }
