@@ -3,12 +3,13 @@
 //!
 //! The collector is a shared library with a profile of its own (no unwinding, whole-program
 //! optimization), whatever profile the viewer is built in. Cargo cannot express that as a
-//! dependency, so a second `cargo build` runs here, in a target folder below `OUT_DIR`. It must
-//! not see what the outer build set up for itself: wrappers (clippy is one), flags
+//! dependency, so a second `cargo build` runs here, in a target folder of its own. It must not see
+//! what the outer build set up for itself: wrappers (clippy is one), flags
 //! (`-C instrument-coverage` would put a runtime into other people's programs), the job server.
 
 use std::env;
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, exit};
 
@@ -41,7 +42,8 @@ fn main() {
 
 fn build_collector(workspace: &Path) -> PathBuf {
     let target = required("TARGET");
-    let target_dir = PathBuf::from(required("OUT_DIR")).join("collector");
+    let out_dir = PathBuf::from(required("OUT_DIR"));
+    let target_dir = collector_target_dir(&out_dir);
 
     // The outer build has downloaded what both need, so the network is asked only where that is
     // not so (a collector dependency that the viewer does without).
@@ -57,11 +59,28 @@ fn build_collector(workspace: &Path) -> PathBuf {
         ));
     }
 
+    // A copy, because another build of the viewer may renew the original while this one reads it;
+    // left alone if it is right, so that nothing is compiled again for its sake.
     let library = target_dir.join(target).join("collector").join("libcsprof_collector.so");
-    if !library.is_file() {
-        fail(&format!("the collector was built, but {} is not there", library.display()));
+    let copy = out_dir.join("libcsprof_collector.so");
+    let bytes = fs::read(&library)
+        .unwrap_or_else(|error| fail(&format!("cannot read {}: {error}", library.display())));
+    if !fs::read(&copy).is_ok_and(|present| present == bytes)
+        && let Err(error) = fs::write(&copy, bytes)
+    {
+        fail(&format!("cannot write {}: {error}", copy.display()));
     }
-    library
+    copy
+}
+
+/// Cargo puts `OUT_DIR` at `<target>/<profile>/build/<package>/out`. One folder beside the profiles
+/// serves check, test and release builds alike; cargo locks it while it is in use. Where the layout
+/// is another, a folder in `OUT_DIR` does.
+fn collector_target_dir(out_dir: &Path) -> PathBuf {
+    match (out_dir.ancestors().nth(2), out_dir.ancestors().nth(4)) {
+        (Some(build), Some(target)) if build.ends_with("build") => target.join("collector-build"),
+        _ => out_dir.join("collector-build"),
+    }
 }
 
 /// Runs the nested build. `--target` is always given, so that the place of the result does not

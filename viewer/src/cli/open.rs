@@ -3,8 +3,9 @@
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::Args;
+use csprof_format::error::Error;
 use csprof_format::profile as saved;
 use csprof_format::read;
 
@@ -50,19 +51,24 @@ impl ProfileFile {
         };
         if !self.salvage {
             return match stdin {
-                Some(bytes) => read::read(&bytes).context("standard input"),
-                None => Ok(read::open(&self.file)?),
+                Some(bytes) => read::read(&bytes).map_err(|error| complete(&error, true)),
+                None => read::open(&self.file).map_err(|error| complete(&error, false)),
             };
         }
         let salvaged = match stdin {
-            Some(bytes) => read::salvage(&bytes).context("standard input")?,
-            None => read::open_salvaged(&self.file)?,
+            Some(bytes) => read::salvage(&bytes).map_err(|error| complete(&error, true))?,
+            None => read::open_salvaged(&self.file).map_err(|error| complete(&error, false))?,
         };
         if salvaged.damage.is_some() {
             writeln!(io::stderr(), "csprof: {salvaged}")?;
         }
         Ok(salvaged.profile)
     }
+}
+
+/// The error as one line: its own text has the cause in it already.
+fn complete(error: &Error, from_stdin: bool) -> anyhow::Error {
+    if from_stdin { anyhow!("standard input: {error}") } else { anyhow!("{error}") }
 }
 
 /// Which paths are reported, and as what.
