@@ -3,6 +3,7 @@
 //! of a layer above its own.
 
 pub mod cli;
+pub mod demo;
 pub mod export;
 pub mod launch;
 pub mod profile;

@@ -10,6 +10,7 @@ use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 
 mod completions;
+mod demo;
 mod event;
 pub mod exit_code;
 mod export;
@@ -24,6 +25,7 @@ mod salvage;
 use crate::tui::theme::ColorChoice;
 
 pub use completions::Completions;
+pub use demo::{Demo, DemoProgram};
 pub use export::Export;
 pub use info::Info;
 pub use man::ManPages;
@@ -73,6 +75,9 @@ enum Command {
     Report(Report),
     Info(Info),
     Export(Export),
+    Demo(Demo),
+    #[command(name = demo::PROGRAM, hide = true)]
+    DemoProgram(DemoProgram),
     Salvage(Salvage),
     Completions(Completions),
     #[command(name = "man")]
@@ -91,6 +96,8 @@ impl Cli {
             Command::Report(report) => report.run(self.appearance),
             Command::Info(info) => info.run(self.appearance),
             Command::Export(export) => export.run(),
+            Command::Demo(demo) => demo.run(self.appearance),
+            Command::DemoProgram(program) => program.run(),
             Command::Salvage(salvage) => salvage.run(),
             Command::Completions(completions) => completions.run(),
             Command::ManPages(pages) => pages.run(),

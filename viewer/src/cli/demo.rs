@@ -1,0 +1,99 @@
+//! `csprof demo`
+
+use std::ffi::OsString;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use nix::unistd::mkdtemp;
+
+use super::record::{Sampling, save, summary};
+use super::{Appearance, exit_code};
+use crate::launch::output::Output;
+use crate::refine::Refined;
+use crate::{demo, launch, report};
+
+const EXAMPLES: &str = "\
+Examples:
+  csprof demo                     record, then look at it in the viewer
+  csprof demo | less              record, then print a report";
+
+/// The hidden subcommand with which csprof runs itself as the program to profile.
+pub(super) const PROGRAM: &str = "demo-program";
+
+/// Profile a small built-in program with several threads, and show the result
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Demo {
+    /// File to save; without it demo.csprof in a new folder for temporary files
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace the file if it exists
+    #[arg(short, long)]
+    force: bool,
+    #[command(flatten)]
+    sampling: Sampling,
+}
+
+impl Demo {
+    /// Records the built-in program and shows its profile.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be recorded, saved or shown.
+    pub fn run(&self, appearance: Appearance) -> Result<ExitCode> {
+        let path = match &self.output {
+            Some(path) => path.clone(),
+            None => {
+                let template = std::env::temp_dir().join("csprof-demo-XXXXXX");
+                mkdtemp(&template)
+                    .with_context(|| format!("{}: cannot be made", template.display()))?
+                    .join("demo.csprof")
+            }
+        };
+        let output = Output::new(Some(&path), path.as_os_str(), self.force)?;
+        let settings = self.sampling.settings(false)?;
+        let csprof = std::env::current_exe().context("cannot find the csprof program itself")?;
+
+        let mut stderr = io::stderr();
+        writeln!(
+            stderr,
+            "csprof: recording a built-in program with {} threads for {} seconds",
+            demo::INDEXERS + 1,
+            demo::DURATION.as_secs()
+        )?;
+        let recording =
+            launch::record(&[csprof.into_os_string(), OsString::from(PROGRAM)], settings)?;
+        let status = exit_code::of_program(recording.status);
+        let (path, profile) = save(recording, &output, true)?;
+        for line in summary(&path, &profile) {
+            writeln!(stderr, "csprof: {line}")?;
+        }
+        let mut out = BufWriter::new(io::stdout().lock());
+        let refined = Refined::base(&profile);
+        let options = report::Options { ascii: appearance.ascii, ..report::Options::default() };
+        report::text::write(&refined, &options, &mut out)?;
+        out.flush()?;
+        Ok(ExitCode::from(status))
+    }
+}
+
+/// The program that `demo` profiles
+#[derive(Clone, Copy, Debug, Args)]
+pub struct DemoProgram {}
+
+impl DemoProgram {
+    /// Runs it.
+    ///
+    /// # Errors
+    ///
+    /// When a thread cannot be started.
+    pub fn run(self) -> Result<ExitCode> {
+        let done = demo::run(demo::DURATION).context("cannot start a thread")?;
+        // On standard error, because a report may follow on standard output.
+        writeln!(io::stderr(), "demo: {done}")?;
+        Ok(exit_code::DONE)
+    }
+}
