@@ -1,7 +1,7 @@
 //! `csprof demo`
 
 use std::ffi::OsString;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -13,7 +13,7 @@ use super::record::{Sampling, save, summary};
 use super::{Appearance, exit_code};
 use crate::launch::output::Output;
 use crate::refine::Refined;
-use crate::{demo, launch, report};
+use crate::{demo, launch, report, tui};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -70,6 +70,10 @@ impl Demo {
         let (path, profile) = save(recording, &output, true)?;
         for line in summary(&path, &profile) {
             writeln!(stderr, "csprof: {line}")?;
+        }
+        if io::stdin().is_terminal() && io::stdout().is_terminal() {
+            tui::run(&profile, &path.display().to_string(), appearance.viewer(true))?;
+            return Ok(ExitCode::from(status));
         }
         let mut out = BufWriter::new(io::stdout().lock());
         let refined = Refined::base(&profile);

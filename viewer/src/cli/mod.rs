@@ -21,6 +21,7 @@ mod progress;
 mod record;
 mod report;
 mod salvage;
+mod view;
 
 use crate::tui::theme::ColorChoice;
 
@@ -33,11 +34,13 @@ pub use open::{ProfileFile, Selection};
 pub use record::{Record, Sampling};
 pub use report::Report;
 pub use salvage::Salvage;
+pub use view::View;
 
 const EXAMPLES: &str = "\
 Examples:
   csprof record ./prog input      profile a program
-  csprof report prog.csprof       print the hot call paths";
+  csprof view prog.csprof         look at what was measured
+  csprof demo                     see how that looks";
 
 /// Call path profiler for unmodified, optimized programs on Linux
 #[derive(Debug, Parser)]
@@ -72,6 +75,7 @@ fn color(text: &str) -> Result<ColorChoice, String> {
 #[derive(Debug, Subcommand)]
 enum Command {
     Record(Record),
+    View(View),
     Report(Report),
     Info(Info),
     Export(Export),
@@ -93,6 +97,7 @@ impl Cli {
     pub fn run(&self) -> Result<ExitCode> {
         match &self.command {
             Command::Record(record) => record.run(),
+            Command::View(view) => view.run(self.appearance),
             Command::Report(report) => report.run(self.appearance),
             Command::Info(info) => info.run(self.appearance),
             Command::Export(export) => export.run(),
