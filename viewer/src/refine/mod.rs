@@ -41,6 +41,8 @@ mod predicate;
 mod print;
 mod stages;
 mod syntax;
+#[cfg(test)]
+mod tests;
 
 pub use apply::{RefineError, apply};
 pub use column::Column;

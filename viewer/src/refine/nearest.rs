@@ -19,7 +19,7 @@ pub(super) fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) ->
     // A third of the letters may be wrong.
     let most = (wanted.len() / 3).max(1);
     let mut found: Vec<(usize, usize, &str)> = Vec::new();
-    let mut rows = Default::default();
+    let mut rows = <[Vec<usize>; 3]>::default();
     for name in names {
         let whole = name.to_ascii_lowercase();
         let contains =
@@ -28,9 +28,12 @@ pub(super) fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) ->
             0
         } else {
             let base = base_name(name).to_ascii_lowercase();
-            // A glob's beginning may be all that was typed.
             let length = base.len().min(wanted.len() + most);
-            distance(&wanted, &base.as_bytes()[..length], &mut rows)
+            distances(&wanted, &base.as_bytes()[..length], &mut rows);
+            let [_, distances, _] = &rows;
+            // The beginning of a name may be all that was typed.
+            let from = if wanted.len() < 4 { length } else { length.min(wanted.len() - most) };
+            distances[from..].iter().copied().min().unwrap_or(usize::MAX)
         };
         if distance <= most {
             found.push((distance, name.len(), name));
@@ -42,9 +45,9 @@ pub(super) fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) ->
     found.into_iter().map(|(_, _, name)| name.to_owned()).collect()
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours that make one text of another
-/// (optimal string alignment).
-fn distance(a: &[u8], b: &[u8], rows: &mut [Vec<usize>; 3]) -> usize {
+/// Fills the middle row: how many insertions, deletions, replacements and swaps of neighbours make
+/// each beginning of `b` of `a` (optimal string alignment).
+fn distances(a: &[u8], b: &[u8], rows: &mut [Vec<usize>; 3]) {
     let [before, above, row] = rows;
     above.clear();
     above.extend(0..=b.len());
@@ -62,7 +65,6 @@ fn distance(a: &[u8], b: &[u8], rows: &mut [Vec<usize>; 3]) -> usize {
         std::mem::swap(before, above);
         std::mem::swap(above, row);
     }
-    above[b.len()]
 }
 
 #[cfg(test)]

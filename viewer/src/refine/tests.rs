@@ -1,0 +1,368 @@
+//! Each stage and each error once, by example.
+
+use super::{Refined, apply, parse, to_outline};
+use crate::profile::from_outline;
+
+/// What is shown of a profile after a refinement, and `shown + out`.
+fn refined(outline: &str, refinement: &str) -> String {
+    let profile = from_outline(outline).unwrap();
+    match apply(&profile, &parse(refinement).unwrap()) {
+        Ok(refined) => {
+            format!("{}= {} + {}\n", to_outline(&refined), refined.shown, refined.out)
+        }
+        Err(error) => error.to_string(),
+    }
+}
+
+fn parse_error(text: &str) -> String {
+    parse(text).unwrap_err().to_string()
+}
+
+const MPI: &str = "\
+main 1
+  solve 2 e=3
+    MPI_Send 1 e=10 module:libmpi.so
+      opal_progress 3 e=4 module:libopen-pal.so
+        memcpy 6 e=2 module:libc.so.6
+    dot 4 e=9
+  MPI_Finalize e=1 module:libmpi.so
+    memcpy 2 module:libc.so.6
+";
+
+#[test]
+fn no_stage_shows_everything() {
+    assert_eq!(
+        refined(MPI, ""),
+        "\
+main 1
+  solve 2 e=3
+    MPI_Send 1 e=10
+      opal_progress 3 e=4
+        memcpy 6 e=2
+    dot 4 e=9
+  MPI_Finalize e=1
+    memcpy 2
+= 19 + 0
+"
+    );
+}
+
+#[test]
+fn through_keeps_paths_and_bounds_the_edges_of_their_callers() {
+    // solve loses 6 of its 16 samples, so up to 6 of its 3 returns: none is certain any more.
+    assert_eq!(
+        refined(MPI, "through MPI_Send"),
+        "\
+main
+  solve e=0..3
+    MPI_Send 1 e=10
+      opal_progress 3 e=4
+        memcpy 6 e=2
+= 10 + 9
+"
+    );
+    assert_eq!(
+        refined("main\n  f 1 e=7\n    g 9 e=2\n", "through g"),
+        "main\n  f e=6..7\n    g 9 e=2\n= 9 + 1\n"
+    );
+}
+
+#[test]
+fn chains_are_direct_or_not_and_may_be_anchored() {
+    let main_solve = |chain: &str| refined(MPI, chain).lines().last().map(str::to_owned);
+    assert_eq!(main_solve("through MPI_Send > memcpy").unwrap(), "= 0 + 19");
+    assert_eq!(main_solve("through MPI_Send >> memcpy").unwrap(), "= 6 + 13");
+    assert_eq!(main_solve("MPI_* >> memcpy").unwrap(), "= 8 + 11");
+    assert_eq!(main_solve("through MPI_* > memcpy").unwrap(), "= 2 + 17");
+    assert_eq!(main_solve("through ^main > solve >> memcpy").unwrap(), "= 6 + 13");
+    assert_eq!(main_solve("through ^solve").unwrap(), "= 0 + 19");
+    assert_eq!(main_solve("through solve$").unwrap(), "= 2 + 17");
+    assert_eq!(main_solve("through main > solve > MPI_Send$").unwrap(), "= 1 + 18");
+}
+
+#[test]
+fn a_chain_is_not_pieced_together() {
+    // A matcher that restarts with the rest of the chain would accept this.
+    let outline = "a\n  b\n    x\n      b\n        c 1\n";
+    assert!(refined(outline, "through a > b > c").ends_with("= 0 + 1\n"));
+    assert!(refined(outline, "through b > c").ends_with("= 1 + 0\n"));
+    assert!(refined(outline, "through a > b >> b > c").ends_with("= 1 + 0\n"));
+}
+
+#[test]
+fn the_root_of_a_path_comes_after_start_up_code() {
+    let outline = "\
+_start
+  __libc_start_main_impl
+    main 1
+      main 2
+# thread=2 epoch=0
+clone3
+  start_thread
+    worker 4
+";
+    assert!(refined(outline, "through ^main").ends_with("= 3 + 4\n"));
+    assert!(refined(outline, "through ^main > main").ends_with("= 2 + 5\n"));
+    assert!(refined(outline, "through ^worker").ends_with("= 4 + 3\n"));
+    assert!(refined(outline, "through ^_start > __libc_*").ends_with("= 3 + 4\n"));
+}
+
+#[test]
+fn predicates_combine() {
+    let kept = |predicate: &str| refined(MPI, predicate).lines().last().map(str::to_owned);
+    assert_eq!(kept("through MPI_* and not through solve").unwrap(), "= 2 + 17");
+    assert_eq!(kept("not (through dot or leaf memcpy)").unwrap(), "= 7 + 12");
+    assert_eq!(kept("through dot or leaf memcpy and under solve").unwrap(), "= 10 + 9");
+    assert_eq!(kept("under solve").unwrap(), "= 14 + 5");
+    assert_eq!(kept("leaf module:libmpi*").unwrap(), "= 1 + 18");
+    assert_eq!(kept("depth <= 2").unwrap(), "= 3 + 16");
+    assert_eq!(kept("times({solve, memcpy}) >= 2").unwrap(), "= 6 + 13");
+    assert_eq!(kept("through {dot, MPI_F*}").unwrap(), "= 6 + 13");
+    assert_eq!(kept("through !{main, solve} & !module:libc*").unwrap(), "= 16 + 3");
+    assert_eq!(kept("through /^MPI.*ze$/").unwrap(), "= 2 + 17");
+    assert_eq!(kept("through @mpi").unwrap(), "= 12 + 7");
+    assert_eq!(kept("leaf @memcpy").unwrap(), "= 8 + 11");
+}
+
+#[test]
+fn code_of_a_function_includes_what_was_inlined_into_it() {
+    let outline = "f 1\n  g 2 inline\n    h 4 inline\n      k 8\n";
+    assert!(refined(outline, "in f").ends_with("= 7 + 8\n"));
+    assert!(refined(outline, "in g").ends_with("= 6 + 9\n"));
+    assert!(refined(outline, "leaf f").ends_with("= 1 + 14\n"));
+}
+
+#[test]
+fn contexts_select_whole_threads() {
+    let outline = "\
+# rank=0 thread=100 epoch=0 name=main
+main 1
+# rank=0 thread=101 epoch=0 name=worker-1
+work 2
+# rank=0 thread=101 epoch=1 name=worker-1
+work 4
+# rank=1 thread=100 epoch=0 name=main
+main 8
+";
+    assert!(refined(outline, "rank in 1").ends_with("= 8 + 7\n"));
+    assert!(refined(outline, "not rank in 0, 3..").ends_with("= 8 + 7\n"));
+    assert!(refined(outline, "thread in 1").ends_with("= 6 + 9\n"));
+    assert!(refined(outline, "thread = worker*").ends_with("= 6 + 9\n"));
+    assert!(refined(outline, "epoch in 0").ends_with("= 11 + 4\n"));
+    assert_eq!(refined(outline, "rank in 7"), "no rank matches rank in 7; there is 0, 1");
+    assert_eq!(
+        refined(outline, "thread = io*"),
+        "no thread matches thread = io*; there is main, worker-1, main"
+    );
+}
+
+#[test]
+fn hiding_moves_cost_to_the_nearest_frame_kept() {
+    assert_eq!(
+        refined(MPI, "hide {opal_*, MPI_*}"),
+        "\
+main 1
+  solve 6 e=3
+    memcpy 6 e=2
+    dot 4 e=9
+  memcpy 2
+= 19 + 0
+"
+    );
+}
+
+#[test]
+fn equal_siblings_become_one_row_and_their_edges_add_up() {
+    assert_eq!(
+        refined("a\n  x 1 e=1\n    f 2 e=5\n  y\n    f 3 e=1\n", "hide {x, y}"),
+        "a 1\n  f 5 e=6\n= 6 + 0\n"
+    );
+}
+
+#[test]
+fn what_has_no_frame_left_stays_with_the_root() {
+    assert_eq!(
+        refined(MPI, "hide {main, solve, dot}"),
+        "\
+<root> 7
+MPI_Send 1 e=10
+  opal_progress 3 e=4
+    memcpy 6 e=2
+MPI_Finalize e=1
+  memcpy 2
+= 19 + 0
+"
+    );
+    let by_thread = "# thread=1 epoch=0\na 1\n# thread=2 epoch=0\na 2\n";
+    assert_eq!(refined(by_thread, "hide a"), "<root> 3\n= 3 + 0\n");
+    assert_eq!(refined(by_thread, "hide a | thread in 1"), "<root> 2\n= 2 + 1\n");
+}
+
+#[test]
+fn stopping_and_cutting_end_paths() {
+    assert_eq!(
+        refined(MPI, "stop at module:libmpi*"),
+        "\
+main 1
+  solve 2 e=3
+    MPI_Send 10 e=10
+    dot 4 e=9
+  MPI_Finalize 2 e=1
+= 19 + 0
+"
+    );
+    assert_eq!(
+        refined(MPI, "cut module:libmpi*"),
+        "main 3\n  solve 12 e=3\n    dot 4 e=9\n= 19 + 0\n"
+    );
+}
+
+#[test]
+fn groups_merge_runs() {
+    assert_eq!(
+        refined(MPI, "group {module:libmpi*, module:libopen-pal*} as MPI"),
+        "\
+main 1
+  solve 2 e=3
+    MPI 4 e=10
+      memcpy 6 e=2
+    dot 4 e=9
+  MPI e=1
+    memcpy 2
+= 19 + 0
+"
+    );
+    assert_eq!(
+        refined(
+            "m\n  a 1 e=2\n    b 1 e=3\n      x e=4\n        a 1 e=5\n",
+            "group {a, b} as \"a or b\""
+        ),
+        "m\n  \"a or b\" 2 e=2\n    x e=4\n      \"a or b\" 1 e=5\n= 3 + 0\n"
+    );
+}
+
+#[test]
+fn roots_strip_callers() {
+    assert_eq!(
+        refined(MPI, "root at MPI_*"),
+        "\
+MPI_Send 1 e=10
+  opal_progress 3 e=4
+    memcpy 6 e=2
+MPI_Finalize e=1
+  memcpy 2
+= 12 + 7
+"
+    );
+    let recursive = "m 1\n  f 2 e=4\n    g 3 e=2\n      f 5 e=1\n";
+    assert_eq!(refined(recursive, "root at f"), "f 2 e=4\n  g 3 e=2\n    f 5 e=1\n= 10 + 1\n");
+    assert_eq!(refined(recursive, "root at last f"), "f 7 e=1..5\n  g 3 e=0..2\n= 10 + 1\n");
+}
+
+#[test]
+fn recursion_collapses_or_folds() {
+    let recursive = "m\n  f 1 e=3\n    g 2 e=5\n      f 4 e=6\n        f 8 e=7\n";
+    assert_eq!(refined(recursive, "collapse f"), "m\n  f 1 e=3\n    g 14 e=5\n= 15 + 0\n");
+    assert_eq!(
+        refined(recursive, "collapse-run f"),
+        "m\n  f 1 e=3\n    g 2 e=5\n      f 12 e=6\n= 15 + 0\n"
+    );
+    assert_eq!(refined(recursive, "fold f"), "m\n  f 13 e=3\n    g 2 e=0..2\n= 15 + 0\n");
+}
+
+#[test]
+fn stages_follow_each_other() {
+    assert_eq!(
+        refined(MPI, "through memcpy | hide opal_* | group MPI_* as MPI | root at MPI"),
+        "MPI e=7\n  memcpy 8 e=2\n= 8 + 11\n"
+    );
+}
+
+#[test]
+fn a_stage_is_kept_beside_what_it_was_made_of() {
+    let profile = from_outline(MPI).unwrap();
+    let base = Refined::base(&profile);
+    let hidden = base.then(&parse("hide solve").unwrap().stages[0]).unwrap();
+    assert_eq!(hidden.outcomes[0].moved, 2);
+    assert_eq!((hidden.outcomes[0].shown, hidden.outcomes[0].out), (19, 0));
+    assert_eq!(to_outline(&base), refined(MPI, "").replace("= 19 + 0\n", ""));
+    assert!(hidden.edges_are_exact());
+}
+
+#[test]
+fn a_pattern_without_a_match_names_what_is_near() {
+    assert_eq!(refined(MPI, "through MPI_Sned"), "no function matches MPI_Sned; there is MPI_Send");
+    assert_eq!(
+        refined(MPI, "hide module:libmpi*x"),
+        "no load module matches module:libmpi*x; there is libmpi.so"
+    );
+    assert_eq!(refined(MPI, "hide solve | through solve"), "no function matches solve");
+    assert_eq!(
+        refined(MPI, "hide kind:inline"),
+        "no frame matches kind:inline; there is call, inline, unknown, partial"
+    );
+}
+
+#[test]
+fn parse_errors_point_at_the_word() {
+    assert_eq!(
+        parse_error("trough MPI_*"),
+        "\
+trough MPI_*
+^^^^^^
+`trough` is no stage; stages are: through, not, under, in, leaf, depth, times, rank, thread, \
+epoch, hide, stop at, cut, group, root at, collapse, collapse-run, fold, where"
+    );
+    assert_eq!(
+        parse_error("hide a | group b MPI"),
+        "\
+hide a | group b MPI
+                 ^^^
+`as` is missing here"
+    );
+    assert_eq!(parse_error("hide"), "hide\n    ^\na frame is missing here");
+    assert_eq!(parse_error("a > > b"), "a > > b\n    ^\na frame is expected before `>`");
+    assert_eq!(parse_error("not (a"), "not (a\n      ^\n`)` is missing here");
+    assert_eq!(
+        parse_error("hide modul:x"),
+        "\
+hide modul:x
+     ^^^^^^^
+frames have no property `modul`, only: fn, module, file, line, kind"
+    );
+    assert_eq!(
+        parse_error("hide @mpii"),
+        "\
+hide @mpii
+     ^^^^^
+there is no set of this name; sets are: @mpi, @openmp, @alloc, @memcpy, @lock, @io, @user, @start"
+    );
+    assert_eq!(
+        parse_error("rank in 3..1"),
+        "rank in 3..1\n        ^^^^\nthis range ends before it begins"
+    );
+    assert_eq!(
+        parse_error("hide /a(/"),
+        "hide /a(/\n     ^^^^\nthis regular expression is wrong: unclosed group"
+    );
+    assert_eq!(parse_error("a | | b"), "a | | b\n    ^\na frame is expected before `|`");
+    let deep = format!("{}a", "not ".repeat(500));
+    assert!(parse_error(&deep).ends_with("nested more than 40 deep"));
+    let long = format!("a{}", " > a".repeat(31));
+    assert!(parse_error(&long).ends_with("a chain can have 31 frames at most"));
+}
+
+#[test]
+fn printing_is_canonical() {
+    for (text, canonical) in [
+        ("MPI_*>>memcpy $", "through MPI_* >> memcpy$"),
+        ("where (a and b) or not(c)", "(through a and through b) or not through c"),
+        ("stop at !@user", "stop at !@user"),
+        ("group {a,b} as \"x y\"|hide  fn:f", "group {a, b} as \"x y\" | hide fn:f"),
+        ("rank in 0..0,4..", "rank in 0, 4.."),
+        (r"through operator\(\)", r"through operator\(\)"),
+        (r"through \and", r"through \and"),
+    ] {
+        assert_eq!(parse(text).unwrap().to_string(), canonical);
+    }
+}
