@@ -19,19 +19,21 @@ pub(super) struct Interrupted<'a> {
     own: StackBounds,
     /// Lowest address of the own stack that is certainly in use.
     own_low: Cell<u64>,
-    /// A page outside the own stack that was found readable.
+    /// A page outside the own stack that was found readable; no page's address at first.
     page: Cell<u64>,
     /// The armed slot and what belongs there.
     armed: (u64, u64),
 }
 
 const PAGE: u64 = 4096;
+/// The address of no page.
+const NO_PAGE: u64 = 1;
 /// Just below the end of user space with four-level paging.
 const USER_END: u64 = 0x7fff_ffff_f000;
 
 impl<'a> Interrupted<'a> {
     pub(super) const fn new(map: &'a LoadMap, own: StackBounds, armed: (u64, u64)) -> Self {
-        Self { map, own, own_low: Cell::new(u64::MAX), page: Cell::new(0), armed }
+        Self { map, own, own_low: Cell::new(u64::MAX), page: Cell::new(NO_PAGE), armed }
     }
 
     pub(super) const fn is_own(&self, sp: u64) -> bool {

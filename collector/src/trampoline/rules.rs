@@ -36,9 +36,12 @@ impl ModuleRules {
             never: name.starts_with(b"ld-linux")
                 || name.starts_with(b"ld-2.")
                 || name.starts_with(b"ld.so")
-                || name == b"[vdso]"
+                || name == b"[vdso]",
+            // This library too: its stubs disarm and then jump to an unwinder, and a sample that
+            // came in between would arm the stub's caller.
+            unwinder: name.starts_with(b"libgcc_s")
+                || name.starts_with(b"libunwind")
                 || module.text().contains(&this_library),
-            unwinder: name.starts_with(b"libgcc_s") || name.starts_with(b"libunwind"),
             has_unsafe_functions: module.code.iter().any(|code| {
                 unsafe_ranges().any(|range| code.start < range.end && range.start < code.end)
             }),
