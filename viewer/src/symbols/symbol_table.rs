@@ -187,3 +187,114 @@ fn close<'data>(
         open.pop();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two sections with code.
+    const CODE: &[Range<u64>] = &[0..1000, 2000..3000];
+
+    fn symbol(start: u64, size: u64, name: &'static str) -> Candidate<'static> {
+        let rank = Rank {
+            untyped: false,
+            local: false,
+            underscores: 0,
+            weak: false,
+            length: u32::try_from(name.len()).unwrap(),
+        };
+        Candidate { start, size, name: name.as_bytes(), rank }
+    }
+
+    /// Ranges as `name start..end`, with `?` where the end was guessed.
+    fn ranges(symbols: &[Candidate<'static>]) -> Vec<String> {
+        disjoint(symbols.to_vec(), CODE)
+            .iter()
+            .map(|f| {
+                let name = std::str::from_utf8(f.name).unwrap();
+                let guessed = if f.guessed { "?" } else { "" };
+                format!("{name} {}..{}{guessed}", f.range.start, f.range.end)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_symbol_owns_its_size_and_no_more() {
+        assert_eq!(ranges(&[symbol(10, 5, "a"), symbol(20, 5, "b")]), ["a 10..15", "b 20..25"]);
+    }
+
+    #[test]
+    fn a_nested_symbol_interrupts_the_outer_one() {
+        assert_eq!(
+            ranges(&[symbol(10, 30, "outer"), symbol(20, 10, "inner")]),
+            ["outer 10..20", "inner 20..30", "outer 30..40"]
+        );
+    }
+
+    #[test]
+    fn of_overlapping_symbols_the_later_one_wins() {
+        assert_eq!(ranges(&[symbol(10, 20, "a"), symbol(20, 20, "b")]), ["a 10..20", "b 20..40"]);
+    }
+
+    #[test]
+    fn a_symbol_without_size_reaches_to_the_next_or_the_end_of_the_section() {
+        assert_eq!(
+            ranges(&[
+                symbol(10, 0, "a"),
+                symbol(30, 5, "b"),
+                symbol(900, 0, "c"),
+                symbol(2000, 9, "d")
+            ]),
+            ["a 10..30?", "b 30..35", "c 900..1000?", "d 2000..2009"]
+        );
+    }
+
+    #[test]
+    fn a_label_inside_a_function_is_no_function() {
+        assert_eq!(
+            ranges(&[symbol(10, 30, "f"), symbol(20, 0, "label")]),
+            ["f 10..20", "f 20..40"]
+        );
+    }
+
+    #[test]
+    fn a_size_that_overflows_ends_with_the_addresses() {
+        assert_eq!(
+            ranges(&[symbol(10, u64::MAX, "a"), symbol(20, 5, "b")]),
+            ["a 10..20", "b 20..25", &format!("a 25..{}", u64::MAX)]
+        );
+    }
+
+    #[test]
+    fn of_several_names_the_one_to_look_for_wins() {
+        let rank = |name: &str, local, weak| Rank {
+            untyped: false,
+            local,
+            underscores: u8::try_from(name.bytes().take_while(|&b| b == b'_').count()).unwrap(),
+            weak,
+            length: u32::try_from(name.len()).unwrap(),
+        };
+        let mut names = [
+            ("__libc_write", rank("__libc_write", false, false)),
+            ("__GI___write", rank("__GI___write", true, false)),
+            ("write", rank("write", false, true)),
+            ("__write", rank("__write", false, false)),
+        ];
+        names.sort_by_key(|(_, rank)| *rank);
+        assert_eq!(
+            names.map(|(name, _)| name),
+            ["write", "__write", "__libc_write", "__GI___write"]
+        );
+    }
+
+    #[test]
+    fn an_address_is_found_in_the_range_that_holds_it() {
+        let table =
+            SymbolTable { functions: disjoint(vec![symbol(10, 5, "a"), symbol(20, 5, "b")], CODE) };
+        let name = |address| table.find(address).map(|f| f.name);
+        assert_eq!(
+            [9, 10, 14, 15, 20, 24, 25].map(name),
+            [None, Some(&b"a"[..]), Some(b"a"), None, Some(b"b"), Some(b"b"), None]
+        );
+    }
+}

@@ -75,8 +75,10 @@ impl Workshop {
             "rustc" => "rs",
             _ => "c",
         };
-        let source = self.write(&format!("{name}.{extension}"), source);
+        let base = name.rsplit('/').next().unwrap();
+        let source = self.write(&format!("{base}.{extension}"), source);
         let output = self.path(name);
+        std::fs::create_dir_all(Path::new(&output).parent().unwrap()).unwrap();
         let mut arguments = flags.to_vec();
         arguments.extend(["-o", &output, &source]);
         run(compiler, &arguments, "")?;

@@ -2,12 +2,16 @@
 //!
 //! | module | what it checks |
 //! |---|---|
+//! | `files` | separate debug files, changed and damaged files |
+//! | `lines` | lines, inlined functions, names from DWARF |
 //! | `tables` | names from symbol tables, PLT stubs, stripped files |
 //!
 //! A test that needs a tool which is not installed prints that it was skipped.
 
 #[cfg(test)]
 mod build;
+#[cfg(test)]
+mod files;
 #[cfg(test)]
 mod lines;
 #[cfg(test)]
