@@ -9,12 +9,11 @@ use std::ops::Range;
 
 use gimli::{
     BaseAddresses, CieOrFde, CommonInformationEntry, EhFrame, EhFrameHdr, EhFrameOffset,
-    EndianSlice, FrameDescriptionEntry, LittleEndian, UnwindContext, UnwindContextStorage,
-    UnwindSection, UnwindTableRow,
+    EndianSlice, FrameDescriptionEntry, LittleEndian, UnwindSection,
 };
 
 use super::arch::recipe::{CalleeSaved, Recipe};
-use super::arch::{linkage, translate};
+use super::arch::{linkage, rows};
 use super::table::{Builder, RecipeTable};
 
 pub(super) type Bytes<'a> = EndianSlice<'a, LittleEndian>;
@@ -96,13 +95,14 @@ pub fn from_header<'a>(
         return from_section(bytes, address, segment_from, text);
     };
 
-    let mut offsets = Vec::new();
+    let mut entries = Vec::new();
     for entry in table.iter(&bases) {
-        let (_, fde) = entry.map_err(CfiError::Header)?;
+        let (code, fde) = entry.map_err(CfiError::Header)?;
+        let code = code.direct().map_err(CfiError::Header)?;
         let fde = fde.direct().map_err(CfiError::Header)?;
-        offsets.push(fde.wrapping_sub(address) as usize);
+        entries.push((code, fde.wrapping_sub(address) as usize));
     }
-    Reader { section, bases, text, segment_from }.build(offsets)
+    Reader { section, bases, text, segment_from }.build(entries)
 }
 
 /// Builds the table from the bytes of `.eh_frame` at `address`, up to its terminator.
@@ -121,23 +121,17 @@ pub fn from_section<'a>(
 ) -> Result<Built, CfiError> {
     let bases = BaseAddresses::default().set_eh_frame(address).set_text(text.start);
     let section = EhFrame::new(bytes, LittleEndian);
-    let mut offsets = Vec::new();
-    let mut entries = section.entries(&bases);
-    while let Some(entry) = entries.next().map_err(CfiError::Entries)? {
-        if let CieOrFde::Fde(fde) = entry {
-            offsets.push(fde.offset());
+    let reader = Reader { section, bases, text, segment_from };
+    let mut entries = Vec::new();
+    let mut cie = None;
+    let mut section_entries = section.entries(&reader.bases);
+    while let Some(entry) = section_entries.next().map_err(CfiError::Entries)? {
+        let CieOrFde::Fde(fde) = entry else { continue };
+        if let Some(read) = reader.fde(fde.offset(), &mut cie) {
+            entries.push((read.initial_address(), fde.offset()));
         }
     }
-    Reader { section, bases: bases.clone(), text, segment_from }.build(offsets)
-}
-
-/// Rules of one row that gimli keeps. The general registers and the return address are 17; more
-/// are met only in FDEs that describe vector registers.
-struct RowStorage;
-
-impl UnwindContextStorage<usize> for RowStorage {
-    type Rules = [(gimli::Register, gimli::RegisterRule<usize>); 64];
-    type Stack = Box<[UnwindTableRow<usize, Self>; 8]>;
+    reader.build(entries)
 }
 
 struct Reader<'a, F> {
@@ -147,104 +141,107 @@ struct Reader<'a, F> {
     segment_from: F,
 }
 
+/// An FDE before it is read: the address of its code, and its own offset in the section.
+type Entry = (u64, usize);
+
+/// A CIE by its offset, with what its FDEs share; none if that could not be read.
+type Cie<'a> = (usize, CommonInformationEntry<Bytes<'a>>, Option<rows::Shared>);
+
+const NO_CFI: (Recipe, CalleeSaved) = (Recipe::NoCfi, CalleeSaved::LOST);
+const UNSUPPORTED: (Recipe, CalleeSaved) = (Recipe::Unsupported, CalleeSaved::LOST);
+
 impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Reader<'a, F> {
-    fn build(self, offsets: Vec<usize>) -> Result<Built, CfiError> {
+    fn build(self, mut entries: Vec<Entry>) -> Result<Built, CfiError> {
         let length = self.text.end.checked_sub(self.text.start).filter(|length| *length > 0);
         let length = length.and_then(|length| u32::try_from(length).ok());
         let length = length.ok_or(CfiError::TextRange)?;
 
-        let mut census = Census::default();
-        let mut fdes = self.fdes(offsets, &mut census);
-        fdes.sort_by_key(FrameDescriptionEntry::initial_address);
-
-        let mut builder = Builder::new(length);
-        let mut context = UnwindContext::<usize, RowStorage>::new_in();
-        let first = fdes.first().map_or(self.text.end, FrameDescriptionEntry::initial_address);
-        self.emit_gap(self.text.start..first, &mut builder, &mut census);
-        let mut starts = fdes.iter().map(FrameDescriptionEntry::initial_address).skip(1);
-        for fde in &fdes {
-            let next = starts.next().unwrap_or(self.text.end);
-            let end = self.emit(fde, next, &mut context, &mut builder, &mut census);
-            self.emit_gap(end..next, &mut builder, &mut census);
+        // Linkers sort the table; only what is read from the section itself may be in any order.
+        if !entries.is_sorted() {
+            entries.sort_unstable();
         }
+        let mut census = Census::default();
+        let mut builder = Builder::new(length);
+        let mut cie = None;
+        let mut covered = self.text.start;
+        for (start, offset) in entries {
+            if !self.text.contains(&start) {
+                continue;
+            }
+            let Some(fde) = self.fde(offset, &mut cie).filter(|fde| fde.initial_address() == start)
+            else {
+                census.damaged += 1;
+                continue;
+            };
+            if fde.len() == 0 {
+                continue;
+            }
+            census.fdes += 1;
+            self.emit_gap(covered..start, &mut builder, &mut census);
+            let shared = cie.as_ref().and_then(|(_, _, shared)| shared.as_ref());
+            self.emit(&fde, shared, &mut builder, &mut census);
+            covered = fde.end_address().min(self.text.end);
+        }
+        self.emit_gap(covered..self.text.end, &mut builder, &mut census);
         Ok(Built { table: builder.finish(), census })
     }
 
-    /// The entries at these offsets that cover any text.
-    fn fdes(
+    /// Reads an FDE; afterwards `known` is its CIE.
+    fn fde(
         &self,
-        offsets: Vec<usize>,
-        census: &mut Census,
-    ) -> Vec<FrameDescriptionEntry<Bytes<'a>>> {
-        let mut cie: Option<(usize, CommonInformationEntry<Bytes<'a>>)> = None;
-        let mut fdes = Vec::with_capacity(offsets.len());
-        for offset in offsets {
-            let parsed = self.section.fde_from_offset(
-                &self.bases,
-                EhFrameOffset(offset),
-                |section, bases, offset| match &cie {
-                    Some((known, entry)) if *known == offset.0 => Ok(entry.clone()),
-                    _ => {
-                        let entry = section.cie_from_offset(bases, offset)?;
-                        cie = Some((offset.0, entry.clone()));
-                        Ok(entry)
-                    }
-                },
-            );
-            match parsed {
-                Ok(fde) if fde.len() > 0 && self.text.contains(&fde.initial_address()) => {
-                    census.fdes += 1;
-                    fdes.push(fde);
-                }
-                Ok(_) => {}
-                Err(_) => census.damaged += 1,
+        offset: usize,
+        known: &mut Option<Cie<'a>>,
+    ) -> Option<FrameDescriptionEntry<Bytes<'a>>> {
+        let fde = self.section.partial_fde_from_offset(&self.bases, EhFrameOffset(offset)).ok()?;
+        let parsed = fde.parse(|section, bases, offset| {
+            if let Some((_, entry, _)) = known.as_ref().filter(|(at, _, _)| *at == offset.0) {
+                return Ok(entry.clone());
             }
-        }
-        fdes
+            let entry = section.cie_from_offset(bases, offset)?;
+            let shared = rows::Shared::new(section, bases, &entry);
+            *known = Some((offset.0, entry.clone(), shared));
+            Ok(entry)
+        });
+        parsed.ok()
     }
 
-    /// Appends the rows of one FDE, cut off where the next one begins, and returns their end.
+    /// Appends the rows of one FDE.
     fn emit(
         &self,
         fde: &FrameDescriptionEntry<Bytes<'a>>,
-        next: u64,
-        context: &mut UnwindContext<usize, RowStorage>,
+        shared: Option<&rows::Shared>,
         builder: &mut Builder,
         census: &mut Census,
-    ) -> u64 {
-        let end = fde.end_address().min(next).min(self.text.end);
-        let unsupported = (Recipe::Unsupported, CalleeSaved::LOST);
-        let mut covered = fde.initial_address();
-        if let Ok(mut table) = fde.rows(&self.section, &self.bases, context) {
-            while let Ok(Some(row)) = table.next_row() {
-                if row.start_address() >= end {
-                    break;
+    ) {
+        let end = fde.end_address().min(self.text.end);
+        // FDEs should not overlap; if they do, the one that begins later holds.
+        builder.cut(self.offset(fde.initial_address()));
+        let rows = shared.and_then(|shared| {
+            shared.rows(&self.section, &self.bases, fde, |address, found| {
+                if address >= end {
+                    return;
                 }
                 census.rows += 1;
-                let translated =
-                    translate::recipe(&self.section, fde.cie(), row).unwrap_or_else(|| {
-                        census.unsupported += 1;
-                        unsupported
-                    });
-                builder.push(self.offset(row.start_address()), translated);
-                covered = row.end_address();
-            }
-        }
-        if covered < end {
+                census.unsupported += u64::from(found.is_none());
+                builder.push(self.offset(address), found.unwrap_or(UNSUPPORTED));
+            })
+        });
+        if rows.is_none() {
             census.damaged += 1;
-            builder.push(self.offset(covered), unsupported);
         }
-        end
+        if shared.is_none() {
+            builder.push(self.offset(fde.initial_address()), UNSUPPORTED);
+        }
+        builder.push(self.offset(end), NO_CFI);
     }
 
     /// Appends what holds where no FDE does: nothing, but for linkage tables without CFI.
     fn emit_gap(&self, gap: Range<u64>, builder: &mut Builder, census: &mut Census) {
-        if gap.is_empty() {
+        let first = gap.start.next_multiple_of(linkage::ENTRY as u64);
+        let length = gap.end.saturating_sub(first);
+        if length < linkage::ENTRY as u64 {
             return;
         }
-        builder.push(self.offset(gap.start), (Recipe::NoCfi, CalleeSaved::LOST));
-        let first = gap.start.next_multiple_of(linkage::ENTRY as u64);
-        let Some(length) = gap.end.checked_sub(first) else { return };
         let Some(code) = (self.segment_from)(first) else { return };
         let code = code.get(..length as usize).unwrap_or(code);
         let (entries, _) = code.as_chunks::<{ linkage::ENTRY }>();
@@ -256,7 +253,7 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Reader<'a, F> {
                     .push(self.offset(address) + u32::from(*offset), (*recipe, CalleeSaved::SAME));
             }
             let end = self.offset(address) + linkage::ENTRY as u32;
-            builder.push(end, (Recipe::NoCfi, CalleeSaved::LOST));
+            builder.push(end, NO_CFI);
         }
     }
 

@@ -105,7 +105,8 @@ pub(super) struct Builder {
     length: u32,
     /// Offsets at which a recipe begins to hold, ascending, and the recipe's number.
     rows: Vec<(u32, u16)>,
-    numbers: HashMap<(Recipe, CalleeSaved), u16, BuildHasherDefault<FoldHasher>>,
+    /// Recipe numbers by the bits of recipe and callee-saved slots.
+    numbers: HashMap<(u64, u128), u16, BuildHasherDefault<FoldHasher>>,
     recipes: Vec<Recipe>,
     callee_saved: Vec<CalleeSaved>,
 }
@@ -146,13 +147,21 @@ impl Builder {
         }
     }
 
+    /// Forgets what was said from `offset` on.
+    pub(super) fn cut(&mut self, offset: u32) {
+        while self.rows.last().is_some_and(|last| last.0 > offset) {
+            self.rows.pop();
+        }
+    }
+
     /// The recipe's number; that of [`Recipe::Unsupported`] once all are given away.
     fn number(&mut self, recipe: (Recipe, CalleeSaved)) -> u16 {
-        if let Some(number) = self.numbers.get(&recipe) {
+        let key = (recipe.0.bits(), recipe.1.bits());
+        if let Some(number) = self.numbers.get(&key) {
             return *number;
         }
         let Ok(number) = u16::try_from(self.recipes.len()) else { return 1 };
-        self.numbers.insert(recipe, number);
+        self.numbers.insert(key, number);
         self.recipes.push(recipe.0);
         self.callee_saved.push(recipe.1);
         number
@@ -191,28 +200,13 @@ impl Hasher for FoldHasher {
         }
     }
 
-    fn write_u8(&mut self, value: u8) {
-        self.write_u64(u64::from(value));
-    }
-
-    fn write_u16(&mut self, value: u16) {
-        self.write_u64(u64::from(value));
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        self.write_u64(u64::from(value));
-    }
-
     fn write_u64(&mut self, value: u64) {
         self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 
-    fn write_usize(&mut self, value: usize) {
+    fn write_u128(&mut self, value: u128) {
         self.write_u64(value as u64);
-    }
-
-    fn write_isize(&mut self, value: isize) {
-        self.write_u64(value as u64);
+        self.write_u64((value >> 64) as u64);
     }
 
     fn finish(&self) -> u64 {

@@ -265,23 +265,27 @@ fn give_up(
 /// The recipe from the module's table, remembered unless there is none.
 #[cold]
 fn find(target: &impl Target, cache: &mut RecipeCache, kind: FrameKind, address: u64) -> Recipe {
-    let (recipe, _) = find_all(target, kind, address);
+    let recipe = recipe_at(target, address.wrapping_sub(kind.lookup_bias()));
     if recipe != Recipe::NoCfi {
         cache.insert(address.wrapping_sub(kind.lookup_bias()), recipe);
     }
     recipe
 }
 
-fn find_all(target: &impl Target, kind: FrameKind, address: u64) -> (Recipe, CalleeSaved) {
-    recipe_at(target, address.wrapping_sub(kind.lookup_bias()))
+fn recipe_at(target: &impl Target, pc: u64) -> Recipe {
+    let found = table_at(target, pc).map(|(table, offset)| table.lookup(offset));
+    found.unwrap_or(Recipe::NoCfi)
 }
 
-fn recipe_at(target: &impl Target, pc: u64) -> (Recipe, CalleeSaved) {
-    let Some(code) = target.code(pc) else { return (Recipe::NoCfi, CalleeSaved::LOST) };
-    match (code.table, u32::try_from(pc.wrapping_sub(code.base))) {
-        (Some(table), Ok(offset)) => table.lookup_all(offset),
-        _ => (Recipe::NoCfi, CalleeSaved::LOST),
-    }
+fn find_all(target: &impl Target, kind: FrameKind, address: u64) -> (Recipe, CalleeSaved) {
+    let found = table_at(target, address.wrapping_sub(kind.lookup_bias()));
+    found.map_or((Recipe::NoCfi, CalleeSaved::LOST), |(table, offset)| table.lookup_all(offset))
+}
+
+fn table_at(target: &impl Target, pc: u64) -> Option<(&RecipeTable, u32)> {
+    let code = target.code(pc)?;
+    let offset = u32::try_from(pc.wrapping_sub(code.base)).ok()?;
+    Some((code.table?, offset))
 }
 
 #[cold]
@@ -307,7 +311,7 @@ fn overcome(
             // glibc's __start_context, where a makecontext function returns to, is the first byte
             // of an FDE that does not declare its return address undefined. Nothing called it: no
             // FDE covers the byte before.
-            if kind == FrameKind::Call && recipe_at(target, registers.ip).0 != Recipe::NoCfi {
+            if kind == FrameKind::Call && recipe_at(target, registers.ip) != Recipe::NoCfi {
                 return Detour::EndOfStack;
             }
             match follow_frame_pointer(registers, bounds, target) {

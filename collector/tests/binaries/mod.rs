@@ -3,39 +3,30 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use object::elf::{FileHeader64, PF_X, PT_GNU_EH_FRAME, PT_LOAD};
-use object::read::elf::{ElfFile64, ProgramHeader};
+use object::elf::{PF_X, PT_GNU_EH_FRAME, PT_LOAD, ProgramHeader64};
+use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use object::{LittleEndian, Object, ObjectSection};
 
 /// One ELF file, read whole. Addresses are the file's own.
 pub(crate) struct Binary {
     pub(crate) path: PathBuf,
     data: Vec<u8>,
+    program_headers: Vec<ProgramHeader64<LittleEndian>>,
 }
 
 impl Binary {
     pub(crate) fn open(path: impl AsRef<Path>) -> Option<Self> {
         let path = path.as_ref().to_owned();
         let data = std::fs::read(&path).ok()?;
-        let binary = Self { path, data };
-        binary.parse();
-        Some(binary)
-    }
-
-    fn parse(&self) -> ElfFile64<'_, LittleEndian> {
-        ElfFile64::parse(&*self.data).expect("a 64-bit ELF file")
-    }
-
-    fn program_headers(&self) -> Vec<object::elf::ProgramHeader64<LittleEndian>> {
-        let file: ElfFile64<'_, LittleEndian, &[u8]> = self.parse();
-        let header: &FileHeader64<LittleEndian> = file.elf_header();
-        use object::read::elf::FileHeader;
-        header.program_headers(LittleEndian, &*self.data).expect("program headers").to_vec()
+        let file: ElfFile64<'_, LittleEndian> = ElfFile64::parse(&*data).expect("64-bit ELF");
+        let headers = file.elf_header().program_headers(LittleEndian, &*data);
+        let program_headers = headers.expect("program headers").to_vec();
+        Some(Self { path, data, program_headers })
     }
 
     /// From the first to the last address of the executable segments.
     pub(crate) fn text(&self) -> Range<u64> {
-        let ranges = self.program_headers().into_iter().filter(|header| {
+        let ranges = self.program_headers.iter().filter(|header| {
             header.p_type(LittleEndian) == PT_LOAD && header.p_flags(LittleEndian).0 & PF_X.0 != 0
         });
         let ends = ranges.map(|header| {
@@ -47,22 +38,24 @@ impl Binary {
 
     /// The bytes of `.eh_frame` and their address.
     pub(crate) fn eh_frame(&self) -> (&[u8], u64) {
-        let file = self.parse();
+        let file: ElfFile64<'_, LittleEndian> = ElfFile64::parse(&*self.data).expect("64-bit ELF");
         let section = file.section_by_name(".eh_frame").expect(".eh_frame");
         (section.data().expect("section data"), section.address())
     }
 
     /// The bytes of the `PT_GNU_EH_FRAME` segment and their address.
     pub(crate) fn eh_frame_header(&self) -> (&[u8], u64) {
-        let headers = self.program_headers();
-        let header = headers.iter().find(|header| header.p_type(LittleEndian) == PT_GNU_EH_FRAME);
+        let header = self
+            .program_headers
+            .iter()
+            .find(|header| header.p_type(LittleEndian) == PT_GNU_EH_FRAME);
         let header = header.expect("PT_GNU_EH_FRAME");
         (header.data(LittleEndian, &*self.data).expect("data"), header.p_vaddr(LittleEndian))
     }
 
     /// The bytes from `address` to the end of its segment.
     pub(crate) fn segment_from(&self, address: u64) -> Option<&[u8]> {
-        self.program_headers().into_iter().find_map(|header| {
+        self.program_headers.iter().find_map(|header| {
             let start = header.p_vaddr(LittleEndian);
             let inside = header.p_type(LittleEndian) == PT_LOAD
                 && (start..start + header.p_filesz(LittleEndian)).contains(&address);

@@ -2,8 +2,9 @@
 //!
 //! Another architecture is a folder beside this one with the same names.
 
+mod expression;
 pub(super) mod linkage;
 pub mod recipe;
 pub mod registers;
+pub(super) mod rows;
 pub mod step;
-pub(super) mod translate;

@@ -105,6 +105,38 @@ pub enum Recipe {
 const _: () = assert!(size_of::<Recipe>() == 8);
 
 impl Recipe {
+    /// Distinct numbers for distinct recipes: what a dictionary of them is keyed by.
+    #[must_use]
+    pub(in crate::unwind) const fn bits(self) -> u64 {
+        const fn pack(kind: u8, register: u16, bp: Slot, low: i16, high: i16) -> u64 {
+            kind as u64
+                | (register as u64) << 8
+                | (bp.0 as u64) << 16
+                | (low as u16 as u64) << 32
+                | (high as u16 as u64) << 48
+        }
+        const fn wide(kind: u8, register: u16, bp: Slot, offset: i32) -> u64 {
+            pack(kind, register, bp, offset as i16, (offset >> 16) as i16)
+        }
+        match self {
+            Self::NoCfi => 0,
+            Self::Unsupported => 1,
+            Self::EndOfStack => 2,
+            Self::SignalFrame => 3,
+            Self::Sp { bp, offset } => wide(4, 0, bp, offset),
+            Self::Bp { bp, offset } => wide(5, 0, bp, offset),
+            Self::Register { register, bp, offset } => wide(6, register.dwarf(), bp, offset),
+            Self::Deref { register, bp, inner, outer } => {
+                pack(7, register.dwarf(), bp, inner, outer)
+            }
+            Self::Indexed { index, bp, inner, outer } => pack(8, index.dwarf(), bp, inner, outer),
+            Self::Plt { threshold } => pack(9, threshold as u16, Slot::SAME, 0, 0),
+            Self::ReturnInRegister { register, bp, offset } => {
+                wide(10, register.dwarf(), bp, offset)
+            }
+        }
+    }
+
     /// Whether the code is an entry of the procedure linkage table, as far as its CFI says.
     #[must_use]
     pub const fn is_plt(self) -> bool {
@@ -204,6 +236,14 @@ impl CalleeSaved {
     #[must_use]
     pub const fn new(slots: [Slot; 5]) -> Self {
         Self { slots }
+    }
+
+    /// As [`Recipe::bits`].
+    #[must_use]
+    pub(in crate::unwind) const fn bits(&self) -> u128 {
+        let [a, b, c, d, e] = self.slots;
+        let low = a.0 as u64 | (b.0 as u64) << 16 | (c.0 as u64) << 32 | (d.0 as u64) << 48;
+        low as u128 | (e.0 as u128) << 64
     }
 
     /// Each register with its slot.

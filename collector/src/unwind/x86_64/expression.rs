@@ -1,0 +1,89 @@
+//! The few DWARF expressions that call frame information of x86-64 uses.
+//!
+//! SETUP side. Recognized by their operations, so that the handler never evaluates any.
+
+use gimli::{EhFrame, Encoding, Operation, UnwindExpression, X86_64};
+
+use crate::unwind::cfi::Bytes;
+
+/// The expressions in use.
+#[derive(PartialEq, Eq)]
+pub(super) enum Shape {
+    /// `register + offset`
+    Sum { register: gimli::Register, offset: i64 },
+    /// `*(register + inner) + outer`
+    Load { register: gimli::Register, inner: i64, outer: i64 },
+    /// `*(rsp + index * 8 + inner) + outer`
+    IndexedLoad { index: gimli::Register, inner: i64, outer: i64 },
+    /// `rsp + 8 + (rip & 15 >= threshold ? 8 : 0)`
+    Plt { threshold: u8 },
+}
+
+/// The meaning of an expression, if it is one of those.
+pub(super) fn shape(
+    section: &EhFrame<Bytes<'_>>,
+    encoding: Encoding,
+    expression: &UnwindExpression<usize>,
+) -> Option<Shape> {
+    let mut operations = expression.get(section).ok()?.operations(encoding);
+    let mut list = [const { None }; 10];
+    let mut length = 0;
+    while let Some(operation) = operations.next().ok()? {
+        *list.get_mut(length)? = Some(operation);
+        length += 1;
+    }
+    let plain = gimli::UnitOffset(0);
+    match list.get(..length)? {
+        [Some(Operation::RegisterOffset { register, offset, .. })] => {
+            Some(Shape::Sum { register: *register, offset: *offset })
+        }
+        [
+            Some(Operation::RegisterOffset { register, offset, .. }),
+            Some(Operation::PlusConstant { value }),
+        ] => Some(Shape::Sum {
+            register: *register,
+            offset: offset.checked_add(i64::try_from(*value).ok()?)?,
+        }),
+        [
+            Some(Operation::RegisterOffset { register, offset, .. }),
+            Some(Operation::Deref { base_type, size: 8, space: false }),
+            rest @ ..,
+        ] if *base_type == plain => {
+            let outer = match rest {
+                [] => 0,
+                [Some(Operation::PlusConstant { value })] => i64::try_from(*value).ok()?,
+                [Some(Operation::UnsignedConstant { value }), Some(Operation::Plus)] => {
+                    i64::try_from(*value).ok()?
+                }
+                [Some(Operation::SignedConstant { value }), Some(Operation::Plus)] => *value,
+                _ => return None,
+            };
+            Some(Shape::Load { register: *register, inner: *offset, outer })
+        }
+        [
+            Some(Operation::RegisterOffset { register: X86_64::RSP, offset: inner, .. }),
+            Some(Operation::RegisterOffset { register: index, offset: 0, .. }),
+            Some(Operation::UnsignedConstant { value: 8 }),
+            Some(Operation::Mul),
+            Some(Operation::Plus),
+            Some(Operation::Deref { base_type, size: 8, space: false }),
+            Some(Operation::PlusConstant { value: outer }),
+        ] if *base_type == plain => Some(Shape::IndexedLoad {
+            index: *index,
+            inner: *inner,
+            outer: i64::try_from(*outer).ok()?,
+        }),
+        [
+            Some(Operation::RegisterOffset { register: X86_64::RSP, offset: 8, .. }),
+            Some(Operation::RegisterOffset { register: X86_64::RA, offset: 0, .. }),
+            Some(Operation::UnsignedConstant { value: 15 }),
+            Some(Operation::And),
+            Some(Operation::UnsignedConstant { value: threshold @ 0..16 }),
+            Some(Operation::Ge),
+            Some(Operation::UnsignedConstant { value: 3 }),
+            Some(Operation::Shl),
+            Some(Operation::Plus),
+        ] => Some(Shape::Plt { threshold: *threshold as u8 }),
+        _ => None,
+    }
+}
