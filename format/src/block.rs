@@ -48,6 +48,9 @@ macro_rules! kinds {
         pub enum BlockKind { $($(#[$doc])* $name = $number,)* }
 
         impl BlockKind {
+            /// All kinds, in the order of their numbers.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+
             /// The kind with this number, if there is one.
             #[must_use]
             pub const fn from_u16(number: u16) -> Option<Self> {

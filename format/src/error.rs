@@ -8,7 +8,7 @@ use core::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::block::BlockKind;
+pub use crate::block::BlockKind;
 pub use crate::codec::Malformed;
 use crate::header;
 pub use crate::validate::Violation;

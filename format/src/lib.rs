@@ -8,6 +8,25 @@
 //!
 //! `FORMAT.md` beside this crate is the normative description of 2 and 3. The collector uses
 //! 1 and 2 only (feature `saved` off), so it links neither serde nor bincode.
+//!
+//! ```text
+//!  arena, one per process                      saved profile, one per run
+//! ┌─────────────────────────────┐             ┌─────────────────────────────────────────────┐
+//! │ header: pid, source, period │             │ header: magic, version, run id, checksum    │
+//! ├─────────────────────────────┤             ├─────────────────────────────────────────────┤
+//! │ log: command, loads, epochs │   gather    │ run, metrics, strings, modules, processes,  │
+//! ├─────────────────────────────┤ ──────────► │ threads with their losses, epochs           │
+//! │ thread: counters, losses    │  (record)   ├─────────────────────────────────────────────┤
+//! │   node node node …          │             │ frames, functions, sites                    │
+//! ├─────────────────────────────┤             ├─────────────────────────────────────────────┤
+//! │ more nodes …                │             │ trees, nodes in pre-order, end              │
+//! └─────────────────────────────┘             └─────────────────────────────────────────────┘
+//!  grows while the program runs                blocks of a header, a checksum and a payload;
+//!  and survives its death                      each refers only to blocks before it
+//! ```
+//!
+//! Invariant: nothing here panics, recurses deeply or allocates without limit, whatever bytes it
+//! is given.
 
 pub mod address;
 pub mod arena;
