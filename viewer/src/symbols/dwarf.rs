@@ -17,6 +17,7 @@ use super::demangle::{Demangler, Name};
 use super::elf::Elf;
 use super::path;
 use super::sites::{Function, ModuleSites, Row};
+use super::split;
 
 /// How DWARF is read.
 pub(super) type Reader<'a> = EndianSlice<'a, LittleEndian>;
@@ -68,6 +69,16 @@ impl<'a> Dwarf<'a> {
 }
 
 impl<'a> Dwarf<'a> {
+    /// The split units that some addresses need.
+    pub(super) fn split_units(&self, addresses: &[u64]) -> split::Wanted {
+        split::wanted(&self.context, addresses)
+    }
+
+    /// Takes the split units of some addresses. To be called before their rows are asked for.
+    pub(super) fn supply(&self, loaded: &'a split::Loaded, addresses: &[u64]) {
+        loaded.supply(&self.context, addresses);
+    }
+
     /// Adds the rows of an address, outermost first. Returns whether there are any.
     ///
     /// `symbol` is what symbol tables call the function that owns the address. It names the

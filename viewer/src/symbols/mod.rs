@@ -18,6 +18,7 @@
 //! | `locate` | which files belong to a module |
 //! | `symbol_table`, `plt`, `extent` | which function owns an address, without DWARF |
 //! | `dwarf`, `declaration`, `scope` | which functions and lines an address stands for, and where they are declared |
+//! | `split` | where the rest of split DWARF is |
 //! | `demangle`, `path` | what to call them |
 //! | `module` | all rows of one module |
 //! | `sites` | all rows of a profile |
@@ -44,6 +45,7 @@ mod plt;
 pub mod request;
 mod scope;
 mod sites;
+mod split;
 mod symbol_table;
 
 use std::collections::{BTreeMap, HashMap};

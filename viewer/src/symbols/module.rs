@@ -16,6 +16,7 @@ use super::locate::{self, Located, Own, Wanted};
 use super::plt;
 use super::request::FileSource;
 use super::sites::{Function, ModuleSites, Row};
+use super::split;
 use super::symbol_table::SymbolTable;
 
 /// Where the symbols of a module came from: [`saved::SymbolSource`], before its text has a number.
@@ -72,10 +73,18 @@ pub(super) fn resolve(
             None
         }
     };
+    let split = OnceCell::new();
     let dwarf = sections.as_ref().and_then(|(sections, alternate)| {
         let dwarf = Dwarf::new(sections, alternate.as_ref());
         dwarf.map_err(|reason| warnings.push(format!("{}: {reason}", wanted.path))).ok()
     });
+    if let Some(dwarf) = &dwarf {
+        let needed = dwarf.split_units(addresses);
+        if !needed.is_empty() {
+            let loaded = || split::Loaded::read(&needed, wanted.path, files, &mut warnings);
+            dwarf.supply(split.get_or_init(loaded), addresses);
+        }
+    }
 
     let mut sites = ModuleSites::default();
     let mut demangler = Demangler::default();

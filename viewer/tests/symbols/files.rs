@@ -307,3 +307,52 @@ fn check_damaged(profile: &csprof_format::profile::Profile) {
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
+
+const INLINED: &str = "\
+static inline __attribute__((always_inline)) int inner(volatile int *x) {
+    return *x * 3;
+}
+int main(int argc, char **argv) {
+    volatile int x = argc;
+    return inner(&x) + 1;
+}
+";
+
+#[test]
+fn split_dwarf_is_found_where_it_was_made_beside_the_program_and_packed() {
+    for version in ["-gdwarf-4", "-gdwarf-5"] {
+        let shop = Workshop::new();
+        let flags = ["-gsplit-dwarf", version, "-O2"];
+        let Some(made) = shop.compile("cc", "made/program", INLINED, &flags) else { return };
+        assert_eq!(inlined(&made), (true, vec![]), "{version}, where it was made");
+
+        fs::rename(shop.path("made"), shop.path("moved")).unwrap();
+        let moved = shop.path("moved/program");
+        assert_eq!(inlined(&moved), (true, vec![]), "{version}, beside the program");
+
+        let is_unit = |path: &Path| path.extension().is_some_and(|extension| extension == "dwo");
+        let unit = fs::read_dir(shop.path("moved")).unwrap().map(|entry| entry.unwrap().path());
+        let unit = unit.into_iter().find(|path| is_unit(path)).unwrap();
+        let package = format!("{moved}.dwp");
+        let pack = [unit.to_str().unwrap(), "-o", &package];
+        let Some(_) = run("llvm-dwp", &pack, "") else { continue };
+        fs::remove_file(&unit).unwrap();
+        assert_eq!(inlined(&moved), (true, vec![]), "{version}, packed");
+
+        fs::remove_file(&package).unwrap();
+        let (found, warnings) = inlined(&moved);
+        assert!(!found);
+        assert!(warnings[0].contains("1 of 1 split debug files"), "{warnings:?}");
+    }
+}
+
+/// Whether a program made of [`INLINED`] has rows for the inlined function, and the warnings.
+fn inlined(path: &str) -> (bool, Vec<String>) {
+    let binary = Binary::open(path);
+    let addresses = binary.code("main");
+    let resolved = Resolved::pcs(&binary, &addresses);
+    assert!(resolved.names().iter().all(|name| *name == "main"));
+    let expected = ["main program.c:6", "inner program.c:2"];
+    let found = (0..addresses.len()).any(|frame| resolved.rows(frame) == expected);
+    (found, resolved.warnings)
+}

@@ -1,0 +1,160 @@
+//! Split DWARF: `-gsplit-dwarf` leaves most of it in `.dwo` files beside the object files, or
+//! packed into one `.dwp` file beside the program (DWARF 5, 7.3.2 and appendix F).
+//!
+//! A unit of the program then holds little more than its line table, and the name and identifier
+//! of the file with the rest. Which of them matter depends on the addresses, so this works in two
+//! steps: [`wanted`] collects what the addresses need, and [`Loaded::supply`] hands it to the
+//! context before anything is looked up.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use addr2line::Context;
+use gimli::{DwarfPackage, DwarfPackageSections, DwarfSections, EndianSlice, LittleEndian};
+
+use super::dwarf::Reader;
+use super::elf::{self, Elf};
+use super::path;
+use super::request::{FileRequest, FileSource};
+
+/// Split units that addresses need: path of the file by identifier.
+pub(super) type Wanted = BTreeMap<u64, Option<String>>;
+
+/// The split units that were found.
+#[derive(Default)]
+pub(super) struct Loaded {
+    package: Option<DwarfPackageSections<Vec<u8>>>,
+    units: BTreeMap<u64, DwarfSections<Vec<u8>>>,
+}
+
+/// The split units that some addresses need.
+pub(super) fn wanted(context: &Context<Reader<'_>>, addresses: &[u64]) -> Wanted {
+    let mut wanted = Wanted::new();
+    for &address in addresses {
+        // Not answered yet: the context asks again when it is asked again.
+        for (load, _answer) in context.preload_units(address) {
+            wanted.entry(load.dwo_id.0).or_insert_with(|| {
+                let name = load.path?;
+                let mut whole = load
+                    .comp_dir
+                    .map(|folder| folder.to_string_lossy().into_owned())
+                    .unwrap_or_default();
+                path::push(&mut whole, &name.to_string_lossy());
+                Some(whole)
+            });
+        }
+    }
+    wanted
+}
+
+impl Loaded {
+    /// Reads what is wanted of the program or debug file at `program`.
+    pub(super) fn read(
+        wanted: &Wanted,
+        program: &str,
+        files: &dyn FileSource,
+        warnings: &mut Vec<String>,
+    ) -> Self {
+        let package = open(Path::new(&format!("{program}.dwp")), files, |elf| {
+            DwarfPackageSections::load(|id| section(elf, id.dwo_name())).ok()
+        });
+        if package.is_some() {
+            return Self { package, units: BTreeMap::new() };
+        }
+        let mut units = BTreeMap::new();
+        let mut missing = None;
+        for (&id, path) in wanted {
+            let found = path.as_ref().and_then(|path| {
+                places(path, program).iter().find_map(|place| {
+                    open(place, files, |elf| {
+                        let unit = DwarfSections::load(|id| section(elf, id.dwo_name())).ok()?;
+                        (identifier(&unit) == Some(id)).then_some(unit)
+                    })
+                })
+            });
+            match found {
+                Some(unit) => {
+                    units.insert(id, unit);
+                }
+                None => missing = missing.or(Some(path.as_deref().unwrap_or("a file not named"))),
+            }
+        }
+        if let Some(missing) = missing {
+            warnings.push(format!(
+                "{program}: {} of {} split debug files (.dwo) were not found or are of another \
+                 build, the first is {missing}; inlined functions and some names are missing",
+                wanted.len() - units.len(),
+                wanted.len(),
+            ));
+        }
+        Self { package: None, units }
+    }
+
+    /// Gives the context the split units of some addresses, or tells it that there are none.
+    pub(super) fn supply<'a>(&'a self, context: &Context<Reader<'a>>, addresses: &[u64]) {
+        let package = self.package.as_ref().and_then(|sections| {
+            sections.borrow(|bytes| reader(bytes), EndianSlice::new(&[], LittleEndian)).ok()
+        });
+        for &address in addresses {
+            for (load, answer) in context.preload_units(address) {
+                let unit = match &package {
+                    Some(package) => unit_of(package, load.dwo_id, &load.parent),
+                    None => self.units.get(&load.dwo_id.0).map(|sections| {
+                        let mut dwarf = sections.borrow(|bytes| reader(bytes));
+                        dwarf.make_dwo(&load.parent);
+                        dwarf
+                    }),
+                };
+                // An error leaves the unit without its split part, as `None` does.
+                let _ = answer(unit.map(Arc::new));
+            }
+        }
+    }
+}
+
+fn unit_of<'a>(
+    package: &DwarfPackage<Reader<'a>>,
+    id: gimli::DwoId,
+    parent: &gimli::Dwarf<Reader<'a>>,
+) -> Option<gimli::Dwarf<Reader<'a>>> {
+    package.find_cu(id, parent).ok().flatten()
+}
+
+fn reader(bytes: &[u8]) -> Reader<'_> {
+    EndianSlice::new(bytes, LittleEndian)
+}
+
+/// Where a split debug file could be: where it was made, or beside the program.
+fn places(path: &str, program: &str) -> Vec<PathBuf> {
+    let path = Path::new(path);
+    let beside = Path::new(program).parent().zip(path.file_name());
+    let mut places = vec![path.to_owned()];
+    places.extend(beside.map(|(folder, name)| folder.join(name)));
+    places
+}
+
+fn open<T>(
+    path: &Path,
+    files: &dyn FileSource,
+    read: impl FnOnce(&Elf<'_>) -> Option<T>,
+) -> Option<T> {
+    let bytes = elf::bytes(files.open(&FileRequest::Path(path.to_owned())).ok()?);
+    read(&Elf::parse(&bytes).ok()?)
+}
+
+fn section(elf: &Elf<'_>, name: Option<&str>) -> Result<Vec<u8>, gimli::Error> {
+    let Some(name) = name else { return Ok(Vec::new()) };
+    match elf.section(name) {
+        Ok(section) => Ok(section.map_or_else(Vec::new, |section| section.bytes.into_owned())),
+        Err(_) => Err(gimli::Error::Io),
+    }
+}
+
+/// The identifier of the unit in a `.dwo` file.
+fn identifier(sections: &DwarfSections<Vec<u8>>) -> Option<u64> {
+    let mut dwarf = sections.borrow(|bytes| reader(bytes));
+    dwarf.file_type = gimli::DwarfFileType::Dwo;
+    let header = dwarf.units().next().ok()??;
+    Some(dwarf.unit(header).ok()?.dwo_id?.0)
+}
