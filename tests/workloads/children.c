@@ -85,6 +85,7 @@ int main(void) {
     memset(line, 0, sizeof line);
     if (read(ends[0], line, sizeof line - 1) < 0) return 1;
     printf("daemon %s\n", line);
+    fflush(stdout);
 
     if ((pid = fork()) == 0) {
         pid_t inner = fork();

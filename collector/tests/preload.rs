@@ -1,0 +1,400 @@
+//! A program behaves as it would alone: the workloads run without the collector, with an inert
+//! one, and sampled, and must say the same each time.
+//!
+//! What each program does is told at the top of its source in `tests/workloads`. They burn CPU at
+//! the places that matter, so that samples come there; what the samples say is the subject of
+//! other tests.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use object::{Object, ObjectSymbol};
+
+/// The library as it is shipped: built with its own profile, which does not unwind.
+fn collector() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        const TARGET: &str = "x86_64-unknown-linux-gnu";
+        let folder = scratch().parent().unwrap().join("collector-build");
+        let mut cargo = Command::new(env!("CARGO"));
+        // Nothing of what the outer build set up for itself, and no profiler.
+        cargo.env_clear();
+        for name in ["PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"] {
+            cargo.envs(std::env::var_os(name).map(|value| (name, value)));
+        }
+        let built = cargo
+            .args(["build", "-q", "--package", "csprof-collector", "--lib"])
+            .args(["--profile", "collector", "--target", TARGET, "--target-dir"])
+            .arg(&folder)
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .unwrap();
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        folder.join(TARGET).join("collector/libcsprof_collector.so")
+    })
+}
+
+fn scratch() -> &'static Path {
+    Path::new(env!("CARGO_TARGET_TMPDIR"))
+}
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/workloads").join(name)
+}
+
+/// Compiles a workload in `folder`. Arguments that begin with `@` name its sources.
+fn compile(folder: &Path, compiler: &str, arguments: &[&str]) {
+    let arguments = arguments.iter().map(|text| match text.strip_prefix('@') {
+        Some(name) => source(name).into_os_string(),
+        None => text.into(),
+    });
+    let output = Command::new(compiler).args(arguments).current_dir(folder).output();
+    let output = output.unwrap_or_else(|error| panic!("{compiler}: {error}"));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// An empty folder for one test.
+fn folder(test: &str) -> PathBuf {
+    let folder = scratch().join("preload").join(test);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(folder.join("run")).unwrap();
+    folder
+}
+
+/// Whether the collector is there, and whether it samples.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Collector {
+    Absent,
+    Inert,
+    Sampling,
+}
+
+fn run(folder: &Path, arguments: &[&str], collector_is: Collector) -> Output {
+    let mut command = Command::new(folder.join("program"));
+    command.args(arguments).env_remove("LD_PRELOAD").env_remove("CSPROF_RUN_DIR");
+    if collector_is != Collector::Absent {
+        command.env("LD_PRELOAD", collector());
+    }
+    if collector_is == Collector::Sampling {
+        command.env("CSPROF_RUN_DIR", folder.join("run"));
+    }
+    command.output().unwrap()
+}
+
+/// Runs `program` in `folder` in the three ways; each must end with `status` and say `expected`.
+/// Returns the arenas that sampling left behind.
+fn behaves(folder: &Path, arguments: &[&str], status: i32, expected: &str) -> Vec<Vec<u8>> {
+    for collector_is in [Collector::Absent, Collector::Inert, Collector::Sampling] {
+        let output = run(folder, arguments, collector_is);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(said, expected, "collector {collector_is:?}, {}", output.status);
+        assert_eq!(output.status.code(), Some(status), "collector {collector_is:?}");
+    }
+    arenas(folder)
+}
+
+fn arenas(folder: &Path) -> Vec<Vec<u8>> {
+    let entries = std::fs::read_dir(folder.join("run")).unwrap();
+    entries.map(|entry| std::fs::read(entry.unwrap().path()).unwrap()).collect()
+}
+
+fn contains(arena: &[u8], text: &str) -> bool {
+    arena.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+#[test]
+fn exports_these_names_and_no_others() {
+    let bytes = std::fs::read(collector()).unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    let exported: BTreeSet<&str> = file
+        .dynamic_symbols()
+        .filter(ObjectSymbol::is_definition)
+        .map(|symbol| symbol.name().unwrap())
+        .collect();
+    let expected = "
+        sigaction __sigaction signal bsd_signal ssignal sysv_signal __sysv_signal sigset sigignore
+        siginterrupt sigprocmask pthread_sigmask sigblock sigsetmask siggetmask sighold sigrelse
+        sigsuspend __sigsuspend ppoll __ppoll_chk pselect epoll_pwait epoll_pwait2 pause
+        sigwait sigwaitinfo sigtimedwait signalfd setitimer getitimer timer_create
+        execve execv execvp execvpe execl execlp execle fexecve execveat _Fork
+        pthread_create thrd_create dlopen dlmopen dlclose dlsym
+        _Unwind_RaiseException _Unwind_Resume _Unwind_Resume_or_Rethrow _Unwind_ForcedUnwind
+        _Unwind_Backtrace backtrace";
+    assert_eq!(exported, expected.split_whitespace().collect());
+}
+
+#[test]
+fn a_program_with_its_own_profiling_signal() {
+    let folder = folder("own_profiling_signal");
+    compile(&folder, "cc", &["-O2", "-o", "program", "@own_profiling_signal.c"]);
+    let arenas = behaves(
+        &folder,
+        &[],
+        0,
+        "\
+inherited default
+sigaction 0
+reads back second restart 1 usr2 1 usr1 0
+signal second
+bsd_signal first
+sysv_signal ignore
+one shot 1
+sigset first
+blocked
+sigset hold
+open
+sigignore 0
+sighold 0 blocked
+sigrelse 0 open
+siginterrupt 0
+usr1 masks prof 1 usr2 1
+block all 0
+was 0 blocked
+set 0
+was 1 open
+bad how -1 Invalid argument open
+sigblock 0
+siggetmask 0x4000200
+sigsetmask 0x4000200
+sigsetmask 0x200
+setitimer 0
+interval 3000 left 1
+bad time -1 Invalid argument
+stop 0
+interval 3000
+stopped 1
+timer_create 0
+timer_settime 0
+left 1
+timer_delete 0
+",
+    );
+    for said in ["own SIGPROF handler is not called", "ITIMER_PROF does not run", "is silent"] {
+        assert!(contains(&arenas[0], said), "{said}");
+    }
+}
+
+#[test]
+fn threads_created_with_all_signals_blocked() {
+    let folder = folder("blocked_signals");
+    compile(&folder, "cc", &["-O2", "-pthread", "-o", "program", "@blocked_signals.c"]);
+    behaves(
+        &folder,
+        &[],
+        0,
+        "\
+all blocked: here 1, thread 1, result 1
+thrd_create: thread 1, result 7
+none blocked: here 0, thread 0
+impossible: Resource temporarily unavailable
+",
+    );
+    // The kernel knows better: the profiling signal reaches every thread.
+    let kernel = |collector_is| run(&folder, &["kernel"], collector_is).stdout;
+    let blocked = "all blocked: here 1, thread 1, result 1\nthrd_create: thread 1, result 7\n";
+    let open = "all blocked: here 0, thread 0, result 1\nthrd_create: thread 0, result 7\n";
+    assert!(kernel(Collector::Inert).starts_with(blocked.as_bytes()));
+    assert!(kernel(Collector::Sampling).starts_with(open.as_bytes()));
+}
+
+#[test]
+fn waits_end_by_the_signal_they_are_for() {
+    let folder = folder("waits");
+    compile(&folder, "cc", &["-O2", "-o", "program", "@waits.c"]);
+    behaves(
+        &folder,
+        &[],
+        0,
+        "\
+sigsuspend: -1 Interrupted system call, handler got usr1
+ppoll: -1 Interrupted system call, handler got usr1
+pselect: -1 Interrupted system call, handler got usr1
+epoll_pwait: -1 Interrupted system call, handler got usr1
+epoll_pwait2: -1 Interrupted system call, handler got usr1
+ppoll without mask: 0 ok, handler got none
+pause: -1 Interrupted system call, handler got usr1
+sigwait: 0 User defined signal 1
+sigwaitinfo: User defined signal 1
+sigtimedwait: User defined signal 1
+sigtimedwait without signal: -1 Resource temporarily unavailable
+signalfd: 128 User defined signal 1
+signalfd again: 1
+",
+    );
+}
+
+#[test]
+fn exec_in_every_form() {
+    let folder = folder("exec_forms");
+    compile(&folder, "cc", &["-O2", "-pthread", "-o", "program", "@exec_forms.c"]);
+    let arenas = behaves(
+        &folder,
+        &[],
+        42,
+        "\
+start: 1 arguments, hash 1505, variable not set
+execv: 4 arguments, hash 597728, variable not set
+execve: 4 arguments, hash 597728, variable given
+execvp: 4 arguments, hash 597728, variable not set
+execvpe: 4 arguments, hash 597728, variable given
+fexecve: 4 arguments, hash 597728, variable given
+execveat: 4 arguments, hash 597728, variable given
+execl1: 2 arguments, hash 1505, variable not set
+execl4: 4 arguments, hash 5970ea, variable not set
+execl5: 5 arguments, hash b878e5e, variable not set
+execl6: 6 arguments, hash 17c795a53, variable not set
+execl20: 20 arguments, hash db3d4f4e6b814aa8, variable not set
+execlp: 8 arguments, hash 65280394240, variable not set
+execle1: 2 arguments, hash 1505, variable given
+execle4: 4 arguments, hash 5970ea, variable given
+execle5: 5 arguments, hash b878e5e, variable given
+execle20: 20 arguments, hash db3d4f4e6b814aa8, variable given
+thread: 3 arguments, hash 377c378ea559e98, variable not set
+execl -1 No such file or directory
+execle -1 Permission denied
+execvp -1 No such file or directory
+fail: 4 arguments, hash 597728, variable not set
+execl -1 No such file or directory
+execle -1 Permission denied
+execvp -1 No such file or directory
+end: 4 arguments, hash 597728, variable not set
+",
+    );
+    // One for each image that ran.
+    assert_eq!(arenas.len(), 20);
+}
+
+#[test]
+fn children_of_every_kind() {
+    let folder = folder("children");
+    compile(&folder, "cc", &["-O2", "-o", "program", "@children.c", "-lutil"]);
+    let arenas = behaves(
+        &folder,
+        &[],
+        0,
+        "\
+fork: exit 3
+_Fork: exit 4
+vfork and execvp: exit 5
+vfork and execl: exit 6
+vfork and failed exec: exit 9
+posix_spawn: exit 5
+posix_spawnp: exit 5
+system: 6
+popen: 7 from popen
+forkpty: exit 8
+daemon's caller: exit 0
+daemon works
+grandchild: exit 12
+sum 293c370824365444
+",
+    );
+    // The program, 7 forked processes (a daemon's caller and the daemon are two), 6 shells; none
+    // for the child of vfork that could not execute anything.
+    assert_eq!(arenas.len(), 14);
+}
+
+#[test]
+fn threads_that_end_in_every_way() {
+    let folder = folder("thread_ends");
+    compile(&folder, "cc", &["-O2", "-pthread", "-o", "program", "@thread_ends.c"]);
+    behaves(
+        &folder,
+        &[],
+        0,
+        "\
+return: returned, cleaned 1, destroyed 1
+pthread_exit: left, cleaned 2, destroyed 2
+sigsuspend: canceled, cleaned 3, destroyed 3
+pause: canceled, cleaned 4, destroyed 4
+ppoll: canceled, cleaned 5, destroyed 5
+pselect: canceled, cleaned 6, destroyed 6
+epoll_pwait: canceled, cleaned 7, destroyed 7
+sigwait: canceled, cleaned 8, destroyed 8
+sigwaitinfo: canceled, cleaned 9, destroyed 9
+sigtimedwait: canceled, cleaned 10, destroyed 10
+asynchronous: canceled, cleaned 11, destroyed 11
+thrd_exit: 23
+detached: cleaned 31, destroyed 31
+",
+    );
+}
+
+const CAUGHT: &str = "\
+caught 400 cleaned 5000 values 4200 depth 12000 steady
+thread caught 400 cleaned 5000 values 4200 depth 12000 steady
+thread caught 400 cleaned 5000 values 4200 depth 12000 steady
+thread caught 400 cleaned 5000 values 4200 depth 12000 steady
+";
+
+#[test]
+fn exceptions_through_sampled_frames() {
+    let folder = folder("exceptions");
+    compile(&folder, "c++", &["-O2", "-pthread", "-o", "program", "@exceptions.cpp"]);
+    behaves(&folder, &[], 0, CAUGHT);
+}
+
+#[test]
+fn rust_panics_through_sampled_frames() {
+    let folder = folder("panics");
+    compile(&folder, "rustc", &["--edition=2024", "-O", "-o", "program", "@panics.rs"]);
+    behaves(
+        &folder,
+        &[],
+        0,
+        "\
+caught 200
+thread caught 200
+thread caught 200
+thread caught 200
+thread died true, cleaned 16821
+",
+    );
+}
+
+#[test]
+fn libraries_that_depend_on_who_loads_them() {
+    let folder = folder("load_libraries");
+    for part in ["sub", "one", "two"] {
+        std::fs::create_dir(folder.join(part)).unwrap();
+    }
+    let library = |output: &str, arguments: &[&str]| {
+        let fixed = ["-O2", "-shared", "-fPIC", "-o", output];
+        let compiler = if arguments[0].ends_with(".cpp") { "c++" } else { "cc" };
+        compile(&folder, compiler, &[&fixed, arguments].concat());
+    };
+    library("sub/libhidden.so", &["@load_libraries/work.c", "-DANSWER=7"]);
+    library("one/libwork.so", &["@load_libraries/work.c", "-DANSWER=1"]);
+    library("two/libwork.so", &["@load_libraries/work.c", "-DANSWER=2"]);
+    library("libplain.so", &["@load_libraries/work.c", "-DANSWER=3"]);
+    library("libnext.so", &["@load_libraries/next.c"]);
+    library("libthrower.so", &["@load_libraries/thrower.cpp"]);
+    let run_path = "-Wl,--enable-new-dtags,-rpath,$ORIGIN";
+    library("libcaller.so", &["@load_libraries/caller.c", &format!("{run_path}/sub")]);
+    let main = ["-O2", "-o", "program", "@load_libraries/main.cpp", "-L.", run_path];
+    compile(&folder, "c++", &[&main[..], &["-Wl,--no-as-needed", "-lcaller", "-lnext"]].concat());
+    behaves(
+        &folder,
+        &[],
+        0,
+        "\
+by the program: not found, libhidden.so: cannot open shared object file: No such file or directory
+by the caller's RUNPATH: 7
+by the caller's ORIGIN: 7
+and closed: 7
+RTLD_NEXT: 1001
+missing: not found, libmissing.so: cannot open shared object file: No such file or directory
+the program has load_by_name: found
+and no_such_symbol: not found, program: undefined symbol: no_such_symbol
+then: no complaint
+work: 60
+plain: 3
+plain, in a namespace of its own: 3 apart
+closed: 0, once more: refused
+libm by name: found
+a constructor threw 17
+",
+    );
+}
