@@ -173,7 +173,7 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Reader<'a, F> {
                 census.damaged += 1;
                 continue;
             };
-            if fde.len() == 0 {
+            if fde.end_address() <= start {
                 continue;
             }
             census.fdes += 1;
@@ -262,3 +262,6 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Reader<'a, F> {
         (address.clamp(self.text.start, self.text.end) - self.text.start) as u32
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -214,3 +214,79 @@ impl Hasher for FoldHasher {
         self.0 ^ (self.0 >> 32)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::unwind::arch::recipe::Slot;
+
+    fn sp(offset: i32) -> (Recipe, CalleeSaved) {
+        (Recipe::Sp { bp: Slot::SAME, offset }, CalleeSaved::SAME)
+    }
+
+    fn table(length: u32, rows: &[(u32, i32)]) -> RecipeTable {
+        let mut builder = Builder::new(length);
+        for (offset, recipe) in rows {
+            builder.push(*offset, sp(*recipe));
+        }
+        builder.finish()
+    }
+
+    /// The example of this file's head: rows within one block, and across blocks without any.
+    #[test]
+    fn a_row_holds_until_the_next() {
+        let rows = [(0x100, 1), (0x1_2310, 4), (0x1_2328, 9), (0x1_2340, 2), (0x1_2360, 3)];
+        let table = table(0x2_0000, &rows);
+        for (offset, expected) in [
+            (0x0, Recipe::NoCfi),
+            (0xff, Recipe::NoCfi),
+            (0x100, sp(1).0),
+            (0x1_22ff, sp(1).0),
+            (0x1_2300, sp(1).0),
+            (0x1_230f, sp(1).0),
+            (0x1_2310, sp(4).0),
+            (0x1_2327, sp(4).0),
+            (0x1_2345, sp(2).0),
+            (0x1_23ff, sp(3).0),
+            (0x1_2400, sp(3).0),
+            (0x1_ffff, sp(3).0),
+            (0x2_0000, Recipe::NoCfi),
+            (u32::MAX, Recipe::NoCfi),
+        ] {
+            assert_eq!(table.lookup(offset), expected, "{offset:#x}");
+            assert_eq!(table.lookup_all(offset).0, expected, "{offset:#x}");
+        }
+    }
+
+    #[test]
+    fn neighbors_with_one_recipe_are_one_row() {
+        let merged = table(0x1000, &[(0x10, 8), (0x20, 16), (0x24, 16), (0x30, 8), (0x80, 8)]);
+        assert_eq!(merged.rows(), 4, "nothing, 8, 16, 8");
+    }
+
+    #[test]
+    fn of_two_rows_at_one_offset_the_later_holds() {
+        let table = table(0x100, &[(0x10, 8), (0x10, 16)]);
+        assert_eq!(table.lookup(0x10), sp(16).0);
+        assert_eq!(table.rows(), 2);
+    }
+
+    /// Text that ends in the middle of a block, and a row at the last byte.
+    #[test]
+    fn a_length_that_is_no_multiple_of_a_block() {
+        let table = table(0x101, &[(0x100, 8)]);
+        assert_eq!(table.lookup(0xff), Recipe::NoCfi);
+        assert_eq!(table.lookup(0x100), sp(8).0);
+        assert_eq!(table.lookup(0x101), Recipe::NoCfi);
+    }
+
+    /// More recipes than numbers: the rest is unsupported, and so says the table.
+    #[test]
+    fn a_full_dictionary() {
+        let rows: Vec<(u32, i32)> = (0..70_000).map(|n| (n * 4, n as i32 * 8)).collect();
+        let table = table(0x10_0000, &rows);
+        assert_eq!(table.recipes().len(), 65_536);
+        assert_eq!(table.lookup(65_533 * 4), sp(65_533 * 8).0);
+        assert_eq!(table.lookup(65_534 * 4), Recipe::Unsupported);
+    }
+}

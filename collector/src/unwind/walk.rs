@@ -373,3 +373,6 @@ fn walk_again(
     }
     (registers.ip == present.ip && registers.sp() == present.sp()).then_some(registers)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,235 @@
+//! Sections assembled byte by byte.
+
+use super::*;
+use crate::unwind::arch::recipe::{Saved, Slot};
+
+/// The section lies here, and the text at [`TEXT`].
+const SECTION: u64 = 0x2000;
+const TEXT: Range<u64> = 0x1000..0x1800;
+
+/// What gcc's CIEs begin with: CFA = rsp + 8, return address at CFA − 8.
+const INITIAL: [u8; 5] = [DEF_CFA, 7, 8, OFFSET | 16, 1];
+
+// Call frame instructions (DWARF 5, 7.24).
+const ADVANCE: u8 = 0x40;
+const OFFSET: u8 = 0x80;
+const RESTORE: u8 = 0xc0;
+const UNDEFINED: u8 = 0x07;
+const REMEMBER: u8 = 0x0a;
+const RESTORE_STATE: u8 = 0x0b;
+const DEF_CFA: u8 = 0x0c;
+const DEF_CFA_REGISTER: u8 = 0x0d;
+const DEF_CFA_OFFSET: u8 = 0x0e;
+/// No call frame instruction.
+const UNKNOWN: u8 = 0x3f;
+
+/// `.eh_frame` with one CIE and FDEs of (start, length, instructions).
+fn section(fdes: &[(u64, u32, &[u8])]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // CIE: version 1, augmentation "zR", code factor 1, data factor −8, return address in 16,
+    // one byte of augmentation data: pointers are pc-relative, four bytes, signed.
+    let mut cie = vec![0, 0, 0, 0, 1, b'z', b'R', 0, 1, 0x78, 16, 1, 0x1b];
+    cie.extend(INITIAL);
+    push_entry(&mut bytes, cie);
+    for (start, length, instructions) in fdes {
+        let cie_pointer = bytes.len() as u32 + 4;
+        let mut fde = cie_pointer.to_le_bytes().to_vec();
+        let position = SECTION + bytes.len() as u64 + 8;
+        fde.extend((start.wrapping_sub(position) as u32).to_le_bytes());
+        fde.extend(length.to_le_bytes());
+        fde.push(0); // no augmentation data
+        fde.extend(*instructions);
+        push_entry(&mut bytes, fde);
+    }
+    bytes.extend([0; 4]); // terminator
+    bytes
+}
+
+/// Appends an entry with its length, padded to four bytes with DW_CFA_nop, which is zero.
+fn push_entry(bytes: &mut Vec<u8>, mut entry: Vec<u8>) {
+    entry.resize(entry.len().next_multiple_of(4), 0);
+    bytes.extend((entry.len() as u32).to_le_bytes());
+    bytes.extend(entry);
+}
+
+fn build(bytes: &[u8]) -> Built {
+    from_section(bytes, SECTION, |_| None, TEXT).unwrap()
+}
+
+fn sp(bp: Slot, offset: i32) -> Recipe {
+    Recipe::Sp { bp, offset }
+}
+
+/// A function with a frame pointer and an early return.
+///
+/// ```text
+/// 1010: push %rbp          1014: leave; ret (early)       1016: the body goes on
+/// 1011: mov  %rsp,%rbp
+/// ```
+#[test]
+fn a_function() {
+    let instructions = [
+        ADVANCE | 1,
+        DEF_CFA_OFFSET,
+        16,
+        OFFSET | 6,
+        2,
+        ADVANCE | 3,
+        DEF_CFA_REGISTER,
+        6,
+        ADVANCE | 1,
+        REMEMBER,
+        DEF_CFA,
+        7,
+        8,
+        RESTORE | 6,
+        ADVANCE | 1,
+        RESTORE_STATE,
+    ];
+    let built = build(&section(&[(0x1010, 0x20, &instructions)]));
+    assert_eq!(built.census, Census { fdes: 1, rows: 5, ..Census::default() });
+    let saved = Slot::at_cfa(-16);
+    for (offset, recipe) in [
+        (0x0f, Recipe::NoCfi),
+        (0x10, sp(Slot::SAME, 8)),
+        (0x11, sp(saved, 16)),
+        (0x13, sp(saved, 16)),
+        (0x14, Recipe::Bp { bp: saved, offset: 16 }),
+        (0x15, sp(Slot::SAME, 8)),
+        (0x16, Recipe::Bp { bp: saved, offset: 16 }),
+        (0x2f, Recipe::Bp { bp: saved, offset: 16 }),
+        (0x30, Recipe::NoCfi),
+    ] {
+        assert_eq!(built.table.lookup(offset), recipe, "{offset:#x}");
+    }
+}
+
+#[test]
+fn where_the_other_callee_saved_registers_are() {
+    let instructions = [ADVANCE | 4, OFFSET | 3, 2, OFFSET | 15, 3];
+    let built = build(&section(&[(0x1000, 0x10, &instructions)]));
+    let (_, saved) = built.table.lookup_all(8);
+    let rules: Vec<Saved> = saved.iter().map(|(_, slot)| slot.saved()).collect();
+    let same = Saved::Same;
+    assert_eq!(rules, [Saved::AtCfa(-16), same, same, same, Saved::AtCfa(-24)]);
+}
+
+#[test]
+fn an_undefined_return_address_ends_the_stack() {
+    let built = build(&section(&[(0x1000, 0x10, &[UNDEFINED, 16])]));
+    assert_eq!(built.table.lookup(0), Recipe::EndOfStack);
+}
+
+/// The row before the unreadable instruction is kept.
+#[test]
+fn damaged_instructions() {
+    let built = build(&section(&[(0x1000, 0x20, &[ADVANCE | 4, UNKNOWN]), (0x1040, 8, &[])]));
+    assert_eq!(built.census.damaged, 1);
+    for (offset, recipe) in [
+        (0x00, sp(Slot::SAME, 8)),
+        (0x03, sp(Slot::SAME, 8)),
+        (0x04, Recipe::Unsupported),
+        (0x1f, Recipe::Unsupported),
+        (0x20, Recipe::NoCfi),
+        (0x40, sp(Slot::SAME, 8)),
+    ] {
+        assert_eq!(built.table.lookup(offset), recipe, "{offset:#x}");
+    }
+}
+
+/// Order in the section does not matter, nor what lies outside the text; of two FDEs for the same
+/// code the one that begins later holds.
+#[test]
+fn order_overlap_and_strangers() {
+    let framed: &[u8] = &[DEF_CFA_OFFSET, 32];
+    let fdes = [
+        (0x1100, 0x10, framed),
+        (0x0, 0x10, framed),
+        (0x1000, 0x20, &[][..]),
+        (0x1018, 0x10, framed),
+        (0x1200, 0, framed),
+    ];
+    let built = build(&section(&fdes));
+    assert_eq!((built.census.fdes, built.census.damaged), (3, 0));
+    for (offset, recipe) in [
+        (0x00, sp(Slot::SAME, 8)),
+        (0x17, sp(Slot::SAME, 8)),
+        (0x18, sp(Slot::SAME, 32)),
+        (0x27, sp(Slot::SAME, 32)),
+        (0x28, Recipe::NoCfi),
+        (0x100, sp(Slot::SAME, 32)),
+        (0x200, Recipe::NoCfi),
+    ] {
+        assert_eq!(built.table.lookup(offset), recipe, "{offset:#x}");
+    }
+}
+
+/// lld's linkage table lies between functions and has no FDE.
+#[test]
+fn a_linkage_table_without_cfi() {
+    let mut code = [0x90; 0x80];
+    code[0x40..0x4c].copy_from_slice(&[0xff, 0x35, 2, 0, 0, 0, 0xff, 0x25, 4, 0, 0, 0]);
+    let stub = [0xff, 0x25, 2, 0, 0, 0, 0x68, 0, 0, 0, 0, 0xe9, 0xe0, 0xff, 0xff, 0xff];
+    code[0x50..0x60].copy_from_slice(&stub);
+    let bytes = section(&[(0x1000, 0x31, &[]), (0x1068, 8, &[])]);
+    let segment_from = |address: u64| code.get((address - TEXT.start) as usize..);
+    let built = from_section(&bytes, SECTION, segment_from, TEXT).unwrap();
+    assert_eq!(built.census.linkage_entries, 2);
+    for (offset, recipe) in [
+        (0x30, sp(Slot::SAME, 8)),
+        (0x31, Recipe::NoCfi),
+        (0x40, sp(Slot::SAME, 16)),
+        (0x46, sp(Slot::SAME, 24)),
+        (0x50, Recipe::Plt { threshold: 11 }),
+        (0x60, Recipe::NoCfi),
+        (0x68, sp(Slot::SAME, 8)),
+    ] {
+        assert_eq!(built.table.lookup(offset), recipe, "{offset:#x}");
+    }
+}
+
+/// `.eh_frame_hdr` without a search table: the section is read from its start.
+#[test]
+fn a_header_without_a_table() {
+    let bytes = section(&[(0x1010, 0x20, &[])]);
+    // Version 1; pointer to .eh_frame absolute in eight bytes; no count, no table.
+    let mut header = vec![1, 0x00, 0xff, 0xff];
+    header.extend(SECTION.to_le_bytes());
+    let segment_from = |address: u64| (address == SECTION).then_some(&*bytes);
+    let built = from_header(&header, 0x1f00, segment_from, TEXT).unwrap();
+    assert!(built.table == build(&bytes).table);
+
+    let nowhere = from_header(&header, 0x1f00, |_| None, TEXT);
+    assert_eq!(nowhere.err(), Some(CfiError::SectionNotMapped));
+    let short = from_header(&header[..5], 0x1f00, segment_from, TEXT);
+    assert!(matches!(short, Err(CfiError::Header(_))));
+}
+
+#[test]
+fn text_ranges_that_cannot_be() {
+    let bytes = section(&[]);
+    let reversed = Range { start: 0x2000, end: 0x1000 };
+    for text in [0x1000..0x1000, reversed, 0..u64::MAX] {
+        let error = from_section(&bytes, SECTION, |_| None, text).err();
+        assert_eq!(error, Some(CfiError::TextRange));
+    }
+}
+
+/// Whatever one byte is changed to, a table or an error comes out, and every offset has a recipe.
+#[test]
+fn any_byte_may_be_wrong() {
+    let function =
+        [ADVANCE | 1, DEF_CFA_OFFSET, 16, OFFSET | 6, 2, ADVANCE | 3, DEF_CFA_REGISTER, 6];
+    let sound = section(&[(0x1000, 0x40, &function), (0x1040, 0x20, &function)]);
+    for position in 0..sound.len() {
+        for value in 0..=u8::MAX {
+            let mut bytes = sound.clone();
+            bytes[position] = value;
+            if let Ok(built) = from_section(&bytes, SECTION, |_| None, TEXT) {
+                for offset in (0..0x800).step_by(7) {
+                    assert_eq!(built.table.lookup(offset), built.table.lookup_all(offset).0);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Whole walks over literal stacks.
+
+use super::*;
+use crate::unwind::arch::recipe::Slot;
+use crate::unwind::table::Builder;
+
+const SAME: [Slot; 5] = [Slot::SAME; 5];
+
+/// One module at 0x40_0000, its recipes by offset, and stacks as words from an address on.
+struct Process {
+    table: RecipeTable,
+    stacks: Vec<(u64, Vec<u64>)>,
+}
+
+const BASE: u64 = 0x40_0000;
+
+impl Process {
+    fn new(rows: &[(u32, Recipe)]) -> Self {
+        let with_saved: Vec<_> =
+            rows.iter().map(|(at, recipe)| (*at, *recipe, CalleeSaved::new(SAME))).collect();
+        Self::with_callee_saved(&with_saved)
+    }
+
+    fn with_callee_saved(rows: &[(u32, Recipe, CalleeSaved)]) -> Self {
+        let mut builder = Builder::new(0x1000);
+        for (offset, recipe, saved) in rows {
+            builder.push(*offset, (*recipe, *saved));
+        }
+        Self { table: builder.finish(), stacks: Vec::new() }
+    }
+
+    fn stack(mut self, low: u64, words: &[u64]) -> Self {
+        self.stacks.push((low, words.to_vec()));
+        self
+    }
+
+    /// The visited frames, as kind, address and exit, and the end.
+    fn walk(&self, start: &Registers) -> (Vec<(FrameKind, u64, Exit)>, End) {
+        let mut frames = Vec::new();
+        let mut cache = Box::new(RecipeCache::new());
+        let mut end = End::Stopped;
+        // The second time the recipes come from the cache; nothing else may differ.
+        for round in 0..2 {
+            let mut visited = Vec::new();
+            end = walk(start, &mut cache, self, |frame| {
+                visited.push((frame.kind, frame.address, frame.exit));
+                Flow::Continue
+            });
+            assert!(round == 0 || visited == frames, "{visited:x?}");
+            frames = visited;
+        }
+        (frames, end)
+    }
+}
+
+impl Target for Process {
+    fn code(&self, pc: u64) -> Option<Code<'_>> {
+        let inside = (BASE..BASE + 0x1000).contains(&pc);
+        inside.then_some(Code { base: BASE, table: Some(&self.table) })
+    }
+
+    fn stack(&self, sp: u64) -> Option<StackBounds> {
+        self.stacks.iter().find_map(|(low, words)| {
+            let high = low + words.len() as u64 * 8;
+            (*low..high).contains(&sp).then_some(StackBounds { low: *low, high })
+        })
+    }
+
+    fn read(&self, address: u64) -> Option<u64> {
+        let bounds = self.stack(address)?;
+        let (_, words) = self.stacks.iter().find(|(low, _)| *low == bounds.low)?;
+        words.get((address - bounds.low) as usize / 8).copied()
+    }
+}
+
+fn interrupted(ip: u64, named: &[(Register, u64)]) -> Registers {
+    let mut registers = Registers::interrupted(ip, [0xdead_dead_dead_dead; 16]);
+    for (register, value) in named {
+        registers.set(*register, *value);
+    }
+    registers
+}
+
+fn returns(slot: u64, address: u64) -> Exit {
+    Exit::Return { slot, address, plt: false }
+}
+
+const LEAF: Recipe = Recipe::Sp { bp: Slot::SAME, offset: 8 };
+const PUSHED: Recipe = Recipe::Sp { bp: Slot::SAME, offset: 16 };
+
+/// `leaf` at 0x100, called by `middle` at 0x200, called by `_start` at 0x300.
+#[test]
+fn a_path_of_three() {
+    let process = Process::new(&[(0x100, LEAF), (0x200, PUSHED), (0x300, Recipe::EndOfStack)])
+        .stack(0x7000, &[0x40_0210, 0, 0x40_0310, 0]);
+    let start = interrupted(0x40_0104, &[(Register::RSP, 0x7000)]);
+    let expected = vec![
+        (FrameKind::Leaf, 0x40_0104, returns(0x7000, 0x40_0210)),
+        (FrameKind::Call, 0x40_0210, returns(0x7010, 0x40_0310)),
+        (FrameKind::Call, 0x40_0310, Exit::None),
+    ];
+    assert_eq!(process.walk(&start), (expected, End::Complete));
+}
+
+/// `middle` ends with a call that never returns, so that its return address is the first byte of
+/// `_start`: the recipe is that of the call instruction.
+#[test]
+fn a_call_that_never_returns() {
+    let process = Process::new(&[(0x100, LEAF), (0x200, PUSHED), (0x300, Recipe::EndOfStack)])
+        .stack(0x7000, &[0x40_0300, 0, 0x40_0310, 0]);
+    let start = interrupted(0x40_0104, &[(Register::RSP, 0x7000)]);
+    let expected = vec![
+        (FrameKind::Leaf, 0x40_0104, returns(0x7000, 0x40_0300)),
+        (FrameKind::Call, 0x40_0300, returns(0x7010, 0x40_0310)),
+        (FrameKind::Call, 0x40_0310, Exit::None),
+    ];
+    assert_eq!(process.walk(&start), (expected, End::Complete));
+}
+
+/// A handler on an alternate stack interrupted the first instruction of a function, where only the
+/// exact pc has the right recipe; the byte before belongs to another function.
+#[test]
+fn across_a_signal_frame_to_another_stack() {
+    let mut signal_stack = vec![0x40_0101]; // the handler returns into the trampoline
+    signal_stack.extend([7, 0, 0, 0, 0]); // uc_flags, uc_link, uc_stack
+    signal_stack.extend([0; 8 + 2 + 1 + 1 + 1 + 1 + 1]); // r8 … r15, rdi, rsi, rbp, rbx, rdx, rax, rcx
+    signal_stack.extend([0x9000, 0x40_0300]); // rsp, rip
+    let process = Process::new(&[
+        (0x0f0, LEAF),
+        (0x100, Recipe::SignalFrame),
+        (0x200, PUSHED),
+        (0x300, LEAF),
+        (0x400, Recipe::EndOfStack),
+    ])
+    .stack(0x5000, &signal_stack)
+    .stack(0x9000, &[0x40_0410, 0]);
+    let start = interrupted(0x40_00f4, &[(Register::RSP, 0x5000)]);
+    let expected = vec![
+        (FrameKind::Leaf, 0x40_00f4, returns(0x5000, 0x40_0101)),
+        (FrameKind::Call, 0x40_0101, Exit::Signal),
+        (FrameKind::Interrupted, 0x40_0300, returns(0x9000, 0x40_0410)),
+        (FrameKind::Call, 0x40_0410, Exit::None),
+    ];
+    assert_eq!(process.walk(&start), (expected, End::Complete));
+}
+
+/// A signal frame whose context points back to the stack it lies on, below itself.
+#[test]
+fn a_signal_frame_that_leads_back() {
+    let mut words = vec![0; 5 + 15];
+    words.extend([0x7000, 0x40_0100]); // rsp, rip
+    let process = Process::new(&[(0x100, Recipe::SignalFrame)]).stack(0x7000, &words);
+    let start = interrupted(0x40_0100, &[(Register::RSP, 0x7000)]);
+    let (frames, end) = process.walk(&start);
+    assert_eq!(frames.len(), 1);
+    assert_eq!(end, End::Partial(PartialReason::BadStack));
+}
+
+/// `resolve` at 0x200 keeps its CFA in rbx, which `leaf` has saved. Each frame is seen once.
+#[test]
+fn a_frame_kept_in_rbx() {
+    let saved_rbx = CalleeSaved::new([Slot::at_cfa(-16), SAME[0], SAME[0], SAME[0], SAME[0]]);
+    let same = CalleeSaved::new(SAME);
+    let by_rbx = Recipe::Register { register: Register::RBX, bp: Slot::SAME, offset: 16 };
+    let process = Process::with_callee_saved(&[
+        (0x100, PUSHED, saved_rbx),
+        (0x200, by_rbx, same),
+        (0x300, Recipe::EndOfStack, same),
+    ])
+    .stack(0x7000, &[0x7020, 0x40_0210, 0, 0, 0, 0x40_0310, 0]);
+    let start = interrupted(0x40_0104, &[(Register::RSP, 0x7000), (Register::RBX, 5)]);
+    let expected = vec![
+        (FrameKind::Leaf, 0x40_0104, returns(0x7008, 0x40_0210)),
+        (FrameKind::Call, 0x40_0210, returns(0x7028, 0x40_0310)),
+        (FrameKind::Call, 0x40_0310, Exit::None),
+    ];
+    assert_eq!(process.walk(&start), (expected, End::Complete));
+}
+
+/// A register that the CFI does not restore ends the path.
+#[test]
+fn a_frame_kept_in_a_lost_register() {
+    let by_r10 = Recipe::Register { register: Register::R10, bp: Slot::SAME, offset: 0 };
+    let process = Process::new(&[(0x100, LEAF), (0x200, by_r10)]).stack(0x7000, &[0x40_0210, 0, 0]);
+    let start = interrupted(0x40_0104, &[(Register::RSP, 0x7000), (Register::R10, 0x7010)]);
+    let (frames, end) = process.walk(&start);
+    assert_eq!(frames.last(), Some(&(FrameKind::Call, 0x40_0210, Exit::None)));
+    assert_eq!(end, End::Partial(PartialReason::UnsupportedCfi));
+}
+
+/// Code without CFI at 0x800 that keeps a frame pointer, called from code with CFI.
+#[test]
+fn a_frame_pointer_where_there_is_no_cfi() {
+    let rows = [(0x300, PUSHED), (0x380, Recipe::EndOfStack), (0x400, Recipe::NoCfi)];
+    let words = [0, 0, 0x7028, 0x40_0310, 0, 0x40_0390, 0];
+    let process = Process::new(&rows).stack(0x7000, &words);
+    let named = [(Register::RSP, 0x7000), (Register::RBP, 0x7010)];
+    let expected = vec![
+        (FrameKind::Leaf, 0x40_0804, Exit::Guess { slot: 0x7018, address: 0x40_0310 }),
+        (FrameKind::Call, 0x40_0310, returns(0x7028, 0x40_0390)),
+        (FrameKind::Call, 0x40_0390, Exit::None),
+    ];
+    assert_eq!(process.walk(&interrupted(0x40_0804, &named)), (expected, End::Complete));
+}
+
+/// The frame pointer is not believed: the words at bp are the saved bp and the return address.
+#[test]
+fn a_frame_pointer_that_is_something_else() {
+    let rows = [(0x300, PUSHED), (0x400, Recipe::NoCfi)];
+    for (why, bp, words) in [
+        ("saved bp below", 0x7010, [0, 0, 0x7008, 0x40_0310, 0, 0]),
+        ("saved bp outside the stack", 0x7010, [0, 0, 0x9000, 0x40_0310, 0, 0]),
+        ("saved bp not aligned", 0x7010, [0, 0, 0x7021, 0x40_0310, 0, 0]),
+        ("return address in no code", 0x7010, [0, 0, 0x7028, 0x1234, 0, 0]),
+        ("bp below the stack pointer", 0x6ff0, [0; 6]),
+        ("bp at the end of the stack", 0x7028, [0; 6]),
+        ("bp not aligned", 0x7011, [0; 6]),
+    ] {
+        let process = Process::new(&rows).stack(0x7000, &words);
+        let start = interrupted(0x40_0804, &[(Register::RSP, 0x7000), (Register::RBP, bp)]);
+        let expected = vec![(FrameKind::Leaf, 0x40_0804, Exit::None)];
+        let end = End::Partial(PartialReason::NoCfi);
+        assert_eq!(process.walk(&start), (expected, end), "{why}");
+    }
+}
+
+/// A makecontext function returns to the first byte of an FDE with nothing before it.
+#[test]
+fn a_return_to_the_start_of_a_function_that_nothing_calls() {
+    let process = Process::new(&[(0x100, LEAF), (0x200, Recipe::NoCfi), (0x300, PUSHED)])
+        .stack(0x7000, &[0x40_0300, 0, 0]);
+    let start = interrupted(0x40_0104, &[(Register::RSP, 0x7000)]);
+    let expected = vec![
+        (FrameKind::Leaf, 0x40_0104, returns(0x7000, 0x40_0300)),
+        (FrameKind::Call, 0x40_0300, Exit::None),
+    ];
+    assert_eq!(process.walk(&start), (expected, End::Complete));
+}
+
+/// Generated code calls nothing here, and no module contains it.
+#[test]
+fn code_outside_every_module() {
+    let process = Process::new(&[]).stack(0x7000, &[0, 0]);
+    let start = interrupted(0x1234_5678, &[(Register::RSP, 0x7000), (Register::RBP, 1)]);
+    let expected = vec![(FrameKind::Leaf, 0x1234_5678, Exit::None)];
+    assert_eq!(process.walk(&start), (expected, End::Partial(PartialReason::UnknownModule)));
+}
+
+/// Recipes that lead nowhere on this stack: what is said of the path.
+#[test]
+fn ends() {
+    let below = Recipe::Bp { bp: Slot::SAME, offset: 16 };
+    for (why, recipe, word, end) in [
+        ("zero return address", LEAF, 0, End::Complete),
+        ("unsupported", Recipe::Unsupported, 0, End::Partial(PartialReason::UnsupportedCfi)),
+        // rbp = sp − 16: the CFA would be the stack pointer itself.
+        ("no progress", below, 0x40_0104, End::Partial(PartialReason::BadStack)),
+        (
+            "beyond the stack",
+            Recipe::Sp { bp: Slot::SAME, offset: 4096 },
+            0,
+            End::Partial(PartialReason::BadStack),
+        ),
+        (
+            "not aligned",
+            Recipe::Sp { bp: Slot::SAME, offset: 12 },
+            0,
+            End::Partial(PartialReason::BadStack),
+        ),
+    ] {
+        let process = Process::new(&[(0x100, recipe)]).stack(0x6ff0, &[0, word, word, word]);
+        let named = [(Register::RSP, 0x7000), (Register::RBP, 0x6ff0)];
+        let expected = vec![(FrameKind::Leaf, 0x40_0104, Exit::None)];
+        assert_eq!(process.walk(&interrupted(0x40_0104, &named)), (expected, end), "{why}");
+    }
+}
+
+/// A stack of which nothing is known: the leaf is still a sample.
+#[test]
+fn an_unknown_stack() {
+    let process = Process::new(&[(0x100, LEAF)]);
+    let start = interrupted(0x40_0104, &[(Register::RSP, 0x7000)]);
+    let expected = vec![(FrameKind::Leaf, 0x40_0104, Exit::None)];
+    assert_eq!(process.walk(&start), (expected, End::Partial(PartialReason::BadStack)));
+}
+
+/// The visitor knows the rest of the path.
+#[test]
+fn a_visitor_that_stops() {
+    let process = Process::new(&[(0x100, LEAF)]).stack(0x7000, &[0x40_0110; 8]);
+    let start = interrupted(0x40_0104, &[(Register::RSP, 0x7000)]);
+    let mut frames = 0;
+    let end = walk(&start, &mut RecipeCache::new(), &process, |_| {
+        frames += 1;
+        if frames == 3 { Flow::Stop } else { Flow::Continue }
+    });
+    assert_eq!((end, frames), (End::Stopped, 3));
+}
