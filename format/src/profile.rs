@@ -7,6 +7,11 @@
 //! A node names its [`Frame`]; a frame is an address inside a load module, so it keeps its
 //! meaning when epochs and processes end. Nodes are grouped in [`Tree`]s: one for each thread and
 //! epoch, each in pre-order, with its root first.
+//!
+//! What is said here of order and sums is checked by [`validate`](crate::validate) before a
+//! profile is written and after one is read. [`RunInfo`], [`Metric`], [`Module`], [`Process`],
+//! [`Thread`] and [`Epoch`] are stored as they stand here, field by field: a change to one of
+//! them is a new version of its block, and needs a copy of the old type for old files.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,15 +29,16 @@ pub struct Profile {
     pub strings: Vec<String>,
     /// Processes of the run, in order of their start.
     pub processes: Vec<Process>,
-    /// Threads of all processes; those of one process are consecutive.
+    /// Threads of all processes, in order of process.
     pub threads: Vec<Thread>,
-    /// Epochs of all processes; those of one process are consecutive.
+    /// Epochs of all processes, in order of process, then number.
     pub epochs: Vec<Epoch>,
     /// Load modules of the whole run, one for each path and build id.
     pub modules: Vec<Module>,
-    /// Interned frames.
+    /// Interned frames: none should stand there twice.
     pub frames: Vec<Frame>,
-    /// Trees, in order of thread, then epoch. Their node ranges are consecutive.
+    /// Trees, in order of thread, then epoch. Their node ranges are consecutive and cover all nodes;
+    /// the samples in those of one thread are what it [recorded](Thread::recorded).
     pub trees: Vec<Tree>,
     /// Nodes of all trees.
     pub nodes: Nodes,
@@ -281,7 +287,7 @@ pub struct Tree {
 pub struct Nodes {
     /// Parent of each node, smaller than the node itself; a root is its own parent.
     pub parent: Vec<u32>,
-    /// Frame of each node.
+    /// Frame of each node; of kind [`FrameKind::Root`] for roots and no others.
     pub frame: Vec<FrameId>,
     /// Exclusive samples: how often the path ended here.
     pub samples: Vec<u64>,

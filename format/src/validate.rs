@@ -111,6 +111,8 @@ pub enum Fault {
     },
     /// The first node of a tree has a frame of another kind than root.
     RootFrame,
+    /// Another node has a frame of that kind.
+    InnerRoot,
     /// A node's parent is not smaller than the node.
     LaterParent {
         /// The parent that it names.
@@ -171,6 +173,7 @@ impl fmt::Display for Violation {
                 write!(f, "is the root of a tree, but names parent {parent}")
             }
             Fault::RootFrame => f.write_str("is the root of a tree, but its frame is not"),
+            Fault::InnerRoot => f.write_str("has the frame of a root, but is inside a tree"),
             Fault::LaterParent { parent } if *parent as usize == *element => {
                 f.write_str("is its own parent, but not the root of a tree")
             }
@@ -428,6 +431,8 @@ pub(crate) fn nodes(profile: &Profile) -> Result<(), Violation> {
                 Fault::LaterParent { parent }
             } else if !on_path(&nodes.parent, node as u32 - 1, parent) {
                 Fault::OffPath { parent }
+            } else if root {
+                Fault::InnerRoot
             } else {
                 continue;
             };

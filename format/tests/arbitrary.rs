@@ -86,7 +86,7 @@ pub(crate) fn profile() -> impl Strategy<Value = Profile> {
         run(),
         vec(".{0,6}", 1..6),
         vec(small(), 1..4),
-        (1..4_usize, 0..9_usize, 0..40_usize),
+        (1..4_usize, 1..9_usize, 0..40_usize),
         vec(number(), 1..200),
         any::<bool>(),
     )
@@ -209,8 +209,8 @@ fn trees(profile: &mut Profile, choices: &mut Choices, most: usize) {
                 for _ in 0..choices.below(3) {
                     last = profile.nodes.parent[last as usize];
                 }
-                let frame = 1 + choices.below(profile.frames.len());
-                let frame = FrameId((frame % profile.frames.len()) as u32);
+                // Frame 0 is the root's, frame 1 is always there.
+                let frame = FrameId(1 + choices.below(profile.frames.len() - 1) as u32);
                 let (samples, edges) = (choices.number(), choices.number());
                 last = profile.nodes.push(last, frame, samples, edges);
             }

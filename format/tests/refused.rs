@@ -112,6 +112,7 @@ fn each_broken_invariant_is_named() {
         (|p| p.nodes.frame.clear(), "the column \"frame\" of the nodes has 0 entries, not 15"),
         (|p| p.nodes.parent[9] = 0, "node 9 is the root of a tree, but names parent 0"),
         (|p| p.nodes.frame[9] = FrameId(1), "node 9 is the root of a tree, but its frame is not"),
+        (|p| p.nodes.frame[8] = FrameId(0), "node 8 has the frame of a root, but is inside a tree"),
         (|p| p.nodes.parent[4] = 6, "node 4 names parent 6, which comes later"),
         (|p| p.nodes.parent[4] = 4, "node 4 is its own parent, but not the root of a tree"),
         (
