@@ -2,13 +2,13 @@
 //! the program runs, because nobody likes to hear afterwards that an hour was in vain.
 
 use std::ffi::OsStr;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use csprof_format::error::{Error, ErrorKind};
 use csprof_format::profile::Profile;
 use csprof_format::write;
-use nix::unistd::{AccessFlags, eaccess};
 
 /// Ending of saved profiles.
 pub const SUFFIX: &str = "csprof";
@@ -59,11 +59,14 @@ impl Output {
         if !folder.is_dir() {
             bail!("{}: there is no such folder to save the profile in", folder.display());
         }
-        if let Err(error) = eaccess(folder, AccessFlags::W_OK | AccessFlags::X_OK) {
+        // Permission alone does not tell: the file system may be read-only, full, or /proc.
+        let name = format!(".csprof-{}", std::process::id());
+        let probe = folder.join(name);
+        let made = File::create_new(&probe).and_then(|_| fs::remove_file(&probe));
+        if let Err(error) = made {
             bail!(
-                "{}: the profile cannot be saved in this folder: {}; name another with -o FILE",
-                folder.display(),
-                error.desc()
+                "{}: the profile cannot be saved in this folder: {error}; name another with -o FILE",
+                folder.display()
             );
         }
         Ok(())
@@ -101,8 +104,6 @@ fn numbered(path: &Path, number: u32) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]

@@ -4,7 +4,8 @@
 //! group, so the program has it already; what another process sends to csprof alone
 //! (`kill PID`, a batch system's SIGTERM) was meant for the program and is passed on. In both
 //! cases the program decides what follows, and the profile is written when it has ended. Signals
-//! that csprof was started with as ignored (nohup) stay ignored for both.
+//! that csprof was started with as ignored (nohup, background jobs of scripts) are ignored in the
+//! program, too, unless it takes them, as they would be without csprof.
 //!
 //! Ctrl-Z stops both by itself. If the program stops alone (it handles SIGTSTP, or stops itself),
 //! csprof stops too, so that the shell notices.
@@ -35,6 +36,8 @@ const FROM_PROCESSES: [i32; 3] = [SIGTERM, SIGUSR1, SIGUSR2];
 pub struct SignalGuard {
     stage: Arc<Mutex<Stage>>,
     handle: Handle,
+    /// Signals that are ignored until the program has inherited that.
+    ignored: Vec<i32>,
     listener: Option<thread::JoinHandle<()>>,
 }
 
@@ -61,21 +64,21 @@ impl SignalGuard {
     ///
     /// When handlers or the listening thread cannot be set up.
     pub fn new() -> io::Result<Self> {
-        let ignored = ignored_signals();
-        let taken = FROM_TERMINAL
+        let mask = ignored_signals();
+        let (ignored, taken): (Vec<i32>, Vec<i32>) = FROM_TERMINAL
             .into_iter()
             .chain(FROM_PROCESSES)
-            .filter(|signal| ignored & (1 << (signal - 1)) == 0);
+            .partition(|signal| mask & (1 << (signal - 1)) != 0);
         let mut signals = Signals::new(taken)?;
         let handle = signals.handle();
         let stage = Arc::new(Mutex::new(Stage::Preparing));
         let seen = Arc::clone(&stage);
         let listener = thread::Builder::new().name("signals".into()).spawn(move || {
             for signal in signals.forever() {
-                arrived(signal, &mut lock(&seen));
+                arrived(signal, mask, &mut lock(&seen));
             }
         })?;
-        Ok(Self { stage, handle, listener: Some(listener) })
+        Ok(Self { stage, handle, ignored, listener: Some(listener) })
     }
 
     /// Waits until the program ends and returns how. From then on an interrupt is a wish to stop
@@ -87,6 +90,11 @@ impl SignalGuard {
     pub fn wait(&self, child: &mut Child, run_dir: &Path) -> io::Result<ExitStatus> {
         let pid = Pid::from_raw(child.id().cast_signed());
         *lock(&self.stage) = Stage::Running(pid);
+        // The program has inherited that these are ignored. It may take them nevertheless, so from
+        // now on they are passed on like the others.
+        for &signal in &self.ignored {
+            self.handle.add_signal(signal)?;
+        }
         let changes = WaitPidFlag::WEXITED | WaitPidFlag::WSTOPPED | WaitPidFlag::WNOWAIT;
         loop {
             match waitid(Id::Pid(pid), changes) {
@@ -116,7 +124,9 @@ impl Drop for SignalGuard {
     }
 }
 
-fn arrived(signal: i32, stage: &mut Stage) {
+/// Does what is to be done about a signal. `ignored` are those with which csprof was started as
+/// ignored, bit `n − 1` for signal `n`.
+fn arrived(signal: i32, ignored: u64, stage: &mut Stage) {
     let from_terminal = FROM_TERMINAL.contains(&signal);
     match stage {
         Stage::Preparing => {}
@@ -128,7 +138,9 @@ fn arrived(signal: i32, stage: &mut Stage) {
             }
         }
         Stage::Saving { since, interrupts, run_dir } => {
-            let is_wish = (from_terminal || signal == SIGTERM) && since.elapsed() > SAME_KEY_PRESS;
+            let is_wish = (from_terminal || signal == SIGTERM)
+                && ignored & (1 << (signal - 1)) == 0
+                && since.elapsed() > SAME_KEY_PRESS;
             if !is_wish {
                 return;
             }
