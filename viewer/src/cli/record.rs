@@ -130,25 +130,24 @@ impl Record {
 
 /// Resolves symbols and saves. If that fails, the run folder stays, and the error says so.
 pub(super) fn save(
-    recording: Recording,
+    mut recording: Recording,
     output: &Output,
     with_symbols: bool,
 ) -> Result<(PathBuf, Profile)> {
-    let Recording { mut profile, mut run_dir, signals, .. } = recording;
     if with_symbols {
-        resolve(&mut profile);
+        resolve(&mut recording.profile);
     }
-    match output.save(&profile) {
+    match output.save(&recording.profile) {
         Ok(path) => {
+            let Recording { profile, run_dir, .. } = recording;
             run_dir.remove();
-            drop(signals);
             Ok((path, Profile::from_saved(profile)))
         }
         Err(error) => {
-            run_dir.keep();
+            recording.keep_for_salvage()?;
             Err(anyhow!(
                 "{error}; what was sampled is kept: csprof salvage {} -o FILE",
-                run_dir.path().display()
+                recording.run_dir.path().display()
             ))
         }
     }

@@ -70,15 +70,12 @@ impl From<io::Error> for NoArena {
     }
 }
 
-/// Reads an arena.
-///
-/// `backed` is how many bytes of the file have storage behind them (a hostile file can claim any
-/// length for nothing); no more than that is read and kept.
+/// Reads the first page of an arena only: who wrote it, and whether the process has ended.
 ///
 /// # Errors
 ///
-/// When the first page is missing, is not that of an arena, or cannot be read.
-pub fn read(file: &mut (impl Read + Seek), backed: u64) -> Result<Arena, NoArena> {
+/// When it is missing, is not that of an arena, or cannot be read.
+pub fn read_header(file: &mut (impl Read + Seek)) -> Result<ArenaHeader, NoArena> {
     let length = file.seek(SeekFrom::End(0))?;
     let mut first_page = [0; size_of::<ArenaHeader>()];
     if length < first_page.len() as u64 {
@@ -101,6 +98,20 @@ pub fn read(file: &mut (impl Read + Seek), backed: u64) -> Result<Arena, NoArena
         )));
     }
 
+    Ok(header)
+}
+
+/// Reads an arena.
+///
+/// `backed` is how many bytes of the file have storage behind them (a hostile file can claim any
+/// length for nothing); no more than that is read and kept.
+///
+/// # Errors
+///
+/// When the first page is missing, is not that of an arena, or cannot be read.
+pub fn read(file: &mut (impl Read + Seek), backed: u64) -> Result<Arena, NoArena> {
+    let header = read_header(file)?;
+    let length = file.seek(SeekFrom::End(0))?;
     let mut damage = Vec::new();
     let extents = find_extents(file, length, &mut damage)?;
     let mut budget = backed;

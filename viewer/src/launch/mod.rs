@@ -60,6 +60,8 @@ pub struct Recording {
     pub still_running: Vec<u32>,
     /// The arenas, until the profile is saved.
     pub run_dir: RunDir,
+    /// What is known about the run besides its arenas.
+    pub run: Run,
     /// Keeps csprof alive until the profile is saved.
     pub signals: SignalGuard,
 }
@@ -103,12 +105,27 @@ pub fn record(command: &[OsString], settings: Settings) -> Result<Recording> {
     if arenas.is_empty() {
         run.info.warnings.push(
             "no process of the run loaded the collector: the program may have cleared its \
-             environment, or have started one that is statically linked or set-user-id"
+             environment, or have started one that is statically linked, set-user-id or has file \
+             capabilities"
                 .into(),
         );
     }
     let profile = gather::gather(&run, arenas);
-    Ok(Recording { profile, status, still_running, run_dir, signals })
+    Ok(Recording { profile, status, still_running, run_dir, run, signals })
+}
+
+impl Recording {
+    /// Leaves the run folder for [`salvage`], with all that is known about the run.
+    ///
+    /// # Errors
+    ///
+    /// When that cannot be written; the arenas are kept nevertheless.
+    pub fn keep_for_salvage(&mut self) -> Result<()> {
+        self.run_dir.keep();
+        // Whoever reads the arenas again finds the same reasons for warnings.
+        self.run.info.warnings.clear();
+        run_file::write(self.run_dir.path(), &self.run)
+    }
 }
 
 /// Gathers the run folder that an interrupted `csprof record` left.
@@ -120,10 +137,12 @@ pub fn salvage(path: &Path) -> Result<Profile> {
     let run_dir = RunDir::open(path)?;
     let (arenas, warnings) = run_dir.read_arenas();
     let mut run = run_file::read(path, &arenas);
-    run.info.warnings = warnings;
-    run.info.warnings.push("salvaged: csprof record did not finish this profile".into());
-    let end_ns = arenas.iter().map(last_sign_of_life).max().unwrap_or(0);
-    run.info.duration_ns = end_ns.saturating_sub(run.start_ns);
+    run.info.warnings.extend(warnings);
+    if run.info.exit == Exit::Unknown {
+        run.info.warnings.push("salvaged: csprof record ended before the program did".into());
+        let end_ns = arenas.iter().map(last_sign_of_life).max().unwrap_or(0);
+        run.info.duration_ns = end_ns.saturating_sub(run.start_ns);
+    }
     Ok(gather::gather(&run, arenas))
 }
 
@@ -154,11 +173,11 @@ fn settled_arenas(run_dir: &RunDir) -> (Vec<Arena>, Vec<String>, Vec<u32>) {
 
 /// Processes that have an arena of the run mapped.
 fn running_processes(run_dir: &RunDir) -> Vec<u32> {
-    let (arenas, _) = run_dir.read_arenas();
-    let mut running: Vec<u32> = arenas
+    let mut running: Vec<u32> = run_dir
+        .read_headers()
         .iter()
-        .filter(|arena| arena.header.end_ns == 0 && arena.header.flags & FLAG_EXECED == 0)
-        .map(|arena| arena.header.pid)
+        .filter(|header| header.end_ns == 0 && header.flags & FLAG_EXECED == 0)
+        .map(|header| header.pid)
         .filter(|pid| maps_a_file_of(*pid, run_dir.arenas()))
         .collect();
     running.sort_unstable();

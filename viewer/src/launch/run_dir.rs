@@ -14,11 +14,12 @@
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
-use csprof_format::arena::ARENA_SUFFIX;
+use csprof_format::arena::{ARENA_SUFFIX, ArenaHeader};
 use nix::fcntl::OFlag;
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use nix::sys::statvfs::statvfs;
@@ -119,31 +120,49 @@ impl RunDir {
     /// Reads all arenas. Files that are none, or cannot be read, give a warning each.
     #[must_use]
     pub fn read_arenas(&self) -> (Vec<Arena>, Vec<String>) {
+        let (paths, mut warnings) = self.arena_paths();
         let mut arenas = Vec::new();
-        let mut warnings = Vec::new();
-        let paths = match fs::read_dir(&self.arenas) {
-            Ok(entries) => entries.filter_map(Result::ok).map(|entry| entry.path()),
-            Err(error) => {
-                warnings.push(format!("{}: cannot be read: {error}", self.arenas.display()));
-                return (arenas, warnings);
-            }
-        };
         for path in paths {
-            if !path.to_string_lossy().ends_with(ARENA_SUFFIX) {
-                continue;
-            }
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            match read_arena(&path) {
+            let arena = open_arena(&path)
+                .and_then(|(mut file, backed)| arena_read::read(&mut file, backed));
+            let name = path.file_name().unwrap_or_default().display();
+            match arena {
                 Ok(arena) => arenas.push(arena),
                 Err(NoArena::Empty) => warnings
                     .push(format!("{name}: the process ended before it had sampled anything")),
                 Err(NoArena::Foreign(why)) => warnings.push(format!("{name}: is no arena: {why}")),
                 Err(NoArena::Io(error)) => {
-                    warnings.push(format!("{name}: cannot be read: {error}"));
+                    warnings.push(format!("{name}: cannot be read: {error}"))
                 }
             }
         }
         (arenas, warnings)
+    }
+
+    /// Reads the headers of all arenas that have one.
+    #[must_use]
+    pub fn read_headers(&self) -> Vec<ArenaHeader> {
+        let (paths, _) = self.arena_paths();
+        let header = |path: &PathBuf| {
+            let (mut file, _) = open_arena(path).ok()?;
+            arena_read::read_header(&mut file).ok()
+        };
+        paths.iter().filter_map(header).collect()
+    }
+
+    fn arena_paths(&self) -> (Vec<PathBuf>, Vec<String>) {
+        match fs::read_dir(&self.arenas) {
+            Ok(entries) => {
+                let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+                let is_arena =
+                    |path: &PathBuf| path.as_os_str().as_bytes().ends_with(ARENA_SUFFIX.as_bytes());
+                (paths.filter(is_arena).collect(), Vec::new())
+            }
+            Err(error) => {
+                let warning = format!("{}: cannot be read: {error}", self.arenas.display());
+                (Vec::new(), vec![warning])
+            }
+        }
     }
 }
 
@@ -157,9 +176,9 @@ impl Drop for RunDir {
 }
 
 /// Opens a file that the profiled program's user made, without following links or waiting for the
-/// other end of a pipe.
-fn read_arena(path: &Path) -> Result<Arena, NoArena> {
-    let mut file = OpenOptions::new()
+/// other end of a pipe. Returns it with the number of bytes that have storage behind them.
+fn open_arena(path: &Path) -> Result<(File, u64), NoArena> {
+    let file = OpenOptions::new()
         .read(true)
         .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits())
         .open(path)?;
@@ -168,7 +187,7 @@ fn read_arena(path: &Path) -> Result<Arena, NoArena> {
         return Err(NoArena::Foreign("it is not a regular file".into()));
     }
     // st_blocks counts 512 bytes each, whatever the block size of the file system is (stat(2)).
-    arena_read::read(&mut file, metadata.blocks().saturating_mul(512))
+    Ok((file, metadata.blocks().saturating_mul(512)))
 }
 
 /// Folders to try, best first.

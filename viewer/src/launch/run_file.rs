@@ -19,11 +19,16 @@ struct RunFile {
     info: RunInfo,
     source: String,
     start_ns: u64,
+    pid: Option<u32>,
 }
 
 pub(super) fn write(folder: &Path, run: &Run) -> Result<()> {
-    let file =
-        RunFile { info: run.info.clone(), source: run.source.to_string(), start_ns: run.start_ns };
+    let file = RunFile {
+        info: run.info.clone(),
+        source: run.source.to_string(),
+        start_ns: run.start_ns,
+        pid: run.pid,
+    };
     let path = folder.join(FILE);
     fs::write(&path, serde_json::to_vec_pretty(&file)?)
         .with_context(|| format!("{}: cannot be written", path.display()))
@@ -37,7 +42,7 @@ pub(super) fn read(folder: &Path, arenas: &[Arena]) -> Run {
     if let Some(file) = file
         && let Some(source) = SampleSource::parse(&file.source)
     {
-        return Run { info: file.info, source, start_ns: file.start_ns, pid: None };
+        return Run { info: file.info, source, start_ns: file.start_ns, pid: file.pid };
     }
     let mut run =
         Run { info: RunInfo::default(), source: SampleSource::DEFAULT, start_ns: 0, pid: None };
