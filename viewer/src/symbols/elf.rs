@@ -166,22 +166,16 @@ impl<'data> Elf<'data> {
         Ok(RawSymbols { symbols: table.symbols(), strings })
     }
 
-    /// Relocations that the dynamic linker applies, of all sections; empty where malformed.
+    /// Relocations that are applied when the module is loaded, of all sections; those of malformed
+    /// sections are left out. Their symbols are the dynamic ones.
     pub(super) fn dynamic_relocations(&self) -> Vec<&'data RawRelocation> {
-        let dynamic = self.file.elf_dynamic_symbol_table().section();
-        let sections = self.file.elf_section_table();
-        let mut relocations = Vec::new();
-        for header in sections.iter() {
-            // Static executables link their `IRELATIVE` relocations to no symbol table.
-            let link = header.link(LittleEndian);
-            if link != dynamic && link.0 != 0 {
-                continue;
-            }
-            if let Ok(Some((found, _))) = header.rela(LittleEndian, self.file.data()) {
-                relocations.extend(found);
-            }
-        }
-        relocations
+        let sections = self.file.elf_section_table().iter();
+        // Sections that are not loaded hold what the linker was told to keep with `--emit-relocs`.
+        sections
+            .filter(|header| header.sh_flags(LittleEndian).contains(elf::SHF_ALLOC))
+            .filter_map(|header| header.rela(LittleEndian, self.file.data()).ok().flatten())
+            .flat_map(|(relocations, _)| relocations)
+            .collect()
     }
 }
 

@@ -53,14 +53,15 @@ struct Candidate<'data> {
 ///
 /// A function symbol beats a bare label, a name other files can use beats a local one, and
 /// `write` beats its aliases `__write` and `__libc_write`, whichever of them is the strong one:
-/// what the program called is the name a reader looks for.
+/// what the program called is the name a reader looks for. The longer of two equal ones says more
+/// (`__memmove_avx_unaligned` is also `__memcpy_avx_unaligned`), and is what perf-report(1) shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     untyped: bool,
     local: bool,
     underscores: u8,
     weak: bool,
-    length: u32,
+    length: Reverse<u32>,
 }
 
 impl<'data> SymbolTable<'data> {
@@ -119,7 +120,7 @@ fn candidate<'data>(
         local: raw.st_bind() == elf::STB_LOCAL,
         underscores: if mangled { 0 } else { u8::try_from(underscores).unwrap_or(u8::MAX) },
         weak: raw.st_bind() == elf::STB_WEAK,
-        length: u32::try_from(name.len()).unwrap_or(u32::MAX),
+        length: Reverse(u32::try_from(name.len()).unwrap_or(u32::MAX)),
     };
     Some(Candidate { start, size: raw.st_size.get(LittleEndian), name, rank })
 }
@@ -201,7 +202,7 @@ mod tests {
             local: false,
             underscores: 0,
             weak: false,
-            length: u32::try_from(name.len()).unwrap(),
+            length: Reverse(u32::try_from(name.len()).unwrap()),
         };
         Candidate { start, size, name: name.as_bytes(), rank }
     }
@@ -272,7 +273,7 @@ mod tests {
             local,
             underscores: u8::try_from(name.bytes().take_while(|&b| b == b'_').count()).unwrap(),
             weak,
-            length: u32::try_from(name.len()).unwrap(),
+            length: Reverse(u32::try_from(name.len()).unwrap()),
         };
         let mut names = [
             ("__libc_write", rank("__libc_write", false, false)),
@@ -283,7 +284,7 @@ mod tests {
         names.sort_by_key(|(_, rank)| *rank);
         assert_eq!(
             names.map(|(name, _)| name),
-            ["write", "__write", "__libc_write", "__GI___write"]
+            ["write", "__libc_write", "__write", "__GI___write"]
         );
     }
 

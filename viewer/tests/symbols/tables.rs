@@ -62,6 +62,22 @@ fn stubs_are_named_after_what_they_call() {
     }
 }
 
+#[test]
+fn stubs_of_a_static_program_are_named_after_functions_chosen_at_run_time() {
+    let shop = Workshop::new();
+    let source = "
+        static int small(int x) { return x + 1; }
+        static int (*choose(void))(int) { return small; }
+        int chosen(int x) __attribute__((ifunc(\"choose\")));
+        int main(int argc, char **argv) { return chosen(argc); }";
+    let flags = ["-O2", "-static", "-nostartfiles", "-nodefaultlibs", "-Wl,-e,main"];
+    let Some(path) = shop.compile("cc", "static", source, &flags) else { return };
+    let binary = Binary::open(&path);
+    let resolved = Resolved::pcs(&binary, &[binary.section(".plt").0]);
+    // The resolver has two names: its own, and that of what it chooses.
+    assert_eq!(resolved.names(), ["chosen@plt"]);
+}
+
 const LIBRARY: &str = "
     static __attribute__((noinline)) int hidden(int x) { __asm__ volatile (\"nop\"); return x * 7; }
     __attribute__((noinline)) int exported(int x) { __asm__ volatile (\"nop\"); return hidden(x) * 3; }
