@@ -25,8 +25,19 @@ pub(super) struct Declaration {
     pub(super) file: Option<String>,
     /// Line, 0 if unknown.
     pub(super) line: u32,
-    /// Name with what encloses the function, if that was asked for.
+    /// Name, if that was asked for.
     pub(super) name: Option<String>,
+}
+
+/// Which name is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Naming {
+    /// None.
+    None,
+    /// `DW_AT_name`.
+    Plain,
+    /// `DW_AT_name` after the names of what encloses the function.
+    Scoped,
 }
 
 /// Finds declarations in the DWARF of a module.
@@ -81,7 +92,7 @@ impl<'a> Declarations<'a> {
         &mut self,
         unit: UnitRef<'_, Reader<'a>>,
         mut offset: UnitOffset,
-        with_name: bool,
+        naming: Naming,
     ) -> Declaration {
         let mut found = Declaration::default();
         // The unit that a reference led to, if it is not the given one.
@@ -96,12 +107,17 @@ impl<'a> Declarations<'a> {
             }
             // The declaration inside a class knows what encloses it, the definition does not. Both
             // have the name in DWARF of some compilers, so the end of the chain has the last word.
-            if let Some(name) = entry.name
-                && with_name
-            {
-                let key = std::ptr::from_ref(place.unit).addr();
-                let scopes = self.scopes.entry(key).or_insert_with(|| Scopes::read(place));
-                found.name = Some(scopes.qualified(offset, &name.to_string_lossy()));
+            if let Some(name) = entry.name {
+                let name = name.to_string_lossy();
+                found.name = match naming {
+                    Naming::None => None,
+                    Naming::Plain => Some(name.into_owned()),
+                    Naming::Scoped => {
+                        let key = std::ptr::from_ref(place.unit).addr();
+                        let scopes = self.scopes.entry(key).or_insert_with(|| Scopes::read(place));
+                        Some(scopes.qualified(offset, &name))
+                    }
+                };
             }
             match entry.refers_to {
                 None => break,

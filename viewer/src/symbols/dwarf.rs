@@ -12,7 +12,7 @@ use std::sync::Arc;
 use addr2line::{Context, FunctionName};
 use gimli::{DwLang, DwarfSections, EndianSlice, LittleEndian, SectionId, UnitOffset, UnitRef};
 
-use super::declaration::Declarations;
+use super::declaration::{Declarations, Naming};
 use super::demangle::{Demangler, Name};
 use super::elf::Elf;
 use super::path;
@@ -159,13 +159,28 @@ impl<'a, 'c> Out<'_, 'a, 'c> {
             (None, Some(symbol)) => self.demangler.show(symbol),
             (None, None) => return None,
         };
-        // What is not mangled, or cannot be demangled, lacks what encloses it.
-        let bare = given.as_deref() == Some(shown)
-            && name.as_ref().is_some_and(|name| has_scopes(name.language));
+        // A linkage name that was not demangled is no better than `DW_AT_name`: it is the same, or
+        // what an assembler label made of it (`__GI_qsort`), or Fortran's `__solver_MOD_step`.
+        let naming = match &name {
+            Some(name) if given.as_deref() == Some(shown) => match has_scopes(name.language) {
+                true => Naming::Scoped,
+                false => Naming::Plain,
+            },
+            _ => Naming::None,
+        };
         let declared = entry
-            .map(|(unit, offset)| self.memory.declarations.find(unit, offset, bare))
+            .map(|(unit, offset)| self.memory.declarations.find(unit, offset, naming))
             .unwrap_or_default();
-        let name = self.sites.strings.id(declared.name.as_deref().unwrap_or(shown));
+        let mut name = declared.name.as_deref().unwrap_or(shown);
+        if let (Naming::Plain, Some(Name::Mangled(symbol))) = (naming, symbol) {
+            // `malloc` is defined as `__libc_malloc`. What was split off (`malloc.cold`) belongs
+            // to it.
+            let symbol = symbol.split('.').next().unwrap_or(symbol);
+            if underscores(symbol) < underscores(name) {
+                name = symbol;
+            }
+        }
+        let name = self.sites.strings.id(name);
         let file = declared.file.map(|file| self.sites.strings.id(file.as_str()));
         let function = self.sites.functions.id(&Function { name, file, line: declared.line });
         if let Some(key) = key {
@@ -178,6 +193,11 @@ impl<'a, 'c> Out<'_, 'a, 'c> {
         let strings = &mut self.sites.strings;
         *self.memory.files.entry(text).or_insert_with(|| strings.id(path::tidy(text).as_str()))
     }
+}
+
+/// How many underscores a name begins with; those of the implementation begin with some.
+fn underscores(name: &str) -> usize {
+    name.bytes().take_while(|&byte| byte == b'_').count()
 }
 
 /// Whether functions of a language are nested in namespaces, classes or modules.

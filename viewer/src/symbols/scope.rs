@@ -96,6 +96,7 @@ impl<'a> Scopes<'a> {
 fn anonymous_scope(tag: gimli::DwTag) -> Option<&'static str> {
     match tag {
         gimli::DW_TAG_namespace => Some("(anonymous namespace)"),
+        gimli::DW_TAG_module => Some(""),
         gimli::DW_TAG_class_type
         | gimli::DW_TAG_structure_type
         | gimli::DW_TAG_union_type

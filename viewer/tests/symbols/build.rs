@@ -73,6 +73,7 @@ impl Workshop {
         let extension = match compiler {
             "g++" => "cc",
             "rustc" => "rs",
+            "gfortran" => "f90",
             _ => "c",
         };
         let base = name.rsplit('/').next().unwrap();

@@ -132,6 +132,47 @@ fn cpp_functions_are_named_with_what_encloses_them() {
     }
 }
 
+#[test]
+fn a_function_is_called_by_its_public_name() {
+    let shop = Workshop::new();
+    let source = "
+        #include <stdlib.h>
+        __attribute__((noinline)) int __impl_of_api(int x) { return rand() * x; }
+        int api(int x) __attribute__((alias(\"__impl_of_api\")));
+        __attribute__((noinline)) int labeled(int x) __asm__(\"__GI_labeled\");
+        int labeled(int x) { return rand() - x; }
+        int main(int argc, char **argv) { return __impl_of_api(argc) + labeled(argc); }";
+    let Some(path) = shop.compile("cc", "names", source, &["-g", "-O2"]) else { return };
+    let binary = Binary::open(&path);
+    let addresses = ["__impl_of_api", "__GI_labeled"].map(|name| binary.address(name));
+    assert_eq!(Resolved::pcs(&binary, &addresses).names(), ["api", "labeled"]);
+}
+
+#[test]
+fn fortran_functions_are_named_with_their_module() {
+    let shop = Workshop::new();
+    let source = "\
+module solver
+contains
+    subroutine step(x)
+        real, intent(inout) :: x
+        x = x * 2.0
+    end subroutine
+end module
+program main
+    use solver
+    real :: x
+    x = 1.0
+    call step(x)
+    print *, x
+end program
+";
+    let Some(path) = shop.compile("gfortran", "program", source, &["-g", "-O0"]) else { return };
+    let binary = Binary::open(&path);
+    let resolved = Resolved::pcs(&binary, &[binary.address("__solver_MOD_step")]);
+    assert_eq!(resolved.rows(0), ["solver::step program.f90:3"]);
+}
+
 const RUST: &str = "\
 #[inline(never)]
 fn sum<T: Copy + Into<u64>>(items: &[T]) -> u64 {
