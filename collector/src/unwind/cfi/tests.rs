@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::unwind::arch::recipe::{Saved, Slot};
+use crate::unwind::arch::registers::Register;
 
 /// The section lies here, and the text at [`TEXT`].
 const SECTION: u64 = 0x2000;
@@ -20,6 +21,7 @@ const RESTORE_STATE: u8 = 0x0b;
 const DEF_CFA: u8 = 0x0c;
 const DEF_CFA_REGISTER: u8 = 0x0d;
 const DEF_CFA_OFFSET: u8 = 0x0e;
+const DEF_CFA_EXPRESSION: u8 = 0x0f;
 /// No call frame instruction.
 const UNKNOWN: u8 = 0x3f;
 
@@ -112,6 +114,22 @@ fn where_the_other_callee_saved_registers_are() {
     let rules: Vec<Saved> = saved.iter().map(|(_, slot)| slot.saved()).collect();
     let same = Saved::Same;
     assert_eq!(rules, [Saved::AtCfa(-16), same, same, same, Saved::AtCfa(-24)]);
+}
+
+/// libgcrypt's assembly: the CFA from a slot on the stack, then from rsp again, with the offset
+/// that held before.
+#[test]
+fn an_offset_outlives_an_expression() {
+    // DW_OP_breg7 8; DW_OP_deref; DW_OP_plus_uconst 16
+    let expression = [DEF_CFA_EXPRESSION, 5, 0x77, 8, 0x06, 0x23, 16];
+    let mut instructions = vec![DEF_CFA_OFFSET, 56, ADVANCE | 4];
+    instructions.extend(expression);
+    instructions.extend([ADVANCE | 4, DEF_CFA_REGISTER, 7]);
+    let built = build(&section(&[(0x1000, 0x10, &instructions)]));
+    let deref = Recipe::Deref { register: Register::RSP, bp: Slot::SAME, inner: 8, outer: 16 };
+    assert_eq!(built.table.lookup(0), sp(Slot::SAME, 56));
+    assert_eq!(built.table.lookup(4), deref);
+    assert_eq!(built.table.lookup(8), sp(Slot::SAME, 56));
 }
 
 #[test]

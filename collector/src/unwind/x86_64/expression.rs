@@ -37,6 +37,11 @@ pub(super) fn shape(
         [Some(Operation::RegisterOffset { register, offset, .. })] => {
             Some(Shape::Sum { register: *register, offset: *offset })
         }
+        // For a register's rule the CFA is on the stack already (DWARF 5, 6.4.1); glibc's vector
+        // mathematics drops it. An expression for the CFA itself never begins so.
+        [Some(Operation::Drop), Some(Operation::RegisterOffset { register, offset, .. })] => {
+            Some(Shape::Sum { register: *register, offset: *offset })
+        }
         [
             Some(Operation::RegisterOffset { register, offset, .. }),
             Some(Operation::PlusConstant { value }),

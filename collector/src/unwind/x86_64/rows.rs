@@ -33,23 +33,18 @@ pub(in crate::unwind) struct Shared {
 /// What holds at one address.
 #[derive(Clone, Copy)]
 struct Row {
-    cfa: Cfa,
+    /// `cfa = register + offset`, unless there is an expression. An expression does not disturb
+    /// them: the runtime of gcc goes on with the old offset when a register is defined after it,
+    /// and libgcrypt's assembly relies on that.
+    cfa_register: gimli::Register,
+    cfa_offset: i64,
+    cfa_expression: Option<UnwindExpression<usize>>,
     return_address: ReturnAddress,
     bp: Slot,
     callee_saved: [Slot; 5],
     /// Whether the caller's rsp is the CFA, as it is unless a rule says otherwise (psABI x86-64,
     /// 3.7).
     sp_is_cfa: bool,
-}
-
-#[derive(Clone, Copy)]
-enum Cfa {
-    /// `register + offset`
-    Sum {
-        register: gimli::Register,
-        offset: i64,
-    },
-    Expression(UnwindExpression<usize>),
 }
 
 #[derive(Clone, Copy)]
@@ -68,7 +63,9 @@ enum ReturnAddress {
 
 impl Row {
     const UNSPECIFIED: Self = Self {
-        cfa: Cfa::Sum { register: X86_64::RAX, offset: 0 },
+        cfa_register: X86_64::RSP,
+        cfa_offset: 0,
+        cfa_expression: None,
         return_address: ReturnAddress::None,
         bp: Slot::SAME,
         callee_saved: [Slot::SAME; 5],
@@ -161,14 +158,16 @@ impl Shared {
         let recipe = match row.return_address {
             ReturnAddress::AtCfa(-8) => self.ordinary(section, row)?,
             ReturnAddress::Undefined => Recipe::EndOfStack,
-            ReturnAddress::Register(register) => match row.cfa {
-                Cfa::Sum { register: X86_64::RSP, offset } => Recipe::ReturnInRegister {
+            ReturnAddress::Register(register) => {
+                if row.cfa_register != X86_64::RSP || row.cfa_expression.is_some() {
+                    return None;
+                }
+                Recipe::ReturnInRegister {
                     register: Register::from_dwarf(register.0)?,
                     bp: row.bp,
-                    offset: offset.try_into().ok()?,
-                },
-                _ => return None,
-            },
+                    offset: row.cfa_offset.try_into().ok()?,
+                }
+            }
             _ => return None,
         };
         Some((recipe, CalleeSaved::new(row.callee_saved)))
@@ -177,9 +176,9 @@ impl Shared {
     /// A row whose return address is at CFA − 8.
     fn ordinary(&self, section: &EhFrame<Bytes<'_>>, row: &Row) -> Option<Recipe> {
         let bp = row.bp;
-        let (register, offset) = match row.cfa {
-            Cfa::Sum { register, offset } => (register, offset),
-            Cfa::Expression(expression) => match shape(section, self.encoding, &expression)? {
+        let (register, offset) = match row.cfa_expression {
+            None => (row.cfa_register, row.cfa_offset),
+            Some(expression) => match shape(section, self.encoding, &expression)? {
                 Shape::Sum { register, offset } => (register, offset),
                 Shape::Load { register, inner, outer } => {
                     let register = Register::from_dwarf(register.0)?;
@@ -205,10 +204,8 @@ impl Shared {
     /// A row of a CIE with the `S` augmentation, if it describes a `ucontext_t` at the stack
     /// pointer: rsp in word 15 of `gregs`, at byte 160, and rip in word 16, at byte 168.
     fn signal_frame(&self, section: &EhFrame<Bytes<'_>>, row: &Row) -> Option<Recipe> {
-        let (Cfa::Expression(cfa), ReturnAddress::Expression(ip)) = (row.cfa, row.return_address)
-        else {
-            return None;
-        };
+        let ReturnAddress::Expression(ip) = row.return_address else { return None };
+        let cfa = row.cfa_expression?;
         let sp = Shape::Load { register: X86_64::RSP, inner: 160, outer: 0 };
         let slot = Shape::Sum { register: X86_64::RSP, offset: 168 };
         let found = (shape(section, self.encoding, &cfa)?, shape(section, self.encoding, &ip)?);
@@ -251,21 +248,19 @@ impl<'s, 'a> Evaluation<'s, 'a> {
                     self.address = (address >= self.address).then_some(address)?;
                 }
                 I::DefCfa { register, offset } => {
-                    self.row.cfa = Cfa::Sum { register, offset: offset as i64 };
+                    self.define_register(register);
+                    self.row.cfa_offset = offset as i64;
                 }
                 I::DefCfaSf { register, factored_offset } => {
-                    let offset = factored_offset.wrapping_mul(data);
-                    self.row.cfa = Cfa::Sum { register, offset };
+                    self.define_register(register);
+                    self.row.cfa_offset = factored_offset.wrapping_mul(data);
                 }
-                I::DefCfaRegister { register } => {
-                    let Cfa::Sum { offset, .. } = self.row.cfa else { return None };
-                    self.row.cfa = Cfa::Sum { register, offset };
-                }
-                I::DefCfaOffset { offset } => self.define_offset(offset as i64)?,
+                I::DefCfaRegister { register } => self.define_register(register),
+                I::DefCfaOffset { offset } => self.row.cfa_offset = offset as i64,
                 I::DefCfaOffsetSf { factored_offset } => {
-                    self.define_offset(factored_offset.wrapping_mul(data))?;
+                    self.row.cfa_offset = factored_offset.wrapping_mul(data);
                 }
-                I::DefCfaExpression { expression } => self.row.cfa = Cfa::Expression(expression),
+                I::DefCfaExpression { expression } => self.row.cfa_expression = Some(expression),
                 I::Offset { register, factored_offset } => {
                     let offset = (factored_offset as i64).wrapping_mul(data);
                     self.set(register, Rule::AtCfa(offset));
@@ -299,10 +294,9 @@ impl<'s, 'a> Evaluation<'s, 'a> {
         Some(())
     }
 
-    fn define_offset(&mut self, offset: i64) -> Option<()> {
-        let Cfa::Sum { register, .. } = self.row.cfa else { return None };
-        self.row.cfa = Cfa::Sum { register, offset };
-        Some(())
+    fn define_register(&mut self, register: gimli::Register) {
+        self.row.cfa_register = register;
+        self.row.cfa_expression = None;
     }
 
     fn set(&mut self, register: gimli::Register, rule: Rule) {
