@@ -19,8 +19,16 @@ use csprof::tui::update::update;
 use csprof::tui::worker::perform;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use ratatui::style::Modifier;
+use ratatui::style::{Color, Modifier};
 
+#[path = "screens/info.rs"]
+mod info;
+#[path = "screens/looks.rs"]
+mod looks;
+#[path = "screens/mouse.rs"]
+mod mouse;
+#[path = "screens/refine.rs"]
+mod refine;
 #[path = "screens/tree.rs"]
 mod tree;
 
@@ -123,6 +131,17 @@ impl<'p> Viewer<'p> {
             text.push_str(if reversed { "  ◀\n" } else { "\n" });
         }
         text
+    }
+
+    /// All colors on the screen besides the terminal's own.
+    fn colors(&self) -> Vec<Color> {
+        let terminal = self.terminal();
+        let cells = terminal.backend().buffer().content();
+        let mut colors: Vec<_> =
+            cells.iter().flat_map(|c| [c.fg, c.bg]).filter(|c| *c != Color::Reset).collect();
+        colors.sort_by_key(ToString::to_string);
+        colors.dedup();
+        colors
     }
 }
 

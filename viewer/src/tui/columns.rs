@@ -39,10 +39,13 @@ impl Column {
         Self::Bar,
     ];
 
-    /// The heading.
+    /// The heading; of a metric that is no time, if not `is_time`.
     #[must_use]
-    pub const fn heading(self) -> &'static str {
+    pub const fn heading(self, is_time: bool) -> &'static str {
         match self {
+            Self::Inclusive if !is_time => "cost",
+            Self::PerEdge if !is_time => "cost/edge",
+            Self::Exclusive if !is_time => "excl cost",
             Self::Inclusive => "time",
             Self::Percent => "%",
             Self::ExclusivePercent => "excl%",
@@ -58,7 +61,8 @@ impl Column {
     #[must_use]
     pub const fn width(self) -> usize {
         match self {
-            Self::Inclusive | Self::Exclusive => 9,
+            Self::Inclusive => 9,
+            Self::Exclusive => 10,
             Self::Percent => 5,
             Self::ExclusivePercent => 6,
             Self::Edges => 9,
@@ -131,7 +135,7 @@ mod tests {
     #[test]
     fn columns_go_from_the_right_and_the_cost_stays() {
         let shown = |width| {
-            let headings = Columns::fit(width).numbers.into_iter().map(|(c, _)| c.heading());
+            let headings = Columns::fit(width).numbers.into_iter().map(|(c, _)| c.heading(true));
             headings.collect::<Vec<_>>().join(" | ")
         };
         assert_eq!(shown(200), "time | % | excl% | edges | time/edge | excl time | samples | ");

@@ -22,8 +22,8 @@ impl<'p> Forest<'p> {
     /// Refines a profile by the stages that are on. O(nodes) for each.
     ///
     /// # Errors
-    /// A sentence for people, if a stage cannot be applied to this profile.
-    pub fn new(profile: &'p Profile, stages: &Stages) -> Result<Self, String> {
+    /// If a stage cannot be read, or cannot be applied to this profile.
+    pub fn new(profile: &'p Profile, stages: &Stages) -> Result<Self, Refusal> {
         let refined = refine(profile, stages)?;
         let top_down = TopDown::new(&refined);
         let callers = Callers::new(&refined, top_down.index());
@@ -31,16 +31,28 @@ impl<'p> Forest<'p> {
     }
 }
 
+/// Why a refinement could not be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// A sentence for people.
+    pub cause: String,
+    /// The part of the text that is at fault, as far as it is known.
+    pub part: Option<String>,
+}
+
 /// Refines a profile by the stages that are on.
 ///
 /// # Errors
-/// A sentence for people, if a stage cannot be applied to this profile.
-pub fn refine<'p>(profile: &'p Profile, stages: &Stages) -> Result<Refined<'p>, String> {
+/// If a stage cannot be read, or cannot be applied to this profile.
+pub fn refine<'p>(profile: &'p Profile, stages: &Stages) -> Result<Refined<'p>, Refusal> {
     let mut refined = Refined::base(profile);
     for text in stages.active() {
-        let refinement = parse(text).map_err(|error| error.message)?;
+        let refinement =
+            parse(text).map_err(|error| Refusal { cause: error.message, part: None })?;
         for stage in &refinement.stages {
-            refined = refined.then(stage).map_err(|error| error.to_string())?;
+            refined = refined
+                .then(stage)
+                .map_err(|error| Refusal { cause: error.to_string(), part: Some(error.part) })?;
         }
     }
     Ok(refined)

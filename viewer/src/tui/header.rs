@@ -5,12 +5,17 @@ use super::model::{Model, PercentOf};
 use super::name::{cut, width};
 use crate::views::number::{Rounding, account, amount, brief};
 
+/// Screens with fewer columns than this get shorter names of views and a shorter account.
+const NARROW: usize = 60;
+
 /// The names of the views with the cell at which each begins, right-aligned.
 #[must_use]
 pub fn tabs(model: &Model<'_>) -> Vec<(View, String, usize)> {
-    let label = |place: usize, view: View| {
-        let text = format!("{} {}", place + 1, view.title());
-        if view == model.view { format!("[{text}]") } else { format!(" {text} ") }
+    let narrow = usize::from(model.size.0) < NARROW;
+    let label = |place: usize, view: View| match (view == model.view, narrow) {
+        (true, _) => format!("[{} {}]", place + 1, view.title()),
+        (false, true) => format!(" {} ", place + 1),
+        (false, false) => format!(" {} {} ", place + 1, view.title()),
     };
     let labels: Vec<_> =
         View::ALL.iter().enumerate().map(|(place, &view)| (view, label(place, view))).collect();
@@ -66,11 +71,15 @@ pub fn title(model: &Model<'_>, cells: usize) -> String {
 /// The account of all samples: `shown 38.8% + out 61.2% = 100%` and what percentages are of.
 #[must_use]
 pub fn account_text(model: &Model<'_>) -> String {
+    let account = account(model.refined.shown, model.refined.out);
+    if usize::from(model.size.0) < NARROW {
+        return account;
+    }
     let of = match model.percent_of {
         PercentOf::Base => "% of all",
         PercentOf::View => "% of shown",
     };
-    format!("{}  {of} ", account(model.refined.shown, model.refined.out))
+    format!("{account}  {of} ")
 }
 
 /// The stages that made what is shown, in at most `cells` cells; the last ones say most.

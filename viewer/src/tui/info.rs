@@ -35,17 +35,24 @@ pub fn items(profile: &Profile, form: Form) -> Vec<Item> {
 pub fn why_empty(profile: &Profile, form: Form) -> Option<Vec<Item>> {
     let why = why_no_samples(profile, form)?;
     let info = &profile.info;
-    let mut items = vec![heading("Nothing to show"), Item::Text(format!("{why}."))];
+    let mut letters = why.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    let sentence = first.chain(letters).chain(['.']).collect();
+    let mut items = vec![
+        heading("Nothing to show"),
+        Item::Text(sentence),
+        Item::Text("4 shows all that is known about the run.".to_owned()),
+    ];
     let messages = info.processes.iter().flat_map(|process| &process.messages);
     let said = info.run.warnings.iter().chain(messages);
     items.extend(said.map(|text| Item::Warning("warning".to_owned(), text.clone())));
     let summary = Summary::of(profile);
     if summary.lost() > 0 {
         items.push(Item::Gap);
-        items.extend(losses(&summary, form));
+        items.push(heading("Samples lost"));
+        let lost = summary.losses.iter().filter(|reason| reason.samples > 0);
+        items.extend(lost.map(|reason| reason_item(reason, form)));
     }
-    items.push(Item::Gap);
-    items.push(Item::Text("4 shows all that is known about the run.".to_owned()));
     Some(items)
 }
 

@@ -22,14 +22,14 @@ pub(super) fn stages(text: &str) -> Result<Vec<String>, (usize, String)> {
     Ok(refinement.stages.iter().map(ToString::to_string).collect())
 }
 
-/// The pattern that means a row's function and no other.
-fn pattern(refined: &Refined<'_>, row: &Row) -> Result<FramePattern, String> {
-    match row.kind {
-        FrameKind::Root => Err("this row is no function, so no stage can be made of it".to_owned()),
-        _ => {
-            let name = refined.functions.get(row.function.index()).map(|f| f.name.clone());
-            name.map(FramePattern::Exact).ok_or_else(|| "this row has no name".to_owned())
+/// The function's name of a row that stages can be made of.
+fn name<'r>(refined: &'r Refined<'_>, row: &Row) -> Result<&'r str, String> {
+    let function = refined.functions.get(row.function.index());
+    match (row.kind, function) {
+        (FrameKind::Root, _) | (_, None) => {
+            Err("this row is no function, so no stage can be made of it".to_owned())
         }
+        (_, Some(function)) => Ok(&function.name),
     }
 }
 
@@ -42,15 +42,14 @@ pub(super) fn row_stage(
     path: &[&Row],
 ) -> Result<String, String> {
     let row = path.last().ok_or("there is no row")?;
-    let pattern_of_row = pattern(refined, row)?;
-    let through = |pattern| Predicate::Through(Chain::of(pattern));
+    let name = name(refined, row)?;
     let stage = match action {
-        RowStage::Through => Stage::Where(through(pattern_of_row)),
-        RowStage::Exclude => Stage::Where(Predicate::Not(Box::new(through(pattern_of_row)))),
-        RowStage::Hide => Stage::Hide(pattern_of_row),
-        RowStage::RootAt => Stage::RootAt { pattern: pattern_of_row, last: false },
-        RowStage::Collapse => Stage::Collapse(pattern_of_row),
-        RowStage::StopAt => Stage::StopAt(pattern_of_row),
+        RowStage::Through => Stage::through(name),
+        RowStage::Exclude => Stage::not_through(name),
+        RowStage::Hide => Stage::hide(name),
+        RowStage::RootAt => Stage::root_at(name),
+        RowStage::Collapse => Stage::collapse(name),
+        RowStage::StopAt => Stage::stop_at(name),
         RowStage::ThroughPath => Stage::Where(Predicate::Through(chain(refined, path)?)),
     };
     Ok(stage.to_string())
@@ -65,7 +64,7 @@ fn chain(refined: &Refined<'_>, path: &[&Row]) -> Result<Chain, String> {
         if place < head || place >= head + left_out {
             let link =
                 if left_out > 0 && place == head + left_out { Link::Below } else { Link::Direct };
-            frames.push((link, pattern(refined, row)?));
+            frames.push((link, FramePattern::Exact(name(refined, row)?.to_owned())));
         }
     }
     let mut frames = frames.into_iter();
@@ -77,7 +76,7 @@ fn chain(refined: &Refined<'_>, path: &[&Row]) -> Result<Chain, String> {
 ///
 /// The error is a sentence for people.
 pub(super) fn group_beginning(refined: &Refined<'_>, row: &Row) -> Result<String, String> {
-    Ok(format!("group {} as ", pattern(refined, row)?))
+    Ok(format!("group {} as ", FramePattern::Exact(name(refined, row)?.to_owned())))
 }
 
 /// What the word before the cursor could become, and the byte at which it begins.
@@ -86,6 +85,7 @@ pub(super) fn complete(
     text: &str,
     cursor: usize,
 ) -> (usize, Vec<Completion>) {
-    let _ = (refined, text);
-    (cursor, Vec::new())
+    let offered = crate::refine::complete(text, cursor, refined.profile);
+    let completion = |text| Completion { text, note: String::new() };
+    (offered.range.start, offered.candidates.into_iter().map(completion).collect())
 }

@@ -1,6 +1,6 @@
 //! Everything that can happen to the viewer: one closed enum, from keys, mouse, shell and worker.
 
-use super::forest::Forest;
+use super::forest::{Forest, Refusal};
 use crate::views::SortKey;
 
 /// Something happened. The update function decides what it means in the present mode.
@@ -167,7 +167,7 @@ pub enum Message<'p> {
         /// The number under which it was asked for.
         ticket: u64,
         /// Why.
-        cause: String,
+        refusal: Refusal,
     },
 }
 

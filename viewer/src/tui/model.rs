@@ -9,7 +9,7 @@ use crate::refine::Refined;
 use crate::views::callers::Callers;
 use crate::views::hot_path;
 use crate::views::number::Form;
-use crate::views::search::NamePattern;
+use crate::views::search::{NamePattern, Search};
 use crate::views::top_down::Downward;
 use crate::views::{Row, Sort, SortKey};
 
@@ -104,8 +104,10 @@ pub struct Model<'p> {
     pub pending: Option<Pending>,
     /// What percentages are of.
     pub percent_of: PercentOf,
-    /// What is searched for.
+    /// What is searched for; changed by `search_for`.
     pub search: Option<NamePattern>,
+    /// Where it is in the tree, once that was asked for.
+    pub found: Option<Search>,
     /// What happened.
     pub notice: Option<Notice>,
     /// Number of the last request to the shell.
@@ -146,6 +148,7 @@ impl<'p> Model<'p> {
             pending: None,
             percent_of: PercentOf::default(),
             search: None,
+            found: None,
             notice: None,
             ticket: 0,
         };
@@ -169,7 +172,21 @@ impl<'p> Model<'p> {
         self.tree.replace(&old, top_down, &self.refined);
         self.callers.replace(&old, callers, &self.refined);
         self.flat.replace(&old, flat.into_tree(), &self.refined);
+        self.found = None;
+        // Where a search began was a place in the old rows.
+        let place = self.rows().map(Rows::place);
+        for over in &mut self.over {
+            if let Over::Prompt(prompt) = over {
+                prompt.from.clone_from(&place);
+            }
+        }
         self.shown_stages = stages;
+    }
+
+    /// Searches for something else, or for nothing.
+    pub fn search_for(&mut self, pattern: Option<NamePattern>) {
+        self.search = pattern;
+        self.found = None;
     }
 
     /// What has the focus.
@@ -197,8 +214,12 @@ impl<'p> Model<'p> {
 
     /// What can be done with the selected row.
     pub fn menu_items(&self) -> impl Iterator<Item = &'static keymap::Binding> + use<> {
+        use keymap::Group::{Find, Move, Numbers, Refine};
         let mode = view_mode(self.view);
-        keymap::KEYS.iter().filter(move |b| b.modes.contains(&mode) && b.message.is_about_a_row())
+        let groups = [Refine, Find, Numbers, Move].into_iter();
+        groups
+            .flat_map(move |group| keymap::bindings(mode, group))
+            .filter(|binding| binding.message.is_about_a_row())
     }
 
     /// The rows of the view; `None` on the information page.

@@ -2,12 +2,13 @@
 
 use super::line::Line;
 use super::message::PromptKind;
+use super::table::Place;
 
 /// Most completions that are offered at once.
 pub const COMPLETIONS: usize = 6;
 
 /// An open prompt.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Prompt {
     /// What it asks for.
     pub kind: PromptKind,
@@ -21,8 +22,8 @@ pub struct Prompt {
     pub taken: Option<usize>,
     /// What is known about the line.
     pub trial: Trial,
-    /// The line that was selected when the prompt opened: leaving a search goes back there.
-    pub from: usize,
+    /// What was open and selected when the prompt opened: leaving a search goes back there.
+    pub from: Option<Place>,
 }
 
 /// Something the word before the cursor could become.
@@ -63,7 +64,7 @@ pub enum Trial {
 impl Prompt {
     /// A prompt with a first line.
     #[must_use]
-    pub fn new(kind: PromptKind, text: &str, from: usize) -> Self {
+    pub fn new(kind: PromptKind, text: &str, from: Option<Place>) -> Self {
         Self {
             kind,
             line: Line::new(text),

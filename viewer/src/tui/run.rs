@@ -68,7 +68,8 @@ enum Arrival {
 /// # Errors
 /// If standard output is no terminal, or the terminal fails.
 pub fn run(profile: &Profile, path: &str, options: Options) -> anyhow::Result<()> {
-    let forest = Forest::new(profile, &Stages::default()).map_err(anyhow::Error::msg)?;
+    let forest = Forest::new(profile, &Stages::default())
+        .map_err(|refusal| anyhow::Error::msg(refusal.cause))?;
     let variable = |name| std::env::var(name).ok();
     let color = options.color.decide(variable("NO_COLOR").as_deref(), variable("TERM").as_deref());
     // crossterm has an opinion of its own about NO_COLOR; the decision is made here.

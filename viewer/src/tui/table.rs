@@ -28,6 +28,14 @@ pub struct Table<D: Direction> {
     hot: HashSet<RowId>,
 }
 
+/// What is open and selected in a table, and where its window is.
+#[derive(Clone, Debug)]
+pub struct Place {
+    visible: Visible,
+    selected: usize,
+    scroll: usize,
+}
+
 /// What a table does whichever way its rows lead.
 pub trait Rows {
     /// Number of lines.
@@ -44,6 +52,10 @@ pub trait Rows {
     fn is_open(&self, line: Line) -> bool;
     /// Whether the hot path went through the row of a line.
     fn is_hot(&self, line: Line) -> bool;
+    /// What is open and selected, and where the window is.
+    fn place(&self) -> Place;
+    /// Goes back to a place in this table.
+    fn return_to(&mut self, place: Place);
     /// The number of the selected line.
     fn selected(&self) -> usize;
     /// The first line of the window.
@@ -151,6 +163,15 @@ impl<D: Direction> Rows for Table<D> {
 
     fn is_hot(&self, line: Line) -> bool {
         self.hot.contains(&line.row)
+    }
+
+    fn place(&self) -> Place {
+        let Self { visible, selected, scroll, .. } = self;
+        Place { visible: visible.clone(), selected: *selected, scroll: *scroll }
+    }
+
+    fn return_to(&mut self, place: Place) {
+        Place { visible: self.visible, selected: self.selected, scroll: self.scroll } = place;
     }
 
     fn selected(&self) -> usize {

@@ -4,6 +4,8 @@
 //! video. Only the sixteen named colors are used, on the terminal's own foreground and
 //! background, so that the user's palette stays in charge.
 
+use std::borrow::Cow;
+
 use ratatui::style::{Color, Modifier, Style};
 
 /// The user's answer to `--color`.
@@ -126,6 +128,18 @@ impl Theme {
     #[must_use]
     pub fn is_ascii(self) -> bool {
         *self.glyphs == ASCII
+    }
+
+    /// Text of the viewer's own, in the characters that may be used.
+    #[must_use]
+    pub fn plain(self, text: &str) -> Cow<'_, str> {
+        const SPELLED: [(char, &str); 6] =
+            [('×', "x"), ('≤', "<="), ('…', ".."), ('“', "\""), ('”', "\""), ('µ', "u")];
+        if !self.is_ascii() || text.is_ascii() {
+            return Cow::Borrowed(text);
+        }
+        let spelled = |text: String, &(c, plain): &(char, &str)| text.replace(c, plain);
+        Cow::Owned(SPELLED.iter().fold(text.to_owned(), spelled))
     }
 
     fn colored(self, color: Color, style: Style) -> Style {

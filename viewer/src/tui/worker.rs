@@ -83,5 +83,5 @@ pub fn perform(profile: &Profile, request: Request) -> Message<'_> {
             out: refined.out,
         }),
     };
-    answer.unwrap_or_else(|cause| Message::Refused { ticket, cause })
+    answer.unwrap_or_else(|refusal| Message::Refused { ticket, refusal })
 }

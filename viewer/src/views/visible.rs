@@ -136,19 +136,25 @@ impl Visible {
         refined: &Refined<'_>,
         row: RowId,
     ) -> Option<usize> {
-        let mut above = Vec::new();
+        let mut path = vec![row];
         let mut at = row;
         while at != self.top {
             at = tree.parent(at)?;
-            above.push(at);
+            path.push(at);
         }
-        for &closed in above.iter().rev() {
-            if !self.open.contains(&closed) {
-                let line = self.position(closed)?;
+        // Each row is below the one before it, so one walk through the list finds them all.
+        let mut line = 0;
+        for (place, &on_path) in path.iter().enumerate().rev() {
+            if on_path == self.top && self.lines.get(line).is_none_or(|first| first.row != on_path)
+            {
+                continue;
+            }
+            line += self.lines[line..].iter().position(|line| line.row == on_path)?;
+            if place > 0 && !self.open.contains(&on_path) {
                 self.open(tree, refined, line);
             }
         }
-        self.position(row)
+        Some(line)
     }
 
     /// Makes the list again: after the order of children changed.

@@ -1,10 +1,141 @@
-//! The tree and its columns.
+//! The tree: moving, opening, order, columns.
 
+use csprof::profile::from_outline;
+use csprof::tui::table::Rows;
 use insta::assert_snapshot;
 
-use super::{screen, solver};
+use super::{Viewer, screen, solver};
 
 #[test]
 fn first_screen() {
     assert_snapshot!(screen(&solver(), "80x24", ""));
+}
+
+#[test]
+fn moving_and_opening() {
+    assert_snapshot!(screen(&solver(), "80x16", "jjljlljh"));
+}
+
+#[test]
+fn opened_below_and_closed_again() {
+    assert_snapshot!(screen(&solver(), "80x20", "jje"));
+    assert_eq!(screen(&solver(), "80x20", "jjeE"), screen(&solver(), "80x20", "E"));
+}
+
+#[test]
+fn left_goes_to_the_parent() {
+    // From MPI_Allreduce to solve, which is open, and once more to close that.
+    let opened = screen(&solver(), "80x20", "jjl");
+    assert_eq!(screen(&solver(), "80x20", "jjlljh"), opened);
+    assert_eq!(screen(&solver(), "80x20", "jjlljhh"), screen(&solver(), "80x20", "jj"));
+}
+
+#[test]
+fn hot_path() {
+    assert_snapshot!(screen(&solver(), "80x20", "H"));
+}
+
+#[test]
+fn hot_path_again_says_where_it_ends() {
+    assert_snapshot!(screen(&solver(), "80x12", "HHHH"));
+}
+
+#[test]
+fn order_by_the_next_columns_and_reversed() {
+    assert_snapshot!(screen(&solver(), "80x12", "jls"));
+    assert_snapshot!(screen(&solver(), "80x12", "jlsss"));
+    assert_snapshot!(screen(&solver(), "80x12", "jlS"));
+}
+
+#[test]
+fn the_selection_stays_on_its_row_when_the_order_changes() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x24");
+    viewer.press("jjlljsss");
+    let selected = viewer.model.selected().unwrap();
+    assert_eq!(viewer.model.row_name(selected.row), "MPI_Allreduce");
+}
+
+#[test]
+fn percent_of_what_is_shown() {
+    assert_snapshot!(screen(&solver(), "80x12", "jjlljt%"));
+}
+
+#[test]
+fn explained_numbers() {
+    assert_snapshot!(screen(&solver(), "80x24", "jjll="));
+}
+
+#[test]
+fn explained_interval() {
+    assert_snapshot!(screen(&solver(), "80x24", "/allred<enter>tkk="));
+}
+
+#[test]
+fn action_menu() {
+    assert_snapshot!(screen(&solver(), "80x24", "jj<enter>jj"));
+}
+
+#[test]
+fn action_menu_takes_the_keys_of_its_items() {
+    let by_menu = screen(&solver(), "80x24", "jj<enter>t");
+    assert_eq!(by_menu, screen(&solver(), "80x24", "jjt"));
+    assert_eq!(by_menu, screen(&solver(), "80x24", "jj<enter>g<enter>"));
+}
+
+#[test]
+fn callers_of_the_selected_function() {
+    assert_snapshot!(screen(&solver(), "80x20", "/poll<enter>2lj"));
+}
+
+#[test]
+fn flat() {
+    assert_snapshot!(screen(&solver(), "80x20", "3"));
+}
+
+#[test]
+fn search_opens_the_way_and_marks() {
+    assert_snapshot!(screen(&solver(), "80x20", "/mem"));
+    assert_snapshot!(screen(&solver(), "80x20", "/poll<enter>n"));
+}
+
+#[test]
+fn search_without_a_find_goes_back() {
+    assert_snapshot!(screen(&solver(), "80x12", "j/memx"));
+    assert_eq!(screen(&solver(), "80x12", "j/memx<esc>"), screen(&solver(), "80x12", "j"));
+}
+
+#[test]
+fn search_for_the_name_of_a_row() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x24");
+    viewer.press("/poll<enter>*");
+    // The other poll, which is below MPI_Allreduce.
+    let (line, rows) = (viewer.model.selected().unwrap().line, &viewer.model.tree);
+    let names: Vec<_> = rows.rows_to(line).iter().map(|row| viewer.model.row_name(row)).collect();
+    assert_eq!(names, ["_start", "main", "solve", "MPI_Allreduce", "poll"]);
+}
+
+#[test]
+fn a_hundred_levels_deep() {
+    let mut outline = String::new();
+    for depth in 0..100 {
+        outline.push_str(&format!("{}visit{depth} 1 e=3\n", "  ".repeat(depth)));
+    }
+    let profile = from_outline(&outline).unwrap();
+    assert_snapshot!(screen(&profile, "80x14", "HHHHG"));
+}
+
+#[test]
+fn copying_the_path() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x24");
+    viewer.press("jjly");
+    insta::assert_debug_snapshot!(viewer.effects, @r#"
+    [
+        Copy(
+            "_start > main > solve",
+        ),
+    ]
+    "#);
 }

@@ -24,8 +24,7 @@ pub fn draw(model: &Model<'_>, frame: &mut Frame<'_>) {
     let canvas = &mut Canvas { buffer: frame.buffer_mut(), area, model };
     if model.is_too_small() {
         let text = format!("csprof needs {}×{} cells; q quits", SMALLEST.0, SMALLEST.1);
-        let text = if model.theme.is_ascii() { text.replace('×', "x") } else { text };
-        canvas.text(0, 0, &text, usize::from(area.width), Style::new());
+        canvas.text(0, 0, &model.theme.plain(&text), usize::from(area.width), Style::new());
         return;
     }
     top::draw(canvas);
@@ -115,21 +114,15 @@ impl Canvas<'_, '_> {
 /// The last line: what happened, or what can be done.
 fn hints(canvas: &mut Canvas<'_, '_>, y: usize) {
     let model = canvas.model;
-    let width = canvas.width();
-    match &model.notice {
-        Some(Notice::Said(text)) => {
-            canvas.text(1, y, text, width.saturating_sub(2), model.theme.text());
-            return;
-        }
-        Some(Notice::Failed(text)) => {
-            canvas.text(1, y, text, width.saturating_sub(2), model.theme.error());
-            return;
-        }
-        None if model.pending.is_some() => {
-            canvas.text(1, y, "refining…", width.saturating_sub(2), model.theme.faint());
-            return;
-        }
-        None => {}
+    let (text, style) = match &model.notice {
+        Some(Notice::Said(text)) => (text.as_str(), model.theme.text()),
+        Some(Notice::Failed(text)) => (text.as_str(), model.theme.error()),
+        None if model.pending.is_some() => ("refining…", model.theme.faint()),
+        None => ("", model.theme.text()),
+    };
+    if !text.is_empty() {
+        canvas.text(1, y, &model.theme.plain(text), canvas.width().saturating_sub(2), style);
+        return;
     }
     canvas.key_hints(y, hints_for(model));
 }

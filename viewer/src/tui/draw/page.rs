@@ -29,8 +29,9 @@ pub(super) fn draw(canvas: &mut Canvas<'_, '_>, page: &Page, title_line: usize, 
             Look::Heading => format!(" {}", line.left),
             _ => line.left.clone(),
         };
-        canvas.text(0, y, &left, width, style);
+        canvas.text(0, y, &theme.plain(&left), width, style);
         let style = if line.look == Look::Warning { theme.warning() } else { theme.text() };
-        canvas.text(line.indent, y, &line.right, width.saturating_sub(line.indent), style);
+        let room = width.saturating_sub(line.indent);
+        canvas.text(line.indent, y, &theme.plain(&line.right), room, style);
     }
 }

@@ -30,10 +30,11 @@ pub(super) fn draw(canvas: &mut Canvas<'_, '_>, prompt: &Prompt, y: usize) -> (u
     let offered = prompt.completions.iter().enumerate();
     // The window of completions follows the one that was taken.
     let first = prompt.taken.map_or(0, |taken| (taken + 1).saturating_sub(COMPLETIONS));
+    let widest = prompt.completions.iter().map(|c| width(&c.text)).max().unwrap_or(0);
     for (line, (place, completion)) in (y + 2..bottom).zip(offered.skip(first)) {
         let end = canvas.text(start, line, &completion.text, cells - start - 1, theme.text());
-        let note = format!("  {}", completion.note);
-        canvas.text(end, line, &note, cells.saturating_sub(end + 1), theme.faint());
+        let note = start + widest + 2;
+        canvas.text(note, line, &completion.note, cells.saturating_sub(note + 1), theme.faint());
         if prompt.taken == Some(place) {
             canvas.style(start, line, end - start, theme.selected());
         }

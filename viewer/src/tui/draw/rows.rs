@@ -39,6 +39,7 @@ fn headings(canvas: &mut Canvas<'_, '_>, columns: &Columns, rows: &dyn Rows, y: 
     let theme = canvas.model.theme;
     let glyphs = theme.glyphs;
     let sort = rows.sort();
+    let is_time = canvas.model.profile.info.metric.unit == "ns";
     let line = glyphs.horizontal.repeat(canvas.width());
     canvas.text(0, y, &line, canvas.width(), theme.faint());
     let mark = |key: SortKey| match (sort.key == key, sort.reversed) {
@@ -64,12 +65,16 @@ fn headings(canvas: &mut Canvas<'_, '_>, columns: &Columns, rows: &dyn Rows, y: 
         let is_first = sort.key == column.sort_key() && !marked;
         marked |= is_first;
         let mark = if is_first { mark(sort.key) } else { "" };
-        let heading = column.heading();
+        let heading = column.heading(is_time);
         if heading.is_empty() {
             continue;
         }
-        let text =
-            if mark.is_empty() { format!(" {heading}") } else { format!(" {heading} {mark}") };
+        let spaced = format!(" {heading} {mark}");
+        let text = match mark {
+            "" => format!(" {heading}"),
+            _ if width(&spaced) <= column.width() => spaced,
+            _ => format!("{heading}{mark}"),
+        };
         let style = if is_first { theme.current() } else { theme.strong() };
         canvas.text_right(start + column.width(), y, &text, column.width(), style);
     }
@@ -82,8 +87,8 @@ fn path(canvas: &mut Canvas<'_, '_>, rows: &dyn Rows, line: Line, cells: usize, 
     let glyphs = theme.glyphs;
     let row = rows.row(line);
     let depth = line.depth as usize;
-    // Guides take at most half of the room; a number stands for those that do not fit.
-    let most = cells / 2;
+    // Guides take at most a third of the room; a number stands for those that do not fit.
+    let most = cells / 3;
     let mut x = if rows.is_hot(line) {
         canvas.text(0, y, glyphs.hot, 1, theme.error());
         1

@@ -5,7 +5,7 @@ use super::Canvas;
 use crate::views::number::{count, percent};
 
 /// Cells of each of the four numbers.
-const NUMBER: usize = 13;
+const NUMBER: usize = 12;
 
 /// Paints the list from line `y` on.
 pub(super) fn draw(canvas: &mut Canvas<'_, '_>, selected: usize, y: usize) {
@@ -20,7 +20,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_, '_>, selected: usize, y: usize) {
     canvas.text(0, y, &line, cells, theme.faint());
     canvas.text(1, y, " Stages ", cells, theme.strong());
     // As many numbers as leave room for the text.
-    let numbers = (cells.saturating_sub(30) / NUMBER).min(4);
+    let numbers = (cells.saturating_sub(28) / NUMBER).min(4);
     for (place, heading) in ["in", "shown", "out", "moved"].iter().take(numbers).enumerate() {
         let end = cells - 1 - (numbers - 1 - place) * NUMBER;
         canvas.text_right(end, y, &format!(" {heading}"), NUMBER, theme.strong());

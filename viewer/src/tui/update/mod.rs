@@ -106,7 +106,7 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
         Message::StageToggle => return refinement::toggle_stage(model),
         Message::StageEdit => refinement::edit_stage(model),
         Message::Refined { ticket, forest } => refinement::arrived(model, ticket, *forest),
-        Message::Refused { ticket, cause } => refinement::refused(model, ticket, cause),
+        Message::Refused { ticket, refusal } => refinement::refused(model, ticket, refusal),
         Message::Tried { ticket, shown, out } => prompt::tried(model, ticket, shown, out),
 
         Message::CopyPath => return copy_path(model),
@@ -223,13 +223,13 @@ fn back(model: &mut Model<'_>) -> Effects {
 fn cancel(model: &mut Model<'_>) {
     match model.over.pop() {
         Some(Over::Prompt(prompt)) if prompt.kind == PromptKind::Search => {
-            model.search = None;
-            if let Some((rows, _)) = model.rows_mut() {
-                rows.select(prompt.from);
+            model.search_for(None);
+            if let (Some((rows, _)), Some(place)) = (model.rows_mut(), prompt.from) {
+                rows.return_to(place);
             }
         }
         Some(_) => {}
-        None => model.search = None,
+        None => model.search_for(None),
     }
 }
 

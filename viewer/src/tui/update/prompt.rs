@@ -5,6 +5,7 @@
 
 use super::super::commands;
 use super::super::effect::{Effect, Purpose, Request};
+use super::super::forest::Refusal;
 use super::super::language;
 use super::super::line::Line;
 use super::super::message::PromptKind;
@@ -31,7 +32,7 @@ pub(super) fn open(model: &mut Model<'_>, kind: PromptKind) {
         _ => Some(String::new()),
     };
     let Some(text) = text else { return };
-    let from = model.rows().map_or(0, Rows::selected);
+    let from = model.rows().map(Rows::place);
     let mut prompt = Prompt::new(kind, &text, from);
     offer(model, &mut prompt);
     model.over.push(Over::Prompt(prompt));
@@ -78,7 +79,7 @@ fn try_out(model: &mut Model<'_>, prompt: &mut Prompt) -> Effects {
     let text = prompt.line.text().to_owned();
     match prompt.kind {
         PromptKind::Search => {
-            let found = search::typed(model, &text, prompt.from);
+            let found = search::typed(model, &text, prompt.from.clone());
             prompt.trial = Trial::Found(found);
             Vec::new()
         }
@@ -156,10 +157,12 @@ pub(super) fn tried(model: &mut Model<'_>, ticket: u64, shown: u64, out: u64) {
 }
 
 /// The shell could not try a line out; returns whether a prompt was waiting for it.
-pub(super) fn refused(model: &mut Model<'_>, ticket: u64, cause: &str) -> bool {
+pub(super) fn refused(model: &mut Model<'_>, ticket: u64, refusal: &Refusal) -> bool {
     match model.over.last_mut() {
         Some(Over::Prompt(prompt)) if prompt.trial == Trial::Waiting(ticket) => {
-            prompt.trial = Trial::Wrong { at: 0, cause: cause.to_owned() };
+            let at = refusal.part.as_ref().and_then(|part| prompt.line.text().find(part.as_str()));
+            let cause = refusal.cause.clone();
+            prompt.trial = Trial::Wrong { at: at.unwrap_or(0), cause };
             true
         }
         _ => false,

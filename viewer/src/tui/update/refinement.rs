@@ -4,7 +4,7 @@
 //! the old rows stay on the screen. A change that is refused is forgotten again.
 
 use super::super::effect::{Effect, Purpose, Request};
-use super::super::forest::Forest;
+use super::super::forest::{Forest, Refusal};
 use super::super::language;
 use super::super::message::{PromptKind, RowStage};
 use super::super::model::{Model, Notice, Over, Pending};
@@ -121,14 +121,14 @@ pub(super) fn arrived<'p>(model: &mut Model<'p>, ticket: u64, forest: Forest<'p>
 }
 
 /// The shell could not refine the profile, or try a line out.
-pub(super) fn refused(model: &mut Model<'_>, ticket: u64, cause: String) {
-    if prompt::refused(model, ticket, &cause) {
+pub(super) fn refused(model: &mut Model<'_>, ticket: u64, refusal: Refusal) {
+    if prompt::refused(model, ticket, &refusal) {
         return;
     }
     if let Some(pending) = model.pending.take_if(|pending| pending.ticket == ticket) {
         if pending.is_change {
             model.history.forget_last();
         }
-        model.notice = Some(Notice::Failed(cause));
+        model.notice = Some(Notice::Failed(refusal.cause));
     }
 }

@@ -1,0 +1,65 @@
+//! The mouse.
+
+use csprof::tui::message::Message;
+use csprof::tui::table::Rows;
+use insta::assert_snapshot;
+
+use super::{Viewer, screen, solver};
+
+#[test]
+fn a_click_selects_and_a_double_click_opens() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x24");
+    viewer.send(Message::Click { x: 5, y: 5 });
+    assert_eq!(viewer.screen(), screen(&profile, "80x24", "jj"));
+    viewer.send(Message::DoubleClick { x: 5, y: 5 });
+    assert_eq!(viewer.screen(), screen(&profile, "80x24", "jj<space>"));
+    // Below the last row there is nothing.
+    viewer.send(Message::Click { x: 5, y: 20 });
+    assert_eq!(viewer.screen(), screen(&profile, "80x24", "jj<space>"));
+}
+
+#[test]
+fn a_click_on_a_heading_sorts_and_another_reverses() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x24");
+    viewer.press("j").send(Message::Click { x: 3, y: 2 });
+    assert_snapshot!(viewer.screen());
+    viewer.send(Message::Click { x: 3, y: 2 });
+    assert_snapshot!(viewer.screen());
+}
+
+#[test]
+fn a_click_on_the_name_of_a_view_shows_it() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x24");
+    let first_line = viewer.screen().lines().next().unwrap().to_owned();
+    let x = u16::try_from(first_line.find("3 Flat").unwrap()).unwrap();
+    viewer.send(Message::Click { x, y: 0 });
+    assert_eq!(viewer.screen(), screen(&profile, "80x24", "3"));
+}
+
+#[test]
+fn the_wheel_scrolls_and_keeps_the_selection_while_it_is_in_sight() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x10");
+    viewer.press("jjegjjjj").send(Message::Wheel(1));
+    assert_eq!((viewer.model.tree.scroll(), viewer.model.tree.selected()), (3, 4));
+    viewer.send(Message::Wheel(1));
+    assert_eq!((viewer.model.tree.scroll(), viewer.model.tree.selected()), (6, 6));
+    viewer.send(Message::Wheel(-1));
+    assert_eq!((viewer.model.tree.scroll(), viewer.model.tree.selected()), (3, 6));
+}
+
+#[test]
+fn a_click_in_the_menu_does_it() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x24");
+    viewer.press("jj<enter>");
+    let line = viewer.screen().lines().position(|line| line.contains("hide it")).unwrap();
+    viewer.send(Message::Click { x: 10, y: u16::try_from(line).unwrap() });
+    assert_eq!(viewer.screen(), screen(&profile, "80x24", "jjd"));
+    // A click beside it closes it.
+    viewer.press("<enter>").send(Message::Click { x: 10, y: 0 });
+    assert_eq!(viewer.screen(), screen(&profile, "80x24", "jjd"));
+}

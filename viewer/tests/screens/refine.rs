@@ -1,0 +1,127 @@
+//! Refinement by keys and at the prompt, the list of stages, undo.
+
+use csprof::tui::effect::Effect;
+use insta::assert_snapshot;
+
+use super::{Viewer, screen, solver};
+
+/// The stages and the account after these keys.
+fn account(keys: &str) -> String {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x24");
+    viewer.press(keys);
+    let refined = &viewer.model.refined;
+    let selected = viewer.model.selected().map_or("", |s| viewer.model.row_name(s.row));
+    format!("{}: {} + {}, at {selected}", viewer.model.shown_stages, refined.shown, refined.out)
+}
+
+#[test]
+fn one_key_on_a_row() {
+    // On poll below MPI_Allreduce, which is 40 of the 200 samples; all poll is 70.
+    let after = |key: &str| account(&format!("/allred<enter>lj{key}"));
+    assert_eq!(after(""), ": 200 + 0, at poll");
+    assert_eq!(after("t"), "through \"poll\": 70 + 130, at poll");
+    assert_eq!(after("x"), "not through \"poll\": 130 + 70, at MPI_Allreduce");
+    assert_eq!(after("d"), "hide \"poll\": 200 + 0, at MPI_Allreduce");
+    assert_eq!(after("z"), "root at \"poll\": 70 + 130, at poll");
+    assert_eq!(after("c"), "collapse \"poll\": 200 + 0, at poll");
+    assert_eq!(after("b"), "stop at \"poll\": 200 + 0, at poll");
+    assert_eq!(after("owait<enter>"), "group \"poll\" as wait: 200 + 0, at MPI_Allreduce");
+    assert_eq!(
+        after("T"),
+        "through \"_start\" > \"main\" > \"solve\" > \"MPI_Allreduce\" > \"poll\": 40 + 160, at poll"
+    );
+}
+
+#[test]
+fn undo_and_redo() {
+    assert_eq!(account("jjtu"), account("jj"));
+    assert_eq!(account("jjtu<C-r>"), account("jjt"));
+    assert_snapshot!(screen(&solver(), "80x10", "u"));
+}
+
+#[test]
+fn through_then_below() {
+    assert_snapshot!(screen(&solver(), "80x20", "fthrough MPI_*<enter>fthrough memcpy<enter>e"));
+}
+
+#[test]
+fn what_was_open_stays_open() {
+    assert_snapshot!(screen(&solver(), "80x20", "Hfhide MPI_*<enter>"));
+}
+
+#[test]
+fn prompt_counts_while_typing() {
+    assert_snapshot!(screen(&solver(), "80x20", "fthrough MPI_S"));
+    assert_snapshot!(screen(&solver(), "80x20", "fthrough MPI_*"));
+}
+
+#[test]
+fn prompt_completes() {
+    assert_snapshot!(screen(&solver(), "80x20", "fthrough mp<tab><tab>"));
+}
+
+#[test]
+fn prompt_points_at_errors() {
+    assert_snapshot!(screen(&solver(), "80x20", "fthrough main > > x"));
+}
+
+#[test]
+fn prompt_refuses_what_matches_nothing() {
+    assert_snapshot!(screen(&solver(), "80x20", "fhide MPI_Resv"));
+    // Accepting does not close it.
+    let with_enter = screen(&solver(), "80x20", "fhide MPI_Resv<enter>");
+    assert_eq!(with_enter, screen(&solver(), "80x20", "fhide MPI_Resv"));
+}
+
+#[test]
+fn list_of_stages() {
+    let stages = "fthrough MPI_* | hide poll | group module:libmpi* as MPI<enter>";
+    assert_snapshot!(screen(&solver(), "80x20", &format!("{stages}F")));
+}
+
+#[test]
+fn stages_are_moved_switched_off_deleted_and_edited() {
+    let two = "fthrough MPI_* | hide poll<enter>F";
+    let after = |keys: &str| account(&format!("{two}{keys}"));
+    assert_eq!(after(""), "through MPI_* | hide poll: 135 + 65, at _start");
+    assert_eq!(after("J"), "hide poll | through MPI_*: 135 + 65, at _start");
+    assert_eq!(after("<space>"), "hide poll: 200 + 0, at _start");
+    assert_eq!(after("d"), "hide poll: 200 + 0, at _start");
+    assert_eq!(after("e<C-u>through main<enter>"), "through main | hide poll: 200 + 0, at _start");
+    assert_eq!(after("e<C-u><enter>"), "hide poll: 200 + 0, at _start");
+    assert_eq!(after("ddd"), ": 200 + 0, at _start");
+    assert_eq!(after("du"), after(""));
+    assert_eq!(after("duu"), ": 200 + 0, at _start");
+    assert_snapshot!(screen(&solver(), "80x16", &format!("{two}<space>")));
+}
+
+#[test]
+fn command_palette() {
+    assert_snapshot!(screen(&solver(), "80x20", ":"));
+    assert_snapshot!(screen(&solver(), "80x12", ":nonsense<enter>"));
+}
+
+#[test]
+fn repro_prints_the_command_of_the_screen() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x16");
+    viewer.press("fthrough MPI_* | hide poll<enter>3:repro<enter>");
+    let command =
+        "csprof report runs/solver.csprof --view flat --refine 'through MPI_* | hide poll'";
+    assert_eq!(
+        viewer.effects,
+        [Effect::Copy(command.to_owned()), Effect::PrintAtEnd(command.to_owned())]
+    );
+    assert_snapshot!(viewer.screen());
+}
+
+#[test]
+fn q_goes_back_and_quits_at_the_top_and_escape_never_does() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x24");
+    viewer.press("4Fq<esc><esc>3?qq");
+    assert_eq!(viewer.effects, []);
+    viewer.press("q");
+    assert_eq!(viewer.effects, [Effect::Quit]);
+}
