@@ -120,8 +120,8 @@ fn exports_these_names_and_no_others() {
         siginterrupt sigprocmask pthread_sigmask sigblock sigsetmask siggetmask sighold sigrelse
         sigsuspend __sigsuspend ppoll __ppoll_chk pselect epoll_pwait epoll_pwait2 pause
         sigwait sigwaitinfo sigtimedwait signalfd setitimer getitimer timer_create
-        execve execv execvp execvpe execl execlp execle fexecve execveat _Fork
-        pthread_create thrd_create dlopen dlmopen dlclose dlsym
+        execve execv execvp execvpe execl execlp execle fexecve execveat
+        _Fork vfork __vfork pthread_create thrd_create dlopen dlmopen dlclose dlsym
         _Unwind_RaiseException _Unwind_Resume _Unwind_Resume_or_Rethrow _Unwind_ForcedUnwind
         _Unwind_Backtrace backtrace";
     assert_eq!(exported, expected.split_whitespace().collect());

@@ -61,7 +61,8 @@ unsafe fn same_for_every_caller(file: *const c_char) -> bool {
 
 /// Looks for modules that the thread loaded unseen.
 fn look_for_new_modules() {
-    if Belief::LoadUnseen.replace(false) {
+    if Belief::LoadUnseen.get() && process::active() {
+        Belief::LoadUnseen.set(false);
         let errno = real::errno();
         modules::after_load();
         real::set_errno(errno);
@@ -117,9 +118,7 @@ extern "C" fn after_dlclose(_status: *mut c_void) {
 
 /// Nothing to do before dlsym but what was left undone; it is always jumped to.
 extern "C" fn before_dlsym() -> Route {
-    if process::active() {
-        look_for_new_modules();
-    }
+    look_for_new_modules();
     Route { target: stub::target(&slots::dlsym), call: 0 }
 }
 

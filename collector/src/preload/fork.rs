@@ -4,14 +4,19 @@
 //! pthread_atfork(3), so those are used instead of wrappers: registered first, they run last
 //! before the fork and first after it. `_Fork` calls no handlers and has a wrapper.
 //!
-//! vfork has none: it returns twice on one stack, which no wrapper's frame survives. Its child, and
-//! the child of a clone(2) by hand, is recognized by its process id (`process::active()`) and left
-//! alone until it executes a program.
+//! vfork returns twice on one stack, which no wrapper's frame survives: its stub leaves a note and
+//! jumps on. The child, and that of a clone(2) by hand, is recognized by its process id
+//! (`process::active()`) and left alone until it executes a program.
 
 #![expect(unsafe_code, reason = "callbacks for, and exported functions of, the C library")]
 
+use core::arch::naked_asm;
+
 use libc::pid_t;
 
+use super::real::slots;
+use super::stub::{self, ENGAGED, drop_frame, fast_path, restore_arguments, save_arguments};
+use super::view::Belief;
 use super::{real, signals};
 use crate::process;
 
@@ -43,6 +48,9 @@ unsafe extern "C" fn child() {
     let errno = real::errno();
     process::after_fork_child();
     signals::timer::after_fork_child();
+    if !process::active() {
+        stub::disengage();
+    }
     real::set_errno(errno);
 }
 
@@ -60,4 +68,38 @@ pub(crate) unsafe extern "C" fn _Fork() -> pid_t {
         }
         pid
     }
+}
+
+extern "C" fn before_vfork() -> *mut core::ffi::c_void {
+    if process::active() {
+        Belief::Vforked.set(true);
+    }
+    stub::target(&slots::vfork)
+}
+
+/// vfork(2).
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn vfork() {
+    naked_asm!(
+        ".cfi_startproc",
+        fast_path!(),
+        save_arguments!(),
+        "call {before}",
+        "mov r11, rax",
+        restore_arguments!(),
+        drop_frame!(),
+        "jmp r11",
+        ".cfi_endproc",
+        real = sym slots::vfork,
+        engaged = sym ENGAGED,
+        before = sym before_vfork,
+    )
+}
+
+/// vfork(2) under the name that old libraries use.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn __vfork() {
+    naked_asm!("jmp {}", sym vfork)
 }

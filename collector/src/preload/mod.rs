@@ -14,12 +14,13 @@
 //! | [`signals::timer`] | `setitimer` `getitimer` `timer_create` | no other source of the profiling signal |
 //! | [`exec`] | `execve` `execv` `execvp` `execvpe` `execl` `execlp` `execle` `fexecve` `execveat` | a pending sample must not kill the new program |
 //! | [`fork`] | `_Fork` (and handlers of pthread_atfork) | the child has an arena of its own |
+//! | [`fork`] | `vfork` `__vfork` | the child borrows the parent's memory: nothing may be done in it |
 //! | [`threads`] | `pthread_create` `thrd_create` | new threads are sampled |
 //! | [`dl`] | `dlopen` `dlmopen` `dlclose` `dlsym` | the load map follows; the caller's address is kept |
 //! | [`exceptions`] | `_Unwind_RaiseException` `_Unwind_Resume` `_Unwind_Resume_or_Rethrow` `_Unwind_ForcedUnwind` `_Unwind_Backtrace` `backtrace` | unwinders see real return addresses |
 //!
 //! Not here, on purpose: `exit`, `_exit`, `quick_exit`, `abort` (the arena is shared memory and
-//! needs no farewell), `longjmp` (the next sample notices), `vfork`, `clone`, `posix_spawn`, `system`,
+//! needs no farewell), `longjmp` (the next sample notices), `clone`, `posix_spawn`, `system`,
 //! `popen` (see [`fork`] and [`exec`]), `pthread_exit` (see [`threads`]).
 //!
 //! Invariant: the dynamic symbol table holds these names and no others; `tests/preload.rs`

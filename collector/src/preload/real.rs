@@ -182,7 +182,7 @@ real_functions! {
     jumped_to {
         sigsuspend, ppoll, __ppoll_chk, pselect, epoll_pwait, epoll_pwait2, pause,
         sigwait, sigwaitinfo, sigtimedwait,
-        dlopen, dlmopen, dlclose, dlsym,
+        vfork, dlopen, dlmopen, dlclose, dlsym,
         _Unwind_RaiseException, _Unwind_Resume, _Unwind_Resume_or_Rethrow,
         _Unwind_ForcedUnwind, _Unwind_Backtrace, backtrace,
     }

@@ -20,12 +20,23 @@ use super::real::{self, Real};
 /// Whether the collector samples, or sampled, in this process or in one it was forked from.
 ///
 /// Cheaper than `process::active()`, which must recognize the child of a vfork; the slow path asks
-/// it. Written once by the constructor.
+/// it. Written by the constructor, and by a forked child that cannot be sampled.
 pub(super) static ENGAGED: AtomicBool = AtomicBool::new(false);
 
 /// Lets the stubs take the slow path.
 pub(super) fn engage() {
     ENGAGED.store(true, Ordering::Relaxed);
+}
+
+/// Whether the slow path is on.
+#[inline]
+pub(super) fn engaged() -> bool {
+    ENGAGED.load(Ordering::Relaxed)
+}
+
+/// Turns the slow path off: the process is not sampled any more.
+pub(super) fn disengage() {
+    ENGAGED.store(false, Ordering::Relaxed);
 }
 
 /// Jumps to the real function if it is known and nothing is sampled; else goes on at `2:`.

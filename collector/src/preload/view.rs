@@ -1,7 +1,7 @@
 //! What one thread of the program believes: whether it has blocked the profiling signal; and what
 //! the wrappers remember about it.
 //!
-//! Two bytes of initial-exec thread-local storage, so that wrappers that run in signal handlers
+//! Three bytes of initial-exec thread-local storage, so that wrappers that run in signal handlers
 //! (sigprocmask is async-signal-safe) reach them without `__tls_get_addr`, which may allocate. Only
 //! the thread itself, or a handler that interrupts it, touches them: single-byte moves suffice.
 //!
@@ -16,13 +16,16 @@
 
 use core::arch::{asm, global_asm};
 
+use super::stub;
+use crate::process;
+
 global_asm!(
     ".pushsection .tbss.csprof_view, \"awT\", @nobits",
     ".hidden csprof_view",
     ".globl csprof_view",
     ".type csprof_view, @object",
-    ".size csprof_view, 2",
-    "csprof_view: .zero 2",
+    ".size csprof_view, 3",
+    "csprof_view: .zero 3",
     ".popsection",
 );
 
@@ -34,13 +37,34 @@ pub(super) enum Belief {
     SignalBlocked = 0,
     /// The thread called dlopen and nobody has looked for new modules since.
     LoadUnseen = 1,
+    /// The thread called vfork: what runs now may be the child, which has its memory.
+    Vforked = 2,
+}
+
+/// Whether this process is sampled, as `process::active()` says, but without a system call except
+/// after a vfork. For wrappers that programs call often.
+///
+/// The child of a clone(2) by hand is taken for its parent. Exec and fork ask the kernel.
+#[inline]
+pub(super) fn sampled() -> bool {
+    stub::engaged() && (!Belief::Vforked.get() || still_parent())
+}
+
+/// The parent of a vfork runs again only when the child is gone.
+#[cold]
+fn still_parent() -> bool {
+    let parent = process::active();
+    if parent {
+        Belief::Vforked.set(false);
+    }
+    parent
 }
 
 impl Belief {
     #[inline]
     pub(super) fn get(self) -> bool {
         let value: u8;
-        // SAFETY: reads one byte of this thread's block; `self` is below its size of 2.
+        // SAFETY: reads one byte of this thread's block; `self` is below its size of 3.
         unsafe {
             asm!(
                 "mov {at}, qword ptr [rip + csprof_view@GOTTPOFF]",
@@ -56,7 +80,7 @@ impl Belief {
 
     #[inline]
     pub(super) fn set(self, value: bool) {
-        // SAFETY: writes one byte of this thread's block; `self` is below its size of 2, and no
+        // SAFETY: writes one byte of this thread's block; `self` is below its size of 3, and no
         // Rust reference to it exists.
         unsafe {
             asm!(

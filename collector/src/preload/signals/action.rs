@@ -7,8 +7,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::{BIT, SIGNAL, warning};
 use crate::preload::real::{self, Handler};
-use crate::preload::view::Belief;
-use crate::process;
+use crate::preload::view::{Belief, sampled};
 
 /// What the program last asked for. The fields are separate atomics: a program whose threads race
 /// to set one signal's action cannot tell which came last, and nothing is ever called through
@@ -85,7 +84,7 @@ pub(crate) unsafe extern "C" fn sigaction(
     new: *const libc::sigaction,
     old: *mut libc::sigaction,
 ) -> c_int {
-    if !process::active() {
+    if !sampled() {
         // SAFETY: the program's own arguments, passed on.
         return unsafe { real::sigaction(signal, new, old) };
     }
@@ -178,7 +177,7 @@ unsafe fn others(signal: c_int, new: *const libc::sigaction, old: *mut libc::sig
 /// signal(2): BSD semantics, as glibc's.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn signal(signal: c_int, handler: Handler) -> Handler {
-    if signal == SIGNAL && process::active() {
+    if signal == SIGNAL && sampled() {
         return ask(handler, libc::SA_RESTART);
     }
     // SAFETY: the program's own arguments, passed on.
@@ -203,7 +202,7 @@ pub(crate) unsafe extern "C" fn ssignal(number: c_int, handler: Handler) -> Hand
 /// programs built with `_XOPEN_SOURCE` alone.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn sysv_signal(signal: c_int, handler: Handler) -> Handler {
-    if signal == SIGNAL && process::active() {
+    if signal == SIGNAL && sampled() {
         return ask(handler, libc::SA_RESETHAND | libc::SA_NODEFER);
     }
     // SAFETY: the program's own arguments, passed on.
@@ -220,7 +219,7 @@ pub(crate) unsafe extern "C" fn __sysv_signal(signal: c_int, handler: Handler) -
 /// sigset(3).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn sigset(signal: c_int, handler: Handler) -> Handler {
-    if signal != SIGNAL || !process::active() {
+    if signal != SIGNAL || !sampled() {
         // SAFETY: the program's own arguments, passed on.
         return unsafe { real::sigset(signal, handler) };
     }
@@ -233,7 +232,7 @@ pub(crate) unsafe extern "C" fn sigset(signal: c_int, handler: Handler) -> Handl
 /// sigignore(3).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn sigignore(signal: c_int) -> c_int {
-    if signal == SIGNAL && process::active() {
+    if signal == SIGNAL && sampled() {
         ask(libc::SIG_IGN, 0);
         return 0;
     }
@@ -244,7 +243,7 @@ pub(crate) unsafe extern "C" fn sigignore(signal: c_int) -> c_int {
 /// siginterrupt(3).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn siginterrupt(signal: c_int, interrupt: c_int) -> c_int {
-    if signal != SIGNAL || !process::active() {
+    if signal != SIGNAL || !sampled() {
         // SAFETY: the program's own arguments, passed on.
         return unsafe { real::siginterrupt(signal, interrupt) };
     }

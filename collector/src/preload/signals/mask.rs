@@ -9,8 +9,7 @@ use libc::sigset_t;
 use super::action::{first_word, mask_of};
 use super::{BIT, SIGNAL};
 use crate::preload::real;
-use crate::preload::view::Belief;
-use crate::process;
+use crate::preload::view::{Belief, sampled};
 
 /// The profiling signal in the `int` masks of 4.2BSD.
 const BSD_BIT: c_int = 1 << (SIGNAL - 1);
@@ -20,7 +19,7 @@ type SetMask = unsafe fn(c_int, *const sigset_t, *mut sigset_t) -> c_int;
 
 /// Changes the mask without the profiling signal and keeps the thread's own view of it.
 unsafe fn change(set_mask: SetMask, how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int {
-    if !process::active() {
+    if !sampled() {
         // SAFETY: the program's own arguments, passed on.
         return unsafe { set_mask(how, new, old) };
     }
@@ -85,7 +84,7 @@ fn seen(mask: c_int, blocked: bool) -> c_int {
 /// sigblock(3).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn sigblock(mask: c_int) -> c_int {
-    if !process::active() {
+    if !sampled() {
         // SAFETY: takes no pointers.
         return unsafe { real::sigblock(mask) };
     }
@@ -98,7 +97,7 @@ pub(crate) unsafe extern "C" fn sigblock(mask: c_int) -> c_int {
 /// sigsetmask(3).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn sigsetmask(mask: c_int) -> c_int {
-    if !process::active() {
+    if !sampled() {
         // SAFETY: takes no pointers.
         return unsafe { real::sigsetmask(mask) };
     }
@@ -110,7 +109,7 @@ pub(crate) unsafe extern "C" fn sigsetmask(mask: c_int) -> c_int {
 /// siggetmask(3).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn siggetmask() -> c_int {
-    let blocked = process::active() && Belief::SignalBlocked.get();
+    let blocked = sampled() && Belief::SignalBlocked.get();
     // SAFETY: takes nothing.
     seen(unsafe { real::siggetmask() }, blocked)
 }
@@ -118,7 +117,7 @@ pub(crate) unsafe extern "C" fn siggetmask() -> c_int {
 /// sighold(3).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn sighold(signal: c_int) -> c_int {
-    if signal == SIGNAL && process::active() {
+    if signal == SIGNAL && sampled() {
         Belief::SignalBlocked.set(true);
         return 0;
     }
@@ -129,7 +128,7 @@ pub(crate) unsafe extern "C" fn sighold(signal: c_int) -> c_int {
 /// sigrelse(3).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn sigrelse(signal: c_int) -> c_int {
-    if signal == SIGNAL && process::active() {
+    if signal == SIGNAL && sampled() {
         Belief::SignalBlocked.set(false);
         return 0;
     }

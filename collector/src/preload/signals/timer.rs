@@ -9,7 +9,7 @@ use libc::{itimerval, sigevent, timer_t, timeval};
 
 use super::{SIGNAL, warning};
 use crate::preload::real;
-use crate::process;
+use crate::preload::view::sampled;
 
 const ITIMER_PROF: c_uint = libc::ITIMER_PROF as c_uint;
 
@@ -59,7 +59,7 @@ pub(crate) unsafe extern "C" fn setitimer(
     new: *const itimerval,
     old: *mut itimerval,
 ) -> c_int {
-    if which != ITIMER_PROF || !process::active() {
+    if which != ITIMER_PROF || !sampled() {
         // SAFETY: the program's own arguments, passed on.
         return unsafe { real::setitimer(which, new, old) };
     }
@@ -96,7 +96,7 @@ fn remembered() -> itimerval {
 /// getitimer(2).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn getitimer(which: c_uint, value: *mut itimerval) -> c_int {
-    if which != ITIMER_PROF || !process::active() || value.is_null() {
+    if which != ITIMER_PROF || !sampled() || value.is_null() {
         // SAFETY: the program's own arguments, passed on.
         return unsafe { real::getitimer(which, value) };
     }
@@ -118,7 +118,7 @@ pub(crate) unsafe extern "C" fn timer_create(
     let ours = !event.is_null()
         && unsafe { (*event).sigev_signo } == SIGNAL
         && matches!(unsafe { (*event).sigev_notify }, libc::SIGEV_SIGNAL | libc::SIGEV_THREAD_ID);
-    if !ours || !process::active() {
+    if !ours || !sampled() {
         // SAFETY: the program's own arguments, passed on.
         return unsafe { real::timer_create(clock, event, timer) };
     }

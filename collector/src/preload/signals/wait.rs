@@ -24,7 +24,7 @@ use crate::preload::real::{self, Real, slots};
 use crate::preload::stub::{
     self, ENGAGED, drop_frame, fast_path, restore_arguments, save_arguments,
 };
-use crate::process;
+use crate::preload::view::sampled;
 
 /// What a stub does: the function to call, and the mask to give it.
 #[repr(C)]
@@ -44,7 +44,7 @@ unsafe fn prepare(
     change: fn(u64) -> u64,
 ) -> Prepared {
     let target = stub::target(real);
-    if mask.is_null() || !process::active() {
+    if mask.is_null() || !sampled() {
         return Prepared { mask, target };
     }
     // SAFETY: not null, so the program points to a mask.
@@ -91,7 +91,7 @@ unsafe extern "C" fn own_with_signal(
 ) -> Prepared {
     // SAFETY: `room` is space for a mask; nothing is changed.
     let asked = unsafe { real::sigprocmask(libc::SIG_BLOCK, core::ptr::null(), room) };
-    if asked != 0 || !process::active() {
+    if asked != 0 || !sampled() {
         return Prepared { mask: core::ptr::null(), target: stub::target(real) };
     }
     // SAFETY: written by the call above.
@@ -159,7 +159,7 @@ waits! {
 /// signalfd(2).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn signalfd(fd: c_int, mask: *const sigset_t, flags: c_int) -> c_int {
-    if mask.is_null() || !process::active() {
+    if mask.is_null() || !sampled() {
         // SAFETY: the program's own arguments, passed on.
         return unsafe { real::signalfd(fd, mask, flags) };
     }
