@@ -10,7 +10,6 @@ use core::ops::Range;
 use std::os::unix::ffi::OsStringExt;
 
 use crate::unwind::cfi;
-use crate::unwind::table::RecipeTable;
 
 /// What makes two loads the same code: path and build id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -206,16 +205,14 @@ fn build_id(mut notes: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Builds the module's recipes from its mapped `.eh_frame`.
-pub(super) fn recipes(module: &LoaderModule) -> Option<RecipeTable> {
+pub(super) fn recipes(module: &LoaderModule) -> Option<cfi::Built> {
     let header = module.eh_frame_header.clone()?;
     let header_bytes = bytes(&module.readable, header.clone())?;
     let segment_from = |address: u64| {
         let segment = module.readable.iter().find(|segment| segment.contains(&address))?;
         bytes(&module.readable, address..segment.end)
     };
-    cfi::from_header(header_bytes, header.start, segment_from, module.text())
-        .ok()
-        .map(|built| built.table)
+    cfi::from_header(header_bytes, header.start, segment_from, module.text()).ok()
 }
 
 #[cfg(test)]
@@ -249,6 +246,6 @@ mod tests {
         assert_eq!(counts, super::counts());
         let own = modules.iter().find(|module| module.text().contains(&here)).unwrap();
         assert_eq!(own.identity.path, std::env::current_exe().unwrap().into_os_string().into_vec());
-        assert!(recipes(own).is_some_and(|table| table.rows() > 1000));
+        assert!(recipes(own).is_some_and(|built| built.table.rows() > 1000));
     }
 }

@@ -31,10 +31,14 @@ use crate::{process, sys};
 pub use discovery::{Identity, LoaderModule};
 
 /// What is known about a module's code, whatever its address.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Code {
     /// Recipes by offset from the start of the text range; none without call frame information.
     pub table: Option<RecipeTable>,
+    /// Code of an unwinder inside the module, by the same offsets.
+    unwinders: Vec<Range<u32>>,
+    /// Code that may handle an exception, by the same offsets, ascending.
+    handlers: Vec<Range<u32>>,
     /// What the trampoline may do in it.
     pub rules: ModuleRules,
 }
@@ -52,6 +56,34 @@ pub struct Stretch {
     pub code: &'static Code,
 }
 
+impl Stretch {
+    /// Whether the code at `pc`, which lies in the stretch, unwinds stacks. Signal side.
+    #[must_use]
+    pub fn is_unwinder(&self, pc: u64) -> bool {
+        let offset = pc.wrapping_sub(self.base);
+        let holds = |range: &Range<u32>| (range.start.into()..range.end.into()).contains(&offset);
+        self.code.rules.unwinder || self.code.unwinders.iter().any(holds)
+    }
+
+    /// Whether the function at `pc`, which lies in the stretch, may handle an exception. Signal
+    /// side.
+    #[must_use]
+    pub fn may_handle_exceptions(&self, pc: u64) -> bool {
+        let offset = pc.wrapping_sub(self.base);
+        let handlers = &self.code.handlers;
+        let after = handlers.partition_point(|range| u64::from(range.start) <= offset);
+        let before = after.checked_sub(1).and_then(|before| handlers.get(before));
+        before.is_some_and(|range| offset < range.end.into())
+    }
+}
+
+impl Code {
+    /// Whether the module brings an unwinder of its own: linked with `-static-libgcc`.
+    fn has_static_unwinder(&self) -> bool {
+        !self.rules.unwinder && !self.unwinders.is_empty()
+    }
+}
+
 /// All code that is loaded, ordered by address.
 #[derive(Debug)]
 pub struct LoadMap {
@@ -59,6 +91,8 @@ pub struct LoadMap {
     pub generation: u32,
     /// The epoch that the map belongs to.
     pub epoch: u32,
+    /// Whether a module brings an unwinder that cannot be interposed.
+    pub static_unwinder: bool,
     stretches: Vec<Stretch>,
 }
 
@@ -284,8 +318,16 @@ impl Known {
         {
             return code;
         }
-        let table = discovery::recipes(module);
-        let code = Code { table, rules: ModuleRules::of(module) };
+        let rules = ModuleRules::of(module);
+        let code = match discovery::recipes(module) {
+            Some(built) => Code {
+                table: Some(built.table),
+                unwinders: built.unwinders,
+                handlers: built.handlers,
+                rules,
+            },
+            None => Code { rules, ..Code::default() },
+        };
         let code: &'static Code = Box::leak(Box::new(code));
         self.codes.push((module.identity.clone(), code));
         code
@@ -309,7 +351,9 @@ impl Known {
             })
             .collect();
         stretches.sort_unstable_by_key(|stretch| stretch.start);
-        let map = LoadMap { generation: self.generation, epoch: self.epoch, stretches };
+        let static_unwinder = self.loaded.iter().any(|loaded| loaded.code.has_static_unwinder());
+        let map =
+            LoadMap { generation: self.generation, epoch: self.epoch, static_unwinder, stretches };
         let old = CURRENT.swap(Box::into_raw(Box::new(map)), Ordering::SeqCst);
         self.limbo.extend(NonNull::new(old).map(Replaced));
         // A moment without any reader after the swap proves that nobody holds an old map. Samples
@@ -330,12 +374,12 @@ mod tests {
 
     #[test]
     fn a_pc_is_found_in_its_stretch_only() {
-        let code: &'static Code =
-            Box::leak(Box::new(Code { table: None, rules: ModuleRules::default() }));
+        let code: &'static Code = Box::leak(Box::new(Code::default()));
         let stretch = |start, end| Stretch { start, end, base: start, code };
         let map = LoadMap {
             generation: 1,
             epoch: 0,
+            static_unwinder: false,
             stretches: vec![stretch(0x1000, 0x2000), stretch(0x5000, 0x6000)],
         };
         let start = |pc| map.find(pc).map(|stretch| stretch.start);

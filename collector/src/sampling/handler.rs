@@ -190,7 +190,7 @@ fn judge(
     let pc = frame.address.wrapping_sub(frame.kind.lookup_bias());
     let stretch = stack.stretch(pc);
     let rules = stretch.map(|stretch| stretch.code.rules).unwrap_or_default();
-    met.unwinder |= rules.unwinder;
+    met.unwinder |= stretch.is_some_and(|stretch| stretch.is_unwinder(pc));
     match frame.exit {
         Exit::Return { slot, address, plt } => {
             let safe = !plt
@@ -200,7 +200,8 @@ fn judge(
                 && stretch.is_some_and(|stretch| {
                     frame.kind == FrameKind::Call || !rules::is_plt_jump(pc, stretch.end - pc)
                 })
-                && !(rules.has_unsafe_functions && rules::is_unsafe_function(pc));
+                && !(rules.has_unsafe_functions && rules::is_unsafe_function(pc))
+                && !stack.may_catch(address);
             (slot, address, safe)
         }
         Exit::Guess { slot, address } => (slot, address, false),

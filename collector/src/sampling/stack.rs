@@ -40,6 +40,16 @@ impl<'a> Interrupted<'a> {
         self.own.low <= sp && sp < self.own.high
     }
 
+    /// Whether an unwinder that cannot be interposed might end at the frame that `address` returns
+    /// to. It finds that frame again by the stack pointer alone, which the trampoline shares: an
+    /// armed slot below it would be taken for the handler (libgcc's `uw_identify_context`).
+    pub(super) fn may_catch(&self, address: u64) -> bool {
+        self.map.static_unwinder
+            && self
+                .stretch(address.wrapping_sub(1))
+                .is_none_or(|stretch| stretch.may_handle_exceptions(address.wrapping_sub(1)))
+    }
+
     pub(super) fn stretch(&self, pc: u64) -> Option<&'a Stretch> {
         self.map.find(pc)
     }

@@ -25,6 +25,12 @@ pub struct Built {
     pub table: RecipeTable,
     /// What was met.
     pub census: Census,
+    /// Code of an unwinder, by offset: functions that leave by `__builtin_eh_return`. Found by
+    /// what they save, so a stripped program with a static unwinder has them too.
+    pub unwinders: Vec<Range<u32>>,
+    /// Code with a language-specific data area, by offset, ascending: frames in which an exception
+    /// may be handled.
+    pub handlers: Vec<Range<u32>>,
 }
 
 /// What was met while a table was built.
@@ -164,6 +170,8 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Reader<'a, F> {
         let mut builder = Builder::new(length);
         let mut cie = None;
         let mut covered = self.text.start;
+        let mut unwinders = Vec::new();
+        let mut handlers = Vec::new();
         for (start, offset) in entries {
             if !self.text.contains(&start) {
                 continue;
@@ -179,11 +187,17 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Reader<'a, F> {
             census.fdes += 1;
             self.emit_gap(covered..start, &mut builder, &mut census);
             let shared = cie.as_ref().and_then(|(_, _, shared)| shared.as_ref());
-            self.emit(&fde, shared, &mut builder, &mut census);
+            let code = self.offset(start)..self.offset(fde.end_address());
+            if fde.lsda().is_some() {
+                handlers.push(code.clone());
+            }
+            if self.emit(&fde, shared, &mut builder, &mut census) {
+                unwinders.push(code);
+            }
             covered = fde.end_address().min(self.text.end);
         }
         self.emit_gap(covered..self.text.end, &mut builder, &mut census);
-        Ok(Built { table: builder.finish(), census })
+        Ok(Built { table: builder.finish(), census, unwinders, handlers })
     }
 
     /// Reads an FDE; afterwards `known` is its CIE.
@@ -205,14 +219,14 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Reader<'a, F> {
         parsed.ok()
     }
 
-    /// Appends the rows of one FDE.
+    /// Appends the rows of one FDE; whether it is an unwinder's.
     fn emit(
         &self,
         fde: &FrameDescriptionEntry<Bytes<'a>>,
         shared: Option<&rows::Shared>,
         builder: &mut Builder,
         census: &mut Census,
-    ) {
+    ) -> bool {
         let end = fde.end_address().min(self.text.end);
         // FDEs should not overlap; if they do, the one that begins later holds.
         builder.cut(self.offset(fde.initial_address()));
@@ -233,6 +247,7 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Reader<'a, F> {
             builder.push(self.offset(fde.initial_address()), UNSUPPORTED);
         }
         builder.push(self.offset(end), NO_CFI);
+        rows.unwrap_or(false)
     }
 
     /// Appends what holds where no FDE does: nothing, but for linkage tables without CFI.

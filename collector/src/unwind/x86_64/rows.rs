@@ -133,19 +133,24 @@ impl Shared {
 
     /// Gives each row of an FDE to `emit`, with the address from which on it holds, ascending.
     /// `None`, and what was given so far, if the rest cannot be read.
+    ///
+    /// The result is whether the function saves rax and rdx but not rcx. They are the caller's to
+    /// lose, so ordinary functions save none of them, and entry hooks (`__fentry__`) all. The first
+    /// two alone are saved by what leaves by `__builtin_eh_return`, which hands the landing pad its
+    /// two words in them (psABI x86-64, 6.2.4): the entry points of libgcc's unwinder.
     pub(in crate::unwind) fn rows(
         &self,
         section: &EhFrame<Bytes<'_>>,
         bases: &BaseAddresses,
         fde: &FrameDescriptionEntry<Bytes<'_>>,
         mut emit: impl FnMut(u64, Found),
-    ) -> Option<()> {
+    ) -> Option<bool> {
         let mut evaluation = Evaluation::new(section, self, fde.initial_address());
         let run = evaluation.run(fde.instructions(section, bases), |address, row| {
             emit(address, self.recipe(section, row));
         });
         emit(evaluation.address, run.and_then(|()| self.recipe(section, &evaluation.row)));
-        run
+        run.map(|()| evaluation.scratch == [true, true, false])
     }
 
     fn recipe(&self, section: &EhFrame<Bytes<'_>>, row: &Row) -> Found {
@@ -221,11 +226,20 @@ struct Evaluation<'s, 'a> {
     address: u64,
     row: Row,
     remembered: Vec<Row>,
+    /// Whether some row saves rax, rdx, rcx at the CFA.
+    scratch: [bool; 3],
 }
 
 impl<'s, 'a> Evaluation<'s, 'a> {
     fn new(section: &'s EhFrame<Bytes<'a>>, shared: &'s Shared, address: u64) -> Self {
-        Self { section, shared, address, row: shared.initial, remembered: Vec::new() }
+        Self {
+            section,
+            shared,
+            address,
+            row: shared.initial,
+            remembered: Vec::new(),
+            scratch: [false; 3],
+        }
     }
 
     /// Gives each row but the last to `complete`; `None` where an instruction cannot be read.
@@ -310,6 +324,9 @@ impl<'s, 'a> Evaluation<'s, 'a> {
             };
         } else if register == X86_64::RSP {
             self.row.sp_is_cfa = false;
+        } else if let X86_64::RAX | X86_64::RDX | X86_64::RCX = register {
+            // DWARF numbers them 0, 1 and 2.
+            self.scratch[usize::from(register.0)] |= matches!(rule, Rule::AtCfa(_));
         } else if self.row.slot(register).is_some() {
             let saved = Slot::new(self.saved(rule));
             if let Some(slot) = self.row.slot(register) {
