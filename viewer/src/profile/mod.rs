@@ -14,7 +14,7 @@ mod load;
 mod name;
 mod outline;
 
-pub(crate) use name::name_forms;
+pub(crate) use name::has_form;
 pub use name::{base_name, short_name};
 pub(crate) use outline::quoted;
 pub use outline::{from_outline, to_outline};

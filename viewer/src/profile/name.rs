@@ -18,8 +18,7 @@ pub fn short_name(name: &str) -> Cow<'_, str> {
     if is_plain(name) {
         return Cow::Borrowed(name);
     }
-    let components = components(name);
-    let short = components.iter().map(|part| part.bare.as_str()).collect::<Vec<_>>().join("::");
+    let short = forms(name).bare.text;
     if short.is_empty() { Cow::Borrowed(name) } else { Cow::Owned(short) }
 }
 
@@ -38,18 +37,17 @@ pub fn base_name(name: &str) -> Cow<'_, str> {
     if is_plain(name) {
         return Cow::Borrowed(name);
     }
-    let components = components(name);
-    let components: Vec<_> = components.iter().map(|part| part.bare.as_str()).collect();
-    let mut first = components.len().saturating_sub(1);
+    let bare = forms(name).bare;
+    let mut first = bare.starts.len() - 1;
     // `{lambda#1}::operator()` is named by what surrounds the lambda.
-    if first > 0 && components[first] == "operator()" && components[first - 1].starts_with('{') {
+    if first > 0 && bare.from(first) == "operator()" && bare.from(first - 1).starts_with('{') {
         first -= 1;
     }
-    while first > 0 && components[first].starts_with('{') {
+    while first > 0 && bare.from(first).starts_with('{') {
         first -= 1;
     }
-    let base = components[first.min(components.len())..].join("::");
-    if base.is_empty() { Cow::Borrowed(name) } else { Cow::Owned(base) }
+    let base = bare.from(first);
+    if base.is_empty() { Cow::Borrowed(name) } else { Cow::Owned(base.to_owned()) }
 }
 
 /// Whether a name has nothing to set aside.
@@ -57,59 +55,89 @@ fn is_plain(name: &str) -> bool {
     name.starts_with('[') || !name.contains(['<', '(', '{', ':'])
 }
 
-/// One component of a name.
-#[derive(Clone, Debug, Default)]
-struct Component {
-    /// Without arguments and template arguments.
-    bare: String,
-    /// With template arguments.
-    templated: String,
-    /// With arguments and qualifiers.
-    called: String,
-    /// With both.
-    full: String,
+/// The ways to say a name: without namespaces, from each of them inwards, each with and without
+/// arguments and template arguments. The name as it is need not be among them.
+pub(crate) fn has_form(name: &str, matches: impl Fn(&str) -> bool) -> bool {
+    let forms = forms(name);
+    [&forms.bare, &forms.templated, &forms.called, &forms.full]
+        .into_iter()
+        .any(|form| form.starts.iter().any(|&start| matches(&form.text[start..])))
 }
 
-impl Component {
-    /// Appends to all four.
+/// A name with some of what its components carry.
+#[derive(Default)]
+struct Form {
+    text: String,
+    /// Where each component begins.
+    starts: Vec<usize>,
+}
+
+impl Form {
+    /// The components from one of them on.
+    fn from(&self, component: usize) -> &str {
+        &self.text[self.starts[component]..]
+    }
+}
+
+/// A name in its four forms.
+#[derive(Default)]
+struct Forms {
+    /// Without arguments and template arguments.
+    bare: Form,
+    /// With template arguments.
+    templated: Form,
+    /// With arguments and qualifiers.
+    called: Form,
+    /// With both.
+    full: Form,
+}
+
+impl Forms {
+    fn all(&mut self) -> [&mut Form; 4] {
+        [&mut self.bare, &mut self.templated, &mut self.called, &mut self.full]
+    }
+
+    fn begin_component(&mut self) {
+        for form in self.all() {
+            if !form.starts.is_empty() {
+                form.text.push_str("::");
+            }
+            form.starts.push(form.text.len());
+        }
+    }
+
+    /// Forgets what came so far: it was a return type.
+    fn restart(&mut self) {
+        for form in self.all() {
+            form.text.clear();
+            form.starts.clear();
+        }
+        self.begin_component();
+    }
+
+    fn at_component_start(&self) -> bool {
+        self.bare.starts.last() == Some(&self.bare.text.len())
+    }
+
     fn push(&mut self, text: &str) {
-        self.bare.push_str(text);
-        self.templated.push_str(text);
-        self.called.push_str(text);
-        self.full.push_str(text);
+        for form in self.all() {
+            form.text.push_str(text);
+        }
     }
 
     fn push_template(&mut self, text: &str) {
-        self.templated.push_str(text);
-        self.full.push_str(text);
+        self.templated.text.push_str(text);
+        self.full.text.push_str(text);
     }
 
     fn push_arguments(&mut self, text: &str) {
-        self.called.push_str(text);
-        self.full.push_str(text);
+        self.called.text.push_str(text);
+        self.full.text.push_str(text);
     }
 }
 
-/// The ways to say a name: without namespaces, from each of them inwards, each with and without
-/// arguments and template arguments. The name as it is need not be among them.
-pub(crate) fn name_forms(name: &str) -> Vec<String> {
-    let components = components(name);
-    let parts: [fn(&Component) -> &str; 4] =
-        [|part| &part.bare, |part| &part.templated, |part| &part.called, |part| &part.full];
-    let mut forms = Vec::with_capacity(4 * components.len());
-    for first in 0..components.len() {
-        for part in parts {
-            let form = components[first..].iter().map(part).collect::<Vec<_>>().join("::");
-            if forms.last() != Some(&form) {
-                forms.push(form);
-            }
-        }
-    }
-    forms
-}
-
-fn components(name: &str) -> Vec<Component> {
-    Scanner { text: name.as_bytes(), name, at: 0 }.components()
+fn forms(name: &str) -> Forms {
+    Scanner { text: name.as_bytes(), name, at: 0 }.forms()
 }
 
 /// Symbols that may follow `operator`, longer ones first.
@@ -130,9 +158,9 @@ impl<'n> Scanner<'n> {
         self.name.get(self.at..).unwrap_or("")
     }
 
-    fn components(mut self) -> Vec<Component> {
-        let mut done: Vec<Component> = Vec::new();
-        let mut now = Component::default();
+    fn forms(mut self) -> Forms {
+        let mut forms = Forms::default();
+        forms.begin_component();
         // Spaces separate a return type from the name only where arguments follow; a name without
         // arguments is taken as it is.
         let has_arguments = self.name.ends_with(')') || self.name.contains(") ");
@@ -142,51 +170,55 @@ impl<'n> Scanner<'n> {
             if rest.starts_with("::") {
                 self.at += 2;
                 // Rust's `f::<T>`: what follows is no component of its own.
-                if !now.bare.is_empty() && self.rest().starts_with('<') && !self.is_self_type() {
+                if !forms.at_component_start()
+                    && self.rest().starts_with('<')
+                    && !self.is_self_type()
+                {
                     self.skip_group();
-                    now.push_template(&self.name[start..self.at]);
+                    forms.push_template(&self.name[start..self.at]);
                 } else {
-                    done.push(std::mem::take(&mut now));
+                    forms.begin_component();
                 }
             } else if rest.starts_with("(anonymous namespace)") {
-                now.push("(anonymous namespace)");
+                forms.push("(anonymous namespace)");
                 self.at += "(anonymous namespace)".len();
-            } else if now.bare.is_empty() && self.at_operator() {
-                now.push(&self.operator());
+            } else if forms.at_component_start() && self.at_operator() {
+                forms.push(&self.operator());
             } else {
                 let byte = self.text[self.at];
                 match byte {
                     b'(' => {
                         self.skip_group();
-                        now.push_arguments(&self.name[start..self.at]);
+                        forms.push_arguments(&self.name[start..self.at]);
                     }
-                    b'<' if now.bare.is_empty() => now.push(&self.self_type()),
+                    b'<' if forms.at_component_start() => forms.push(&self.self_type()),
                     b'<' => {
                         self.skip_group();
-                        now.push_template(&self.name[start..self.at]);
+                        forms.push_template(&self.name[start..self.at]);
                     }
-                    b'{' => now.push(&self.braces()),
+                    b'{' => forms.push(&self.braces()),
                     b' ' if self.skip_qualifier() => {
-                        now.push_arguments(&self.name[start..self.at]);
+                        forms.push_arguments(&self.name[start..self.at]);
                     }
                     b' ' if has_arguments => {
-                        done.clear();
-                        now = Component::default();
+                        forms.restart();
                         self.at += 1;
                         while matches!(self.text.get(self.at), Some(b'*' | b'&')) {
                             self.at += 1;
                         }
                     }
                     _ => {
-                        let length = rest.chars().next().map_or(1, char::len_utf8);
-                        now.push(&rest[..length]);
+                        // The first character, whatever it is, and all plain ones after it.
+                        let first = rest.chars().next().map_or(1, char::len_utf8);
+                        let plain = rest[first..].find([':', '(', '<', '{', ' ']);
+                        let length = plain.map_or(rest.len(), |plain| first + plain);
+                        forms.push(&rest[..length]);
                         self.at += length;
                     }
                 }
             }
         }
-        done.push(now);
-        done
+        forms
     }
 
     /// Skips what may follow an argument list: ` const`, ` &&`, ` [clone .cold]`.

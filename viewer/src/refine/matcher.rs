@@ -329,7 +329,7 @@ impl NameGlob {
         if !name.contains(['(', '<', ':']) || name.starts_with('[') {
             return false;
         }
-        profile::name_forms(name).iter().any(|form| self.glob.matches(form))
+        profile::has_form(name, |form| self.glob.matches(form))
     }
 
     fn has_word(&self, name: &[u8]) -> bool {

@@ -50,7 +50,7 @@ pub use complete::{Completion, complete};
 pub use outline::to_outline;
 pub use parser::{ParseError, parse};
 pub use syntax::{
-    Axis, Chain, Comparison, Field, FramePattern, Link, Predicate, Preset, Refinement, Stage,
+    Axis, Chain, Comparison, Field, FramePattern, Grain, Link, Predicate, Preset, Refinement, Stage,
 };
 
 use crate::profile::{Frame, FrameRef, Function, Profile, Stream};

@@ -7,14 +7,14 @@ use std::ops::Range;
 
 use super::lexer::{self, Token, TokenKind};
 use super::syntax::{
-    Axis, Chain, Comparison, Field, FramePattern, Link, Predicate, Preset, Refinement, Stage,
+    Axis, Chain, Comparison, Field, FramePattern, Grain, Link, Predicate, Preset, Refinement, Stage,
 };
 
 /// Parentheses, `not`, `!` and braces inside each other at most.
 const MAX_NESTING: usize = 40;
 
 /// Words that begin a stage and what they do, in the order of help.
-pub(super) const STAGES: [(&str, &str); 19] = [
+pub(super) const STAGES: [(&str, &str); 20] = [
     ("through", "paths through these frames: a > b directly, a >> b at any depth"),
     ("not", "paths that do not"),
     ("under", "what lies below a frame"),
@@ -33,11 +33,12 @@ pub(super) const STAGES: [(&str, &str); 19] = [
     ("collapse", "delete repeated occurrences of a function"),
     ("collapse-run", "delete direct recursion"),
     ("fold", "first to last occurrence become one"),
+    ("by", "rows are functions, files, modules or lines: by module"),
     ("where", "any of the predicates above"),
 ];
 
 /// Stages and predicates of the language that this version does not have.
-const LATER: [&str; 5] = ["by", "callers", "split", "small", "node"];
+const LATER: [&str; 4] = ["callers", "split", "small", "node"];
 
 /// Words with a meaning; a frame of such a name is written with `\` before it.
 pub(super) const KEYWORDS: [&str; 29] = [
@@ -244,6 +245,16 @@ impl Parser<'_> {
                 let last = self.take_keyword("last");
                 Stage::RootAt { pattern: self.pattern()?, last }
             }
+            ("by", word) if !word.is_empty() => {
+                let found = Grain::ALL.iter().find(|(_, name)| *name == word);
+                self.at += 1;
+                let Some(&(grain, _)) = found else {
+                    let names: Vec<_> = Grain::ALL.iter().map(|&(_, name)| name).collect();
+                    return Err(self.error("rows can be by", &names));
+                };
+                self.at += 1;
+                Stage::By(grain)
+            }
             ("group", _) => {
                 let pattern = self.after(1)?;
                 self.expect_keyword("as")?;
@@ -287,8 +298,8 @@ impl Parser<'_> {
         // `node` alone may be a function; `node[…]` is one word for the lexer.
         let asked = match word.split_once('[') {
             Some(("node", _)) => "node[…]",
-            _ if word == "callers" && self.keyword(1) != "of" => return Ok(()),
-            _ if word == "node" => return Ok(()),
+            _ if word == "callers" && self.keyword(1) == "of" => "callers of",
+            _ if matches!(word, "callers" | "node") => return Ok(()),
             _ if LATER.contains(&word)
                 && matches!(
                     self.tokens.get(self.at + 1).map(|token| &token.kind),
@@ -297,7 +308,6 @@ impl Parser<'_> {
             {
                 word
             }
-            _ if word == "callers" => "callers of",
             _ => return Ok(()),
         };
         Err(self.error(format!("`{asked}` is not available in this version of csprof"), &[]))

@@ -25,6 +25,7 @@ impl Display for Stage {
             Self::Collapse(pattern) => write!(f, "collapse {pattern}"),
             Self::CollapseRun(pattern) => write!(f, "collapse-run {pattern}"),
             Self::Fold(pattern) => write!(f, "fold {pattern}"),
+            Self::By(grain) => write!(f, "by {}", grain.name()),
         }
     }
 }

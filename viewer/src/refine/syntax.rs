@@ -41,6 +41,38 @@ pub enum Stage {
     CollapseRun(FramePattern),
     /// All from the first to the last match becomes the first match.
     Fold(FramePattern),
+    /// Every frame becomes the load module or file it lies in, runs of one becoming one frame; or
+    /// its function together with the line.
+    By(Grain),
+}
+
+/// What rows stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grain {
+    /// Functions, as without this stage.
+    Function,
+    /// Source files.
+    File,
+    /// Load modules.
+    Module,
+    /// Lines of functions.
+    Line,
+}
+
+impl Grain {
+    /// All grains and their names.
+    pub const ALL: [(Self, &'static str); 4] = [
+        (Self::Function, "func"),
+        (Self::File, "file"),
+        (Self::Module, "module"),
+        (Self::Line, "line"),
+    ];
+
+    /// The name used in the language.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
 }
 
 /// What is asked of a call path.

@@ -271,6 +271,53 @@ fn recursion_collapses_or_folds() {
 }
 
 #[test]
+fn rows_may_be_modules_files_or_lines() {
+    let outline = "\
+f 1 e=1 module:/bin/app at:src/a.c:3
+  g 2 e=2 module:/bin/app at:src/a.c:9
+    h 4 e=4 module:libh.so
+      f 8 e=8 module:/bin/app at:src/a.c:4
+";
+    assert_eq!(
+        refined(outline, "by module"),
+        "app 3 e=1\n  libh.so 4 e=4\n    app 8 e=8\n= 15 + 0\n"
+    );
+    assert_eq!(
+        refined(outline, "by file"),
+        "a.c 3 e=1\n  \"[no source file]\" 4 e=4\n    a.c 8 e=8\n= 15 + 0\n"
+    );
+    assert_eq!(
+        refined(outline, "by line | through f*a.c:4$"),
+        "\
+\"f a.c:3\" e=0..1
+  \"g a.c:9\" e=0..2
+    h e=0..4
+      \"f a.c:4\" 8 e=8
+= 8 + 7
+"
+    );
+    assert_eq!(refined(outline, "by func"), refined(outline, ""));
+}
+
+#[test]
+fn what_is_to_come_is_refused_by_name() {
+    for (text, asked) in [
+        ("callers of f", "callers of"),
+        ("split rank", "split"),
+        ("small incl(time) < 0.5%", "small"),
+        ("node[incl(time) > 5%]", "node[…]"),
+        ("through a and node[x]", "node[…]"),
+    ] {
+        let error = parse(text).unwrap_err();
+        assert_eq!(error.message, format!("`{asked}` is not available in this version of csprof"));
+    }
+    assert_eq!(
+        parse_error("by modul"),
+        "by modul\n   ^^^^^\nrows can be by: func, file, module, line"
+    );
+}
+
+#[test]
 fn stages_follow_each_other() {
     assert_eq!(
         refined(MPI, "through memcpy | hide opal_* | group MPI_* as MPI | root at MPI"),
@@ -311,7 +358,7 @@ fn parse_errors_point_at_the_word() {
 trough MPI_*
 ^^^^^^
 `trough` is no stage; stages are: through, not, under, in, leaf, depth, times, rank, thread, \
-epoch, hide, stop at, cut, group, root at, collapse, collapse-run, fold, where"
+epoch, hide, stop at, cut, group, root at, collapse, collapse-run, fold, by, where"
     );
     assert_eq!(
         parse_error("hide a | group b MPI"),

@@ -46,6 +46,9 @@ pub(super) struct Sample {
 /// Functions that are called; few, so that recursion is frequent.
 pub(super) const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
+/// The load modules of these functions.
+pub(super) const MODULES: [&str; 4] = ["m", "m", "n", "n"];
+
 /// Random executions.
 pub(super) fn executions() -> impl Strategy<Value = Execution> {
     let step = (
@@ -135,9 +138,12 @@ impl Execution {
                     FrameKind::Partial => "partial",
                     _ => "",
                 };
+                let module = NAMES.iter().position(|known| *known == name);
+                let module =
+                    module.map_or_else(String::new, |at| format!("module:{}", MODULES[at]));
                 let _ = writeln!(
                     text,
-                    "{:width$}\"{name}\" {samples} e={} {kind}",
+                    "{:width$}\"{name}\" {samples} e={} {kind} {module}",
                     "",
                     activations.len(),
                     width = 2 * (path.len() - 1)

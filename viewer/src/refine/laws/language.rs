@@ -5,7 +5,7 @@ use proptest::sample::select;
 
 use super::execution::NAMES;
 use crate::refine::syntax::{
-    Axis, Chain, Comparison, Field, FramePattern, Link, Predicate, Preset, Stage,
+    Axis, Chain, Comparison, Field, FramePattern, Grain, Link, Predicate, Preset, Stage,
 };
 
 /// Patterns over the functions of the executions.
@@ -104,6 +104,7 @@ fn stages_of(
         1 => pattern.clone().prop_map(Stage::Collapse),
         1 => pattern.clone().prop_map(Stage::CollapseRun),
         1 => pattern.prop_map(Stage::Fold),
+        1 => select(vec![Grain::Function, Grain::Module]).prop_map(Stage::By),
     ]
 }
 

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::execution::{Activation, Execution, Sample};
+use super::execution::{Activation, Execution, MODULES, NAMES, Sample};
 use super::{Cost, Path};
 use crate::profile::FrameKind;
-use crate::refine::syntax::{Axis, Chain, Field, FramePattern, Link, Predicate, Preset, Stage};
+use crate::refine::syntax::{
+    Axis, Chain, Field, FramePattern, Grain, Link, Predicate, Preset, Stage,
+};
 
 /// Whether a frame matches; for the patterns that the strategies make.
 pub(super) fn matches(pattern: &FramePattern, frame: &Activation) -> bool {
@@ -46,6 +48,7 @@ pub(super) fn has_unmatched_pattern(stage: &Stage, samples: &[Sample]) -> bool {
         !samples.iter().flat_map(|sample| &sample.path).any(|frame| matches(pattern, frame))
     };
     match stage {
+        Stage::By(_) => false,
         Stage::Where(predicate) => in_predicate(predicate, &unmatched),
         Stage::Hide(pattern)
         | Stage::StopAt(pattern)
@@ -126,11 +129,33 @@ fn rewrite(stage: &Stage, thread: usize, path: Vec<Activation>) -> Option<Vec<Ac
         Stage::CollapseRun(f) => {
             kept(&|at| !(is(f, at) && at > 0 && path[at - 1].name == path[at].name))
         }
+        Stage::By(Grain::Module) => {
+            let mut modules: Vec<Activation> = Vec::new();
+            for frame in path {
+                let name = module(&frame);
+                if modules.last().is_none_or(|last| last.name != name) {
+                    modules.push(Activation { name: name.to_owned(), ..frame });
+                }
+            }
+            modules
+        }
+        Stage::By(_) => path,
         Stage::Fold(f) => match positions(f)[..] {
             [first, .., last] => kept(&|at| at <= first || at > last),
             _ => path,
         },
     })
+}
+
+/// What `by module` calls a frame; groups and modules themselves have no module.
+fn module(frame: &Activation) -> &str {
+    match NAMES.iter().position(|name| *name == frame.name) {
+        Some(name) => MODULES[name],
+        None if frame.kind == FrameKind::Partial || MODULES.contains(&frame.name.as_str()) => {
+            &frame.name
+        }
+        None => "[no module]",
+    }
 }
 
 fn holds(predicate: &Predicate, thread: usize, path: &[Activation]) -> bool {

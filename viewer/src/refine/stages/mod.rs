@@ -1,5 +1,6 @@
 //! What each stage does to a forest, one file for each family.
 
+mod by;
 mod group;
 mod relocate;
 mod root;
@@ -62,6 +63,7 @@ pub(super) fn run<'p>(
             let (next, moved) = Moves::fold(refined, &frames(pattern)?).apply(refined);
             (select::with_edge_bounds(refined, next), moved)
         }
+        Stage::By(grain) => by::by(refined, *grain),
         Stage::Group { pattern, name } => group::group(refined, &frames(pattern)?, name),
         Stage::RootAt { pattern, last } => {
             let next = root::root_at(refined, &frames(pattern)?, *last);

@@ -6,7 +6,7 @@
 
 use super::super::Refined;
 use super::super::bits::Bits;
-use crate::profile::{FrameRef, inclusive};
+use crate::profile::{FrameRef, FunctionRef, inclusive};
 
 /// Where each node's samples and children go: to itself, if it is kept, or to an ancestor.
 pub(super) struct Moves {
@@ -65,6 +65,12 @@ impl Moves {
         Self::to_parent(refined, |node, parent| {
             has(refined, frames, node) && has(refined, frames, parent)
         })
+    }
+
+    /// Deletes frames whose function, as `functions` has it for each frame, is their caller's.
+    pub(super) fn runs_of_one(refined: &Refined<'_>, functions: &[FunctionRef]) -> Self {
+        let function = |node: usize| functions[refined.frame[node].index()];
+        Self::to_parent(refined, |node, parent| parent != 0 && function(node) == function(parent))
     }
 
     /// Moves each match below another one to the outermost; what lies between stays for the paths

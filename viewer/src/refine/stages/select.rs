@@ -11,13 +11,18 @@ use crate::profile::inclusive;
 
 /// Keeps the exclusive samples of these nodes. Their ancestors stay as structure.
 pub(super) fn keep<'p>(refined: &Refined<'p>, kept: &Bits) -> Refined<'p> {
+    let mut taken = 0;
     let exclusive: Vec<u64> = refined
         .exclusive
         .iter()
         .enumerate()
-        .map(|(node, &samples)| if kept.contains(node) { samples } else { 0 })
+        .map(|(node, &samples)| {
+            let kept = if kept.contains(node) { samples } else { 0 };
+            taken |= samples ^ kept;
+            kept
+        })
         .collect();
-    if exclusive[..] == refined.exclusive[..] {
+    if taken == 0 {
         return refined.clone();
     }
     let mut next = refined.clone();
@@ -28,18 +33,21 @@ pub(super) fn keep<'p>(refined: &Refined<'p>, kept: &Bits) -> Refined<'p> {
 
 /// `next` with the edge counts of `before`, widened at nodes that lost samples.
 pub(super) fn with_edge_bounds<'p>(before: &Refined<'p>, mut next: Refined<'p>) -> Refined<'p> {
-    let lost = |node: usize| before.inclusive[node] - next.inclusive[node];
-    let high: Vec<u64> = (before.edges_high.iter().enumerate())
-        .map(|(node, &edges)| match lost(node) {
-            0 => edges,
-            _ => edges.min(next.inclusive[node]),
-        })
-        .collect();
-    let low: Vec<u64> = (before.edges_low.iter().enumerate())
-        .map(|(node, &edges)| edges.saturating_sub(lost(node)).min(high[node]))
-        .collect();
+    let count = next.node_count();
+    let (mut low, mut high) = (Vec::with_capacity(count), Vec::with_capacity(count));
+    let mut differing = 0;
+    let inclusive = before.inclusive.iter().zip(&next.inclusive);
+    let edges = before.edges_low.iter().zip(&before.edges_high);
+    for ((&samples, &left), (&least, &greatest)) in inclusive.zip(edges) {
+        let lost = samples - left;
+        let greatest = if lost == 0 { greatest } else { greatest.min(left) };
+        let least = least.saturating_sub(lost).min(greatest);
+        low.push(least);
+        high.push(greatest);
+        differing |= greatest - least;
+    }
     let high = Column::from(high);
-    next.edges_low = if low[..] == high[..] { high.clone() } else { low.into() };
+    next.edges_low = if differing == 0 { high.clone() } else { low.into() };
     next.edges_high = high;
     next
 }

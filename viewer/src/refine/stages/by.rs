@@ -1,0 +1,106 @@
+//! `by`: rows stand for load modules, files or lines instead of functions.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use csprof_format::ids::{ModuleId, StringId};
+
+use super::super::Refined;
+use super::super::syntax::Grain;
+use super::relocate::Moves;
+use crate::profile::{Frame, FrameKind, Function, FunctionRef};
+
+/// What a frame becomes; equal ones become one function.
+#[derive(PartialEq, Eq, Hash)]
+enum Key {
+    Module(Option<ModuleId>),
+    File(Option<StringId>),
+    Line(FunctionRef, Option<StringId>, u32),
+}
+
+/// Renames every frame, and merges runs of one module or file. Returns the samples that moved to
+/// another node, too.
+pub(super) fn by<'p>(refined: &Refined<'p>, grain: Grain) -> (Refined<'p>, u64) {
+    if grain == Grain::Function {
+        return (refined.clone(), 0);
+    }
+    let mut functions = refined.functions.to_vec();
+    let mut numbers: HashMap<Key, FunctionRef> = HashMap::new();
+    let mut frames = refined.frames.to_vec();
+    for frame in &mut frames {
+        let Some(key) = key(refined, frame, grain) else { continue };
+        let next = FunctionRef(u32::try_from(functions.len()).unwrap_or(u32::MAX));
+        frame.function = match numbers.entry(key) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(vacant) => {
+                functions.push(function(refined, vacant.key()));
+                *vacant.insert(next)
+            }
+        };
+        if grain != Grain::Line {
+            frame.kind = match frame.kind {
+                FrameKind::Inline => FrameKind::Inline,
+                _ => FrameKind::Call,
+            };
+            (frame.file, frame.line) = (None, 0);
+        }
+    }
+    let (mut next, moved) = if grain == Grain::Line {
+        (refined.clone(), 0)
+    } else {
+        let named: Vec<FunctionRef> = frames.iter().map(|frame| frame.function).collect();
+        Moves::runs_of_one(refined, &named).apply(refined)
+    };
+    next.functions = functions.into();
+    next.frames = frames.into();
+    (next, moved)
+}
+
+/// What a frame becomes; `None` if it stays: roots, and lines that are not known.
+fn key(refined: &Refined<'_>, frame: &Frame, grain: Grain) -> Option<Key> {
+    if matches!(frame.kind, FrameKind::Root | FrameKind::Partial) {
+        return None;
+    }
+    let function = &refined.functions[frame.function.index()];
+    match grain {
+        Grain::Module => Some(Key::Module(function.module)),
+        Grain::File => Some(Key::File(frame.file.or(function.file))),
+        Grain::Line if frame.line > 0 => Some(Key::Line(frame.function, frame.file, frame.line)),
+        Grain::Line | Grain::Function => None,
+    }
+}
+
+fn function(refined: &Refined<'_>, key: &Key) -> Function {
+    let end = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    match *key {
+        Key::Module(module) => Function {
+            name: module.map_or_else(
+                || "[no module]".to_owned(),
+                |module| end(refined.profile.module_path(module)),
+            ),
+            module,
+            file: None,
+            line: 0,
+        },
+        Key::File(file) => Function {
+            name: file.map_or_else(
+                || "[no source file]".to_owned(),
+                |file| end(refined.profile.string(file)),
+            ),
+            module: None,
+            file,
+            line: 0,
+        },
+        Key::Line(function, file, line) => {
+            let function = &refined.functions[function.index()];
+            let file = file.or(function.file);
+            let place = file.map_or_else(String::new, |file| end(refined.profile.string(file)));
+            Function {
+                name: format!("{} {place}:{line}", function.name),
+                file,
+                line,
+                ..function.clone()
+            }
+        }
+    }
+}
