@@ -120,6 +120,7 @@ fn exports_these_names_and_no_others() {
         siginterrupt sigprocmask pthread_sigmask sigblock sigsetmask siggetmask sighold sigrelse
         sigsuspend __sigsuspend ppoll __ppoll_chk pselect epoll_pwait epoll_pwait2 pause
         sigwait sigwaitinfo sigtimedwait signalfd setitimer getitimer timer_create
+        __monstartup monstartup moncontrol profil sprofil
         execve execv execvp execvpe execl execlp execle fexecve execveat
         _Fork vfork __vfork pthread_create thrd_create dlopen dlmopen dlclose dlsym
         _Unwind_RaiseException _Unwind_Resume _Unwind_Resume_or_Rethrow _Unwind_ForcedUnwind
@@ -225,6 +226,17 @@ signalfd: 128 User defined signal 1
 signalfd again: 1
 ",
     );
+}
+
+#[test]
+fn a_program_built_for_gprof() {
+    let folder = folder("gprof");
+    compile(&folder, "cc", &["-O2", "-pg", "-o", "program", "@histogram.c"]);
+    let arenas = behaves(&folder, &[], 0, "profil 0 0, counted 0\ndone 5\n");
+    assert!(contains(&arenas[0], "histogram stays empty"));
+    // The kernel's view: the signal's handler is in the collector, and no timer runs.
+    let sampled = run(&folder, &["kernel"], Collector::Sampling);
+    assert_eq!(String::from_utf8_lossy(&sampled.stdout), "csprof_collector, timer 0\n");
 }
 
 #[test]

@@ -12,6 +12,7 @@
 //! | `signals::wait` | `sigsuspend` `__sigsuspend` `ppoll` `__ppoll_chk` `pselect` `epoll_pwait` `epoll_pwait2` `pause` | waiting is not interrupted by samples |
 //! | `signals::wait` | `sigwait` `sigwaitinfo` `sigtimedwait` `signalfd` | samples are not waited away |
 //! | [`signals::timer`] | `setitimer` `getitimer` `timer_create` | no other source of the profiling signal |
+//! | `signals::histogram` | `__monstartup` `monstartup` `moncontrol` `profil` `sprofil` | the C library's own profiler does not take the signal |
 //! | [`exec`] | `execve` `execv` `execvp` `execvpe` `execl` `execlp` `execle` `fexecve` `execveat` | a pending sample must not kill the new program |
 //! | [`fork`] | `_Fork` (and handlers of pthread_atfork) | the child has an arena of its own |
 //! | [`fork`] | `vfork` `__vfork` | the child borrows the parent's memory: nothing may be done in it |

@@ -12,11 +12,11 @@
 #![expect(unsafe_code, reason = "functions found by name are called through their address")]
 #![expect(non_snake_case, reason = "named like the C functions they stand for")]
 
-use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use core::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_ushort, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use libc::{itimerval, pid_t, pthread_attr_t, pthread_t, sigevent, sigset_t, timer_t};
+use libc::{itimerval, pid_t, pthread_attr_t, pthread_t, sigevent, sigset_t, timer_t, timeval};
 
 /// A function of another library.
 #[derive(Debug)]
@@ -145,6 +145,8 @@ macro_rules! real_functions {
 
 /// A signal's handler as signal(2) takes and returns it.
 pub(super) type Handler = libc::sighandler_t;
+/// What a C function of type `void` returns.
+type Nothing = ();
 /// The start routine of a thread.
 pub(super) type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 /// A vector of strings that ends with a null pointer.
@@ -169,6 +171,11 @@ real_functions! {
         fn setitimer(which: c_uint, new: *const itimerval, old: *mut itimerval) -> c_int, else -1;
         fn getitimer(which: c_uint, value: *mut itimerval) -> c_int, else -1;
         fn timer_create(clock: c_int, event: *mut sigevent, timer: *mut timer_t) -> c_int, else -1;
+        fn __monstartup(low: c_ulong, high: c_ulong) -> Nothing, else ();
+        fn monstartup(low: c_ulong, high: c_ulong) -> Nothing, else ();
+        fn moncontrol(mode: c_int) -> Nothing, else ();
+        fn profil(buffer: *mut c_ushort, size: usize, offset: usize, scale: c_uint) -> c_int, else -1;
+        fn sprofil(regions: *mut c_void, count: c_int, period: *mut timeval, flags: c_uint) -> c_int, else -1;
         fn execve(path: *const c_char, argv: Strings, envp: Strings) -> c_int, else -1;
         fn execv(path: *const c_char, argv: Strings) -> c_int, else -1;
         fn execvp(file: *const c_char, argv: Strings) -> c_int, else -1;

@@ -8,12 +8,14 @@
 //!   handler was to block the profiling signal;
 //! - [`mask`]: one remembered bit per thread ([`Belief`](super::view::Belief));
 //! - [`wait`]: waiting with a mask, and waiting for signals;
-//! - [`timer`]: interval timers.
+//! - [`timer`]: interval timers;
+//! - [`histogram`]: the profiler in the C library.
 //!
 //! Signal masks are passed as the kernel's first word (64 signals): that is all the kernel reads
 //! and writes (`sizeof(kernel_sigset_t)` = 8), and callers that know this pass no more.
 
 pub(super) mod action;
+mod histogram;
 mod mask;
 pub(super) mod timer;
 mod wait;
@@ -29,4 +31,5 @@ mod warning {
     pub(super) const INTERVAL_TIMER: u32 = 33;
     pub(super) const POSIX_TIMER: u32 = 34;
     pub(super) const WAIT: u32 = 35;
+    pub(super) const HISTOGRAM: u32 = 36;
 }

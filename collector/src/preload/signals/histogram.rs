@@ -1,0 +1,104 @@
+//! The C library's own profiler: programs built with `-pg`, and profil(3).
+//!
+//! It takes SIGPROF and `ITIMER_PROF` inside the C library, where no wrapper is asked; a program
+//! built for gprof would leave csprof without a sample. So what starts it is wrapped, and the
+//! signal is taken back at once. The histogram stays empty, and the user is told; gprof's call
+//! counts do not come from the signal and are as they would be.
+
+#![expect(unsafe_code, reason = "exported C functions with pointers from the program")]
+
+use core::ffi::{c_int, c_uint, c_ulong, c_ushort, c_void};
+
+use libc::{itimerval, timeval};
+
+use super::{SIGNAL, warning};
+use crate::preload::real;
+use crate::preload::view::sampled;
+use crate::sampling;
+use crate::sys::{self, Disposition};
+
+/// Runs `start`, which may start the histogram, and stops it.
+fn without_histogram(start: impl FnOnce()) {
+    if !sampled() {
+        return start();
+    }
+    // A sample that comes in between waits for the right handler.
+    let mask = sys::block_signal(SIGNAL, true);
+    start();
+    const ZERO: timeval = timeval { tv_sec: 0, tv_usec: 0 };
+    let stop = itimerval { it_interval: ZERO, it_value: ZERO };
+    // SAFETY: a live value; no old one is asked for.
+    unsafe { real::setitimer(libc::ITIMER_PROF as c_uint, &raw const stop, core::ptr::null_mut()) };
+    let _ = sys::set_disposition(SIGNAL, Disposition::Handle(sampling::on_signal));
+    sys::set_mask(mask);
+    warn();
+}
+
+fn warn() {
+    crate::report::warn_once(
+        warning::HISTOGRAM,
+        "gprof's and profil's histogram stays empty: csprof uses their signal",
+    );
+}
+
+/// Called by the start-up code of programs built with `-pg`.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn __monstartup(low: c_ulong, high: c_ulong) {
+    // SAFETY: the program's own arguments, passed on.
+    without_histogram(|| unsafe { real::__monstartup(low, high) });
+}
+
+/// `__monstartup` under its public name.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn monstartup(low: c_ulong, high: c_ulong) {
+    // SAFETY: the program's own arguments, passed on.
+    without_histogram(|| unsafe { real::monstartup(low, high) });
+}
+
+/// Starts or stops gprof: BSD's moncontrol(3).
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn moncontrol(mode: c_int) {
+    // SAFETY: takes no pointers.
+    without_histogram(|| unsafe { real::moncontrol(mode) });
+}
+
+/// profil(3).
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn profil(
+    buffer: *mut c_ushort,
+    size: usize,
+    offset: usize,
+    scale: c_uint,
+) -> c_int {
+    if !sampled() {
+        // SAFETY: the program's own arguments, passed on.
+        return unsafe { real::profil(buffer, size, offset, scale) };
+    }
+    if !buffer.is_null() {
+        warn();
+    }
+    0
+}
+
+/// The form of profil(3) with several regions: `<sys/profil.h>`.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn sprofil(
+    regions: *mut c_void,
+    count: c_int,
+    period: *mut timeval,
+    flags: c_uint,
+) -> c_int {
+    if !sampled() {
+        // SAFETY: the program's own arguments, passed on.
+        return unsafe { real::sprofil(regions, count, period, flags) };
+    }
+    if !period.is_null() {
+        // SAFETY: not null, so the program points to room for the time between two ticks. glibc
+        // says the clock's, 100 Hz.
+        unsafe { period.write(timeval { tv_sec: 0, tv_usec: 10_000 }) };
+    }
+    if count > 0 {
+        warn();
+    }
+    0
+}
