@@ -220,7 +220,7 @@ pub const fn locate(index: u32) -> (u32, u32) {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct LogRecordHeader {
-    /// A [`LogKind`].
+    /// Number of the kind; see [`LogRecord`].
     pub kind: u32,
     /// Bytes of payload.
     pub length: u32,

@@ -25,6 +25,29 @@
 //!  and survives its death                      each refers only to blocks before it
 //! ```
 //!
+//! Saving and opening, the profile of a run in which nothing was sampled:
+//!
+//! ```
+//! # #[cfg(feature = "saved")] {
+//! use csprof_format::profile::{Metric, Profile};
+//! use csprof_format::{read, write};
+//!
+//! let metric = Metric { source: "cputime".into(), unit: "ns".into(), period: 5_000_000 };
+//! let profile = Profile { metric, ..Profile::default() };
+//! let mut file = Vec::new();
+//! write::write(&profile, &mut file)?;
+//! assert_eq!(read::read(&file)?, profile);
+//!
+//! let error = read::read(&file[..200]).unwrap_err();
+//! assert_eq!(
+//!     error.to_string(),
+//!     "block 2 at byte 0xbc: the file is cut off, bytes missing: 36 or more; \
+//!      2 of 3 blocks were readable, use --salvage to open them"
+//! );
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Invariant: nothing here panics, recurses deeply or allocates without limit, whatever bytes it
 //! is given.
 

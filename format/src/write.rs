@@ -62,7 +62,7 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
 ///
 /// # Errors
 ///
-/// Those of [`write`], and of the operating system. No file is left behind then, and a file that
+/// Those of [`write()`], and of the operating system. No file is left behind then, and a file that
 /// was there before is unchanged.
 pub fn save(profile: &Profile, path: &Path) -> Result<(), Error> {
     let stream = fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir());

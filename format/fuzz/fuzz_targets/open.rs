@@ -50,6 +50,10 @@ fn seal(file: &mut [u8]) {
         header[..4].copy_from_slice(b"\xd8BLK");
         header[0x0c..0x10].copy_from_slice(&number.to_le_bytes());
         header[0x20..0x24].copy_from_slice(&(length as u32).to_le_bytes());
+        if header[0x09] == 0 {
+            // Not compressed: one length.
+            header[0x1c..0x20].copy_from_slice(&(length as u32).to_le_bytes());
+        }
         header[0x24..0x28].copy_from_slice(&run);
         header[0x28..0x2c].copy_from_slice(&crc32fast::hash(payload).to_le_bytes());
         let sum = crc32fast::hash(&header[..0x2c]).to_le_bytes();
