@@ -147,6 +147,7 @@ macro_rules! real_functions {
 pub(super) type Handler = libc::sighandler_t;
 /// What a C function of type `void` returns.
 type Nothing = ();
+const NOTHING: Nothing = ();
 /// The start routine of a thread.
 pub(super) type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 /// A vector of strings that ends with a null pointer.
@@ -171,9 +172,9 @@ real_functions! {
         fn setitimer(which: c_uint, new: *const itimerval, old: *mut itimerval) -> c_int, else -1;
         fn getitimer(which: c_uint, value: *mut itimerval) -> c_int, else -1;
         fn timer_create(clock: c_int, event: *mut sigevent, timer: *mut timer_t) -> c_int, else -1;
-        fn __monstartup(low: c_ulong, high: c_ulong) -> Nothing, else ();
-        fn monstartup(low: c_ulong, high: c_ulong) -> Nothing, else ();
-        fn moncontrol(mode: c_int) -> Nothing, else ();
+        fn __monstartup(low: c_ulong, high: c_ulong) -> Nothing, else NOTHING;
+        fn monstartup(low: c_ulong, high: c_ulong) -> Nothing, else NOTHING;
+        fn moncontrol(mode: c_int) -> Nothing, else NOTHING;
         fn profil(buffer: *mut c_ushort, size: usize, offset: usize, scale: c_uint) -> c_int, else -1;
         fn sprofil(regions: *mut c_void, count: c_int, period: *mut timeval, flags: c_uint) -> c_int, else -1;
         fn execve(path: *const c_char, argv: Strings, envp: Strings) -> c_int, else -1;

@@ -190,7 +190,8 @@ fn judge(
     let pc = frame.address.wrapping_sub(frame.kind.lookup_bias());
     let stretch = stack.stretch(pc);
     let rules = stretch.map(|stretch| stretch.code.rules).unwrap_or_default();
-    met.unwinder |= stretch.is_some_and(|stretch| stretch.is_unwinder(pc));
+    met.unwinder |= stretch.is_some_and(|stretch| stretch.is_unwinder(pc))
+        || rules.has_unsafe_functions && rules::is_backtrace(pc);
     match frame.exit {
         Exit::Return { slot, address, plt } => {
             let safe = !plt

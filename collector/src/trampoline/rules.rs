@@ -80,8 +80,23 @@ static RANGES: [(AtomicU64, AtomicU64); UNSAFE_FUNCTIONS.len()] =
     [const { (AtomicU64::new(0), AtomicU64::new(0)) }; UNSAFE_FUNCTIONS.len()];
 static RANGE_COUNT: AtomicUsize = AtomicUsize::new(0);
 
+/// Code of libc's backtrace(3), in runtime addresses. It walks the stack by a copy of libgcc that
+/// libc loads for itself, some instructions after the wrapper has disarmed.
+static BACKTRACE: (AtomicU64, AtomicU64) = (AtomicU64::new(0), AtomicU64::new(0));
+
+/// Whether `pc` lies in a function of libc that is about to unwind. Signal side.
+#[must_use]
+pub fn is_backtrace(pc: u64) -> bool {
+    // Relaxed: both are written before the first sample.
+    (BACKTRACE.0.load(Ordering::Relaxed)..BACKTRACE.1.load(Ordering::Relaxed)).contains(&pc)
+}
+
 /// Finds the functions. Setup side, before the first sample.
 pub fn prepare() {
+    if let Some(range) = extent_of(c"backtrace") {
+        BACKTRACE.0.store(range.start, Ordering::Relaxed);
+        BACKTRACE.1.store(range.end, Ordering::Relaxed);
+    }
     let mut count = 0;
     for name in UNSAFE_FUNCTIONS {
         if let Some(range) = extent_of(name) {
