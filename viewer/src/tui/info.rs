@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use csprof_format::ids::ModuleId;
+use csprof_format::ids::{ModuleId, ProcessId};
 use csprof_format::profile::{EpochReason, Exit, Origin, Process};
 
 use super::page::Item;
@@ -13,6 +13,9 @@ use crate::views::summary::{Reason, Summary, lacks_symbols, symbols_of, why_no_s
 
 /// Sections with more lines than this are cut, with a line that says so.
 const LONGEST_SECTION: usize = 200;
+
+/// Cells of a process's command line; that of the run is shown in full.
+const LONGEST_COMMAND: usize = 100;
 
 /// The page. O(nodes), once.
 #[must_use]
@@ -158,10 +161,33 @@ fn edges(profile: &Profile, summary: &Summary, form: Form) -> Vec<Item> {
     ]
 }
 
+/// Processes that say something: samples, losses, messages, epochs of their own making. A shell
+/// script starts hundreds that do not; they are counted.
+fn worth_showing(profile: &Profile) -> Vec<bool> {
+    let info = &profile.info;
+    let mut worth: Vec<_> = info
+        .processes
+        .iter()
+        .map(|process| !process.messages.is_empty() || process.losses.iter().any(|&n| n > 0))
+        .collect();
+    let sampled = info.threads.iter().filter(|thread| thread.delivered > 0).map(|t| t.process);
+    let epochs = info.epochs.iter().filter(|epoch| epoch.number > 0).map(|e| e.process);
+    for process in sampled.chain(epochs) {
+        if let Some(worth) = worth.get_mut(process.index()) {
+            *worth = true;
+        }
+    }
+    if let Some(first) = worth.first_mut() {
+        *first = true;
+    }
+    worth
+}
+
 fn processes(profile: &Profile, form: Form) -> Vec<Item> {
     let info = &profile.info;
+    let worth = worth_showing(profile);
     let mut items = vec![heading("Processes and threads")];
-    for (place, process) in info.processes.iter().enumerate() {
+    for (place, process) in info.processes.iter().enumerate().filter(|(place, _)| worth[*place]) {
         items.extend(process_items(process, form));
         let threads = info.threads.iter().filter(|t| t.process.index() == place);
         for thread in threads {
@@ -178,6 +204,10 @@ fn processes(profile: &Profile, form: Form) -> Vec<Item> {
             items.push(warning_if(losses > 0, &format!("  thread {} {name}", thread.tid), text));
         }
     }
+    let others = worth.iter().filter(|worth| !**worth).count();
+    if others > 0 {
+        items.push(Item::Text(format!("and {others} more processes, without samples or losses")));
+    }
     cut(items)
 }
 
@@ -191,8 +221,9 @@ fn process_items(process: &Process, form: Form) -> Vec<Item> {
         Origin::Fork => "forked, ",
     };
     let from = seconds(process.start_ns, form);
-    let text =
-        format!("{origin}{}, from {from}: {}", exit(process.exit), command_line(&process.command));
+    let command = command_line(&process.command);
+    let command = super::name::cut(&command, LONGEST_COMMAND, "..");
+    let text = format!("{origin}from {from}, {}: {command}", exit(process.exit));
     let mut items = vec![pair(&name, text)];
     let messages = process.messages.iter();
     items.extend(messages.map(|text| Item::Warning("  message".to_owned(), text.clone())));
@@ -238,7 +269,9 @@ fn samples_without_names(profile: &Profile) -> HashMap<Option<ModuleId>, u64> {
 fn epochs(profile: &Profile, form: Form) -> Vec<Item> {
     let info = &profile.info;
     let mut items = vec![heading("Epochs: stretches in which every address means one thing")];
-    for epoch in &info.epochs {
+    let worth = worth_showing(profile);
+    let is_worth = |process: ProcessId| worth.get(process.index()).copied().unwrap_or(true);
+    for epoch in info.epochs.iter().filter(|epoch| is_worth(epoch.process)) {
         let pid = info.processes.get(epoch.process.index()).map_or(0, |process| process.pid);
         let reason = match epoch.reason {
             EpochReason::Start => "the process started",

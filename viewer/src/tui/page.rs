@@ -7,6 +7,9 @@ use unicode_width::UnicodeWidthChar;
 
 use super::name::width;
 
+/// Names of pairs up to this many cells decide how wide the left column is.
+const LONGEST_NAME: usize = 26;
+
 /// A part of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
@@ -76,7 +79,9 @@ impl Page {
             Item::Pair(name, _) | Item::Warning(name, _) => Some(width(name)),
             _ => None,
         });
-        let indent = (names.max().unwrap_or(0) + 3).min(cells * 2 / 5);
+        // A name that is longer than most gets a line of its own.
+        let widest = names.filter(|width| *width <= LONGEST_NAME).max().unwrap_or(0);
+        let indent = (widest + 3).min(cells * 2 / 5);
         let mut lines = Vec::new();
         let line = |left: String, right: String, look| PageLine { left, right, indent, look };
         for item in &self.items {

@@ -196,6 +196,7 @@ impl<'p> Shell<'p, '_> {
 
     fn take_in(&mut self, arrival: Arrival) -> anyhow::Result<Flow> {
         match arrival {
+            Arrival::Terminal(Event::Key(event)) => self.key(event),
             Arrival::Terminal(event) => match self.message(event) {
                 Some(message) => self.update(message),
                 None => Ok(Flow::GoOn),
@@ -218,11 +219,26 @@ impl<'p> Shell<'p, '_> {
         }
     }
 
+    fn key(&mut self, event: KeyEvent) -> anyhow::Result<Flow> {
+        let Some(key) = to_key(event).filter(|_| event.kind != KeyEventKind::Release) else {
+            return Ok(Flow::GoOn);
+        };
+        // Terminals send alt as an escape before the key, so an escape and a key in one packet
+        // look the same. No key here has alt, so they are taken as two.
+        let escape = Key::plain(Code::Esc);
+        let keys = [key.alt.then_some(escape), Some(Key { alt: false, ..key })];
+        for key in keys.into_iter().flatten() {
+            if let Some(message) = self.model.message(key)
+                && self.update(message)? == Flow::End
+            {
+                return Ok(Flow::End);
+            }
+        }
+        Ok(Flow::GoOn)
+    }
+
     fn message(&mut self, event: Event) -> Option<Message<'static>> {
         match event {
-            Event::Key(key) if key.kind != KeyEventKind::Release => {
-                self.model.message(to_key(key)?)
-            }
             Event::Mouse(mouse) => self.mouse(mouse),
             Event::Paste(text) => Some(Message::Pasted(text)),
             Event::Resize(width, height) => Some(Message::Resized { width, height }),

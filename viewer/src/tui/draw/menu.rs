@@ -1,5 +1,7 @@
 //! The action menu: a box over the rows.
 
+use std::ops::Range;
+
 use super::super::model::{Model, TOP};
 use super::super::name::{shorten, width};
 use super::Canvas;
@@ -7,12 +9,22 @@ use super::Canvas;
 /// Cells between the border and the text of an item.
 const MARGIN: usize = 1;
 
-/// The screen line of the first item, where there is room for all; a taller menu is cut.
+/// Where the menu is: the screen line of the first item shown, and which items are shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Screen line of the first item shown.
+    pub line: usize,
+    /// The items shown, by number.
+    pub items: Range<usize>,
+}
+
+/// Where the menu is, if `selected` is its selected item.
 #[must_use]
-pub fn first_line(model: &Model<'_>) -> usize {
+pub fn window(model: &Model<'_>, selected: usize) -> Window {
     let (rows, items) = (model.body_height(), model.menu_items().count());
     let line = model.rows().map_or(0, |rows| rows.selected().saturating_sub(rows.scroll()));
-    // Below the selected row where it fits, so that the row stays in sight; else above it.
+    // Below the selected row where it fits, so that the row stays in sight; else above it; else
+    // over it. The border takes a line at either end.
     let needed = items + 2;
     let below = line + 1;
     let top = if below + needed <= rows {
@@ -22,7 +34,9 @@ pub fn first_line(model: &Model<'_>) -> usize {
     } else {
         rows.saturating_sub(needed)
     };
-    TOP + top + 1
+    let shown = items.min(rows.saturating_sub(2)).max(1);
+    let first = (selected + 1).saturating_sub(shown);
+    Window { line: TOP + top + 1, items: first..(first + shown).min(items) }
 }
 
 /// Paints the menu.
@@ -33,10 +47,9 @@ pub(super) fn draw(canvas: &mut Canvas<'_, '_>, selected: usize) {
     let (horizontal, vertical) = (theme.glyphs.horizontal, theme.glyphs.vertical);
     let items: Vec<_> = model.menu_items().collect();
     let widest = items.iter().map(|item| width(item.help)).max().unwrap_or(0);
-    let inner = (widest + 4 + 2 * MARGIN).min(canvas.width().saturating_sub(6));
+    let inner = (widest + 5 + 2 * MARGIN).min(canvas.width().saturating_sub(6));
     let x = 4;
-    let first = first_line(model);
-    let last = TOP + model.body_height();
+    let Window { line: first, items: shown } = window(model, selected);
 
     let name = model.selected().map_or("", |selected| model.row_name(selected.row));
     let title = format!(" {} ", shorten(name, inner.saturating_sub(4), theme.glyphs.ellipsis));
@@ -44,11 +57,8 @@ pub(super) fn draw(canvas: &mut Canvas<'_, '_>, selected: usize) {
     let border = format!("{top_left}{horizontal}{title}{}{top_right}", horizontal.repeat(rest));
     canvas.text(x, first - 1, &border, inner + 2, theme.text());
     canvas.text(x + 2, first - 1, &title, inner, theme.strong());
-    for (place, item) in items.iter().enumerate() {
-        let y = first + place;
-        if y >= last {
-            return;
-        }
+    for (line, place) in shown.clone().enumerate() {
+        let (y, item) = (first + line, items[place]);
         canvas.clear(x, y, inner + 2);
         canvas.text(x, y, vertical, 1, theme.text());
         let key = item.keys.split(' ').next().unwrap_or_default();
@@ -59,9 +69,6 @@ pub(super) fn draw(canvas: &mut Canvas<'_, '_>, selected: usize) {
             canvas.style(x + 1, y, inner, theme.selected());
         }
     }
-    let y = first + items.len();
-    if y < last {
-        let border = format!("{bottom_left}{}{bottom_right}", horizontal.repeat(inner));
-        canvas.text(x, y, &border, inner + 2, theme.text());
-    }
+    let border = format!("{bottom_left}{}{bottom_right}", horizontal.repeat(inner));
+    canvas.text(x, first + shown.len(), &border, inner + 2, theme.text());
 }

@@ -193,12 +193,12 @@ fn neighbor(view: View, step: usize) -> View {
     View::ALL[(place + step) % View::ALL.len()]
 }
 
-/// Shows a view; the function that was selected is selected there too.
+/// Shows a view. The callers view is about the function that was selected.
 fn show(model: &mut Model<'_>, view: View) {
     let function = model.selected().map(|selected| selected.row.function);
     let came_from = model.view;
     model.view = view;
-    if view == came_from || view == View::Tree {
+    if view == came_from || view != View::Callers {
         return;
     }
     let (Some(function), Some((rows, _))) = (function, model.rows_mut()) else { return };

@@ -3,6 +3,7 @@
 use super::super::message::{Message, View};
 use super::super::model::{Model, Over, TOP};
 use super::{Effects, apply};
+use crate::tui::draw::menu::{Window, window};
 use crate::tui::header;
 
 /// Lines that one step of the wheel moves.
@@ -12,7 +13,7 @@ const WHEEL_LINES: isize = 3;
 pub(super) fn click<'p>(model: &mut Model<'p>, x: u16, y: u16) -> Effects {
     let (x, y) = (usize::from(x), usize::from(y));
     match model.over.last() {
-        Some(Over::Menu(_)) => return click_menu(model, y),
+        Some(&Over::Menu(selected)) => return click_menu(model, selected, y),
         Some(_) => return Vec::new(),
         None => {}
     }
@@ -65,19 +66,14 @@ fn line_at(model: &Model<'_>, y: usize) -> Option<usize> {
     (in_body && line < rows.len()).then_some(line)
 }
 
-fn click_menu<'p>(model: &mut Model<'p>, y: usize) -> Effects {
-    let items = model.menu_items().count();
-    let first = crate::tui::draw::menu::first_line(model);
-    match y.checked_sub(first) {
-        Some(item) if item < items => {
-            if let Some(Over::Menu(selected)) = model.over.last_mut() {
-                *selected = item;
-            }
+fn click_menu(model: &mut Model<'_>, selected: usize, y: usize) -> Effects {
+    let Window { line, items } = window(model, selected);
+    model.over.pop();
+    match y.checked_sub(line) {
+        Some(below) if below < items.len() => {
+            model.over.push(Over::Menu(items.start + below));
             super::accept(model)
         }
-        _ => {
-            model.over.pop();
-            Vec::new()
-        }
+        _ => Vec::new(),
     }
 }
