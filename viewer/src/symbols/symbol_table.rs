@@ -53,13 +53,15 @@ struct Candidate<'data> {
 ///
 /// A function symbol beats a bare label, a name other files can use beats a local one, and
 /// `write` beats its aliases `__write` and `__libc_write`, whichever of them is the strong one:
-/// what the program called is the name a reader looks for. The longer of two equal ones says more
+/// what the program called is the name a reader looks for. So does `MPI_Send` beat `PMPI_Send`, the
+/// name that tools shift calls to (MPI 4.1, 15.2). The longer of two equal ones says more
 /// (`__memmove_avx_unaligned` is also `__memcpy_avx_unaligned`), and is what perf-report(1) shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     untyped: bool,
     local: bool,
     underscores: u8,
+    name_shifted: bool,
     weak: bool,
     length: Reverse<u32>,
 }
@@ -119,6 +121,7 @@ fn candidate<'data>(
         untyped,
         local: raw.st_bind() == elf::STB_LOCAL,
         underscores: if mangled { 0 } else { u8::try_from(underscores).unwrap_or(u8::MAX) },
+        name_shifted: name.starts_with(b"PMPI_"),
         weak: raw.st_bind() == elf::STB_WEAK,
         length: Reverse(u32::try_from(name.len()).unwrap_or(u32::MAX)),
     };
@@ -201,6 +204,7 @@ mod tests {
             untyped: false,
             local: false,
             underscores: 0,
+            name_shifted: false,
             weak: false,
             length: Reverse(u32::try_from(name.len()).unwrap()),
         };
@@ -272,6 +276,7 @@ mod tests {
             untyped: false,
             local,
             underscores: u8::try_from(name.bytes().take_while(|&b| b == b'_').count()).unwrap(),
+            name_shifted: name.starts_with("PMPI_"),
             weak,
             length: Reverse(u32::try_from(name.len()).unwrap()),
         };
@@ -280,11 +285,13 @@ mod tests {
             ("__GI___write", rank("__GI___write", true, false)),
             ("write", rank("write", false, true)),
             ("__write", rank("__write", false, false)),
+            ("PMPI_Send", rank("PMPI_Send", false, false)),
+            ("MPI_Send", rank("MPI_Send", false, true)),
         ];
         names.sort_by_key(|(_, rank)| *rank);
         assert_eq!(
             names.map(|(name, _)| name),
-            ["write", "__libc_write", "__write", "__GI___write"]
+            ["MPI_Send", "write", "PMPI_Send", "__libc_write", "__write", "__GI___write"]
         );
     }
 
