@@ -89,6 +89,10 @@ impl<'a> Dwarf<'a> {
         symbol: Option<&Name<'_>>,
         out: &mut Out<'_, 'a, 'c>,
     ) -> bool {
+        // addr2line looks up `address .. address + 1`.
+        if address == u64::MAX {
+            return false;
+        }
         let Ok(mut frames) = self.context.find_frames(address).skip_all_loads() else {
             return false;
         };

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::PathBuf;
+use std::time::UNIX_EPOCH;
 
 use super::request::{FileRequest, FileSource, SourceFile};
 
@@ -71,6 +72,13 @@ impl FileSource for DiskFiles {
             }
             FileRequest::Vdso => Ok(Box::new(Cursor::new(read_vdso()?))),
         }
+    }
+
+    fn modified_unix_ns(&self, request: &FileRequest) -> Option<u64> {
+        let FileRequest::Path(path) = request else { return None };
+        let modified = fs::metadata(path).ok()?.modified().ok()?;
+        let since_epoch = modified.duration_since(UNIX_EPOCH).ok()?;
+        u64::try_from(since_epoch.as_nanos()).ok()
     }
 
     fn debug_folders(&self) -> Vec<PathBuf> {

@@ -12,7 +12,8 @@
 //!
 //! Invariant: nothing is believed because of its name. A file counts if its build id is the
 //! module's; without build ids a debug link's CRC decides. Names of another build would be wrong
-//! silently, and no names are better than wrong ones.
+//! silently, and no names are better than wrong ones. Only a module that was built without a build
+//! id (`ld --build-id=none`) has to be taken as it is found at its path.
 
 use std::ffi::OsStr;
 use std::io::Cursor;
@@ -31,6 +32,8 @@ pub(super) struct Wanted<'a> {
     pub(super) build_id: &'a [u8],
     /// Folder that a relative path starts from: where the program was started.
     pub(super) directory: &'a Path,
+    /// Start of the run, in nanoseconds since 1970-01-01 UTC.
+    pub(super) start_unix_ns: u64,
 }
 
 /// A file that was found, with its path for people.
@@ -113,10 +116,14 @@ fn open_own(wanted: &Wanted<'_>, files: &dyn FileSource, warnings: &mut Vec<Stri
         Err(reason) => return Own::Unreadable(reason),
     };
     if wanted.build_id.is_empty() {
-        warnings.push(format!(
-            "{}: no build id was recorded, so its symbols are taken on trust",
-            wanted.path
-        ));
+        // Nothing identifies the file, but its age can speak against it.
+        if files.modified_unix_ns(&request).is_some_and(|at| at > wanted.start_unix_ns) {
+            warnings.push(format!(
+                "{}: has no build id and was changed after the run began, so its symbols may be \
+                 wrong",
+                wanted.path
+            ));
+        }
     } else if build_id != wanted.build_id {
         return Own::Differs { path: found.path };
     }

@@ -6,7 +6,7 @@
 //! [functions](saved::Profile::functions), [sites](saved::Profile::sites) and each module's
 //! [`symbols`](saved::Module::symbols).
 //!
-//! Invariants: a name comes from the very build that ran, shown by its build id, or there is none;
+//! Invariants: a name comes from the very build that ran, shown by its build id where it has one;
 //! an address without a name stays without one and its module says why; a damaged file costs its
 //! own names and nothing else.
 //!
@@ -98,7 +98,12 @@ pub fn resolve(
         .filter_map(|(&id, addresses)| {
             let module = profile.modules.get(id.index())?;
             let path = profile.strings.get(module.path.index()).map_or("", String::as_str);
-            let wanted = Wanted { path, build_id: &module.build_id, directory: &directory };
+            let wanted = Wanted {
+                path,
+                build_id: &module.build_id,
+                directory: &directory,
+                start_unix_ns: profile.run.start_unix_ns,
+            };
             Some((id, wanted, addresses.as_slice()))
         })
         .collect();
@@ -135,7 +140,8 @@ fn addresses_by_module(
 ) -> (BTreeMap<ModuleId, Vec<u64>>, Vec<Option<Place>>) {
     let lookup = |frame: &saved::Frame| match (frame.kind, frame.module) {
         (FrameKind::Call | FrameKind::Leaf | FrameKind::Interrupted, Some(module)) => {
-            Some((module, frame.offset.wrapping_sub(frame.kind.lookup_bias())))
+            // No call ends at the very first address.
+            Some((module, frame.offset.checked_sub(frame.kind.lookup_bias())?))
         }
         _ => None,
     };

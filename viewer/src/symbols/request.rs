@@ -37,6 +37,11 @@ pub trait FileSource: Sync {
     /// Whatever kept the file from being opened; the text is shown to the user.
     fn open(&self, request: &FileRequest) -> io::Result<Box<dyn SourceFile>>;
 
+    /// When a file's contents last changed, in nanoseconds since 1970-01-01 UTC, if that is known.
+    fn modified_unix_ns(&self, _request: &FileRequest) -> Option<u64> {
+        None
+    }
+
     /// Folders that hold separate debug files, in the manner of gdb's `debug-file-directory`:
     /// `FOLDER/.build-id/ab/cdef.debug` and `FOLDER/path/of/module.debug`. First match wins.
     fn debug_folders(&self) -> Vec<PathBuf>;

@@ -31,7 +31,7 @@ pub(super) struct Loaded {
 /// The split units that some addresses need.
 pub(super) fn wanted(context: &Context<Reader<'_>>, addresses: &[u64]) -> Wanted {
     let mut wanted = Wanted::new();
-    for &address in addresses {
+    for address in lookable(addresses) {
         // Not answered yet: the context asks again when it is asked again.
         for (load, _answer) in context.preload_units(address) {
             wanted.entry(load.dwo_id.0).or_insert_with(|| {
@@ -96,7 +96,7 @@ impl Loaded {
         let package = self.package.as_ref().and_then(|sections| {
             sections.borrow(|bytes| reader(bytes), EndianSlice::new(&[], LittleEndian)).ok()
         });
-        for &address in addresses {
+        for address in lookable(addresses) {
             for (load, answer) in context.preload_units(address) {
                 let unit = match &package {
                     Some(package) => unit_of(package, load.dwo_id, &load.parent),
@@ -111,6 +111,11 @@ impl Loaded {
             }
         }
     }
+}
+
+/// Addresses that addr2line can look up: it asks for `address .. address + 1`.
+fn lookable(addresses: &[u64]) -> impl Iterator<Item = u64> {
+    addresses.iter().copied().filter(|&address| address != u64::MAX)
 }
 
 fn unit_of<'a>(

@@ -158,7 +158,12 @@ impl Binary {
         };
         let frame = |&offset: &u64| Frame { kind, module: Some(ModuleId(0)), offset };
         Profile {
-            run: RunInfo { directory: b"/".to_vec(), ..RunInfo::default() },
+            // A run that begins when all files are there.
+            run: RunInfo {
+                directory: b"/".to_vec(),
+                start_unix_ns: u64::MAX,
+                ..RunInfo::default()
+            },
             strings: vec![self.path.clone()],
             modules: vec![module],
             frames: addresses.iter().map(frame).collect(),

@@ -81,8 +81,7 @@ fn a_debug_file_is_found_by_build_id() {
 #[test]
 fn without_build_ids_the_checksum_decides() {
     let Some(split) = split(&["-Wl,--build-id=none"]) else { return };
-    let resolved = split.resolve(&[]);
-    assert_eq!(resolved.names(), ["hidden"]);
+    split.assert_found(&[]);
 
     let mut bytes = fs::read(&split.debug).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
@@ -128,6 +127,21 @@ fn a_program_that_was_rebuilt_after_the_run_names_nothing() {
     assert_eq!(resolved.source(), ("build id differs", &*path));
     assert_eq!(resolved.warnings.len(), 1);
     assert!(resolved.warnings[0].contains("was replaced after the run"));
+}
+
+#[test]
+fn a_program_without_a_build_id_is_suspect_once_it_has_changed() {
+    let shop = Workshop::new();
+    let flags = ["-O2", "-Wl,--build-id=none"];
+    let Some(path) = shop.compile("cc", "program", SOURCE, &flags) else { return };
+    let binary = Binary::open(&path);
+    let mut profile = binary.profile(FrameKind::Leaf, &[binary.address("hidden")]);
+    assert_eq!(Resolved::with_debug_folders(profile.clone(), &[]).warnings, [""; 0]);
+
+    profile.run.start_unix_ns = 1; // long before it was compiled
+    let resolved = Resolved::with_debug_folders(profile, &[]);
+    assert_eq!(resolved.names(), ["hidden"]);
+    assert!(resolved.warnings[0].contains("was changed after the run began"));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! | `files` | separate debug files, changed and damaged files |
 //! | `lines` | lines, inlined functions, names from DWARF |
 //! | `tables` | names from symbol tables, PLT stubs, stripped files |
+//! | `whole` | a profile of several modules |
 //!
 //! A test that needs a tool which is not installed prints that it was skipped.
 
@@ -16,3 +17,5 @@ mod files;
 mod lines;
 #[cfg(test)]
 mod tables;
+#[cfg(test)]
+mod whole;

@@ -100,3 +100,23 @@ fn samples_of_one_function_of_a_stripped_library_meet_under_one_name() {
     assert_eq!(resolved.source(), ("exports", path.as_str()));
     assert_eq!(resolved.rows(0), [made_up]);
 }
+
+#[test]
+fn a_label_without_size_ends_where_call_frame_information_says_that_another_function_begins() {
+    let shop = Workshop::new();
+    let source = "
+        __asm__(\".text\\n\"
+                \".globl label\\n\"
+                \"label: nop; nop; ret\\n\"
+                \".local_function: .cfi_startproc\\n\"
+                \"nop; nop; ret\\n\"
+                \".cfi_endproc\\n\");";
+    let flags = ["-shared", "-nostdlib"];
+    let Some(path) = shop.compile("cc", "libasm.so", source, &flags) else { return };
+    let label = Binary::open(&path).address("label");
+    let Some(_) = run("strip", &[&path], "") else { return };
+    let addresses = [label, label + 2, label + 3, label + 5];
+    let resolved = Resolved::pcs(&Binary::open(&path), &addresses);
+    let made_up = format!("libasm.so+{:#x}", label + 3);
+    assert_eq!(resolved.names(), ["label", "label", &made_up, &made_up]);
+}

@@ -1,0 +1,86 @@
+//! Profiles of several modules.
+
+use csprof::symbols::files::DiskFiles;
+use csprof::symbols::resolve;
+use csprof_format::address::FrameKind;
+use csprof_format::ids::{ModuleId, StringId};
+use csprof_format::profile::{Frame, Module, Profile, SymbolSource};
+
+use crate::build::{Binary, Resolved, Workshop};
+
+/// A profile with frames of a program, of a library, of neither, and again of the program.
+fn mixed(shop: &Workshop) -> Option<Profile> {
+    let library = "int triple(volatile int *x) { return *x * 3; }";
+    let library =
+        shop.compile("cc", "libtriple.so", library, &["-g", "-O2", "-shared", "-fPIC"])?;
+    let program = "int main(int argc, char **argv) { volatile int x = argc; return x; }";
+    let program = shop.compile("cc", "program", program, &["-g", "-O2"])?;
+    let (program, library) = (Binary::open(&program), Binary::open(&library));
+    let (main, triple) = (program.address("main"), library.address("triple"));
+
+    let mut profile = program.profile(FrameKind::Leaf, &[]);
+    profile.strings.push(library.path.clone());
+    let module = |path, binary: &Binary| Module {
+        path: StringId(path),
+        build_id: binary.build_id(),
+        symbols: SymbolSource::NotAsked,
+    };
+    // A module that nobody was sampled in stays as it is.
+    profile.modules = vec![module(0, &program), module(1, &library), module(0, &program)];
+    let frame =
+        |kind, module: Option<u32>, offset| Frame { kind, module: module.map(ModuleId), offset };
+    profile.frames = vec![
+        frame(FrameKind::Root, None, 0),
+        frame(FrameKind::Leaf, Some(0), main),
+        frame(FrameKind::Partial, None, 1),
+        frame(FrameKind::Leaf, Some(1), triple),
+        frame(FrameKind::Leaf, None, 0x7fff_0000),
+        frame(FrameKind::Call, Some(0), main + 1),
+        frame(FrameKind::Leaf, Some(0), 0xdead_beef),
+        frame(FrameKind::Call, Some(1), 0),
+        frame(FrameKind::Leaf, Some(1), u64::MAX),
+    ];
+    Some(profile)
+}
+
+#[test]
+fn each_frame_gets_its_rows_in_its_place() {
+    let shop = Workshop::new();
+    let Some(profile) = mixed(&shop) else { return };
+    let resolved = Resolved::with_debug_folders(profile, &[]);
+    assert_eq!(resolved.names(), ["-", "main", "-", "triple", "-", "main", "-", "-", "-"]);
+    let modules: Vec<u32> = resolved.profile.functions.iter().map(|f| f.module.0).collect();
+    assert_eq!(modules, [0, 1]);
+    assert_eq!(resolved.profile.sites.first, [0, 0, 1, 1, 2, 2, 3, 3, 3, 3]);
+    assert_eq!(resolved.profile.modules[2].symbols, SymbolSource::NotAsked);
+}
+
+#[test]
+fn a_profile_resolves_to_the_same_values_every_time() {
+    let shop = Workshop::new();
+    let Some(profile) = mixed(&shop) else { return };
+    let first = Resolved::with_debug_folders(profile.clone(), &[]).profile;
+    assert_eq!(Resolved::with_debug_folders(profile, &[]).profile, first);
+    // Also what was resolved before.
+    assert_eq!(Resolved::with_debug_folders(first.clone(), &[]).profile, first);
+}
+
+#[test]
+fn progress_ends_with_everything_done() {
+    let shop = Workshop::new();
+    let Some(mut profile) = mixed(&shop) else { return };
+    let mut reports = Vec::new();
+    let files = DiskFiles::with_debug_folders(Vec::new());
+    resolve(&mut profile, &files, |done, total| reports.push((done, total)));
+    // Two frames of the program share an address, and a call cannot return to address 0.
+    assert_eq!(reports.last(), Some(&(4, 4)));
+    assert!(reports.is_sorted());
+}
+
+#[test]
+fn an_empty_profile_stays_empty() {
+    let resolved = Resolved::with_debug_folders(Profile::default(), &[]);
+    assert_eq!(resolved.warnings, [""; 0]);
+    assert_eq!(resolved.profile.sites.first, [0]);
+    assert_eq!(resolved.profile.functions, []);
+}
