@@ -209,3 +209,62 @@ fn places(is_root: bool) -> Vec<PathBuf> {
     places.retain(|place| place.is_absolute());
     places
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_folder_lives_until_it_is_dropped_unless_it_is_kept() {
+        let mut kept = RunDir::create().unwrap();
+        let dropped = RunDir::create().unwrap();
+        let paths = (kept.path().to_path_buf(), dropped.path().to_path_buf());
+        assert!(kept.arenas().is_dir() && dropped.arenas().is_dir());
+        kept.keep();
+        drop((kept, dropped));
+        assert!(paths.0.is_dir() && !paths.1.exists());
+
+        let found = RunDir::open(&paths.0).unwrap();
+        assert!(found.arenas().starts_with(&paths.0));
+        found.remove();
+        assert!(!paths.0.exists());
+    }
+
+    #[test]
+    fn nobody_else_can_look_into_a_run_folder() {
+        let run_dir = RunDir::create().unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().mode() & 0o7777;
+        let modes = (mode(run_dir.path()), mode(run_dir.arenas()));
+        // Processes that root starts may drop their privileges and still need to write.
+        let root = Uid::effective().is_root();
+        assert_eq!(modes, if root { (0o711, 0o1733) } else { (0o700, 0o700) });
+    }
+
+    #[test]
+    fn links_and_pipes_among_the_arenas_are_not_opened() {
+        let run_dir = RunDir::create().unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", run_dir.arenas().join("1-1.arena")).unwrap();
+        nix::unistd::mkfifo(&run_dir.arenas().join("2-2.arena"), nix::sys::stat::Mode::S_IRWXU)
+            .unwrap();
+        fs::write(run_dir.arenas().join("3-3.arena"), "").unwrap();
+        fs::write(run_dir.arenas().join("unrelated"), "text").unwrap();
+        let (arenas, mut warnings) = run_dir.read_arenas();
+        warnings.sort();
+        assert!(arenas.is_empty());
+        assert_eq!(
+            warnings,
+            [
+                "1-1.arena: cannot be read: Too many levels of symbolic links (os error 40)",
+                "2-2.arena: is no arena: it is not a regular file",
+                "3-3.arena: the process ended before it had sampled anything",
+            ]
+        );
+    }
+
+    #[test]
+    fn another_folder_is_no_run_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = RunDir::open(folder.path()).unwrap_err().to_string();
+        assert!(error.ends_with("is no run folder of csprof: it has no arenas in it"), "{error}");
+    }
+}

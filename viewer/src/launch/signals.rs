@@ -196,3 +196,32 @@ fn ignored_signals() -> u64 {
         })
         .unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    /// Runs a shell script under the guard. Its standard input never ends, so `read` waits.
+    fn status_of(script: &str) -> ExitStatus {
+        let guard = SignalGuard::new().unwrap();
+        let mut shell =
+            Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).spawn().unwrap();
+        guard.wait(&mut shell, Path::new("/nowhere")).unwrap()
+    }
+
+    // One test, because signals reach the guards of all tests that run at the moment.
+    #[test]
+    fn csprof_outlives_the_program_and_passes_its_signals_on() {
+        assert_eq!(status_of("exit 3").code(), Some(3));
+        assert_eq!(status_of("kill -KILL $$").signal(), Some(9));
+        // A real-time signal, which has no name in nix.
+        assert_eq!(status_of("kill -40 $$").signal(), Some(40));
+
+        // Sent to csprof alone, here the test.
+        assert_eq!(status_of("trap 'exit 9' USR1; kill -USR1 $PPID; read never").code(), Some(9));
+        assert_eq!(status_of("kill -TERM $PPID; read never").signal(), Some(15));
+    }
+}

@@ -203,6 +203,58 @@ thread 0 epoch 1
 }
 
 #[test]
+fn of_modules_at_one_address_the_later_is_believed() {
+    let bytes = ArenaBytes::new(7, 500, 900)
+        .log(&[
+            epoch(0),
+            load(0, "left", 0x1000, 0x2000),
+            load(1, "under", 0x2000, 0x4000),
+            load(2, "over", 0x3000, 0x5000),
+        ])
+        .thread(&ThreadRow {
+            delivered: 3,
+            recorded: 3,
+            nodes: &[
+                (root(0), 0, 0, 0),
+                (leaf(0x1800), 1, 1, 0),
+                (leaf(0x2800), 1, 1, 0),
+                (leaf(0x3800), 1, 1, 0),
+            ],
+            ..ThreadRow::default()
+        });
+    let profile = gathered(vec![arena(&bytes)]);
+    assert_eq!(
+        trees(&profile),
+        "\
+thread 0 epoch 0
+  Root +0x0 0 0
+    Leaf +0x2800 1 0
+    Leaf left+0x800 1 0
+    Leaf over+0x800 1 0
+"
+    );
+    assert_eq!(
+        profile.run.warnings,
+        [
+            "process 7: epoch 0: under and over were noted at the same addresses; the later one is used"
+        ]
+    );
+}
+
+#[test]
+fn an_epoch_that_the_log_has_lost_keeps_its_samples() {
+    let bytes = ArenaBytes::new(7, 500, 900).thread(&ThreadRow {
+        delivered: 1,
+        recorded: 1,
+        nodes: &[(root(3), 0, 0, 0), (leaf(0x5100), 1, 1, 0)],
+        ..ThreadRow::default()
+    });
+    let profile = gathered(vec![arena(&bytes)]);
+    assert_eq!(trees(&profile), "thread 0 epoch 3\n  Root +0x0 0 0\n    Leaf +0x5100 1 0\n");
+    assert!(profile.run.warnings[0].starts_with("process 7: the log does not say when epoch 3"));
+}
+
+#[test]
 fn processes_are_in_the_order_of_their_start() {
     let parent = ArenaBytes::new(7, 500, 0).log(&[LogRecord::Command(vec![b"sh".to_vec()])]);
     let child = ArenaBytes::new(8, 600, 0).forked();
