@@ -5,7 +5,8 @@ use std::ops::Range;
 use super::lexer::is_sign;
 use super::matcher::Glob;
 use super::parser::STAGES;
-use super::syntax::{Field, Preset};
+use super::preset::Preset;
+use super::syntax::Field;
 use crate::profile::{FunctionRef, Profile, base_name, short_name};
 
 /// Words offered at most.

@@ -10,8 +10,7 @@ use regex::{Regex, RegexBuilder};
 
 use super::Refined;
 use super::bits::Bits;
-use super::parser::parse_pattern;
-use super::syntax::{Field, FramePattern, Preset};
+use super::syntax::{Field, FramePattern};
 use crate::profile::{self, Frame, FrameKind, Function};
 
 /// A pattern that matches no frame of a node with samples.
@@ -183,14 +182,6 @@ fn kind_name(kind: FrameKind) -> &'static str {
     }
 }
 
-impl Preset {
-    /// The pattern it stands for.
-    pub(super) fn pattern(self) -> FramePattern {
-        // A test parses all definitions, so none is empty.
-        parse_pattern(self.definition()).unwrap_or_else(|_| FramePattern::Any(Vec::new()))
-    }
-}
-
 /// A regular expression that ignores case if it has no upper-case letter.
 pub(super) fn regex(source: &str) -> Result<Regex, String> {
     let mut upper = false;
@@ -297,18 +288,18 @@ impl Glob {
 struct NameGlob {
     glob: Glob,
     /// The longest run of ASCII letters, digits and `_`: it is in every name that matches.
-    word: Vec<u8>,
+    word: String,
 }
 
 impl NameGlob {
     fn new(text: &str) -> Self {
         let glob = Glob::new(text);
-        let mut word = Vec::new();
-        let mut run = Vec::new();
+        let mut word = String::new();
+        let mut run = String::new();
         for part in &glob.parts {
             match part {
                 Part::Is(character) if character.is_ascii_alphanumeric() || *character == '_' => {
-                    run.push(*character as u8);
+                    run.push(*character);
                 }
                 _ => run.clear(),
             }
@@ -320,7 +311,7 @@ impl NameGlob {
     }
 
     fn matches(&self, name: &str) -> bool {
-        if !self.has_word(name.as_bytes()) {
+        if !self.has_word(name) {
             return false;
         }
         if self.glob.matches(name) {
@@ -332,17 +323,18 @@ impl NameGlob {
         profile::has_form(name, |form| self.glob.matches(form))
     }
 
-    fn has_word(&self, name: &[u8]) -> bool {
-        let Some((first, rest)) = self.word.split_first() else { return true };
-        let last = (name.len() + 1).saturating_sub(self.word.len());
-        if self.glob.ignore_case {
-            (0..last).any(|at| {
-                name[at].eq_ignore_ascii_case(first)
-                    && name[at + 1..at + self.word.len()].eq_ignore_ascii_case(rest)
-            })
-        } else {
-            (0..last).any(|at| name[at] == *first && name[at + 1..].starts_with(rest))
+    fn has_word(&self, name: &str) -> bool {
+        if !self.glob.ignore_case {
+            return name.contains(&self.word);
         }
+        let (name, word) = (name.as_bytes(), self.word.as_bytes());
+        let Some((&first, rest)) = word.split_first() else { return true };
+        let (lower, upper) = (first, first.to_ascii_uppercase());
+        let last = (name.len() + 1).saturating_sub(word.len());
+        (0..last).any(|at| {
+            (name[at] == lower || name[at] == upper)
+                && name[at + 1..at + word.len()].eq_ignore_ascii_case(rest)
+        })
     }
 }
 
@@ -396,13 +388,5 @@ mod tests {
         }
         assert!(matches("drop", "<alloc::vec::Vec<T> as core::ops::Drop>::drop"));
         assert!(matches("operator()", "main::{lambda(int)#1}::operator()(int) const"));
-    }
-
-    #[test]
-    fn presets_are_patterns() {
-        for (preset, name, definition) in Preset::ALL {
-            assert!(parse_pattern(definition).is_ok(), "@{name}: {definition}");
-            assert_eq!(preset.name(), name);
-        }
     }
 }

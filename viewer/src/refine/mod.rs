@@ -38,6 +38,7 @@ mod nearest;
 mod outline;
 mod parser;
 mod predicate;
+mod preset;
 mod print;
 mod stages;
 mod syntax;
@@ -49,8 +50,9 @@ pub use column::Column;
 pub use complete::{Completion, complete};
 pub use outline::to_outline;
 pub use parser::{ParseError, parse};
+pub use preset::Preset;
 pub use syntax::{
-    Axis, Chain, Comparison, Field, FramePattern, Grain, Link, Predicate, Preset, Refinement, Stage,
+    Axis, Chain, Comparison, Field, FramePattern, Grain, Link, Predicate, Refinement, Stage,
 };
 
 use crate::profile::{Frame, FrameRef, Function, Profile, Stream};

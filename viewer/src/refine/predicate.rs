@@ -7,8 +7,9 @@ use super::Refined;
 use super::bits::Bits;
 use super::chain;
 use super::matcher::{Glob, Matcher};
+use super::preset::Preset;
 use super::stages::Unmatched;
-use super::syntax::{Axis, FramePattern, Predicate, Preset};
+use super::syntax::{Axis, FramePattern, Predicate};
 use crate::profile::{FrameKind, Stream};
 
 /// The nodes that satisfy a predicate. Recursion ends where the parser's limit on nesting does.

@@ -3,6 +3,8 @@
 //! A value says what is asked, in the user's words; whether any frame answers to it is found out
 //! only when it is applied to a profile.
 
+use super::preset::Preset;
+
 /// Stages, applied in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refinement {
@@ -286,106 +288,5 @@ impl Comparison {
             Self::AtLeast => left >= right,
             Self::Greater => left > right,
         }
-    }
-}
-
-/// A set of frames that csprof knows by name, written `@name`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Preset {
-    /// MPI functions and the libraries behind them.
-    Mpi,
-    /// The OpenMP run-time libraries.
-    OpenMp,
-    /// Allocation and release of memory.
-    Alloc,
-    /// Copying and filling of memory.
-    Memcpy,
-    /// Locks, condition variables, barriers, futexes.
-    Lock,
-    /// Input and output.
-    Io,
-    /// Code outside the system's library folders: the user's own.
-    User,
-    /// What runs before `main` and before a thread's function.
-    Start,
-}
-
-impl Preset {
-    /// All presets, their names, and the patterns they stand for, in the language itself.
-    pub const ALL: [(Self, &'static str, &'static str); 8] = [
-        (
-            Self::Mpi,
-            "mpi",
-            "{mpi_*, pmpi_*, ompi_*, opal_*, MPIR_*, MPID_*, module:libmpi*, module:libmpich*, \
-             module:libopen-pal*, module:libopen-rte*, module:libpmix*, module:libucp.so*, \
-             module:libuct.so*, module:libucs.so*, module:libfabric.so*}",
-        ),
-        (
-            Self::OpenMp,
-            "openmp",
-            "{omp_*, GOMP_*, gomp_*, __kmp*, __kmpc_*, module:libomp*, module:libgomp*, \
-             module:libiomp*}",
-        ),
-        (
-            Self::Alloc,
-            "alloc",
-            "{malloc, calloc, realloc, reallocarray, free, cfree, memalign, aligned_alloc, \
-             posix_memalign, valloc, pvalloc, malloc_consolidate, _int_malloc, _int_free*, \
-             _int_realloc, _int_memalign, tcache_*, sysmalloc, systrim*, unlink_chunk*, \
-             __libc_malloc*, __libc_calloc*, __libc_realloc*, __libc_free*, __rust_alloc*, \
-             __rust_dealloc, __rust_realloc, __rdl_*, je_*, mi_malloc*, mi_free*, tc_malloc*, \
-             tc_free*, /^operator (new|delete)/}",
-        ),
-        (
-            Self::Memcpy,
-            "memcpy",
-            "{memcpy*, __memcpy*, memmove*, __memmove*, memset*, __memset*, mempcpy*, \
-             __mempcpy*, bcopy, bzero, wmemcpy*, wmemset*, __wmemset*, *memcpy_avx*, \
-             *memmove_avx*, *memset_avx*}",
-        ),
-        (
-            Self::Lock,
-            "lock",
-            "{pthread_mutex_*, __pthread_mutex_*, ___pthread_mutex_*, pthread_rwlock_*, \
-             __pthread_rwlock_*, pthread_spin_*, pthread_cond_*, __pthread_cond_*, \
-             ___pthread_cond_*, pthread_barrier_*, __pthread_barrier_*, sem_wait*, sem_post*, \
-             sem_timedwait*, __new_sem_*, __lll_lock_*, lll_*, __GI___lll_*, futex_*, \
-             __futex_*, std::mutex::*, std::condition_variable::*, parking_lot*, \
-             /^std::sys::.*(mutex|futex|rwlock|condvar)/}",
-        ),
-        (
-            Self::Io,
-            "io",
-            "{read, write, __read, __write, __GI___read, __GI___write, pread*, pwrite*, \
-             __libc_pread*, __libc_pwrite*, readv, writev, open, open64, openat*, __open*, \
-             close, __close*, lseek*, fsync, fdatasync, fread*, fwrite*, fopen*, fclose*, \
-             fflush*, fgets*, fputs*, getline*, _IO_*, poll, ppoll, select, epoll_wait*, recv, \
-             recvfrom, recvmsg, send, sendto, sendmsg, sendfile*}",
-        ),
-        (
-            Self::User,
-            "user",
-            "!{module:/lib/*, module:/lib64/*, module:/usr/lib/*, module:/usr/lib64/*, \
-             module:/usr/libexec/*, module:[vdso], kind:partial}",
-        ),
-        (
-            Self::Start,
-            "start",
-            "{_start, __libc_start_main*, __libc_start_call_main*, \
-             generic_start_main*, clone, __clone, clone3, __clone3, start_thread, \
-             __GI___clone*, thread_start}",
-        ),
-    ];
-
-    /// The name used in the language, without `@`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        Self::ALL[self as usize].1
-    }
-
-    /// The pattern it stands for, in the language.
-    #[must_use]
-    pub fn definition(self) -> &'static str {
-        Self::ALL[self as usize].2
     }
 }

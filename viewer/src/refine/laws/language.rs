@@ -4,8 +4,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::execution::NAMES;
+use crate::refine::preset::Preset;
 use crate::refine::syntax::{
-    Axis, Chain, Comparison, Field, FramePattern, Grain, Link, Predicate, Preset, Stage,
+    Axis, Chain, Comparison, Field, FramePattern, Grain, Link, Predicate, Stage,
 };
 
 /// Patterns over the functions of the executions.

@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::execution::{Activation, Execution, MODULES, NAMES, Sample};
 use super::{Cost, Path};
 use crate::profile::FrameKind;
-use crate::refine::syntax::{
-    Axis, Chain, Field, FramePattern, Grain, Link, Predicate, Preset, Stage,
-};
+use crate::refine::preset::Preset;
+use crate::refine::syntax::{Axis, Chain, Field, FramePattern, Grain, Link, Predicate, Stage};
 
 /// Whether a frame matches; for the patterns that the strategies make.
 pub(super) fn matches(pattern: &FramePattern, frame: &Activation) -> bool {

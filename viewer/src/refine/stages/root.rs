@@ -9,22 +9,20 @@ use crate::profile::inclusive;
 pub(super) fn root_at<'p>(refined: &Refined<'p>, frames: &Bits, last: bool) -> Refined<'p> {
     let mut parent = refined.parent.to_vec();
     let mut exclusive = refined.exclusive.to_vec();
+    // Nodes at or below a match; node 0 never is.
     let mut inside = Bits::none(parent.len());
     exclusive[0] = 0;
     for node in 1..parent.len() {
-        let above = parent[node] as usize;
-        let below_match =
-            refined.parent[node] != 0 && inside.contains(refined.parent[node] as usize);
+        let below = inside.contains(refined.parent[node] as usize);
         let matches = has(refined, frames, node);
-        if matches && (last || !below_match) {
+        if matches && (last || !below) {
             parent[node] = 0;
         }
-        if matches || below_match {
+        if matches || below {
             inside.insert(node);
         } else {
             exclusive[node] = 0;
         }
-        debug_assert!(above < node);
     }
     let mut next = refined.clone();
     next.inclusive = inclusive(&parent, &exclusive).into();

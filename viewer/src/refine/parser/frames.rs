@@ -1,0 +1,109 @@
+//! Frame patterns and the chains they form.
+
+use super::super::lexer::TokenKind;
+use super::super::matcher;
+use super::super::preset::Preset;
+use super::super::syntax::{Chain, Field, FramePattern, Link};
+use super::{ParseError, Parser, one_or};
+
+impl Parser<'_> {
+    pub(super) fn chain(&mut self) -> Result<Chain, ParseError> {
+        let start = self.at;
+        let from_root = self.take_sign("^");
+        let first = self.pattern()?;
+        let mut rest = Vec::new();
+        loop {
+            let link = if self.take_sign(">") {
+                Link::Direct
+            } else if self.take_sign(">>") {
+                Link::Below
+            } else {
+                break;
+            };
+            rest.push((link, self.pattern()?));
+        }
+        let to_leaf = self.take_sign("$");
+        let chain = Chain { from_root, first, rest, to_leaf };
+        if chain.length() > Chain::MAX_LENGTH {
+            let range = self.tokens[start].range.start..self.tokens[self.at - 1].range.end;
+            let message = format!("a chain can have {} frames at most", Chain::MAX_LENGTH);
+            return Err(self.error_at(range, message, &[]));
+        }
+        Ok(chain)
+    }
+
+    pub(super) fn pattern(&mut self) -> Result<FramePattern, ParseError> {
+        let mut all = vec![self.single()?];
+        while self.take_sign("&") {
+            all.push(self.single()?);
+        }
+        Ok(one_or(all, FramePattern::All))
+    }
+
+    fn single(&mut self) -> Result<FramePattern, ParseError> {
+        if self.take_sign("!") {
+            return self.nested(|parser| Ok(FramePattern::Not(Box::new(parser.single()?))));
+        }
+        if self.take_sign("{") {
+            return self.nested(|parser| {
+                let mut any = vec![parser.pattern()?];
+                while parser.take_sign(",") {
+                    any.push(parser.pattern()?);
+                }
+                parser.expect("}")?;
+                Ok(FramePattern::Any(any))
+            });
+        }
+        let pattern = match self.here() {
+            Some(TokenKind::Quoted(name)) => FramePattern::Exact(name.clone()),
+            Some(TokenKind::Regex(source)) => {
+                if let Err(error) = matcher::regex(source) {
+                    return Err(self.error(error, &[]));
+                }
+                FramePattern::Regex(source.clone())
+            }
+            Some(TokenKind::Word { text, plain: true }) => self.word_pattern(text)?,
+            Some(TokenKind::Word { text, plain: false }) => FramePattern::Glob(text.clone()),
+            Some(TokenKind::Sign(sign)) => {
+                return Err(self.error(format!("a frame is expected before `{sign}`"), &[]));
+            }
+            None => return Err(self.error("a frame is missing here", &[])),
+        };
+        self.at += 1;
+        Ok(pattern)
+    }
+
+    /// `@preset`, `field:glob` or a glob.
+    fn word_pattern(&self, word: &str) -> Result<FramePattern, ParseError> {
+        if let Some(name) = word.strip_prefix('@') {
+            let found = Preset::ALL.iter().find(|(_, known, _)| *known == name);
+            let Some(&(preset, ..)) = found else {
+                let names: Vec<_> =
+                    Preset::ALL.iter().map(|(_, known, _)| format!("@{known}")).collect();
+                let names: Vec<_> = names.iter().map(String::as_str).collect();
+                return Err(self.error("there is no set of this name; sets are", &names));
+            };
+            return Ok(FramePattern::Preset(preset));
+        }
+        if let Some((name, glob)) = property(word) {
+            let Some(&(field, _)) = Field::ALL.iter().find(|(_, known)| *known == name) else {
+                let names: Vec<_> = Field::ALL.iter().map(|&(_, known)| known).collect();
+                return Err(self.error(format!("frames have no property `{name}`, only"), &names));
+            };
+            if glob.is_empty() {
+                return Err(self.error("a glob is missing after the colon", &[]));
+            }
+            return Ok(FramePattern::Field(field, glob.to_owned()));
+        }
+        Ok(FramePattern::Glob(word.to_owned()))
+    }
+}
+
+/// The two halves of `name:glob`; `ns::f` is no property.
+pub(in super::super) fn property(word: &str) -> Option<(&str, &str)> {
+    word.split_once(':').filter(|(name, glob)| {
+        !glob.starts_with(':')
+            && !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_alphabetic())
+    })
+}
