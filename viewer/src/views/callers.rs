@@ -44,7 +44,7 @@ impl Callers {
         let found = by_function(refined, index);
         let frame = refined.frames[refined.frame[0].0 as usize];
         let mut root = Row::empty(frame.function, frame.kind);
-        root.add(refined, 0, true);
+        root.add(refined, 0, frame.kind, true);
         root.has_children = !found.rows.is_empty();
         let mut tree =
             Self::with_root(Upward { outermost: found.outermost }, refined, root, Vec::new());

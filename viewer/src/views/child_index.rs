@@ -45,33 +45,4 @@ impl ChildIndex {
         let n = node as usize;
         &self.children[self.first[n] as usize..self.first[n + 1] as usize]
     }
-
-    /// Walks everything below the root: each node is entered before its children and left after
-    /// them. Needs no recursion, so depth is bounded by memory alone.
-    pub(super) fn walk(&self, mut visit: impl FnMut(Visit)) {
-        let mut path = vec![(0u32, self.first[0])];
-        while let Some((node, next)) = path.last_mut() {
-            if *next < self.first[*node as usize + 1] {
-                let child = self.children[*next as usize];
-                *next += 1;
-                visit(Visit::Enter(child));
-                path.push((child, self.first[child as usize]));
-            } else {
-                let node = *node;
-                path.pop();
-                if !path.is_empty() {
-                    visit(Visit::Leave(node));
-                }
-            }
-        }
-    }
-}
-
-/// A step of [`ChildIndex::walk`].
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Visit {
-    /// A node, before what is below it.
-    Enter(u32),
-    /// A node, after what is below it.
-    Leave(u32),
 }

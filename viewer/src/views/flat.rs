@@ -5,7 +5,7 @@
 //! counts are additive and need no such care. Σ exclusive over all rows is what is shown.
 
 use super::Row;
-use super::child_index::{ChildIndex, Visit};
+use super::child_index::ChildIndex;
 use super::sort::Sort;
 use crate::profile::{FrameKind, FunctionRef};
 use crate::refine::Refined;
@@ -29,32 +29,47 @@ pub(super) struct ByFunction {
 
 /// Sums over functions. Node 0 stands for no function; the root's function has a row only where
 /// refinement left samples without any other frame.
+///
+/// One walk over the tree, which needs no recursion, so that depth is bounded by memory alone.
 pub(super) fn by_function(refined: &Refined<'_>, index: &ChildIndex) -> ByFunction {
-    let mut rows: Vec<Row> = (0..refined.functions.len())
+    /// A row, and how many frames of its function are on the path to the present node. Together,
+    /// since a node needs both and they are where the walk misses the cache.
+    struct Entry {
+        row: Row,
+        on_path: u32,
+    }
+    let function = |function| {
         // Function numbers fit: frames hold them in the same type.
-        .map(|function| Row::empty(FunctionRef(function as u32), FrameKind::Inline))
-        .collect();
+        let row = Row::empty(FunctionRef(function as u32), FrameKind::Inline);
+        Entry { row, on_path: 0 }
+    };
+    let mut entries: Vec<Entry> = (0..refined.functions.len()).map(function).collect();
     let mut outermost = vec![false; refined.parent.len()];
-    // How many frames of each function are on the path to the present node.
-    let mut on_path = vec![0u32; rows.len()];
-    let frame_of = |node: u32| refined.frames[refined.frame[node as usize].index()];
-    index.walk(|step| match step {
-        Visit::Enter(node) => {
-            let n = node as usize;
-            let frame = frame_of(node);
-            let f = frame.function.index();
-            let row = &mut rows[f];
-            outermost[n] = on_path[f] == 0;
-            on_path[f] += 1;
-            row.add(refined, node, outermost[n]);
-            row.has_children |= refined.parent[n] != 0;
-            // A function that was both called and inlined is shown as called.
-            if frame.kind != FrameKind::Inline {
-                row.kind = frame.kind;
-            }
+    // The siblings still to come at each level, and the function of the node they are below.
+    let mut levels = vec![(index.of(0).iter(), FunctionRef::ROOT)];
+    while let Some((siblings, above)) = levels.last_mut() {
+        let Some(&node) = siblings.next() else {
+            let left = &mut entries[above.index()];
+            left.on_path = left.on_path.saturating_sub(1);
+            levels.pop();
+            continue;
+        };
+        let n = node as usize;
+        let frame = refined.frames[refined.frame[n].index()];
+        let Entry { row, on_path } = &mut entries[frame.function.index()];
+        outermost[n] = *on_path == 0;
+        row.add(refined, node, frame.kind, outermost[n]);
+        row.has_children |= levels.len() > 1;
+        // A function that was both called and inlined is shown as called.
+        if frame.kind != FrameKind::Inline {
+            row.kind = frame.kind;
         }
-        Visit::Leave(node) => on_path[frame_of(node).function.index()] -= 1,
-    });
-    rows.retain(|row| row.inclusive > 0);
-    ByFunction { rows, outermost }
+        let children = index.of(node);
+        if !children.is_empty() {
+            *on_path += 1;
+            levels.push((children.iter(), frame.function));
+        }
+    }
+    let rows = entries.into_iter().map(|entry| entry.row).filter(|row| row.inclusive > 0);
+    ByFunction { rows: rows.collect(), outermost }
 }

@@ -53,11 +53,10 @@ impl Edges {
         Self::Range { low: count, high: count }
     }
 
-    /// The edge count of one node.
+    /// The edge count of one node, whose frame is of this kind.
     #[must_use]
-    pub fn of_node(refined: &Refined<'_>, node: u32) -> Self {
+    pub fn of_node(refined: &Refined<'_>, node: u32, kind: FrameKind) -> Self {
         let n = node as usize;
-        let kind = refined.frames[refined.frame[n].0 as usize].kind;
         match kind {
             _ if !refined.profile.info.run.trampoline => Self::None,
             FrameKind::Inline | FrameKind::Partial | FrameKind::Root => Self::None,
@@ -116,14 +115,14 @@ impl Row {
         }
     }
 
-    /// Adds what one node costs. `outermost` says that no other node of the row is above it.
-    fn add(&mut self, refined: &Refined<'_>, node: u32, outermost: bool) {
+    /// Adds what one node costs, whose frame is of this kind. `outermost` says that no other node of the row is above it.
+    fn add(&mut self, refined: &Refined<'_>, node: u32, kind: FrameKind, outermost: bool) {
         let n = node as usize;
         if outermost {
             self.inclusive += refined.inclusive[n];
         }
         self.exclusive += refined.exclusive[n];
-        let edges = Edges::of_node(refined, node);
+        let edges = Edges::of_node(refined, node, kind);
         if edges != Edges::None {
             self.edge_samples += refined.inclusive[n];
         }

@@ -222,7 +222,8 @@ impl<D: Direction> RowTree<D> {
             group_of.push(group);
             let entry = &mut self.entries[first + group as usize];
             let (node, outermost) = self.direction.cost_of(member);
-            entry.row.add(refined, node, outermost);
+            let kind = refined.frames[refined.frame[node as usize].index()].kind;
+            entry.row.add(refined, node, kind, outermost);
             entry.row.has_children |= self.direction.leads_on(refined, member);
             entry.members.end += 1;
         }

@@ -4,8 +4,6 @@
 //! list, which moves 8 bytes for each row below; that is well under a millisecond at a million.
 //! A row that is closed remembers what was open below it.
 
-use std::collections::HashSet;
-
 use super::path::Step;
 use super::tree::{Direction, RowId, RowTree};
 use crate::refine::Refined;
@@ -24,14 +22,46 @@ pub struct Line {
 pub struct Visible {
     top: RowId,
     lines: Vec<Line>,
-    open: HashSet<RowId>,
+    open: OpenRows,
+}
+
+/// A set of rows, one bool for each row id up to the greatest one in it. Row ids are dense, and
+/// making the list asks once for every line.
+#[derive(Clone, Debug, Default)]
+struct OpenRows(Vec<bool>);
+
+impl OpenRows {
+    fn of(rows: impl IntoIterator<Item = RowId>) -> Self {
+        let mut open = Self::default();
+        for row in rows {
+            open.insert(row);
+        }
+        open
+    }
+
+    fn contains(&self, row: RowId) -> bool {
+        self.0.get(row.index()).is_some_and(|&open| open)
+    }
+
+    /// Whether the row was not in the set before.
+    fn insert(&mut self, row: RowId) -> bool {
+        if self.0.len() <= row.index() {
+            self.0.resize(row.index() + 1, false);
+        }
+        !core::mem::replace(&mut self.0[row.index()], true)
+    }
+
+    /// Whether the row was in the set.
+    fn remove(&mut self, row: RowId) -> bool {
+        self.0.get_mut(row.index()).is_some_and(core::mem::take)
+    }
 }
 
 impl Visible {
     /// The rows below `top`, all closed. `top` itself is the first line, and open, unless it is
     /// the root of everything, whose children say the same.
     pub fn new<D: Direction>(tree: &mut RowTree<D>, refined: &Refined<'_>, top: RowId) -> Self {
-        let mut visible = Self { top, lines: Vec::new(), open: HashSet::from([top]) };
+        let mut visible = Self { top, lines: Vec::new(), open: OpenRows::of([top]) };
         visible.rebuild(tree, refined);
         visible
     }
@@ -58,7 +88,7 @@ impl Visible {
     /// Whether a row is open. It may itself be below a closed one.
     #[must_use]
     pub fn is_open(&self, row: RowId) -> bool {
-        self.open.contains(&row)
+        self.open.contains(row)
     }
 
     /// The line of a row, if it is not below a closed one. Looks through the list.
@@ -81,7 +111,7 @@ impl Visible {
     /// Closes the row of a line. What is open below it stays open for the next time.
     pub fn close(&mut self, at: usize) {
         let Some(&Line { row, .. }) = self.lines.get(at) else { return };
-        if self.open.remove(&row) {
+        if self.open.remove(row) {
             self.lines.drain(at + 1..self.end_of_subtree(at));
         }
     }
@@ -150,7 +180,7 @@ impl Visible {
                 continue;
             }
             line += self.lines[line..].iter().position(|line| line.row == on_path)?;
-            if place > 0 && !self.open.contains(&on_path) {
+            if place > 0 && !self.open.contains(on_path) {
                 self.open(tree, refined, line);
             }
         }
@@ -179,17 +209,19 @@ impl Visible {
         let (old_tree, old) = from;
         let (tree, refined) = to;
         let (top, _) = tree.locate(refined, &old_tree.path(old, self.top));
-        let mut open = HashSet::from([RowId::ROOT, top]);
+        let mut open = OpenRows::of([RowId::ROOT, top]);
         // The rows above `top` need not be open, so what is below it is reached from there.
         let mut pending = vec![(RowId::ROOT, RowId::ROOT), (self.top, top)];
         while let Some((old_row, row)) = pending.pop() {
             for &child in old_tree.opened_children(old_row) {
-                if !self.open.contains(&child) {
+                if !self.open.contains(child) {
                     continue;
                 }
                 let step = Step::of(old, old_tree.row(child));
                 let found = tree.child(refined, row, &step);
-                open.extend(found);
+                if let Some(found) = found {
+                    open.insert(found);
+                }
                 pending.push((child, found.unwrap_or(row)));
             }
         }
@@ -215,7 +247,7 @@ impl Visible {
         children(tree, row, depth, &mut pending);
         while let Some(line) = pending.pop() {
             lines.push(line);
-            if self.open.contains(&line.row) {
+            if self.open.contains(line.row) {
                 children(tree, line.row, line.depth + 1, &mut pending);
             }
         }
