@@ -1,0 +1,194 @@
+//! A run that was recorded. Whatever the program was, its profile obeys the same laws, so every
+//! recording is held against them before its test looks at anything else:
+//!
+//! - delivered = recorded + Σ losses, in each thread, in the whole, and in `csprof info`;
+//! - the samples in the nodes of a thread's trees are what it recorded;
+//! - a node has at most as many edges as inclusive samples: each counts one activation that
+//!   returned, and each activation counted was in a sample of its own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use csprof_format::ids::ThreadId;
+use csprof_format::loss::PartialReason;
+use csprof_format::profile::{Nodes, Profile};
+use csprof_format::read;
+use serde_json::Value;
+
+use crate::binary::csprof;
+use crate::deadline::{self, Outcome};
+use crate::notes::note;
+use crate::paths::Rows;
+
+/// A recorded run.
+#[derive(Debug)]
+pub struct Recording {
+    /// What `csprof record` left, the program's words included.
+    pub outcome: Outcome,
+    /// What is in the file.
+    pub profile: Profile,
+    /// `csprof info --format json`.
+    pub info: Value,
+    path: PathBuf,
+}
+
+/// Where samples are, by `csprof info`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Samples {
+    /// What arrived.
+    pub delivered: u64,
+    /// What is in the trees.
+    pub recorded: u64,
+    /// Of those, what has no way to the root of its stack.
+    pub partial: u64,
+}
+
+impl Recording {
+    /// Opens the profile that `csprof record` was to leave at `path` and checks its laws.
+    ///
+    /// # Panics
+    ///
+    /// If there is none, or it breaks one of them.
+    #[must_use]
+    pub fn new(outcome: Outcome, path: PathBuf) -> Self {
+        assert!(path.exists(), "no profile, {}: {}", outcome.status, outcome.complained());
+        let profile = read::open(&path).unwrap_or_else(|error| panic!("{error}"));
+        check_threads(&profile);
+        check_edges(&profile.nodes);
+        let info = serde_json::from_str(&output(&path, &["info", "--format", "json"])).unwrap();
+        let recording = Self { outcome, profile, info, path };
+        recording.check_info();
+        recording
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Samples by `csprof info`.
+    #[must_use]
+    pub fn samples(&self) -> Samples {
+        let number = |key: &str| self.info["samples"][key].as_u64().unwrap();
+        Samples {
+            delivered: number("delivered"),
+            recorded: number("recorded"),
+            partial: number("partial"),
+        }
+    }
+
+    /// The top-down tree.
+    #[must_use]
+    pub fn rows(&self) -> Rows {
+        Rows::new(&output(&self.path, &["report", "--format", "json"]))
+    }
+
+    /// The top-down tree after a refinement.
+    #[must_use]
+    pub fn refined(&self, refinement: &str) -> Rows {
+        Rows::new(&output(&self.path, &["report", "--format", "json", "--refine", refinement]))
+    }
+
+    /// Runs csprof on the file and takes what it prints.
+    #[must_use]
+    pub fn output(&self, arguments: &[&str]) -> String {
+        output(&self.path, arguments)
+    }
+
+    /// Messages that the collector left about the run's processes, one in each line.
+    #[must_use]
+    pub fn messages(&self) -> String {
+        let messages = self.profile.processes.iter().flat_map(|process| &process.messages);
+        messages.map(|message| format!("{message}\n")).collect()
+    }
+
+    /// Partial samples of the whole run, why they are, one reason in each line; empty if none.
+    #[must_use]
+    pub fn partial_reasons(&self) -> String {
+        let reasons = self.info["partial_reasons"].as_object().unwrap();
+        PartialReason::ALL
+            .iter()
+            .filter_map(|reason| {
+                let samples = reasons.get(reason.key())?.as_u64()?;
+                (samples > 0).then(|| format!("{}: {samples}\n", reason.key()))
+            })
+            .collect()
+    }
+
+    /// Asserts that at most 0.5 % of what was recorded is partial. Below 200 samples one partial
+    /// sample would be more than that, so there the number is only shown.
+    pub fn check_partial(&self, what: &str) {
+        let Samples { recorded, partial, .. } = self.samples();
+        if recorded < 200 {
+            note(&format!("{what}: {partial} of {recorded} samples partial"));
+            return;
+        }
+        let limit = recorded / 200;
+        let reasons = self.partial_reasons();
+        assert!(partial <= limit, "{what}: {partial} of {recorded} samples partial: {reasons}");
+    }
+
+    fn check_info(&self) {
+        let Samples { delivered, recorded, partial } = self.samples();
+        let losses = self.info["losses"].as_object().unwrap();
+        let lost: u64 = losses.values().map(|samples| samples.as_u64().unwrap()).sum();
+        assert_eq!(delivered, recorded + lost, "delivered = recorded + losses: {}", self.info);
+        let reasons = self.info["partial_reasons"].as_object().unwrap();
+        let explained: u64 = reasons.values().map(|samples| samples.as_u64().unwrap()).sum();
+        assert_eq!(partial, explained, "every partial sample has its reason: {}", self.info);
+        let threads = self.info["processes"].as_array().unwrap().iter();
+        let threads = threads.flat_map(|process| process["threads"].as_array().unwrap());
+        let of_threads: u64 = threads.map(|thread| thread["samples"].as_u64().unwrap()).sum();
+        assert_eq!(recorded, of_threads, "threads add up: {}", self.info);
+        let rows = self.rows();
+        assert_eq!((rows.base, rows.shown, rows.out), (recorded.into(), recorded.into(), 0));
+    }
+}
+
+fn check_threads(profile: &Profile) {
+    let mut in_trees = vec![0; profile.threads.len()];
+    for tree in &profile.trees {
+        let nodes = tree.first_node as usize..(tree.first_node + tree.node_count) as usize;
+        in_trees[ThreadId::index(tree.thread)] += profile.nodes.samples[nodes].iter().sum::<u64>();
+    }
+    for (thread, in_trees) in profile.threads.iter().zip(in_trees) {
+        let lost: u64 = thread.losses.iter().sum();
+        assert_eq!(thread.delivered, thread.recorded + lost, "{thread:?}");
+        assert_eq!(thread.recorded, in_trees, "{thread:?}");
+    }
+}
+
+fn check_edges(nodes: &Nodes) {
+    let mut inclusive = nodes.samples.clone();
+    // Parents come before their children.
+    for node in (0..nodes.len()).rev() {
+        let parent = nodes.parent[node] as usize;
+        if parent != node {
+            inclusive[parent] += inclusive[node];
+        }
+    }
+    for (node, inclusive) in inclusive.into_iter().enumerate() {
+        let edges = nodes.edges[node];
+        assert!(edges <= inclusive, "node {node}: {edges} edges, {inclusive} inclusive samples");
+    }
+}
+
+/// What csprof prints about a profile.
+fn output(path: &Path, arguments: &[&str]) -> String {
+    let (subcommand, options) = arguments.split_first().unwrap();
+    let mut command = Command::new(csprof());
+    let outcome = deadline::run(command.arg(subcommand).arg(path).args(options));
+    assert!(outcome.status.success(), "{command:?}: {}", outcome.complained());
+    outcome.said()
+}
+
+impl Drop for Recording {
+    /// A failed test leaves its profile, others make room: some are large.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! A folder for one test, in which workloads are compiled and commands run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::binary::{csprof, profile_folder};
+use crate::deadline::{self, Outcome};
+use crate::recording::Recording;
+
+/// A folder that was empty when its test began, below cargo's `target/tmp`. It stays when the test
+/// has ended, so that a failure can be looked at.
+#[derive(Debug)]
+pub struct Workshop {
+    folder: PathBuf,
+}
+
+impl Workshop {
+    /// Makes the folder of a test. Two tests must not have one name.
+    #[must_use]
+    pub fn new(test: &str) -> Self {
+        let folder = profile_folder().parent().unwrap().join("tmp/system").join(test);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        Self { folder }
+    }
+
+    /// A path in the folder.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Compiles: `compile("cc -O2 -o program @figure1.c")`. A word that begins with `@` names a
+    /// source in `tests/workloads`.
+    pub fn compile(&self, line: &str) {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads");
+        let mut words = line.split_whitespace();
+        let mut command = self.command(words.next().unwrap());
+        command.args(words.map(|word| match word.strip_prefix('@') {
+            Some(name) => sources.join(name).into_os_string(),
+            None => word.into(),
+        }));
+        let outcome = deadline::run(&mut command);
+        assert!(outcome.status.success(), "{line}: {}", outcome.complained());
+    }
+
+    /// A command that runs in the folder. Nothing of a profiler around the tests gets in.
+    #[must_use]
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(&self.folder).env_remove("LD_PRELOAD").env("LC_ALL", "C");
+        command
+    }
+
+    /// Runs a command as it is, in the folder.
+    #[must_use]
+    pub fn run(&self, words: &[&str]) -> Outcome {
+        deadline::run(self.command(words[0]).args(&words[1..]))
+    }
+
+    /// Runs csprof in the folder.
+    #[must_use]
+    pub fn csprof(&self, arguments: &[&str]) -> Outcome {
+        deadline::run(self.csprof_command().args(arguments))
+    }
+
+    /// The command that runs csprof in the folder.
+    #[must_use]
+    pub fn csprof_command(&self) -> Command {
+        self.command(csprof().to_str().unwrap())
+    }
+
+    /// `csprof record OPTIONS -- WORDS`; the profile must come, and obey the
+    /// [laws](crate::recording) of all profiles.
+    #[must_use]
+    pub fn record(&self, options: &[&str], words: &[&str]) -> Recording {
+        let mut arguments = vec!["record", "-f", "-o", "run.csprof"];
+        arguments.extend(options);
+        arguments.push("--");
+        arguments.extend(words);
+        Recording::new(self.csprof(&arguments), self.path("run.csprof"))
+    }
+}
