@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use nix::unistd::mkdtemp;
 
-use super::record::{Sampling, save, summary};
+use super::record::{Sampling, save, summary, tell};
 use super::{Appearance, exit_code};
 use crate::launch::output::Output;
 use crate::refine::Refined;
@@ -57,20 +57,16 @@ impl Demo {
         let settings = self.sampling.settings(false)?;
         let csprof = std::env::current_exe().context("cannot find the csprof program itself")?;
 
-        let mut stderr = io::stderr();
-        writeln!(
-            stderr,
-            "csprof: recording a built-in program with {} threads for {} seconds",
+        tell(&[format!(
+            "recording a built-in program with {} threads for {} seconds",
             demo::INDEXERS + 1,
             demo::DURATION.as_secs()
-        )?;
+        )]);
         let recording =
             launch::record(&[csprof.into_os_string(), OsString::from(PROGRAM)], settings)?;
         let status = exit_code::of_program(recording.status);
         let (path, profile) = save(recording, &output, true)?;
-        for line in summary(&path, &profile) {
-            writeln!(stderr, "csprof: {line}")?;
-        }
+        tell(&summary(&path, &profile));
         if io::stdin().is_terminal() && io::stdout().is_terminal() {
             tui::run(&profile, &path.display().to_string(), appearance.viewer(true))?;
             return Ok(ExitCode::from(status));

@@ -113,16 +113,13 @@ impl Record {
             Ok(saved) => saved,
             // The program's own failure tells more than ours; the message tells ours.
             Err(error) if status != 0 => {
-                writeln!(io::stderr(), "csprof: {error:#}")?;
+                let _ = writeln!(io::stderr(), "csprof: {error:#}");
                 return Ok(ExitCode::from(status));
             }
             Err(error) => return Err(error),
         };
         if !self.quiet {
-            let mut stderr = io::stderr().lock();
-            for line in summary(&path, &profile) {
-                writeln!(stderr, "csprof: {line}")?;
-            }
+            tell(&summary(&path, &profile));
         }
         Ok(ExitCode::from(status))
     }
@@ -159,6 +156,15 @@ pub(super) fn resolve(profile: &mut saved::Profile) {
     let files = DiskFiles::from_environment(&[]);
     let warnings = symbols::resolve(profile, &files, |done, total| progress.report(done, total));
     profile.run.warnings.extend(warnings);
+}
+
+/// Says something on standard error. The profile is saved by then, so that a standard error which
+/// takes no more (closed, a full disk) changes nothing.
+pub(super) fn tell(lines: &[String]) {
+    let mut stderr = io::stderr().lock();
+    for line in lines {
+        let _ = writeln!(stderr, "csprof: {line}");
+    }
 }
 
 /// What is said at the end: where the profile is, what is in it, how to see it.

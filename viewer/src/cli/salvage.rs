@@ -1,6 +1,5 @@
 //! `csprof salvage`
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -8,7 +7,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use super::exit_code;
-use super::record::{resolve, summary};
+use super::record::{resolve, summary, tell};
 use crate::launch;
 use crate::launch::output::Output;
 use crate::profile::Profile;
@@ -53,10 +52,7 @@ impl Salvage {
             resolve(&mut profile);
         }
         let path = output.save(&profile)?;
-        let mut stderr = io::stderr().lock();
-        for line in summary(&path, &Profile::from_saved(profile)) {
-            writeln!(stderr, "csprof: {line}")?;
-        }
+        tell(&summary(&path, &Profile::from_saved(profile)));
         Ok(exit_code::DONE)
     }
 }

@@ -56,8 +56,6 @@ pub struct Recording {
     pub profile: Profile,
     /// How the program ended.
     pub status: ExitStatus,
-    /// Process ids of the run that had not ended; the profile has what they had sampled.
-    pub still_running: Vec<u32>,
     /// The arenas, until the profile is saved.
     pub run_dir: RunDir,
     /// What is known about the run besides its arenas.
@@ -111,7 +109,7 @@ pub fn record(command: &[OsString], settings: Settings) -> Result<Recording> {
         );
     }
     let profile = gather::gather(&run, arenas);
-    Ok(Recording { profile, status, still_running, run_dir, run, signals })
+    Ok(Recording { profile, status, run_dir, run, signals })
 }
 
 impl Recording {
