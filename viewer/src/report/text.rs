@@ -18,6 +18,16 @@ use crate::views::verdict::per_edge;
 /// Names longer than this lose their arguments and templates.
 const LONG_NAME: usize = 80;
 
+/// Command lines longer than this are cut in the heading; `csprof info` has all of it.
+const LONG_COMMAND: usize = 120;
+
+/// Columns for each level: one, since call paths of real programs are 30 to 60 levels deep.
+const INDENT: usize = 1;
+
+/// How many times the cost that a row must have makes rows that are left out in one place worth
+/// a line of their own.
+const WORTH_A_LINE: u64 = 3;
+
 /// Writes the report.
 ///
 /// # Errors
@@ -46,7 +56,11 @@ fn heading(
 ) -> io::Result<()> {
     let info = &refined.profile.info;
     let summary = Summary::of(refined.profile);
-    writeln!(out, "{}", command_line(&info.run.command))?;
+    let command = command_line(&info.run.command);
+    match command.char_indices().nth(LONG_COMMAND) {
+        None => writeln!(out, "{command}")?,
+        Some((end, _)) => writeln!(out, "{}{}", &command[..end], dots(form))?,
+    }
     write!(
         out,
         "{} of {}, {} each: {} on {} of {}",
@@ -69,6 +83,13 @@ fn heading(
         writeln!(out, "{}", account(refined.shown, refined.out))?;
     }
     writeln!(out)
+}
+
+fn dots(form: Form) -> &'static str {
+    match form {
+        Form::Unicode => "…",
+        Form::Ascii => "...",
+    }
 }
 
 /// Losses in one line.
@@ -148,7 +169,7 @@ impl Text<'_> {
                 self.left_out(indent, depth, left_out, out)?;
             }
             write_cells(out, cells)?;
-            writeln!(out, "{:1$}{2}", "", 2 * line.depth as usize, self.name(line))?;
+            writeln!(out, "{:1$}{2}", "", INDENT * line.depth as usize, self.name(line))?;
             pending.push((at + 1 + line.below, line.depth + 1, line.left_out));
         }
         while let Some((_, depth, left_out)) = pending.pop() {
@@ -209,16 +230,14 @@ impl Text<'_> {
             });
         }
         if line.left_out.deeper {
-            name.push_str(match self.form {
-                Form::Unicode => " …",
-                Form::Ascii => " ...",
-            });
+            name.push(' ');
+            name.push_str(dots(self.form));
         }
         name
     }
 
-    /// Says what is missing in one place, if it is worth a line: rows that had no place, or small
-    /// rows that together are not small.
+    /// Says what is missing in one place, if it is worth a line: at least [`WORTH_A_LINE`] times
+    /// what a row must cost. The footing says why rows are missing.
     fn left_out(
         &self,
         indent: usize,
@@ -226,33 +245,16 @@ impl Text<'_> {
         left_out: LeftOut,
         out: &mut impl Write,
     ) -> io::Result<()> {
+        let rows = left_out.small + left_out.beyond;
+        let cost = left_out.small_cost.saturating_add(left_out.beyond_cost);
         let limits = Limits::for_text(self.refined, self.options);
-        let mut parts = Vec::new();
-        let share = |samples| percent(samples, self.refined.shown);
-        if left_out.small > 0 && left_out.small_cost >= limits.cost {
-            let small = left_out.small as u64;
-            parts.push(format!(
-                "{} more below {}%, together {}%",
-                count(small, self.form),
-                self.threshold(),
-                share(left_out.small_cost)
-            ));
-        }
-        if left_out.beyond > 0 {
-            let beyond = left_out.beyond as u64;
-            parts.push(format!(
-                "{} more beyond {}, together {}%",
-                count(beyond, self.form),
-                counted(limits.rows as u64, "row", self.form),
-                share(left_out.beyond_cost)
-            ));
-        }
-        if parts.is_empty() {
+        if rows == 0 || cost < limits.cost.saturating_mul(WORTH_A_LINE) {
             return Ok(());
         }
-        let dots = if self.form == Form::Ascii { "..." } else { "…" };
-        let indent = indent + 2 * depth as usize;
-        writeln!(out, "{:indent$}({dots} {})", "", parts.join("; "))
+        let dots = dots(self.form);
+        let (rows, share) = (count(rows as u64, self.form), percent(cost, self.refined.shown));
+        let indent = indent + INDENT * depth as usize;
+        writeln!(out, "{:indent$}{dots} {rows} more, together {share}%", "")
     }
 
     fn threshold(&self) -> f64 {
