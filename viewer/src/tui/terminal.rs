@@ -17,6 +17,7 @@ use crossterm::terminal::{
 use crossterm::{execute, queue};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
+use ratatui::layout::{Position, Rect};
 
 use super::draw::draw;
 use super::model::Model;
@@ -85,7 +86,10 @@ impl Screen {
     /// # Errors
     /// If the terminal is gone.
     pub(super) fn forget(&mut self) -> io::Result<()> {
-        self.terminal.clear()
+        // `Terminal::clear` would ask the terminal where its cursor is, and the thread that waits
+        // for keys would take the answer. A new size of the same size clears without asking.
+        let size = self.terminal.size()?;
+        self.terminal.resize(Rect::from((Position::ORIGIN, size)))
     }
 
     /// Puts text on the user's clipboard by OSC 52, which also works over ssh (XTerm Control
@@ -104,7 +108,7 @@ impl Screen {
     /// If the terminal does not do what it is told.
     pub(super) fn retake(&mut self) -> io::Result<()> {
         take_over(self.mouse)?;
-        self.terminal.clear()
+        self.forget()
     }
 }
 

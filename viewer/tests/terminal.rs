@@ -1,0 +1,303 @@
+//! The real program on a real terminal: a pseudoterminal on one side, an emulator's idea of its
+//! screen on the other.
+//!
+//! What the screens look like is tested in `screens.rs`; here is what only a terminal can tell:
+//! that keys arrive, that suspension and every way out give the terminal back, and what is left
+//! on it afterwards. Waiting is always for a screen to appear, never for time to pass.
+
+#![expect(clippy::unwrap_used, reason = "a harness of tests: a panic is a failed test")]
+
+use std::io::{Read, Write};
+use std::num::NonZeroU16;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use csprof_format::address::FrameKind;
+use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
+use csprof_format::profile::{
+    Epoch, Exit, Frame, Function, Metric, Module, Process, Profile, Thread, Tree,
+};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use vt100::{MouseProtocolMode, Parser, Screen};
+
+/// Long enough for the slowest machine; a test waits as long only if it fails.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Depth, function and samples of each node.
+const PATHS: &[(usize, &str, u64)] = &[
+    (0, "main", 2),
+    (1, "solve", 10),
+    (2, "memcpy", 5),
+    (2, "MPI_Sendrecv", 4),
+    (3, "memcpy", 60),
+    (3, "poll", 30),
+    (2, "MPI_Allreduce", 49),
+    (3, "poll", 40),
+];
+
+/// A saved profile with these paths, in a folder that goes with the test.
+fn saved() -> (tempfile::TempDir, PathBuf) {
+    let mut profile = Profile {
+        strings: vec!["/opt/solver".to_owned()],
+        modules: vec![Module { path: StringId(0), ..Module::default() }],
+        metric: Metric { source: "cputime".into(), unit: "ns".into(), period: 5_000_000 },
+        processes: vec![Process { pid: 1000, exit: Exit::Status(0), ..Process::default() }],
+        epochs: vec![Epoch::default()],
+        ..Profile::default()
+    };
+    profile.run.command = vec![b"./solver".to_vec()];
+    profile.run.trampoline = true;
+    profile.frames.push(Frame { kind: FrameKind::Root, module: None, offset: 0 });
+    profile.sites.first = vec![0, 0];
+    profile.nodes.push(0, FrameId(0), 0, 0);
+    let mut path = vec![0];
+    for (place, &(depth, name, samples)) in PATHS.iter().enumerate() {
+        let number = u32::try_from(place).unwrap();
+        profile.strings.push(name.to_owned());
+        let name = StringId(number + 1);
+        profile.functions.push(Function { name, module: ModuleId(0), file: None, line: 0 });
+        let offset = 0x1000 + u64::from(number);
+        profile.frames.push(Frame { kind: FrameKind::Call, module: Some(ModuleId(0)), offset });
+        profile.sites.function.push(FunctionId(number));
+        profile.sites.file.push(None);
+        profile.sites.line.push(0);
+        profile.sites.first.push(number + 1);
+        path.truncate(depth + 1);
+        path.push(profile.nodes.push(path[depth], FrameId(number + 1), samples, 1));
+    }
+    let samples = PATHS.iter().map(|(.., samples)| samples).sum();
+    profile.threads.push(Thread {
+        process: ProcessId(0),
+        tid: 1000,
+        delivered: samples,
+        recorded: samples,
+        ..Thread::default()
+    });
+    profile.trees.push(Tree {
+        thread: ThreadId(0),
+        epoch: EpochId(0),
+        first_node: 0,
+        node_count: u32::try_from(profile.nodes.len()).unwrap(),
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("solver.csprof");
+    csprof_format::write::save(&profile, &file).unwrap();
+    (folder, file)
+}
+
+/// The viewer on a terminal of 80×24.
+struct Session {
+    master: Box<dyn MasterPty + Send>,
+    keys: Box<dyn Write + Send>,
+    child: Box<dyn Child + Send + Sync>,
+    output: Receiver<Vec<u8>>,
+    emulator: Parser,
+    _folder: tempfile::TempDir,
+}
+
+impl Session {
+    fn start(arguments: &[&str]) -> Self {
+        let (folder, file) = saved();
+        let size = PtySize { rows: 24, cols: 80, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size).unwrap();
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_csprof"));
+        command.arg("view");
+        command.arg(file.file_name().unwrap());
+        command.args(arguments);
+        command.cwd(folder.path());
+        command.env("TERM", "xterm-256color");
+        command.env_remove("NO_COLOR");
+        let child = pair.slave.spawn_command(command).unwrap();
+        let mut reader = pair.master.try_clone_reader().unwrap();
+        let (sender, output) = channel();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            // Ends when the last writer closes the terminal: EIO, or nothing more to read.
+            while let Ok(count @ 1..) = reader.read(&mut bytes) {
+                if sender.send(bytes[..count].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        let cells = |n| NonZeroU16::new(n).unwrap();
+        let mut session = Self {
+            keys: pair.master.take_writer().unwrap(),
+            master: pair.master,
+            child,
+            output,
+            emulator: Parser::new(cells(24), cells(80), 0),
+            _folder: folder,
+        };
+        session.wait_for("shown 100% + out 0% = 100%");
+        session
+    }
+
+    /// Takes in output until the screen is as wanted.
+    fn wait_until(&mut self, what: &str, wanted: impl Fn(&Screen) -> bool) {
+        while !wanted(self.emulator.screen()) {
+            match self.output.recv_timeout(PATIENCE) {
+                Ok(bytes) => self.emulator.process(&bytes),
+                Err(_) => panic!("no {what} on:\n{}", self.emulator.screen().contents()),
+            }
+        }
+    }
+
+    fn wait_for(&mut self, text: &str) {
+        self.wait_until(text, |screen| screen.contents().contains(text));
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits for the end, takes in all that was written, and checks what every way out owes the
+    /// user: the terminal as it was.
+    fn end(mut self) -> (portable_pty::ExitStatus, String) {
+        let status = self.child.wait().unwrap();
+        let modes = format!("{:?}", self.master.get_termios().unwrap().local_flags);
+        assert!(modes.contains("ICANON") && modes.contains("ECHO "), "{modes}");
+        drop((self.keys, self.master));
+        while let Ok(bytes) = self.output.recv_timeout(PATIENCE) {
+            self.emulator.process(&bytes);
+        }
+        let screen = self.emulator.screen();
+        assert!(!screen.alternate_screen(), "still in the alternate screen");
+        assert!(!screen.hide_cursor(), "the cursor is hidden");
+        assert!(!screen.bracketed_paste(), "pasted text is bracketed");
+        assert_eq!(screen.mouse_protocol_mode(), MouseProtocolMode::None);
+        (status, screen.contents())
+    }
+}
+
+#[test]
+fn through_mpi_then_memcpy_below_by_keys_only() {
+    let mut viewer = Session::start(&[]);
+    viewer.press("fthrough MPI_*");
+    viewer.wait_for("shown 91.5% + out 8.5% = 100%");
+    viewer.press("\r");
+    viewer.wait_for("▸ through MPI_*");
+    viewer.press("/memcpy\rt");
+    viewer.wait_for("▸ through \"memcpy\"");
+    viewer.wait_for("shown 30.0% + out 70.0% = 100%");
+    viewer.press("u");
+    viewer.wait_until("undo", |screen| !screen.contents().contains("memcpy\" "));
+    viewer.press("q");
+    let (status, left) = viewer.end();
+    assert_eq!((status.exit_code(), left.as_str()), (0, ""));
+}
+
+#[test]
+fn a_signal_that_ends_it_gives_the_terminal_back() {
+    for signal in [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT] {
+        let viewer = Session::start(&[]);
+        let pid = i32::try_from(viewer.child.process_id().unwrap()).unwrap();
+        kill(Pid::from_raw(pid), signal).unwrap();
+        let (status, left) = viewer.end();
+        assert!(status.signal().is_some(), "{signal}: {status:?}");
+        assert_eq!(left, "");
+    }
+}
+
+#[test]
+fn suspension_gives_the_terminal_back_and_takes_it_again() {
+    // The kernel does not stop an orphaned process group, such as this one without a shell, so
+    // the viewer comes back by itself; a stopped one is continued in the same way.
+    let mut viewer = Session::start(&[]);
+    assert!(viewer.emulator.screen().alternate_screen());
+    viewer.press("\x1a");
+    viewer.wait_until("normal screen", |screen| !screen.alternate_screen());
+    viewer.wait_until("alternate screen", Screen::alternate_screen);
+    viewer.wait_for("solve");
+    viewer.press("q");
+    assert_eq!(viewer.end().0.exit_code(), 0);
+}
+
+#[test]
+fn a_stopped_viewer_paints_again_when_it_is_continued() {
+    let mut viewer = Session::start(&[]);
+    let pid = Pid::from_raw(i32::try_from(viewer.child.process_id().unwrap()).unwrap());
+    kill(pid, Signal::SIGSTOP).unwrap();
+    // What a shell and its other jobs do to a terminal meanwhile.
+    viewer.emulator.process(b"\x1b[?1049l\x1b[?25h\x1b[2Jwork of another program");
+    kill(pid, Signal::SIGCONT).unwrap();
+    viewer.wait_until("alternate screen", Screen::alternate_screen);
+    viewer.wait_for("solve");
+    viewer.press("q");
+    assert_eq!(viewer.end().0.exit_code(), 0);
+}
+
+#[test]
+fn a_new_size_is_painted() {
+    let mut viewer = Session::start(&[]);
+    let size = PtySize { rows: 12, cols: 60, pixel_width: 0, pixel_height: 0 };
+    viewer.master.resize(size).unwrap();
+    let cells = |n| NonZeroU16::new(n).unwrap();
+    viewer.emulator.screen_mut().set_size(cells(12), cells(60));
+    // The last line of the smaller screen.
+    viewer.wait_until("hints", |screen| {
+        screen.rows(0, 60).nth(11).is_some_and(|line| line.contains("? help"))
+    });
+    viewer.press("q");
+    viewer.end();
+}
+
+#[test]
+fn mouse_reports_are_asked_for_and_understood() {
+    let mut viewer = Session::start(&[]);
+    assert_eq!(viewer.emulator.screen().mouse_protocol_mode(), MouseProtocolMode::PressRelease);
+    // A click on the word Info of the first line, in SGR form, counted from 1.
+    let line = viewer.emulator.screen().rows(0, 80).next().unwrap();
+    let column = line.chars().count() - line.split("Info").nth(1).unwrap().chars().count() - 1;
+    viewer.press(&format!("\x1b[<0;{column};1M\x1b[<0;{column};1m"));
+    viewer.wait_for("recorded by");
+    viewer.press("qq");
+    viewer.end();
+
+    let mut viewer = Session::start(&["--no-mouse"]);
+    assert_eq!(viewer.emulator.screen().mouse_protocol_mode(), MouseProtocolMode::None);
+    viewer.press("q");
+    viewer.end();
+}
+
+#[test]
+fn the_command_line_of_the_screen_is_left_behind() {
+    let mut viewer = Session::start(&[]);
+    viewer.press("fhide poll\r");
+    viewer.wait_for("▸ hide poll");
+    viewer.press(":repro\r");
+    viewer.wait_for("This command line");
+    viewer.press("qq");
+    let (_, left) = viewer.end();
+    assert_eq!(left.trim_end(), "csprof report solver.csprof --refine 'hide poll'");
+}
+
+#[test]
+fn color_is_sent_only_if_wanted() {
+    for (arguments, wanted) in [(&["--color", "always"], true), (&["--color", "never"], false)] {
+        let mut viewer = Session::start(arguments);
+        let cell = |screen: &Screen, text: &str| {
+            let row = screen.rows(0, 80).position(|line| line.contains(text)).unwrap();
+            let row = u16::try_from(row).unwrap();
+            (0..80)
+                .any(|column| screen.cell(row, column).unwrap().fgcolor() != vt100::Color::Default)
+        };
+        assert_eq!(cell(viewer.emulator.screen(), "main"), wanted);
+        viewer.press("q");
+        viewer.end();
+    }
+}
+
+#[test]
+fn without_a_terminal_it_says_so() {
+    let (_folder, file) = saved();
+    let output = Command::new(env!("CARGO_BIN_EXE_csprof")).arg("view").arg(file).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("needs a terminal") && message.contains("csprof report"), "{message}");
+    assert_eq!(message.lines().count(), 1, "{message}");
+}
