@@ -1,0 +1,157 @@
+//! What one sample costs, by depth of the stack, with and without the trampoline.
+//!
+//! `cargo bench -p csprof-collector --bench sample`
+//!
+//! This program runs itself with the collector preloaded, as any profiled program. Each sample is a
+//! profiling signal that it queues to itself in the form in which the kernel's timer sends it. The
+//! same is done with an empty handler; the difference is what csprof adds (net). Between two samples the leaf returns
+//! and is called again, so with the trampoline there is one return to count and one new frame.
+//! Runs with and without the trampoline alternate, each in a process of its own; medians.
+
+#![expect(unsafe_code, reason = "sends signals to itself")]
+#![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
+
+use std::hint::black_box;
+use std::process::Command;
+use std::time::Instant;
+
+use csprof_format::launch;
+
+const DEPTHS: [u32; 5] = [10, 100, 1_000, 10_000, 100_000];
+const ROUNDS: usize = 5;
+const MEASURE: &str = "--measure";
+
+fn main() {
+    if std::env::args().nth(1).as_deref() == Some(MEASURE) {
+        // Enough stack for the deepest measurement.
+        let worker = std::thread::Builder::new().stack_size(64 << 20).spawn(measure);
+        worker.expect("a thread").join().expect("the measurement");
+        return;
+    }
+    let mut with = vec![Vec::new(); DEPTHS.len()];
+    let mut without = with.clone();
+    for _ in 0..ROUNDS {
+        for (trampoline, results) in [(true, &mut with), (false, &mut without)] {
+            for (all, net) in results.iter_mut().zip(run(trampoline)) {
+                all.push(net);
+            }
+        }
+    }
+    println!("net cost of one sample, ns (median of {ROUNDS} alternating runs)");
+    println!("{:>8} {:>14} {:>14} {:>8}", "depth", "trampoline", "without", "ratio");
+    for (depth, (with, without)) in DEPTHS.iter().zip(with.iter_mut().zip(&mut without)) {
+        let (with, without) = (median(with), median(without));
+        println!("{depth:>8} {with:>14.0} {without:>14.0} {:>7.1}x", without / with);
+    }
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Net nanoseconds per sample for each depth, measured in a new process.
+fn run(trampoline: bool) -> Vec<f64> {
+    let folder = tempfile::tempdir().expect("a folder for the arena");
+    let output = Command::new(std::env::current_exe().expect("this program"))
+        .arg(MEASURE)
+        .env(launch::LD_PRELOAD, collector())
+        .env(launch::RUN_DIR, folder.path())
+        // The clock's own signals would disturb: one in ten seconds.
+        .env(launch::SOURCE, "cputime:10000000000")
+        .env(launch::NO_TRAMPOLINE, if trampoline { "0" } else { "1" })
+        .output()
+        .expect("a process to measure in");
+    let text = String::from_utf8(output.stdout).expect("numbers");
+    let numbers: Vec<f64> = text.lines().map(|line| line.parse().expect("a number")).collect();
+    assert_eq!(numbers.len(), DEPTHS.len(), "{}", String::from_utf8_lossy(&output.stderr));
+    numbers
+}
+
+/// The library that cargo built beside this program.
+fn collector() -> std::path::PathBuf {
+    let program = std::env::current_exe().expect("this program");
+    program.with_file_name("libcsprof_collector.so")
+}
+
+fn measure() {
+    let cookie = cookie();
+    empty_handler(libc::SIGUSR1);
+    for depth in DEPTHS {
+        let samples = (20_000_000 / (u64::from(depth) + 1_000)).clamp(100, 20_000);
+        // Warm-up: the first sample pays for new nodes and the first walk.
+        descend(depth, samples / 10 + 2, libc::SIGPROF, cookie);
+        let floor = descend(depth, samples, libc::SIGUSR1, cookie);
+        let gross = descend(depth, samples, libc::SIGPROF, cookie);
+        println!("{}", gross - floor);
+    }
+}
+
+/// Takes `samples` signals below `depth` frames; nanoseconds for each.
+#[inline(never)]
+fn descend(depth: u32, samples: u64, signal: i32, cookie: u64) -> f64 {
+    if depth > 0 {
+        return black_box(descend(depth - 1, samples, signal, cookie)) + 0.0;
+    }
+    let start = Instant::now();
+    for _ in 0..samples {
+        black_box(leaf(signal, cookie));
+    }
+    start.elapsed().as_nanos() as f64 / samples as f64
+}
+
+/// What tells the collector that a signal is from this thread's timer: the value of the timer that
+/// signals this thread (proc_pid_timers(5)).
+fn cookie() -> u64 {
+    // SAFETY: takes nothing, changes nothing.
+    let tid = unsafe { libc::gettid() };
+    let timers = std::fs::read_to_string("/proc/self/timers").expect("/proc/self/timers");
+    let this_thread = format!("notify: signal/tid.{tid}\n");
+    let before = timers.split(&this_thread).next().expect("this thread's timer");
+    let signal = before.lines().rfind(|line| line.starts_with("signal: ")).expect("its signal");
+    let value = signal.split('/').nth(1).expect("its value");
+    u64::from_str_radix(value, 16).expect("a number")
+}
+
+#[inline(never)]
+fn leaf(signal: i32, cookie: u64) -> i64 {
+    /// `siginfo_t` of a timer (include/uapi/asm-generic/siginfo.h).
+    #[repr(C)]
+    struct Queued {
+        signo: i32,
+        errno: i32,
+        code: i32,
+        pad: i32,
+        timer: i32,
+        overrun: i32,
+        value: u64,
+        rest: [u64; 12],
+    }
+    let queued = Queued {
+        signo: signal,
+        errno: 0,
+        code: libc::SI_TIMER,
+        pad: 0,
+        timer: 0,
+        overrun: 0,
+        value: cookie,
+        rest: [0; 12],
+    };
+    // SAFETY: a siginfo_t of full size; a process may queue any signal to itself
+    // (rt_tgsigqueueinfo(2)).
+    unsafe {
+        libc::syscall(
+            libc::SYS_rt_tgsigqueueinfo,
+            libc::getpid(),
+            libc::gettid(),
+            signal,
+            &raw const queued,
+        )
+    }
+}
+
+fn empty_handler(signal: i32) {
+    extern "C" fn nothing(_: i32) {}
+    // SAFETY: the handler does nothing.
+    unsafe { libc::signal(signal, nothing as *const () as libc::sighandler_t) };
+}
