@@ -351,6 +351,17 @@ fn exceptions_through_sampled_frames() {
 }
 
 #[test]
+fn exceptions_in_a_program_with_its_own_unwinder() {
+    let flags = ["-O2", "-pthread", "-static-libgcc", "-static-libstdc++"];
+    let program = ["-o", "program", "@exceptions.cpp"];
+    for (test, strip) in [("own_unwinder", &[][..]), ("stripped_unwinder", &["-s"])] {
+        let folder = folder(test);
+        compile(&folder, "c++", &[&flags, strip, &program].concat());
+        behaves(&folder, &["200", "uncounted"], 0, &CAUGHT.replace(" steady", ""));
+    }
+}
+
+#[test]
 fn rust_panics_through_sampled_frames() {
     let folder = folder("panics");
     compile(&folder, "rustc", &["--edition=2024", "-O", "-o", "program", "@panics.rs"]);

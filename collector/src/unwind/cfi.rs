@@ -26,7 +26,9 @@ pub struct Built {
     /// What was met.
     pub census: Census,
     /// Code of an unwinder, by offset: functions that leave by `__builtin_eh_return`. Found by
-    /// what they save, so a stripped program with a static unwinder has them too.
+    /// what they save, so a stripped program with a static unwinder has them too. And the two
+    /// functions behind each: in libgcc's unwind.inc, the last of them is followed by
+    /// `_Unwind_DeleteException` and `_Unwind_Backtrace`.
     pub unwinders: Vec<Range<u32>>,
     /// Code with a language-specific data area, by offset, ascending: frames in which an exception
     /// may be handled.
@@ -153,6 +155,9 @@ type Entry = (u64, usize);
 /// A CIE by its offset, with what its FDEs share; none if that could not be read.
 type Cie<'a> = (usize, CommonInformationEntry<Bytes<'a>>, Option<rows::Shared>);
 
+/// How many functions behind one that leaves by `__builtin_eh_return` are taken for an unwinder's.
+const BEHIND_AN_UNWINDER: u32 = 2;
+
 const NO_CFI: (Recipe, CalleeSaved) = (Recipe::NoCfi, CalleeSaved::LOST);
 const UNSUPPORTED: (Recipe, CalleeSaved) = (Recipe::Unsupported, CalleeSaved::LOST);
 
@@ -171,6 +176,7 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Reader<'a, F> {
         let mut cie = None;
         let mut covered = self.text.start;
         let mut unwinders = Vec::new();
+        let mut neighbors = 0;
         let mut handlers = Vec::new();
         for (start, offset) in entries {
             if !self.text.contains(&start) {
@@ -192,6 +198,10 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Reader<'a, F> {
                 handlers.push(code.clone());
             }
             if self.emit(&fde, shared, &mut builder, &mut census) {
+                neighbors = BEHIND_AN_UNWINDER;
+                unwinders.push(code);
+            } else if neighbors > 0 {
+                neighbors -= 1;
                 unwinders.push(code);
             }
             covered = fde.end_address().min(self.text.end);
