@@ -37,6 +37,12 @@ impl<T> SetupLock<T> {
         }
         SetupGuard { lock: self }
     }
+
+    /// Takes the lock if it is free.
+    pub fn try_lock(&self) -> Option<SetupGuard<'_, T>> {
+        // Acquire: as in `lock`.
+        (!self.held.swap(true, Ordering::Acquire)).then(|| SetupGuard { lock: self })
+    }
 }
 
 /// Access to the value while the lock is held.

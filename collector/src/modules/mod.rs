@@ -12,10 +12,15 @@
 //! Invariants: a published map is not changed, and not freed while a handler could read it;
 //! recipes of a module are built once and kept, so a library that is loaded a thousand times
 //! costs one table.
+//!
+//! Between the moment when the loader has mapped a module and the moment when the setup side looks,
+//! the module is *foreign*: its code unwinds by [`foreign`], without a table, and the sample
+//! that met it leaves a note for [`after_note`].
 
 #![expect(unsafe_code, reason = "publication of the load map to signal handlers")]
 
 mod discovery;
+pub mod foreign;
 
 use core::ops::Range;
 use core::ptr::NonNull;
@@ -198,6 +203,7 @@ pub fn lock() -> SetupGuard<'static, Known> {
 
 /// Reads the load map for the first time.
 pub fn start() {
+    foreign::start();
     let mut known = KNOWN.lock();
     process::log(&LogRecord::Epoch { number: 0, reason: epoch_reason::START });
     known.refresh();
@@ -220,6 +226,19 @@ pub fn after_load() {
     look();
 }
 
+/// To be called wherever the setup side comes by: looks if a sample met code that is not in the
+/// load map.
+pub fn after_note() {
+    if !foreign::was_seen() || !process::active() {
+        return;
+    }
+    // The caller may be anywhere in the loader, in a callback of dl_iterate_phdr for instance,
+    // whose lock the present owner may be waiting for. Whoever has the tables is looking.
+    if let Some(mut known) = KNOWN.try_lock() {
+        known.look();
+    }
+}
+
 /// To be called before the program unloads something.
 pub fn before_unload() {}
 
@@ -238,12 +257,8 @@ pub fn begin_epoch() {
 }
 
 fn look() {
-    if !process::active() {
-        return;
-    }
-    let mut known = KNOWN.lock();
-    if discovery::counts() != known.counts {
-        known.refresh();
+    if process::active() {
+        KNOWN.lock().look();
     }
 }
 
@@ -267,6 +282,13 @@ impl Loaded {
 }
 
 impl Known {
+    /// Refreshes if the loader's list has changed.
+    fn look(&mut self) {
+        if discovery::counts() != self.counts {
+            self.refresh();
+        }
+    }
+
     /// Compares the loader's list with what is known, logs the difference and publishes it.
     fn refresh(&mut self) {
         let (counts, present) = discovery::loaded_modules();

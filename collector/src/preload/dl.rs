@@ -21,8 +21,8 @@
 //! new modules are learned when it returns. For any other name the stub jumps on, with the caller's
 //! return address in place, and the thread remembers that it has not looked: its next dlopen,
 //! dlsym or dlclose does. A program that loads a library nearly always asks it for a symbol next.
-//! Constructors of a new library run before anyone could look; samples in them see a module
-//! that is not in the load map yet.
+//! Constructors of a new library run before anyone could look; a sample in one asks the loader for
+//! that module ([`modules::foreign`]), and leaves a note that makes the next call look.
 //!
 //! The frame that a call needs carries unwind information and no Rust code: a constructor may
 //! throw through it to the program's handler around dlopen.
@@ -59,14 +59,22 @@ unsafe fn same_for_every_caller(file: *const c_char) -> bool {
     name.contains(&b'/') && !name.contains(&b'$')
 }
 
-/// Looks for modules that the thread loaded unseen.
+/// Looks for modules that the thread loaded unseen, or that a sample has met.
 fn look_for_new_modules() {
+    look_after_note();
     if Belief::LoadUnseen.get() && process::active() {
         Belief::LoadUnseen.set(false);
         let errno = real::errno();
         modules::after_load();
         real::set_errno(errno);
     }
+}
+
+/// Looks if a sample has met a module that is not in the load map.
+pub(super) fn look_after_note() {
+    let errno = real::errno();
+    modules::after_note();
+    real::set_errno(errno);
 }
 
 unsafe fn route_open(file: *const c_char, real: &Real) -> Route {

@@ -44,6 +44,7 @@ fn create(
     if !process::active() {
         return create(start, argument);
     }
+    super::dl::look_after_note();
     let signal_blocked = Belief::SignalBlocked.get();
     let birth = Box::into_raw(Box::new(Birth { start, argument, signal_blocked }));
     let result = create(born, birth.cast());

@@ -90,6 +90,8 @@ struct Met {
     signal: bool,
     /// An unwinder, which may be reading the slots right now.
     unwinder: bool,
+    /// Code that is not in the load map. It may be an unwinder, or unmapped before it returns.
+    foreign: bool,
     /// The trampoline's own code, interrupted by a handler of the program.
     trampoline: bool,
     /// The path did not fit.
@@ -174,7 +176,8 @@ fn sample(thread: &mut Thread, context: &libc::ucontext_t, weight: u64) -> Resul
     }
 
     // 4. Arm.
-    if partial.is_none() && own_stack && !met.signal && !met.unwinder {
+    let followable = own_stack && !met.signal && !met.unwinder && !met.foreign;
+    if partial.is_none() && followable {
         arm(thread, met.armed, known, registers.sp());
     }
     Ok(())
@@ -190,6 +193,7 @@ fn judge(
     let pc = frame.address.wrapping_sub(frame.kind.lookup_bias());
     let stretch = stack.stretch(pc);
     let rules = stretch.map(|stretch| stretch.code.rules).unwrap_or_default();
+    met.foreign |= stretch.is_none();
     met.unwinder |= stretch.is_some_and(|stretch| stretch.is_unwinder(pc))
         || rules.has_unsafe_functions && rules::is_backtrace(pc);
     match frame.exit {

@@ -8,8 +8,9 @@
 
 use core::cell::Cell;
 
-use crate::modules::{LoadMap, Stretch};
+use crate::modules::{LoadMap, Stretch, foreign};
 use crate::sys;
+use crate::unwind::arch::recipe::{CalleeSaved, Recipe};
 use crate::unwind::validate::StackBounds;
 use crate::unwind::walk::{Code, Target};
 
@@ -59,6 +60,10 @@ impl Target for Interrupted<'_> {
     fn code(&self, pc: u64) -> Option<Code<'_>> {
         let stretch = self.map.find(pc)?;
         Some(Code { base: stretch.base, table: stretch.code.table.as_ref() })
+    }
+
+    fn foreign(&self, pc: u64) -> Option<(Recipe, CalleeSaved)> {
+        foreign::recipe_at(pc)
     }
 
     fn stack(&self, sp: u64) -> Option<StackBounds> {

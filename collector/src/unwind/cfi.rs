@@ -1,9 +1,11 @@
 //! From a module's `.eh_frame` to its [`RecipeTable`].
 //!
-//! SETUP side: allocates, and is never called in a handler. At run time only program headers are
-//! at hand, so that a table is built from `PT_GNU_EH_FRAME` alone: its sorted table of FDEs is what
-//! the C++ runtime itself searches. The sections are untrusted bytes: what cannot be read becomes
-//! [`Recipe::Unsupported`] for the addresses concerned, and is counted.
+//! SETUP side: allocates, and is never called in a handler; only [`direct`] is. At run time only
+//! program headers are at hand, so that a table is built from `PT_GNU_EH_FRAME` alone: its sorted
+//! table of FDEs is what the C++ runtime itself searches. The sections are untrusted bytes: what
+//! cannot be read becomes [`Recipe::Unsupported`] for the addresses concerned, and is counted.
+
+pub mod direct;
 
 use std::ops::Range;
 

@@ -27,6 +27,12 @@ pub trait Target {
     /// The load module whose code contains `pc`, if any does.
     fn code(&self, pc: u64) -> Option<Code<'_>>;
 
+    /// The recipe at `pc` where [`Self::code`] has no module but the loader has: one that is being
+    /// loaded right now. Evaluated anew each time.
+    fn foreign(&self, _pc: u64) -> Option<(Recipe, CalleeSaved)> {
+        None
+    }
+
     /// The stack on which `sp` lies. Asked at the start of a walk and beyond every signal frame,
     /// where an alternate signal stack may end. The bounds must include the 128 bytes below `sp`
     /// that leaf functions use (psABI x86-64, 3.2.2), for some keep their CFA there.
@@ -44,6 +50,13 @@ pub struct Code<'a> {
     pub base: u64,
     /// The recipes; none if the module has no call frame information.
     pub table: Option<&'a RecipeTable>,
+}
+
+impl<'a> Code<'a> {
+    /// The table, and the offset of `pc` in it.
+    fn at(&self, pc: u64) -> Option<(&'a RecipeTable, u32)> {
+        Some((self.table?, u32::try_from(pc.wrapping_sub(self.base)).ok()?))
+    }
 }
 
 /// One frame, as given to the visitor.
@@ -263,29 +276,29 @@ fn give_up(
 }
 
 /// The recipe from the module's table, remembered unless there is none.
+///
+/// Of foreign code nothing is remembered: it may be unmapped, and other code mapped in its place,
+/// without the load map's generation changing, which is what the cache goes by.
 #[cold]
 fn find(target: &impl Target, cache: &mut RecipeCache, kind: FrameKind, address: u64) -> Recipe {
-    let recipe = recipe_at(target, address.wrapping_sub(kind.lookup_bias()));
+    let pc = address.wrapping_sub(kind.lookup_bias());
+    let Some(code) = target.code(pc) else {
+        return target.foreign(pc).map_or(Recipe::NoCfi, |(recipe, _)| recipe);
+    };
+    let recipe = code.at(pc).map_or(Recipe::NoCfi, |(table, offset)| table.lookup(offset));
     if recipe != Recipe::NoCfi {
-        cache.insert(address.wrapping_sub(kind.lookup_bias()), recipe);
+        cache.insert(pc, recipe);
     }
     recipe
 }
 
-fn recipe_at(target: &impl Target, pc: u64) -> Recipe {
-    let found = table_at(target, pc).map(|(table, offset)| table.lookup(offset));
-    found.unwrap_or(Recipe::NoCfi)
-}
-
 fn find_all(target: &impl Target, kind: FrameKind, address: u64) -> (Recipe, CalleeSaved) {
-    let found = table_at(target, address.wrapping_sub(kind.lookup_bias()));
-    found.map_or((Recipe::NoCfi, CalleeSaved::LOST), |(table, offset)| table.lookup_all(offset))
-}
-
-fn table_at(target: &impl Target, pc: u64) -> Option<(&RecipeTable, u32)> {
-    let code = target.code(pc)?;
-    let offset = u32::try_from(pc.wrapping_sub(code.base)).ok()?;
-    Some((code.table?, offset))
+    let pc = address.wrapping_sub(kind.lookup_bias());
+    let found = match target.code(pc) {
+        Some(code) => code.at(pc).map(|(table, offset)| table.lookup_all(offset)),
+        None => target.foreign(pc),
+    };
+    found.unwrap_or((Recipe::NoCfi, CalleeSaved::LOST))
 }
 
 #[cold]
@@ -311,12 +324,14 @@ fn overcome(
             // glibc's __start_context, where a makecontext function returns to, is the first byte
             // of an FDE that does not declare its return address undefined. Nothing called it: no
             // FDE covers the byte before.
-            if kind == FrameKind::Call && recipe_at(target, registers.ip) != Recipe::NoCfi {
+            let described = |kind| find_all(target, kind, registers.ip).0 != Recipe::NoCfi;
+            if kind == FrameKind::Call && described(FrameKind::Leaf) {
                 return Detour::EndOfStack;
             }
+            let pc = registers.ip.wrapping_sub(kind.lookup_bias());
             match follow_frame_pointer(registers, bounds, target) {
                 Some(slot) => Detour::Caller { slot },
-                None if target.code(registers.ip.wrapping_sub(kind.lookup_bias())).is_none() => {
+                None if target.code(pc).is_none() && target.foreign(pc).is_none() => {
                     Detour::None(PartialReason::UnknownModule)
                 }
                 None => Detour::None(PartialReason::NoCfi),

@@ -1,6 +1,6 @@
 //! The few DWARF expressions that call frame information of x86-64 uses.
 //!
-//! SETUP side. Recognized by their operations, so that the handler never evaluates any.
+//! Both sides: allocates nothing. Recognized by their operations, so that none is ever evaluated.
 
 use gimli::{EhFrame, Encoding, Operation, UnwindExpression, X86_64};
 

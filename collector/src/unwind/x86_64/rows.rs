@@ -1,9 +1,10 @@
 //! The rows of one FDE, as far as recipes need them.
 //!
-//! SETUP side. Evaluates call frame instructions (DWARF 5, 6.4.2; decoded by gimli) on a state of
-//! the CFA, the return address and the callee-saved registers alone. That is several times faster
-//! than gimli's own table, which keeps a rule for every register, and start-up time of every
-//! profiled program depends on it; gimli's table is the reference in the tests instead.
+//! Both sides: allocates nothing. Evaluates call frame instructions (DWARF 5, 6.4.2; decoded by
+//! gimli) on a state of the CFA, the return address and the callee-saved registers alone. That is
+//! several times faster than gimli's own table, which keeps a rule for every register, and
+//! start-up time of every profiled program depends on it; gimli's table is the reference in the
+//! tests instead.
 //!
 //! Each form of rule that compilers, linkers and hand-written assembly are known to use has a
 //! recipe; the rest is `None`, which the builder counts.
@@ -153,6 +154,21 @@ impl Shared {
         run.map(|()| evaluation.scratch == [true, true, false])
     }
 
+    /// The row of an FDE that holds at `pc`, which must not lie before its code. `None` also where
+    /// the instructions that lead to it cannot be read.
+    pub(in crate::unwind) fn row_at(
+        &self,
+        section: &EhFrame<Bytes<'_>>,
+        bases: &BaseAddresses,
+        fde: &FrameDescriptionEntry<Bytes<'_>>,
+        pc: u64,
+    ) -> Found {
+        let mut evaluation = Evaluation::new(section, self, fde.initial_address());
+        evaluation.last = pc;
+        evaluation.run(fde.instructions(section, bases), |_, _| {})?;
+        self.recipe(section, &evaluation.row)
+    }
+
     fn recipe(&self, section: &EhFrame<Bytes<'_>>, row: &Row) -> Found {
         if self.signal {
             return Some((self.signal_frame(section, row)?, CalleeSaved::LOST));
@@ -218,14 +234,39 @@ impl Shared {
     }
 }
 
+/// The most rows that DW_CFA_remember_state keeps at a time. Compilers nest one deep, hand-written
+/// assembly two.
+const REMEMBERED: usize = 8;
+
+/// The stack of DW_CFA_remember_state and DW_CFA_restore_state.
+struct Remembered {
+    rows: [Option<Row>; REMEMBERED],
+    length: usize,
+}
+
+impl Remembered {
+    fn push(&mut self, row: Row) -> Option<()> {
+        *self.rows.get_mut(self.length)? = Some(row);
+        self.length += 1;
+        Some(())
+    }
+
+    fn pop(&mut self) -> Option<Row> {
+        self.length = self.length.checked_sub(1)?;
+        *self.rows.get(self.length)?
+    }
+}
+
 /// Call frame instructions in progress.
 struct Evaluation<'s, 'a> {
     section: &'s EhFrame<Bytes<'a>>,
     shared: &'s Shared,
     /// From here on `row` holds.
     address: u64,
+    /// Rows that begin beyond this address are not asked for.
+    last: u64,
     row: Row,
-    remembered: Vec<Row>,
+    remembered: Remembered,
     /// Whether some row saves rax, rdx, rcx at the CFA.
     scratch: [bool; 3],
 }
@@ -236,13 +277,15 @@ impl<'s, 'a> Evaluation<'s, 'a> {
             section,
             shared,
             address,
+            last: u64::MAX,
             row: shared.initial,
-            remembered: Vec::new(),
+            remembered: Remembered { rows: [None; REMEMBERED], length: 0 },
             scratch: [false; 3],
         }
     }
 
     /// Gives each row but the last to `complete`; `None` where an instruction cannot be read.
+    /// Afterwards `row` is the last one that begins at or before `last`.
     fn run(
         &mut self,
         mut instructions: CallFrameInstructionIter<'_, Bytes<'_>>,
@@ -256,10 +299,16 @@ impl<'s, 'a> Evaluation<'s, 'a> {
                     complete(self.address, &self.row);
                     let bytes = u64::from(delta).wrapping_mul(self.shared.code_factor);
                     self.address = self.address.checked_add(bytes)?;
+                    if self.address > self.last {
+                        break;
+                    }
                 }
                 I::SetLoc { address } => {
                     complete(self.address, &self.row);
                     self.address = (address >= self.address).then_some(address)?;
+                    if self.address > self.last {
+                        break;
+                    }
                 }
                 I::DefCfa { register, offset } => {
                     self.define_register(register);
@@ -298,7 +347,7 @@ impl<'s, 'a> Evaluation<'s, 'a> {
                     self.set(register, Rule::Expression(expression));
                 }
                 I::Restore { register } => self.row.restore(register, self.shared.initial),
-                I::RememberState => self.remembered.push(self.row),
+                I::RememberState => self.remembered.push(self.row)?,
                 I::RestoreState => self.row = self.remembered.pop()?,
                 I::ArgsSize { .. } | I::Nop => {}
                 // Of other architectures.

@@ -1,0 +1,225 @@
+//! Code that is loaded and not yet in the load map: constructors of a library run before dlopen
+//! returns, and the library may be gone again by then.
+//!
+//! Signal side, but for [`start`] and [`was_seen`]. glibc (since 2.35) tells which module contains
+//! an address by `_dl_find_object`, which neither locks nor allocates and was made for unwinders in
+//! signal handlers; a module is there before its first constructor runs. The program headers in
+//! the module's own memory say where its call frame information is.
+//!
+//! Nothing found here is kept. The module may be unmapped, and another one mapped in its place,
+//! without anything that the collector would notice; the next sample asks again. That costs about
+//! a microsecond per frame, in frames that are rare.
+//!
+//! Invariant: memory is read only inside segments that the module's program headers declare, after
+//! the kernel has shown that the headers can be read, while a return address into the module is on
+//! the stack. A program that unmaps such code crashes by itself.
+
+#![expect(unsafe_code, reason = "asks the loader, and reads a module's memory")]
+
+use core::ffi::{c_int, c_ulonglong, c_void};
+use core::ops::Range;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+use libc::{Elf64_Ehdr, Elf64_Phdr};
+
+use crate::sys;
+use crate::unwind::arch::recipe::{CalleeSaved, Recipe};
+use crate::unwind::cfi::direct;
+
+/// `struct dl_find_object` of dlfcn.h on x86-64, where the two conditional members are absent.
+#[repr(C)]
+struct Found {
+    flags: c_ulonglong,
+    map_start: *mut c_void,
+    map_end: *mut c_void,
+    link_map: *mut c_void,
+    eh_frame: *mut c_void,
+    reserved: [c_ulonglong; 7],
+}
+
+type FindObject = unsafe extern "C" fn(*mut c_void, *mut Found) -> c_int;
+
+/// glibc's `_dl_find_object`; null in an older one.
+static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+
+/// Whether a sample met foreign code since somebody asked.
+static SEEN: AtomicBool = AtomicBool::new(false);
+
+/// Finds the loader's function. Setup side.
+pub(super) fn start() {
+    // SAFETY: both strings end with 0.
+    let found = unsafe {
+        libc::dlvsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr(), c"GLIBC_2.35".as_ptr())
+    };
+    if found.is_null() {
+        // The message is not the program's.
+        // SAFETY: takes nothing; the message is not looked at.
+        unsafe { libc::dlerror() };
+    }
+    // Relaxed: an address of code that was mapped before this library.
+    FIND_OBJECT.store(found, Ordering::Relaxed);
+}
+
+/// Whether a sample met foreign code since this was asked last. Setup side.
+pub(super) fn was_seen() -> bool {
+    // Relaxed, both: a hint, and the loader's list has locks of its own.
+    SEEN.load(Ordering::Relaxed) && SEEN.swap(false, Ordering::Relaxed)
+}
+
+/// The recipe for the code at `pc`, if it lies in a module that the loader knows.
+#[must_use]
+pub fn recipe_at(pc: u64) -> Option<(Recipe, CalleeSaved)> {
+    let module = Foreign::containing(pc)?;
+    SEEN.store(true, Ordering::Relaxed);
+    let recipe = module.eh_frame_header().and_then(|header| {
+        let bytes = module.segment_from(header.start)?;
+        let length = usize::try_from(header.end.checked_sub(header.start)?).ok()?;
+        let (bytes, segment) = (bytes.get(..length)?, |address| module.segment_from(address));
+        Some(direct::recipe_at(bytes, header.start, segment, module.text(), pc))
+    });
+    Some(recipe.unwrap_or((Recipe::NoCfi, CalleeSaved::LOST)))
+}
+
+/// A module by its program headers, which lie in its own memory.
+struct Foreign<'a> {
+    /// Runtime address minus ELF virtual address. Wraps.
+    bias: u64,
+    headers: &'a [Elf64_Phdr],
+}
+
+/// The part of a module's memory that the kernel is asked about.
+const PAGE: usize = 4096;
+
+impl<'a> Foreign<'a> {
+    fn containing(pc: u64) -> Option<Self> {
+        let function = FIND_OBJECT.load(Ordering::Relaxed);
+        if function.is_null() {
+            return None;
+        }
+        // SAFETY: the address is that of the function of this name, whose signature in dlfcn.h is
+        // the one given here.
+        let find = unsafe { core::mem::transmute::<*mut c_void, FindObject>(function) };
+        let mut found = Found {
+            flags: 0,
+            map_start: null_mut(),
+            map_end: null_mut(),
+            link_map: null_mut(),
+            eh_frame: null_mut(),
+            reserved: [0; 7],
+        };
+        let address = core::ptr::without_provenance_mut(pc as usize);
+        // SAFETY: takes any address, and writes the structure. It is async-signal-safe (glibc
+        // manual, "Dynamic Linker Introspection").
+        if unsafe { find(address, &raw mut found) } != 0 {
+            return None;
+        }
+        // SAFETY: the loader's answer: a module begins there.
+        unsafe { Self::mapped_at(found.map_start.addr() as u64) }
+    }
+
+    /// The module whose first segment lies at `start` and begins, as linkers have it, with the ELF
+    /// header and the program headers. `None` if it does not, or cannot be read.
+    ///
+    /// # Safety
+    /// `start` must be page-aligned and stay mapped, if it is, as long as the value lives.
+    unsafe fn mapped_at(start: u64) -> Option<Self> {
+        const MAGIC: u64 = u32::from_le_bytes(*b"\x7fELF") as u64;
+        if sys::probe(start)? & 0xffff_ffff != MAGIC {
+            return None;
+        }
+        let start_pointer = core::ptr::with_exposed_provenance::<u8>(start as usize);
+        // SAFETY: the page could be read a moment ago, and holds plain numbers.
+        let header = unsafe { &*start_pointer.cast::<Elf64_Ehdr>() };
+        let offset = usize::try_from(header.e_phoff).ok()?;
+        let count = usize::from(header.e_phnum);
+        let end = count.checked_mul(size_of::<Elf64_Phdr>())?.checked_add(offset)?;
+        let sized = usize::from(header.e_phentsize) == size_of::<Elf64_Phdr>();
+        if !sized || end > PAGE || !offset.is_multiple_of(align_of::<Elf64_Phdr>()) {
+            return None;
+        }
+        // SAFETY: within the same page, which begins at `start`.
+        let first = unsafe { start_pointer.add(offset) }.cast::<Elf64_Phdr>();
+        // SAFETY: `count` entries end within the page, and are aligned.
+        let headers = unsafe { core::slice::from_raw_parts(first, count) };
+        let load = headers.iter().find(|header| header.p_type == libc::PT_LOAD)?;
+        (load.p_offset == 0).then_some(Self { bias: start.wrapping_sub(load.p_vaddr), headers })
+    }
+
+    fn range(&self, header: &Elf64_Phdr, size: u64) -> Range<u64> {
+        let start = self.bias.wrapping_add(header.p_vaddr);
+        start..start.saturating_add(size)
+    }
+
+    fn loads(&self, flag: u32) -> impl Iterator<Item = &Elf64_Phdr> {
+        let wanted = move |header: &&Elf64_Phdr| header.p_flags & flag != 0;
+        self.headers.iter().filter(|header| header.p_type == libc::PT_LOAD).filter(wanted)
+    }
+
+    /// From the first to the last byte of code.
+    fn text(&self) -> Range<u64> {
+        let ranges = self.loads(libc::PF_X).map(|header| self.range(header, header.p_memsz));
+        ranges.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or_default()
+    }
+
+    fn eh_frame_header(&self) -> Option<Range<u64>> {
+        let found = self.headers.iter().find(|header| header.p_type == libc::PT_GNU_EH_FRAME)?;
+        Some(self.range(found, found.p_memsz))
+    }
+
+    /// The bytes from `address` to the end of its readable segment, as far as the file backs it.
+    fn segment_from(&self, address: u64) -> Option<&'a [u8]> {
+        let mut segments = self.loads(libc::PF_R).map(|header| self.range(header, header.p_filesz));
+        let segment = segments.find(|segment| segment.contains(&address))?;
+        let length = usize::try_from(segment.end.checked_sub(address)?).ok()?;
+        let start = core::ptr::with_exposed_provenance(address as usize);
+        // SAFETY: a readable segment of a module that is loaded: see the file's head. Its call
+        // frame information is never written.
+        Some(unsafe { core::slice::from_raw_parts(start, length) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::modules::discovery;
+
+    #[test]
+    fn memory_that_belongs_to_no_module() {
+        start();
+        let on_the_heap = Box::new(0_u8);
+        assert_eq!(recipe_at(&raw const *on_the_heap as u64), None);
+        assert!(!was_seen());
+    }
+
+    /// Every loaded module as if it were foreign: at every address the answer of its table.
+    #[test]
+    fn the_same_recipe_as_from_the_table() {
+        start();
+        let (_, modules) = discovery::loaded_modules();
+        let mut rows = 0;
+        // The vdso is in no list of the loader that `_dl_find_object` looks at.
+        for module in modules.iter().filter(|module| module.identity.path != b"[vdso]") {
+            let Some(built) = discovery::recipes(module) else { continue };
+            let text = module.text();
+            for pc in text.clone() {
+                let offset = u32::try_from(pc - text.start).unwrap();
+                let expected = built.table.lookup_all(offset);
+                let before = offset.checked_sub(1).map(|before| built.table.lookup_all(before));
+                // Where a row begins, and one byte before.
+                if before == Some(expected) {
+                    continue;
+                }
+                rows += 1;
+                let name = String::from_utf8_lossy(&module.identity.path);
+                assert_eq!(recipe_at(pc), Some(expected), "{name} at {offset:#x}");
+                if let Some(before) = before {
+                    assert_eq!(recipe_at(pc - 1), Some(before), "{name} before {offset:#x}");
+                }
+            }
+        }
+        assert!(rows > 10_000, "{rows} rows");
+        assert!(was_seen());
+        assert!(!was_seen(), "told once");
+    }
+}
