@@ -317,8 +317,11 @@ impl NameGlob {
         if self.glob.matches(name) {
             return true;
         }
-        if !name.contains(['(', '<', ':']) || name.starts_with('[') {
+        if name.starts_with('[') {
             return false;
+        }
+        if !name.contains(['(', '<', ':']) {
+            return c_forms(name).any(|form| self.glob.matches(form));
         }
         profile::has_form(name, |form| self.glob.matches(form))
     }
@@ -338,9 +341,32 @@ impl NameGlob {
     }
 }
 
+/// What a C library calls a function outside: `__write` is `write`, and
+/// `__memcpy_avx512_unaligned_erms`, one of the implementations that glibc chooses from when the
+/// program starts, is `memcpy_avx512_unaligned_erms` and `memcpy`.
+fn c_forms(name: &str) -> impl Iterator<Item = &str> {
+    const PROCESSORS: [&str; 7] =
+        ["_avx", "_evex", "_sse2", "_sse4", "_ssse3", "_erms", "_generic"];
+    let public = name.trim_start_matches('_');
+    let end = PROCESSORS.iter().filter_map(|processor| public.find(processor)).min();
+    let plain = end.filter(|&end| end > 0).and_then(|end| public.get(..end));
+    (public.len() < name.len()).then_some(public).into_iter().chain(plain)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn c_names_match_as_they_were_called() {
+        for glob in ["memcpy", "memcpy*", "__memcpy*", "__memcpy_avx512_unaligned_erms"] {
+            assert!(matches(glob, "__memcpy_avx512_unaligned_erms"), "{glob}");
+        }
+        assert!(matches("strlen", "__strlen_evex"));
+        assert!(matches("write", "__write"));
+        assert!(!matches("memcpy", "memcpy_s"));
+        assert!(!matches("write", "fwrite"));
+    }
 
     fn matches(glob: &str, name: &str) -> bool {
         NameGlob::new(glob).matches(name)
