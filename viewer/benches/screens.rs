@@ -117,6 +117,7 @@ fn screens(c: &mut Criterion) {
         ("He", "ss<S><S>", "another order, twice, and reversed, twice"),
         ("2", "jl", "the callers of a function"),
         ("H", "/method7<esc>", "seven letters of a search, and back"),
+        ("H", "fmethod7<esc>", "seven letters of a refinement, each tried out, and back"),
         ("H/method77<enter>", "nN", "next and previous found"),
     ] {
         let keys = keys.replace("<S>", "S");

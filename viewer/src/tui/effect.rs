@@ -35,6 +35,8 @@ pub struct Request {
 pub enum Purpose {
     /// To be shown: answered with `Message::Refined`.
     Show,
+    /// For its functions and their callers: answered with `Message::Inverted`.
+    Callers,
     /// To know what it would show: answered with `Message::Tried`.
     Try,
 }

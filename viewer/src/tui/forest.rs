@@ -1,21 +1,20 @@
-//! One refinement with everything the screens need of it, made in one go so that a worker can do it.
+//! What the screens need of one refinement, made where a worker can make it: each is O(nodes).
 
 use crate::profile::Profile;
 use crate::refine::{Refined, parse};
 use crate::views::callers::Callers;
+use crate::views::child_index::ChildIndex;
 use crate::views::top_down::TopDown;
 
 use super::stages::Stages;
 
-/// A refined profile and its trees, all rows closed.
+/// A refined profile and its top-down tree, all rows closed.
 #[derive(Clone, Debug)]
 pub struct Forest<'p> {
     /// The refined profile.
     pub refined: Refined<'p>,
     /// Calling contexts.
     pub top_down: TopDown,
-    /// Functions and their callers.
-    pub callers: Callers,
 }
 
 impl<'p> Forest<'p> {
@@ -26,9 +25,18 @@ impl<'p> Forest<'p> {
     pub fn new(profile: &'p Profile, stages: &Stages) -> Result<Self, Refusal> {
         let refined = refine(profile, stages)?;
         let top_down = TopDown::new(&refined);
-        let callers = Callers::new(&refined, top_down.index());
-        Ok(Self { refined, top_down, callers })
+        Ok(Self { refined, top_down })
     }
+}
+
+/// The functions of a refinement and their callers. O(nodes). Made only when somebody looks at
+/// them: a user may never, and the first screen is to come at once.
+///
+/// # Errors
+/// If a stage cannot be read, or cannot be applied to this profile.
+pub fn callers(profile: &Profile, stages: &Stages) -> Result<Callers, Refusal> {
+    let refined = refine(profile, stages)?;
+    Ok(Callers::new(&refined, &ChildIndex::new(&refined)))
 }
 
 /// Why a refinement could not be made.

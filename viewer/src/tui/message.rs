@@ -2,6 +2,7 @@
 
 use super::forest::{Forest, Refusal};
 use crate::views::SortKey;
+use crate::views::callers::Callers;
 
 /// Something happened. The update function decides what it means in the present mode.
 #[derive(Clone, Debug)]
@@ -153,6 +154,13 @@ pub enum Message<'p> {
         /// What came out.
         forest: Box<Forest<'p>>,
     },
+    /// The callers of what is shown, asked for when they were first looked at.
+    Inverted {
+        /// The number under which they were asked for.
+        ticket: u64,
+        /// Functions and their callers.
+        callers: Box<Callers>,
+    },
     /// A refinement being typed was tried out.
     Tried {
         /// The number under which it was asked for.
@@ -177,7 +185,11 @@ impl Message<'_> {
     pub fn is_from_user(&self) -> bool {
         !matches!(
             self,
-            Self::Resized { .. } | Self::Refined { .. } | Self::Tried { .. } | Self::Refused { .. }
+            Self::Resized { .. }
+                | Self::Refined { .. }
+                | Self::Inverted { .. }
+                | Self::Tried { .. }
+                | Self::Refused { .. }
         )
     }
 

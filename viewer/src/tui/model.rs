@@ -6,7 +6,7 @@
 
 use crate::profile::{FrameKind, FunctionRef, Profile};
 use crate::refine::Refined;
-use crate::views::callers::Callers;
+use crate::views::callers::{Callers, Upward};
 use crate::views::hot_path;
 use crate::views::number::Form;
 use crate::views::search::{NamePattern, Search};
@@ -90,10 +90,14 @@ pub struct Model<'p> {
     pub shown_stages: Stages,
     /// The top-down tree.
     pub tree: Table<Downward>,
-    /// The callers view.
-    pub callers: Table<crate::views::callers::Upward>,
-    /// The flat view: the first level of the callers view.
-    pub flat: Table<crate::views::callers::Upward>,
+    /// The callers and flat views, once they were asked for and made.
+    pub inverted: Option<Inverted>,
+    /// Number under which they were asked for.
+    pub inverting: Option<u64>,
+    /// What they were under an earlier refinement, to hand on what was open and selected.
+    pub before: Option<(Refined<'p>, Inverted)>,
+    /// The function to select when the callers view is there.
+    pub follow: Option<FunctionRef>,
     /// The information page.
     pub info: Page,
     /// What to say in place of rows where the profile has no samples.
@@ -127,8 +131,7 @@ impl<'p> Model<'p> {
     /// The first screen of a profile. Rows that hold nearly all of the cost are open.
     #[must_use]
     pub fn new(forest: Forest<'p>, path: &str, theme: Theme, size: (u16, u16)) -> Self {
-        let Forest { refined, top_down, callers } = forest;
-        let flat = flat_table(&callers, &refined);
+        let Forest { refined, top_down } = forest;
         let mut model = Self {
             profile: refined.profile,
             path: path.to_owned(),
@@ -137,9 +140,11 @@ impl<'p> Model<'p> {
             view: View::default(),
             over: Vec::new(),
             tree: Table::new(top_down, &refined),
-            callers: Table::new(callers, &refined),
-            flat,
-            info: Page::new("", info::items(refined.profile, form(theme))),
+            inverted: None,
+            inverting: None,
+            before: None,
+            follow: None,
+            info: Page::default(),
             why_empty: info::why_empty(refined.profile, form(theme))
                 .map(|items| Page::new("", items)),
             refined,
@@ -166,12 +171,14 @@ impl<'p> Model<'p> {
 
     /// Puts another refinement in the place of the present one.
     pub fn show(&mut self, forest: Forest<'p>, stages: Stages) {
-        let Forest { refined, top_down, callers } = forest;
+        let Forest { refined, top_down } = forest;
         let old = std::mem::replace(&mut self.refined, refined);
-        let flat = flat_table(&callers, &self.refined);
         self.tree.replace(&old, top_down, &self.refined);
-        self.callers.replace(&old, callers, &self.refined);
-        self.flat.replace(&old, flat.into_tree(), &self.refined);
+        if let Some(inverted) = self.inverted.take() {
+            self.before = Some((old, inverted));
+        }
+        self.inverting = None;
+        self.follow = None;
         self.found = None;
         // Where a search began was a place in the old rows.
         let place = self.rows().map(Rows::place);
@@ -181,6 +188,32 @@ impl<'p> Model<'p> {
             }
         }
         self.shown_stages = stages;
+    }
+
+    /// Takes the callers of what is shown.
+    pub fn invert(&mut self, callers: Callers) {
+        let refined = &self.refined;
+        let by_function = callers.clone();
+        let mut inverted = match self.before.take() {
+            Some((old, mut inverted)) => {
+                inverted.callers.replace(&old, callers, refined);
+                inverted.flat.replace(&old, by_function, refined);
+                inverted
+            }
+            None => Inverted::new(callers, by_function, refined),
+        };
+        if let Some(function) = self.follow.take() {
+            inverted.callers.select_function(function);
+        }
+        self.inverting = None;
+        self.inverted = Some(inverted);
+    }
+
+    /// The information page, made when it is first looked at. O(nodes) then.
+    pub fn make_info(&mut self) {
+        if self.info.items.is_empty() {
+            self.info = Page::new("", info::items(self.profile, form(self.theme)));
+        }
     }
 
     /// Searches for something else, or for nothing.
@@ -222,25 +255,26 @@ impl<'p> Model<'p> {
             .filter(|binding| binding.message.is_about_a_row())
     }
 
-    /// The rows of the view; `None` on the information page.
+    /// The rows of the view; `None` on the information page, and while they are being made.
     #[must_use]
     pub fn rows(&self) -> Option<&dyn Rows> {
         match self.view {
             View::Tree => Some(&self.tree),
-            View::Callers => Some(&self.callers),
-            View::Flat => Some(&self.flat),
+            View::Callers => self.inverted.as_ref().map(|inverted| &inverted.callers as _),
+            View::Flat => self.inverted.as_ref().map(|inverted| &inverted.flat as _),
             View::Info => None,
         }
     }
 
     /// The rows of the view to change, and what they were made from.
     pub fn rows_mut(&mut self) -> Option<(&mut dyn Rows, &Refined<'p>)> {
-        match self.view {
-            View::Tree => Some((&mut self.tree, &self.refined)),
-            View::Callers => Some((&mut self.callers, &self.refined)),
-            View::Flat => Some((&mut self.flat, &self.refined)),
-            View::Info => None,
-        }
+        let rows: &mut dyn Rows = match self.view {
+            View::Tree => &mut self.tree,
+            View::Callers => &mut self.inverted.as_mut()?.callers,
+            View::Flat => &mut self.inverted.as_mut()?.flat,
+            View::Info => return None,
+        };
+        Some((rows, &self.refined))
     }
 
     /// The selected row.
@@ -335,10 +369,19 @@ fn form(theme: Theme) -> Form {
 /// The share of its parent that keeps a child on the hot path, in percent.
 pub const HOT_SHARE: u32 = hot_path::USUAL_SHARE;
 
-/// The flat view of a callers tree: its first level, by exclusive cost.
-fn flat_table(callers: &Callers, refined: &Refined<'_>) -> Table<crate::views::callers::Upward> {
-    let mut flat = Table::new(callers.clone(), refined);
-    flat.set_sort(refined, Sort { key: SortKey::Exclusive, reversed: false });
-    flat.select(0);
-    flat
+/// The views from functions outward.
+#[derive(Clone, Debug)]
+pub struct Inverted {
+    /// The callers view.
+    pub callers: Table<Upward>,
+    /// The flat view: the first level of the callers view, in an order of its own.
+    pub flat: Table<Upward>,
+}
+
+impl Inverted {
+    /// Both views of one tree, given twice; the flat view begins by exclusive cost.
+    fn new(callers: Callers, mut by_function: Callers, refined: &Refined<'_>) -> Self {
+        by_function.set_sort(Sort { key: SortKey::Exclusive, reversed: false });
+        Self { callers: Table::new(callers, refined), flat: Table::new(by_function, refined) }
+    }
 }

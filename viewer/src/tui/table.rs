@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use crate::profile::FunctionRef;
 use crate::refine::Refined;
 use crate::views::hot_path::{USUAL_SHARE, hot_path};
 use crate::views::path::Path;
@@ -129,6 +130,15 @@ impl<D: Direction> Table<D> {
             self.reveal(refined, row);
         }
         self.scroll = self.selected.saturating_sub(above);
+    }
+
+    /// Selects the outermost row of a function, if there is one.
+    pub fn select_function(&mut self, function: FunctionRef) {
+        let lines = self.visible.lines().iter();
+        let found = lines
+            .clone()
+            .position(|line| line.depth == 0 && self.tree.row(line.row).function == function);
+        self.selected = found.unwrap_or(self.selected);
     }
 
     /// Selects a row, opening what is above it.

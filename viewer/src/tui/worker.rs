@@ -6,7 +6,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::effect::{Purpose, Request};
-use super::forest::{Forest, refine};
+use super::forest::{Forest, callers, refine};
 use super::message::Message;
 use crate::profile::Profile;
 
@@ -23,6 +23,7 @@ pub(super) struct Requests {
 #[derive(Default)]
 struct Waiting {
     show: Option<Request>,
+    callers: Option<Request>,
     attempt: Option<Request>,
     closed: bool,
 }
@@ -33,6 +34,7 @@ impl Requests {
         let mut waiting = self.lock();
         match request.purpose {
             Purpose::Show => waiting.show = Some(request),
+            Purpose::Callers => waiting.callers = Some(request),
             Purpose::Try => waiting.attempt = Some(request),
         }
         self.changed.notify_one();
@@ -51,7 +53,8 @@ impl Requests {
             if waiting.closed {
                 return None;
             }
-            if let Some(request) = waiting.show.take().or_else(|| waiting.attempt.take()) {
+            let Waiting { show, callers, attempt, .. } = &mut *waiting;
+            if let Some(request) = [show, callers, attempt].into_iter().find_map(Option::take) {
                 return Some(request);
             }
             waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
@@ -77,6 +80,8 @@ pub fn perform(profile: &Profile, request: Request) -> Message<'_> {
     let answer = match purpose {
         Purpose::Show => Forest::new(profile, &stages)
             .map(|forest| Message::Refined { ticket, forest: Box::new(forest) }),
+        Purpose::Callers => callers(profile, &stages)
+            .map(|callers| Message::Inverted { ticket, callers: Box::new(callers) }),
         Purpose::Try => refine(profile, &stages).map(|refined| Message::Tried {
             ticket,
             shown: refined.shown,

@@ -139,3 +139,13 @@ fn copying_the_path() {
     ]
     "#);
 }
+
+#[test]
+fn callers_are_made_when_they_are_looked_at_and_keep_what_was_open() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x20");
+    assert!(viewer.model.inverted.is_none());
+    viewer.press("/poll<enter>2l1fthrough MPI_*<enter>");
+    assert!(viewer.model.inverted.is_none());
+    assert_snapshot!(viewer.press("2").screen());
+}

@@ -15,7 +15,11 @@ use crate::views::{Row, SortKey};
 /// Paints the headings on the line above `top`, and `height` rows from `top` on.
 pub(super) fn draw(canvas: &mut Canvas<'_, '_>, top: usize, height: usize) {
     let model = canvas.model;
-    let Some(rows) = model.rows() else { return };
+    let Some(rows) = model.rows() else {
+        let text = model.theme.plain("counting callers…");
+        canvas.text(1, top, &text, canvas.width().saturating_sub(2), model.theme.faint());
+        return;
+    };
     let columns = model.columns();
     headings(canvas, &columns, rows, top - 1);
     for offset in 0..height {
@@ -112,7 +116,7 @@ fn path(canvas: &mut Canvas<'_, '_>, rows: &dyn Rows, line: Line, cells: usize, 
     };
     x = canvas.text(x, y, marker, 1, theme.text()) + 1;
 
-    let room = cells.saturating_sub(x);
+    let room = cells.saturating_sub(x + 1);
     let name = model.row_name(row);
     let style = match row.kind {
         FrameKind::Call => theme.text(),

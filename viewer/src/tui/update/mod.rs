@@ -30,7 +30,8 @@ pub fn update<'p>(model: &mut Model<'p>, message: Message<'p>) -> Vec<Effect> {
     if message.is_about_a_row() && matches!(model.over.last(), Some(Over::Menu(_))) {
         model.over.pop();
     }
-    let effects = apply(model, message);
+    let mut effects = apply(model, message);
+    effects.extend(refinement::callers_if_looked_at(model));
     keep_in_view(model);
     effects
 }
@@ -106,6 +107,11 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
         Message::StageToggle => return refinement::toggle_stage(model),
         Message::StageEdit => refinement::edit_stage(model),
         Message::Refined { ticket, forest } => refinement::arrived(model, ticket, *forest),
+        Message::Inverted { ticket, callers } => {
+            if model.inverting == Some(ticket) {
+                model.invert(*callers);
+            }
+        }
         Message::Refused { ticket, refusal } => refinement::refused(model, ticket, refusal),
         Message::Tried { ticket, shown, out } => prompt::tried(model, ticket, shown, out),
 
@@ -136,10 +142,12 @@ fn move_by(model: &mut Model<'_>, lines: isize) {
         Some(Over::Menu(selected)) => *selected = moved(*selected, items),
         Some(Over::Stages(selected)) => *selected = moved(*selected, stages),
         Some(Over::Prompt(_)) => {}
-        None => match model.rows_mut() {
-            Some((rows, _)) => rows.select(rows.selected().saturating_add_signed(lines)),
-            None => model.info.scroll = model.info.scroll.saturating_add_signed(lines),
-        },
+        None if model.view == View::Info => {
+            model.info.scroll = model.info.scroll.saturating_add_signed(lines);
+        }
+        None => {
+            change_rows(model, |rows, _| rows.select(rows.selected().saturating_add_signed(lines)));
+        }
     }
 }
 
@@ -153,7 +161,7 @@ pub(super) fn keep_in_view(model: &mut Model<'_>) {
     };
     if let Some((rows, _)) = model.rows_mut() {
         rows.keep_in_view(height);
-    } else {
+    } else if model.view == View::Info {
         clamp(&mut model.info, height);
     }
     if let Some(Over::Page(page)) = model.over.last_mut() {
@@ -196,17 +204,14 @@ fn neighbor(view: View, step: usize) -> View {
 /// Shows a view. The callers view is about the function that was selected.
 fn show(model: &mut Model<'_>, view: View) {
     let function = model.selected().map(|selected| selected.row.function);
-    let came_from = model.view;
-    model.view = view;
-    if view == came_from || view != View::Callers {
-        return;
-    }
-    let (Some(function), Some((rows, _))) = (function, model.rows_mut()) else { return };
-    let found = (0..rows.len()).find(|&at| {
-        rows.line(at).is_some_and(|line| line.depth == 0 && rows.row(line).function == function)
-    });
-    if let Some(at) = found {
-        rows.select(at);
+    let came_from = std::mem::replace(&mut model.view, view);
+    match view {
+        View::Callers if came_from != view => match (&mut model.inverted, function) {
+            (Some(inverted), Some(function)) => inverted.callers.select_function(function),
+            (_, function) => model.follow = function,
+        },
+        View::Info => model.make_info(),
+        _ => {}
     }
 }
 

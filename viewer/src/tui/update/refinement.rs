@@ -6,7 +6,7 @@
 use super::super::effect::{Effect, Purpose, Request};
 use super::super::forest::{Forest, Refusal};
 use super::super::language;
-use super::super::message::{PromptKind, RowStage};
+use super::super::message::{PromptKind, RowStage, View};
 use super::super::model::{Model, Notice, Over, Pending};
 use super::super::stages::Stages;
 use super::{Effects, prompt};
@@ -27,6 +27,19 @@ fn request(model: &mut Model<'_>, is_change: bool) -> Effects {
     model.pending = Some(Pending { ticket: model.ticket, is_change });
     let (ticket, stages) = (model.ticket, model.history.now().clone());
     vec![Effect::Refine(Request { ticket, purpose: Purpose::Show, stages })]
+}
+
+/// Asks the shell for the callers of what is shown, if a view of them is open and lacks them.
+pub(super) fn callers_if_looked_at(model: &mut Model<'_>) -> Option<Effect> {
+    let is_looked_at = matches!(model.view, View::Callers | View::Flat);
+    let is_under_way = model.inverting.is_some() || model.pending.is_some();
+    if !is_looked_at || model.inverted.is_some() || is_under_way {
+        return None;
+    }
+    model.ticket += 1;
+    model.inverting = Some(model.ticket);
+    let (ticket, stages) = (model.ticket, model.shown_stages.clone());
+    Some(Effect::Refine(Request { ticket, purpose: Purpose::Callers, stages }))
 }
 
 /// Adds the stage that one key makes of the selected row.
@@ -125,7 +138,10 @@ pub(super) fn refused(model: &mut Model<'_>, ticket: u64, refusal: Refusal) {
     if prompt::refused(model, ticket, &refusal) {
         return;
     }
-    if let Some(pending) = model.pending.take_if(|pending| pending.ticket == ticket) {
+    // What is shown was refined by the same stages, so this does not happen; it must not be hidden.
+    if model.inverting.take_if(|asked| *asked == ticket).is_some() {
+        model.notice = Some(Notice::Failed(refusal.cause));
+    } else if let Some(pending) = model.pending.take_if(|pending| pending.ticket == ticket) {
         if pending.is_change {
             model.history.forget_last();
         }
