@@ -140,6 +140,31 @@ unsafe impl GlobalAlloc for OwnHeap {
         }
         self.push(class_of(layout.size()), block);
     }
+
+    /// A growing table of recipes reaches megabytes: its pages are moved, not copied.
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        let whole_pages = |size: usize| size.max(1).next_multiple_of(4096);
+        if layout.size() >= LARGE && size >= LARGE && layout.align() <= 4096 {
+            let Some(block) = NonNull::new(block) else { return null_mut() };
+            // SAFETY: `alloc` mapped exactly this range for this layout, and the owner gives its
+            // old pointer up.
+            let moved = unsafe { sys::remap(block, whole_pages(layout.size()), whole_pages(size)) };
+            return moved.map_or(null_mut(), |block| {
+                block.as_ptr().expose_provenance();
+                block.as_ptr()
+            });
+        }
+        // SAFETY: as GlobalAlloc's own: a new block, a copy of what both have room for, and the
+        // old block given back.
+        unsafe {
+            let new = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
+            if !new.is_null() {
+                new.copy_from_nonoverlapping(block, layout.size().min(size));
+                self.dealloc(block, layout);
+            }
+            new
+        }
+    }
 }
 
 #[cfg(test)]
@@ -149,6 +174,19 @@ mod tests {
     #[test]
     fn classes_double() {
         assert_eq!([1, 16, 17, 32, 33, 64, 65].map(class_of), [0, 0, 1, 1, 2, 2, 3]);
+    }
+
+    #[test]
+    fn a_growing_block_keeps_its_contents() {
+        let mut block = Vec::new();
+        for value in 0..2_000_000_u32 {
+            block.push(value);
+        }
+        block.shrink_to(1_000_000);
+        assert!(block.iter().enumerate().all(|(index, &value)| index == value as usize));
+        block.truncate(100);
+        block.shrink_to_fit();
+        assert_eq!(block.last(), Some(&99));
     }
 
     #[test]

@@ -25,6 +25,26 @@ pub fn map_anonymous(size: usize) -> Result<NonNull<u8>, Errno> {
     NonNull::new(core::ptr::with_exposed_provenance_mut(address)).ok_or(Errno(libc::ENOMEM))
 }
 
+/// Makes a mapping larger or smaller, moving it if need be: mremap(2). Nothing is copied.
+///
+/// # Safety
+/// `start` and `size` must be a whole mapping made by [`map_anonymous`], to which no reference is
+/// left; on success it is gone, and the returned one stands in its place.
+pub unsafe fn remap(
+    start: NonNull<u8>,
+    size: usize,
+    new_size: usize,
+) -> Result<NonNull<u8>, Errno> {
+    // SAFETY: the caller gives up the mapping; the kernel picks the new place.
+    let address = unsafe {
+        call(
+            libc::SYS_mremap,
+            [start.as_ptr().addr(), size, new_size, libc::MREMAP_MAYMOVE as usize, 0, 0],
+        )
+    }?;
+    NonNull::new(core::ptr::with_exposed_provenance_mut(address)).ok_or(Errno(libc::ENOMEM))
+}
+
 /// Gives a mapping back.
 ///
 /// # Safety
