@@ -111,15 +111,16 @@ fn sample(thread: &mut Thread, context: &libc::ucontext_t, weight: u64) -> Resul
     }
 
     // 2. Walk.
+    let bounds = thread.stack;
     let (armed_index, armed) = match &mut thread.trampoline {
         Some(trampoline) => {
             let record = trampoline.record();
             let index = thread.path.follow(record);
-            (index, if index > 0 { (record.armed_slot, record.real) } else { (0, 0) })
+            let in_place = index > 0 && record.is_in_place(registers.sp()..bounds.high);
+            (index, if in_place { (record.armed_slot, record.real) } else { (0, 0) })
         }
         None => (0, (0, 0)),
     };
-    let bounds = thread.stack;
     let stack = Interrupted::new(map, bounds, armed);
     let own_stack = stack.is_own(registers.sp());
     let mut met = Met::default();
@@ -178,7 +179,8 @@ fn sample(thread: &mut Thread, context: &libc::ucontext_t, weight: u64) -> Resul
     // 4. Arm.
     let followable = own_stack && !met.signal && !met.unwinder && !met.foreign;
     if partial.is_none() && followable {
-        arm(thread, met.armed, known, registers.sp());
+        let left = if armed.0 == 0 { armed_index } else { 0 };
+        arm(thread, met.armed, known, left, registers.sp());
     }
     Ok(())
 }
@@ -220,19 +222,22 @@ fn judge(
 }
 
 /// Makes the walked frames the cached path, behind the first `known` entries, and arms the
-/// innermost safe one.
-fn arm(thread: &mut Thread, met_armed: bool, known: usize, sp: u64) {
+/// innermost safe one. `left` is the index of a cached activation whose slot does not hold the
+/// trampoline any more, 0 if there is none: it was left by a jump, and all inside it, even where
+/// other activations stand in their place and look the same.
+fn arm(thread: &mut Thread, met_armed: bool, known: usize, left: usize, sp: u64) {
     let Some(trampoline) = &mut thread.trampoline else { return };
     let record = trampoline.record();
     let frames = thread.walked.frames();
     // Which of the cached activations from `known` on are still there? Those have the same slot
-    // and return address, outermost first. With the armed slot met, the others lie inside it and
+    // and return address, outermost first; the outermost frame of all has none. With the armed slot met, the others lie inside it and
     // must have returned; without, nobody saw how they left.
     let cached = thread.path.entries().get(known..).unwrap_or_default();
     let same = cached
         .iter()
         .zip(frames.iter().rev())
-        .take_while(|(old, new)| old.slot != 0 && old.slot == new.slot && old.real == new.real)
+        .take(if left > 0 { left.saturating_sub(known) } else { usize::MAX })
+        .take_while(|(old, new)| old.slot == new.slot && old.real == new.real)
         .count();
     let gone = cached.get(same..).unwrap_or_default();
     if met_armed {

@@ -171,6 +171,25 @@ impl Record {
         unsafe { sys::swap_word(slot, self.entry_address, self.real) }
     }
 
+    /// Whether the armed slot still holds the trampoline. It does not after its activation was
+    /// left by a jump (longjmp, an exception that could not be seen): its place on the stack has
+    /// then become free or another activation's.
+    ///
+    /// `stack` is what is in use of this thread's own stack. A slot elsewhere is looked at through
+    /// the kernel.
+    #[must_use]
+    pub fn is_in_place(&self, stack: core::ops::Range<u64>) -> bool {
+        let word = if stack.contains(&self.armed_slot) {
+            // SAFETY: inside the live stack, by contract.
+            Some(unsafe {
+                core::ptr::with_exposed_provenance::<u64>(self.armed_slot as usize).read_volatile()
+            })
+        } else {
+            sys::probe(self.armed_slot)
+        };
+        word == Some(self.entry_address)
+    }
+
     /// Replaces the return address of the activation `armed`, whose slot must be in live stack of
     /// this thread; `inner` is the innermost cached activation.
     ///
