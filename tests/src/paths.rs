@@ -1,5 +1,7 @@
 //! Call paths as `csprof report --format json` shows them, and what their numbers should be.
 
+use std::fmt;
+
 use serde_json::Value;
 
 /// The rows of a top-down tree.
@@ -12,13 +14,17 @@ pub struct Rows {
     /// What a refinement left out.
     pub out: u128,
     rows: Vec<Row>,
+    /// Row of the caller of each row.
+    caller: Vec<Option<usize>>,
 }
 
 /// One row: a function under one call path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Names of the functions from the root to this one, this one included.
-    pub path: Vec<String>,
+    /// Callers above it.
+    pub depth: usize,
+    /// Name of the function.
+    pub function: String,
     /// Load module, if known.
     pub module: Option<String>,
     /// `call`, `inline` or `partial`.
@@ -41,26 +47,20 @@ impl Rows {
     pub fn new(report: &str) -> Self {
         let report: Value = serde_json::from_str(report).unwrap();
         let number = |key: &str| u128::from(report[key].as_u64().unwrap());
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let mut path: Vec<String> = Vec::new();
-        let rows = report["rows"].as_array().unwrap().iter().map(|row| {
-            path.truncate(row["depth"].as_u64().unwrap() as usize);
-            path.push(text(&row["function"]).unwrap());
-            Row {
-                path: path.clone(),
-                module: text(&row["module"]),
-                kind: text(&row["kind"]).unwrap(),
-                inclusive: row["inclusive"].as_u64().unwrap(),
-                exclusive: row["exclusive"].as_u64().unwrap(),
-                edges: row["edges"].as_u64(),
-            }
-        });
-        let rows: Vec<Row> = rows.collect();
+        let rows: Vec<Row> = report["rows"].as_array().unwrap().iter().map(Row::new).collect();
         let (base, shown, out) = (number("base"), number("shown"), number("out"));
         assert_eq!(shown + out, base, "shown + out = base");
         let exclusive: u128 = rows.iter().map(|row| u128::from(row.exclusive)).sum();
         assert_eq!(exclusive, shown, "exclusive samples of all rows are what is shown");
-        Self { base, shown, out, rows }
+        let mut open: Vec<usize> = Vec::new();
+        let caller = rows.iter().enumerate().map(|(number, row)| {
+            open.truncate(row.depth);
+            let caller = open.last().copied();
+            open.push(number);
+            caller
+        });
+        let caller = caller.collect();
+        Self { base, shown, out, rows, caller }
     }
 
     /// All rows, in the order of display.
@@ -75,27 +75,59 @@ impl Rows {
     /// If there is none, or more than one.
     #[must_use]
     pub fn at(&self, names: &[&str]) -> &Row {
-        let found: Vec<&Row> = self.iter().filter(|row| row.ends_in(names)).collect();
-        assert_eq!(found.len(), 1, "{names:?} in {:#?}", self.rows);
-        found[0]
+        let mut found = (0..self.rows.len()).filter(|&row| self.ends_in(row, names));
+        match (found.next(), found.next()) {
+            (Some(row), None) => &self.rows[row],
+            (None, _) => panic!("no row ends in {names:?}:\n{self}"),
+            (Some(_), Some(_)) => panic!("several rows end in {names:?}:\n{self}"),
+        }
     }
 
     /// Inclusive samples of all rows of a function that are not below another row of it.
     #[must_use]
     pub fn inclusive_of(&self, function: &str) -> u64 {
-        self.iter().filter(|row| row.is_outermost(function)).map(|row| row.inclusive).sum()
+        let is_it = |row: usize| self.rows[row].function == function;
+        (0..self.rows.len())
+            .filter(|&row| is_it(row) && !self.callers(row).any(is_it))
+            .map(|row| self.rows[row].inclusive)
+            .sum()
+    }
+
+    /// The caller of a row, its caller, and so on to the root.
+    fn callers(&self, row: usize) -> impl Iterator<Item = usize> {
+        std::iter::successors(self.caller[row], |&row| self.caller[row])
+    }
+
+    fn ends_in(&self, row: usize, names: &[&str]) -> bool {
+        let (last, callers) = names.split_last().unwrap();
+        let mut above = self.callers(row).map(|row| self.rows[row].function.as_str());
+        self.rows[row].function == *last
+            && callers.iter().rev().all(|name| above.next() == Some(*name))
+    }
+}
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Row { depth, function, inclusive, exclusive, edges, .. } in self.rows.iter().take(500) {
+            writeln!(f, "{:depth$}{function} {inclusive} {exclusive} {edges:?}", "")?;
+        }
+        Ok(())
     }
 }
 
 impl Row {
-    fn ends_in(&self, names: &[&str]) -> bool {
-        self.path.len() >= names.len()
-            && self.path[self.path.len() - names.len()..].iter().eq(names.iter())
-    }
-
-    fn is_outermost(&self, function: &str) -> bool {
-        let (last, above) = self.path.split_last().unwrap();
-        last == function && above.iter().all(|name| name != function)
+    fn new(row: &Value) -> Self {
+        let text = |key: &str| row[key].as_str().map(str::to_owned);
+        let number = |key: &str| row[key].as_u64().unwrap();
+        Self {
+            depth: number("depth") as usize,
+            function: text("function").unwrap(),
+            module: text("module"),
+            kind: text("kind").unwrap(),
+            inclusive: number("inclusive"),
+            exclusive: number("exclusive"),
+            edges: row["edges"].as_u64(),
+        }
     }
 }
 

@@ -1,4 +1,26 @@
-//! csprof on programs whose answers are known in advance.
+//! csprof on programs whose answers are known in advance. Each program is small, in
+//! `tests/workloads`, and says at its top what it does.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed, and says where")]
+
+// What samples say.
+
+/// fork, exec and all that is made of them.
+mod children;
+/// Exceptions through sampled frames.
+mod exceptions;
 /// The program of Figure 1 in the paper that this profiler follows.
 mod figure1;
+/// Libraries that come and go at one address.
+mod libraries;
+/// Stacks that are deep, left by jumps, or replaced by tail calls.
+mod stacks;
+/// Who worked: threads, with what they block.
+mod threads;
+
+// How programs end, and what else they own.
+
+/// Every way to end; the samples stay.
+mod endings;
+/// Signals that csprof uses and the program, too.
+mod signals;

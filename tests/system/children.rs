@@ -1,0 +1,46 @@
+//! fork, exec and all that is made of them: every process of the run is in the profile, with samples
+//! of its own.
+
+use csprof_tests::workshop::Workshop;
+use serde_json::Value;
+
+#[test]
+fn children_of_every_kind_are_in_the_profile() {
+    let workshop = Workshop::new("children");
+    workshop.compile("cc -O2 -o program @children.c -lutil");
+    let alone = workshop.run(&["./program"]);
+    assert!(alone.status.success(), "{alone:?}");
+    let recording = workshop.record(&[], &["./program"]);
+    assert_eq!(recording.outcome.said(), alone.said());
+    assert_eq!(recording.outcome.status, alone.status);
+    recording.check_partial("children");
+
+    let processes = recording.info["processes"].as_array().unwrap();
+    let count = |origin: &str| processes.iter().filter(|p| p["origin"] == origin).count();
+    // The program itself and six shells; seven forked, of which a daemon and its caller are two.
+    assert_eq!((count("exec"), count("fork")), (7, 7));
+    // Each child names its parent; the daemon's has ended before it looked.
+    let ids: Vec<&Value> = processes.iter().map(|process| &process["pid"]).collect();
+    let orphans =
+        processes[1..].iter().filter(|child| !ids.contains(&&child["parent_pid"])).count();
+    assert!(orphans <= 1, "{}", recording.info);
+    // Of the forked ones five work, for some periods each; two only wait for others.
+    let works = |process: &&Value| process["threads"][0]["samples"].as_u64() > Some(0);
+    let forked = processes.iter().filter(|process| process["origin"] == "fork");
+    assert_eq!(forked.filter(works).count(), 5, "{}", recording.info);
+}
+
+#[test]
+fn exec_in_place_keeps_what_each_program_sampled() {
+    let workshop = Workshop::new("exec_forms");
+    workshop.compile("cc -O2 -pthread -o program @exec_forms.c");
+    let alone = workshop.run(&["./program"]);
+    assert_eq!(alone.status.code(), Some(42));
+    let recording = workshop.record(&[], &["./program"]);
+    assert_eq!(recording.outcome.said(), alone.said());
+    assert_eq!(recording.outcome.status, alone.status);
+    // One process id, twenty programs.
+    let processes = recording.info["processes"].as_array().unwrap();
+    assert_eq!(processes.len(), 20);
+    assert!(processes.iter().all(|process| process["pid"] == processes[0]["pid"]));
+}

@@ -1,0 +1,59 @@
+//! Every way to end. csprof gives the status that a shell would give, and what was sampled stays,
+//! whoever ended the program.
+
+use std::io::{BufRead, BufReader};
+
+use csprof_tests::deadline;
+use csprof_tests::paths::is_share;
+use csprof_tests::recording::Recording;
+use csprof_tests::workshop::Workshop;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+#[test]
+fn the_status_is_the_programs_and_the_samples_stay() {
+    let workshop = Workshop::new("endings");
+    workshop.compile("cc -O2 -pthread -o program @endings.c");
+    for (how, status, signal) in [
+        ("return", 3, None),
+        ("exit", 4, None),
+        ("_exit", 5, None),
+        ("exit_group", 6, None),
+        ("quick_exit", 7, None),
+        ("thread", 8, None),
+        ("abort", 134, Some(6)),
+        ("trap", 132, Some(4)),
+        ("fault", 139, Some(11)),
+        ("terminate", 143, Some(15)),
+        ("kill", 137, Some(9)),
+    ] {
+        let recording = workshop.record(&[], &["./program", how]);
+        assert_eq!(recording.outcome.status.code(), Some(status), "{how}");
+        assert_eq!(recording.info["exit"].as_i64(), Some(status.into()), "{how}");
+        assert_eq!(recording.info["signal"].as_i64(), signal, "{how}");
+        // 100 ms of CPU time at 200 samples per second, in each thread that worked.
+        let work = recording.rows().inclusive_of("work");
+        let expected = if how == "thread" { 40 } else { 20 };
+        assert!(is_share(work, expected * 2, 50), "{how}: {work} samples");
+    }
+}
+
+/// The terminal sends SIGINT to all processes of the foreground group: the program dies, csprof
+/// stays to write the profile.
+#[test]
+fn an_interrupt_ends_the_program_but_not_csprof() {
+    let workshop = Workshop::new("interrupt");
+    workshop.compile("cc -O2 -pthread -o program @endings.c");
+    let mut command = workshop.csprof_command();
+    command.args(["record", "-o", "run.csprof", "./program", "wait"]);
+    let mut csprof = deadline::start(&mut command);
+    let mut said = String::new();
+    BufReader::new(csprof.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    assert_eq!(said, "ready\n");
+    killpg(Pid::from_raw(csprof.id().cast_signed()), Signal::SIGINT).unwrap();
+    let outcome = deadline::finish(csprof, &command);
+    assert_eq!(outcome.status.code(), Some(130), "{}", outcome.complained());
+    let recording = Recording::new(outcome, workshop.path("run.csprof"));
+    assert_eq!(recording.info["signal"].as_i64(), Some(2));
+    assert!(is_share(recording.rows().inclusive_of("work"), 40, 50));
+}

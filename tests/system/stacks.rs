@@ -1,0 +1,73 @@
+//! Stacks that are deep, left by jumps, or replaced by tail calls.
+
+use csprof_tests::workshop::Workshop;
+
+#[test]
+fn ten_thousand_frames_are_one_whole_path() {
+    let workshop = Workshop::new("recursion");
+    workshop.compile("cc -O2 -o program @recursion.c");
+    let recording = workshop.record(&[], &["./program"]);
+    let samples = recording.samples();
+    assert_eq!((samples.partial, samples.recorded), (0, samples.delivered));
+
+    let rows = recording.rows();
+    let main = rows.at(&["main"]);
+    let down: Vec<_> = rows.iter().filter(|row| row.function == "down").collect();
+    let bottom = rows.at(&["down", "bottom"]);
+    assert_eq!(down.len(), 10_000);
+    assert_eq!(bottom.depth, main.depth + 10_001);
+    // Nearly all of the work is at the bottom, which returned once, as did every call above it.
+    assert!(bottom.inclusive > samples.recorded * 9 / 10, "{bottom:?}");
+    assert_eq!(bottom.edges, Some(1));
+    let wrong = down.iter().find(|row| row.edges != Some(1) || row.inclusive < bottom.inclusive);
+    assert_eq!(wrong, None);
+}
+
+#[test]
+fn long_jumps_leave_frames_that_did_not_return() {
+    let workshop = Workshop::new("jumps");
+    workshop.compile("cc -O2 -o program @jumps.c");
+    let recording = workshop.record(&[], &["./program"]);
+    assert_eq!(recording.outcome.said(), "60 jumps, 20 returns\n");
+    assert_eq!(recording.samples().partial, 0);
+
+    let rows = recording.rows();
+    let work = rows.at(&["main", "once", "down", "down", "down", "down", "down", "down", "work"]);
+    assert!(work.inclusive > recording.samples().recorded * 9 / 10, "{work:?}");
+    // Every round takes several periods, so every call was seen: `work` returned from all 80, the
+    // frames above it from the 20 that did not jump.
+    assert_eq!(work.edges, Some(80));
+    for frames in 1..=6 {
+        let path = [vec!["once"], vec!["down"; frames]].concat();
+        assert_eq!(rows.at(&path).edges, Some(20), "{path:?}");
+    }
+    // Of each jump, at least the frame that held the trampoline is known to be gone; of the last
+    // one, no sample is left to notice.
+    let thread = &recording.profile.threads[0];
+    assert!(thread.lost_returns >= 59, "{thread:?}");
+}
+
+#[test]
+fn what_a_jump_left_on_the_stack_is_not_believed() {
+    let workshop = Workshop::new("jumps_between");
+    workshop.compile("cc -O2 -o program @jumps_between.c");
+    let recording = workshop.record(&[], &["./program"]);
+    let rows = recording.rows();
+    let main = rows.at(&["main"]);
+    let even = rows.at(&["main", "even", "work_of_even"]);
+    let odd = rows.at(&["main", "odd", "work_of_odd"]);
+    assert_eq!(even.inclusive + odd.inclusive, main.inclusive, "{rows}");
+    assert_eq!(recording.samples().partial, 0);
+}
+
+#[test]
+fn a_tail_call_takes_the_place_of_its_caller() {
+    let workshop = Workshop::new("tail_calls");
+    workshop.compile("cc -O2 -o program @tail_calls.c");
+    let recording = workshop.record(&[], &["./program"]);
+    let rows = recording.rows();
+    let last = rows.at(&["main", "last"]);
+    assert_eq!(last.inclusive, rows.inclusive_of("main"));
+    assert_eq!(last.edges, Some(3));
+    assert_eq!(recording.samples().partial, 0);
+}

@@ -1,0 +1,47 @@
+//! Who worked: threads by name, with shares that are known.
+
+use csprof_tests::paths::is_share;
+use csprof_tests::recording::Recording;
+use csprof_tests::workshop::Workshop;
+
+#[test]
+fn each_thread_has_its_share() {
+    let workshop = Workshop::new("threads");
+    workshop.compile("cc -O2 -pthread -o program @shares.c");
+    let recording = workshop.record(&[], &["./program"]);
+    let threads = samples_by_thread(&recording);
+    let all: u64 = threads.iter().map(|(_, samples)| samples).sum();
+    let worker = |name: &str| threads.iter().find(|(of, _)| of == name).unwrap().1;
+    assert_eq!(threads.len(), 5, "{threads:?}");
+    assert!(is_share(worker("worker 1"), all, 10), "{threads:?}");
+    assert!(is_share(worker("worker 2"), all, 20), "{threads:?}");
+    assert!(is_share(worker("worker 3"), all, 30), "{threads:?}");
+    assert!(is_share(worker("worker 4"), all, 40), "{threads:?}");
+    let rows = recording.rows();
+    assert_eq!(rows.at(&["worker", "work"]).edges, Some(4));
+}
+
+#[test]
+fn threads_with_all_signals_blocked_are_sampled() {
+    let workshop = Workshop::new("masked");
+    workshop.compile("cc -O2 -pthread -o program @masked.c");
+    let recording = workshop.record(&[], &["./program"]);
+    let threads = samples_by_thread(&recording);
+    let all: u64 = threads.iter().map(|(_, samples)| samples).sum();
+    // 600 ms of CPU time at 200 samples per second, half of it in each of two threads.
+    assert!(is_share(all, 240, 50), "{threads:?}");
+    let [(_, main), (name, masked)] = &threads[..] else { panic!("{threads:?}") };
+    assert_eq!(name, "masked");
+    assert!(is_share(*main, all, 50) && is_share(*masked, all, 50), "{threads:?}");
+}
+
+/// Name and samples of each thread, by `csprof info`.
+fn samples_by_thread(recording: &Recording) -> Vec<(String, u64)> {
+    let processes = recording.info["processes"].as_array().unwrap().iter();
+    let threads = processes.flat_map(|process| process["threads"].as_array().unwrap());
+    threads
+        .map(|thread| {
+            (thread["name"].as_str().unwrap().to_owned(), thread["samples"].as_u64().unwrap())
+        })
+        .collect()
+}
