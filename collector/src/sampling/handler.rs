@@ -230,8 +230,8 @@ fn arm(thread: &mut Thread, met_armed: bool, known: usize, left: usize, sp: u64)
     let record = trampoline.record();
     let frames = thread.walked.frames();
     // Which of the cached activations from `known` on are still there? Those have the same slot
-    // and return address, outermost first; the outermost frame of all has none. With the armed slot met, the others lie inside it and
-    // must have returned; without, nobody saw how they left.
+    // and return address, outermost first; the outermost frame of all has none. With the armed
+    // slot met, the others lie inside it and must have returned; without, nobody saw how they left.
     let cached = thread.path.entries().get(known..).unwrap_or_default();
     let same = cached
         .iter()
