@@ -27,6 +27,12 @@ pub(super) struct Declaration {
     pub(super) line: u32,
     /// Name, if that was asked for.
     pub(super) name: Option<String>,
+    /// The scoped name that was asked for has no scope in it: the function is at the outermost
+    /// level, or DWARF does not say what encloses it.
+    pub(super) bare: bool,
+    /// Where the code of the function itself begins, if the name is bare and its unit has that code
+    /// and not only inlined copies.
+    pub(super) code: Option<u64>,
 }
 
 /// Which name is asked for.
@@ -115,7 +121,10 @@ impl<'a> Declarations<'a> {
                     Naming::Scoped => {
                         let key = std::ptr::from_ref(place.unit).addr();
                         let scopes = self.scopes.entry(key).or_insert_with(|| Scopes::read(place));
-                        Some(scopes.qualified(offset, &name))
+                        let qualified = scopes.qualified(offset, &name);
+                        found.bare = qualified == name;
+                        found.code = scopes.code(offset).filter(|_| found.bare);
+                        Some(qualified)
                     }
                 };
             }

@@ -66,7 +66,7 @@ fn demangle(mangled: &str) -> String {
 }
 
 fn demangle_rust(mangled: &str) -> Option<String> {
-    if !mangled.starts_with("_R") && !has_rust_hash(mangled) {
+    if !mangled.starts_with("_R") && rust_hash_end(mangled).is_none() {
         return None;
     }
     let name = rustc_demangle::try_demangle(mangled).ok()?;
@@ -74,18 +74,30 @@ fn demangle_rust(mangled: &str) -> Option<String> {
     bounded(|out| fmt::write(out, format_args!("{name:#}")))
 }
 
-/// Whether a name is `_ZN…17h<16 hex digits>E`, perhaps with a suffix that LLVM added. A C++
-/// function cannot have that form: after `E` its parameter types follow.
-fn has_rust_hash(mangled: &str) -> bool {
+/// A mangled name without what compilers append to that of a part or a copy of the function:
+/// `.cold`, `.isra.0`, `.llvm.123`.
+pub(super) fn without_clone(mangled: &str) -> &str {
+    // Of the mangling schemes, only Rust's legacy one puts dots into names.
+    let end = rust_hash_end(mangled).or_else(|| mangled.find('.'));
+    end.map_or(mangled, |end| &mangled[..end])
+}
+
+/// Where a legacy Rust name ends, `_ZN…17h<16 hex digits>E`, before a suffix that LLVM may have
+/// added; `None` if the name is none. A C++ function cannot have that form: after `E` its parameter
+/// types follow.
+fn rust_hash_end(mangled: &str) -> Option<usize> {
     const TAIL: usize = "17h0123456789abcdefE".len();
-    let core = mangled.split('.').next().unwrap_or(mangled);
-    let legacy = core.starts_with("_ZN") && core.len() > TAIL + "_ZN".len();
-    legacy && {
-        let tail = &core.as_bytes()[core.len() - TAIL..];
+    if !mangled.starts_with("_ZN") {
+        return None;
+    }
+    // Dots are no sign of a suffix: `drop_in_place$LT$alloc..vec..Vec$GT$`.
+    let ends = core::iter::once(mangled.len()).chain(mangled.rmatch_indices('.').map(|(at, _)| at));
+    ends.take_while(|&end| end >= "_ZN".len() + TAIL).find(|&end| {
+        let tail = &mangled.as_bytes()[end - TAIL..end];
         tail.starts_with(b"17h")
             && tail.ends_with(b"E")
             && tail[3..TAIL - 1].iter().all(u8::is_ascii_hexdigit)
-    }
+    })
 }
 
 fn demangle_cpp(mangled: &str) -> Option<String> {
@@ -145,12 +157,39 @@ mod tests {
             // Rust: legacy without its hash, v0 without crate disambiguators.
             ("_ZN7program4main17h0123456789abcdefE", "program::main"),
             ("_ZN7program3sum17h0123456789abcdefE.llvm.123", "program::sum"),
+            (
+                "_ZN4core3ptr36drop_in_place$LT$p..store..Store$GT$17hc3cf3b18fe7a1e56E",
+                "core::ptr::drop_in_place<p::store::Store>",
+            ),
+            (
+                "_ZN57_$LT$p..store..Store$u20$as$u20$core..ops..drop..Drop$GT$4drop\
+                 17h268783743b86a612E.llvm.12818845636219016053",
+                "<p::store::Store as core::ops::drop::Drop>::drop",
+            ),
+            (
+                "_ZN1p4main28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE",
+                "p::main::{{closure}}",
+            ),
             ("_RNvCs1234_7program4main", "program::main"),
+            ("_RNvCs1234_7program4main.llvm.123", "program::main"),
             ("_RINvCs1234_7program3sumhEB2_", "program::sum::<u8>"),
             // C++ without parameters is no Rust.
             ("_ZN3foo3barE", "foo::bar"),
         ] {
             assert_eq!(demangle(mangled), shown, "{mangled}");
+        }
+    }
+
+    #[test]
+    fn parts_and_copies_of_a_function_have_its_name() {
+        for (part, whole) in [
+            ("_Z3foov.isra.0.cold", "_Z3foov"),
+            ("_RNvCs1234_7program4main.llvm.123", "_RNvCs1234_7program4main"),
+            ("_ZN1a..b17h0123456789abcdefE.llvm.1", "_ZN1a..b17h0123456789abcdefE"),
+            ("_ZN1a..b17h0123456789abcdefE", "_ZN1a..b17h0123456789abcdefE"),
+            ("main", "main"),
+        ] {
+            assert_eq!(without_clone(part), whole);
         }
     }
 

@@ -13,7 +13,7 @@ use addr2line::{Context, FunctionName};
 use gimli::{DwLang, DwarfSections, EndianSlice, LittleEndian, SectionId, UnitOffset, UnitRef};
 
 use super::declaration::{Declarations, Naming};
-use super::demangle::{Demangler, Name};
+use super::demangle::{self, Demangler, Name};
 use super::elf::Elf;
 use super::path;
 use super::sites::{Function, ModuleSites, Row};
@@ -82,7 +82,8 @@ impl<'a> Dwarf<'a> {
     /// Adds the rows of an address, outermost first. Returns whether there are any.
     ///
     /// `symbol` is what symbol tables call the function that owns the address. It names the
-    /// outermost row where DWARF has no name, as for assembly.
+    /// outermost row where DWARF has no name, as for assembly, or less of a name: with
+    /// `-Cdebuginfo=line-tables-only` rustc writes just `put` for `<store::Store>::put`.
     pub(super) fn add_rows<'c>(
         &'c self,
         address: u64,
@@ -124,6 +125,8 @@ pub(super) struct Out<'o, 'a, 'c> {
     pub(super) demangler: &'o mut Demangler,
     /// What was looked up before.
     pub(super) memory: &'o mut Memory<'a, 'c>,
+    /// What symbol tables call the function that owns an address.
+    pub(super) symbol_at: &'o dyn Fn(u64) -> Option<Name<'c>>,
 }
 
 /// What was looked up before in the DWARF of a module.
@@ -162,11 +165,12 @@ impl<'a, 'c> Out<'_, 'a, 'c> {
             (Some(given), _) => self.demangler.name(given),
             (None, Some(symbol)) => self.demangler.show(symbol),
             (None, None) => return None,
-        };
+        }
+        .to_owned();
         // A linkage name that was not demangled is no better than `DW_AT_name`: it is the same, or
         // what an assembler label made of it (`__GI_qsort`), or Fortran's `__solver_MOD_step`.
         let naming = match &name {
-            Some(name) if given.as_deref() == Some(shown) => match has_scopes(name.language) {
+            Some(name) if given.as_deref() == Some(&*shown) => match has_scopes(name.language) {
                 true => Naming::Scoped,
                 false => Naming::Plain,
             },
@@ -175,13 +179,24 @@ impl<'a, 'c> Out<'_, 'a, 'c> {
         let declared = entry
             .map(|(unit, offset)| self.memory.declarations.find(unit, offset, naming))
             .unwrap_or_default();
-        let mut name = declared.name.as_deref().unwrap_or(shown);
+        let mut name = declared.name.as_deref().unwrap_or(&shown);
         if let (Naming::Plain, Some(Name::Mangled(symbol))) = (naming, symbol) {
             // `malloc` is defined as `__libc_malloc`. What was split off (`malloc.cold`) belongs
             // to it.
             let symbol = symbol.split('.').next().unwrap_or(symbol);
             if underscores(symbol) < underscores(name) {
                 name = symbol;
+            }
+        }
+        // A function that is inlined here has a symbol if it was not inlined everywhere.
+        let of_copy = declared.code.and_then(self.symbol_at);
+        if declared.bare
+            && let Some(Name::Mangled(symbol)) = symbol.or(of_copy.as_ref())
+        {
+            let mangled = demangle::without_clone(symbol);
+            let whole = self.demangler.name(mangled);
+            if whole != mangled && whole.contains(identifier(name)) {
+                name = whole;
             }
         }
         let name = self.sites.strings.id(name);
@@ -202,6 +217,14 @@ impl<'a, 'c> Out<'_, 'a, 'c> {
 /// How many underscores a name begins with; those of the implementation begin with some.
 fn underscores(name: &str) -> usize {
     name.bytes().take_while(|&byte| byte == b'_').count()
+}
+
+/// What a function's own name begins with: `step<u64>` and `step::<u64>` are one, as are
+/// `{closure#0}` and `{{closure}}`. Empty for a name without letters.
+fn identifier(name: &str) -> &str {
+    let is_letter = |c: char| c == '_' || c.is_alphanumeric();
+    let name = name.trim_start_matches(|c| !is_letter(c));
+    name.split(|c| !is_letter(c)).next().unwrap_or_default()
 }
 
 /// Whether functions of a language are nested in namespaces, classes or modules.

@@ -89,11 +89,13 @@ pub(super) fn resolve(
     let mut sites = ModuleSites::default();
     let mut demangler = Demangler::default();
     let mut lines = dwarf.as_ref().map(|dwarf| (dwarf, Memory::new(dwarf)));
+    let symbol_at = |address| symbols.name(address);
     let mut unnamed = 0_usize;
     for &address in addresses {
         let symbol = symbols.name(address);
         let by_dwarf = lines.as_mut().is_some_and(|(dwarf, memory)| {
-            let mut out = Out { sites: &mut sites, demangler: &mut demangler, memory };
+            let (sites, demangler) = (&mut sites, &mut demangler);
+            let mut out = Out { sites, demangler, memory, symbol_at: &symbol_at };
             dwarf.add_rows(address, symbol.as_ref(), &mut out)
         });
         match symbol {

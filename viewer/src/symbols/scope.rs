@@ -5,10 +5,14 @@
 //! instantiated with a lambda or another local type.
 //! And a few linkage names cannot be demangled. Then the entry's own `DW_AT_name` is put behind the
 //! names of the entries that enclose it.
+//!
+//! With line tables only (`-Cdebuginfo=line-tables-only`, `-gline-tables-only`) nothing encloses
+//! anything. The symbol table still knows the whole name of a function that has code of its own, so
+//! it is kept here where that code is; one that was inlined everywhere stays bare.
 
 use std::collections::HashMap;
 
-use gimli::{UnitOffset, UnitRef};
+use gimli::{AttributeValue, UnitOffset, UnitRef};
 
 use super::dwarf::Reader;
 
@@ -21,6 +25,9 @@ const DEEPEST: usize = 64;
 /// The entries of one unit that can enclose a function, and what encloses each.
 pub(super) struct Scopes<'a> {
     scopes: HashMap<usize, Scope<'a>>,
+    /// First address of the code that is not inlined, by the offset of the entry that inlined
+    /// copies refer to as well.
+    code: HashMap<usize, u64>,
 }
 
 struct Scope<'a> {
@@ -33,8 +40,8 @@ struct Scope<'a> {
 impl<'a> Scopes<'a> {
     /// Reads all scopes of a unit; those before a malformed entry if there is one.
     pub(super) fn read(unit: UnitRef<'_, Reader<'a>>) -> Self {
-        let mut scopes = HashMap::new();
-        let Ok(mut entries) = unit.entries_raw(None) else { return Self { scopes } };
+        let mut found = Self { scopes: HashMap::new(), code: HashMap::new() };
+        let Ok(mut entries) = unit.entries_raw(None) else { return found };
         // Depth and offset of the scopes around the present entry.
         let mut around: Vec<(isize, usize)> = Vec::new();
         while !entries.is_empty() {
@@ -50,20 +57,36 @@ impl<'a> Scopes<'a> {
                 }
                 continue;
             };
-            let mut name = None;
+            let (mut name, mut origin, mut code) = (None, None, None);
             for specification in abbreviation.attributes() {
                 let Ok(attribute) = entries.read_attribute(*specification) else {
-                    return Self { scopes };
+                    return found;
                 };
-                if attribute.name() == gimli::DW_AT_name {
-                    name = unit.attr_string(attribute.value()).ok();
+                match (attribute.name(), attribute.value()) {
+                    (gimli::DW_AT_name, value) => name = unit.attr_string(value).ok(),
+                    (gimli::DW_AT_abstract_origin, AttributeValue::UnitRef(at)) => {
+                        origin = Some(at.0);
+                    }
+                    (gimli::DW_AT_low_pc, value) => {
+                        code = unit.attr_address(value).ok().flatten();
+                    }
+                    _ => {}
                 }
             }
+            if let (Some(origin), Some(code)) = (origin, code) {
+                found.code.insert(origin, code);
+            }
             let parent = around.last().map_or(0, |&(_, offset)| offset);
-            scopes.insert(offset.0, Scope { parent, name, anonymous });
+            found.scopes.insert(offset.0, Scope { parent, name, anonymous });
             around.push((depth, offset.0));
         }
-        Self { scopes }
+        found
+    }
+
+    /// Where the code of the function at `offset` begins that is not inlined anywhere, if this unit
+    /// has some.
+    pub(super) fn code(&self, offset: UnitOffset) -> Option<u64> {
+        self.code.get(&offset.0).copied()
     }
 
     /// The name of the function at `offset`, after the names of what encloses it.

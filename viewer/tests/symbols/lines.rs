@@ -125,7 +125,7 @@ fn cpp_functions_are_named_with_what_encloses_them() {
         "main",
         "space::(anonymous namespace)::hidden",
         "space::Ring<int, 8>::total(int) const",
-        "apply<main(int, char**)::<lambda(int)> >",
+        "apply<main::{lambda(int)#1}>(main::{lambda(int)#1}, int)",
         "main::{lambda}::operator()",
     ] {
         assert!(names.contains(expected), "{expected}: {names:#?}");
@@ -315,4 +315,97 @@ fn addr2line(path: &str, addresses: &[u64]) -> Option<Vec<Vec<String>>> {
         all.last_mut().unwrap().insert(0, format!("{line} {place}"));
     }
     Some(all)
+}
+
+/// What `-Cdebuginfo=line-tables-only` leaves out has to come from the symbol table.
+const STORE: &str = "
+mod store {
+    pub struct Store(pub Vec<u64>);
+    impl Store {
+        #[inline(never)]
+        pub fn put(&mut self, count: u64) {
+            for i in 0..count { self.0.push(step(i)); }
+        }
+        #[inline(always)]
+        pub fn get(&self, at: usize) -> u64 { std::hint::black_box(self.0[at]) }
+    }
+    impl Drop for Store {
+        #[inline(never)]
+        fn drop(&mut self) { std::hint::black_box(&self.0); }
+    }
+    #[inline(never)]
+    fn step<T: Copy>(x: T) -> T { std::hint::black_box(x) }
+}
+fn main() {
+    let mut store = store::Store(Vec::new());
+    store.put(9);
+    println!(\"{}\", store.get(3));
+}
+";
+
+#[test]
+fn rust_with_line_tables_only_has_whole_names() {
+    for (mangling, put, drop, step) in [
+        (
+            "v0",
+            "<program::store::Store>::put",
+            "<program::store::Store as core::ops::drop::Drop>::drop",
+            "program::store::step::<u64>",
+        ),
+        (
+            "legacy",
+            "program::store::Store::put",
+            "<program::store::Store as core::ops::drop::Drop>::drop",
+            "program::store::step",
+        ),
+    ] {
+        let shop = Workshop::new();
+        let (source, path) = (shop.write("program.rs", STORE), shop.path("program"));
+        let mangling = format!("-Csymbol-mangling-version={mangling}");
+        // Legacy mangling was the default before Rust 1.95, so it is in many libraries; newer
+        // compilers count it as unstable.
+        let command = [
+            &["RUSTC_BOOTSTRAP=1", "rustc", "-Zunstable-options", &mangling],
+            &["-Cdebuginfo=line-tables-only", "-O", "--crate-name=program"][..],
+            &["-o", &path, &source],
+        ];
+        let Some(_) = run("env", &command.concat(), "") else { return };
+        let binary = Binary::open(&path);
+        let addresses = binary.code_containing("program");
+        let resolved = Resolved::pcs(&binary, &addresses);
+        let rows: BTreeSet<String> =
+            (0..addresses.len()).flat_map(|frame| resolved.rows(frame)).collect();
+        let names: BTreeSet<&str> = rows.iter().map(|row| function_of(row)).collect();
+        for expected in [put, drop, step, "program::main"] {
+            assert!(names.contains(expected), "{expected}: {names:#?}");
+        }
+        // Inlined everywhere: nothing says more than its own name.
+        assert!(names.contains("get"), "{names:#?}");
+        assert!(!names.iter().any(|name| name.starts_with("_") || has_hash(name)), "{names:#?}");
+    }
+}
+
+#[test]
+fn copies_of_a_cpp_function_without_linkage_name_have_the_name_of_its_symbol() {
+    let shop = Workshop::new();
+    let source = "
+        static int twice(volatile int *x) { return *x * 2; }
+        __attribute__((noinline)) int call(int (*f)(volatile int *), volatile int *x) { return f(x); }
+        int main(int argc, char **argv) {
+            volatile int x = argc;
+            return twice(&x) + call(twice, &x);
+        }";
+    let Some(path) = shop.compile("g++", "copies", source, &["-g", "-O2"]) else { return };
+    let binary = Binary::open(&path);
+    let all = ["twice", "main"].map(|name| binary.code_containing(name)).concat();
+    let resolved = Resolved::pcs(&binary, &all);
+    let rows: BTreeSet<Vec<String>> = (0..all.len()).map(|frame| resolved.rows(frame)).collect();
+    let names: BTreeSet<&str> = rows.iter().flatten().map(|row| function_of(row)).collect();
+    assert_eq!(names, BTreeSet::from(["main", "twice(int volatile*)"]));
+    assert!(rows.iter().any(|rows| rows.len() == 2), "nothing was inlined: {rows:?}");
+}
+
+/// The function of a row, without file and line.
+fn function_of(row: &str) -> &str {
+    row.rsplit_once(' ').map_or(row, |(function, _)| function)
 }
