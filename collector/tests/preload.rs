@@ -8,10 +8,13 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
 use std::collections::BTreeSet;
+use std::mem::offset_of;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
+use csprof_format::arena::{EXTENT_ALIGN, EXTENT_MAGIC, ExtentHeader, ExtentKind, ThreadRecord};
+use csprof_format::loss::PartialReason;
 use object::{Object, ObjectSymbol};
 
 /// The library as it is shipped: built with its own profile, which does not unwind.
@@ -422,4 +425,47 @@ libm by name: found
 a constructor threw 17
 ",
     );
+}
+
+/// What a thread has recorded, and of that with partial paths, by reason.
+#[derive(Debug)]
+struct Counts {
+    recorded: u64,
+    partial: Vec<u64>,
+}
+
+/// The counts of each thread in an arena.
+fn thread_counts(arena: &[u8]) -> Vec<Counts> {
+    let half = |at: usize| u32::from_le_bytes(arena[at..at + 4].try_into().unwrap());
+    let word = |at: usize| u64::from_le_bytes(arena[at..at + 8].try_into().unwrap());
+    let mut threads = Vec::new();
+    let mut at = EXTENT_ALIGN as usize;
+    while at < arena.len() && half(at) == EXTENT_MAGIC {
+        if half(at + offset_of!(ExtentHeader, kind)) == ExtentKind::Thread as u32 {
+            let record = at + size_of::<ExtentHeader>();
+            let partial = record + offset_of!(ThreadRecord, partial);
+            threads.push(Counts {
+                recorded: word(record + offset_of!(ThreadRecord, recorded)),
+                partial: (0..PartialReason::COUNT).map(|n| word(partial + 8 * n)).collect(),
+            });
+        }
+        at += word(at + offset_of!(ExtentHeader, size)) as usize;
+    }
+    threads
+}
+
+/// Nobody could look at a library while its constructor runs; the second lies where the first was.
+#[test]
+fn constructors_of_libraries_that_are_being_loaded() {
+    let folder = folder("load_constructor");
+    let library = ["-O2", "-shared", "-fPIC", "@load_constructor/library.c"];
+    for (name, work) in [("libfirst.so", "-DWORK=first"), ("libsecond.so", "-DWORK=other")] {
+        compile(&folder, "cc", &[&library[..], &[work, "-o", name]].concat());
+    }
+    compile(&folder, "cc", &["-O2", "-o", "program", "@load_constructor/main.c"]);
+    let arenas = behaves(&folder, &[], 0, "libfirst.so: loaded\nlibsecond.so: loaded\n");
+    let [main] = &thread_counts(&arenas[0])[..] else { panic!("one thread") };
+    // 0.6 s of CPU time, 200 times per second.
+    assert!(main.recorded > 60, "{main:?}");
+    assert_eq!(main.partial, [0; PartialReason::COUNT], "{main:?}");
 }

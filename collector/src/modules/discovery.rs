@@ -136,6 +136,7 @@ unsafe fn describe(info: &libc::dl_phdr_info, is_program: bool) -> Option<Loader
             let notes = bytes(&readable, range(header, header.p_memsz))?;
             build_id(notes)
         })
+        .map(<[u8]>::to_vec)
         .unwrap_or_default();
     let code_bytes = code.iter().map(|range| range.end - range.start).sum();
     // SAFETY: a C string of the loader's.
@@ -187,7 +188,8 @@ fn bytes(readable: &[Range<u64>], wanted: Range<u64>) -> Option<&'static [u8]> {
 }
 
 /// The GNU build id in a note segment (ELF gABI, note section; owner "GNU", type 3).
-fn build_id(mut notes: &[u8]) -> Option<Vec<u8>> {
+/// Either side.
+pub(super) fn build_id(mut notes: &[u8]) -> Option<&[u8]> {
     const NT_GNU_BUILD_ID: u32 = 3;
     let word = |bytes: &[u8], at: usize| -> Option<u32> {
         Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
@@ -198,7 +200,7 @@ fn build_id(mut notes: &[u8]) -> Option<Vec<u8>> {
         let start = name_end.next_multiple_of(4);
         let end = start.checked_add(size as usize)?;
         if kind == NT_GNU_BUILD_ID && notes.get(12..name_end) == Some(b"GNU\0") {
-            return notes.get(start..end).map(<[u8]>::to_vec);
+            return notes.get(start..end);
         }
         notes = notes.get(end.next_multiple_of(4)..)?;
     }
@@ -234,7 +236,7 @@ mod tests {
         note(b"stapsdt\0", 3, b"xyz");
         note(b"GNU\0", 5, b"1234");
         note(b"GNU\0", 3, &[0xab, 0xcd, 0xef]);
-        assert_eq!(build_id(&notes), Some(vec![0xab, 0xcd, 0xef]));
+        assert_eq!(build_id(&notes), Some(&[0xab, 0xcd, 0xef][..]));
         assert_eq!(build_id(&notes[..20]), None);
     }
 

@@ -1,7 +1,7 @@
 //! Code that is loaded and not yet in the load map: constructors of a library run before dlopen
 //! returns, and the library may be gone again by then.
 //!
-//! Signal side, but for [`start`] and [`was_seen`]. glibc (since 2.35) tells which module contains
+//! Signal side, but for a few functions. glibc (since 2.35) tells which module contains
 //! an address by `_dl_find_object`, which neither locks nor allocates and was made for unwinders in
 //! signal handlers; a module is there before its first constructor runs. The program headers in
 //! the module's own memory say where its call frame information is.
@@ -9,6 +9,10 @@
 //! Nothing found here is kept. The module may be unmapped, and another one mapped in its place,
 //! without anything that the collector would notice; the next sample asks again. That costs about
 //! a microsecond per frame, in frames that are rare.
+//!
+//! A new library often takes the place of one that was unloaded in the present epoch, where its
+//! addresses would be read as that one's. The next look will find so and begin an epoch; the sample
+//! belongs to that one already ([`Foreign::displaces`], [`await_epoch`]).
 //!
 //! Invariant: memory is read only inside segments that the module's program headers declare, after
 //! the kernel has shown that the headers can be read, while a return address into the module is on
@@ -19,10 +23,11 @@
 use core::ffi::{c_int, c_ulonglong, c_void};
 use core::ops::Range;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use libc::{Elf64_Ehdr, Elf64_Phdr};
 
+use super::discovery::{self, LoaderModule};
 use crate::sys;
 use crate::unwind::arch::recipe::{CalleeSaved, Recipe};
 use crate::unwind::cfi::direct;
@@ -46,6 +51,25 @@ static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 /// Whether a sample met foreign code since somebody asked.
 static SEEN: AtomicBool = AtomicBool::new(false);
 
+/// The number of an epoch that trees have and the log not yet; 0 if there is none.
+static AWAITED_EPOCH: AtomicU32 = AtomicU32::new(0);
+
+/// To be called before a sample is counted in an epoch that the load map has not reached.
+pub fn await_epoch(number: u32) {
+    // Relaxed: read under the lock of the tables, later or at a later look.
+    AWAITED_EPOCH.fetch_max(number, Ordering::Relaxed);
+}
+
+/// Whether an epoch must begin after `present`. Setup side.
+pub(super) fn awaits_epoch_after(present: u32) -> bool {
+    AWAITED_EPOCH.load(Ordering::Relaxed) > present
+}
+
+/// In a forked child, where epochs begin anew. Setup side.
+pub(super) fn start_again() {
+    AWAITED_EPOCH.store(0, Ordering::Relaxed);
+}
+
 /// Finds the loader's function. Setup side.
 pub(super) fn start() {
     // SAFETY: both strings end with 0.
@@ -67,22 +91,9 @@ pub(super) fn was_seen() -> bool {
     SEEN.load(Ordering::Relaxed) && SEEN.swap(false, Ordering::Relaxed)
 }
 
-/// The recipe for the code at `pc`, if it lies in a module that the loader knows.
-#[must_use]
-pub fn recipe_at(pc: u64) -> Option<(Recipe, CalleeSaved)> {
-    let module = Foreign::containing(pc)?;
-    SEEN.store(true, Ordering::Relaxed);
-    let recipe = module.eh_frame_header().and_then(|header| {
-        let bytes = module.segment_from(header.start)?;
-        let length = usize::try_from(header.end.checked_sub(header.start)?).ok()?;
-        let (bytes, segment) = (bytes.get(..length)?, |address| module.segment_from(address));
-        Some(direct::recipe_at(bytes, header.start, segment, module.text(), pc))
-    });
-    Some(recipe.unwrap_or((Recipe::NoCfi, CalleeSaved::LOST)))
-}
-
 /// A module by its program headers, which lie in its own memory.
-struct Foreign<'a> {
+#[derive(Debug)]
+pub struct Foreign<'a> {
     /// Runtime address minus ELF virtual address. Wraps.
     bias: u64,
     headers: &'a [Elf64_Phdr],
@@ -92,7 +103,9 @@ struct Foreign<'a> {
 const PAGE: usize = 4096;
 
 impl<'a> Foreign<'a> {
-    fn containing(pc: u64) -> Option<Self> {
+    /// The module at `pc`, if the loader knows one. Leaves the note.
+    #[must_use]
+    pub fn containing(pc: u64) -> Option<Self> {
         let function = FIND_OBJECT.load(Ordering::Relaxed);
         if function.is_null() {
             return None;
@@ -115,7 +128,35 @@ impl<'a> Foreign<'a> {
             return None;
         }
         // SAFETY: the loader's answer: a module begins there.
-        unsafe { Self::mapped_at(found.map_start.addr() as u64) }
+        let module = unsafe { Self::mapped_at(found.map_start.addr() as u64) }?;
+        SEEN.store(true, Ordering::Relaxed);
+        Some(module)
+    }
+
+    /// The recipe for the code at `pc`.
+    #[must_use]
+    pub fn recipe_at(&self, pc: u64) -> (Recipe, CalleeSaved) {
+        let found = self.segment(libc::PT_GNU_EH_FRAME).and_then(|header| {
+            let bytes = self.bytes(&header)?;
+            let rest = |address| self.rest_of_segment(address);
+            Some(direct::recipe_at(bytes, header.start, rest, self.text(), pc))
+        });
+        found.unwrap_or((Recipe::NoCfi, CalleeSaved::LOST))
+    }
+
+    /// Whether some of its code lies where `other` had code, and it is not the same module again.
+    #[must_use]
+    pub fn displaces(&self, other: &LoaderModule) -> bool {
+        let overlaps = |code: &Range<u64>| {
+            let mut old = other.code.iter();
+            old.any(|old| old.start < code.end && code.start < old.end)
+        };
+        let again = || {
+            let notes = self.segment(libc::PT_NOTE).and_then(|notes| self.bytes(&notes));
+            let build_id = notes.and_then(discovery::build_id);
+            self.bias == other.bias && build_id == Some(&other.identity.build_id)
+        };
+        self.code().any(|code| overlaps(&code)) && !again()
     }
 
     /// The module whose first segment lies at `start` and begins, as linkers have it, with the ELF
@@ -156,25 +197,36 @@ impl<'a> Foreign<'a> {
         self.headers.iter().filter(|header| header.p_type == libc::PT_LOAD).filter(wanted)
     }
 
-    /// From the first to the last byte of code.
-    fn text(&self) -> Range<u64> {
-        let ranges = self.loads(libc::PF_X).map(|header| self.range(header, header.p_memsz));
-        ranges.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or_default()
+    /// The executable segments.
+    fn code(&self) -> impl Iterator<Item = Range<u64>> {
+        self.loads(libc::PF_X).map(|header| self.range(header, header.p_memsz))
     }
 
-    fn eh_frame_header(&self) -> Option<Range<u64>> {
-        let found = self.headers.iter().find(|header| header.p_type == libc::PT_GNU_EH_FRAME)?;
+    /// From the first to the last byte of code.
+    fn text(&self) -> Range<u64> {
+        self.code().reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or_default()
+    }
+
+    /// The first segment of this type.
+    fn segment(&self, kind: u32) -> Option<Range<u64>> {
+        let found = self.headers.iter().find(|header| header.p_type == kind)?;
         Some(self.range(found, found.p_memsz))
     }
 
+    /// The bytes of a range, if it lies in a readable segment.
+    fn bytes(&self, range: &Range<u64>) -> Option<&'a [u8]> {
+        let length = usize::try_from(range.end.checked_sub(range.start)?).ok()?;
+        self.rest_of_segment(range.start)?.get(..length)
+    }
+
     /// The bytes from `address` to the end of its readable segment, as far as the file backs it.
-    fn segment_from(&self, address: u64) -> Option<&'a [u8]> {
+    fn rest_of_segment(&self, address: u64) -> Option<&'a [u8]> {
         let mut segments = self.loads(libc::PF_R).map(|header| self.range(header, header.p_filesz));
         let segment = segments.find(|segment| segment.contains(&address))?;
         let length = usize::try_from(segment.end.checked_sub(address)?).ok()?;
         let start = core::ptr::with_exposed_provenance(address as usize);
-        // SAFETY: a readable segment of a module that is loaded: see the file's head. Its call
-        // frame information is never written.
+        // SAFETY: a readable segment of a module that is loaded: see the file's head. Notes and
+        // call frame information are never written.
         Some(unsafe { core::slice::from_raw_parts(start, length) })
     }
 }
@@ -182,13 +234,12 @@ impl<'a> Foreign<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::modules::discovery;
 
     #[test]
     fn memory_that_belongs_to_no_module() {
         start();
         let on_the_heap = Box::new(0_u8);
-        assert_eq!(recipe_at(&raw const *on_the_heap as u64), None);
+        assert!(Foreign::containing(&raw const *on_the_heap as u64).is_none());
         assert!(!was_seen());
     }
 
@@ -212,14 +263,30 @@ mod tests {
                 }
                 rows += 1;
                 let name = String::from_utf8_lossy(&module.identity.path);
-                assert_eq!(recipe_at(pc), Some(expected), "{name} at {offset:#x}");
+                let foreign = Foreign::containing(pc).unwrap();
+                assert_eq!(foreign.recipe_at(pc), expected, "{name} at {offset:#x}");
                 if let Some(before) = before {
-                    assert_eq!(recipe_at(pc - 1), Some(before), "{name} before {offset:#x}");
+                    assert_eq!(foreign.recipe_at(pc - 1), before, "{name} before {offset:#x}");
                 }
             }
         }
         assert!(rows > 10_000, "{rows} rows");
         assert!(was_seen());
         assert!(!was_seen(), "told once");
+    }
+
+    #[test]
+    fn what_takes_the_place_of_something_else() {
+        start();
+        let here = what_takes_the_place_of_something_else as *const () as u64;
+        let foreign = Foreign::containing(here).unwrap();
+        let (_, modules) = discovery::loaded_modules();
+        let own = modules.iter().find(|module| module.text().contains(&here)).unwrap();
+        assert!(!foreign.displaces(own), "the same again");
+        let mut another = own.clone();
+        another.identity.build_id = vec![1];
+        assert!(foreign.displaces(&another));
+        another.code.iter_mut().for_each(|code| *code = 0x1000..0x2000);
+        assert!(!foreign.displaces(&another), "elsewhere");
     }
 }

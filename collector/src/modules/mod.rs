@@ -99,9 +99,17 @@ pub struct LoadMap {
     /// Whether a module brings an unwinder that cannot be interposed.
     pub static_unwinder: bool,
     stretches: Vec<Stretch>,
+    /// Unloaded in the epoch: their addresses still mean them.
+    retired: Vec<LoaderModule>,
 }
 
 impl LoadMap {
+    /// Whether a module begins an epoch because it lies where another one was. Signal side.
+    #[must_use]
+    pub fn is_displaced_by(&self, module: &foreign::Foreign<'_>) -> bool {
+        self.retired.iter().any(|retired| module.displaces(retired))
+    }
+
     /// The stretch that contains `pc`. Signal side.
     #[must_use]
     pub fn find(&self, pc: u64) -> Option<&Stretch> {
@@ -211,6 +219,7 @@ pub fn start() {
 
 /// Tells a forked child's log what it inherited, as its epoch 0.
 pub fn start_again() {
+    foreign::start_again();
     let mut known = KNOWN.lock();
     known.epoch = 0;
     known.retired.clear();
@@ -303,19 +312,33 @@ impl Known {
                 self.retired.push(gone);
             }
         }
-        let new: Vec<_> = present
-            .into_iter()
-            .filter(|module| !self.loaded.iter().any(|known| module.is_same_load(&known.module)))
-            .collect();
-        let reused = new.iter().any(|module| {
-            self.retired.iter().any(|old| old.overlaps(module) && !module.is_same_load(&old.module))
-        });
+        let is_new = |module: &LoaderModule| {
+            !self.loaded.iter().any(|known| module.is_same_load(&known.module))
+        };
+        let displaces = |module: &LoaderModule| {
+            let displaced =
+                |old: &Loaded| old.overlaps(module) && !module.is_same_load(&old.module);
+            self.retired.iter().any(displaced)
+        };
+        let (displacing, fresh): (Vec<_>, Vec<_>) =
+            present.into_iter().filter(is_new).partition(displaces);
         let per_load = process::current().is_some_and(|process| process.config.epoch_per_load);
-        if reused {
+        let first = self.loaded.is_empty();
+        let any_new = !fresh.is_empty() || !displacing.is_empty();
+        // What lies at fresh addresses belongs to the epoch that ends, too: its constructors have
+        // run, and nobody could have counted them elsewhere.
+        self.add(fresh);
+        if !displacing.is_empty() || foreign::awaits_epoch_after(self.epoch) {
             self.next_epoch(epoch_reason::ADDRESS_REUSE);
-        } else if per_load && !new.is_empty() && !self.loaded.is_empty() {
+        } else if per_load && any_new && !first {
             self.next_epoch(epoch_reason::LOAD);
         }
+        self.add(displacing);
+        self.publish();
+    }
+
+    /// Logs modules that appeared in the present epoch.
+    fn add(&mut self, new: Vec<LoaderModule>) {
         for module in new {
             // Back at its old place within the epoch: its addresses mean what they meant.
             self.retired.retain(|old| !module.is_same_load(&old.module));
@@ -325,7 +348,6 @@ impl Known {
             process::log(&LogRecord::Load(loaded.record()));
             self.loaded.push(loaded);
         }
-        self.publish();
     }
 
     fn next_epoch(&mut self, reason: u32) {
@@ -374,8 +396,9 @@ impl Known {
             .collect();
         stretches.sort_unstable_by_key(|stretch| stretch.start);
         let static_unwinder = self.loaded.iter().any(|loaded| loaded.code.has_static_unwinder());
-        let map =
-            LoadMap { generation: self.generation, epoch: self.epoch, static_unwinder, stretches };
+        let retired = self.retired.iter().map(|retired| retired.module.clone()).collect();
+        let (generation, epoch) = (self.generation, self.epoch);
+        let map = LoadMap { generation, epoch, static_unwinder, stretches, retired };
         let old = CURRENT.swap(Box::into_raw(Box::new(map)), Ordering::SeqCst);
         self.limbo.extend(NonNull::new(old).map(Replaced));
         // A moment without any reader after the swap proves that nobody holds an old map. Samples
@@ -403,6 +426,7 @@ mod tests {
             epoch: 0,
             static_unwinder: false,
             stretches: vec![stretch(0x1000, 0x2000), stretch(0x5000, 0x6000)],
+            retired: Vec::new(),
         };
         let start = |pc| map.find(pc).map(|stretch| stretch.start);
         assert_eq!(start(0xfff), None);

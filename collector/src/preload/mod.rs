@@ -72,6 +72,7 @@ extern "C" fn construct() {
 
 extern "C" fn destruct() {
     if process::active() {
+        crate::modules::after_note();
         process::at_exit();
     }
 }

@@ -24,7 +24,7 @@ use csprof_format::loss::{LossReason, PartialReason};
 use super::stack::Interrupted;
 use super::walked::WalkedFrame;
 use crate::cct;
-use crate::modules::Reading;
+use crate::modules::{LoadMap, Reading, foreign};
 use crate::process;
 use crate::sources::SignalInfo;
 use crate::thread::{self, Thread};
@@ -92,6 +92,10 @@ struct Met {
     unwinder: bool,
     /// Code that is not in the load map. It may be an unwinder, or unmapped before it returns.
     foreign: bool,
+    /// Such code in the place of other code of the epoch: the sample belongs to the next one.
+    next_epoch: bool,
+    /// The interrupted code was on the thread's own stack.
+    own_stack: bool,
     /// The trampoline's own code, interrupted by a handler of the program.
     trampoline: bool,
     /// The path did not fit.
@@ -106,50 +110,20 @@ fn sample(thread: &mut Thread, context: &libc::ucontext_t, weight: u64) -> Resul
     let reading = Reading::begin().ok_or(LossReason::NoThreadState)?;
     let map = reading.map();
     thread.cache.prepare(map.generation);
-    if thread.epoch != Some(map.epoch) {
+    // A tree may be ahead of the map, never behind.
+    if thread.epoch.is_none_or(|epoch| epoch < map.epoch) {
         enter_epoch(thread, map.epoch)?;
     }
 
     // 2. Walk.
-    let bounds = thread.stack;
-    let (armed_index, armed) = match &mut thread.trampoline {
-        Some(trampoline) => {
-            let record = trampoline.record();
-            let index = thread.path.follow(record);
-            let in_place = index > 0 && record.is_in_place(registers.sp()..bounds.high);
-            (index, if in_place { (record.armed_slot, record.real) } else { (0, 0) })
-        }
-        None => (0, (0, 0)),
-    };
-    let stack = Interrupted::new(map, bounds, armed);
-    let own_stack = stack.is_own(registers.sp());
-    let mut met = Met::default();
-    let walked = &mut thread.walked;
-    walked.clear();
-    let end = walk(&registers, &mut thread.cache, &stack, |frame| {
-        if frame.kind == FrameKind::Interrupted && is_trampoline_code(frame.address) {
-            met.trampoline = true;
-            return Flow::Stop;
-        }
-        let (slot, real, safe) = judge(frame, &stack, bounds, &mut met);
-        if !walked.push(WalkedFrame { key: frame.key(), slot, real, node: 0, safe }) {
-            met.full = true;
-            return Flow::Stop;
-        }
-        if slot != 0 && slot == armed.0 {
-            met.armed = true;
-            return Flow::Stop;
-        }
-        Flow::Continue
-    });
-    if met.trampoline {
-        return Err(LossReason::InTrampoline);
+    let mut taken = take_path(thread, &registers, map)?;
+    if taken.met.next_epoch && thread.epoch == Some(map.epoch) {
+        let next = map.epoch.wrapping_add(1);
+        foreign::await_epoch(next);
+        enter_epoch(thread, next)?;
+        taken = take_path(thread, &registers, map)?;
     }
-    let partial = match end {
-        _ if met.full => Some(PartialReason::TooDeep),
-        End::Partial(reason) => Some(reason),
-        End::Complete | End::Stopped => None,
-    };
+    let Taken { met, partial, armed_index, left } = taken;
 
     // 3. Count.
     let known = if met.armed { armed_index } else { 1 };
@@ -177,12 +151,70 @@ fn sample(thread: &mut Thread, context: &libc::ucontext_t, weight: u64) -> Resul
     }
 
     // 4. Arm.
-    let followable = own_stack && !met.signal && !met.unwinder && !met.foreign;
+    let followable = met.own_stack && !met.signal && !met.unwinder && !met.foreign;
     if partial.is_none() && followable {
-        let left = if armed.0 == 0 { armed_index } else { 0 };
         arm(thread, met.armed, known, left, registers.sp());
     }
     Ok(())
+}
+
+/// What step 2 leaves, besides the frames.
+struct Taken {
+    met: Met,
+    partial: Option<PartialReason>,
+    /// Index in the cached path of the armed entry; 0 if there is none.
+    armed_index: usize,
+    /// The same, if its slot does not hold the trampoline any more; else 0.
+    left: usize,
+}
+
+/// Walks the stack; the frames are then in `thread.walked`.
+fn take_path(
+    thread: &mut Thread,
+    registers: &Registers,
+    map: &LoadMap,
+) -> Result<Taken, LossReason> {
+    let bounds = thread.stack;
+    let (armed_index, armed) = match &mut thread.trampoline {
+        Some(trampoline) => {
+            let record = trampoline.record();
+            let index = thread.path.follow(record);
+            let in_place = index > 0 && record.is_in_place(registers.sp()..bounds.high);
+            (index, if in_place { (record.armed_slot, record.real) } else { (0, 0) })
+        }
+        None => (0, (0, 0)),
+    };
+    let stack = Interrupted::new(map, bounds, armed);
+    let mut met = Met { own_stack: stack.is_own(registers.sp()), ..Met::default() };
+    let walked = &mut thread.walked;
+    walked.clear();
+    let end = walk(registers, &mut thread.cache, &stack, |frame| {
+        if frame.kind == FrameKind::Interrupted && is_trampoline_code(frame.address) {
+            met.trampoline = true;
+            return Flow::Stop;
+        }
+        let (slot, real, safe) = judge(frame, &stack, bounds, &mut met);
+        if !walked.push(WalkedFrame { key: frame.key(), slot, real, node: 0, safe }) {
+            met.full = true;
+            return Flow::Stop;
+        }
+        if slot != 0 && slot == armed.0 {
+            met.armed = true;
+            return Flow::Stop;
+        }
+        Flow::Continue
+    });
+    if met.trampoline {
+        return Err(LossReason::InTrampoline);
+    }
+    met.next_epoch = stack.is_of_next_epoch();
+    let partial = match end {
+        _ if met.full => Some(PartialReason::TooDeep),
+        End::Partial(reason) => Some(reason),
+        End::Complete | End::Stopped => None,
+    };
+    let left = if armed.0 == 0 { armed_index } else { 0 };
+    Ok(Taken { met, partial, armed_index, left })
 }
 
 /// Slot and return address of a frame, and whether the slot may be armed. Notes what else it is.

@@ -8,7 +8,8 @@
 
 use core::cell::Cell;
 
-use crate::modules::{LoadMap, Stretch, foreign};
+use crate::modules::foreign::Foreign;
+use crate::modules::{LoadMap, Stretch};
 use crate::sys;
 use crate::unwind::arch::recipe::{CalleeSaved, Recipe};
 use crate::unwind::validate::StackBounds;
@@ -24,6 +25,8 @@ pub(super) struct Interrupted<'a> {
     page: Cell<u64>,
     /// The armed slot and what belongs there.
     armed: (u64, u64),
+    /// Whether code was met that begins an epoch as soon as the setup side sees it.
+    next_epoch: Cell<bool>,
 }
 
 const PAGE: u64 = 4096;
@@ -34,7 +37,18 @@ const USER_END: u64 = 0x7fff_ffff_f000;
 
 impl<'a> Interrupted<'a> {
     pub(super) const fn new(map: &'a LoadMap, own: StackBounds, armed: (u64, u64)) -> Self {
-        Self { map, own, own_low: Cell::new(u64::MAX), page: Cell::new(NO_PAGE), armed }
+        Self {
+            map,
+            own,
+            own_low: Cell::new(u64::MAX),
+            page: Cell::new(NO_PAGE),
+            armed,
+            next_epoch: Cell::new(false),
+        }
+    }
+
+    pub(super) const fn is_of_next_epoch(&self) -> bool {
+        self.next_epoch.get()
     }
 
     pub(super) const fn is_own(&self, sp: u64) -> bool {
@@ -63,7 +77,11 @@ impl Target for Interrupted<'_> {
     }
 
     fn foreign(&self, pc: u64) -> Option<(Recipe, CalleeSaved)> {
-        foreign::recipe_at(pc)
+        let module = Foreign::containing(pc)?;
+        if self.map.is_displaced_by(&module) {
+            self.next_epoch.set(true);
+        }
+        Some(module.recipe_at(pc))
     }
 
     fn stack(&self, sp: u64) -> Option<StackBounds> {

@@ -15,7 +15,7 @@ use gimli::{
 };
 
 use super::arch::recipe::{CalleeSaved, Recipe};
-use super::arch::{linkage, rows};
+use super::arch::{linkage, rows, startup};
 use super::table::{Builder, RecipeTable};
 
 pub(super) type Bytes<'a> = EndianSlice<'a, LittleEndian>;
@@ -50,6 +50,8 @@ pub struct Census {
     pub damaged: u64,
     /// Entries of procedure linkage tables that no FDE covers, recognized by their bytes.
     pub linkage_entries: u64,
+    /// `_init` and `_fini`, which no FDE covers, recognized by their bytes.
+    pub startup_functions: u64,
 }
 
 /// Why no table could be built.
@@ -262,8 +264,17 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Reader<'a, F> {
         rows.unwrap_or(false)
     }
 
-    /// Appends what holds where no FDE does: nothing, but for linkage tables without CFI.
-    fn emit_gap(&self, gap: Range<u64>, builder: &mut Builder, census: &mut Census) {
+    /// Appends what holds where no FDE does: nothing, but for linkage tables and start files
+    /// without CFI.
+    fn emit_gap(&self, mut gap: Range<u64>, builder: &mut Builder, census: &mut Census) {
+        if let Some((start, function)) = self.startup_function(&gap) {
+            census.startup_functions += 1;
+            for (offset, recipe) in function.recipes() {
+                builder.push(self.offset(start) + u32::from(offset), (recipe, CalleeSaved::SAME));
+            }
+            gap.start = start + u64::from(function.length());
+            builder.push(self.offset(gap.start), NO_CFI);
+        }
         let first = gap.start.next_multiple_of(linkage::ENTRY as u64);
         let length = gap.end.saturating_sub(first);
         if length < linkage::ENTRY as u64 {
@@ -282,6 +293,15 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Reader<'a, F> {
             let end = self.offset(address) + linkage::ENTRY as u32;
             builder.push(end, NO_CFI);
         }
+    }
+
+    /// The address and the recipes of `_init` or `_fini`, if the gap begins with one.
+    fn startup_function(&self, gap: &Range<u64>) -> Option<(u64, startup::Function)> {
+        let start = gap.start.next_multiple_of(startup::ALIGN);
+        let code = (self.segment_from)(start)?;
+        let room = usize::try_from(gap.end.checked_sub(start)?).ok()?;
+        let function = startup::Function::at(code.get(..room).unwrap_or(code))?;
+        Some((start, function))
     }
 
     /// An address of the text as an offset into it.

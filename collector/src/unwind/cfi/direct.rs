@@ -35,6 +35,11 @@ pub fn recipe_at<'a>(
     found.unwrap_or(NO_CFI)
 }
 
+type Fde<'a> = gimli::FrameDescriptionEntry<Bytes<'a>>;
+
+/// What holds at an address.
+type Held = (Recipe, CalleeSaved);
+
 /// A module's sorted table of FDEs, and what it leads to.
 struct Search<'a, F> {
     header: gimli::ParsedEhFrameHdr<Bytes<'a>>,
@@ -55,15 +60,15 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Search<'a, F> {
         Some(Self { header, section, reader })
     }
 
-    fn recipe_at(&self, pc: u64) -> Option<(Recipe, CalleeSaved)> {
+    fn recipe_at(&self, pc: u64) -> Option<Held> {
         let mut cie = None;
         let bases = &self.reader.bases;
         let fde = self.nearest(pc).and_then(|offset| self.reader.fde(offset, &mut cie));
-        let Some(fde) = fde.filter(|fde| fde.contains(pc)) else {
-            return self.linkage_entry(pc);
+        let Some(fde) = fde.as_ref().filter(|fde| fde.contains(pc)) else {
+            return self.startup_function(fde.as_ref(), pc).or_else(|| self.linkage_entry(pc));
         };
         let shared = cie.as_ref().and_then(|(_, _, shared)| shared.as_ref());
-        let row = shared.and_then(|shared| shared.row_at(&self.reader.section, bases, &fde, pc));
+        let row = shared.and_then(|shared| shared.row_at(&self.reader.section, bases, fde, pc));
         Some(row.unwrap_or(UNSUPPORTED))
     }
 
@@ -74,8 +79,20 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Search<'a, F> {
         Some(found.direct().ok()?.wrapping_sub(self.section) as usize)
     }
 
-    /// What holds where no FDE does: nothing, but for linkage tables without CFI.
-    fn linkage_entry(&self, pc: u64) -> Option<(Recipe, CalleeSaved)> {
+    /// What holds in `_init` or `_fini` without CFI, if `pc` lies in one at the begin of the gap
+    /// behind the FDE that is nearest to it.
+    fn startup_function(&self, nearest: Option<&Fde<'a>>, pc: u64) -> Option<Held> {
+        let before = nearest.map(|fde| fde.end_address()).filter(|end| *end <= pc);
+        let gap = before.unwrap_or(self.reader.text.start)..self.reader.text.end;
+        let (start, function) = self.reader.startup_function(&gap)?;
+        let offset =
+            u8::try_from(pc.checked_sub(start)?).ok().filter(|at| *at < function.length())?;
+        let held = function.recipes().into_iter().rfind(|(from, _)| *from <= offset)?;
+        Some((held.1, CalleeSaved::SAME))
+    }
+
+    /// What holds in an entry of a linkage table without CFI.
+    fn linkage_entry(&self, pc: u64) -> Option<Held> {
         let start = pc - pc % linkage::ENTRY as u64;
         let end = start + linkage::ENTRY as u64;
         let covered = self

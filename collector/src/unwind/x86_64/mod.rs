@@ -7,4 +7,5 @@ pub(super) mod linkage;
 pub mod recipe;
 pub mod registers;
 pub(super) mod rows;
+pub(super) mod startup;
 pub mod step;
