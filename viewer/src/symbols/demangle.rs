@@ -30,6 +30,8 @@ pub(super) enum Name<'a> {
     Mangled(Cow<'a, str>),
     /// Made for people already.
     Plain(String),
+    /// Made from the address of a function that has no name.
+    MadeUp(String),
 }
 
 /// Demangles names, each one once: a few functions are named by most of the frames.
@@ -51,7 +53,7 @@ impl Demangler {
     pub(super) fn show<'n>(&'n mut self, name: &'n Name<'_>) -> &'n str {
         match name {
             Name::Mangled(mangled) => self.name(mangled),
-            Name::Plain(plain) => plain,
+            Name::Plain(text) | Name::MadeUp(text) => text,
         }
     }
 }

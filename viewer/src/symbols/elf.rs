@@ -4,12 +4,14 @@
 //! DWARF are read from what it returns. Only 64-bit little-endian files are read, which is what
 //! the collector runs in.
 
+use core::ops::Range;
 use std::borrow::Cow;
 use std::io;
 
 use object::elf::{self, FileHeader64};
 use object::read::ReadCache;
-use object::read::elf::{ElfFile64, SectionHeader as _};
+use object::read::ReadRef as _;
+use object::read::elf::{ElfFile64, ProgramHeader as _, SectionHeader as _};
 use object::{LittleEndian, Object as _, ObjectSection as _};
 
 use super::request::SourceFile;
@@ -120,7 +122,7 @@ impl<'data> Elf<'data> {
     }
 
     /// Address ranges of the sections with code, ordered by address.
-    pub(super) fn code(&self) -> Vec<core::ops::Range<u64>> {
+    pub(super) fn code(&self) -> Vec<Range<u64>> {
         let mut ranges: Vec<_> = self
             .file
             .elf_section_table()
@@ -136,6 +138,22 @@ impl<'data> Elf<'data> {
             .collect();
         ranges.sort_by_key(|range| (range.start, range.end));
         ranges
+    }
+
+    /// The bytes of loaded code at these addresses; `None` if they are not all in the file.
+    pub(super) fn code_at(&self, addresses: Range<u64>) -> Option<&'data [u8]> {
+        let size = addresses.end.checked_sub(addresses.start)?;
+        let holds = |segment: &&elf::ProgramHeader64<LittleEndian>| {
+            let start = segment.p_vaddr(LittleEndian);
+            segment.p_type(LittleEndian) == elf::PT_LOAD
+                && segment.p_flags(LittleEndian).contains(elf::PF_X)
+                && addresses.start >= start
+                && addresses.end <= start.saturating_add(segment.p_filesz(LittleEndian))
+        };
+        let segment = self.file.elf_program_headers().iter().find(holds)?;
+        let distance = addresses.start - segment.p_vaddr(LittleEndian);
+        let at = segment.p_offset(LittleEndian).checked_add(distance)?;
+        self.file.data().read_bytes_at(at, size).ok()
     }
 
     /// The full symbol table, `.symtab`.

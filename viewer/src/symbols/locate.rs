@@ -99,7 +99,12 @@ pub(super) fn locate(wanted: &Wanted<'_>, files: &dyn FileSource) -> Located {
     Located { own, debug, alternate, mini, warnings }
 }
 
-fn open_own(wanted: &Wanted<'_>, files: &dyn FileSource, warnings: &mut Vec<String>) -> Own {
+/// Opens the module's own file, if that is what ran.
+pub(super) fn open_own(
+    wanted: &Wanted<'_>,
+    files: &dyn FileSource,
+    warnings: &mut Vec<String>,
+) -> Own {
     let request = match wanted.path {
         "[vdso]" => FileRequest::Vdso,
         "" => return Own::Unreadable("the loader gave it no path".to_owned()),

@@ -17,6 +17,7 @@
 //! | `elf` | what is in one file |
 //! | `locate` | which files belong to a module |
 //! | `symbol_table`, `plt`, `extent` | which function owns an address, without DWARF |
+//! | `chosen` | what to call functions that the loader chose at run time, like `memcpy` |
 //! | `dwarf`, `declaration`, `scope` | which functions and lines an address stands for, and where they are declared |
 //! | `split` | where the rest of split DWARF is |
 //! | `demangle`, `path` | what to call them |
@@ -28,10 +29,12 @@
 //! In a stripped module only exported functions have names. A sample in any other function gets
 //! the name `libfoo.so.1+0x4a30`, which csprof makes of the module's file name and the ELF virtual
 //! address where the function begins according to `.eh_frame`. So the samples of one function are
-//! one row, and two runs of one build can be compared. Where not even that covers an address (hand-written
-//! assembly without call frame information), the frame has no row at all and views show module and
-//! address.
+//! one row, and two runs of one build can be compared. A function that was chosen at run time
+//! (`STT_GNU_IFUNC`: `memcpy`, `strlen`) is called what its callers called it. Where not even call
+//! frame information covers an address (hand-written assembly without it), the frame has no row at
+//! all and views show module and address.
 
+mod chosen;
 mod declaration;
 mod demangle;
 mod dwarf;
@@ -62,7 +65,9 @@ use csprof_format::address::FrameKind;
 use csprof_format::ids::ModuleId;
 use csprof_format::profile as saved;
 
-use self::locate::Wanted;
+use self::chosen::{Calls, Votes};
+use self::elf::Elf;
+use self::locate::{Own, Wanted};
 use self::module::{ResolvedModule, Source};
 use self::request::FileSource;
 use self::sites::{Place, Strings};
@@ -95,20 +100,12 @@ pub fn resolve(
     let directory = Path::new(OsStr::from_bytes(&profile.run.directory)).to_owned();
     let tasks: Vec<(ModuleId, Wanted<'_>, &[u64])> = addresses
         .iter()
-        .filter_map(|(&id, addresses)| {
-            let module = profile.modules.get(id.index())?;
-            let path = profile.strings.get(module.path.index()).map_or("", String::as_str);
-            let wanted = Wanted {
-                path,
-                build_id: &module.build_id,
-                directory: &directory,
-                start_unix_ns: profile.run.start_unix_ns,
-            };
-            Some((id, wanted, addresses.as_slice()))
-        })
+        .filter_map(|(&id, addresses)| Some((id, wanted(profile, &directory, id)?, &**addresses)))
         .collect();
 
     let mut resolved = resolve_modules(&tasks, files, |done| progress(done, total));
+
+    name_chosen(profile, &directory, &places, &mut resolved, files);
 
     let mut warnings = Vec::new();
     let mut sites = HashMap::new();
@@ -131,6 +128,44 @@ pub fn resolve(
     }
     (profile.functions, profile.sites) = sites::assemble(&places, &sites, &mut strings);
     warnings
+}
+
+/// What is known of a module; `directory` is where the program was started.
+fn wanted<'a>(
+    profile: &'a saved::Profile,
+    directory: &'a Path,
+    id: ModuleId,
+) -> Option<Wanted<'a>> {
+    let module = profile.modules.get(id.index())?;
+    Some(Wanted {
+        path: profile.strings.get(module.path.index()).map_or("", String::as_str),
+        build_id: &module.build_id,
+        directory,
+        start_unix_ns: profile.run.start_unix_ns,
+    })
+}
+
+/// Names functions without a name by how they were called; see [`chosen`].
+fn name_chosen(
+    profile: &saved::Profile,
+    directory: &Path,
+    places: &[Option<Place>],
+    resolved: &mut HashMap<ModuleId, ResolvedModule>,
+    files: &dyn FileSource,
+) {
+    let mut votes = Votes::default();
+    for (caller, sought) in chosen::sought(profile, places, resolved) {
+        let Some(wanted) = wanted(profile, directory, caller) else { continue };
+        // A damaged file costs the names that it could have told. What is odd about it was told
+        // when its own addresses were looked up.
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            let own = locate::open_own(&wanted, files, &mut Vec::new());
+            let Own::Matches(found) = own else { return };
+            let Ok(elf) = Elf::parse(&found.bytes) else { return };
+            votes.count(caller, &Calls::read(&elf), &sought, resolved);
+        }));
+    }
+    votes.apply(resolved);
 }
 
 /// Sorts out the addresses to look up: for each module its distinct ones, ordered, and for each
@@ -245,10 +280,7 @@ fn resolve_guarded(
     let _ = reports.send(Report::Progress(addresses.len() - reported));
     resolved.unwrap_or_else(|_| {
         let reason = "its debug information is damaged in a way that csprof cannot handle";
-        ResolvedModule {
-            source: Source::Unreadable(reason.to_owned()),
-            sites: sites::ModuleSites::default(),
-            warnings: vec![format!("{}: {reason}", wanted.path)],
-        }
+        let warnings = vec![format!("{}: {reason}", wanted.path)];
+        ResolvedModule::unreadable(reason.to_owned(), warnings)
     })
 }

@@ -7,13 +7,15 @@
 
 use core::ops::Range;
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 
+use super::chosen::Chosen;
 use super::demangle::{Demangler, Name};
 use super::dwarf::{Dwarf, Memory, Out, Sections};
 use super::elf::Elf;
 use super::extent::Extents;
 use super::locate::{self, Located, Own, Wanted};
-use super::plt;
+use super::plt::{self, Callee, Slots};
 use super::request::FileSource;
 use super::sites::{Function, ModuleSites, Row};
 use super::split;
@@ -37,8 +39,25 @@ pub(super) enum Source {
 pub(super) struct ResolvedModule {
     pub(super) source: Source,
     pub(super) sites: ModuleSites,
+    /// Functions whose name csprof made up, as numbers in [`ModuleSites::functions`].
+    pub(super) made_up: BTreeSet<u32>,
+    /// What their names could be.
+    pub(super) chosen: Chosen,
     /// For people.
     pub(super) warnings: Vec<String>,
+}
+
+impl ResolvedModule {
+    /// A module of which nothing could be learned.
+    pub(super) fn unreadable(reason: String, warnings: Vec<String>) -> Self {
+        Self {
+            source: Source::Unreadable(reason),
+            sites: ModuleSites::default(),
+            made_up: BTreeSet::new(),
+            chosen: Chosen::default(),
+            warnings,
+        }
+    }
 }
 
 /// Names the addresses of a module.
@@ -57,11 +76,7 @@ pub(super) fn resolve(
         Ok(opened) => opened,
         Err(reason) => {
             warnings.push(format!("{}: {reason}", wanted.path));
-            return ResolvedModule {
-                source: Source::Unreadable(reason),
-                sites: ModuleSites::default(),
-                warnings,
-            };
+            return ResolvedModule::unreadable(reason, warnings);
         }
     };
     let source = opened.source(&located);
@@ -90,6 +105,7 @@ pub(super) fn resolve(
     let mut demangler = Demangler::default();
     let mut lines = dwarf.as_ref().map(|dwarf| (dwarf, Memory::new(dwarf)));
     let symbol_at = |address| symbols.name(address);
+    let mut made_up = BTreeSet::new();
     let mut unnamed = 0_usize;
     for &address in addresses {
         let symbol = symbols.name(address);
@@ -101,8 +117,12 @@ pub(super) fn resolve(
         match symbol {
             _ if by_dwarf => {}
             Some(name) => {
-                let name = sites.strings.id(demangler.show(&name));
-                let function = sites.functions.id(&Function { name, file: None, line: 0 });
+                let shown = sites.strings.id(demangler.show(&name));
+                let function = Function { name: shown, file: None, line: 0 };
+                let function = sites.functions.id(&function);
+                if let Name::MadeUp(_) = name {
+                    made_up.insert(function);
+                }
                 sites.rows.push(Row { function, file: None, line: 0 });
             }
             None => unnamed += 1,
@@ -113,7 +133,11 @@ pub(super) fn resolve(
     if let Some(warning) = explain(wanted, &source, unnamed, addresses.len()) {
         warnings.push(warning);
     }
-    ResolvedModule { source, sites, warnings }
+    let chosen = match &opened.own {
+        Some(elf) if !made_up.is_empty() => Chosen::read(elf, &symbols.table),
+        _ => Chosen::default(),
+    };
+    ResolvedModule { source, sites, made_up, chosen, warnings }
 }
 
 /// Why addresses have no name, and what would help.
@@ -206,7 +230,7 @@ struct Symbols<'data, 'a> {
     base: &'a str,
     own: Option<&'a Elf<'data>>,
     table: SymbolTable<'data>,
-    stubs: Vec<plt::Stub>,
+    stubs: Vec<plt::Stub<'data>>,
     /// Read when first needed: most modules with a symbol table never need it.
     extents: OnceCell<Extents>,
 }
@@ -225,7 +249,7 @@ impl<'data, 'a> Symbols<'data, 'a> {
         let code = opened.all().next().map(Elf::code).unwrap_or_default();
         let table = SymbolTable::new(&tables, &code);
         let own = opened.own.as_ref();
-        let stubs = own.map(|elf| plt::stubs(elf, &table)).unwrap_or_default();
+        let stubs = own.map(|elf| plt::stubs(elf, &Slots::read(elf))).unwrap_or_default();
         let base = path.rsplit('/').next().unwrap_or(path);
         Self { base, own, table, stubs, extents: OnceCell::new() }
     }
@@ -242,17 +266,23 @@ impl<'data, 'a> Symbols<'data, 'a> {
                 _ => Some(mangled()),
             };
         }
-        let after = self.stubs.partition_point(|stub| stub.range.start <= address);
-        let stub = self.stubs[..after].last().filter(|stub| stub.range.contains(&address));
-        if let Some(stub) = stub {
-            return Some(Name::Plain(format!("{}@plt", String::from_utf8_lossy(&stub.target))));
+        if let Some(target) = plt::find(&self.stubs, address).and_then(|stub| self.target(stub)) {
+            return Some(Name::Plain(format!("{}@plt", String::from_utf8_lossy(target))));
         }
         self.extent(address).map(|extent| self.made_up(extent.start))
     }
 
+    /// The name of what a stub calls.
+    fn target(&self, stub: &plt::Stub<'data>) -> Option<&'data [u8]> {
+        match stub.callee {
+            Callee::Symbol(name) => Some(name),
+            Callee::Resolver(address) => self.table.find(address).map(|function| function.name),
+        }
+    }
+
     /// The name of a function that has none.
     fn made_up(&self, start: u64) -> Name<'static> {
-        Name::Plain(format!("{}+{start:#x}", self.base))
+        Name::MadeUp(format!("{}+{start:#x}", self.base))
     }
 
     fn extent(&self, address: u64) -> Option<Range<u64>> {

@@ -19,7 +19,6 @@ use object::LittleEndian;
 use object::elf::{R_X86_64_GLOB_DAT, R_X86_64_IRELATIVE, R_X86_64_JUMP_SLOT};
 
 use super::elf::Elf;
-use super::symbol_table::SymbolTable;
 
 const PLT_SECTIONS: [&str; 4] = [".plt", ".plt.sec", ".plt.got", ".iplt"];
 const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
@@ -27,13 +26,23 @@ const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 const ALIGNMENT: usize = 8;
 const LONGEST_STUB: usize = 16;
 
+/// What is called through a slot of the global offset table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Callee<'data> {
+    /// A function by name, of whatever module defines it.
+    Symbol(&'data [u8]),
+    /// A function of the module itself that is chosen at run time (`STT_GNU_IFUNC`), by what
+    /// chooses it: the function at this ELF virtual address.
+    Resolver(u64),
+}
+
 /// One stub.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stub {
+pub(super) struct Stub<'data> {
     /// ELF virtual addresses.
     pub(super) range: Range<u64>,
-    /// Name of what it calls.
-    pub(super) target: Vec<u8>,
+    /// What it calls.
+    pub(super) callee: Callee<'data>,
 }
 
 /// How a stub says where it leads.
@@ -45,46 +54,67 @@ enum Reach {
     Index(u32),
 }
 
-/// The stubs of a module's own file, ordered by address. `symbols` name the targets of stubs for
-/// functions that are chosen at run time (`STT_GNU_IFUNC`) inside a static executable.
-pub(super) fn stubs(elf: &Elf<'_>, symbols: &SymbolTable<'_>) -> Vec<Stub> {
-    let Ok(names) = elf.dynamic_symbols() else { return Vec::new() };
-    let mut by_slot = HashMap::new();
-    let mut by_index = Vec::new();
-    for relocation in elf.dynamic_relocations() {
-        let kind = relocation.r_type(LittleEndian, false);
-        let target = if kind == R_X86_64_JUMP_SLOT || kind == R_X86_64_GLOB_DAT {
-            let symbol = names.symbols.get(relocation.r_sym(LittleEndian, false) as usize);
-            symbol.and_then(|symbol| names.name(symbol)).filter(|name| !name.is_empty())
-        } else if kind == R_X86_64_IRELATIVE {
-            let resolver = relocation.r_addend.get(LittleEndian).cast_unsigned();
-            symbols.find(resolver).map(|function| function.name)
-        } else {
-            None
-        };
-        if kind == R_X86_64_JUMP_SLOT || kind == R_X86_64_IRELATIVE {
-            by_index.push(target);
+/// The slots through which calls leave a module, or reach a function chosen at run time.
+#[derive(Debug, Default)]
+pub(super) struct Slots<'data> {
+    by_address: HashMap<u64, Callee<'data>>,
+    /// In the order of `.rela.plt`.
+    by_index: Vec<Option<Callee<'data>>>,
+}
+
+impl<'data> Slots<'data> {
+    /// Reads the dynamic relocations of a module's own file.
+    pub(super) fn read(elf: &Elf<'data>) -> Self {
+        let mut slots = Self::default();
+        let Ok(names) = elf.dynamic_symbols() else { return slots };
+        for relocation in elf.dynamic_relocations() {
+            let kind = relocation.r_type(LittleEndian, false);
+            let callee = if kind == R_X86_64_JUMP_SLOT || kind == R_X86_64_GLOB_DAT {
+                let symbol = names.symbols.get(relocation.r_sym(LittleEndian, false) as usize);
+                let name = symbol.and_then(|symbol| names.name(symbol));
+                name.filter(|name| !name.is_empty()).map(Callee::Symbol)
+            } else if kind == R_X86_64_IRELATIVE {
+                Some(Callee::Resolver(relocation.r_addend.get(LittleEndian).cast_unsigned()))
+            } else {
+                None
+            };
+            if kind == R_X86_64_JUMP_SLOT || kind == R_X86_64_IRELATIVE {
+                slots.by_index.push(callee);
+            }
+            if let Some(callee) = callee {
+                slots.by_address.insert(relocation.r_offset.get(LittleEndian), callee);
+            }
         }
-        if let Some(target) = target {
-            by_slot.insert(relocation.r_offset.get(LittleEndian), target);
-        }
+        slots
     }
 
+    /// What is called through the slot at this address.
+    pub(super) fn at(&self, address: u64) -> Option<Callee<'data>> {
+        self.by_address.get(&address).copied()
+    }
+}
+
+/// The stubs of a module's own file, ordered by address.
+pub(super) fn stubs<'data>(elf: &Elf<'_>, slots: &Slots<'data>) -> Vec<Stub<'data>> {
     let mut stubs = Vec::new();
     for name in PLT_SECTIONS {
         let Ok(Some(section)) = elf.section(name) else { continue };
-        for (at, reach) in decode(&section.bytes, section.address) {
-            let target = match reach {
-                Reach::Slot(slot) => by_slot.get(&slot).copied(),
-                Reach::Index(index) => by_index.get(index as usize).copied().flatten(),
+        for (range, reach) in decode(&section.bytes, section.address) {
+            let callee = match reach {
+                Reach::Slot(slot) => slots.at(slot),
+                Reach::Index(index) => slots.by_index.get(index as usize).copied().flatten(),
             };
-            if let Some(target) = target {
-                stubs.push(Stub { range: at, target: target.to_vec() });
-            }
+            stubs.extend(callee.map(|callee| Stub { range, callee }));
         }
     }
     stubs.sort_by_key(|stub| stub.range.start);
     stubs
+}
+
+/// The stub that holds an address; `stubs` are ordered.
+pub(super) fn find<'s, 'data>(stubs: &'s [Stub<'data>], address: u64) -> Option<&'s Stub<'data>> {
+    let after = stubs.partition_point(|stub| stub.range.start <= address);
+    stubs[..after].last().filter(|stub| stub.range.contains(&address))
 }
 
 /// Finds the stubs in the bytes of a PLT section at `address`.

@@ -4,7 +4,7 @@
 //! own; here they meet in the profile's, in the order of modules and frames, so that one profile
 //! resolves to the same bytes every time.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
 use csprof_format::ids::{FunctionId, ModuleId, StringId};
@@ -83,6 +83,23 @@ impl ModuleSites {
     /// Begins the next address.
     pub(super) fn end_address(&mut self) {
         self.ends.push(u32::try_from(self.rows.len()).unwrap_or(u32::MAX));
+    }
+
+    /// Gives functions other names. Functions that are then the same become one.
+    pub(super) fn rename(&mut self, names: &BTreeMap<u32, String>) {
+        let mut functions = Interned::default();
+        let mut renamed = Vec::with_capacity(self.functions.values().len());
+        for (number, function) in (0..).zip(self.functions.values()) {
+            let name = match names.get(&number) {
+                Some(name) => self.strings.id(name.as_str()),
+                None => function.name,
+            };
+            renamed.push(functions.id(&Function { name, ..*function }));
+        }
+        for row in &mut self.rows {
+            row.function = renamed[row.function as usize];
+        }
+        self.functions = functions;
     }
 
     /// The rows of address number `index`.

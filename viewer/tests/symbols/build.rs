@@ -106,6 +106,10 @@ impl Binary {
         self.file().build_id().unwrap().unwrap_or_default().to_vec()
     }
 
+    pub(crate) fn has_symbol_table(&self) -> bool {
+        self.file().symbols().next().is_some()
+    }
+
     /// Address of the symbol with this exact name.
     pub(crate) fn address(&self, symbol: &str) -> u64 {
         let file = self.file();

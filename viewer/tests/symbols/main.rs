@@ -2,6 +2,7 @@
 //!
 //! | module | what it checks |
 //! |---|---|
+//! | `chosen` | functions that are chosen at run time: `memcpy` |
 //! | `files` | separate debug files, changed and damaged files |
 //! | `lines` | lines, inlined functions, names from DWARF |
 //! | `tables` | names from symbol tables, PLT stubs, stripped files |
@@ -11,6 +12,8 @@
 
 #[cfg(test)]
 mod build;
+#[cfg(test)]
+mod chosen;
 #[cfg(test)]
 mod files;
 #[cfg(test)]
