@@ -43,7 +43,14 @@ impl fmt::Display for Salvaged {
         let Some(damage) = &self.damage else { return f.write_str("the profile is whole") };
         let (blocks, of, samples) = (self.blocks, self.of, self.lost_samples);
         let symbols = if self.lost_symbols { " and names" } else { "" };
-        write!(f, "salvaged {blocks} of {of} blocks; {samples} samples{symbols} are lost: {damage}")
+        write!(f, "salvaged {blocks} of {of} blocks; ")?;
+        if self.profile.threads.is_empty() {
+            // How many there were stood with the threads.
+            f.write_str("all samples")?;
+        } else {
+            write!(f, "{samples} samples")?;
+        }
+        write!(f, "{symbols} are lost: {damage}")
     }
 }
 

@@ -55,12 +55,15 @@ impl ProfileFile {
                 None => read::open(&self.file).map_err(|error| complete(&error, false)),
             };
         }
-        let salvaged = match stdin {
+        let mut salvaged = match stdin {
             Some(bytes) => read::salvage(&bytes).map_err(|error| complete(&error, true))?,
             None => read::open_salvaged(&self.file).map_err(|error| complete(&error, false))?,
         };
         if salvaged.damage.is_some() {
-            writeln!(io::stderr(), "csprof: {salvaged}")?;
+            let said = salvaged.to_string();
+            writeln!(io::stderr(), "csprof: {said}")?;
+            // Whoever looks at the information page later was not told on standard error.
+            salvaged.profile.run.warnings.push(said);
         }
         Ok(salvaged.profile)
     }
@@ -83,10 +86,10 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// The refinement as the user wrote it.
+    /// The refinement as the user wrote it, if it has stages.
     #[must_use]
     pub fn refinement(&self) -> Option<String> {
-        self.refine.clone()
+        self.refine.clone().filter(|text| !text.trim().is_empty())
     }
 
     /// Applies the refinement.

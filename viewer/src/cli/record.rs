@@ -17,6 +17,7 @@ use crate::launch::spawn::Settings;
 use crate::launch::{self, Recording};
 use crate::profile::Profile;
 use crate::symbols::{self, files::DiskFiles};
+use crate::views::names;
 use crate::views::number::{Form, count};
 use crate::views::summary::{Summary, why_no_samples};
 
@@ -176,6 +177,7 @@ pub(super) fn summary(path: &Path, profile: &Profile) -> Vec<String> {
     let mut lines: Vec<String> = warnings.map(|warning| format!("warning: {warning}")).collect();
     lines.extend(why_no_samples(profile, form).map(|reason| format!("no samples: {reason}")));
     lines.extend(clustered(&summary, profile));
+    lines.extend(names::advice(profile, form));
 
     let mut parts = vec![format!("{} samples", count(summary.recorded, form))];
     if summary.partial > 0 {

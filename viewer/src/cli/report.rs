@@ -34,7 +34,7 @@ pub struct Report {
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Show rows with at least this share, in percent [default: 1 in text, 0 for machines]
-    #[arg(long, value_name = "P%", value_parser = percent)]
+    #[arg(long, value_name = "P%", value_parser = percent, allow_negative_numbers = true)]
     threshold: Option<f64>,
     /// Form of the output
     #[arg(long, value_enum, default_value_t = Format::Text)]

@@ -111,6 +111,7 @@ impl Expansion {
                 })
             })
             .collect();
+        let nameless: Vec<bool> = functions.iter().map(|f| is_nameless(saved, f)).collect();
         let mut first = Vec::with_capacity(machine.len() + 1);
         let mut frames = Vec::with_capacity(machine.len());
         for (index, frame) in machine.iter().enumerate() {
@@ -126,9 +127,14 @@ impl Expansion {
             let inner = (outermost + 1).max(rows.end.saturating_sub(MAX_FRAMES_PER_ADDRESS));
             for row in std::iter::once(outermost).chain(inner..rows.end) {
                 let FunctionId(function) = sites.function[row];
+                let kind = match row == outermost {
+                    true if nameless[function as usize] => FrameKind::Unknown,
+                    true => FrameKind::Call,
+                    false => FrameKind::Inline,
+                };
                 frames.push(interner.frame(Frame {
                     function: numbers[function as usize],
-                    kind: if row == outermost { FrameKind::Call } else { FrameKind::Inline },
+                    kind,
                     file: sites.file[row],
                     line: sites.line[row],
                 }));
@@ -152,6 +158,17 @@ fn unnamed(saved: &saved::Profile, frame: &saved::Frame) -> (String, FrameKind) 
         }
         (_, None) => (format!("{:#x}", frame.offset), FrameKind::Unknown),
     }
+}
+
+/// Whether a function is called by its place in its module, `libfoo.so.1+0x4a30`: the symbols of
+/// stripped files say where functions begin, and nothing more.
+fn is_nameless(saved: &saved::Profile, function: &saved::Function) -> bool {
+    let place = text(saved, function.name)
+        .strip_prefix(module_name(saved, function.module))
+        .and_then(|rest| rest.strip_prefix("+0x"));
+    place.is_some_and(|digits| {
+        !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+    })
 }
 
 /// Last component of a module's path.

@@ -6,7 +6,7 @@ use super::lexer::is_sign;
 use super::matcher::Glob;
 use super::parser::STAGES;
 use super::preset::Preset;
-use super::syntax::Field;
+use super::syntax::{Axis, Field};
 use crate::profile::{FunctionRef, Profile, base_name, short_name};
 
 /// Words offered at most.
@@ -57,6 +57,9 @@ pub fn complete(text: &str, cursor: usize, profile: &Profile) -> Completion {
                 .filter(|(_, known, _)| known.starts_with(name))
                 .map(|(_, known, _)| format!("@{known}")),
         );
+    } else if let Some((axis, numbers)) = context(before) {
+        let there = contexts(profile, axis, numbers);
+        candidates.extend(there.into_iter().filter(|name| name.starts_with(word)));
     } else {
         candidates.extend(keywords(before, word));
         if !word.is_empty() && !begins_stage_only(before) {
@@ -67,6 +70,58 @@ pub fn complete(text: &str, cursor: usize, profile: &Profile) -> Completion {
     }
     candidates.truncate(MOST);
     Completion { range: start..typed.len(), candidates }
+}
+
+/// The part of the context that is being named, and whether by its number: after `rank =` by what
+/// it is called, after `rank in` by number.
+fn context(before: &str) -> Option<(Axis, bool)> {
+    let before = before.trim_end();
+    // `0..3, ` goes on with the same list of numbers.
+    let list =
+        before.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '.' | ' '));
+    let (head, numbers) = match before.strip_suffix('=') {
+        Some(head) => (head, false),
+        None if list == before || before.ends_with(',') => (list.strip_suffix(" in")?, true),
+        None => return None,
+    };
+    let axis = Axis::ALL.iter().find(|(_, name)| previous(head) == *name)?;
+    Some((axis.0, numbers))
+}
+
+/// What the ranks, threads or epochs of a profile are called, or their numbers. Threads without
+/// samples are left out, and threads of one name are named once; then come their ids.
+#[must_use]
+pub fn contexts(profile: &Profile, axis: Axis, numbers: bool) -> Vec<String> {
+    let info = &profile.info;
+    let mut found: Vec<u32> = match axis {
+        Axis::Rank => info.processes.iter().filter_map(|process| process.rank).collect(),
+        Axis::Epoch => info.epochs.iter().map(|epoch| epoch.number).collect(),
+        Axis::Thread if numbers => {
+            let mut first = 0;
+            let threads = info.threads.iter().enumerate();
+            let number = threads.map(|(index, thread)| {
+                if index == 0 || info.threads[index - 1].process != thread.process {
+                    first = index;
+                }
+                u32::try_from(index - first).unwrap_or(u32::MAX)
+            });
+            number.collect()
+        }
+        Axis::Thread => info.threads.iter().filter(|t| t.recorded > 0).map(|t| t.tid).collect(),
+    };
+    found.sort_unstable();
+    found.dedup();
+    let mut names: Vec<String> = Vec::new();
+    if axis == Axis::Thread && !numbers {
+        let sampled = info.threads.iter().filter(|thread| thread.recorded > 0);
+        names.extend(sampled.map(|thread| String::from_utf8_lossy(&thread.name).into_owned()));
+        // Others would need a pattern that avoids their signs.
+        names.retain(|name| !name.is_empty() && !name.contains(|c| is_sign(c) || c == '"'));
+        names.sort_unstable();
+        names.dedup();
+    }
+    names.extend(found.iter().map(u32::to_string));
+    names
 }
 
 /// The word before the present one, or the sign.
@@ -211,5 +266,28 @@ mod tests {
         assert_eq!(candidates("hide @m_"), ["@mpi", "@memcpy"]);
         assert_eq!(candidates("through solve a_"), ["and"]);
         assert_eq!(candidates("rank _"), ["in"]);
+    }
+
+    #[test]
+    fn ranks_and_threads_of_the_run_are_offered() {
+        let profile = from_outline(
+            "# rank=1 thread=70 epoch=0 name=main
+main 3
+# rank=1 thread=71 epoch=0 name=worker
+work 5
+# rank=0 thread=80 epoch=0 name=main
+main 2
+# rank=0 thread=81 epoch=0 name=idle
+idle 0
+",
+        )
+        .unwrap();
+        let offered = |text: &str| complete(text, text.len(), &profile).candidates;
+        assert_eq!(offered("rank = "), ["0", "1"]);
+        assert_eq!(offered("through main and rank in 0, "), ["0", "1"]);
+        assert_eq!(offered("thread = "), ["main", "worker", "70", "71", "80"]);
+        assert_eq!(offered("thread = w"), ["worker"]);
+        assert_eq!(offered("thread in "), ["0", "1"]);
+        assert_eq!(offered("rank in 0..1 "), ["and", "or"]);
     }
 }

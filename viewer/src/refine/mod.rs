@@ -47,7 +47,7 @@ mod tests;
 
 pub use apply::{RefineError, apply};
 pub use column::Column;
-pub use complete::{Completion, complete};
+pub use complete::{Completion, complete, contexts};
 pub use outline::to_outline;
 pub use parser::{ParseError, parse};
 pub use preset::Preset;

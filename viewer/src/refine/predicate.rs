@@ -204,6 +204,8 @@ impl<'r, 'p> Contexts<'r, 'p> {
             };
             suggestions.extend(name.filter(|name| !name.is_empty()));
         }
+        // Numbers by their value, which is by length first.
+        suggestions.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
         suggestions.dedup();
         suggestions.truncate(8);
         Err(Unmatched { part: predicate.to_string(), among, suggestions })

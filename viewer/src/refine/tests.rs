@@ -152,7 +152,7 @@ main 8
     assert_eq!(refined(outline, "rank in 7"), "no rank matches rank in 7; there is 0, 1");
     assert_eq!(
         refined(outline, "thread = io*"),
-        "no thread matches thread = io*; there is main, worker-1, main"
+        "no thread matches thread = io*; there is main, worker-1"
     );
 }
 

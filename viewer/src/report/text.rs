@@ -10,7 +10,7 @@ use super::{Measure, Options, View};
 use crate::profile::{FrameKind, short_name};
 use crate::refine::Refined;
 use crate::views::Row;
-use crate::views::number::{Form, account, amount, count, duration, edges, percent};
+use crate::views::number::{Form, account, amount, count, counted, duration, edges, percent};
 use crate::views::printable::{command_line, printable};
 use crate::views::summary::{Summary, why_no_samples};
 use crate::views::verdict::per_edge;
@@ -111,16 +111,6 @@ fn losses(summary: &Summary, form: Form) -> String {
         percent(lost, summary.delivered),
         reasons.join(", ")
     )
-}
-
-/// `1 sample`, `2 samples`, `2 processes`.
-pub(super) fn counted(n: u64, noun: &str, form: Form) -> String {
-    let ending = match (n, noun.ends_with('s')) {
-        (1, _) => "",
-        (_, true) => "es",
-        (_, false) => "s",
-    };
-    format!("{} {noun}{ending}", count(n, form))
 }
 
 struct Text<'t> {

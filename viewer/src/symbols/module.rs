@@ -106,7 +106,6 @@ pub(super) fn resolve(
     let mut lines = dwarf.as_ref().map(|dwarf| (dwarf, Memory::new(dwarf)));
     let symbol_at = |address| symbols.name(address);
     let mut made_up = BTreeSet::new();
-    let mut unnamed = 0_usize;
     for &address in addresses {
         let symbol = symbols.name(address);
         let by_dwarf = lines.as_mut().is_some_and(|(dwarf, memory)| {
@@ -125,14 +124,12 @@ pub(super) fn resolve(
                 }
                 sites.rows.push(Row { function, file: None, line: 0 });
             }
-            None => unnamed += 1,
+            None => {}
         }
         sites.end_address();
         progress();
     }
-    if let Some(warning) = explain(wanted, &source, unnamed, addresses.len()) {
-        warnings.push(warning);
-    }
+    warnings.extend(explain(wanted, &source));
     let chosen = match &opened.own {
         Some(elf) if !made_up.is_empty() => Chosen::read(elf, &symbols.table),
         _ => Chosen::default(),
@@ -140,8 +137,8 @@ pub(super) fn resolve(
     ResolvedModule { source, sites, made_up, chosen, warnings }
 }
 
-/// Why addresses have no name, and what would help.
-fn explain(wanted: &Wanted<'_>, source: &Source, unnamed: usize, of: usize) -> Option<String> {
+/// Why no address of a file has a name, and what would help.
+fn explain(wanted: &Wanted<'_>, source: &Source) -> Option<String> {
     let path = wanted.path;
     match source {
         Source::BuildIdDiffers(_) => Some(format!(
@@ -149,10 +146,7 @@ fn explain(wanted: &Wanted<'_>, source: &Source, unnamed: usize, of: usize) -> O
              have no names; record again, or keep a copy of the old file's debug information"
         )),
         Source::Unreadable(reason) => Some(format!("{path}: no symbols: {reason}")),
-        Source::Exports(_) | Source::Stripped(_) if unnamed > 0 => Some(format!(
-            "{path}: {unnamed} of {of} sampled addresses have no name, because the file is \
-             stripped; install its debug symbols"
-        )),
+        // A stripped file is nothing special. Whether it matters is decided by its samples.
         _ => None,
     }
 }

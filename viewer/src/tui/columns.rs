@@ -72,6 +72,11 @@ impl Column {
         }
     }
 
+    /// Whether the columns to the left of it say the same in other units.
+    const fn repeats(self) -> bool {
+        matches!(self, Self::Exclusive | Self::Samples | Self::Bar)
+    }
+
     /// The order that this column stands for.
     #[must_use]
     pub const fn sort_key(self) -> SortKey {
@@ -96,6 +101,10 @@ pub struct Columns {
 /// Cells that the call path should have before a column is given room.
 const PATH_ROOM: usize = 28;
 
+/// Share of the screen that the call path should have before a column is given room that only
+/// repeats another one in other units: paths of real programs are deep, and C++ names long.
+const PATH_SHARE_PERCENT: usize = 45;
+
 impl Columns {
     /// The columns for a screen of this width.
     #[must_use]
@@ -104,7 +113,8 @@ impl Columns {
         let mut used = Column::Inclusive.width() + 1;
         let mut count = 1;
         for column in &Column::ALL[1..] {
-            if used + column.width() + 1 + PATH_ROOM > width {
+            let room = if column.repeats() { width * PATH_SHARE_PERCENT / 100 } else { PATH_ROOM };
+            if used + column.width() + 1 + room.max(PATH_ROOM) > width {
                 break;
             }
             used += column.width() + 1;

@@ -1,6 +1,7 @@
 //! The commands of the palette (`:`): everything that has a name besides a key, or no key at all.
 
 use super::message::{Message, PromptKind, View};
+use crate::refine::Axis;
 
 /// A command.
 #[derive(Clone, Debug)]
@@ -28,6 +29,16 @@ pub static COMMANDS: &[Command] = &[
     command("hot", Message::HotPath, "follow the hot path"),
     command("expand", Message::OpenSubtree, "open all below the selected row"),
     command("fold", Message::CloseAll, "close all rows"),
+    command(
+        "rank",
+        Message::OpenPrompt(PromptKind::Context(Axis::Rank)),
+        "only the samples of some ranks",
+    ),
+    command(
+        "thread",
+        Message::OpenPrompt(PromptKind::Context(Axis::Thread)),
+        "only the samples of some threads, by name or id",
+    ),
     command("percent", Message::TogglePercent, "percent of all measured, or of what is shown"),
     command("explain", Message::Explain, "explain the numbers of the selected row"),
     command("copy", Message::CopyPath, "copy the call path of the selected row"),

@@ -1,15 +1,18 @@
 //! The information page: what was sampled, what was lost, which code had names.
 
-use std::collections::HashMap;
+use core::cmp::Reverse;
 
 use csprof_format::ids::{ModuleId, ProcessId};
-use csprof_format::profile::{EpochReason, Exit, Origin, Process};
+use csprof_format::profile::{EpochReason, Exit, Origin, Process, SymbolSource};
 
 use super::page::Item;
-use crate::profile::{FrameKind, Profile};
-use crate::views::number::{Form, amount, count, duration, percent};
+use crate::profile::Profile;
+use crate::views::names::nameless;
+use crate::views::number::{Form, amount, count, counted, duration, percent};
 use crate::views::printable::command_line;
-use crate::views::summary::{Reason, Summary, lacks_symbols, symbols_of, why_no_samples};
+use crate::views::summary::{
+    Reason, Summary, lacks_symbols, symbols_of, why_no_samples, worth_listing,
+};
 
 /// Sections with more lines than this are cut, with a line that says so.
 const LONGEST_SECTION: usize = 200;
@@ -96,7 +99,7 @@ fn run(profile: &Profile, form: Form) -> Vec<Item> {
 fn samples(profile: &Profile, summary: &Summary, form: Form) -> Vec<Item> {
     let metric = &profile.info.metric;
     let of_delivered = |samples: u64| {
-        format!("{} samples, {} %", count(samples, form), percent(samples, summary.delivered))
+        format!("{}, {} %", counted(samples, "sample", form), percent(samples, summary.delivered))
     };
     let mut items = vec![
         heading("Samples"),
@@ -112,7 +115,7 @@ fn samples(profile: &Profile, summary: &Summary, form: Form) -> Vec<Item> {
         );
         items.push(pair("rate delivered", text));
     }
-    items.push(pair("delivered", format!("{} samples", count(summary.delivered, form))));
+    items.push(pair("delivered", counted(summary.delivered, "sample", form)));
     items.push(pair("recorded", of_delivered(summary.recorded)));
     let text = format!(
         "{}; recorded, but their outer callers could not be found",
@@ -161,31 +164,9 @@ fn edges(profile: &Profile, summary: &Summary, form: Form) -> Vec<Item> {
     ]
 }
 
-/// Processes that say something: samples, losses, messages, epochs of their own making. A shell
-/// script starts hundreds that do not; they are counted.
-fn worth_showing(profile: &Profile) -> Vec<bool> {
-    let info = &profile.info;
-    let mut worth: Vec<_> = info
-        .processes
-        .iter()
-        .map(|process| !process.messages.is_empty() || process.losses.iter().any(|&n| n > 0))
-        .collect();
-    let sampled = info.threads.iter().filter(|thread| thread.delivered > 0).map(|t| t.process);
-    let epochs = info.epochs.iter().filter(|epoch| epoch.number > 0).map(|e| e.process);
-    for process in sampled.chain(epochs) {
-        if let Some(worth) = worth.get_mut(process.index()) {
-            *worth = true;
-        }
-    }
-    if let Some(first) = worth.first_mut() {
-        *first = true;
-    }
-    worth
-}
-
 fn processes(profile: &Profile, form: Form) -> Vec<Item> {
     let info = &profile.info;
-    let worth = worth_showing(profile);
+    let worth = worth_listing(profile);
     let mut items = vec![heading("Processes and threads")];
     for (place, process) in info.processes.iter().enumerate().filter(|(place, _)| worth[*place]) {
         items.extend(process_items(process, form));
@@ -194,8 +175,8 @@ fn processes(profile: &Profile, form: Form) -> Vec<Item> {
             let name = String::from_utf8_lossy(&thread.name);
             let losses = thread.losses.iter().fold(0, |sum: u64, &lost| sum.saturating_add(lost));
             let mut text = format!(
-                "{} samples, {} CPU time",
-                count(thread.recorded, form),
+                "{}, {} CPU time",
+                counted(thread.recorded, "sample", form),
                 seconds(thread.cpu_ns, form)
             );
             if losses > 0 {
@@ -206,7 +187,8 @@ fn processes(profile: &Profile, form: Form) -> Vec<Item> {
     }
     let others = worth.iter().filter(|worth| !**worth).count();
     if others > 0 {
-        items.push(Item::Text(format!("and {others} more processes, without samples or losses")));
+        let others = counted(others as u64, "process", form);
+        items.push(Item::Text(format!("and {others} more, without samples or losses")));
     }
     cut(items)
 }
@@ -230,46 +212,53 @@ fn process_items(process: &Process, form: Form) -> Vec<Item> {
     items
 }
 
+/// Modules with samples in code without a name first; those that were never sampled are counted.
 fn modules(profile: &Profile, form: Form) -> Vec<Item> {
-    let nameless = samples_without_names(profile);
+    let all = &profile.info.modules;
+    let nameless = nameless(profile);
+    let unnamed = |place: usize| {
+        let id = Some(ModuleId::from_index(place));
+        nameless.iter().find(|one| one.module == id).map_or(0, |one| one.samples)
+    };
+    let mut listed: Vec<(usize, u64)> = (0..all.len())
+        .filter(|&place| all[place].symbols != SymbolSource::NotAsked || unnamed(place) > 0)
+        .map(|place| (place, unnamed(place)))
+        .collect();
+    listed.sort_by_key(|&(place, unnamed)| (Reverse(unnamed), !lacks_symbols(&all[place]), place));
     let mut items = vec![heading("Load modules and their names")];
-    for (place, module) in profile.info.modules.iter().enumerate() {
+    for &(place, unnamed) in &listed {
+        let module = &all[place];
         let mut text = symbols_of(profile, module);
-        let unnamed = nameless.get(&Some(ModuleId::from_index(place))).copied().unwrap_or(0);
         if unnamed > 0 {
-            text.push_str(&format!("; {} samples in code without a name", count(unnamed, form)));
+            let samples = counted(unnamed, "sample", form);
+            let share = percent(unnamed, profile.total());
+            text.push_str(&format!("; {samples} ({share} %) in code without a name"));
         }
         if !module.build_id.is_empty() {
             let id: String = module.build_id.iter().take(4).map(|b| format!("{b:02x}")).collect();
-            text.push_str(&format!("; build id {id}…"));
+            let dots = if form == Form::Ascii { ".." } else { "…" };
+            text.push_str(&format!("; build id {id}{dots}"));
         }
         let name = profile.string(module.path).rsplit('/').next().unwrap_or_default();
         items.push(warning_if(unnamed > 0 && lacks_symbols(module), name, text));
     }
-    if let Some(&outside) = nameless.get(&None) {
-        let text = format!("{} samples outside every load module", count(outside, form));
+    if let Some(outside) = nameless.iter().find(|one| one.module.is_none()) {
+        let text =
+            format!("{} outside every load module", counted(outside.samples, "sample", form));
         items.push(Item::Warning("(none)".to_owned(), text));
     }
-    cut(items)
-}
-
-/// Exclusive samples in frames without a name, by module.
-fn samples_without_names(profile: &Profile) -> HashMap<Option<ModuleId>, u64> {
-    let mut sums = HashMap::new();
-    for (frame, &samples) in profile.nodes.frame.iter().zip(&profile.nodes.samples) {
-        let Some(frame) = profile.frames.get(frame.index()) else { continue };
-        if frame.kind == FrameKind::Unknown && samples > 0 {
-            let module = profile.functions.get(frame.function.index()).and_then(|f| f.module);
-            *sums.entry(module).or_insert(0_u64) += samples;
-        }
+    let others = all.len() - listed.len();
+    if others > 0 {
+        let modules = counted(others as u64, "module", form);
+        items.push(Item::Text(format!("and {modules} more, whose functions were never sampled")));
     }
-    sums
+    cut(items)
 }
 
 fn epochs(profile: &Profile, form: Form) -> Vec<Item> {
     let info = &profile.info;
     let mut items = vec![heading("Epochs: stretches in which every address means one thing")];
-    let worth = worth_showing(profile);
+    let worth = worth_listing(profile);
     let is_worth = |process: ProcessId| worth.get(process.index()).copied().unwrap_or(true);
     for epoch in info.epochs.iter().filter(|epoch| is_worth(epoch.process)) {
         let pid = info.processes.get(epoch.process.index()).map_or(0, |process| process.pid);

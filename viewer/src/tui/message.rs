@@ -1,6 +1,7 @@
 //! Everything that can happen to the viewer: one closed enum, from keys, mouse, shell and worker.
 
 use super::forest::{Forest, Refusal};
+use crate::refine::Axis;
 use crate::views::SortKey;
 use crate::views::callers::Callers;
 
@@ -269,6 +270,8 @@ pub enum PromptKind {
     Stage(usize),
     /// A refinement that groups the selected row's function, begun with all but the name.
     Group,
+    /// A refinement to ranks or threads, begun with all but which.
+    Context(Axis),
     /// A command.
     Command,
 }

@@ -81,7 +81,7 @@ impl Prompt {
     pub const fn label(&self) -> &'static str {
         match self.kind {
             PromptKind::Search => "/",
-            PromptKind::Refine | PromptKind::Group => "refine: ",
+            PromptKind::Refine | PromptKind::Group | PromptKind::Context(_) => "refine: ",
             PromptKind::Stage(_) => "stage: ",
             PromptKind::Command => ":",
         }

@@ -11,6 +11,7 @@ pub mod callers;
 pub mod child_index;
 pub mod flat;
 pub mod hot_path;
+pub mod names;
 pub mod number;
 pub mod path;
 pub mod printable;

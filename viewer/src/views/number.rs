@@ -40,6 +40,17 @@ impl Form {
     }
 }
 
+/// Things counted: `1 sample`, `2 samples`, `2 processes`.
+#[must_use]
+pub fn counted(n: u64, noun: &str, form: Form) -> String {
+    let ending = match (n, noun.ends_with('s')) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{} {noun}{ending}", count(n, form))
+}
+
 /// A count with every digit, in groups of three: `1 204`.
 #[must_use]
 pub fn count(n: u64, form: Form) -> String {

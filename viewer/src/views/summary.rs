@@ -162,7 +162,7 @@ pub fn why_no_samples(profile: &Profile, form: Form) -> Option<String> {
         let delivered = count(summary.delivered, form);
         format!("all {delivered} samples that were delivered were lost, most because {cause}")
     } else if info.processes.is_empty() {
-        "no process of the run could be profiled; the warnings of `csprof info` say why".to_owned()
+        "no process of the run is in the profile; the warnings of `csprof info` say why".to_owned()
     } else if cpu > 0 && info.metric.unit == "ns" && cpu < info.metric.period {
         let used = duration(cpu as f64, form);
         format!("the program used {used} of CPU time, shorter than one sampling period ({period})")
@@ -178,6 +178,30 @@ pub fn why_no_samples(profile: &Profile, form: Form) -> Option<String> {
              for instance `-e task-clock@10000`"
         )
     })
+}
+
+/// For each process, whether it says something: samples, losses, messages, epochs of its own
+/// making. A shell script starts hundreds that do not; they are counted and not listed. The first
+/// process is what was asked for, and always listed.
+#[must_use]
+pub fn worth_listing(profile: &Profile) -> Vec<bool> {
+    let info = &profile.info;
+    let mut worth: Vec<_> = info
+        .processes
+        .iter()
+        .map(|process| !process.messages.is_empty() || process.losses.iter().any(|&n| n > 0))
+        .collect();
+    let sampled = info.threads.iter().filter(|thread| thread.delivered > 0).map(|t| t.process);
+    let epochs = info.epochs.iter().filter(|epoch| epoch.number > 0).map(|e| e.process);
+    for process in sampled.chain(epochs) {
+        if let Some(worth) = worth.get_mut(process.index()) {
+            *worth = true;
+        }
+    }
+    if let Some(first) = worth.first_mut() {
+        *first = true;
+    }
+    worth
 }
 
 /// Where a module's names came from, or why it has none and what would give it some.

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{epoch_reason, hex, text};
 use crate::profile::Profile;
+use crate::views::names::nameless;
 use crate::views::number::Form;
 use crate::views::summary::{Reason, Summary, symbols_of, why_no_samples};
 
@@ -98,6 +99,7 @@ struct JsonModule {
     build_id: String,
     symbols: &'static str,
     explanation: String,
+    samples_without_name: u64,
 }
 
 #[derive(Serialize)]
@@ -143,7 +145,7 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
             delivered_per_cpu_s: summary.delivered_per_cpu_s,
         }],
         processes: processes(profile),
-        modules: info.modules.iter().map(|module| json_module(profile, module)).collect(),
+        modules: modules(profile),
         samples: Samples {
             delivered: summary.delivered,
             recorded: summary.recorded,
@@ -222,6 +224,17 @@ fn processes(profile: &Profile) -> Vec<JsonProcess> {
     list
 }
 
+fn modules(profile: &Profile) -> Vec<JsonModule> {
+    let all = profile.info.modules.iter();
+    let mut modules: Vec<JsonModule> = all.map(|module| json_module(profile, module)).collect();
+    for one in nameless(profile) {
+        if let Some(module) = one.module.and_then(|id| modules.get_mut(id.index())) {
+            module.samples_without_name = one.samples;
+        }
+    }
+    modules
+}
+
 fn json_module(profile: &Profile, module: &Module) -> JsonModule {
     JsonModule {
         path: profile.string(module.path).to_owned(),
@@ -236,6 +249,7 @@ fn json_module(profile: &Profile, module: &Module) -> JsonModule {
             SymbolSource::BuildIdDiffers(_) => "build-id-differs",
         },
         explanation: symbols_of(profile, module),
+        samples_without_name: 0,
     }
 }
 

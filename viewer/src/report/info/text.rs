@@ -1,15 +1,17 @@
 //! Information for people, with the reason for everything that is missing.
 
+use core::cmp::Reverse;
 use std::io::{self, Write};
 
+use csprof_format::ids::ModuleId;
 use csprof_format::profile::{Exit, Module, Origin, Process, SymbolSource, Thread};
 
 use super::{epoch_reason, hex, text};
 use crate::profile::Profile;
-use crate::report::text::counted;
-use crate::views::number::{Form, amount, count, duration, percent};
+use crate::views::names::nameless;
+use crate::views::number::{Form, amount, count, counted, duration, percent};
 use crate::views::printable::{command_line, printable};
-use crate::views::summary::{Summary, lacks_symbols, symbols_of, why_no_samples};
+use crate::views::summary::{Summary, lacks_symbols, symbols_of, why_no_samples, worth_listing};
 
 /// Threads of one process that the text lists.
 const THREADS_LISTED: usize = 8;
@@ -26,8 +28,15 @@ pub fn write(profile: &Profile, ascii: bool, out: &mut impl Write) -> io::Result
     let summary = Summary::of(profile);
     run(profile, form, out)?;
     samples(profile, &summary, form, out)?;
-    for (number, process) in profile.info.processes.iter().enumerate() {
+    let worth = worth_listing(profile);
+    let processes = profile.info.processes.iter().enumerate();
+    for (number, process) in processes.filter(|&(number, _)| worth[number]) {
         write_process(profile, number, process, form, out)?;
+    }
+    let quiet = worth.iter().filter(|worth| !**worth).count();
+    if quiet > 0 {
+        let more = counted(quiet as u64, "process", form);
+        writeln!(out, "\nand {more} more, without samples, losses or messages")?;
     }
     symbols(profile, form, out)
 }
@@ -181,18 +190,25 @@ fn ended_process(process: &Process) -> String {
     }
 }
 
-/// Modules with their symbols: those that lack some first, with the remedy.
+/// Modules with their symbols: those that lack most first, with the remedy.
 fn symbols(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()> {
     let modules = &profile.info.modules;
     if modules.is_empty() {
         return Ok(());
     }
-    let of_interest =
-        |module: &&Module| !matches!(module.symbols, SymbolSource::NotAsked) || modules.len() == 1;
-    let mut listed: Vec<&Module> = modules.iter().filter(of_interest).collect();
-    listed.sort_by_key(|module| !lacks_symbols(module));
+    let nameless = nameless(profile);
+    let unnamed = |place: usize| {
+        let id = Some(ModuleId::from_index(place));
+        nameless.iter().find(|one| one.module == id).map_or(0, |one| one.samples)
+    };
+    let of_interest = |&(place, module): &(usize, &Module)| {
+        module.symbols != SymbolSource::NotAsked || unnamed(place) > 0
+    };
+    let mut listed: Vec<_> = modules.iter().enumerate().filter(of_interest).collect();
+    // What has most samples without names first, then what lacks symbols.
+    listed.sort_by_key(|&(place, module)| (Reverse(unnamed(place)), !lacks_symbols(module)));
     writeln!(out, "\nLoad modules")?;
-    for module in listed.iter().take(MODULES_LISTED) {
+    for &(place, module) in listed.iter().take(MODULES_LISTED) {
         let path = printable(profile.string(module.path)).into_owned();
         let id = match hex(&module.build_id) {
             id if id.is_empty() => "no build id".to_owned(),
@@ -200,11 +216,21 @@ fn symbols(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()
         };
         writeln!(out, "  {path} ({id})")?;
         writeln!(out, "      {}", printable(&symbols_of(profile, module)))?;
+        if unnamed(place) > 0 {
+            let samples = counted(unnamed(place), "sample", form);
+            let share = percent(unnamed(place), profile.total());
+            writeln!(out, "      {samples} ({share}%) in functions without names")?;
+        }
     }
-    let rest = modules.len() - listed.len().min(MODULES_LISTED);
+    let cut = listed.len().saturating_sub(MODULES_LISTED);
+    if cut > 0 {
+        let cut = counted(cut as u64, "module", form);
+        writeln!(out, "  and {cut} more; --format json has them all")?;
+    }
+    let rest = modules.len() - listed.len();
     if rest > 0 {
         let rest = counted(rest as u64, "module", form);
-        writeln!(out, "  and {rest} more, for which no symbols were asked")?;
+        writeln!(out, "  and {rest} more, whose functions were never sampled")?;
     }
     Ok(())
 }

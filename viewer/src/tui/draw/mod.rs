@@ -16,15 +16,22 @@ use ratatui::style::Style;
 
 use super::message::View;
 use super::model::{Model, Notice, Over, SMALLEST, TOP};
-use super::name::{cut, width};
+use super::name::{cut, width, width as cells_of};
 
 /// Paints the model.
 pub fn draw(model: &Model<'_>, frame: &mut Frame<'_>) {
     let area = frame.area();
     let canvas = &mut Canvas { buffer: frame.buffer_mut(), area, model };
     if model.is_too_small() {
-        let text = format!("csprof needs {}×{} cells; q quits", SMALLEST.0, SMALLEST.1);
-        canvas.text(0, 0, &model.theme.plain(&text), usize::from(area.width), Style::new());
+        let (width, height) = SMALLEST;
+        let texts = [
+            format!("csprof needs {width}×{height} cells; q quits"),
+            format!("needs {width}×{height}; q quits"),
+            format!("{width}×{height}?"),
+        ];
+        let room = usize::from(area.width);
+        let fits = texts.iter().find(|text| cells_of(text) <= room).unwrap_or(&texts[2]);
+        canvas.text(0, 0, &model.theme.plain(fits), room, Style::new());
         return;
     }
     top::draw(canvas);

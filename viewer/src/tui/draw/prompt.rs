@@ -83,6 +83,7 @@ fn hint(prompt: &Prompt) -> &'static str {
         PromptKind::Refine => "through MPI_Send >> memcpy*, hide libomp*, root at f; tab completes",
         PromptKind::Stage(_) => "nothing here deletes the stage; tab completes",
         PromptKind::Group => "the group's name; {a, b} or module:libmpi* groups more than one",
+        PromptKind::Context(_) => "one of those below, or a pattern such as io-*; tab completes",
         PromptKind::Command => "tab completes",
         PromptKind::Search => "",
     }

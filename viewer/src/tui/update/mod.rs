@@ -189,7 +189,11 @@ fn open_subtree(model: &mut Model<'_>) {
 
 fn follow_hot_path(model: &mut Model<'_>) {
     let Some((rows, refined)) = model.rows_mut() else { return };
-    let said = match rows.follow_hot_path(refined, HOT_SHARE) {
+    let steps = rows.follow_hot_path(refined, HOT_SHARE);
+    let said = match steps {
+        0 if model.selected().is_some_and(|selected| !selected.row.has_children) => {
+            "the hot path ends here: nothing is below this row".to_owned()
+        }
         0 => format!("the hot path ends here: no child has {HOT_SHARE} % of this row's cost"),
         rows => format!("{rows} further along the hot path"),
     };
@@ -283,6 +287,9 @@ fn accept(model: &mut Model<'_>) -> Effects {
 /// Does what a command says; the palette has closed.
 fn run_command(model: &mut Model<'_>, text: &str) -> Effects {
     let text = text.trim();
+    if text.is_empty() {
+        return Vec::new();
+    }
     let exact = commands::COMMANDS.iter().find(|command| command.name == text);
     match exact.or_else(|| commands::beginning_with(text).next()) {
         Some(command) => apply(model, command.message.clone()),

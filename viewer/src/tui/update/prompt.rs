@@ -14,6 +14,7 @@ use super::super::prompt::{Completion, Prompt, Trial};
 use super::super::stages::{Stage, Stages};
 use super::super::table::Rows;
 use super::{Effects, refinement, run_command, search};
+use crate::refine::contexts;
 
 /// Opens a prompt, unless there is nothing it could be about.
 pub(super) fn open(model: &mut Model<'_>, kind: PromptKind) {
@@ -28,6 +29,14 @@ pub(super) fn open(model: &mut Model<'_>, kind: PromptKind) {
                 }
             },
             None => None,
+        },
+        PromptKind::Context(axis) => match contexts(model.profile, axis, false)[..] {
+            [] => {
+                let cause = format!("no process of this run had a {}", axis.name());
+                model.notice = Some(Notice::Failed(cause));
+                None
+            }
+            _ => Some(format!("{} = ", axis.name())),
         },
         _ => Some(String::new()),
     };
@@ -61,7 +70,7 @@ pub(super) fn complete(model: &mut Model<'_>, forward: bool) -> Effects {
 /// Finds what the word before the cursor could become.
 fn offer(model: &Model<'_>, prompt: &mut Prompt) {
     (prompt.word, prompt.completions) = match prompt.kind {
-        PromptKind::Refine | PromptKind::Group | PromptKind::Stage(_) => {
+        PromptKind::Refine | PromptKind::Group | PromptKind::Context(_) | PromptKind::Stage(_) => {
             language::complete(&model.refined, prompt.line.text(), prompt.line.cursor())
         }
         PromptKind::Command => {
@@ -83,7 +92,7 @@ fn try_out(model: &mut Model<'_>, prompt: &mut Prompt) -> Effects {
             prompt.trial = Trial::Found(found);
             Vec::new()
         }
-        PromptKind::Refine | PromptKind::Group | PromptKind::Stage(_) => {
+        PromptKind::Refine | PromptKind::Group | PromptKind::Context(_) | PromptKind::Stage(_) => {
             let stages = match stages_with(model, prompt.kind, &text) {
                 Ok(stages) => stages,
                 Err((at, cause)) => {
@@ -129,7 +138,7 @@ pub(super) fn accept(model: &mut Model<'_>) -> Effects {
     match prompt.kind {
         PromptKind::Search => Vec::new(),
         PromptKind::Command => run_command(model, &text),
-        PromptKind::Refine | PromptKind::Group | PromptKind::Stage(_) => {
+        PromptKind::Refine | PromptKind::Group | PromptKind::Context(_) | PromptKind::Stage(_) => {
             match stages_with(model, prompt.kind, &text) {
                 // What is known to be wrong stays on the screen with its mark.
                 _ if matches!(prompt.trial, Trial::Wrong { .. }) => {
