@@ -31,3 +31,28 @@ fn two_libraries_at_one_address_keep_their_samples() {
     let (first, other) = (rows.inclusive_of("first"), rows.inclusive_of("other"));
     assert!(is_share(first, first + other, 25), "{first} {other}");
 }
+
+/// A constructor runs before anyone could see its library, and the second library takes the place
+/// of the first.
+#[test]
+fn constructors_are_charged_to_their_own_library() {
+    let workshop = Workshop::new("constructors");
+    workshop.compile("cc -O2 -o program @load_constructor/main.c");
+    let library = "cc -O2 -shared -fPIC @load_constructor/library.c";
+    workshop.compile(&format!("{library} -DWORK=first -o libfirst.so"));
+    workshop.compile(&format!("{library} -DWORK=other -o libsecond.so"));
+    let recording = workshop.record(&[], &["./program"]);
+    assert_eq!(recording.outcome.said(), "libfirst.so: loaded\nlibsecond.so: loaded\n");
+
+    let rows = recording.rows();
+    let (first, other) = (rows.at(&["begin", "first"]), rows.at(&["begin", "other"]));
+    assert!(first.module.as_ref().unwrap().ends_with("/libfirst.so"));
+    assert!(other.module.as_ref().unwrap().ends_with("/libsecond.so"));
+    assert!(
+        is_share(first.inclusive, first.inclusive + other.inclusive, 50),
+        "{first:?} {other:?}"
+    );
+    // From the program's main, through dlopen.
+    assert_eq!(rows.inclusive_of("load_and_unload"), rows.inclusive_of("main"));
+    assert_eq!(recording.samples().partial, 0, "{}", recording.partial_reasons());
+}
