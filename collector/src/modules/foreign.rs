@@ -7,8 +7,8 @@
 //! the module's own memory say where its call frame information is.
 //!
 //! Nothing found here is kept. The module may be unmapped, and another one mapped in its place,
-//! without anything that the collector would notice; the next sample asks again. That costs about
-//! a microsecond per frame, in frames that are rare.
+//! without anything that the collector would notice; the next sample asks again. That costs some
+//! 0.3 us per frame and 1.3 us per sample, measured in a VM, where samples are rare.
 //!
 //! A new library often takes the place of one that was unloaded in the present epoch, where its
 //! addresses would be read as that one's. The next look will find so and begin an epoch; the sample
@@ -20,6 +20,7 @@
 
 #![expect(unsafe_code, reason = "asks the loader, and reads a module's memory")]
 
+use core::cell::Cell;
 use core::ffi::{c_int, c_ulonglong, c_void};
 use core::ops::Range;
 use core::ptr::null_mut;
@@ -104,8 +105,11 @@ const PAGE: usize = 4096;
 
 impl<'a> Foreign<'a> {
     /// The module at `pc`, if the loader knows one. Leaves the note.
+    ///
+    /// `readable` belongs to one walk, and is 0 at first: the start of a module whose headers can
+    /// be read, so that the kernel is asked once for all its frames.
     #[must_use]
-    pub fn containing(pc: u64) -> Option<Self> {
+    pub fn containing(pc: u64, readable: &Cell<u64>) -> Option<Self> {
         let function = FIND_OBJECT.load(Ordering::Relaxed);
         if function.is_null() {
             return None;
@@ -128,7 +132,7 @@ impl<'a> Foreign<'a> {
             return None;
         }
         // SAFETY: the loader's answer: a module begins there.
-        let module = unsafe { Self::mapped_at(found.map_start.addr() as u64) }?;
+        let module = unsafe { Self::mapped_at(found.map_start.addr() as u64, readable) }?;
         SEEN.store(true, Ordering::Relaxed);
         Some(module)
     }
@@ -164,10 +168,11 @@ impl<'a> Foreign<'a> {
     ///
     /// # Safety
     /// `start` must be page-aligned and stay mapped, if it is, as long as the value lives.
-    unsafe fn mapped_at(start: u64) -> Option<Self> {
+    unsafe fn mapped_at(start: u64, readable: &Cell<u64>) -> Option<Self> {
         const MAGIC: u64 = u32::from_le_bytes(*b"\x7fELF") as u64;
-        if sys::probe(start)? & 0xffff_ffff != MAGIC {
-            return None;
+        if readable.get() != start {
+            sys::probe(start).filter(|word| word & 0xffff_ffff == MAGIC)?;
+            readable.set(start);
         }
         let start_pointer = core::ptr::with_exposed_provenance::<u8>(start as usize);
         // SAFETY: the page could be read a moment ago, and holds plain numbers.
@@ -239,7 +244,7 @@ mod tests {
     fn memory_that_belongs_to_no_module() {
         start();
         let on_the_heap = Box::new(0_u8);
-        assert!(Foreign::containing(&raw const *on_the_heap as u64).is_none());
+        assert!(Foreign::containing(&raw const *on_the_heap as u64, &Cell::new(0)).is_none());
         assert!(!was_seen());
     }
 
@@ -248,7 +253,7 @@ mod tests {
     fn the_same_recipe_as_from_the_table() {
         start();
         let (_, modules) = discovery::loaded_modules();
-        let mut rows = 0;
+        let (mut rows, readable) = (0, Cell::new(0));
         // The vdso is in no list of the loader that `_dl_find_object` looks at.
         for module in modules.iter().filter(|module| module.identity.path != b"[vdso]") {
             let Some(built) = discovery::recipes(module) else { continue };
@@ -263,7 +268,7 @@ mod tests {
                 }
                 rows += 1;
                 let name = String::from_utf8_lossy(&module.identity.path);
-                let foreign = Foreign::containing(pc).unwrap();
+                let foreign = Foreign::containing(pc, &readable).unwrap();
                 assert_eq!(foreign.recipe_at(pc), expected, "{name} at {offset:#x}");
                 if let Some(before) = before {
                     assert_eq!(foreign.recipe_at(pc - 1), before, "{name} before {offset:#x}");
@@ -279,7 +284,7 @@ mod tests {
     fn what_takes_the_place_of_something_else() {
         start();
         let here = what_takes_the_place_of_something_else as *const () as u64;
-        let foreign = Foreign::containing(here).unwrap();
+        let foreign = Foreign::containing(here, &Cell::new(0)).unwrap();
         let (_, modules) = discovery::loaded_modules();
         let own = modules.iter().find(|module| module.text().contains(&here)).unwrap();
         assert!(!foreign.displaces(own), "the same again");

@@ -27,6 +27,8 @@ pub(super) struct Interrupted<'a> {
     armed: (u64, u64),
     /// Whether code was met that begins an epoch as soon as the setup side sees it.
     next_epoch: Cell<bool>,
+    /// For [`Foreign::containing`].
+    readable: Cell<u64>,
 }
 
 const PAGE: u64 = 4096;
@@ -44,6 +46,7 @@ impl<'a> Interrupted<'a> {
             page: Cell::new(NO_PAGE),
             armed,
             next_epoch: Cell::new(false),
+            readable: Cell::new(0),
         }
     }
 
@@ -77,7 +80,7 @@ impl Target for Interrupted<'_> {
     }
 
     fn foreign(&self, pc: u64) -> Option<(Recipe, CalleeSaved)> {
-        let module = Foreign::containing(pc)?;
+        let module = Foreign::containing(pc, &self.readable)?;
         if self.map.is_displaced_by(&module) {
             self.next_epoch.set(true);
         }

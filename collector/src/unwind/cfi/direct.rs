@@ -2,8 +2,7 @@
 //!
 //! SIGNAL side. For code whose module nobody has looked at yet: a library's constructors run
 //! before dlopen returns. Finds the FDE by binary search in `.eh_frame_hdr`, evaluates it up to the
-//! address and no further, on the stack alone: about a hundred times the price of a table's
-//! answer, and the same answer.
+//! address and no further, on the stack alone. The answer is a table's, at about 0.3 us.
 //!
 //! [`RecipeTable`]: crate::unwind::table::RecipeTable
 
