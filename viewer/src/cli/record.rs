@@ -13,6 +13,7 @@ use csprof_format::profile as saved;
 use super::exit_code::{self, WrongUsage};
 use super::progress::Progress;
 use crate::launch::output::Output;
+use crate::launch::run_dir::kept_text;
 use crate::launch::spawn::Settings;
 use crate::launch::{self, Recording};
 use crate::profile::Profile;
@@ -126,12 +127,15 @@ impl Record {
     }
 }
 
-/// Resolves symbols and saves. If that fails, the run folder stays, and the error says so.
+/// Resolves symbols and saves. If that fails, the run folder stays, and the error says so. It also
+/// stays if csprof is killed meanwhile, for want of memory for instance.
 pub(super) fn save(
     mut recording: Recording,
     output: &Output,
     with_symbols: bool,
 ) -> Result<(PathBuf, Profile)> {
+    // Salvaging can do without the facts of the run, should they not find room.
+    let _ = recording.keep_for_salvage();
     if with_symbols {
         resolve(&mut recording.profile);
     }
@@ -141,13 +145,7 @@ pub(super) fn save(
             run_dir.remove();
             Ok((path, Profile::from_saved(profile)))
         }
-        Err(error) => {
-            recording.keep_for_salvage()?;
-            Err(anyhow!(
-                "{error}; what was sampled is kept: csprof salvage {} -o FILE",
-                recording.run_dir.path().display()
-            ))
-        }
+        Err(error) => Err(anyhow!("{error}; {}", kept_text(recording.run_dir.path()))),
     }
 }
 

@@ -13,10 +13,11 @@
 //! ```
 
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, Read};
+use std::io::{self, Read, Write as _};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use anyhow::{Context, Result, anyhow};
 use csprof_format::arena::{ARENA_SUFFIX, ArenaHeader};
@@ -34,7 +35,8 @@ const MIN_FREE: u64 = 64 << 20;
 /// What the folder with the arenas is called; for root, random digits follow.
 const ARENAS: &str = "arenas";
 
-/// A run folder. It is removed with everything in it when dropped, unless it was [kept](Self::keep).
+/// A run folder. It is removed with everything in it when dropped, unless it was [kept](Self::keep),
+/// or something was sampled and csprof panics.
 #[derive(Debug)]
 pub struct RunDir {
     path: PathBuf,
@@ -168,11 +170,22 @@ impl RunDir {
 
 impl Drop for RunDir {
     fn drop(&mut self) {
-        if !self.keep {
+        let has_arenas = !self.arena_paths().0.is_empty();
+        if thread::panicking() && has_arenas {
+            // An error in csprof is no reason to lose an hour of somebody's program.
+            let kept = kept_text(&self.path);
+            let _ = writeln!(io::stderr(), "csprof: {kept}");
+        } else if !self.keep {
             // A program that still runs may add a file at this moment; what is left over is small.
             let _ = fs::remove_dir_all(&self.path);
         }
     }
+}
+
+/// Says that a run folder was left, and what to do with it.
+#[must_use]
+pub fn kept_text(run_dir: &Path) -> String {
+    format!("what was sampled is kept: csprof salvage {} -o FILE", run_dir.display())
 }
 
 /// Opens a file that the profiled program's user made, without following links or waiting for the
@@ -228,6 +241,24 @@ mod tests {
         assert!(found.arenas().starts_with(&paths.0));
         found.remove();
         assert!(!paths.0.exists());
+    }
+
+    #[test]
+    fn a_panic_leaves_what_was_sampled() {
+        let folder_after = |file: &str| {
+            let run_dir = RunDir::create().unwrap();
+            let (path, arena) = (run_dir.path().to_path_buf(), run_dir.arenas().join(file));
+            fs::write(arena, "sampled").unwrap();
+            let panicked = std::panic::catch_unwind(move || {
+                let _dropped = run_dir;
+                panic!("an error in csprof");
+            });
+            assert!(panicked.is_err());
+            path
+        };
+        let (left, removed) = (folder_after("1-1.arena"), folder_after("unrelated"));
+        assert!(left.is_dir() && !removed.exists());
+        RunDir::open(&left).unwrap().remove();
     }
 
     #[test]

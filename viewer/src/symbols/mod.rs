@@ -90,7 +90,27 @@ const PROGRESS_STEP: usize = 256;
 ///
 /// Returns what is worth telling the user: files that were missing, changed, or damaged. A module
 /// without symbols is no failure, and its [`saved::Module::symbols`] says what was found.
+///
+/// Whatever goes wrong here, also a panic in `progress`, the samples stay: the profile then has no
+/// names, and the returned text says so.
 pub fn resolve(
+    profile: &mut saved::Profile,
+    files: &dyn FileSource,
+    progress: impl FnMut(usize, usize),
+) -> Vec<String> {
+    // What is replaced is replaced at the end or below, so nothing half-done is seen.
+    let resolved = catch_unwind(AssertUnwindSafe(|| resolve_all(profile, files, progress)));
+    resolved.unwrap_or_else(|_| {
+        profile.functions.clear();
+        profile.sites = saved::Sites::default();
+        for module in &mut profile.modules {
+            module.symbols = saved::SymbolSource::NotAsked;
+        }
+        vec!["csprof failed while it looked for symbols, so functions have no names".to_owned()]
+    })
+}
+
+fn resolve_all(
     profile: &mut saved::Profile,
     files: &dyn FileSource,
     mut progress: impl FnMut(usize, usize),

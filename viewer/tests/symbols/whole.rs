@@ -84,3 +84,15 @@ fn an_empty_profile_stays_empty() {
     assert_eq!(resolved.profile.sites.first, [0]);
     assert_eq!(resolved.profile.functions, []);
 }
+
+#[test]
+fn a_failure_costs_the_names_and_no_samples() {
+    let shop = Workshop::new();
+    let Some(before) = mixed(&shop) else { return };
+    let mut profile = Resolved::with_debug_folders(before.clone(), &[]).profile;
+    profile.strings.truncate(before.strings.len());
+    let files = DiskFiles::with_debug_folders(Vec::new());
+    let warnings = resolve(&mut profile, &files, |_, _| panic!("an error in csprof"));
+    assert_eq!(profile, before);
+    assert_eq!(warnings, ["csprof failed while it looked for symbols, so functions have no names"]);
+}
