@@ -101,6 +101,11 @@ struct Session {
 
 impl Session {
     fn start(arguments: &[&str]) -> Self {
+        Self::start_on("xterm-256color", arguments, "shown 100% + out 0% = 100%")
+    }
+
+    /// On another kind of terminal, waiting for this text.
+    fn start_on(terminal: &str, arguments: &[&str], first: &str) -> Self {
         let (folder, file) = saved();
         let size = PtySize { rows: 24, cols: 80, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).unwrap();
@@ -109,7 +114,7 @@ impl Session {
         command.arg(file.file_name().unwrap());
         command.args(arguments);
         command.cwd(folder.path());
-        command.env("TERM", "xterm-256color");
+        command.env("TERM", terminal);
         command.env_remove("NO_COLOR");
         let child = pair.slave.spawn_command(command).unwrap();
         let mut reader = pair.master.try_clone_reader().unwrap();
@@ -132,7 +137,7 @@ impl Session {
             emulator: Parser::new(cells(24), cells(80), 0),
             _folder: folder,
         };
-        session.wait_for("shown 100% + out 0% = 100%");
+        session.wait_for(first);
         session
     }
 
@@ -188,6 +193,14 @@ fn through_mpi_then_memcpy_below_by_keys_only() {
     viewer.press("q");
     let (status, left) = viewer.end();
     assert_eq!((status.exit_code(), left.as_str()), (0, ""));
+}
+
+#[test]
+fn a_terminal_that_only_prints_lines_is_refused() {
+    let viewer = Session::start_on("dumb", &[], "csprof report prints the same");
+    let (status, left) = viewer.end();
+    assert_eq!(status.exit_code(), 1);
+    assert!(left.starts_with("csprof: the viewer needs a terminal that can place the cursor"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `csprof demo`
 
 use std::ffi::OsString;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -67,7 +67,7 @@ impl Demo {
         let status = exit_code::of_program(recording.status);
         let (path, profile) = save(recording, &output, true)?;
         tell(&summary(&path, &profile));
-        if io::stdin().is_terminal() && io::stdout().is_terminal() {
+        if tui::is_screen() {
             tui::run(&profile, &path.display().to_string(), appearance.viewer(true))?;
             return Ok(ExitCode::from(status));
         }

@@ -250,7 +250,8 @@ outline
 0 samples of cputime, 5.00 ms each: 0 ns on 0 threads of 1 process
 no samples lost
 
-No samples: the program used 3.00 ms of CPU time, shorter than one sampling period (5.00 ms).
+No samples: the program used 3.00 ms of CPU time, less than one sampling period (5.00 ms); a \
+             shorter one gives samples, for instance `-e task-clock@10000`.
 "
     );
 }

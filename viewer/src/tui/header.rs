@@ -46,6 +46,12 @@ pub fn title(model: &Model<'_>, cells: usize) -> String {
         word.rsplit('/').next().unwrap_or_default().to_owned()
     });
     let mut parts = vec![format!("{} samples", brief(model.refined.base, Rounding::Nearest))];
+    let of_processes = info.processes.iter().flat_map(|process| &process.losses);
+    let of_threads = info.threads.iter().flat_map(|thread| &thread.losses);
+    let lost = of_processes.chain(of_threads).fold(0, |sum: u64, &lost| sum.saturating_add(lost));
+    if lost > 0 {
+        parts.push(format!("{} lost", brief(lost, Rounding::Up)));
+    }
     if info.processes.len() > 1 {
         parts.push(format!("{} processes", info.processes.len()));
     }

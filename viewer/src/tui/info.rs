@@ -168,7 +168,11 @@ fn processes(profile: &Profile, form: Form) -> Vec<Item> {
     let info = &profile.info;
     let worth = worth_listing(profile);
     let mut items = vec![heading("Processes and threads")];
-    for (place, process) in info.processes.iter().enumerate().filter(|(place, _)| worth[*place]) {
+    let mut listed: Vec<(usize, &Process)> =
+        info.processes.iter().enumerate().filter(|(place, _)| worth[*place]).collect();
+    // What started the ranks comes first; the sort is stable.
+    listed.sort_by_key(|(_, process)| process.rank);
+    for (place, process) in listed {
         items.extend(process_items(process, form));
         let threads = info.threads.iter().filter(|t| t.process.index() == place);
         for thread in threads {
@@ -187,8 +191,8 @@ fn processes(profile: &Profile, form: Form) -> Vec<Item> {
     }
     let others = worth.iter().filter(|worth| !**worth).count();
     if others > 0 {
-        let others = counted(others as u64, "process", form);
-        items.push(Item::Text(format!("and {others} more, without samples or losses")));
+        let others = counted(others as u64, "more process", form);
+        items.push(Item::Text(format!("and {others}, without samples or losses")));
     }
     cut(items)
 }
@@ -249,8 +253,8 @@ fn modules(profile: &Profile, form: Form) -> Vec<Item> {
     }
     let others = all.len() - listed.len();
     if others > 0 {
-        let modules = counted(others as u64, "module", form);
-        items.push(Item::Text(format!("and {modules} more, whose functions were never sampled")));
+        let modules = counted(others as u64, "more module", form);
+        items.push(Item::Text(format!("and {modules}, whose functions were never sampled")));
     }
     cut(items)
 }

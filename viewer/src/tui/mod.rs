@@ -42,3 +42,4 @@ pub mod update;
 pub mod worker;
 
 pub use run::{Options, run};
+pub use terminal::is_screen;

@@ -38,6 +38,15 @@ pub fn shorten<'a>(name: &'a str, cells: usize, ellipsis: &str) -> Cow<'a, str> 
     if width(name) <= cells {
         return Cow::Borrowed(name);
     }
+    if let Some((module, offset)) = name.rsplit_once("+0x")
+        && !name.contains(['(', '<', ' '])
+    {
+        // The offset is what tells functions of a stripped library apart.
+        let room = cells.saturating_sub(width(offset) + "+0x".len());
+        if room > width(ellipsis) {
+            return Cow::Owned(format!("{}+0x{offset}", cut(module, room, ellipsis)));
+        }
+    }
     let plain = without_arguments(name);
     if width(&plain) <= cells {
         return Cow::Owned(plain);
@@ -182,6 +191,16 @@ mod tests {
                 assert_eq!(shown, expected);
             }
             assert!(width(&shown) <= cells, "{shown} in {cells}");
+        }
+    }
+
+    #[test]
+    fn what_tells_nameless_functions_apart_stays() {
+        let name = "mca_btl_vader.so+0x4d50";
+        for (cells, expected) in
+            [(23, name), (17, "mca_btl_v…+0x4d50"), (9, "m…+0x4d50"), (8, "mca_btl…")]
+        {
+            assert_eq!(shorten(name, cells, "…"), expected);
         }
     }
 

@@ -30,6 +30,18 @@ const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1000l";
 /// Whether the terminal is taken over at present. The panic hook has no other way to know.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
+/// Whether this can be a screen: standard input and output are a terminal that does more than
+/// print lines.
+#[must_use]
+pub fn is_screen() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal() && !is_dumb()
+}
+
+/// Shells inside editors and some build consoles say so; see term(7).
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|name| name == "dumb")
+}
+
 /// A terminal that was taken over.
 pub(super) struct Screen {
     terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
@@ -46,6 +58,12 @@ impl Screen {
             bail!(
                 "the viewer needs a terminal, and standard output is none; \
                  csprof report prints the same as text"
+            );
+        }
+        if is_dumb() {
+            bail!(
+                "the viewer needs a terminal that can place the cursor, and this one cannot \
+                 (TERM=dumb); csprof report prints the same as text"
             );
         }
         give_back_on_panic();

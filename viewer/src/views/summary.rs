@@ -165,7 +165,10 @@ pub fn why_no_samples(profile: &Profile, form: Form) -> Option<String> {
         "no process of the run is in the profile; the warnings of `csprof info` say why".to_owned()
     } else if cpu > 0 && info.metric.unit == "ns" && cpu < info.metric.period {
         let used = duration(cpu as f64, form);
-        format!("the program used {used} of CPU time, shorter than one sampling period ({period})")
+        format!(
+            "the program used {used} of CPU time, less than one sampling period ({period}); a \
+             shorter one gives samples, for instance `-e task-clock@10000`"
+        )
     } else if cpu > 0 {
         let used = duration(cpu as f64, form);
         format!(

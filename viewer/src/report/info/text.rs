@@ -35,8 +35,8 @@ pub fn write(profile: &Profile, ascii: bool, out: &mut impl Write) -> io::Result
     }
     let quiet = worth.iter().filter(|worth| !**worth).count();
     if quiet > 0 {
-        let more = counted(quiet as u64, "process", form);
-        writeln!(out, "\nand {more} more, without samples, losses or messages")?;
+        let more = counted(quiet as u64, "more process", form);
+        writeln!(out, "\nand {more}, without samples, losses or messages")?;
     }
     symbols(profile, form, out)
 }
@@ -224,13 +224,13 @@ fn symbols(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()
     }
     let cut = listed.len().saturating_sub(MODULES_LISTED);
     if cut > 0 {
-        let cut = counted(cut as u64, "module", form);
-        writeln!(out, "  and {cut} more; --format json has them all")?;
+        let cut = counted(cut as u64, "more module", form);
+        writeln!(out, "  and {cut}; --format json has them all")?;
     }
     let rest = modules.len() - listed.len();
     if rest > 0 {
-        let rest = counted(rest as u64, "module", form);
-        writeln!(out, "  and {rest} more, whose functions were never sampled")?;
+        let rest = counted(rest as u64, "more module", form);
+        writeln!(out, "  and {rest}, whose functions were never sampled")?;
     }
     Ok(())
 }

@@ -72,7 +72,11 @@ fn knowledge(canvas: &mut Canvas<'_, '_>, prompt: &Prompt, y: usize, start: usiz
             canvas.text(start, y, theme.glyphs.ellipsis, room, theme.faint());
         }
         Trial::Nothing | Trial::Found(_) => {
-            canvas.text(start, y, hint(prompt), room, theme.faint());
+            let mut text = hint(prompt).to_owned();
+            if let Some(more @ 1..) = prompt.completions.len().checked_sub(COMPLETIONS) {
+                text.push_str(&format!(" ({more} more)"));
+            }
+            canvas.text(start, y, &text, room, theme.faint());
         }
     }
 }
