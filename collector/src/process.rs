@@ -6,7 +6,7 @@
 
 #![expect(unsafe_code, reason = "one global pointer to the process's state")]
 
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use csprof_format::arena::{FLAG_EXECED, LogRecord};
 use csprof_format::launch::{SampleSource, SourceKind};
@@ -42,11 +42,40 @@ pub fn current() -> Option<&'static Process> {
     unsafe { PROCESS.load(Ordering::Acquire).as_ref() }
 }
 
-/// Whether this very process is profiled: not inert, and not a vfork child running on its
-/// parent's memory.
+/// Whether this very process is profiled: not inert, not sealed, and not a vfork child running on
+/// its parent's memory.
 #[must_use]
 pub fn active() -> bool {
-    current().is_some_and(|process| process.pid == sys::pid())
+    !sealed() && current().is_some_and(|process| process.pid == sys::pid())
+}
+
+static SEALED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the process has given up system calls: see [`seal`].
+#[must_use]
+pub fn sealed() -> bool {
+    // Relaxed: set by the thread that enters the sandbox, before any filter is there.
+    SEALED.load(Ordering::Relaxed)
+}
+
+/// To be called before the program forbids itself system calls (seccomp(2)): from here on the
+/// collector makes none, for one that the program's filter does not know could end the process.
+/// Sampling ends; what was sampled stays.
+pub fn seal() {
+    if !active() {
+        return;
+    }
+    report::note(
+        "the program restricted its system calls (seccomp): it is not sampled from there on",
+    );
+    thread::stop_all();
+    thread::disarm_here();
+    thread::note_end();
+    SEALED.store(true, Ordering::Relaxed);
+    // Discards what is pending, and lets handlers in other threads come to their ends.
+    let _ = sys::set_disposition(sampling::SIGNAL, Disposition::Ignore);
+    let _ = sys::set_disposition(sampling::SIGNAL, Disposition::Handle(sampling::on_signal));
+    modules::wait_for_readers();
 }
 
 /// Starts profiling, if csprof launched this program. Called once, from the constructor.
@@ -134,9 +163,10 @@ fn command_line() -> Vec<Vec<u8>> {
 /// Locks held over a fork, so that the child finds consistent tables.
 static FORKING: SetupLock<Option<Held>> = SetupLock::new(None);
 
+/// Given back in this order, the reverse of taking them.
 struct Held {
-    _modules: SetupGuard<'static, modules::Known>,
     _threads: SetupGuard<'static, thread::Registry>,
+    _modules: SetupGuard<'static, modules::Known>,
 }
 
 // SAFETY: made and dropped by the forking thread, or by its copy in the child.
@@ -147,8 +177,9 @@ pub fn before_fork() {
     if !active() {
         return;
     }
-    let held = Held { _modules: modules::lock(), _threads: thread::lock_registry() };
     thread::pause_here();
+    let modules = modules::lock();
+    let held = Held { _threads: thread::lock_registry(), _modules: modules };
     *FORKING.lock() = Some(held);
 }
 
@@ -157,17 +188,19 @@ pub fn after_fork_parent() {
     if !active() {
         return;
     }
-    *FORKING.lock() = None;
+    let held = FORKING.lock().take();
+    drop(held);
     thread::resume_here();
 }
 
 /// To be called after a fork, in the child: it gets an arena, a load map and a tree of its own.
 pub fn after_fork_child() {
     let Some(parent) = current() else { return };
-    if parent.pid == sys::pid() {
+    if sealed() || parent.pid == sys::pid() {
         return;
     }
-    *FORKING.lock() = None;
+    let held = FORKING.lock().take();
+    drop(held);
     parent.arena.forget_file();
     let quiet = parent.config.quiet;
     match enter(parent.config.clone(), parent.trampoline, true) {
@@ -191,9 +224,10 @@ pub fn after_fork_child() {
 pub fn before_exec() {
     let Some(process) = current() else { return };
     thread::stop_all();
-    // Ignoring discards what is pending; the new program is then to find the default action.
+    // Ignoring discards what is pending. The handler is put back, and not the default action, for a
+    // last signal of an event may still be under way; exec resets handlers to the default.
     let _ = sys::set_disposition(sampling::SIGNAL, Disposition::Ignore);
-    let _ = sys::set_disposition(sampling::SIGNAL, Disposition::Default);
+    let _ = sys::set_disposition(sampling::SIGNAL, Disposition::Handle(sampling::on_signal));
     process.arena.set_end(sys::now_ns(Clock::Monotonic), FLAG_EXECED, true);
 }
 
@@ -201,7 +235,6 @@ pub fn before_exec() {
 pub fn exec_failed() {
     let Some(process) = current() else { return };
     process.arena.set_end(0, FLAG_EXECED, false);
-    let _ = sys::set_disposition(sampling::SIGNAL, Disposition::Handle(sampling::on_signal));
     thread::restart_all();
 }
 

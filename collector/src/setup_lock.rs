@@ -3,6 +3,11 @@
 //! Not a futex and not libc's mutex: those may be interposed, and a fork must be able to hold the
 //! lock across and leave both processes with a free one. Held for microseconds; waiting yields.
 //! The signal side never takes it.
+//!
+//! Invariant: while a thread holds a lock it takes no signal. A handler of the program that ran in
+//! between might fork, create a thread or load a library, and would wait for its own thread; or it
+//! might leave by longjmp, and the lock would never be free again. Guards are dropped in the
+//! reverse order of their making, since each restores the mask that it found.
 
 #![expect(unsafe_code, reason = "a lock gives access through a shared reference")]
 
@@ -10,7 +15,7 @@ use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use crate::sys;
+use crate::sys::{self, Mask};
 
 /// A value that one thread at a time may use.
 #[derive(Debug)]
@@ -31,17 +36,23 @@ impl<T> SetupLock<T> {
 
     /// Waits for the lock.
     pub fn lock(&self) -> SetupGuard<'_, T> {
+        let mask = sys::set_mask(Mask::ALL);
         // Acquire: pairs with the release in `drop`.
         while self.held.swap(true, Ordering::Acquire) {
             sys::yield_now();
         }
-        SetupGuard { lock: self }
+        SetupGuard { lock: self, mask }
     }
 
     /// Takes the lock if it is free.
     pub fn try_lock(&self) -> Option<SetupGuard<'_, T>> {
+        let mask = sys::set_mask(Mask::ALL);
         // Acquire: as in `lock`.
-        (!self.held.swap(true, Ordering::Acquire)).then(|| SetupGuard { lock: self })
+        if self.held.swap(true, Ordering::Acquire) {
+            sys::set_mask(mask);
+            return None;
+        }
+        Some(SetupGuard { lock: self, mask })
     }
 }
 
@@ -49,6 +60,8 @@ impl<T> SetupLock<T> {
 #[derive(Debug)]
 pub struct SetupGuard<'a, T> {
     lock: &'a SetupLock<T>,
+    /// The thread's signal mask before.
+    mask: Mask,
 }
 
 impl<T> Deref for SetupGuard<'_, T> {
@@ -70,5 +83,6 @@ impl<T> Drop for SetupGuard<'_, T> {
     fn drop(&mut self) {
         // Release: pairs with the acquire in `lock`.
         self.lock.held.store(false, Ordering::Release);
+        sys::set_mask(self.mask);
     }
 }

@@ -4,8 +4,9 @@
 //! interrupted. The pointer lives in initial-exec thread-local storage, which a library that is
 //! loaded at start-up may use: one load, never `__tls_get_addr`, which may allocate.
 //!
-//! Invariant: the state is used by its own thread only, by the handler or, with the profiling
-//! signal blocked, by the functions here. Other threads see [`Registry`] only.
+//! Invariant: the state is used by its own thread only, by the handler or, with all signals
+//! blocked, by the functions here: a handler of the program that came in between could fork, throw
+//! or leave by longjmp, and find or leave half a change. Other threads see [`Registry`] only.
 
 #![expect(unsafe_code, reason = "thread-local pointer, state shared with the signal handler")]
 
@@ -98,9 +99,11 @@ fn set_current(thread: *mut Thread) {
 /// Sources of all threads, for [`stop_all`] and [`restart_all`].
 pub struct Registry {
     sources: Vec<(u32, Handle)>,
+    /// Calls of [`stop_all`] that no [`restart_all`] has followed: new threads stay stopped too.
+    stops: u32,
 }
 
-static REGISTRY: SetupLock<Registry> = SetupLock::new(Registry { sources: Vec::new() });
+static REGISTRY: SetupLock<Registry> = SetupLock::new(Registry { sources: Vec::new(), stops: 0 });
 
 /// Locks the registry, for a fork.
 pub fn lock_registry() -> SetupGuard<'static, Registry> {
@@ -113,7 +116,7 @@ pub fn started() {
     if !current().is_null() {
         return;
     }
-    let mask = sys::block_signal(SIGNAL, true);
+    let mask = sys::set_mask(Mask::ALL);
     begin(process);
     // The program may have blocked every signal around pthread_create: this one is ours.
     sys::set_mask(Mask(mask.0 & !(1 << (SIGNAL - 1))));
@@ -174,8 +177,11 @@ impl Thread {
         self.source = Source::open(process, self.tid, cookie);
         if let Some(source) = &self.source {
             let handle = source.handle();
-            REGISTRY.lock().sources.push((self.tid, handle));
-            handle.start();
+            let mut registry = REGISTRY.lock();
+            registry.sources.push((self.tid, handle));
+            if registry.stops == 0 {
+                handle.start();
+            }
         }
     }
 
@@ -219,7 +225,19 @@ pub fn disarm_here() {
     if unsafe { (*thread).trampoline.as_mut() }.is_none_or(|own| own.record().armed_slot == 0) {
         return;
     }
-    let mask = sys::block_signal(SIGNAL, true);
+    if process::sealed() {
+        // No system call is allowed any more, and no sample comes.
+        // SAFETY: this thread's state.
+        let thread = unsafe { &mut *thread };
+        let live = thread_stack_from_here(thread.stack);
+        if let Some(own) = &mut thread.trampoline
+            && live.contains(&own.record().armed_slot)
+        {
+            own.record().disarm(live);
+        }
+        return;
+    }
+    let mask = sys::set_mask(Mask::ALL);
     // SAFETY: this thread's state, with the signal blocked.
     let thread = unsafe { &mut *thread };
     let live = thread_stack_from_here(thread.stack);
@@ -232,17 +250,19 @@ pub fn disarm_here() {
 /// Ends sampling of the calling thread. Called when it ends, in it.
 pub fn ended() {
     let thread = current();
-    if thread.is_null() {
+    if thread.is_null() || process::sealed() {
         return;
     }
-    let mask = sys::block_signal(SIGNAL, true);
+    let mask = sys::set_mask(Mask::ALL);
     // SAFETY: this thread's state, with the signal blocked; nothing finds it after set_current.
     let mut thread = unsafe { Box::from_raw(thread) };
     if let Some(source) = thread.source.take() {
         let handle = source.handle();
+        // Out of the list first: `stop_all` in another thread must not meet a number that is
+        // closed, and perhaps means something else by then.
+        REGISTRY.lock().sources.retain(|(_, other)| *other != handle);
         handle.stop();
         handle.close();
-        REGISTRY.lock().sources.retain(|(_, other)| *other != handle);
     }
     thread.forget_path();
     set_current(core::ptr::null_mut());
@@ -261,8 +281,8 @@ pub fn ended() {
 /// Notes what the calling thread has used so far, at an orderly exit of the process.
 pub fn note_end() {
     let thread = current();
-    if !thread.is_null() {
-        let mask = sys::block_signal(SIGNAL, true);
+    if !thread.is_null() && !process::sealed() {
+        let mask = sys::set_mask(Mask::ALL);
         // SAFETY: this thread's state, with the signal blocked.
         unsafe { &mut *thread }.note_progress();
         sys::set_mask(mask);
@@ -271,12 +291,18 @@ pub fn note_end() {
 
 /// Stops the sources of all threads.
 pub fn stop_all() {
-    REGISTRY.lock().sources.iter().for_each(|(_, handle)| handle.stop());
+    let mut registry = REGISTRY.lock();
+    registry.stops += 1;
+    registry.sources.iter().for_each(|(_, handle)| handle.stop());
 }
 
 /// Restarts the sources of all threads.
 pub fn restart_all() {
-    REGISTRY.lock().sources.iter().for_each(|(_, handle)| handle.start());
+    let mut registry = REGISTRY.lock();
+    registry.stops = registry.stops.saturating_sub(1);
+    if registry.stops == 0 {
+        registry.sources.iter().for_each(|(_, handle)| handle.start());
+    }
 }
 
 /// Before a fork: the calling thread must not be sampled, nor have a replaced return address,
@@ -286,7 +312,7 @@ pub fn pause_here() {
     if thread.is_null() {
         return;
     }
-    let mask = sys::block_signal(SIGNAL, true);
+    let mask = sys::set_mask(Mask::ALL);
     // SAFETY: this thread's state, with the signal blocked.
     let thread = unsafe { &mut *thread };
     let live = thread_stack_from_here(thread.stack);
@@ -332,7 +358,11 @@ pub fn drop_after_fork() {
 }
 
 fn take_after_fork() -> (Option<Box<Thread>>, Option<Mask>) {
-    for (_, handle) in core::mem::take(&mut REGISTRY.lock().sources) {
+    let mut registry = REGISTRY.lock();
+    registry.stops = 0;
+    let inherited = core::mem::take(&mut registry.sources);
+    drop(registry);
+    for (_, handle) in inherited {
         // POSIX timers are not inherited; files are.
         if let Handle::TaskClock(event) = handle {
             event.close();

@@ -127,7 +127,7 @@ fn exports_these_names_and_no_others() {
         execve execv execvp execvpe execl execlp execle fexecve execveat
         _Fork vfork __vfork pthread_create thrd_create dlopen dlmopen dlclose dlsym
         _Unwind_RaiseException _Unwind_Resume _Unwind_Resume_or_Rethrow _Unwind_ForcedUnwind
-        _Unwind_Backtrace backtrace";
+        _Unwind_Backtrace backtrace prctl syscall";
     assert_eq!(exported, expected.split_whitespace().collect());
 }
 
@@ -281,6 +281,30 @@ end: 4 arguments, hash 597728, variable not set
     );
     // One for each image that ran.
     assert_eq!(arenas.len(), 20);
+}
+
+#[test]
+fn exec_among_threads_that_are_sampled() {
+    let folder = folder("exec_threads");
+    compile(&folder, "cc", &["-O2", "-pthread", "-o", "program", "@exec_threads.c"]);
+    behaves(&folder, &["60"], 11, "end\n");
+}
+
+#[test]
+fn a_handler_that_forks_at_any_moment() {
+    let folder = folder("handler_forks");
+    compile(&folder, "cc", &["-O2", "-pthread", "-o", "program", "@handler_forks.c"]);
+    behaves(&folder, &["100"], 0, "children yes, threads yes, loads yes, wrong 0\n");
+}
+
+#[test]
+fn a_program_that_forbids_itself_system_calls() {
+    let folder = folder("sandbox");
+    compile(&folder, "cc", &["-O2", "-pthread", "-o", "program", "@sandbox.c"]);
+    for way in ["strict", "prctl", "syscall"] {
+        let arenas = behaves(&folder, &[way], 7, &format!("{way}: worked\n"));
+        assert!(contains(&arenas[0], "not sampled from there on"), "{way}");
+    }
 }
 
 #[test]

@@ -403,14 +403,21 @@ impl Known {
         self.limbo.extend(NonNull::new(old).map(Replaced));
         // A moment without any reader after the swap proves that nobody holds an old map. Samples
         // take microseconds; a busy machine may postpone the release to a later call.
-        for _ in 0..100 {
-            if READERS.load(Ordering::SeqCst) == 0 {
-                self.limbo.clear();
-                break;
-            }
-            sys::yield_now();
+        if wait_for_readers() {
+            self.limbo.clear();
         }
     }
+}
+
+/// Waits a little for a moment in which no handler holds a load map; whether there was one.
+pub fn wait_for_readers() -> bool {
+    for _ in 0..100 {
+        if READERS.load(Ordering::SeqCst) == 0 {
+            return true;
+        }
+        sys::yield_now();
+    }
+    false
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@
 //! | [`threads`] | `pthread_create` `thrd_create` | new threads are sampled |
 //! | [`dl`] | `dlopen` `dlmopen` `dlclose` `dlsym` | the load map follows; the caller's address is kept |
 //! | [`exceptions`] | `_Unwind_RaiseException` `_Unwind_Resume` `_Unwind_Resume_or_Rethrow` `_Unwind_ForcedUnwind` `_Unwind_Backtrace` `backtrace` | unwinders see real return addresses |
+//! | [`sandbox`] | `prctl` `syscall` | seccomp would make the collector's system calls deadly |
 //!
 //! Not here, on purpose: `exit`, `_exit`, `quick_exit`, `abort` (the arena is shared memory and
 //! needs no farewell), `longjmp` (the next sample notices), `clone`, `posix_spawn`, `system`,
@@ -35,6 +36,7 @@ mod exceptions;
 mod exec;
 mod fork;
 mod real;
+mod sandbox;
 mod signals;
 mod stub;
 mod threads;

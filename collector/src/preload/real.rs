@@ -193,5 +193,6 @@ real_functions! {
         vfork, dlopen, dlmopen, dlclose, dlsym,
         _Unwind_RaiseException, _Unwind_Resume, _Unwind_Resume_or_Rethrow,
         _Unwind_ForcedUnwind, _Unwind_Backtrace, backtrace,
+        prctl, syscall,
     }
 }

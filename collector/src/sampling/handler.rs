@@ -42,6 +42,9 @@ pub unsafe extern "C" fn on_signal(
     info: *mut libc::siginfo_t,
     context: *mut libc::ucontext_t,
 ) {
+    if process::sealed() {
+        return;
+    }
     // SAFETY: the kernel passes live structures; siginfo_t is at least as large as SignalInfo.
     let (info, context) = unsafe { (&*info.cast::<SignalInfo>(), &*context) };
     let thread = thread::current();

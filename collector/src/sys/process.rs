@@ -44,6 +44,11 @@ pub fn thread_name() -> [u8; 16] {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mask(pub u64);
 
+impl Mask {
+    /// Every signal. The kernel never blocks SIGKILL and SIGSTOP.
+    pub const ALL: Self = Self(u64::MAX);
+}
+
 /// Sets the calling thread's mask and returns the old one.
 pub fn set_mask(mask: Mask) -> Mask {
     rt_sigprocmask(libc::SIG_SETMASK, mask)

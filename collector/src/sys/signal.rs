@@ -20,7 +20,9 @@ pub enum Disposition {
     /// A handler, with interrupted system calls restarted where the kernel can.
     ///
     /// On the stack that is in use: an alternate stack belongs to the program, which chose its
-    /// size for its own handlers.
+    /// size for its own handlers. With every signal blocked until it returns: a handler of the
+    /// program, or a cancellation, that came in between could leave by longjmp or by unwinding, and
+    /// the collector's handler would never finish.
     Handle(Handler),
 }
 
@@ -35,12 +37,13 @@ struct KernelAction {
 
 const SA_RESTORER: u64 = 0x0400_0000;
 
-// The kernel requires the way back from a handler (rt_sigreturn) to be given.
+// The kernel requires the way back from a handler (rt_sigreturn) to be given. These are the bytes by
+// which debuggers recognize it: gdb's amd64_linux_sigtramp_code.
 global_asm!(
     ".pushsection .text.csprof_restorer,\"ax\",@progbits",
     ".balign 16",
     "csprof_restorer:",
-    "mov eax, {number}",
+    "mov rax, {number}",
     "syscall",
     "ud2",
     ".popsection",
@@ -64,7 +67,7 @@ pub fn set_disposition(signal: i32, disposition: Disposition) -> Result<(), Errn
             handler: (handler as *const ()).expose_provenance(),
             flags: (libc::SA_SIGINFO | libc::SA_RESTART) as u64 | SA_RESTORER,
             restorer: (csprof_restorer as *const ()).expose_provenance(),
-            mask: 0,
+            mask: u64::MAX,
         },
     };
     // SAFETY: the action is live; the handler, if any, lives as long as the process, since the
