@@ -8,6 +8,7 @@
 //! recording   a recorded profile: its laws, its information, its call paths
 //! paths       call paths as a report shows them, with their numbers
 //! installed   is a tool here? if not, the test says so and is skipped
+//! terminal    a csprof on a terminal: keys in, screens out
 //! notes       lines that are shown although a test passes
 //! ```
 //!
@@ -23,4 +24,5 @@ pub mod installed;
 pub mod notes;
 pub mod paths;
 pub mod recording;
+pub mod terminal;
 pub mod workshop;

@@ -24,3 +24,12 @@ mod threads;
 mod endings;
 /// Signals that csprof uses and the program, too.
 mod signals;
+
+// As people use it.
+
+/// Python, a compiler, compressors, perl, sqlite, MPI.
+mod programs;
+/// Refinements of what was recorded.
+mod refinements;
+/// The viewer on a terminal, and what happens without one.
+mod viewer;
