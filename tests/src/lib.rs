@@ -8,6 +8,7 @@
 //! recording   a recorded profile: its laws, its information, its call paths
 //! paths       call paths as a report shows them, with their numbers
 //! installed   is a tool here? if not, the test says so and is skipped
+//! sources     the workspace's own sources, read
 //! terminal    a csprof on a terminal: keys in, screens out
 //! notes       lines that are shown although a test passes
 //! ```
@@ -24,5 +25,6 @@ pub mod installed;
 pub mod notes;
 pub mod paths;
 pub mod recording;
+pub mod sources;
 pub mod terminal;
 pub mod workshop;

@@ -27,9 +27,16 @@ mod signals;
 
 // As people use it.
 
+/// What cannot be read, run or saved: one clear line each.
+mod bad_input;
 /// Python, a compiler, compressors, perl, sqlite, MPI.
 mod programs;
 /// Refinements of what was recorded.
 mod refinements;
 /// The viewer on a terminal, and what happens without one.
 mod viewer;
+
+// The sources themselves.
+
+/// Rules of the architecture that no compiler checks.
+mod tidy;

@@ -1,0 +1,218 @@
+//! What csprof cannot read, run or save: one clear line each, with the remedy where there is one,
+//! and nothing half-written.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use csprof_tests::deadline;
+use csprof_tests::installed::are_installed;
+use csprof_tests::notes::skip;
+use csprof_tests::workshop::Workshop;
+
+/// Runs csprof, which must end with `status` and say `expected` and nothing else.
+fn refuses(workshop: &Workshop, arguments: &[&str], status: i32, expected: &str) {
+    let outcome = workshop.csprof(arguments);
+    let complained = outcome.complained();
+    assert_eq!(outcome.said(), "", "{arguments:?}");
+    assert_eq!(complained, expected, "{arguments:?}");
+    assert_eq!(outcome.status.code(), Some(status), "{arguments:?}: {complained}");
+}
+
+#[test]
+fn files_that_are_no_profiles() {
+    let workshop = Workshop::new("files_that_are_no_profiles");
+    let good =
+        fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/v1/small.csprof")).unwrap();
+    let mut flipped = good.clone();
+    flipped[good.len() / 2] ^= 0x40;
+    fs::write(workshop.path("cut.csprof"), &good[..good.len() / 2]).unwrap();
+    fs::write(workshop.path("flipped.csprof"), flipped).unwrap();
+    fs::write(workshop.path("empty.csprof"), "").unwrap();
+    fs::write(workshop.path("notes.txt"), "to do: buy milk\n").unwrap();
+    fs::create_dir(workshop.path("folder")).unwrap();
+
+    for (file, expected) in [
+        (
+            "cut.csprof",
+            "csprof: cut.csprof: block 5 at byte 0x2f6: the file is cut off, bytes missing: 30 or \
+             more; 5 of 6 blocks were readable, use --salvage to open them\n",
+        ),
+        (
+            "flipped.csprof",
+            "csprof: flipped.csprof: block 5 at byte 0x2f6: the header is damaged: its checksum \
+             does not match; 5 of 6 blocks were readable, use --salvage to open them\n",
+        ),
+        (
+            "empty.csprof",
+            "csprof: empty.csprof: the file is empty; its recording was not finished\n",
+        ),
+        ("notes.txt", "csprof: notes.txt: this is a text file, not a profile\n"),
+        ("folder", "csprof: folder: this is a folder, not a profile\n"),
+        (
+            "missing.csprof",
+            "csprof: missing.csprof: cannot open the profile: there is no such file\n",
+        ),
+    ] {
+        for reader in [
+            &["report", file][..],
+            &["info", file],
+            &["view", file],
+            &["export", file, "--format", "folded"],
+        ] {
+            refuses(&workshop, reader, 1, expected);
+        }
+    }
+}
+
+#[test]
+fn programs_that_cannot_be_profiled() {
+    let workshop = Workshop::new("programs_that_cannot_be_profiled");
+    workshop.compile("cc -O2 -static -o static @tail_calls.c");
+    fs::write(workshop.path("data"), "to do: buy milk\n").unwrap();
+    fs::write(workshop.path("script"), "#!/no/such/interpreter\n").unwrap();
+    fs::set_permissions(workshop.path("script"), Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir(workshop.path("folder")).unwrap();
+
+    for (program, expected) in [
+        ("./missing", "csprof: ./missing: there is no such file\n"),
+        ("no-such-program", "csprof: no-such-program: not found in any folder of PATH\n"),
+        ("./data", "csprof: ./data: cannot be executed: permission denied\n"),
+        ("./folder", "csprof: ./folder: cannot be executed: it is a folder\n"),
+        ("./script", "csprof: /no/such/interpreter: there is no such file\n"),
+        (
+            "./static",
+            "csprof: ./static: cannot be preloaded: it is statically linked, so no dynamic loader \
+             runs\n",
+        ),
+    ] {
+        refuses(&workshop, &["record", "-o", "run.csprof", program], 1, expected);
+    }
+    assert!(!workshop.path("run.csprof").exists());
+}
+
+#[test]
+fn wrong_usage() {
+    let workshop = Workshop::new("wrong_usage");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/v1/small.csprof");
+    fs::copy(golden, workshop.path("small.csprof")).unwrap();
+    for (arguments, expected) in [
+        (
+            &["record", "-e", "cputime@often", "true"][..],
+            "error: invalid value 'cputime@often' for '-e <SOURCE[@RATE]>': `often` is neither a \
+             rate (200, 200Hz, 1kHz) nor a period (5ms; units ns us ms s)",
+        ),
+        (
+            &["record", "-e", "cputime@0", "true"],
+            "error: invalid value 'cputime@0' for '-e <SOURCE[@RATE]>': `0` is out of range: from \
+             one sample every 10 s to 100000 samples per second",
+        ),
+        (
+            &["record", "-e", "sunlight", "true"],
+            "error: invalid value 'sunlight' for '-e <SOURCE[@RATE]>': there is no sample source \
+             `sunlight`; there are cputime, task-clock, realtime",
+        ),
+        (&["record"], "error: the following required arguments were not provided:"),
+        (
+            &["report", "small.csprof", "--refine", "thrugh main"],
+            "csprof: --refine:\nthrugh main\n^^^^^^\n`thrugh` is no stage; stages are: ",
+        ),
+        (
+            &["report", "small.csprof", "--refine", "through main >"],
+            "csprof: --refine:\nthrough main >\n",
+        ),
+    ] {
+        let outcome = workshop.csprof(arguments);
+        let complained = outcome.complained();
+        assert_eq!(outcome.status.code(), Some(2), "{complained}");
+        assert!(complained.starts_with(expected), "{arguments:?}: {complained}");
+        assert_eq!(outcome.said(), "");
+    }
+    refuses(
+        &workshop,
+        &["report", "small.csprof", "--refine", "through no_such_function"],
+        1,
+        "csprof: --refine: no function matches no_such_function\n",
+    );
+}
+
+#[test]
+fn places_where_nothing_can_be_saved() {
+    let workshop = Workshop::new("places_where_nothing_can_be_saved");
+    fs::write(workshop.path("precious.csprof"), "precious").unwrap();
+    for (place, expected) in [
+        (
+            "/no/such/folder/run.csprof",
+            "csprof: /no/such/folder: there is no such folder to save the profile in\n",
+        ),
+        (
+            "precious.csprof",
+            "csprof: precious.csprof: exists already; -f replaces it, or choose another name\n",
+        ),
+        (".", "csprof: .: is a folder; name a file in it\n"),
+        // Nobody, not even root, makes files here.
+        (
+            "/proc/run.csprof",
+            "csprof: /proc: the profile cannot be saved in this folder: No such file or directory \
+             (os error 2); name another with -o FILE\n",
+        ),
+    ] {
+        refuses(&workshop, &["record", "-o", place, "true"], 1, expected);
+    }
+    assert_eq!(fs::read(workshop.path("precious.csprof")).unwrap(), b"precious");
+}
+
+/// The program has run when the disk turns out to be full, so what was sampled is kept, and the
+/// message says how to get at it.
+#[test]
+fn a_full_disk() {
+    if !are_installed("a_full_disk", &["mount", "umount"]) {
+        return;
+    }
+    let workshop = Workshop::new("a_full_disk");
+    workshop.compile("cc -O2 -pthread -o program @endings.c");
+    let Some(disk) = SmallDisk::mount(&workshop) else {
+        return skip("a_full_disk", "no right to mount a small disk");
+    };
+    // As much as fits, which is not all.
+    let _ = fs::write(workshop.path("disk/filling"), [0; 1 << 16]);
+    let outcome = workshop.csprof(&["record", "-o", "disk/run.csprof", "./program", "return"]);
+    let complained = outcome.complained();
+    // The program's own failure tells more than ours.
+    assert_eq!(outcome.status.code(), Some(3), "{complained}");
+    let file = fs::canonicalize(workshop.path("disk")).unwrap().join("run.csprof");
+    let prefix = format!(
+        "csprof: {}: cannot save the profile: the disk is full; free some space, or choose another \
+         place with -o; what was sampled is kept: csprof salvage ",
+        file.display()
+    );
+    let rest = complained.strip_prefix(&prefix).unwrap_or_else(|| panic!("{complained}"));
+    let kept = rest.strip_suffix(" -o FILE\n").unwrap_or_else(|| panic!("{complained}"));
+    assert!(!file.exists(), "something half-written was left");
+    drop(disk);
+
+    let salvaged = workshop.csprof(&["salvage", kept, "-o", "run.csprof"]);
+    assert!(salvaged.status.success(), "{}", salvaged.complained());
+    let report = workshop.csprof(&["report", "run.csprof", "--refine", "through work"]);
+    assert!(report.said().contains("shown 100% + out 0% = 100%"), "{}", report.said());
+    fs::remove_dir_all(kept).unwrap();
+}
+
+/// A disk of a few kilobytes in memory, at `disk` in a workshop.
+struct SmallDisk<'w> {
+    workshop: &'w Workshop,
+}
+
+impl<'w> SmallDisk<'w> {
+    fn mount(workshop: &'w Workshop) -> Option<Self> {
+        fs::create_dir(workshop.path("disk")).unwrap();
+        let words = ["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", "disk"];
+        workshop.run(&words).status.success().then_some(Self { workshop })
+    }
+}
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        let _ = deadline::run(self.workshop.command("umount").arg("disk"));
+    }
+}

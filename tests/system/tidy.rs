@@ -1,0 +1,158 @@
+//! The rules of ARCHITECTURE.md that a compiler does not check, read off the sources.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use csprof_tests::sources::{
+    alternatives, code, files_below, is_below, paths_in, root, rust_files, words,
+};
+use csprof_tests::workshop::Workshop;
+
+/// What the code below a path must not name. Lower layers know nothing of higher ones; what is
+/// pure makes no system calls; what runs in a signal handler neither allocates nor formats.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("format/src", &["csprof::", "csprof_collector", "libc", "gimli", "object"]),
+    ("collector/src", &["csprof::", "ratatui", "serde"]),
+    ("collector/src/unwind", &["libc", "std::fs", "std::io", "asm", "unsafe", ABOVE_UNWIND]),
+    ("collector/src/cct", &["libc", "std::fs", "std::io", "asm", "unsafe", ABOVE_UNWIND]),
+    ("collector/src/sys", &["crate::{arena,cct,modules,preload,sampling,sources,thread,unwind}"]),
+    ("collector/src/arena.rs", &["crate::{modules,preload,sampling,sources,thread,unwind}"]),
+    ("collector/src/modules", &["crate::{preload,sampling,sources,thread}"]),
+    ("collector/src/trampoline", &["crate::{preload,sampling,sources,thread}"]),
+    ("collector/src/sampling", &["crate::preload", SETUP_ONLY]),
+    ("collector/src/sources", &["crate::preload"]),
+    ("collector/src/thread.rs", &["crate::preload"]),
+    ("collector/src/process.rs", &["crate::preload"]),
+    (
+        "viewer/src/profile",
+        &["crate::{symbols,refine,views,report,export,tui,launch,cli}", TERMINAL],
+    ),
+    ("viewer/src/symbols", &["crate::{refine,views,report,export,tui,launch,cli}", TERMINAL]),
+    ("viewer/src/refine", &["crate::{views,report,export,tui,launch,cli}", TERMINAL, "std::fs"]),
+    ("viewer/src/views", &["crate::{report,export,tui,launch,cli}", TERMINAL, "std::fs"]),
+    ("viewer/src/launch", &["crate::{refine,views,report,export,tui,cli}", TERMINAL]),
+    ("viewer/src/report", &["crate::{tui,launch,cli}", TERMINAL]),
+    ("viewer/src/export", &["crate::{tui,launch,cli}", TERMINAL]),
+    ("viewer/src/tui", &["crate::{launch,cli}"]),
+    // What the screens are made of is drawn from values alone.
+    ("viewer/src/tui/draw", &["crossterm", "std::{fs,io,env,time}"]),
+    ("viewer/src/tui/update", &["ratatui", "crossterm", "std::{fs,io,env,time}"]),
+    // The collector is run as a library of other programs, never as a part of a test.
+    ("tests", &["csprof_collector::"]),
+];
+const ABOVE_UNWIND: &str =
+    "crate::{arena,modules,preload,process,sampling,sources,sys,thread,trampoline}";
+const SETUP_ONLY: &str = "std::{boxed,collections,fmt,fs,io,string,sync,vec}";
+const TERMINAL: &str = "{crossterm,ratatui}";
+
+#[test]
+fn no_layer_names_what_is_above_it() {
+    let mut wrong = Vec::new();
+    for (place, forbidden) in ARROWS {
+        let files = rust_files(&root().join(place));
+        assert!(!files.is_empty(), "{place} is gone; the table is out of date");
+        for file in files {
+            let named = paths_in(&code(&fs::read_to_string(&file).unwrap()));
+            for word in forbidden.iter().flat_map(|words| alternatives(words)) {
+                if named.iter().any(|path| is_below(path, &word)) {
+                    wrong.push(format!("{} names {word}", file.display()));
+                }
+            }
+        }
+    }
+    nothing(&wrong);
+}
+
+#[test]
+fn files_are_short_enough_to_be_read() {
+    let long = rust_files(&root())
+        .into_iter()
+        .filter(|file| fs::read_to_string(file).unwrap().lines().count() > 800);
+    nothing(&names(long));
+}
+
+#[test]
+fn nothing_is_left_to_do_later() {
+    // Put together here, so that this file does not have them.
+    let marks = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("HA", "CK:")];
+    let files = files_below(&root(), &["rs", "c", "cpp", "md", "toml", "py", "pl", "sql"]);
+    let marked = files.into_iter().filter(|file| {
+        let text = fs::read_to_string(file).unwrap();
+        marks.iter().any(|mark| text.contains(mark))
+    });
+    nothing(&names(marked));
+}
+
+/// The lint against it is on in the whole workspace; who switches it off says why, in the file or
+/// at the head of its folder.
+#[test]
+fn unsafe_code_has_a_reason() {
+    let has_reason = |file: &Path| {
+        fs::read_to_string(file).is_ok_and(|text| {
+            text.lines().any(|line| line.contains("expect(unsafe_code") && line.contains("reason"))
+        })
+    };
+    let without = rust_files(&root()).into_iter().filter(|file| {
+        let code = code(&fs::read_to_string(file).unwrap());
+        let is_unsafe = words(&code).any(|word| word == "unsafe");
+        let heads = ["mod.rs", "main.rs", "lib.rs"].map(|head| file.with_file_name(head));
+        is_unsafe && !has_reason(file) && !heads.iter().any(|head| has_reason(head))
+    });
+    nothing(&names(without));
+}
+
+#[test]
+fn documents_point_at_files_that_exist() {
+    let documents = files_below(&root(), &["md"]);
+    for name in ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "format/FORMAT.md"] {
+        assert!(documents.contains(&root().join(name)), "{name} is missing");
+    }
+    let mut dangling = Vec::new();
+    for document in documents {
+        let text = fs::read_to_string(&document).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {
+            let target = document.with_file_name("").join(link);
+            if !link.is_empty() && !link.contains("://") && !target.exists() {
+                dangling.push(format!("{}: {link}", document.display()));
+            }
+        }
+    }
+    nothing(&dangling);
+}
+
+#[test]
+fn commands_of_the_readme_exist() {
+    let workshop = Workshop::new("commands_of_the_readme_exist");
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let commands: Vec<&str> = readme
+        .lines()
+        .flat_map(|line| line.split("&&"))
+        .map(|command| command.trim().trim_start_matches("$ "))
+        .filter_map(|command| {
+            command
+                .strip_prefix("csprof ")
+                .or_else(|| Some(command.strip_prefix("cargo run --release")?.split_once("-- ")?.1))
+        })
+        .collect();
+    assert!(commands.len() >= 4, "{commands:?}");
+    for command in commands {
+        let subcommand = command.split(' ').next().unwrap();
+        let help = workshop.csprof(&[subcommand, "--help"]);
+        assert!(help.status.success(), "{command}: {}", help.complained());
+        // What follows the program that is recorded is its own.
+        if subcommand != "record" {
+            let options = command.split(' ').filter(|word| word.starts_with("--"));
+            let unknown: Vec<_> = options.filter(|option| !help.said().contains(option)).collect();
+            assert_eq!(unknown, [""; 0], "{command}");
+        }
+    }
+}
+
+fn names(files: impl Iterator<Item = PathBuf>) -> Vec<String> {
+    files.map(|file| file.display().to_string()).collect()
+}
+
+/// Fails with a list of what was found.
+fn nothing(found: &[String]) {
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
