@@ -6,7 +6,6 @@
 //! - a node has at most as many edges as inclusive samples: each counts one activation that
 //!   returned, and each activation counted was in a sample of its own.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -182,13 +181,4 @@ fn output(path: &Path, arguments: &[&str]) -> String {
     let outcome = deadline::run(command.arg(subcommand).arg(path).args(options));
     assert!(outcome.status.success(), "{command:?}: {}", outcome.complained());
     outcome.said()
-}
-
-impl Drop for Recording {
-    /// A failed test leaves its profile, others make room: some are large.
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            let _ = fs::remove_file(&self.path);
-        }
-    }
 }

@@ -31,10 +31,13 @@ fn the_status_is_the_programs_and_the_samples_stay() {
         assert_eq!(recording.outcome.status.code(), Some(status), "{how}");
         assert_eq!(recording.info["exit"].as_i64(), Some(status.into()), "{how}");
         assert_eq!(recording.info["signal"].as_i64(), signal, "{how}");
-        // 100 ms of CPU time at 200 samples per second, in each thread that worked.
-        let work = recording.rows().inclusive_of("work");
-        let expected = if how == "thread" { 40 } else { 20 };
-        assert!(is_share(work, expected * 2, 50), "{how}: {work} samples");
+        // 400 ms of CPU time at 200 samples per second, in each thread that worked. The kernel looks
+        // at CPU timers when its clock ticks; on a busy machine the time after the last tick that
+        // met the thread, some ten milliseconds, has no sample.
+        let rows = recording.rows();
+        let expected = if how == "thread" { 160 } else { 80 };
+        let is_expected = is_share(rows.inclusive_of("work"), expected * 2, 50);
+        assert!(is_expected, "{how}:\n{rows}{}", recording.info);
     }
 }
 
@@ -55,5 +58,5 @@ fn an_interrupt_ends_the_program_but_not_csprof() {
     assert_eq!(outcome.status.code(), Some(130), "{}", outcome.complained());
     let recording = Recording::new(outcome, workshop.path("run.csprof"));
     assert_eq!(recording.info["signal"].as_i64(), Some(2));
-    assert!(is_share(recording.rows().inclusive_of("work"), 40, 50));
+    assert!(is_share(recording.rows().inclusive_of("work"), 160, 50));
 }

@@ -34,17 +34,20 @@ fn long_jumps_leave_frames_that_did_not_return() {
     let rows = recording.rows();
     let work = rows.at(&["main", "once", "down", "down", "down", "down", "down", "down", "work"]);
     assert!(work.inclusive > recording.samples().recorded * 9 / 10, "{work:?}");
-    // Every round takes several periods, so every call was seen: `work` returned from all 80, the
-    // frames above it from the 20 that did not jump.
-    assert_eq!(work.edges, Some(80));
+    // What returned: `work` from all rounds, the frames above it together from those that did not
+    // jump. Rounds take several periods, but on a busy machine some go without a sample.
+    let edges = rows.at(&["main", "once"]).edges.unwrap();
+    assert!((1..=20).contains(&edges), "{rows}");
     for frames in 1..=6 {
         let path = [vec!["once"], vec!["down"; frames]].concat();
-        assert_eq!(rows.at(&path).edges, Some(20), "{path:?}");
+        assert_eq!(rows.at(&path).edges, Some(edges), "{path:?}");
     }
-    // Of each jump, at least the frame that held the trampoline is known to be gone; of the last
-    // one, no sample is left to notice.
-    let thread = &recording.profile.threads[0];
-    assert!(thread.lost_returns >= 59, "{thread:?}");
+    let from_work = work.edges.unwrap();
+    assert!((edges + 1..=80).contains(&from_work), "{work:?}");
+    // Of each jump that a sample preceded and another followed, at least the frame that held the
+    // trampoline is known to be gone.
+    let lost = recording.profile.threads[0].lost_returns;
+    assert!(lost + 1 >= from_work - edges, "{lost} lost, {from_work} - {edges} jumped");
 }
 
 #[test]

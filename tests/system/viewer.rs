@@ -22,7 +22,7 @@ fn through_mpi_then_memcpy_below_it_by_keys_only() {
     }
     let workshop = Workshop::new("viewer");
     workshop.compile("mpicc -O2 -o program @mpi_exchange.c");
-    let recording = workshop.record(&[], MPIRUN);
+    let recording = workshop.record(&["-e", "task-clock@1000"], MPIRUN);
     // glibc has one function for memcpy and memmove, and its symbols say the one or the other.
     let copies = "through {memcpy, memmove}";
     let all = totals(&recording, "through *");

@@ -12,7 +12,7 @@ __attribute__((noinline)) static int last(long n) {
 __attribute__((noinline)) static int middle(long n) { return last(n * 2); }
 __attribute__((noinline)) static int first(long n) { return middle(n * 5); }
 
-static volatile long n = 10000000; /* unknown, so that there is one version of each function */
+static volatile long n = 25000000; /* unknown, so that there is one version of each function */
 
 int main(void) {
     int sum = 0;

@@ -4,7 +4,7 @@ use warnings;
 
 my %count;
 my $lines = 0;
-my @lines = <STDIN>;
+my @lines = <>;
 for my $line (@lines) {
     $count{lc $1}++ while $line =~ /(\w+)/g;
     $lines++;
