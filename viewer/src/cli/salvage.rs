@@ -1,5 +1,6 @@
 //! `csprof salvage`
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -11,9 +12,11 @@ use super::record::{resolve, summary, tell};
 use crate::launch;
 use crate::launch::output::Output;
 use crate::profile::Profile;
+use crate::views::printable::{command_line, printable};
 
 const EXAMPLES: &str = "\
-Example:
+Examples:
+  csprof salvage                  what is there to salvage?
   csprof salvage /dev/shm/csprof-4711-x3fQ9a -o run.csprof
 
 The folder is left in place; remove it when the profile is good.";
@@ -22,12 +25,12 @@ The folder is left in place; remove it when the profile is good.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Salvage {
-    /// The run folder that `csprof record` named
-    #[arg(value_name = "DIR")]
-    run_dir: PathBuf,
+    /// The run folder that `csprof record` named; without it, those on this machine are listed
+    #[arg(value_name = "DIR", requires = "output")]
+    run_dir: Option<PathBuf>,
     /// File to save
-    #[arg(short, long, value_name = "FILE")]
-    output: PathBuf,
+    #[arg(short, long, value_name = "FILE", requires = "run_dir")]
+    output: Option<PathBuf>,
     /// Replace the file if it exists
     #[arg(short, long)]
     force: bool,
@@ -37,16 +40,19 @@ pub struct Salvage {
 }
 
 impl Salvage {
-    /// Gathers and saves.
+    /// Gathers and saves, or lists what could be.
     ///
     /// # Errors
     ///
     /// When there is no run folder, nothing in it, or the profile cannot be saved.
     pub fn run(&self) -> Result<ExitCode> {
-        let output = Output::new(Some(&self.output), self.output.as_os_str(), self.force)?;
-        let mut profile = launch::salvage(&self.run_dir)?;
+        let (Some(run_dir), Some(output)) = (&self.run_dir, &self.output) else {
+            return list();
+        };
+        let output = Output::new(Some(output), output.as_os_str(), self.force)?;
+        let mut profile = launch::salvage(run_dir)?;
         if profile.processes.is_empty() {
-            bail!("{}: no process left anything there", self.run_dir.display());
+            bail!("{}: no process left anything there", run_dir.display());
         }
         if !self.no_symbols {
             resolve(&mut profile);
@@ -55,4 +61,16 @@ impl Salvage {
         tell(&summary(&path, &Profile::from_saved(profile)));
         Ok(exit_code::DONE)
     }
+}
+
+fn list() -> Result<ExitCode> {
+    let found = launch::salvageable();
+    if found.is_empty() {
+        tell(&["no interrupted run has left anything on this machine".to_owned()]);
+    }
+    let mut out = io::stdout().lock();
+    for (path, command) in found {
+        writeln!(out, "{}  {}", path.display(), printable(&command_line(&command)))?;
+    }
+    Ok(exit_code::DONE)
 }

@@ -34,7 +34,7 @@ mod tests;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -142,6 +142,14 @@ pub fn salvage(path: &Path) -> Result<Profile> {
         run.info.duration_ns = end_ns.saturating_sub(run.start_ns);
     }
     Ok(gather::gather(&run, arenas))
+}
+
+/// What could be [salvaged](salvage) on this machine: run folders, each with program and arguments
+/// of the run.
+#[must_use]
+pub fn salvageable() -> Vec<(PathBuf, Vec<Vec<u8>>)> {
+    let found = run_dir::left_over().into_iter();
+    found.map(|path| (path.clone(), run_file::read(&path, &[]).info.command)).collect()
 }
 
 /// Latest time that an arena mentions.

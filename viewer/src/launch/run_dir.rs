@@ -203,6 +203,35 @@ fn open_arena(path: &Path) -> Result<(File, u64), NoArena> {
     Ok((file, metadata.blocks().saturating_mul(512)))
 }
 
+/// This user's run folders with arenas whose csprof has ended: it was killed, or could not save the
+/// profile. One whose process id is in use again is not found.
+#[must_use]
+pub fn left_over() -> Vec<PathBuf> {
+    let mut places = vec![PathBuf::from("/dev/shm"), "/tmp".into(), "/var/tmp".into()];
+    places.extend(std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from));
+    places.push(std::env::temp_dir());
+    places.sort();
+    places.dedup();
+    places.iter().flat_map(|place| left_over_in(place)).collect()
+}
+
+fn left_over_in(place: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(place) else { return Vec::new() };
+    let is_left_over = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let pid = name.strip_prefix("csprof-").and_then(|rest| rest.split_once('-'));
+        let Some(pid) = pid.and_then(|(pid, _)| pid.parse::<u32>().ok()) else { return false };
+        let runs = Path::new("/proc").join(pid.to_string()).exists();
+        // What others have put into /tmp is not even looked at.
+        let own = path.symlink_metadata().is_ok_and(|m| m.uid() == Uid::effective().as_raw());
+        own && !runs && RunDir::open(path).is_ok_and(|run_dir| !run_dir.arena_paths().0.is_empty())
+    };
+    let mut found: Vec<PathBuf> =
+        entries.filter_map(Result::ok).map(|entry| entry.path()).filter(is_left_over).collect();
+    found.sort();
+    found
+}
+
 /// Folders to try, best first.
 fn places(is_root: bool) -> Vec<PathBuf> {
     let mut places = Vec::new();
@@ -290,6 +319,23 @@ mod tests {
                 "3-3.arena: the process ended before it had sampled anything",
             ]
         );
+    }
+
+    #[test]
+    fn run_folders_of_a_csprof_that_has_ended_are_found() {
+        let place = tempfile::tempdir().unwrap();
+        let make = |name: &str, file: &str| {
+            let arenas = place.path().join(name).join("arenas");
+            fs::create_dir_all(&arenas).unwrap();
+            fs::write(arenas.join(file), "sampled").unwrap();
+        };
+        // Process ids end at 2^22 (proc_sys_kernel(5), pid_max).
+        make("csprof-4194305-aaaaaa", "1-1.arena");
+        make("csprof-4194305-bbbbbb", "nothing-sampled");
+        make(&format!("csprof-{}-cccccc", std::process::id()), "1-1.arena");
+        make("csprof-demo-dddddd", "1-1.arena");
+        make("other-4194305-eeeeee", "1-1.arena");
+        assert_eq!(left_over_in(place.path()), [place.path().join("csprof-4194305-aaaaaa")]);
     }
 
     #[test]
