@@ -264,6 +264,23 @@ pub fn message(mode: Mode, key: Key) -> Option<Message<'static>> {
     }
 }
 
+/// What to say of a key that means nothing in a mode.
+#[must_use]
+pub fn unbound(mode: Mode, key: Key) -> String {
+    let elsewhere = KEYS.iter().filter(|binding| binding.keys().any(|k| k == key));
+    let views: Vec<&str> = elsewhere
+        .flat_map(|binding| binding.modes)
+        .filter(|mode| VIEWS.contains(mode))
+        .map(|mode| mode.title())
+        .collect();
+    let here = mode.title();
+    if views.is_empty() {
+        format!("{key} is no key of {here}; ? lists those that are")
+    } else {
+        format!("{key} is a key of {}; ? lists those of {here}", views.join(" and "))
+    }
+}
+
 /// The lines of the table for a mode and a group.
 pub fn bindings(mode: Mode, group: Group) -> impl Iterator<Item = &'static Binding> {
     KEYS.iter().filter(move |b| b.group == group && b.modes.contains(&mode))
@@ -282,6 +299,16 @@ mod tests {
                 assert_eq!((key.to_string().as_str(), rest), (word, ""));
             }
         }
+    }
+
+    #[test]
+    fn a_key_without_a_meaning_says_where_it_has_one() {
+        let said = |key: &str| unbound(Mode::Flat, Key::parse_first(key).unwrap().0);
+        assert_eq!(
+            said("H"),
+            "H is a key of the call tree and the callers view; ? lists those of the flat view"
+        );
+        assert_eq!(said("w"), "w is no key of the flat view; ? lists those that are");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Everything that can happen to the viewer: one closed enum, from keys, mouse, shell and worker.
 
 use super::forest::{Forest, Refusal};
+use super::key::Key;
 use crate::refine::Axis;
 use crate::views::SortKey;
 use crate::views::callers::Callers;
@@ -61,6 +62,8 @@ pub enum Message<'p> {
     Suspend,
     /// Paint everything again.
     Repaint,
+    /// A key that means nothing here.
+    Unbound(Key),
 
     // Numbers and order.
     /// Sort by the next column.

@@ -240,8 +240,12 @@ impl<'p> Model<'p> {
     pub fn message(&self, key: Key) -> Option<Message<'static>> {
         keymap::message(self.mode(), key).or_else(|| {
             let in_menu = matches!(self.over.last(), Some(Over::Menu(_)));
-            let item = self.menu_items().find(|item| item.keys().any(|k| k == key))?;
-            in_menu.then(|| item.message.clone())
+            if in_menu {
+                let item = self.menu_items().find(|item| item.keys().any(|k| k == key))?;
+                return Some(item.message.clone());
+            }
+            // Over a view there is a line to say so.
+            self.over.is_empty().then_some(Message::Unbound(key))
         })
     }
 

@@ -12,10 +12,12 @@ use super::commands;
 use super::effect::Effect;
 use super::explain;
 use super::help;
+use super::keymap;
 use super::message::{Message, PromptKind, View};
 use super::model::{HOT_SHARE, Model, Notice, Over, PercentOf};
 use super::page::{Item, Page};
 use super::table::{OPEN_LIMIT, Rows};
+use crate::views::number::counted;
 use crate::views::printable::command_line;
 use crate::views::{Sort, SortKey};
 
@@ -75,6 +77,9 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
         Message::Quit => return vec![Effect::Quit],
         Message::Suspend => return vec![Effect::Suspend],
         Message::Repaint => return vec![Effect::Repaint],
+        Message::Unbound(key) => {
+            model.notice = Some(Notice::Said(keymap::unbound(model.mode(), key)));
+        }
 
         Message::SortNext => sort_next(model),
         Message::SortReverse => {
@@ -307,8 +312,8 @@ fn copy_path(model: &mut Model<'_>) -> Effects {
     let names: Vec<&str> = path.into_iter().map(|row| model.row_name(row)).collect();
     let text = names.join(if model.view == View::Tree { " > " } else { " < " });
     model.notice = Some(Notice::Said(format!(
-        "copied the path of {} frames, if this terminal takes OSC 52",
-        names.len()
+        "copied the path of {}, if this terminal takes OSC 52",
+        counted(names.len() as u64, "frame", model.form())
     )));
     vec![Effect::Copy(text)]
 }
