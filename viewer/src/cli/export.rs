@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 
-use super::exit_code;
 use super::open::{ProfileFile, Selection};
+use super::{CANNOT_PRINT, exit_code};
 use crate::export::folded::{self, Options};
 
 const EXAMPLES: &str = "\
@@ -66,7 +66,7 @@ impl Export {
             Some(path) => File::create(path)
                 .and_then(|mut file| write(&mut file))
                 .with_context(|| format!("{}: cannot be written", path.display()))?,
-            None => write(&mut io::stdout().lock())?,
+            None => write(&mut io::stdout().lock()).context(CANNOT_PRINT)?,
         }
         Ok(exit_code::DONE)
     }

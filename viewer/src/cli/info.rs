@@ -3,11 +3,11 @@
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 
 use super::open::ProfileFile;
-use super::{Appearance, exit_code};
+use super::{Appearance, CANNOT_PRINT, exit_code};
 use crate::report::info;
 
 const EXAMPLES: &str = "\
@@ -43,11 +43,11 @@ impl Info {
     pub fn run(&self, appearance: Appearance) -> Result<ExitCode> {
         let profile = self.file.open()?;
         let mut out = BufWriter::new(io::stdout().lock());
-        match self.format {
-            Format::Text => info::text::write(&profile, appearance.ascii, &mut out)?,
-            Format::Json => info::json::write(&profile, &mut out)?,
-        }
-        out.flush()?;
+        let written = match self.format {
+            Format::Text => info::text::write(&profile, appearance.ascii, &mut out),
+            Format::Json => info::json::write(&profile, &mut out),
+        };
+        written.and_then(|()| out.flush()).context(CANNOT_PRINT)?;
         Ok(exit_code::DONE)
     }
 }

@@ -25,6 +25,9 @@ mod view;
 
 use crate::tui::theme::ColorChoice;
 
+/// Names the place where output failed.
+const CANNOT_PRINT: &str = "standard output: cannot be written";
+
 pub use completions::Completions;
 pub use demo::{Demo, DemoProgram};
 pub use export::Export;

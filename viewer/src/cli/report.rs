@@ -3,11 +3,11 @@
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 
 use super::open::{ProfileFile, Selection};
-use super::{Appearance, exit_code};
+use super::{Appearance, CANNOT_PRINT, exit_code};
 use crate::report::{self, Options, View};
 
 const EXAMPLES: &str = "\
@@ -85,12 +85,12 @@ impl Report {
             ascii: appearance.ascii,
         };
         let mut out = BufWriter::new(io::stdout().lock());
-        match self.format {
-            Format::Text => report::text::write(&refined, &options, &mut out)?,
-            Format::Json => report::json::write(&refined, &options, &mut out)?,
-            Format::Csv => report::csv::write(&refined, &options, &mut out)?,
-        }
-        out.flush()?;
+        let written = match self.format {
+            Format::Text => report::text::write(&refined, &options, &mut out),
+            Format::Json => report::json::write(&refined, &options, &mut out),
+            Format::Csv => report::csv::write(&refined, &options, &mut out),
+        };
+        written.and_then(|()| out.flush()).context(CANNOT_PRINT)?;
         Ok(exit_code::DONE)
     }
 }

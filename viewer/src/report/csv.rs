@@ -33,7 +33,7 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
     let profile = refined.profile;
     let measure = options.measure.unwrap_or_default();
     let mut table = csv::Writer::from_writer(out);
-    table.write_record(COLUMNS)?;
+    table.write_record(COLUMNS).map_err(of_output)?;
     let listing = list(refined, options.view, Limits::for_machines(refined, options));
     for line in &listing.lines {
         let row = &line.row;
@@ -42,7 +42,7 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
             Edges::None => (String::new(), String::new()),
             Edges::Range { low, high } => (low.to_string(), high.to_string()),
         };
-        table.write_record([
+        let written = table.write_record([
             line.depth.to_string().as_str(),
             &function.name,
             function.module.map_or("", |module| profile.module_path(module)),
@@ -53,7 +53,16 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
             &measure.of(row.exclusive, profile).to_string(),
             &low,
             &high,
-        ])?;
+        ]);
+        written.map_err(of_output)?;
     }
     table.flush()
+}
+
+/// The error of the output itself: whoever calls wants to know whether it is a broken pipe.
+fn of_output(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
+    }
 }

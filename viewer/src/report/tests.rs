@@ -285,3 +285,33 @@ fn metrics_are_asked_for_by_name() {
         Err("no metric `misses` in this profile; it has `samples` and `cputime`".to_owned())
     );
 }
+
+/// A pipe whose reader has gone.
+struct Closed;
+
+impl std::io::Write for Closed {
+    fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+        Err(std::io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_reader_that_has_gone_is_told_apart_from_other_trouble() {
+    // More than the buffers of the writers hold.
+    let functions: String = (0..2000).map(|number| format!("function_{number} 1\n")).collect();
+    let profile = profile(&functions);
+    let refined = Refined::base(&profile);
+    let options = Options::default();
+    let errors = [
+        super::text::write(&refined, &options, &mut Closed),
+        super::json::write(&refined, &options, &mut Closed),
+        super::csv::write(&refined, &options, &mut Closed),
+    ];
+    for error in errors {
+        assert_eq!(error.unwrap_err().kind(), std::io::ErrorKind::BrokenPipe);
+    }
+}
