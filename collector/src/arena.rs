@@ -174,6 +174,11 @@ impl Arena {
         self.file.close();
     }
 
+    /// The arena file's number.
+    pub fn file_number(&self) -> i32 {
+        self.file.number()
+    }
+
     /// The arena file's path.
     pub fn path(&self) -> &CStr {
         &self.path

@@ -289,6 +289,20 @@ pub fn note_end() {
     }
 }
 
+/// The numbers of all files that belong to the collector, ascending.
+pub fn file_numbers() -> Vec<i32> {
+    let arena = process::current().map(|process| process.arena.file_number());
+    let mut numbers: Vec<i32> = REGISTRY
+        .lock()
+        .sources
+        .iter()
+        .filter_map(|(_, handle)| handle.file_number())
+        .chain(arena)
+        .collect();
+    numbers.sort_unstable();
+    numbers
+}
+
 /// Stops the sources of all threads.
 pub fn stop_all() {
     let mut registry = REGISTRY.lock();

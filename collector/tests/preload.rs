@@ -127,7 +127,7 @@ fn exports_these_names_and_no_others() {
         execve execv execvp execvpe execl execlp execle fexecve execveat
         _Fork vfork __vfork pthread_create thrd_create dlopen dlmopen dlclose dlsym
         _Unwind_RaiseException _Unwind_Resume _Unwind_Resume_or_Rethrow _Unwind_ForcedUnwind
-        _Unwind_Backtrace backtrace prctl syscall";
+        _Unwind_Backtrace backtrace prctl syscall close_range closefrom";
     assert_eq!(exported, expected.split_whitespace().collect());
 }
 
@@ -281,6 +281,24 @@ end: 4 arguments, hash 597728, variable not set
     );
     // One for each image that ran.
     assert_eq!(arenas.len(), 20);
+}
+
+#[test]
+fn a_program_that_counts_on_file_numbers() {
+    let folder = folder("file_numbers");
+    compile(&folder, "cc", &["-O2", "-pthread", "-o", "counting", "@file_numbers.c"]);
+    let script = "#!/bin/sh
+export CSPROF_SOURCE=task-clock:200000
+ulimit -Sn 256
+exec ${0%program}counting $1
+";
+    std::fs::write(folder.join("program"), script).unwrap();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.join("program"), executable).unwrap();
+    for way in ["each", "range", "from"] {
+        let expected = "limit 256, opened 251, last 255\nfirst 3, child 3\n";
+        behaves(&folder, &[way], 0, expected);
+    }
 }
 
 #[test]

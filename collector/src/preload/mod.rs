@@ -19,6 +19,7 @@
 //! | [`threads`] | `pthread_create` `thrd_create` | new threads are sampled |
 //! | [`dl`] | `dlopen` `dlmopen` `dlclose` `dlsym` | the load map follows; the caller's address is kept |
 //! | [`exceptions`] | `_Unwind_RaiseException` `_Unwind_Resume` `_Unwind_Resume_or_Rethrow` `_Unwind_ForcedUnwind` `_Unwind_Backtrace` `backtrace` | unwinders see real return addresses |
+//! | [`files`] | `close_range` `closefrom` | the files of sample sources stay open |
 //! | [`sandbox`] | `prctl` `syscall` | seccomp would make the collector's system calls deadly |
 //!
 //! Not here, on purpose: `exit`, `_exit`, `quick_exit`, `abort` (the arena is shared memory and
@@ -34,6 +35,7 @@
 mod dl;
 mod exceptions;
 mod exec;
+mod files;
 mod fork;
 mod real;
 mod sandbox;

@@ -183,6 +183,8 @@ real_functions! {
         fn execvpe(file: *const c_char, argv: Strings, envp: Strings) -> c_int, else -1;
         fn fexecve(fd: c_int, argv: Strings, envp: Strings) -> c_int, else -1;
         fn execveat(fd: c_int, path: *const c_char, argv: Strings, envp: Strings, flags: c_int) -> c_int, else -1;
+        fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int, else -1;
+        fn closefrom(low: c_int) -> Nothing, else NOTHING;
         fn _Fork() -> pid_t, else -1;
         fn pthread_create(thread: *mut pthread_t, attributes: *const pthread_attr_t, start: Start, argument: *mut c_void) -> c_int, else libc::ENOSYS;
         fn thrd_create(thread: *mut pthread_t, start: Start, argument: *mut c_void) -> c_int, else 2;

@@ -110,6 +110,15 @@ impl Handle {
         }
     }
 
+    /// The file number, where the object is a file.
+    #[must_use]
+    pub const fn file_number(self) -> Option<i32> {
+        match self {
+            Self::Timer(..) => None,
+            Self::TaskClock(event) => Some(event.fd()),
+        }
+    }
+
     /// Gives the kernel object back.
     pub fn close(self) {
         match self {

@@ -2,15 +2,15 @@
 
 use core::ffi::CStr;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicI32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use super::Errno;
 use super::call::call;
 
 /// An open file whose number the program might close or give to something else behind our back.
 ///
-/// The number is moved high, out of the way of programs that count on low ones, and its device
-/// and inode are compared before each use.
+/// The number is moved out of the way of programs that count on low ones (see [`out_of_the_way`]),
+/// and its device and inode are compared before each use.
 #[derive(Debug)]
 pub struct File {
     fd: AtomicI32,
@@ -18,8 +18,82 @@ pub struct File {
     inode: u64,
 }
 
-/// File numbers at or above this are used where the limit allows.
+/// File numbers at or above this are used where they must be within the limit.
 const HIGH_FD: usize = 900;
+/// Up to this limit, numbers above it are used. The kernel's table reaches to the largest number, and
+/// fork copies it: 32 KiB here.
+const LARGEST_LIMIT: u64 = 1 << 12;
+/// How many numbers above the limit are asked for: one per thread, and the arena's.
+const ROOM: u64 = 1 << 14;
+
+/// Opens a file and moves it out of the program's way: to a number *above* the program's soft limit,
+/// which the program cannot reach, count or run out of. RLIMIT_NOFILE bounds new numbers only
+/// (getrlimit(2)), so it is raised for the moment of opening. Where that is refused, because the
+/// hard limit is no higher or another thread is just here, to a high number below.
+///
+/// `open` returns a number; that, or the one it was moved to, is the answer.
+pub(super) fn out_of_the_way(open: impl FnOnce() -> Result<i32, Errno>) -> Result<i32, Errno> {
+    let Some(_only) = Only::enter() else { return moved(open()?, HIGH_FD) };
+    let limit = |new: *const [u64; 2], old: *mut [u64; 2]| {
+        // SAFETY: each is null or a live rlimit (soft, hard).
+        unsafe {
+            call(
+                libc::SYS_prlimit64,
+                [0, libc::RLIMIT_NOFILE as usize, new.addr(), old.addr(), 0, 0],
+            )
+        }
+    };
+    let mut before = [0; 2];
+    let raised = limit(core::ptr::null(), &raw mut before).is_ok()
+        && before[0] <= LARGEST_LIMIT
+        && before[1] > before[0]
+        && {
+            let wanted = [before[1].min(before[0] + ROOM), before[1]];
+            limit(&raw const wanted, core::ptr::null_mut()).is_ok()
+        };
+    if !raised {
+        return moved(open()?, HIGH_FD);
+    }
+    let number = open().and_then(|low| moved(low, before[0] as usize));
+    let _ = limit(&raw const before, core::ptr::null_mut());
+    number
+}
+
+/// Duplicates a file to the first free number from `from` on, and closes the old one. Keeps the old
+/// one where there is no room.
+fn moved(low: i32, from: usize) -> Result<i32, Errno> {
+    let duplicate = |from: usize| {
+        // SAFETY: duplicating a file number touches no memory.
+        unsafe {
+            call(libc::SYS_fcntl, [low as usize, libc::F_DUPFD_CLOEXEC as usize, from, 0, 0, 0])
+        }
+    };
+    Ok(match duplicate(from).or_else(|_| duplicate(HIGH_FD)).or_else(|_| duplicate(128)) {
+        Ok(high) => {
+            close_number(low);
+            high as i32
+        }
+        Err(_) => low,
+    })
+}
+
+/// One thread at a time changes the limit. Not waited for: the handler comes here too.
+struct Only;
+
+static CHANGING: AtomicBool = AtomicBool::new(false);
+
+impl Only {
+    fn enter() -> Option<Self> {
+        // Acquire and release: the next one in finds the limit as it was left.
+        (!CHANGING.swap(true, Ordering::Acquire)).then_some(Self)
+    }
+}
+
+impl Drop for Only {
+    fn drop(&mut self) {
+        CHANGING.store(false, Ordering::Release);
+    }
+}
 
 impl File {
     /// Creates the file, which must not exist, readable and writable by its owner only.
@@ -42,6 +116,11 @@ impl File {
         }
         self.fd.store(fd, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// The number.
+    pub fn number(&self) -> i32 {
+        self.fd.load(Ordering::Relaxed)
     }
 
     /// Closes the file, unless its number means something else by now.
@@ -100,29 +179,19 @@ impl File {
 
 fn open(path: &CStr, flags: i32) -> Result<i32, Errno> {
     let flags = flags | libc::O_CLOEXEC | libc::O_NOFOLLOW;
-    // SAFETY: `path` is a live C string.
-    let low = unsafe {
-        call(
-            libc::SYS_openat,
-            [libc::AT_FDCWD as usize, path.as_ptr().addr(), flags as usize, 0o600, 0, 0],
-        )
-    }? as i32;
-    let duplicate = |from: usize| {
-        // SAFETY: duplicating a file number touches no memory.
+    out_of_the_way(|| {
+        // SAFETY: `path` is a live C string.
         unsafe {
-            call(libc::SYS_fcntl, [low as usize, libc::F_DUPFD_CLOEXEC as usize, from, 0, 0, 0])
+            call(
+                libc::SYS_openat,
+                [libc::AT_FDCWD as usize, path.as_ptr().addr(), flags as usize, 0o600, 0, 0],
+            )
         }
-    };
-    match duplicate(HIGH_FD).or_else(|_| duplicate(128)) {
-        Ok(high) => {
-            close_number(low);
-            Ok(high as i32)
-        }
-        Err(_) => Ok(low),
-    }
+        .map(|number| number as i32)
+    })
 }
 
-fn close_number(fd: i32) {
+pub(super) fn close_number(fd: i32) {
     // SAFETY: the number was opened here and is in no other owner's hands.
     let _ = unsafe { call(libc::SYS_close, [fd as usize, 0, 0, 0, 0, 0]) };
 }

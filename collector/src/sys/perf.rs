@@ -2,11 +2,13 @@
 
 use super::Errno;
 use super::call::call;
+use super::file::{close_number, out_of_the_way};
 
 /// An open `task-clock` event of one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PerfTaskClock {
     fd: i32,
+    signal: i32,
 }
 
 /// Why the event could not be opened.
@@ -38,6 +40,7 @@ const PERF_FLAG_FD_CLOEXEC: usize = 8;
 const PERF_EVENT_IOC_ENABLE: usize = 0x2400;
 const PERF_EVENT_IOC_DISABLE: usize = 0x2401;
 const F_SETSIG: usize = 10;
+const F_GETSIG: usize = 11;
 const F_SETOWN_EX: usize = 15;
 const F_OWNER_TID: i32 = 0;
 
@@ -60,7 +63,7 @@ impl PerfTaskClock {
             // numbers.
             unsafe { call(libc::SYS_fcntl, [fd as usize, command, argument, 0, 0, 0]) }
         };
-        let event = Self { fd };
+        let event = Self { fd, signal };
         fcntl(F_SETOWN_EX, (&raw const owner).addr())
             .and_then(|_| fcntl(F_SETSIG, signal as usize))
             .and_then(|_| {
@@ -68,7 +71,7 @@ impl PerfTaskClock {
             })
             .map(|_| event)
             .map_err(|errno| {
-                event.close();
+                close_number(fd);
                 PerfError(errno)
             })
     }
@@ -86,32 +89,24 @@ impl PerfTaskClock {
             breakpoint_type: 0,
             config1: 0,
         };
-        // SAFETY: `attributes` is live and says its own size. This thread (0), any CPU (-1), no
-        // group (-1).
-        let fd = unsafe {
-            call(
-                libc::SYS_perf_event_open,
-                [
-                    (&raw const attributes).addr(),
-                    0,
-                    usize::MAX,
-                    usize::MAX,
-                    PERF_FLAG_FD_CLOEXEC,
-                    0,
-                ],
-            )
-        }?;
-        // SAFETY: duplicating a file number touches no memory. A number out of the program's way
-        // is nicer than the low one, but not needed.
-        let high =
-            unsafe { call(libc::SYS_fcntl, [fd, libc::F_DUPFD_CLOEXEC as usize, 900, 0, 0, 0]) };
-        match high {
-            Ok(high) => {
-                Self { fd: fd as i32 }.close();
-                Ok(high as i32)
+        out_of_the_way(|| {
+            // SAFETY: `attributes` is live and says its own size. This thread (0), any CPU (-1), no
+            // group (-1).
+            unsafe {
+                call(
+                    libc::SYS_perf_event_open,
+                    [
+                        (&raw const attributes).addr(),
+                        0,
+                        usize::MAX,
+                        usize::MAX,
+                        PERF_FLAG_FD_CLOEXEC,
+                        0,
+                    ],
+                )
             }
-            Err(_) => Ok(fd as i32),
-        }
+            .map(|number| number as i32)
+        })
     }
 
     /// The file number, which the kernel puts into the signal's `si_fd`.
@@ -122,13 +117,27 @@ impl PerfTaskClock {
 
     /// Starts or stops the event.
     pub fn enable(self, on: bool) {
+        if !self.is_ours() {
+            return;
+        }
         let request = if on { PERF_EVENT_IOC_ENABLE } else { PERF_EVENT_IOC_DISABLE };
         // SAFETY: these requests take no argument.
         let _ = unsafe { call(libc::SYS_ioctl, [self.fd as usize, request, 0, 0, 0, 0]) };
     }
 
+    /// Whether the number still means an event of a profiling signal: a program that closes all files
+    /// it knows nothing about may have given the number to one of its own.
+    fn is_ours(self) -> bool {
+        // SAFETY: asks for a number; files that are no events of ours have no or another signal.
+        let signal = unsafe { call(libc::SYS_fcntl, [self.fd as usize, F_GETSIG, 0, 0, 0, 0]) };
+        signal == Ok(self.signal as usize)
+    }
+
     /// Closes the event.
     pub fn close(self) {
+        if !self.is_ours() {
+            return;
+        }
         // SAFETY: the number was opened here.
         let _ = unsafe { call(libc::SYS_close, [self.fd as usize, 0, 0, 0, 0, 0]) };
     }

@@ -1,0 +1,58 @@
+/* Counts on file numbers: opens as many files as the limit allows, in a program with threads; then
+ * closes every number there could be, as daemons do, and goes on working. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile unsigned long result;
+
+static void work(unsigned steps) {
+    unsigned long value = steps;
+    while (steps-- > 0) value = value * 6364136223846793005UL + 1;
+    result = value;
+}
+
+static pthread_barrier_t both;
+
+static void *other(void *argument) {
+    pthread_barrier_wait(&both);
+    work(3000000);
+    pthread_barrier_wait(&both);
+    return argument;
+}
+
+int main(int count, char **arguments) {
+    const char *way = count > 1 ? arguments[1] : "each";
+    struct rlimit limit;
+    pthread_t threads[8];
+    int opened = 0, last = -1, number, status = 0;
+    pthread_barrier_init(&both, NULL, 9);
+    for (int i = 0; i < 8; i++) pthread_create(&threads[i], NULL, other, NULL);
+    pthread_barrier_wait(&both);
+    while ((number = open("/dev/null", O_RDONLY)) >= 0) last = number, opened++;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    printf("limit %ld, opened %d, last %d\n", (long)limit.rlim_cur, opened, last);
+    pthread_barrier_wait(&both);
+    for (int i = 0; i < 8; i++) pthread_join(threads[i], NULL);
+    fflush(stdout);
+    if (strcmp(way, "range") == 0)
+        close_range(3, ~0U, 0);
+    else if (strcmp(way, "from") == 0)
+        closefrom(3);
+    else
+        for (number = 3; number < (int)limit.rlim_cur; number++) close(number);
+    work(200000000);
+    pid_t child = fork();
+    if (child == 0) {
+        work(20000000);
+        _exit(3);
+    }
+    waitpid(child, &status, 0);
+    printf("first %d, child %d\n", open("/dev/null", O_RDONLY), WEXITSTATUS(status));
+    return 0;
+}
