@@ -273,11 +273,10 @@ pub fn unbound(mode: Mode, key: Key) -> String {
         .filter(|mode| VIEWS.contains(mode))
         .map(|mode| mode.title())
         .collect();
-    let here = mode.title();
     if views.is_empty() {
-        format!("{key} is no key of {here}; ? lists those that are")
+        format!("{key} is no key of {}; ? lists those that are", mode.title())
     } else {
-        format!("{key} is a key of {}; ? lists those of {here}", views.join(" and "))
+        format!("{key} is for {}; ? lists the keys here", views.join(" and "))
     }
 }
 
@@ -304,10 +303,7 @@ mod tests {
     #[test]
     fn a_key_without_a_meaning_says_where_it_has_one() {
         let said = |key: &str| unbound(Mode::Flat, Key::parse_first(key).unwrap().0);
-        assert_eq!(
-            said("H"),
-            "H is a key of the call tree and the callers view; ? lists those of the flat view"
-        );
+        assert_eq!(said("H"), "H is for the call tree and the callers view; ? lists the keys here");
         assert_eq!(said("w"), "w is no key of the flat view; ? lists those that are");
     }
 
