@@ -224,6 +224,9 @@ impl LogExtent {
     }
 }
 
+/// The kernel is asked again after at most 2 to this power refused nodes.
+const MOST_REFUSALS: u32 = 12;
+
 /// One thread's record and nodes.
 ///
 /// Owned by its thread: the methods with `&mut self` are called by that thread's handler, or by
@@ -236,6 +239,10 @@ pub struct ThreadArena {
     segments: [*const Node; MAX_SEGMENTS],
     extents: [Option<(NonNull<u8>, usize)>; MAX_SEGMENTS],
     next_node: u32,
+    /// Refusals in a row, and nodes to refuse before the kernel is asked again: on a full file system
+    /// it backs most of an extent before it gives up, which costs a sample far more than its loss.
+    refusals: u32,
+    wait: u32,
 }
 
 impl ThreadArena {
@@ -253,7 +260,8 @@ impl ThreadArena {
         segments[0] = unsafe { start.add(head) }.cast::<Node>().as_ptr();
         let mut extents = [None; MAX_SEGMENTS];
         extents[0] = Some((start, size.next_multiple_of(EXTENT_ALIGN as usize)));
-        let mut this = Self { arena, record, index, segments, extents, next_node: 1 };
+        let mut this =
+            Self { arena, record, index, segments, extents, next_node: 1, refusals: 0, wait: 0 };
         let record = this.record_mut();
         record.tid = tid;
         record.index = index;
@@ -329,7 +337,17 @@ impl NodeStore for ThreadArena {
             }
             let nodes = (FIRST_SEGMENT_NODES as usize) << segment;
             let size = size_of::<ExtentHeader>() + nodes * size_of::<Node>();
-            let start = self.arena.extent(ExtentKind::Nodes, self.index, segment, size).ok()?;
+            if let Some(left) = self.wait.checked_sub(1) {
+                self.wait = left;
+                return None;
+            }
+            let asked = self.arena.extent(ExtentKind::Nodes, self.index, segment, size);
+            let Ok(start) = asked else {
+                self.refusals = (self.refusals + 1).min(MOST_REFUSALS);
+                self.wait = 1 << self.refusals;
+                return None;
+            };
+            self.refusals = 0;
             // SAFETY: inside the extent just mapped; a header is 32 bytes, so nodes are aligned.
             let first = unsafe { start.add(size_of::<ExtentHeader>()) };
             self.segments[slot] = first.cast::<Node>().as_ptr();
