@@ -3,7 +3,8 @@
 //! A source belongs to one thread and sends it [`SIGNAL`](crate::sampling::SIGNAL). It says how
 //! many periods a signal stands for, never simply "one": timers stop at the kernel's tick and
 //! report the rest as overruns, and signals coalesce while they are blocked. So blocked time is
-//! carried forward, and Σ weights × period is the time that passed.
+//! carried forward, Σ weights × period is the time that passed, and threads shorter than a period
+//! have their chance of a sample.
 
 mod posix_timer;
 mod task_clock;
@@ -12,7 +13,7 @@ use csprof_format::launch::{SampleSource, SourceKind};
 
 use crate::process::Process;
 use crate::report;
-use crate::sys::{Clock, PerfTaskClock, Timer};
+use crate::sys::{self, Clock, PerfTaskClock, Timer};
 
 use posix_timer::PosixTimer;
 use task_clock::TaskClock;
@@ -97,7 +98,13 @@ impl Handle {
     /// Starts or restarts the source.
     pub fn start(self) {
         match self {
-            Self::Timer(timer, period_ns) => drop(timer.set_period(period_ns)),
+            Self::Timer(timer, period_ns) => {
+                // The first sample comes after a part of a period chosen at random. With a whole
+                // one, each thread would lose its unfinished period, and a run of many short
+                // processes most of its samples. What passes between the kernel's last tick and a
+                // thread's end is still not seen.
+                let _ = timer.set(random_below(period_ns) + 1, period_ns);
+            }
             Self::TaskClock(event) => event.enable(true),
         }
     }
@@ -105,7 +112,9 @@ impl Handle {
     /// Stops the source.
     pub fn stop(self) {
         match self {
-            Self::Timer(timer, _) => drop(timer.set_period(0)),
+            Self::Timer(timer, _) => {
+                let _ = timer.set(0, 0);
+            }
             Self::TaskClock(event) => event.enable(false),
         }
     }
@@ -126,6 +135,16 @@ impl Handle {
             Self::TaskClock(event) => event.close(),
         }
     }
+}
+
+/// A number below `limit`, which must not be 0, different in each thread and process: splitmix64
+/// (Steele, Lea and Flood, OOPSLA 2014) of the time and the thread.
+fn random_below(limit: u64) -> u64 {
+    let seed = sys::now_ns(Clock::Monotonic) ^ (u64::from(sys::tid()) << 40);
+    let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (mixed ^ (mixed >> 31)) % limit.max(1)
 }
 
 /// The parts of `siginfo_t` that sources use (include/uapi/asm-generic/siginfo.h, 64 bit).

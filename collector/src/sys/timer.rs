@@ -41,13 +41,13 @@ impl Timer {
         Ok(Self(id))
     }
 
-    /// Fires every `period_ns` from now on; 0 stops it.
-    pub fn set_period(self, period_ns: u64) -> Result<(), Errno> {
-        let period = libc::timespec {
-            tv_sec: (period_ns / 1_000_000_000) as i64,
-            tv_nsec: (period_ns % 1_000_000_000) as i64,
+    /// Fires after `first_ns` and then every `period_ns`; a `first_ns` of 0 stops it.
+    pub fn set(self, first_ns: u64, period_ns: u64) -> Result<(), Errno> {
+        let time = |ns: u64| libc::timespec {
+            tv_sec: (ns / 1_000_000_000) as i64,
+            tv_nsec: (ns % 1_000_000_000) as i64,
         };
-        let spec = libc::itimerspec { it_interval: period, it_value: period };
+        let spec = libc::itimerspec { it_interval: time(period_ns), it_value: time(first_ns) };
         // SAFETY: `spec` is live; no old value is asked for.
         unsafe {
             call(libc::SYS_timer_settime, [self.0 as usize, 0, (&raw const spec).addr(), 0, 0, 0])
