@@ -8,7 +8,12 @@ fn ten_thousand_frames_are_one_whole_path() {
     workshop.compile("cc -O2 -o program @recursion.c");
     let recording = workshop.record(&[], &["./program"]);
     let samples = recording.samples();
-    assert_eq!((samples.partial, samples.recorded), (0, samples.delivered));
+    assert_eq!(samples.partial, 0);
+    // The way back leads 10 000 times through the trampoline: together a fraction of a period, in
+    // which one sample may fall, hardly a second.
+    let in_trampoline = recording.info["losses"]["in-trampoline"].as_u64().unwrap();
+    assert_eq!(samples.recorded + in_trampoline, samples.delivered);
+    assert!(in_trampoline <= 2, "{in_trampoline}");
 
     let rows = recording.rows();
     let main = rows.at(&["main"]);
