@@ -77,15 +77,27 @@ fn moved(low: i32, from: usize) -> Result<i32, Errno> {
     })
 }
 
-/// One thread at a time changes the limit. Not waited for: the handler comes here too.
+/// One thread at a time changes the limit.
+///
+/// The others wait, since threads often start together; but not for ever: the handler comes here
+/// too, and a forked child may find the place taken by a thread that it does not have.
 struct Only;
+
+/// How often to look whether the place is free: some hundred microseconds at most.
+const LOOKS: u32 = 1_000;
 
 static CHANGING: AtomicBool = AtomicBool::new(false);
 
 impl Only {
     fn enter() -> Option<Self> {
-        // Acquire and release: the next one in finds the limit as it was left.
-        (!CHANGING.swap(true, Ordering::Acquire)).then_some(Self)
+        for _ in 0..LOOKS {
+            // Acquire and release: the next one in finds the limit as it was left.
+            if !CHANGING.swap(true, Ordering::Acquire) {
+                return Some(Self);
+            }
+            super::yield_now();
+        }
+        None
     }
 }
 
