@@ -9,7 +9,6 @@
 
 #![expect(unsafe_code, reason = "typed access to the mapped arena file")]
 
-use core::ffi::CStr;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::ffi::CString;
@@ -177,11 +176,6 @@ impl Arena {
     /// The arena file's number.
     pub fn file_number(&self) -> i32 {
         self.file.number()
-    }
-
-    /// The arena file's path.
-    pub fn path(&self) -> &CStr {
-        &self.path
     }
 }
 

@@ -248,21 +248,9 @@ pub fn after_note() {
     }
 }
 
-/// To be called before the program unloads something.
-pub fn before_unload() {}
-
 /// To be called after the program may have unloaded something.
 pub fn after_unload() {
     look();
-}
-
-/// Begins an epoch because the program asked for one.
-pub fn begin_epoch() {
-    if process::active() {
-        let mut known = KNOWN.lock();
-        known.next_epoch(epoch_reason::REQUEST);
-        known.publish();
-    }
 }
 
 fn look() {

@@ -114,7 +114,6 @@ unsafe extern "C" fn before_dlclose(_handle: *mut c_void) -> Route {
         return Route { target, call: 0 };
     }
     look_for_new_modules();
-    modules::before_unload();
     Route { target, call: 1 }
 }
 

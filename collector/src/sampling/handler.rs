@@ -1,6 +1,6 @@
 //! The handler: one page, top to bottom, from the signal to the counted node.
 //!
-//! Called by the kernel on [`SIGNAL`](super::SIGNAL), with that signal blocked until it returns.
+//! Called by the kernel on [`SIGNAL`](super::SIGNAL), with all signals blocked until it returns.
 //!
 //! What a sample does, in order:
 //! 1. Whose is it, and how many periods does it stand for? ([`Source::weight`])
