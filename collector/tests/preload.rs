@@ -287,7 +287,12 @@ end: 4 arguments, hash 597728, variable not set
 fn a_program_that_counts_on_file_numbers() {
     let folder = folder("file_numbers");
     compile(&folder, "cc", &["-O2", "-pthread", "-o", "counting", "@file_numbers.c"]);
-    let script = "#!/bin/sh
+    // Whatever else the test was started with, the program begins with its three files.
+    let script = "#!/bin/bash
+for file in /proc/$$/fd/*; do
+    number=${file##*/}
+    [ $number -gt 2 ] && [ $number -ne 255 ] && eval \"exec $number>&-\"
+done
 export CSPROF_SOURCE=task-clock:200000
 ulimit -Sn 256
 exec ${0%program}counting $1
@@ -296,7 +301,7 @@ exec ${0%program}counting $1
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(folder.join("program"), executable).unwrap();
     for way in ["each", "range", "from"] {
-        let expected = "limit 256, opened 251, last 255\nfirst 3, child 3\n";
+        let expected = "limit 256, opened 253, last 255\nfirst 3, child 3\n";
         behaves(&folder, &[way], 0, expected);
     }
 }
