@@ -43,6 +43,8 @@ int main(int argc, char **argv) {
     if (!strcmp(argv[1], "terminate")) kill(getpid(), SIGTERM);
     if (!strcmp(argv[1], "kill")) kill(getpid(), SIGKILL);
     if (!strcmp(argv[1], "wait")) {
+        /* A job in the background starts with interrupts ignored. */
+        signal(SIGINT, SIG_DFL);
         puts("ready");
         fflush(stdout);
         for (;;) pause();
