@@ -6,6 +6,8 @@
 //! workshop    a folder for one test: compiles workloads, runs commands
 //! deadline    runs a command; one that hangs fails its test
 //! recording   a recorded profile: its laws, its information, its call paths
+//! hazard      a program that profilers stumble over, and its known answer
+//! hazards     the tables of them
 //! paths       call paths as a report shows them, with their numbers
 //! installed   is a tool here? if not, the test says so and is skipped
 //! sources     the workspace's own sources, read
@@ -21,6 +23,8 @@
 
 pub mod binary;
 pub mod deadline;
+pub mod hazard;
+pub mod hazards;
 pub mod installed;
 pub mod notes;
 pub mod paths;

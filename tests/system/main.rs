@@ -22,6 +22,8 @@ mod threads;
 
 /// Every way to end; the samples stay.
 mod endings;
+/// What profilers stumble over: one program for each, in several variants.
+mod hazards;
 /// Signals that csprof uses and the program, too.
 mod signals;
 
