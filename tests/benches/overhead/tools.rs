@@ -1,0 +1,249 @@
+//! The profilers: how each is started on a program, and what it has when the program has ended.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use csprof_tests::binary::csprof;
+use csprof_tests::installed::find;
+use csprof_tests::workshop::Workshop;
+use serde_json::Value;
+
+use crate::programs::Program;
+
+/// A way to run a program.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Tool {
+    /// As it is.
+    Alone,
+    /// With an empty handler, at so many signals per second.
+    Floor(u32),
+    /// Under csprof with a source, such as `cputime@200`, with the trampoline or without.
+    Csprof { source: &'static str, trampoline: bool },
+    /// Under `perf record -F RATE --call-graph HOW`.
+    Perf { rate: u32, how: &'static str },
+    /// Under the CPU profiler of gperftools.
+    Gperftools(u32),
+    /// Recompiled with `-pg`.
+    Gprof,
+}
+
+/// What a tool has of one run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Taken {
+    /// Samples.
+    pub samples: u64,
+    /// Of those, samples whose path begins where the thread began. Unknown for some tools.
+    pub full: Option<u64>,
+    /// Size of the data, in bytes.
+    pub bytes: u64,
+}
+
+/// What there is to compare here; says what is missing.
+pub(crate) fn installed(workshop: &Workshop) -> Vec<Tool> {
+    let library = workshop.path("libfloor.so");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/overhead/floor.c");
+    let (library, source) = (library.to_str().expect("UTF-8"), source.to_str().expect("UTF-8"));
+    workshop.compile(&format!("cc -O2 -shared -fPIC -o {library} {source}"));
+    let mut tools = vec![Tool::Floor(1000), Tool::Floor(5000)];
+    for source in ["cputime@200", "task-clock@1000", "task-clock@5000"] {
+        for trampoline in [true, false] {
+            tools.push(Tool::Csprof { source, trampoline });
+        }
+    }
+    match find("perf") {
+        Some(_) => tools.extend(["fp", "dwarf"].map(|how| Tool::Perf { rate: 1000, how })),
+        None => eprintln!("not measured: perf is not installed"),
+    }
+    match gperftools() {
+        Some(_) => tools.push(Tool::Gperftools(1000)),
+        None => eprintln!("not measured: libprofiler.so.0 (gperftools) is not installed"),
+    }
+    tools.push(Tool::Gprof);
+    tools
+}
+
+fn gperftools() -> Option<PathBuf> {
+    let folders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/lib", "/usr/lib"];
+    folders
+        .map(|folder| Path::new(folder).join("libprofiler.so.0"))
+        .into_iter()
+        .find(|p| p.exists())
+}
+
+impl Tool {
+    /// Its name in the tables.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Alone => "alone".to_owned(),
+            Self::Floor(rate) => format!("empty handler @{rate}"),
+            Self::Csprof { source, trampoline } => {
+                let without = if *trampoline { "" } else { " --no-trampoline" };
+                format!("csprof -e {source}{without}")
+            }
+            Self::Perf { rate, how } => format!("perf record -F {rate} --call-graph {how}"),
+            Self::Gperftools(rate) => format!("gperftools @{rate}"),
+            Self::Gprof => "gprof (recompiled)".to_owned(),
+        }
+    }
+
+    /// Whether others are held against it.
+    pub(crate) const fn is_reference(&self) -> bool {
+        matches!(self, Self::Alone | Self::Floor(_))
+    }
+
+    /// The floor of this tool's samples, if it takes them by signals from the task clock.
+    pub(crate) fn floor(&self) -> Option<Self> {
+        match self {
+            Self::Csprof { source: "task-clock@1000", .. } => Some(Self::Floor(1000)),
+            Self::Csprof { source: "task-clock@5000", .. } => Some(Self::Floor(5000)),
+            _ => None,
+        }
+    }
+
+    /// Whether it works on this program.
+    pub(crate) const fn can_run(&self, program: &Program) -> bool {
+        !matches!(self, Self::Gprof) || program.for_gprof.is_some()
+    }
+
+    /// The command that runs `program` by way of `target`, the words that pin and measure it, and
+    /// leaves data at `out`.
+    pub(crate) fn command(&self, program: &Program, target: &[&str], out: &Path) -> Vec<String> {
+        let data = out.to_str().expect("UTF-8");
+        let preload = |library: &Path, settings: &[String]| {
+            let mut words = vec!["env".to_owned(), format!("LD_PRELOAD={}", library.display())];
+            words.extend(settings.iter().cloned());
+            words
+        };
+        // Before and after the words of `target`.
+        let (mut words, inside): (Vec<String>, Vec<String>) = match self {
+            Self::Alone | Self::Gprof => (Vec::new(), Vec::new()),
+            Self::Floor(rate) => {
+                let settings = [format!("FLOOR_RATE={rate}"), format!("FLOOR_OUT={data}")];
+                (Vec::new(), preload(&out.with_file_name("libfloor.so"), &settings))
+            }
+            Self::Csprof { source, trampoline } => {
+                let csprof = csprof().to_str().expect("UTF-8");
+                let mut words = vec![csprof, "record", "--quiet", "-f", "-o", data, "-e", source];
+                if !trampoline {
+                    words.push("--no-trampoline");
+                }
+                words.push("--");
+                (words.into_iter().map(str::to_owned).collect(), Vec::new())
+            }
+            Self::Perf { rate, how } => {
+                let line = format!("perf record -q -e cpu-clock -F {rate} --call-graph {how} -o");
+                let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+                words.extend([data.to_owned(), "--".to_owned()]);
+                (words, Vec::new())
+            }
+            Self::Gperftools(rate) => {
+                let library = gperftools().expect("it was there");
+                let settings =
+                    [format!("CPUPROFILE={data}"), format!("CPUPROFILE_FREQUENCY={rate}")];
+                (Vec::new(), preload(&library, &settings))
+            }
+        };
+        words.extend(target.iter().map(|&word| word.to_owned()));
+        words.extend(inside);
+        match (self, &program.for_gprof) {
+            (Self::Gprof, Some(path)) => words.push(path.to_str().expect("UTF-8").to_owned()),
+            _ => words.extend(program.words.iter().cloned()),
+        }
+        words
+    }
+
+    /// What the run left at `out`.
+    pub(crate) fn taken(
+        &self,
+        workshop: &Workshop,
+        program: &Program,
+        out: &Path,
+    ) -> Option<Taken> {
+        let bytes = fs::metadata(out).map_or(0, |data| data.len());
+        match self {
+            Self::Alone | Self::Gprof => None,
+            Self::Floor(_) => {
+                let counts = fs::read_to_string(out).ok()?;
+                let samples = counts.lines().filter_map(|line| line.parse::<u64>().ok()).sum();
+                Some(Taken { samples, ..Taken::default() })
+            }
+            Self::Csprof { .. } => Some(Taken { bytes, ..by_csprof(out) }),
+            Self::Perf { .. } => Some(Taken { bytes, ..by_perf(workshop, out) }),
+            Self::Gperftools(_) => by_gperftools(&fs::read(out).ok()?, program),
+        }
+    }
+}
+
+fn by_csprof(out: &Path) -> Taken {
+    let info = Command::new(csprof()).args(["info", "--format", "json"]).arg(out).output();
+    let info: Value = serde_json::from_slice(&info.expect("info").stdout).expect("JSON");
+    let number = |key: &str| info["samples"][key].as_u64().expect("a number of samples");
+    let full = number("recorded") - number("partial");
+    Taken { samples: number("delivered"), full: Some(full), bytes: 0 }
+}
+
+/// `perf script` prints a block of lines for each sample: the event, the frames from the leaf on,
+/// and an empty line.
+fn by_perf(workshop: &Workshop, out: &Path) -> Taken {
+    const STARTS: [&str; 5] = ["_start", "__libc_start", "clone", "clone3", "start_thread"];
+    let script =
+        workshop.run(&["perf", "script", "-F", "ip,sym", "-i", out.to_str().expect("UTF-8")]);
+    let said = script.said();
+    let samples = said.split("\n\n").filter(|block| !block.trim().is_empty());
+    let mut taken = Taken { full: Some(0), ..Taken::default() };
+    for sample in samples {
+        taken.samples += 1;
+        let outermost =
+            sample.trim_end().lines().last().and_then(|line| line.split_whitespace().nth(1));
+        if outermost.is_some_and(|name| STARTS.iter().any(|start| name.starts_with(start))) {
+            taken.full = taken.full.map(|full| full + 1);
+        }
+    }
+    taken
+}
+
+/// The legacy CPU profile of gperftools (docs/cpuprofile-fileformat.html): words of eight bytes, a
+/// header of five whose second says how many follow it, then for each path its samples, its length,
+/// and its addresses from the leaf on; the last path has no samples and the address 0. The text of
+/// `/proc/self/maps` follows. A path is full when it ends in `_start`, at the program's entry.
+fn by_gperftools(data: &[u8], program: &Program) -> Option<Taken> {
+    let word = |index: u64| {
+        let at = usize::try_from(index).ok()?.checked_mul(8)?;
+        Some(u64::from_le_bytes(data.get(at..at + 8)?.try_into().ok()?))
+    };
+    let mut taken = Taken { full: Some(0), bytes: data.len() as u64, ..Taken::default() };
+    let mut at = 2 + word(1)?;
+    let mut paths = Vec::new();
+    loop {
+        let (samples, length) = (word(at)?, word(at + 1)?);
+        let outermost = word(at + 1 + length)?;
+        if samples == 0 {
+            break;
+        }
+        paths.push((samples, outermost));
+        at += 2 + length;
+    }
+    let maps = String::from_utf8_lossy(&data[usize::try_from(at).ok()? * 8 + 24..]).into_owned();
+    let start = entry(&maps, &program.words[0])?;
+    for (samples, outermost) in paths {
+        taken.samples += samples;
+        if (start..start + 0x40).contains(&outermost) {
+            taken.full = taken.full.map(|full| full + samples);
+        }
+    }
+    Some(taken)
+}
+
+/// Where the program began, by its ELF header (`e_entry`, at byte 24) and where it was loaded.
+fn entry(maps: &str, program: &str) -> Option<u64> {
+    let path = fs::canonicalize(program).ok()?;
+    let path = path.to_str()?;
+    let header = fs::read(path).ok()?;
+    let entry = u64::from_le_bytes(header.get(24..32)?.try_into().ok()?);
+    // ET_DYN (e_type 3) is loaded anywhere, its first page at the lowest address.
+    let is_fixed = header.get(16) == Some(&2);
+    let first = maps.lines().find(|line| line.ends_with(path))?;
+    let base = u64::from_str_radix(first.split('-').next()?, 16).ok()?;
+    Some(if is_fixed { entry } else { base + entry })
+}
