@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::lexer::is_sign;
 use super::matcher::Glob;
+use super::metric_test::Quantity;
 use super::parser::STAGES;
 use super::preset::Preset;
 use super::syntax::{Axis, Field};
@@ -95,6 +96,8 @@ pub fn contexts(profile: &Profile, axis: Axis, numbers: bool) -> Vec<String> {
     let info = &profile.info;
     let mut found: Vec<u32> = match axis {
         Axis::Rank => info.processes.iter().filter_map(|process| process.rank).collect(),
+        Axis::Process if numbers => (0..).take(info.processes.len()).collect(),
+        Axis::Process => info.processes.iter().map(|process| process.pid).collect(),
         Axis::Epoch => info.epochs.iter().map(|epoch| epoch.number).collect(),
         Axis::Thread if numbers => {
             let mut first = 0;
@@ -146,13 +149,16 @@ fn keywords(before: &str, word: &str) -> Vec<String> {
         "" | "|" => STAGES.iter().map(|&(name, _)| name).collect(),
         "where" | "and" | "or" | "not" | "(" => {
             vec![
-                "through", "not", "under", "in", "leaf", "depth", "times", "rank", "thread",
-                "epoch",
+                "through", "not", "under", "in", "leaf", "depth", "times", "rank", "process",
+                "thread", "epoch", "node[",
             ]
         }
         "stop" | "root" => vec!["at"],
         "at" if before.trim_end().ends_with("root at") => vec!["last"],
-        "rank" | "thread" | "epoch" => vec!["in"],
+        "split" => Axis::ALL.iter().map(|&(_, name)| name).collect(),
+        "small" | "[" => Quantity::ALL.iter().map(|&(_, name)| name).collect(),
+        "callers" => vec!["of"],
+        "rank" | "process" | "thread" | "epoch" => vec!["in"],
         // After a frame.
         previous
             if !matches!(previous, ">" | "{" | "," | "&" | "!" | "^" | "<" | "=")

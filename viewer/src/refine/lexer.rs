@@ -2,7 +2,8 @@
 //!
 //! A word is anything without white space and signs, so `MPI_*`, `ns::f`, `module:libmpi.so.*` and
 //! `[vdso]` are words. `\` before a sign makes it part of the word; `\*`, `\?` and `\\` stay as they
-//! are and mean the character itself in the glob. `$` is a sign only where a word ends.
+//! are and mean the character itself in the glob. `$` is a sign only where a word ends. Brackets
+//! are signs only in `node[…]`, since names have them: `operator[]`, `foo[abi:cxx11]`.
 
 use std::ops::Range;
 
@@ -28,13 +29,16 @@ pub(super) enum TokenKind {
     Quoted(String),
     /// `/…/`: a regular expression.
     Regex(String),
-    /// One of [`SIGNS`].
+    /// One of [`SIGNS`], or a bracket of `node[…]`.
     Sign(&'static str),
 }
 
 /// All signs; longer ones before those that begin them.
 const SIGNS: [&str; 17] =
     [">>", ">=", "<=", "!=", ">", "<", "=", "!", "|", "(", ")", "{", "}", ",", "&", "^", "$"];
+
+/// What begins a test of a row.
+const NODE: &str = "node[";
 
 /// A string that does not end, or the like.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,13 +56,30 @@ pub(super) fn is_sign(character: char) -> bool {
 pub(super) fn tokens(text: &str) -> Result<Vec<Token>, LexError> {
     let mut tokens = Vec::new();
     let mut at = 0;
+    // Inside the brackets of `node[…]`.
+    let mut in_test = false;
     while let Some(next) = text[at..].chars().next() {
         if next.is_whitespace() {
             at += next.len_utf8();
             continue;
         }
         let start = at;
+        if text[at..].starts_with(NODE) {
+            let bracket = at + NODE.len() - 1;
+            at = bracket + 1;
+            let text = text[start..bracket].to_owned();
+            tokens
+                .push(Token { kind: TokenKind::Word { text, plain: true }, range: start..bracket });
+            tokens.push(Token { kind: TokenKind::Sign("["), range: bracket..at });
+            in_test = true;
+            continue;
+        }
         let kind = match next {
+            ']' if in_test => {
+                at += 1;
+                in_test = false;
+                TokenKind::Sign("]")
+            }
             '"' => TokenKind::Quoted(delimited(text, &mut at, '"')?),
             '/' => TokenKind::Regex(delimited(text, &mut at, '/')?),
             _ => match SIGNS.iter().find(|&&sign| sign_at(text, at, sign)) {
@@ -66,7 +87,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, LexError> {
                     at += sign.len();
                     TokenKind::Sign(sign)
                 }
-                None => word(text, &mut at),
+                None => word(text, &mut at, in_test),
             },
         };
         tokens.push(Token { kind, range: start..at });
@@ -80,11 +101,11 @@ fn sign_at(text: &str, at: usize, sign: &str) -> bool {
     sign != "$" || after.chars().next().is_none_or(is_sign)
 }
 
-fn word(text: &str, at: &mut usize) -> TokenKind {
+fn word(text: &str, at: &mut usize, in_test: bool) -> TokenKind {
     let plain = !text[*at..].starts_with('\\');
     let mut word = String::new();
     while let Some(next) = text[*at..].chars().next() {
-        if is_sign(next) || (next == '$' && sign_at(text, *at, "$")) {
+        if is_sign(next) || (next == '$' && sign_at(text, *at, "$")) || (next == ']' && in_test) {
             break;
         }
         *at += next.len_utf8();
@@ -164,6 +185,8 @@ mod tests {
         assert_eq!(lexed(r#""a\"b\\c\d""#), r#""a"b\c\d""#);
         assert_eq!(lexed(r"operator\(\) \and a\*b"), r"[operator()] \[and] [a\*b]");
         assert_eq!(lexed("ns::é*"), "[ns::é*]");
+        assert_eq!(lexed("node[edges>3]or a[b]"), "[node] [ [edges] > [3] ] [or] [a[b]]");
+        assert_eq!(lexed(r"\node[3] mynode[3]"), r"\[node[3]] [mynode[3]]");
     }
 
     #[test]

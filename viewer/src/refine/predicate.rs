@@ -89,6 +89,13 @@ pub(super) fn nodes(
             |node, above| above + u32::from(!is_root(refined, node)),
             |_, here| comparison.holds(&here, count),
         ),
+        Predicate::Node(_) => {
+            return Err(Unmatched {
+                part: predicate.to_string(),
+                among: "predicate of this version",
+                suggestions: Vec::new(),
+            });
+        }
         Predicate::Numbered { axis, ranges } => {
             let contexts = Contexts::new(refined);
             let holds = |stream: &Stream| {
@@ -158,20 +165,34 @@ impl<'r, 'p> Contexts<'r, 'p> {
         let info = &self.refined.profile.info;
         match axis {
             Axis::Rank => info.processes.get(stream.process.index())?.rank,
+            Axis::Process => u32::try_from(stream.process.index()).ok(),
             Axis::Thread => self.thread_numbers.get(stream.thread.index()).copied(),
             Axis::Epoch => Some(info.epochs.get(stream.epoch.index())?.number),
         }
     }
 
-    /// What `=` compares with: the thread's name and its id on the host, otherwise the number.
+    /// What `=` compares with: name and id on the host of a thread or of a process (its program's
+    /// file), otherwise the number.
     fn names(&self, stream: &Stream, axis: Axis) -> Vec<String> {
-        if axis == Axis::Thread {
-            let thread = self.refined.profile.info.threads.get(stream.thread.index());
-            return thread.map_or_else(Vec::new, |thread| {
-                vec![String::from_utf8_lossy(&thread.name).into_owned(), thread.tid.to_string()]
-            });
+        let info = &self.refined.profile.info;
+        match axis {
+            Axis::Thread => {
+                info.threads.get(stream.thread.index()).map_or_else(Vec::new, |thread| {
+                    vec![String::from_utf8_lossy(&thread.name).into_owned(), thread.tid.to_string()]
+                })
+            }
+            Axis::Process => {
+                info.processes.get(stream.process.index()).map_or_else(Vec::new, |process| {
+                    let program = process.command.first().map_or(&[][..], Vec::as_slice);
+                    let program = String::from_utf8_lossy(program);
+                    let file = program.rsplit('/').next().unwrap_or_default();
+                    vec![file.to_owned(), process.pid.to_string()]
+                })
+            }
+            Axis::Rank | Axis::Epoch => {
+                self.number(stream, axis).map(|number| number.to_string()).into_iter().collect()
+            }
         }
-        self.number(stream, axis).map(|number| number.to_string()).into_iter().collect()
     }
 
     fn nodes(
@@ -191,11 +212,7 @@ impl<'r, 'p> Contexts<'r, 'p> {
         if found {
             return Ok(set);
         }
-        let among = match axis {
-            Axis::Rank => "rank",
-            Axis::Thread => "thread",
-            Axis::Epoch => "epoch",
-        };
+        let among = axis.name();
         let mut suggestions: Vec<String> = Vec::new();
         for stream in self.refined.streams.iter() {
             let name = match predicate {

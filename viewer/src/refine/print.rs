@@ -26,6 +26,9 @@ impl Display for Stage {
             Self::CollapseRun(pattern) => write!(f, "collapse-run {pattern}"),
             Self::Fold(pattern) => write!(f, "fold {pattern}"),
             Self::By(grain) => write!(f, "by {}", grain.name()),
+            Self::CallersOf(pattern) => write!(f, "callers of {pattern}"),
+            Self::Split(axis) => write!(f, "split {}", axis.name()),
+            Self::Small(test) => write!(f, "small {test}"),
         }
     }
 }
@@ -45,6 +48,7 @@ impl Display for Predicate {
                 write!(f, "times({pattern}) {} {count}", comparison.sign())
             }
             Self::Depth { comparison, count } => write!(f, "depth {} {count}", comparison.sign()),
+            Self::Node(test) => write!(f, "node[{test}]"),
             Self::Numbered { axis, ranges } => {
                 write!(f, "{} in ", axis.name())?;
                 for (index, &(first, last)) in ranges.iter().enumerate() {
@@ -132,7 +136,11 @@ fn operands(f: &mut Formatter<'_>, parts: &[Predicate], separator: &str) -> fmt:
 
 /// A glob as a word, such that it is no keyword, set, property, regular expression or sign.
 fn word(f: &mut Formatter<'_>, glob: &str) -> fmt::Result {
-    if KEYWORDS.contains(&glob) || glob.starts_with(['@', '/']) || property(glob).is_some() {
+    if KEYWORDS.contains(&glob)
+        || glob.starts_with(['@', '/'])
+        || glob.starts_with("node[")
+        || property(glob).is_some()
+    {
         f.write_str("\\")?;
     }
     escaped(f, glob)

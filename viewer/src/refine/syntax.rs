@@ -3,6 +3,7 @@
 //! A value says what is asked, in the user's words; whether any frame answers to it is found out
 //! only when it is applied to a profile.
 
+use super::metric_test::MetricTest;
 use super::preset::Preset;
 
 /// Stages, applied in order.
@@ -46,6 +47,13 @@ pub enum Stage {
     /// Every frame becomes the load module or file it lies in, runs of one becoming one frame; or
     /// its function together with the line.
     By(Grain),
+    /// Callers upside down: paths begin at their outermost match and lead from caller to caller;
+    /// paths without a match are taken out.
+    CallersOf(FramePattern),
+    /// A row for each value of this part of the context, above everything.
+    Split(Axis),
+    /// Rows that pass the test become one row for each parent, with all that is below them.
+    Small(MetricTest),
 }
 
 /// What rows stand for.
@@ -111,14 +119,17 @@ pub enum Predicate {
         /// With what.
         count: u32,
     },
-    /// The number of the sample's rank, thread or epoch lies in one of these ranges.
+    /// The row that the sample belongs to passes the test: of all samples together that the stage
+    /// is shown with the same path.
+    Node(MetricTest),
+    /// The number of the sample's rank, process, thread or epoch lies in one of these ranges.
     Numbered {
         /// Which number.
         axis: Axis,
         /// First and last, both included; one range at least.
         ranges: Vec<(u32, u32)>,
     },
-    /// The name of the sample's thread, or its number as text, matches the glob.
+    /// The name of the sample's thread or program, or the number as text, matches the glob.
     Named {
         /// Which name.
         axis: Axis,
@@ -225,6 +236,8 @@ impl Field {
 pub enum Axis {
     /// MPI or job rank of the process.
     Rank,
+    /// Process, counted from 0 in the order in which the processes began.
+    Process,
     /// Thread, counted from 0 within its process.
     Thread,
     /// Epoch, counted from 0 within its process.
@@ -233,8 +246,12 @@ pub enum Axis {
 
 impl Axis {
     /// All axes and their names.
-    pub const ALL: [(Self, &'static str); 3] =
-        [(Self::Rank, "rank"), (Self::Thread, "thread"), (Self::Epoch, "epoch")];
+    pub const ALL: [(Self, &'static str); 4] = [
+        (Self::Rank, "rank"),
+        (Self::Process, "process"),
+        (Self::Thread, "thread"),
+        (Self::Epoch, "epoch"),
+    ];
 
     /// The name used in the language.
     #[must_use]

@@ -300,20 +300,37 @@ f 1 e=1 module:/bin/app at:src/a.c:3
 }
 
 #[test]
-fn what_is_to_come_is_refused_by_name() {
-    for (text, asked) in [
-        ("callers of f", "callers of"),
-        ("split rank", "split"),
-        ("small incl(time) < 0.5%", "small"),
-        ("node[incl(time) > 5%]", "node[…]"),
-        ("through a and node[x]", "node[…]"),
-    ] {
-        let error = parse(text).unwrap_err();
-        assert_eq!(error.message, format!("`{asked}` is not available in this version of csprof"));
-    }
+fn what_can_be_chosen_from_is_listed() {
     assert_eq!(
         parse_error("by modul"),
         "by modul\n   ^^^^^\nrows can be by: func, file, module, line"
+    );
+    assert_eq!(
+        parse_error("split core"),
+        "split core\n      ^^^^\nsamples can be split by: rank, process, thread, epoch"
+    );
+    assert_eq!(
+        parse_error("small time < 3%"),
+        "\
+small time < 3%
+      ^^^^
+rows are tested by: incl(samples), incl(time), excl(samples), excl(time), edges, cost per edge, \
+samples per edge"
+    );
+    assert_eq!(
+        parse_error("node[cost per edge > 3%]"),
+        "\
+node[cost per edge > 3%]
+                     ^^
+`cost per edge` is compared with values such as: 5ms"
+    );
+    assert_eq!(
+        parse_error("node[edges > 3"),
+        "node[edges > 3\n              ^\n`]` is missing here"
+    );
+    assert_eq!(
+        parse_error("small edges > many"),
+        "small edges > many\n              ^^^^\na number is expected here: 3"
     );
 }
 
@@ -357,8 +374,9 @@ fn parse_errors_point_at_the_word() {
         "\
 trough MPI_*
 ^^^^^^
-`trough` is no stage; stages are: through, not, under, in, leaf, depth, times, rank, thread, \
-epoch, hide, stop at, cut, group, root at, collapse, collapse-run, fold, by, where"
+`trough` is no stage; stages are: through, not, under, in, leaf, depth, times, rank, process, \
+thread, epoch, node[, hide, stop at, cut, group, root at, collapse, collapse-run, fold, by, \
+callers of, split, small, where"
     );
     assert_eq!(
         parse_error("hide a | group b MPI"),
@@ -409,6 +427,13 @@ fn printing_is_canonical() {
         ("rank in 0..0,4..", "rank in 0, 4.."),
         (r"through operator\(\)", r"through operator\(\)"),
         (r"through \and", r"through \and"),
+        ("callers  of {malloc,free}", "callers of {malloc, free}"),
+        ("split rank|small time/edge<0.50ms", "split rank | small cost per edge < 0.5ms"),
+        ("node[ incl( time )>5.0% of base] and f", "node[incl(time) > 5%] and through f"),
+        ("node[incl(samples) > 5% of view]", "node[incl(samples) > 5% of view]"),
+        ("small", r"through \small"),
+        ("split and node > callers", r"through \split and through \node > \callers"),
+        (r"\node[x]", r"through \node[x]"),
     ] {
         assert_eq!(parse(text).unwrap().to_string(), canonical);
     }

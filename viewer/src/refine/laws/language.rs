@@ -8,6 +8,7 @@ use crate::refine::preset::Preset;
 use crate::refine::syntax::{
     Axis, Chain, Comparison, Field, FramePattern, Grain, Link, Predicate, Stage,
 };
+use crate::refine::{MetricTest, Quantity, Unit, Value, Whole};
 
 /// Patterns over the functions of the executions.
 pub(super) fn patterns() -> impl Strategy<Value = FramePattern> {
@@ -185,9 +186,34 @@ pub(super) fn any_stages() -> impl Strategy<Value = Stage> {
         1 => (axis.clone(), prop::collection::vec(range, 1..3))
             .prop_map(|(axis, ranges)| Predicate::Numbered { axis, ranges }),
         1 => (axis, glob).prop_map(|(axis, glob)| Predicate::Named { axis, glob }),
+        1 => any_metric_tests().prop_map(Predicate::Node),
     ];
     let group = select(vec!["G", "as", "a b", "\"", "MPI library", "3", "é", "a\\"]);
-    stages_of(combined(atom.boxed()).boxed(), pattern, group.boxed())
+    let axis = select(Axis::ALL.map(|(axis, _)| axis).to_vec());
+    prop_oneof![
+        8 => stages_of(combined(atom.boxed()).boxed(), pattern.clone(), group.boxed()),
+        1 => pattern.prop_map(Stage::CallersOf),
+        1 => axis.prop_map(Stage::Split),
+        1 => any_metric_tests().prop_map(Stage::Small),
+    ]
+}
+
+/// Tests of every quantity with every unit that it can have.
+fn any_metric_tests() -> impl Strategy<Value = MetricTest> {
+    let quantity = select(Quantity::ALL.map(|(quantity, _)| quantity).to_vec());
+    let comparison = select(Comparison::ALL.map(|(comparison, _)| comparison).to_vec());
+    let mut units = Unit::ALL.map(|(unit, _)| unit).to_vec();
+    units.push(Unit::Percent(Whole::View));
+    let value = (0_u64..1000, 0..=Value::MOST_DECIMALS, select(units))
+        .prop_filter("no zeros at the end of a fraction", |(digits, decimals, _)| {
+            *decimals == 0 || digits % 10 != 0
+        })
+        .prop_map(|(digits, decimals, unit)| Value { digits, decimals, unit });
+    (quantity, comparison, value)
+        .prop_map(|(quantity, comparison, value)| MetricTest { quantity, comparison, value })
+        .prop_filter("a unit that the quantity can have", |test| {
+            test.quantity.allows(test.value.unit)
+        })
 }
 
 /// Text that may look like a refinement.
@@ -242,9 +268,16 @@ pub(super) fn texts() -> impl Strategy<Value = String> {
         "\\",
         "by module",
         "callers of",
-        "node[x]",
+        "node[",
+        "]",
+        "incl(time)",
+        "cost per edge",
+        "0.5%",
+        "2ms",
+        "of view",
         "split",
         "small",
+        "process",
     ]);
     prop_oneof![
         2 => prop::collection::vec(word, 0..10).prop_map(|words| words.join(" ")),

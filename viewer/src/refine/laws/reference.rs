@@ -47,7 +47,7 @@ pub(super) fn has_unmatched_pattern(stage: &Stage, samples: &[Sample]) -> bool {
         !samples.iter().flat_map(|sample| &sample.path).any(|frame| matches(pattern, frame))
     };
     match stage {
-        Stage::By(_) => false,
+        Stage::By(_) | Stage::Split(_) | Stage::Small(_) => false,
         Stage::Where(predicate) => in_predicate(predicate, &unmatched),
         Stage::Hide(pattern)
         | Stage::StopAt(pattern)
@@ -56,6 +56,7 @@ pub(super) fn has_unmatched_pattern(stage: &Stage, samples: &[Sample]) -> bool {
         | Stage::RootAt { pattern, .. }
         | Stage::Collapse(pattern)
         | Stage::CollapseRun(pattern)
+        | Stage::CallersOf(pattern)
         | Stage::Fold(pattern) => unmatched(pattern),
     }
 }
@@ -143,6 +144,9 @@ fn rewrite(stage: &Stage, thread: usize, path: Vec<Activation>) -> Option<Vec<Ac
             [first, .., last] => kept(&|at| at <= first || at > last),
             _ => path,
         },
+        Stage::CallersOf(_) | Stage::Split(_) | Stage::Small(_) => {
+            unreachable!("the strategies make no {stage}")
+        }
     })
 }
 

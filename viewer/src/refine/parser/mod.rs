@@ -3,6 +3,7 @@
 //! Recursive descent over the tokens. Nesting is limited, so no input can exhaust the stack.
 
 mod frames;
+mod metric_test;
 
 use std::fmt;
 use std::ops::Range;
@@ -16,7 +17,7 @@ use super::syntax::{Axis, Comparison, FramePattern, Grain, Predicate, Refinement
 const MAX_NESTING: usize = 40;
 
 /// Words that begin a stage and what they do, in the order of help.
-pub(super) const STAGES: [(&str, &str); 20] = [
+pub(super) const STAGES: [(&str, &str); 25] = [
     ("through", "paths through these frames: a > b directly, a >> b at any depth"),
     ("not", "paths that do not"),
     ("under", "what lies below a frame"),
@@ -25,8 +26,10 @@ pub(super) const STAGES: [(&str, &str); 20] = [
     ("depth", "paths of so many frames"),
     ("times", "paths with a frame so many times: times(f) >= 3"),
     ("rank", "samples of ranks: rank in 0..3"),
+    ("process", "samples of processes: process in 0..3, process = solver*"),
     ("thread", "samples of threads: thread in 0..3, thread = worker*"),
     ("epoch", "samples of epochs: epoch in 1"),
+    ("node[", "samples of rows that pass a test: node[incl(time) > 5%]"),
     ("hide", "delete frames, keep their cost"),
     ("stop at", "end paths at a frame"),
     ("cut", "delete a frame and all below it, keep the cost"),
@@ -36,14 +39,14 @@ pub(super) const STAGES: [(&str, &str); 20] = [
     ("collapse-run", "delete direct recursion"),
     ("fold", "first to last occurrence become one"),
     ("by", "rows are functions, files, modules or lines: by module"),
+    ("callers of", "callers upside down, from a frame to the root"),
+    ("split", "a row for each rank, process, thread or epoch: split rank"),
+    ("small", "rows that pass a test become one: small incl(time) < 0.5%"),
     ("where", "any of the predicates above"),
 ];
 
-/// Stages and predicates of the language that this version does not have.
-const LATER: [&str; 4] = ["callers", "split", "small", "node"];
-
 /// Words with a meaning; a frame of such a name is written with `\` before it.
-pub(super) const KEYWORDS: [&str; 29] = [
+pub(super) const KEYWORDS: [&str; 31] = [
     "where",
     "through",
     "under",
@@ -52,6 +55,7 @@ pub(super) const KEYWORDS: [&str; 29] = [
     "depth",
     "times",
     "rank",
+    "process",
     "thread",
     "epoch",
     "node",
@@ -68,6 +72,7 @@ pub(super) const KEYWORDS: [&str; 29] = [
     "fold",
     "by",
     "callers",
+    "of",
     "split",
     "small",
     "and",
@@ -230,7 +235,6 @@ impl Parser<'_> {
     }
 
     fn stage(&mut self) -> Result<Stage, ParseError> {
-        self.later()?;
         let stage = match (self.keyword(0), self.keyword(1)) {
             ("where", _) => {
                 self.at += 1;
@@ -261,6 +265,21 @@ impl Parser<'_> {
                 let pattern = self.after(1)?;
                 self.expect_keyword("as")?;
                 Stage::Group { pattern, name: self.name()? }
+            }
+            ("callers", "of") => Stage::CallersOf(self.after(2)?),
+            ("split", word) if !matches!(word, "" | "and" | "or") => {
+                let found = Axis::ALL.iter().find(|(_, name)| *name == word);
+                self.at += 1;
+                let Some(&(axis, _)) = found else {
+                    let names: Vec<_> = Axis::ALL.iter().map(|&(_, name)| name).collect();
+                    return Err(self.error("samples can be split by", &names));
+                };
+                self.at += 1;
+                Stage::Split(axis)
+            }
+            ("small", word) if !matches!(word, "" | "and" | "or") => {
+                self.at += 1;
+                Stage::Small(self.metric_test()?)
             }
             ("stop" | "root", _) => {
                 self.at += 1;
@@ -293,26 +312,6 @@ impl Parser<'_> {
             );
         }
         self.error("`|`, `and` or `or` is expected here", &[])
-    }
-
-    fn later(&self) -> Result<(), ParseError> {
-        let word = self.keyword(0);
-        // `node` alone may be a function; `node[…]` is one word for the lexer.
-        let asked = match word.split_once('[') {
-            Some(("node", _)) => "node[…]",
-            _ if word == "callers" && self.keyword(1) == "of" => "callers of",
-            _ if matches!(word, "callers" | "node") => return Ok(()),
-            _ if LATER.contains(&word)
-                && matches!(
-                    self.tokens.get(self.at + 1).map(|token| &token.kind),
-                    Some(TokenKind::Word { .. } | TokenKind::Quoted(_) | TokenKind::Regex(_))
-                ) =>
-            {
-                word
-            }
-            _ => return Ok(()),
-        };
-        Err(self.error(format!("`{asked}` is not available in this version of csprof"), &[]))
     }
 
     /// The pattern behind so many keywords.
@@ -364,7 +363,6 @@ impl Parser<'_> {
     }
 
     fn atom(&mut self) -> Result<Predicate, ParseError> {
-        self.later()?;
         // A keyword begins an atom only if what must follow it does follow: functions may be
         // called `in`, `leaf` or `rank`.
         let word = self.keyword(0);
@@ -392,6 +390,10 @@ impl Parser<'_> {
                 self.expect(")")?;
                 let (comparison, count) = self.comparison()?;
                 Ok(Predicate::Times { pattern, comparison, count })
+            }
+            "node" if self.is_sign(1, "[") => {
+                self.at += 1;
+                Ok(Predicate::Node(self.bracketed_test()?))
             }
             "and" | "or" | "as" | "at" => {
                 Err(self.error(format!("a stage or a frame is expected before `{word}`"), &[]))

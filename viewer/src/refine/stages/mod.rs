@@ -63,6 +63,13 @@ pub(super) fn run<'p>(
             let (next, moved) = Moves::fold(refined, &frames(pattern)?).apply(refined);
             (select::with_edge_bounds(refined, next), moved)
         }
+        Stage::CallersOf(_) | Stage::Split(_) | Stage::Small(_) => {
+            return Err(Unmatched {
+                part: stage.to_string(),
+                among: "stage of this version",
+                suggestions: Vec::new(),
+            });
+        }
         Stage::By(grain) => by::by(refined, *grain),
         Stage::Group { pattern, name } => group::group(refined, &frames(pattern)?, name),
         Stage::RootAt { pattern, last } => {

@@ -1,0 +1,375 @@
+//! Tests on what a row costs: `incl(time) < 0.5%`, `edges >= 3`, `cost per edge > 2ms`.
+//!
+//! A test is asked of rows as a person sees them, all call sites, threads and epochs of one path
+//! together; the same function in another place is another row. Comparisons are made in integers,
+//! by multiplying out what would have to be divided, so that a row of exactly 0.5 % is neither
+//! less nor more than `0.5%`.
+
+use std::fmt::{self, Display, Formatter};
+
+use super::syntax::Comparison;
+
+/// A comparison of what a row costs with a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MetricTest {
+    /// What is measured.
+    pub quantity: Quantity,
+    /// How it compares.
+    pub comparison: Comparison,
+    /// With what; its unit is one that the quantity can have.
+    pub value: Value,
+}
+
+/// What a test measures of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// `incl(…)`: the row's own cost and that of all below it.
+    Inclusive(Metric),
+    /// `excl(…)`: the row's own cost.
+    Exclusive(Metric),
+    /// `edges`: sampled activations that returned.
+    Edges,
+    /// `cost per edge`: inclusive time divided by edges.
+    CostPerEdge,
+    /// `samples per edge`: inclusive samples divided by edges.
+    SamplesPerEdge,
+}
+
+impl Quantity {
+    /// All quantities and their names.
+    pub const ALL: [(Self, &'static str); 7] = [
+        (Self::Inclusive(Metric::Samples), "incl(samples)"),
+        (Self::Inclusive(Metric::Time), "incl(time)"),
+        (Self::Exclusive(Metric::Samples), "excl(samples)"),
+        (Self::Exclusive(Metric::Time), "excl(time)"),
+        (Self::Edges, "edges"),
+        (Self::CostPerEdge, "cost per edge"),
+        (Self::SamplesPerEdge, "samples per edge"),
+    ];
+
+    /// The name used in the language.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(quantity, _)| *quantity == self).map_or("", |&(_, name)| name)
+    }
+
+    /// Whether a value of this unit can be compared with it.
+    #[must_use]
+    pub fn allows(self, unit: Unit) -> bool {
+        match self {
+            Self::Inclusive(Metric::Samples) | Self::Exclusive(Metric::Samples) => {
+                matches!(unit, Unit::One | Unit::Percent(_))
+            }
+            Self::Inclusive(Metric::Time) | Self::Exclusive(Metric::Time) => unit != Unit::One,
+            Self::Edges | Self::SamplesPerEdge => unit == Unit::One,
+            Self::CostPerEdge => !matches!(unit, Unit::One | Unit::Percent(_)),
+        }
+    }
+}
+
+/// What samples are counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Metric {
+    /// Their number.
+    Samples,
+    /// The time they stand for: their number times the sampling period.
+    Time,
+}
+
+/// A number with a unit: `digits` / 10^`decimals`, without zeros at the end of the fraction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// All digits as one number.
+    pub digits: u64,
+    /// How many of them are behind the point, [`Self::MOST_DECIMALS`] at most.
+    pub decimals: u32,
+    /// The unit.
+    pub unit: Unit,
+}
+
+/// What the number of a [`Value`] counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Samples or edges.
+    One,
+    /// Hundredths of a whole.
+    Percent(Whole),
+    /// `ns`
+    Nanoseconds,
+    /// `us`
+    Microseconds,
+    /// `ms`
+    Milliseconds,
+    /// `s`
+    Seconds,
+}
+
+impl Unit {
+    /// All units and how they are written behind a number.
+    pub const ALL: [(Self, &'static str); 6] = [
+        (Self::One, ""),
+        (Self::Percent(Whole::Base), "%"),
+        (Self::Nanoseconds, "ns"),
+        (Self::Microseconds, "us"),
+        (Self::Milliseconds, "ms"),
+        (Self::Seconds, "s"),
+    ];
+
+    #[cfg(test)]
+    /// Nanoseconds in one, for units of time.
+    fn nanoseconds(self) -> u128 {
+        match self {
+            Self::One | Self::Percent(_) | Self::Nanoseconds => 1,
+            Self::Microseconds => 1_000,
+            Self::Milliseconds => 1_000_000,
+            Self::Seconds => 1_000_000_000,
+        }
+    }
+}
+
+/// What percentages are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whole {
+    /// All samples of the profile.
+    Base,
+    /// The samples that enter the stage.
+    View,
+}
+
+impl Value {
+    /// Digits behind the point at most.
+    pub const MOST_DECIMALS: u32 = 6;
+
+    /// Reads a number with its unit, `%` being of the base; `None` if it is none, or has more than
+    /// 12 digits, or more than [`Self::MOST_DECIMALS`] of them behind the point.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let (number, unit) = text.split_at(end);
+        let &(unit, _) = Unit::ALL.iter().find(|(_, name)| *name == unit)?;
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+        let fraction = match fraction.trim_end_matches('0') {
+            _ if fraction.is_empty() || whole.is_empty() || fraction.contains('.') => return None,
+            fraction => fraction,
+        };
+        let decimals = u32::try_from(fraction.len()).ok()?;
+        if decimals > Self::MOST_DECIMALS || whole.len() + fraction.len() > 12 {
+            return None;
+        }
+        let digits = format!("{whole}{fraction}").parse().ok()?;
+        Some(Self { digits, decimals, unit })
+    }
+}
+
+impl Display for MetricTest {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.quantity.name(), self.comparison.sign(), self.value)
+    }
+}
+
+impl Display for Value {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let scale = 10_u64.pow(self.decimals);
+        write!(f, "{}", self.digits / scale)?;
+        if self.decimals > 0 {
+            write!(f, ".{:0width$}", self.digits % scale, width = self.decimals as usize)?;
+        }
+        match self.unit {
+            Unit::Percent(Whole::View) => f.write_str("% of view"),
+            unit => {
+                let known = Unit::ALL.iter().find(|(known, _)| *known == unit);
+                f.write_str(known.map_or("", |&(_, name)| name))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+/// What a row costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct RowCost {
+    /// Samples of the row and below.
+    pub(super) inclusive: u64,
+    /// Samples of the row.
+    pub(super) exclusive: u64,
+    /// Least and greatest possible edge count; `None` for rows that have none.
+    pub(super) edges: Option<(u64, u64)>,
+}
+
+#[cfg(test)]
+/// What values are measured by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scale {
+    /// Nanoseconds that a sample stands for.
+    pub(super) period: u64,
+    /// Samples of the profile.
+    pub(super) base: u64,
+    /// Samples that enter the stage.
+    pub(super) view: u64,
+}
+
+#[cfg(test)]
+impl MetricTest {
+    /// Whether a row passes. An edge count between two bounds passes if all counts in it do; a row
+    /// that has no edges fails a test of them, and one without returns has no cost per edge.
+    pub(super) fn holds(&self, row: &RowCost, scale: &Scale) -> bool {
+        match self.quantity {
+            Quantity::Inclusive(_) => self.samples_hold(row.inclusive, scale),
+            Quantity::Exclusive(_) => self.samples_hold(row.exclusive, scale),
+            Quantity::Edges => row.edges.is_some_and(|(low, high)| {
+                self.holds_between(
+                    wide(low) * self.scale(),
+                    wide(high) * self.scale(),
+                    self.bound(),
+                )
+            }),
+            Quantity::CostPerEdge => self.ratio_holds(row, scale.period),
+            Quantity::SamplesPerEdge => self.ratio_holds(row, 1),
+        }
+    }
+
+    fn samples_hold(&self, samples: u64, scale: &Scale) -> bool {
+        let (left, right) = match self.value.unit {
+            Unit::One => (wide(samples), self.bound()),
+            Unit::Percent(whole) => {
+                let total = if whole == Whole::Base { scale.base } else { scale.view };
+                (wide(samples) * 100, self.bound() * wide(total))
+            }
+            unit => (wide(samples) * wide(scale.period), self.bound() * unit.nanoseconds()),
+        };
+        self.comparison.holds(&left.saturating_mul(self.scale()), &right)
+    }
+
+    /// Inclusive samples, each of this weight, divided by edges. The ratio is greatest where the
+    /// count is least, and without bound where that is 0.
+    fn ratio_holds(&self, row: &RowCost, weight: u64) -> bool {
+        let Some((low, high)) = row.edges.filter(|&(_, high)| high > 0) else { return false };
+        let cost = wide(row.inclusive).saturating_mul(wide(weight)).saturating_mul(self.scale());
+        let one_edge = self.bound() * self.value.unit.nanoseconds();
+        // cost / edges against one_edge, as cost against one_edge × edges.
+        let against = |edges: u64, comparison: Comparison| {
+            comparison.holds(&cost, &one_edge.saturating_mul(wide(edges)))
+        };
+        match self.comparison {
+            Comparison::Less | Comparison::AtMost => low > 0 && against(low, self.comparison),
+            Comparison::Greater | Comparison::AtLeast => against(high, self.comparison),
+            Comparison::Equal => low == high && against(high, self.comparison),
+            Comparison::NotEqual => {
+                against(high, Comparison::Greater) || (low > 0 && against(low, Comparison::Less))
+            }
+        }
+    }
+
+    /// Whether every number between the two compares as the test asks.
+    fn holds_between(&self, low: u128, high: u128, bound: u128) -> bool {
+        match self.comparison {
+            Comparison::Less | Comparison::AtMost => self.comparison.holds(&high, &bound),
+            Comparison::Greater | Comparison::AtLeast => self.comparison.holds(&low, &bound),
+            Comparison::Equal => low == high && low == bound,
+            Comparison::NotEqual => bound < low || high < bound,
+        }
+    }
+
+    fn bound(&self) -> u128 {
+        wide(self.value.digits)
+    }
+
+    fn scale(&self) -> u128 {
+        10_u128.pow(self.value.decimals)
+    }
+}
+
+#[cfg(test)]
+fn wide(number: u64) -> u128 {
+    u128::from(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::refine::{Predicate, Stage, parse};
+
+    fn test(text: &str) -> MetricTest {
+        match parse(&format!("node[{text}]")).unwrap().stages.remove(0) {
+            Stage::Where(Predicate::Node(test)) => test,
+            other => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn values_are_compared_without_rounding() {
+        let scale = Scale { period: 5_000_000, base: 1000, view: 400 };
+        let row = RowCost { inclusive: 5, exclusive: 2, edges: Some((2, 4)) };
+        for (text, holds) in [
+            ("incl(time) < 0.5%", false),
+            ("incl(time) <= 0.5%", true),
+            ("incl(samples) = 0.5%", true),
+            ("incl(time) < 0.500001%", true),
+            ("excl(time) = 0.5% of view", true),
+            ("excl(time) = 0.2% of base", true),
+            ("incl(time) = 25ms", true),
+            ("incl(time) > 24.999999ms", true),
+            ("incl(time) < 0.025s", false),
+            ("excl(time) = 10000us", true),
+            ("excl(time) = 10000000ns", true),
+            ("incl(samples) >= 5", true),
+            ("incl(samples) > 4.5", true),
+            // 2 to 4 edges.
+            ("edges >= 2", true),
+            ("edges >= 3", false),
+            ("edges < 3", false),
+            ("edges <= 4", true),
+            ("edges = 3", false),
+            ("edges != 3", false),
+            ("edges != 5", true),
+            // 6.25 to 12.5 ms.
+            ("cost per edge > 6ms", true),
+            ("cost per edge >= 6.25ms", true),
+            ("cost per edge > 6.25ms", false),
+            ("cost per edge < 12.5ms", false),
+            ("cost per edge <= 12.5ms", true),
+            ("cost per edge != 13ms", true),
+            ("cost per edge != 10ms", false),
+            ("samples per edge >= 1.25", true),
+            ("samples per edge < 2.6", true),
+        ] {
+            assert_eq!(test(text).holds(&row, &scale), holds, "{text}");
+        }
+        let live = RowCost { edges: Some((0, 0)), ..row };
+        assert!(test("edges = 0").holds(&live, &scale));
+        assert!(!test("cost per edge > 0ms").holds(&live, &scale));
+        let inlined = RowCost { edges: None, ..row };
+        assert!(!test("edges >= 0").holds(&inlined, &scale));
+        let perhaps = RowCost { edges: Some((0, 4)), ..row };
+        assert!(test("cost per edge > 6ms").holds(&perhaps, &scale));
+        assert!(!test("cost per edge < 1s").holds(&perhaps, &scale));
+    }
+
+    #[test]
+    fn the_greatest_values_do_not_overflow() {
+        let scale = Scale { period: u64::MAX, base: u64::MAX, view: u64::MAX };
+        let row = RowCost { inclusive: u64::MAX, exclusive: 0, edges: Some((1, u64::MAX)) };
+        assert!(test("incl(time) > 999999999999s").holds(&row, &scale));
+        assert!(test("incl(time) = 100%").holds(&row, &scale));
+        assert!(test("cost per edge > 1s").holds(&row, &scale));
+    }
+
+    #[test]
+    fn numbers_print_as_they_are_read() {
+        for (text, printed) in [
+            ("0.50%", "0.5%"),
+            ("5", "5"),
+            ("007.5ms", "7.5ms"),
+            ("0.000001s", "0.000001s"),
+            ("10.0us", "10us"),
+            ("0", "0"),
+        ] {
+            assert_eq!(Value::read(text).unwrap().to_string(), printed);
+        }
+        for wrong in
+            ["", "%", "5.", ".5", "1.2.3", "5 %", "5h", "0.0000001%", "-3", "1234567890123"]
+        {
+            assert_eq!(Value::read(wrong), None, "{wrong}");
+        }
+    }
+}
