@@ -7,6 +7,9 @@
 //! same is done with an empty handler; the difference is what csprof adds (net). Between two samples the leaf returns
 //! and is called again, so with the trampoline there is one return to count and one new frame.
 //! Runs with and without the trampoline alternate, each in a process of its own; medians.
+//!
+//! A *firing* is a return through the trampoline, which counts it: after one sample below
+//! [`RETURNS`] frames, all of them return.
 
 #![expect(unsafe_code, reason = "sends signals to itself")]
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
@@ -19,6 +22,8 @@ use csprof_format::launch;
 const DEPTHS: [u32; 5] = [10, 100, 1_000, 10_000, 100_000];
 const ROUNDS: usize = 5;
 const BATCHES: u64 = 10;
+/// Frames that return after one sample, to measure a return.
+const RETURNS: u32 = 1_000;
 const MEASURE: &str = "--measure";
 
 fn main() {
@@ -28,7 +33,8 @@ fn main() {
         worker.expect("a thread").join().expect("the measurement");
         return;
     }
-    let mut with = vec![Vec::new(); DEPTHS.len()];
+    // One row for each depth, and the last for a return.
+    let mut with = vec![Vec::new(); DEPTHS.len() + 1];
     let mut without = with.clone();
     for _ in 0..ROUNDS {
         for (trampoline, results) in [(true, &mut with), (false, &mut without)] {
@@ -42,6 +48,10 @@ fn main() {
     for (depth, (with, without)) in DEPTHS.iter().zip(with.iter_mut().zip(&mut without)) {
         let (with, without) = (median(with), median(without));
         println!("{depth:>8} {with:>14.0} {without:>14.0} {:>7.1}x", without / with);
+    }
+    if let (Some(with), Some(without)) = (with.last_mut(), without.last_mut()) {
+        let (with, without) = (median(with), median(without));
+        println!("a return through the trampoline: {with:.1} ns, an ordinary one: {without:.1} ns");
     }
 }
 
@@ -64,7 +74,7 @@ fn run(trampoline: bool) -> Vec<f64> {
         .expect("a process to measure in");
     let text = String::from_utf8(output.stdout).expect("numbers");
     let numbers: Vec<f64> = text.lines().map(|line| line.parse().expect("a number")).collect();
-    assert_eq!(numbers.len(), DEPTHS.len(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(numbers.len(), DEPTHS.len() + 1, "{}", String::from_utf8_lossy(&output.stderr));
     numbers
 }
 
@@ -89,9 +99,15 @@ fn measure() {
         }
         println!("{}", gross - floor);
     }
+    let returns = (0..BATCHES * 20).map(|_| {
+        let sampled = descend(RETURNS, 0, libc::SIGPROF, cookie);
+        (cpu_ns() as f64 - sampled) / f64::from(RETURNS)
+    });
+    println!("{}", returns.fold(f64::MAX, f64::min));
 }
 
-/// Takes `samples` signals below `depth` frames; nanoseconds of CPU time for each.
+/// Takes `samples` signals below `depth` frames; nanoseconds of CPU time for each. With no samples
+/// but the first: when it was taken, by the thread's clock.
 #[inline(never)]
 fn descend(depth: u32, samples: u64, signal: i32, cookie: u64) -> f64 {
     if depth > 0 {
@@ -100,6 +116,9 @@ fn descend(depth: u32, samples: u64, signal: i32, cookie: u64) -> f64 {
     // The first sample on a new stack walks all of it, trampoline or not.
     leaf(signal, cookie);
     let start = cpu_ns();
+    if samples == 0 {
+        return start as f64;
+    }
     for _ in 0..samples {
         black_box(leaf(signal, cookie));
     }
