@@ -111,6 +111,7 @@ impl<'r, 'p> Matcher<'r, 'p> {
                 set
             }
             FramePattern::Preset(preset) => self.any_frames(&preset.pattern()),
+            FramePattern::Named(set) => self.any_frames(set.pattern()),
         }
     }
 

@@ -14,7 +14,7 @@
 //! (`through MPI_* and not under main_loop`) or a transform of them (`hide module:libomp*`).
 //! `syntax` holds its values; `parser` and `print` are inverse to each other. A frame pattern is
 //! compiled to a set of frames (`matcher`), a chain to an automaton that each node inherits from
-//! its parent (`chain`), so no stage ever looks at a path as a whole.
+//! its parent (`chain`), so no stage ever looks at a path as a whole. Patterns can have names (`sets`).
 //!
 //! ```
 //! use csprof::profile::from_outline;
@@ -41,6 +41,7 @@ mod parser;
 mod predicate;
 mod preset;
 mod print;
+mod sets;
 mod stages;
 mod syntax;
 #[cfg(test)]
@@ -53,6 +54,7 @@ pub use metric_test::{Metric, MetricTest, Quantity, Unit, Value, Whole};
 pub use outline::to_outline;
 pub use parser::{ParseError, parse};
 pub use preset::Preset;
+pub use sets::{NamedSet, Problem, Sets, Source, defined_in, is_definition};
 pub use syntax::{
     Axis, Chain, Comparison, Field, FramePattern, Grain, Link, Predicate, Refinement, Stage,
 };

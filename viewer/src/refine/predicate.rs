@@ -212,7 +212,12 @@ impl<'r, 'p> Contexts<'r, 'p> {
         if found {
             return Ok(set);
         }
-        let among = axis.name();
+        let among = match axis {
+            Axis::Rank => "rank with samples",
+            Axis::Process => "process with samples",
+            Axis::Thread => "thread with samples",
+            Axis::Epoch => "epoch with samples",
+        };
         let mut suggestions: Vec<String> = Vec::new();
         for stream in self.refined.streams.iter() {
             let name = match predicate {

@@ -20,6 +20,12 @@ pub enum Preset {
     Lock,
     /// Input and output.
     Io,
+    /// Rust's standard library, wherever it was inlined or linked.
+    RustStd,
+    /// C++'s standard library and run-time support.
+    CxxStd,
+    /// The C library with its mathematics, threads and loader.
+    Libc,
     /// Code outside the system's library folders: the user's own.
     User,
     /// What runs before `main` and before a thread's function.
@@ -28,7 +34,7 @@ pub enum Preset {
 
 impl Preset {
     /// All presets, their names, and the patterns they stand for, in the language itself.
-    pub const ALL: [(Self, &'static str, &'static str); 8] = [
+    pub const ALL: [(Self, &'static str, &'static str); 11] = [
         (
             Self::Mpi,
             "mpi",
@@ -77,6 +83,31 @@ impl Preset {
              close, __close*, lseek*, fsync, fdatasync, fread*, fwrite*, fopen*, fclose*, \
              fflush*, fgets*, fputs*, getline*, _IO_*, poll, ppoll, select, epoll_wait*, recv, \
              recvfrom, recvmsg, send, sendto, sendmsg, sendfile*}",
+        ),
+        (
+            Self::RustStd,
+            "rust-std",
+            "{file:/rustc/*/library/*, file:rustlib/src/rust/library/*, \
+             /^<?(&(mut )?|\\[|\\()*core::(alloc|any|array|ascii|bool|borrow|cell|char|clone|cmp|convert|default|error|ffi|fmt|future|hash|hint|intrinsics|iter|marker|mem|net|num|ops|option|panic|panicking|pin|ptr|range|result|slice|str|sync|task|time|tuple|unicode)::/, \
+             /^<?(&(mut )?|\\[|\\()*alloc::(alloc|borrow|boxed|collections|ffi|fmt|raw_vec|rc|slice|str|string|sync|task|vec)::/, \
+             /^<?(&(mut )?|\\[|\\()*std::(alloc|ascii|backtrace|backtrace_rs|collections|env|error|ffi|fs|hash|io|net|num|os|panic|panicking|path|process|rt|sync|sys|sys_common|thread::(builder|current|functions|id|join_handle|lifecycle|local|park|scoped|sleep|spawn|thread|Builder|JoinHandle|LocalKey|Thread)|time)::/, \
+             /^<.* as (core|alloc|std)::[a-z_:]+::/, hashbrown::*, std_detect::*, rustc_demangle::*, \
+             __rust_*, __rdl_*, __rustc::*, rust_begin_unwind, rust_panic*, rust_eh_personality}",
+        ),
+        (
+            Self::CxxStd,
+            "cxx-std",
+            "{module:libstdc++*, module:libc++.so*, module:libc++abi*, file:include/c++/*, \
+             std::* & !@rust-std, __gnu_cxx::*, __cxxabiv1::*, __cxa_*, __gxx_personality*, \
+             /^operator (new|delete)/}",
+        ),
+        (
+            Self::Libc,
+            "libc",
+            "{module:libc.so*, module:libc-2*, module:libm.so*, module:libm-2*, \
+             module:libmvec*, module:libpthread*, module:librt.so*, module:libdl.so*, \
+             module:libresolv*, module:ld-linux*, module:ld-2*, module:ld-musl*, \
+             module:libc.musl*}",
         ),
         (
             Self::User,

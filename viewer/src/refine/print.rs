@@ -110,6 +110,7 @@ impl Display for FramePattern {
             Self::Not(inner) => write!(f, "!{inner}"),
             Self::All(all) => separated(f, all, " & "),
             Self::Preset(preset) => write!(f, "@{}", preset.name()),
+            Self::Named(set) => write!(f, "@{}", set.name()),
         }
     }
 }

@@ -3,8 +3,11 @@
 //! A value says what is asked, in the user's words; whether any frame answers to it is found out
 //! only when it is applied to a profile.
 
+use std::sync::Arc;
+
 use super::metric_test::MetricTest;
 use super::preset::Preset;
+use super::sets::NamedSet;
 
 /// Stages, applied in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -197,6 +200,8 @@ pub enum FramePattern {
     All(Vec<FramePattern>),
     /// A set of frames that csprof knows by name.
     Preset(Preset),
+    /// A set of frames that somebody named.
+    Named(Arc<NamedSet>),
 }
 
 /// A property of a frame.

@@ -149,10 +149,13 @@ main 8
     assert!(refined(outline, "thread in 1").ends_with("= 6 + 9\n"));
     assert!(refined(outline, "thread = worker*").ends_with("= 6 + 9\n"));
     assert!(refined(outline, "epoch in 0").ends_with("= 11 + 4\n"));
-    assert_eq!(refined(outline, "rank in 7"), "no rank matches rank in 7; there is 0, 1");
+    assert_eq!(
+        refined(outline, "rank in 7"),
+        "no rank with samples matches rank in 7; there is 0, 1"
+    );
     assert_eq!(
         refined(outline, "thread = io*"),
-        "no thread matches thread = io*; there is main, worker-1"
+        "no thread with samples matches thread = io*; there is main, worker-1"
     );
 }
 
@@ -374,7 +377,7 @@ fn parse_errors_point_at_the_word() {
         "\
 trough MPI_*
 ^^^^^^
-`trough` is no stage; stages are: through, not, under, in, leaf, depth, times, rank, process, \
+`trough` is no stage, `through` is; stages are: through, not, under, in, leaf, depth, times, rank, process, \
 thread, epoch, node[, hide, stop at, cut, group, root at, collapse, collapse-run, fold, by, \
 callers of, split, small, where"
     );
@@ -400,7 +403,8 @@ frames have no property `modul`, only: fn, module, file, line, kind"
         "\
 hide @mpii
      ^^^^^
-there is no set of this name; sets are: @mpi, @openmp, @alloc, @memcpy, @lock, @io, @user, @start"
+there is no such set, but @mpi is; sets are: @mpi, @openmp, @alloc, @memcpy, @lock, @io, \
+@rust-std, @cxx-std, @libc, @user, @start"
     );
     assert_eq!(
         parse_error("rank in 3..1"),
@@ -410,7 +414,26 @@ there is no set of this name; sets are: @mpi, @openmp, @alloc, @memcpy, @lock, @
         parse_error("hide /a(/"),
         "hide /a(/\n     ^^^^\nthis regular expression is wrong: unclosed group"
     );
-    assert_eq!(parse_error("a | | b"), "a | | b\n    ^\na frame is expected before `|`");
+    assert_eq!(parse_error("a | | b"), "a | | b\n    ^\na stage is missing before this `|`");
+    assert_eq!(parse_error("|"), "|\n^\na stage is missing before this `|`");
+    assert_eq!(parse_error("a |"), "a |\n   ^\na stage is missing behind the last `|`");
+    assert_eq!(
+        parse_error("a and"),
+        "a and\n     ^\na predicate is missing here, such as `through f`"
+    );
+    assert_eq!(
+        parse_error("not (througth foo)"),
+        "\
+not (througth foo)
+     ^^^^^^^^
+`througth` is no predicate, `through` is; predicates are: through, not, under, in, leaf, depth, \
+times, rank, process, thread, epoch, node["
+    );
+    assert!(parse_error("a and xyzzy foo").ends_with(
+        "      ^^^^^\n`xyzzy` is no predicate; predicates are: through, not, under, in, leaf, \
+         depth, times, rank, process, thread, epoch, node["
+    ));
+    assert_eq!(parse_error("hide a b"), "hide a b\n       ^\n`|` is expected here");
     let deep = format!("{}a", "not ".repeat(500));
     assert!(parse_error(&deep).ends_with("nested more than 40 deep"));
     let long = format!("a{}", " > a".repeat(31));

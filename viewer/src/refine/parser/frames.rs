@@ -1,8 +1,11 @@
 //! Frame patterns and the chains they form.
 
+use std::sync::Arc;
+
 use super::super::lexer::TokenKind;
 use super::super::matcher;
-use super::super::preset::Preset;
+use super::super::nearest::nearest;
+use super::super::sets::Found;
 use super::super::syntax::{Chain, Field, FramePattern, Link};
 use super::{ParseError, Parser, one_or};
 
@@ -73,17 +76,26 @@ impl Parser<'_> {
         Ok(pattern)
     }
 
-    /// `@preset`, `field:glob` or a glob.
+    /// `@set`, `field:glob` or a glob.
     fn word_pattern(&self, word: &str) -> Result<FramePattern, ParseError> {
         if let Some(name) = word.strip_prefix('@') {
-            let found = Preset::ALL.iter().find(|(_, known, _)| *known == name);
-            let Some(&(preset, ..)) = found else {
-                let names: Vec<_> =
-                    Preset::ALL.iter().map(|(_, known, _)| format!("@{known}")).collect();
-                let names: Vec<_> = names.iter().map(String::as_str).collect();
-                return Err(self.error("there is no set of this name; sets are", &names));
+            return match self.sets.find(name) {
+                Found::Shipped(preset) => Ok(FramePattern::Preset(preset)),
+                Found::Named(set) => Ok(FramePattern::Named(Arc::clone(set))),
+                Found::Broken(problem) => {
+                    Err(self.error(format!("this set cannot be used: {problem}"), &[]))
+                }
+                Found::Unknown => {
+                    let names: Vec<_> =
+                        self.sets.names().map(|known| format!("@{known}")).collect();
+                    let names: Vec<_> = names.iter().map(String::as_str).collect();
+                    let message = match nearest(name, self.sets.names()).first() {
+                        Some(meant) => format!("there is no such set, but @{meant} is; sets are"),
+                        None => "there is no such set; sets are".to_owned(),
+                    };
+                    Err(self.error(message, &names))
+                }
             };
-            return Ok(FramePattern::Preset(preset));
         }
         if let Some((name, glob)) = property(word) {
             let Some(&(field, _)) = Field::ALL.iter().find(|(_, known)| *known == name) else {

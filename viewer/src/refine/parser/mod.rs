@@ -11,6 +11,8 @@ use std::ops::Range;
 pub(super) use frames::property;
 
 use super::lexer::{self, Token, TokenKind};
+use super::nearest::nearest;
+use super::sets::Sets;
 use super::syntax::{Axis, Comparison, FramePattern, Grain, Predicate, Refinement, Stage};
 
 /// Parentheses, `not`, `!` and braces inside each other at most.
@@ -44,6 +46,9 @@ pub(super) const STAGES: [(&str, &str); 25] = [
     ("small", "rows that pass a test become one: small incl(time) < 0.5%"),
     ("where", "any of the predicates above"),
 ];
+
+/// How many of them are predicates.
+const PREDICATES: usize = 12;
 
 /// Words with a meaning; a frame of such a name is written with `\` before it.
 pub(super) const KEYWORDS: [&str; 31] = [
@@ -107,18 +112,40 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// Reads a refinement. Nothing, or white space only, is the refinement without stages.
+impl ParseError {
+    /// Cause, suggestions and the wrong words in one line.
+    pub(super) fn in_one_line(&self) -> String {
+        let mut line = self.message.clone();
+        if !self.suggestions.is_empty() {
+            line.push_str(&format!(": {}", self.suggestions.join(", ")));
+        }
+        match self.text.get(self.range.clone()).unwrap_or("").trim() {
+            "" => line.push_str(", at the end"),
+            wrong => line.push_str(&format!(", at `{wrong}`")),
+        }
+        line
+    }
+
+    fn of_lexer(text: &str, error: lexer::LexError) -> Self {
+        let lexer::LexError { range, message } = error;
+        let (text, message) = (text.to_owned(), message.to_owned());
+        Self { text, range, message, suggestions: Vec::new() }
+    }
+}
+
+/// Reads a refinement that names no sets but those that csprof ships; see [`Sets::parse`] for
+/// others. Nothing, or white space only, is the refinement without stages.
 ///
 /// # Errors
 /// Points at the first bytes that cannot be understood.
 pub fn parse(text: &str) -> Result<Refinement, ParseError> {
-    let tokens = lexer::tokens(text).map_err(|error| ParseError {
-        text: text.to_owned(),
-        range: error.range,
-        message: error.message.to_owned(),
-        suggestions: Vec::new(),
-    })?;
-    let mut parser = Parser { text, tokens: &tokens, at: 0, nesting: 0 };
+    refinement(text, &Sets::default())
+}
+
+/// Reads a refinement that may name these sets.
+pub(super) fn refinement(text: &str, sets: &Sets) -> Result<Refinement, ParseError> {
+    let tokens = lexer::tokens(text).map_err(|error| ParseError::of_lexer(text, error))?;
+    let mut parser = Parser { text, tokens: &tokens, sets, at: 0, nesting: 0 };
     if tokens.is_empty() {
         return Ok(Refinement::default());
     }
@@ -132,13 +159,19 @@ pub fn parse(text: &str) -> Result<Refinement, ParseError> {
 
 /// Reads one frame pattern, as presets are written.
 pub(super) fn parse_pattern(text: &str) -> Result<FramePattern, ParseError> {
-    let tokens = lexer::tokens(text).map_err(|error| ParseError {
-        text: text.to_owned(),
-        range: error.range,
-        message: error.message.to_owned(),
-        suggestions: Vec::new(),
+    pattern_at(text, 0, &Sets::default())
+}
+
+/// Reads the frame pattern that begins at a byte of a text and ends with it.
+pub(super) fn pattern_at(text: &str, at: usize, sets: &Sets) -> Result<FramePattern, ParseError> {
+    let mut tokens = lexer::tokens(&text[at..]).map_err(|mut error| {
+        error.range = error.range.start + at..error.range.end + at;
+        ParseError::of_lexer(text, error)
     })?;
-    let mut parser = Parser { text, tokens: &tokens, at: 0, nesting: 0 };
+    for token in &mut tokens {
+        token.range = token.range.start + at..token.range.end + at;
+    }
+    let mut parser = Parser { text, tokens: &tokens, sets, at: 0, nesting: 0 };
     let pattern = parser.pattern()?;
     match parser.here() {
         None => Ok(pattern),
@@ -149,6 +182,7 @@ pub(super) fn parse_pattern(text: &str) -> Result<FramePattern, ParseError> {
 struct Parser<'t> {
     text: &'t str,
     tokens: &'t [Token],
+    sets: &'t Sets,
     at: usize,
     nesting: usize,
 }
@@ -210,7 +244,7 @@ impl Parser<'_> {
         }
         Err(match self.here() {
             None => self.error(format!("`{sign}` is missing here"), &[]),
-            Some(_) => self.error(format!("`{sign}` is expected here"), &[]),
+            Some(_) => self.unexpected(&format!("`{sign}` is expected here")),
         })
     }
 
@@ -235,6 +269,13 @@ impl Parser<'_> {
     }
 
     fn stage(&mut self) -> Result<Stage, ParseError> {
+        match self.here() {
+            Some(TokenKind::Sign("|")) => {
+                return Err(self.error("a stage is missing before this `|`", &[]));
+            }
+            None => return Err(self.error("a stage is missing behind the last `|`", &[])),
+            _ => {}
+        }
         let stage = match (self.keyword(0), self.keyword(1)) {
             ("where", _) => {
                 self.at += 1;
@@ -289,29 +330,43 @@ impl Parser<'_> {
         };
         match self.here() {
             None | Some(TokenKind::Sign("|")) => Ok(stage),
-            _ => Err(self.unexpected(&stage)),
+            _ => Err(self.unexpected(match stage {
+                Stage::Where(_) => "`|`, `and` or `or` is expected here",
+                _ => "`|` is expected here",
+            })),
         }
     }
 
-    /// A stage ended, but something follows. If it began with a bare frame, the frame was meant to
-    /// be a stage's name.
-    fn unexpected(&self, stage: &Stage) -> ParseError {
-        let begin =
-            (0..self.at).rev().find(|&at| matches!(self.tokens[at].kind, TokenKind::Sign("|")));
-        let first = begin.map_or(0, |at| at + 1);
-        if let (Stage::Where(Predicate::Through(_)), TokenKind::Word { text, plain: true }) =
-            (stage, &self.tokens[first].kind)
-            && self.at == first + 1
-            && !KEYWORDS.contains(&text.as_str())
-        {
-            let names: Vec<_> = STAGES.iter().map(|&(name, _)| name).collect();
-            return self.error_at(
-                self.tokens[first].range.clone(),
-                format!("`{text}` is no stage; stages are"),
-                &names,
-            );
-        }
-        self.error("`|`, `and` or `or` is expected here", &[])
+    /// Something follows that does not fit. If a bare word stands before it, that word was meant to
+    /// be the name of a stage, or of a predicate.
+    fn unexpected(&self, otherwise: &str) -> ParseError {
+        let is_word = |at: usize| matches!(self.tokens[at].kind, TokenKind::Word { .. });
+        let follows =
+            self.at < self.tokens.len() && !matches!(self.here(), Some(TokenKind::Sign(_)));
+        let Some(last) = self.at.checked_sub(1).filter(|&last| follows && is_word(last)) else {
+            return self.error(otherwise, &[]);
+        };
+        let word = match &self.tokens[last].kind {
+            TokenKind::Word { text, plain: true } if !KEYWORDS.contains(&text.as_str()) => text,
+            _ => return self.error(otherwise, &[]),
+        };
+        let before = last.checked_sub(1).map(|before| &self.tokens[before].kind);
+        let (what, names) = match before {
+            None | Some(TokenKind::Sign("|")) => ("stage", &STAGES[..]),
+            Some(TokenKind::Sign("(")) => ("predicate", &STAGES[..PREDICATES]),
+            Some(TokenKind::Word { text, plain: true })
+                if matches!(text.as_str(), "where" | "not" | "and" | "or") =>
+            {
+                ("predicate", &STAGES[..PREDICATES])
+            }
+            _ => return self.error(otherwise, &[]),
+        };
+        let names: Vec<_> = names.iter().map(|&(name, _)| name).collect();
+        let message = match nearest(word, names.iter().copied()).first() {
+            Some(meant) => format!("`{word}` is no {what}, `{meant}` is; {what}s are"),
+            None => format!("`{word}` is no {what}; {what}s are"),
+        };
+        self.error_at(self.tokens[last].range.clone(), message, &names)
     }
 
     /// The pattern behind so many keywords.
@@ -397,6 +452,9 @@ impl Parser<'_> {
             }
             "and" | "or" | "as" | "at" => {
                 Err(self.error(format!("a stage or a frame is expected before `{word}`"), &[]))
+            }
+            "" if matches!(self.here(), None | Some(TokenKind::Sign("|" | ")"))) => {
+                Err(self.error("a predicate is missing here, such as `through f`", &[]))
             }
             // Without a keyword: the chain itself.
             _ => Ok(Predicate::Through(self.chain()?)),

@@ -1,0 +1,566 @@
+//! Sets of frames that people name: `@solver = {dgemm_, module:libblas*}`.
+//!
+//! A set is a frame pattern with a name. Those that csprof ships are [`Preset`]s; others come from
+//! files: one of the user's, for all profiles, and one beside a profile, for it alone. A set in a
+//! later file replaces one of the same name in an earlier one, or a shipped one.
+//!
+//! ```text
+//! # What runs on the accelerator.
+//! @gpu = {cu*, cuda*, module:libcuda.so*}
+//! @wait = {@lock, poll, epoll_wait,
+//!          MPI_Wait*}
+//! ```
+//!
+//! A line that begins with white space goes on with the line above; `#` begins a comment line. Sets
+//! may name sets, wherever these are defined. What is wrong with a definition is a [`Problem`] that
+//! names its place: the other sets work, and only a refinement that asks for this one is refused.
+//!
+//! Invariant: the sets that a [`Sets`] hands out contain no set twice below itself, are nested at
+//! most [`MAX_DEPTH`] deep, and stand for at most [`MAX_SIZE`] patterns, so that matching ends soon.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+
+use super::lexer::{self, TokenKind};
+use super::parser::{self, ParseError};
+use super::preset::Preset;
+use super::syntax::{FramePattern, Refinement};
+
+/// How deep sets may lie inside each other.
+const MAX_DEPTH: u32 = 32;
+
+/// How many patterns a set may stand for once the sets inside it are written out.
+const MAX_SIZE: u64 = 10_000;
+
+/// A set that somebody defined.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NamedSet {
+    name: String,
+    pattern: FramePattern,
+    place: String,
+    depth: u32,
+    size: u64,
+}
+
+impl NamedSet {
+    /// The name, without `@`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The frames it stands for.
+    #[must_use]
+    pub fn pattern(&self) -> &FramePattern {
+        &self.pattern
+    }
+
+    /// File and line of its definition.
+    #[must_use]
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+}
+
+/// Text with definitions, and what to call the place it came from.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'s> {
+    /// A file name, for people.
+    pub place: &'s str,
+    /// What is written there.
+    pub text: &'s str,
+}
+
+/// What is wrong with a definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// File and line.
+    pub place: String,
+    /// The set, if its name could be read.
+    pub name: Option<String>,
+    /// What is wrong.
+    pub cause: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.place)?;
+        if let Some(name) = &self.name {
+            write!(f, "@{name}: ")?;
+        }
+        f.write_str(&self.cause)
+    }
+}
+
+/// The sets that a refinement can name: those of files, then the shipped ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sets {
+    /// In order of name.
+    named: Vec<Arc<NamedSet>>,
+    problems: Vec<Problem>,
+}
+
+/// What a name means.
+pub(super) enum Found<'s> {
+    Shipped(Preset),
+    Named(&'s Arc<NamedSet>),
+    Broken(&'s Problem),
+    Unknown,
+}
+
+impl Sets {
+    /// Reads definitions; later sources count more than earlier ones.
+    #[must_use]
+    pub fn read(sources: &[Source<'_>]) -> Self {
+        let mut sets = Self::default();
+        let mut definitions: Vec<Definition> = Vec::new();
+        for source in sources {
+            let first = definitions.len();
+            for found in statements(source.text) {
+                let place = format!("{}:{}", source.place, found.line);
+                match Definition::read(&found.text, place) {
+                    Ok(new) => match definitions.iter().position(|old| old.name == new.name) {
+                        Some(old) => {
+                            if old >= first {
+                                sets.problems.push(Problem {
+                                    place: new.place.clone(),
+                                    name: Some(new.name.clone()),
+                                    cause: format!("replaces {}", definitions[old].place),
+                                });
+                            }
+                            definitions[old] = new;
+                        }
+                        None => definitions.push(new),
+                    },
+                    Err(problem) => sets.problems.push(problem),
+                }
+            }
+        }
+        sets.resolve(definitions);
+        sets.named.sort_by(|a, b| a.name.cmp(&b.name));
+        sets
+    }
+
+    /// Reads every definition after those that it names.
+    fn resolve(&mut self, definitions: Vec<Definition>) {
+        let index: HashMap<String, usize> =
+            definitions.iter().enumerate().map(|(at, d)| (d.name.clone(), at)).collect();
+        let mut named_by = vec![Vec::new(); definitions.len()];
+        let mut waits_for = vec![0_usize; definitions.len()];
+        for (at, definition) in definitions.iter().enumerate() {
+            for name in &definition.names {
+                if let Some(&other) = index.get(name) {
+                    named_by[other].push(at);
+                    waits_for[at] += 1;
+                }
+            }
+        }
+        let mut ready: VecDeque<usize> =
+            (0..definitions.len()).filter(|&at| waits_for[at] == 0).collect();
+        while let Some(at) = ready.pop_front() {
+            match definitions[at].resolve(self) {
+                Ok(set) => self.named.push(Arc::new(set)),
+                Err(problem) => self.problems.push(problem),
+            }
+            for &other in &named_by[at] {
+                waits_for[other] -= 1;
+                if waits_for[other] == 0 {
+                    ready.push_back(other);
+                }
+            }
+        }
+        // What still waits is in a circle, or names a set that is.
+        for (at, definition) in definitions.iter().enumerate().filter(|&(at, _)| waits_for[at] > 0)
+        {
+            let mut way = vec![at];
+            let circle = loop {
+                let here = way[way.len() - 1];
+                let waiting = |name: &String| index.get(name).filter(|&&to| waits_for[to] > 0);
+                let Some(&next) = definitions[here].names.iter().find_map(waiting) else { break 0 };
+                if let Some(begin) = way.iter().position(|&seen| seen == next) {
+                    way.push(next);
+                    break begin;
+                }
+                way.push(next);
+            };
+            let names: Vec<_> =
+                way[circle..].iter().map(|&at| format!("@{}", definitions[at].name)).collect();
+            self.problems.push(Problem {
+                place: definition.place.clone(),
+                name: Some(definition.name.clone()),
+                cause: format!("sets go round in a circle: {}", names.join(" in ")),
+            });
+        }
+    }
+
+    /// What is wrong with the definitions, in no particular order.
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// The sets that were defined, by name.
+    #[must_use]
+    pub fn named(&self) -> &[Arc<NamedSet>] {
+        &self.named
+    }
+
+    /// All names that can be used, without `@`: first those of files, then those of csprof.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let shipped = Preset::ALL.iter().map(|&(_, name, _)| name);
+        let named = self.named.iter().map(|set| set.name.as_str());
+        named.chain(shipped.filter(|name| !self.named.iter().any(|set| set.name == **name)))
+    }
+
+    pub(super) fn find(&self, name: &str) -> Found<'_> {
+        if let Some(set) = self.named.iter().find(|set| set.name == name) {
+            return Found::Named(set);
+        }
+        if let Some(problem) = self.problems.iter().find(|p| p.name.as_deref() == Some(name)) {
+            return Found::Broken(problem);
+        }
+        let shipped = Preset::ALL.iter().find(|(_, known, _)| *known == name);
+        shipped.map_or(Found::Unknown, |&(preset, ..)| Found::Shipped(preset))
+    }
+
+    /// Reads a refinement that may name these sets.
+    ///
+    /// # Errors
+    /// As for [`super::parse`].
+    pub fn parse(&self, text: &str) -> Result<Refinement, ParseError> {
+        parser::refinement(text, self)
+    }
+
+    /// Reads a definition, `@name = frames`; returns the name and the frames.
+    ///
+    /// # Errors
+    /// Points at the first bytes that cannot be understood.
+    pub fn parse_definition(&self, text: &str) -> Result<(String, FramePattern), ParseError> {
+        let error = |range, message: &str| ParseError {
+            text: text.to_owned(),
+            range,
+            message: message.to_owned(),
+            suggestions: Vec::new(),
+        };
+        let (name, at) = head(text).map_err(|(range, cause)| error(range, cause))?;
+        let pattern = parser::pattern_at(text, at, self)?;
+        if names_in(&text[at..]).contains(&name) || contains(&pattern, &name) {
+            return Err(error(at..text.len(), "a set cannot contain itself"));
+        }
+        let (depth, size) = extent(&pattern);
+        match too_large(depth, size) {
+            Some(cause) => Err(error(at..text.len(), &cause)),
+            None => Ok((name, pattern)),
+        }
+    }
+}
+
+/// Whether a text is meant to define a set.
+#[must_use]
+pub fn is_definition(text: &str) -> bool {
+    let text = text.trim_start();
+    text.strip_prefix('@').is_some_and(|rest| {
+        let name = rest.trim_start_matches(is_name_character);
+        name.trim_start().starts_with('=')
+    })
+}
+
+/// The text of a file in which a set is defined anew: its definition is replaced where it stands,
+/// or added at the end. Everything else stays as it is.
+#[must_use]
+pub fn defined_in(file: &str, name: &str, pattern: &FramePattern) -> String {
+    let definition = format!("@{name} = {pattern}\n");
+    let defines = |text: &str| head(text).is_ok_and(|(known, _)| known == name);
+    let mut lines: Vec<&str> = file.split_inclusive('\n').collect();
+    let found: Vec<_> = statements(file).into_iter().filter(|s| defines(&s.text)).collect();
+    // The last one is the one that counts.
+    if let Some(statement) = found.last() {
+        let first = statement.line - 1;
+        lines.splice(first..first + statement.lines, [definition.as_str()]);
+        return lines.concat();
+    }
+    let mut text = file.to_owned();
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text + &definition
+}
+
+/// A definition as it stands in a file.
+struct Statement {
+    /// Its line, from 1.
+    line: usize,
+    /// How many lines it has.
+    lines: usize,
+    text: String,
+}
+
+fn statements(text: &str) -> Vec<Statement> {
+    let mut found: Vec<Statement> = Vec::new();
+    // Whether a line that begins with white space goes on with what is above.
+    let mut goes_on = false;
+    for (number, line) in text.lines().enumerate() {
+        if line.trim().is_empty() || line.trim_start().starts_with('#') {
+            goes_on = false;
+        } else if goes_on && line.starts_with(char::is_whitespace) {
+            if let Some(last) = found.last_mut() {
+                last.text.push('\n');
+                last.text.push_str(line);
+                last.lines += 1;
+            }
+        } else {
+            found.push(Statement { line: number + 1, lines: 1, text: line.to_owned() });
+            goes_on = true;
+        }
+    }
+    found
+}
+
+fn is_name_character(character: char) -> bool {
+    character.is_alphanumeric() || matches!(character, '_' | '-' | '.')
+}
+
+/// The name that a definition gives, and the byte at which the pattern begins.
+fn head(text: &str) -> Result<(String, usize), (std::ops::Range<usize>, &'static str)> {
+    let start = text.len() - text.trim_start().len();
+    let Some(rest) = text[start..].strip_prefix('@') else {
+        return Err((start..text.len(), "a definition is written @name = frames"));
+    };
+    let after = rest.trim_start_matches(is_name_character);
+    let name = &rest[..rest.len() - after.len()];
+    let at = text.len() - after.len();
+    if name.is_empty() {
+        return Err((at..at, "the name of the set is missing here"));
+    }
+    match after.trim_start().strip_prefix('=') {
+        Some(pattern) => Ok((name.to_owned(), text.len() - pattern.len())),
+        None => Err((at..text.len(), "`=` is missing here: @name = frames")),
+    }
+}
+
+/// The sets that a pattern names.
+fn names_in(text: &str) -> Vec<String> {
+    let tokens = lexer::tokens(text).unwrap_or_default();
+    let named = tokens.into_iter().filter_map(|token| match token.kind {
+        TokenKind::Word { text, plain: true } => text.strip_prefix('@').map(str::to_owned),
+        _ => None,
+    });
+    named.collect()
+}
+
+struct Definition {
+    name: String,
+    /// From `@` on.
+    text: String,
+    /// Byte of the text at which the pattern begins.
+    pattern_at: usize,
+    /// Sets that it names.
+    names: Vec<String>,
+    place: String,
+}
+
+impl Definition {
+    fn read(text: &str, place: String) -> Result<Self, Problem> {
+        match head(text) {
+            Ok((name, pattern_at)) => {
+                let names = names_in(&text[pattern_at..]);
+                Ok(Self { name, text: text.to_owned(), pattern_at, names, place })
+            }
+            Err((range, cause)) => {
+                let word = text[range].trim();
+                let cause = if word.is_empty() {
+                    cause.to_owned()
+                } else {
+                    format!("{cause}, not `{}`", text.trim())
+                };
+                Err(Problem { place, name: None, cause })
+            }
+        }
+    }
+
+    fn resolve(&self, sets: &Sets) -> Result<NamedSet, Problem> {
+        let problem =
+            |cause| Problem { place: self.place.clone(), name: Some(self.name.clone()), cause };
+        let pattern = parser::pattern_at(&self.text, self.pattern_at, sets)
+            .map_err(|error| problem(error.in_one_line()))?;
+        let (depth, size) = extent(&pattern);
+        if let Some(cause) = too_large(depth, size) {
+            return Err(problem(cause));
+        }
+        let (name, place) = (self.name.clone(), self.place.clone());
+        Ok(NamedSet { name, pattern, place, depth, size })
+    }
+}
+
+fn too_large(depth: u32, size: u64) -> Option<String> {
+    if depth > MAX_DEPTH {
+        return Some(format!("sets lie more than {MAX_DEPTH} deep inside each other"));
+    }
+    (size > MAX_SIZE).then(|| format!("this stands for more than {MAX_SIZE} patterns"))
+}
+
+/// Whether a set of this name lies inside a pattern, at any depth.
+fn contains(pattern: &FramePattern, name: &str) -> bool {
+    match pattern {
+        FramePattern::Any(inner) | FramePattern::All(inner) => {
+            inner.iter().any(|inner| contains(inner, name))
+        }
+        FramePattern::Not(inner) => contains(inner, name),
+        FramePattern::Named(set) => set.name == name || contains(&set.pattern, name),
+        _ => false,
+    }
+}
+
+/// How deep sets lie inside a pattern, and how many patterns it stands for.
+fn extent(pattern: &FramePattern) -> (u32, u64) {
+    match pattern {
+        FramePattern::Any(inner) | FramePattern::All(inner) => inner
+            .iter()
+            .map(extent)
+            .fold((0, 0_u64), |(depth, size), (d, s)| (depth.max(d), size.saturating_add(s))),
+        FramePattern::Not(inner) => extent(inner),
+        FramePattern::Named(set) => (set.depth + 1, set.size),
+        _ => (0, 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Sets {
+        Sets::read(&[Source { place: "sets", text }])
+    }
+
+    /// What a set stands for, or what is wrong with it.
+    fn pattern(sets: &Sets, name: &str) -> String {
+        match sets.find(name) {
+            Found::Named(set) => format!("{}: {}", set.place(), set.pattern()),
+            Found::Broken(problem) => problem.to_string(),
+            Found::Shipped(preset) => preset.definition().to_owned(),
+            Found::Unknown => "unknown".to_owned(),
+        }
+    }
+
+    #[test]
+    fn definitions_may_have_any_order_and_several_lines() {
+        let sets = read(
+            "# Waiting.\n@wait = {@lock, @mine,\n   MPI_Wait*}\n\n@mine={poll}\n@größe = f & !g\n",
+        );
+        assert_eq!(sets.problems(), []);
+        assert_eq!(pattern(&sets, "wait"), "sets:2: {@lock, @mine, MPI_Wait*}");
+        assert_eq!(pattern(&sets, "mine"), "sets:5: {poll}");
+        assert_eq!(pattern(&sets, "größe"), "sets:6: f & !g");
+        let parsed = sets.parse("through @wait and not under @mpi").unwrap();
+        assert_eq!(parsed.to_string(), "through @wait and not under @mpi");
+        assert_eq!(sets.parse(&parsed.to_string()), Ok(parsed));
+    }
+
+    #[test]
+    fn what_is_wrong_names_its_line_and_leaves_the_rest() {
+        let sets = read(
+            "@a = {x, y\n@b = {p,\n  modul:q}\n@c = @nothing\nhide x\n@d d\n@ = x\n@e = ok\n@e = ok2\n@f =\n",
+        );
+        let mut said: Vec<_> = sets.problems().iter().map(ToString::to_string).collect();
+        said.sort();
+        assert_eq!(
+            said,
+            [
+                "sets:10: @f: a frame is missing here, at the end",
+                "sets:1: @a: `}` is missing here, at the end",
+                "sets:2: @b: frames have no property `modul`, only: fn, module, file, line, kind, \
+                 at `modul:q`",
+                "sets:4: @c: there is no such set; sets are: @mpi, @openmp, @alloc, \
+                 @memcpy, @lock, @io, @rust-std, @cxx-std, @libc, @user, @start, at `@nothing`",
+                "sets:5: a definition is written @name = frames, not `hide x`",
+                "sets:6: `=` is missing here: @name = frames, not `@d d`",
+                "sets:7: the name of the set is missing here",
+                "sets:9: @e: replaces sets:8",
+            ]
+        );
+        assert_eq!(pattern(&sets, "e"), "sets:9: ok2");
+        let error = sets.parse("hide @a").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "hide @a\n     ^^\nthis set cannot be used: sets:1: @a: `}` is missing here, at the end"
+        );
+    }
+
+    #[test]
+    fn later_files_and_own_sets_count_more() {
+        let user = Source { place: "user", text: "@user = {app}\n@x = @y\n@y = one\n" };
+        let beside = Source { place: "run.sets", text: "@y = two\n" };
+        let sets = Sets::read(&[user, beside]);
+        assert_eq!(sets.problems(), []);
+        assert_eq!(pattern(&sets, "user"), "user:1: {app}");
+        assert_eq!(pattern(&sets, "y"), "run.sets:1: two");
+        let names: Vec<_> = sets.names().collect();
+        assert_eq!(names.iter().filter(|name| **name == "user").count(), 1);
+        assert_eq!(names[..3], ["user", "x", "y"]);
+    }
+
+    #[test]
+    fn circles_are_found() {
+        let sets = read("@a = {x, @b}\n@b = !@c\n@c = @a\n@d = @c\n@e = @e\n@f = y\n");
+        assert_eq!(
+            pattern(&sets, "a"),
+            "sets:1: @a: sets go round in a circle: @a in @b in @c in @a"
+        );
+        assert_eq!(
+            pattern(&sets, "d"),
+            "sets:4: @d: sets go round in a circle: @c in @a in @b in @c"
+        );
+        assert_eq!(pattern(&sets, "e"), "sets:5: @e: sets go round in a circle: @e in @e");
+        assert_eq!(pattern(&sets, "f"), "sets:6: y");
+        assert!(Sets::default().parse_definition("@x = {a, @x}").is_err());
+        let chained = read("@a = @b\n@b = x\n");
+        assert!(chained.parse_definition("@b = !@a").is_err());
+        assert!(chained.parse_definition("@c = !@a").is_ok());
+    }
+
+    #[test]
+    fn sets_that_would_take_for_ever_are_refused() {
+        let mut doubling = "@s0 = a\n".to_owned();
+        let mut nested = "@s0 = a\n".to_owned();
+        for n in 1..40 {
+            doubling.push_str(&format!("@s{n} = {{@s{0}, @s{0}}}\n", n - 1));
+            nested.push_str(&format!("@s{n} = @s{}\n", n - 1));
+        }
+        let sets = read(&doubling);
+        assert_eq!(pattern(&sets, "s13"), "sets:14: {@s12, @s12}");
+        assert_eq!(
+            pattern(&sets, "s14"),
+            "sets:15: @s14: this stands for more than 10000 patterns"
+        );
+        let sets = read(&nested);
+        assert_eq!(pattern(&sets, "s32"), "sets:33: @s31");
+        assert_eq!(
+            pattern(&sets, "s33"),
+            "sets:34: @s33: sets lie more than 32 deep inside each other"
+        );
+    }
+
+    #[test]
+    fn a_set_is_saved_where_it_stood() {
+        let pattern = parser::parse_pattern("{f, g}").unwrap();
+        let saved = |file: &str| defined_in(file, "x", &pattern);
+        assert_eq!(saved(""), "@x = {f, g}\n");
+        assert_eq!(saved("# mine\n@y = a"), "# mine\n@y = a\n@x = {f, g}\n");
+        assert_eq!(
+            saved("@x = {a,\n  b}\n# about y\n@y = c\n"),
+            "@x = {f, g}\n# about y\n@y = c\n"
+        );
+        assert_eq!(saved("@xx = a\n@x = b\n@x = c"), "@xx = a\n@x = b\n@x = {f, g}\n");
+    }
+
+    #[test]
+    fn a_definition_is_told_from_a_stage() {
+        for text in ["@a = x", " @a=", "@ ="] {
+            assert!(is_definition(text), "{text}");
+        }
+        for text in ["@a", "@mpi >> f", "rank = 3", "through @a"] {
+            assert!(!is_definition(text), "{text}");
+        }
+    }
+}
