@@ -97,6 +97,8 @@ kinds! {
     Trees = 11, "tree", "trees";
     /// Nodes of all trees.
     Nodes = 12, "node", "nodes";
+    /// Runs that were merged.
+    Runs = 13, "merged run", "runs";
     /// How much the file holds; nothing follows.
     End = 255, "end", "end";
 }
@@ -109,8 +111,9 @@ impl BlockKind {
 
     /// Whether a reader that does not know the kind must refuse the file.
     const fn critical(self) -> bool {
-        // Without names and lines, a profile still shows modules and offsets.
-        !matches!(self, Self::Functions | Self::Sites)
+        // Without names and lines, a profile still shows modules and offsets; without the runs
+        // that were merged, all that they measured.
+        !matches!(self, Self::Functions | Self::Sites | Self::Runs)
     }
 }
 

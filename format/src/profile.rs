@@ -10,7 +10,7 @@
 //!
 //! What is said here of order and sums is checked by [`validate`](crate::validate) before a
 //! profile is written and after one is read. [`RunInfo`], [`Metric`], [`Module`], [`Process`],
-//! [`Thread`] and [`Epoch`] are stored as they stand here, field by field: a change to one of
+//! [`Thread`], [`Epoch`] and [`MergedRun`] are stored as they stand here, field by field: a change to one of
 //! them is a new version of its block, and needs a copy of the old type for old files.
 
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::address::FrameKind;
 use crate::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 
-/// Everything that one run left.
+/// Everything that one run left, or several runs that were merged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
     /// What was run, where and when.
@@ -46,6 +46,19 @@ pub struct Profile {
     pub functions: Vec<Function>,
     /// Source-level frames of each frame; see [`Sites`].
     pub sites: Sites,
+    /// The runs that were merged into this profile, in order of their processes; empty for a
+    /// profile of one run. Then [`Profile::run`] is about all of them together.
+    pub runs: Vec<MergedRun>,
+}
+
+/// One of the runs that a merged profile holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergedRun {
+    /// What was run. Times of its processes, threads and epochs count from the start of the
+    /// merged profile, which is that of the earliest run.
+    pub info: RunInfo,
+    /// How many processes it has: those after the processes of the runs before it.
+    pub processes: u32,
 }
 
 /// What was run, where and when.

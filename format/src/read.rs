@@ -14,7 +14,7 @@ use crate::block::{Block, BlockKind};
 use crate::codec;
 use crate::error::{Action, BlockPlace, Error, ErrorKind, Foreign, Layout, Readable};
 use crate::header::{FILE_HEADER, FileHeader, MAGIC};
-use crate::profile::{Epoch, Frame, Function, Module, Process, Profile, Thread, Tree};
+use crate::profile::{Epoch, Frame, Function, MergedRun, Module, Process, Profile, Thread, Tree};
 pub use crate::salvage::{Salvaged, open_salvaged, salvage};
 use crate::sections::{
     End, FrameColumns, FunctionColumns, NodeColumns, SiteColumns, StringColumns, TreeColumns,
@@ -275,6 +275,7 @@ impl Reader {
             BlockKind::Sites => decode::<SiteColumns>(payload)?.append(&mut profile.sites),
             BlockKind::Trees => decode::<TreeColumns>(payload)?.append(&mut profile.trees),
             BlockKind::Nodes => decode::<NodeColumns>(payload)?.append(profile),
+            BlockKind::Runs => rows(payload, &mut profile.runs),
             BlockKind::End => {
                 self.end = Some(decode(payload)?);
                 Ok(1)
@@ -297,6 +298,7 @@ impl Reader {
             BlockKind::Sites => profile.sites.first.len().saturating_sub(1),
             BlockKind::Trees => profile.trees.len(),
             BlockKind::Nodes => profile.nodes.len(),
+            BlockKind::Runs => profile.runs.len(),
         }
     }
 
@@ -318,6 +320,7 @@ impl Reader {
             BlockKind::Sites => size_of::<u32>(),
             BlockKind::Trees => size_of::<Tree>(),
             BlockKind::Nodes => NODE,
+            BlockKind::Runs => size_of::<MergedRun>(),
         };
         let contents = match kind {
             // Their elements have a fixed size.

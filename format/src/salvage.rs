@@ -84,7 +84,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
             Some(BlockKind::Functions | BlockKind::Sites) => {
                 closed.extend([BlockKind::Functions, BlockKind::Sites]);
             }
-            Some(BlockKind::End) | None => {}
+            Some(BlockKind::Runs | BlockKind::End) | None => {}
             Some(_) => break,
         }
     }
@@ -104,6 +104,10 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
     }
     if strings_lost {
         replace_lost_strings(&mut profile);
+    }
+    // Which processes are whose can only be said of all runs.
+    if damage.is_some() && validate::runs(&profile).is_err() {
+        profile.runs.clear();
     }
     let (lost_symbols, lost_samples) = match &damage {
         Some(_) => (repair_symbols(&mut profile) || symbols_lost, repair_trees(&mut profile)),

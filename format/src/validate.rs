@@ -82,6 +82,13 @@ pub enum Fault {
         /// Sum over the nodes of its trees.
         nodes: u64,
     },
+    /// The runs of a merged profile do not have its processes.
+    Processes {
+        /// Processes that they have.
+        found: u64,
+        /// Processes there are.
+        processes: usize,
+    },
     /// A root lies in a module.
     RootInModule,
     /// First rows decrease, or do not begin at 0 and end at the number of rows.
@@ -135,13 +142,19 @@ impl fmt::Display for Violation {
                 "the column \"{column}\" of the {} has {found} entries, not {expected}",
                 table.table()
             )?,
+            Fault::Processes { found, processes } => {
+                write!(f, "the runs have {found} processes, but there are {processes}")?;
+            }
             Fault::Uncovered { covered, nodes } => {
                 write!(f, "the trees cover {covered} nodes, but there are {nodes}")?;
             }
             _ => write!(f, "{} {element} ", table.noun())?,
         }
         match fault {
-            Fault::TooMany | Fault::Column { .. } | Fault::Uncovered { .. } => Ok(()),
+            Fault::TooMany
+            | Fault::Column { .. }
+            | Fault::Uncovered { .. }
+            | Fault::Processes { .. } => Ok(()),
             Fault::Names { noun, id, len } => {
                 write!(f, "names {noun} {id}, but there are only {len}")
             }
@@ -198,7 +211,8 @@ pub fn validate(profile: &Profile) -> Result<(), Violation> {
     symbols(profile)?;
     trees(profile)?;
     nodes(profile)?;
-    recorded(profile)
+    recorded(profile)?;
+    runs(profile)
 }
 
 fn broken(table: BlockKind, element: usize, fault: Fault) -> Violation {
@@ -473,6 +487,16 @@ fn recorded(profile: &Profile) -> Result<(), Violation> {
         }
     }
     Ok(())
+}
+
+/// The runs of a merged profile have its processes.
+pub(crate) fn runs(profile: &Profile) -> Result<(), Violation> {
+    let found = profile.runs.iter().map(|run| u64::from(run.processes)).sum();
+    let processes = profile.processes.len();
+    if profile.runs.is_empty() || found == processes as u64 {
+        return Ok(());
+    }
+    Err(broken(BlockKind::Runs, 0, Fault::Processes { found, processes }))
 }
 
 /// The sum, `u64::MAX` if it is more.

@@ -3,8 +3,8 @@
 use csprof_format::address::FrameKind;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile::{
-    Epoch, EpochReason, Exit, Frame, Function, Mapping, Metric, Module, Origin, Process, Profile,
-    RunInfo, Sites, SymbolSource, Thread, Tree,
+    Epoch, EpochReason, Exit, Frame, Function, Mapping, MergedRun, Metric, Module, Origin, Process,
+    Profile, RunInfo, Sites, SymbolSource, Thread, Tree,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -100,6 +100,7 @@ pub(crate) fn profile() -> impl Strategy<Value = Profile> {
                 symbols(&mut profile, &mut choices);
             }
             trees(&mut profile, &mut choices, nodes);
+            runs(&mut profile, &mut choices);
             profile
         })
 }
@@ -229,5 +230,18 @@ fn trees(profile: &mut Profile, choices: &mut Choices, most: usize) {
         this.partial = recorded / 2;
         this.delivered = recorded.saturating_add(sum(&losses));
         this.losses = losses;
+    }
+}
+
+/// Divides the processes among runs, of half of the profiles.
+fn runs(profile: &mut Profile, choices: &mut Choices) {
+    let mut left = profile.processes.len() as u32;
+    while left > 0 && choices.below(2) == 1 {
+        let processes = 1 + choices.below(left as usize) as u32;
+        left -= processes;
+        profile.runs.push(MergedRun { info: profile.run.clone(), processes });
+    }
+    if let Some(last) = profile.runs.last_mut() {
+        last.processes += left;
     }
 }

@@ -94,6 +94,7 @@ fn example() -> Profile {
         },
         trees: vec![Tree { thread: ThreadId(0), epoch: EpochId(0), first_node: 0, node_count: 3 }],
         nodes,
+        runs: Vec::new(),
     }
 }
 

@@ -201,6 +201,7 @@ pub(crate) fn profile() -> Profile {
             line: vec![0, 33, 12, 300, 70_000, 0],
         },
         strings: strings.map(String::from).to_vec(),
+        runs: Vec::new(),
     }
 }
 

@@ -72,7 +72,7 @@ fn profile() -> Profile {
         metric: Metric { source: "cputime".into(), unit: "ns".into(), period: 5_000_000 },
         ..Default::default()
     };
-    Profile { info, functions, frames, nodes, streams: vec![stream] }
+    Profile { info, functions, frames, nodes, streams: vec![stream], comparison: None }
 }
 
 /// Presses keys and paints after each, as the shell does.

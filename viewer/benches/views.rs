@@ -86,7 +86,7 @@ fn profile() -> Profile {
         metric: Metric { source: "cputime".into(), unit: "ns".into(), period: 5_000_000 },
         ..Default::default()
     };
-    Profile { info, functions, frames, nodes, streams }
+    Profile { info, functions, frames, nodes, streams, comparison: None }
 }
 
 /// Every row open.

@@ -16,6 +16,7 @@ pub mod exit_code;
 mod export;
 mod info;
 mod man;
+mod merge;
 mod open;
 mod progress;
 mod record;
@@ -33,7 +34,8 @@ pub use demo::{Demo, DemoProgram};
 pub use export::Export;
 pub use info::Info;
 pub use man::ManPages;
-pub use open::{ProfileFile, Selection};
+pub use merge::Merge;
+pub use open::{ProfileFile, ProfileFiles, Selection};
 pub use record::{Record, Sampling};
 pub use report::Report;
 pub use salvage::Salvage;
@@ -82,6 +84,7 @@ enum Command {
     Report(Report),
     Info(Info),
     Export(Export),
+    Merge(Merge),
     Demo(Demo),
     #[command(name = demo::PROGRAM, hide = true)]
     DemoProgram(DemoProgram),
@@ -104,6 +107,7 @@ impl Cli {
             Command::Report(report) => report.run(self.appearance),
             Command::Info(info) => info.run(self.appearance),
             Command::Export(export) => export.run(),
+            Command::Merge(merge) => merge.run(),
             Command::Demo(demo) => demo.run(self.appearance),
             Command::DemoProgram(program) => program.run(),
             Command::Salvage(salvage) => salvage.run(),

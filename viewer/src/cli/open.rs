@@ -1,7 +1,7 @@
 //! What subcommands that read a profile have in common: which file, which part of it.
 
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
@@ -10,7 +10,9 @@ use csprof_format::profile as saved;
 use csprof_format::read;
 
 use super::exit_code::WrongUsage;
+use super::progress::Progress;
 use crate::profile::Profile;
+use crate::profile::merge::{Agreement, Merger};
 use crate::refine::{self, Refined};
 use crate::report::Measure;
 
@@ -42,30 +44,68 @@ impl ProfileFile {
     }
 
     fn read(&self) -> Result<saved::Profile> {
-        let stdin = if self.file.as_os_str() == "-" {
-            let mut bytes = Vec::new();
-            io::stdin().read_to_end(&mut bytes).context("standard input")?;
-            Some(bytes)
-        } else {
-            None
+        read_profile(&self.file, self.salvage)
+    }
+}
+
+/// Reads a saved profile; `-` is standard input. With `salvage`, what is left of a damaged one.
+///
+/// # Errors
+///
+/// When the file cannot be read, is no profile, or is damaged.
+pub(super) fn read_profile(file: &Path, salvage: bool) -> Result<saved::Profile> {
+    let stdin = if file.as_os_str() == "-" {
+        let mut bytes = Vec::new();
+        io::stdin().read_to_end(&mut bytes).context("standard input")?;
+        Some(bytes)
+    } else {
+        None
+    };
+    if !salvage {
+        return match stdin {
+            Some(bytes) => read::read(&bytes).map_err(|error| complete(&error, true)),
+            None => read::open(file).map_err(|error| complete(&error, false)),
         };
-        if !self.salvage {
-            return match stdin {
-                Some(bytes) => read::read(&bytes).map_err(|error| complete(&error, true)),
-                None => read::open(&self.file).map_err(|error| complete(&error, false)),
-            };
+    }
+    let mut salvaged = match stdin {
+        Some(bytes) => read::salvage(&bytes).map_err(|error| complete(&error, true))?,
+        None => read::open_salvaged(file).map_err(|error| complete(&error, false))?,
+    };
+    if salvaged.damage.is_some() {
+        let said = salvaged.to_string();
+        writeln!(io::stderr(), "csprof: {said}")?;
+        // Whoever looks at the information page later was not told on standard error.
+        salvaged.profile.run.warnings.push(said);
+    }
+    Ok(salvaged.profile)
+}
+
+/// Several files to read.
+#[derive(Debug, Args)]
+pub struct ProfileFiles {
+    /// Saved profiles; `-` reads one from standard input
+    #[arg(value_name = "FILE", required = true)]
+    pub(super) files: Vec<PathBuf>,
+    /// Read what is left of damaged profiles; what is missing is counted as lost
+    #[arg(long)]
+    pub(super) salvage: bool,
+}
+
+impl ProfileFiles {
+    /// Reads all files into one profile.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be read, or they do not go together.
+    pub fn merged(&self) -> Result<saved::Profile> {
+        let mut progress = Progress::new("reading profiles");
+        let mut merger = Merger::new(Agreement::OneMetric);
+        for (place, file) in self.files.iter().enumerate() {
+            progress.report(place, self.files.len());
+            let profile = read_profile(file, self.salvage)?;
+            merger.add(&file.display().to_string(), profile)?;
         }
-        let mut salvaged = match stdin {
-            Some(bytes) => read::salvage(&bytes).map_err(|error| complete(&error, true))?,
-            None => read::open_salvaged(&self.file).map_err(|error| complete(&error, false))?,
-        };
-        if salvaged.damage.is_some() {
-            let said = salvaged.to_string();
-            writeln!(io::stderr(), "csprof: {said}")?;
-            // Whoever looks at the information page later was not told on standard error.
-            salvaged.profile.run.warnings.push(said);
-        }
-        Ok(salvaged.profile)
+        Ok(merger.finish())
     }
 }
 

@@ -66,7 +66,14 @@ impl Profile {
                 nodes: first..node_count(&nodes),
             });
         }
-        Self { info: saved, functions: interner.functions, frames: interner.frames, nodes, streams }
+        Self {
+            info: saved,
+            functions: interner.functions,
+            frames: interner.frames,
+            nodes,
+            streams,
+            comparison: None,
+        }
     }
 }
 

@@ -9,8 +9,10 @@
 //! recorded samples of the run. Function 0 and frame 0 are the root's, `<root>`, and no other
 //! node of a loaded profile names them.
 
+pub mod comparison;
 mod intern;
 mod load;
+pub mod merge;
 mod name;
 mod outline;
 
@@ -21,6 +23,8 @@ pub use outline::{from_outline, to_outline};
 
 use csprof_format::ids::{EpochId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile as saved;
+
+use comparison::Comparison;
 
 /// A profile, loaded and expanded.
 #[derive(Clone, Debug)]
@@ -36,6 +40,8 @@ pub struct Profile {
     pub nodes: Nodes,
     /// One for each thread and epoch, ordered by first node; together they cover all nodes but 0.
     pub streams: Vec<Stream>,
+    /// What is compared with what, where two profiles were loaded to be compared; see there.
+    pub comparison: Option<Box<Comparison>>,
 }
 
 impl Profile {

@@ -286,6 +286,7 @@ impl Builder {
             frames: self.interner.frames,
             nodes: self.nodes,
             streams: self.streams,
+            comparison: None,
         }
     }
 }

@@ -1,0 +1,436 @@
+//! Two profiles as one, to be compared: BASE and OTHER.
+//!
+//! Both are loaded into one [`Profile`], the nodes of BASE before those of OTHER. So one
+//! refinement refines both sides by the same stages, one tree of rows aligns them, and no view has
+//! to know that there are two: a row's members are nodes, each node belongs to one side, and a row
+//! keeps what OTHER's nodes among them cost ([`Row::other`](crate::views::Row)). What remains of
+//! the row is BASE's.
+//!
+//! Aligned are call paths of source-level frames: function name and load module. A load module is
+//! the same in both if its file has the same name, versions left out (`libfoo.so.1.2` and
+//! `libfoo.so.1.3`), or if it is the one program that only BASE ran, and only OTHER ran another.
+//! Code without a name has an address instead, which means nothing in another build, so there it
+//! is one row for the whole module.
+//!
+//! Samples of the two sides are never added up: a sample of each stands for a period of its own.
+
+use std::collections::{BTreeSet, HashMap};
+
+use csprof_format::ids::{EpochId, ModuleId, ProcessId, ThreadId};
+use csprof_format::profile::{Metric, RunInfo};
+use regex::Regex;
+
+use super::intern::Interner;
+use super::merge::{Agreement, Merger, Renumbered, Unmergeable};
+use super::{Frame, FrameKind, FrameRef, Function, FunctionRef, Nodes, Profile, Stream};
+
+/// What is compared with what.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// BASE and OTHER.
+    pub sides: [Side; 2],
+    /// The first process of OTHER; those before it are of BASE.
+    pub first_other: ProcessId,
+    /// Whether shares of each side's total are compared instead of amounts.
+    pub normalized: bool,
+}
+
+/// One of two profiles that are compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Side {
+    /// What people call it: its file.
+    pub name: String,
+    /// What was run.
+    pub run: RunInfo,
+    /// What was measured.
+    pub metric: Metric,
+    /// Samples in its trees.
+    pub total: u64,
+    /// Samples that were lost.
+    pub lost: u64,
+}
+
+/// BASE in [`Comparison::sides`].
+pub const BASE: usize = 0;
+/// OTHER in [`Comparison::sides`].
+pub const OTHER: usize = 1;
+
+impl Comparison {
+    /// Whether a sample stands for the same on both sides, so that edge counts compare.
+    #[must_use]
+    pub fn same_period(&self) -> bool {
+        self.sides[BASE].metric == self.sides[OTHER].metric
+    }
+
+    /// What one sample of each side weighs, in a unit in which both are integers: periods, or the
+    /// other side's total where shares are compared (a / A and b / B compare as a·B and b·A).
+    #[must_use]
+    pub fn weights(&self) -> [u128; 2] {
+        let [base, other] = &self.sides;
+        if self.normalized {
+            [u128::from(other.total.max(1)), u128::from(base.total.max(1))]
+        } else {
+            [u128::from(base.metric.period), u128::from(other.metric.period)]
+        }
+    }
+
+    /// How many units of [`Comparison::weights`] are one unit of what people see: one of the
+    /// metric's, or one percent.
+    #[must_use]
+    pub fn unit(&self) -> f64 {
+        if !self.normalized {
+            return 1.0;
+        }
+        let [base, other] = &self.sides;
+        base.total.max(1) as f64 * other.total.max(1) as f64 / 100.0
+    }
+
+    /// OTHER minus BASE in units of [`Comparison::weights`].
+    #[must_use]
+    pub fn delta(&self, samples: [u64; 2]) -> i128 {
+        let weights = self.weights();
+        let weighed = |side: usize| {
+            let product = u128::from(samples[side]).saturating_mul(weights[side]);
+            i128::try_from(product).unwrap_or(i128::MAX)
+        };
+        weighed(OTHER) - weighed(BASE)
+    }
+
+    /// Two standard deviations of [`Comparison::delta`] by sampling alone.
+    ///
+    /// A sample is an event that happens or not, so a count of n varies by √n (Poisson), and the
+    /// variances of two independent runs add up. Timers are more regular than that, and a row
+    /// that has nearly all samples varies less, so this is an upper bound of what sampling
+    /// does; what differs between two runs of one program comes on top.
+    #[must_use]
+    pub fn noise(&self, samples: [u64; 2]) -> f64 {
+        let weights = self.weights();
+        let variance = |side: usize| samples[side] as f64 * (weights[side] as f64).powi(2);
+        2.0 * (variance(BASE) + variance(OTHER)).sqrt()
+    }
+}
+
+/// Functions that changed their names: what matches is called so in both profiles.
+#[derive(Clone, Debug)]
+pub struct Rename {
+    pattern: Regex,
+    name: String,
+}
+
+impl Rename {
+    /// The rule `OLD=NEW`: OLD is a regular expression for the whole name, NEW may name its groups
+    /// as `$1`.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong with the rule.
+    pub fn parse(rule: &str) -> Result<Self, String> {
+        let (old, new) = split_rule(rule).ok_or("a rule is OLD=NEW, as in 'parse_(.*)=read_$1'")?;
+        let pattern = Regex::new(&format!("^(?:{old})$")).map_err(|error| {
+            let text = error.to_string();
+            let cause = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
+            format!("`{old}` is no regular expression: {cause}")
+        })?;
+        Ok(Self { pattern, name: new.to_owned() })
+    }
+
+    fn apply(&self, name: &str) -> Option<String> {
+        self.pattern
+            .is_match(name)
+            .then(|| self.pattern.replace(name, self.name.as_str()).into_owned())
+    }
+}
+
+/// At the first `=` that is no part of `operator==` and the like: between two other characters.
+fn split_rule(rule: &str) -> Option<(&str, &str)> {
+    let bytes = rule.as_bytes();
+    let is_operator = |byte: Option<&u8>| byte.is_some_and(|byte| b"=<>!+-*/%&|^".contains(byte));
+    let place = (1..bytes.len().saturating_sub(1)).find(|&at| {
+        bytes[at] == b'='
+            && !is_operator(bytes.get(at - 1))
+            && bytes.get(at + 1).is_none_or(|&next| next != b'=')
+    })?;
+    Some((&rule[..place], &rule[place + 1..]))
+}
+
+impl Profile {
+    /// Two profiles, to be compared; each with the name that people know it by.
+    ///
+    /// # Errors
+    /// If they measure different things.
+    pub fn compared(
+        base: (&str, Self),
+        other: (&str, Self),
+        renames: &[Rename],
+    ) -> Result<Self, Unmergeable> {
+        let sides = [side(&base), side(&other)];
+        let mut merger = Merger::new(Agreement::OneUnit);
+        let (mut base, mut other) = (base.1, other.1);
+        let of_base = merger.add(&sides[BASE].name, std::mem::take(&mut base.info))?;
+        let so_far = merger.so_far();
+        let first = First {
+            process: ProcessId::from_index(so_far.processes.len()),
+            thread: so_far.threads.len(),
+            epoch: so_far.epochs.len(),
+        };
+        let of_other = merger.add(&sides[OTHER].name, std::mem::take(&mut other.info))?;
+        let first_other = first.process;
+        let mut union = Union {
+            modules: HashMap::new(),
+            renames,
+            profile: Self {
+                info: merger.finish(),
+                functions: Vec::new(),
+                frames: Vec::new(),
+                nodes: Nodes::default(),
+                streams: Vec::new(),
+                comparison: Some(Box::new(Comparison { sides, first_other, normalized: false })),
+            },
+            interner: Interner::new(),
+        };
+        union.align_modules(first.process);
+        union.profile.nodes.push(0, FrameRef::ROOT, 0, 0);
+        union.add(base, &of_base, First::default());
+        union.add(other, &of_other, first);
+        Ok(Self {
+            functions: union.interner.functions,
+            frames: union.interner.frames,
+            ..union.profile
+        })
+    }
+}
+
+fn side((name, profile): &(&str, Profile)) -> Side {
+    let info = &profile.info;
+    let of_processes = info.processes.iter().flat_map(|process| &process.losses);
+    let of_threads = info.threads.iter().flat_map(|thread| &thread.losses);
+    Side {
+        name: (*name).to_owned(),
+        run: info.run.clone(),
+        metric: info.metric.clone(),
+        total: profile.total(),
+        lost: of_processes.chain(of_threads).fold(0, |sum, &lost| sum.saturating_add(lost)),
+    }
+}
+
+/// Where the tables of a side begin.
+#[derive(Default)]
+struct First {
+    process: ProcessId,
+    thread: usize,
+    epoch: usize,
+}
+
+/// Both sides, while they are being put together.
+struct Union<'r> {
+    /// What each load module is taken for, and whether it stands for several builds.
+    modules: HashMap<ModuleId, (ModuleId, bool)>,
+    renames: &'r [Rename],
+    profile: Profile,
+    interner: Interner,
+}
+
+impl Union<'_> {
+    /// Finds the load modules that are the same on both sides.
+    fn align_modules(&mut self, first_other: ProcessId) {
+        let info = &self.profile.info;
+        let name = |module: ModuleId| family(self.profile.module_path(module));
+        let mut families: HashMap<&str, Vec<ModuleId>> = HashMap::new();
+        for module in (0..info.modules.len()).map(ModuleId::from_index) {
+            families.entry(name(module)).or_default().push(module);
+        }
+        // Programs, which the loader maps below all libraries, by side.
+        let mut programs = [BTreeSet::new(), BTreeSet::new()];
+        for epoch in &info.epochs {
+            let side = usize::from(epoch.process >= first_other);
+            if let Some(mapping) = epoch.load_map.first()
+                && !self.profile.module_path(mapping.module).contains(".so")
+            {
+                programs[side].insert(name(mapping.module));
+            }
+        }
+        let only = |side: usize| {
+            let mut names = programs[side].difference(&programs[1 - side]);
+            names.next().filter(|_| names.next().is_none())
+        };
+        if let (Some(base), Some(other)) = (only(BASE), only(OTHER)) {
+            let of_other = families.remove(other).unwrap_or_default();
+            families.entry(base).or_default().extend(of_other);
+        }
+        for members in families.values() {
+            for &module in members {
+                self.modules.insert(module, (members[0], members.len() > 1));
+            }
+        }
+    }
+
+    /// Appends the trees of a side.
+    fn add(&mut self, part: Profile, ids: &Renumbered, first: First) {
+        let mut nameless = vec![false; part.functions.len()];
+        for frame in &part.frames {
+            nameless[frame.function.index()] |= frame.kind == FrameKind::Unknown;
+        }
+        let functions: Vec<FunctionRef> = part
+            .functions
+            .into_iter()
+            .zip(nameless)
+            .map(|(function, nameless)| self.function(function, nameless, ids))
+            .collect();
+        let file =
+            |file: Option<csprof_format::ids::StringId>| file.map(|id| ids.strings[id.index()]);
+        let frames: Vec<FrameRef> = part
+            .frames
+            .into_iter()
+            .map(|frame| {
+                let function = functions[frame.function.index()];
+                self.interner.frame(Frame { function, file: file(frame.file), ..frame })
+            })
+            .collect();
+        // All nodes but the root move by as many as there are.
+        let nodes = &mut self.profile.nodes;
+        let moved = u32::try_from(nodes.len()).unwrap_or(u32::MAX).saturating_sub(1);
+        let node = |node: u32| if node == 0 { 0 } else { node + moved };
+        nodes.parent.extend(part.nodes.parent.into_iter().skip(1).map(node));
+        nodes.frame.extend(part.nodes.frame.into_iter().skip(1).map(|frame| frames[frame.index()]));
+        nodes.samples.extend(part.nodes.samples.into_iter().skip(1));
+        nodes.edges.extend(part.nodes.edges.into_iter().skip(1));
+        self.profile.streams.extend(part.streams.into_iter().map(|stream| Stream {
+            process: ProcessId(stream.process.0 + first.process.0),
+            thread: ThreadId::from_index(stream.thread.index() + first.thread),
+            epoch: EpochId::from_index(stream.epoch.index() + first.epoch),
+            nodes: stream.nodes.start + moved..stream.nodes.end + moved,
+        }));
+    }
+
+    fn function(&mut self, function: Function, nameless: bool, ids: &Renumbered) -> FunctionRef {
+        let own = function.module.map(|id| ids.modules[id.index()]);
+        let (module, of_several) = own
+            .and_then(|module| self.modules.get(&module))
+            .map_or((None, own.is_none()), |&(module, several)| (Some(module), several));
+        let name = match (nameless && of_several, module) {
+            (true, Some(module)) => {
+                let path = self.profile.module_path(module);
+                format!("[{} without names]", path.rsplit('/').next().unwrap_or(path))
+            }
+            (true, None) => "[code outside all modules]".to_owned(),
+            (false, _) => {
+                let renamed = self.renames.iter().find_map(|rule| rule.apply(&function.name));
+                renamed.unwrap_or(function.name)
+            }
+        };
+        let file = function.file.map(|id| ids.strings[id.index()]);
+        self.interner.function(Function { name, module, file, line: function.line })
+    }
+}
+
+/// The name of a load module without folder and version: `libfoo.so` for `/lib/libfoo.so.1.2`
+/// and `libc` for `libc-2.31.so`.
+fn family(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let Some((stem, _)) = name.split_once(".so") else { return name };
+    let unversioned = stem.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    match unversioned.strip_suffix('-') {
+        Some(stem) if !stem.is_empty() => stem,
+        _ => stem,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{from_outline, to_outline};
+    use super::*;
+
+    fn compared(base: &str, other: &str, renames: &[&str]) -> Profile {
+        let renames: Vec<_> = renames.iter().map(|rule| Rename::parse(rule).unwrap()).collect();
+        let [base, other] = [base, other].map(|text| from_outline(text).unwrap());
+        Profile::compared(("base", base), ("other", other), &renames).unwrap()
+    }
+
+    #[test]
+    fn both_sides_stand_one_after_the_other() {
+        let profile = compared(
+            "# rank=0 thread=1 epoch=0\nmain 2\n  f 3 e=1 module:/lib/libf.so.1\n",
+            "# rank=0 thread=1 epoch=0\nmain 4\n  f 5 module:/opt/libf.so.2\n  new 1 at:n.c:3\n",
+            &[],
+        );
+        assert_eq!(
+            to_outline(&profile),
+            "\
+# rank=0 thread=1 epoch=0
+main 2
+  f 3 e=1 module:/lib/libf.so.1
+# rank=0 thread=1 epoch=0
+main 4
+  f 5 module:/lib/libf.so.1
+  new 1 at:n.c:3
+"
+        );
+        assert_eq!(profile.function_of(2), profile.function_of(4), "f is one function");
+        let comparison = profile.comparison.unwrap();
+        assert_eq!(comparison.sides.map(|side| side.total), [5, 10]);
+        assert_eq!(comparison.first_other, ProcessId(1));
+    }
+
+    #[test]
+    fn functions_that_were_renamed_are_one() {
+        let profile = compared("parse_list 1\n", "read_list 2\n", &["parse_(.*)=read_$1"]);
+        assert_eq!(
+            to_outline(&profile),
+            "# thread=0 epoch=0\nread_list 1\n# thread=0 epoch=0\nread_list 2\n"
+        );
+        assert_eq!(profile.function_of(1), profile.function_of(2));
+    }
+
+    #[test]
+    fn addresses_of_different_builds_do_not_compare() {
+        let profile = compared(
+            "libz.so.1+0x10 1 unknown module:/lib/libz.so.1\n  libz.so.1+0x20 2 unknown module:/lib/libz.so.1\n",
+            "libz.so.2+0x10 4 unknown module:/lib/libz.so.2\n",
+            &[],
+        );
+        assert_eq!(profile.function_of(1), profile.function_of(3));
+        let name = &profile.functions[profile.function_of(3).index()].name;
+        assert_eq!(name, "[libz.so.1 without names]");
+    }
+
+    #[test]
+    fn rules_are_split_where_people_mean_it() {
+        for (rule, expected) in [
+            ("a=b", Some(("a", "b"))),
+            ("operator===my_equal", None),
+            ("operator\\(\\)=call", Some(("operator\\(\\)", "call"))),
+            ("=b", None),
+            ("a", None),
+        ] {
+            assert_eq!(split_rule(rule), expected, "{rule}");
+        }
+        assert_eq!(
+            Rename::parse("a(=b").unwrap_err(),
+            "`a(` is no regular expression: unclosed group"
+        );
+    }
+
+    #[test]
+    fn versions_are_no_part_of_a_name() {
+        for (path, name) in [
+            ("/lib/libfoo.so.1.2", "libfoo"),
+            ("/opt/libfoo.so", "libfoo"),
+            ("libc-2.31.so", "libc"),
+            ("/usr/bin/python3.11", "python3.11"),
+            ("[vdso]", "[vdso]"),
+        ] {
+            assert_eq!(family(path), name);
+        }
+    }
+
+    #[test]
+    fn time_on_a_processor_and_elapsed_time_do_not_compare() {
+        let [base, mut other] = ["a 1\n"; 2].map(|text| from_outline(text).unwrap());
+        other.info.metric.source = "realtime".to_owned();
+        let error = Profile::compared(("a.csprof", base), ("b.csprof", other), &[]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "b.csprof: measures realtime, but a.csprof measures cputime; record both with the \
+             same -e to compare them"
+        );
+    }
+}

@@ -1,0 +1,489 @@
+//! Several saved profiles as one: ranks that were recorded apart, or repetitions of a run.
+//!
+//! Processes, threads, epochs and trees of all runs stand one after the other; nothing is added up
+//! that a refinement could not take apart again. What means the same is stored once: strings, load
+//! modules (one build id is one module, wherever its file lay), functions, and frames. So a merged
+//! profile is as large as what the runs do not share, and its rows fuse as those of one run do.
+//!
+//! Invariants: the merged profile is valid if the parts were; Σ samples, Σ edges and Σ of every
+//! loss are those of the parts together; `delivered = recorded + Σ losses` in every thread.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fmt;
+
+use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
+use csprof_format::profile::{self as saved, Exit, MergedRun, RunInfo, SymbolSource};
+
+/// Why profiles cannot be one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unmergeable(String);
+
+impl fmt::Display for Unmergeable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unmergeable {}
+
+/// What the parts must have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Agreement {
+    /// One source and period, and no run twice: the result is a profile like any other, in which
+    /// a sample means one thing and edges of all parts add up.
+    OneMetric,
+    /// One unit, and all of CPU time or all of elapsed time: the parts are only compared, each
+    /// counted in its own periods.
+    OneUnit,
+}
+
+/// A profile that grows by other profiles.
+#[derive(Debug)]
+pub struct Merger {
+    agreement: Agreement,
+    merged: saved::Profile,
+    /// What each part was called, and its run's id.
+    parts: Vec<(String, u128)>,
+    /// Metric of each part.
+    metrics: Vec<saved::Metric>,
+    /// Whether each part has edge counts.
+    edges: Vec<bool>,
+    strings: HashMap<String, StringId>,
+    modules: HashMap<ModuleKey, ModuleId>,
+    functions: HashMap<saved::Function, FunctionId>,
+    /// Frames with the same address, by how many there were before: where a module has no build
+    /// id, one address may be different code in another run.
+    frames: HashMap<(saved::Frame, u32), FrameId>,
+    /// The sites of each frame.
+    sites: Vec<Vec<Site>>,
+}
+
+/// What the ids of a part are in the merged profile.
+#[derive(Debug)]
+pub struct Renumbered {
+    /// Of each string.
+    pub(super) strings: Vec<StringId>,
+    /// Of each load module.
+    pub(super) modules: Vec<ModuleId>,
+}
+
+/// One source-level frame: function, file, line.
+type Site = (FunctionId, Option<StringId>, u32);
+
+/// What makes a module the same in two runs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum ModuleKey {
+    BuildId(Vec<u8>),
+    /// Without a build id there is only the path to go by.
+    Path(StringId),
+}
+
+impl Merger {
+    /// A profile of nothing.
+    #[must_use]
+    pub fn new(agreement: Agreement) -> Self {
+        Self {
+            agreement,
+            merged: saved::Profile::default(),
+            parts: Vec::new(),
+            metrics: Vec::new(),
+            edges: Vec::new(),
+            strings: HashMap::new(),
+            modules: HashMap::new(),
+            functions: HashMap::new(),
+            frames: HashMap::new(),
+            sites: Vec::new(),
+        }
+    }
+
+    /// What there is so far.
+    #[must_use]
+    pub fn so_far(&self) -> &saved::Profile {
+        &self.merged
+    }
+
+    /// Adds a profile, which people know as `name`. Takes what the reader has validated.
+    ///
+    /// # Errors
+    /// If it does not agree with those before, or all are too many nodes for one profile.
+    pub fn add(&mut self, name: &str, part: saved::Profile) -> Result<Renumbered, Unmergeable> {
+        self.agree(name, &part)?;
+        let nodes = self.merged.nodes.len() + part.nodes.len();
+        if u32::try_from(nodes).is_err() {
+            return Err(Unmergeable(format!(
+                "{name}: together these profiles have {nodes} nodes, and a profile holds {}; \
+                 merge fewer",
+                u32::MAX
+            )));
+        }
+        self.parts.push((name.to_owned(), part.run.id()));
+        self.metrics.push(part.metric.clone());
+        self.edges.push(part.run.trampoline);
+        self.runs(name, &part);
+        let strings: Vec<_> = part.strings.iter().map(|text| self.string(text)).collect();
+        let modules: Vec<_> = part.modules.iter().map(|m| self.module(m, &strings)).collect();
+        let frames = self.frames_of(&part, &strings, &modules);
+        self.trees(part, &modules, &frames);
+        Ok(Renumbered { strings, modules })
+    }
+
+    /// The merged profile.
+    #[must_use]
+    pub fn finish(self) -> saved::Profile {
+        let Self { mut merged, parts, metrics, edges, sites, .. } = self;
+        merged.metric = metrics.into_iter().next().unwrap_or_default();
+        if let [only] = &merged.runs[..] {
+            merged.run = only.info.clone();
+            merged.runs.clear();
+        } else {
+            merged.run = together(&merged.runs);
+        }
+        let with = edges.iter().filter(|&&edges| edges).count();
+        if self.agreement == Agreement::OneMetric && with > 0 && with < edges.len() {
+            // Counts of some runs beside samples of all would be too low wherever they meet.
+            merged.nodes.edges.fill(0);
+            merged.run.trampoline = false;
+            let mut without = Vec::new();
+            for ((name, _), _) in parts.iter().zip(&edges).filter(|(_, edges)| !**edges) {
+                without.push(name.as_str());
+            }
+            merged.run.warnings.push(format!(
+                "edge counts are left out: there are none in {}",
+                without.join(", ")
+            ));
+        }
+        if sites.iter().any(|rows| !rows.is_empty()) {
+            merged.sites.first.push(0);
+            for row in sites {
+                for (function, file, line) in row {
+                    merged.sites.function.push(function);
+                    merged.sites.file.push(file);
+                    merged.sites.line.push(line);
+                }
+                merged.sites.first.push(number(merged.sites.function.len()));
+            }
+        }
+        merged
+    }
+
+    fn agree(&self, name: &str, part: &saved::Profile) -> Result<(), Unmergeable> {
+        let (Some(first), Some((first_name, _))) = (self.metrics.first(), self.parts.first())
+        else {
+            return Ok(());
+        };
+        let metric = &part.metric;
+        let said = |metric: &saved::Metric| {
+            format!("{} every {} {}", metric.source, metric.period, metric.unit)
+        };
+        if self.agreement == Agreement::OneMetric {
+            if metric != first {
+                return Err(Unmergeable(format!(
+                    "{name}: was sampled by {}, but {first_name} by {}; samples and edges of \
+                     different sources or periods do not add up; csprof diff compares such runs",
+                    said(metric),
+                    said(first)
+                )));
+            }
+            let id = part.run.id();
+            if let Some((same, _)) = self.parts.iter().find(|(_, known)| *known == id) {
+                return Err(Unmergeable(format!(
+                    "{name}: is the same run as {same}, and would count twice; leave one out"
+                )));
+            }
+        } else if metric.unit != first.unit || is_elapsed(metric) != is_elapsed(first) {
+            return Err(Unmergeable(format!(
+                "{name}: measures {}, but {first_name} measures {}; record both with the same -e \
+                 to compare them",
+                metric.source, first.source
+            )));
+        }
+        Ok(())
+    }
+
+    /// Enters the run, or the runs that the part was merged from.
+    fn runs(&mut self, name: &str, part: &saved::Profile) {
+        let mut info = part.run.clone();
+        if part.runs.is_empty() {
+            let from = |warning: &String| format!("{name}: {warning}");
+            info.warnings = info.warnings.iter().map(from).collect();
+            self.merged.runs.push(MergedRun { info, processes: number(part.processes.len()) });
+        } else {
+            self.merged.runs.extend(part.runs.iter().cloned());
+        }
+    }
+
+    fn string(&mut self, text: &str) -> StringId {
+        if let Some(&known) = self.strings.get(text) {
+            return known;
+        }
+        let id = StringId::from_index(self.merged.strings.len());
+        self.merged.strings.push(text.to_owned());
+        self.strings.insert(text.to_owned(), id);
+        id
+    }
+
+    fn module(&mut self, module: &saved::Module, strings: &[StringId]) -> ModuleId {
+        let path = strings[module.path.index()];
+        let symbols = renamed(&module.symbols, strings);
+        let key = match &module.build_id[..] {
+            [] => ModuleKey::Path(path),
+            id => ModuleKey::BuildId(id.to_vec()),
+        };
+        match self.modules.entry(key) {
+            Entry::Occupied(known) => {
+                let known = *known.get();
+                let present = &mut self.merged.modules[known.index()].symbols;
+                if worth(&symbols) > worth(present) {
+                    *present = symbols;
+                }
+                known
+            }
+            Entry::Vacant(vacant) => {
+                let id = ModuleId::from_index(self.merged.modules.len());
+                let build_id = module.build_id.clone();
+                self.merged.modules.push(saved::Module { path, build_id, symbols });
+                *vacant.insert(id)
+            }
+        }
+    }
+
+    /// The merged frame of each frame of a part.
+    fn frames_of(
+        &mut self,
+        part: &saved::Profile,
+        strings: &[StringId],
+        modules: &[ModuleId],
+    ) -> Vec<FrameId> {
+        let file = |id: Option<StringId>| id.map(|id| strings[id.index()]);
+        let mut functions = Vec::with_capacity(part.functions.len());
+        for function in &part.functions {
+            let function = saved::Function {
+                name: strings[function.name.index()],
+                module: modules[function.module.index()],
+                file: file(function.file),
+                line: function.line,
+            };
+            let table = &mut self.merged.functions;
+            functions.push(*self.functions.entry(function.clone()).or_insert_with(|| {
+                table.push(function);
+                FunctionId::from_index(table.len() - 1)
+            }));
+        }
+        let sites = &part.sites;
+        let mut frames = Vec::with_capacity(part.frames.len());
+        for (index, frame) in part.frames.iter().enumerate() {
+            let frame =
+                saved::Frame { module: frame.module.map(|id| modules[id.index()]), ..*frame };
+            let rows = sites.rows(FrameId::from_index(index)).map(|row| {
+                (functions[sites.function[row].index()], file(sites.file[row]), sites.line[row])
+            });
+            frames.push(self.frame(frame, rows.collect()));
+        }
+        frames
+    }
+
+    fn frame(&mut self, frame: saved::Frame, rows: Vec<Site>) -> FrameId {
+        for same in 0.. {
+            match self.frames.entry((frame, same)) {
+                Entry::Vacant(vacant) => {
+                    let id = FrameId::from_index(self.merged.frames.len());
+                    vacant.insert(id);
+                    self.merged.frames.push(frame);
+                    self.sites.push(rows);
+                    return id;
+                }
+                Entry::Occupied(known) => {
+                    let known = *known.get();
+                    let present = &mut self.sites[known.index()];
+                    // Of one address, the run that resolved it knows the name for all.
+                    if present.is_empty() {
+                        *present = rows;
+                        return known;
+                    }
+                    if rows.is_empty() || *present == rows {
+                        return known;
+                    }
+                }
+            }
+        }
+        // There are fewer frames than numbers.
+        FrameId(0)
+    }
+
+    /// Appends processes, threads, epochs, trees and nodes.
+    fn trees(&mut self, part: saved::Profile, modules: &[ModuleId], frames: &[FrameId]) {
+        let merged = &mut self.merged;
+        let start = part.run.start_unix_ns;
+        // Times count from the earliest start of all.
+        let later = if self.parts.len() == 1 {
+            merged.run.start_unix_ns = start;
+            0
+        } else if start < merged.run.start_unix_ns {
+            let earlier = merged.run.start_unix_ns - start;
+            merged.run.start_unix_ns = start;
+            shift(&mut merged.processes, &mut merged.threads, &mut merged.epochs, earlier);
+            0
+        } else {
+            start - merged.run.start_unix_ns
+        };
+        let saved::Profile { mut processes, mut threads, mut epochs, trees, nodes, .. } = part;
+        shift(&mut processes, &mut threads, &mut epochs, later);
+
+        let first_process = number(merged.processes.len());
+        let first_thread = number(merged.threads.len());
+        let first_epoch = number(merged.epochs.len());
+        let first_node = number(merged.nodes.len());
+        let process = |id: ProcessId| ProcessId(id.0 + first_process);
+        merged.processes.append(&mut processes);
+        for mut thread in threads {
+            thread.process = process(thread.process);
+            merged.threads.push(thread);
+        }
+        for mut epoch in epochs {
+            epoch.process = process(epoch.process);
+            for mapping in &mut epoch.load_map {
+                mapping.module = modules[mapping.module.index()];
+            }
+            merged.epochs.push(epoch);
+        }
+        merged.trees.extend(trees.into_iter().map(|tree| saved::Tree {
+            thread: ThreadId(tree.thread.0 + first_thread),
+            epoch: EpochId(tree.epoch.0 + first_epoch),
+            first_node: tree.first_node + first_node,
+            ..tree
+        }));
+        merged.nodes.parent.extend(nodes.parent.into_iter().map(|parent| parent + first_node));
+        merged.nodes.frame.extend(nodes.frame.into_iter().map(|frame| frames[frame.index()]));
+        merged.nodes.samples.extend(nodes.samples);
+        merged.nodes.edges.extend(nodes.edges);
+    }
+}
+
+/// Lets times count from a moment that is earlier by so many nanoseconds. An end of 0 is unknown
+/// and stays so.
+fn shift(
+    processes: &mut [saved::Process],
+    threads: &mut [saved::Thread],
+    epochs: &mut [saved::Epoch],
+    earlier: u64,
+) {
+    let known = |end: &mut u64| {
+        if *end > 0 {
+            *end = end.saturating_add(earlier);
+        }
+    };
+    for process in processes {
+        process.start_ns = process.start_ns.saturating_add(earlier);
+        known(&mut process.end_ns);
+    }
+    for thread in threads {
+        thread.start_ns = thread.start_ns.saturating_add(earlier);
+        known(&mut thread.end_ns);
+    }
+    for epoch in epochs {
+        epoch.start_ns = epoch.start_ns.saturating_add(earlier);
+    }
+}
+
+/// Whether a source measures elapsed time, and not time on a processor.
+fn is_elapsed(metric: &saved::Metric) -> bool {
+    metric.source == "realtime"
+}
+
+/// How much is known of a module's symbols.
+const fn worth(symbols: &SymbolSource) -> u8 {
+    match symbols {
+        SymbolSource::NotAsked => 0,
+        SymbolSource::Unreadable(_) | SymbolSource::BuildIdDiffers(_) => 1,
+        SymbolSource::Stripped(_) => 2,
+        SymbolSource::Exports(_) => 3,
+        SymbolSource::SymbolTable(_) => 4,
+        SymbolSource::Dwarf(_) => 5,
+    }
+}
+
+fn renamed(symbols: &SymbolSource, strings: &[StringId]) -> SymbolSource {
+    let text = |id: StringId| strings[id.index()];
+    match *symbols {
+        SymbolSource::NotAsked => SymbolSource::NotAsked,
+        SymbolSource::Dwarf(id) => SymbolSource::Dwarf(text(id)),
+        SymbolSource::SymbolTable(id) => SymbolSource::SymbolTable(text(id)),
+        SymbolSource::Exports(id) => SymbolSource::Exports(text(id)),
+        SymbolSource::Stripped(id) => SymbolSource::Stripped(text(id)),
+        SymbolSource::Unreadable(id) => SymbolSource::Unreadable(text(id)),
+        SymbolSource::BuildIdDiffers(id) => SymbolSource::BuildIdDiffers(text(id)),
+    }
+}
+
+/// What is to be said of several runs as of one.
+fn together(runs: &[MergedRun]) -> RunInfo {
+    let infos = || runs.iter().map(|run| &run.info);
+    let Some(first) = infos().next() else { return RunInfo::default() };
+    let command = if infos().all(|info| info.command == first.command) {
+        first.command.clone()
+    } else {
+        let mut commands: Vec<&[Vec<u8>]> = Vec::new();
+        for info in infos() {
+            if !commands.contains(&&info.command[..]) {
+                commands.push(&info.command);
+            }
+        }
+        commands.join(&b";".to_vec())
+    };
+    let all = |of: fn(&RunInfo) -> &str| {
+        let mut texts: Vec<&str> = infos().map(of).filter(|text| !text.is_empty()).collect();
+        texts.sort_unstable();
+        texts.dedup();
+        texts.join(", ")
+    };
+    let cpu_known = infos().all(|info| info.cpu_ns > 0);
+    RunInfo {
+        command,
+        directory: if infos().all(|info| info.directory == first.directory) {
+            first.directory.clone()
+        } else {
+            Vec::new()
+        },
+        host: all(|info| &info.host),
+        cpu: all(|info| &info.cpu),
+        kernel: all(|info| &info.kernel),
+        start_unix_ns: infos().map(|info| info.start_unix_ns).min().unwrap_or(0),
+        duration_ns: elapsed(infos()),
+        cpu_ns: match cpu_known {
+            true => infos().fold(0, |sum: u64, info| sum.saturating_add(info.cpu_ns)),
+            false => 0,
+        },
+        exit: match infos().all(|info| info.exit == first.exit) {
+            true => first.exit,
+            false => Exit::Unknown,
+        },
+        csprof_version: all(|info| &info.csprof_version),
+        trampoline: infos().any(|info| info.trampoline),
+        warnings: infos().flat_map(|info| info.warnings.iter().cloned()).collect(),
+    }
+}
+
+/// The time in which at least one of the runs ran: ranks side by side count once, repetitions
+/// add up, and the time between them does not count.
+fn elapsed<'r>(runs: impl Iterator<Item = &'r RunInfo>) -> u64 {
+    let span =
+        |info: &RunInfo| (info.start_unix_ns, info.start_unix_ns.saturating_add(info.duration_ns));
+    let mut spans: Vec<(u64, u64)> = runs.map(span).collect();
+    spans.sort_unstable();
+    let (mut sum, mut covered) = (0_u64, 0);
+    for (start, end) in spans {
+        let from = start.max(covered);
+        sum = sum.saturating_add(end.saturating_sub(from));
+        covered = covered.max(end);
+    }
+    sum
+}
+
+/// Lengths were checked when the part was added: nodes are the most numerous.
+fn number(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,214 @@
+//! Merging small saved profiles: what stays apart, what is stored once, what is refused.
+
+use csprof_format::address::FrameKind;
+use csprof_format::{read, write};
+use proptest::prelude::*;
+
+use super::super::{Profile, to_outline};
+use super::*;
+
+/// A run of `/opt/app` (with a build id) and `/opt/plain.so` (without): one process with this rank,
+/// one thread, and a node for each (levels up, offset, samples, edges). Offsets below 100 are in
+/// the app, and every tenth has no name.
+fn run(rank: u32, start: u64, nodes: &[(u32, u64, u64, u64)]) -> saved::Profile {
+    let strings = ["/opt/app", "/opt/plain.so", "app.c"].map(str::to_owned).to_vec();
+    let mut profile = saved::Profile {
+        run: RunInfo {
+            command: vec![b"./app".to_vec()],
+            start_unix_ns: start,
+            duration_ns: 100,
+            cpu_ns: 80,
+            exit: Exit::Status(0),
+            trampoline: true,
+            ..RunInfo::default()
+        },
+        metric: saved::Metric { source: "cputime".into(), unit: "ns".into(), period: 5 },
+        strings,
+        modules: vec![
+            saved::Module { path: StringId(0), build_id: vec![7; 20], ..Default::default() },
+            saved::Module { path: StringId(1), ..Default::default() },
+        ],
+        processes: vec![saved::Process { pid: 10 + rank, rank: Some(rank), ..Default::default() }],
+        epochs: vec![saved::Epoch::default()],
+        ..saved::Profile::default()
+    };
+    profile.frames.push(saved::Frame { kind: FrameKind::Root, module: None, offset: 0 });
+    profile.sites.first = vec![0, 0];
+    profile.nodes.push(0, FrameId(0), 0, 0);
+    let mut at = 0;
+    for &(up, offset, samples, edges) in nodes {
+        for _ in 0..up {
+            at = profile.nodes.parent[at as usize];
+        }
+        let module = ModuleId(u32::from(offset >= 100));
+        let frame = saved::Frame { kind: FrameKind::Call, module: Some(module), offset };
+        let known = profile.frames.iter().position(|known| *known == frame);
+        let id = known.unwrap_or_else(|| {
+            profile.frames.push(frame);
+            if offset % 10 != 0 {
+                let name = StringId::from_index(profile.strings.len());
+                profile.strings.push(format!("f{offset}"));
+                let file = Some(StringId(2));
+                profile.sites.function.push(FunctionId::from_index(profile.functions.len()));
+                profile.functions.push(saved::Function { name, module, file, line: 1 });
+                profile.sites.file.push(file);
+                profile.sites.line.push(offset as u32);
+            }
+            profile.sites.first.push(profile.sites.function.len() as u32);
+            profile.frames.len() - 1
+        });
+        at = profile.nodes.push(at, FrameId::from_index(id), samples, edges);
+    }
+    let recorded = profile.nodes.total_samples();
+    profile.threads.push(saved::Thread {
+        tid: 10 + rank,
+        delivered: recorded + 3,
+        recorded,
+        losses: vec![1, 2],
+        returns: 4,
+        cpu_ns: 70,
+        start_ns: 6,
+        ..saved::Thread::default()
+    });
+    profile
+        .trees
+        .push(saved::Tree { node_count: number(profile.nodes.len()), ..saved::Tree::default() });
+    profile
+}
+
+fn merged(parts: &[saved::Profile]) -> saved::Profile {
+    let mut merger = Merger::new(Agreement::OneMetric);
+    for (number, part) in parts.iter().enumerate() {
+        merger.add(&format!("{number}.csprof"), part.clone()).unwrap();
+    }
+    merger.finish()
+}
+
+fn refused(parts: &[saved::Profile]) -> String {
+    let mut merger = Merger::new(Agreement::OneMetric);
+    let errors = parts.iter().zip(["a", "b", "c"]).filter_map(|(part, name)| {
+        merger.add(&format!("{name}.csprof"), part.clone()).err().map(|error| error.to_string())
+    });
+    errors.collect()
+}
+
+#[test]
+fn two_ranks() {
+    let base = run(0, 1000, &[(0, 1, 0, 0), (0, 2, 5, 1), (1, 20, 3, 0)]);
+    let other = run(1, 940, &[(0, 1, 1, 0), (0, 103, 4, 9)]);
+    let merged = merged(&[base, other]);
+    assert_eq!(
+        to_outline(&Profile::from_saved(merged.clone())),
+        "\
+# rank=0 thread=10 epoch=0
+f1 module:/opt/app at:app.c:1
+  f2 5 e=1 module:/opt/app at:app.c:2
+  app+0x14 3 unknown module:/opt/app
+# rank=1 thread=11 epoch=0
+f1 1 module:/opt/app at:app.c:1
+  f103 4 e=9 module:/opt/plain.so at:app.c:103
+"
+    );
+    assert_eq!(merged.modules.len(), 2, "modules are stored once");
+    assert_eq!(merged.frames.len(), 5, "and so are frames: the root, f1, f2, app+0x14, f103");
+    // From 940 to 1040 and from 1000 to 1100 something ran for 160 ns.
+    let run = &merged.run;
+    assert_eq!((run.start_unix_ns, run.duration_ns, run.cpu_ns), (940, 160, 160));
+    assert_eq!(merged.threads[0].start_ns, 66, "60 ns after the start of the other run");
+    assert_eq!(merged.threads[1].start_ns, 6);
+    let runs: Vec<_> = merged.runs.iter().map(|r| (r.info.start_unix_ns, r.processes)).collect();
+    assert_eq!(runs, [(1000, 1), (940, 1)]);
+    let (delivered, lost) = merged.threads.iter().fold((0, 0), |(delivered, lost), thread| {
+        (delivered + thread.delivered, lost + thread.losses.iter().sum::<u64>())
+    });
+    assert_eq!((delivered, lost, merged.nodes.total_samples()), (19, 6, 13));
+}
+
+#[test]
+fn one_run_alone_stays_what_it_is() {
+    let alone = run(0, 5, &[(0, 1, 2, 1), (0, 10, 3, 0)]);
+    assert_eq!(merged(&[alone.clone()]), alone);
+}
+
+#[test]
+fn merged_profiles_can_be_merged() {
+    let parts = [run(0, 1, &[(0, 1, 2, 0)]), run(1, 2, &[(0, 2, 3, 0)]), run(2, 3, &[])];
+    let first = merged(&parts[..2]);
+    let all = merged(&[first, parts[2].clone()]);
+    assert_eq!(all.runs, merged(&parts).runs);
+    assert_eq!(all.nodes, merged(&parts).nodes);
+}
+
+#[test]
+fn one_address_of_two_builds_without_build_ids_is_two_frames() {
+    let base = run(0, 1, &[(0, 101, 1, 0)]);
+    let mut other = run(1, 2, &[(0, 101, 1, 0)]);
+    other.strings[3] = "rebuilt".to_owned();
+    let merged = merged(&[base, other]);
+    let profile = Profile::from_saved(merged);
+    let name = |node| &profile.functions[profile.function_of(node).index()].name;
+    assert_eq!([name(1), name(2)], ["f101", "rebuilt"]);
+}
+
+#[test]
+fn the_run_that_knows_a_name_knows_it_for_all() {
+    let named = run(0, 1, &[(0, 1, 1, 0)]);
+    let mut nameless = run(1, 2, &[(0, 1, 1, 0)]);
+    nameless.sites = saved::Sites::default();
+    nameless.functions.clear();
+    for parts in [[named.clone(), nameless.clone()], [nameless, named]] {
+        let profile = Profile::from_saved(merged(&parts));
+        assert_eq!(profile.function_of(1), profile.function_of(2));
+    }
+}
+
+#[test]
+fn edges_that_one_run_lacks_are_left_out_of_all() {
+    let with = run(0, 1, &[(0, 1, 1, 5)]);
+    let mut without = run(1, 2, &[(0, 1, 1, 0)]);
+    without.run.trampoline = false;
+    let merged = merged(&[with, without]);
+    assert_eq!(merged.nodes.edges, [0, 0, 0, 0]);
+    assert!(!merged.run.trampoline);
+    assert_eq!(merged.run.warnings, ["edge counts are left out: there are none in 1.csprof"]);
+}
+
+#[test]
+fn what_does_not_add_up_is_refused() {
+    let base = run(0, 1, &[]);
+    let mut other = run(1, 2, &[]);
+    other.metric.period = 7;
+    assert_eq!(
+        refused(&[base.clone(), other]),
+        "b.csprof: was sampled by cputime every 7 ns, but a.csprof by cputime every 5 ns; \
+         samples and edges of different sources or periods do not add up; csprof diff compares \
+         such runs"
+    );
+    assert_eq!(
+        refused(&[base.clone(), base]),
+        "b.csprof: is the same run as a.csprof, and would count twice; leave one out"
+    );
+}
+
+/// Nodes of a run: (levels up, offset, samples, edges).
+fn nodes() -> impl Strategy<Value = Vec<(u32, u64, u64, u64)>> {
+    let offset = prop_oneof![0..12_u64, 100..112_u64];
+    prop::collection::vec((0..3_u32, offset, 0..9_u64, 0..9_u64), 0..20)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..Default::default() })]
+
+    /// The trees of a merged profile are those of its parts, one after the other; and it is valid,
+    /// which writing checks.
+    #[test]
+    fn nothing_is_lost_and_nothing_is_mixed(parts in prop::collection::vec(nodes(), 1..4)) {
+        let parts: Vec<_> = (0..).zip(&parts).map(|(n, nodes)| run(n, 10 + u64::from(n), nodes)).collect();
+        let merged = merged(&parts);
+        let mut bytes = Vec::new();
+        write::write(&merged, &mut bytes).unwrap();
+        prop_assert_eq!(&read::read(&bytes).unwrap(), &merged);
+        let outline = |part: &saved::Profile| to_outline(&Profile::from_saved(part.clone()));
+        prop_assert_eq!(outline(&merged), parts.iter().map(outline).collect::<String>());
+    }
+}
