@@ -127,7 +127,7 @@ f1 1 module:/opt/app at:app.c:1
 #[test]
 fn one_run_alone_stays_what_it_is() {
     let alone = run(0, 5, &[(0, 1, 2, 1), (0, 10, 3, 0)]);
-    assert_eq!(merged(&[alone.clone()]), alone);
+    assert_eq!(merged(std::slice::from_ref(&alone)), alone);
 }
 
 #[test]
