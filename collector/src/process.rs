@@ -74,7 +74,7 @@ pub fn seal() {
     SEALED.store(true, Ordering::Relaxed);
     // Discards what is pending, and lets handlers in other threads come to their ends.
     let _ = sys::set_disposition(sampling::SIGNAL, Disposition::Ignore);
-    let _ = sys::set_disposition(sampling::SIGNAL, Disposition::Handle(sampling::on_signal));
+    let _ = take_signal();
     modules::wait_for_readers();
 }
 
@@ -96,11 +96,18 @@ pub fn start() {
     log(&LogRecord::Command(command_line()));
     trampoline::rules::prepare();
     modules::start();
-    if sys::set_disposition(sampling::SIGNAL, Disposition::Handle(sampling::on_signal)).is_err() {
+    if take_signal().is_err() {
         report::note("the profiling signal could not be taken: nothing is sampled");
         return;
     }
     thread::started();
+}
+
+/// Makes the handler what answers the profiling signal.
+pub fn take_signal() -> Result<(), sys::Errno> {
+    let handler = sampling::on_signal;
+    let on_alternate_stack = modules::has_small_stacks();
+    sys::set_disposition(sampling::SIGNAL, Disposition::Handle { handler, on_alternate_stack })
 }
 
 fn enter(config: Config, trampoline: bool, forked: bool) -> Result<(), sys::Errno> {
@@ -227,7 +234,7 @@ pub fn before_exec() {
     // Ignoring discards what is pending. The handler is put back, and not the default action, for a
     // last signal of an event may still be under way; exec resets handlers to the default.
     let _ = sys::set_disposition(sampling::SIGNAL, Disposition::Ignore);
-    let _ = sys::set_disposition(sampling::SIGNAL, Disposition::Handle(sampling::on_signal));
+    let _ = take_signal();
     process.arena.set_end(sys::now_ns(Clock::Monotonic), FLAG_EXECED, true);
 }
 

@@ -35,6 +35,8 @@ pub struct LoaderModule {
     readable: Vec<Range<u64>>,
     /// Runtime address and size of `.eh_frame_hdr`.
     eh_frame_header: Option<Range<u64>>,
+    /// Whether Go's linker made it.
+    pub is_go: bool,
 }
 
 impl LoaderModule {
@@ -129,15 +131,12 @@ unsafe fn describe(info: &libc::dl_phdr_info, is_program: bool) -> Option<Loader
         .iter()
         .find(|header| header.p_type == libc::PT_GNU_EH_FRAME)
         .map(|header| range(header, header.p_memsz));
-    let build_id = headers
-        .iter()
-        .filter(|header| header.p_type == libc::PT_NOTE)
-        .find_map(|header| {
-            let notes = bytes(&readable, range(header, header.p_memsz))?;
-            build_id(notes)
-        })
-        .map(<[u8]>::to_vec)
-        .unwrap_or_default();
+    let notes = || {
+        let notes = headers.iter().filter(|header| header.p_type == libc::PT_NOTE);
+        notes.filter_map(|header| bytes(&readable, range(header, header.p_memsz)))
+    };
+    let build_id = notes().find_map(build_id).map(<[u8]>::to_vec).unwrap_or_default();
+    let is_go = notes().any(|notes| note(notes, GO_BUILD_ID).is_some());
     let code_bytes = code.iter().map(|range| range.end - range.start).sum();
     // SAFETY: a C string of the loader's.
     let path = unsafe { path(info.dlpi_name, is_program) };
@@ -147,6 +146,7 @@ unsafe fn describe(info: &libc::dl_phdr_info, is_program: bool) -> Option<Loader
         code,
         readable,
         eh_frame_header,
+        is_go,
     })
 }
 
@@ -187,10 +187,18 @@ fn bytes(readable: &[Range<u64>], wanted: Range<u64>) -> Option<&'static [u8]> {
     })
 }
 
-/// The GNU build id in a note segment (ELF gABI, note section; owner "GNU", type 3).
-/// Either side.
-pub(super) fn build_id(mut notes: &[u8]) -> Option<&[u8]> {
-    const NT_GNU_BUILD_ID: u32 = 3;
+/// Owner and type of the note with a GNU build id.
+const GNU_BUILD_ID: (&[u8; 4], u32) = (b"GNU\0", 3);
+/// That of Go's linker, whose own build id it holds (`ELF_NOTE_GOBUILDID_TAG`).
+const GO_BUILD_ID: (&[u8; 4], u32) = (b"Go\0\0", 4);
+
+/// The GNU build id in a note segment. Either side.
+pub(super) fn build_id(notes: &[u8]) -> Option<&[u8]> {
+    note(notes, GNU_BUILD_ID)
+}
+
+/// What the first note of this owner and type holds (ELF gABI, note section).
+fn note<'a>(mut notes: &'a [u8], (owner, wanted): (&[u8; 4], u32)) -> Option<&'a [u8]> {
     let word = |bytes: &[u8], at: usize| -> Option<u32> {
         Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
     };
@@ -199,7 +207,7 @@ pub(super) fn build_id(mut notes: &[u8]) -> Option<&[u8]> {
         let name_end = 12 + name_size as usize;
         let start = name_end.next_multiple_of(4);
         let end = start.checked_add(size as usize)?;
-        if kind == NT_GNU_BUILD_ID && notes.get(12..name_end) == Some(b"GNU\0") {
+        if kind == wanted && notes.get(12..name_end) == Some(owner) {
             return notes.get(start..end);
         }
         notes = notes.get(end.next_multiple_of(4)..)?;

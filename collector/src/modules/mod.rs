@@ -24,7 +24,7 @@ pub mod foreign;
 
 use core::ops::Range;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use csprof_format::arena::{LoadRecord, LogRecord, epoch_reason};
 
@@ -120,6 +120,8 @@ impl LoadMap {
 }
 
 static CURRENT: AtomicPtr<LoadMap> = AtomicPtr::new(core::ptr::null_mut());
+/// See [`has_small_stacks`].
+static SMALL_STACKS: AtomicBool = AtomicBool::new(false);
 /// Handlers that may hold a reference to a load map right now.
 static READERS: AtomicU32 = AtomicU32::new(0);
 
@@ -203,6 +205,14 @@ static KNOWN: SetupLock<Known> = SetupLock::new(Known {
     limbo: Vec::new(),
     counts: discovery::Counts::NONE,
 });
+
+/// Whether code runs on stacks too small for a signal handler. Go's does: it gives every thread an
+/// alternate stack, and demands that handlers use it (package os/signal, "Go programs that use
+/// cgo").
+#[must_use]
+pub fn has_small_stacks() -> bool {
+    SMALL_STACKS.load(Ordering::Relaxed)
+}
 
 /// Locks the tables, for a fork.
 pub fn lock() -> SetupGuard<'static, Known> {
@@ -328,6 +338,10 @@ impl Known {
     /// Logs modules that appeared in the present epoch.
     fn add(&mut self, new: Vec<LoaderModule>) {
         for module in new {
+            // Relaxed: the setup side sets it under its lock and reads it in the same thread.
+            if module.is_go && !SMALL_STACKS.swap(true, Ordering::Relaxed) {
+                let _ = process::take_signal();
+            }
             // Back at its old place within the epoch: its addresses mean what they meant.
             self.retired.retain(|old| !module.is_same_load(&old.module));
             let code = self.code_of(&module);

@@ -19,11 +19,16 @@ pub enum Disposition {
     Ignore,
     /// A handler, with interrupted system calls restarted where the kernel can.
     ///
-    /// On the stack that is in use: an alternate stack belongs to the program, which chose its
-    /// size for its own handlers. With every signal blocked until it returns: a handler of the
+    /// On the stack that is in use, unless `on_alternate_stack`: an alternate stack belongs to the
+    /// program, which chose its size for its own handlers. With every signal blocked until it returns: a handler of the
     /// program, or a cancellation, that came in between could leave by longjmp or by unwinding, and
     /// the collector's handler would never finish.
-    Handle(Handler),
+    Handle {
+        /// The handler.
+        handler: Handler,
+        /// Whether it runs on the thread's alternate stack, if it has one (sigaltstack(2)).
+        on_alternate_stack: bool,
+    },
 }
 
 /// `struct sigaction` of the kernel on x86-64.
@@ -63,12 +68,15 @@ pub fn set_disposition(signal: i32, disposition: Disposition) -> Result<(), Errn
         Disposition::Ignore => {
             KernelAction { handler: libc::SIG_IGN, flags: 0, restorer: 0, mask: 0 }
         }
-        Disposition::Handle(handler) => KernelAction {
-            handler: (handler as *const ()).expose_provenance(),
-            flags: (libc::SA_SIGINFO | libc::SA_RESTART) as u64 | SA_RESTORER,
-            restorer: (csprof_restorer as *const ()).expose_provenance(),
-            mask: u64::MAX,
-        },
+        Disposition::Handle { handler, on_alternate_stack } => {
+            let stack = if on_alternate_stack { libc::SA_ONSTACK } else { 0 };
+            KernelAction {
+                handler: (handler as *const ()).expose_provenance(),
+                flags: (libc::SA_SIGINFO | libc::SA_RESTART | stack) as u64 | SA_RESTORER,
+                restorer: (csprof_restorer as *const ()).expose_provenance(),
+                mask: u64::MAX,
+            }
+        }
     };
     // SAFETY: the action is live; the handler, if any, lives as long as the process, since the
     // library is never unloaded (`-z nodelete`).

@@ -14,8 +14,7 @@ use libc::{itimerval, timeval};
 use super::{SIGNAL, warning};
 use crate::preload::real;
 use crate::preload::view::sampled;
-use crate::sampling;
-use crate::sys::{self, Disposition};
+use crate::{process, sys};
 
 /// Runs `start`, which may start the histogram, and stops it.
 fn without_histogram(start: impl FnOnce()) {
@@ -29,7 +28,7 @@ fn without_histogram(start: impl FnOnce()) {
     let stop = itimerval { it_interval: ZERO, it_value: ZERO };
     // SAFETY: a live value; no old one is asked for.
     unsafe { real::setitimer(libc::ITIMER_PROF as c_uint, &raw const stop, core::ptr::null_mut()) };
-    let _ = sys::set_disposition(SIGNAL, Disposition::Handle(sampling::on_signal));
+    let _ = process::take_signal();
     sys::set_mask(mask);
     warn();
 }
