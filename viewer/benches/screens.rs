@@ -7,6 +7,7 @@ use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use csprof::profile::{Frame, FrameKind, FrameRef, Function, FunctionRef, Nodes, Profile, Stream};
+use csprof::refine::Sets;
 use csprof::tui::draw::draw;
 use csprof::tui::effect::Effect;
 use csprof::tui::forest::Forest;
@@ -91,7 +92,8 @@ fn press(model: &mut Model<'_>, terminal: &mut Terminal<TestBackend>, keys: &[Ke
 }
 
 fn first_screen(profile: &Profile) -> Model<'_> {
-    let forest = Forest::new(profile, &Stages::default()).expect("no stages, no error");
+    let forest =
+        Forest::new(profile, &Stages::default(), &Sets::default()).expect("no stages, no error");
     Model::new(forest, "large.csprof", Theme::new(true, false), (80, 24))
 }
 

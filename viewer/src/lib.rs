@@ -1,5 +1,5 @@
 //! The parts of the csprof viewer. In the order of its layers, lower ones first: profile, symbols,
-//! refine, views, then report, export and tui side by side, then launch and cli. No part names one
+//! refine, set_files, views, then report, export and tui side by side, then launch and cli. No part names one
 //! of a layer above its own.
 
 pub mod cli;
@@ -9,6 +9,7 @@ pub mod launch;
 pub mod profile;
 pub mod refine;
 pub mod report;
+pub mod set_files;
 pub mod symbols;
 pub mod tui;
 pub mod views;

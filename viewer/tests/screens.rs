@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a harness of tests: a panic is a failed test")]
 
 use csprof::profile::{Profile, from_outline};
+use csprof::refine::Sets;
 use csprof::tui::draw::draw;
 use csprof::tui::effect::Effect;
 use csprof::tui::forest::Forest;
@@ -29,6 +30,8 @@ mod looks;
 mod mouse;
 #[path = "screens/refine.rs"]
 mod refine;
+#[path = "screens/sets.rs"]
+mod sets;
 #[path = "screens/tree.rs"]
 mod tree;
 
@@ -68,7 +71,7 @@ impl<'p> Viewer<'p> {
     fn with_theme(profile: &'p Profile, size: &str, theme: Theme) -> Self {
         let (width, height) = size.split_once('x').unwrap();
         let size = (width.parse().unwrap(), height.parse().unwrap());
-        let forest = Forest::new(profile, &Stages::default()).unwrap();
+        let forest = Forest::new(profile, &Stages::default(), &Sets::default()).unwrap();
         let model = Model::new(forest, "runs/solver.csprof", theme, size);
         Self { model, effects: Vec::new() }
     }

@@ -13,6 +13,7 @@ use super::record::{Sampling, save, summary, tell};
 use super::{Appearance, exit_code};
 use crate::launch::output::Output;
 use crate::refine::Refined;
+use crate::set_files::SetFiles;
 use crate::{demo, launch, report, tui};
 
 const EXAMPLES: &str = "\
@@ -68,7 +69,8 @@ impl Demo {
         let (path, profile) = save(recording, &output, true)?;
         tell(&summary(&path, &profile));
         if tui::is_screen() {
-            tui::run(&profile, &path.display().to_string(), appearance.viewer(true))?;
+            let files = SetFiles::of(Some(&path));
+            tui::run(&profile, &path.display().to_string(), &files, appearance.viewer(true))?;
             return Ok(ExitCode::from(status));
         }
         let mut out = BufWriter::new(io::stdout().lock());

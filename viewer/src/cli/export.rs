@@ -50,7 +50,7 @@ impl Export {
     /// When the profile cannot be read, the refinement does not apply, or output fails.
     pub fn run(&self) -> Result<ExitCode> {
         let profile = self.file.open()?;
-        let refined = self.selection.apply(&profile)?;
+        let refined = self.selection.apply_with(&profile, &self.file.set_files())?;
         let measure = self.selection.measure(&profile)?.unwrap_or_default();
         let write = |out: &mut dyn Write| -> io::Result<()> {
             let mut out = BufWriter::new(out);

@@ -13,8 +13,9 @@ use super::exit_code::WrongUsage;
 use super::progress::Progress;
 use crate::profile::Profile;
 use crate::profile::merge::{Agreement, Merger};
-use crate::refine::{self, Refined};
+use crate::refine::{self, Refined, Sets};
 use crate::report::Measure;
+use crate::set_files::SetFiles;
 
 /// The file to read.
 #[derive(Debug, Args)]
@@ -32,6 +33,12 @@ impl ProfileFile {
     #[must_use]
     pub fn name(&self) -> String {
         self.file.display().to_string()
+    }
+
+    /// The files of sets of frames that belong to the profile.
+    #[must_use]
+    pub fn set_files(&self) -> SetFiles {
+        SetFiles::of(Some(&self.file))
     }
 
     /// Opens and loads the profile.
@@ -114,6 +121,15 @@ fn complete(error: &Error, from_stdin: bool) -> anyhow::Error {
     if from_stdin { anyhow!("standard input: {error}") } else { anyhow!("{error}") }
 }
 
+/// Tells what is wrong in the files of sets.
+///
+/// # Errors
+///
+/// When standard error cannot be written.
+pub(super) fn tell_problems(sets: &Sets) -> io::Result<()> {
+    sets.problems().iter().try_for_each(|problem| writeln!(io::stderr(), "csprof: {problem}"))
+}
+
 /// Which paths are reported, and as what.
 #[derive(Debug, Args)]
 pub struct Selection {
@@ -132,17 +148,37 @@ impl Selection {
         self.refine.clone().filter(|text| !text.trim().is_empty())
     }
 
-    /// Applies the refinement.
+    /// Applies the refinement. It may name the user's sets of frames.
     ///
     /// # Errors
     ///
     /// [`WrongUsage`] if the text is no refinement; another error if it asks for something that
     /// the profile does not have.
     pub fn apply<'p>(&self, profile: &'p Profile) -> Result<Refined<'p>> {
+        self.apply_with(profile, &SetFiles::of(None))
+    }
+
+    /// Applies the refinement. It may name the sets in these files.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::apply`].
+    pub fn apply_with<'p>(&self, profile: &'p Profile, files: &SetFiles) -> Result<Refined<'p>> {
         let Some(text) = &self.refine else { return Ok(Refined::base(profile)) };
+        let sets = files.load();
+        if text.contains('@') {
+            tell_problems(&sets)?;
+        }
         let refinement =
-            refine::parse(text).map_err(|error| WrongUsage(format!("--refine:\n{error}")))?;
-        refine::apply(profile, &refinement).context("--refine")
+            sets.parse(text).map_err(|error| WrongUsage(format!("--refine:\n{error}")))?;
+        refine::apply(profile, &refinement).map_err(|error| match text.find(&error.part) {
+            Some(at) => {
+                let before = text[..at].chars().count();
+                let marked = error.part.chars().count();
+                anyhow!("--refine:\n{text}\n{:before$}{:^<marked$}\n{error}", "", "")
+            }
+            None => anyhow!("--refine: {error}"),
+        })
     }
 
     /// The measure that was asked for, if any.

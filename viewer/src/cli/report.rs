@@ -6,9 +6,12 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 
-use super::open::{ProfileFile, Selection};
+use super::exit_code::WrongUsage;
+use super::open::{ProfileFile, Selection, tell_problems};
 use super::{Appearance, CANNOT_PRINT, exit_code};
+use crate::refine::Refined;
 use crate::report::{self, Options, View};
+use crate::views::sets::set_rows;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,6 +39,9 @@ pub struct Report {
     /// Show rows with at least this share, in percent [default: 1 in text, 0 for machines]
     #[arg(long, value_name = "P%", value_parser = percent, allow_negative_numbers = true)]
     threshold: Option<f64>,
+    /// List the sets of frames that refinements can name (@mpi) and what they match here
+    #[arg(long, conflicts_with_all = ["view", "depth", "limit", "threshold"])]
+    sets: bool,
     /// Form of the output
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -70,7 +76,10 @@ impl Report {
     /// When the profile cannot be read, the refinement does not apply, or output fails.
     pub fn run(&self, appearance: Appearance) -> Result<ExitCode> {
         let profile = self.file.open()?;
-        let refined = self.selection.apply(&profile)?;
+        let refined = self.selection.apply_with(&profile, &self.file.set_files())?;
+        if self.sets {
+            return self.list_sets(&refined, appearance);
+        }
         let options = Options {
             view: match self.view {
                 ViewName::TopDown => View::TopDown,
@@ -89,6 +98,24 @@ impl Report {
             Format::Text => report::text::write(&refined, &options, &mut out),
             Format::Json => report::json::write(&refined, &options, &mut out),
             Format::Csv => report::csv::write(&refined, &options, &mut out),
+        };
+        written.and_then(|()| out.flush()).context(CANNOT_PRINT)?;
+        Ok(exit_code::DONE)
+    }
+}
+
+impl Report {
+    fn list_sets(&self, refined: &Refined<'_>, appearance: Appearance) -> Result<ExitCode> {
+        let sets = self.file.set_files().load();
+        tell_problems(&sets)?;
+        let rows = set_rows(refined, &sets);
+        let mut out = BufWriter::new(io::stdout().lock());
+        let written = match self.format {
+            Format::Text => report::sets::text(refined, &rows, appearance.ascii, &mut out),
+            Format::Json => report::sets::json(refined, &rows, &mut out),
+            Format::Csv => {
+                return Err(WrongUsage("--sets has the formats text and json".into()).into());
+            }
         };
         written.and_then(|()| out.flush()).context(CANNOT_PRINT)?;
         Ok(exit_code::DONE)

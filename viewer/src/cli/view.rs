@@ -32,7 +32,8 @@ impl View {
     /// When the profile cannot be read, or there is no terminal.
     pub fn run(&self, appearance: Appearance) -> Result<ExitCode> {
         let profile = self.file.open()?;
-        run(&profile, &self.file.name(), appearance.viewer(!self.no_mouse))?;
+        let files = self.file.set_files();
+        run(&profile, &self.file.name(), &files, appearance.viewer(!self.no_mouse))?;
         Ok(exit_code::DONE)
     }
 }

@@ -3,9 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::bits::Bits;
+use super::matcher::Matcher;
 use super::stages::{self, Unmatched};
-use super::{Column, Outcome, Refined, Refinement, Stage};
-use crate::profile::Profile;
+use super::{Column, FramePattern, Outcome, Refined, Refinement, Stage};
+use crate::profile::{FrameRef, FunctionRef, Profile};
 
 /// Why a stage cannot be applied: it asks for something the profile does not show.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,5 +109,64 @@ impl<'p> Refined<'p> {
             (Column::Made(low), Column::Made(high)) if Arc::ptr_eq(low, high) => true,
             (low, high) => low[..] == high[..],
         }
+    }
+}
+
+/// What a frame pattern means in a refined profile.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Matching {
+    /// The functions with samples that it means, by number.
+    pub functions: Vec<FunctionRef>,
+    /// Samples whose path goes through one of its frames.
+    pub samples: u64,
+}
+
+/// The frames that a pattern means.
+#[derive(Clone, Debug)]
+pub struct FrameSet(Bits);
+
+impl FrameSet {
+    /// Whether a frame is in the set.
+    #[must_use]
+    pub fn contains(&self, frame: FrameRef) -> bool {
+        self.0.contains(frame.index())
+    }
+}
+
+impl Refined<'_> {
+    /// What a pattern means here; nothing, if it matches nothing. O(nodes).
+    #[must_use]
+    pub fn matching(&self, pattern: &FramePattern) -> Matching {
+        let matcher = Matcher::new(self);
+        let Ok(frames) = matcher.frames(pattern) else { return Matching::default() };
+        let mut means = Bits::none(self.functions.len());
+        let mut below = vec![false; self.node_count()];
+        let mut samples = 0;
+        for node in 1..self.node_count() {
+            let is_below = below[self.parent[node] as usize];
+            let frame = self.frame[node];
+            let is_in = self.inclusive[node] > 0 && frames.contains(frame.index());
+            if is_in {
+                means.insert(self.frames[frame.index()].function.index());
+            }
+            if is_in && !is_below {
+                samples += self.inclusive[node];
+            }
+            below[node] = is_in || is_below;
+        }
+        // Function numbers fit: frames hold them in the same type.
+        Matching { functions: means.iter().map(|f| FunctionRef(f as u32)).collect(), samples }
+    }
+
+    /// The frames that a pattern means.
+    ///
+    /// # Errors
+    /// It means none of the frames that are shown.
+    pub fn frames_of(&self, pattern: &FramePattern) -> Result<FrameSet, RefineError> {
+        let matcher = Matcher::new(self);
+        matcher.frames(pattern).map(FrameSet).map_err(|none| {
+            let Unmatched { part, among, suggestions } = matcher.explain(&none);
+            RefineError { stage: self.outcomes.len(), part, among, suggestions }
+        })
     }
 }

@@ -6,7 +6,7 @@ use super::lexer::is_sign;
 use super::matcher::Glob;
 use super::metric_test::Quantity;
 use super::parser::STAGES;
-use super::preset::Preset;
+use super::sets::Sets;
 use super::syntax::{Axis, Field};
 use crate::profile::{FunctionRef, Profile, base_name, short_name};
 
@@ -26,14 +26,14 @@ pub struct Completion {
 ///
 /// ```
 /// use csprof::profile::from_outline;
-/// use csprof::refine::complete;
+/// use csprof::refine::{Sets, complete};
 /// let profile = from_outline("main\n  MPI_Send 5\n  MPI_Recv 2\n").unwrap();
-/// let completion = complete("through mpi", 11, &profile);
+/// let completion = complete("through mpi", 11, &profile, &Sets::default());
 /// assert_eq!(completion.range, 8..11);
 /// assert_eq!(completion.candidates, ["MPI_Recv", "MPI_Send"]);
 /// ```
 #[must_use]
-pub fn complete(text: &str, cursor: usize, profile: &Profile) -> Completion {
+pub fn complete(text: &str, cursor: usize, profile: &Profile, sets: &Sets) -> Completion {
     let typed = text.get(..cursor).unwrap_or(text);
     let quotes = typed.bytes().filter(|&byte| byte == b'"').count();
     if quotes % 2 == 1 {
@@ -52,12 +52,8 @@ pub fn complete(text: &str, cursor: usize, profile: &Profile) -> Completion {
     if let Some(glob) = word.strip_prefix("module:") {
         candidates.extend(modules(profile, glob).into_iter().map(|name| format!("module:{name}")));
     } else if let Some(name) = word.strip_prefix('@') {
-        candidates.extend(
-            Preset::ALL
-                .iter()
-                .filter(|(_, known, _)| known.starts_with(name))
-                .map(|(_, known, _)| format!("@{known}")),
-        );
+        let known = sets.names().filter(|known| known.starts_with(name));
+        candidates.extend(known.map(|known| format!("@{known}")));
     } else if let Some((axis, numbers)) = context(before) {
         let there = contexts(profile, axis, numbers);
         candidates.extend(there.into_iter().filter(|name| name.starts_with(word)));
@@ -254,7 +250,7 @@ mod tests {
         )
         .unwrap();
         let cursor = marked.find('_').unwrap();
-        complete(&marked.replacen('_', "", 1), cursor, &profile).candidates
+        complete(&marked.replacen('_', "", 1), cursor, &profile, &Sets::default()).candidates
     }
 
     #[test]
@@ -288,7 +284,8 @@ idle 0
 ",
         )
         .unwrap();
-        let offered = |text: &str| complete(text, text.len(), &profile).candidates;
+        let offered =
+            |text: &str| complete(text, text.len(), &profile, &Sets::default()).candidates;
         assert_eq!(offered("rank = "), ["0", "1"]);
         assert_eq!(offered("through main and rank in 0, "), ["0", "1"]);
         assert_eq!(offered("thread = "), ["main", "worker", "70", "71", "80"]);

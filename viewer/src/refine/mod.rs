@@ -47,7 +47,7 @@ mod syntax;
 #[cfg(test)]
 mod tests;
 
-pub use apply::{RefineError, apply};
+pub use apply::{FrameSet, Matching, RefineError, apply};
 pub use column::Column;
 pub use complete::{Completion, complete, contexts};
 pub use metric_test::{Metric, MetricTest, Quantity, Unit, Value, Whole};

@@ -200,6 +200,11 @@ impl Sets {
         &self.problems
     }
 
+    /// Adds what was found wrong with a place of definitions.
+    pub fn add_problem(&mut self, problem: Problem) {
+        self.problems.push(problem);
+    }
+
     /// The sets that were defined, by name.
     #[must_use]
     pub fn named(&self) -> &[Arc<NamedSet>] {

@@ -8,6 +8,7 @@ pub mod csv;
 pub mod info;
 pub mod json;
 pub mod listing;
+pub mod sets;
 pub mod text;
 
 #[cfg(test)]

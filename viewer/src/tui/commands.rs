@@ -2,6 +2,7 @@
 
 use super::message::{Message, PromptKind, View};
 use crate::refine::Axis;
+use crate::set_files::SetFile;
 
 /// A command.
 #[derive(Clone, Debug)]
@@ -38,6 +39,17 @@ pub static COMMANDS: &[Command] = &[
         "thread",
         Message::OpenPrompt(PromptKind::Context(Axis::Thread)),
         "only the samples of some threads, by name or id",
+    ),
+    command("sets", Message::ListSets, "the sets of frames (@mpi), and what they match here"),
+    command(
+        "set",
+        Message::OpenPrompt(PromptKind::Set(SetFile::User)),
+        "define a set of frames: @name = {f, g}",
+    ),
+    command(
+        "set-here",
+        Message::OpenPrompt(PromptKind::Set(SetFile::Beside)),
+        "define a set of frames for this profile alone",
     ),
     command("percent", Message::TogglePercent, "percent of all measured, or of what is shown"),
     command("explain", Message::Explain, "explain the numbers of the selected row"),

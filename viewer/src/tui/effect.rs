@@ -1,12 +1,25 @@
 //! What the update function wants done outside the model; only the shell does it.
 
+use std::sync::Arc;
+
 use super::stages::Stages;
+use crate::refine::{FramePattern, Sets};
+use crate::set_files::SetFile;
 
 /// Something to do outside the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Refine the profile and answer with a message.
     Refine(Request),
+    /// Define a set of frames in a file, and answer with all sets there are then.
+    SaveSet {
+        /// The file.
+        file: SetFile,
+        /// The name, without `@`.
+        name: String,
+        /// The frames.
+        pattern: FramePattern,
+    },
     /// Put text on the user's clipboard.
     Copy(String),
     /// Print a line on standard output after the viewer has ended.
@@ -28,6 +41,8 @@ pub struct Request {
     pub purpose: Purpose,
     /// The stages; those that are on are applied.
     pub stages: Stages,
+    /// The sets of frames that they may name.
+    pub sets: Arc<Sets>,
 }
 
 /// What a refinement is made for.
@@ -37,6 +52,8 @@ pub enum Purpose {
     Show,
     /// For its functions and their callers: answered with `Message::Inverted`.
     Callers,
+    /// To know what the sets of frames mean in it: answered with `Message::SetsCounted`.
+    Sets,
     /// To know what it would show: answered with `Message::Tried`.
     Try,
 }

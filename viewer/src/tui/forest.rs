@@ -1,7 +1,7 @@
 //! What the screens need of one refinement, made where a worker can make it: each is O(nodes).
 
 use crate::profile::Profile;
-use crate::refine::{Refined, parse};
+use crate::refine::{Refined, Sets};
 use crate::views::callers::Callers;
 use crate::views::child_index::ChildIndex;
 use crate::views::top_down::TopDown;
@@ -22,8 +22,8 @@ impl<'p> Forest<'p> {
     ///
     /// # Errors
     /// If a stage cannot be read, or cannot be applied to this profile.
-    pub fn new(profile: &'p Profile, stages: &Stages) -> Result<Self, Refusal> {
-        let refined = refine(profile, stages)?;
+    pub fn new(profile: &'p Profile, stages: &Stages, sets: &Sets) -> Result<Self, Refusal> {
+        let refined = refine(profile, stages, sets)?;
         let top_down = TopDown::new(&refined);
         Ok(Self { refined, top_down })
     }
@@ -34,8 +34,8 @@ impl<'p> Forest<'p> {
 ///
 /// # Errors
 /// If a stage cannot be read, or cannot be applied to this profile.
-pub fn callers(profile: &Profile, stages: &Stages) -> Result<Callers, Refusal> {
-    let refined = refine(profile, stages)?;
+pub fn callers(profile: &Profile, stages: &Stages, sets: &Sets) -> Result<Callers, Refusal> {
+    let refined = refine(profile, stages, sets)?;
     Ok(Callers::new(&refined, &ChildIndex::new(&refined)))
 }
 
@@ -52,11 +52,15 @@ pub struct Refusal {
 ///
 /// # Errors
 /// If a stage cannot be read, or cannot be applied to this profile.
-pub fn refine<'p>(profile: &'p Profile, stages: &Stages) -> Result<Refined<'p>, Refusal> {
+pub fn refine<'p>(
+    profile: &'p Profile,
+    stages: &Stages,
+    sets: &Sets,
+) -> Result<Refined<'p>, Refusal> {
     let mut refined = Refined::base(profile);
     for text in stages.active() {
         let refinement =
-            parse(text).map_err(|error| Refusal { cause: error.message, part: None })?;
+            sets.parse(text).map_err(|error| Refusal { cause: error.message, part: None })?;
         for stage in &refinement.stages {
             refined = refined
                 .then(stage)

@@ -5,6 +5,7 @@
 
 use super::key::Key;
 use super::message::{LineEdit, Message, PromptKind, RowStage, View};
+use crate::set_files::SetFile;
 
 /// What has the focus, and so decides what keys mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -189,6 +190,20 @@ pub static KEYS: &[Binding] = {
         bind(Refine, STAGES, "<space>", Message::StageToggle, "switch the stage off or on"),
         bind(Refine, STAGES, "d <del>", Message::StageDelete, "delete the stage"),
         bind(Refine, STAGES, "e <enter>", Message::StageEdit, "edit the stage"),
+        bind(
+            Refine,
+            STAGES,
+            "w",
+            Message::StageSave(SetFile::User),
+            "save its frames as a set (@name), for all profiles",
+        ),
+        bind(
+            Refine,
+            STAGES,
+            "W",
+            Message::StageSave(SetFile::Beside),
+            "the same, for this profile alone",
+        ),
         bind(Refine, STAGES, "f", Message::OpenPrompt(PromptKind::Refine), "add a stage"),
         bind(Refine, STAGES, "u", Message::Undo, "undo"),
         bind(Refine, STAGES, "<C-r>", Message::Redo, "redo"),

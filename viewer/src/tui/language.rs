@@ -4,22 +4,42 @@
 use super::message::RowStage;
 use super::prompt::Completion;
 use crate::profile::FrameKind;
-use crate::refine::{Chain, FramePattern, Link, Predicate, Refined, Stage, parse};
+use crate::refine::{Chain, FramePattern, Link, ParseError, Predicate, Refined, Sets, Stage};
 use crate::views::Row;
 
 /// The stages of a text, each as the language writes it.
 ///
 /// The error is a byte of the text and what is wrong there.
-pub(super) fn stages(text: &str) -> Result<Vec<String>, (usize, String)> {
-    let refinement = parse(text).map_err(|error| {
-        let mut cause = error.message;
-        if !error.suggestions.is_empty() {
-            cause.push_str(": ");
-            cause.push_str(&error.suggestions.join(", "));
-        }
-        (error.range.start, cause)
-    })?;
+pub(super) fn stages(text: &str, sets: &Sets) -> Result<Vec<String>, (usize, String)> {
+    let refinement = sets.parse(text).map_err(at_and_cause)?;
     Ok(refinement.stages.iter().map(ToString::to_string).collect())
+}
+
+/// The set of frames that a text defines, and a stage by which it is tried out.
+///
+/// The error is a byte of the text and what is wrong there.
+pub(super) fn definition(
+    text: &str,
+    sets: &Sets,
+) -> Result<(String, FramePattern, String), (usize, String)> {
+    let (name, pattern) = sets.parse_definition(text).map_err(at_and_cause)?;
+    let through = Stage::Where(Predicate::Through(Chain::of(pattern.clone()))).to_string();
+    Ok((name, pattern, through))
+}
+
+fn at_and_cause(error: ParseError) -> (usize, String) {
+    let mut cause = error.message;
+    if !error.suggestions.is_empty() {
+        cause.push_str(": ");
+        cause.push_str(&error.suggestions.join(", "));
+    }
+    (error.range.start, cause)
+}
+
+/// The frames that a stage is about, if it is about one pattern: what could be saved as a set.
+pub(super) fn frames_of_stage(text: &str, sets: &Sets) -> Option<String> {
+    let mut stages = sets.parse(text).ok()?.stages;
+    stages.pop().filter(|_| stages.is_empty())?.pattern().map(ToString::to_string)
 }
 
 /// The function's name of a row that stages can be made of.
@@ -82,10 +102,11 @@ pub(super) fn group_beginning(refined: &Refined<'_>, row: &Row) -> Result<String
 /// What the word before the cursor could become, and the byte at which it begins.
 pub(super) fn complete(
     refined: &Refined<'_>,
+    sets: &Sets,
     text: &str,
     cursor: usize,
 ) -> (usize, Vec<Completion>) {
-    let offered = crate::refine::complete(text, cursor, refined.profile);
+    let offered = crate::refine::complete(text, cursor, refined.profile, sets);
     let completion = |text| Completion { text, note: String::new() };
     (offered.range.start, offered.candidates.into_iter().map(completion).collect())
 }

@@ -20,6 +20,11 @@ impl Line {
         line
     }
 
+    /// Moves the cursor to a byte position, or to the end if there is no character boundary.
+    pub fn move_to(&mut self, cursor: usize) {
+        self.cursor = if self.text.is_char_boundary(cursor) { cursor } else { self.text.len() };
+    }
+
     /// The text.
     #[must_use]
     pub fn text(&self) -> &str {

@@ -1,10 +1,15 @@
 //! Everything that can happen to the viewer: one closed enum, from keys, mouse, shell and worker.
 
+use std::sync::Arc;
+
 use super::forest::{Forest, Refusal};
 use super::key::Key;
-use crate::refine::Axis;
+use super::model::Notice;
+use crate::refine::{Axis, Sets};
+use crate::set_files::SetFile;
 use crate::views::SortKey;
 use crate::views::callers::Callers;
+use crate::views::sets::SetRow;
 
 /// Something happened. The update function decides what it means in the present mode.
 #[derive(Clone, Debug)]
@@ -104,6 +109,10 @@ pub enum Message<'p> {
     StageToggle,
     /// Edit the text of the selected stage.
     StageEdit,
+    /// Save the frames of the selected stage as a set.
+    StageSave(SetFile),
+    /// List the sets of frames.
+    ListSets,
 
     // Typing.
     /// A printable character.
@@ -174,6 +183,20 @@ pub enum Message<'p> {
         /// Samples that would be taken out.
         out: u64,
     },
+    /// What the sets of frames mean in what is shown.
+    SetsCounted {
+        /// The number under which it was asked for.
+        ticket: u64,
+        /// One for each set.
+        rows: Vec<SetRow>,
+    },
+    /// The sets of frames there are now.
+    SetsLoaded {
+        /// The sets.
+        sets: Arc<Sets>,
+        /// What to say.
+        notice: Notice,
+    },
     /// A refinement was refused: a pattern that matches nothing, for instance.
     Refused {
         /// The number under which it was asked for.
@@ -193,6 +216,8 @@ impl Message<'_> {
                 | Self::Refined { .. }
                 | Self::Inverted { .. }
                 | Self::Tried { .. }
+                | Self::SetsCounted { .. }
+                | Self::SetsLoaded { .. }
                 | Self::Refused { .. }
         )
     }
@@ -275,6 +300,8 @@ pub enum PromptKind {
     Group,
     /// A refinement to ranks or threads, begun with all but which.
     Context(Axis),
+    /// The definition of a set of frames, to be saved in a file.
+    Set(SetFile),
     /// A command.
     Command,
 }

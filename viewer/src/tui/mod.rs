@@ -34,6 +34,7 @@ pub mod name;
 pub mod page;
 pub mod prompt;
 mod run;
+mod sets;
 pub mod stages;
 pub mod table;
 mod terminal;

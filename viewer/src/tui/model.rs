@@ -4,8 +4,10 @@
 //! changes it. The model holds no terminal, no file and no thread, so a test can drive it by keys
 //! and compare what is painted.
 
+use std::sync::Arc;
+
 use crate::profile::{FrameKind, FunctionRef, Profile};
-use crate::refine::Refined;
+use crate::refine::{Refined, Sets};
 use crate::views::callers::{Callers, Upward};
 use crate::views::hot_path;
 use crate::views::number::Form;
@@ -76,6 +78,8 @@ pub struct Model<'p> {
     pub profile: &'p Profile,
     /// Path of its file, as the user wrote it.
     pub path: String,
+    /// The sets of frames that refinements can name.
+    pub sets: Arc<Sets>,
     /// Glyphs and styles.
     pub theme: Theme,
     /// Columns and lines of the terminal.
@@ -96,6 +100,8 @@ pub struct Model<'p> {
     pub inverting: Option<u64>,
     /// What they were under an earlier refinement, to hand on what was open and selected.
     pub before: Option<(Refined<'p>, Inverted)>,
+    /// Number under which the meaning of the sets of frames was asked for.
+    pub listing: Option<u64>,
     /// The function to select when the callers view is there.
     pub follow: Option<FunctionRef>,
     /// The information page.
@@ -135,6 +141,7 @@ impl<'p> Model<'p> {
         let mut model = Self {
             profile: refined.profile,
             path: path.to_owned(),
+            sets: Arc::default(),
             theme,
             size,
             view: View::default(),
@@ -143,6 +150,7 @@ impl<'p> Model<'p> {
             inverted: None,
             inverting: None,
             before: None,
+            listing: None,
             follow: None,
             info: Page::default(),
             why_empty: info::why_empty(refined.profile, form(theme))

@@ -3,6 +3,7 @@
 use super::line::Line;
 use super::message::PromptKind;
 use super::table::Place;
+use crate::set_files::SetFile;
 
 /// Most completions that are offered at once.
 pub const COMPLETIONS: usize = 6;
@@ -83,6 +84,8 @@ impl Prompt {
             PromptKind::Search => "/",
             PromptKind::Refine | PromptKind::Group | PromptKind::Context(_) => "refine: ",
             PromptKind::Stage(_) => "stage: ",
+            PromptKind::Set(SetFile::User) => "set: ",
+            PromptKind::Set(SetFile::Beside) => "set of this profile: ",
             PromptKind::Command => ":",
         }
     }

@@ -4,6 +4,7 @@
 //! an idle viewer wakes up for nothing. Everything that has arrived is taken in before the screen
 //! is painted: a held key never falls behind.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,13 +22,14 @@ use super::effect::{Effect, Request};
 use super::forest::Forest;
 use super::key::{Code, Key};
 use super::message::Message;
-use super::model::Model;
+use super::model::{Model, Notice};
 use super::stages::Stages;
 use super::terminal::{Screen, give_back};
 use super::theme::{ColorChoice, Theme};
 use super::update::update;
 use super::worker::{self, Requests};
 use crate::profile::Profile;
+use crate::set_files::SetFiles;
 
 /// How the user wants the viewer to be.
 #[derive(Clone, Copy, Debug)]
@@ -67,8 +69,14 @@ enum Arrival {
 ///
 /// # Errors
 /// If standard output is no terminal, or the terminal fails.
-pub fn run(profile: &Profile, path: &str, options: Options) -> anyhow::Result<()> {
-    let forest = Forest::new(profile, &Stages::default())
+pub fn run(
+    profile: &Profile,
+    path: &str,
+    set_files: &SetFiles,
+    options: Options,
+) -> anyhow::Result<()> {
+    let sets = Arc::new(set_files.load());
+    let forest = Forest::new(profile, &Stages::default(), &sets)
         .map_err(|refusal| anyhow::Error::msg(refusal.cause))?;
     let variable = |name| std::env::var(name).ok();
     let color = options.color.decide(variable("NO_COLOR").as_deref(), variable("TERM").as_deref());
@@ -77,7 +85,11 @@ pub fn run(profile: &Profile, path: &str, options: Options) -> anyhow::Result<()
 
     let screen = Screen::take(options.mouse)?;
     let size = screen.size().context("the size of the terminal is not known")?;
-    let model = Model::new(forest, path, Theme::new(color, options.ascii), size);
+    let mut model = Model::new(forest, path, Theme::new(color, options.ascii), size);
+    if let Some(problem) = sets.problems().first() {
+        model.notice = Some(Notice::Failed(problem.to_string()));
+    }
+    model.sets = sets;
     let requests = Requests::default();
     let (sender, arrivals) = channel();
     let (answer, answers) = channel();
@@ -90,6 +102,7 @@ pub fn run(profile: &Profile, path: &str, options: Options) -> anyhow::Result<()
         answers,
         last_click: None,
         print_at_end: Vec::new(),
+        set_files,
         ended_by: None,
     };
     let outcome = thread::scope(|scope| {
@@ -174,6 +187,7 @@ struct Shell<'p, 'r> {
     answers: Receiver<Message<'p>>,
     last_click: Option<(u16, u16, Instant)>,
     print_at_end: Vec<String>,
+    set_files: &'r SetFiles,
     /// The signal that ended the viewer.
     ended_by: Option<i32>,
 }
@@ -281,6 +295,14 @@ impl<'p> Shell<'p, '_> {
         const TERMINAL: &str = "the terminal cannot be written to";
         match effect {
             Effect::Refine(request) => return self.refine(request),
+            Effect::SaveSet { file, name, pattern } => {
+                let notice = match self.set_files.save(file, &name, &pattern) {
+                    Ok(place) => Notice::Said(format!("@{name} is saved in {}", place.display())),
+                    Err(error) => Notice::Failed(format!("@{name} is not saved: {error}")),
+                };
+                let sets = Arc::new(self.set_files.load());
+                return self.update(Message::SetsLoaded { sets, notice });
+            }
             Effect::Copy(text) => self.screen.copy(&text).context(TERMINAL)?,
             Effect::PrintAtEnd(line) => self.print_at_end.push(line),
             Effect::Suspend => self.suspend()?,

@@ -9,6 +9,7 @@ use super::effect::{Purpose, Request};
 use super::forest::{Forest, callers, refine};
 use super::message::Message;
 use crate::profile::Profile;
+use crate::views::sets::set_rows;
 
 /// Profiles with fewer nodes are refined at once: it takes less than painting a screen.
 pub(super) const AT_ONCE: usize = 100_000;
@@ -35,7 +36,7 @@ impl Requests {
         match request.purpose {
             Purpose::Show => waiting.show = Some(request),
             Purpose::Callers => waiting.callers = Some(request),
-            Purpose::Try => waiting.attempt = Some(request),
+            Purpose::Try | Purpose::Sets => waiting.attempt = Some(request),
         }
         self.changed.notify_one();
     }
@@ -76,13 +77,15 @@ pub(super) fn work<'p>(profile: &'p Profile, requests: &Requests, answer: impl F
 
 /// Does what is asked.
 pub fn perform(profile: &Profile, request: Request) -> Message<'_> {
-    let Request { ticket, purpose, stages } = request;
+    let Request { ticket, purpose, stages, sets } = request;
     let answer = match purpose {
-        Purpose::Show => Forest::new(profile, &stages)
+        Purpose::Show => Forest::new(profile, &stages, &sets)
             .map(|forest| Message::Refined { ticket, forest: Box::new(forest) }),
-        Purpose::Callers => callers(profile, &stages)
+        Purpose::Callers => callers(profile, &stages, &sets)
             .map(|callers| Message::Inverted { ticket, callers: Box::new(callers) }),
-        Purpose::Try => refine(profile, &stages).map(|refined| Message::Tried {
+        Purpose::Sets => refine(profile, &stages, &sets)
+            .map(|refined| Message::SetsCounted { ticket, rows: set_rows(&refined, &sets) }),
+        Purpose::Try => refine(profile, &stages, &sets).map(|refined| Message::Tried {
             ticket,
             shown: refined.shown,
             out: refined.out,

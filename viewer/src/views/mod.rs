@@ -16,6 +16,7 @@ pub mod number;
 pub mod path;
 pub mod printable;
 pub mod search;
+pub mod sets;
 pub mod sort;
 pub mod summary;
 pub mod top_down;

@@ -90,8 +90,11 @@ impl Parser<'_> {
                         self.sets.names().map(|known| format!("@{known}")).collect();
                     let names: Vec<_> = names.iter().map(String::as_str).collect();
                     let message = match nearest(name, self.sets.names()).first() {
-                        Some(meant) => format!("there is no such set, but @{meant} is; sets are"),
-                        None => "there is no such set; sets are".to_owned(),
+                        // Fewer letters are like anything.
+                        Some(meant) if name.chars().count() >= 3 => {
+                            format!("there is no such set, but @{meant} is; sets are")
+                        }
+                        _ => "there is no such set; sets are".to_owned(),
                     };
                     Err(self.error(message, &names))
                 }

@@ -143,6 +143,7 @@ fn hints_for(model: &Model<'_>) -> &'static [(&'static str, &'static str)] {
             ("space", "on/off"),
             ("J K", "move"),
             ("f", "add"),
+            ("w", "save as set"),
             ("u", "undo"),
             ("q", "back"),
         ],

@@ -86,6 +86,7 @@ fn hint(prompt: &Prompt) -> &'static str {
     match prompt.kind {
         PromptKind::Refine => "through MPI_Send >> memcpy*, hide libomp*, root at f; tab completes",
         PromptKind::Stage(_) => "nothing here deletes the stage; tab completes",
+        PromptKind::Set(_) => "@name = {f, module:libx*, @mpi}; then @name stands for them",
         PromptKind::Group => "the group's name; {a, b} or module:libmpi* groups more than one",
         PromptKind::Context(_) => "one of those below, or a pattern such as io-*; tab completes",
         PromptKind::Command => "tab completes",

@@ -111,6 +111,12 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
         Message::StageDelete => return refinement::delete_stage(model),
         Message::StageToggle => return refinement::toggle_stage(model),
         Message::StageEdit => refinement::edit_stage(model),
+        Message::StageSave(file) => refinement::save_stage(model, file),
+        Message::ListSets => return refinement::list_sets(model),
+        Message::SetsCounted { ticket, rows } => refinement::sets_counted(model, ticket, &rows),
+        Message::SetsLoaded { sets, notice } => {
+            return refinement::sets_loaded(model, sets, notice);
+        }
         Message::Refined { ticket, forest } => refinement::arrived(model, ticket, *forest),
         Message::Inverted { ticket, callers } => {
             if model.inverting == Some(ticket) {

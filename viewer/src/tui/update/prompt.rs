@@ -3,6 +3,8 @@
 //! A refinement is read at every key: what is wrong is pointed at while it is wrong, what is right
 //! is tried out by the shell, and the share that it would show stands under the line.
 
+use std::sync::Arc;
+
 use super::super::commands;
 use super::super::effect::{Effect, Purpose, Request};
 use super::super::forest::Refusal;
@@ -14,7 +16,8 @@ use super::super::prompt::{Completion, Prompt, Trial};
 use super::super::stages::{Stage, Stages};
 use super::super::table::Rows;
 use super::{Effects, refinement, run_command, search};
-use crate::refine::contexts;
+use crate::refine::{contexts, is_definition};
+use crate::set_files::SetFile;
 
 /// Opens a prompt, unless there is nothing it could be about.
 pub(super) fn open(model: &mut Model<'_>, kind: PromptKind) {
@@ -38,11 +41,18 @@ pub(super) fn open(model: &mut Model<'_>, kind: PromptKind) {
             }
             _ => Some(format!("{} = ", axis.name())),
         },
+        PromptKind::Set(_) => Some("@".to_owned()),
         _ => Some(String::new()),
     };
     let Some(text) = text else { return };
+    open_with(model, kind, &text, text.len());
+}
+
+/// Opens a prompt with a line and a cursor in it.
+pub(super) fn open_with(model: &mut Model<'_>, kind: PromptKind, text: &str, cursor: usize) {
     let from = model.rows().map(Rows::place);
-    let mut prompt = Prompt::new(kind, &text, from);
+    let mut prompt = Prompt::new(kind, text, from);
+    prompt.line.move_to(cursor);
     offer(model, &mut prompt);
     model.over.push(Over::Prompt(prompt));
 }
@@ -70,8 +80,13 @@ pub(super) fn complete(model: &mut Model<'_>, forward: bool) -> Effects {
 /// Finds what the word before the cursor could become.
 fn offer(model: &Model<'_>, prompt: &mut Prompt) {
     (prompt.word, prompt.completions) = match prompt.kind {
-        PromptKind::Refine | PromptKind::Group | PromptKind::Context(_) | PromptKind::Stage(_) => {
-            language::complete(&model.refined, prompt.line.text(), prompt.line.cursor())
+        PromptKind::Refine
+        | PromptKind::Group
+        | PromptKind::Context(_)
+        | PromptKind::Stage(_)
+        | PromptKind::Set(_) => {
+            let (text, cursor) = (prompt.line.text(), prompt.line.cursor());
+            language::complete(&model.refined, &model.sets, text, cursor)
         }
         PromptKind::Command => {
             let offered = commands::beginning_with(prompt.line.before()).map(|command| {
@@ -86,7 +101,7 @@ fn offer(model: &Model<'_>, prompt: &mut Prompt) {
 /// Finds out what the line would do.
 fn try_out(model: &mut Model<'_>, prompt: &mut Prompt) -> Effects {
     let text = prompt.line.text().to_owned();
-    match prompt.kind {
+    match meant(prompt) {
         PromptKind::Search => {
             let found = search::typed(model, &text, prompt.from.clone());
             prompt.trial = Trial::Found(found);
@@ -104,13 +119,37 @@ fn try_out(model: &mut Model<'_>, prompt: &mut Prompt) -> Effects {
                 prompt.trial = Trial::Nothing;
                 return Vec::new();
             }
-            model.ticket += 1;
-            prompt.trial = Trial::Waiting(model.ticket);
-            let request = Request { ticket: model.ticket, purpose: Purpose::Try, stages };
-            vec![Effect::Refine(request)]
+            try_stages(model, prompt, stages)
         }
+        PromptKind::Set(_) => match language::definition(&text, &model.sets) {
+            // What the set means is told by the paths through it.
+            Ok((_, _, through)) => {
+                let mut stages = model.history.now().clone();
+                stages.push(through);
+                try_stages(model, prompt, stages)
+            }
+            Err((at, cause)) => {
+                prompt.trial = Trial::Wrong { at, cause };
+                Vec::new()
+            }
+        },
         PromptKind::Command => Vec::new(),
     }
+}
+
+/// What the line is for: at the prompt for refinements, sets can be defined too.
+fn meant(prompt: &Prompt) -> PromptKind {
+    match prompt.kind {
+        PromptKind::Refine if is_definition(prompt.line.text()) => PromptKind::Set(SetFile::User),
+        kind => kind,
+    }
+}
+
+fn try_stages(model: &mut Model<'_>, prompt: &mut Prompt, stages: Stages) -> Effects {
+    model.ticket += 1;
+    prompt.trial = Trial::Waiting(model.ticket);
+    let sets = Arc::clone(&model.sets);
+    vec![Effect::Refine(Request { ticket: model.ticket, purpose: Purpose::Try, stages, sets })]
 }
 
 /// The stages as they would be with this line. An empty line adds nothing, and removes the stage
@@ -118,7 +157,7 @@ fn try_out(model: &mut Model<'_>, prompt: &mut Prompt) -> Effects {
 ///
 /// The error is a byte of the line and what is wrong there.
 fn stages_with(model: &Model<'_>, kind: PromptKind, text: &str) -> Result<Stages, (usize, String)> {
-    let new = language::stages(text)?;
+    let new = language::stages(text, &model.sets)?;
     let mut stages = model.history.now().clone();
     match kind {
         PromptKind::Stage(at) if at < stages.0.len() => {
@@ -135,9 +174,18 @@ fn stages_with(model: &Model<'_>, kind: PromptKind, text: &str) -> Result<Stages
 pub(super) fn accept(model: &mut Model<'_>) -> Effects {
     let Some(Over::Prompt(mut prompt)) = model.over.pop() else { return Vec::new() };
     let text = prompt.line.text().to_owned();
-    match prompt.kind {
+    match meant(&prompt) {
         PromptKind::Search => Vec::new(),
         PromptKind::Command => run_command(model, &text),
+        PromptKind::Set(file) => match language::definition(&text, &model.sets) {
+            // A set that matches nothing here may do so in another profile.
+            Ok((name, pattern, _)) => vec![Effect::SaveSet { file, name, pattern }],
+            Err((at, cause)) => {
+                prompt.trial = Trial::Wrong { at, cause };
+                model.over.push(Over::Prompt(prompt));
+                Vec::new()
+            }
+        },
         PromptKind::Refine | PromptKind::Group | PromptKind::Context(_) | PromptKind::Stage(_) => {
             match stages_with(model, prompt.kind, &text) {
                 // What is known to be wrong stays on the screen with its mark.

@@ -3,13 +3,19 @@
 //! A change is entered in the history at once, and the shell is asked to refine; until it answers,
 //! the old rows stay on the screen. A change that is refused is forgotten again.
 
+use std::sync::Arc;
+
 use super::super::effect::{Effect, Purpose, Request};
 use super::super::forest::{Forest, Refusal};
 use super::super::language;
 use super::super::message::{PromptKind, RowStage, View};
 use super::super::model::{Model, Notice, Over, Pending};
+use super::super::sets;
 use super::super::stages::Stages;
 use super::{Effects, prompt};
+use crate::refine::Sets;
+use crate::set_files::SetFile;
+use crate::views::sets::SetRow;
 
 /// Enters other stages in the history and has the profile refined by them.
 pub(super) fn change(model: &mut Model<'_>, stages: Stages) -> Effects {
@@ -26,7 +32,8 @@ fn request(model: &mut Model<'_>, is_change: bool) -> Effects {
     model.ticket += 1;
     model.pending = Some(Pending { ticket: model.ticket, is_change });
     let (ticket, stages) = (model.ticket, model.history.now().clone());
-    vec![Effect::Refine(Request { ticket, purpose: Purpose::Show, stages })]
+    let sets = Arc::clone(&model.sets);
+    vec![Effect::Refine(Request { ticket, purpose: Purpose::Show, stages, sets })]
 }
 
 /// Asks the shell for the callers of what is shown, if a view of them is open and lacks them.
@@ -39,7 +46,8 @@ pub(super) fn callers_if_looked_at(model: &mut Model<'_>) -> Option<Effect> {
     model.ticket += 1;
     model.inverting = Some(model.ticket);
     let (ticket, stages) = (model.ticket, model.shown_stages.clone());
-    Some(Effect::Refine(Request { ticket, purpose: Purpose::Callers, stages }))
+    let sets = Arc::clone(&model.sets);
+    Some(Effect::Refine(Request { ticket, purpose: Purpose::Callers, stages, sets }))
 }
 
 /// Adds the stage that one key makes of the selected row.
@@ -121,6 +129,53 @@ pub(super) fn edit_stage(model: &mut Model<'_>) {
     if let Some(at) = selected_stage(model) {
         prompt::open(model, PromptKind::Stage(at));
     }
+}
+
+/// Opens a prompt for the name of a set with the selected stage's frames.
+pub(super) fn save_stage(model: &mut Model<'_>, file: SetFile) {
+    let Some(at) = selected_stage(model) else { return };
+    match language::frames_of_stage(&model.history.now().0[at].text, &model.sets) {
+        Some(frames) => {
+            prompt::open_with(model, PromptKind::Set(file), &format!("@ = {frames}"), 1);
+        }
+        None => {
+            let cause = "a set holds frames, and this stage is about more than one frame pattern";
+            model.notice = Some(Notice::Failed(cause.to_owned()));
+        }
+    }
+}
+
+/// Opens the page of sets; what they mean here is counted by the shell.
+pub(super) fn list_sets(model: &mut Model<'_>) -> Effects {
+    model.over.push(Over::Page(sets::page(model, None)));
+    model.ticket += 1;
+    model.listing = Some(model.ticket);
+    let (ticket, stages) = (model.ticket, model.shown_stages.clone());
+    let sets = Arc::clone(&model.sets);
+    vec![Effect::Refine(Request { ticket, purpose: Purpose::Sets, stages, sets })]
+}
+
+/// The shell has counted what the sets mean.
+pub(super) fn sets_counted(model: &mut Model<'_>, ticket: u64, rows: &[SetRow]) {
+    if model.listing.take_if(|asked| *asked == ticket).is_none() {
+        return;
+    }
+    let new = sets::page(model, Some(rows));
+    if let Some(Over::Page(page)) = model.over.last_mut()
+        && page.title == new.title
+    {
+        page.items = new.items;
+    }
+}
+
+/// There are other sets now. What is shown is made again if it names one.
+pub(super) fn sets_loaded(model: &mut Model<'_>, sets: Arc<Sets>, notice: Notice) -> Effects {
+    model.sets = sets;
+    model.notice = Some(notice);
+    if model.history.now().active().any(|text| text.contains('@')) {
+        return request(model, false);
+    }
+    Vec::new()
 }
 
 /// The shell has refined the profile.

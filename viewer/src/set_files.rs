@@ -1,0 +1,199 @@
+//! Where sets of frames are kept: a file of the user's, and one beside a profile.
+//!
+//! | file | for |
+//! |---|---|
+//! | `$XDG_CONFIG_HOME/csprof/sets`, or `~/.config/csprof/sets` | all profiles |
+//! | `PROFILE.sets`, beside the profile | this profile; counts more |
+//!
+//! Both are text, written by hand or from the viewer; [`crate::refine::Sets`] describes it. A recorded
+//! profile itself is never changed. A file that cannot be read is a problem like a wrong line in it:
+//! it is told, and nothing stops.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use crate::refine::{FramePattern, Problem, Sets, Source, defined_in};
+
+/// Files beyond this size are something else.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Which file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetFile {
+    /// The user's, for all profiles.
+    User,
+    /// The one beside the profile.
+    Beside,
+}
+
+/// The files of sets that belong to a profile.
+#[derive(Clone, Debug, Default)]
+pub struct SetFiles {
+    user: Option<PathBuf>,
+    beside: Option<PathBuf>,
+}
+
+impl SetFiles {
+    /// Those of a profile's file; standard input (`-`) and no file have the user's alone.
+    #[must_use]
+    pub fn of(profile: Option<&Path>) -> Self {
+        let absolute = |name| {
+            std::env::var_os(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute())
+        };
+        let folder = absolute("XDG_CONFIG_HOME")
+            .or_else(|| absolute("HOME").map(|home| home.join(".config")));
+        let beside = profile.filter(|path| path.as_os_str() != "-").map(|path| {
+            let mut name = OsString::from(path);
+            name.push(".sets");
+            name.into()
+        });
+        Self { user: folder.map(|folder| folder.join("csprof/sets")), beside }
+    }
+
+    /// The place of a file; `None` if there can be none.
+    #[must_use]
+    pub fn path(&self, file: SetFile) -> Option<&Path> {
+        match file {
+            SetFile::User => self.user.as_deref(),
+            SetFile::Beside => self.beside.as_deref(),
+        }
+    }
+
+    /// The sets of both files. Files that do not exist have none.
+    #[must_use]
+    pub fn load(&self) -> Sets {
+        let mut texts = Vec::new();
+        let mut problems = Vec::new();
+        for path in [&self.user, &self.beside].into_iter().flatten() {
+            let place = path.display().to_string();
+            match text_of(path) {
+                Ok(text) => texts.push((place, text)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                // `PROFILE.sets` where PROFILE is no file either, such as a descriptor.
+                Err(error) if error.kind() == io::ErrorKind::NotADirectory => {}
+                Err(error) => {
+                    problems.push(Problem { place, name: None, cause: error.to_string() });
+                }
+            }
+        }
+        let sources: Vec<_> =
+            texts.iter().map(|(place, text)| Source { place, text: text.as_str() }).collect();
+        let mut sets = Sets::read(&sources);
+        problems.into_iter().for_each(|problem| sets.add_problem(problem));
+        sets
+    }
+
+    /// Defines a set in a file, and leaves all else in it as it is; returns the file's place.
+    ///
+    /// # Errors
+    /// If there is no such place, or the file cannot be read or replaced.
+    pub fn save(&self, file: SetFile, name: &str, pattern: &FramePattern) -> io::Result<PathBuf> {
+        let path = self.path(file).ok_or_else(|| {
+            io::Error::other(match file {
+                SetFile::User => "neither XDG_CONFIG_HOME nor HOME says where to keep sets",
+                SetFile::Beside => "a profile from standard input has no file beside it",
+            })
+        })?;
+        // A link stays one: people keep such files elsewhere.
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let old = match text_of(&target) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            other => other?,
+        };
+        if let Some(folder) = target.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let mut name_of_new = target.clone().into_os_string();
+        name_of_new.push(format!(".{}", std::process::id()));
+        let new = PathBuf::from(name_of_new);
+        let written = write_new(&new, &defined_in(&old, name, pattern), &target);
+        if written.is_err() {
+            // What is left of it is of no use; that it cannot be removed says nothing new.
+            let _ = fs::remove_file(&new);
+        }
+        written.map(|()| path.to_owned())
+    }
+}
+
+/// Writes a file anew and puts it in the place of another, whose permissions it takes over.
+fn write_new(new: &Path, text: &str, target: &Path) -> io::Result<()> {
+    let mut file = fs::File::create(new)?;
+    file.write_all(text.as_bytes())?;
+    if let Ok(metadata) = fs::metadata(target) {
+        file.set_permissions(metadata.permissions())?;
+    }
+    file.sync_all()?;
+    fs::rename(new, target)
+}
+
+fn text_of(path: &Path) -> io::Result<String> {
+    let file = fs::File::open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("this is no file"));
+    }
+    let mut text = String::new();
+    file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(io::Error::other("this file of sets is larger than 1 MiB"));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(folder: &Path) -> SetFiles {
+        SetFiles {
+            user: Some(folder.join("csprof/sets")),
+            beside: Some(folder.join("run.csprof.sets")),
+        }
+    }
+
+    fn pattern(text: &str) -> FramePattern {
+        Sets::default().parse_definition(&format!("@x = {text}")).unwrap().1
+    }
+
+    #[test]
+    fn what_is_saved_is_loaded_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = files(folder.path());
+        assert_eq!(files.load(), Sets::default());
+        files.save(SetFile::User, "a", &pattern("{f, g}")).unwrap();
+        files.save(SetFile::User, "b", &pattern("h")).unwrap();
+        files.save(SetFile::User, "a", &pattern("f")).unwrap();
+        files.save(SetFile::Beside, "b", &pattern("k")).unwrap();
+        let user = fs::read_to_string(folder.path().join("csprof/sets")).unwrap();
+        assert_eq!(user, "@a = f\n@b = h\n");
+        let sets = files.load();
+        let shown: Vec<_> =
+            sets.named().iter().map(|s| format!("@{} = {}", s.name(), s.pattern())).collect();
+        assert_eq!(shown, ["@a = f", "@b = k"]);
+        let left: Vec<_> = fs::read_dir(folder.path().join("csprof")).unwrap().collect();
+        assert_eq!(left.len(), 1, "{left:?}");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_a_problem_and_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = files(folder.path());
+        fs::write(folder.path().join("run.csprof.sets"), b"@a = \xff\n").unwrap();
+        fs::create_dir_all(folder.path().join("csprof/sets")).unwrap();
+        let sets = files.load();
+        let said: Vec<_> = sets.problems().iter().map(|p| p.cause.as_str()).collect();
+        assert_eq!(said, ["this is no file", "stream did not contain valid UTF-8"]);
+        assert!(files.save(SetFile::Beside, "b", &pattern("k")).is_err());
+        assert!(files.save(SetFile::User, "b", &pattern("k")).is_err());
+        let kept = fs::read(folder.path().join("run.csprof.sets")).unwrap();
+        assert_eq!(kept, b"@a = \xff\n");
+    }
+
+    #[test]
+    fn standard_input_has_no_file_beside_it() {
+        assert_eq!(SetFiles::of(Some(Path::new("-"))).path(SetFile::Beside), None);
+        let beside = SetFiles::of(Some(Path::new("runs/a.csprof")));
+        assert_eq!(beside.path(SetFile::Beside), Some(Path::new("runs/a.csprof.sets")));
+    }
+}

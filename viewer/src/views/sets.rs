@@ -1,0 +1,85 @@
+//! What each set of frames means in a profile: which functions, and what they cost.
+//!
+//! A set's cost is that of the paths through it, so that nothing counts twice; sets may overlap, so
+//! their costs do not add up to anything.
+
+use crate::profile::FunctionRef;
+use crate::refine::{FramePattern, Preset, Refined, Sets};
+
+/// A set of frames and what it means in a profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetRow {
+    /// Its name, without `@`.
+    pub name: String,
+    /// File and line where it is defined; `None` for those that csprof ships.
+    pub place: Option<String>,
+    /// What it stands for, in the refinement language.
+    pub definition: String,
+    /// Functions with samples that it means, costliest first.
+    pub functions: Vec<FunctionRef>,
+    /// Samples whose path goes through one of them.
+    pub samples: u64,
+}
+
+/// All sets that can be named, in the order of [`Sets::names`]. O(nodes) for each set.
+#[must_use]
+pub fn set_rows(refined: &Refined<'_>, sets: &Sets) -> Vec<SetRow> {
+    let mut cost = vec![0_u64; refined.functions.len()];
+    for (frame, inclusive) in refined.frame.iter().zip(&refined.inclusive) {
+        let cost = &mut cost[refined.frames[frame.index()].function.index()];
+        *cost = cost.saturating_add(*inclusive);
+    }
+    let row = |name: &str, place: Option<&str>, definition: String, pattern: &FramePattern| {
+        let found = refined.matching(pattern);
+        let mut functions = found.functions;
+        functions.sort_by_key(|function| core::cmp::Reverse(cost[function.index()]));
+        let name = name.to_owned();
+        SetRow {
+            name,
+            place: place.map(str::to_owned),
+            definition,
+            functions,
+            samples: found.samples,
+        }
+    };
+    let named = sets
+        .named()
+        .iter()
+        .map(|set| row(set.name(), Some(set.place()), set.pattern().to_string(), set.pattern()));
+    let shipped = Preset::ALL
+        .iter()
+        .filter(|(_, name, _)| sets.named().iter().all(|set| set.name() != *name));
+    let shipped = shipped.map(|&(preset, name, definition)| {
+        row(name, None, definition.to_owned(), &FramePattern::Preset(preset))
+    });
+    named.chain(shipped).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::from_outline;
+    use crate::refine::Source;
+
+    #[test]
+    fn sets_say_what_they_mean_here() {
+        let profile =
+            from_outline("main 1\n  f 2\n    malloc 3\n      f 4\n  MPI_Send 5\n    memcpy 6\n")
+                .unwrap();
+        let text = "@deep = {f, nothing}\n@none = x\n@lock = malloc\n";
+        let sets = Sets::read(&[Source { place: "sets", text }]);
+        let rows = set_rows(&Refined::base(&profile), &sets);
+        let said = |name: &str| {
+            let row = rows.iter().find(|row| row.name == name).unwrap();
+            let names = row.functions.iter().map(|f| profile.functions[f.index()].name.as_str());
+            let names: Vec<_> = names.collect();
+            format!("{} {}", row.samples, names.join(" "))
+        };
+        assert_eq!(said("deep"), "9 f");
+        assert_eq!(said("none"), "0 ");
+        assert_eq!(said("lock"), "7 malloc");
+        assert_eq!(said("mpi"), "11 MPI_Send");
+        assert_eq!(rows.iter().filter(|row| row.name == "lock").count(), 1);
+        assert_eq!(rows[0].place.as_deref(), Some("sets:1"));
+    }
+}

@@ -1,0 +1,84 @@
+//! Sets of frames: listed, defined, saved from a stage.
+
+use std::sync::Arc;
+
+use csprof::refine::{Sets, Source};
+use csprof::set_files::SetFile;
+use csprof::tui::effect::Effect;
+use csprof::tui::message::Message;
+use csprof::tui::model::Notice;
+use insta::assert_snapshot;
+
+use super::{Viewer, solver};
+
+fn sets(text: &str) -> Arc<Sets> {
+    Arc::new(Sets::read(&[Source { place: "sets", text }]))
+}
+
+/// What the viewer would save: file, name and frames.
+fn saved(viewer: &Viewer<'_>) -> Vec<String> {
+    let saves = viewer.effects.iter().filter_map(|effect| match effect {
+        Effect::SaveSet { file, name, pattern } => {
+            let file = if *file == SetFile::User { "user" } else { "beside" };
+            Some(format!("{file}: @{name} = {pattern}"))
+        }
+        _ => None,
+    });
+    saves.collect()
+}
+
+#[test]
+fn sets_are_listed_with_what_they_match() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x24");
+    viewer.model.sets = sets("@wait = {poll, MPI_Wait*}\n@far = nothing\n@bad = {x\n");
+    assert_snapshot!(viewer.press(":sets<enter>").screen());
+}
+
+#[test]
+fn sets_are_defined_at_prompts() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x16");
+    viewer.press("f@wait = {poll, mp");
+    assert_snapshot!(viewer.screen());
+    viewer.press("<C-u>@wait = {poll, memcpy}");
+    assert_snapshot!(viewer.screen());
+    viewer.press("<enter>:set-here<enter>here = poll<enter>:set<enter>x = @x<enter>");
+    assert_eq!(saved(&viewer), ["user: @wait = {poll, memcpy}", "beside: @here = poll"]);
+    // The last one is refused where it stands.
+    assert_snapshot!(viewer.screen());
+}
+
+#[test]
+fn frames_of_a_stage_are_saved_as_a_set() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x20");
+    viewer.press("fnot under {poll, memcpy} | through main > solve<enter>Fw");
+    assert_snapshot!(viewer.screen());
+    viewer.press("busy<enter>Wbusier<enter>jw");
+    assert_eq!(
+        saved(&viewer),
+        ["user: @busy = {poll, memcpy}", "beside: @busier = {poll, memcpy}"]
+    );
+    let said = viewer.model.notice.clone();
+    let cause = "a set holds frames, and this stage is about more than one frame pattern";
+    assert_eq!(said, Some(Notice::Failed(cause.to_owned())));
+}
+
+#[test]
+fn what_is_shown_follows_a_set_that_changes() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x20");
+    viewer.model.sets = sets("@wait = poll\n");
+    viewer.press("fthrough @wa<tab><enter>");
+    assert_eq!(viewer.model.shown_stages.to_string(), "through @wait");
+    assert_eq!(viewer.model.refined.shown, 70);
+    let notice = Notice::Said("saved".to_owned());
+    viewer.send(Message::SetsLoaded { sets: sets("@wait = memcpy\n"), notice });
+    assert_eq!(viewer.model.refined.shown, 60);
+    // A set that is gone leaves what is shown as it is, and says so.
+    let notice = Notice::Said("saved".to_owned());
+    viewer.send(Message::SetsLoaded { sets: sets(""), notice });
+    assert_eq!(viewer.model.refined.shown, 60);
+    assert!(matches!(&viewer.model.notice, Some(Notice::Failed(_))));
+}
