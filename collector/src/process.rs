@@ -173,7 +173,7 @@ static FORKING: SetupLock<Option<Held>> = SetupLock::new(None);
 /// Given back in this order, the reverse of taking them.
 struct Held {
     _threads: SetupGuard<'static, thread::Registry>,
-    _modules: SetupGuard<'static, modules::Known>,
+    modules: modules::Held,
 }
 
 // SAFETY: made and dropped by the forking thread, or by its copy in the child.
@@ -185,8 +185,8 @@ pub fn before_fork() {
         return;
     }
     thread::pause_here();
-    let modules = modules::lock();
-    let held = Held { _threads: thread::lock_registry(), _modules: modules };
+    let modules = modules::hold();
+    let held = Held { _threads: thread::lock_registry(), modules };
     *FORKING.lock() = Some(held);
 }
 
@@ -207,6 +207,9 @@ pub fn after_fork_child() {
         return;
     }
     let held = FORKING.lock().take();
+    if let Some(held) = &held {
+        held.modules.in_child();
+    }
     drop(held);
     parent.arena.forget_file();
     let quiet = parent.config.quiet;

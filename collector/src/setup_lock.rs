@@ -15,7 +15,7 @@ use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use crate::sys::{self, Mask};
+use crate::sys::{self, Clock, Mask};
 
 /// A value that one thread at a time may use.
 #[derive(Debug)]
@@ -44,15 +44,27 @@ impl<T> SetupLock<T> {
         SetupGuard { lock: self, mask }
     }
 
-    /// Takes the lock if it is free.
-    pub fn try_lock(&self) -> Option<SetupGuard<'_, T>> {
+    /// Waits for the lock, but for this many nanoseconds at most; 0 takes it only if it is free.
+    pub fn lock_within(&self, ns: u64) -> Option<SetupGuard<'_, T>> {
         let mask = sys::set_mask(Mask::ALL);
+        let start = (ns > 0).then(|| sys::now_ns(Clock::Monotonic));
         // Acquire: as in `lock`.
-        if self.held.swap(true, Ordering::Acquire) {
-            sys::set_mask(mask);
-            return None;
+        while self.held.swap(true, Ordering::Acquire) {
+            if start.is_none_or(|start| sys::now_ns(Clock::Monotonic).saturating_sub(start) > ns) {
+                sys::set_mask(mask);
+                return None;
+            }
+            sys::yield_now();
         }
         Some(SetupGuard { lock: self, mask })
+    }
+}
+
+impl SetupLock<()> {
+    /// Frees the lock in a forked child, where the thread that held it does not exist. There must
+    /// be no other thread yet, and no value that could be half changed.
+    pub fn free_in_child(&self) {
+        self.held.store(false, Ordering::Release);
     }
 }
 

@@ -9,6 +9,7 @@ use core::ffi::{CStr, c_int, c_void};
 use core::ops::Range;
 use std::os::unix::ffi::OsStringExt;
 
+use super::{Code, Codes};
 use crate::unwind::cfi;
 
 /// What makes two loads the same code: path and build id.
@@ -82,24 +83,53 @@ pub(super) fn counts() -> Counts {
     counts
 }
 
-/// All modules now, and the counts that go with them.
-pub(super) fn loaded_modules() -> (Counts, Vec<LoaderModule>) {
-    struct Found {
-        counts: Counts,
-        modules: Vec<LoaderModule>,
+/// The loader's list at one moment.
+pub(super) struct Seen {
+    /// The counts that go with it.
+    pub(super) counts: Counts,
+    /// All modules and their code.
+    pub(super) modules: Vec<(LoaderModule, &'static Code)>,
+    /// Code that nobody had built before.
+    pub(super) built: Codes,
+}
+
+/// All modules now. Code that is not in `known` is built. `None` if `go_on`, which is asked when the
+/// loader's lock is there, says no.
+pub(super) fn loaded_modules(known: &Codes, go_on: fn() -> bool) -> Option<Seen> {
+    struct Looking<'a> {
+        known: &'a Codes,
+        go_on: fn() -> bool,
+        seen: Seen,
     }
-    extern "C" fn each(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
-        // SAFETY: the loader passes a live structure; `found` is the caller's local.
-        let (info, found) = unsafe { (&*info, &mut *found.cast::<Found>()) };
-        found.counts = Counts { adds: info.dlpi_adds, subs: info.dlpi_subs };
+    extern "C" fn each(info: *mut libc::dl_phdr_info, _: usize, looking: *mut c_void) -> c_int {
+        // SAFETY: the loader passes a live structure; `looking` is the caller's local.
+        let (info, Looking { known, go_on, seen }) =
+            unsafe { (&*info, &mut *looking.cast::<Looking<'_>>()) };
+        if seen.counts == Counts::NONE && !go_on() {
+            return 1;
+        }
+        seen.counts = Counts { adds: info.dlpi_adds, subs: info.dlpi_subs };
         // SAFETY: the loader holds its lock, so the module stays loaded during this call.
-        found.modules.extend(unsafe { describe(info, found.modules.is_empty()) });
+        if let Some(module) = unsafe { describe(info, seen.modules.is_empty()) } {
+            let mut codes = known.iter().chain(&seen.built);
+            let code = match codes.find(|code| code.0 == module.identity) {
+                Some(code) => &code.1,
+                None => {
+                    let built = Box::new((module.identity.clone(), Code::of(&module)));
+                    let built: &'static (Identity, Code) = Box::leak(built);
+                    seen.built.push(built);
+                    &built.1
+                }
+            };
+            seen.modules.push((module, code));
+        }
         0
     }
-    let mut found = Found { counts: Counts::NONE, modules: Vec::new() };
+    let seen = Seen { counts: Counts::NONE, modules: Vec::new(), built: Vec::new() };
+    let mut looking = Looking { known, go_on, seen };
     // SAFETY: as in `counts`.
-    unsafe { libc::dl_iterate_phdr(Some(each), (&raw mut found).cast()) };
-    (found.counts, found.modules)
+    let stopped = unsafe { libc::dl_iterate_phdr(Some(each), (&raw mut looking).cast()) };
+    (stopped == 0).then_some(looking.seen)
 }
 
 /// # Safety
@@ -251,11 +281,13 @@ mod tests {
     #[test]
     fn this_program_is_in_the_list_with_its_own_code() {
         let here = this_program_is_in_the_list_with_its_own_code as *const () as u64;
-        let (counts, modules) = loaded_modules();
+        let Seen { counts, modules, built } = loaded_modules(&Vec::new(), || true).unwrap();
         assert_ne!(counts, Counts::NONE);
         assert_eq!(counts, super::counts());
-        let own = modules.iter().find(|module| module.text().contains(&here)).unwrap();
+        let (own, code) = modules.iter().find(|(module, _)| module.text().contains(&here)).unwrap();
+        assert!(loaded_modules(&built, || false).is_none());
         assert_eq!(own.identity.path, std::env::current_exe().unwrap().into_os_string().into_vec());
-        assert!(recipes(own).is_some_and(|built| built.table.rows() > 1000));
+        assert!(code.table.as_ref().is_some_and(|table| table.rows() > 1000));
+        assert!(loaded_modules(&built, || true).unwrap().built.is_empty(), "built once");
     }
 }

@@ -11,7 +11,13 @@
 //!
 //! Invariants: a published map is not changed, and not freed while a handler could read it;
 //! recipes of a module are built once and kept, so a library that is loaded a thousand times
-//! costs one table.
+//! costs one table; one that comes back to its old place within an epoch costs no word of the log.
+//!
+//! **Locks.** The loader's own lock may be held by the program while it calls us: it forks or creates a
+//! thread in a callback of dl_iterate_phdr(3). So nobody waits for the loader while they hold
+//! [`KNOWN`], and waiting for [`LOOKING`] is bounded: whoever does not get it leaves the look to the
+//! next call. The recipes of a new module are built while the loader's lock is held, without which
+//! another thread could unload the module under our eyes.
 //!
 //! Between the moment when the loader has mapped a module and the moment when the setup side looks,
 //! the module is *foreign*: its code unwinds by [`foreign`], without a table, and the sample
@@ -83,6 +89,20 @@ impl Stretch {
 }
 
 impl Code {
+    /// Reads a module that stays loaded meanwhile.
+    fn of(module: &LoaderModule) -> Self {
+        let rules = ModuleRules::of(module);
+        match discovery::recipes(module) {
+            Some(built) => Self {
+                table: Some(built.table),
+                unwinders: built.unwinders,
+                handlers: built.handlers,
+                rules,
+            },
+            None => Self { rules, ..Self::default() },
+        }
+    }
+
     /// Whether the module brings an unwinder of its own: linked with `-static-libgcc`.
     fn has_static_unwinder(&self) -> bool {
         !self.rules.unwinder && !self.unwinders.is_empty()
@@ -179,13 +199,15 @@ impl Drop for Replaced {
     }
 }
 
+/// Code by identity, kept for ever.
+type Codes = Vec<&'static (Identity, Code)>;
+
 /// Everything the setup side knows.
 pub struct Known {
     loaded: Vec<Loaded>,
-    /// Unloaded in the present epoch: their addresses still mean them.
+    /// Unloaded in the present epoch: their addresses still mean them, and the log is not told yet.
     retired: Vec<Loaded>,
-    /// Code by identity, kept for ever.
-    codes: Vec<(Identity, &'static Code)>,
+    codes: Codes,
     next_number: u32,
     epoch: u32,
     generation: u32,
@@ -214,17 +236,59 @@ pub fn has_small_stacks() -> bool {
     SMALL_STACKS.load(Ordering::Relaxed)
 }
 
-/// Locks the tables, for a fork.
-pub fn lock() -> SetupGuard<'static, Known> {
-    KNOWN.lock()
+/// Held by the one thread that looks at the loader's list.
+static LOOKING: SetupLock<()> = SetupLock::new(());
+/// Whether that thread has the loader's lock, so that nobody else does.
+static IN_LOADER: AtomicBool = AtomicBool::new(false);
+/// Threads that are about to fork: no look begins to build recipes.
+static FORKING: AtomicU32 = AtomicU32::new(0);
+
+/// Longest wait for another thread's look, in nanoseconds.
+const PATIENCE_NS: u64 = 300_000;
+
+/// The tables, held over a fork.
+pub struct Held {
+    _known: SetupGuard<'static, Known>,
+    looking: Option<SetupGuard<'static, ()>>,
+}
+
+/// Locks the tables, for a fork. The child would find the loader's lock taken for good, so a look
+/// that has it comes to its end first; one that waits for it, perhaps since the forking thread has
+/// it, waits on.
+pub fn hold() -> Held {
+    FORKING.fetch_add(1, Ordering::SeqCst);
+    let looking = loop {
+        let looking = LOOKING.lock_within(PATIENCE_NS);
+        if looking.is_some() || !IN_LOADER.load(Ordering::SeqCst) {
+            break looking;
+        }
+    };
+    Held { _known: KNOWN.lock(), looking }
+}
+
+impl Held {
+    /// To be called in the child, before it lets go.
+    pub fn in_child(&self) {
+        // Of all that fork, this thread alone is here.
+        FORKING.store(1, Ordering::SeqCst);
+        if self.looking.is_none() {
+            LOOKING.free_in_child();
+            IN_LOADER.store(false, Ordering::SeqCst);
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        FORKING.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// Reads the load map for the first time.
 pub fn start() {
     foreign::start();
-    let mut known = KNOWN.lock();
     process::log(&LogRecord::Epoch { number: 0, reason: epoch_reason::START });
-    known.refresh();
+    look();
 }
 
 /// Tells a forked child's log what it inherited, as its epoch 0.
@@ -240,33 +304,38 @@ pub fn start_again() {
     known.publish();
 }
 
-/// To be called after the program may have loaded something.
-pub fn after_load() {
-    look();
+/// To be called after the program may have loaded or unloaded something; whether there was a look.
+pub fn after_change() -> bool {
+    !process::active() || look()
 }
 
 /// To be called wherever the setup side comes by: looks if a sample met code that is not in the
 /// load map.
 pub fn after_note() {
-    if !foreign::was_seen() || !process::active() {
-        return;
-    }
-    // The caller may be anywhere in the loader, in a callback of dl_iterate_phdr for instance,
-    // whose lock the present owner may be waiting for. Whoever has the tables is looking.
-    if let Some(mut known) = KNOWN.try_lock() {
-        known.look();
+    if foreign::was_seen() && process::active() && !look() {
+        foreign::see_again();
     }
 }
 
-/// To be called after the program may have unloaded something.
-pub fn after_unload() {
-    look();
-}
-
-fn look() {
-    if process::active() {
-        KNOWN.lock().look();
+/// Learns what has changed in the loader's list. `false` if another thread is at it and does not
+/// come to an end.
+fn look() -> bool {
+    let Some(_looking) = LOOKING.lock_within(PATIENCE_NS) else { return false };
+    let counts = discovery::counts();
+    let known = KNOWN.lock();
+    if counts == known.counts {
+        return true;
     }
+    let codes = known.codes.clone();
+    drop(known);
+    let seen = discovery::loaded_modules(&codes, || {
+        IN_LOADER.store(true, Ordering::SeqCst);
+        FORKING.load(Ordering::SeqCst) == 0
+    });
+    IN_LOADER.store(false, Ordering::SeqCst);
+    let Some(seen) = seen else { return false };
+    KNOWN.lock().refresh(seen);
+    true
 }
 
 impl Loaded {
@@ -289,31 +358,23 @@ impl Loaded {
 }
 
 impl Known {
-    /// Refreshes if the loader's list has changed.
-    fn look(&mut self) {
-        if discovery::counts() != self.counts {
-            self.refresh();
-        }
-    }
-
     /// Compares the loader's list with what is known, logs the difference and publishes it.
-    fn refresh(&mut self) {
-        let (counts, present) = discovery::loaded_modules();
-        self.counts = counts;
+    fn refresh(&mut self, seen: discovery::Seen) {
+        self.counts = seen.counts;
+        self.codes.extend(seen.built);
+        let present = seen.modules;
         let mut index = 0;
         while let Some(loaded) = self.loaded.get(index) {
-            if present.iter().any(|module| module.is_same_load(&loaded.module)) {
+            if present.iter().any(|(module, _)| module.is_same_load(&loaded.module)) {
                 index += 1;
             } else {
-                let gone = self.loaded.swap_remove(index);
-                process::log(&LogRecord::Unload { number: gone.number });
-                self.retired.push(gone);
+                self.retired.push(self.loaded.swap_remove(index));
             }
         }
-        let is_new = |module: &LoaderModule| {
+        let is_new = |(module, _): &(LoaderModule, _)| {
             !self.loaded.iter().any(|known| module.is_same_load(&known.module))
         };
-        let displaces = |module: &LoaderModule| {
+        let displaces = |(module, _): &(LoaderModule, _)| {
             let displaced =
                 |old: &Loaded| old.overlaps(module) && !module.is_same_load(&old.module);
             self.retired.iter().any(displaced)
@@ -336,15 +397,18 @@ impl Known {
     }
 
     /// Logs modules that appeared in the present epoch.
-    fn add(&mut self, new: Vec<LoaderModule>) {
-        for module in new {
+    fn add(&mut self, new: Vec<(LoaderModule, &'static Code)>) {
+        for (module, code) in new {
             // Relaxed: the setup side sets it under its lock and reads it in the same thread.
             if module.is_go && !SMALL_STACKS.swap(true, Ordering::Relaxed) {
                 let _ = process::take_signal();
             }
             // Back at its old place within the epoch: its addresses mean what they meant.
-            self.retired.retain(|old| !module.is_same_load(&old.module));
-            let code = self.code_of(&module);
+            let back = self.retired.iter().position(|old| module.is_same_load(&old.module));
+            if let Some(back) = back {
+                self.loaded.push(self.retired.swap_remove(back));
+                continue;
+            }
             let loaded = Loaded { number: self.next_number, module, code };
             self.next_number += 1;
             process::log(&LogRecord::Load(loaded.record()));
@@ -354,29 +418,10 @@ impl Known {
 
     fn next_epoch(&mut self, reason: u32) {
         self.epoch += 1;
-        self.retired.clear();
-        process::log(&LogRecord::Epoch { number: self.epoch, reason });
-    }
-
-    fn code_of(&mut self, module: &LoaderModule) -> &'static Code {
-        if let Some((_, code)) =
-            self.codes.iter().find(|(identity, _)| *identity == module.identity)
-        {
-            return code;
+        for gone in self.retired.drain(..) {
+            process::log(&LogRecord::Unload { number: gone.number });
         }
-        let rules = ModuleRules::of(module);
-        let code = match discovery::recipes(module) {
-            Some(built) => Code {
-                table: Some(built.table),
-                unwinders: built.unwinders,
-                handlers: built.handlers,
-                rules,
-            },
-            None => Code { rules, ..Code::default() },
-        };
-        let code: &'static Code = Box::leak(Box::new(code));
-        self.codes.push((module.identity.clone(), code));
-        code
+        process::log(&LogRecord::Epoch { number: self.epoch, reason });
     }
 
     fn publish(&mut self) {

@@ -63,9 +63,8 @@ unsafe fn same_for_every_caller(file: *const c_char) -> bool {
 fn look_for_new_modules() {
     look_after_note();
     if Belief::LoadUnseen.get() && process::active() {
-        Belief::LoadUnseen.set(false);
         let errno = real::errno();
-        modules::after_load();
+        Belief::LoadUnseen.set(!modules::after_change());
         real::set_errno(errno);
     }
 }
@@ -119,7 +118,9 @@ unsafe extern "C" fn before_dlclose(_handle: *mut c_void) -> Route {
 
 extern "C" fn after_dlclose(_status: *mut c_void) {
     let errno = real::errno();
-    modules::after_unload();
+    if !modules::after_change() {
+        Belief::LoadUnseen.set(true);
+    }
     real::set_errno(errno);
 }
 

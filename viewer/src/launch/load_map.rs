@@ -93,6 +93,11 @@ pub(super) fn load_maps(log: &[(u64, LogRecord)]) -> LoadMaps<'_> {
     maps
 }
 
+/// Whether addresses mean the same in both: one file, at one place.
+fn is_same_code(one: &LoadRecord, other: &LoadRecord) -> bool {
+    (one.bias, &one.path, &one.build_id) == (other.bias, &other.path, &other.build_id)
+}
+
 impl<'a> LoadMaps<'a> {
     fn close(&mut self, number: u32, mut epoch: EpochMap<'a>, loaded: &[&'a LoadRecord]) {
         // A map from start to segment; a later module pushes out what it overlaps.
@@ -108,6 +113,7 @@ impl<'a> LoadMaps<'a> {
                 for at in overlapped {
                     if let Some(segment) = placed.remove(&at)
                         && segment.load.number != load.number
+                        && !is_same_code(segment.load, load)
                     {
                         self.warnings.push(format!(
                             "epoch {number}: {} and {} were noted at the same addresses; \
