@@ -20,6 +20,7 @@ pub(crate) struct Program {
 /// All that are installed here; says which are not.
 pub(crate) fn all(workshop: &Workshop) -> Vec<Program> {
     fs::write(workshop.path("data"), data(24_000_000)).expect("data to work on");
+    fs::write(workshop.path("small"), data(3_000_000)).expect("data to work on");
     let workload = |name: &str| {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads");
         folder.join(name).to_str().expect("UTF-8").to_owned()
@@ -35,7 +36,7 @@ pub(crate) fn all(workshop: &Workshop) -> Vec<Program> {
     };
     add("gzip -9", &["gzip", "-9", "-c", "data"]);
     add("bzip2 -9", &["bzip2", "-9", "-c", "data"]);
-    add("xz -6", &["xz", "-6", "-T1", "-c", "--memlimit=1GiB", "data"]);
+    add("xz -6", &["xz", "-6", "-T1", "-c", "small"]);
     add("perl", &["perl", &workload("real/words.pl"), "data"]);
     add("sqlite3", &["sqlite3", ":memory:", &format!(".read {}", sql(workshop))]);
     add("octave", &["octave-cli", "--norc", "--eval", OCTAVE]);
@@ -45,15 +46,16 @@ pub(crate) fn all(workshop: &Workshop) -> Vec<Program> {
         let python = workshop.run(&["python3", "-c", "import sys; print(sys.executable)"]).said();
         programs.push(Program {
             name: "python3",
-            words: vec![python.trim().to_owned(), workload("real/queens.py"), "9".to_owned()],
+            words: vec![python.trim().to_owned(), workload("real/queens.py"), "12".to_owned()],
             for_gprof: None,
         });
     }
     if find("g++").is_some() {
         // The compiler proper: the driver only starts it.
         let compiler = workshop.run(&["g++", "-print-prog-name=cc1plus"]).said();
-        let source = workload("real/templates.cpp");
-        let words = [compiler.trim(), "-quiet", "-O2", &source, "-o", "out.s"];
+        workshop.compile(&format!("g++ -E -o templates.ii {}", workload("real/templates.cpp")));
+        let words =
+            [compiler.trim(), "-quiet", "-O2", "-fpreprocessed", "templates.ii", "-o", "out.s"];
         programs.push(Program {
             name: "cc1plus -O2",
             words: words.map(str::to_owned).to_vec(),
@@ -75,12 +77,12 @@ pub(crate) fn all(workshop: &Workshop) -> Vec<Program> {
 const OCTAVE: &str = "x = 0; for i = 1:400000; x = x + sin(i) * mod(i, 7); end; \
     for i = 1:12; a = rand(300); x = x + sum(sum(inv(a * a' + eye(300)))); end; disp(x > 0)";
 
-/// Tables, an index, joins and sorts: the workload of the tests with four times the rows.
+/// Tables, an index, joins and sorts: the workload of the tests with twice the rows.
 fn sql(workshop: &Workshop) -> String {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads/real/tables.sql");
     let once = fs::read_to_string(source).expect("a workload");
     let path = workshop.path("tables.sql");
-    fs::write(&path, once.replace("600000", "2400000")).expect("a script");
+    fs::write(&path, once.replace("600000", "1200000")).expect("a script");
     path.to_str().expect("UTF-8").to_owned()
 }
 
@@ -98,7 +100,7 @@ velocity all create 1.44 87287 loop geom
 pair_style lj/cut 2.5
 pair_coeff 1 1 1.0 1.0 2.5
 fix 1 all nve
-run 300
+run 700
 ";
     fs::write(&path, script).expect("a script");
     path.to_str().expect("UTF-8").to_owned()
