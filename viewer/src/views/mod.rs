@@ -10,6 +10,7 @@
 pub mod callers;
 pub mod child_index;
 pub mod flat;
+pub mod hall;
 pub mod hot_path;
 pub mod names;
 pub mod number;
