@@ -69,7 +69,7 @@ pub fn seal() {
         "the program restricted its system calls (seccomp): it is not sampled from there on",
     );
     thread::stop_all();
-    thread::disarm_here();
+    thread::disarm_here(trampoline::Suspended::No);
     thread::note_end();
     SEALED.store(true, Ordering::Relaxed);
     // Discards what is pending, and lets handlers in other threads come to their ends.

@@ -11,6 +11,8 @@
 #![expect(unsafe_code, reason = "thread-local pointer, state shared with the signal handler")]
 
 use core::arch::{asm, global_asm};
+use core::ops::Range;
+
 use csprof_format::loss::PartialReason;
 
 use crate::arena::ThreadArena;
@@ -20,7 +22,7 @@ use crate::sampling::{Path, SIGNAL, Walked};
 use crate::setup_lock::{SetupGuard, SetupLock};
 use crate::sources::{Handle, Source};
 use crate::sys::{self, Clock, Mask};
-use crate::trampoline::{Trampoline, thread_pointer};
+use crate::trampoline::{Record, Suspended, Trampoline, thread_pointer};
 use crate::unwind::cache::RecipeCache;
 use crate::unwind::validate::StackBounds;
 
@@ -54,6 +56,8 @@ pub struct Thread {
     pub partial_roots: [u32; PartialReason::COUNT],
     /// The cached path.
     pub path: Path,
+    /// The epoch to which the nodes of the cached path belong.
+    pub path_epoch: Option<u32>,
     /// The frames of the present sample.
     pub walked: Walked,
     /// The trampoline, where there is one.
@@ -159,6 +163,7 @@ fn begin(process: &'static Process) {
         root: 0,
         partial_roots: [0; PartialReason::COUNT],
         path,
+        path_epoch: None,
         walked,
         trampoline,
         cache,
@@ -192,59 +197,68 @@ impl Thread {
         record.cpu_ns = sys::now_ns(Clock::ThreadCpu);
     }
 
-    /// Puts the real return address back and forgets the cached path.
-    pub fn forget_path(&mut self) {
-        let live = thread_stack_from_here(self.stack);
-        if let Some(trampoline) = &mut self.trampoline {
-            let record = trampoline.record();
-            record.disarm(live);
-            record.inner = core::ptr::null();
-        }
-        self.path.clear();
+    /// Whether the nodes of the cached path are those of the present epoch.
+    #[must_use]
+    pub fn knows_path(&self) -> bool {
+        self.path_epoch == self.epoch
     }
 }
 
-/// The part of the stack that is certainly mapped: from this call's frame up.
-fn thread_stack_from_here(stack: StackBounds) -> core::ops::Range<u64> {
+/// The part of the thread's own stack that is certainly mapped: from this call's frame up. None of
+/// it if the thread stands on another stack.
+fn thread_stack_in_use(stack: StackBounds) -> Range<u64> {
     let here = 0_u64;
     let low = (&raw const here).addr() as u64;
     if (stack.low..stack.high).contains(&low) { low..stack.high } else { 0..0 }
 }
 
-/// Puts the real return address back in the calling thread, for code that is about to unwind the
-/// stack by other means than returning. Async-signal-safe.
-pub fn disarm_here() {
+/// Puts the real return address back in the calling thread, for code that is about to look at the
+/// stack or to leave it by other means than returning. Async-signal-safe, and no system call if the
+/// thread is on its own stack: exceptions come here for each cleanup.
+///
+/// Says `how` it is suspended; with [`Suspended::No`], nobody will tell where the code has led.
+pub fn disarm_here(how: Suspended) {
+    with_trampoline(|record, live, _| {
+        record.suspend(live, how);
+        0
+    });
+}
+
+/// The calling thread is about to go on at the stack pointer `sp` without returning there: what was
+/// called from there is left. Async-signal-safe; a system call only if the thread stands on another
+/// stack.
+pub fn left_to(sp: u64) {
+    with_trampoline(|record, live, thread_stack| {
+        // A jump to another stack leaves nothing, and nobody jumps inwards.
+        let outwards = thread_stack.contains_word(sp) && (live.is_empty() || live.contains(&sp));
+        if outwards { record.cut(sp, live) } else { 0 }
+    });
+}
+/// Calls `change` with the record of the calling thread's trampoline, the part of its own stack that
+/// is in use, and all of it; counts the lost returns that it returns. No signal is blocked:
+/// see [`Record::cut`].
+fn with_trampoline(change: impl FnOnce(&mut Record, Range<u64>, StackBounds) -> u64) {
     let thread = current();
     if thread.is_null() {
         return;
     }
-    // Most calls find nothing to do: an exception that unwinds through twenty cleanups comes here
-    // twenty times, and two system calls each would double its cost. The answer stays true until
-    // the caller is left: the handler arms nothing while this library is on the stack.
-    // SAFETY: this thread's state; one word of it is read.
-    if unsafe { (*thread).trampoline.as_mut() }.is_none_or(|own| own.record().armed_slot == 0) {
-        return;
-    }
-    if process::sealed() {
-        // No system call is allowed any more, and no sample comes.
-        // SAFETY: this thread's state.
-        let thread = unsafe { &mut *thread };
-        let live = thread_stack_from_here(thread.stack);
-        if let Some(own) = &mut thread.trampoline
-            && live.contains(&own.record().armed_slot)
-        {
-            own.record().disarm(live);
-        }
-        return;
-    }
-    let mask = sys::set_mask(Mask::ALL);
-    // SAFETY: this thread's state, with the signal blocked.
+    // SAFETY: this thread's state. A sample that comes in between reads of it only what is changed
+    // one word at a time, and changes what is not used here.
     let thread = unsafe { &mut *thread };
-    let live = thread_stack_from_here(thread.stack);
-    if let Some(trampoline) = &mut thread.trampoline {
-        trampoline.record().disarm(live);
+    let live = thread_stack_in_use(thread.stack);
+    let Some(trampoline) = &mut thread.trampoline else { return };
+    let record = trampoline.record();
+    // Nothing is cached; or the armed slot must be asked for, and no system call is allowed any
+    // more, but no sample comes either.
+    if record.inner.is_null()
+        || process::sealed() && record.armed_slot != 0 && !live.contains(&record.armed_slot)
+    {
+        return;
     }
-    sys::set_mask(mask);
+    let lost = change(record, live, thread.stack);
+    if lost > 0 {
+        thread.arena.record_mut().lost_returns += lost;
+    }
 }
 
 /// Ends sampling of the calling thread. Called when it ends, in it.
@@ -264,7 +278,14 @@ pub fn ended() {
         handle.stop();
         handle.close();
     }
-    thread.forget_path();
+    let live = thread_stack_in_use(thread.stack);
+    if let Some(trampoline) = &mut thread.trampoline {
+        let record = trampoline.record();
+        record.disarm(live.clone());
+        // pthread_exit leaves all that the start routine called.
+        let left = record.left_at_end(live);
+        thread.arena.record_mut().lost_returns += left;
+    }
     set_current(core::ptr::null_mut());
     thread.note_progress();
     thread.arena.record_mut().end_ns = sys::now_ns(Clock::Monotonic);
@@ -329,9 +350,9 @@ pub fn pause_here() {
     let mask = sys::set_mask(Mask::ALL);
     // SAFETY: this thread's state, with the signal blocked.
     let thread = unsafe { &mut *thread };
-    let live = thread_stack_from_here(thread.stack);
+    let live = thread_stack_in_use(thread.stack);
     if let Some(trampoline) = &mut thread.trampoline {
-        trampoline.record().disarm(live);
+        trampoline.record().suspend(live, Suspended::Yes);
     }
     thread.paused_mask = Some(mask);
 }
@@ -343,7 +364,11 @@ pub fn resume_here() {
         return;
     }
     // SAFETY: this thread's state; the signal is still blocked from `pause_here`.
-    if let Some(mask) = unsafe { &mut *thread }.paused_mask.take() {
+    let thread = unsafe { &mut *thread };
+    if let Some(trampoline) = &mut thread.trampoline {
+        trampoline.record().resume();
+    }
+    if let Some(mask) = thread.paused_mask.take() {
         sys::set_mask(mask);
     }
 }

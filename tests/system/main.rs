@@ -7,6 +7,8 @@
 
 /// fork, exec and all that is made of them.
 mod children;
+/// Counted returns against programs that count themselves.
+mod edges;
 /// Exceptions through sampled frames.
 mod exceptions;
 /// The program of Figure 1 in the paper that this profiler follows.

@@ -9,6 +9,10 @@
 //! cancellation, programs linked with -static-libgcc) relies on the trampoline's own unwind
 //! information.
 //!
+//! Where an exception goes on, in a handler or a cleanup, the frame's personality routine says by
+//! `_Unwind_SetIP`. That is the moment in which the frames inside are left: they are counted as lost
+//! returns, and the trampoline takes the innermost frame that remains.
+//!
 //! The collector is linked with libgcc_s (Rust's standard library needs it), so there is an unwinder
 //! in the global scope of every program that is sampled, found at start: not at the first throw,
 //! when another thread may hold the loader's lock and wait for the one that throws. A program that
@@ -22,16 +26,25 @@ use core::ffi::{c_int, c_void};
 use super::real::{self, Real, slots};
 use super::stub::{ENGAGED, drop_frame, fast_path, restore_arguments, save_arguments};
 use crate::thread;
+use crate::trampoline::Suspended;
 
 /// Makes the stack true and returns where to jump.
 extern "C" fn prepare(real: &Real) -> *mut c_void {
     let errno = real::errno();
-    thread::disarm_here();
+    let is = |slot: *const Real| core::ptr::eq(real, slot);
+    thread::disarm_here(if is(&raw const slots::_Unwind_Resume_or_Rethrow) {
+        // libgcc's calls _Unwind_RaiseException, by name.
+        Suspended::Outer
+    } else if is(&raw const slots::_Unwind_Backtrace) || is(&raw const slots::backtrace) {
+        Suspended::No
+    } else {
+        Suspended::Yes
+    });
     let target = real.address();
     real::set_errno(errno);
     if !target.is_null() {
         target
-    } else if core::ptr::eq(real, &raw const slots::_Unwind_Resume) {
+    } else if is(&raw const slots::_Unwind_Resume) {
         // It cannot return: no code was written to return to.
         libc::abort as *mut c_void
     } else {
@@ -85,4 +98,35 @@ unwinders! {
     _Unwind_Backtrace;
     /// backtrace(3).
     backtrace;
+}
+
+/// The frame of `context` will go on: all inside it is left.
+extern "C" fn prepare_landing(context: *mut c_void) -> *mut c_void {
+    let errno = real::errno();
+    // SAFETY: the context that a personality routine was given. The canonical frame address of
+    // an unwinder's context is the stack pointer at the call in the frame.
+    let sp = unsafe { real::_Unwind_GetCFA(context) };
+    thread::left_to(sp as u64);
+    real::set_errno(errno);
+    super::stub::target(&slots::_Unwind_SetIP)
+}
+
+/// Sets where a frame goes on: Itanium C++ ABI, Exception Handling, 1.4.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn _Unwind_SetIP() {
+    naked_asm!(
+        ".cfi_startproc",
+        fast_path!(),
+        save_arguments!(),
+        "call {prepare}",
+        "mov r11, rax",
+        restore_arguments!(),
+        drop_frame!(),
+        "jmp r11",
+        ".cfi_endproc",
+        real = sym slots::_Unwind_SetIP,
+        engaged = sym ENGAGED,
+        prepare = sym prepare_landing,
+    )
 }

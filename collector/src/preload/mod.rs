@@ -18,12 +18,13 @@
 //! | [`fork`] | `vfork` `__vfork` | the child borrows the parent's memory: nothing may be done in it |
 //! | [`threads`] | `pthread_create` `thrd_create` | new threads are sampled |
 //! | [`dl`] | `dlopen` `dlmopen` `dlclose` `dlsym` | the load map follows; the caller's address is kept |
-//! | [`exceptions`] | `_Unwind_RaiseException` `_Unwind_Resume` `_Unwind_Resume_or_Rethrow` `_Unwind_ForcedUnwind` `_Unwind_Backtrace` `backtrace` | unwinders see real return addresses |
+//! | [`exceptions`] | `_Unwind_RaiseException` `_Unwind_Resume` `_Unwind_Resume_or_Rethrow` `_Unwind_ForcedUnwind` `_Unwind_Backtrace` `backtrace` `_Unwind_SetIP` | unwinders see real return addresses; where an exception goes on |
+//! | [`jumps`] | `longjmp` `_longjmp` `siglongjmp` `__longjmp_chk` | frames that are left do not return |
 //! | [`files`] | `close_range` `closefrom` | the files of sample sources stay open |
 //! | [`sandbox`] | `prctl` `syscall` | seccomp would make the collector's system calls deadly |
 //!
 //! Not here, on purpose: `exit`, `_exit`, `quick_exit`, `abort` (the arena is shared memory and
-//! needs no farewell), `longjmp` (the next sample notices), `clone`, `posix_spawn`, `system`,
+//! needs no farewell), `clone`, `posix_spawn`, `system`,
 //! `popen` (see [`fork`] and [`exec`]), `pthread_exit` (see [`threads`]).
 //!
 //! Invariant: the dynamic symbol table holds these names and no others; `tests/preload.rs`
@@ -37,6 +38,7 @@ mod exceptions;
 mod exec;
 mod files;
 mod fork;
+mod jumps;
 mod real;
 mod sandbox;
 mod signals;

@@ -186,6 +186,7 @@ real_functions! {
         fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int, else -1;
         fn closefrom(low: c_int) -> Nothing, else NOTHING;
         fn _Fork() -> pid_t, else -1;
+        fn _Unwind_GetCFA(context: *mut c_void) -> usize, else 0;
         fn pthread_create(thread: *mut pthread_t, attributes: *const pthread_attr_t, start: Start, argument: *mut c_void) -> c_int, else libc::ENOSYS;
         fn thrd_create(thread: *mut pthread_t, start: Start, argument: *mut c_void) -> c_int, else 2;
     }
@@ -194,7 +195,8 @@ real_functions! {
         sigwait, sigwaitinfo, sigtimedwait,
         vfork, dlopen, dlmopen, dlclose, dlsym,
         _Unwind_RaiseException, _Unwind_Resume, _Unwind_Resume_or_Rethrow,
-        _Unwind_ForcedUnwind, _Unwind_Backtrace, backtrace,
+        _Unwind_ForcedUnwind, _Unwind_Backtrace, backtrace, _Unwind_SetIP,
+        longjmp, _longjmp, siglongjmp, __longjmp_chk,
         prctl, syscall,
     }
 }

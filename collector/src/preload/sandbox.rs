@@ -19,6 +19,7 @@ use core::ffi::{c_int, c_long, c_void};
 
 use super::real::slots;
 use super::stub::{self, ENGAGED, drop_frame, fast_path, restore_arguments, save_arguments};
+use crate::trampoline::Suspended;
 use crate::{process, thread};
 
 /// Before prctl: what installs a filter comes here, and calls before the constructor.
@@ -35,7 +36,7 @@ extern "C" fn before_syscall(number: c_long, operation: c_long) -> *mut c_void {
     const SET_MODES: core::ops::RangeInclusive<c_long> = 0..=1;
     match number {
         libc::SYS_seccomp if SET_MODES.contains(&operation) => enter(),
-        libc::SYS_fork | libc::SYS_clone | libc::SYS_clone3 => thread::disarm_here(),
+        libc::SYS_fork | libc::SYS_clone | libc::SYS_clone3 => thread::disarm_here(Suspended::No),
         _ => {}
     }
     stub::target(&slots::syscall)

@@ -87,7 +87,7 @@ pub unsafe extern "C" fn on_signal(
 /// What the walk met, besides frames.
 #[derive(Default)]
 struct Met {
-    /// The armed slot: all frames outside it are known.
+    /// The armed slot: all frames outside it are known, if their nodes are of the present epoch.
     armed: bool,
     /// A signal frame: the walked frames are on both sides of it.
     signal: bool,
@@ -129,7 +129,7 @@ fn sample(thread: &mut Thread, context: &libc::ucontext_t, weight: u64) -> Resul
     let Taken { met, partial, armed_index, left } = taken;
 
     // 3. Count.
-    let known = if met.armed { armed_index } else { 1 };
+    let known = if met.armed && thread.knows_path() { armed_index } else { 1 };
     let root = match partial {
         Some(reason) => partial_root(thread, reason)?,
         None if known > 1 => {
@@ -148,7 +148,7 @@ fn sample(thread: &mut Thread, context: &libc::ucontext_t, weight: u64) -> Resul
     let record = arena.record_mut();
     record.frames_unwound += depth as u64;
     record.max_depth = record.max_depth.max((depth + known - 1) as u32);
-    record.reused_paths += u64::from(met.armed);
+    record.reused_paths += u64::from(known > 1);
     if let Some(reason) = partial {
         record.partial[reason as usize] += weight;
     }
@@ -187,6 +187,7 @@ fn take_path(
         }
         None => (0, (0, 0)),
     };
+    let knows_path = thread.knows_path();
     let stack = Interrupted::new(map, bounds, armed);
     let mut met = Met { own_stack: stack.is_own(registers.sp()), ..Met::default() };
     let walked = &mut thread.walked;
@@ -203,7 +204,9 @@ fn take_path(
         }
         if slot != 0 && slot == armed.0 {
             met.armed = true;
-            return Flow::Stop;
+            if knows_path {
+                return Flow::Stop;
+            }
         }
         Flow::Continue
     });
@@ -232,7 +235,7 @@ fn judge(
     let rules = stretch.map(|stretch| stretch.code.rules).unwrap_or_default();
     met.foreign |= stretch.is_none();
     met.unwinder |= stretch.is_some_and(|stretch| stretch.is_unwinder(pc))
-        || rules.has_unsafe_functions && rules::is_backtrace(pc);
+        || rules.has_unsafe_functions && rules::is_leaving(pc);
     match frame.exit {
         Exit::Return { slot, address, plt } => {
             let safe = !plt
@@ -287,9 +290,12 @@ fn arm(thread: &mut Thread, met_armed: bool, known: usize, left: usize, sp: u64)
     record.disarm(sp..thread.stack.high);
     let arena = &thread.arena;
     if !thread.path.replace_from(known, frames, |node| arena.edge_cell(node)) {
+        // Memory was refused: all of them are lost from sight.
         record.inner = core::ptr::null();
+        thread.arena.record_mut().lost_returns += (known - 1 + same) as u64;
         return;
     }
+    thread.path_epoch = thread.epoch;
     let innermost = thread.path.len() - 1;
     let target = thread.path.nearest_safe(innermost);
     let inner = thread.path.entry(innermost);
@@ -303,11 +309,11 @@ fn arm(thread: &mut Thread, met_armed: bool, known: usize, left: usize, sp: u64)
     }
 }
 
-/// Begins the tree of an epoch. The path is forgotten: its nodes belong to the last epoch.
+/// Begins the tree of an epoch. The nodes of the cached path belong to the last one; activations that
+/// return before the next sample still count there.
 fn enter_epoch(thread: &mut Thread, epoch: u32) -> Result<(), LossReason> {
     let key = FrameKey::new(FrameKind::Root, u64::from(epoch));
     let root = cct::child(&mut thread.arena, 0, key).ok_or(LossReason::ArenaFull)?;
-    thread.forget_path();
     thread.root = root;
     thread.partial_roots = [0; PartialReason::COUNT];
     thread.epoch = Some(epoch);

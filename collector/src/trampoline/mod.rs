@@ -18,7 +18,8 @@
 mod entry;
 pub mod rules;
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::ops::Range;
+use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
 pub use entry::{is_entry, is_trampoline_code};
 
@@ -47,7 +48,21 @@ pub struct Record {
     pub returns: *mut u64,
     /// The last slots that were armed by the handler and what belonged there.
     recent: [Armed; RECENT],
-    recent_next: u64,
+    recent_next: u32,
+    suspended: Suspended,
+}
+
+/// Whether the trampoline was armed until the code that runs now was called: what that leaves on
+/// the stack is then known, and may be armed again. Else returns may have gone unseen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Suspended {
+    /// No, or it is armed.
+    No,
+    /// Yes.
+    Yes,
+    /// Yes, and the code may call more that suspends.
+    Outer,
 }
 
 /// A slot that was armed and what belonged there.
@@ -132,6 +147,7 @@ impl Trampoline {
             returns,
             recent: [Armed { slot: 0, real: 0 }; RECENT],
             recent_next: 0,
+            suspended: Suspended::No,
         };
         // SAFETY: the record is ours since the exchange above, and not armed anywhere.
         unsafe { entry::record(number).write(record) };
@@ -159,16 +175,113 @@ impl Record {
     ///
     /// `stack` is the range of addresses that are certainly mapped stack of this thread. A slot
     /// elsewhere is looked at through the kernel first.
-    pub fn disarm(&mut self, stack: core::ops::Range<u64>) -> bool {
-        let slot = core::mem::take(&mut self.armed_slot);
+    pub fn disarm(&mut self, stack: Range<u64>) -> bool {
+        let slot = self.armed_slot;
+        self.suspended = Suspended::No;
         if slot == 0 {
             return false;
         }
-        if !stack.contains(&slot) && sys::probe(slot) != Some(self.entry_address) {
-            return false;
+        // Forgotten only after it was put right: a sample that comes in between walks on.
+        let was_armed = (stack.contains(&slot) || sys::probe(slot) == Some(self.entry_address))
+            && {
+                // SAFETY: inside the live stack, or just found to be mapped and to hold our address.
+                unsafe { sys::swap_word(slot, self.entry_address, self.real) }
+            };
+        forget_after(&mut self.armed_slot);
+        was_armed
+    }
+
+    /// Disarms until [`Record::cut`] says where the code that is about to run has led, or
+    /// [`Record::resume`] that it is over.
+    pub fn suspend(&mut self, stack: Range<u64>, how: Suspended) {
+        let inside = self.suspended == Suspended::Outer;
+        if self.disarm(stack) || inside {
+            self.suspended = how;
         }
-        // SAFETY: inside the live stack, or just found to be mapped and to hold our address.
-        unsafe { sys::swap_word(slot, self.entry_address, self.real) }
+    }
+
+    /// The thread is about to go on with the stack pointer `sp`, further out than here, without
+    /// returning: forgets the cached activations inside, and arms the innermost safe one that is
+    /// left. Returns how many activations are forgotten.
+    ///
+    /// `stack` as for [`Record::disarm`]; `sp` is in the thread's own stack. It may be interrupted
+    /// at any point, by a sample too, which arms nothing while this library is on the stack.
+    pub fn cut(&mut self, sp: u64, stack: Range<u64>) -> u64 {
+        if self.inner.is_null() {
+            return 0;
+        }
+        // SAFETY: points into the path, which is mapped as long as its thread lives.
+        let innermost = unsafe { *self.inner };
+        if self.armed_slot != 0 && innermost.slot >= sp {
+            return 0;
+        }
+        let (inner, left) = self.innermost_outside(sp);
+        let known = self.suspended != Suspended::No || self.disarm(stack);
+        self.inner = inner;
+        if known {
+            // SAFETY: `inner` points into the path. What is left of it is as it was when it was
+            // armed: since then no activation but those inside has been left.
+            unsafe {
+                let entry = *inner;
+                let armed =
+                    if entry.safe == 1 { inner } else { inner.byte_offset(entry.next as isize) };
+                self.arm(armed, inner);
+            }
+        }
+        left
+    }
+
+    /// Arms what was armed when the record was suspended, in the same call.
+    pub fn resume(&mut self) {
+        if self.suspended != Suspended::No {
+            // SAFETY: as it was before, for no activation was left since.
+            unsafe { self.arm(self.armed, self.inner) };
+        }
+    }
+
+    /// How many cached activations are not there any more, at the end of a thread that is
+    /// disarmed. `stack` is what is in use of its stack.
+    #[must_use]
+    pub fn left_at_end(&self, stack: Range<u64>) -> u64 {
+        let mut entry = self.inner;
+        let mut left = 0;
+        while !entry.is_null() {
+            // SAFETY: points into the path, which begins with a sentinel.
+            let seen = unsafe { *entry };
+            if seen.safe == SENTINEL {
+                break;
+            }
+            let there = stack.contains(&seen.slot) && {
+                // SAFETY: inside the live stack.
+                let word = unsafe {
+                    core::ptr::with_exposed_provenance::<u64>(seen.slot as usize).read_volatile()
+                };
+                word == seen.real
+            };
+            left += u64::from(seen.slot != 0 && !there);
+            // SAFETY: a non-sentinel has a predecessor.
+            entry = unsafe { entry.sub(1) };
+        }
+        left
+    }
+
+    /// The innermost cached activation whose slot is not below `sp`, else the outermost of all; and
+    /// how many with a slot lie inside it.
+    fn innermost_outside(&self, sp: u64) -> (*const Entry, u64) {
+        let mut entry = self.inner;
+        let mut left = 0;
+        loop {
+            // SAFETY: points into the path, which begins with a sentinel; the walk stops there at
+            // the latest.
+            let (seen, outer) =
+                unsafe { (*entry, *entry.sub(usize::from((*entry).safe != SENTINEL))) };
+            if seen.slot >= sp || seen.safe == SENTINEL || outer.safe == SENTINEL {
+                return (entry, left);
+            }
+            left += u64::from(seen.slot != 0);
+            // SAFETY: it has a predecessor, seen above.
+            entry = unsafe { entry.sub(1) };
+        }
     }
 
     /// Whether the armed slot still holds the trampoline. It does not after its activation was
@@ -178,7 +291,7 @@ impl Record {
     /// `stack` is what is in use of this thread's own stack. A slot elsewhere is looked at through
     /// the kernel.
     #[must_use]
-    pub fn is_in_place(&self, stack: core::ops::Range<u64>) -> bool {
+    pub fn is_in_place(&self, stack: Range<u64>) -> bool {
         let word = if stack.contains(&self.armed_slot) {
             // SAFETY: inside the live stack, by contract.
             Some(unsafe {
@@ -191,7 +304,8 @@ impl Record {
     }
 
     /// Replaces the return address of the activation `armed`, whose slot must be in live stack of
-    /// this thread; `inner` is the innermost cached activation.
+    /// this thread; `inner` is the innermost cached activation. With the sentinel as `armed`,
+    /// nothing is replaced. The trampoline must be disarmed.
     ///
     /// # Safety
     /// Both must point into the thread's path, `armed` not inside `inner`, and everything from
@@ -199,12 +313,17 @@ impl Record {
     pub unsafe fn arm(&mut self, armed: *const Entry, inner: *const Entry) {
         // SAFETY: points into the path, by contract.
         let target = unsafe { *armed };
+        self.suspended = Suspended::No;
         self.real = target.real;
         self.armed = armed;
         self.inner = inner;
-        // SAFETY: the slot was read during this sample's walk and lies above the stack pointer.
+        if target.slot == 0 {
+            return;
+        }
+        // Said before it is done: a sample that comes in between finds the slot as it was.
+        before(&mut self.armed_slot, target.slot);
+        // SAFETY: the slot was read when the path was walked and lies in live stack, by contract.
         if unsafe { sys::swap_word(target.slot, target.real, self.entry_address) } {
-            self.armed_slot = target.slot;
             self.recent[self.recent_next as usize % RECENT] =
                 Armed { slot: target.slot, real: target.real };
             self.recent_next = self.recent_next.wrapping_add(1);
@@ -212,6 +331,21 @@ impl Record {
             self.armed_slot = 0;
         }
     }
+}
+
+/// Clears a word of the record, after all that comes before it.
+fn forget_after(word: &mut u64) {
+    // A fence for this thread's own handler, in which the record is read.
+    compiler_fence(Ordering::SeqCst);
+    // SAFETY: a live word.
+    unsafe { core::ptr::from_mut(word).write_volatile(0) };
+}
+
+/// Sets a word of the record, before all that comes after it.
+fn before(word: &mut u64, value: u64) {
+    // SAFETY: a live word.
+    unsafe { core::ptr::from_mut(word).write_volatile(value) };
+    compiler_fence(Ordering::SeqCst);
 }
 
 /// The thread pointer, which glibc keeps at `fs:0` (psABI TLS supplement, variant II).

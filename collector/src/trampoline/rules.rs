@@ -80,22 +80,32 @@ static RANGES: [(AtomicU64, AtomicU64); UNSAFE_FUNCTIONS.len()] =
     [const { (AtomicU64::new(0), AtomicU64::new(0)) }; UNSAFE_FUNCTIONS.len()];
 static RANGE_COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Code of libc's backtrace(3), in runtime addresses. It walks the stack by a copy of libgcc that
-/// libc loads for itself, some instructions after the wrapper has disarmed.
-static BACKTRACE: (AtomicU64, AtomicU64) = (AtomicU64::new(0), AtomicU64::new(0));
+/// Functions of libc that are about to leave frames, or to look at them, some instructions after
+/// the wrapper has made the stack ready: while they run it stays so. backtrace(3) walks the stack by
+/// a copy of libgcc that libc loads for itself.
+const LEAVING_FUNCTIONS: [&CStr; 3] = [c"backtrace", c"siglongjmp", c"__longjmp_chk"];
 
-/// Whether `pc` lies in a function of libc that is about to unwind. Signal side.
+/// Code of the functions above, in runtime addresses.
+static LEAVING: [(AtomicU64, AtomicU64); LEAVING_FUNCTIONS.len()] =
+    [const { (AtomicU64::new(0), AtomicU64::new(0)) }; LEAVING_FUNCTIONS.len()];
+
+/// Whether `pc` lies in a function of libc that is about to leave frames or to look at them.
+/// Signal side.
 #[must_use]
-pub fn is_backtrace(pc: u64) -> bool {
-    // Relaxed: both are written before the first sample.
-    (BACKTRACE.0.load(Ordering::Relaxed)..BACKTRACE.1.load(Ordering::Relaxed)).contains(&pc)
+pub fn is_leaving(pc: u64) -> bool {
+    // Relaxed: written before the first sample.
+    LEAVING.iter().any(|(start, end)| {
+        (start.load(Ordering::Relaxed)..end.load(Ordering::Relaxed)).contains(&pc)
+    })
 }
 
 /// Finds the functions. Setup side, before the first sample.
 pub fn prepare() {
-    if let Some(range) = extent_of(c"backtrace") {
-        BACKTRACE.0.store(range.start, Ordering::Relaxed);
-        BACKTRACE.1.store(range.end, Ordering::Relaxed);
+    for (name, place) in LEAVING_FUNCTIONS.into_iter().zip(&LEAVING) {
+        if let Some(range) = extent_of(name) {
+            place.0.store(range.start, Ordering::Relaxed);
+            place.1.store(range.end, Ordering::Relaxed);
+        }
     }
     let mut count = 0;
     for name in UNSAFE_FUNCTIONS {
