@@ -3,7 +3,7 @@
 //! Walks run over a made-up stack whose return addresses and frames follow the real recipes of a
 //! large program, so that the branches taken are those of real code. `few` has as many distinct
 //! return addresses as a loop's samples have; `many` has more than the cache holds, so that each
-//! frame is looked up in the table.
+//! frame is looked up, in the table or in place.
 
 #![expect(clippy::print_stderr, reason = "says what is missing here")]
 
@@ -18,8 +18,9 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use csprof_collector::unwind::arch::recipe::{Recipe, Saved};
 use csprof_collector::unwind::arch::registers::{Register, Registers};
 use csprof_collector::unwind::cache::RecipeCache;
+use csprof_collector::unwind::cfi::direct::InPlace;
 use csprof_collector::unwind::cfi::{self, Built};
-use csprof_collector::unwind::table::RecipeTable;
+use csprof_collector::unwind::table::{Lookup, RecipeTable};
 use csprof_collector::unwind::validate::StackBounds;
 use csprof_collector::unwind::walk::{Code, End, Flow, Target, walk};
 
@@ -43,15 +44,15 @@ fn large_program() -> Option<Binary> {
     binaries::compiler().or_else(|| binaries::on_this_machine().into_iter().nth(3))
 }
 
-struct MadeUp {
-    table: RecipeTable,
+struct MadeUp<'a> {
+    recipes: &'a dyn Lookup,
     words: Vec<u64>,
     start: Registers,
 }
 
-impl MadeUp {
+impl<'a> MadeUp<'a> {
     /// A stack of `depth` frames in `distinct` places of the program's code.
-    fn new(table: RecipeTable, depth: usize, distinct: usize) -> Self {
+    fn new(table: &RecipeTable, recipes: &'a dyn Lookup, depth: usize, distinct: usize) -> Self {
         let mut places = Vec::new();
         let mut offset = 0x1_0000;
         while places.len() < distinct {
@@ -76,13 +77,13 @@ impl MadeUp {
         }
         let mut start = Registers::interrupted(MODULE + u64::from(places[0].0) - 1, [STACK; 16]);
         start.set(Register::RSP, STACK);
-        Self { table, words, start }
+        Self { recipes, words, start }
     }
 }
 
-impl Target for MadeUp {
+impl Target for MadeUp<'_> {
     fn code(&self, pc: u64) -> Option<Code<'_>> {
-        Some(Code { base: MODULE, table: (pc >= MODULE).then_some(&self.table) })
+        Some(Code { base: MODULE, recipes: (pc >= MODULE).then_some(self.recipes) })
     }
 
     fn stack(&self, _: u64) -> Option<StackBounds> {
@@ -103,8 +104,22 @@ fn walks(criterion: &mut Criterion) {
     let Some(binary) = large_program() else { return };
     let mut group = criterion.benchmark_group("walk");
     group.measurement_time(Duration::from_secs(2)).warm_up_time(Duration::from_millis(500));
-    for (name, depth, distinct) in [("few", 25, 25), ("few", 500, 100), ("many", 20_000, 20_000)] {
-        let made_up = MadeUp::new(build_from_section(&binary).table, depth, distinct);
+    let table = build_from_section(&binary).table;
+    let (header, address) = binary.eh_frame_header();
+    let segment_from = |address| binary.segment_from(address);
+    let in_place = InPlace::new(header, address, segment_from, binary.text());
+    let in_place = in_place.map(|mut module| {
+        black_box(module.census());
+        module
+    });
+    let in_place = in_place.as_ref().expect("a sorted table of FDEs");
+    for (name, recipes, depth, distinct) in [
+        ("few", &table as &dyn Lookup, 25, 25),
+        ("few", &table, 500, 100),
+        ("many, by table", &table, 20_000, 20_000),
+        ("many, in place", in_place, 20_000, 20_000),
+    ] {
+        let made_up = MadeUp::new(&table, recipes, depth, distinct);
         let mut cache = Box::new(RecipeCache::new());
         group.throughput(Throughput::Elements(depth as u64));
         group.bench_function(BenchmarkId::new(name, depth), |bencher| {

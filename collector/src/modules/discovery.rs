@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStringExt;
 
 use super::{Code, Codes};
 use crate::unwind::cfi;
+use crate::unwind::cfi::direct::{Census, InPlace};
 
 /// What makes two loads the same code: path and build id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub struct LoaderModule {
     eh_frame_header: Option<Range<u64>>,
     /// Whether Go's linker made it.
     pub is_go: bool,
+    /// Runtime addresses of the dynamic section.
+    dynamic: Option<Range<u64>>,
 }
 
 impl LoaderModule {
@@ -98,12 +101,14 @@ pub(super) struct Seen {
 pub(super) fn loaded_modules(known: &Codes, go_on: fn() -> bool) -> Option<Seen> {
     struct Looking<'a> {
         known: &'a Codes,
+        /// Biases of modules that stay loaded for ever.
+        staying: Vec<u64>,
         go_on: fn() -> bool,
         seen: Seen,
     }
     extern "C" fn each(info: *mut libc::dl_phdr_info, _: usize, looking: *mut c_void) -> c_int {
         // SAFETY: the loader passes a live structure; `looking` is the caller's local.
-        let (info, Looking { known, go_on, seen }) =
+        let (info, Looking { known, staying, go_on, seen }) =
             unsafe { (&*info, &mut *looking.cast::<Looking<'_>>()) };
         if seen.counts == Counts::NONE && !go_on() {
             return 1;
@@ -115,7 +120,10 @@ pub(super) fn loaded_modules(known: &Codes, go_on: fn() -> bool) -> Option<Seen>
             let code = match codes.find(|code| code.0 == module.identity) {
                 Some(code) => &code.1,
                 None => {
-                    let built = Box::new((module.identity.clone(), Code::of(&module)));
+                    let stays = staying.contains(&module.bias);
+                    // SAFETY: loaded during this call, and for ever if it was found to be.
+                    let code = unsafe { Code::of(&module, stays) };
+                    let built = Box::new((module.identity.clone(), code));
                     let built: &'static (Identity, Code) = Box::leak(built);
                     seen.built.push(built);
                     &built.1
@@ -126,7 +134,9 @@ pub(super) fn loaded_modules(known: &Codes, go_on: fn() -> bool) -> Option<Seen>
         0
     }
     let seen = Seen { counts: Counts::NONE, modules: Vec::new(), built: Vec::new() };
-    let mut looking = Looking { known, go_on, seen };
+    // At the first look, only.
+    let staying = if known.is_empty() { staying_modules() } else { Vec::new() };
+    let mut looking = Looking { known, staying, go_on, seen };
     // SAFETY: as in `counts`.
     let stopped = unsafe { libc::dl_iterate_phdr(Some(each), (&raw mut looking).cast()) };
     (stopped == 0).then_some(looking.seen)
@@ -167,6 +177,10 @@ unsafe fn describe(info: &libc::dl_phdr_info, is_program: bool) -> Option<Loader
     };
     let build_id = notes().find_map(build_id).map(<[u8]>::to_vec).unwrap_or_default();
     let is_go = notes().any(|notes| note(notes, GO_BUILD_ID).is_some());
+    let dynamic = headers
+        .iter()
+        .find(|header| header.p_type == libc::PT_DYNAMIC)
+        .map(|header| range(header, header.p_memsz));
     let code_bytes = code.iter().map(|range| range.end - range.start).sum();
     // SAFETY: a C string of the loader's.
     let path = unsafe { path(info.dlpi_name, is_program) };
@@ -177,7 +191,86 @@ unsafe fn describe(info: &libc::dl_phdr_info, is_program: bool) -> Option<Loader
         readable,
         eh_frame_header,
         is_go,
+        dynamic,
     })
+}
+
+/// Biases of the modules that the program was started with, and the loader therefore never
+/// unloads: the program, this library, and what they need. What a constructor opened before this
+/// library's ran may be in the list, too, and go again; so might other preloaded libraries, by this
+/// reckoning.
+fn staying_modules() -> Vec<u64> {
+    extern "C" fn each(info: *mut libc::dl_phdr_info, _: usize, list: *mut c_void) -> c_int {
+        // SAFETY: the loader passes a live structure; `list` is the caller's local.
+        let (info, list) = unsafe { (&*info, &mut *list.cast::<Vec<(LoaderModule, Names)>>()) };
+        // SAFETY: the loader holds its lock, so the module stays loaded during this call.
+        if let Some(module) = unsafe { describe(info, list.is_empty()) } {
+            let names = module.names();
+            list.push((module, names));
+        }
+        0
+    }
+    let mut list: Vec<(LoaderModule, Names)> = Vec::new();
+    // SAFETY: as in `counts`.
+    unsafe { libc::dl_iterate_phdr(Some(each), (&raw mut list).cast()) };
+    let this_library = (staying_modules as *const ()).expose_provenance() as u64;
+    let is_root =
+        |place: usize, module: &LoaderModule| place == 0 || module.text().contains(&this_library);
+    let places = 0..list.len();
+    let mut unseen: Vec<usize> =
+        places.clone().filter(|&place| is_root(place, &list[place].0)).collect();
+    let mut found = vec![false; list.len()];
+    while let Some(place) = unseen.pop() {
+        if !core::mem::replace(&mut found[place], true) {
+            let needed = &list[place].1.needed;
+            let is_needed = |own: &Vec<u8>| needed.contains(own);
+            let own = |other: usize| list[other].1.own.as_ref();
+            unseen.extend(places.clone().filter(|&other| own(other).is_some_and(is_needed)));
+        }
+    }
+    places.filter(|&place| found[place]).map(|place| list[place].0.bias).collect()
+}
+
+/// What a module is called and what it asks for (ELF gABI, dynamic section).
+struct Names {
+    own: Option<Vec<u8>>,
+    needed: Vec<Vec<u8>>,
+}
+
+impl LoaderModule {
+    fn names(&self) -> Names {
+        const NEEDED: u64 = 1;
+        const STRING_TABLE: u64 = 5;
+        const OWN_NAME: u64 = 14;
+        let mut names = Names { own: None, needed: Vec::new() };
+        let section = self.dynamic.clone().and_then(|range| bytes(&self.readable, range));
+        let (words, _) = section.unwrap_or_default().as_chunks::<8>();
+        let (entries, _) = words.as_chunks::<2>();
+        let entries = || {
+            let entry = |[tag, value]: &[[u8; 8]; 2]| {
+                (u64::from_le_bytes(*tag), u64::from_le_bytes(*value))
+            };
+            entries.iter().map(entry).take_while(|(tag, _)| *tag != 0)
+        };
+        // The loader has made addresses of what the file says.
+        let Some((_, table)) = entries().find(|(tag, _)| *tag == STRING_TABLE) else {
+            return names;
+        };
+        let name = |offset: u64| {
+            let start = table.checked_add(offset)?;
+            let segment = self.readable.iter().find(|segment| segment.contains(&start))?;
+            let rest = bytes(&self.readable, start..segment.end)?;
+            rest.split(|byte| *byte == 0).next().map(<[u8]>::to_vec)
+        };
+        for (tag, value) in entries() {
+            match tag {
+                NEEDED => names.needed.extend(name(value)),
+                OWN_NAME => names.own = name(value),
+                _ => {}
+            }
+        }
+        names
+    }
 }
 
 /// # Safety
@@ -208,7 +301,7 @@ fn bytes(readable: &[Range<u64>], wanted: Range<u64>) -> Option<&'static [u8]> {
     debug_assert!(segment.start <= wanted.start);
     let length = usize::try_from(wanted.end.checked_sub(wanted.start)?).ok()?;
     // SAFETY: a readable segment of a loaded module, backed by the file. 'static overstates it:
-    // callers use the bytes at once, while the module is loaded.
+    // callers use the bytes while the module is loaded, or know that it stays so.
     Some(unsafe {
         core::slice::from_raw_parts(
             core::ptr::with_exposed_provenance(wanted.start as usize),
@@ -255,9 +348,32 @@ pub(super) fn recipes(module: &LoaderModule) -> Option<cfi::Built> {
     cfi::from_header(header_bytes, header.start, segment_from, module.text()).ok()
 }
 
+/// A module whose recipes are read where they are.
+pub(super) type Mapped = InPlace<'static, Box<dyn Fn(u64) -> Option<&'static [u8]> + Send + Sync>>;
+
+/// Finds the module's mapped call frame information; `None` where only a table will do.
+///
+/// # Safety
+/// The module must stay loaded for ever.
+pub(super) unsafe fn in_place(module: &LoaderModule) -> Option<(Mapped, Census)> {
+    let header = module.eh_frame_header.clone()?;
+    let header_bytes = bytes(&module.readable, header.clone())?;
+    let readable = module.readable.clone();
+    let segment_from = move |address: u64| {
+        let segment = readable.iter().find(|segment| segment.contains(&address))?;
+        bytes(&readable, address..segment.end)
+    };
+    let segment_from = Box::new(segment_from);
+    let mut mapped = Mapped::new(header_bytes, header.start, segment_from, module.text())?;
+    let census = mapped.census();
+    Some((mapped, census))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::modules::Recipes;
+    use crate::unwind::table::Lookup;
 
     #[test]
     fn the_build_id_is_found_behind_other_notes() {
@@ -287,7 +403,54 @@ mod tests {
         let (own, code) = modules.iter().find(|(module, _)| module.text().contains(&here)).unwrap();
         assert!(loaded_modules(&built, || false).is_none());
         assert_eq!(own.identity.path, std::env::current_exe().unwrap().into_os_string().into_vec());
-        assert!(code.table.as_ref().is_some_and(|table| table.rows() > 1000));
+        assert!(code.recipes().is_some());
+        assert!(recipes(own).is_some_and(|built| built.table.rows() > 1000));
         assert!(loaded_modules(&built, || true).unwrap().built.is_empty(), "built once");
+    }
+
+    #[test]
+    fn the_c_library_stays_and_what_was_opened_may_go() {
+        // SAFETY: a library of the C library's own, which runs no code of its own.
+        let opened = unsafe { libc::dlopen(c"libutil.so.1".as_ptr(), libc::RTLD_NOW) };
+        assert!(!opened.is_null());
+        let modules = loaded_modules(&Vec::new(), || true).unwrap().modules;
+        let read_in_place = |name: &[u8]| {
+            let (_, code) = modules.iter().find(|m| m.0.identity.path.ends_with(name)).unwrap();
+            matches!(code.recipes, Recipes::InPlace(_))
+        };
+        assert!(matches!(modules[0].1.recipes, Recipes::InPlace(_)));
+        assert!(read_in_place(b"/libc.so.6") && read_in_place(b"/libgcc_s.so.1"));
+        assert!(!read_in_place(b"/libutil.so.1"));
+    }
+
+    /// What is read in place is what a table copies.
+    #[test]
+    fn in_place_as_in_a_table() {
+        let modules = loaded_modules(&Vec::new(), || true).unwrap().modules;
+        let (mut rows, mut handling, mut unwinders) = (0, 0, 0);
+        for (module, _) in &modules {
+            let Some(built) = recipes(module) else { continue };
+            // SAFETY: a test unloads nothing.
+            let (mapped, census) = unsafe { in_place(module) }.unwrap();
+            assert_eq!(census.unwinders, built.unwinders);
+            unwinders += census.unwinders.len();
+            for range in &built.handlers {
+                assert!(mapped.may_handle_exceptions(range.start));
+                assert!(mapped.may_handle_exceptions(range.end - 1));
+                handling += 1;
+            }
+            let mut last = None;
+            for offset in 0..built.table.length() + 2 {
+                let expected = built.table.lookup_all(offset);
+                if last.replace(expected) != Some(expected) {
+                    rows += 1;
+                    assert_eq!(mapped.lookup_all(offset), expected, "{offset:#x}");
+                    let before = offset.saturating_sub(1);
+                    assert_eq!(mapped.lookup_all(before), built.table.lookup_all(before));
+                }
+            }
+        }
+        assert!(rows > 10_000 && handling > 100, "{rows} rows, {handling} may handle exceptions");
+        assert!(unwinders > 3, "libgcc_s has some: {unwinders}");
     }
 }

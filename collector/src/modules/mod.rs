@@ -1,8 +1,8 @@
 //! The load map: which module's code lies where, and how to unwind through it.
 //!
 //! Setup side: after the program loaded or unloaded something, the loader's list is compared with
-//! what is known ([`discovery`]), recipes are built for new modules, the log is told, and a new
-//! [`LoadMap`] is published. Signal side: [`LoadMap::find`], a binary search in an array that
+//! what is known ([`discovery`]), recipes of new modules are found where they are or copied
+//! into tables, the log is told, and a new [`LoadMap`] is published. Signal side: [`LoadMap::find`], a binary search in an array that
 //! never changes.
 //!
 //! **Epochs** (ICS'05 section 2.5.1). Loading at fresh addresses only extends the load map. A new
@@ -10,8 +10,9 @@
 //! every load where that was asked for.
 //!
 //! Invariants: a published map is not changed, and not freed while a handler could read it;
-//! recipes of a module are built once and kept, so a library that is loaded a thousand times
-//! costs one table; one that comes back to its old place within an epoch costs no word of the log.
+//! recipes are read in place only in modules that the program was started with, which the loader
+//! never unloads; any other module's are copied once and kept, so a library that is loaded a
+//! thousand times costs one table; one that comes back to its old place within an epoch costs no word of the log.
 //!
 //! **Locks.** The loader's own lock may be held by the program while it calls us: it forks or creates a
 //! thread in a callback of dl_iterate_phdr(3). So nobody waits for the loader while they hold
@@ -36,26 +37,40 @@ use csprof_format::arena::{LoadRecord, LogRecord, epoch_reason};
 
 use crate::setup_lock::{SetupGuard, SetupLock};
 use crate::trampoline::rules::ModuleRules;
-use crate::unwind::table::RecipeTable;
+use crate::unwind::cfi;
+use crate::unwind::table::{Lookup, RecipeTable};
 use crate::{process, sys};
 
 pub use discovery::{Identity, LoaderModule};
 
 /// What is known about a module's code, whatever its address.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Code {
-    /// Recipes by offset from the start of the text range; none without call frame information.
-    pub table: Option<RecipeTable>,
-    /// Code of an unwinder inside the module, by the same offsets.
+    recipes: Recipes,
+    /// Code of an unwinder inside the module, by offset from the start of the text range.
     unwinders: Vec<Range<u32>>,
-    /// Code that may handle an exception, by the same offsets, ascending.
-    handlers: Vec<Range<u32>>,
     /// What the trampoline may do in it.
     pub rules: ModuleRules,
 }
 
+/// How the code of a module unwinds; by the same offsets.
+#[derive(Default)]
+enum Recipes {
+    /// Without call frame information.
+    #[default]
+    None,
+    /// Where the linker put them. The module stays loaded for ever.
+    InPlace(discovery::Mapped),
+    /// A copy.
+    Table {
+        table: RecipeTable,
+        /// Code that may handle an exception, ascending.
+        handlers: Vec<Range<u32>>,
+    },
+}
+
 /// One stretch of code in the load map.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Stretch {
     /// First runtime address.
     pub start: u64,
@@ -80,26 +95,47 @@ impl Stretch {
     /// side.
     #[must_use]
     pub fn may_handle_exceptions(&self, pc: u64) -> bool {
-        let offset = pc.wrapping_sub(self.base);
-        let handlers = &self.code.handlers;
-        let after = handlers.partition_point(|range| u64::from(range.start) <= offset);
-        let before = after.checked_sub(1).and_then(|before| handlers.get(before));
-        before.is_some_and(|range| offset < range.end.into())
+        let Ok(offset) = u32::try_from(pc.wrapping_sub(self.base)) else { return false };
+        match &self.code.recipes {
+            Recipes::None => false,
+            Recipes::InPlace(module) => module.may_handle_exceptions(offset),
+            Recipes::Table { handlers, .. } => {
+                let after = handlers.partition_point(|range| range.start <= offset);
+                let before = after.checked_sub(1).and_then(|before| handlers.get(before));
+                before.is_some_and(|range| offset < range.end)
+            }
+        }
     }
 }
 
 impl Code {
     /// Reads a module that stays loaded meanwhile.
-    fn of(module: &LoaderModule) -> Self {
+    ///
+    /// # Safety
+    /// With `stays` it must stay loaded for ever.
+    unsafe fn of(module: &LoaderModule, stays: bool) -> Self {
         let rules = ModuleRules::of(module);
+        // SAFETY: the caller's promise.
+        let in_place = stays.then(|| unsafe { discovery::in_place(module) }).flatten();
+        if let Some((mapped, census)) = in_place {
+            let recipes = Recipes::InPlace(mapped);
+            return Self { recipes, unwinders: census.unwinders, rules };
+        }
         match discovery::recipes(module) {
-            Some(built) => Self {
-                table: Some(built.table),
-                unwinders: built.unwinders,
-                handlers: built.handlers,
-                rules,
-            },
+            Some(cfi::Built { table, handlers, unwinders, .. }) => {
+                Self { recipes: Recipes::Table { table, handlers }, unwinders, rules }
+            }
             None => Self { rules, ..Self::default() },
+        }
+    }
+
+    /// The recipes, by offset from the start of the text range. Signal side.
+    #[must_use]
+    pub fn recipes(&self) -> Option<&dyn Lookup> {
+        match &self.recipes {
+            Recipes::None => None,
+            Recipes::InPlace(module) => Some(module),
+            Recipes::Table { table, .. } => Some(table),
         }
     }
 
@@ -110,7 +146,6 @@ impl Code {
 }
 
 /// All code that is loaded, ordered by address.
-#[derive(Debug)]
 pub struct LoadMap {
     /// Differs from that of every other map of this process.
     pub generation: u32,
@@ -146,7 +181,6 @@ static SMALL_STACKS: AtomicBool = AtomicBool::new(false);
 static READERS: AtomicU32 = AtomicU32::new(0);
 
 /// The load map, held for the length of one sample. Signal side.
-#[derive(Debug)]
 pub struct Reading(&'static LoadMap);
 
 impl Reading {

@@ -76,7 +76,7 @@ impl<'a> Interrupted<'a> {
 impl Target for Interrupted<'_> {
     fn code(&self, pc: u64) -> Option<Code<'_>> {
         let stretch = self.map.find(pc)?;
-        Some(Code { base: stretch.base, table: stretch.code.table.as_ref() })
+        Some(Code { base: stretch.base, recipes: stretch.code.recipes() })
     }
 
     fn foreign(&self, pc: u64) -> Option<(Recipe, CalleeSaved)> {

@@ -20,6 +20,26 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use super::arch::recipe::{CalleeSaved, Recipe};
 
+/// Recipes by offset from the start of a module's text. Signal side.
+pub trait Lookup {
+    /// The recipe for the code at `offset`; [`Recipe::NoCfi`] beyond the covered text.
+    fn lookup(&self, offset: u32) -> Recipe;
+
+    /// The same, with the places of the other callee-saved registers.
+    fn lookup_all(&self, offset: u32) -> (Recipe, CalleeSaved);
+}
+
+impl Lookup for RecipeTable {
+    #[inline]
+    fn lookup(&self, offset: u32) -> Recipe {
+        Self::lookup(self, offset)
+    }
+
+    fn lookup_all(&self, offset: u32) -> (Recipe, CalleeSaved) {
+        Self::lookup_all(self, offset)
+    }
+}
+
 /// The recipes of one load module. Immutable; the signal side only reads it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RecipeTable {

@@ -19,7 +19,7 @@ use super::arch::recipe::{CalleeSaved, Recipe};
 use super::arch::registers::{Register, Registers};
 use super::arch::step::{Obstacle, Step, step, step_with_callee_saved};
 use super::cache::RecipeCache;
-use super::table::RecipeTable;
+use super::table::Lookup;
 use super::validate::StackBounds;
 
 /// What a walk asks of the process it happens in. Every method must be async-signal-safe.
@@ -44,18 +44,18 @@ pub trait Target {
 }
 
 /// A load module as a walk sees it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Code<'a> {
-    /// The runtime address of the table's offset zero.
+    /// The runtime address of the recipes' offset zero.
     pub base: u64,
-    /// The recipes; none if the module has no call frame information.
-    pub table: Option<&'a RecipeTable>,
+    /// None if the module has no call frame information.
+    pub recipes: Option<&'a dyn Lookup>,
 }
 
 impl<'a> Code<'a> {
-    /// The table, and the offset of `pc` in it.
-    fn at(&self, pc: u64) -> Option<(&'a RecipeTable, u32)> {
-        Some((self.table?, u32::try_from(pc.wrapping_sub(self.base)).ok()?))
+    /// The recipes, and the offset of `pc` in them.
+    fn at(&self, pc: u64) -> Option<(&'a dyn Lookup, u32)> {
+        Some((self.recipes?, u32::try_from(pc.wrapping_sub(self.base)).ok()?))
     }
 }
 
@@ -275,7 +275,7 @@ fn give_up(
     End::Partial(reason)
 }
 
-/// The recipe from the module's table, remembered unless there is none.
+/// The recipe from the module's own, remembered unless there is none.
 ///
 /// Of foreign code nothing is remembered: it may be unmapped, and other code mapped in its place,
 /// without the load map's generation changing, which is what the cache goes by.
@@ -285,7 +285,7 @@ fn find(target: &impl Target, cache: &mut RecipeCache, kind: FrameKind, address:
     let Some(code) = target.code(pc) else {
         return target.foreign(pc).map_or(Recipe::NoCfi, |(recipe, _)| recipe);
     };
-    let recipe = code.at(pc).map_or(Recipe::NoCfi, |(table, offset)| table.lookup(offset));
+    let recipe = code.at(pc).map_or(Recipe::NoCfi, |(recipes, offset)| recipes.lookup(offset));
     if recipe != Recipe::NoCfi {
         cache.insert(pc, recipe);
     }
@@ -295,7 +295,7 @@ fn find(target: &impl Target, cache: &mut RecipeCache, kind: FrameKind, address:
 fn find_all(target: &impl Target, kind: FrameKind, address: u64) -> (Recipe, CalleeSaved) {
     let pc = address.wrapping_sub(kind.lookup_bias());
     let found = match target.code(pc) {
-        Some(code) => code.at(pc).map(|(table, offset)| table.lookup_all(offset)),
+        Some(code) => code.at(pc).map(|(recipes, offset)| recipes.lookup_all(offset)),
         None => target.foreign(pc),
     };
     found.unwrap_or((Recipe::NoCfi, CalleeSaved::LOST))

@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use std::ops::Range;
 
 use csprof_collector::unwind::cfi;
-use csprof_collector::unwind::table::RecipeTable;
+use csprof_collector::unwind::table::{Lookup, RecipeTable};
 use csprof_collector::unwind::validate::StackBounds;
 use csprof_collector::unwind::walk::{Code, Target};
 
@@ -45,7 +45,8 @@ impl Process {
 impl Target for Process {
     fn code(&self, pc: u64) -> Option<Code<'_>> {
         let module = self.modules.iter().find(|module| module.text.contains(&pc))?;
-        Some(Code { base: module.text.start, table: module.table.as_ref() })
+        let recipes = module.table.as_ref().map(|table| table as &dyn Lookup);
+        Some(Code { base: module.text.start, recipes })
     }
 
     fn stack(&self, sp: u64) -> Option<StackBounds> {

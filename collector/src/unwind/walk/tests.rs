@@ -3,6 +3,7 @@
 use super::*;
 use crate::unwind::arch::recipe::Slot;
 use crate::unwind::table::Builder;
+use crate::unwind::table::RecipeTable;
 
 const SAME: [Slot; 5] = [Slot::SAME; 5];
 
@@ -56,7 +57,7 @@ impl Process {
 impl Target for Process {
     fn code(&self, pc: u64) -> Option<Code<'_>> {
         let inside = (BASE..BASE + 0x1000).contains(&pc);
-        inside.then_some(Code { base: BASE, table: Some(&self.table) })
+        inside.then_some(Code { base: BASE, recipes: Some(&self.table) })
     }
 
     fn stack(&self, sp: u64) -> Option<StackBounds> {
