@@ -175,10 +175,10 @@ fn views(c: &mut Criterion) {
     });
 
     group.bench_function("flat view", |b| {
-        b.iter(|| flat(&refined, base.index(), Sort::default()).len());
+        b.iter(|| flat(&refined, Sort::default()).len());
     });
-    group.bench_function("callers view", |b| b.iter(|| Callers::new(&refined, base.index())));
-    let callers = Callers::new(&refined, base.index());
+    group.bench_function("callers view", |b| b.iter(|| Callers::new(&refined)));
+    let callers = Callers::new(&refined);
     group.bench_function("callers of the costliest function", |b| {
         b.iter_batched(
             || callers.clone(),

@@ -106,7 +106,9 @@ fn name(refined: &Refined<'_>, frame: &crate::profile::Frame) -> String {
     let name = match frame.kind {
         FrameKind::Partial => "[partial]".to_owned(),
         FrameKind::Unknown => format!("[unknown {name}]"),
-        FrameKind::Call | FrameKind::Inline | FrameKind::Root => name.to_owned(),
+        FrameKind::Call | FrameKind::Inline | FrameKind::Root | FrameKind::Context => {
+            name.to_owned()
+        }
     };
     name.replace(';', ":").replace(|c: char| c.is_control(), " ")
 }

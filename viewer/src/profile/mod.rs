@@ -129,6 +129,8 @@ pub enum FrameKind {
     Partial,
     /// The root of everything.
     Root,
+    /// A rank, process, thread or epoch, above all its paths: what the stage `split` puts there.
+    Context,
 }
 
 /// A source-level frame: a function and the line it was executing.

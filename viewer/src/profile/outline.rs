@@ -92,7 +92,7 @@ fn write_node(profile: &Profile, node: usize, depth: usize, out: &mut String) {
         let _ = write!(out, " e={}", nodes.edges[node]);
     }
     match frame.kind {
-        FrameKind::Call | FrameKind::Root => {}
+        FrameKind::Call | FrameKind::Root | FrameKind::Context => {}
         FrameKind::Inline => out.push_str(" inline"),
         FrameKind::Unknown => out.push_str(" unknown"),
         FrameKind::Partial => out.push_str(" partial"),

@@ -1,38 +1,74 @@
 //! Stages applied to a profile, one after the other, and the account of what they did.
 
+use std::cell::RefCell;
 use std::fmt;
-use std::sync::Arc;
 
-use super::bits::Bits;
-use super::matcher::Matcher;
-use super::stages::{self, Unmatched};
-use super::{Column, FramePattern, Outcome, Refined, Refinement, Stage};
-use crate::profile::{FrameRef, FunctionRef, Profile};
+use super::children::{ChildIndex, LazyIndex};
+use super::column::{Column, Table, Workspace};
+use super::edges::Recorded;
+use super::matcher::Shown;
+use super::stages::{self, Run, Stop, Unmatched};
+use super::watch::Watch;
+use super::{Outcome, Refined, Refinement, Stage};
+use crate::profile::Profile;
 
-/// Why a stage cannot be applied: it asks for something the profile does not show.
+/// Why a stage cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefineError {
     /// Which stage, from 0.
     pub stage: usize,
-    /// The part of it that matches nothing, as the language writes it.
+    /// The part of it that is at fault, as the language writes it.
     pub part: String,
-    /// What it was compared with: frames, threads, …
-    pub among: &'static str,
-    /// What there is instead, nearest first; empty if nothing is near.
-    pub suggestions: Vec<String>,
+    /// What is wrong with it.
+    pub cause: Cause,
+}
+
+/// What is wrong with a part of a stage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// It matches nothing that the stage is shown.
+    Unmatched {
+        /// What it was compared with: frames, threads, …
+        among: &'static str,
+        /// What there is instead, nearest first; empty if nothing is near.
+        suggestions: Vec<String>,
+    },
+    /// The callers would be more nodes than memory should be spent on.
+    TooManyCallers {
+        /// How many there may be.
+        limit: usize,
+    },
 }
 
 impl fmt::Display for RefineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no {} matches {}", self.among, self.part)?;
-        if !self.suggestions.is_empty() {
-            write!(f, "; there is {}", self.suggestions.join(", "))?;
+        match &self.cause {
+            Cause::Unmatched { among, suggestions } => {
+                write!(f, "no {among} matches {}", self.part)?;
+                if !suggestions.is_empty() {
+                    write!(f, "; there is {}", suggestions.join(", "))?;
+                }
+                Ok(())
+            }
+            Cause::TooManyCallers { limit } => write!(
+                f,
+                "`{}` has more than {limit} paths of callers; select fewer paths before it",
+                self.part
+            ),
         }
-        Ok(())
     }
 }
 
 impl std::error::Error for RefineError {}
+
+/// Why there is no refined profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// A stage cannot be applied.
+    Refused(RefineError),
+    /// It was asked for through the [`Watch`].
+    Cancelled,
+}
 
 /// Applies all stages to a profile.
 ///
@@ -43,34 +79,92 @@ pub fn apply<'p>(
     profile: &'p Profile,
     refinement: &Refinement,
 ) -> Result<Refined<'p>, RefineError> {
-    let mut refined = Refined::base(profile);
-    for stage in &refinement.stages {
-        refined = refined.then(stage)?;
+    let watch = Watch::none();
+    match Refined::base(profile).refine(&refinement.stages, &watch) {
+        Ok(refined) => Ok(refined),
+        Err(Stopped::Refused(error)) => Err(error),
+        // Nobody asked for it.
+        Err(Stopped::Cancelled) => Ok(Refined::base(profile)),
     }
-    Ok(refined)
+}
+
+/// Applies the same stages to several profiles that are to be compared or added up. A pattern
+/// that matches something in one of them need not match anything in the others, where the stage
+/// then finds nothing to keep, to move or to merge.
+///
+/// Percentages in tests are of each profile's own total.
+///
+/// # Errors
+/// A pattern matches no frame, or a context no thread, in any of the profiles.
+pub fn apply_together<'p>(
+    profiles: &[&'p Profile],
+    refinement: &Refinement,
+) -> Result<Vec<Refined<'p>>, RefineError> {
+    let mut all: Vec<Refined<'p>> = profiles.iter().map(|profile| Refined::base(profile)).collect();
+    for stage in &refinement.stages {
+        // What no profile so far had an answer to.
+        let mut missed_by_all: Option<Vec<Unmatched>> = None;
+        let mut next = Vec::with_capacity(all.len());
+        for refined in all {
+            let missed = RefCell::default();
+            let number = refined.outcomes.len();
+            let watch = Watch::none();
+            let run = Run { watch: &watch, missed: Some(&missed) };
+            match refined.run(stage, &run) {
+                Ok(refined) => next.push(refined),
+                Err(Stop::Refused { part, cause }) => {
+                    return Err(RefineError { stage: number, part, cause });
+                }
+                Err(Stop::Cancelled) => {}
+            }
+            let missed: Vec<Unmatched> = missed.into_inner();
+            missed_by_all = Some(match missed_by_all {
+                None => missed,
+                Some(mut before) => {
+                    before.retain(|old| missed.iter().any(|new| new.part == old.part));
+                    before
+                }
+            });
+        }
+        if let Some(Unmatched { part, among, suggestions }) =
+            missed_by_all.and_then(|missed| missed.into_iter().next())
+        {
+            let stage = next.first().map_or(0, |refined: &Refined<'_>| refined.outcomes.len() - 1);
+            return Err(RefineError {
+                stage,
+                part,
+                cause: Cause::Unmatched { among, suggestions },
+            });
+        }
+        all = next;
+    }
+    Ok(all)
 }
 
 impl<'p> Refined<'p> {
     /// The profile itself: no stages, everything shown. O(nodes), for the inclusive sums.
     #[must_use]
     pub fn base(profile: &'p Profile) -> Self {
-        let inclusive = profile.nodes.inclusive();
+        let inclusive: Column<'p, u64> = profile.nodes.inclusive().into();
         let total = inclusive.first().copied().unwrap_or(0);
+        let edges = Column::loaded(&profile.nodes.edges);
         Self {
             profile,
-            functions: Column::Loaded(&profile.functions),
-            frames: Column::Loaded(&profile.frames),
-            parent: Column::Loaded(&profile.nodes.parent),
-            frame: Column::Loaded(&profile.nodes.frame),
-            exclusive: Column::Loaded(&profile.nodes.samples),
-            inclusive: inclusive.into(),
-            edges_low: Column::Loaded(&profile.nodes.edges),
-            edges_high: Column::Loaded(&profile.nodes.edges),
-            streams: Column::Loaded(&profile.streams),
+            functions: Table::loaded(&profile.functions),
+            frames: Table::loaded(&profile.frames),
+            parent: Column::loaded(&profile.nodes.parent),
+            frame: Column::loaded(&profile.nodes.frame),
+            exclusive: Column::loaded(&profile.nodes.samples),
+            recorded: Recorded::of_kinds(edges, inclusive.clone()),
+            inclusive,
+            streams: Column::loaded(&profile.streams),
             outcomes: Vec::new(),
             base: total,
             shown: total,
             out: 0,
+            index: LazyIndex::default(),
+            frames_shown: Shown::default(),
+            workspace: Workspace::default(),
         }
     }
 
@@ -80,18 +174,46 @@ impl<'p> Refined<'p> {
     /// # Errors
     /// As for [`apply`].
     pub fn then(&self, stage: &Stage) -> Result<Self, RefineError> {
-        let (mut next, moved) = stages::run(self, stage).map_err(|unmatched| {
-            let Unmatched { part, among, suggestions } = unmatched;
-            RefineError { stage: self.outcomes.len(), part, among, suggestions }
-        })?;
+        let number = self.outcomes.len();
+        match self.clone().run(stage, &Run { watch: &Watch::none(), missed: None }) {
+            Ok(refined) => Ok(refined),
+            Err(Stop::Refused { part, cause }) => Err(RefineError { stage: number, part, cause }),
+            // Nobody asked for it.
+            Err(Stop::Cancelled) => Ok(self.clone()),
+        }
+    }
+
+    /// What further stages make of this. Columns that nobody else has are edited in place, so that
+    /// many stages need hardly more memory than one.
+    ///
+    /// # Errors
+    /// As for [`apply`], or because the watch asked for it.
+    pub fn refine(self, stages: &[Stage], watch: &Watch<'_>) -> Result<Self, Stopped> {
+        let mut refined = self;
+        for (number, stage) in stages.iter().enumerate() {
+            watch.begin(number, stages.len(), stages::passes(stage), refined.node_count());
+            let before = refined.outcomes.len();
+            refined =
+                refined.run(stage, &Run { watch, missed: None }).map_err(|stop| match stop {
+                    Stop::Refused { part, cause } => {
+                        Stopped::Refused(RefineError { stage: before, part, cause })
+                    }
+                    Stop::Cancelled => Stopped::Cancelled,
+                })?;
+            watch.end();
+        }
+        Ok(refined)
+    }
+
+    fn run(self, stage: &Stage, run: &Run<'_, '_>) -> Result<Self, Stop> {
+        let input = self.shown;
+        let (mut next, moved) = stages::run(self, stage, run)?;
         next.shown = next.inclusive.first().copied().unwrap_or(0);
         next.out = next.base - next.shown;
-        next.outcomes.push(Outcome {
-            input: self.shown,
-            shown: next.shown,
-            out: self.shown - next.shown,
-            moved,
-        });
+        let out = input - next.shown;
+        next.outcomes.push(Outcome { input, shown: next.shown, out, moved });
+        next.index = LazyIndex::default();
+        next.frames_shown = Shown::default();
         Ok(next)
     }
 
@@ -101,72 +223,28 @@ impl<'p> Refined<'p> {
         self.parent.len()
     }
 
+    /// The edge count of a node, least and greatest possible; equal if it is known exactly. `None`
+    /// for what has none: inlined frames, roots, threads and ranks. Of a node that is not shown it
+    /// means nothing.
+    #[must_use]
+    pub fn edges(&self, node: u32) -> Option<(u64, u64)> {
+        let node = node as usize;
+        let kind = self.frames[self.frame[node].index()].kind;
+        self.recorded.edges(node, kind, self.inclusive[node])
+    }
+
     /// Whether the edge counts of all nodes are exact.
     #[must_use]
     pub fn edges_are_exact(&self) -> bool {
-        match (&self.edges_low, &self.edges_high) {
-            (Column::Loaded(_), Column::Loaded(_)) => true,
-            (Column::Made(low), Column::Made(high)) if Arc::ptr_eq(low, high) => true,
-            (low, high) => low[..] == high[..],
-        }
+        (0..self.node_count())
+            .filter(|&node| self.inclusive[node] > 0)
+            .filter_map(|node| self.edges(super::children::node_number(node)))
+            .all(|(low, high)| low == high)
     }
-}
 
-/// What a frame pattern means in a refined profile.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Matching {
-    /// The functions with samples that it means, by number.
-    pub functions: Vec<FunctionRef>,
-    /// Samples whose path goes through one of its frames.
-    pub samples: u64,
-}
-
-/// The frames that a pattern means.
-#[derive(Clone, Debug)]
-pub struct FrameSet(Bits);
-
-impl FrameSet {
-    /// Whether a frame is in the set.
+    /// The children of every node; made when first asked for, then kept.
     #[must_use]
-    pub fn contains(&self, frame: FrameRef) -> bool {
-        self.0.contains(frame.index())
-    }
-}
-
-impl Refined<'_> {
-    /// What a pattern means here; nothing, if it matches nothing. O(nodes).
-    #[must_use]
-    pub fn matching(&self, pattern: &FramePattern) -> Matching {
-        let matcher = Matcher::new(self);
-        let Ok(frames) = matcher.frames(pattern) else { return Matching::default() };
-        let mut means = Bits::none(self.functions.len());
-        let mut below = vec![false; self.node_count()];
-        let mut samples = 0;
-        for node in 1..self.node_count() {
-            let is_below = below[self.parent[node] as usize];
-            let frame = self.frame[node];
-            let is_in = self.inclusive[node] > 0 && frames.contains(frame.index());
-            if is_in {
-                means.insert(self.frames[frame.index()].function.index());
-            }
-            if is_in && !is_below {
-                samples += self.inclusive[node];
-            }
-            below[node] = is_in || is_below;
-        }
-        // Function numbers fit: frames hold them in the same type.
-        Matching { functions: means.iter().map(|f| FunctionRef(f as u32)).collect(), samples }
-    }
-
-    /// The frames that a pattern means.
-    ///
-    /// # Errors
-    /// It means none of the frames that are shown.
-    pub fn frames_of(&self, pattern: &FramePattern) -> Result<FrameSet, RefineError> {
-        let matcher = Matcher::new(self);
-        matcher.frames(pattern).map(FrameSet).map_err(|none| {
-            let Unmatched { part, among, suggestions } = matcher.explain(&none);
-            RefineError { stage: self.outcomes.len(), part, among, suggestions }
-        })
+    pub fn children(&self) -> &ChildIndex {
+        self.index.of(self)
     }
 }

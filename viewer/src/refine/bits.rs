@@ -1,5 +1,7 @@
 //! Sets of frames and of nodes, one bit each.
 
+use super::watch::{Cancelled, Watch};
+
 /// A set of numbers below a fixed length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Bits {
@@ -25,6 +27,28 @@ impl Bits {
         set
     }
 
+    /// The nodes below `length` that satisfy `test`, as [`Self::from_fn`]; may be ended.
+    pub(super) fn of_nodes(
+        length: usize,
+        watch: &Watch<'_>,
+        mut test: impl FnMut(usize) -> bool,
+    ) -> Result<Self, Cancelled> {
+        let mut words = Vec::with_capacity(length.div_ceil(64));
+        watch.forward(0..length, |nodes| {
+            // Stretches begin at whole words.
+            let mut first = nodes.start;
+            while first < nodes.end {
+                let mut word = 0;
+                for bit in 0..(nodes.end - first).min(64) {
+                    word |= u64::from(test(first + bit)) << bit;
+                }
+                words.push(word);
+                first += 64;
+            }
+        })?;
+        Ok(Self { words, length })
+    }
+
     pub(super) fn len(&self) -> usize {
         self.length
     }
@@ -35,6 +59,16 @@ impl Bits {
 
     pub(super) fn insert(&mut self, number: usize) {
         self.words[number / 64] |= 1 << (number % 64);
+    }
+
+    /// Adds all numbers of a range, which ends at the length at most.
+    pub(super) fn insert_range(&mut self, numbers: std::ops::Range<usize>) {
+        let mut next = numbers.start;
+        while next < numbers.end {
+            let end = numbers.end.min((next / 64 + 1) * 64);
+            self.words[next / 64] |= (u64::MAX >> (64 - (end - next))) << (next % 64);
+            next = end;
+        }
     }
 
     pub(super) fn remove(&mut self, number: usize) {
@@ -95,5 +129,16 @@ mod tests {
         assert!(!set.contains(69) && set.contains(68));
         assert_eq!(set.iter().count(), 70 - 24);
         assert_eq!(set.iter().last(), Some(68));
+    }
+
+    #[test]
+    fn ranges_may_cross_words() {
+        for (start, end) in
+            [(0, 0), (3, 3), (0, 64), (5, 9), (60, 70), (64, 128), (1, 200), (199, 200)]
+        {
+            let mut set = Bits::none(200);
+            set.insert_range(start..end);
+            assert_eq!(set.iter().collect::<Vec<_>>(), (start..end).collect::<Vec<_>>());
+        }
     }
 }

@@ -12,16 +12,23 @@
 use super::Refined;
 use super::bits::Bits;
 use super::syntax::{Chain, Link};
+use super::watch::{Cancelled, Watch};
 
 /// The nodes whose path contains the chain. `sets` are the frames of each of its positions;
 /// `start` are frames of start-up code, which `^` does not count.
-pub(super) fn through(refined: &Refined<'_>, chain: &Chain, sets: &[Bits], start: &Bits) -> Bits {
+pub(super) fn through(
+    refined: &Refined<'_>,
+    chain: &Chain,
+    sets: &[Bits],
+    start: &Bits,
+    watch: &Watch<'_>,
+) -> Result<Bits, Cancelled> {
     let automaton = Automaton::new(chain, sets, start);
     match 2 * chain.length() + 1 {
-        ..=8 => automaton.run::<u8>(refined),
-        9..=16 => automaton.run::<u16>(refined),
-        17..=32 => automaton.run::<u32>(refined),
-        _ => automaton.run::<u64>(refined),
+        ..=8 => automaton.run::<u8>(refined, watch),
+        9..=16 => automaton.run::<u16>(refined, watch),
+        17..=32 => automaton.run::<u32>(refined, watch),
+        _ => automaton.run::<u64>(refined, watch),
     }
 }
 
@@ -68,17 +75,17 @@ impl Automaton {
         automaton
     }
 
-    fn run<S: State>(&self, refined: &Refined<'_>) -> Bits {
+    fn run<S: State>(&self, refined: &Refined<'_>, watch: &Watch<'_>) -> Result<Bits, Cancelled> {
         let length = self.length;
         let all = (1_u64 << length) - 1;
         let last = 1_u64 << (length - 1);
         let anywhere = u64::from(!self.from_root);
         let (parent, frame) = (&refined.parent[..], &refined.frame[..]);
-        let mut states: Vec<S> = Vec::with_capacity(parent.len());
-        Bits::from_fn(parent.len(), |node| {
+        let mut states = vec![S::pack(0); parent.len()];
+        Bits::of_nodes(parent.len(), watch, |node| {
             if node == 0 {
                 // Only start-up code lies above the outermost frame.
-                states.push(S::pack(1 << (2 * length)));
+                states[0] = S::pack(1 << (2 * length));
                 return false;
             }
             let above = states[parent[node] as usize].unpack();
@@ -90,14 +97,14 @@ impl Automaton {
             let here = u64::from(fits) & reached & all;
             let open = open | here;
             let at_start = at_start & u64::from(fits >> 31);
-            states.push(S::pack(here | open << length | at_start << (2 * length)));
+            states[node] = S::pack(here | open << length | at_start << (2 * length));
             (if self.to_leaf { here } else { open }) & last != 0
         })
     }
 }
 
 /// An integer that holds a state.
-trait State: Copy {
+trait State: Copy + Default {
     fn pack(bits: u64) -> Self;
     fn unpack(self) -> u64;
 }

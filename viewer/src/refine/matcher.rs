@@ -6,34 +6,51 @@
 //! are made, the longest plain word of the glob is looked for in the name, which sorts out nearly
 //! all of them.
 
+use std::cell::RefCell;
+use std::sync::{Arc, OnceLock};
+
 use regex::{Regex, RegexBuilder};
 
 use super::Refined;
 use super::bits::Bits;
+use super::stages::Unmatched;
 use super::syntax::{Field, FramePattern};
 use crate::profile::{self, Frame, FrameKind, Function};
 
-/// A pattern that matches no frame of a node with samples.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct NoMatch(pub(super) FramePattern);
+/// Which frames nodes with samples have: found out when first asked for, shared by all clones of
+/// a forest.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shown(Arc<OnceLock<Bits>>);
+
+impl Shown {
+    /// One pass over the nodes, the first time.
+    fn of(&self, refined: &Refined<'_>) -> &Bits {
+        self.0.get_or_init(|| {
+            let mut shown = Bits::none(refined.frames.len());
+            for (&frame, &inclusive) in refined.frame.iter().zip(&refined.inclusive) {
+                if inclusive > 0 {
+                    shown.insert(frame.index());
+                }
+            }
+            shown
+        })
+    }
+}
 
 /// The tables that patterns are matched against.
 pub(super) struct Matcher<'r, 'p> {
     refined: &'r Refined<'p>,
-    /// Frames of nodes with samples.
-    shown: Bits,
+    /// Where patterns that match nothing are noted, if that is no error.
+    missed: Option<&'r RefCell<Vec<Unmatched>>>,
 }
 
 impl<'r, 'p> Matcher<'r, 'p> {
-    /// A matcher for what a forest shows. One pass over the nodes.
-    pub(super) fn new(refined: &'r Refined<'p>) -> Self {
-        let mut shown = Bits::none(refined.frames.len());
-        for (&frame, &inclusive) in refined.frame.iter().zip(refined.inclusive.iter()) {
-            if inclusive > 0 {
-                shown.insert(frame.index());
-            }
-        }
-        Self { refined, shown }
+    /// A matcher for what a forest shows.
+    pub(super) fn new(
+        refined: &'r Refined<'p>,
+        missed: Option<&'r RefCell<Vec<Unmatched>>>,
+    ) -> Self {
+        Self { refined, missed }
     }
 
     /// The frames that a pattern means.
@@ -41,9 +58,34 @@ impl<'r, 'p> Matcher<'r, 'p> {
     /// # Errors
     /// There are none among the frames of nodes with samples. Parts of a pattern may match
     /// nothing: in `{malloc, calloc}` one is enough.
-    pub(super) fn frames(&self, pattern: &FramePattern) -> Result<Bits, NoMatch> {
+    pub(super) fn frames(&self, pattern: &FramePattern) -> Result<Bits, Unmatched> {
         let set = self.any_frames(pattern);
-        if set.intersects(&self.shown) { Ok(set) } else { Err(NoMatch(pattern.clone())) }
+        if !set.intersects(self.refined.frames_shown.of(self.refined)) {
+            self.miss(self.explain(pattern))?;
+        }
+        Ok(set)
+    }
+
+    /// Something matches nothing.
+    pub(super) fn miss(&self, unmatched: Unmatched) -> Result<(), Unmatched> {
+        let Some(missed) = self.missed else { return Err(unmatched) };
+        missed.borrow_mut().push(unmatched);
+        Ok(())
+    }
+
+    fn explain(&self, pattern: &FramePattern) -> Unmatched {
+        Unmatched {
+            part: pattern.to_string(),
+            among: match pattern {
+                FramePattern::Field(Field::Module, _) => "load module",
+                FramePattern::Field(Field::File, _) => "source file",
+                FramePattern::Glob(_) | FramePattern::Regex(_) | FramePattern::Exact(_) => {
+                    "function"
+                }
+                _ => "frame",
+            },
+            suggestions: self.nearest(pattern),
+        }
     }
 
     /// As [`Self::frames`], but there may be none. Recursion ends where the parser's limit on
@@ -128,17 +170,18 @@ impl<'r, 'p> Matcher<'r, 'p> {
         let (frames, functions) = (&self.refined.frames, &self.refined.functions);
         Bits::from_fn(frames.len(), |index| {
             let frame = &frames[index];
-            frame.kind != FrameKind::Root && test(frame, &functions[frame.function.index()])
+            !matches!(frame.kind, FrameKind::Root | FrameKind::Context)
+                && test(frame, &functions[frame.function.index()])
         })
     }
 
-    /// All frames but the root's, which no pattern means.
+    /// All frames but the root's and those that `split` made, which no pattern means.
     fn everything(&self) -> Bits {
         self.by_frame(|_, _| true)
     }
 
     /// Names like the one that was not found, nearest first.
-    pub(super) fn nearest(&self, pattern: &FramePattern) -> Vec<String> {
+    fn nearest(&self, pattern: &FramePattern) -> Vec<String> {
         let wanted = match pattern {
             FramePattern::Glob(text)
             | FramePattern::Regex(text)
@@ -160,7 +203,7 @@ impl<'r, 'p> Matcher<'r, 'p> {
             FramePattern::Field(Field::File | Field::Line, _) => return Vec::new(),
             _ => {
                 let mut functions = Bits::none(self.refined.functions.len());
-                for frame in self.shown.iter() {
+                for frame in self.refined.frames_shown.of(self.refined).iter() {
                     functions.insert(self.refined.frames[frame].function.index());
                 }
                 functions.remove(0);
@@ -180,6 +223,7 @@ fn kind_name(kind: FrameKind) -> &'static str {
         FrameKind::Unknown => "unknown",
         FrameKind::Partial => "partial",
         FrameKind::Root => "root",
+        FrameKind::Context => "context",
     }
 }
 

@@ -115,7 +115,6 @@ impl Unit {
         (Self::Seconds, "s"),
     ];
 
-    #[cfg(test)]
     /// Nanoseconds in one, for units of time.
     fn nanoseconds(self) -> u128 {
         match self {
@@ -184,7 +183,6 @@ impl Display for Value {
     }
 }
 
-#[cfg(test)]
 /// What a row costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RowCost {
@@ -196,7 +194,6 @@ pub(super) struct RowCost {
     pub(super) edges: Option<(u64, u64)>,
 }
 
-#[cfg(test)]
 /// What values are measured by.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
@@ -208,7 +205,6 @@ pub(super) struct Scale {
     pub(super) view: u64,
 }
 
-#[cfg(test)]
 impl MetricTest {
     /// Whether a row passes. An edge count between two bounds passes if all counts in it do; a row
     /// that has no edges fails a test of them, and one without returns has no cost per edge.
@@ -279,7 +275,6 @@ impl MetricTest {
     }
 }
 
-#[cfg(test)]
 fn wide(number: u64) -> u128 {
     u128::from(number)
 }

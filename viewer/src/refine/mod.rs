@@ -27,13 +27,16 @@
 mod apply;
 mod bits;
 mod chain;
+mod children;
 mod column;
 mod complete;
 mod compose;
+mod edges;
 #[cfg(test)]
 mod laws;
 mod lexer;
 mod matcher;
+mod matching;
 mod metric_test;
 mod nearest;
 mod outline;
@@ -41,15 +44,20 @@ mod parser;
 mod predicate;
 mod preset;
 mod print;
+mod rows;
 mod sets;
 mod stages;
 mod syntax;
 #[cfg(test)]
 mod tests;
+mod watch;
 
-pub use apply::{FrameSet, Matching, RefineError, apply};
-pub use column::Column;
+pub use apply::{Cause, RefineError, Stopped, apply, apply_together};
+pub use children::ChildIndex;
+pub(crate) use children::Visitor;
+pub use column::{Column, Table};
 pub use complete::{Completion, complete, contexts};
+pub use matching::{FrameSet, Matching};
 pub use metric_test::{Metric, MetricTest, Quantity, Unit, Value, Whole};
 pub use outline::to_outline;
 pub use parser::{ParseError, parse};
@@ -59,26 +67,32 @@ pub use syntax::{
     Axis, Chain, Comparison, Field, FramePattern, Grain, Link, Predicate, Refinement, Stage,
 };
 
+pub use watch::Watch;
+
+use self::children::LazyIndex;
+use self::column::Workspace;
+use self::edges::Recorded;
+use self::matcher::Shown;
 use crate::profile::{Frame, FrameRef, Function, Profile, Stream};
 
 /// A profile after refinement.
 ///
-/// `parent[n] < n` for every node but node 0, the root of everything; inlined frames have no edge
-/// counts. Nodes without samples below them (taken out, or merged into others) have
-/// `inclusive == 0` and are not shown; their edge counts mean nothing. Samples that a stage left
-/// without any frame sit on nodes below node 0 whose frame is the root's, `<root>`: one at most
-/// for each outermost node, so that they keep their thread and epoch. As the root they have no
-/// edge counts.
+/// `parent[n] < n` for every node but node 0, the root of everything. Nodes without samples below
+/// them (taken out, or merged into others) have `inclusive == 0` and are not shown. Samples that a
+/// stage left without any frame sit on nodes below node 0 whose frame is the root's, `<root>`: one
+/// at most for each outermost node, so that they keep their thread and epoch.
 ///
-/// Cloning is cheap: stages share the columns that they do not change.
+/// A node takes 8 bytes for parent and frame, and 16 for its samples, exclusive and inclusive;
+/// edge counts are computed from those of the profile ([`Refined::edges`]). Cloning is cheap:
+/// stages share the columns that they do not change.
 #[derive(Clone, Debug)]
 pub struct Refined<'p> {
     /// The profile that was refined.
     pub profile: &'p Profile,
     /// Functions: those of the profile, then the groups that stages made.
-    pub functions: Column<'p, Function>,
+    pub functions: Table<'p, Function>,
     /// Frames: those of the profile, then those that stages made.
-    pub frames: Column<'p, Frame>,
+    pub frames: Table<'p, Frame>,
     /// Parent of each node; 0 for node 0.
     pub parent: Column<'p, u32>,
     /// Frame of each node.
@@ -87,10 +101,6 @@ pub struct Refined<'p> {
     pub exclusive: Column<'p, u64>,
     /// Inclusive samples shown: own plus those of all nodes below.
     pub inclusive: Column<'p, u64>,
-    /// Least possible edge count of each node.
-    pub edges_low: Column<'p, u64>,
-    /// Greatest possible edge count of each node; equal to `edges_low` where exact.
-    pub edges_high: Column<'p, u64>,
     /// Threads and epochs of the nodes, as in the profile.
     pub streams: Column<'p, Stream>,
     /// One for each stage, in order.
@@ -101,6 +111,19 @@ pub struct Refined<'p> {
     pub shown: u64,
     /// Samples taken out by the stages together.
     pub out: u64,
+    recorded: Recorded<'p>,
+    index: LazyIndex,
+    frames_shown: Shown,
+    workspace: Workspace,
+}
+
+/// Walks over the nodes of a forest that are shown, node 0 left out, with a fresh visitor.
+pub(crate) fn walk<V: Visitor>(refined: &Refined<'_>, visitor: impl Fn() -> V) -> V {
+    match children::walk(refined, &Watch::none(), &visitor) {
+        Ok(visitor) => visitor,
+        // Nobody asked for it.
+        Err(watch::Cancelled) => visitor(),
+    }
 }
 
 /// What one stage did.

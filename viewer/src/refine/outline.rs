@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use super::Refined;
+use super::children::node_number;
 use crate::profile::{FrameKind, FunctionRef, quoted};
 
 /// Writes the nodes that are shown, as [`crate::profile::from_outline`] notes them: exclusive
@@ -65,9 +66,10 @@ fn write_row(refined: &Refined<'_>, depth: usize, nodes: &[usize], out: &mut Str
     if exclusive > 0 {
         let _ = write!(out, " {exclusive}");
     }
-    let (low, high) = (sum(&refined.edges_low), sum(&refined.edges_high));
+    let edges = nodes.iter().filter_map(|&node| refined.edges(node_number(node)));
+    let (low, high) = edges.fold((0, 0), |(low, high), (a, b)| (low + a, high + b));
     match frame.kind {
-        FrameKind::Root => {}
+        FrameKind::Root | FrameKind::Context => {}
         _ if low != high => {
             let _ = write!(out, " e={low}..{high}");
         }
@@ -77,7 +79,7 @@ fn write_row(refined: &Refined<'_>, depth: usize, nodes: &[usize], out: &mut Str
         _ => {}
     }
     match frame.kind {
-        FrameKind::Call | FrameKind::Root => {}
+        FrameKind::Call | FrameKind::Root | FrameKind::Context => {}
         FrameKind::Inline => out.push_str(" inline"),
         FrameKind::Unknown => out.push_str(" unknown"),
         FrameKind::Partial => out.push_str(" partial"),

@@ -8,8 +8,10 @@ use super::bits::Bits;
 use super::chain;
 use super::matcher::{Glob, Matcher};
 use super::preset::Preset;
-use super::stages::Unmatched;
-use super::syntax::{Axis, FramePattern, Predicate};
+use super::rows;
+use super::stages::{Stop, Unmatched};
+use super::syntax::{Axis, Comparison, FramePattern, Predicate};
+use super::watch::{Cancelled, Watch};
 use crate::profile::{FrameKind, Stream};
 
 /// The nodes that satisfy a predicate. Recursion ends where the parser's limit on nesting does.
@@ -17,85 +19,89 @@ pub(super) fn nodes(
     matcher: &Matcher<'_, '_>,
     refined: &Refined<'_>,
     predicate: &Predicate,
-) -> Result<Bits, Unmatched> {
-    let frames = |pattern| matcher.frames(pattern).map_err(|none| matcher.explain(&none));
+    watch: &Watch<'_>,
+) -> Result<Bits, Stop> {
+    let count = refined.node_count();
+    let recurse = |predicate| nodes(matcher, refined, predicate, watch);
     Ok(match predicate {
         Predicate::And(all) => {
-            let mut set = Bits::from_fn(refined.node_count(), |_| true);
+            let mut set = Bits::none(count);
+            set.complement();
             for predicate in all {
-                set.intersect(&nodes(matcher, refined, predicate)?);
+                set.intersect(&recurse(predicate)?);
             }
             set
         }
         Predicate::Or(any) => {
-            let mut set = Bits::none(refined.node_count());
+            let mut set = Bits::none(count);
             for predicate in any {
-                set.unite(&nodes(matcher, refined, predicate)?);
+                set.unite(&recurse(predicate)?);
             }
             set
         }
         Predicate::Not(inner) => {
-            let mut set = nodes(matcher, refined, inner)?;
+            let mut set = recurse(inner)?;
             set.complement();
             set
         }
         Predicate::Through(chain) => {
             let patterns = std::iter::once(&chain.first).chain(chain.rest.iter().map(|(_, f)| f));
-            let sets = patterns.map(frames).collect::<Result<Vec<_>, _>>()?;
-            let start = if chain.from_root {
-                matcher.any_frames(&FramePattern::Preset(Preset::Start))
-            } else {
-                Bits::none(refined.frames.len())
-            };
-            chain::through(refined, chain, &sets, &start)
+            let sets =
+                patterns.map(|pattern| matcher.frames(pattern)).collect::<Result<Vec<_>, _>>()?;
+            match &sets[..] {
+                // By far the most frequent chain needs one bit of state.
+                [set] if !chain.from_root && !chain.to_leaf => inherited(
+                    refined,
+                    watch,
+                    |node, above: u8| above | u8::from(has(refined, set, node)),
+                    |_, here| here != 0,
+                )?,
+                _ => {
+                    let start = start_of_paths(matcher, refined, chain.from_root);
+                    chain::through(refined, chain, &sets, &start, watch)?
+                }
+            }
         }
         Predicate::Under(pattern) => {
-            let set = frames(pattern)?;
+            let set = matcher.frames(pattern)?;
             // What a node passes on: a match at or above it.
             inherited(
                 refined,
-                false,
-                |node, above| above || has(refined, &set, node),
-                |above, _| above,
-            )
+                watch,
+                |node, above: u8| above | u8::from(has(refined, &set, node)),
+                |above, _| above != 0,
+            )?
         }
         Predicate::In(pattern) => {
-            let set = frames(pattern)?;
-            let inline =
-                |node: usize| refined.frames[refined.frame[node].index()].kind == FrameKind::Inline;
+            let set = matcher.frames(pattern)?;
+            let inline = Bits::from_fn(refined.frames.len(), |frame| {
+                refined.frames[frame].kind == FrameKind::Inline
+            });
+            let is_in = |node, above: u8| {
+                has(refined, &set, node) || (above != 0 && has(refined, &inline, node))
+            };
             inherited(
                 refined,
-                false,
-                |node, above| has(refined, &set, node) || (above && inline(node)),
-                |_, here| here,
-            )
+                watch,
+                |node, above| u8::from(is_in(node, above)),
+                |_, here| here != 0,
+            )?
         }
         Predicate::Leaf(pattern) => {
-            let set = frames(pattern)?;
-            Bits::from_fn(refined.node_count(), |node| has(refined, &set, node))
+            let set = matcher.frames(pattern)?;
+            Bits::of_nodes(count, watch, |node| has(refined, &set, node))?
         }
         Predicate::Times { pattern, comparison, count } => {
-            let set = frames(pattern)?;
-            inherited(
-                refined,
-                0_u32,
-                |node, above| above + u32::from(has(refined, &set, node)),
-                |_, here| comparison.holds(&here, count),
-            )
+            let set = matcher.frames(pattern)?;
+            counted(refined, watch, &set, *comparison, *count)?
         }
-        Predicate::Depth { comparison, count } => inherited(
-            refined,
-            0_u32,
-            |node, above| above + u32::from(!is_root(refined, node)),
-            |_, here| comparison.holds(&here, count),
-        ),
-        Predicate::Node(_) => {
-            return Err(Unmatched {
-                part: predicate.to_string(),
-                among: "predicate of this version",
-                suggestions: Vec::new(),
+        Predicate::Depth { comparison, count } => {
+            let frames = Bits::from_fn(refined.frames.len(), |frame| {
+                !matches!(refined.frames[frame].kind, FrameKind::Root | FrameKind::Context)
             });
+            counted(refined, watch, &frames, *comparison, *count)?
         }
+        Predicate::Node(test) => rows::of_passing_rows(refined, test, watch)?,
         Predicate::Numbered { axis, ranges } => {
             let contexts = Contexts::new(refined);
             let holds = |stream: &Stream| {
@@ -103,7 +109,7 @@ pub(super) fn nodes(
                     ranges.iter().any(|&(first, last)| (first..=last).contains(&number))
                 })
             };
-            contexts.nodes(*axis, predicate, holds)?
+            contexts.nodes(matcher, *axis, predicate, holds)?
         }
         Predicate::Named { axis, glob } => {
             let contexts = Contexts::new(refined);
@@ -111,46 +117,81 @@ pub(super) fn nodes(
             let holds = |stream: &Stream| {
                 contexts.names(stream, *axis).iter().any(|name| glob.matches(name))
             };
-            contexts.nodes(*axis, predicate, holds)?
+            contexts.nodes(matcher, *axis, predicate, holds)?
         }
     })
+}
+
+/// The frames that lie above the first one of a path and do not count as its beginning: start-up
+/// code, and what `split` puts there.
+fn start_of_paths(matcher: &Matcher<'_, '_>, refined: &Refined<'_>, from_root: bool) -> Bits {
+    if !from_root {
+        return Bits::none(refined.frames.len());
+    }
+    let mut start = matcher.any_frames(&FramePattern::Preset(Preset::Start));
+    start.unite(&Bits::from_fn(refined.frames.len(), |frame| {
+        refined.frames[frame].kind == FrameKind::Context
+    }));
+    start
 }
 
 fn has(refined: &Refined<'_>, set: &Bits, node: usize) -> bool {
     set.contains(refined.frame[node].index())
 }
 
-fn is_root(refined: &Refined<'_>, node: usize) -> bool {
-    refined.frames[refined.frame[node].index()].kind == FrameKind::Root
-}
-
 /// One forward pass: each node's state is made of its parent's (`step`), and the two decide
-/// whether the node is in the set (`test`, given the parent's and its own).
-fn inherited<S: Copy>(
+/// whether the node is in the set (`test`, given the parent's and its own). The root's state is
+/// the default one.
+fn inherited<S: Copy + Default>(
     refined: &Refined<'_>,
-    root: S,
+    watch: &Watch<'_>,
     step: impl Fn(usize, S) -> S,
     test: impl Fn(S, S) -> bool,
-) -> Bits {
+) -> Result<Bits, Cancelled> {
     let parent = &refined.parent[..];
-    let mut states: Vec<S> = Vec::with_capacity(parent.len());
-    Bits::from_fn(parent.len(), |node| {
-        let above = if node == 0 { root } else { states[parent[node] as usize] };
-        let here = if node == 0 { root } else { step(node, above) };
-        states.push(here);
+    let mut states = vec![S::default(); parent.len()];
+    Bits::of_nodes(parent.len(), watch, |node| {
+        let above = states[parent[node] as usize];
+        let here = if node == 0 { above } else { step(node, above) };
+        states[node] = here;
         test(above, here)
     })
 }
 
+/// Nodes on whose path so many frames are of the set. One more than is asked for is as good as
+/// any greater number, so that a byte for each node is nearly always enough.
+fn counted(
+    refined: &Refined<'_>,
+    watch: &Watch<'_>,
+    set: &Bits,
+    comparison: Comparison,
+    count: u32,
+) -> Result<Bits, Cancelled> {
+    match u8::try_from(count) {
+        Ok(count) if count < u8::MAX => inherited(
+            refined,
+            watch,
+            |node, above: u8| (above + u8::from(has(refined, set, node))).min(count + 1),
+            |_, here| comparison.holds(&here, &count),
+        ),
+        _ => inherited(
+            refined,
+            watch,
+            |node, above: u32| above + u32::from(has(refined, set, node)),
+            |_, here| comparison.holds(&here, &count),
+        ),
+    }
+}
+
 /// Ranks, threads and epochs of the streams.
-struct Contexts<'r, 'p> {
+pub(super) struct Contexts<'r, 'p> {
     refined: &'r Refined<'p>,
     /// Position of each thread within its process.
     thread_numbers: Vec<u32>,
 }
 
 impl<'r, 'p> Contexts<'r, 'p> {
-    fn new(refined: &'r Refined<'p>) -> Self {
+    pub(super) fn new(refined: &'r Refined<'p>) -> Self {
         let threads = &refined.profile.info.threads;
         let mut thread_numbers: Vec<u32> = Vec::with_capacity(threads.len());
         for (index, thread) in threads.iter().enumerate() {
@@ -161,7 +202,8 @@ impl<'r, 'p> Contexts<'r, 'p> {
         Self { refined, thread_numbers }
     }
 
-    fn number(&self, stream: &Stream, axis: Axis) -> Option<u32> {
+    /// What `in` compares with.
+    pub(super) fn number(&self, stream: &Stream, axis: Axis) -> Option<u32> {
         let info = &self.refined.profile.info;
         match axis {
             Axis::Rank => info.processes.get(stream.process.index())?.rank,
@@ -197,17 +239,16 @@ impl<'r, 'p> Contexts<'r, 'p> {
 
     fn nodes(
         &self,
+        matcher: &Matcher<'_, '_>,
         axis: Axis,
         predicate: &Predicate,
         holds: impl Fn(&Stream) -> bool,
-    ) -> Result<Bits, Unmatched> {
+    ) -> Result<Bits, Stop> {
         let mut set = Bits::none(self.refined.node_count());
         let mut found = false;
         for stream in self.refined.streams.iter().filter(|stream| holds(stream)) {
             found = true;
-            for node in stream.nodes.clone() {
-                set.insert(node as usize);
-            }
+            set.insert_range(stream.nodes.start as usize..stream.nodes.end as usize);
         }
         if found {
             return Ok(set);
@@ -230,6 +271,7 @@ impl<'r, 'p> Contexts<'r, 'p> {
         suggestions.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
         suggestions.dedup();
         suggestions.truncate(8);
-        Err(Unmatched { part: predicate.to_string(), among, suggestions })
+        matcher.miss(Unmatched { part: predicate.to_string(), among, suggestions })?;
+        Ok(set)
     }
 }

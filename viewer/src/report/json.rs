@@ -104,5 +104,6 @@ pub fn kind(kind: FrameKind) -> &'static str {
         FrameKind::Inline => "inline",
         FrameKind::Partial => "partial",
         FrameKind::Root => "root",
+        FrameKind::Context => "context",
     }
 }

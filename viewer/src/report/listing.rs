@@ -9,7 +9,6 @@ use std::collections::{BinaryHeap, HashSet};
 use super::{Options, View};
 use crate::refine::Refined;
 use crate::views::callers::Callers;
-use crate::views::child_index::ChildIndex;
 use crate::views::flat::flat;
 use crate::views::top_down::TopDown;
 use crate::views::tree::{Direction, RowId, RowTree};
@@ -127,7 +126,7 @@ pub fn list(refined: &Refined<'_>, view: View, limits: Limits) -> Listing {
             list_tree(refined, &mut tree, view, limits)
         }
         View::Callers => {
-            let mut tree = Callers::new(refined, &ChildIndex::new(refined));
+            let mut tree = Callers::new(refined);
             tree.set_sort(order(view));
             list_tree(refined, &mut tree, view, limits)
         }
@@ -137,7 +136,7 @@ pub fn list(refined: &Refined<'_>, view: View, limits: Limits) -> Listing {
 
 fn list_flat(refined: &Refined<'_>, limits: Limits) -> Listing {
     let mut listing = Listing::default();
-    for row in flat(refined, &ChildIndex::new(refined), order(View::Flat)) {
+    for row in flat(refined, order(View::Flat)) {
         let cost = cost(View::Flat, &row);
         if cost < limits.cost {
             listing.left_out.add_small(cost);

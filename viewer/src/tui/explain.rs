@@ -39,6 +39,7 @@ fn place(model: &Model<'_>, row: &Row) -> Vec<Item> {
             Some("not a function: the outer callers of these paths could not be found")
         }
         FrameKind::Root => Some("the ends of paths"),
+        FrameKind::Context => Some("no function: all paths of this rank, process, thread or epoch"),
     };
     items.extend(kind.map(|kind| pair("kind", kind.to_owned())));
     if let Some(function) = model.refined.functions.get(row.function.index()) {

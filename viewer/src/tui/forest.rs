@@ -3,7 +3,6 @@
 use crate::profile::Profile;
 use crate::refine::{Refined, Sets};
 use crate::views::callers::Callers;
-use crate::views::child_index::ChildIndex;
 use crate::views::top_down::TopDown;
 
 use super::stages::Stages;
@@ -36,7 +35,7 @@ impl<'p> Forest<'p> {
 /// If a stage cannot be read, or cannot be applied to this profile.
 pub fn callers(profile: &Profile, stages: &Stages, sets: &Sets) -> Result<Callers, Refusal> {
     let refined = refine(profile, stages, sets)?;
-    Ok(Callers::new(&refined, &ChildIndex::new(&refined)))
+    Ok(Callers::new(&refined))
 }
 
 /// Why a refinement could not be made.

@@ -46,7 +46,7 @@ pub(super) fn frames_of_stage(text: &str, sets: &Sets) -> Option<String> {
 fn name<'r>(refined: &'r Refined<'_>, row: &Row) -> Result<&'r str, String> {
     let function = refined.functions.get(row.function.index());
     match (row.kind, function) {
-        (FrameKind::Root, _) | (_, None) => {
+        (FrameKind::Root | FrameKind::Context, _) | (_, None) => {
             Err("this row is no function, so no stage can be made of it".to_owned())
         }
         (_, Some(function)) => Ok(&function.name),

@@ -12,7 +12,6 @@
 //! the children of every row sum to the row.
 
 use super::Row;
-use super::child_index::ChildIndex;
 use super::flat::by_function;
 use super::tree::{Direction, Opened, RowTree};
 use crate::profile::FrameRef;
@@ -40,11 +39,11 @@ pub type Callers = RowTree<Upward>;
 impl Callers {
     /// The view of a refined profile. O(nodes), for the flat sums.
     #[must_use]
-    pub fn new(refined: &Refined<'_>, index: &ChildIndex) -> Self {
-        let found = by_function(refined, index);
+    pub fn new(refined: &Refined<'_>) -> Self {
+        let found = by_function(refined);
         let frame = refined.frames[refined.frame[0].0 as usize];
         let mut root = Row::empty(frame.function, frame.kind);
-        root.add(refined, 0, frame.kind, true);
+        root.add(refined, 0, true);
         root.has_children = !found.rows.is_empty();
         let mut tree =
             Self::with_root(Upward { outermost: found.outermost }, refined, root, Vec::new());

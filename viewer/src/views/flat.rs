@@ -5,16 +5,15 @@
 //! counts are additive and need no such care. Σ exclusive over all rows is what is shown.
 
 use super::Row;
-use super::child_index::ChildIndex;
 use super::sort::Sort;
 use crate::profile::{FrameKind, FunctionRef};
-use crate::refine::Refined;
+use crate::refine::{Refined, Visitor, walk};
 
 /// A row for each function that has samples in it or below it, greatest exclusive cost first
 /// when `sort` says so. O(nodes).
 #[must_use]
-pub fn flat(refined: &Refined<'_>, index: &ChildIndex, sort: Sort) -> Vec<Row> {
-    let mut rows = by_function(refined, index).rows;
+pub fn flat(refined: &Refined<'_>, sort: Sort) -> Vec<Row> {
+    let mut rows = by_function(refined).rows;
     rows.sort_unstable_by(|a, b| sort.compare(refined, a, b));
     rows
 }
@@ -29,47 +28,56 @@ pub(super) struct ByFunction {
 
 /// Sums over functions. Node 0 stands for no function; the root's function has a row only where
 /// refinement left samples without any other frame.
-///
-/// One walk over the tree, which needs no recursion, so that depth is bounded by memory alone.
-pub(super) fn by_function(refined: &Refined<'_>, index: &ChildIndex) -> ByFunction {
-    /// A row, and how many frames of its function are on the path to the present node. Together,
-    /// since a node needs both and they are where the walk misses the cache.
-    struct Entry {
-        row: Row,
-        on_path: u32,
-    }
+pub(super) fn by_function(refined: &Refined<'_>) -> ByFunction {
+    let frames: Vec<(FunctionRef, FrameKind)> =
+        refined.frames.iter().map(|frame| (frame.function, frame.kind)).collect();
     let function = |function| {
         // Function numbers fit: frames hold them in the same type.
         let row = Row::empty(FunctionRef(function as u32), FrameKind::Inline);
         Entry { row, on_path: 0 }
     };
-    let mut entries: Vec<Entry> = (0..refined.functions.len()).map(function).collect();
-    let mut outermost = vec![false; refined.parent.len()];
-    // The siblings still to come at each level, and the function of the node they are below.
-    let mut levels = vec![(index.of(0).iter(), FunctionRef::ROOT)];
-    while let Some((siblings, above)) = levels.last_mut() {
-        let Some(&node) = siblings.next() else {
-            let left = &mut entries[above.index()];
-            left.on_path = left.on_path.saturating_sub(1);
-            levels.pop();
-            continue;
-        };
+    let sums = walk(refined, || Sums {
+        refined,
+        frames: &frames,
+        entries: (0..refined.functions.len()).map(function).collect(),
+        outermost: vec![false; refined.node_count()],
+    });
+    let rows = sums.entries.into_iter().map(|entry| entry.row).filter(|row| row.inclusive > 0);
+    ByFunction { rows: rows.collect(), outermost: sums.outermost }
+}
+
+/// A row, and how many frames of its function are on the path to the present node. Together,
+/// since a node needs both and they are where the walk misses the cache.
+struct Entry {
+    row: Row,
+    on_path: u32,
+}
+
+struct Sums<'r, 'p> {
+    refined: &'r Refined<'p>,
+    /// Function and kind of each frame.
+    frames: &'r [(FunctionRef, FrameKind)],
+    entries: Vec<Entry>,
+    outermost: Vec<bool>,
+}
+
+impl Visitor for Sums<'_, '_> {
+    fn enter(&mut self, node: u32, depth: usize) {
         let n = node as usize;
-        let frame = refined.frames[refined.frame[n].index()];
-        let Entry { row, on_path } = &mut entries[frame.function.index()];
-        outermost[n] = *on_path == 0;
-        row.add(refined, node, frame.kind, outermost[n]);
-        row.has_children |= levels.len() > 1;
+        let (function, kind) = self.frames[self.refined.frame[n].index()];
+        let Entry { row, on_path } = &mut self.entries[function.index()];
+        self.outermost[n] = *on_path == 0;
+        row.add(self.refined, node, *on_path == 0);
+        row.has_children |= depth > 0;
         // A function that was both called and inlined is shown as called.
-        if frame.kind != FrameKind::Inline {
-            row.kind = frame.kind;
+        if kind != FrameKind::Inline {
+            row.kind = kind;
         }
-        let children = index.of(node);
-        if !children.is_empty() {
-            *on_path += 1;
-            levels.push((children.iter(), frame.function));
-        }
+        *on_path += 1;
     }
-    let rows = entries.into_iter().map(|entry| entry.row).filter(|row| row.inclusive > 0);
-    ByFunction { rows: rows.collect(), outermost }
+
+    fn leave(&mut self, node: u32) {
+        let (function, _) = self.frames[self.refined.frame[node as usize].index()];
+        self.entries[function.index()].on_path -= 1;
+    }
 }

@@ -111,7 +111,7 @@ proptest! {
             prop_assert_eq!(row.inclusive, row.exclusive + sum(&tree, children).0);
         }
 
-        let flat_rows = flat(&refined, tree.index(), Sort::default());
+        let flat_rows = flat(&refined, Sort::default());
         prop_assert_eq!(flat_rows.iter().map(|row| row.exclusive).sum::<u64>(), refined.shown);
         let found: BTreeMap<_, _> =
             flat_rows.iter().map(|row| (row.function, (row.inclusive, row.exclusive))).collect();
@@ -125,7 +125,7 @@ proptest! {
             prop_assert_eq!(edge_samples, flat_row.edge_samples);
         }
 
-        let mut callers = Callers::new(&refined, tree.index());
+        let mut callers = Callers::new(&refined);
         let caller_rows = all_rows(&mut callers, &refined);
         for &id in &caller_rows {
             let children = callers.opened_children(id);

@@ -56,16 +56,12 @@ impl Edges {
         Self::Range { low: count, high: count }
     }
 
-    /// The edge count of one node, whose frame is of this kind.
+    /// The edge count of one node.
     #[must_use]
-    pub fn of_node(refined: &Refined<'_>, node: u32, kind: FrameKind) -> Self {
-        let n = node as usize;
-        match kind {
-            _ if !refined.profile.info.run.trampoline => Self::None,
-            FrameKind::Inline | FrameKind::Partial | FrameKind::Root => Self::None,
-            FrameKind::Call | FrameKind::Unknown => {
-                Self::Range { low: refined.edges_low[n], high: refined.edges_high[n] }
-            }
+    pub fn of_node(refined: &Refined<'_>, node: u32) -> Self {
+        match refined.edges(node) {
+            Some((low, high)) if refined.profile.info.run.trampoline => Self::Range { low, high },
+            _ => Self::None,
         }
     }
 
@@ -118,14 +114,14 @@ impl Row {
         }
     }
 
-    /// Adds what one node costs, whose frame is of this kind. `outermost` says that no other node of the row is above it.
-    fn add(&mut self, refined: &Refined<'_>, node: u32, kind: FrameKind, outermost: bool) {
+    /// Adds what one node costs. `outermost` says that no other node of the row is above it.
+    fn add(&mut self, refined: &Refined<'_>, node: u32, outermost: bool) {
         let n = node as usize;
         if outermost {
             self.inclusive += refined.inclusive[n];
         }
         self.exclusive += refined.exclusive[n];
-        let edges = Edges::of_node(refined, node, kind);
+        let edges = Edges::of_node(refined, node);
         if edges != Edges::None {
             self.edge_samples += refined.inclusive[n];
         }

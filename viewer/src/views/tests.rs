@@ -142,8 +142,8 @@ fn a_profile_without_samples_has_no_lines() {
     let mut tree = TopDown::new(&refined);
     assert_eq!(all(&refined, &mut tree), "\n");
     assert_eq!(hot_path(&mut tree, &refined, RowId::ROOT, USUAL_SHARE), []);
-    assert_eq!(all(&refined, &mut Callers::new(&refined, tree.index())), "\n");
-    assert_eq!(flat(&refined, tree.index(), Sort::default()), []);
+    assert_eq!(all(&refined, &mut Callers::new(&refined)), "\n");
+    assert_eq!(flat(&refined, Sort::default()), []);
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn samples_left_without_a_frame_are_a_row_of_the_root() {
     let refined = apply(&profile, &parse("hide main").expect("stage")).expect("refined");
     let mut tree = TopDown::new(&refined);
     assert_eq!(all(&refined, &mut tree), "\n  f 3 3 live\n  <root> 2 2 root\n");
-    let rows = flat(&refined, tree.index(), Sort::default());
+    let rows = flat(&refined, Sort::default());
     let rows: Vec<_> = rows.iter().map(|row| text(&refined, row)).collect();
     assert_eq!(rows, ["f 3 3 live", "<root> 2 2 root"]);
 }
@@ -326,9 +326,8 @@ main
 ",
     );
     let refined = Refined::base(&profile);
-    let tree = TopDown::new(&refined);
     let order = Sort { key: SortKey::Exclusive, reversed: false };
-    let rows = flat(&refined, tree.index(), order);
+    let rows = flat(&refined, order);
     let rows: Vec<_> = rows.iter().map(|row| text(&refined, row)).collect();
     assert_eq!(rows, ["leaf 15 15 7", "visit 6 3 3", "main 18 0 live"]);
 }
@@ -347,8 +346,7 @@ main
 ",
     );
     let refined = Refined::base(&profile);
-    let tree = TopDown::new(&refined);
-    let rows = flat(&refined, tree.index(), Sort { key: SortKey::Name, reversed: false });
+    let rows = flat(&refined, Sort { key: SortKey::Name, reversed: false });
     let costs: Vec<_> = rows.iter().map(|row| (row.inclusive, row.edge_samples)).collect();
     assert_eq!(costs, [(11, 3), (14, 14), (6, 11)]);
 }
@@ -368,8 +366,7 @@ leaf 16
 ",
     );
     let refined = Refined::base(&profile);
-    let index = TopDown::new(&refined).index().clone();
-    let mut tree = Callers::new(&refined, &index);
+    let mut tree = Callers::new(&refined);
     tree.set_sort(Sort { key: SortKey::Exclusive, reversed: false });
     assert_eq!(
         all(&refined, &mut tree),
@@ -397,8 +394,7 @@ leaf 16
 fn callers_count_the_inclusive_cost_of_recursion_once() {
     let profile = profile("main\n  visit 1 e=1\n    visit 2 e=2\n");
     let refined = Refined::base(&profile);
-    let index = TopDown::new(&refined).index().clone();
-    let mut tree = Callers::new(&refined, &index);
+    let mut tree = Callers::new(&refined);
     assert_eq!(
         all(&refined, &mut tree),
         "

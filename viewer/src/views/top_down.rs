@@ -22,7 +22,7 @@ impl TopDown {
         let index = ChildIndex::new(refined);
         let frame = refined.frames[refined.frame[0].0 as usize];
         let mut row = Row::empty(frame.function, frame.kind);
-        row.add(refined, 0, frame.kind, true);
+        row.add(refined, 0, true);
         row.has_children = !index.of(0).is_empty();
         Self::with_root(Downward { index }, refined, row, vec![0])
     }

@@ -92,7 +92,7 @@ pub struct RowTree<D: Direction> {
 }
 
 /// Frame kinds, for numbering pairs of function and kind.
-const KINDS: usize = 5;
+const KINDS: usize = FrameKind::Context as usize + 1;
 
 fn pair(function: FunctionRef, kind: FrameKind) -> usize {
     function.0 as usize * KINDS + kind as usize
@@ -222,8 +222,7 @@ impl<D: Direction> RowTree<D> {
             group_of.push(group);
             let entry = &mut self.entries[first + group as usize];
             let (node, outermost) = self.direction.cost_of(member);
-            let kind = refined.frames[refined.frame[node as usize].index()].kind;
-            entry.row.add(refined, node, kind, outermost);
+            entry.row.add(refined, node, outermost);
             entry.row.has_children |= self.direction.leads_on(refined, member);
             entry.members.end += 1;
         }

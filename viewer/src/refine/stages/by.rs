@@ -6,8 +6,10 @@ use std::collections::hash_map::Entry;
 use csprof_format::ids::{ModuleId, StringId};
 
 use super::super::Refined;
+use super::super::column::Table;
 use super::super::syntax::Grain;
-use super::relocate::Moves;
+use super::super::watch::{Cancelled, Watch};
+use super::relocate;
 use crate::profile::{Frame, FrameKind, Function, FunctionRef};
 
 /// What a frame becomes; equal ones become one function.
@@ -20,21 +22,25 @@ enum Key {
 
 /// Renames every frame, and merges runs of one module or file. Returns the samples that moved to
 /// another node, too.
-pub(super) fn by<'p>(refined: &Refined<'p>, grain: Grain) -> (Refined<'p>, u64) {
+pub(super) fn by<'p>(
+    mut refined: Refined<'p>,
+    grain: Grain,
+    watch: &Watch<'_>,
+) -> Result<(Refined<'p>, u64), Cancelled> {
     if grain == Grain::Function {
-        return (refined.clone(), 0);
+        return Ok((refined, 0));
     }
-    let mut functions = refined.functions.to_vec();
     let mut numbers: HashMap<Key, FunctionRef> = HashMap::new();
-    let mut frames = refined.frames.to_vec();
+    let mut frames: Vec<Frame> = refined.frames.iter().copied().collect();
+    let mut functions: Vec<Function> = Vec::new();
     for frame in &mut frames {
-        let Some(key) = key(refined, frame, grain) else { continue };
-        let next = FunctionRef(u32::try_from(functions.len()).unwrap_or(u32::MAX));
+        let Some(key) = key(&refined, frame, grain) else { continue };
+        let next = refined.functions.len() + functions.len();
         frame.function = match numbers.entry(key) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(vacant) => {
-                functions.push(function(refined, vacant.key()));
-                *vacant.insert(next)
+                functions.push(function(&refined, vacant.key()));
+                *vacant.insert(FunctionRef(u32::try_from(next).unwrap_or(u32::MAX)))
             }
         };
         if grain != Grain::Line {
@@ -45,20 +51,19 @@ pub(super) fn by<'p>(refined: &Refined<'p>, grain: Grain) -> (Refined<'p>, u64) 
             (frame.file, frame.line) = (None, 0);
         }
     }
-    let (mut next, moved) = if grain == Grain::Line {
-        (refined.clone(), 0)
-    } else {
+    refined.functions.add(functions);
+    let mut moved = 0;
+    if grain != Grain::Line {
         let named: Vec<FunctionRef> = frames.iter().map(|frame| frame.function).collect();
-        Moves::runs_of_one(refined, &named).apply(refined)
-    };
-    next.functions = functions.into();
-    next.frames = frames.into();
-    (next, moved)
+        (refined, moved) = relocate::runs_of_one(refined, &named, watch)?;
+    }
+    refined.frames = Table::made(frames);
+    Ok((refined, moved))
 }
 
-/// What a frame becomes; `None` if it stays: roots, and lines that are not known.
+/// What a frame becomes; `None` if it stays: roots, contexts, and lines that are not known.
 fn key(refined: &Refined<'_>, frame: &Frame, grain: Grain) -> Option<Key> {
-    if matches!(frame.kind, FrameKind::Root | FrameKind::Partial) {
+    if matches!(frame.kind, FrameKind::Root | FrameKind::Partial | FrameKind::Context) {
         return None;
     }
     let function = &refined.functions[frame.function.index()];

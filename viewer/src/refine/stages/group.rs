@@ -2,57 +2,30 @@
 
 use super::super::Refined;
 use super::super::bits::Bits;
-use super::relocate::{Moves, has};
-use crate::profile::{Frame, FrameKind, FrameRef, Function, FunctionRef};
+use super::super::column::Table;
+use super::super::watch::{Cancelled, Watch};
+use super::relocate;
+use crate::profile::{Frame, FrameKind, Function, FunctionRef};
 
 /// Maximal runs of these frames become one frame each: the first one, under the group's name and
 /// with its own edge count. Returns the samples that moved to another node, too.
-pub(super) fn group<'p>(refined: &Refined<'p>, frames: &Bits, name: &str) -> (Refined<'p>, u64) {
-    let moves = Moves::runs(refined, frames);
-    let (mut next, moved) = moves.apply(refined);
-    let function = function(&mut next, name);
-    let called = frame(&mut next, function, FrameKind::Call);
-    let inlined = frame(&mut next, function, FrameKind::Inline);
-    let renamed: Vec<FrameRef> = refined
-        .frame
-        .iter()
-        .enumerate()
-        .map(|(node, &frame)| {
-            if !has(refined, frames, node) {
-                frame
-            } else if refined.frames[frame.index()].kind == FrameKind::Inline {
-                inlined
-            } else {
-                called
-            }
-        })
-        .collect();
-    next.frame = renamed.into();
-    (next, moved)
-}
-
-/// The group's function: an earlier group of the same name, or a new one.
-fn function(refined: &mut Refined<'_>, name: &str) -> FunctionRef {
-    let loaded = refined.profile.functions.len();
-    let known = refined.functions[loaded..].iter().position(|function| function.name == name);
-    let index = known.map_or(refined.functions.len(), |position| loaded + position);
-    if known.is_none() {
-        let mut functions = refined.functions.to_vec();
-        functions.push(Function { name: name.to_owned(), module: None, file: None, line: 0 });
-        refined.functions = functions.into();
+pub(super) fn group<'p>(
+    refined: Refined<'p>,
+    members: &Bits,
+    name: &str,
+    watch: &Watch<'_>,
+) -> Result<(Refined<'p>, u64), Cancelled> {
+    let (mut refined, moved) = relocate::runs(refined, members, watch)?;
+    let function = Function { name: name.to_owned(), module: None, file: None, line: 0 };
+    let function = FunctionRef(refined.functions.number_of(function));
+    let mut frames: Vec<Frame> = refined.frames.iter().copied().collect();
+    for member in members.iter() {
+        let kind = match frames[member].kind {
+            FrameKind::Inline => FrameKind::Inline,
+            _ => FrameKind::Call,
+        };
+        frames[member] = Frame { function, kind, file: None, line: 0 };
     }
-    FunctionRef(u32::try_from(index).unwrap_or(u32::MAX))
-}
-
-fn frame(refined: &mut Refined<'_>, function: FunctionRef, kind: FrameKind) -> FrameRef {
-    let wanted = Frame { function, kind, file: None, line: 0 };
-    let loaded = refined.profile.frames.len();
-    let known = refined.frames[loaded..].iter().position(|frame| *frame == wanted);
-    let index = known.map_or(refined.frames.len(), |position| loaded + position);
-    if known.is_none() {
-        let mut frames = refined.frames.to_vec();
-        frames.push(wanted);
-        refined.frames = frames.into();
-    }
-    FrameRef(u32::try_from(index).unwrap_or(u32::MAX))
+    refined.frames = Table::made(frames);
+    Ok((refined, moved))
 }

@@ -1,15 +1,27 @@
 //! What each stage does to a forest, one file for each family.
+//!
+//! A stage owns the forest it is given. It finds out which frames are meant, then edits the
+//! columns; those that somebody else has too are copied first (`column`).
 
 mod by;
+mod callers;
+mod fold;
 mod group;
 mod relocate;
 mod root;
 mod select;
+mod small;
+mod split;
 
-use super::matcher::{Matcher, NoMatch};
-use super::syntax::{FramePattern, Stage};
-use super::{Refined, predicate};
-use relocate::Moves;
+use std::cell::RefCell;
+
+use super::Refined;
+use super::apply::Cause;
+use super::column::Column;
+use super::matcher::Matcher;
+use super::predicate;
+use super::syntax::{Grain, Predicate, Stage};
+use super::watch::{Cancelled, Watch};
 
 /// What a stage asks for and the forest does not show.
 #[derive(Debug)]
@@ -22,59 +34,127 @@ pub(super) struct Unmatched {
     pub(super) suggestions: Vec<String>,
 }
 
-impl Matcher<'_, '_> {
-    /// The error for a pattern that matches nothing.
-    pub(super) fn explain(&self, NoMatch(pattern): &NoMatch) -> Unmatched {
-        Unmatched {
-            part: pattern.to_string(),
-            among: match pattern {
-                FramePattern::Field(super::Field::Module, _) => "load module",
-                FramePattern::Field(super::Field::File, _) => "source file",
-                FramePattern::Glob(_) | FramePattern::Regex(_) | FramePattern::Exact(_) => {
-                    "function"
-                }
-                _ => "frame",
-            },
-            suggestions: self.nearest(pattern),
-        }
+/// Why a stage made nothing.
+#[derive(Debug)]
+pub(super) enum Stop {
+    Refused { part: String, cause: Cause },
+    Cancelled,
+}
+
+impl From<Cancelled> for Stop {
+    fn from(Cancelled: Cancelled) -> Self {
+        Self::Cancelled
     }
+}
+
+impl From<Unmatched> for Stop {
+    fn from(Unmatched { part, among, suggestions }: Unmatched) -> Self {
+        Self::Refused { part, cause: Cause::Unmatched { among, suggestions } }
+    }
+}
+
+/// How a stage is run.
+pub(super) struct Run<'r, 'w> {
+    pub(super) watch: &'r Watch<'w>,
+    /// Where patterns that match nothing are noted, if that is no error.
+    pub(super) missed: Option<&'r RefCell<Vec<Unmatched>>>,
 }
 
 /// The forest after a stage, and the samples that the stage moved to another frame.
 pub(super) fn run<'p>(
-    refined: &Refined<'p>,
+    refined: Refined<'p>,
     stage: &Stage,
-) -> Result<(Refined<'p>, u64), Unmatched> {
-    let matcher = Matcher::new(refined);
-    let frames = |pattern| matcher.frames(pattern).map_err(|none| matcher.explain(&none));
+    run: &Run<'_, '_>,
+) -> Result<(Refined<'p>, u64), Stop> {
+    let watch = run.watch;
+    let matcher = Matcher::new(&refined, run.missed);
     Ok(match stage {
         Stage::Where(predicate) => {
-            let kept = predicate::nodes(&matcher, refined, predicate)?;
-            (select::keep(refined, &kept), 0)
+            let kept = predicate::nodes(&matcher, &refined, predicate, watch)?;
+            (select::keep(refined, &kept, watch)?, 0)
         }
-        Stage::Hide(pattern) => Moves::hide(refined, &frames(pattern)?).apply(refined),
-        Stage::StopAt(pattern) => Moves::stop_at(refined, &frames(pattern)?).apply(refined),
-        Stage::Cut(pattern) => Moves::cut(refined, &frames(pattern)?).apply(refined),
-        Stage::Collapse(pattern) => Moves::collapse(refined, &frames(pattern)?).apply(refined),
+        Stage::Hide(pattern) => {
+            let frames = matcher.frames(pattern)?;
+            relocate::hide(refined, &frames, watch)?
+        }
+        Stage::StopAt(pattern) => {
+            let frames = matcher.frames(pattern)?;
+            relocate::stop_at(refined, &frames, watch)?
+        }
+        Stage::Cut(pattern) => {
+            let frames = matcher.frames(pattern)?;
+            relocate::cut(refined, &frames, watch)?
+        }
+        Stage::Collapse(pattern) => {
+            let frames = matcher.frames(pattern)?;
+            relocate::collapse(refined, &frames, watch)?
+        }
         Stage::CollapseRun(pattern) => {
-            Moves::collapse_run(refined, &frames(pattern)?).apply(refined)
+            let frames = matcher.frames(pattern)?;
+            relocate::collapse_run(refined, &frames, watch)?
         }
         Stage::Fold(pattern) => {
-            let (next, moved) = Moves::fold(refined, &frames(pattern)?).apply(refined);
-            (select::with_edge_bounds(refined, next), moved)
+            let frames = matcher.frames(pattern)?;
+            fold::fold(refined, &frames, watch)?
         }
-        Stage::CallersOf(_) | Stage::Split(_) | Stage::Small(_) => {
-            return Err(Unmatched {
-                part: stage.to_string(),
-                among: "stage of this version",
-                suggestions: Vec::new(),
-            });
+        Stage::By(grain) => by::by(refined, *grain, watch)?,
+        Stage::Group { pattern, name } => {
+            let frames = matcher.frames(pattern)?;
+            group::group(refined, &frames, name, watch)?
         }
-        Stage::By(grain) => by::by(refined, *grain),
-        Stage::Group { pattern, name } => group::group(refined, &frames(pattern)?, name),
         Stage::RootAt { pattern, last } => {
-            let next = root::root_at(refined, &frames(pattern)?, *last);
-            (select::with_edge_bounds(refined, next), 0)
+            let frames = matcher.frames(pattern)?;
+            (root::root_at(refined, &frames, *last, watch)?, 0)
+        }
+        Stage::CallersOf(pattern) => {
+            let frames = matcher.frames(pattern)?;
+            callers::callers_of(refined, &frames, stage, watch)?
+        }
+        Stage::Split(axis) => (split::split(refined, *axis, watch)?, 0),
+        Stage::Small(test) => small::small(refined, test, watch)?,
+    })
+}
+
+/// How many times a stage goes over all nodes, more or less.
+pub(super) fn passes(stage: &Stage) -> usize {
+    fn atoms(predicate: &Predicate) -> usize {
+        match predicate {
+            Predicate::And(inner) | Predicate::Or(inner) => inner.iter().map(atoms).sum(),
+            Predicate::Not(inner) => atoms(inner),
+            Predicate::Numbered { .. } | Predicate::Named { .. } => 0,
+            _ => 1,
+        }
+    }
+    match stage {
+        Stage::Where(predicate) => 2 + atoms(predicate),
+        Stage::By(Grain::Function | Grain::Line) => 0,
+        Stage::Collapse(_) | Stage::Fold(_) | Stage::Small(_) => 2,
+        _ => 1,
+    }
+}
+
+/// Takes a column out of a forest, to edit it and put it back.
+fn out_of<'p, T>(column: &mut Column<'p, T>) -> Column<'p, T> {
+    std::mem::replace(column, Column::loaded(&[]))
+}
+
+/// The deepest context node of each stream, in their order; 0 for a stream that has none.
+fn contexts(refined: &Refined<'_>) -> Vec<u32> {
+    let is_context = |node: &u32| {
+        refined.frames[refined.frame[*node as usize].index()].kind
+            == crate::profile::FrameKind::Context
+    };
+    let deepest = |nodes: std::ops::Range<u32>| nodes.take_while(is_context).last().unwrap_or(0);
+    refined.streams.iter().map(|stream| deepest(stream.nodes.clone())).collect()
+}
+
+/// Adds up inclusive samples: `sums` has the exclusive ones at first.
+fn add_up(parent: &[u32], sums: &mut [u64], watch: &Watch<'_>) -> Result<(), Cancelled> {
+    watch.backward(1..parent.len(), |nodes| {
+        for node in nodes.rev() {
+            let value = sums[node];
+            let above = &mut sums[parent[node] as usize];
+            *above = above.saturating_add(value);
         }
     })
 }

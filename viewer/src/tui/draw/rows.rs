@@ -119,7 +119,7 @@ fn path(canvas: &mut Canvas<'_, '_>, rows: &dyn Rows, line: Line, cells: usize, 
     let room = cells.saturating_sub(x + 1);
     let name = model.row_name(row);
     let style = match row.kind {
-        FrameKind::Call => theme.text(),
+        FrameKind::Call | FrameKind::Context => theme.text(),
         FrameKind::Inline => theme.text().italic(),
         FrameKind::Unknown | FrameKind::Root => theme.faint(),
         FrameKind::Partial => theme.warning(),

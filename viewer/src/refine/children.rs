@@ -1,0 +1,168 @@
+//! Going down a forest: the columns know parents only.
+//!
+//! [`ChildIndex`] finds the children of any node. [`walk`] goes over all nodes in depth-first
+//! order, which is nearly always the order of their numbers, and then needs no index.
+
+use std::sync::{Arc, OnceLock};
+
+use super::Refined;
+use super::watch::{Cancelled, Watch};
+
+/// The children of every node, as compressed rows: those of node `n` are
+/// `children[first[n] .. first[n + 1]]`, in order of their numbers. Nodes without samples at or
+/// below them are no children: they were taken out or merged into others.
+#[derive(Clone, Debug)]
+pub struct ChildIndex {
+    first: Vec<u32>,
+    children: Vec<u32>,
+}
+
+impl ChildIndex {
+    /// Indexes the nodes that have samples at or below them. O(nodes).
+    #[must_use]
+    pub fn new(refined: &Refined<'_>) -> Self {
+        let count = refined.parent.len();
+        let (parent, inclusive) = (&refined.parent[..], &refined.inclusive[..]);
+        // Counts are kept two places up, so that after the prefix sum `first[p + 1]` is where the
+        // next child of `p` goes, and after filling it is where the children of `p` end.
+        let mut first = vec![0u32; count + 2];
+        let live = |n: &usize| inclusive[*n] > 0;
+        for n in (1..count).filter(live) {
+            first[parent[n] as usize + 2] += 1;
+        }
+        for i in 2..first.len() {
+            first[i] += first[i - 1];
+        }
+        let mut children = vec![0u32; first[count + 1] as usize];
+        for n in (1..count).filter(live) {
+            let next = &mut first[parent[n] as usize + 1];
+            children[*next as usize] = node_number(n);
+            *next += 1;
+        }
+        first.truncate(count + 1);
+        Self { first, children }
+    }
+
+    /// The children of a node that have samples at or below them.
+    #[must_use]
+    pub fn of(&self, node: u32) -> &[u32] {
+        let n = node as usize;
+        &self.children[self.first[n] as usize..self.first[n + 1] as usize]
+    }
+}
+
+/// An index made when it is first asked for, shared by all clones of a forest.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LazyIndex(Arc<OnceLock<ChildIndex>>);
+
+impl LazyIndex {
+    pub(super) fn of(&self, refined: &Refined<'_>) -> &ChildIndex {
+        self.0.get_or_init(|| ChildIndex::new(refined))
+    }
+}
+
+/// What a walk tells of the nodes that have samples at or below them.
+pub(crate) trait Visitor {
+    /// A node is entered; so many nodes are above it, node 0 not counted.
+    fn enter(&mut self, node: u32, depth: usize);
+    /// All nodes below it have been left.
+    fn leave(&mut self, node: u32);
+}
+
+/// Walks over a forest, node 0 left out. `visitor` makes a fresh one, once or twice: whether the
+/// numbers are in depth-first order is found out on the way.
+pub(crate) fn walk<V: Visitor>(
+    refined: &Refined<'_>,
+    watch: &Watch<'_>,
+    visitor: impl Fn() -> V,
+) -> Result<V, Cancelled> {
+    let (parent, inclusive) = (&refined.parent[..], &refined.inclusive[..]);
+    let mut visiting = visitor();
+    let mut path: Vec<u32> = vec![0];
+    let mut in_order = true;
+    watch.forward(1..parent.len(), |nodes| {
+        for node in nodes {
+            if inclusive[node] == 0 || !in_order {
+                continue;
+            }
+            while path[path.len() - 1] != parent[node] {
+                // Node 0 stays: nothing is above it.
+                if path.len() == 1 {
+                    in_order = false;
+                    break;
+                }
+                visiting.leave(path[path.len() - 1]);
+                path.pop();
+            }
+            visiting.enter(node_number(node), path.len() - 1);
+            path.push(node_number(node));
+        }
+    })?;
+    if in_order { Ok(visiting) } else { walk_by_index(refined, watch, visitor()) }
+}
+
+fn walk_by_index<V: Visitor>(
+    refined: &Refined<'_>,
+    watch: &Watch<'_>,
+    mut visitor: V,
+) -> Result<V, Cancelled> {
+    let index = refined.children();
+    let mut path = vec![(0, index.of(0).iter())];
+    let mut entered = 0;
+    while let Some((node, children)) = path.last_mut() {
+        if let Some(&child) = children.next() {
+            visitor.enter(child, path.len() - 1);
+            path.push((child, index.of(child).iter()));
+            entered += 1;
+            if entered % (1 << 16) == 0 {
+                watch.step(1 << 16)?;
+            }
+        } else {
+            let node = *node;
+            path.pop();
+            if node != 0 {
+                visitor.leave(node);
+            }
+        }
+    }
+    Ok(visitor)
+}
+
+/// A node's number. Nodes are numbered in 32 bits, so it fits.
+pub(super) fn node_number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::from_outline;
+    use crate::refine::{apply, parse};
+
+    struct Said(String);
+
+    impl Visitor for Said {
+        fn enter(&mut self, node: u32, depth: usize) {
+            self.0.push_str(&format!("{node}@{depth} "));
+        }
+
+        fn leave(&mut self, node: u32) {
+            self.0.push_str(&format!("/{node} "));
+        }
+    }
+
+    fn walked(outline: &str, stages: &str) -> String {
+        let profile = from_outline(outline).unwrap();
+        let refined = apply(&profile, &parse(stages).unwrap()).unwrap();
+        walk(&refined, &Watch::none(), || Said(String::new())).unwrap().0
+    }
+
+    #[test]
+    fn a_walk_is_depth_first_whatever_the_numbers_are() {
+        let outline = "f 1\n  g 1\n    f 1\n      x 1\n    y 1\n";
+        assert_eq!(walked(outline, ""), "1@0 2@1 3@2 4@3 /4 /3 5@2 ");
+        // x goes to the first f, so y follows something that is not below g.
+        assert_eq!(walked(outline, "fold f"), "1@0 2@1 5@2 /5 /2 4@1 /4 /1 ");
+        assert_eq!(walked(outline, "hide g"), "1@0 3@1 4@2 /4 /3 5@1 ");
+    }
+}

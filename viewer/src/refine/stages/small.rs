@@ -1,0 +1,64 @@
+//! `small`: rows below a threshold become one row for each parent.
+
+use super::super::Refined;
+use super::super::bits::Bits;
+use super::super::column::Column;
+use super::super::metric_test::MetricTest;
+use super::super::rows::{self, Below};
+use super::super::watch::{Cancelled, Watch};
+use super::{out_of, relocate};
+use crate::profile::{Frame, FrameKind, FrameRef, Function, FunctionRef};
+
+/// Makes one row, `(3 small)`, of the outermost rows below each parent that pass the test; what is
+/// below them moves to it. Returns the samples that moved, too.
+pub(super) fn small<'p>(
+    mut refined: Refined<'p>,
+    test: &MetricTest,
+    watch: &Watch<'_>,
+) -> Result<(Refined<'p>, u64), Cancelled> {
+    let scale = rows::scale(&refined);
+    let mut found = Bits::none(refined.node_count());
+    // Their nodes, parent by parent: number of the parent, of its rows that pass, and the end.
+    let mut nodes: Vec<u32> = Vec::new();
+    let mut parents: Vec<(u32, u32, usize)> = Vec::new();
+    rows::visit(&refined, watch, |row| {
+        // Roots are no calls, and contexts are there to be seen.
+        let is_frame = !matches!(row.kind, FrameKind::Root | FrameKind::Context);
+        if !is_frame || !test.holds(&row.cost, &scale) {
+            return Below::Open;
+        }
+        nodes.extend_from_slice(row.nodes);
+        match parents.last_mut() {
+            Some((parent, count, end)) if *parent == row.parent => {
+                *count += 1;
+                *end = nodes.len();
+            }
+            _ => parents.push((row.parent, 1, nodes.len())),
+        }
+        Below::Closed
+    })?;
+    for &node in &nodes {
+        found.insert(node as usize);
+    }
+    let frames = refined.workspace.frames.clone();
+    let mut frame = out_of(&mut refined.frame).take(&frames);
+    let mut start = 0;
+    for (_, count, end) in parents {
+        let rest = rest(&mut refined, count);
+        for &node in &nodes[start..end] {
+            frame[node as usize] = rest;
+        }
+        start = end;
+    }
+    refined.frame = Column::made(frame, &frames);
+    relocate::stop_below(refined, found, watch)
+}
+
+/// The frame that stands for so many rows.
+fn rest(refined: &mut Refined<'_>, count: u32) -> FrameRef {
+    let name = format!("({count} small)");
+    let function = Function { name, module: None, file: None, line: 0 };
+    let function = FunctionRef(refined.functions.number_of(function));
+    let frame = Frame { function, kind: FrameKind::Call, file: None, line: 0 };
+    FrameRef(refined.frames.number_of(frame))
+}

@@ -1,0 +1,124 @@
+//! Looking at a refinement while it is made, and ending it.
+//!
+//! A stage on ten million nodes takes a blink, a dozen of them a moment in which a user may press
+//! the next key. Stages go over the nodes in stretches, and ask between two of them.
+
+use std::cell::Cell;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Nodes between two questions: some 100 µs.
+const STRETCH: usize = 1 << 16;
+
+/// What a stage reports to, and asks whether to go on.
+pub struct Watch<'w> {
+    cancelled: Option<&'w AtomicBool>,
+    /// Called with the fraction of the work that is done, from 0 to 1, ascending.
+    report: Option<&'w dyn Fn(f64)>,
+    /// Passes over all nodes that are to be made, as far as is known.
+    passes: Cell<usize>,
+    nodes: Cell<usize>,
+    done: Cell<usize>,
+    /// Fractions of all the work at which the present stage begins and ends.
+    share: Cell<(f64, f64)>,
+}
+
+impl std::fmt::Debug for Watch<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watch").field("share", &self.share).finish_non_exhaustive()
+    }
+}
+
+/// The refinement was ended from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cancelled;
+
+impl<'w> Watch<'w> {
+    /// Nobody looks.
+    #[must_use]
+    pub fn none() -> Self {
+        Self {
+            cancelled: None,
+            report: None,
+            passes: Cell::new(1),
+            nodes: Cell::new(1),
+            done: Cell::new(0),
+            share: Cell::new((0.0, 1.0)),
+        }
+    }
+
+    /// The refinement ends soon after this becomes true.
+    #[must_use]
+    pub fn until(cancelled: &'w AtomicBool) -> Self {
+        Self { cancelled: Some(cancelled), ..Self::none() }
+    }
+
+    /// Has the fraction of the work that is done reported, from 0 to 1.
+    #[must_use]
+    pub fn reporting(self, report: &'w dyn Fn(f64)) -> Self {
+        Self { report: Some(report), ..self }
+    }
+
+    /// A stage begins, one of so many.
+    pub(super) fn begin(&self, stage: usize, stages: usize, passes: usize, nodes: usize) {
+        let part = |stage: usize| stage as f64 / stages.max(1) as f64;
+        self.share.set((part(stage), part(stage + 1)));
+        self.passes.set(passes.max(1));
+        self.nodes.set(nodes.max(1));
+        self.done.set(0);
+    }
+
+    /// So many nodes more are to be gone over; fails if the work is to end.
+    pub(super) fn step(&self, nodes: usize) -> Result<(), Cancelled> {
+        if self.cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed)) {
+            return Err(Cancelled);
+        }
+        if let Some(report) = self.report {
+            let (begin, end) = self.share.get();
+            let all = self.passes.get() as f64 * self.nodes.get() as f64;
+            // What is known of the passes is an estimate.
+            report(begin + (end - begin) * (self.done.get() as f64 / all).min(1.0));
+            self.done.set(self.done.get() + nodes);
+        }
+        Ok(())
+    }
+
+    /// The stage, and perhaps all work, is done.
+    pub(super) fn end(&self) {
+        if let Some(report) = self.report {
+            report(self.share.get().1);
+        }
+    }
+
+    /// Calls `pass` for all numbers of the range, stretch by stretch in ascending order.
+    pub(super) fn forward(
+        &self,
+        nodes: Range<usize>,
+        mut pass: impl FnMut(Range<usize>),
+    ) -> Result<(), Cancelled> {
+        let mut start = nodes.start;
+        while start < nodes.end {
+            let end = nodes.end.min(start + STRETCH);
+            self.step(end - start)?;
+            pass(start..end);
+            start = end;
+        }
+        Ok(())
+    }
+
+    /// As [`Self::forward`], from the last stretch to the first.
+    pub(super) fn backward(
+        &self,
+        nodes: Range<usize>,
+        mut pass: impl FnMut(Range<usize>),
+    ) -> Result<(), Cancelled> {
+        let mut end = nodes.end;
+        while nodes.start < end {
+            let start = nodes.start.max(end.saturating_sub(STRETCH));
+            self.step(end - start)?;
+            pass(start..end);
+            end = start;
+        }
+        Ok(())
+    }
+}
