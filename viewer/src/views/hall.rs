@@ -248,7 +248,7 @@ impl<'r, 'p> Tabulation<'r, 'p> {
         }
         if self.ends_at(depth) {
             let outermost = self.path.locks == 0;
-            self.path.row.add(self.refined, node, frame.kind, outermost);
+            self.path.row.add(self.refined, node, outermost);
             self.path.locks += 1;
         }
         match self.way {
@@ -330,7 +330,7 @@ impl<'r, 'p> Tabulation<'r, 'p> {
     /// Counts a node for a function and locks its row until the node is left.
     fn count(&mut self, node: u32, function: FunctionRef, kind: FrameKind) {
         let Entry { row, locks } = &mut self.entries[function.index()];
-        row.add(self.refined, node, kind, *locks == 0);
+        row.add(self.refined, node, *locks == 0);
         name(row, kind);
         *locks += 1;
     }
@@ -393,9 +393,8 @@ impl<'r, 'p> Tabulation<'r, 'p> {
 
     fn add_to_sums(&mut self, node: u32) {
         let n = node as usize;
-        let kind = self.refined.frames[self.refined.frame[n].index()].kind;
         self.sums.exclusive += self.refined.exclusive[n];
-        if let Edges::Range { low, high } = Edges::of_node(self.refined, node, kind) {
+        if let Edges::Range { low, high } = Edges::of_node(self.refined, node) {
             self.sums.edges_low += low;
             self.sums.edges_high += high;
             self.sums.edge_samples += self.refined.inclusive[n];
@@ -680,7 +679,7 @@ main 1
                     refined.frames[refined.frame[**node].index()].kind == FrameKind::Call
                 };
                 let edges: u64 =
-                    ends.iter().filter(called).map(|&node| refined.edges_low[node]).sum();
+                    ends.iter().filter(called).map(|&node| profile.nodes.edges[node]).sum();
                 let edge_samples: u64 =
                     ends.iter().filter(called).map(|&node| refined.inclusive[node]).sum();
                 let row = row_of(g);
@@ -713,14 +712,14 @@ main 1
                 let table = HallTable::new(&refined, &index, None, way, reach).unwrap();
                 let tree = ListedRows::of(&refined, &table, sort);
                 let rows = tree.opened_children(RowId::ROOT).iter().map(|&row| tree.row(row));
-                let flat: Vec<_> = flat(&refined, &index, sort);
+                let flat: Vec<_> = flat(&refined, sort);
                 let same = rows.zip(&flat).all(|(row, flat)| {
                     Row { has_children: flat.has_children, ..row.clone() } == *flat
                 });
                 prop_assert!(same);
                 prop_assert_eq!(tree.opened_children(RowId::ROOT).len(), flat.len());
             }
-            let mut callers = Callers::new(&refined, &index);
+            let mut callers = Callers::new(&refined);
             for function in callers.children(&refined, RowId::ROOT).to_vec() {
                 let name = refined.functions[callers.row(function).function.index()].name.clone();
                 let path = Chain::of(FramePattern::Exact(name));
