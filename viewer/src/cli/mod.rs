@@ -11,6 +11,7 @@ use clap::{Args, Parser, Subcommand};
 
 mod completions;
 mod demo;
+mod diff;
 mod event;
 pub mod exit_code;
 mod export;
@@ -31,6 +32,7 @@ const CANNOT_PRINT: &str = "standard output: cannot be written";
 
 pub use completions::Completions;
 pub use demo::{Demo, DemoProgram};
+pub use diff::Diff;
 pub use export::Export;
 pub use info::Info;
 pub use man::ManPages;
@@ -84,6 +86,7 @@ enum Command {
     Report(Report),
     Info(Info),
     Export(Export),
+    Diff(Diff),
     Merge(Merge),
     Demo(Demo),
     #[command(name = demo::PROGRAM, hide = true)]
@@ -107,6 +110,7 @@ impl Cli {
             Command::Report(report) => report.run(self.appearance),
             Command::Info(info) => info.run(self.appearance),
             Command::Export(export) => export.run(),
+            Command::Diff(diff) => diff.run(self.appearance),
             Command::Merge(merge) => merge.run(),
             Command::Demo(demo) => demo.run(self.appearance),
             Command::DemoProgram(program) => program.run(),

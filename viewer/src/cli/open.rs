@@ -13,7 +13,7 @@ use super::exit_code::WrongUsage;
 use super::progress::Progress;
 use crate::profile::Profile;
 use crate::profile::merge::{Agreement, Merger};
-use crate::refine::{self, Refined, Sets};
+use crate::refine::{self, Refined, Refinement, Sets};
 use crate::report::Measure;
 use crate::set_files::SetFiles;
 
@@ -99,6 +99,37 @@ pub struct ProfileFiles {
 }
 
 impl ProfileFiles {
+    /// The files of sets of frames that belong to a single profile.
+    #[must_use]
+    pub fn set_files(&self) -> SetFiles {
+        match &self.files[..] {
+            [file] => SetFiles::of(Some(file)),
+            _ => SetFiles::of(None),
+        }
+    }
+
+    /// The first file as the user wrote it, and how many there are besides it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let first = self.files.first().map_or_else(String::new, |file| file.display().to_string());
+        match self.files.len() {
+            0 | 1 => first,
+            files => format!("{first} +{}", files - 1),
+        }
+    }
+
+    /// Opens and loads the files, several of them as one profile.
+    ///
+    /// # Errors
+    ///
+    /// As for [`ProfileFiles::merged`].
+    pub fn open(&self) -> Result<Profile> {
+        Ok(Profile::from_saved(match &self.files[..] {
+            [file] => read_profile(file, self.salvage)?,
+            _ => self.merged()?,
+        }))
+    }
+
     /// Reads all files into one profile.
     ///
     /// # Errors
@@ -164,21 +195,8 @@ impl Selection {
     ///
     /// As for [`Self::apply`].
     pub fn apply_with<'p>(&self, profile: &'p Profile, files: &SetFiles) -> Result<Refined<'p>> {
-        let Some(text) = &self.refine else { return Ok(Refined::base(profile)) };
-        let sets = files.load();
-        if text.contains('@') {
-            tell_problems(&sets)?;
-        }
-        let refinement =
-            sets.parse(text).map_err(|error| WrongUsage(format!("--refine:\n{error}")))?;
-        refine::apply(profile, &refinement).map_err(|error| match text.find(&error.part) {
-            Some(at) => {
-                let before = text[..at].chars().count();
-                let marked = error.part.chars().count();
-                anyhow!("--refine:\n{text}\n{:before$}{:^<marked$}\n{error}", "", "")
-            }
-            None => anyhow!("--refine: {error}"),
-        })
+        let text = self.refine.as_deref().unwrap_or("");
+        applied(profile, &parsed(text, files)?, text)
     }
 
     /// The measure that was asked for, if any.
@@ -190,4 +208,37 @@ impl Selection {
         let named = |name: &String| Measure::named(name, profile);
         Ok(self.metric.as_ref().map(named).transpose().map_err(WrongUsage)?)
     }
+}
+
+/// The refinement of `--refine`, which may name the sets in these files.
+///
+/// # Errors
+///
+/// [`WrongUsage`] if the text is no refinement.
+pub(super) fn parsed(text: &str, files: &SetFiles) -> Result<Refinement> {
+    let sets = files.load();
+    if text.contains('@') {
+        tell_problems(&sets)?;
+    }
+    Ok(sets.parse(text).map_err(|error| WrongUsage(format!("--refine:\n{error}")))?)
+}
+
+/// The profile refined. An error shows its place in the text.
+///
+/// # Errors
+///
+/// If the refinement asks for something that the profile does not have.
+pub(super) fn applied<'p>(
+    profile: &'p Profile,
+    refinement: &Refinement,
+    text: &str,
+) -> Result<Refined<'p>> {
+    refine::apply(profile, refinement).map_err(|error| match text.find(&error.part) {
+        Some(at) => {
+            let before = text[..at].chars().count();
+            let marked = error.part.chars().count();
+            anyhow!("--refine:\n{text}\n{:before$}{:^<marked$}\n{error}", "", "")
+        }
+        None => anyhow!("--refine: {error}"),
+    })
 }

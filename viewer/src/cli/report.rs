@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 
 use super::exit_code::WrongUsage;
-use super::open::{ProfileFile, Selection, tell_problems};
+use super::open::{ProfileFiles, Selection, tell_problems};
 use super::{Appearance, CANNOT_PRINT, exit_code};
 use crate::refine::Refined;
 use crate::report::{self, Options, View};
@@ -17,6 +17,7 @@ const EXAMPLES: &str = "\
 Examples:
   csprof report run.csprof
   csprof report run.csprof --view callers --refine 'through MPI_*'
+  csprof report rank0.csprof rank1.csprof
   csprof report run.csprof --format json | jq '.rows[0]'";
 
 /// Print the hot call paths of a profile
@@ -24,7 +25,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct Report {
     #[command(flatten)]
-    file: ProfileFile,
+    files: ProfileFiles,
     /// What the rows are
     #[arg(long, value_enum, default_value_t = ViewName::TopDown)]
     view: ViewName,
@@ -49,7 +50,7 @@ pub struct Report {
 
 /// Views by name.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum ViewName {
+pub(super) enum ViewName {
     /// Calling contexts from the root
     TopDown,
     /// Functions by cost, and who called them
@@ -59,13 +60,23 @@ enum ViewName {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Format {
+pub(super) enum Format {
     /// A page for people
     Text,
     /// One object, with all rows in display order
     Json,
     /// One line for each row
     Csv,
+}
+
+impl From<ViewName> for View {
+    fn from(name: ViewName) -> Self {
+        match name {
+            ViewName::TopDown => Self::TopDown,
+            ViewName::Callers => Self::Callers,
+            ViewName::Flat => Self::Flat,
+        }
+    }
 }
 
 impl Report {
@@ -75,17 +86,13 @@ impl Report {
     ///
     /// When the profile cannot be read, the refinement does not apply, or output fails.
     pub fn run(&self, appearance: Appearance) -> Result<ExitCode> {
-        let profile = self.file.open()?;
-        let refined = self.selection.apply_with(&profile, &self.file.set_files())?;
+        let profile = self.files.open()?;
+        let refined = self.selection.apply_with(&profile, &self.files.set_files())?;
         if self.sets {
             return self.list_sets(&refined, appearance);
         }
         let options = Options {
-            view: match self.view {
-                ViewName::TopDown => View::TopDown,
-                ViewName::Callers => View::Callers,
-                ViewName::Flat => View::Flat,
-            },
+            view: self.view.into(),
             measure: self.selection.measure(&profile)?,
             depth: self.depth,
             limit: self.limit,
@@ -106,7 +113,7 @@ impl Report {
 
 impl Report {
     fn list_sets(&self, refined: &Refined<'_>, appearance: Appearance) -> Result<ExitCode> {
-        let sets = self.file.set_files().load();
+        let sets = self.files.set_files().load();
         tell_problems(&sets)?;
         let rows = set_rows(refined, &sets);
         let mut out = BufWriter::new(io::stdout().lock());
@@ -123,7 +130,7 @@ impl Report {
 }
 
 /// `5`, `0.5`, `5%`.
-fn percent(text: &str) -> Result<f64, String> {
+pub(super) fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim();
     match number.parse() {
         Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),

@@ -31,8 +31,20 @@ pub struct Comparison {
     pub sides: [Side; 2],
     /// The first process of OTHER; those before it are of BASE.
     pub first_other: ProcessId,
-    /// Whether shares of each side's total are compared instead of amounts.
-    pub normalized: bool,
+    /// What is compared of them.
+    pub scale: Scale,
+}
+
+/// In what two counts of samples are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scale {
+    /// Amounts of the metric: each side's samples, times its period.
+    #[default]
+    Amount,
+    /// Samples; they compare only where one stands for the same on both sides.
+    Samples,
+    /// Shares of what was measured on each side.
+    Share,
 }
 
 /// One of two profiles that are compared.
@@ -67,22 +79,22 @@ impl Comparison {
     #[must_use]
     pub fn weights(&self) -> [u128; 2] {
         let [base, other] = &self.sides;
-        if self.normalized {
-            [u128::from(other.total.max(1)), u128::from(base.total.max(1))]
-        } else {
-            [u128::from(base.metric.period), u128::from(other.metric.period)]
+        match self.scale {
+            Scale::Amount => [u128::from(base.metric.period), u128::from(other.metric.period)],
+            Scale::Samples => [1, 1],
+            Scale::Share => [u128::from(other.total.max(1)), u128::from(base.total.max(1))],
         }
     }
 
     /// How many units of [`Comparison::weights`] are one unit of what people see: one of the
-    /// metric's, or one percent.
+    /// metric's, one sample, or one percent.
     #[must_use]
     pub fn unit(&self) -> f64 {
-        if !self.normalized {
-            return 1.0;
-        }
         let [base, other] = &self.sides;
-        base.total.max(1) as f64 * other.total.max(1) as f64 / 100.0
+        match self.scale {
+            Scale::Amount | Scale::Samples => 1.0,
+            Scale::Share => base.total.max(1) as f64 * other.total.max(1) as f64 / 100.0,
+        }
     }
 
     /// OTHER minus BASE in units of [`Comparison::weights`].
@@ -183,7 +195,11 @@ impl Profile {
                 frames: Vec::new(),
                 nodes: Nodes::default(),
                 streams: Vec::new(),
-                comparison: Some(Box::new(Comparison { sides, first_other, normalized: false })),
+                comparison: Some(Box::new(Comparison {
+                    sides,
+                    first_other,
+                    scale: Scale::default(),
+                })),
             },
             interner: Interner::new(),
         };

@@ -60,7 +60,7 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
 }
 
 /// The error of the output itself: whoever calls wants to know whether it is a broken pipe.
-fn of_output(error: csv::Error) -> io::Error {
+pub(super) fn of_output(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
         other => io::Error::other(format!("{other:?}")),

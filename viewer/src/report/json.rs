@@ -44,10 +44,20 @@ struct JsonRow<'r> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum JsonEdges {
+pub(super) enum JsonEdges {
     None,
     Exact(u64),
     Bounds([u64; 2]),
+}
+
+impl From<Edges> for JsonEdges {
+    fn from(edges: Edges) -> Self {
+        match edges {
+            Edges::None => Self::None,
+            Edges::Range { low, high } if low == high => Self::Exact(low),
+            Edges::Range { low, high } => Self::Bounds([low, high]),
+        }
+    }
 }
 
 /// Writes the report.
@@ -88,11 +98,7 @@ fn row<'r>(refined: &'r Refined<'_>, measure: Measure, depth: u32, row: &Row) ->
         kind: kind(row.kind),
         inclusive: measure.of(row.inclusive, profile),
         exclusive: measure.of(row.exclusive, profile),
-        edges: match row.edges {
-            Edges::None => JsonEdges::None,
-            Edges::Range { low, high } if low == high => JsonEdges::Exact(low),
-            Edges::Range { low, high } => JsonEdges::Bounds([low, high]),
-        },
+        edges: row.edges.into(),
     }
 }
 

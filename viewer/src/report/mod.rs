@@ -5,6 +5,7 @@
 //! their keys are stable: keys are only ever added.
 
 pub mod csv;
+pub mod diff;
 pub mod info;
 pub mod json;
 pub mod listing;

@@ -41,9 +41,7 @@ impl Callers {
     #[must_use]
     pub fn new(refined: &Refined<'_>) -> Self {
         let found = by_function(refined);
-        let frame = refined.frames[refined.frame[0].0 as usize];
-        let mut root = Row::empty(frame.function, frame.kind);
-        root.add(refined, 0, true);
+        let mut root = Row::of_everything(refined);
         root.has_children = !found.rows.is_empty();
         let mut tree =
             Self::with_root(Upward { outermost: found.outermost }, refined, root, Vec::new());

@@ -4,8 +4,8 @@
 //! frames are below its outer ones: Hall's maximal nodes (IEEE TSE 1995). Exclusive cost and edge
 //! counts are additive and need no such care. Σ exclusive over all rows is what is shown.
 
-use super::Row;
 use super::sort::Sort;
+use super::{Row, first_of_other};
 use crate::profile::{FrameKind, FunctionRef};
 use crate::refine::{Refined, Visitor, walk};
 
@@ -41,6 +41,7 @@ pub(super) fn by_function(refined: &Refined<'_>) -> ByFunction {
         frames: &frames,
         entries: (0..refined.functions.len()).map(function).collect(),
         outermost: vec![false; refined.node_count()],
+        first_of_other: first_of_other(refined),
     });
     let rows = sums.entries.into_iter().map(|entry| entry.row).filter(|row| row.inclusive > 0);
     ByFunction { rows: rows.collect(), outermost: sums.outermost }
@@ -59,6 +60,7 @@ struct Sums<'r, 'p> {
     frames: &'r [(FunctionRef, FrameKind)],
     entries: Vec<Entry>,
     outermost: Vec<bool>,
+    first_of_other: u32,
 }
 
 impl Visitor for Sums<'_, '_> {
@@ -67,7 +69,7 @@ impl Visitor for Sums<'_, '_> {
         let (function, kind) = self.frames[self.refined.frame[n].index()];
         let Entry { row, on_path } = &mut self.entries[function.index()];
         self.outermost[n] = *on_path == 0;
-        row.add(self.refined, node, *on_path == 0);
+        row.add(self.refined, node, *on_path == 0, self.first_of_other);
         row.has_children |= depth > 0;
         // A function that was both called and inlined is shown as called.
         if kind != FrameKind::Inline {

@@ -20,7 +20,7 @@
 
 use super::child_index::ChildIndex;
 use super::tree::{Direction, Opened, RowTree};
-use super::{Edges, Row, Sort};
+use super::{Edges, Row, Sort, first_of_other};
 use crate::profile::{FrameKind, FrameRef, FunctionRef};
 use crate::refine::{Chain, FrameSet, Link, RefineError, Refined};
 
@@ -166,6 +166,8 @@ struct Tabulation<'r, 'p> {
     locks: Vec<Lock>,
     /// Upward: beginnings below this level were looked at, for each match on the way inward.
     done: Vec<(usize, u32)>,
+    /// Where the nodes of OTHER begin, where two profiles are compared.
+    first_of_other: u32,
 }
 
 impl<'r, 'p> Tabulation<'r, 'p> {
@@ -216,6 +218,7 @@ impl<'r, 'p> Tabulation<'r, 'p> {
             sums: Sums::default(),
             locks: Vec::new(),
             done: Vec::new(),
+            first_of_other: first_of_other(refined),
         })
     }
 
@@ -248,7 +251,7 @@ impl<'r, 'p> Tabulation<'r, 'p> {
         }
         if self.ends_at(depth) {
             let outermost = self.path.locks == 0;
-            self.path.row.add(self.refined, node, outermost);
+            self.path.row.add(self.refined, node, outermost, self.first_of_other);
             self.path.locks += 1;
         }
         match self.way {
@@ -330,7 +333,7 @@ impl<'r, 'p> Tabulation<'r, 'p> {
     /// Counts a node for a function and locks its row until the node is left.
     fn count(&mut self, node: u32, function: FunctionRef, kind: FrameKind) {
         let Entry { row, locks } = &mut self.entries[function.index()];
-        row.add(self.refined, node, *locks == 0);
+        row.add(self.refined, node, *locks == 0, self.first_of_other);
         name(row, kind);
         *locks += 1;
     }

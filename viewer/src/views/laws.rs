@@ -23,7 +23,7 @@ const STAGES: [&str; 6] =
 
 /// Outlines of random trees: for each node how many levels it goes back up, its name, its samples,
 /// its edges and whether it is inlined.
-fn outlines() -> impl Strategy<Value = String> {
+pub(crate) fn outlines() -> impl Strategy<Value = String> {
     let node = (0usize..4, 0..NAMES.len(), 0u64..4, 0u64..4, prop::bool::weighted(0.2));
     prop::collection::vec(node, 0..40).prop_map(|nodes| {
         let mut depth = 0;

@@ -9,6 +9,7 @@
 
 pub mod callers;
 pub mod child_index;
+pub mod difference;
 pub mod flat;
 pub mod hall;
 pub mod hot_path;
@@ -26,7 +27,7 @@ pub mod verdict;
 pub mod visible;
 
 #[cfg(test)]
-mod laws;
+pub(crate) mod laws;
 #[cfg(test)]
 mod tests;
 
@@ -98,6 +99,41 @@ pub struct Row {
     pub edge_samples: u64,
     /// Whether the row can be opened.
     pub has_children: bool,
+    /// What of the counts above is OTHER's, where two profiles are compared; nothing elsewhere.
+    pub other: Counts,
+}
+
+/// What a row has of one of two profiles that are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// Inclusive samples.
+    pub inclusive: u64,
+    /// Exclusive samples.
+    pub exclusive: u64,
+    /// Edge count.
+    pub edges: Edges,
+}
+
+impl Counts {
+    const NONE: Self = Self { inclusive: 0, exclusive: 0, edges: Edges::None };
+}
+
+/// Samples shown of BASE and of OTHER, where two profiles are compared; O(nodes) then, and all
+/// samples are BASE's otherwise.
+#[must_use]
+pub fn shown_of_sides(refined: &Refined<'_>) -> [u64; 2] {
+    let first = first_of_other(refined) as usize;
+    let other = refined.exclusive.get(first..).unwrap_or_default().iter().sum();
+    [refined.shown - other, other]
+}
+
+/// The first node of OTHER, where two profiles are compared: its streams come last.
+pub(crate) fn first_of_other(refined: &Refined<'_>) -> u32 {
+    let Some(comparison) = &refined.profile.comparison else { return u32::MAX };
+    let mut streams = refined.streams.iter();
+    streams
+        .find(|stream| stream.process >= comparison.first_other)
+        .map_or(u32::MAX, |stream| stream.nodes.start)
 }
 
 impl Row {
@@ -111,20 +147,57 @@ impl Row {
             edges: Edges::None,
             edge_samples: 0,
             has_children: false,
+            other: Counts::NONE,
         }
     }
 
-    /// Adds what one node costs. `outermost` says that no other node of the row is above it.
-    fn add(&mut self, refined: &Refined<'_>, node: u32, outermost: bool) {
+    /// The row of everything that is shown.
+    fn of_everything(refined: &Refined<'_>) -> Self {
+        let frame = refined.frames[refined.frame[0].index()];
+        let mut row = Self::empty(frame.function, frame.kind);
+        row.add(refined, 0, true, u32::MAX);
+        row.other.inclusive = shown_of_sides(refined)[1];
+        row
+    }
+
+    /// The counts of BASE and of OTHER.
+    #[must_use]
+    pub fn sides(&self) -> [Counts; 2] {
+        let edges = match (self.edges, self.other.edges) {
+            (Edges::Range { low: a, high: b }, Edges::Range { low: c, high: d }) => {
+                Edges::Range { low: a - c, high: b - d }
+            }
+            (edges, _) => edges,
+        };
+        let base = Counts {
+            inclusive: self.inclusive - self.other.inclusive,
+            exclusive: self.exclusive - self.other.exclusive,
+            edges,
+        };
+        // A side that never came here has no activation that could still be alive.
+        let there = |counts: Counts| match counts.inclusive + counts.exclusive {
+            0 => Counts { edges: Edges::None, ..counts },
+            _ => counts,
+        };
+        [there(base), there(self.other)]
+    }
+
+    /// Adds what one node costs. `outermost` says that no other node of the row is above it,
+    /// `first_of_other` where the nodes of OTHER begin.
+    fn add(&mut self, refined: &Refined<'_>, node: u32, outermost: bool, first_of_other: u32) {
         let n = node as usize;
-        if outermost {
-            self.inclusive += refined.inclusive[n];
-        }
+        let inclusive = if outermost { refined.inclusive[n] } else { 0 };
+        self.inclusive += inclusive;
         self.exclusive += refined.exclusive[n];
         let edges = Edges::of_node(refined, node);
         if edges != Edges::None {
             self.edge_samples += refined.inclusive[n];
         }
         self.edges = self.edges.plus(edges);
+        if node >= first_of_other {
+            self.other.inclusive += inclusive;
+            self.other.exclusive += refined.exclusive[n];
+            self.other.edges = self.other.edges.plus(edges);
+        }
     }
 }

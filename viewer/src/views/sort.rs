@@ -3,7 +3,7 @@
 
 use core::cmp::{Ordering, Reverse};
 
-use super::{Edges, Row};
+use super::{Counts, Edges, Row};
 use crate::refine::Refined;
 
 /// The column that orders rows.
@@ -20,6 +20,14 @@ pub enum SortKey {
     PerEdge,
     /// Function name.
     Name,
+    /// By how much inclusive cost differs, where two profiles are compared.
+    Delta,
+    /// By how much exclusive cost differs.
+    ExclusiveDelta,
+    /// Inclusive cost in BASE.
+    Base,
+    /// Inclusive cost in OTHER.
+    Other,
 }
 
 /// An order of rows. The default is the greatest inclusive cost first.
@@ -43,12 +51,23 @@ impl Sort {
             SortKey::Edges => upper_bound(b).cmp(&upper_bound(a)),
             SortKey::PerEdge => per_edge(a, b),
             SortKey::Name => name(a).cmp(name(b)),
+            SortKey::Delta => delta(refined, b, false).cmp(&delta(refined, a, false)),
+            SortKey::ExclusiveDelta => delta(refined, b, true).cmp(&delta(refined, a, true)),
+            SortKey::Base => b.sides()[0].inclusive.cmp(&a.sides()[0].inclusive),
+            SortKey::Other => b.other.inclusive.cmp(&a.other.inclusive),
         };
         if self.reversed { by_key.reverse() } else { by_key }
             .then_with(|| Reverse(a.inclusive).cmp(&Reverse(b.inclusive)))
             .then_with(|| name(a).cmp(name(b)))
             .then_with(|| (a.function, a.kind).cmp(&(b.function, b.kind)))
     }
+}
+
+/// How much a row differs, in whatever unit its comparison has.
+fn delta(refined: &Refined<'_>, row: &Row, exclusive: bool) -> u128 {
+    let Some(comparison) = &refined.profile.comparison else { return 0 };
+    let of = |counts: Counts| if exclusive { counts.exclusive } else { counts.inclusive };
+    comparison.delta(row.sides().map(of)).unsigned_abs()
 }
 
 fn upper_bound(row: &Row) -> Option<u64> {

@@ -20,9 +20,7 @@ impl TopDown {
     #[must_use]
     pub fn new(refined: &Refined<'_>) -> Self {
         let index = ChildIndex::new(refined);
-        let frame = refined.frames[refined.frame[0].0 as usize];
-        let mut row = Row::empty(frame.function, frame.kind);
-        row.add(refined, 0, true);
+        let mut row = Row::of_everything(refined);
         row.has_children = !index.of(0).is_empty();
         Self::with_root(Downward { index }, refined, row, vec![0])
     }

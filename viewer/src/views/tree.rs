@@ -10,7 +10,7 @@
 
 use core::ops::Range;
 
-use super::{Row, Sort};
+use super::{Row, Sort, first_of_other};
 use crate::profile::{FrameKind, FrameRef, FunctionRef};
 use crate::refine::Refined;
 
@@ -89,6 +89,8 @@ pub struct RowTree<D: Direction> {
     /// For each (function, kind), one more than its position among the children being made;
     /// 0 outside of `open`. A table by number instead of a map: grouping is one load per member.
     position: Vec<u32>,
+    /// Where the nodes of OTHER begin, where two profiles are compared.
+    first_of_other: u32,
 }
 
 /// Frame kinds, for numbering pairs of function and kind.
@@ -116,7 +118,15 @@ impl<D: Direction> RowTree<D> {
         };
         let position = vec![0; refined.functions.len() * KINDS];
         let entries = vec![root];
-        Self { direction, entries, members, order: Vec::new(), sort: Sort::default(), position }
+        Self {
+            direction,
+            entries,
+            members,
+            order: Vec::new(),
+            sort: Sort::default(),
+            position,
+            first_of_other: first_of_other(refined),
+        }
     }
 
     /// Gives the root its children. Used where they are known without grouping.
@@ -222,7 +232,7 @@ impl<D: Direction> RowTree<D> {
             group_of.push(group);
             let entry = &mut self.entries[first + group as usize];
             let (node, outermost) = self.direction.cost_of(member);
-            entry.row.add(refined, node, outermost);
+            entry.row.add(refined, node, outermost, self.first_of_other);
             entry.row.has_children |= self.direction.leads_on(refined, member);
             entry.members.end += 1;
         }

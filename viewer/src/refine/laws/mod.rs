@@ -4,6 +4,7 @@
 //! known; `reference` says what each stage does to one sample's path, in the simplest way. What
 //! the stages make of the tree must agree with what the reference makes of the samples.
 
+mod comparison;
 mod execution;
 mod language;
 mod reference;

@@ -1,0 +1,225 @@
+//! `csprof diff`
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+
+use super::exit_code::WrongUsage;
+use super::open::{applied, parsed, read_profile};
+use super::report::{Format, ViewName, percent};
+use super::{Appearance, CANNOT_PRINT, exit_code};
+use crate::profile::Profile;
+use crate::profile::comparison::{Rename, Scale};
+use crate::refine::{Grain, Refinement, Stage};
+use crate::report::diff::{Options, Order, csv, json, text, total};
+use crate::set_files::SetFiles;
+use crate::views::number::Form;
+
+const EXAMPLES: &str = "\
+Call paths are aligned by function and load module; lines, addresses and versions of libraries do
+not matter. Each sample stands for its period, so runs of different rates compare; edge counts
+compare at equal periods only. ±2σ is what sampling alone makes of two equal runs in 95 of 100
+cases: 2·√(b + o) samples for b and o of them (Poisson), an upper bound for timers.
+
+JSON: {unit, base, other, delta, noise, rows}; base and other are {file, command, source, period,
+period_unit, lost, total, shown, out, samples: {total, shown, out}}; a row is {depth, function,
+module, file, line, kind, base, other, delta, noise, change, significant}, with {inclusive,
+exclusive} in base (with edges), other (with edges), delta and noise. Integers, in unit.
+
+Exit codes: 0 compared, 1 failed or --fail-above, 2 wrong usage.
+
+Examples:
+  csprof diff before.csprof after.csprof
+  csprof diff before.csprof after.csprof --view flat --refine 'through MPI_*'
+  csprof diff before.csprof after.csprof --normalize --match 'parse_(.*)=read_$1'
+  csprof diff before.csprof after.csprof --fail-above 5% --format json > diff.json";
+
+/// Show what two profiles differ in
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Diff {
+    /// The saved profile to compare with; `-` reads it from standard input
+    #[arg(value_name = "BASE")]
+    base: PathBuf,
+    /// The saved profile that is compared
+    #[arg(value_name = "OTHER")]
+    other: PathBuf,
+    /// What the rows are
+    #[arg(long, value_enum, default_value_t = ViewName::TopDown)]
+    view: ViewName,
+    /// Refine the call paths of both first: `through MPI_* | hide module:libomp*`
+    #[arg(long, value_name = "TEXT")]
+    refine: Option<String>,
+    /// What is compared: the sample source, such as `cputime`, or `samples`
+    #[arg(long, value_name = "NAME")]
+    metric: Option<String>,
+    /// Compare shares of what each side measured instead of amounts
+    #[arg(long)]
+    normalize: bool,
+    /// What a row stands for besides functions
+    #[arg(long, value_enum)]
+    by: Option<By>,
+    /// Take functions whose whole name matches the regular expression OLD for NEW, which may hold
+    /// $1; may be given again
+    #[arg(long = "match", value_name = "OLD=NEW", value_parser = Rename::parse)]
+    renames: Vec<Rename>,
+    /// What comes first
+    #[arg(long, value_enum, default_value_t = OrderName::Delta)]
+    sort: OrderName,
+    /// Show this many levels of the tree
+    #[arg(long, value_name = "N")]
+    depth: Option<u32>,
+    /// Show at most this many rows, those that differ most [default: 60 in text, all for machines]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Show rows that differ by at least this share of the total, or have such a row below them
+    /// [default: 1 in text, 0 for machines]
+    #[arg(long, value_name = "P%", value_parser = percent, allow_negative_numbers = true)]
+    threshold: Option<f64>,
+    /// Show edge counts in the text, too
+    #[arg(long)]
+    edges: bool,
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Exit with 1 if what is shown of OTHER costs more than that of BASE, by this many percent
+    /// and by more than noise
+    #[arg(long, value_name = "P%", value_parser = growth)]
+    fail_above: Option<f64>,
+    /// Read what is left of damaged profiles; what is missing is counted as lost
+    #[arg(long)]
+    salvage: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum By {
+    /// The line of a function that was executing
+    Line,
+    /// The source file
+    File,
+    /// The load module
+    Module,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum OrderName {
+    /// The greatest difference first, in either direction
+    Delta,
+    /// The greatest cost in BASE first
+    Base,
+    /// The greatest cost in OTHER first
+    Other,
+    /// By name
+    Name,
+}
+
+impl Diff {
+    /// Prints what the profiles differ in.
+    ///
+    /// # Errors
+    ///
+    /// When a profile cannot be read, they do not compare, the refinement does not apply, or
+    /// output fails.
+    pub fn run(&self, appearance: Appearance) -> Result<ExitCode> {
+        let open = |file: &PathBuf| -> Result<Profile> {
+            Ok(Profile::from_saved(read_profile(file, self.salvage)?))
+        };
+        let (base, other) = (open(&self.base)?, open(&self.other)?);
+        let [base_name, other_name] =
+            [&self.base, &self.other].map(|file| file.display().to_string());
+        let mut profile =
+            Profile::compared((&base_name, base), (&other_name, other), &self.renames)?;
+        let scale = self.scale(&profile)?;
+        if let Some(comparison) = &mut profile.comparison {
+            comparison.scale = scale;
+        }
+        let text = self.refine.as_deref().unwrap_or("");
+        let refinement = self.refinement(text)?;
+        let refined = applied(&profile, &refinement, text)?;
+        let options = Options {
+            view: self.view.into(),
+            depth: self.depth,
+            limit: self.limit,
+            threshold: self.threshold,
+            order: match self.sort {
+                OrderName::Delta => Order::Delta,
+                OrderName::Base => Order::Base,
+                OrderName::Other => Order::Other,
+                OrderName::Name => Order::Name,
+            },
+            edges: self.edges,
+            refinement: (!refinement.stages.is_empty()).then(|| refinement.to_string()),
+            ascii: appearance.ascii,
+        };
+        let mut out = BufWriter::new(io::stdout().lock());
+        let written = match self.format {
+            Format::Text => text::write(&refined, &options, &mut out),
+            Format::Json => json::write(&refined, &options, &mut out),
+            Format::Csv => csv::write(&refined, &options, &mut out),
+        };
+        written.and_then(|()| out.flush()).context(CANNOT_PRINT)?;
+        let all = total(&refined);
+        let above = self.fail_above.filter(|&most| {
+            all.is_significant() && all.growth().is_none_or(|growth| growth > most)
+        });
+        if let Some(most) = above.filter(|_| !all.delta(Form::Ascii).starts_with('-')) {
+            let growth = all.growth_text(Form::Ascii);
+            writeln!(
+                io::stderr(),
+                "csprof: {other_name} costs {} more than {base_name} ({growth}%), and --fail-above \
+                 allows {most}%",
+                all.delta(Form::Ascii).trim_start_matches('+'),
+            )?;
+            return Ok(ExitCode::FAILURE);
+        }
+        Ok(exit_code::DONE)
+    }
+
+    /// What is compared.
+    fn scale(&self, profile: &Profile) -> Result<Scale> {
+        let Some(comparison) = &profile.comparison else { return Ok(Scale::Amount) };
+        let sources = comparison.sides.each_ref().map(|side| side.metric.source.as_str());
+        match self.metric.as_deref() {
+            _ if self.normalize => Ok(Scale::Share),
+            None => Ok(Scale::Amount),
+            Some("samples") if comparison.same_period() => Ok(Scale::Samples),
+            Some("samples") => Err(WrongUsage(
+                "--metric samples: a sample stands for different amounts in these profiles; \
+                 leave it out to compare time"
+                    .to_owned(),
+            )
+            .into()),
+            Some(name) if sources.contains(&name) => Ok(Scale::Amount),
+            Some(name) => Err(WrongUsage(format!(
+                "no metric `{name}` in these profiles; they have `samples` and `{}`",
+                sources[0]
+            ))
+            .into()),
+        }
+    }
+
+    fn refinement(&self, text: &str) -> Result<Refinement> {
+        // BASE is what is there from one comparison to the next, so its sets count.
+        let mut refinement = parsed(text, &SetFiles::of(Some(&self.base)))?;
+        refinement.stages.extend(self.by.map(|by| {
+            Stage::By(match by {
+                By::Line => Grain::Line,
+                By::File => Grain::File,
+                By::Module => Grain::Module,
+            })
+        }));
+        Ok(refinement)
+    }
+}
+
+/// `5`, `0.5`, `5%`, `150%`.
+fn growth(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim();
+    match number.parse::<f64>() {
+        Ok(percent) if percent >= 0.0 && percent.is_finite() => Ok(percent),
+        _ => Err("a growth in percent is a number from 0 on".into()),
+    }
+}

@@ -1,0 +1,46 @@
+//! Refining two profiles that are compared is comparing two refined profiles.
+
+use super::*;
+use crate::views::shown_of_sides;
+
+/// Costs without edge counts, threads counted from `first`.
+fn costs(paths: BTreeMap<Path, Cost>, first: usize) -> BTreeMap<Path, (u64, u64)> {
+    let moved = |((thread, path), cost): (Path, Cost)| {
+        ((thread + first, path), (cost.inclusive, cost.exclusive))
+    };
+    paths.into_iter().map(moved).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..Default::default() })]
+
+    /// Law 12, and the second half of law 11: stages do to each side of a profile of two sides what
+    /// they do to the side alone. A pattern has to match on one side only.
+    #[test]
+    fn stages_do_to_both_sides_what_they_do_to_each(
+        base in executions(),
+        other in executions(),
+        stages in prop::collection::vec(stages(), 0..4),
+    ) {
+        let both = [("base", base.profile()), ("other", other.profile())];
+        let [base_side, other_side] = both;
+        let profile = Profile::compared(base_side, other_side, &[]).unwrap();
+        let mut samples = [base.samples(), other.samples()];
+        let mut refined = Refined::base(&profile);
+        for stage in &stages {
+            let Ok(next) = refined.then(stage) else {
+                let unmatched = |samples: &Vec<_>| reference::has_unmatched_pattern(stage, samples);
+                prop_assert!(samples.iter().all(unmatched), "{} matches on one side", stage);
+                continue;
+            };
+            refined = next;
+            samples = samples.map(|samples| reference::apply(stage, samples));
+            assert_sound(&refined);
+            let mut expected = costs(reference::paths(&samples[0], &base), 0);
+            expected.extend(costs(reference::paths(&samples[1], &other), Execution::THREADS));
+            prop_assert_eq!(costs(shown(&refined), 0), expected, "after {}", stage);
+            let weights: [u64; 2] = samples.each_ref().map(|samples| samples.iter().map(|s| s.weight).sum());
+            prop_assert_eq!(shown_of_sides(&refined), weights);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The laws of comparisons, checked on random trees: Diff(A, A) = 0 and Diff(A, B) = −Diff(B, A).
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::super::View;
+use super::listing::{Limits, Line, list};
+use super::{Options, comparison, total};
+use crate::profile::comparison::Scale;
+use crate::profile::{Profile, from_outline};
+use crate::refine::{Refined, apply, parse};
+use crate::views::difference::Change;
+use crate::views::laws::outlines;
+use crate::views::shown_of_sides;
+
+/// Samples of BASE and OTHER in a row: inclusive, exclusive.
+type Costs = [[u64; 2]; 2];
+
+fn compared(base: &str, other: &str, periods: [u64; 2], scale: Scale) -> Profile {
+    let [mut base, mut other] = [base, other].map(|text| from_outline(text).unwrap());
+    (base.info.metric.period, other.info.metric.period) = (periods[0], periods[1]);
+    let mut profile = Profile::compared(("base", base), ("other", other), &[]).unwrap();
+    profile.comparison.as_mut().unwrap().scale = scale;
+    profile
+}
+
+fn costs(line: &Line) -> Costs {
+    let sides = line.row.sides();
+    [sides.map(|counts| counts.inclusive), sides.map(|counts| counts.exclusive)]
+}
+
+/// Every row by its path.
+fn rows(refined: &Refined<'_>, options: &Options) -> BTreeMap<Vec<String>, Costs> {
+    let mut path: Vec<String> = Vec::new();
+    let mut rows = BTreeMap::new();
+    for line in list(refined, options, Limits::for_machines(refined, options)).lines {
+        let name = &refined.functions[line.row.function.index()].name;
+        assert!(line.depth as usize <= path.len(), "a row comes below the row above it");
+        path.truncate(line.depth as usize);
+        path.push(format!("{name} {:?}", line.row.kind));
+        assert!(rows.insert(path.clone(), costs(&line)).is_none(), "{path:?} is there once");
+    }
+    rows
+}
+
+fn views() -> impl Strategy<Value = Options> {
+    let view = prop_oneof![Just(View::TopDown), Just(View::Callers), Just(View::Flat)];
+    view.prop_map(|view| Options { view, depth: Some(9), ..Options::default() })
+}
+
+fn scales() -> impl Strategy<Value = Scale> {
+    prop_oneof![Just(Scale::Amount), Just(Scale::Share)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn a_profile_does_not_differ_from_itself(
+        outline in outlines(),
+        period in 1..5_u64,
+        scale in scales(),
+        options in views(),
+    ) {
+        let profile = compared(&outline, &outline, [period; 2], scale);
+        let refined = Refined::base(&profile);
+        prop_assert_eq!(total(&refined).change(), Change::Same);
+        for (path, costs) in rows(&refined, &options) {
+            let delta = costs.map(|samples| comparison(&refined).delta(samples));
+            prop_assert_eq!(delta, [0, 0], "{:?}", path);
+        }
+        // A text shows nothing then.
+        let text = list(&refined, &options, Limits::for_text(&refined, &options));
+        prop_assert!(text.lines.is_empty() || refined.shown == 0);
+    }
+
+    #[test]
+    fn the_other_way_round_signs_are_the_other_way_round(
+        base in outlines(),
+        other in outlines(),
+        periods in [1..5_u64, 1..5_u64],
+        scale in scales(),
+        options in views(),
+    ) {
+        let forth = compared(&base, &other, periods, scale);
+        let back = compared(&other, &base, [periods[1], periods[0]], scale);
+        let (forth, back) = (Refined::base(&forth), Refined::base(&back));
+        let (there, again) = (rows(&forth, &options), rows(&back, &options));
+        prop_assert_eq!(there.keys().collect::<Vec<_>>(), again.keys().collect::<Vec<_>>());
+        for (path, costs) in &there {
+            let swapped = again[path].map(|[base, other]| [other, base]);
+            prop_assert_eq!(costs, &swapped);
+            for (samples, reversed) in costs.iter().zip(again[path]) {
+                let (a, b) = (comparison(&forth), comparison(&back));
+                prop_assert_eq!(a.delta(*samples), -b.delta(reversed));
+                prop_assert_eq!(a.noise(*samples), b.noise(reversed));
+            }
+        }
+    }
+
+    /// Both sides account for every sample: exclusive costs of the top-down rows are what is shown.
+    #[test]
+    fn rows_of_each_side_add_up(base in outlines(), other in outlines(), stage in 0..3_usize) {
+        let profile = compared(&base, &other, [1, 1], Scale::Amount);
+        let stage = ["", "hide alpha", "not through beta"][stage];
+        let Ok(refined) = apply(&profile, &parse(stage).unwrap()) else { return Ok(()) };
+        let all = rows(&refined, &Options::default());
+        let sum = |side: usize| all.values().map(|[_, exclusive]| exclusive[side]).sum::<u64>();
+        prop_assert_eq!([sum(0), sum(1)], shown_of_sides(&refined));
+        prop_assert_eq!(sum(0) + sum(1) + refined.out, refined.base);
+    }
+
+    /// A limit keeps what differs most; a threshold keeps all that differs by so much.
+    #[test]
+    fn what_differs_most_is_shown(
+        base in outlines(),
+        other in outlines(),
+        limit in 0..6_usize,
+        threshold in 1..60_u32,
+    ) {
+        let profile = compared(&base, &other, [1, 1], Scale::Amount);
+        let refined = Refined::base(&profile);
+        let all = rows(&refined, &Options::default());
+        let delta = |costs: &Costs| costs[0][0].abs_diff(costs[0][1]);
+
+        let few = rows(&refined, &Options { limit: Some(limit), ..Options::default() });
+        prop_assert_eq!(few.len(), limit.min(all.len()));
+        let matters = |path: &Vec<String>| {
+            let below = all.iter().filter(|(other, _)| other.starts_with(path));
+            below.map(|(_, costs)| delta(costs)).max().unwrap_or(0)
+        };
+        let kept = few.keys().map(&matters).min();
+        let left = all.keys().filter(|path| !few.contains_key(*path)).map(&matters).max();
+        prop_assert!(kept.is_none() || left <= kept, "{:?} was left out, {:?} kept", left, kept);
+
+        let options = Options { threshold: Some(f64::from(threshold)), ..Options::default() };
+        let large = rows(&refined, &options);
+        let [base, other] = shown_of_sides(&refined);
+        let wanted = |costs: &Costs| 100 * delta(costs) >= u64::from(threshold) * base.max(other);
+        for (path, costs) in &all {
+            prop_assert!(large.contains_key(path) || !wanted(costs), "{:?}", path);
+        }
+        let least = u64::from(threshold) * base.max(other);
+        prop_assert!(large.keys().all(|path| 100 * matters(path) >= least));
+    }
+}

@@ -1,0 +1,171 @@
+//! Which rows the report of a comparison has.
+//!
+//! A row matters as much as the row that differs most at or below it. What a row or anything below
+//! it can differ by at most is what the side with more has there, so only what is large enough is
+//! looked into.
+
+use core::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+
+use super::super::View;
+use super::super::listing::{USUAL_ROWS, USUAL_THRESHOLD};
+use super::{Options, comparison};
+use crate::refine::Refined;
+use crate::views::callers::Callers;
+use crate::views::top_down::TopDown;
+use crate::views::tree::{Direction, RowId, RowTree};
+use crate::views::{Row, Sort, shown_of_sides};
+
+/// The rows of a report, in the order in which they are shown.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Listing {
+    /// The rows.
+    pub lines: Vec<Line>,
+    /// Rows that differ too little, or have no place within the limit.
+    pub left_out: usize,
+    /// Whether there are rows below the last level.
+    pub deeper: bool,
+}
+
+/// One row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// Its level, from 0.
+    pub depth: u32,
+    /// The row.
+    pub row: Row,
+}
+
+/// Limits on rows, all given.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    levels: u32,
+    /// Most rows.
+    pub rows: usize,
+    /// Least difference, in units of the comparison's weights.
+    least: u128,
+}
+
+impl Limits {
+    /// The limits for a text: a page or two unless told otherwise.
+    #[must_use]
+    pub fn for_text(refined: &Refined<'_>, options: &Options) -> Self {
+        Self::new(refined, options, u32::MAX, USUAL_ROWS, USUAL_THRESHOLD)
+    }
+
+    /// The limits for machines: everything unless told otherwise, as in other reports.
+    #[must_use]
+    pub fn for_machines(refined: &Refined<'_>, options: &Options) -> Self {
+        let levels = if options.view == View::Callers { 2 } else { u32::MAX };
+        Self::new(refined, options, levels, usize::MAX, 0.0)
+    }
+
+    fn new(
+        refined: &Refined<'_>,
+        options: &Options,
+        levels: u32,
+        rows: usize,
+        threshold: f64,
+    ) -> Self {
+        let threshold = options.threshold.unwrap_or(threshold).clamp(0.0, 100.0);
+        let levels = options.depth.unwrap_or(levels);
+        let whole = most(refined, shown_of_sides(refined));
+        Self {
+            levels: if options.view == View::Flat { 1 } else { levels },
+            rows: options.limit.unwrap_or(rows),
+            // Rounded up, so that a threshold of more than nothing leaves out what is equal.
+            least: (threshold / 100.0 * whole as f64).ceil() as u128,
+        }
+    }
+}
+
+/// What two counts can differ by at most.
+fn most(refined: &Refined<'_>, samples: [u64; 2]) -> u128 {
+    let weights = comparison(refined).weights();
+    let weighed = |side: usize| u128::from(samples[side]).saturating_mul(weights[side]);
+    weighed(0).max(weighed(1))
+}
+
+/// Chooses the rows of a view.
+#[must_use]
+pub fn list(refined: &Refined<'_>, options: &Options, limits: Limits) -> Listing {
+    match options.view {
+        View::TopDown => list_tree(refined, &mut TopDown::new(refined), options, limits),
+        View::Callers | View::Flat => {
+            let mut tree = Callers::new(refined);
+            list_tree(refined, &mut tree, options, limits)
+        }
+    }
+}
+
+fn list_tree<D: Direction>(
+    refined: &Refined<'_>,
+    tree: &mut RowTree<D>,
+    options: &Options,
+    limits: Limits,
+) -> Listing {
+    tree.set_sort(Sort { key: options.sort_key(), reversed: false });
+    // Rows in an order in which every row comes after the row above it.
+    let mut found = vec![RowId::ROOT];
+    let mut at = 0;
+    let mut deeper = false;
+    while let Some(&row) = found.get(at) {
+        at += 1;
+        if !tree.row(row).has_children {
+            continue;
+        }
+        if tree.depth(row) >= limits.levels {
+            deeper |= options.view != View::Flat;
+            continue;
+        }
+        tree.children(refined, row);
+        let children = tree.opened_children(row).iter().copied();
+        let large =
+            |child: &RowId| most(refined, options.samples(tree.row(*child))) >= limits.least;
+        found.extend(children.filter(large));
+    }
+
+    let delta =
+        |row: RowId| comparison(refined).delta(options.samples(tree.row(row))).unsigned_abs();
+    let mut matters: HashMap<RowId, u128> = HashMap::with_capacity(found.len());
+    for &row in found.iter().rev() {
+        let own = delta(row).max(matters.get(&row).copied().unwrap_or(0));
+        matters.insert(row, own);
+        if let Some(parent) = tree.parent(row) {
+            let above = matters.entry(parent).or_insert(0);
+            *above = (*above).max(own);
+        }
+    }
+
+    // The rows that matter most, within the limit; a row matters no more than the row above it.
+    let mut chosen: HashSet<RowId> = HashSet::new();
+    let mut candidates = BinaryHeap::from([(u128::MAX, Reverse(RowId::ROOT))]);
+    while let Some((_, Reverse(row))) = candidates.pop() {
+        // The root is no row of the report.
+        if chosen.len() > limits.rows {
+            break;
+        }
+        chosen.insert(row);
+        let children = tree.opened_children(row).iter().copied();
+        candidates.extend(children.filter_map(|child| {
+            let matters = *matters.get(&child)?;
+            (matters >= limits.least).then_some((matters, Reverse(child)))
+        }));
+    }
+
+    let mut listing = Listing { deeper, ..Listing::default() };
+    let mut pending = vec![RowId::ROOT];
+    while let Some(row) = pending.pop() {
+        for &child in tree.opened_children(row).iter().rev() {
+            if chosen.contains(&child) {
+                pending.push(child);
+            } else {
+                listing.left_out += 1;
+            }
+        }
+        if let Some(depth) = tree.depth(row).checked_sub(1) {
+            listing.lines.push(Line { depth, row: tree.row(row).clone() });
+        }
+    }
+    listing
+}

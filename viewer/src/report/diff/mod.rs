@@ -1,0 +1,96 @@
+//! What two profiles differ in, as text, JSON or CSV.
+//!
+//! The profile is one that [`Profile::compared`](crate::profile::Profile::compared) made; the
+//! rows are those of any report, with the counts of both sides. A row is chosen by how much it
+//! differs, or a row below it: a function that moved from one caller to another is a difference,
+//! though no row above the two callers is.
+
+pub mod csv;
+pub mod json;
+pub mod listing;
+pub mod text;
+
+#[cfg(test)]
+mod laws;
+#[cfg(test)]
+mod tests;
+
+use super::View;
+use crate::profile::comparison::Comparison;
+use crate::refine::Refined;
+use crate::views::difference::Difference;
+use crate::views::{Row, SortKey};
+
+/// Which rows the report of a comparison has, and in what order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options {
+    /// The view.
+    pub view: View,
+    /// How many levels of the tree to have, as in [`super::Options::depth`].
+    pub depth: Option<u32>,
+    /// Most rows to have. Without it: 60 in text, all for machines.
+    pub limit: Option<usize>,
+    /// By how much a row or one below it must differ, in percent of the larger of the two totals
+    /// that are shown. Without it: 1 in text, 0 for machines.
+    pub threshold: Option<f64>,
+    /// What orders the rows.
+    pub order: Order,
+    /// Whether the text has edge counts. The forms for machines have them wherever they compare.
+    pub edges: bool,
+    /// The refinement as the person wrote it, for the heading.
+    pub refinement: Option<String>,
+    /// Plain ASCII only, in text.
+    pub ascii: bool,
+}
+
+/// What orders the rows of a comparison.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// The greatest difference first, in either direction.
+    #[default]
+    Delta,
+    /// The greatest cost in BASE first.
+    Base,
+    /// The greatest cost in OTHER first.
+    Other,
+    /// By name.
+    Name,
+}
+
+impl Options {
+    /// Whether rows are about exclusive cost: in the views that begin at functions.
+    const fn is_exclusive(&self) -> bool {
+        !matches!(self.view, View::TopDown)
+    }
+
+    const fn sort_key(&self) -> SortKey {
+        match (self.order, self.is_exclusive()) {
+            (Order::Delta, false) => SortKey::Delta,
+            (Order::Delta, true) => SortKey::ExclusiveDelta,
+            (Order::Base, _) => SortKey::Base,
+            (Order::Other, _) => SortKey::Other,
+            (Order::Name, _) => SortKey::Name,
+        }
+    }
+
+    /// The samples of both sides that a row is about.
+    fn samples(&self, row: &Row) -> [u64; 2] {
+        let exclusive = self.is_exclusive();
+        row.sides().map(|counts| if exclusive { counts.exclusive } else { counts.inclusive })
+    }
+}
+
+/// What a refined profile compares.
+///
+/// # Panics
+/// If it is not one that was made to be compared: callers made it so.
+#[expect(clippy::expect_used, reason = "a mistake of the caller, not of any input")]
+fn comparison<'r>(refined: &'r Refined<'_>) -> &'r Comparison {
+    refined.profile.comparison.as_ref().expect("a profile of two sides")
+}
+
+/// The difference of all that is shown.
+#[must_use]
+pub fn total<'r>(refined: &'r Refined<'_>) -> Difference<'r> {
+    Difference::new(comparison(refined), crate::views::shown_of_sides(refined))
+}

@@ -1,0 +1,260 @@
+//! The report of a comparison for people: what each side is, what they differ by, and where.
+//!
+//! A mark at the left says what is more than noise: `▲` more and `▼` less, in ASCII `+` and `-`.
+
+use std::io::{self, Write};
+
+use super::super::View;
+use super::super::listing::USUAL_THRESHOLD;
+use super::listing::{Limits, Line, Listing, list};
+use super::{Options, comparison, total};
+use crate::profile::comparison::{BASE, Comparison, OTHER, Scale};
+use crate::profile::{FrameKind, short_name};
+use crate::refine::Refined;
+use crate::views::difference::{Change, Difference, edges};
+use crate::views::number::{Form, amount, count, counted};
+use crate::views::printable::{command_line, printable};
+use crate::views::shown_of_sides;
+
+/// Names longer than this lose their arguments and templates.
+const LONG_NAME: usize = 60;
+
+/// Command lines are cut where they would break the heading's lines.
+const LONG_COMMAND: usize = 40;
+
+/// Writes the report.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
+    let form = if options.ascii { Form::Ascii } else { Form::Unicode };
+    let limits = Limits::for_text(refined, options);
+    let report = Text { refined, comparison: comparison(refined), options, form };
+    report.heading(out)?;
+    let listing = list(refined, options, limits);
+    if listing.lines.is_empty() {
+        writeln!(out, "{}", report.nothing())?;
+    } else {
+        report.table(&listing, out)?;
+    }
+    report.footing(&listing, limits, out)
+}
+
+struct Text<'t> {
+    refined: &'t Refined<'t>,
+    comparison: &'t Comparison,
+    options: &'t Options,
+    form: Form,
+}
+
+/// The cells of a row before its name.
+type Cells = [String; 7];
+
+impl Text<'_> {
+    /// The sides, what became of the total, what is shown.
+    fn heading(&self, out: &mut impl Write) -> io::Result<()> {
+        let form = self.form;
+        let names = self.comparison.sides.each_ref().map(|side| printable(&side.name).into_owned());
+        let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        let times = if form == Form::Unicode { '×' } else { 'x' };
+        for (side, label) in [(BASE, "base"), (OTHER, "other")] {
+            let of = &self.comparison.sides[side];
+            let lost = match of.lost {
+                0 => String::new(),
+                lost => format!(" ({} lost)", count(lost, form)),
+            };
+            let mut command = command_line(&of.run.command);
+            if let Some((end, _)) = command.char_indices().nth(LONG_COMMAND) {
+                command.truncate(end);
+                command.push_str(self.dots());
+            }
+            writeln!(
+                out,
+                "{label:<5}  {:<width$}  {} {times} {} of {} = {}{lost}  {command}",
+                names[side],
+                count(of.total, form),
+                amount(1, &of.metric, form),
+                of.metric.source,
+                amount(of.total, &of.metric, form),
+            )?;
+        }
+        let [base, other] = self.comparison.sides.each_ref();
+        if base.metric != other.metric && self.comparison.scale != Scale::Share {
+            writeln!(out, "sampled differently: times are compared, and edge counts are not")?;
+        }
+        if let Some(refinement) = &self.options.refinement {
+            writeln!(out, "refined: {}", printable(refinement))?;
+        }
+        let shown = shown_of_sides(self.refined);
+        let account = |side: usize| {
+            let total = self.comparison.sides[side].total;
+            let (shown, out) = (count(shown[side], form), count(total - shown[side], form));
+            format!("{shown} + {out} = {}", counted(total, "sample", form))
+        };
+        writeln!(out, "shown + out: base {}, other {}", account(BASE), account(OTHER))?;
+        let all = total(self.refined);
+        let unit = match self.comparison.scale {
+            Scale::Share => " percentage points",
+            Scale::Amount | Scale::Samples => "",
+        };
+        let verdict = match (all.change(), all.is_significant()) {
+            (Change::Same, _) => "no difference".to_owned(),
+            (_, significant) => format!(
+                "{}{unit} ({}%), {}: {}",
+                all.delta(form),
+                all.growth_text(form),
+                all.noise(form),
+                if significant { "more than noise" } else { "within noise" }
+            ),
+        };
+        writeln!(out, "difference: {verdict}\n")
+    }
+
+    fn dots(&self) -> &'static str {
+        match self.form {
+            Form::Unicode => "…",
+            Form::Ascii => "...",
+        }
+    }
+
+    /// Why there are no rows.
+    fn nothing(&self) -> String {
+        if shown_of_sides(self.refined) == [0, 0] {
+            return "Nothing is shown: the refinement takes out every sample of both.".to_owned();
+        }
+        format!(
+            "No call path differs by {}% of the total; --threshold 0 shows all.",
+            self.threshold()
+        )
+    }
+
+    fn threshold(&self) -> f64 {
+        self.options.threshold.unwrap_or(USUAL_THRESHOLD)
+    }
+
+    fn table(&self, listing: &Listing, out: &mut impl Write) -> io::Result<()> {
+        let heads = self.heads();
+        let cells: Vec<Cells> = listing.lines.iter().map(|line| self.cells(line)).collect();
+        let mut widths = [0; 7];
+        for row in cells.iter().chain([&heads]) {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.chars().count());
+            }
+        }
+        let what = match self.options.view {
+            View::TopDown => "call path",
+            View::Callers => "function, callers below it",
+            View::Flat => "function",
+        };
+        let write_cells = |out: &mut dyn Write, cells: &Cells| -> io::Result<()> {
+            for (cell, width) in cells.iter().zip(widths).filter(|(_, width)| *width > 0) {
+                write!(out, "{cell:>width$}  ")?;
+            }
+            Ok(())
+        };
+        write_cells(out, &heads)?;
+        writeln!(out, "{what}")?;
+        for (line, cells) in listing.lines.iter().zip(&cells) {
+            write_cells(out, cells)?;
+            writeln!(out, "{:1$}{2}", "", line.depth as usize, self.name(line))?;
+        }
+        Ok(())
+    }
+
+    fn heads(&self) -> Cells {
+        let exclusive = if self.options.is_exclusive() { "excl " } else { "" };
+        let share = if self.comparison.scale == Scale::Share { " %" } else { "" };
+        let delta = match (self.form, self.comparison.scale) {
+            (Form::Unicode, Scale::Share) => "Δ pp",
+            (Form::Ascii, Scale::Share) => "delta pp",
+            (Form::Unicode, _) => "Δ",
+            (Form::Ascii, _) => "delta",
+        };
+        let (growth, noise) = match self.form {
+            Form::Unicode => ("Δ%", "±2σ"),
+            Form::Ascii => ("delta%", "+-2sd"),
+        };
+        let edges = if self.shows_edges() { "edges" } else { "" };
+        [
+            String::new(),
+            format!("{exclusive}base{share}"),
+            format!("{exclusive}other{share}"),
+            delta.to_owned(),
+            growth.to_owned(),
+            noise.to_owned(),
+            edges.to_owned(),
+        ]
+    }
+
+    fn shows_edges(&self) -> bool {
+        self.options.edges && self.comparison.same_period()
+    }
+
+    fn cells(&self, line: &Line) -> Cells {
+        let form = self.form;
+        let of = Difference::new(self.comparison, self.options.samples(&line.row));
+        let mark = match (of.is_significant(), of.change(), form) {
+            (true, Change::New | Change::More, Form::Unicode) => "▲",
+            (true, Change::Gone | Change::Less, Form::Unicode) => "▼",
+            (true, Change::New | Change::More, Form::Ascii) => "+",
+            (true, Change::Gone | Change::Less, Form::Ascii) => "-",
+            _ => "",
+        };
+        let edges = match self.shows_edges() {
+            true => edges(line.row.sides().map(|counts| counts.edges), form),
+            false => String::new(),
+        };
+        [
+            mark.to_owned(),
+            of.amount(BASE, form),
+            of.amount(OTHER, form),
+            of.delta(form),
+            of.growth_text(form),
+            of.noise(form),
+            edges,
+        ]
+    }
+
+    /// Name and kind of a row, and where it is unless that makes the line long.
+    fn name(&self, line: &Line) -> String {
+        let function = &self.refined.functions[line.row.function.index()];
+        let mut name = printable(&function.name).into_owned();
+        if name.chars().count() > LONG_NAME {
+            name = short_name(&name).into_owned();
+        }
+        match line.row.kind {
+            FrameKind::Inline => name.push_str(" (inlined)"),
+            FrameKind::Root => "(no caller)".clone_into(&mut name),
+            _ => {}
+        }
+        name
+    }
+
+    /// What is left out and how to see it, and what the columns mean.
+    fn footing(&self, listing: &Listing, limits: Limits, out: &mut impl Write) -> io::Result<()> {
+        let form = self.form;
+        let mut notes = Vec::new();
+        if listing.left_out > 0 && !listing.lines.is_empty() {
+            let rows = counted(listing.left_out as u64, "row", form);
+            let limit = if listing.lines.len() >= limits.rows { ", --limit" } else { "" };
+            notes.push(format!("Left out: {rows} with smaller differences (--threshold{limit})."));
+        }
+        if listing.deeper {
+            notes.push("Left out: what is below the last level (--depth).".to_owned());
+        }
+        if !listing.lines.is_empty() {
+            let (marks, noise) = match form {
+                Form::Unicode => ("▲ ▼", "±2σ"),
+                Form::Ascii => ("+ -", "+-2sd"),
+            };
+            notes.push(format!(
+                "{marks} mark what is more than {noise}, the noise of sampling; runs may vary by more."
+            ));
+        }
+        if notes.is_empty() {
+            return Ok(());
+        }
+        writeln!(out)?;
+        notes.iter().try_for_each(|note| writeln!(out, "{note}"))
+    }
+}

@@ -1,0 +1,232 @@
+//! What two counts of samples differ by, for people: the numbers of a comparison's columns.
+
+use super::Edges;
+use super::number::{self, Form, count, duration};
+use crate::profile::comparison::{BASE, Comparison, OTHER, Scale};
+
+/// Samples of BASE and of OTHER, and what they are compared in.
+#[derive(Clone, Copy, Debug)]
+pub struct Difference<'c> {
+    comparison: &'c Comparison,
+    samples: [u64; 2],
+}
+
+/// What became of something from BASE to OTHER.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Only OTHER has it.
+    New,
+    /// Only BASE has it.
+    Gone,
+    /// OTHER has more of it.
+    More,
+    /// OTHER has less of it.
+    Less,
+    /// Both have as much.
+    Same,
+}
+
+impl Change {
+    /// The word for it in forms for machines.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Gone => "gone",
+            Self::More => "more",
+            Self::Less => "less",
+            Self::Same => "same",
+        }
+    }
+}
+
+impl<'c> Difference<'c> {
+    /// Of so many samples of BASE and of OTHER.
+    #[must_use]
+    pub const fn new(comparison: &'c Comparison, samples: [u64; 2]) -> Self {
+        Self { comparison, samples }
+    }
+
+    /// What became of it.
+    #[must_use]
+    pub fn change(&self) -> Change {
+        match (self.samples, self.comparison.delta(self.samples)) {
+            ([0, 0], _) | (_, 0) => Change::Same,
+            ([0, _], _) => Change::New,
+            ([_, 0], _) => Change::Gone,
+            (_, 1..) => Change::More,
+            _ => Change::Less,
+        }
+    }
+
+    /// Whether it is more than sampling alone makes of nothing, in 95 of 100 cases.
+    #[must_use]
+    pub fn is_significant(&self) -> bool {
+        self.comparison.delta(self.samples).unsigned_abs() as f64
+            > self.comparison.noise(self.samples)
+    }
+
+    /// OTHER minus BASE as a share of BASE, in percent; `None` of nothing.
+    #[must_use]
+    pub fn growth(&self) -> Option<f64> {
+        let base = self.samples[BASE] as f64 * self.comparison.weights()[BASE] as f64;
+        (base > 0.0).then(|| self.comparison.delta(self.samples) as f64 * 100.0 / base)
+    }
+
+    /// What one side has: `1.50 s`, `42.3` percent; `.` of nothing.
+    #[must_use]
+    pub fn amount(&self, side: usize, form: Form) -> String {
+        let samples = self.samples[side];
+        let metric = &self.comparison.sides[side].metric;
+        match self.comparison.scale {
+            _ if samples == 0 => ".".to_owned(),
+            Scale::Amount => number::amount(samples, metric, form),
+            Scale::Samples => count(samples, form),
+            Scale::Share => number::percent(samples, self.comparison.sides[side].total),
+        }
+    }
+
+    /// OTHER minus BASE with its sign: `+740 ms`; `.` of nothing.
+    #[must_use]
+    pub fn delta(&self, form: Form) -> String {
+        let delta = self.comparison.delta(self.samples);
+        let sign = match delta {
+            0 => return ".".to_owned(),
+            1.. => '+',
+            _ => '-',
+        };
+        format!("{sign}{}", self.size(delta.unsigned_abs() as f64, form))
+    }
+
+    /// Twice the standard deviation of the difference by sampling: `±273 ms`.
+    #[must_use]
+    pub fn noise(&self, form: Form) -> String {
+        let sign = if form == Form::Unicode { "±" } else { "+-" };
+        format!("{sign}{}", self.size(self.comparison.noise(self.samples), form))
+    }
+
+    /// The growth for people: `+49.3`, `×12.5` from ten times on, `new`, `gone`; `.` for none.
+    #[must_use]
+    pub fn growth_text(&self, form: Form) -> String {
+        let tenths = |percent: f64| match percent.abs() {
+            p if p < 0.05 => format!("{}<0.1", if percent > 0.0 { '+' } else { '-' }),
+            p if p < 99.95 => format!("{percent:+.1}"),
+            _ => format!("{percent:+.0}"),
+        };
+        match (self.change(), self.growth()) {
+            (Change::Same, _) => ".".to_owned(),
+            (Change::New, _) | (_, None) => "new".to_owned(),
+            (Change::Gone, _) => "gone".to_owned(),
+            (_, Some(percent)) if percent >= 900.0 => {
+                let times = percent / 100.0 + 1.0;
+                let sign = if form == Form::Unicode { '×' } else { 'x' };
+                if times < 99.95 {
+                    format!("{sign}{times:.1}")
+                } else {
+                    format!("{sign}{times:.0}")
+                }
+            }
+            (_, Some(percent)) => tenths(percent),
+        }
+    }
+
+    /// A number in units of the comparison's weights, without sign.
+    fn size(&self, value: f64, form: Form) -> String {
+        let value = value / self.comparison.unit();
+        let metric = &self.comparison.sides[OTHER].metric;
+        match self.comparison.scale {
+            Scale::Share if value < 0.05 && value > 0.0 => "<0.1".to_owned(),
+            Scale::Share => format!("{value:.1}"),
+            Scale::Samples => count(value.round() as u64, form),
+            Scale::Amount if metric.unit == "ns" => duration(value, form),
+            Scale::Amount => {
+                let brief = number::brief(value.round() as u64, number::Rounding::Nearest);
+                format!("{brief} {}", metric.unit)
+            }
+        }
+    }
+}
+
+/// Edge counts of both sides: `4→8`, and one number where they are equal.
+#[must_use]
+pub fn edges(sides: [Edges; 2], form: Form) -> String {
+    let [base, other] = sides.map(|edges| match edges {
+        Edges::None => ".".to_owned(),
+        edges => number::edges(edges, form),
+    });
+    let arrow = if form == Form::Unicode { "→" } else { "->" };
+    match base == other {
+        true if base == "." => String::new(),
+        true => base,
+        false => format!("{base}{arrow}{other}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{Profile, from_outline};
+
+    fn comparison(base: u64, other: u64, periods: [u64; 2], scale: Scale) -> Comparison {
+        let [mut a, mut b] = [base, other].map(|n| from_outline(&format!("main {n}\n")).unwrap());
+        (a.info.metric.period, b.info.metric.period) = (periods[0], periods[1]);
+        let profile = Profile::compared(("a", a), ("b", b), &[]).unwrap();
+        Comparison { scale, ..*profile.comparison.unwrap() }
+    }
+
+    fn texts(comparison: &Comparison, samples: [u64; 2]) -> String {
+        let of = Difference::new(comparison, samples);
+        let form = Form::Ascii;
+        [
+            of.amount(0, form),
+            of.amount(1, form),
+            of.delta(form),
+            of.growth_text(form),
+            of.noise(form),
+        ]
+        .join(" | ")
+    }
+
+    #[test]
+    fn times_of_equal_periods() {
+        let comparison = comparison(300, 448, [5_000_000; 2], Scale::Amount);
+        for (samples, expected) in [
+            ([300, 448], "1.50 s | 2.24 s | +740 ms | +49.3 | +-273 ms"),
+            ([0, 9], ". | 45.0 ms | +45.0 ms | new | +-30.0 ms"),
+            ([9, 0], "45.0 ms | . | -45.0 ms | gone | +-30.0 ms"),
+            ([16, 16], "80.0 ms | 80.0 ms | . | . | +-56.6 ms"),
+            ([10, 125], "50.0 ms | 625 ms | +575 ms | x12.5 | +-116 ms"),
+            ([0, 0], ". | . | . | . | +-0 ns"),
+        ] {
+            assert_eq!(texts(&comparison, samples), expected);
+        }
+        assert!(Difference::new(&comparison, [300, 448]).is_significant());
+        assert!(!Difference::new(&comparison, [16, 20]).is_significant());
+    }
+
+    #[test]
+    fn times_of_different_periods() {
+        let comparison = comparison(300, 1500, [5_000_000, 1_000_000], Scale::Amount);
+        assert_eq!(texts(&comparison, [300, 1500]), "1.50 s | 1.50 s | . | . | +-190 ms");
+        assert_eq!(
+            texts(&comparison, [10, 40]),
+            "50.0 ms | 40.0 ms | -10.0 ms | -20.0 | +-34.1 ms"
+        );
+    }
+
+    #[test]
+    fn shares_of_what_each_side_measured() {
+        let comparison = comparison(100, 1000, [5_000_000; 2], Scale::Share);
+        assert_eq!(texts(&comparison, [25, 250]), "25.0 | 25.0 | . | . | +-10.5");
+        assert_eq!(texts(&comparison, [10, 250]), "10.0 | 25.0 | +15.0 | +150 | +-7.1");
+    }
+
+    #[test]
+    fn edges_of_both_sides() {
+        let text = |a, b| edges([a, b], Form::Unicode);
+        assert_eq!(text(Edges::exact(4), Edges::exact(8)), "4→8");
+        assert_eq!(text(Edges::exact(4), Edges::exact(4)), "4");
+        assert_eq!(text(Edges::None, Edges::Range { low: 0, high: 9 }), ".→≤9");
+        assert_eq!(text(Edges::None, Edges::None), "");
+    }
+}
