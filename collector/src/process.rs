@@ -94,6 +94,13 @@ pub fn start() {
         report::note("a hardware shadow stack is active: no return trampoline, no edge counts");
     }
     log(&LogRecord::Command(command_line()));
+    if modules::split_stack::is_loaded() {
+        report::note(
+            "the program's stacks are split (-fsplit-stack), no handler has room: not sampled",
+        );
+        PROCESS.store(core::ptr::null_mut(), Ordering::Release);
+        return;
+    }
     trampoline::rules::prepare();
     modules::start();
     if take_signal().is_err() {

@@ -22,5 +22,16 @@ macro_rules! checks {
 }
 
 checks! {
-    thrown_far_and_near
+    // Exceptions.
+    thrown_far_and_near thrown_elsewhere uncaught thrown_where_it_must_not a_second_exception
+    a_terminate_handler canceled panics
+    // Jumps.
+    jumps_in_loops timer_jumps every_tail_call
+    // Signals.
+    alternate_stack nested_signals own_profiling_signal blocked_signals waits
+    thread_ends
+    // Contexts.
+    coroutines coroutines_in_assembly
+    // Stacks.
+    registers_kept realigned_frames large_frames deep_recursion without_cfi lazy_binding split_stack
 }

@@ -9,8 +9,6 @@
 mod children;
 /// Counted returns against programs that count themselves.
 mod edges;
-/// Exceptions through sampled frames.
-mod exceptions;
 /// The program of Figure 1 in the paper that this profiler follows.
 mod figure1;
 /// Libraries that come and go at one address.

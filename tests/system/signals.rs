@@ -17,34 +17,3 @@ fn a_program_with_a_profiler_of_its_own() {
     assert!(messages.contains("own SIGPROF handler is not called"), "{messages}");
     assert!(messages.contains("ITIMER_PROF does not run"), "{messages}");
 }
-
-#[test]
-fn a_program_that_asks_for_everything_about_sigprof() {
-    says_the_same("own_profiling_signal", "cc -O2 -o program @own_profiling_signal.c");
-}
-
-#[test]
-fn a_program_that_creates_threads_with_signals_blocked() {
-    says_the_same("blocked_signals", "cc -O2 -pthread -o program @blocked_signals.c");
-}
-
-#[test]
-fn a_program_that_waits_for_signals() {
-    says_the_same("waits", "cc -O2 -o program @waits.c");
-}
-
-#[test]
-fn a_program_whose_threads_end_in_every_way() {
-    says_the_same("thread_ends", "cc -O2 -pthread -o program @thread_ends.c");
-}
-
-fn says_the_same(test: &str, compile: &str) {
-    let workshop = Workshop::new(test);
-    workshop.compile(compile);
-    let alone = workshop.run(&["./program"]);
-    for source in ["cputime", "task-clock@1000"] {
-        let recording = workshop.record(&["-e", source], &["./program"]);
-        assert_eq!(recording.outcome.said(), alone.said(), "{source}");
-        assert_eq!(recording.outcome.status, alone.status, "{source}");
-    }
-}

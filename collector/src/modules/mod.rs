@@ -28,6 +28,7 @@
 
 mod discovery;
 pub mod foreign;
+pub mod split_stack;
 
 use core::ops::Range;
 use core::ptr::NonNull;

@@ -1,21 +1,11 @@
 //! Exceptions and panics through frames that are sampled, whose return addresses are replaced.
 
-use crate::hazard::{Hazard, Trial};
+use crate::hazard::{Ended, Hazard, Trial};
 
 /// All of them.
-pub const ALL: &[Hazard] =
-    &[Hazard::new("thrown_far_and_near", &["c++ -O2 -pthread -o program @exceptions.cpp"])
-        .variants(&[
-            "",
-            "-static-libgcc -static-libstdc++",
-            "-O0",
-            "-O3 -fomit-frame-pointer",
-            "-fcf-protection",
-            "-fno-omit-frame-pointer",
-            "clang",
-            "clang -O3",
-            "clang -static-libgcc -static-libstdc++",
-        ])
+pub const ALL: &[Hazard] = &[
+    Hazard::new("thrown_far_and_near", &["c++ -O2 -pthread -o program @exceptions.cpp"])
+        .variants(CPP)
         .command(&["./program", "100"])
         .says(
             "caught 200 cleaned 2500 values 2100 depth 6000 steady\n\
@@ -23,7 +13,67 @@ pub const ALL: &[Hazard] =
              thread caught 200 cleaned 2500 values 2100 depth 6000 steady\n\
              thread caught 200 cleaned 2500 values 2100 depth 6000 steady\n",
         )
-        .also(frames_did_not_return)];
+        .also(frames_did_not_return),
+    Hazard::new("thrown_elsewhere", &["c++ -O2 -pthread -o program @thrown_elsewhere.cpp"])
+        .variants(CPP)
+        .says("caught 800, sum 319600, cleaned 28800, unwinding 28800, inner 11200, nested 5600\n"),
+    Hazard::new("uncaught", UNCAUGHT)
+        .variants(CPP)
+        .command(&["./program", "nothing"])
+        .complains(
+            "terminate called after throwing an instance of 'std::runtime_error'\n  \
+               what():  deep\n",
+        )
+        .ends(Ended::Signal(6)),
+    Hazard::new("thrown_where_it_must_not", UNCAUGHT)
+        .variants(CPP)
+        .command(&["./program", "noexcept"])
+        .complains(
+            "terminate called after throwing an instance of 'std::runtime_error'\n  \
+               what():  deep\n",
+        )
+        .ends(Ended::Signal(6)),
+    Hazard::new("a_second_exception", UNCAUGHT)
+        .variants(CPP)
+        .command(&["./program", "second"])
+        .complains("terminate called after throwing an instance of 'int'\n")
+        .ends(Ended::Signal(6)),
+    Hazard::new("a_terminate_handler", UNCAUGHT)
+        .variants(CPP)
+        .command(&["./program", "handler"])
+        .says("terminated: deep\n")
+        .ends(Ended::Status(3)),
+    // Not with a static unwinder: the C library brings another one to the cancellation, and both
+    // meet in the personality of C++.
+    Hazard::new("canceled", &["c++ -O2 -pthread -o program @canceled.cpp"])
+        .variants(&["", "-O0", "-O3 -fomit-frame-pointer", "-fcf-protection", "clang"])
+        .says("canceled 300, destroyed 9450, seen 9450\n"),
+    Hazard::new("panics", &["rustc --edition=2024 -O -o program @panics.rs"])
+        .variants(&["", "-C opt-level=0", "-C force-frame-pointers=yes", "-C opt-level=z"])
+        .says(
+            "caught 200\n\
+             thread caught 200\n\
+             thread caught 200\n\
+             thread caught 200\n\
+             thread died true, cleaned 16821\n",
+        )
+        .also(frames_did_not_return),
+];
+
+const UNCAUGHT: &[&str] = &["c++ -O2 -o program @uncaught.cpp"];
+
+/// How a program of C++ can be built. A static unwinder cannot be told of the trampoline.
+const CPP: &[&str] = &[
+    "",
+    "-static-libgcc -static-libstdc++",
+    "-O0",
+    "-O3 -fomit-frame-pointer",
+    "-fno-omit-frame-pointer",
+    "-fcf-protection",
+    "clang",
+    "clang -O3",
+    "clang -static-libgcc -static-libstdc++",
+];
 
 /// What an exception leaves does not return.
 fn frames_did_not_return(trial: &Trial<'_>) {

@@ -202,14 +202,23 @@ fn list_tree<D: Direction>(
             listing.left_out = left_out;
             continue;
         };
-        above.truncate(depth as usize);
-        for &line in &above {
-            listing.lines[line].below += 1;
-        }
+        listing.close(&mut above, depth as usize);
         above.push(listing.lines.len());
         listing.lines.push(Line { depth, row: tree.row(row).clone(), left_out, below: 0 });
     }
+    listing.close(&mut above, 0);
     listing
+}
+
+impl Listing {
+    /// Counts what is below the lines of `open` that have more than `depth` above them: nothing
+    /// more comes there.
+    fn close(&mut self, open: &mut Vec<usize>, depth: usize) {
+        let end = self.lines.len();
+        for line in open.drain(depth.min(open.len())..) {
+            self.lines[line].below = end - line - 1;
+        }
+    }
 }
 
 impl LeftOut {

@@ -1,0 +1,17 @@
+//! Stacks that are switched.
+
+use crate::hazard::Hazard;
+
+/// All of them.
+pub const ALL: &[Hazard] = &[
+    Hazard::new("coroutines", COROUTINES)
+        .variants(VARIANTS)
+        .says("one thread: returned 26400\nfour threads: returned 26400\n"),
+    Hazard::new("coroutines_in_assembly", COROUTINES)
+        .variants(VARIANTS)
+        .command(&["./program", "assembly"])
+        .says("one thread: returned 26400\nfour threads: returned 26400\n"),
+];
+
+const COROUTINES: &[&str] = &["cc -O2 -pthread -o program @coroutines.c"];
+const VARIANTS: &[&str] = &["", "-O0", "-O3 -fomit-frame-pointer", "-fcf-protection", "clang"];

@@ -1,0 +1,30 @@
+//! Frames that are left by jumps: longjmp in all its forms, and calls that are jumps.
+
+use crate::hazard::Hazard;
+
+/// All of them.
+pub const ALL: &[Hazard] = &[
+    Hazard::new("jumps_in_loops", &["cc -O2 -pthread -o program @jumps_in_loops.c"])
+        .variants(&[
+            "",
+            "-D_FORTIFY_SOURCE=2",
+            "-O0",
+            "-O3 -fomit-frame-pointer",
+            "-fcf-protection",
+            "clang",
+            "clang -D_FORTIFY_SOURCE=2",
+        ])
+        .in_gate(2)
+        .says(
+            "sum 3600, kept 300, blocked 0\n\
+             sum 3600, kept 300, blocked 0\n\
+             sum 3600, kept 300, blocked 0\n\
+             sum 3600, kept 300, blocked 0\n",
+        ),
+    Hazard::new("timer_jumps", &["cc -O2 -o program @timer_jumps.c"])
+        .variants(&["", "-O0", "-D_FORTIFY_SOURCE=2 -fcf-protection", "clang"])
+        .says("left 400\n"),
+    Hazard::new("every_tail_call", &["cc -O2 -fno-builtin -o program @every_tail_call.c"])
+        .variants(&["", "-O3 -fomit-frame-pointer", "-Wl,-z,lazy", "-fno-plt", "clang"])
+        .says("50050000\n"),
+];

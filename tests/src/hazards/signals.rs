@@ -1,0 +1,100 @@
+//! Signals: handlers on other stacks and inside each other, and programs that use the profiling signal
+//! themselves.
+
+use crate::hazard::Hazard;
+
+/// All of them.
+pub const ALL: &[Hazard] = &[
+    // Not by clang 14, which knows no exceptions of other instructions than calls.
+    Hazard::new(
+        "alternate_stack",
+        &["c++ -O2 -w -fnon-call-exceptions -o program @alternate_stack.cpp"],
+    )
+    .variants(&["", "-static-libgcc -static-libstdc++", "-O0", "-fcf-protection"])
+    .in_gate(2)
+    .says("returned 600, jumped 600, caught 600, cleaned 7200, overflowed 200\n"),
+    Hazard::new("nested_signals", &["cc -O2 -o program @nested_signals.c"])
+        .variants(&["", "-O0", "-O3 -fomit-frame-pointer", "clang"])
+        .says("deepest 5, again 12000, ticked 1, handled 3000 3000 3000 3000 3000\n"),
+    Hazard::new("own_profiling_signal", &["cc -O2 -w -o program @own_profiling_signal.c"])
+        .variants(&["", "clang"])
+        .says(
+            "inherited default\n\
+             sigaction 0\n\
+             reads back second restart 1 usr2 1 usr1 0\n\
+             signal second\n\
+             bsd_signal first\n\
+             sysv_signal ignore\n\
+             one shot 1\n\
+             sigset first\n\
+             blocked\n\
+             sigset hold\n\
+             open\n\
+             sigignore 0\n\
+             sighold 0 blocked\n\
+             sigrelse 0 open\n\
+             siginterrupt 0\n\
+             usr1 masks prof 1 usr2 1\n\
+             block all 0\n\
+             was 0 blocked\n\
+             set 0\n\
+             was 1 open\n\
+             bad how -1 Invalid argument open\n\
+             sigblock 0\n\
+             siggetmask 0x4000200\n\
+             sigsetmask 0x4000200\n\
+             sigsetmask 0x200\n\
+             setitimer 0\n\
+             interval 3000 left 1\n\
+             bad time -1 Invalid argument\n\
+             stop 0\n\
+             interval 3000\n\
+             stopped 1\n\
+             timer_create 0\n\
+             timer_settime 0\n\
+             left 1\n\
+             timer_delete 0\n",
+        ),
+    Hazard::new("blocked_signals", &["cc -O2 -pthread -o program @blocked_signals.c"])
+        .variants(&["", "clang"])
+        .says(
+            "all blocked: here 1, thread 1, result 1\n\
+             thrd_create: thread 1, result 7\n\
+             none blocked: here 0, thread 0\n\
+             impossible: Resource temporarily unavailable\n",
+        ),
+    Hazard::new("waits", &["cc -O2 -o program @waits.c"])
+        .variants(&["", "-D_FORTIFY_SOURCE=2", "clang"])
+        .says(
+            "sigsuspend: -1 Interrupted system call, handler got usr1\n\
+             ppoll: -1 Interrupted system call, handler got usr1\n\
+             pselect: -1 Interrupted system call, handler got usr1\n\
+             epoll_pwait: -1 Interrupted system call, handler got usr1\n\
+             epoll_pwait2: -1 Interrupted system call, handler got usr1\n\
+             ppoll without mask: 0 ok, handler got none\n\
+             pause: -1 Interrupted system call, handler got usr1\n\
+             sigwait: 0 User defined signal 1\n\
+             sigwaitinfo: User defined signal 1\n\
+             sigtimedwait: User defined signal 1\n\
+             sigtimedwait without signal: -1 Resource temporarily unavailable\n\
+             signalfd: 128 User defined signal 1\n\
+             signalfd again: 1\n",
+        ),
+    Hazard::new("thread_ends", &["cc -O2 -pthread -o program @thread_ends.c"])
+        .variants(&["", "-O0", "-static-libgcc", "-fexceptions", "-fcf-protection"])
+        .says(
+            "return: returned, cleaned 1, destroyed 1\n\
+             pthread_exit: left, cleaned 2, destroyed 2\n\
+             sigsuspend: canceled, cleaned 3, destroyed 3\n\
+             pause: canceled, cleaned 4, destroyed 4\n\
+             ppoll: canceled, cleaned 5, destroyed 5\n\
+             pselect: canceled, cleaned 6, destroyed 6\n\
+             epoll_pwait: canceled, cleaned 7, destroyed 7\n\
+             sigwait: canceled, cleaned 8, destroyed 8\n\
+             sigwaitinfo: canceled, cleaned 9, destroyed 9\n\
+             sigtimedwait: canceled, cleaned 10, destroyed 10\n\
+             asynchronous: canceled, cleaned 11, destroyed 11\n\
+             thrd_exit: 23\n\
+             detached: cleaned 31, destroyed 31\n",
+        ),
+];
