@@ -291,6 +291,14 @@ impl ThreadArena {
         self.node(number).map_or(core::ptr::null_mut(), |node| node.edges.as_ptr())
     }
 
+    /// After a fork, in the child: what is still counted here is not the parent's any more.
+    pub fn detach(&mut self) {
+        for (start, size) in self.extents.iter().flatten() {
+            // SAFETY: the whole mapping of one extent. Zeros are a valid record and valid nodes.
+            unsafe { sys::replace_by_zeros(*start, *size) };
+        }
+    }
+
     /// Unmaps everything; the file keeps it.
     pub fn release(&mut self) {
         for extent in &mut self.extents {

@@ -376,8 +376,8 @@ pub fn resume_here() {
 /// After a fork, in the child: only this thread exists, and its tree begins anew.
 pub fn restart_after_fork() {
     let (old, mask) = take_after_fork();
-    // What remains of the parent's state is unmapped memory of the parent's arena and a few
-    // pages: a forked child keeps them rather than risk touching what other threads were using.
+    // What remains of the parent's state is a few pages: a forked child keeps them rather than risk
+    // touching what other threads were using, and the trampoline may be busy with them.
     core::mem::forget(old);
     if let Some(process) = process::current() {
         begin(process);
@@ -416,8 +416,9 @@ fn take_after_fork() -> (Option<Box<Thread>>, Option<Mask>) {
     // disarmed the trampoline.
     let mut thread = unsafe { Box::from_raw(thread) };
     if let Some(trampoline) = thread.trampoline.take() {
-        trampoline.release();
+        trampoline.abandon();
     }
+    thread.arena.detach();
     let mask = thread.paused_mask.take();
     (Some(thread), mask)
 }

@@ -2,9 +2,12 @@
 //! shows is what happened, to the last return.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use csprof_format::profile::Profile;
 use csprof_tests::installed::are_installed;
+use csprof_tests::notes::skip;
+use csprof_tests::paths::Rows;
 use csprof_tests::recording::Recording;
 use csprof_tests::workshop::Workshop;
 
@@ -15,6 +18,9 @@ const GCC: &str = "c++ -g -std=c++17 -pthread -o program @edge_model.cpp -ldl";
 
 #[test]
 fn of_a_random_walk() {
+    if !timers_are_listed() {
+        return;
+    }
     for (name, flags) in [
         ("edges_o0", "-O0"),
         ("edges_o2", "-O2"),
@@ -30,6 +36,9 @@ fn of_a_random_walk() {
 
 #[test]
 fn of_a_random_walk_by_clang() {
+    if !timers_are_listed() {
+        return;
+    }
     if are_installed("edge counts of clang's code", &["clang++"]) {
         let workshop = Workshop::new("edges_clang");
         workshop.compile(&GCC.replace("c++ ", "clang++ -O2 "));
@@ -39,6 +48,9 @@ fn of_a_random_walk_by_clang() {
 
 #[test]
 fn of_threads_that_exit_deep_down() {
+    if !timers_are_listed() {
+        return;
+    }
     let workshop = Workshop::new("edges_thread");
     workshop.compile(&format!("{GCC} -O2"));
     check(&workshop, &[], &["./program", "5", "3", "3000", "thread"]);
@@ -46,6 +58,9 @@ fn of_threads_that_exit_deep_down() {
 
 #[test]
 fn of_a_process_that_exits_deep_down() {
+    if !timers_are_listed() {
+        return;
+    }
     let workshop = Workshop::new("edges_exit");
     workshop.compile(&format!("{GCC} -O2"));
     check(&workshop, &[], &["./program", "6", "0", "3000", "exit"]);
@@ -53,6 +68,9 @@ fn of_a_process_that_exits_deep_down() {
 
 #[test]
 fn through_epochs() {
+    if !timers_are_listed() {
+        return;
+    }
     let workshop = Workshop::new("edges_epochs");
     workshop.compile(&format!("{GCC} -O2"));
     workshop.compile("c++ -g -O2 -shared -fPIC -o library.so @edge_library.cpp");
@@ -61,9 +79,100 @@ fn through_epochs() {
     assert!(recording.profile.epochs.len() > 3, "{}", recording.profile.epochs.len());
 }
 
+/// A sample that comes while the trampoline runs is one of the place to which it returns, whichever
+/// of its instructions it meets; and the return is counted.
+#[test]
+fn of_returns_that_a_sample_interrupts() {
+    if !timers_are_listed() {
+        return;
+    }
+    let (rounds, rows) = single_step("sample");
+    let interrupted = rows.at(&["rounds", "round_of_steps"]);
+    assert_eq!((interrupted.exclusive, interrupted.edges), (rounds - 1, Some(rounds)), "{rows}");
+    let stepped = rows.at(&["round_of_steps", "stepped"]);
+    assert_eq!((stepped.exclusive, stepped.edges), (rounds, Some(rounds)), "{rows}");
+    assert_eq!(rows.base, u128::from(2 * rounds - 1));
+}
+
+/// As above, with a handler of the program in between, which the sample meets.
+#[test]
+fn of_returns_that_a_handler_interrupts() {
+    if !timers_are_listed() {
+        return;
+    }
+    let (rounds, rows) = single_step("nested");
+    let interrupted = rows.at(&["rounds", "round_of_steps"]);
+    assert_eq!((interrupted.exclusive, interrupted.edges), (0, Some(rounds)), "{rows}");
+    assert_eq!(interrupted.inclusive, 2 * rounds - 1, "{rows}");
+    let stepped = rows.at(&["round_of_steps", "stepped"]);
+    assert_eq!((stepped.exclusive, stepped.edges), (rounds, Some(rounds)), "{rows}");
+}
+
+/// The parent counts its returns; the child comes to the end of what it interrupted, and counts
+/// nothing of its parent's.
+#[test]
+fn of_returns_that_a_fork_interrupts() {
+    if !timers_are_listed() {
+        return;
+    }
+    let (rounds, rows) = single_step("fork");
+    let stepped = rows.at(&["round_of_steps", "stepped"]);
+    assert_eq!((stepped.exclusive, stepped.edges), (rounds, Some(rounds)), "{rows}");
+    assert_eq!(rows.at(&["rounds", "round_of_steps"]).edges, Some(rounds), "{rows}");
+}
+
+/// A backtrace in the middle of a return shows the caller.
+#[test]
+fn of_returns_that_a_backtrace_interrupts() {
+    if !timers_are_listed() {
+        return;
+    }
+    let (rounds, rows) = single_step("trace");
+    assert_eq!(rows.at(&["round_of_steps", "stepped"]).exclusive, rounds, "{rows}");
+}
+
+/// Either the return had been counted, or it never happens.
+#[test]
+fn of_returns_that_a_jump_interrupts() {
+    if !timers_are_listed() {
+        return;
+    }
+    let (rounds, rows) = single_step("jump");
+    let stepped = rows.at(&["round_of_steps", "stepped"]);
+    assert_eq!(stepped.exclusive, rounds, "{rows}");
+    assert!((2..rounds).contains(&stepped.edges.unwrap()), "{rows}");
+    // The last round ends without a jump.
+    assert_eq!(rows.at(&["rounds", "round_of_steps"]).edges, Some(1), "{rows}");
+}
+
+/// Rounds of the program, and its tree. It has found its registers as they were.
+fn single_step(what: &str) -> (u64, Rows) {
+    let workshop = Workshop::new(&format!("edges_step_{what}"));
+    workshop.compile("cc -g -O2 -o program @single_step.c -ldl");
+    let recording = workshop.record(&UNDISTURBED, &["./program", what]);
+    let said = recording.outcome.said();
+    let instructions = said.trim_end().strip_suffix(" instructions, 0 wrong");
+    let instructions: u64 = instructions.unwrap_or_else(|| panic!("{said}")).parse().unwrap();
+    assert!(instructions > 40, "{said}");
+    let samples = recording.samples();
+    assert_eq!((samples.recorded, samples.partial), (samples.delivered, 0));
+    (instructions + 1, recording.rows())
+}
+
+/// Whether a program can find the timer for which it stands in.
+fn timers_are_listed() -> bool {
+    let listed = Path::new("/proc/self/timers").exists();
+    if !listed {
+        skip("edge counts", "no /proc/self/timers (CONFIG_CHECKPOINT_RESTORE)");
+    }
+    listed
+}
+
+/// The programs stop the timer long before its first sample is due, and take samples themselves.
+const UNDISTURBED: [&str; 2] = ["-e", "cputime@10s"];
+
 fn check(workshop: &Workshop, options: &[&str], words: &[&str]) -> Recording {
-    // The timer is stopped long before its first sample is due.
-    let recording = workshop.record(&[&["-e", "cputime@10s"], options].concat(), words);
+    let recording = workshop.record(&[&UNDISTURBED, options].concat(), words);
     assert!(recording.outcome.status.success(), "{:?}", recording.outcome);
     let said = recording.outcome.said();
     let (paths, sums) = said.trim_end().rsplit_once('\n').unwrap();

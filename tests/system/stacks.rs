@@ -9,11 +9,8 @@ fn ten_thousand_frames_are_one_whole_path() {
     let recording = workshop.record(&[], &["./program"]);
     let samples = recording.samples();
     assert_eq!(samples.partial, 0);
-    // The way back leads 10 000 times through the trampoline: together a fraction of a period, in
-    // which one sample may fall, hardly a second.
-    let in_trampoline = recording.info["losses"]["in-trampoline"].as_u64().unwrap();
-    assert_eq!(samples.recorded + in_trampoline, samples.delivered);
-    assert!(in_trampoline <= 2, "{in_trampoline}");
+    // The way back leads 10 000 times through the trampoline: what samples that meets is recorded.
+    assert_eq!(samples.recorded, samples.delivered);
 
     let rows = recording.rows();
     let main = rows.at(&["main"]);

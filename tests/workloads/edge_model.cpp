@@ -73,7 +73,9 @@ static const char *how_to_end;
 static const char *library;
 static void report_and_exit();
 
-struct Walk : Signal {
+#define DEEPEST 48
+
+struct Walk : signal_source {
     uint64_t random;
     long budget;
     bool replaces = false;
@@ -343,7 +345,7 @@ struct Called : Callbacks {
 extern "C" SEPARATE void *walk(void *walk_) {
     Walk &walk = *(Walk *)walk_;
     long sum = 0;
-    walk.take_over();
+    take_over(&walk);
     walk.enter(ROOT);
     while (walk.budget > 0) {
         if (library && walk.below(2)) {

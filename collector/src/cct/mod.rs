@@ -77,6 +77,11 @@ pub fn child<S: NodeStore>(store: &mut S, parent: u32, key: FrameKey) -> Option<
     Some(new)
 }
 
+/// The calling context of a node; 0 for the root of an epoch.
+pub fn parent<S: NodeStore>(store: &S, number: u32) -> Option<u32> {
+    store.node(number).map(|node| node.parent.load(Ordering::Relaxed))
+}
+
 /// Adds `weight` samples to a node.
 pub fn add_samples<S: NodeStore>(store: &S, number: u32, weight: u64) {
     if let Some(node) = store.node(number) {

@@ -99,8 +99,8 @@ struct Met {
     next_epoch: bool,
     /// The interrupted code was on the thread's own stack.
     own_stack: bool,
-    /// The trampoline's own code, interrupted by a handler of the program.
-    trampoline: bool,
+    /// The trampoline's own code, interrupted by a handler of the program: pc and stack pointer.
+    trampoline: Option<(u64, u64)>,
     /// The path did not fit.
     full: bool,
 }
@@ -108,7 +108,11 @@ struct Met {
 fn sample(thread: &mut Thread, context: &libc::ucontext_t, weight: u64) -> Result<(), LossReason> {
     let registers = Registers::from_gregs(&context.uc_mcontext.gregs);
     if is_trampoline_code(registers.ip) {
-        return Err(LossReason::InTrampoline);
+        let place = (registers.ip, registers.sp());
+        let node = returning(thread, place, FrameKind::Leaf)?;
+        cct::add_samples(&thread.arena, node, weight);
+        thread.arena.record_mut().reused_paths += 1;
+        return Ok(());
     }
     let reading = Reading::begin().ok_or(LossReason::NoThreadState)?;
     let map = reading.map();
@@ -132,6 +136,10 @@ fn sample(thread: &mut Thread, context: &libc::ucontext_t, weight: u64) -> Resul
     let known = if met.armed && thread.knows_path() { armed_index } else { 1 };
     let root = match partial {
         Some(reason) => partial_root(thread, reason)?,
+        None if met.trampoline.is_some() => {
+            let place = met.trampoline.unwrap_or_default();
+            returning(thread, place, FrameKind::Interrupted)?
+        }
         None if known > 1 => {
             thread.path.entries().get(known - 1).map_or(thread.root, |entry| entry.node)
         }
@@ -194,7 +202,7 @@ fn take_path(
     walked.clear();
     let end = walk(registers, &mut thread.cache, &stack, |frame| {
         if frame.kind == FrameKind::Interrupted && is_trampoline_code(frame.address) {
-            met.trampoline = true;
+            met.trampoline = Some((frame.address, frame.sp));
             return Flow::Stop;
         }
         let (slot, real, safe) = judge(frame, &stack, bounds, &mut met);
@@ -210,11 +218,9 @@ fn take_path(
         }
         Flow::Continue
     });
-    if met.trampoline {
-        return Err(LossReason::InTrampoline);
-    }
     met.next_epoch = stack.is_of_next_epoch();
     let partial = match end {
+        _ if met.trampoline.is_some() => None,
         _ if met.full => Some(PartialReason::TooDeep),
         End::Partial(reason) => Some(reason),
         End::Complete | End::Stopped => None,
@@ -257,6 +263,21 @@ fn judge(
         Exit::Register { address } => (0, address, false),
         Exit::None => (0, 0, false),
     }
+}
+
+/// The node of the context to which the trampoline is about to return, as code that is running or
+/// interrupted there. `place` is where the trampoline was interrupted: pc and stack pointer.
+///
+/// Record and path are left as they are: the trampoline goes on with them afterwards. Nothing needs
+/// to be armed, for all that is on the stack is in the path.
+fn returning(thread: &mut Thread, place: (u64, u64), kind: FrameKind) -> Result<u32, LossReason> {
+    let node = thread.trampoline.as_mut().and_then(|own| {
+        let (caller, address) = own.record().returning_to(place.0, place.1)?;
+        let context = cct::parent(&thread.arena, thread.path.node_of(caller)?)?;
+        Some((context, FrameKey::new(kind, address)))
+    });
+    let (context, key) = node.ok_or(LossReason::InTrampoline)?;
+    cct::child(&mut thread.arena, context, key).ok_or(LossReason::ArenaFull)
 }
 
 /// Makes the walked frames the cached path, behind the first `known` entries, and arms the

@@ -94,6 +94,12 @@ impl Path {
         }
     }
 
+    /// The node of a cached activation; `None` for the sentinel and for what is not in the path.
+    pub(super) fn node_of(&self, entry: *const Entry) -> Option<u32> {
+        let index = entry.addr().checked_sub(self.0.start().addr())? / size_of::<Entry>();
+        (index > 0).then(|| self.entries().get(index)).flatten().map(|entry| entry.node)
+    }
+
     pub(super) fn entry(&self, index: usize) -> *const Entry {
         self.entries().get(index).map_or(self.0.start(), core::ptr::from_ref)
     }

@@ -56,6 +56,23 @@ pub unsafe fn unmap(start: NonNull<u8>, size: usize) {
     let _ = unsafe { call(libc::SYS_munmap, [start.as_ptr().addr(), size, 0, 0, 0, 0]) };
 }
 
+/// Puts private zeros in the place of a mapping. Without effect if the kernel refuses.
+///
+/// # Safety
+/// `start` and `size` must be a whole mapping made here or by [`File::map`](super::File::map), for
+/// whose content zeros are as good.
+pub unsafe fn replace_by_zeros(start: NonNull<u8>, size: usize) {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
+    // SAFETY: the caller vouches for the range.
+    let _ = unsafe {
+        call(
+            libc::SYS_mmap,
+            [start.as_ptr().addr(), size, protection as usize, flags as usize, usize::MAX, 0],
+        )
+    };
+}
+
 /// The eight bytes at `address`, if they can be read.
 ///
 /// The kernel does the reading (process_vm_readv(2)), so an unmapped address is an answer and

@@ -18,7 +18,7 @@ mod timer;
 
 pub use clock::{Clock, now_ns};
 pub use file::File;
-pub use memory::{map_anonymous, probe, remap, swap_word, unmap};
+pub use memory::{map_anonymous, probe, remap, replace_by_zeros, swap_word, unmap};
 pub use perf::{PerfError, PerfTaskClock};
 pub use process::{
     Mask, block_signal, parent_pid, pid, rank_from_environment, set_mask, shadow_stack_active,

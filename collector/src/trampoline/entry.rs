@@ -17,6 +17,9 @@
 //!
 //! If a check fails, all state is saved and [`super::lost`] finds the real address.
 //!
+//! **Samples.** A handler that interrupts the trampoline knows where the thread is going: see
+//! [`Place`]. What it must not do is change the record or the path.
+//!
 //! **Unwinding through an armed slot.** Unwinders that csprof cannot interpose (glibc's own copy
 //! of libgcc for pthread_cancel, a static libgcc, gdb) meet the entry's address as a return
 //! address. The code block has call frame information that leads them on: the CFA is `rsp`
@@ -27,7 +30,8 @@
 //! take it for the frame that handles the exception; since the caller's address is then taken as
 //! exact, the expression gives the real address minus one, which lies in the call instruction.
 //! The procedure starts one byte before the first entry, because an unwinder looks up a return
-//! address minus one.
+//! address minus one. A handler of the program that interrupts the trampoline may unwind, too
+//! (asynchronous cancellation does): the information is right at every instruction.
 
 #![expect(unsafe_code, reason = "assembly")]
 
@@ -49,13 +53,15 @@ global_asm!(
     ".balign 64",
     ".cfi_startproc",
     ".cfi_signal_frame",
-    ".cfi_def_cfa rsp, 0",
-    // DW_CFA_val_expression r16, 19 bytes:
-    //   breg16 0; dup; plus_uconst 4; deref_size 4; const1u 32; shl; const1u 32; shra  (the
-    //   displacement of `lea`, sign-extended); plus; plus_uconst 8 + offset of `real`; deref;
-    //   lit1; minus
-    ".cfi_escape 0x16, 0x10, 0x13, 0x80, 0x00, 0x12, 0x23, 0x04, 0x94, 0x04, 0x08, 0x20, 0x24, \
-     0x08, 0x20, 0x26, 0x22, 0x23, 8 + {real}, 0x06, 0x31, 0x1c",
+    // DW_CFA_def_cfa_expression, 11 bytes:
+    //   breg7 0; breg16 0; lit15; and; lit0; ne; lit3; shl; plus  (rsp, or rsp + 8 behind the push)
+    ".cfi_escape 0x0f, 0x0b, 0x77, 0x00, 0x80, 0x00, 0x3f, 0x1a, 0x30, 0x2e, 0x33, 0x24, 0x22",
+    // DW_CFA_val_expression r16, 22 bytes:
+    //   breg16 0; const1s -16; and; dup; plus_uconst 4; deref_size 4; const1u 32; shl; const1u 32;
+    //   shra  (the displacement of `lea`, sign-extended); plus; plus_uconst 8 + offset of `real`;
+    //   deref; lit1; minus
+    ".cfi_escape 0x16, 0x10, 0x16, 0x80, 0x00, 0x09, 0xf0, 0x1a, 0x12, 0x23, 0x04, 0x94, 0x04, 0x08, \
+     0x20, 0x24, 0x08, 0x20, 0x26, 0x22, 0x23, 8 + {real}, 0x06, 0x31, 0x1c",
     ".rept 16",
     "nop",
     ".endr",
@@ -73,12 +79,21 @@ global_asm!(
     ".cfi_endproc",
 
     ".cfi_startproc",
-    ".cfi_undefined rip",
     // On entry: [rsp] = the program's rax, in the slot; rax = the record.
+    ".cfi_def_cfa rsp, 8",
+    ".cfi_offset rax, -8",
+    // DW_CFA_val_expression r16, 3 bytes: breg0 offset of `real`; deref
+    ".cfi_escape 0x16, 0x10, 0x03, 0x70, {real}, 0x06",
     "csprof_trampoline_body:",
     "push rcx",
+    ".cfi_adjust_cfa_offset 8",
+    "csprof_trampoline_pushed_rcx:",
     "push rdx",
+    ".cfi_adjust_cfa_offset 8",
+    "csprof_trampoline_pushed_rdx:",
     "push rsi",
+    ".cfi_adjust_cfa_offset 8",
+    "csprof_trampoline_pushed_rsi:",
     // 1. The slot is now at rsp + 24. rcx = slot − armed slot.
     "mov rcx, [rax + {armed_slot}]",
     "not rcx",
@@ -99,6 +114,10 @@ global_asm!(
     "mov rcx, [rdx + {edge}]",
     "mov rsi, [rcx]",
     "lea rsi, [rsi + 1]",
+    "lea rdx, [rdx - {entry_size}]",
+    // Counted and done with, next to each other: a handler of the program may leave by a jump in
+    // between, and one that comes before or after finds the activation in one state.
+    "mov [rax + {inner}], rdx",
     "mov [rcx], rsi",
     "mov rcx, [rax + {returns}]",
     "mov rsi, [rcx]",
@@ -106,22 +125,25 @@ global_asm!(
     "mov [rcx], rsi",
     "mov rcx, [rax + {armed}]",
     "not rcx",
-    "lea rcx, [rcx + rdx + 1]",
-    "lea rdx, [rdx - {entry_size}]",
+    "lea rcx, [rcx + rdx + {entry_size} + 1]",
     "jrcxz 5f",
     "jmp 4b",
     "5:",
-    "mov [rax + {inner}], rdx",
     // Put the real address into the slot, the program's rax on top of the stack.
     "mov rsi, [rax + {real}]",
     "mov rdx, [rsp + 24]",
     "mov [rsp + 24], rsi",
+    ".cfi_offset rip, -8",
     "push rdx",
+    ".cfi_adjust_cfa_offset 8",
+    ".cfi_offset rax, -40",
+    "csprof_trampoline_pushed_rax:",
     // 3. rcx = the next activation to arm.
     "mov rcx, [rax + {armed}]",
     "mov rdx, [rcx + {next}]",
     "lea rdx, [rdx + rcx]",
     "mov [rax + {armed}], rdx",
+    "csprof_trampoline_moved:",
     "mov rsi, [rdx + {entry_slot}]",
     "mov [rax + {armed_slot}], rsi",
     "mov rcx, rsi",
@@ -141,11 +163,23 @@ global_asm!(
     "6:",
     // 4.
     "pop rax",
+    ".cfi_adjust_cfa_offset -8",
+    ".cfi_same_value rax",
+    "csprof_trampoline_popped_rax:",
     "pop rsi",
+    ".cfi_adjust_cfa_offset -8",
+    "csprof_trampoline_popped_rsi:",
     "pop rdx",
+    ".cfi_adjust_cfa_offset -8",
+    "csprof_trampoline_popped_rdx:",
     "pop rcx",
+    ".cfi_adjust_cfa_offset -8",
+    "csprof_trampoline_popped_rcx:",
     "ret",
+    ".cfi_endproc",
 
+    ".cfi_startproc",
+    ".cfi_undefined rip",
     "csprof_trampoline_lost_way:",
     "pushfq",
     "push rdi",
@@ -183,6 +217,18 @@ global_asm!(
     "csprof_trampoline_end:",
     ".cfi_endproc",
     ".popsection",
+
+    // Where the body changes what `Place::at` tells, as distances from the first entry.
+    ".pushsection .rodata.csprof_trampoline,\"a\",@progbits",
+    ".balign 4",
+    ".globl csprof_trampoline_marks",
+    ".hidden csprof_trampoline_marks",
+    "csprof_trampoline_marks:",
+    ".irp mark, body, pushed_rcx, pushed_rdx, pushed_rsi, pushed_rax, popped_rax, popped_rsi, \
+     popped_rdx, popped_rcx, lost_way, moved",
+    ".long csprof_trampoline_\\mark - csprof_trampoline_start",
+    ".endr",
+    ".popsection",
     records = const RECORDS,
     record_size = const size_of::<Record>(),
     armed_slot = const offset_of!(Record, armed_slot),
@@ -203,6 +249,7 @@ global_asm!(
 unsafe extern "C" {
     static csprof_trampoline_start: [u8; 0];
     static csprof_trampoline_end: [u8; 0];
+    static csprof_trampoline_marks: [u32; BELOW.len() + 2];
     static csprof_trampoline_records: [core::cell::UnsafeCell<Record>; 0];
 }
 
@@ -213,6 +260,37 @@ const ENTRY_BYTES: u64 = 16;
 #[must_use]
 pub fn is_trampoline_code(pc: u64) -> bool {
     (code_start()..code_end()).contains(&pc)
+}
+
+/// Bytes that the body has on the stack below the slot, from each of its marks on.
+const BELOW: [u64; 9] = [0, 8, 16, 24, 32, 24, 16, 8, 0];
+
+/// How far the trampoline has come with one return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// The slot through which the activation returned.
+    pub slot: u64,
+    /// Whether the record says already which activation is armed next.
+    pub moved: bool,
+}
+
+impl Place {
+    /// The place of a thread that was interrupted at `pc` with the stack pointer `sp`; `None`
+    /// outside the trampoline's code, and where it has lost its way.
+    pub(super) fn at(pc: u64, sp: u64) -> Option<Self> {
+        let distance = pc.wrapping_sub(code_start());
+        if distance < RECORDS as u64 * ENTRY_BYTES {
+            let pushed = !distance.is_multiple_of(ENTRY_BYTES);
+            return Some(Self { slot: if pushed { sp } else { sp - 8 }, moved: false });
+        }
+        // SAFETY: constants of the assembly above.
+        let [marks @ .., lost_way, moved] = unsafe { csprof_trampoline_marks }.map(u64::from);
+        if distance >= lost_way {
+            return None;
+        }
+        let passed = marks.iter().rposition(|&mark| mark <= distance)?;
+        Some(Self { slot: sp + BELOW.get(passed)?, moved: distance >= moved })
+    }
 }
 
 /// Whether a word read as a return address is the address of an entry.

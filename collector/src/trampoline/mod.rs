@@ -19,8 +19,9 @@ mod entry;
 pub mod rules;
 
 use core::ops::Range;
-use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering, compiler_fence};
 
+use entry::Place;
 pub use entry::{is_entry, is_trampoline_code};
 
 use crate::sys;
@@ -111,6 +112,9 @@ impl Entry {
 /// Which records are taken, one bit each.
 static TAKEN: [AtomicU64; RECORDS / 64] = [const { AtomicU64::new(0) }; RECORDS / 64];
 
+/// Where the search for a free record begins.
+static FIRST: AtomicUsize = AtomicUsize::new(0);
+
 /// A thread's claim on a record.
 #[derive(Debug)]
 pub struct Trampoline {
@@ -120,22 +124,11 @@ pub struct Trampoline {
 impl Trampoline {
     /// Takes a free record for the calling thread; `None` if all are taken. Setup side.
     pub fn claim(returns: *mut u64) -> Option<Self> {
-        let number = TAKEN.iter().enumerate().find_map(|(index, word)| {
-            let mut seen = word.load(Ordering::Relaxed);
-            while seen != u64::MAX {
-                let bit = seen.trailing_ones();
-                // Acquire: pairs with the release in `release`; the record's last owner is done.
-                match word.compare_exchange_weak(
-                    seen,
-                    seen | (1 << bit),
-                    Ordering::Acquire,
-                    Ordering::Relaxed,
-                ) {
-                    Ok(_) => return Some(index * 64 + bit as usize),
-                    Err(now) => seen = now,
-                }
-            }
-            None
+        let first = FIRST.load(Ordering::Relaxed);
+        let number = (0..RECORDS).map(|number| (first + number) % RECORDS).find(|number| {
+            let bit = 1 << (number % 64);
+            // Acquire: pairs with the release in `release`; the record's last owner is done.
+            TAKEN[number / 64].fetch_or(bit, Ordering::Acquire) & bit == 0
         })?;
         let record = Record {
             armed_slot: 0,
@@ -168,10 +161,57 @@ impl Trampoline {
         // Release: pairs with the acquire in `claim`.
         word.fetch_and(!bit, Ordering::Release);
     }
+
+    /// After a fork, in the child, disarmed: gives all records back but this one, with which the
+    /// trampoline may be busy: the fork was made by a handler that interrupted it. It comes to its
+    /// end without arming anything; path and counts must stay mapped.
+    pub fn abandon(mut self) {
+        for word in &TAKEN {
+            word.store(0, Ordering::Relaxed);
+        }
+        TAKEN[self.number / 64].store(1 << (self.number % 64), Ordering::Relaxed);
+        // A handler may fork again in the child, on the same interrupted return: not this record
+        // next, nor the one after it.
+        FIRST.store(self.number + 1, Ordering::Relaxed);
+        let record = self.record();
+        record.suspended = Suspended::No;
+        let mut entry = record.inner.max(record.armed).cast_mut();
+        let mut entries: Vec<*mut Entry> = Vec::new();
+        // SAFETY: points into the path, which begins with a sentinel.
+        while !entry.is_null() && unsafe { (*entry).safe } != SENTINEL {
+            entries.push(entry);
+            // SAFETY: a non-sentinel has a predecessor.
+            entry = unsafe { entry.sub(1) };
+        }
+        for (distance, &entry) in entries.iter().rev().enumerate() {
+            // SAFETY: in the path, of which nobody else holds a reference; the body of the
+            // trampoline goes on when this is done.
+            unsafe { (*entry).next = -((distance as i64 + 1) * size_of::<Entry>() as i64) };
+        }
+    }
 }
 
 impl Record {
-    /// Puts the real return address back, if it is still replaced; whether it was.
+    /// Where the return leads that the trampoline is busy with, when it is interrupted at `pc` with
+    /// the stack pointer `sp`: the entry of the caller, and the real return address. `None` if it
+    /// is none of this record's.
+    #[must_use]
+    pub fn returning_to(&self, pc: u64, sp: u64) -> Option<(*const Entry, u64)> {
+        let place = Place::at(pc, sp)?;
+        if self.inner.is_null() {
+            return None;
+        }
+        let returning = if place.moved { self.inner.wrapping_add(1) } else { self.armed };
+        // SAFETY: both point into the path; where the trampoline has moved on, it has just popped
+        // the entry behind `inner`, and nothing was written there since.
+        let entry = unsafe { *returning };
+        (entry.slot == place.slot && entry.safe != SENTINEL)
+            .then(|| (returning.wrapping_sub(1), entry.real))
+    }
+
+    /// Puts the real return address back, if it is still replaced; whether it was. If it was not,
+    /// the activation is gone, or is returning right now and was interrupted by a handler of the
+    /// program: the record stays as it is.
     ///
     /// `stack` is the range of addresses that are certainly mapped stack of this thread. A slot
     /// elsewhere is looked at through the kernel first.
@@ -187,7 +227,9 @@ impl Record {
                 // SAFETY: inside the live stack, or just found to be mapped and to hold our address.
                 unsafe { sys::swap_word(slot, self.entry_address, self.real) }
             };
-        forget_after(&mut self.armed_slot);
+        if was_armed {
+            forget_after(&mut self.armed_slot);
+        }
         was_armed
     }
 
@@ -217,6 +259,7 @@ impl Record {
         }
         let (inner, left) = self.innermost_outside(sp);
         let known = self.suspended != Suspended::No || self.disarm(stack);
+        self.armed_slot = 0;
         self.inner = inner;
         if known {
             // SAFETY: `inner` points into the path. What is left of it is as it was when it was
@@ -317,11 +360,11 @@ impl Record {
         self.real = target.real;
         self.armed = armed;
         self.inner = inner;
+        // Said before it is done: a sample that comes in between finds the slot as it was.
+        before(&mut self.armed_slot, target.slot);
         if target.slot == 0 {
             return;
         }
-        // Said before it is done: a sample that comes in between finds the slot as it was.
-        before(&mut self.armed_slot, target.slot);
         // SAFETY: the slot was read when the path was walked and lies in live stack, by contract.
         if unsafe { sys::swap_word(target.slot, target.real, self.entry_address) } {
             self.recent[self.recent_next as usize % RECENT] =

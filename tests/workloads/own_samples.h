@@ -1,0 +1,61 @@
+// How a program takes samples of itself, at moments that it chooses.
+//
+// The timer by which csprof samples the calling thread is found in /proc/self/timers (the kernel
+// shows what proc_pid_timers(5) lists), stopped, and from then on stood in for: RAISE queues the
+// profiling signal to the thread in the form in which the timer sends it, with the value that says
+// whose it is. Without csprof there is no timer, and nothing is raised.
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+struct signal_source {
+    // siginfo_t of a timer: include/uapi/asm-generic/siginfo.h.
+    struct {
+        int number, error, code, pad, timer, overrun;
+        uint64_t value, rest[12];
+    } info;
+    long process, thread;
+    // The system call, or -1, which is none.
+    long call;
+};
+
+static inline void take_over(struct signal_source *source) {
+    char line[128];
+    long value = 0, owner;
+    int id = -1;
+    memset(source, 0, sizeof *source);
+    source->process = getpid();
+    source->thread = syscall(SYS_gettid);
+    source->call = -1;
+    source->info.number = SIGPROF;
+    source->info.code = SI_TIMER;
+    FILE *timers = fopen("/proc/self/timers", "r");
+    while (timers && fgets(line, sizeof line, timers)) {
+        sscanf(line, "ID: %d", &id);
+        sscanf(line, "signal: 27/%lx", &value);
+        if (sscanf(line, "notify: signal/tid.%ld", &owner) == 1 && owner == source->thread) {
+            struct itimerspec never = {{0, 0}, {0, 0}};
+            syscall(SYS_timer_settime, id, 0, &never, 0);
+            source->info.value = value;
+            source->call = SYS_rt_tgsigqueueinfo;
+        }
+    }
+    if (timers)
+        fclose(timers);
+}
+
+// In place, so that the function that takes the sample is the innermost one in it. The signal
+// arrives before the system call has returned.
+#define RAISE(signal)                                                                              \
+    do {                                                                                           \
+        register long r10_ asm("r10") = (long)&(signal).info;                                      \
+        long result_ = (signal).call;                                                              \
+        asm volatile("syscall"                                                                     \
+                     : "+a"(result_)                                                               \
+                     : "D"((signal).process), "S"((signal).thread), "d"((long)SIGPROF), "r"(r10_)  \
+                     : "rcx", "r11", "memory");                                                    \
+    } while (0)
