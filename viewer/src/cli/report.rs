@@ -11,13 +11,18 @@ use super::open::{ProfileFiles, Selection, tell_problems};
 use super::{Appearance, CANNOT_PRINT, exit_code};
 use crate::refine::Refined;
 use crate::report::{self, Options, View};
+use crate::set_files::SetFiles;
+use crate::views::child_index::ChildIndex;
+use crate::views::hall::{self, HallTable, Reach, Way};
 use crate::views::sets::set_rows;
+use crate::views::{Sort, SortKey};
 
 const EXAMPLES: &str = "\
 Examples:
   csprof report run.csprof
   csprof report run.csprof --view callers --refine 'through MPI_*'
   csprof report rank0.csprof rank1.csprof
+  csprof report run.csprof --view tables --path 'main > solve' --extended
   csprof report run.csprof --format json | jq '.rows[0]'";
 
 /// Print the hot call paths of a profile
@@ -40,8 +45,30 @@ pub struct Report {
     /// Show rows with at least this share, in percent [default: 1 in text, 0 for machines]
     #[arg(long, value_name = "P%", value_parser = percent, allow_negative_numbers = true)]
     threshold: Option<f64>,
+    /// Order rows by this column [default: time in top-down and tables, excl in callers and flat]
+    #[arg(long, value_enum, value_name = "COLUMN")]
+    sort: Option<SortName>,
+    /// Turn the order round
+    #[arg(long)]
+    reverse: bool,
+    /// What percentages in text are of
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = Whole::Shown)]
+    percent: Whole,
+    /// Show the rows below these open ones and no others: 1.3 is the third row below the first;
+    /// `none` opens no row
+    #[arg(long, value_name = "ROWS", value_parser = places)]
+    open: Option<Places>,
+    /// With --view tables: the path, such as `main > solve >> memcpy`; without it, the empty path
+    #[arg(long, value_name = "PATH")]
+    path: Option<String>,
+    /// With --view tables: with any number of calls between path and function
+    #[arg(long)]
+    extended: bool,
+    /// With --view tables: by what calls the path, not by what it calls
+    #[arg(long)]
+    upward: bool,
     /// List the sets of frames that refinements can name (@mpi) and what they match here
-    #[arg(long, conflicts_with_all = ["view", "depth", "limit", "threshold"])]
+    #[arg(long, conflicts_with_all = ["view", "depth", "limit", "threshold", "open", "sort"])]
     sets: bool,
     /// Form of the output
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -57,7 +84,37 @@ pub(super) enum ViewName {
     Callers,
     /// Functions by cost
     Flat,
+    /// What a path costs when it is made longer by one function: Hall's tables; see --path
+    Tables,
 }
+
+/// Columns by name.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SortName {
+    /// Inclusive cost
+    Time,
+    /// Exclusive cost
+    Excl,
+    /// Edge count
+    Edges,
+    /// Cost per edge
+    PerEdge,
+    /// Function name
+    Name,
+}
+
+/// What percentages are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Whole {
+    /// What is shown
+    Shown,
+    /// All that was measured
+    All,
+}
+
+/// Places of open rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Places(Vec<Vec<usize>>);
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(super) enum Format {
@@ -91,15 +148,7 @@ impl Report {
         if self.sets {
             return self.list_sets(&refined, appearance);
         }
-        let options = Options {
-            view: self.view.into(),
-            measure: self.selection.measure(&profile)?,
-            depth: self.depth,
-            limit: self.limit,
-            threshold: self.threshold,
-            refinement: self.selection.refinement(),
-            ascii: appearance.ascii,
-        };
+        let options = self.options(&refined, appearance, &self.files.set_files())?;
         let mut out = BufWriter::new(io::stdout().lock());
         let written = match self.format {
             Format::Text => report::text::write(&refined, &options, &mut out),
@@ -112,6 +161,68 @@ impl Report {
 }
 
 impl Report {
+    /// The path of the profile, as the user wrote it.
+    #[must_use]
+    pub fn file(&self) -> String {
+        self.file.name()
+    }
+
+    /// Which rows to report.
+    ///
+    /// # Errors
+    ///
+    /// When the metric or the path of a table is not one of this profile's.
+    pub fn options(
+        &self,
+        refined: &Refined<'_>,
+        appearance: Appearance,
+        files: &SetFiles,
+    ) -> Result<Options> {
+        let view = match self.view {
+            ViewName::TopDown => View::TopDown,
+            ViewName::Callers => View::Callers,
+            ViewName::Flat => View::Flat,
+            ViewName::Tables => View::Tables,
+        };
+        if view != View::Tables && (self.path.is_some() || self.extended || self.upward) {
+            let cause = "--path, --extended and --upward are for --view tables";
+            return Err(WrongUsage(cause.into()).into());
+        }
+        let usual = report::listing::order(view);
+        let key = self.sort.map(|name| match name {
+            SortName::Time => SortKey::Inclusive,
+            SortName::Excl => SortKey::Exclusive,
+            SortName::Edges => SortKey::Edges,
+            SortName::PerEdge => SortKey::PerEdge,
+            SortName::Name => SortKey::Name,
+        });
+        Ok(Options {
+            view,
+            measure: self.selection.measure(refined.profile)?,
+            depth: self.depth,
+            limit: self.limit,
+            threshold: self.threshold,
+            refinement: self.selection.refinement(),
+            ascii: appearance.ascii,
+            sort: Some(Sort { key: key.unwrap_or(usual.key), reversed: self.reverse }),
+            open: self.open.clone().map(|places| places.0),
+            percent_of_all: self.percent == Whole::All,
+            table: if view == View::Tables { Some(self.table(refined, files)?) } else { None },
+        })
+    }
+
+    fn table(&self, refined: &Refined<'_>, files: &SetFiles) -> Result<(HallTable, String)> {
+        let text = self.path.as_deref().unwrap_or("");
+        let path = files
+            .load()
+            .parse_path(text)
+            .map_err(|error| WrongUsage(format!("--path:\n{error}")))?;
+        let way = if self.upward { Way::Up } else { Way::Down };
+        let reach = if self.extended { Reach::Extended } else { Reach::Immediate };
+        let table = HallTable::new(refined, &ChildIndex::new(refined), path.as_ref(), way, reach);
+        Ok((table.context("--path")?, hall::title(path.as_ref(), way, reach)))
+    }
+
     fn list_sets(&self, refined: &Refined<'_>, appearance: Appearance) -> Result<ExitCode> {
         let sets = self.files.set_files().load();
         tell_problems(&sets)?;
@@ -136,6 +247,21 @@ pub(super) fn percent(text: &str) -> Result<f64, String> {
         Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
         _ => Err("a share in percent is a number from 0 to 100".into()),
     }
+}
+
+/// `1`, `1.3,2`, `none`.
+fn places(text: &str) -> Result<Places, String> {
+    if text == "none" {
+        return Ok(Places(Vec::new()));
+    }
+    let place = |word: &str| -> Result<Vec<usize>, String> {
+        let number = |digits: &str| match digits.parse() {
+            Ok(number @ 1_usize..) => Ok(number),
+            _ => Err("rows are numbered from 1: 1.3 is the third row below the first".to_owned()),
+        };
+        word.trim().split('.').map(number).collect()
+    };
+    Ok(Places(text.split(',').map(place).collect::<Result<_, _>>()?))
 }
 
 #[cfg(test)]

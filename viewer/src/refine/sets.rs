@@ -25,7 +25,7 @@ use std::sync::Arc;
 use super::lexer::{self, TokenKind};
 use super::parser::{self, ParseError};
 use super::preset::Preset;
-use super::syntax::{FramePattern, Refinement};
+use super::syntax::{Chain, FramePattern, Refinement};
 
 /// How deep sets may lie inside each other.
 const MAX_DEPTH: u32 = 32;
@@ -235,6 +235,14 @@ impl Sets {
     /// As for [`super::parse`].
     pub fn parse(&self, text: &str) -> Result<Refinement, ParseError> {
         parser::refinement(text, self)
+    }
+
+    /// Reads a path, `a > b >> c`, whose frames may name these sets; nothing is the empty path.
+    ///
+    /// # Errors
+    /// Points at the first bytes that cannot be understood.
+    pub fn parse_path(&self, text: &str) -> Result<Option<Chain>, ParseError> {
+        parser::path(text, self)
     }
 
     /// Reads a definition, `@name = frames`; returns the name and the frames.

@@ -1,6 +1,6 @@
 //! Each stage and each error once, by example.
 
-use super::{Refined, apply, parse, to_outline};
+use super::{Refined, Sets, apply, parse, to_outline};
 use crate::profile::from_outline;
 
 /// What is shown of a profile after a refinement, and `shown + out`.
@@ -438,6 +438,19 @@ times, rank, process, thread, epoch, node["
     assert!(parse_error(&deep).ends_with("nested more than 40 deep"));
     let long = format!("a{}", " > a".repeat(31));
     assert!(parse_error(&long).ends_with("a chain can have 31 frames at most"));
+}
+
+#[test]
+fn a_path_is_a_chain_that_begins_and_ends_anywhere() {
+    let path = |text: &str| match Sets::default().parse_path(text) {
+        Ok(path) => path.map_or("nothing".to_owned(), |path| path.to_string()),
+        Err(error) => error.to_string(),
+    };
+    assert_eq!(path(" "), "nothing");
+    assert_eq!(path("a>b >> {c,d}"), "a > b >> {c, d}");
+    assert_eq!(path("^a"), "^a\n^\na path begins anywhere, so it has no ^");
+    assert_eq!(path("a > b$"), "a > b$\n     ^\na path ends anywhere, so it has no $");
+    assert_eq!(path("a b"), "a b\n  ^\n`>` or `>>` is expected here");
 }
 
 #[test]

@@ -78,7 +78,7 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
     })?;
     // The rows are written one by one, so the heading's closing brace comes after them.
     write!(out, "{},\"rows\":[", heading.trim_end_matches('}'))?;
-    let listing = list(refined, options.view, Limits::for_machines(refined, options));
+    let listing = list(refined, options, Limits::for_machines(refined, options));
     for (number, line) in listing.lines.iter().enumerate() {
         out.write_all(if number == 0 { b"\n" } else { b",\n" })?;
         serde_json::to_writer(&mut *out, &row(refined, measure, line.depth, &line.row))?;

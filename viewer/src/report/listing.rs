@@ -83,6 +83,9 @@ impl Limits {
         rows: usize,
         threshold: f64,
     ) -> Self {
+        // Rows that are asked for one by one are not left out for being cheap.
+        let (rows, threshold) =
+            if options.open.is_some() { (usize::MAX, 0.0) } else { (rows, threshold) };
         let threshold = options.threshold.unwrap_or(threshold).clamp(0.0, 100.0);
         Self {
             levels: options.depth.unwrap_or(levels),
@@ -102,7 +105,7 @@ pub const USUAL_THRESHOLD: f64 = 1.0;
 #[must_use]
 pub fn order(view: View) -> Sort {
     let key = match view {
-        View::TopDown => SortKey::Inclusive,
+        View::TopDown | View::Tables => SortKey::Inclusive,
         View::Callers | View::Flat => SortKey::Exclusive,
     };
     Sort { key, reversed: false }
@@ -112,32 +115,37 @@ pub fn order(view: View) -> Sort {
 #[must_use]
 pub fn cost(view: View, row: &Row) -> u64 {
     match view {
-        View::TopDown => row.inclusive,
+        View::TopDown | View::Tables => row.inclusive,
         View::Callers | View::Flat => row.exclusive,
     }
 }
 
 /// Chooses the rows of a view.
 #[must_use]
-pub fn list(refined: &Refined<'_>, view: View, limits: Limits) -> Listing {
-    match view {
-        View::TopDown => {
-            let mut tree = TopDown::new(refined);
-            list_tree(refined, &mut tree, view, limits)
-        }
+pub fn list(refined: &Refined<'_>, options: &Options, limits: Limits) -> Listing {
+    let sort = options.sort.unwrap_or(order(options.view));
+    match options.view {
+        View::TopDown => list_tree(refined, &mut TopDown::new(refined), sort, options, limits),
         View::Callers => {
             let mut tree = Callers::new(refined);
-            tree.set_sort(order(view));
-            list_tree(refined, &mut tree, view, limits)
+            list_tree(refined, &mut tree, sort, options, limits)
         }
-        View::Flat => list_flat(refined, limits),
+        View::Flat => {
+            list_rows(flat(refined, sort), options.view, limits)
+        }
+        View::Tables => {
+            let mut rows =
+                options.table.as_ref().map_or(Vec::new(), |(table, _)| table.rows.clone());
+            rows.sort_unstable_by(|a, b| sort.compare(refined, a, b));
+            list_rows(rows, options.view, limits)
+        }
     }
 }
 
-fn list_flat(refined: &Refined<'_>, limits: Limits) -> Listing {
+fn list_rows(rows: Vec<Row>, view: View, limits: Limits) -> Listing {
     let mut listing = Listing::default();
-    for row in flat(refined, order(View::Flat)) {
-        let cost = cost(View::Flat, &row);
+    for row in rows {
+        let cost = cost(view, &row);
         if cost < limits.cost {
             listing.left_out.add_small(cost);
         } else if listing.lines.len() >= limits.rows {
@@ -150,15 +158,41 @@ fn list_flat(refined: &Refined<'_>, limits: Limits) -> Listing {
     listing
 }
 
+/// The rows at these places and all rows above them, the root among them.
+fn opened<D: Direction>(
+    refined: &Refined<'_>,
+    tree: &mut RowTree<D>,
+    places: &[Vec<usize>],
+) -> HashSet<RowId> {
+    let mut open = HashSet::from([RowId::ROOT]);
+    for place in places {
+        let mut row = RowId::ROOT;
+        for &number in place {
+            let Some(&child) = tree.children(refined, row).get(number.wrapping_sub(1)) else {
+                break;
+            };
+            open.insert(child);
+            row = child;
+        }
+    }
+    open
+}
+
 fn list_tree<D: Direction>(
     refined: &Refined<'_>,
     tree: &mut RowTree<D>,
-    view: View,
+    sort: Sort,
+    options: &Options,
     limits: Limits,
 ) -> Listing {
+    let view = options.view;
+    tree.set_sort(sort);
+    let open = options.open.as_ref().map(|places| opened(refined, tree, places));
     // The root of everything is at depth 0 and is no row of the report.
-    let opens =
-        |tree: &RowTree<D>, row| tree.row(row).has_children && tree.depth(row) < limits.levels;
+    let opens = |tree: &RowTree<D>, row| {
+        let is_open = open.as_ref().is_none_or(|open| open.contains(&row));
+        is_open && tree.row(row).has_children && tree.depth(row) < limits.levels
+    };
 
     let mut chosen = HashSet::new();
     let mut rows = 0;

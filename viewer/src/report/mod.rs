@@ -16,6 +16,8 @@ pub mod text;
 mod tests;
 
 use crate::profile::Profile;
+use crate::views::Sort;
+use crate::views::hall::HallTable;
 
 /// Which view is reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -27,6 +29,8 @@ pub enum View {
     Callers,
     /// Functions by exclusive cost.
     Flat,
+    /// The table of [`Options::table`].
+    Tables,
 }
 
 /// What a number in a report counts.
@@ -103,4 +107,15 @@ pub struct Options {
     pub refinement: Option<String>,
     /// Plain ASCII only, in text.
     pub ascii: bool,
+    /// The order of rows. Without it: by inclusive cost in the top-down view and in tables, by
+    /// exclusive cost in the others.
+    pub sort: Option<Sort>,
+    /// The rows that are open, instead of those that are costly enough: each by its place among
+    /// its siblings and those of the rows above it, from 1, outermost first. What is above an
+    /// open row is open. Limits then hold only where they are given.
+    pub open: Option<Vec<Vec<usize>>>,
+    /// Whether percentages in text are of all that was measured, not of what is shown.
+    pub percent_of_all: bool,
+    /// The table, and its title, for [`View::Tables`].
+    pub table: Option<(HallTable, String)>,
 }

@@ -42,7 +42,7 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
         return writeln!(out, "Nothing is shown: the refinement takes out every sample.");
     }
     let limits = Limits::for_text(refined, options);
-    let report = Text { refined, options, form, listing: list(refined, options.view, limits) };
+    let report = Text { refined, options, form, listing: list(refined, options, limits) };
     report.table(out)?;
     report.footing(limits, out)
 }
@@ -81,6 +81,13 @@ fn heading(
     }
     if refined.base > 0 {
         writeln!(out, "{}", account(refined.shown, refined.out))?;
+    }
+    if let (View::Tables, Some((table, title))) = (options.view, &options.table) {
+        let row = &table.path;
+        let cost = amount(row.inclusive, &info.metric, form);
+        let share = percent(row.inclusive, refined.base);
+        let path = title.split_once(": ").map_or("the empty path", |(_, path)| path);
+        writeln!(out, "path: {}: {cost}, {share}% of all", printable(path))?;
     }
     writeln!(out)
 }
@@ -148,8 +155,9 @@ impl Text<'_> {
             View::TopDown => "call path",
             View::Callers => "function, callers below it",
             View::Flat => "function",
+            View::Tables => self.options.table.as_ref().map_or("", |(_, title)| title),
         };
-        writeln!(out, "{what}")?;
+        writeln!(out, "{}", printable(what))?;
 
         let indent = widths.iter().take(shown).map(|width| width + 2).sum::<usize>();
         // What a row leaves out is said after everything that is below it.
@@ -177,6 +185,11 @@ impl Text<'_> {
         [inclusive, "%".into(), "excl %".into(), "edges".into(), "time/edge".into()]
     }
 
+    /// What percentages are of.
+    fn whole(&self) -> u64 {
+        if self.options.percent_of_all { self.refined.base } else { self.refined.shown }
+    }
+
     fn measure(&self) -> Measure {
         self.options.measure.unwrap_or(Measure::Source)
     }
@@ -189,11 +202,11 @@ impl Text<'_> {
         };
         let exclusive = match row.exclusive {
             0 => ".".to_owned(),
-            samples => percent(samples, self.refined.shown),
+            samples => percent(samples, self.whole()),
         };
         [
             inclusive,
-            percent(row.inclusive, self.refined.shown),
+            percent(row.inclusive, self.whole()),
             exclusive,
             edges(row.edges, self.form),
             per_edge(row, metric, self.form),
@@ -242,7 +255,7 @@ impl Text<'_> {
             return Ok(());
         }
         let dots = dots(self.form);
-        let (rows, share) = (count(rows as u64, self.form), percent(cost, self.refined.shown));
+        let (rows, share) = (count(rows as u64, self.form), percent(cost, self.whole()));
         let indent = indent + INDENT * depth as usize;
         writeln!(out, "{:indent$}{dots} {rows} more, together {share}%", "")
     }
@@ -259,7 +272,8 @@ impl Text<'_> {
         let deeper = all().any(|left_out| left_out.deeper);
         let mut cuts = Vec::new();
         if small {
-            let what = if self.options.view == View::TopDown { "" } else { " exclusive" };
+            let is_inclusive = matches!(self.options.view, View::TopDown | View::Tables);
+            let what = if is_inclusive { "" } else { " exclusive" };
             cuts.push(format!("rows below {}%{what} (--threshold)", self.threshold()));
         }
         if beyond {
@@ -275,7 +289,9 @@ impl Text<'_> {
             notes.push(format!("Left out: {}.", cuts.join(", ")));
         }
         if self.refined.out > 0 {
-            notes.push("Percentages are of what is shown.".to_owned());
+            let of =
+                if self.options.percent_of_all { "all that was measured" } else { "what is shown" };
+            notes.push(format!("Percentages are of {of}."));
         }
         if self.refined.profile.info.run.trampoline {
             let period = amount(1, &self.refined.profile.info.metric, self.form);

@@ -83,6 +83,19 @@ impl HallTable {
     }
 }
 
+/// What the rows of a table are, in words: `called directly by: main > solve`.
+#[must_use]
+pub fn title(path: Option<&Chain>, way: Way, reach: Reach) -> String {
+    let Some(path) = path else { return "function".to_owned() };
+    let relation = match (way, reach) {
+        (Way::Down, Reach::Immediate) => "called directly by",
+        (Way::Down, Reach::Extended) => "called below",
+        (Way::Up, Reach::Immediate) => "calls directly",
+        (Way::Up, Reach::Extended) => "calls, through others or directly",
+    };
+    format!("{relation}: {path}")
+}
+
 /// A list of rows without anything below them, as a tree of one level.
 #[derive(Clone, Debug)]
 pub struct Listed;

@@ -13,7 +13,7 @@ pub(super) use frames::property;
 use super::lexer::{self, Token, TokenKind};
 use super::nearest::nearest;
 use super::sets::Sets;
-use super::syntax::{Axis, Comparison, FramePattern, Grain, Predicate, Refinement, Stage};
+use super::syntax::{Axis, Chain, Comparison, FramePattern, Grain, Predicate, Refinement, Stage};
 
 /// Parentheses, `not`, `!` and braces inside each other at most.
 const MAX_NESTING: usize = 40;
@@ -155,6 +155,27 @@ pub(super) fn refinement(text: &str, sets: &Sets) -> Result<Refinement, ParseErr
         stages.push(parser.stage()?);
     }
     Ok(Refinement { stages })
+}
+
+/// Reads a chain without ends: the path of a table. Nothing is the empty path.
+pub(super) fn path(text: &str, sets: &Sets) -> Result<Option<Chain>, ParseError> {
+    let tokens = lexer::tokens(text).map_err(|error| ParseError::of_lexer(text, error))?;
+    let mut parser = Parser { text, tokens: &tokens, sets, at: 0, nesting: 0 };
+    if tokens.is_empty() {
+        return Ok(None);
+    }
+    if parser.is_sign(0, "^") {
+        return Err(parser.error("a path begins anywhere, so it has no ^", &[]));
+    }
+    let chain = parser.chain()?;
+    if chain.to_leaf {
+        parser.at -= 1;
+        return Err(parser.error("a path ends anywhere, so it has no $", &[]));
+    }
+    match parser.here() {
+        None => Ok(Some(chain)),
+        Some(_) => Err(parser.error("`>` or `>>` is expected here", &[])),
+    }
 }
 
 /// Reads one frame pattern, as presets are written.
