@@ -30,8 +30,12 @@ mod looks;
 mod mouse;
 #[path = "screens/refine.rs"]
 mod refine;
+#[path = "screens/repro.rs"]
+mod repro;
 #[path = "screens/sets.rs"]
 mod sets;
+#[path = "screens/tables.rs"]
+mod tables;
 #[path = "screens/tree.rs"]
 mod tree;
 

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use super::exit_code::WrongUsage;
 use super::open::{ProfileFiles, Selection, tell_problems};
 use super::{Appearance, CANNOT_PRINT, exit_code};
+use crate::profile::Profile;
 use crate::refine::Refined;
 use crate::report::{self, Options, View};
 use crate::set_files::SetFiles;
@@ -32,8 +33,8 @@ pub struct Report {
     #[command(flatten)]
     files: ProfileFiles,
     /// What the rows are
-    #[arg(long, value_enum, default_value_t = ViewName::TopDown)]
-    view: ViewName,
+    #[arg(long, value_enum, default_value_t = ReportView::TopDown)]
+    view: ReportView,
     #[command(flatten)]
     selection: Selection,
     /// Show this many levels of the tree
@@ -78,6 +79,17 @@ pub struct Report {
 /// Views by name.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(super) enum ViewName {
+    /// Calling contexts from the root
+    TopDown,
+    /// Functions by cost, and who called them
+    Callers,
+    /// Functions by cost
+    Flat,
+}
+
+/// Views of one profile by name.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ReportView {
     /// Calling contexts from the root
     TopDown,
     /// Functions by cost, and who called them
@@ -144,11 +156,11 @@ impl Report {
     /// When the profile cannot be read, the refinement does not apply, or output fails.
     pub fn run(&self, appearance: Appearance) -> Result<ExitCode> {
         let profile = self.files.open()?;
-        let refined = self.selection.apply_with(&profile, &self.files.set_files())?;
+        let files = self.files.set_files();
         if self.sets {
-            return self.list_sets(&refined, appearance);
+            return self.list_sets(&self.selection.apply_with(&profile, &files)?, appearance);
         }
-        let options = self.options(&refined, appearance, &self.files.set_files())?;
+        let (refined, options) = self.prepare(&profile, appearance, &files)?;
         let mut out = BufWriter::new(io::stdout().lock());
         let written = match self.format {
             Format::Text => report::text::write(&refined, &options, &mut out),
@@ -161,28 +173,23 @@ impl Report {
 }
 
 impl Report {
-    /// The path of the profile, as the user wrote it.
-    #[must_use]
-    pub fn file(&self) -> String {
-        self.file.name()
-    }
-
-    /// Which rows to report.
+    /// What of a profile to report, and which rows.
     ///
     /// # Errors
     ///
-    /// When the metric or the path of a table is not one of this profile's.
-    pub fn options(
+    /// When the refinement, the metric or the path of a table is not one of this profile's.
+    pub fn prepare<'p>(
         &self,
-        refined: &Refined<'_>,
+        profile: &'p Profile,
         appearance: Appearance,
         files: &SetFiles,
-    ) -> Result<Options> {
+    ) -> Result<(Refined<'p>, Options)> {
+        let refined = self.selection.apply_with(profile, files)?;
         let view = match self.view {
-            ViewName::TopDown => View::TopDown,
-            ViewName::Callers => View::Callers,
-            ViewName::Flat => View::Flat,
-            ViewName::Tables => View::Tables,
+            ReportView::TopDown => View::TopDown,
+            ReportView::Callers => View::Callers,
+            ReportView::Flat => View::Flat,
+            ReportView::Tables => View::Tables,
         };
         if view != View::Tables && (self.path.is_some() || self.extended || self.upward) {
             let cause = "--path, --extended and --upward are for --view tables";
@@ -196,9 +203,9 @@ impl Report {
             SortName::PerEdge => SortKey::PerEdge,
             SortName::Name => SortKey::Name,
         });
-        Ok(Options {
+        let options = Options {
             view,
-            measure: self.selection.measure(refined.profile)?,
+            measure: self.selection.measure(profile)?,
             depth: self.depth,
             limit: self.limit,
             threshold: self.threshold,
@@ -207,8 +214,9 @@ impl Report {
             sort: Some(Sort { key: key.unwrap_or(usual.key), reversed: self.reverse }),
             open: self.open.clone().map(|places| places.0),
             percent_of_all: self.percent == Whole::All,
-            table: if view == View::Tables { Some(self.table(refined, files)?) } else { None },
-        })
+            table: if view == View::Tables { Some(self.table(&refined, files)?) } else { None },
+        };
+        Ok((refined, options))
     }
 
     fn table(&self, refined: &Refined<'_>, files: &SetFiles) -> Result<(HallTable, String)> {

@@ -130,9 +130,7 @@ pub fn list(refined: &Refined<'_>, options: &Options, limits: Limits) -> Listing
             let mut tree = Callers::new(refined);
             list_tree(refined, &mut tree, sort, options, limits)
         }
-        View::Flat => {
-            list_rows(flat(refined, sort), options.view, limits)
-        }
+        View::Flat => list_rows(flat(refined, sort), options.view, limits),
         View::Tables => {
             let mut rows =
                 options.table.as_ref().map_or(Vec::new(), |(table, _)| table.rows.clone());

@@ -257,6 +257,10 @@ impl Text<'_> {
         let dots = dots(self.form);
         let (rows, share) = (count(rows as u64, self.form), percent(cost, self.whole()));
         let indent = indent + INDENT * depth as usize;
+        if self.options.view == View::Tables {
+            // What the rows of a table cost overlaps, so its sum says nothing.
+            return writeln!(out, "{:indent$}{dots} {rows} more", "");
+        }
         writeln!(out, "{:indent$}{dots} {rows} more, together {share}%", "")
     }
 
@@ -280,7 +284,9 @@ impl Text<'_> {
             let rows = counted(limits.rows as u64, "row", self.form);
             cuts.push(format!("what came after the costliest {rows} (--limit)"));
         }
-        if deeper {
+        if deeper && self.options.open.is_some() {
+            cuts.push("what is below closed rows (--open)".to_owned());
+        } else if deeper {
             let levels = counted(u64::from(limits.levels), "level", self.form);
             cuts.push(format!("what is below {levels} (--depth)"));
         }

@@ -57,6 +57,11 @@ pub static COMMANDS: &[Command] = &[
     command("tree", Message::Show(View::Tree), "call tree"),
     command("callers", Message::Show(View::Callers), "callers of each function"),
     command("flat", Message::Show(View::Flat), "functions"),
+    command(
+        "tables",
+        Message::Show(View::Tables),
+        "tables of a path: its cost, longer by each function",
+    ),
     command("info", Message::Show(View::Info), "what was measured, and losses"),
     command("help", Message::OpenHelp, "keys and what the numbers mean"),
     command("repaint", Message::Repaint, "paint the screen again"),

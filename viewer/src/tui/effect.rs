@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::stages::Stages;
-use crate::refine::{FramePattern, Sets};
+use crate::refine::{Chain, FramePattern, Sets};
 use crate::set_files::SetFile;
+use crate::views::hall::{Reach, Way};
 
 /// Something to do outside the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,12 +47,21 @@ pub struct Request {
 }
 
 /// What a refinement is made for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// To be shown: answered with `Message::Refined`.
     Show,
     /// For its functions and their callers: answered with `Message::Inverted`.
     Callers,
+    /// For the table of a path: answered with `Message::Tabled`.
+    Table {
+        /// The path; `None` is the empty one.
+        path: Option<Chain>,
+        /// By what it is made longer.
+        way: Way,
+        /// How near that must be.
+        reach: Reach,
+    },
     /// To know what the sets of frames mean in it: answered with `Message::SetsCounted`.
     Sets,
     /// To know what it would show: answered with `Message::Tried`.

@@ -1,8 +1,10 @@
 //! What the screens need of one refinement, made where a worker can make it: each is O(nodes).
 
 use crate::profile::Profile;
-use crate::refine::{Refined, Sets};
+use crate::refine::{Chain, Refined, Sets};
 use crate::views::callers::Callers;
+use crate::views::child_index::ChildIndex;
+use crate::views::hall::{HallTable, Reach, Way};
 use crate::views::top_down::TopDown;
 
 use super::stages::Stages;
@@ -36,6 +38,23 @@ impl<'p> Forest<'p> {
 pub fn callers(profile: &Profile, stages: &Stages, sets: &Sets) -> Result<Callers, Refusal> {
     let refined = refine(profile, stages, sets)?;
     Ok(Callers::new(&refined))
+}
+
+/// The table of a path. O(nodes).
+///
+/// # Errors
+/// If a stage cannot be read or applied to this profile, or the path is not in what is shown.
+pub fn table(
+    profile: &Profile,
+    stages: &Stages,
+    sets: &Sets,
+    path: Option<&Chain>,
+    way: Way,
+    reach: Reach,
+) -> Result<HallTable, Refusal> {
+    let refined = refine(profile, stages, sets)?;
+    HallTable::new(&refined, &ChildIndex::new(&refined), path, way, reach)
+        .map_err(|error| Refusal { cause: error.to_string(), part: Some(error.part) })
 }
 
 /// Why a refinement could not be made.

@@ -18,6 +18,8 @@ pub enum Mode {
     Flat,
     /// The information page.
     Info,
+    /// The tables of the current path.
+    Tables,
     /// A page of text over the view: help, explanation, a command line.
     Page,
     /// The action menu.
@@ -30,11 +32,12 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Tree,
         Self::Callers,
         Self::Flat,
         Self::Info,
+        Self::Tables,
         Self::Page,
         Self::Menu,
         Self::Stages,
@@ -49,6 +52,7 @@ impl Mode {
             Self::Callers => "the callers view",
             Self::Flat => "the flat view",
             Self::Info => "the information page",
+            Self::Tables => "the tables",
             Self::Page => "pages of text",
             Self::Menu => "the action menu",
             Self::Stages => "the list of stages",
@@ -108,10 +112,19 @@ pub struct Binding {
     pub help: &'static str,
 }
 
-const LISTS: &[Mode] =
-    &[Mode::Tree, Mode::Callers, Mode::Flat, Mode::Info, Mode::Page, Mode::Menu, Mode::Stages];
-const VIEWS: &[Mode] = &[Mode::Tree, Mode::Callers, Mode::Flat, Mode::Info];
-const ROWS: &[Mode] = &[Mode::Tree, Mode::Callers, Mode::Flat];
+const LISTS: &[Mode] = &[
+    Mode::Tree,
+    Mode::Callers,
+    Mode::Flat,
+    Mode::Info,
+    Mode::Tables,
+    Mode::Page,
+    Mode::Menu,
+    Mode::Stages,
+];
+const VIEWS: &[Mode] = &[Mode::Tree, Mode::Callers, Mode::Flat, Mode::Info, Mode::Tables];
+const ROWS: &[Mode] = &[Mode::Tree, Mode::Callers, Mode::Flat, Mode::Tables];
+const TABLES: &[Mode] = &[Mode::Tables];
 const TREES: &[Mode] = &[Mode::Tree, Mode::Callers];
 const NOT_TEXT: &[Mode] = LISTS;
 const STAGES: &[Mode] = &[Mode::Stages];
@@ -218,11 +231,30 @@ pub static KEYS: &[Binding] = {
         ),
         bind(Numbers, ROWS, "=", Message::Explain, "explain the numbers of this row"),
         bind(Numbers, ROWS, "y", Message::CopyPath, "copy the call path"),
-        bind(Views, ROWS, "<enter>", Message::OpenMenu, "what can be done with this row"),
+        bind(Find, TABLES, "<enter> l", Message::ExtendPath, "make the path longer by this row"),
+        bind(Find, TABLES, "<backspace> h", Message::ShortenPath, "one step back"),
+        bind(Find, TABLES, "i", Message::ToggleReach, "direct calls, or at any distance"),
+        bind(Find, TABLES, "w", Message::ToggleWay, "what it calls, or what calls it"),
+        bind(Refine, TABLES, "T", Message::RefineByPath, "only paths through the current path"),
+        bind(
+            Views,
+            &[Mode::Tree, Mode::Callers, Mode::Flat],
+            "<enter>",
+            Message::OpenMenu,
+            "what can be done with this row",
+        ),
+        bind(Views, TABLES, "<space>", Message::OpenMenu, "what can be done with this row"),
         bind(Views, VIEWS, "1", Message::Show(View::Tree), "call tree"),
         bind(Views, VIEWS, "2", Message::Show(View::Callers), "callers of each function"),
         bind(Views, VIEWS, "3", Message::Show(View::Flat), "functions"),
         bind(Views, VIEWS, "4", Message::Show(View::Info), "what was measured, and losses"),
+        bind(
+            Views,
+            VIEWS,
+            "5",
+            Message::Show(View::Tables),
+            "tables of a path: its cost, longer by each function",
+        ),
         bind(Views, VIEWS, "<tab>", Message::NextView, "next view"),
         bind(Views, VIEWS, "<S-tab>", Message::PreviousView, "previous view"),
         bind(Views, VIEWS, ":", Message::OpenPrompt(PromptKind::Command), "commands"),

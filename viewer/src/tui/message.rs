@@ -9,6 +9,7 @@ use crate::refine::{Axis, Sets};
 use crate::set_files::SetFile;
 use crate::views::SortKey;
 use crate::views::callers::Callers;
+use crate::views::hall::HallTable;
 use crate::views::sets::SetRow;
 
 /// Something happened. The update function decides what it means in the present mode.
@@ -69,6 +70,18 @@ pub enum Message<'p> {
     Repaint,
     /// A key that means nothing here.
     Unbound(Key),
+
+    // Tables of the current path.
+    /// Make the path longer by the selected row.
+    ExtendPath,
+    /// Take the last function off the path again.
+    ShortenPath,
+    /// Show direct calls only, or those at any distance.
+    ToggleReach,
+    /// Show what the path calls, or what calls it.
+    ToggleWay,
+    /// Keep only the paths through the current path.
+    RefineByPath,
 
     // Numbers and order.
     /// Sort by the next column.
@@ -183,6 +196,13 @@ pub enum Message<'p> {
         /// Samples that would be taken out.
         out: u64,
     },
+    /// The table of the current path.
+    Tabled {
+        /// The number under which it was asked for.
+        ticket: u64,
+        /// The table.
+        table: HallTable,
+    },
     /// What the sets of frames mean in what is shown.
     SetsCounted {
         /// The number under which it was asked for.
@@ -216,6 +236,7 @@ impl Message<'_> {
                 | Self::Refined { .. }
                 | Self::Inverted { .. }
                 | Self::Tried { .. }
+                | Self::Tabled { .. }
                 | Self::SetsCounted { .. }
                 | Self::SetsLoaded { .. }
                 | Self::Refused { .. }
@@ -250,11 +271,13 @@ pub enum View {
     Flat,
     /// What was measured and how.
     Info,
+    /// What the current path costs, made longer by each function.
+    Tables,
 }
 
 impl View {
     /// All views, in the order of their digits.
-    pub const ALL: [Self; 4] = [Self::Tree, Self::Callers, Self::Flat, Self::Info];
+    pub const ALL: [Self; 5] = [Self::Tree, Self::Callers, Self::Flat, Self::Info, Self::Tables];
 
     /// What the header calls it.
     #[must_use]
@@ -264,6 +287,7 @@ impl View {
             Self::Callers => "Callers",
             Self::Flat => "Flat",
             Self::Info => "Info",
+            Self::Tables => "Tables",
         }
     }
 }

@@ -37,6 +37,7 @@ mod run;
 mod sets;
 pub mod stages;
 pub mod table;
+pub mod tables;
 mod terminal;
 pub mod theme;
 pub mod update;

@@ -25,6 +25,7 @@ use super::page::Page;
 use super::prompt::Prompt;
 use super::stages::{History, Stages};
 use super::table::{Rows, Table};
+use super::tables::Tables;
 use super::theme::Theme;
 
 /// Terminals smaller than this get one line of text.
@@ -100,6 +101,8 @@ pub struct Model<'p> {
     pub inverting: Option<u64>,
     /// What they were under an earlier refinement, to hand on what was open and selected.
     pub before: Option<(Refined<'p>, Inverted)>,
+    /// The path and its table.
+    pub tables: Tables,
     /// Number under which the meaning of the sets of frames was asked for.
     pub listing: Option<u64>,
     /// The function to select when the callers view is there.
@@ -150,6 +153,7 @@ impl<'p> Model<'p> {
             inverted: None,
             inverting: None,
             before: None,
+            tables: Tables::default(),
             listing: None,
             follow: None,
             info: Page::default(),
@@ -180,12 +184,14 @@ impl<'p> Model<'p> {
     /// Puts another refinement in the place of the present one.
     pub fn show(&mut self, forest: Forest<'p>, stages: Stages) {
         let Forest { refined, top_down } = forest;
+        let table_row = self.tables.selected_name(&self.refined);
         let old = std::mem::replace(&mut self.refined, refined);
         self.tree.replace(&old, top_down, &self.refined);
         if let Some(inverted) = self.inverted.take() {
             self.before = Some((old, inverted));
         }
         self.inverting = None;
+        self.tables.forget(table_row);
         self.follow = None;
         self.found = None;
         // Where a search began was a place in the old rows.
@@ -274,6 +280,7 @@ impl<'p> Model<'p> {
             View::Tree => Some(&self.tree),
             View::Callers => self.inverted.as_ref().map(|inverted| &inverted.callers as _),
             View::Flat => self.inverted.as_ref().map(|inverted| &inverted.flat as _),
+            View::Tables => self.tables.list.as_ref().map(|list| list as _),
             View::Info => None,
         }
     }
@@ -284,6 +291,7 @@ impl<'p> Model<'p> {
             View::Tree => &mut self.tree,
             View::Callers => &mut self.inverted.as_mut()?.callers,
             View::Flat => &mut self.inverted.as_mut()?.flat,
+            View::Tables => self.tables.list.as_mut()?,
             View::Info => return None,
         };
         Some((rows, &self.refined))
@@ -307,7 +315,7 @@ impl<'p> Model<'p> {
     #[must_use]
     pub fn row_name(&self, row: &Row) -> &str {
         match (row.kind, self.view) {
-            (FrameKind::Root, View::Callers) => "(no caller)",
+            (FrameKind::Root, View::Callers | View::Tables) => "(no caller)",
             _ => self.name(row.function),
         }
     }
@@ -339,10 +347,17 @@ impl<'p> Model<'p> {
         self.size.0 < SMALLEST.0 || self.size.1 < SMALLEST.1
     }
 
+    /// Lines above the rows: title, stages, headings, and in the tables the path.
+    #[must_use]
+    pub fn top(&self) -> usize {
+        let has_page = matches!(self.over.last(), Some(Over::Page(_)));
+        TOP + usize::from(self.view == View::Tables && !has_page)
+    }
+
     /// Lines at the bottom: hints or notice, a prompt, the list of stages, a menu.
     #[must_use]
     pub fn bottom_height(&self) -> usize {
-        let most = usize::from(self.size.1).saturating_sub(TOP + 2).max(1);
+        let most = usize::from(self.size.1).saturating_sub(self.top() + 2).max(1);
         let wanted = match self.over.last() {
             Some(Over::Prompt(prompt)) => prompt.height(),
             // A heading, a line for each stage, one for what all do, and the hints.
@@ -355,11 +370,11 @@ impl<'p> Model<'p> {
     /// Lines for rows or for a page.
     #[must_use]
     pub fn body_height(&self) -> usize {
-        usize::from(self.size.1).saturating_sub(TOP + self.bottom_height())
+        usize::from(self.size.1).saturating_sub(self.top() + self.bottom_height())
     }
 }
 
-/// Lines above the rows: title, stages, headings.
+/// Lines above the rows of most views: title, stages, headings.
 pub const TOP: usize = 3;
 
 /// The mode of a view.
@@ -370,6 +385,7 @@ pub const fn view_mode(view: View) -> Mode {
         View::Callers => Mode::Callers,
         View::Flat => Mode::Flat,
         View::Info => Mode::Info,
+        View::Tables => Mode::Tables,
     }
 }
 

@@ -83,6 +83,9 @@ pub trait Rows {
     fn sort(&self) -> Sort;
     /// Changes the order of rows.
     fn set_sort(&mut self, refined: &Refined<'_>, sort: Sort);
+    /// Where the open rows are, but for those above other open rows: each place among the
+    /// siblings, from 1, outermost first.
+    fn open_places(&self) -> Vec<Vec<usize>>;
     /// The functions from the root to a line's row.
     fn path(&self, refined: &Refined<'_>, line: Line) -> Path;
     /// The rows from the root's child to a line's row.
@@ -282,6 +285,26 @@ impl<D: Direction> Rows for Table<D> {
 
     fn path(&self, refined: &Refined<'_>, line: Line) -> Path {
         self.tree.path(refined, line.row)
+    }
+
+    fn open_places(&self) -> Vec<Vec<usize>> {
+        let mut places: Vec<Vec<usize>> = Vec::new();
+        let mut place: Vec<usize> = Vec::new();
+        for line in self.visible.lines() {
+            let depth = line.depth as usize;
+            let number = place.get(depth).map_or(1, |before| before + 1);
+            place.truncate(depth);
+            place.push(number);
+            if !self.visible.is_open(line.row) || !self.tree.row(line.row).has_children {
+                continue;
+            }
+            // What is above an open row is open without being named.
+            if places.last().is_some_and(|last| place.starts_with(last)) {
+                places.pop();
+            }
+            places.push(place.clone());
+        }
+        places
     }
 
     fn rows_to(&self, line: Line) -> Vec<&Row> {

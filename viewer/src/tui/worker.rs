@@ -6,7 +6,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::effect::{Purpose, Request};
-use super::forest::{Forest, callers, refine};
+use super::forest::{Forest, callers, refine, table};
 use super::message::Message;
 use crate::profile::Profile;
 use crate::views::sets::set_rows;
@@ -25,6 +25,7 @@ pub(super) struct Requests {
 struct Waiting {
     show: Option<Request>,
     callers: Option<Request>,
+    table: Option<Request>,
     attempt: Option<Request>,
     closed: bool,
 }
@@ -36,6 +37,7 @@ impl Requests {
         match request.purpose {
             Purpose::Show => waiting.show = Some(request),
             Purpose::Callers => waiting.callers = Some(request),
+            Purpose::Table { .. } => waiting.table = Some(request),
             Purpose::Try | Purpose::Sets => waiting.attempt = Some(request),
         }
         self.changed.notify_one();
@@ -54,8 +56,10 @@ impl Requests {
             if waiting.closed {
                 return None;
             }
-            let Waiting { show, callers, attempt, .. } = &mut *waiting;
-            if let Some(request) = [show, callers, attempt].into_iter().find_map(Option::take) {
+            let Waiting { show, callers, table, attempt, .. } = &mut *waiting;
+            if let Some(request) =
+                [show, callers, table, attempt].into_iter().find_map(Option::take)
+            {
                 return Some(request);
             }
             waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
@@ -83,6 +87,10 @@ pub fn perform(profile: &Profile, request: Request) -> Message<'_> {
             .map(|forest| Message::Refined { ticket, forest: Box::new(forest) }),
         Purpose::Callers => callers(profile, &stages, &sets)
             .map(|callers| Message::Inverted { ticket, callers: Box::new(callers) }),
+        Purpose::Table { path, way, reach } => {
+            table(profile, &stages, &sets, path.as_ref(), way, reach)
+                .map(|table| Message::Tabled { ticket, table })
+        }
         Purpose::Sets => refine(profile, &stages, &sets)
             .map(|refined| Message::SetsCounted { ticket, rows: set_rows(&refined, &sets) }),
         Purpose::Try => refine(profile, &stages, &sets).map(|refined| Message::Tried {

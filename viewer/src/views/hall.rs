@@ -86,14 +86,20 @@ impl HallTable {
 /// What the rows of a table are, in words: `called directly by: main > solve`.
 #[must_use]
 pub fn title(path: Option<&Chain>, way: Way, reach: Reach) -> String {
-    let Some(path) = path else { return "function".to_owned() };
-    let relation = match (way, reach) {
-        (Way::Down, Reach::Immediate) => "called directly by",
-        (Way::Down, Reach::Extended) => "called below",
-        (Way::Up, Reach::Immediate) => "calls directly",
-        (Way::Up, Reach::Extended) => "calls, through others or directly",
-    };
-    format!("{relation}: {path}")
+    let relation = relation(path.is_some(), way, reach);
+    path.map_or_else(|| relation.to_owned(), |path| format!("{relation}: {path}"))
+}
+
+/// The same without the path.
+#[must_use]
+pub const fn relation(has_path: bool, way: Way, reach: Reach) -> &'static str {
+    match (way, reach) {
+        _ if !has_path => "Function",
+        (Way::Down, Reach::Immediate) => "Called directly",
+        (Way::Down, Reach::Extended) => "Called at any depth",
+        (Way::Up, Reach::Immediate) => "Direct callers",
+        (Way::Up, Reach::Extended) => "Callers at any distance",
+    }
 }
 
 /// A list of rows without anything below them, as a tree of one level.

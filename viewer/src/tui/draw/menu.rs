@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::super::model::{Model, TOP};
+use super::super::model::Model;
 use super::super::name::{shorten, width};
 use super::Canvas;
 
@@ -36,7 +36,7 @@ pub fn window(model: &Model<'_>, selected: usize) -> Window {
     };
     let shown = items.min(rows.saturating_sub(2)).max(1);
     let first = (selected + 1).saturating_sub(shown);
-    Window { line: TOP + top + 1, items: first..(first + shown).min(items) }
+    Window { line: model.top() + top + 1, items: first..(first + shown).min(items) }
 }
 
 /// Paints the menu.

@@ -15,7 +15,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::message::View;
-use super::model::{Model, Notice, Over, SMALLEST, TOP};
+use super::model::{Model, Notice, Over, SMALLEST};
 use super::name::{cut, width, width as cells_of};
 
 /// Paints the model.
@@ -37,14 +37,14 @@ pub fn draw(model: &Model<'_>, frame: &mut Frame<'_>) {
     top::draw(canvas);
     let body = model.body_height();
     match model.over.last() {
-        Some(Over::Page(page)) => page::draw(canvas, page, TOP - 1, body),
-        _ if model.view == View::Info => page::draw(canvas, &model.info, TOP - 1, body),
+        Some(Over::Page(page)) => page::draw(canvas, page, model.top() - 1, body),
+        _ if model.view == View::Info => page::draw(canvas, &model.info, model.top() - 1, body),
         _ => match &model.why_empty {
-            Some(page) => page::draw(canvas, page, TOP - 1, body),
-            None => rows::draw(canvas, TOP, body),
+            Some(page) => page::draw(canvas, page, model.top() - 1, body),
+            None => rows::draw(canvas, model.top(), body),
         },
     }
-    let bottom = TOP + body;
+    let bottom = model.top() + body;
     let mut cursor = None;
     match model.over.last() {
         Some(Over::Prompt(prompt)) => cursor = Some(prompt::draw(canvas, prompt, bottom)),
@@ -176,6 +176,16 @@ fn hints_for(model: &Model<'_>) -> &'static [(&'static str, &'static str)] {
             ("t", "through"),
             ("x", "exclude"),
             ("d", "hide"),
+        ],
+        (None, View::Tables) => &[
+            ("?", "help"),
+            ("q", "tree"),
+            ("enter", "longer path"),
+            ("bksp", "back"),
+            ("i", "direct/any"),
+            ("w", "callees/callers"),
+            ("T", "refine by path"),
+            ("s", "sort"),
         ],
         (None, View::Info) => {
             &[("j k", "scroll"), ("tab", "next view"), ("?", "help"), ("q", "tree")]

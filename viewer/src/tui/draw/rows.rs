@@ -7,6 +7,7 @@ use super::super::name::{shorten, width};
 use super::super::table::Rows;
 use super::Canvas;
 use crate::profile::FrameKind;
+use crate::views::hall;
 use crate::views::number::{amount, count, edges, percent};
 use crate::views::verdict::per_edge;
 use crate::views::visible::Line;
@@ -15,8 +16,16 @@ use crate::views::{Row, SortKey};
 /// Paints the headings on the line above `top`, and `height` rows from `top` on.
 pub(super) fn draw(canvas: &mut Canvas<'_, '_>, top: usize, height: usize) {
     let model = canvas.model;
+    if model.view == super::View::Tables {
+        current_path(canvas, top - 2);
+    }
     let Some(rows) = model.rows() else {
-        let text = model.theme.plain("counting callers…");
+        let text = match &model.tables.refused {
+            Some(cause) if model.view == super::View::Tables => {
+                format!("{cause}; backspace makes the path shorter")
+            }
+            _ => model.theme.plain("counting…").into_owned(),
+        };
         canvas.text(1, top, &text, canvas.width().saturating_sub(2), model.theme.faint());
         return;
     };
@@ -34,9 +43,31 @@ pub(super) fn draw(canvas: &mut Canvas<'_, '_>, top: usize, height: usize) {
         }
     }
     if rows.is_empty() {
-        let text = "no call path is left; u takes the last stage back, F lists the stages";
+        let text = match model.view {
+            super::View::Tables if model.refined.shown > 0 => {
+                "nothing makes this path longer here: i, w, or backspace"
+            }
+            _ => "no call path is left; u takes the last stage back, F lists the stages",
+        };
         canvas.text(1, top, text, canvas.width().saturating_sub(2), model.theme.warning());
     }
+}
+
+/// The path of the tables and what it costs.
+fn current_path(canvas: &mut Canvas<'_, '_>, y: usize) {
+    let model = canvas.model;
+    let theme = model.theme;
+    let mut cost = String::new();
+    if let Some(row) = &model.tables.cost {
+        let time = amount(row.inclusive, &model.profile.info.metric, model.form());
+        cost = format!("{time}  {} %", percent(row.inclusive, model.whole()));
+    }
+    let end = canvas.width().saturating_sub(1);
+    canvas.text_right(end, y, &cost, width(&cost), theme.strong());
+    let start = canvas.text(1, y, "path ", 5, theme.faint());
+    let room = end.saturating_sub(start + width(&cost) + 2);
+    let path = theme.plain(&model.tables.shown_path(room, theme.glyphs.ellipsis)).into_owned();
+    canvas.text(start, y, &path, room, theme.stage());
 }
 
 fn headings(canvas: &mut Canvas<'_, '_>, columns: &Columns, rows: &dyn Rows, y: usize) {
@@ -54,6 +85,10 @@ fn headings(canvas: &mut Canvas<'_, '_>, columns: &Columns, rows: &dyn Rows, y: 
     let mut path_heading = match canvas.model.view {
         super::View::Tree => " Call path ".to_owned(),
         super::View::Callers => " Function, then its callers ".to_owned(),
+        super::View::Tables => {
+            let tables = &canvas.model.tables;
+            format!(" {} ", hall::relation(tables.path.is_some(), tables.way, tables.reach))
+        }
         _ => " Function ".to_owned(),
     };
     if sort.key == SortKey::Name {
@@ -109,7 +144,7 @@ fn path(canvas: &mut Canvas<'_, '_>, rows: &dyn Rows, line: Line, cells: usize, 
         x = canvas.text(x, y, &glyphs.guide.repeat(rest), rest, theme.faint());
     }
     let marker = match (row.has_children, rows.is_open(line), model.view) {
-        (_, _, super::View::Flat) => glyphs.leaf,
+        (_, _, super::View::Flat | super::View::Tables) => glyphs.leaf,
         (false, ..) => glyphs.leaf,
         (true, true, _) => glyphs.open,
         (true, false, _) => glyphs.closed,

@@ -6,7 +6,9 @@
 mod mouse;
 mod prompt;
 mod refinement;
+mod repro;
 mod search;
+mod tables;
 
 use super::commands;
 use super::effect::Effect;
@@ -15,10 +17,9 @@ use super::help;
 use super::keymap;
 use super::message::{Message, PromptKind, View};
 use super::model::{HOT_SHARE, Model, Notice, Over, PercentOf};
-use super::page::{Item, Page};
+use super::page::Page;
 use super::table::{OPEN_LIMIT, Rows};
 use crate::views::number::counted;
-use crate::views::printable::command_line;
 use crate::views::{Sort, SortKey};
 
 /// What messages may ask for.
@@ -34,6 +35,7 @@ pub fn update<'p>(model: &mut Model<'p>, message: Message<'p>) -> Vec<Effect> {
     }
     let mut effects = apply(model, message);
     effects.extend(refinement::callers_if_looked_at(model));
+    effects.extend(tables::table_if_looked_at(model));
     keep_in_view(model);
     effects
 }
@@ -81,6 +83,13 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
             model.notice = Some(Notice::Said(keymap::unbound(model.mode(), key)));
         }
 
+        Message::ExtendPath => tables::extend(model),
+        Message::ShortenPath => tables::shorten(model),
+        Message::ToggleReach => tables::toggle_reach(model),
+        Message::ToggleWay => tables::toggle_way(model),
+        Message::RefineByPath => return tables::refine(model),
+        Message::Tabled { ticket, table } => tables::arrived(model, ticket, &table),
+
         Message::SortNext => sort_next(model),
         Message::SortReverse => {
             change_sort(model, |sort| Sort { reversed: !sort.reversed, ..sort });
@@ -127,7 +136,7 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
         Message::Tried { ticket, shown, out } => prompt::tried(model, ticket, shown, out),
 
         Message::CopyPath => return copy_path(model),
-        Message::Repro => return repro(model),
+        Message::Repro => return repro::show(model),
 
         Message::Click { x, y } => return mouse::click(model, x, y),
         Message::DoubleClick { x, y } => return mouse::double_click(model, x, y),
@@ -322,31 +331,4 @@ fn copy_path(model: &mut Model<'_>) -> Effects {
         counted(names.len() as u64, "frame", model.form())
     )));
     vec![Effect::Copy(text)]
-}
-
-/// The command line that reports what is on the screen.
-fn repro(model: &mut Model<'_>) -> Effects {
-    let stages = model.shown_stages.to_string();
-    let mut words = vec!["csprof"];
-    match model.view {
-        View::Info => words.extend(["info", &model.path]),
-        View::Tree => words.extend(["report", &model.path]),
-        View::Callers => words.extend(["report", &model.path, "--view", "callers"]),
-        View::Flat => words.extend(["report", &model.path, "--view", "flat"]),
-    }
-    if !stages.is_empty() && model.view != View::Info {
-        words.extend(["--refine", &stages]);
-    }
-    let words: Vec<_> = words.into_iter().map(|word| word.as_bytes().to_vec()).collect();
-    let command = command_line(&words);
-    let text = |text: &str| Item::Text(text.to_owned());
-    let items = vec![
-        text("This command line reports what the screen shows:"),
-        Item::Gap,
-        text(&command),
-        Item::Gap,
-        text("It was copied, if this terminal takes OSC 52, and is printed when the viewer ends."),
-    ];
-    model.over.push(Over::Page(Page::new("Command line", items)));
-    vec![Effect::Copy(command.clone()), Effect::PrintAtEnd(command)]
 }

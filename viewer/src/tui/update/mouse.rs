@@ -1,7 +1,7 @@
 //! Clicks and the wheel.
 
 use super::super::message::{Message, View};
-use super::super::model::{Model, Over, TOP};
+use super::super::model::{Model, Over};
 use super::{Effects, apply};
 use crate::tui::draw::menu::{Window, window};
 use crate::tui::header;
@@ -22,7 +22,7 @@ pub(super) fn click<'p>(model: &mut Model<'p>, x: u16, y: u16) -> Effects {
     {
         return apply(model, Message::Show(view));
     }
-    if y + 1 == TOP && model.view != View::Info {
+    if y + 1 == model.top() && model.view != View::Info {
         let key = model.columns().sort_key_at(x);
         return apply(model, Message::SortBy(key));
     }
@@ -42,6 +42,7 @@ pub(super) fn double_click<'p>(model: &mut Model<'p>, x: u16, y: u16) -> Effects
     }
     match model.view {
         View::Flat | View::Info => apply(model, Message::OpenMenu),
+        View::Tables => apply(model, Message::ExtendPath),
         View::Tree | View::Callers => apply(model, Message::Toggle),
     }
 }
@@ -61,8 +62,8 @@ pub(super) fn wheel(model: &mut Model<'_>, steps: i8) {
 
 fn line_at(model: &Model<'_>, y: usize) -> Option<usize> {
     let rows = model.rows()?;
-    let in_body = (TOP..TOP + model.body_height()).contains(&y);
-    let line = rows.scroll() + y.checked_sub(TOP)?;
+    let in_body = (model.top()..model.top() + model.body_height()).contains(&y);
+    let line = rows.scroll() + y.checked_sub(model.top())?;
     (in_body && line < rows.len()).then_some(line)
 }
 

@@ -193,6 +193,10 @@ pub(super) fn refused(model: &mut Model<'_>, ticket: u64, refusal: Refusal) {
     if prompt::refused(model, ticket, &refusal) {
         return;
     }
+    if model.tables.asked.take_if(|asked| *asked == ticket).is_some() {
+        model.tables.refused = Some(refusal.cause);
+        return;
+    }
     // What is shown was refined by the same stages, so this does not happen; it must not be hidden.
     if model.inverting.take_if(|asked| *asked == ticket).is_some() {
         model.notice = Some(Notice::Failed(refusal.cause));

@@ -1,0 +1,163 @@
+//! The current path and its table: Hall's way of refining, one function at a time.
+//!
+//! The path is a chain of frames in the refinement language, so that it can become a stage. What it
+//! was before each step is kept, for going back.
+
+use super::name::{cut, width};
+use super::table::{Rows, Table};
+use crate::profile::short_name;
+use crate::refine::{Chain, Field, FramePattern, Link, Refined};
+use crate::views::hall::{HallTable, Listed, ListedRows, Reach, Way};
+use crate::views::{Row, Sort};
+
+/// The path, the kind of its table, and the table once it is made.
+#[derive(Clone, Debug, Default)]
+pub struct Tables {
+    /// The path; `None` is the empty one.
+    pub path: Option<Chain>,
+    /// By what it is made longer.
+    pub way: Way,
+    /// How near that must be.
+    pub reach: Reach,
+    /// The rows.
+    pub list: Option<Table<Listed>>,
+    /// What the path itself costs, once the rows are there.
+    pub cost: Option<Row>,
+    /// Number under which the table was asked for.
+    pub asked: Option<u64>,
+    /// Why there is no table.
+    pub refused: Option<String>,
+    /// What the path was before, the last one at the end, with the row that was chosen then.
+    before: Vec<(Option<Chain>, String)>,
+    /// Name of the function to select when the table is there.
+    follow: Option<String>,
+    sort: Sort,
+}
+
+impl Tables {
+    /// Name of the selected row's function, to find it again.
+    pub(super) fn selected_name(&self, refined: &Refined<'_>) -> Option<String> {
+        let list = self.list.as_ref()?;
+        let row = list.row(list.line(list.selected())?);
+        Some(refined.functions.get(row.function.index())?.name.clone())
+    }
+
+    /// Forgets the table: the path, its kind or what is shown has changed. The row of this name
+    /// is selected when the new one is there.
+    pub(super) fn forget(&mut self, follow: Option<String>) {
+        if let Some(list) = self.list.take() {
+            self.sort = list.sort();
+            self.follow = follow;
+        }
+        self.cost = None;
+        self.asked = None;
+        self.refused = None;
+    }
+
+    /// Whether a table must be asked for.
+    pub(super) fn is_missing(&self) -> bool {
+        self.list.is_none() && self.asked.is_none() && self.refused.is_none()
+    }
+
+    /// Takes the table that was asked for.
+    pub(super) fn take(&mut self, refined: &Refined<'_>, table: &HallTable) {
+        let mut list = Table::new(ListedRows::of(refined, table, self.sort), refined);
+        if let Some(name) = self.follow.take() {
+            let is_it = |at: &usize| {
+                list.line(*at).is_some_and(|line| {
+                    refined.functions[list.row(line).function.index()].name == name
+                })
+            };
+            let at = (0..list.len()).find(is_it);
+            list.select(at.unwrap_or(0));
+        }
+        self.list = Some(list);
+        self.cost = Some(table.path.clone());
+        self.asked = None;
+    }
+
+    /// Makes the path longer by the selected row; a sentence for people if that cannot be.
+    pub(super) fn extend(&mut self, refined: &Refined<'_>) -> Result<(), String> {
+        let list = self.list.as_ref().ok_or("the table is not there yet")?;
+        let line = list.line(list.selected()).ok_or("there is no row")?;
+        let function = list.row(line).function;
+        if function.index() == 0 {
+            return Err("nothing calls the path here, so it cannot be made longer".to_owned());
+        }
+        if self.path.as_ref().is_some_and(|path| path.length() == Chain::MAX_LENGTH) {
+            return Err(format!("a path can have {} functions at most", Chain::MAX_LENGTH));
+        }
+        let name = refined.functions[function.index()].name.clone();
+        let pattern = pattern_of(refined, function.index());
+        let link = self.reach.link();
+        let longer = match (&self.path, self.way) {
+            (None, _) => Chain::of(pattern),
+            (Some(path), Way::Down) => {
+                let mut longer = path.clone();
+                longer.rest.push((link, pattern));
+                longer
+            }
+            (Some(path), Way::Up) => {
+                let mut longer = Chain::of(pattern);
+                longer.rest.push((link, path.first.clone()));
+                longer.rest.extend(path.rest.iter().cloned());
+                longer
+            }
+        };
+        self.before.push((self.path.replace(longer), name));
+        self.forget(None);
+        Ok(())
+    }
+
+    /// Makes the path what it was before the last step; `false` if there was none.
+    pub(super) fn shorten(&mut self) -> bool {
+        let Some((path, chosen)) = self.before.pop() else { return false };
+        self.path = path;
+        self.forget(None);
+        self.follow = Some(chosen);
+        true
+    }
+
+    /// The path for people, in at most `cells` cells: the end of a long one says most.
+    #[must_use]
+    pub fn shown_path(&self, cells: usize, ellipsis: &str) -> String {
+        let Some(path) = &self.path else { return cut("(empty)", cells, ellipsis).into_owned() };
+        let name = |pattern: &FramePattern| match pattern {
+            FramePattern::Exact(name) => short_name(name).into_owned(),
+            other => other.to_string(),
+        };
+        let mut text = name(&path.first);
+        for (link, pattern) in &path.rest {
+            text.push_str(if *link == Link::Direct { " > " } else { " >> " });
+            text.push_str(&name(pattern));
+        }
+        if width(&text) <= cells {
+            return text;
+        }
+        let room = cells.saturating_sub(width(ellipsis));
+        let begins = text.char_indices().map(|(at, _)| at);
+        let tail = begins.map(|at| &text[at..]).find(|tail| width(tail) <= room).unwrap_or("");
+        format!("{ellipsis}{tail}")
+    }
+}
+
+/// A pattern that means this function; together with its module, where others have its name.
+fn pattern_of(refined: &Refined<'_>, function: usize) -> FramePattern {
+    let this = &refined.functions[function];
+    let name = FramePattern::Exact(this.name.clone());
+    let others = refined.functions.iter().filter(|other| other.name == this.name);
+    match this.module {
+        Some(module) if others.count() > 1 => {
+            let path = refined.profile.module_path(module);
+            let mut glob = String::new();
+            for character in path.chars() {
+                if matches!(character, '*' | '?' | '\\') {
+                    glob.push('\\');
+                }
+                glob.push(character);
+            }
+            FramePattern::All(vec![name, FramePattern::Field(Field::Module, glob)])
+        }
+        _ => name,
+    }
+}
