@@ -22,6 +22,8 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::{Color, Modifier};
 
+#[path = "screens/compare.rs"]
+mod compare;
 #[path = "screens/info.rs"]
 mod info;
 #[path = "screens/looks.rs"]

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 
 use super::exit_code::WrongUsage;
-use super::open::{applied, parsed, read_profile};
+use super::open::{applied, compared, parsed};
 use super::report::{Format, ViewName, percent};
 use super::{Appearance, CANNOT_PRINT, exit_code};
 use crate::profile::Profile;
@@ -112,6 +112,8 @@ enum OrderName {
     Base,
     /// The greatest cost in OTHER first
     Other,
+    /// The greatest growth in percent first; what is new before all
+    Growth,
     /// By name
     Name,
 }
@@ -124,14 +126,8 @@ impl Diff {
     /// When a profile cannot be read, they do not compare, the refinement does not apply, or
     /// output fails.
     pub fn run(&self, appearance: Appearance) -> Result<ExitCode> {
-        let open = |file: &PathBuf| -> Result<Profile> {
-            Ok(Profile::from_saved(read_profile(file, self.salvage)?))
-        };
-        let (base, other) = (open(&self.base)?, open(&self.other)?);
-        let [base_name, other_name] =
-            [&self.base, &self.other].map(|file| file.display().to_string());
-        let mut profile =
-            Profile::compared((&base_name, base), (&other_name, other), &self.renames)?;
+        let files = [&self.base, &self.other];
+        let mut profile = compared(files, self.salvage, &self.renames, Scale::Amount)?;
         let scale = self.scale(&profile)?;
         if let Some(comparison) = &mut profile.comparison {
             comparison.scale = scale;
@@ -148,6 +144,7 @@ impl Diff {
                 OrderName::Delta => Order::Delta,
                 OrderName::Base => Order::Base,
                 OrderName::Other => Order::Other,
+                OrderName::Growth => Order::Growth,
                 OrderName::Name => Order::Name,
             },
             edges: self.edges,
@@ -169,9 +166,10 @@ impl Diff {
             let growth = all.growth_text(Form::Ascii);
             writeln!(
                 io::stderr(),
-                "csprof: {other_name} costs {} more than {base_name} ({growth}%), and --fail-above \
-                 allows {most}%",
+                "csprof: {} costs {} more than {} ({growth}%), and --fail-above allows {most}%",
+                self.other.display(),
                 all.delta(Form::Ascii).trim_start_matches('+'),
+                self.base.display(),
             )?;
             return Ok(ExitCode::FAILURE);
         }

@@ -12,6 +12,7 @@ use csprof_format::read;
 use super::exit_code::WrongUsage;
 use super::progress::Progress;
 use crate::profile::Profile;
+use crate::profile::comparison::{Rename, Scale};
 use crate::profile::merge::{Agreement, Merger};
 use crate::refine::{self, Refined, Refinement, Sets};
 use crate::report::Measure;
@@ -241,4 +242,25 @@ pub(super) fn applied<'p>(
         }
         None => anyhow!("--refine: {error}"),
     })
+}
+
+/// Two files as one profile that compares them.
+///
+/// # Errors
+///
+/// When a file cannot be read, or they measure different things.
+pub(super) fn compared(
+    files: [&PathBuf; 2],
+    salvage: bool,
+    renames: &[Rename],
+    scale: Scale,
+) -> Result<Profile> {
+    let open = |file| Ok::<_, anyhow::Error>(Profile::from_saved(read_profile(file, salvage)?));
+    let (base, other) = (open(files[0])?, open(files[1])?);
+    let names = files.map(|file| file.display().to_string());
+    let mut profile = Profile::compared((&names[0], base), (&names[1], other), renames)?;
+    if let Some(comparison) = &mut profile.comparison {
+        comparison.scale = scale;
+    }
+    Ok(profile)
 }

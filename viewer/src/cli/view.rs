@@ -5,20 +5,31 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 
-use super::open::ProfileFile;
+use super::exit_code::WrongUsage;
+use super::open::{ProfileFiles, compared};
 use super::{Appearance, exit_code};
+use crate::profile::Profile;
+use crate::profile::comparison::Scale;
 use crate::tui::{Options, run};
 
 const EXAMPLES: &str = "\
 Examples:
-  csprof view run.csprof          ? in the viewer shows its keys";
+  csprof view run.csprof                    ? in the viewer shows its keys
+  csprof view before.csprof after.csprof    compares two runs
+  csprof view rank*.csprof                  shows three or more together";
 
 /// Look at a profile in the terminal
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct View {
     #[command(flatten)]
-    file: ProfileFile,
+    files: ProfileFiles,
+    /// Show two files, or more, as one profile instead of comparing two
+    #[arg(long)]
+    merge: bool,
+    /// Compare shares of what each of two files measured instead of amounts
+    #[arg(long, conflicts_with = "merge")]
+    normalize: bool,
     /// Leave the mouse to the terminal, for selecting text
     #[arg(long)]
     no_mouse: bool,
@@ -31,10 +42,23 @@ impl View {
     ///
     /// When the profile cannot be read, or there is no terminal.
     pub fn run(&self, appearance: Appearance) -> Result<ExitCode> {
-        let profile = self.file.open()?;
-        let files = self.file.set_files();
-        run(&profile, &self.file.name(), &files, appearance.viewer(!self.no_mouse))?;
+        let two = self.files.files.len() == 2 && !self.merge;
+        if self.normalize && !two {
+            return Err(WrongUsage("--normalize compares two files".to_owned()).into());
+        }
+        let profile = if two { self.compared()? } else { self.files.open()? };
+        let sets = self.files.set_files();
+        run(&profile, &self.files.name(), &sets, appearance.viewer(!self.no_mouse))?;
         Ok(exit_code::DONE)
+    }
+}
+
+impl View {
+    /// The two files, to be compared.
+    fn compared(&self) -> Result<Profile> {
+        let scale = if self.normalize { Scale::Share } else { Scale::Amount };
+        let [base, other] = [0, 1].map(|at| &self.files.files[at]);
+        compared([base, other], self.files.salvage, &[], scale)
     }
 }
 

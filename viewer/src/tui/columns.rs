@@ -3,7 +3,7 @@
 //! The call path takes what the columns leave. Columns are dropped from the right until the call
 //! path has room; the cost column is never dropped.
 
-use crate::views::SortKey;
+use crate::views::{Cost, SortKey};
 
 /// A column of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,6 +24,25 @@ pub enum Column {
     Samples,
     /// Inclusive cost as a bar.
     Bar,
+    /// One of a comparison.
+    Compared(Compared),
+}
+
+/// A column of a comparison. What it is about, inclusive or exclusive cost, depends on the view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Compared {
+    /// Cost in BASE.
+    Base,
+    /// Cost in OTHER.
+    Other,
+    /// OTHER minus BASE.
+    Delta,
+    /// OTHER minus BASE as a share of BASE.
+    Growth,
+    /// Two standard deviations of the difference by sampling.
+    Noise,
+    /// Edge counts of both.
+    Edges,
 }
 
 impl Column {
@@ -54,6 +73,14 @@ impl Column {
             Self::Exclusive => "excl time",
             Self::Samples => "samples",
             Self::Bar => "",
+            Self::Compared(column) => match column {
+                Compared::Base => "base",
+                Compared::Other => "other",
+                Compared::Delta => "delta",
+                Compared::Growth => "%",
+                Compared::Noise => "noise",
+                Compared::Edges => "edges",
+            },
         }
     }
 
@@ -69,6 +96,11 @@ impl Column {
             Self::PerEdge => 13,
             Self::Samples => 11,
             Self::Bar => 10,
+            Self::Compared(column) => match column {
+                Compared::Base | Compared::Other | Compared::Delta | Compared::Noise => 9,
+                Compared::Growth => 6,
+                Compared::Edges => 13,
+            },
         }
     }
 
@@ -77,10 +109,25 @@ impl Column {
         matches!(self, Self::Exclusive | Self::Samples | Self::Bar)
     }
 
-    /// The order that this column stands for.
+    /// The columns of a comparison from left to right.
+    pub const OF_COMPARISON: [Self; 6] = [
+        Self::Compared(Compared::Base),
+        Self::Compared(Compared::Other),
+        Self::Compared(Compared::Delta),
+        Self::Compared(Compared::Growth),
+        Self::Compared(Compared::Noise),
+        Self::Compared(Compared::Edges),
+    ];
+
+    /// The order that this column stands for, where comparisons are about this cost.
     #[must_use]
-    pub const fn sort_key(self) -> SortKey {
+    pub const fn sort_key(self, cost: Cost) -> SortKey {
         match self {
+            Self::Compared(Compared::Base) => SortKey::Base(cost),
+            Self::Compared(Compared::Other) => SortKey::Other(cost),
+            Self::Compared(Compared::Delta | Compared::Noise) => SortKey::Delta(cost),
+            Self::Compared(Compared::Growth) => SortKey::Growth(cost),
+            Self::Compared(Compared::Edges) => SortKey::Edges,
             Self::Inclusive | Self::Percent | Self::Samples | Self::Bar => SortKey::Inclusive,
             Self::Exclusive | Self::ExclusivePercent => SortKey::Exclusive,
             Self::Edges => SortKey::Edges,
@@ -96,6 +143,8 @@ pub struct Columns {
     pub path_width: usize,
     /// Columns with the cell at which each begins.
     pub numbers: Vec<(Column, usize)>,
+    /// What the columns of a comparison are about.
+    pub cost: Cost,
 }
 
 /// Cells that the call path should have before a column is given room.
@@ -109,10 +158,21 @@ impl Columns {
     /// The columns for a screen of this width.
     #[must_use]
     pub fn fit(width: usize) -> Self {
+        Self::fitting(width, &Column::ALL, Cost::Inclusive)
+    }
+
+    /// The columns of a comparison for a screen of this width.
+    #[must_use]
+    pub fn of_comparison(width: usize, cost: Cost) -> Self {
+        Self::fitting(width, &Column::OF_COMPARISON, cost)
+    }
+
+    /// As many of these columns as fit, the first one always.
+    fn fitting(width: usize, all: &[Column], cost: Cost) -> Self {
         // One cell of space or line before each column.
-        let mut used = Column::Inclusive.width() + 1;
+        let mut used = all[0].width() + 1;
         let mut count = 1;
-        for column in &Column::ALL[1..] {
+        for column in &all[1..] {
             let room = if column.repeats() { width * PATH_SHARE_PERCENT / 100 } else { PATH_ROOM };
             if used + column.width() + 1 + room.max(PATH_ROOM) > width {
                 break;
@@ -122,19 +182,19 @@ impl Columns {
         }
         let path_width = width.saturating_sub(used);
         let mut at = path_width;
-        let numbers = Column::ALL[..count].iter().map(|&column| {
+        let numbers = all[..count].iter().map(|&column| {
             let start = at + 1;
             at = start + column.width();
             (column, start)
         });
-        Self { numbers: numbers.collect(), path_width }
+        Self { numbers: numbers.collect(), path_width, cost }
     }
 
     /// The order that a click at this cell of the headings asks for.
     #[must_use]
     pub fn sort_key_at(&self, x: usize) -> SortKey {
         let hit = self.numbers.iter().find(|(c, start)| (*start..start + c.width()).contains(&x));
-        hit.map_or(SortKey::Name, |(column, _)| column.sort_key())
+        hit.map_or(SortKey::Name, |(column, _)| column.sort_key(self.cost))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use csprof_format::profile::Metric;
 
+use super::comparison;
 use super::message::View;
 use super::model::{Model, PercentOf};
 use super::page::{Item, Page};
@@ -17,6 +18,10 @@ pub fn page(model: &Model<'_>) -> Option<Page> {
     let metric = &model.profile.info.metric;
     let mut items = vec![Item::Text(model.row_name(row).to_owned()), Item::Gap];
     items.extend(place(model, row));
+    if let Some(comparison) = model.comparison() {
+        items.extend(comparison::explained(model, comparison, row));
+        return Some(Page::new("The numbers of this row", items));
+    }
     items.extend(costs(model, row, metric));
     items.extend(edges(model, row, metric));
     Some(Page::new("The numbers of this row", items))

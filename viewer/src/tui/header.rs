@@ -1,5 +1,6 @@
 //! The two lines at the top: what is looked at, and what was done to it.
 
+use super::comparison;
 use super::message::View;
 use super::model::{Model, PercentOf};
 use super::name::{cut, width};
@@ -39,6 +40,9 @@ pub fn view_at(model: &Model<'_>, x: usize) -> Option<View> {
 /// File and run in at most `cells` cells; what is less telling goes first.
 #[must_use]
 pub fn title(model: &Model<'_>, cells: usize) -> String {
+    if let Some(comparison) = model.comparison() {
+        return comparison::title(model, comparison, cells);
+    }
     let info = &model.profile.info;
     let file = model.path.rsplit('/').next().unwrap_or_default();
     let program = info.run.command.first().map_or_else(String::new, |word| {
@@ -77,6 +81,9 @@ pub fn title(model: &Model<'_>, cells: usize) -> String {
 /// The account of all samples: `shown 38.8% + out 61.2% = 100%` and what percentages are of.
 #[must_use]
 pub fn account_text(model: &Model<'_>) -> String {
+    if let Some(comparison) = model.comparison() {
+        return comparison::account_text(model, comparison);
+    }
     let account = account(model.refined.shown, model.refined.out);
     if usize::from(model.size.0) < NARROW {
         return account;

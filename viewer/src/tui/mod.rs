@@ -17,6 +17,7 @@
 
 pub mod columns;
 pub mod commands;
+mod comparison;
 pub mod draw;
 pub mod effect;
 pub mod explain;

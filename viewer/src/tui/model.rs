@@ -6,14 +6,16 @@
 
 use std::sync::Arc;
 
+use crate::profile::comparison::Comparison;
 use crate::profile::{FrameKind, FunctionRef, Profile};
 use crate::refine::{Refined, Sets};
 use crate::views::callers::{Callers, Upward};
+use crate::views::hall::Way;
 use crate::views::hot_path;
 use crate::views::number::Form;
 use crate::views::search::{NamePattern, Search};
 use crate::views::top_down::Downward;
-use crate::views::{Row, Sort, SortKey};
+use crate::views::{Cost, Row, Sort, SortKey, shown_of_sides};
 
 use super::columns::Columns;
 use super::forest::Forest;
@@ -117,6 +119,8 @@ pub struct Model<'p> {
     pub pending: Option<Pending>,
     /// What percentages are of.
     pub percent_of: PercentOf,
+    /// Samples shown of BASE and of OTHER, where two profiles are compared.
+    pub shown_of_sides: [u64; 2],
     /// What is searched for; changed by `search_for`.
     pub search: Option<NamePattern>,
     /// Where it is in the tree, once that was asked for.
@@ -140,7 +144,11 @@ impl<'p> Model<'p> {
     /// The first screen of a profile. Rows that hold nearly all of the cost are open.
     #[must_use]
     pub fn new(forest: Forest<'p>, path: &str, theme: Theme, size: (u16, u16)) -> Self {
-        let Forest { refined, top_down } = forest;
+        let Forest { refined, mut top_down } = forest;
+        let shown_of_sides = shown_of_sides(&refined);
+        if refined.profile.comparison.is_some() {
+            top_down.set_sort(Sort { key: SortKey::Delta(Cost::Inclusive), reversed: false });
+        }
         let mut model = Self {
             profile: refined.profile,
             path: path.to_owned(),
@@ -164,6 +172,7 @@ impl<'p> Model<'p> {
             history: History::default(),
             pending: None,
             percent_of: PercentOf::default(),
+            shown_of_sides,
             search: None,
             found: None,
             notice: None,
@@ -186,6 +195,7 @@ impl<'p> Model<'p> {
         let Forest { refined, top_down } = forest;
         let table_row = self.tables.selected_name(&self.refined);
         let old = std::mem::replace(&mut self.refined, refined);
+        self.shown_of_sides = shown_of_sides(&self.refined);
         self.tree.replace(&old, top_down, &self.refined);
         if let Some(inverted) = self.inverted.take() {
             self.before = Some((old, inverted));
@@ -338,7 +348,20 @@ impl<'p> Model<'p> {
     /// The columns of the view.
     #[must_use]
     pub fn columns(&self) -> Columns {
-        Columns::fit(usize::from(self.size.0))
+        let width = usize::from(self.size.0);
+        match (self.comparison(), self.view) {
+            // Tables of callers count both sides together.
+            (Some(_), View::Tables) if self.tables.way == Way::Up => Columns::fit(width),
+            (None, _) => Columns::fit(width),
+            (Some(_), View::Callers | View::Flat) => Columns::of_comparison(width, Cost::Exclusive),
+            (Some(_), _) => Columns::of_comparison(width, Cost::Inclusive),
+        }
+    }
+
+    /// What is compared, where two profiles are.
+    #[must_use]
+    pub fn comparison(&self) -> Option<&'p Comparison> {
+        self.profile.comparison.as_deref()
     }
 
     /// Whether the terminal is too small for more than one line of text.
@@ -408,8 +431,14 @@ pub struct Inverted {
 
 impl Inverted {
     /// Both views of one tree, given twice; the flat view begins by exclusive cost.
-    fn new(callers: Callers, mut by_function: Callers, refined: &Refined<'_>) -> Self {
-        by_function.set_sort(Sort { key: SortKey::Exclusive, reversed: false });
+    fn new(mut callers: Callers, mut by_function: Callers, refined: &Refined<'_>) -> Self {
+        if refined.profile.comparison.is_some() {
+            let sort = Sort { key: SortKey::Delta(Cost::Exclusive), reversed: false };
+            callers.set_sort(sort);
+            by_function.set_sort(sort);
+        } else {
+            by_function.set_sort(Sort { key: SortKey::Exclusive, reversed: false });
+        }
         Self { callers: Table::new(callers, refined), flat: Table::new(by_function, refined) }
     }
 }

@@ -194,6 +194,12 @@ impl Theme {
         self.colored(Color::Red, self.strong())
     }
 
+    /// What became cheaper.
+    #[must_use]
+    pub fn better(self) -> Style {
+        self.colored(Color::Green, self.strong())
+    }
+
     /// Something to be aware of: losses, partial unwinds.
     #[must_use]
     pub fn warning(self) -> Style {

@@ -101,6 +101,9 @@ impl<'c> Difference<'c> {
     /// Twice the standard deviation of the difference by sampling: `±273 ms`.
     #[must_use]
     pub fn noise(&self, form: Form) -> String {
+        if self.samples == [0, 0] {
+            return ".".to_owned();
+        }
         let sign = if form == Form::Unicode { "±" } else { "+-" };
         format!("{sign}{}", self.size(self.comparison.noise(self.samples), form))
     }
@@ -196,7 +199,7 @@ mod tests {
             ([9, 0], "45.0 ms | . | -45.0 ms | gone | +-30.0 ms"),
             ([16, 16], "80.0 ms | 80.0 ms | . | . | +-56.6 ms"),
             ([10, 125], "50.0 ms | 625 ms | +575 ms | x12.5 | +-116 ms"),
-            ([0, 0], ". | . | . | . | +-0 ns"),
+            ([0, 0], ". | . | . | . | ."),
         ] {
             assert_eq!(texts(&comparison, samples), expected);
         }

@@ -31,7 +31,7 @@ pub(crate) mod laws;
 #[cfg(test)]
 mod tests;
 
-pub use sort::{Sort, SortKey};
+pub use sort::{Cost, Sort, SortKey};
 
 use crate::profile::{FrameKind, FunctionRef};
 use crate::refine::Refined;

@@ -3,7 +3,7 @@
 
 use core::cmp::{Ordering, Reverse};
 
-use super::{Counts, Edges, Row};
+use super::{Edges, Row};
 use crate::refine::Refined;
 
 /// The column that orders rows.
@@ -20,14 +20,35 @@ pub enum SortKey {
     PerEdge,
     /// Function name.
     Name,
-    /// By how much inclusive cost differs, where two profiles are compared.
-    Delta,
-    /// By how much exclusive cost differs.
-    ExclusiveDelta,
-    /// Inclusive cost in BASE.
-    Base,
-    /// Inclusive cost in OTHER.
-    Other,
+    /// By how much cost differs, where two profiles are compared.
+    Delta(Cost),
+    /// Cost in BASE.
+    Base(Cost),
+    /// Cost in OTHER.
+    Other(Cost),
+    /// Growth from BASE to OTHER; what is new comes first.
+    Growth(Cost),
+}
+
+/// Which cost of a row a comparison is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Cost {
+    /// Inclusive samples.
+    #[default]
+    Inclusive,
+    /// Exclusive samples.
+    Exclusive,
+}
+
+impl Cost {
+    /// The samples of BASE and of OTHER in a row.
+    #[must_use]
+    pub fn of(self, row: &Row) -> [u64; 2] {
+        row.sides().map(|counts| match self {
+            Self::Inclusive => counts.inclusive,
+            Self::Exclusive => counts.exclusive,
+        })
+    }
 }
 
 /// An order of rows. The default is the greatest inclusive cost first.
@@ -51,10 +72,10 @@ impl Sort {
             SortKey::Edges => upper_bound(b).cmp(&upper_bound(a)),
             SortKey::PerEdge => per_edge(a, b),
             SortKey::Name => name(a).cmp(name(b)),
-            SortKey::Delta => delta(refined, b, false).cmp(&delta(refined, a, false)),
-            SortKey::ExclusiveDelta => delta(refined, b, true).cmp(&delta(refined, a, true)),
-            SortKey::Base => b.sides()[0].inclusive.cmp(&a.sides()[0].inclusive),
-            SortKey::Other => b.other.inclusive.cmp(&a.other.inclusive),
+            SortKey::Delta(cost) => delta(refined, b, cost).cmp(&delta(refined, a, cost)),
+            SortKey::Base(cost) => cost.of(b)[0].cmp(&cost.of(a)[0]),
+            SortKey::Other(cost) => cost.of(b)[1].cmp(&cost.of(a)[1]),
+            SortKey::Growth(cost) => growth(cost.of(b), cost.of(a)),
         };
         if self.reversed { by_key.reverse() } else { by_key }
             .then_with(|| Reverse(a.inclusive).cmp(&Reverse(b.inclusive)))
@@ -64,10 +85,24 @@ impl Sort {
 }
 
 /// How much a row differs, in whatever unit its comparison has.
-fn delta(refined: &Refined<'_>, row: &Row, exclusive: bool) -> u128 {
+fn delta(refined: &Refined<'_>, row: &Row, cost: Cost) -> u128 {
     let Some(comparison) = &refined.profile.comparison else { return 0 };
-    let of = |counts: Counts| if exclusive { counts.exclusive } else { counts.inclusive };
-    comparison.delta(row.sides().map(of)).unsigned_abs()
+    comparison.delta(cost.of(row)).unsigned_abs()
+}
+
+/// Compares other / base as products, since ratios would need rounding. What is new grew most, and
+/// what neither side has, least.
+fn growth(left: [u64; 2], right: [u64; 2]) -> Ordering {
+    let class = |[base, other]: [u64; 2]| match (base, other) {
+        (0, 0) => 0,
+        (0, _) => 2,
+        _ => 1,
+    };
+    let product = |a: u64, b: u64| u128::from(a) * u128::from(b);
+    class(left).cmp(&class(right)).then_with(|| match class(left) {
+        1 => product(left[1], right[0]).cmp(&product(right[1], left[0])),
+        _ => left[1].cmp(&right[1]),
+    })
 }
 
 fn upper_bound(row: &Row) -> Option<u64> {

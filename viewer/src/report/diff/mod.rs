@@ -19,7 +19,7 @@ use super::View;
 use crate::profile::comparison::Comparison;
 use crate::refine::Refined;
 use crate::views::difference::Difference;
-use crate::views::{Row, SortKey};
+use crate::views::{Cost, Row, SortKey};
 
 /// Which rows the report of a comparison has, and in what order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -53,30 +53,34 @@ pub enum Order {
     Base,
     /// The greatest cost in OTHER first.
     Other,
+    /// The greatest growth first; what is new before all.
+    Growth,
     /// By name.
     Name,
 }
 
 impl Options {
-    /// Whether rows are about exclusive cost: in the views that begin at functions.
-    const fn is_exclusive(&self) -> bool {
-        !matches!(self.view, View::TopDown)
+    /// What rows are about: exclusive cost in the views that begin at functions.
+    const fn cost(&self) -> Cost {
+        match self.view {
+            View::TopDown => Cost::Inclusive,
+            View::Callers | View::Flat | View::Tables => Cost::Exclusive,
+        }
     }
 
     const fn sort_key(&self) -> SortKey {
-        match (self.order, self.is_exclusive()) {
-            (Order::Delta, false) => SortKey::Delta,
-            (Order::Delta, true) => SortKey::ExclusiveDelta,
-            (Order::Base, _) => SortKey::Base,
-            (Order::Other, _) => SortKey::Other,
-            (Order::Name, _) => SortKey::Name,
+        match self.order {
+            Order::Delta => SortKey::Delta(self.cost()),
+            Order::Base => SortKey::Base(self.cost()),
+            Order::Other => SortKey::Other(self.cost()),
+            Order::Growth => SortKey::Growth(self.cost()),
+            Order::Name => SortKey::Name,
         }
     }
 
     /// The samples of both sides that a row is about.
     fn samples(&self, row: &Row) -> [u64; 2] {
-        let exclusive = self.is_exclusive();
-        row.sides().map(|counts| if exclusive { counts.exclusive } else { counts.inclusive })
+        self.cost().of(row)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::refine::Refined;
 use crate::views::difference::{Change, Difference, edges};
 use crate::views::number::{Form, amount, count, counted};
 use crate::views::printable::{command_line, printable};
-use crate::views::shown_of_sides;
+use crate::views::{Cost, shown_of_sides};
 
 /// Names longer than this lose their arguments and templates.
 const LONG_NAME: usize = 60;
@@ -162,7 +162,7 @@ impl Text<'_> {
     }
 
     fn heads(&self) -> Cells {
-        let exclusive = if self.options.is_exclusive() { "excl " } else { "" };
+        let exclusive = if self.options.cost() == Cost::Exclusive { "excl " } else { "" };
         let share = if self.comparison.scale == Scale::Share { " %" } else { "" };
         let delta = match (self.form, self.comparison.scale) {
             (Form::Unicode, Scale::Share) => "Δ pp",

@@ -3,6 +3,7 @@
 use ratatui::style::Style;
 
 use super::super::columns::{Column, Columns};
+use super::super::comparison as compared;
 use super::super::name::{shorten, width};
 use super::super::table::Rows;
 use super::Canvas;
@@ -11,7 +12,7 @@ use crate::views::hall;
 use crate::views::number::{amount, count, edges, percent};
 use crate::views::verdict::per_edge;
 use crate::views::visible::Line;
-use crate::views::{Row, SortKey};
+use crate::views::{Cost, Row, SortKey};
 
 /// Paints the headings on the line above `top`, and `height` rows from `top` on.
 pub(super) fn draw(canvas: &mut Canvas<'_, '_>, top: usize, height: usize) {
@@ -91,6 +92,9 @@ fn headings(canvas: &mut Canvas<'_, '_>, columns: &Columns, rows: &dyn Rows, y: 
         }
         _ => " Function ".to_owned(),
     };
+    if canvas.model.comparison().is_some() && columns.cost == Cost::Exclusive {
+        path_heading.push_str("(exclusive cost) ");
+    }
     if sort.key == SortKey::Name {
         // Names ascend when numbers descend.
         let mark = if sort.reversed { glyphs.descending } else { glyphs.ascending };
@@ -101,10 +105,13 @@ fn headings(canvas: &mut Canvas<'_, '_>, columns: &Columns, rows: &dyn Rows, y: 
     let mut marked = false;
     for &(column, start) in &columns.numbers {
         // Several columns may stand for one order; the first carries the mark.
-        let is_first = sort.key == column.sort_key() && !marked;
+        let is_first = sort.key == column.sort_key(columns.cost) && !marked;
         marked |= is_first;
         let mark = if is_first { mark(sort.key) } else { "" };
-        let heading = column.heading(is_time);
+        let heading = match column {
+            Column::Compared(column) => compared::heading(theme, column),
+            _ => column.heading(is_time),
+        };
         if heading.is_empty() {
             continue;
         }
@@ -208,6 +215,7 @@ fn numbers(canvas: &mut Canvas<'_, '_>, row: &Row, columns: &Columns, y: usize) 
             Column::Edges => (edges(row.edges, form), theme.text()),
             Column::PerEdge => (per_edge(row, metric, form), theme.text()),
             Column::Samples => (count(row.inclusive, form), theme.text()),
+            Column::Compared(column) => compared::cell(model, row, column, columns.cost),
             Column::Bar => {
                 let bar = bar(row.inclusive, whole, column.width(), theme.glyphs.bars);
                 canvas.text(start, y, &bar, column.width(), heat(row.inclusive));

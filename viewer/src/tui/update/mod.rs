@@ -264,9 +264,11 @@ fn cancel(model: &mut Model<'_>) {
 
 fn sort_next(model: &mut Model<'_>) {
     let mut keys: Vec<SortKey> = Vec::new();
-    for (column, _) in model.columns().numbers {
-        if !keys.contains(&column.sort_key()) {
-            keys.push(column.sort_key());
+    let columns = model.columns();
+    for (column, _) in &columns.numbers {
+        let key = column.sort_key(columns.cost);
+        if !keys.contains(&key) {
+            keys.push(key);
         }
     }
     keys.push(SortKey::Name);

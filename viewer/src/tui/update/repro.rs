@@ -1,5 +1,6 @@
 //! The command line that reports what is on the screen: the same rows in the same order.
 
+use super::super::comparison;
 use super::super::effect::Effect;
 use super::super::message::View;
 use super::super::model::{Model, Over, PercentOf};
@@ -27,6 +28,9 @@ pub(super) fn show(model: &mut Model<'_>) -> Effects {
 }
 
 fn words(model: &Model<'_>) -> Vec<String> {
+    if let Some(words) = comparison::command(model) {
+        return words;
+    }
     let subcommand = if model.view == View::Info { "info" } else { "report" };
     let mut words = vec!["csprof".to_owned(), subcommand.to_owned(), model.path.clone()];
     let mut add = |option: &str, value: Option<String>| {
@@ -82,7 +86,9 @@ fn column(key: SortKey) -> Option<&'static str> {
         SortKey::Edges => "edges",
         SortKey::PerEdge => "per-edge",
         SortKey::Name => "name",
-        SortKey::Delta | SortKey::ExclusiveDelta | SortKey::Base | SortKey::Other => return None,
+        SortKey::Delta(_) | SortKey::Base(_) | SortKey::Other(_) | SortKey::Growth(_) => {
+            return None;
+        }
     })
 }
 
