@@ -47,8 +47,8 @@ fn a_function_of_one_side_alone_can_be_refined_to() {
 
 #[test]
 fn order_by_name_and_by_what_was_before() {
-    assert_snapshot!(screen(&compared(), "80x16", "3s"));
-    assert_snapshot!(screen(&compared(), "80x16", "3ssss"));
+    assert_snapshot!(screen(&compared(), "80x20", "3s"));
+    assert_snapshot!(screen(&compared(), "80x20", "3ssss"));
 }
 
 #[test]
