@@ -15,17 +15,18 @@ use std::ffi::CString;
 
 use csprof_format::arena::{
     ARENA_MAGIC, ARENA_VERSION, ArenaHeader, EXTENT_ALIGN, EXTENT_MAGIC, ExtentHeader, ExtentKind,
-    FIRST_SEGMENT_NODES, FLAG_TRAMPOLINE, MAX_SEGMENTS, ThreadRecord, locate,
+    FIRST_SEGMENT_NODES, FLAG_TRAMPOLINE, LeftOut, MAX_SEGMENTS, ThreadRecord, locate,
 };
 use csprof_format::launch::SampleSource;
 use csprof_format::loss::LossReason;
 
 use crate::cct::{Node, NodeStore};
-use crate::sys::{self, Clock, Errno, File};
+use crate::sys::{self, Clock, Errno, File, Folder};
 
 /// The arena file of this process.
 pub struct Arena {
     file: File,
+    folder: &'static Folder,
     path: CString,
     header: NonNull<ArenaHeader>,
 }
@@ -37,26 +38,33 @@ unsafe impl Sync for Arena {}
 unsafe impl Send for Arena {}
 
 impl Arena {
-    /// Makes the file in `run_dir`.
+    /// Makes the file in the run's folder.
     pub fn create(
-        run_dir: &[u8],
+        folder: &'static Folder,
         source: SampleSource,
         trampoline: bool,
         forked: bool,
     ) -> Result<Self, Errno> {
         let pid = sys::pid();
         let start_ns = sys::now_ns(Clock::Monotonic);
-        let mut path = run_dir.to_vec();
+        let mut path = folder.path().to_bytes().to_vec();
         path.extend_from_slice(
             format!("/{pid}-{start_ns}{}", csprof_format::arena::ARENA_SUFFIX).as_bytes(),
         );
         let path = CString::new(path).map_err(|_| Errno(libc::EINVAL))?;
-        let file = File::create_new(&path)?;
+        let file = File::create_new(folder, &path)?;
         let map = || {
             file.allocate(0, EXTENT_ALIGN)?;
             file.map(0, EXTENT_ALIGN as usize)
         };
-        let header = map().inspect_err(|_| file.close())?.cast::<ArenaHeader>();
+        let header = map().inspect_err(|_| {
+            file.close();
+            // For a forked child its parent speaks; an executed program leaves the empty file.
+            if forked {
+                folder.remove(&path);
+            }
+        });
+        let header = header?.cast::<ArenaHeader>();
         let value = ArenaHeader {
             magic: [0; 8],
             version: ARENA_VERSION,
@@ -74,6 +82,7 @@ impl Arena {
             rank_plus_one: sys::rank_from_environment().map_or(0, |rank| rank.saturating_add(1)),
             losses: [0; csprof_format::arena::REASON_SLOTS],
             foreign_signals: 0,
+            left_out: [0; csprof_format::arena::LEFT_OUT_SLOTS],
         };
         // SAFETY: a fresh page, large enough (asserted in format) and page-aligned, that nobody
         // else looks at before the magic is there.
@@ -81,7 +90,7 @@ impl Arena {
             header.write(value);
             (&raw mut (*header.as_ptr()).magic).write_volatile(ARENA_MAGIC);
         }
-        Ok(Self { file, path, header })
+        Ok(Self { file, folder, path, header })
     }
 
     /// Backs and maps a new extent of at least `size` bytes and writes its header.
@@ -95,7 +104,7 @@ impl Arena {
         size: usize,
     ) -> Result<NonNull<u8>, Errno> {
         let size = (size as u64).next_multiple_of(EXTENT_ALIGN);
-        self.file.ensure(&self.path)?;
+        self.file.ensure(self.folder, &self.path)?;
         // Relaxed: the range is made visible to readers by the extent's magic.
         let offset = self.used().fetch_add(size, Ordering::Relaxed);
         self.file.allocate(offset, size)?;
@@ -141,6 +150,14 @@ impl Arena {
         // SAFETY: as above.
         unsafe { AtomicU64::from_ptr(&raw mut (*self.header.as_ptr()).foreign_signals) }
             .fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts processes that this one started and that are not sampled; -1 takes one back. Any
+    /// process that has the arena mapped may.
+    pub fn count_left_out(&self, reason: LeftOut, number: i32) {
+        // SAFETY: as above; every reason has a slot.
+        unsafe { AtomicU32::from_ptr(&raw mut (*self.header.as_ptr()).left_out[reason as usize]) }
+            .fetch_add(number.cast_unsigned(), Ordering::Relaxed);
     }
 
     /// Says which source is used, after a fallback. Setup side.

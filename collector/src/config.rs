@@ -1,6 +1,7 @@
 //! What `csprof record` asked for, read once from the environment.
 
 use core::ffi::CStr;
+use std::ffi::CString;
 
 use csprof_format::launch::{self, SampleSource};
 
@@ -8,7 +9,7 @@ use csprof_format::launch::{self, SampleSource};
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Folder for the arena.
-    pub run_dir: Vec<u8>,
+    pub run_dir: CString,
     /// What triggers samples.
     pub source: SampleSource,
     /// Whether return addresses may be replaced.
@@ -23,7 +24,7 @@ impl Config {
     /// The settings, or `None` where csprof did not launch this program.
     #[must_use]
     pub fn from_environment() -> Option<Self> {
-        let run_dir = launch_variable(launch::RUN_DIR)?.to_bytes().to_vec();
+        let run_dir = launch_variable(launch::RUN_DIR)?.to_owned();
         if run_dir.is_empty() {
             return None;
         }

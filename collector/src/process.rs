@@ -8,19 +8,21 @@
 
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
-use csprof_format::arena::{FLAG_EXECED, LogRecord};
+use csprof_format::arena::{FLAG_EXECED, LeftOut, LogRecord};
 use csprof_format::launch::{SampleSource, SourceKind};
 
 use crate::arena::{Arena, LogExtent};
 use crate::config::Config;
 use crate::setup_lock::{SetupGuard, SetupLock};
-use crate::sys::{self, Clock, Disposition};
+use crate::sys::{self, Clock, Disposition, Folder};
 use crate::{modules, report, sampling, thread, trampoline};
 
 /// State of a profiled process.
 pub struct Process {
     /// What was asked for.
     pub config: Config,
+    /// Where all arenas of the run are.
+    pub folder: &'static Folder,
     /// Whose state this is: a vfork child finds its parent's.
     pid: u32,
     /// Where counts go.
@@ -84,8 +86,11 @@ pub fn start() {
     let trampoline = config.trampoline && !sys::shadow_stack_active();
     let quiet = config.quiet;
     let asked = config.trampoline;
-    if let Err(errno) = enter(config, trampoline, false) {
-        if !quiet {
+    let folder = Box::leak(Box::new(Folder::open(config.run_dir.clone())));
+    if let Err(errno) = enter(config, folder, trampoline, false) {
+        // Where the file is there and no room for it, `record` finds it empty and says so.
+        let told = [libc::EFBIG, libc::ENOSPC, libc::EDQUOT, libc::ENOMEM, libc::EAGAIN];
+        if !quiet && !told.contains(&errno.0) {
             report::inert(&format!("its arena cannot be made (error {})", errno.0));
         }
         return;
@@ -117,9 +122,15 @@ pub fn take_signal() -> Result<(), sys::Errno> {
     sys::set_disposition(sampling::SIGNAL, Disposition::Handle { handler, on_alternate_stack })
 }
 
-fn enter(config: Config, trampoline: bool, forked: bool) -> Result<(), sys::Errno> {
-    let arena = Arena::create(&config.run_dir, config.source, trampoline, forked)?;
+fn enter(
+    config: Config,
+    folder: &'static Folder,
+    trampoline: bool,
+    forked: bool,
+) -> Result<(), sys::Errno> {
+    let arena = Arena::create(folder, config.source, trampoline, forked)?;
     let process = Process {
+        folder,
         pid: sys::pid(),
         source: AtomicU64::new(pack(config.source)),
         config,
@@ -219,19 +230,17 @@ pub fn after_fork_child() {
     }
     drop(held);
     parent.arena.forget_file();
-    let quiet = parent.config.quiet;
-    match enter(parent.config.clone(), parent.trampoline, true) {
+    match enter(parent.config.clone(), parent.folder, parent.trampoline, true) {
         Ok(()) => {
             log(&LogRecord::Command(command_line()));
             modules::start_again();
             thread::restart_after_fork();
         }
-        Err(errno) => {
+        Err(_) => {
+            // The file is the parent's, the memory is still here: it tells the user.
+            parent.arena.count_left_out(LeftOut::Refused, 1);
             thread::drop_after_fork();
             PROCESS.store(core::ptr::null_mut(), Ordering::Release);
-            if !quiet {
-                report::inert(&format!("its arena cannot be made (error {})", errno.0));
-            }
         }
     }
 }

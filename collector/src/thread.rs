@@ -312,13 +312,16 @@ pub fn note_end() {
 
 /// The numbers of all files that belong to the collector, ascending.
 pub fn file_numbers() -> Vec<i32> {
-    let arena = process::current().map(|process| process.arena.file_number());
+    let process = process::current();
+    let arena = process.map(|process| process.arena.file_number());
+    let folder = process.and_then(|process| process.folder.number());
     let mut numbers: Vec<i32> = REGISTRY
         .lock()
         .sources
         .iter()
         .filter_map(|(_, handle)| handle.file_number())
         .chain(arena)
+        .chain(folder)
         .collect();
     numbers.sort_unstable();
     numbers

@@ -25,7 +25,7 @@ use crate::loss::{LossReason, PartialReason};
 /// First bytes of an arena: the high bit and the line ends show damage by text transfer.
 pub const ARENA_MAGIC: [u8; 8] = *b"\x89CSPA\r\n\x1a";
 /// Version of this layout. An arena is read by the csprof that wrote it, so there is no minor.
-pub const ARENA_VERSION: u32 = 1;
+pub const ARENA_VERSION: u32 = 2;
 /// First four bytes of each extent.
 pub const EXTENT_MAGIC: u32 = u32::from_le_bytes(*b"XTNT");
 /// Alignment of extents, in bytes.
@@ -77,6 +77,8 @@ pub struct ArenaHeader {
     pub losses: [u64; REASON_SLOTS],
     /// Profiling signals from elsewhere (`kill -PROF`, the program's own timers); not samples.
     pub foreign_signals: u64,
+    /// Processes that this one started and that are not in the run, by [`LeftOut`]. Atomic.
+    pub left_out: [u32; LEFT_OUT_SLOTS],
 }
 
 /// [`ArenaHeader::flags`]: return addresses are replaced, so edge counts exist.
@@ -84,7 +86,45 @@ pub const FLAG_TRAMPOLINE: u32 = 1;
 /// [`ArenaHeader::flags`]: the process went through exec; another arena continues its story.
 pub const FLAG_EXECED: u32 = 2;
 
-const _: () = assert!(size_of::<ArenaHeader>() == 216);
+const _: () = assert!(size_of::<ArenaHeader>() == 232);
+
+/// Room for reasons in [`ArenaHeader::left_out`].
+pub const LEFT_OUT_SLOTS: usize = 4;
+
+/// Why a process has no arena.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum LeftOut {
+    /// Forked, and an arena of its own was refused.
+    Refused = 0,
+    /// Executed with an environment that does not have csprof's variables.
+    Environment = 1,
+    /// Executed where the collector or the run folder cannot be reached.
+    OutOfReach = 2,
+}
+
+impl LeftOut {
+    /// All reasons, in the order of their numbers.
+    pub const ALL: [Self; 3] = [Self::Refused, Self::Environment, Self::OutOfReach];
+
+    /// What happened to processes of this kind, after their number.
+    #[must_use]
+    pub const fn explanation(self) -> &'static str {
+        match self {
+            Self::Refused => {
+                "made by fork, not in this profile: shared memory for it was refused (a limit of \
+                 files, file size or memory, or a full /dev/shm)"
+            }
+            Self::Environment => {
+                "started, not in this profile: its environment was cleared of csprof's variables"
+            }
+            Self::OutOfReach => {
+                "started, not in this profile: csprof's files cannot be reached from where it was \
+                 (chroot, or mounts of its own)"
+            }
+        }
+    }
+}
 
 /// What an extent holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

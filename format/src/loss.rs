@@ -61,6 +61,12 @@ reasons! {
         /// Found when arenas were gathered: nodes that could not be read back.
         Unreadable = 5, "unreadable",
             "part of the arena was damaged or cut off, so these samples could not be placed";
+        /// Found when arenas were gathered: counted as delivered, and then neither recorded nor lost.
+        CutShort = 6, "cut-short",
+            "the process was killed, or replaced by exec, while the sample was being taken";
+        /// CPU time that passed after the program had closed the file of the thread's event.
+        SourceClosed = 7, "source-closed",
+            "the program closed, by a system call of its own, the file that the samples come from";
     }
 }
 

@@ -2,10 +2,10 @@
 //! forms reach execve without passing through ours.
 //!
 //! Signals that are pending survive exec, handlers do not: a profiling signal on its way would
-//! kill the new program. So sampling ends before, and begins again if exec fails. Nothing is done
-//! in the child of a vfork, which must not touch the memory it borrows (`process::active()` knows);
-//! its timers are not inherited, so no signal is on its way. posix_spawn, system and popen use
-//! such children inside the C library and need no wrapper.
+//! kill the new program. So sampling ends before, and begins again if exec fails. Not in the child
+//! of a vfork, which must not touch the memory it borrows (`process::active()` knows); its timers
+//! are not inherited, so no signal is on its way. The same is true of the children in which
+//! posix_spawn, system and popen execute.
 //!
 //! The variadic forms are stubs: Rust cannot define variadic functions. They lay the argument
 //! list out as the vector that execv takes, and go on there.
@@ -15,19 +15,23 @@
 use core::arch::naked_asm;
 use core::ffi::{c_char, c_int};
 
+use super::reach::Start;
 use super::real::{self, Strings};
 use super::stub::drop_frame;
 use crate::process;
 
 /// Runs `exec` with sampling off, and on again if it returns.
-fn replacing(exec: impl FnOnce() -> c_int) -> c_int {
-    if !process::active() {
-        return exec();
+fn replacing(start: Start, exec: impl FnOnce(Option<Strings>) -> c_int) -> c_int {
+    let sampled = process::active();
+    if sampled {
+        process::before_exec();
     }
-    process::before_exec();
-    let result = exec();
+    let result = exec(start.environment());
     let errno = real::errno();
-    process::exec_failed();
+    start.failed();
+    if sampled {
+        process::exec_failed();
+    }
     real::set_errno(errno);
     result
 }
@@ -35,22 +39,32 @@ fn replacing(exec: impl FnOnce() -> c_int) -> c_int {
 /// execve(2).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn execve(path: *const c_char, argv: Strings, envp: Strings) -> c_int {
-    // SAFETY: the program's own arguments, passed on.
-    replacing(|| unsafe { real::execve(path, argv, envp) })
+    // SAFETY: the program's own arguments, passed on; or an environment made of its own.
+    unsafe { replacing(Start::with(envp), |new| real::execve(path, argv, new.unwrap_or(envp))) }
 }
 
 /// execv(3).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn execv(path: *const c_char, argv: Strings) -> c_int {
-    // SAFETY: the program's own arguments, passed on.
-    replacing(|| unsafe { real::execv(path, argv) })
+    // SAFETY: the program's own arguments, passed on; or an environment made of its own.
+    replacing(Start::with_own(), |new| unsafe {
+        match new {
+            Some(envp) => real::execve(path, argv, envp),
+            None => real::execv(path, argv),
+        }
+    })
 }
 
 /// execvp(3).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn execvp(file: *const c_char, argv: Strings) -> c_int {
-    // SAFETY: the program's own arguments, passed on.
-    replacing(|| unsafe { real::execvp(file, argv) })
+    // SAFETY: the program's own arguments, passed on; or an environment made of its own.
+    replacing(Start::with_own(), |new| unsafe {
+        match new {
+            Some(envp) => real::execvpe(file, argv, envp),
+            None => real::execvp(file, argv),
+        }
+    })
 }
 
 /// execvpe(3).
@@ -60,15 +74,15 @@ pub(crate) unsafe extern "C" fn execvpe(
     argv: Strings,
     envp: Strings,
 ) -> c_int {
-    // SAFETY: the program's own arguments, passed on.
-    replacing(|| unsafe { real::execvpe(file, argv, envp) })
+    // SAFETY: the program's own arguments, passed on; or an environment made of its own.
+    unsafe { replacing(Start::with(envp), |new| real::execvpe(file, argv, new.unwrap_or(envp))) }
 }
 
 /// fexecve(3).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fexecve(fd: c_int, argv: Strings, envp: Strings) -> c_int {
-    // SAFETY: the program's own arguments, passed on.
-    replacing(|| unsafe { real::fexecve(fd, argv, envp) })
+    // SAFETY: the program's own arguments, passed on; or an environment made of its own.
+    unsafe { replacing(Start::with(envp), |new| real::fexecve(fd, argv, new.unwrap_or(envp))) }
 }
 
 /// execveat(2).
@@ -80,8 +94,12 @@ pub(crate) unsafe extern "C" fn execveat(
     envp: Strings,
     flags: c_int,
 ) -> c_int {
-    // SAFETY: the program's own arguments, passed on.
-    replacing(|| unsafe { real::execveat(fd, path, argv, envp, flags) })
+    // SAFETY: the program's own arguments, passed on; or an environment made of its own.
+    unsafe {
+        replacing(Start::with(envp), |new| {
+            real::execveat(fd, path, argv, new.unwrap_or(envp), flags)
+        })
+    }
 }
 
 /// execle: the environment follows the null pointer that ends the arguments.

@@ -14,6 +14,7 @@
 //! | [`signals::timer`] | `setitimer` `getitimer` `timer_create` | no other source of the profiling signal |
 //! | `signals::histogram` | `__monstartup` `monstartup` `moncontrol` `profil` `sprofil` | the C library's own profiler does not take the signal |
 //! | [`exec`] | `execve` `execv` `execvp` `execvpe` `execl` `execlp` `execle` `fexecve` `execveat` | a pending sample must not kill the new program |
+//! | [`reach`] | `posix_spawn` `posix_spawnp` `system` `popen` | what cannot be followed is counted, and finds no dead path |
 //! | [`fork`] | `_Fork` (and handlers of pthread_atfork) | the child has an arena of its own |
 //! | [`fork`] | `vfork` `__vfork` | the child borrows the parent's memory: nothing may be done in it |
 //! | [`threads`] | `pthread_create` `thrd_create` | new threads are sampled |
@@ -24,8 +25,7 @@
 //! | [`sandbox`] | `prctl` `syscall` | seccomp would make the collector's system calls deadly |
 //!
 //! Not here, on purpose: `exit`, `_exit`, `quick_exit`, `abort` (the arena is shared memory and
-//! needs no farewell), `clone`, `posix_spawn`, `system`,
-//! `popen` (see [`fork`] and [`exec`]), `pthread_exit` (see [`threads`]).
+//! needs no farewell), `clone` (see [`fork`]), `pthread_exit` (see [`threads`]).
 //!
 //! Invariant: the dynamic symbol table holds these names and no others; `tests/preload.rs`
 //! compares. Calls made inside the C library do not come here, so a function that uses another
@@ -39,6 +39,7 @@ mod exec;
 mod files;
 mod fork;
 mod jumps;
+mod reach;
 mod real;
 mod sandbox;
 mod signals;
@@ -64,6 +65,7 @@ extern "C" fn construct() {
         real.address();
     }
     signals::action::remember_inherited();
+    reach::remember();
     process::start();
     if !process::active() {
         return;

@@ -3,6 +3,7 @@
 use core::ffi::CStr;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::ffi::CString;
 
 use super::Errno;
 use super::call::call;
@@ -107,21 +108,100 @@ impl Drop for Only {
     }
 }
 
+/// A folder that stays reachable when the process has another root, or other mounts.
+#[derive(Debug)]
+pub struct Folder {
+    /// Absent where it could not be opened: then its path has to do.
+    file: Option<File>,
+    path: CString,
+}
+
+impl Folder {
+    /// Opens the folder at `path`.
+    #[must_use]
+    pub fn open(path: CString) -> Self {
+        let fd = open(libc::AT_FDCWD, &path, libc::O_PATH | libc::O_DIRECTORY);
+        let file = fd.ok().and_then(|fd| File::of(fd).ok());
+        Self { file, path }
+    }
+
+    /// Opens the file that was in it at `path`. Either side.
+    fn open_file(&self, path: &CStr, flags: i32) -> Result<i32, Errno> {
+        match &self.file {
+            Some(folder) if folder.is_open() => open(folder.number(), name_of(path), flags),
+            // The program has closed the number.
+            _ => open(libc::AT_FDCWD, path, flags),
+        }
+    }
+
+    /// Removes the file that was in it at `path`.
+    pub fn remove(&self, path: &CStr) {
+        let file = self.file.as_ref().filter(|folder| folder.is_open());
+        let at = file.map_or(libc::AT_FDCWD, File::number);
+        let path = if file.is_some() { name_of(path) } else { path };
+        // SAFETY: `path` is a live C string.
+        let _ =
+            unsafe { call(libc::SYS_unlinkat, [at as usize, path.as_ptr().addr(), 0, 0, 0, 0]) };
+    }
+
+    /// Where it was when it was opened.
+    #[must_use]
+    pub fn path(&self) -> &CStr {
+        &self.path
+    }
+
+    /// The number, if it is open.
+    #[must_use]
+    pub fn number(&self) -> Option<i32> {
+        self.file.as_ref().map(File::number)
+    }
+}
+
+/// The last part of a path.
+fn name_of(path: &CStr) -> &CStr {
+    let bytes = path.to_bytes_with_nul();
+    let name = bytes.rsplit(|&byte| byte == b'/').next().unwrap_or(bytes);
+    CStr::from_bytes_with_nul(name).unwrap_or(path)
+}
+
+/// Whether there is something at this path, as seen from here.
+#[must_use]
+pub fn exists(path: &CStr) -> bool {
+    let mut status = core::mem::MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: `path` is a live C string; the kernel fills `status`, which is not looked at.
+    unsafe {
+        call(
+            libc::SYS_newfstatat,
+            [libc::AT_FDCWD as usize, path.as_ptr().addr(), status.as_mut_ptr().addr(), 0, 0, 0],
+        )
+    }
+    .is_ok()
+}
+
 impl File {
     /// Creates the file, which must not exist, readable and writable by its owner only.
-    pub fn create_new(path: &CStr) -> Result<Self, Errno> {
-        let fd = open(path, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL)?;
+    pub fn create_new(folder: &Folder, path: &CStr) -> Result<Self, Errno> {
+        Self::of(folder.open_file(path, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL)?)
+    }
+
+    /// The file with this number, which was just opened; closed if it is none.
+    fn of(fd: i32) -> Result<Self, Errno> {
         let (device, inode) = identity(fd).inspect_err(|_| close_number(fd))?;
         Ok(Self { fd: AtomicI32::new(fd), device, inode })
     }
 
-    /// Makes sure that the number still means this file, opening `path` again if it does not.
-    pub fn ensure(&self, path: &CStr) -> Result<(), Errno> {
+    /// Whether the number still means this file.
+    fn is_open(&self) -> bool {
         // Relaxed, here and below: the number is only ever replaced by an equivalent one.
-        if identity(self.fd.load(Ordering::Relaxed)) == Ok((self.device, self.inode)) {
+        identity(self.fd.load(Ordering::Relaxed)) == Ok((self.device, self.inode))
+    }
+
+    /// Makes sure that the number still means this file, opening it again if it does not.
+    pub fn ensure(&self, folder: &Folder, path: &CStr) -> Result<(), Errno> {
+        if self.is_open() {
             return Ok(());
         }
-        let fd = open(path, libc::O_RDWR)?;
+        let fd = folder.open_file(path, libc::O_RDWR)?;
         if identity(fd) != Ok((self.device, self.inode)) {
             close_number(fd);
             return Err(Errno(libc::ENOENT));
@@ -137,9 +217,8 @@ impl File {
 
     /// Closes the file, unless its number means something else by now.
     pub fn close(&self) {
-        let fd = self.fd.load(Ordering::Relaxed);
-        if identity(fd) == Ok((self.device, self.inode)) {
-            close_number(fd);
+        if self.is_open() {
+            close_number(self.number());
         }
     }
 
@@ -189,15 +268,12 @@ impl File {
     }
 }
 
-fn open(path: &CStr, flags: i32) -> Result<i32, Errno> {
+fn open(at: i32, path: &CStr, flags: i32) -> Result<i32, Errno> {
     let flags = flags | libc::O_CLOEXEC | libc::O_NOFOLLOW;
     out_of_the_way(|| {
         // SAFETY: `path` is a live C string.
         unsafe {
-            call(
-                libc::SYS_openat,
-                [libc::AT_FDCWD as usize, path.as_ptr().addr(), flags as usize, 0o600, 0, 0],
-            )
+            call(libc::SYS_openat, [at as usize, path.as_ptr().addr(), flags as usize, 0o600, 0, 0])
         }
         .map(|number| number as i32)
     })

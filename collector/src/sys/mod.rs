@@ -17,7 +17,7 @@ mod signal;
 mod timer;
 
 pub use clock::{Clock, now_ns};
-pub use file::File;
+pub use file::{File, Folder, exists};
 pub use memory::{map_anonymous, probe, remap, replace_by_zeros, swap_word, unmap};
 pub use perf::{PerfError, PerfTaskClock};
 pub use process::{

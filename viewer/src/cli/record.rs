@@ -173,6 +173,7 @@ pub(super) fn summary(path: &Path, profile: &Profile) -> Vec<String> {
     let file = shown_path(path);
     let warnings = profile.info.run.warnings.iter();
     let mut lines: Vec<String> = warnings.map(|warning| format!("warning: {warning}")).collect();
+    lines.extend(told_by_processes(profile));
     lines.extend(why_no_samples(profile, form).map(|reason| format!("no samples: {reason}")));
     lines.extend(clustered(&summary, profile));
     lines.extend(names::advice(profile, form));
@@ -189,6 +190,25 @@ pub(super) fn summary(path: &Path, profile: &Profile) -> Vec<String> {
     }
     lines.push(format!("{file}: {}; csprof view {file}", parts.join(", ")));
     lines
+}
+
+/// What the collector left to say in the processes of the run, each thing once.
+fn told_by_processes(profile: &Profile) -> Vec<String> {
+    const MOST: usize = 8;
+    let mut told: Vec<(&str, usize)> = Vec::new();
+    for message in profile.info.processes.iter().flat_map(|process| &process.messages) {
+        match told.iter_mut().find(|(text, _)| text == message) {
+            Some((_, processes)) => *processes += 1,
+            None => told.push((message, 1)),
+        }
+    }
+    let more = told.len().saturating_sub(MOST);
+    let lines = told.iter().take(MOST).map(|(text, processes)| match processes {
+        1 => (*text).to_owned(),
+        _ => format!("{text} (in {processes} processes)"),
+    });
+    let more = (more > 0).then(|| format!("and {more} messages more; csprof info has them all"));
+    lines.chain(more).collect()
 }
 
 /// Says that samples came in clusters: the kernel counts CPU time in ticks, and one signal then

@@ -3,7 +3,7 @@
 use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::arena::{
     ARENA_MAGIC, ARENA_VERSION, EXTENT_ALIGN, EXTENT_MAGIC, ExtentKind, FIRST_SEGMENT_NODES,
-    LoadRecord, LogRecord, Node, REASON_SLOTS, ThreadRecord, epoch_reason, locate,
+    LEFT_OUT_SLOTS, LoadRecord, LogRecord, Node, REASON_SLOTS, ThreadRecord, epoch_reason, locate,
 };
 
 /// A node to write: (key, parent, samples, edges).
@@ -45,11 +45,19 @@ impl ArenaBytes {
         for field in [0u32, 0] {
             bytes.extend(field.to_le_bytes());
         }
-        // losses, foreign signals
-        bytes.resize(bytes.len() + 8 * (REASON_SLOTS + 1), 0);
-        assert_eq!(bytes.len(), 216);
+        // losses, foreign signals, left out
+        bytes.resize(bytes.len() + 8 * (REASON_SLOTS + 1) + 4 * LEFT_OUT_SLOTS, 0);
+        assert_eq!(bytes.len(), 232);
         bytes.resize(EXTENT_ALIGN as usize, 0);
         Self { bytes, extents: Vec::new(), threads: 0 }
+    }
+
+    /// Says that so many processes are not in the run, by the number of the reason.
+    pub(super) fn left_out(mut self, numbers: [u32; LEFT_OUT_SLOTS]) -> Self {
+        for (place, number) in (216..).step_by(4).zip(numbers) {
+            self.bytes[place..place + 4].copy_from_slice(&number.to_le_bytes());
+        }
+        self
     }
 
     /// Marks the process as forked.

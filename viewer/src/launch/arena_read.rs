@@ -147,11 +147,15 @@ pub fn read(file: &mut (impl Read + Seek), backed: u64) -> Result<Arena, NoArena
         }
     }
     for (index, thread) in threads.iter_mut().enumerate() {
+        let segments = segments_of(&extents, index);
         let Some(thread) = thread else {
-            damage.push(format!("the record of thread {index} is missing"));
+            // A thread that took its number and had no record yet when the process was killed, or
+            // replaced by exec, has no samples: nothing is missing.
+            if !damage.is_empty() || segments.iter().any(Option::is_some) {
+                damage.push(format!("the record of thread {index} is missing"));
+            }
             continue;
         };
-        let segments = segments_of(&extents, index);
         thread.nodes = read_nodes(file, thread.record.node_count, &segments, &mut budget)?;
         let missing = thread.record.node_count as usize - thread.nodes.len()
             + thread.nodes.iter().skip(1).filter(|node| node.key.is_none()).count();
@@ -392,6 +396,7 @@ fn arena_header(bytes: &[u8]) -> ArenaHeader {
         rank_plus_one: fields.u32(),
         losses: fields.counters(),
         foreign_signals: fields.u64(),
+        left_out: std::array::from_fn(|_| fields.u32()),
     }
 }
 

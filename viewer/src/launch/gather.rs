@@ -5,13 +5,14 @@
 //! machine that has the file. The nodes of each thread and epoch become a tree in pre-order.
 //!
 //! Invariant: for every thread, `delivered = recorded + Σ losses`, and `recorded` is the sum of
-//! the thread's nodes. Where a damaged or interrupted arena breaks that, the difference is booked
-//! as [`LossReason::Unreadable`] and a warning says so; nothing is left out silently.
+//! the thread's nodes. Where a damaged arena breaks that, the difference is booked as
+//! [`LossReason::Unreadable`] and a warning says so; what a process was about to record when it
+//! was killed, as [`LossReason::CutShort`]. Nothing is left out silently.
 
 use std::collections::{BTreeMap, HashMap};
 
 use csprof_format::address::{FrameKey, FrameKind};
-use csprof_format::arena::{FLAG_TRAMPOLINE, LogRecord, epoch_reason};
+use csprof_format::arena::{FLAG_TRAMPOLINE, LeftOut, LogRecord, epoch_reason};
 use csprof_format::ids::{EpochId, FrameId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::launch::{SampleSource, SourceKind};
 use csprof_format::loss::LossReason;
@@ -113,6 +114,13 @@ impl Gathering {
                 LogRecord::Load(_) | LogRecord::Unload { .. } | LogRecord::Epoch { .. } => {}
             }
         }
+        for reason in LeftOut::ALL {
+            let number = header.left_out[reason as usize];
+            if number > 0 {
+                let processes = if number == 1 { "process" } else { "processes" };
+                messages.push(format!("{number} {processes} {}", reason.explanation()));
+            }
+        }
         self.profile.processes.push(Process {
             pid: header.pid,
             parent_pid: header.parent_pid,
@@ -140,7 +148,15 @@ impl Gathering {
         self.epochs(id, header.start_ns, &load_maps);
         let mut unreadable = 0;
         for (thread, placed) in arena.threads.iter().zip(trees) {
-            unreadable += self.thread(id, thread, &placed, &load_maps, first_epoch);
+            // Node 0 is none.
+            let nodes = 1 + placed.by_epoch.values().map(Vec::len).sum::<usize>();
+            let missing = if arena.damage.is_empty() && nodes >= thread.nodes.len() {
+                LossReason::CutShort
+            } else {
+                LossReason::Unreadable
+            };
+            let unplaced = self.thread(id, thread, &placed, &load_maps, first_epoch, missing);
+            unreadable += if missing == LossReason::Unreadable { unplaced } else { 0 };
         }
         if unreadable > 0 {
             self.profile.run.warnings.push(format!(
@@ -178,7 +194,8 @@ impl Gathering {
         }
     }
 
-    /// Adds a thread with its trees. Returns how many of its samples could not be placed.
+    /// Adds a thread with its trees. Returns how many of its samples could not be placed, which are
+    /// `missing`.
     fn thread(
         &mut self,
         process: ProcessId,
@@ -186,6 +203,7 @@ impl Gathering {
         placed: &PlacedNodes,
         load_maps: &LoadMaps<'_>,
         first_epoch: usize,
+        missing: LossReason,
     ) -> u64 {
         let id = ThreadId::from_index(self.profile.threads.len());
         let record = &thread.record;
@@ -203,8 +221,7 @@ impl Gathering {
         // A sample is counted as delivered before it is recorded, so in a process that was
         // interrupted the tree may lack one; in a running one it may be ahead of the counter.
         let unreadable = record.delivered.saturating_sub(recorded.saturating_add(listed));
-        losses[LossReason::Unreadable as usize] =
-            losses[LossReason::Unreadable as usize].saturating_add(unreadable);
+        losses[missing as usize] = losses[missing as usize].saturating_add(unreadable);
         let delivered = losses.iter().fold(recorded, |sum, &loss| sum.saturating_add(loss));
         let partial = record.partial.iter().fold(0u64, |sum, &count| sum.saturating_add(count));
 

@@ -32,6 +32,10 @@ use super::arena_read::{self, Arena, NoArena};
 /// all; an arena that cannot grow loses samples.
 const MIN_FREE: u64 = 64 << 20;
 
+/// What an arena without a first page says.
+const EMPTY: &str = "the process left no samples: it ended at once, or shared memory was refused (a \
+                     full /dev/shm, or a limit)";
+
 /// What the folder with the arenas is called; for root, random digits follow.
 const ARENAS: &str = "arenas";
 
@@ -130,8 +134,7 @@ impl RunDir {
             let name = path.file_name().unwrap_or_default().display();
             match arena {
                 Ok(arena) => arenas.push(arena),
-                Err(NoArena::Empty) => warnings
-                    .push(format!("{name}: the process ended before it had sampled anything")),
+                Err(NoArena::Empty) => warnings.push(format!("{name}: {EMPTY}")),
                 Err(NoArena::Foreign(why)) => warnings.push(format!("{name}: is no arena: {why}")),
                 Err(NoArena::Io(error)) => {
                     warnings.push(format!("{name}: cannot be read: {error}"))
@@ -316,7 +319,8 @@ mod tests {
             [
                 "1-1.arena: cannot be read: Too many levels of symbolic links (os error 40)",
                 "2-2.arena: is no arena: it is not a regular file",
-                "3-3.arena: the process ended before it had sampled anything",
+                "3-3.arena: the process left no samples: it ended at once, or shared memory was \
+                 refused (a full /dev/shm, or a limit)",
             ]
         );
     }

@@ -371,7 +371,7 @@ fn a_node_that_names_a_later_parent_is_left_out_with_all_below_it() {
 #[test]
 fn a_process_caught_in_the_middle_of_a_sample_adds_up() {
     // The handler counts a sample as delivered, then in a node, then as recorded.
-    for (delivered, recorded, unreadable) in [(5, 4, 1), (4, 3, 0), (4, 4, 0)] {
+    for (delivered, recorded, cut_short) in [(5, 4, 1), (4, 3, 0), (4, 4, 0)] {
         let bytes = ArenaBytes::new(7, 500, 0).log(&[epoch(0)]).thread(&ThreadRow {
             delivered,
             recorded,
@@ -381,8 +381,23 @@ fn a_process_caught_in_the_middle_of_a_sample_adds_up() {
         let profile = gathered(vec![arena(&bytes)]);
         let thread = &profile.threads[0];
         assert_eq!((thread.delivered, thread.recorded), (delivered, 4));
-        assert_eq!(thread.losses[LossReason::Unreadable as usize], unreadable);
+        assert_eq!(thread.losses[LossReason::CutShort as usize], cut_short);
+        assert_eq!(profile.run.warnings, [""; 0]);
     }
+}
+
+#[test]
+fn processes_that_are_not_in_the_run_are_told_of() {
+    let profile = gathered(vec![arena(&small().left_out([1, 0, 2, 0]))]);
+    assert_eq!(
+        profile.processes[0].messages[1..],
+        [
+            "1 process made by fork, not in this profile: shared memory for it was refused (a \
+             limit of files, file size or memory, or a full /dev/shm)",
+            "2 processes started, not in this profile: csprof's files cannot be reached from \
+             where it was (chroot, or mounts of its own)",
+        ]
+    );
 }
 
 #[test]
@@ -397,15 +412,15 @@ fn what_is_no_arena_is_told_apart() {
     assert_eq!(verdict(&[0; 4096]), "empty");
     assert_eq!(verdict(&[b'x'; 4096]), "it does not begin like an arena");
     let mut other = small().bytes;
-    other[8] = 2;
-    assert_eq!(verdict(&other), "it has arena version 2, and this csprof reads version 1");
+    other[8] = 1;
+    assert_eq!(verdict(&other), "it has arena version 1, and this csprof reads version 2");
 }
 
 #[test]
 fn a_cut_arena_gives_what_is_left() {
     let bytes = small().bytes;
     let mut recorded = 0;
-    for cut in 216..=bytes.len() {
+    for cut in 232..=bytes.len() {
         let profile = gathered(vec![read_bytes(&bytes[..cut]).unwrap()]);
         let now = profile.threads.iter().map(|thread| thread.recorded).sum();
         assert!(now >= recorded, "cut at {cut}: {now} samples, {recorded} in less");
@@ -418,7 +433,7 @@ fn a_cut_arena_gives_what_is_left() {
 fn a_damaged_arena_still_gives_a_valid_profile() {
     let ArenaBytes { bytes, extents, .. } = small();
     // The rest of each extent is room for nodes to come, where nobody looks.
-    let used = extents.iter().flat_map(|&start| start..start + 32 + 368 + 7 * 40).chain(0..216);
+    let used = extents.iter().flat_map(|&start| start..start + 32 + 368 + 7 * 40).chain(0..232);
     for at in used {
         for damage in [0x00, 0x01, 0xff] {
             let mut damaged = bytes.clone();

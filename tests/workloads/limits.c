@@ -1,0 +1,98 @@
+/* limits WAY: lowers a limit of its own while it works, and runs into it: as, fsize, nofile, stack,
+ * sigpending, memlock. Then it creates threads, loads a library, forks and goes on working. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile unsigned long result;
+
+__attribute__((noinline)) static void work(int ms) {
+    clock_t start = clock();
+    do
+        for (unsigned long i = 0; i < 100000; i++) result += i * i;
+    while (clock() - start < (long)CLOCKS_PER_SEC / 1000 * ms);
+}
+
+static void limit(int what, rlim_t value) {
+    struct rlimit now;
+    getrlimit(what, &now);
+    now.rlim_cur = now.rlim_max = value < now.rlim_max ? value : now.rlim_max;
+    setrlimit(what, &now);
+}
+
+/* Many call paths, so that a tree of them needs memory. */
+__attribute__((noinline)) static unsigned many(unsigned depth, unsigned path) {
+    for (unsigned i = 0; i < 200; i++) result += i * path;
+    if (depth == 0) return path;
+    if (path & 1) return many(depth - 1, path / 2) + 1;
+    if (path & 2) return many(depth - 1, path / 3) + 2;
+    return many(depth - 1, path / 5 + 7) + 3;
+}
+
+static void *thread_body(void *argument) {
+    work(20);
+    return argument;
+}
+
+/* The pages that this process has, in bytes. */
+static unsigned long size(void) {
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (fscanf(file, "%lu", &pages) != 1) exit(9);
+    fclose(file);
+    return pages * 4096;
+}
+
+int main(int count, char **arguments) {
+    const char *way = count > 1 ? arguments[1] : "none";
+    static char room[1 << 16];
+    setvbuf(stdout, room, _IOFBF, sizeof room);
+    work(20);
+    printf("%s: ", way);
+    fflush(stdout);
+    if (!strcmp(way, "as")) limit(RLIMIT_AS, size());
+    if (!strcmp(way, "fsize")) limit(RLIMIT_FSIZE, 4096);
+    if (!strcmp(way, "nofile")) limit(RLIMIT_NOFILE, 3);
+    if (!strcmp(way, "stack")) limit(RLIMIT_STACK, 65536);
+    if (!strcmp(way, "sigpending")) limit(RLIMIT_SIGPENDING, 0);
+    if (!strcmp(way, "memlock")) {
+        mlockall(MCL_CURRENT);
+        limit(RLIMIT_MEMLOCK, 65536);
+        mlockall(MCL_FUTURE);
+    }
+    unsigned sum = 0;
+    for (unsigned i = 0; i < 3000; i++) sum += many(20, i * 2654435761u);
+    printf("sum %u", sum);
+    /* What a limit forbids, it forbids always: nothing of that is printed but that it is over. */
+    pthread_t thread;
+    void *answer = NULL;
+    int refused = pthread_create(&thread, NULL, thread_body, &sum);
+    if (refused == 0) pthread_join(thread, &answer);
+    printf(", thread %s", refused || answer == &sum ? "over" : "wrong");
+    void *library = dlopen("libutil.so.1", RTLD_NOW);
+    library = dlopen("libresolv.so.2", RTLD_NOW);
+    if (library) dlclose(library);
+    printf(", library over");
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        work(20);
+        _exit(3);
+    }
+    int status = -1;
+    if (pid > 0) waitpid(pid, &status, 0);
+    printf(", child %s\n", pid < 0 || WEXITSTATUS(status) == 3 ? "over" : "wrong");
+    work(20);
+    return 0;
+}
