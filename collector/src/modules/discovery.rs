@@ -52,6 +52,12 @@ impl LoaderModule {
         start..end
     }
 
+    /// Where what can be read of a stretch of its code ends; its start if nothing can.
+    pub(super) fn readable_end(&self, code: &Range<u64>) -> u64 {
+        let segment = self.readable.iter().find(|segment| segment.contains(&code.start));
+        segment.map_or(code.start, |segment| segment.end.min(code.end))
+    }
+
     /// Whether both are the same module at the same place.
     #[must_use]
     pub fn is_same_load(&self, other: &Self) -> bool {

@@ -217,6 +217,15 @@ impl<'a> Foreign<'a> {
         self.code().reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or_default()
     }
 
+    /// First and last runtime address of the code around `pc`, as far as it can be read.
+    #[must_use]
+    pub fn readable_code_around(&self, pc: u64) -> Option<(u64, u64)> {
+        let mut code = self.loads(libc::PF_X).filter(|header| header.p_flags & libc::PF_R != 0);
+        let found = code.find(|header| self.range(header, header.p_filesz).contains(&pc))?;
+        let range = self.range(found, found.p_filesz);
+        Some((range.start, range.end))
+    }
+
     /// The first segment of this type.
     fn segment(&self, kind: u32) -> Option<Range<u64>> {
         let found = self.headers.iter().find(|header| header.p_type == kind)?;

@@ -77,6 +77,8 @@ pub struct Stretch {
     pub start: u64,
     /// One past the last.
     pub end: u64,
+    /// One past the last that can be read; `start` if none can.
+    pub readable_end: u64,
     /// Runtime address of the table's offset zero.
     pub base: u64,
     /// The module's code.
@@ -470,6 +472,7 @@ impl Known {
                 let stretch = move |range: &Range<u64>| Stretch {
                     start: range.start,
                     end: range.end,
+                    readable_end: loaded.module.readable_end(range),
                     base,
                     code,
                 };
@@ -509,7 +512,7 @@ mod tests {
     #[test]
     fn a_pc_is_found_in_its_stretch_only() {
         let code: &'static Code = Box::leak(Box::new(Code::default()));
-        let stretch = |start, end| Stretch { start, end, base: start, code };
+        let stretch = |start, end| Stretch { start, end, readable_end: end, base: start, code };
         let map = LoadMap {
             generation: 1,
             epoch: 0,

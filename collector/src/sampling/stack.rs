@@ -87,6 +87,21 @@ impl Target for Interrupted<'_> {
         Some(module.recipe_at(pc))
     }
 
+    fn text(&self, pc: u64) -> Option<(&[u8], usize)> {
+        // A library may be gone, and the load map not yet know; its code goes all at once.
+        sys::probe(pc & !7)?;
+        let (start, end) = match self.map.find(pc) {
+            Some(stretch) => (stretch.start, stretch.readable_end),
+            None => Foreign::containing(pc, &self.readable)?.readable_code_around(pc)?,
+        };
+        let at = usize::try_from(pc.checked_sub(start)?).ok()?;
+        let length = usize::try_from(end.checked_sub(start)?).ok().filter(|length| at < *length)?;
+        let start = core::ptr::with_exposed_provenance(start as usize);
+        // SAFETY: a readable segment of a loaded module, one of whose pages was just read; code
+        // is not written, but for one that patches itself, whose bytes are only looked at.
+        Some((unsafe { core::slice::from_raw_parts(start, length) }, at))
+    }
+
     fn stack(&self, sp: u64) -> Option<StackBounds> {
         if self.is_own(sp) {
             self.own_low.set(self.own_low.get().min(sp));

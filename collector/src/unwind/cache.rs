@@ -7,13 +7,17 @@ use super::arch::recipe::Recipe;
 
 const ENTRIES: usize = 1 << BITS;
 const BITS: u32 = 10;
+const INFERRED: usize = 1 << INFERRED_BITS;
+const INFERRED_BITS: u32 = 7;
 
-/// Recipes by lookup address, direct mapped: 16 KB.
+/// Recipes by address, direct mapped: 18 KB.
 #[derive(Debug)]
 pub struct RecipeCache {
     /// The load map's generation that all entries belong to.
     generation: u32,
     entries: [Entry; ENTRIES],
+    /// Those read off code that nothing describes, by the pc itself.
+    inferred: [Entry; INFERRED],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +40,7 @@ impl RecipeCache {
     /// An empty cache.
     #[must_use]
     pub const fn new() -> Self {
-        Self { generation: 0, entries: [EMPTY; ENTRIES] }
+        Self { generation: 0, entries: [EMPTY; ENTRIES], inferred: [EMPTY; INFERRED] }
     }
 
     /// Must be called before a walk with the generation of the load map; what was remembered from
@@ -51,6 +55,7 @@ impl RecipeCache {
     #[cold]
     fn forget(&mut self, generation: u32) {
         self.entries = [EMPTY; ENTRIES];
+        self.inferred = [EMPTY; INFERRED];
         self.generation = generation;
     }
 
@@ -58,23 +63,37 @@ impl RecipeCache {
     #[must_use]
     #[inline]
     pub fn get(&self, address: u64) -> Option<Recipe> {
-        let entry = self.entries.get(slot(address))?;
+        let entry = self.entries.get(slot(address, BITS))?;
         (entry.address == address).then_some(entry.recipe)
     }
 
     /// Remembers a recipe in place of whatever had its entry.
     #[inline]
     pub fn insert(&mut self, address: u64, recipe: Recipe) {
-        if let Some(entry) = self.entries.get_mut(slot(address)) {
+        if let Some(entry) = self.entries.get_mut(slot(address, BITS)) {
             *entry = Entry { address, recipe };
+        }
+    }
+
+    /// What was read off the code at this pc: [`Recipe::NoCfi`] if nothing could be.
+    #[must_use]
+    pub fn get_inferred(&self, pc: u64) -> Option<Recipe> {
+        let entry = self.inferred.get(slot(pc, INFERRED_BITS))?;
+        (entry.address == pc).then_some(entry.recipe)
+    }
+
+    /// Remembers it in place of whatever had its entry.
+    pub fn insert_inferred(&mut self, pc: u64, recipe: Recipe) {
+        if let Some(entry) = self.inferred.get_mut(slot(pc, INFERRED_BITS)) {
+            *entry = Entry { address: pc, recipe };
         }
     }
 }
 
 /// Fibonacci hashing: the top bits of the product depend on every bit of the address.
 #[inline]
-const fn slot(address: u64) -> usize {
-    (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BITS)) as usize
+const fn slot(address: u64, bits: u32) -> usize {
+    (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits)) as usize
 }
 
 #[cfg(test)]

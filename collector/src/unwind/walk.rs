@@ -15,6 +15,7 @@
 use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::loss::PartialReason;
 
+use super::arch::inference::{infer, is_behind_call};
 use super::arch::recipe::{CalleeSaved, Recipe};
 use super::arch::registers::{Register, Registers};
 use super::arch::step::{Obstacle, Step, step, step_with_callee_saved};
@@ -30,6 +31,11 @@ pub trait Target {
     /// The recipe at `pc` where [`Self::code`] has no module but the loader has: one that is being
     /// loaded right now. Evaluated anew each time.
     fn foreign(&self, _pc: u64) -> Option<(Recipe, CalleeSaved)> {
+        None
+    }
+
+    /// The readable code around `pc`, and where `pc` is in it. Asked where nothing else is known.
+    fn text(&self, _pc: u64) -> Option<(&[u8], usize)> {
         None
     }
 
@@ -97,8 +103,8 @@ pub enum Exit {
         /// The return address.
         address: u64,
     },
-    /// It has no call frame information: its caller was guessed from a frame pointer that passed
-    /// all checks.
+    /// It has no call frame information: its caller was found by reading its code, or by a frame
+    /// pointer, and passed all checks.
     Guess {
         /// The word that should hold the return address.
         slot: u64,
@@ -218,7 +224,7 @@ pub fn walk(
                 return End::Complete;
             }
             Err(obstacle) => {
-                match overcome(obstacle, &origin, &mut registers, kind, bounds, target) {
+                match overcome(obstacle, &origin, &mut registers, kind, bounds, target, cache) {
                     Detour::Carry => {
                         carrying = true;
                         continue;
@@ -256,7 +262,7 @@ struct Origin {
 enum Detour {
     /// The missing registers were found; the frame can be tried again.
     Carry,
-    /// The frame pointer led to a caller, whose registers these are now.
+    /// A caller was found all the same, whose registers these are now.
     Caller { slot: u64 },
     /// The frame is the outermost one.
     EndOfStack,
@@ -309,9 +315,10 @@ fn overcome(
     kind: FrameKind,
     bounds: StackBounds,
     target: &impl Target,
+    cache: &mut RecipeCache,
 ) -> Detour {
     match obstacle {
-        Obstacle::Unknown(register) => match walk_again(origin, registers, bounds, target) {
+        Obstacle::Unknown(register) => match walk_again(origin, registers, bounds, target, cache) {
             Some(found) if found.get(register).is_some() => {
                 *registers = found;
                 Detour::Carry
@@ -329,7 +336,7 @@ fn overcome(
                 return Detour::EndOfStack;
             }
             let pc = registers.ip.wrapping_sub(kind.lookup_bias());
-            match follow_frame_pointer(registers, bounds, target) {
+            match leave_undescribed(registers, bounds, target, cache) {
                 Some(slot) => Detour::Caller { slot },
                 None if target.code(pc).is_none() && target.foreign(pc).is_none() => {
                     Detour::None(PartialReason::UnknownModule)
@@ -338,6 +345,49 @@ fn overcome(
             }
         }
     }
+}
+
+/// Finds the caller of code without CFI, whose registers these are then, and the slot of its return
+/// address.
+fn leave_undescribed(
+    registers: &mut Registers,
+    bounds: StackBounds,
+    target: &impl Target,
+    cache: &mut RecipeCache,
+) -> Option<u64> {
+    follow_code(registers, bounds, target, cache)
+        .or_else(|| follow_frame_pointer(registers, bounds, target))
+}
+
+/// Reads in the code how it will return, and believes it only if a call precedes the address found.
+fn follow_code(
+    registers: &mut Registers,
+    bounds: StackBounds,
+    target: &impl Target,
+    cache: &mut RecipeCache,
+) -> Option<u64> {
+    let pc = registers.ip;
+    let recipe = match cache.get_inferred(pc) {
+        Some(recipe) => recipe,
+        None => {
+            let (code, at) = target.text(pc)?;
+            let recipe = infer(code, at).unwrap_or(Recipe::NoCfi);
+            // What is not in the load map may be other code at the next sample.
+            if target.code(pc).is_some() {
+                cache.insert_inferred(pc, recipe);
+            }
+            recipe
+        }
+    };
+    let mut caller = *registers;
+    let stepped = step(&mut caller, recipe, |word| target.read(word));
+    let Ok(Step::Caller { ra_slot: Some(slot) }) = stepped else { return None };
+    let admitted = bounds.admits_caller(registers.sp(), caller.sp());
+    let (code, at) = target.text(caller.ip.wrapping_sub(1)).filter(|_| admitted)?;
+    is_behind_call(code, at + 1).then(|| {
+        *registers = caller;
+        slot
+    })
 }
 
 /// Assumes `push %rbp; mov %rsp,%rbp` in code without CFI, and believes it only if everything
@@ -372,6 +422,7 @@ fn walk_again(
     present: &Registers,
     bounds: StackBounds,
     target: &impl Target,
+    cache: &mut RecipeCache,
 ) -> Option<Registers> {
     let mut registers = origin.registers;
     let mut kind = origin.kind;
@@ -380,7 +431,7 @@ fn walk_again(
         match step_with_callee_saved(&mut registers, recipe, &saved, |word| target.read(word)) {
             Ok(_) => {}
             Err(Obstacle::NoCfi) => {
-                follow_frame_pointer(&mut registers, bounds, target)?;
+                leave_undescribed(&mut registers, bounds, target, cache)?;
             }
             Err(_) => return None,
         }

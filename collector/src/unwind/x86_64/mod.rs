@@ -3,6 +3,8 @@
 //! Another architecture is a folder beside this one with the same names.
 
 mod expression;
+pub mod inference;
+pub mod instruction;
 pub(super) mod linkage;
 pub mod recipe;
 pub mod registers;

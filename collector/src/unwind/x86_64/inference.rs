@@ -1,0 +1,381 @@
+//! A recipe for code without call frame information, read off the code itself.
+//!
+//! Hand-written assembly (codecs, matrix kernels, big numbers) and the start files of every library
+//! (crtbegin.o) have no CFI. So the instructions are followed from where the frame stands to where
+//! its function returns, with the values that registers and stack slots will have in terms of those
+//! now: at the `ret`, the stack pointer is where the return address is, and rbp what the caller gets.
+//! Where the way forks, it goes straight on; where that leads nowhere, the last fork is taken
+//! differently.
+//!
+//! The ABI says what must be true at the end: rsp lies above where it was, and every register that
+//! a caller wants back was left alone or comes from the stack. If it is not, nothing is known; and
+//! what is found is a guess still, so that [`walk`](crate::unwind::walk) believes it only if a call
+//! instruction precedes the return address. SIGNAL side: no heap, and a bound on the steps.
+
+use super::instruction::{Effect, Instruction, RegisterSet, decode};
+use super::recipe::{Recipe, Saved, Slot};
+use super::registers::Register;
+
+/// Instructions looked at in all, some 15 ns each. The longest functions of video codecs have
+/// thousands without a fork.
+const MOST_STEPS: u32 = 8192;
+/// Forks that may be taken differently.
+const MOST_FORKS: usize = 12;
+/// Backward jumps that are remembered, to notice a way that goes in circles.
+const MOST_JUMPS: usize = 16;
+/// Words on the stack that are followed.
+const MOST_SLOTS: usize = 16;
+
+/// How the frame at `at` in `code` is left; `None` if that cannot be seen.
+#[must_use]
+pub fn infer(code: &[u8], at: usize) -> Option<Recipe> {
+    let mut steps = MOST_STEPS;
+    let mut forks = List::<usize, MOST_FORKS>::new(usize::MAX);
+    loop {
+        match follow(code, at, &forks, &mut steps) {
+            Ok(recipe) => return Some(recipe),
+            Err(fork) => forks.push(fork?)?,
+        }
+    }
+}
+
+/// Whether a call may end at `end`: what lies before a return address.
+#[must_use]
+pub fn is_behind_call(code: &[u8], end: usize) -> bool {
+    // `call rel32` and `call *…` have two to seven bytes, or eight with a prefix.
+    (2..=8).any(|length| {
+        let call = end.checked_sub(length).and_then(|start| code.get(start..end));
+        let found = call.and_then(decode);
+        found.is_some_and(|Instruction { length: found, effect }| {
+            usize::from(found) == length && matches!(effect, Effect::Call(_))
+        })
+    })
+}
+
+fn is_padding(code: &[u8], at: usize) -> bool {
+    let found = code.get(at..).and_then(decode);
+    found.is_none_or(|found| matches!(found.effect, Effect::Padding | Effect::Stop))
+}
+
+/// A list of few values without a heap.
+#[derive(Clone, Copy)]
+struct List<T: Copy, const N: usize> {
+    values: [T; N],
+    length: usize,
+}
+
+impl<T: Copy + PartialEq, const N: usize> List<T, N> {
+    const fn new(nothing: T) -> Self {
+        Self { values: [nothing; N], length: 0 }
+    }
+
+    fn as_slice(&self) -> &[T] {
+        self.values.get(..self.length).unwrap_or_default()
+    }
+
+    /// `None` if there is no room.
+    fn push(&mut self, value: T) -> Option<()> {
+        *self.values.get_mut(self.length)? = value;
+        self.length += 1;
+        Some(())
+    }
+
+    fn retain(&mut self, keep: impl Fn(&T) -> bool) {
+        let mut kept = 0;
+        for index in 0..self.length {
+            let Some(value) = self.values.get(index).copied().filter(&keep) else { continue };
+            if let Some(place) = self.values.get_mut(kept) {
+                *place = value;
+                kept += 1;
+            }
+        }
+        self.length = kept;
+    }
+}
+
+/// Follows one way to its end.
+///
+/// # Errors
+///
+/// It leads nowhere; where it last forked, if it did.
+fn follow(
+    code: &[u8],
+    mut at: usize,
+    forks: &List<usize, MOST_FORKS>,
+    steps: &mut u32,
+) -> Result<Recipe, Option<usize>> {
+    let mut state = State::new();
+    let mut fork = None;
+    let mut jumps = List::<usize, MOST_JUMPS>::new(0);
+    loop {
+        *steps = steps.checked_sub(1).ok_or(None)?;
+        let found = code.get(at..).and_then(decode);
+        let Some(Instruction { length, effect }) = found else { return Err(fork) };
+        let next = at + usize::from(length);
+        let offset = match effect {
+            Effect::Return => return state.leave().ok_or(fork),
+            Effect::Stop | Effect::JumpIndirect => return Err(fork),
+            Effect::Branch(offset) if forks.as_slice().contains(&at) => Some(offset),
+            Effect::Branch(offset) => {
+                if offset > 0 {
+                    fork = Some(at);
+                }
+                None
+            }
+            Effect::Jump(offset) => Some(offset),
+            // What does not come back is followed by padding, or by other code.
+            Effect::Call(_) if is_padding(code, next) => return Err(fork),
+            effect => {
+                state.apply(effect).ok_or(fork)?;
+                None
+            }
+        };
+        let Some(offset) = offset else {
+            at = next;
+            continue;
+        };
+        if offset < 0 {
+            let circles = jumps.as_slice().contains(&at);
+            jumps.push(at).filter(|()| !circles).ok_or(fork)?;
+        }
+        let target =
+            isize::try_from(offset).ok().and_then(|offset| next.checked_add_signed(offset));
+        match target.filter(|target| *target < code.len()) {
+            Some(target) => at = target,
+            // Another module's code; the caller is the same.
+            None => return state.leave().ok_or(fork),
+        }
+    }
+}
+
+/// What a register or a slot holds, in terms of the registers at the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Value {
+    Unknown,
+    /// Something that was on the stack, it cannot be said where.
+    Restored,
+    /// `register + offset`
+    At(Register, i32),
+    /// `*(register + inner) + outer`
+    Word(Register, i16, i16),
+    /// What the stack pointer became when it was lowered for the n-th time by an amount that only
+    /// the run decides, and so many bytes.
+    Lowered(u8, i32),
+}
+
+impl Value {
+    fn plus(self, offset: i32) -> Self {
+        let sum = match self {
+            Self::At(register, from) => from.checked_add(offset).map(|sum| Self::At(register, sum)),
+            Self::Lowered(nth, from) => from.checked_add(offset).map(|sum| Self::Lowered(nth, sum)),
+            Self::Word(register, inner, outer) => {
+                let outer = i16::try_from(i32::from(outer) + i32::from(offset as i16));
+                let small = i16::try_from(offset).is_ok();
+                outer.ok().filter(|_| small).map(|outer| Self::Word(register, inner, outer))
+            }
+            Self::Unknown | Self::Restored => None,
+        };
+        sum.unwrap_or(Self::Unknown)
+    }
+
+    /// Bytes from `other` to here, if that can be said.
+    fn minus(self, other: Self) -> Option<i32> {
+        match (self, other) {
+            (Self::At(one, a), Self::At(other, b)) if one == other => a.checked_sub(b),
+            (Self::Lowered(one, a), Self::Lowered(other, b)) if one == other => a.checked_sub(b),
+            _ => None,
+        }
+    }
+}
+
+/// Registers that a caller wants back (psABI x86-64, figure 3.4), besides rsp.
+const WANTED: [Register; 6] =
+    [Register::RBP, Register::RBX, Register::R12, Register::R13, Register::R14, Register::R15];
+
+/// What is known before an instruction.
+struct State {
+    /// By DWARF number.
+    registers: [Value; 16],
+    /// Address and content of words that were written on the way.
+    slots: List<(Value, Value), MOST_SLOTS>,
+    lowered: u8,
+}
+
+impl State {
+    fn new() -> Self {
+        let register = |number: usize| Register::from_dwarf(number as u16);
+        let registers = std::array::from_fn(|number| {
+            register(number).map_or(Value::Unknown, |register| Value::At(register, 0))
+        });
+        Self { registers, slots: List::new((Value::Unknown, Value::Unknown)), lowered: 0 }
+    }
+
+    fn get(&self, register: Register) -> Value {
+        self.registers.get(index(register)).copied().unwrap_or(Value::Unknown)
+    }
+
+    fn sp(&self) -> Value {
+        self.get(Register::RSP)
+    }
+
+    /// `None` if it cannot be said any more where the stack is.
+    fn set(&mut self, register: Register, value: Value) -> Option<()> {
+        *self.registers.get_mut(index(register))? = value;
+        if register == Register::RSP {
+            if matches!(value, Value::Unknown | Value::Restored) {
+                return None;
+            }
+            // What lies below it can be overwritten at any time.
+            self.slots.retain(|(at, _)| at.minus(value).is_none_or(|above| above >= 0));
+        }
+        Some(())
+    }
+
+    fn load(&self, at: Value) -> Value {
+        let written = self.slots.as_slice().iter();
+        for (slot, content) in written {
+            match slot.minus(at) {
+                Some(0) => return *content,
+                Some(-7..=7) => return Value::Unknown,
+                _ => {}
+            }
+        }
+        match at {
+            Value::At(register @ (Register::RSP | Register::RBP), offset) => i16::try_from(offset)
+                .map_or(Value::Restored, |inner| Value::Word(register, inner, 0)),
+            // Below where the stack was lowered, nothing was saved that was not seen.
+            Value::Lowered(..) => Value::Unknown,
+            _ => Value::Restored,
+        }
+    }
+
+    fn store(&mut self, at: Value, content: Value) -> Option<()> {
+        self.slots.retain(|(slot, _)| slot.minus(at).is_none_or(|apart| apart.abs() >= 8));
+        match at {
+            Value::At(..) | Value::Lowered(..) => self.slots.push((at, content)),
+            // Not on the stack, as far as anybody knows.
+            _ => Some(()),
+        }
+    }
+
+    fn pop(&mut self, to: Option<Register>) -> Option<()> {
+        let sp = self.sp();
+        let content = self.load(sp);
+        self.set(Register::RSP, sp.plus(8))?;
+        to.map_or(Some(()), |register| self.set(register, content))
+    }
+
+    fn forget(&mut self, set: RegisterSet) -> Option<()> {
+        for (number, value) in self.registers.iter_mut().enumerate() {
+            if set >> number & 1 == 1 {
+                *value = Value::Unknown;
+            }
+        }
+        (set & bit(Register::RSP) == 0).then_some(())
+    }
+
+    /// Everything but control. `None` if the stack cannot be followed any more.
+    fn apply(&mut self, effect: Effect) -> Option<()> {
+        match effect {
+            Effect::Push(register) => {
+                let content = register.map_or(Value::Unknown, |register| self.get(register));
+                let sp = self.sp().plus(-8);
+                self.set(Register::RSP, sp)?;
+                self.store(sp, content)
+            }
+            Effect::Pop(to) => self.pop(to),
+            Effect::Add { to, from, offset } => self.set(to, self.get(from).plus(offset)),
+            Effect::Load { to, base: base @ (Register::RSP | Register::RBP), offset } => {
+                self.set(to, self.load(self.get(base).plus(offset)))
+            }
+            Effect::Load { to, .. } => self.set(to, Value::Unknown),
+            Effect::Store { from, base, offset } => {
+                self.store(self.get(base).plus(offset), self.get(from))
+            }
+            Effect::Overwrite { base, offset } => {
+                // Only what a stack register leads to can be what is looked for.
+                let at = self.get(base).plus(offset);
+                match at.minus(self.sp()) {
+                    Some(_) => self.store(at, Value::Unknown),
+                    None => Some(()),
+                }
+            }
+            Effect::Lower => {
+                self.lowered = self.lowered.checked_add(1)?;
+                self.set(Register::RSP, Value::Lowered(self.lowered, 0))
+            }
+            Effect::Leave => {
+                self.set(Register::RSP, self.get(Register::RBP))?;
+                self.pop(Some(Register::RBP))
+            }
+            Effect::Change(set) => self.forget(set),
+            Effect::Call(_) => {
+                let kept = WANTED.iter().fold(bit(Register::RSP), |set, kept| set | bit(*kept));
+                self.forget(!kept)
+            }
+            Effect::None
+            | Effect::Padding
+            | Effect::Jump(_)
+            | Effect::Branch(_)
+            | Effect::JumpIndirect
+            | Effect::Return
+            | Effect::Stop => Some(()),
+        }
+    }
+
+    /// The recipe, if a function may return here.
+    fn leave(&self) -> Option<Recipe> {
+        let on_stack = |register| matches!(register, Register::RSP | Register::RBP);
+        let is_as_wanted = |register: &Register| match self.get(*register) {
+            Value::At(found, 0) => found == *register,
+            Value::Word(base, _, 0) => on_stack(base),
+            Value::Restored => true,
+            _ => false,
+        };
+        if !WANTED.iter().all(is_as_wanted) {
+            return None;
+        }
+        let word = |offset: i32| offset.checked_add(8);
+        Some(match self.sp() {
+            Value::At(Register::RSP, offset) if offset >= 0 => {
+                let offset = word(offset)?;
+                Recipe::Sp { bp: self.saved_bp(Some(offset)), offset }
+            }
+            Value::At(Register::RBP, offset) => {
+                Recipe::Bp { bp: self.saved_bp(None), offset: word(offset)? }
+            }
+            Value::At(register, offset) if register != Register::RSP => {
+                Recipe::Register { register, bp: self.saved_bp(None), offset: word(offset)? }
+            }
+            Value::Word(register, inner, outer) if on_stack(register) => {
+                let outer = i16::try_from(word(outer.into())?).ok()?;
+                Recipe::Deref { register, bp: self.saved_bp(None), inner, outer }
+            }
+            _ => return None,
+        })
+    }
+
+    /// Where the caller's rbp is; `cfa` is its distance from rsp, if that is known.
+    fn saved_bp(&self, cfa: Option<i32>) -> Slot {
+        match (self.get(Register::RBP), cfa) {
+            (Value::At(Register::RBP, 0), _) => Slot::SAME,
+            (Value::Word(Register::RSP, inner, 0), Some(cfa)) => {
+                i16::try_from(i32::from(inner) - cfa).map_or(Slot::LOST, Slot::at_cfa)
+            }
+            (Value::Word(Register::RSP, inner, 0), None) => Slot::new(Saved::AtSp(inner)),
+            (Value::Word(Register::RBP, inner, 0), _) => Slot::new(Saved::AtBp(inner)),
+            _ => Slot::LOST,
+        }
+    }
+}
+
+const fn index(register: Register) -> usize {
+    (register.dwarf() & 15) as usize
+}
+
+const fn bit(register: Register) -> RegisterSet {
+    1 << register.dwarf()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! Functions as assemblers make them, byte by byte. What is read off compiled functions is compared
+//! with their CFI in `tests/instructions_of_real_binaries.rs`.
+
+use super::*;
+
+fn sp(offset: i32, bp: Slot) -> Recipe {
+    Recipe::Sp { bp, offset }
+}
+
+const SAME: Slot = Slot::SAME;
+const AT_16: Slot = Slot::at_cfa(-16);
+
+/// crtbegin.o: its `__do_global_dtors_aux`.
+#[test]
+fn a_function_of_the_start_files() {
+    let code = [
+        0x80, 0x3d, 0x55, 0x2f, 0, 0, 0, // 00 cmpb $0,completed(%rip)
+        0x75, 0x2b, // 07 jne 34
+        0x55, // 09 push %rbp
+        0x48, 0x83, 0x3d, 0xd2, 0x2e, 0, 0, 0, // 0a cmpq $0,__cxa_finalize(%rip)
+        0x48, 0x89, 0xe5, // 12 mov %rsp,%rbp
+        0x74, 0x0c, // 15 je 23
+        0x48, 0x8b, 0x3d, 0x36, 0x2f, 0, 0, // 17 mov dso_handle(%rip),%rdi
+        0xe8, 0x29, 0xff, 0xff, 0xff, // 1e call __cxa_finalize
+        0xe8, 0x64, 0xff, 0xff, 0xff, // 23 call deregister_tm_clones
+        0xc6, 5, 0x2d, 0x2f, 0, 0, 1,    // 28 movb $1,completed(%rip)
+        0x5d, // 2f pop %rbp
+        0xc3, // 30 ret
+        0x0f, 0x1f, 0,    // 31 nop
+        0xc3, // 34 ret
+    ];
+    for (at, recipe) in [
+        (0x00, sp(8, SAME)),
+        (0x07, sp(8, SAME)),
+        (0x09, sp(8, SAME)),
+        (0x0a, sp(16, AT_16)),
+        (0x15, sp(16, AT_16)),
+        (0x23, sp(16, AT_16)),
+        (0x2f, sp(16, AT_16)),
+        (0x30, sp(8, SAME)),
+        (0x34, sp(8, SAME)),
+    ] {
+        assert_eq!(infer(&code, at), Some(recipe), "{at:#x}");
+    }
+    assert!(is_behind_call(&code, 0x23) && is_behind_call(&code, 0x28));
+    assert!(!is_behind_call(&code, 0x17) && !is_behind_call(&code, 0x2f));
+}
+
+/// x264's `ALLOC_STACK` with an alignment that the caller does not promise.
+#[test]
+fn a_function_that_aligns_its_stack() {
+    let code = [
+        0x53, // 00 push %rbx
+        0x48, 0x89, 0xe0, // 01 mov %rsp,%rax
+        0x48, 0x83, 0xe4, 0xe0, // 04 and $-32,%rsp
+        0x48, 0x83, 0xec, 0x40, // 08 sub $64,%rsp
+        0x48, 0x89, 0x44, 0x24, 0x38, // 0c mov %rax,56(%rsp)
+        0x31, 0xc0, // 11 xor %eax,%eax
+        0x48, 0x8b, 0x64, 0x24, 0x38, // 13 mov 56(%rsp),%rsp
+        0x5b, // 18 pop %rbx
+        0xc3, // 19 ret
+    ];
+    let rax = Recipe::Register { register: Register::RAX, bp: SAME, offset: 16 };
+    let deref = Recipe::Deref { register: Register::RSP, bp: SAME, inner: 56, outer: 16 };
+    for (at, recipe) in [
+        (0x00, Some(sp(8, SAME))),
+        (0x01, Some(sp(16, SAME))),
+        (0x04, Some(rax)),
+        // What rbx gets lies on a stack that only rax leads to, and no recipe needs to know it.
+        (0x0c, Some(rax)),
+        (0x11, Some(deref)),
+        (0x18, Some(sp(16, SAME))),
+        (0x19, Some(sp(8, SAME))),
+    ] {
+        assert_eq!(infer(&code, at), recipe, "{at:#x}");
+    }
+}
+
+/// A frame pointer, and a stack that was lowered by a register.
+#[test]
+fn a_function_that_leaves_by_its_frame_pointer() {
+    let code = [
+        0x55, // 0 push %rbp
+        0x48, 0x89, 0xe5, // 1 mov %rsp,%rbp
+        0x48, 0x29, 0xc4, // 4 sub %rax,%rsp
+        0xff, 0xd2, // 7 call *%rdx
+        0xc9, // 9 leave
+        0xc3, // a ret
+    ];
+    let bp = Recipe::Bp { bp: Slot::new(Saved::AtBp(0)), offset: 16 };
+    assert_eq!(infer(&code, 1), Some(sp(16, AT_16)));
+    assert_eq!([4, 7, 9].map(|at| infer(&code, at)), [Some(bp); 3]);
+    assert!(is_behind_call(&code, 9));
+}
+
+/// The straight way is an endless loop; the way out forks off within it.
+#[test]
+fn a_loop_that_is_left_in_its_middle() {
+    let code = [
+        0x53, // 0 push %rbx
+        0x48, 0xff, 0xcf, // 1 dec %rdi
+        0x74, 6, // 4 je c
+        0x84, 0xc0, // 6 test %al,%al
+        0x74, 0xf7, // 8 je 1
+        0xeb, 0xf5, // a jmp 1
+        0x5b, // c pop %rbx
+        0xc3, // d ret
+    ];
+    assert_eq!(infer(&code, 0), Some(sp(8, SAME)));
+    assert_eq!([1, 4, 6, 0xa, 0xc].map(|at| infer(&code, at)), [Some(sp(16, SAME)); 5]);
+}
+
+#[test]
+fn what_a_caller_would_not_accept() {
+    assert_eq!(infer(&[0x31, 0xdb, 0xc3], 0), None, "xor %ebx,%ebx; ret");
+    assert_eq!(infer(&[0x48, 0x8b, 0x27, 0xc3], 0), None, "mov (%rdi),%rsp; ret");
+    assert_eq!(infer(&[0x53, 0x06, 0x5b, 0xc3], 0), None, "an unknown instruction");
+    assert_eq!(infer(&[0xff, 0xe0], 0), None, "jmp *%rax");
+    assert_eq!(infer(&[0xeb, 0xfe], 0), None, "jmp to itself");
+    assert_eq!(infer(&[0x50, 0xc3], 0), None, "push %rax; ret");
+    assert_eq!(infer(&[0x90], 0), None, "the end of the code");
+}

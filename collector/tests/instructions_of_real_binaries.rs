@@ -1,0 +1,126 @@
+//! Instructions and inferred recipes against other readings of the same code: a disassembler's,
+//! and, for compiled functions, their call frame information.
+
+#![expect(clippy::print_stderr, reason = "says what was measured, and what was skipped")]
+
+#[expect(dead_code, reason = "other tests need more of it")]
+mod binaries;
+
+use std::process::Command;
+
+use binaries::Binary;
+use csprof_collector::unwind::arch::inference::infer;
+use csprof_collector::unwind::arch::instruction::decode;
+use csprof_collector::unwind::arch::recipe::Recipe;
+use csprof_collector::unwind::cfi;
+
+/// Address and text of each instruction, as objdump lists them; section by section.
+fn listed(binary: &Binary) -> Option<Vec<Vec<(u64, String)>>> {
+    let output = Command::new("objdump")
+        .args(["-d", "-z", "-w", "--no-show-raw-insn"])
+        .arg(&binary.path)
+        .env("LC_ALL", "C")
+        .output()
+        .ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let sections = text.split("Disassembly of section").map(|section| {
+        let lines = section.lines().filter_map(|line| {
+            let (address, instruction) = line.trim_start().split_once(":\t")?;
+            Some((u64::from_str_radix(address, 16).ok()?, instruction.to_owned()))
+        });
+        lines.collect()
+    });
+    Some(sections.collect())
+}
+
+/// What a disassembler takes for data that lies between instructions.
+const DATA: [&str; 2] = ["(bad)", ".byte"];
+
+#[test]
+fn every_instruction_is_as_long_as_objdump_says() {
+    for path in ["/lib/x86_64-linux-gnu/libc.so.6", "/lib/x86_64-linux-gnu/libm.so.6"] {
+        let Some(binary) = Binary::open(path) else {
+            eprintln!("skipped, not installed here: {path}");
+            continue;
+        };
+        let Some(listed) = listed(&binary) else {
+            eprintln!("skipped: objdump is not installed");
+            return;
+        };
+        let (mut compared, mut unknown) = (0_u64, Vec::new());
+        for pair in listed.iter().flat_map(|section| section.windows(2)) {
+            let [(address, text), (next, _)] = pair else { unreachable!("windows of two") };
+            if DATA.iter().any(|data| text.contains(data)) {
+                continue;
+            }
+            let code = binary.segment_from(*address).expect("code");
+            // Two instructions, the first of which waits for the x87, in one line.
+            if code[0] == 0x9b {
+                continue;
+            }
+            match decode(&code[..code.len().min(15)]) {
+                Some(found) => {
+                    let length = u64::from(found.length);
+                    assert_eq!(length, next - address, "{path} at {address:#x}: {text}");
+                    compared += 1;
+                }
+                None => unknown.push(text),
+            }
+        }
+        eprintln!("{path}: {compared} instructions, {} not known: {unknown:?}", unknown.len());
+        assert!(unknown.len() as u64 * 1000 < compared, "{path}");
+    }
+}
+
+/// Functions that have CFI, taken as if they had none. Compilers end many ways with a call that does
+/// not come back, and what lies behind is then read for what follows; assembly does not do so, and
+/// a walk also looks at the return address.
+#[test]
+fn what_is_inferred_is_what_the_cfi_says() {
+    for path in ["/lib/x86_64-linux-gnu/libm.so.6", "/usr/bin/xz"] {
+        let Some(binary) = Binary::open(path) else {
+            eprintln!("skipped, not installed here: {path}");
+            continue;
+        };
+        let Some(listed) = listed(&binary) else {
+            eprintln!("skipped: objdump is not installed");
+            return;
+        };
+        let (bytes, address) = binary.eh_frame();
+        let (segment, text) = (|address| binary.segment_from(address), binary.text());
+        let built = cfi::from_section(bytes, address, segment, text.clone()).expect("a table");
+        let code = binary.segment_from(text.start).expect("code");
+        let (mut same, mut silent, mut different) = (0_u64, 0_u64, Vec::new());
+        // Some of every kind.
+        for (address, instruction) in listed.iter().flatten().step_by(17) {
+            let offset = address - text.start;
+            let expected = built.table.lookup(offset as u32);
+            let is_run = !instruction.contains("nop");
+            if !is_run || !matches!(expected, Recipe::Sp { .. } | Recipe::Bp { .. }) {
+                continue;
+            }
+            match infer(code, offset as usize) {
+                None => silent += 1,
+                Some(found) if is_like(found, expected) => same += 1,
+                Some(found) => different.push((*address, instruction, found, expected)),
+            }
+        }
+        let all = same + silent + different.len() as u64;
+        eprintln!("{path}: of {all}, {same} as in the CFI, {} different", different.len());
+        for (at, instruction, found, expected) in different.iter().step_by(1 + different.len() / 8)
+        {
+            eprintln!("  {at:#x} {instruction}: {found:?}, not {expected:?}");
+        }
+        assert!(different.len() as u64 * 100 <= same, "{path}");
+    }
+}
+
+/// Whether both lead to the same CFA, as far as that can be told: where rsp leads to it, rbp may
+/// lead to it too.
+fn is_like(found: Recipe, expected: Recipe) -> bool {
+    match (found, expected) {
+        (Recipe::Sp { offset: found, .. }, Recipe::Sp { offset, .. }) => found == offset,
+        (Recipe::Bp { offset: found, .. }, Recipe::Bp { offset, .. }) => found == offset,
+        _ => true,
+    }
+}
