@@ -31,6 +31,8 @@ mod signals;
 
 /// What cannot be read, run or saved: one clear line each.
 mod bad_input;
+/// Two profiles compared, and several as one.
+mod diff;
 /// Python, a compiler, compressors, perl, sqlite, MPI.
 mod programs;
 /// Refinements of what was recorded.

@@ -43,12 +43,12 @@ pub enum Agreement {
 pub struct Merger {
     agreement: Agreement,
     merged: saved::Profile,
-    /// What each part was called, and its run's id.
+    /// The runs so far: what their part was called, and their ids.
     parts: Vec<(String, u128)>,
     /// Metric of each part.
     metrics: Vec<saved::Metric>,
-    /// Whether each part has edge counts.
-    edges: Vec<bool>,
+    /// Whether each part has edge counts, by its name.
+    edges: Vec<(String, bool)>,
     strings: HashMap<String, StringId>,
     modules: HashMap<ModuleKey, ModuleId>,
     functions: HashMap<saved::Function, FunctionId>,
@@ -117,9 +117,9 @@ impl Merger {
                 u32::MAX
             )));
         }
-        self.parts.push((name.to_owned(), part.run.id()));
+        self.parts.extend(runs_of(&part).into_iter().map(|run| (name.to_owned(), run)));
         self.metrics.push(part.metric.clone());
-        self.edges.push(part.run.trampoline);
+        self.edges.push((name.to_owned(), part.run.trampoline));
         self.runs(name, &part);
         let strings: Vec<_> = part.strings.iter().map(|text| self.string(text)).collect();
         let modules: Vec<_> = part.modules.iter().map(|m| self.module(m, &strings)).collect();
@@ -131,7 +131,7 @@ impl Merger {
     /// The merged profile.
     #[must_use]
     pub fn finish(self) -> saved::Profile {
-        let Self { mut merged, parts, metrics, edges, sites, .. } = self;
+        let Self { mut merged, metrics, edges, sites, .. } = self;
         merged.metric = metrics.into_iter().next().unwrap_or_default();
         if let [only] = &merged.runs[..] {
             merged.run = only.info.clone();
@@ -139,15 +139,15 @@ impl Merger {
         } else {
             merged.run = together(&merged.runs);
         }
-        let with = edges.iter().filter(|&&edges| edges).count();
-        if self.agreement == Agreement::OneMetric && with > 0 && with < edges.len() {
+        let of_parts = |with: bool| edges.iter().filter(move |(_, has)| *has == with);
+        if self.agreement == Agreement::OneMetric
+            && of_parts(true).count() > 0
+            && of_parts(false).count() > 0
+        {
             // Counts of some runs beside samples of all would be too low wherever they meet.
             merged.nodes.edges.fill(0);
             merged.run.trampoline = false;
-            let mut without = Vec::new();
-            for ((name, _), _) in parts.iter().zip(&edges).filter(|(_, edges)| !**edges) {
-                without.push(name.as_str());
-            }
+            let without: Vec<&str> = of_parts(false).map(|(name, _)| name.as_str()).collect();
             merged.run.warnings.push(format!(
                 "edge counts are left out: there are none in {}",
                 without.join(", ")
@@ -185,10 +185,11 @@ impl Merger {
                     said(first)
                 )));
             }
-            let id = part.run.id();
-            if let Some((same, _)) = self.parts.iter().find(|(_, known)| *known == id) {
+            let runs = runs_of(part);
+            if let Some((same, _)) = self.parts.iter().find(|(_, known)| runs.contains(known)) {
+                let is = if part.runs.is_empty() { "is the same run as" } else { "holds a run of" };
                 return Err(Unmergeable(format!(
-                    "{name}: is the same run as {same}, and would count twice; leave one out"
+                    "{name}: {is} {same}, which would count twice; leave one out"
                 )));
             }
         } else if metric.unit != first.unit || is_elapsed(metric) != is_elapsed(first) {
@@ -316,7 +317,7 @@ impl Merger {
         let merged = &mut self.merged;
         let start = part.run.start_unix_ns;
         // Times count from the earliest start of all.
-        let later = if self.parts.len() == 1 {
+        let later = if self.metrics.len() == 1 {
             merged.run.start_unix_ns = start;
             0
         } else if start < merged.run.start_unix_ns {
@@ -357,6 +358,14 @@ impl Merger {
         merged.nodes.frame.extend(nodes.frame.into_iter().map(|frame| frames[frame.index()]));
         merged.nodes.samples.extend(nodes.samples);
         merged.nodes.edges.extend(nodes.edges);
+    }
+}
+
+/// The runs that a profile holds, by their ids.
+fn runs_of(part: &saved::Profile) -> Vec<u128> {
+    match &part.runs[..] {
+        [] => vec![part.run.id()],
+        runs => runs.iter().map(|run| run.info.id()).collect(),
     }
 }
 

@@ -186,7 +186,7 @@ fn what_does_not_add_up_is_refused() {
     );
     assert_eq!(
         refused(&[base.clone(), base]),
-        "b.csprof: is the same run as a.csprof, and would count twice; leave one out"
+        "b.csprof: is the same run as a.csprof, which would count twice; leave one out"
     );
 }
 

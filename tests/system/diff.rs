@@ -1,0 +1,216 @@
+//! Several profiles: two that are compared, and some that become one.
+
+use std::fs;
+
+use csprof_tests::paths::Rows;
+use csprof_tests::workshop::Workshop;
+use serde_json::Value;
+
+/// Runs csprof, which must succeed, and takes what it prints.
+fn said(workshop: &Workshop, arguments: &[&str]) -> String {
+    let outcome = workshop.csprof(arguments);
+    assert!(outcome.status.success(), "{arguments:?}: {}", outcome.complained());
+    outcome.said()
+}
+
+/// Runs csprof, which must fail with `status`, and takes what it says: one line.
+fn refused(workshop: &Workshop, arguments: &[&str], status: i32) -> String {
+    let outcome = workshop.csprof(arguments);
+    let complained = outcome.complained();
+    assert_eq!(outcome.status.code(), Some(status), "{arguments:?}: {complained}");
+    assert_eq!(complained.trim_end().lines().count(), 1, "{complained}");
+    complained
+}
+
+/// The rows of a comparison with their call paths: function names, outermost first.
+fn rows(report: &Value) -> Vec<(Vec<String>, Value)> {
+    let mut path: Vec<String> = Vec::new();
+    let row = |row: &Value| {
+        path.truncate(usize::try_from(row["depth"].as_u64().unwrap()).unwrap());
+        path.push(row["function"].as_str().unwrap().to_owned());
+        (path.clone(), row.clone())
+    };
+    report["rows"].as_array().unwrap().iter().map(row).collect()
+}
+
+/// The row of a call path that ends so.
+fn at(report: &Value, end: &[&str]) -> Value {
+    let end: Vec<String> = end.iter().map(ToString::to_string).collect();
+    let found = rows(report).into_iter().find(|(path, _)| path.ends_with(&end));
+    found.unwrap_or_else(|| panic!("{end:?} in {report}")).1
+}
+
+fn number(value: &Value) -> i64 {
+    value.as_i64().unwrap()
+}
+
+#[test]
+fn a_program_and_its_next_version() {
+    let workshop = Workshop::new("a_program_and_its_next_version");
+    workshop.compile("cc -O2 -o old @figure1.c");
+    workshop.compile("cc -O2 -o new @figure1_next.c");
+    let old = workshop.record(&[], &["./old"]).samples().recorded;
+    fs::rename(workshop.path("run.csprof"), workshop.path("old.csprof")).unwrap();
+    let new = workshop.record(&[], &["./new"]).samples().recorded;
+    fs::rename(workshop.path("run.csprof"), workshop.path("new.csprof")).unwrap();
+    let diff = |files: [&str; 2], options: &[&str]| -> Value {
+        let mut arguments = vec!["diff", files[0], files[1], "--format", "json"];
+        arguments.extend(options);
+        serde_json::from_str(&said(&workshop, &arguments)).unwrap()
+    };
+
+    // Both sides account for every sample.
+    let forth = diff(["old.csprof", "new.csprof"], &["--match", "c=compute"]);
+    assert_eq!(forth["base"]["samples"]["total"], old);
+    assert_eq!(forth["other"]["samples"]["total"], new);
+    assert_eq!(forth["base"]["samples"]["shown"], old);
+    let exclusive = |side: &str| -> i64 {
+        rows(&forth).iter().map(|(_, row)| number(&row[side]["exclusive"])).sum()
+    };
+    assert_eq!(exclusive("base"), number(&forth["base"]["total"]));
+    assert_eq!(exclusive("other"), number(&forth["other"]["total"]));
+
+    // b calls twice as often, which edges say exactly: every call takes many periods. How long a
+    // call takes depends on what else the machine does, but shares do not.
+    let edges = |path: &[&str]| {
+        let row = at(&forth, path);
+        (row["base"]["edges"].as_u64(), row["other"]["edges"].as_u64())
+    };
+    assert_eq!(edges(&["main", "b", "compute"]), (Some(4), Some(8)));
+    assert_eq!(edges(&["main", "a", "compute"]), (Some(2), Some(2)));
+    let shares = diff(["old.csprof", "new.csprof"], &["--match", "c=compute", "--normalize"]);
+    assert_eq!(shares["unit"], "ppm");
+    let of_b = at(&shares, &["main", "b"]);
+    let (before, after) = (number(&of_b["base"]["inclusive"]), number(&of_b["other"]["inclusive"]));
+    assert!((400_000..600_000).contains(&before), "{of_b}");
+    assert!((566_000..766_000).contains(&after), "{of_b}");
+    assert_eq!(of_b["change"], "more");
+
+    // Without the rule, c is gone and compute is new.
+    let unmatched = diff(["old.csprof", "new.csprof"], &[]);
+    assert_eq!(at(&unmatched, &["b", "c"])["change"], "gone");
+    assert_eq!(at(&unmatched, &["b", "compute"])["change"], "new");
+
+    // The other way round, every sign is the other one.
+    let back = diff(["new.csprof", "old.csprof"], &["--match", "c=compute"]);
+    let delta = |report: &Value| {
+        let mut deltas: Vec<_> = rows(report)
+            .into_iter()
+            .map(|(path, row)| {
+                let delta = &row["delta"];
+                (path, number(&delta["inclusive"]), number(&delta["exclusive"]))
+            })
+            .collect();
+        deltas.sort();
+        deltas
+    };
+    let negated: Vec<_> = delta(&back).into_iter().map(|(path, i, e)| (path, -i, -e)).collect();
+    assert_eq!(delta(&forth), negated);
+
+    // Stages refine both sides; refining first and comparing then would give the same.
+    let refined = diff(["old.csprof", "new.csprof"], &["--refine", "through b | hide d"]);
+    let alone = |file: &str| {
+        let arguments = ["report", file, "--refine", "through b | hide d", "--format", "json"];
+        Rows::new(&said(&workshop, &arguments))
+    };
+    for (side, file) in [("base", "old.csprof"), ("other", "new.csprof")] {
+        let alone = alone(file);
+        let samples = &refined[side]["samples"];
+        let of = |key: &str| u128::from(samples[key].as_u64().unwrap());
+        assert_eq!((of("shown"), of("out")), (alone.shown, alone.out), "{side}");
+    }
+
+    // A profile does not differ from itself.
+    let same = diff(["old.csprof", "old.csprof"], &[]);
+    assert!(
+        delta(&same).iter().all(|(_, inclusive, exclusive)| (*inclusive, *exclusive) == (0, 0))
+    );
+    let text = said(&workshop, &["diff", "old.csprof", "old.csprof"]);
+    assert!(text.contains("difference: no difference\n"), "{text}");
+    assert!(text.contains("No call path differs"), "{text}");
+
+    // For scripts: more work than is allowed is an exit code.
+    let above =
+        ["diff", "old.csprof", "new.csprof", "--refine", "through b", "--fail-above", "20%"];
+    let complained = workshop.csprof(&above).complained();
+    assert!(complained.contains("--fail-above allows 20%"), "{complained}");
+    assert_eq!(workshop.csprof(&above).status.code(), Some(1));
+    said(
+        &workshop,
+        &["diff", "new.csprof", "old.csprof", "--refine", "through b", "--fail-above", "0"],
+    );
+
+    merged(&workshop, old, new);
+    refusals(&workshop);
+}
+
+/// The two runs as one profile.
+fn merged(workshop: &Workshop, old: u64, new: u64) {
+    let line = workshop.csprof(&["merge", "-o", "both.csprof", "old.csprof", "new.csprof"]);
+    assert!(line.status.success(), "{}", line.complained());
+    let total = old + new;
+    assert_eq!(
+        line.complained(),
+        format!("csprof: both.csprof: {total} samples of 2 runs; csprof view both.csprof\n")
+    );
+    let report = said(workshop, &["report", "both.csprof", "--format", "json"]);
+    let all = Rows::new(&report);
+    assert_eq!(all.base, u128::from(total));
+    assert_eq!(all.at(&["main", "a", "c"]).edges, Some(2));
+    assert_eq!(all.at(&["main", "b", "compute"]).edges, Some(8));
+    // Several files are read as if they had been merged.
+    let unmerged = said(workshop, &["report", "old.csprof", "new.csprof", "--format", "json"]);
+    assert_eq!(unmerged, report);
+    // Refining the merged profile is merging refined ones.
+    let refine = |files: &[&str]| {
+        let options = ["--refine", "hide d", "--format", "json"];
+        Rows::new(&said(workshop, &[&["report"], files, &options[..]].concat()))
+    };
+    let (first, second) = (refine(&["old.csprof"]), refine(&["new.csprof"]));
+    let both = refine(&["both.csprof"]);
+    assert_eq!(both.shown, first.shown + second.shown);
+    assert_eq!(both.at(&["a", "c"]), first.at(&["a", "c"]));
+    assert_eq!(both.at(&["b", "compute"]), second.at(&["b", "compute"]));
+}
+
+/// What does not go together: one line each, and nothing is written.
+fn refusals(workshop: &Workshop) {
+    fs::write(workshop.path("notes.txt"), "to do: buy milk\n").unwrap();
+    assert_eq!(
+        refused(workshop, &["diff", "old.csprof", "notes.txt"], 1),
+        "csprof: notes.txt: this is a text file, not a profile\n"
+    );
+    assert_eq!(
+        refused(workshop, &["merge", "-o", "out.csprof", "old.csprof", "notes.txt"], 1),
+        "csprof: notes.txt: this is a text file, not a profile\n"
+    );
+    assert_eq!(
+        refused(workshop, &["merge", "-f", "-o", "old.csprof", "old.csprof", "new.csprof"], 1),
+        "csprof: old.csprof: is one of the profiles to merge and would be replaced; name another \
+         file with -o\n"
+    );
+    assert_eq!(
+        refused(workshop, &["merge", "-o", "out.csprof", "old.csprof", "both.csprof"], 1),
+        "csprof: both.csprof: holds a run of old.csprof, which would count twice; leave one out\n"
+    );
+    let exists = refused(workshop, &["merge", "-o", "both.csprof", "old.csprof"], 1);
+    assert_eq!(
+        exists,
+        "csprof: both.csprof: exists already; -f replaces it, or choose another name\n"
+    );
+    // Elapsed time and time on a processor.
+    let _ = workshop.record(&["-e", "realtime@200"], &["sleep", "0.2"]);
+    assert_eq!(
+        refused(workshop, &["diff", "old.csprof", "run.csprof"], 1),
+        "csprof: run.csprof: measures realtime, but old.csprof measures cputime; record both with \
+         the same -e to compare them\n"
+    );
+    let mixed = refused(workshop, &["report", "old.csprof", "run.csprof"], 1);
+    assert!(mixed.starts_with("csprof: run.csprof: was sampled by realtime every "), "{mixed}");
+    assert!(!workshop.path("out.csprof").exists());
+    let wrong = refused(workshop, &["diff", "old.csprof", "new.csprof", "--metric", "misses"], 2);
+    assert!(wrong.contains("no metric `misses`"), "{wrong}");
+    let wrong = workshop.csprof(&["diff", "old.csprof", "new.csprof", "--match", "c("]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(wrong.complained().contains("OLD=NEW"), "{}", wrong.complained());
+}
