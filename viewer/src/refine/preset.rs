@@ -26,7 +26,7 @@ pub enum Preset {
     CxxStd,
     /// The C library with its mathematics, threads and loader.
     Libc,
-    /// Code outside the system's library folders: the user's own.
+    /// The program itself and libraries outside the system's folders: the user's own code.
     User,
     /// What runs before `main` and before a thread's function.
     Start,
@@ -51,12 +51,11 @@ impl Preset {
         (
             Self::Alloc,
             "alloc",
-            "{malloc, calloc, realloc, reallocarray, free, cfree, memalign, aligned_alloc, \
-             posix_memalign, valloc, pvalloc, malloc_consolidate, _int_malloc, _int_free*, \
-             _int_realloc, _int_memalign, tcache_*, sysmalloc, systrim*, unlink_chunk*, \
-             __libc_malloc*, __libc_calloc*, __libc_realloc*, __libc_free*, __rust_alloc*, \
-             __rust_dealloc, __rust_realloc, __rdl_*, je_*, mi_malloc*, mi_free*, tc_malloc*, \
-             tc_free*, /^operator (new|delete)/}",
+            "{/^_*(GI_+)?(libc_)?(malloc|calloc|realloc|reallocarray|c?free|memalign|aligned_alloc|posix_memalign|valloc|pvalloc)(_[a-z]+)*$/, \
+             _int_malloc, _int_free*, _int_realloc, _int_memalign, malloc_consolidate, tcache_*, \
+             sysmalloc*, systrim*, unlink_chunk*, __rust_alloc*, __rust_dealloc, __rust_realloc, \
+             __rdl_*, je_*, mi_malloc*, mi_free*, tc_malloc*, tc_free*, \
+             /^operator (new|delete)/}",
         ),
         (
             Self::Memcpy,
@@ -78,11 +77,9 @@ impl Preset {
         (
             Self::Io,
             "io",
-            "{read, write, __read, __write, __GI___read, __GI___write, pread*, pwrite*, \
-             __libc_pread*, __libc_pwrite*, readv, writev, open, open64, openat*, __open*, \
-             close, __close*, lseek*, fsync, fdatasync, fread*, fwrite*, fopen*, fclose*, \
-             fflush*, fgets*, fputs*, getline*, _IO_*, poll, ppoll, select, epoll_wait*, recv, \
-             recvfrom, recvmsg, send, sendto, sendmsg, sendfile*}",
+            "{/^_*(GI_+)?(libc_)?(p?(read|write)v?2?|open(at)?|creat|close|lseek|fsync|fdatasync|poll|ppoll|p?select|epoll_p?wait2?|recv(from|m?msg)?|send(to|m?msg|file)?|splice|getdents)(64)?(_nocancel)?$/, \
+             /^_*(f(read|write|open|close|flush|gets|puts|getc|putc|printf|scanf|seek|tell)|getline|getdelim|v?fprintf|puts|printf)(64|_unlocked)*$/, \
+             _IO_*, new_do_write*}",
         ),
         (
             Self::RustStd,
@@ -112,8 +109,8 @@ impl Preset {
         (
             Self::User,
             "user",
-            "!{module:/lib/*, module:/lib64/*, module:/usr/lib/*, module:/usr/lib64/*, \
-             module:/usr/libexec/*, module:[vdso], kind:partial}",
+            "!{module:/lib/*.so*, module:/lib64/*.so*, module:/usr/lib/*.so*, \
+             module:/usr/lib64/*.so*, module:[vdso], kind:partial}",
         ),
         (
             Self::Start,
@@ -146,6 +143,58 @@ impl Preset {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::from_outline;
+    use crate::refine::Refined;
+
+    /// The sets that a function of this name and module is in; `_` is a space in the name.
+    fn sets_of(function: &str) -> String {
+        let (name, rest) = function.split_once(' ').unwrap_or((function, ""));
+        let profile = from_outline(&format!("\"{}\" 1 {rest}\n", name.replace('~', " "))).unwrap();
+        let refined = Refined::base(&profile);
+        let is_in = |preset: &Preset| {
+            !refined.matching(&FramePattern::Preset(*preset)).functions.is_empty()
+        };
+        let names = Preset::ALL.iter().filter(|(preset, ..)| is_in(preset));
+        names.map(|&(_, name, _)| name).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn functions_are_in_the_sets_that_one_expects() {
+        for (function, sets) in [
+            ("main module:/home/me/app", "user"),
+            ("_start module:/usr/bin/xz", "user start"),
+            ("__libc_start_main_impl module:/usr/lib/x86_64-linux-gnu/libc.so.6", "libc start"),
+            ("build_expr module:/usr/libexec/gcc/x86_64-linux-gnu/14/cc1plus", "user"),
+            ("build_expr module:/usr/lib/gcc/x86_64-linux-gnu/12/cc1plus", "user"),
+            ("MPI_Send module:/usr/lib/x86_64-linux-gnu/libmpi.so.40.30.4", "mpi"),
+            ("f module:/usr/lib/x86_64-linux-gnu/openmpi/lib/openmpi3/mca_pml_ob1.so", ""),
+            ("GOMP_parallel module:/usr/lib/x86_64-linux-gnu/libgomp.so.1.0.0", "openmp"),
+            ("__GI___libc_malloc module:/lib/libc.so.6", "alloc libc"),
+            ("cfree module:/lib/libc.so.6", "alloc libc"),
+            ("Pool::free(void*)", "user"),
+            ("operator~new(unsigned~long) module:/lib/libstdc++.so.6", "alloc cxx-std"),
+            ("__memcpy_avx512_unaligned_erms module:/lib/libc.so.6", "memcpy libc"),
+            ("pthread_mutex_lock module:/lib/libc.so.6", "lock libc"),
+            ("write module:/lib/libc.so.6", "io libc"),
+            ("__GI___libc_read module:/lib/libc.so.6", "io libc"),
+            ("_IO_file_xsputn module:/lib/libc.so.6", "io libc"),
+            ("core::fmt::write module:/home/me/app", "rust-std user"),
+            ("<core::hash::sip::Hasher~as~core::hash::Hasher>::write", "rust-std user"),
+            ("<alloc::vec::Vec<T>~as~core::ops::drop::Drop>::drop", "rust-std user"),
+            ("std::io::Write::write_all", "rust-std user"),
+            ("app::io::write", "user"),
+            ("app::core::run", "user"),
+            ("f at:/rustc/59807616e1fa/library/core/src/ptr/mod.rs:12", "rust-std user"),
+            ("std::vector<int>::push_back(int&&)", "cxx-std user"),
+            ("void~std::sort<int*>(int*,~int*)", "cxx-std user"),
+            ("std::thread::_State_impl<X>::_M_run()", "cxx-std user"),
+            ("f at:/usr/include/c++/12/bits/stl_map.h:4", "cxx-std user"),
+            ("f(std::vector<int>)", "user"),
+            ("sin module:/lib/x86_64-linux-gnu/libm.so.6", "libc"),
+        ] {
+            assert_eq!(sets_of(function), sets, "{function}");
+        }
+    }
 
     #[test]
     fn definitions_are_patterns() {

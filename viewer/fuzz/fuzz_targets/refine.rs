@@ -1,0 +1,61 @@
+//! Any text as a refinement, a path, a definition and a file of sets: answered with a value or an
+//! error that points into it, soon, and what is printed is read back as the same. What can be read
+//! is applied to a small profile and keeps its totals. The first byte is where the cursor stands.
+
+#![no_main]
+
+use std::sync::OnceLock;
+
+use csprof::profile::{Profile, from_outline};
+use csprof::refine::{Refined, Sets, Source, apply, complete, parse};
+use libfuzzer_sys::fuzz_target;
+
+const OUTLINE: &str = "\
+# rank=0 thread=70 epoch=0 name=main
+_start
+  main 2 e=1 at:main.c:3 module:/opt/app
+    main 3 e=2 at:main.c:9 module:/opt/app
+      \"ns::f<int>(int*)\" 5 e=3 module:/opt/lib.so
+        memcpy 7 inline
+          [vdso] 1 unknown
+# rank=1 thread=71 epoch=1 name=worker
+\"[partial: no-cfi]\" partial
+  MPI_Send 9 e=4 module:libmpi.so
+    a 1
+      b 2 e=1
+        a 3
+";
+
+fuzz_target!(|input: (u8, &str)| {
+    static PROFILE: OnceLock<Profile> = OnceLock::new();
+    let profile = PROFILE.get_or_init(|| from_outline(OUTLINE).expect("an outline"));
+    let (cursor, text) = input;
+
+    let sets = Sets::read(&[Source { place: "sets", text }]);
+    sets.problems().iter().for_each(|problem| drop(problem.to_string()));
+    for name in sets.names().map(str::to_owned).collect::<Vec<_>>() {
+        let through = sets.parse(&format!("through @{name}")).expect("a set that is there");
+        drop(apply(profile, &through));
+    }
+    drop(sets.parse_path(text));
+    drop(sets.parse_definition(text));
+    drop(complete(text, usize::from(cursor), profile, &sets));
+
+    match parse(text) {
+        Ok(refinement) => {
+            let printed = refinement.to_string();
+            assert_eq!(parse(&printed).as_ref(), Ok(&refinement), "{text:?} printed as {printed:?}");
+            let mut refined = Refined::base(profile);
+            for stage in &refinement.stages {
+                let Ok(next) = refined.then(stage) else { return };
+                refined = next;
+                assert_eq!(refined.shown + refined.out, profile.total(), "{text:?}");
+                assert_eq!(refined.exclusive.iter().sum::<u64>(), refined.shown, "{text:?}");
+            }
+        }
+        Err(error) => {
+            assert!(text.get(error.range.clone()).is_some(), "{error:?}");
+            drop(error.to_string());
+        }
+    }
+});
