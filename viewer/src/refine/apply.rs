@@ -223,6 +223,20 @@ impl<'p> Refined<'p> {
         self.parent.len()
     }
 
+    /// Memory of the columns that stages made and that the profile does not have, in bytes.
+    #[must_use]
+    pub fn bytes_made(&self) -> usize {
+        let recorded = &self.recorded;
+        let shared = |column: &Column<'_, u64>| {
+            [&self.exclusive, &self.inclusive].into_iter().any(|other| column.is(other))
+        };
+        let mut counts = vec![&self.exclusive, &self.inclusive];
+        counts.extend([&recorded.low, &recorded.inclusive].into_iter().filter(|c| !shared(c)));
+        counts.extend((!recorded.high.is(&recorded.low)).then_some(&recorded.high));
+        let counts: usize = counts.into_iter().map(Column::bytes_made).sum();
+        counts + self.parent.bytes_made() + self.frame.bytes_made()
+    }
+
     /// The edge count of a node, least and greatest possible; equal if it is known exactly. `None`
     /// for what has none: inlined frames, roots, threads and ranks. Of a node that is not shown it
     /// means nothing.

@@ -72,6 +72,14 @@ impl<'p, T> Column<'p, T> {
         }
     }
 
+    /// Memory of the values, if a stage made them.
+    pub(super) fn bytes_made(&self) -> usize {
+        match &self.0 {
+            Values::Loaded(_) => 0,
+            Values::Made(shared) => size_of_val(&shared.values[..]),
+        }
+    }
+
     /// Whether both are one column, not only equal.
     pub(super) fn is(&self, other: &Self) -> bool {
         std::ptr::eq(self.as_ptr(), other.as_ptr()) && self.len() == other.len()
