@@ -200,7 +200,10 @@ fn main() {
         profile.frames.len(),
         profile.functions.len()
     );
-    println!("{:44}{:>8}{:>8}{:>8}", "milliseconds of CPU time, one thread", "best", "median", "most");
+    println!(
+        "{:44}{:>8}{:>8}{:>8}",
+        "milliseconds of CPU time, one thread", "best", "median", "most"
+    );
     let share = |most: u32| Some((f64::from(most) * nodes as f64 / 1e7).max(16.0));
     print("inclusive", timed(runs, || profile.nodes.inclusive()), None);
     let base = Refined::base(&profile);

@@ -16,7 +16,7 @@ pub mod merge;
 mod name;
 mod outline;
 
-pub(crate) use name::has_form;
+pub(crate) use name::{BareNames, has_form};
 pub use name::{base_name, short_name};
 pub(crate) use outline::quoted;
 pub use outline::{from_outline, to_outline};

@@ -64,6 +64,49 @@ pub(crate) fn has_form(name: &str, matches: impl Fn(&str) -> bool) -> bool {
         .any(|form| form.starts.iter().any(|&start| matches(&form.text[start..])))
 }
 
+/// The bare forms of many names, to be compared with patterns again and again.
+#[derive(Debug, Default)]
+pub(crate) struct BareNames {
+    text: String,
+    /// For each name, where its components begin in `starts`; the last is the end of all.
+    first: Vec<u32>,
+    /// Where each component begins in `text`. A name ends where the next one's first begins.
+    starts: Vec<u32>,
+}
+
+impl BareNames {
+    /// The bare forms of these names. A name that has nothing to set aside has no components here.
+    pub(crate) fn of<'n>(names: impl Iterator<Item = &'n str>) -> Self {
+        let number = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
+        let mut bare = Self::default();
+        let mut forms = Forms { only_bare: true, ..Forms::default() };
+        for name in names {
+            bare.first.push(number(bare.starts.len()));
+            if is_plain(name) {
+                continue;
+            }
+            forms.clear();
+            Scanner { text: name.as_bytes(), name, at: 0 }.scan(&mut forms);
+            let base = bare.text.len();
+            bare.starts.extend(forms.bare.starts.iter().map(|start| number(base + start)));
+            bare.text.push_str(&forms.bare.text);
+        }
+        bare.first.push(number(bare.starts.len()));
+        bare.starts.push(number(bare.text.len()));
+        bare
+    }
+
+    /// Whether a name has components, and `matches` holds for those from one of them on. `None`
+    /// if there is no such name, or it has nothing to set aside.
+    pub(crate) fn any(&self, name: usize, matches: impl Fn(&str) -> bool) -> Option<bool> {
+        let first = *self.first.get(name)? as usize;
+        let end = *self.first.get(name + 1)? as usize;
+        let text = |start: u32| self.text.get(start as usize..self.starts[end] as usize);
+        let components = &self.starts[first..end];
+        (first < end).then(|| components.iter().filter_map(|&start| text(start)).any(matches))
+    }
+}
+
 /// A name with some of what its components carry.
 #[derive(Default)]
 struct Form {
@@ -90,11 +133,22 @@ struct Forms {
     called: Form,
     /// With both.
     full: Form,
+    /// Whether only the bare form is wanted.
+    only_bare: bool,
 }
 
 impl Forms {
-    fn all(&mut self) -> [&mut Form; 4] {
-        [&mut self.bare, &mut self.templated, &mut self.called, &mut self.full]
+    fn all(&mut self) -> impl Iterator<Item = &mut Form> {
+        let forms = [&mut self.bare, &mut self.templated, &mut self.called, &mut self.full];
+        forms.into_iter().take(if self.only_bare { 1 } else { 4 })
+    }
+
+    /// Makes them ready for another name.
+    fn clear(&mut self) {
+        for form in self.all() {
+            form.text.clear();
+            form.starts.clear();
+        }
     }
 
     fn begin_component(&mut self) {
@@ -108,10 +162,7 @@ impl Forms {
 
     /// Forgets what came so far: it was a return type.
     fn restart(&mut self) {
-        for form in self.all() {
-            form.text.clear();
-            form.starts.clear();
-        }
+        self.clear();
         self.begin_component();
     }
 
@@ -126,18 +177,26 @@ impl Forms {
     }
 
     fn push_template(&mut self, text: &str) {
+        if self.only_bare {
+            return;
+        }
         self.templated.text.push_str(text);
         self.full.text.push_str(text);
     }
 
     fn push_arguments(&mut self, text: &str) {
+        if self.only_bare {
+            return;
+        }
         self.called.text.push_str(text);
         self.full.text.push_str(text);
     }
 }
 
 fn forms(name: &str) -> Forms {
-    Scanner { text: name.as_bytes(), name, at: 0 }.forms()
+    let mut forms = Forms::default();
+    Scanner { text: name.as_bytes(), name, at: 0 }.scan(&mut forms);
+    forms
 }
 
 /// Symbols that may follow `operator`, longer ones first.
@@ -158,8 +217,7 @@ impl<'n> Scanner<'n> {
         self.name.get(self.at..).unwrap_or("")
     }
 
-    fn forms(mut self) -> Forms {
-        let mut forms = Forms::default();
+    fn scan(mut self, forms: &mut Forms) {
         forms.begin_component();
         // Spaces separate a return type from the name only where arguments follow; a name without
         // arguments is taken as it is.
@@ -218,7 +276,6 @@ impl<'n> Scanner<'n> {
                 }
             }
         }
-        forms
     }
 
     /// Skips what may follow an argument list: ` const`, ` &&`, ` [clone .cold]`.

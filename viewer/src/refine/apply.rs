@@ -1,16 +1,15 @@
 //! Stages applied to a profile, one after the other, and the account of what they did.
 
-use std::cell::RefCell;
 use std::fmt;
 
 use super::children::{ChildIndex, LazyIndex};
 use super::column::{Column, Table, Workspace};
 use super::edges::Recorded;
-use super::matcher::Shown;
-use super::stages::{self, Run, Stop, Unmatched};
+use super::matcher::{Names, Shown};
+use super::stages::{self, Stop};
 use super::watch::Watch;
 use super::{Outcome, Refined, Refinement, Stage};
-use crate::profile::Profile;
+use crate::profile::{FrameKind, Profile};
 
 /// Why a stage cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,59 +87,6 @@ pub fn apply<'p>(
     }
 }
 
-/// Applies the same stages to several profiles that are to be compared or added up. A pattern
-/// that matches something in one of them need not match anything in the others, where the stage
-/// then finds nothing to keep, to move or to merge.
-///
-/// Percentages in tests are of each profile's own total.
-///
-/// # Errors
-/// A pattern matches no frame, or a context no thread, in any of the profiles.
-pub fn apply_together<'p>(
-    profiles: &[&'p Profile],
-    refinement: &Refinement,
-) -> Result<Vec<Refined<'p>>, RefineError> {
-    let mut all: Vec<Refined<'p>> = profiles.iter().map(|profile| Refined::base(profile)).collect();
-    for stage in &refinement.stages {
-        // What no profile so far had an answer to.
-        let mut missed_by_all: Option<Vec<Unmatched>> = None;
-        let mut next = Vec::with_capacity(all.len());
-        for refined in all {
-            let missed = RefCell::default();
-            let number = refined.outcomes.len();
-            let watch = Watch::none();
-            let run = Run { watch: &watch, missed: Some(&missed) };
-            match refined.run(stage, &run) {
-                Ok(refined) => next.push(refined),
-                Err(Stop::Refused { part, cause }) => {
-                    return Err(RefineError { stage: number, part, cause });
-                }
-                Err(Stop::Cancelled) => {}
-            }
-            let missed: Vec<Unmatched> = missed.into_inner();
-            missed_by_all = Some(match missed_by_all {
-                None => missed,
-                Some(mut before) => {
-                    before.retain(|old| missed.iter().any(|new| new.part == old.part));
-                    before
-                }
-            });
-        }
-        if let Some(Unmatched { part, among, suggestions }) =
-            missed_by_all.and_then(|missed| missed.into_iter().next())
-        {
-            let stage = next.first().map_or(0, |refined: &Refined<'_>| refined.outcomes.len() - 1);
-            return Err(RefineError {
-                stage,
-                part,
-                cause: Cause::Unmatched { among, suggestions },
-            });
-        }
-        all = next;
-    }
-    Ok(all)
-}
-
 impl<'p> Refined<'p> {
     /// The profile itself: no stages, everything shown. O(nodes), for the inclusive sums.
     #[must_use]
@@ -164,6 +110,7 @@ impl<'p> Refined<'p> {
             out: 0,
             index: LazyIndex::default(),
             frames_shown: Shown::default(),
+            names: Names::default(),
             workspace: Workspace::default(),
         }
     }
@@ -175,7 +122,7 @@ impl<'p> Refined<'p> {
     /// As for [`apply`].
     pub fn then(&self, stage: &Stage) -> Result<Self, RefineError> {
         let number = self.outcomes.len();
-        match self.clone().run(stage, &Run { watch: &Watch::none(), missed: None }) {
+        match self.clone().run(stage, &Watch::none()) {
             Ok(refined) => Ok(refined),
             Err(Stop::Refused { part, cause }) => Err(RefineError { stage: number, part, cause }),
             // Nobody asked for it.
@@ -193,21 +140,20 @@ impl<'p> Refined<'p> {
         for (number, stage) in stages.iter().enumerate() {
             watch.begin(number, stages.len(), stages::passes(stage), refined.node_count());
             let before = refined.outcomes.len();
-            refined =
-                refined.run(stage, &Run { watch, missed: None }).map_err(|stop| match stop {
-                    Stop::Refused { part, cause } => {
-                        Stopped::Refused(RefineError { stage: before, part, cause })
-                    }
-                    Stop::Cancelled => Stopped::Cancelled,
-                })?;
+            refined = refined.run(stage, watch).map_err(|stop| match stop {
+                Stop::Refused { part, cause } => {
+                    Stopped::Refused(RefineError { stage: before, part, cause })
+                }
+                Stop::Cancelled => Stopped::Cancelled,
+            })?;
             watch.end();
         }
         Ok(refined)
     }
 
-    fn run(self, stage: &Stage, run: &Run<'_, '_>) -> Result<Self, Stop> {
+    fn run(self, stage: &Stage, watch: &Watch<'_>) -> Result<Self, Stop> {
         let input = self.shown;
-        let (mut next, moved) = stages::run(self, stage, run)?;
+        let (mut next, moved) = stages::run(self, stage, watch)?;
         next.shown = next.inclusive.first().copied().unwrap_or(0);
         next.out = next.base - next.shown;
         let out = input - next.shown;
@@ -243,7 +189,11 @@ impl<'p> Refined<'p> {
     #[must_use]
     pub fn edges(&self, node: u32) -> Option<(u64, u64)> {
         let node = node as usize;
-        let kind = self.frames[self.frame[node].index()].kind;
+        self.edges_of(node, self.frames[self.frame[node].index()].kind)
+    }
+
+    /// The same, for a node whose frame is known to be of this kind.
+    pub(crate) fn edges_of(&self, node: usize, kind: FrameKind) -> Option<(u64, u64)> {
         self.recorded.edges(node, kind, self.inclusive[node])
     }
 

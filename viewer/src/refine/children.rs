@@ -63,10 +63,11 @@ impl LazyIndex {
 
 /// What a walk tells of the nodes that have samples at or below them.
 pub(crate) trait Visitor {
-    /// A node is entered; so many nodes are above it, node 0 not counted.
-    fn enter(&mut self, node: u32, depth: usize);
-    /// All nodes below it have been left.
-    fn leave(&mut self, node: u32);
+    /// A node is entered; so many nodes are above it, node 0 not counted. Returns what the visitor
+    /// wants to know when the node is left.
+    fn enter(&mut self, node: u32, depth: usize) -> u32;
+    /// All nodes below have been left of the node for which `enter` returned this.
+    fn leave(&mut self, entered: u32);
 }
 
 /// Walks over a forest, node 0 left out. `visitor` makes a fresh one, once or twice: whether the
@@ -78,24 +79,27 @@ pub(crate) fn walk<V: Visitor>(
 ) -> Result<V, Cancelled> {
     let (parent, inclusive) = (&refined.parent[..], &refined.inclusive[..]);
     let mut visiting = visitor();
-    let mut path: Vec<u32> = vec![0];
+    // Nodes, and what the visitor said of them.
+    let mut path: Vec<(u32, u32)> = vec![(0, 0)];
     let mut in_order = true;
     watch.forward(1..parent.len(), |nodes| {
         for node in nodes {
             if inclusive[node] == 0 || !in_order {
                 continue;
             }
-            while path[path.len() - 1] != parent[node] {
+            while let Some(&(last, entered)) = path.last()
+                && last != parent[node]
+            {
                 // Node 0 stays: nothing is above it.
                 if path.len() == 1 {
                     in_order = false;
                     break;
                 }
-                visiting.leave(path[path.len() - 1]);
+                visiting.leave(entered);
                 path.pop();
             }
-            visiting.enter(node_number(node), path.len() - 1);
-            path.push(node_number(node));
+            let entered = visiting.enter(node_number(node), path.len() - 1);
+            path.push((node_number(node), entered));
         }
     })?;
     if in_order { Ok(visiting) } else { walk_by_index(refined, watch, visitor()) }
@@ -108,20 +112,20 @@ fn walk_by_index<V: Visitor>(
 ) -> Result<V, Cancelled> {
     let index = refined.children();
     let mut path = vec![(0, index.of(0).iter())];
-    let mut entered = 0;
-    while let Some((node, children)) = path.last_mut() {
+    let mut seen = 0;
+    while let Some((entered, children)) = path.last_mut() {
         if let Some(&child) = children.next() {
-            visitor.enter(child, path.len() - 1);
-            path.push((child, index.of(child).iter()));
-            entered += 1;
-            if entered % (1 << 16) == 0 {
+            let entered = visitor.enter(child, path.len() - 1);
+            path.push((entered, index.of(child).iter()));
+            seen += 1;
+            if seen % (1 << 16) == 0 {
                 watch.step(1 << 16)?;
             }
         } else {
-            let node = *node;
+            let entered = *entered;
             path.pop();
-            if node != 0 {
-                visitor.leave(node);
+            if !path.is_empty() {
+                visitor.leave(entered);
             }
         }
     }
@@ -142,8 +146,9 @@ mod tests {
     struct Said(String);
 
     impl Visitor for Said {
-        fn enter(&mut self, node: u32, depth: usize) {
+        fn enter(&mut self, node: u32, depth: usize) -> u32 {
             self.0.push_str(&format!("{node}@{depth} "));
+            node
         }
 
         fn leave(&mut self, node: u32) {

@@ -6,7 +6,6 @@
 //! are made, the longest plain word of the glob is looked for in the name, which sorts out nearly
 //! all of them.
 
-use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 
 use regex::{Regex, RegexBuilder};
@@ -15,7 +14,7 @@ use super::Refined;
 use super::bits::Bits;
 use super::stages::Unmatched;
 use super::syntax::{Field, FramePattern};
-use crate::profile::{self, Frame, FrameKind, Function};
+use crate::profile::{self, BareNames, Frame, FrameKind, Function, Profile};
 
 /// Which frames nodes with samples have: found out when first asked for, shared by all clones of
 /// a forest.
@@ -37,20 +36,28 @@ impl Shown {
     }
 }
 
+/// The bare names of the profile's functions: made when a pattern first needs them, shared by all
+/// forests made of the profile.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names(Arc<OnceLock<BareNames>>);
+
+impl Names {
+    fn of(&self, profile: &Profile) -> &BareNames {
+        self.0.get_or_init(|| {
+            BareNames::of(profile.functions.iter().map(|function| function.name.as_str()))
+        })
+    }
+}
+
 /// The tables that patterns are matched against.
 pub(super) struct Matcher<'r, 'p> {
     refined: &'r Refined<'p>,
-    /// Where patterns that match nothing are noted, if that is no error.
-    missed: Option<&'r RefCell<Vec<Unmatched>>>,
 }
 
 impl<'r, 'p> Matcher<'r, 'p> {
     /// A matcher for what a forest shows.
-    pub(super) fn new(
-        refined: &'r Refined<'p>,
-        missed: Option<&'r RefCell<Vec<Unmatched>>>,
-    ) -> Self {
-        Self { refined, missed }
+    pub(super) fn new(refined: &'r Refined<'p>) -> Self {
+        Self { refined }
     }
 
     /// The frames that a pattern means.
@@ -60,17 +67,8 @@ impl<'r, 'p> Matcher<'r, 'p> {
     /// nothing: in `{malloc, calloc}` one is enough.
     pub(super) fn frames(&self, pattern: &FramePattern) -> Result<Bits, Unmatched> {
         let set = self.any_frames(pattern);
-        if !set.intersects(self.refined.frames_shown.of(self.refined)) {
-            self.miss(self.explain(pattern))?;
-        }
-        Ok(set)
-    }
-
-    /// Something matches nothing.
-    pub(super) fn miss(&self, unmatched: Unmatched) -> Result<(), Unmatched> {
-        let Some(missed) = self.missed else { return Err(unmatched) };
-        missed.borrow_mut().push(unmatched);
-        Ok(())
+        let is_shown = set.intersects(self.refined.frames_shown.of(self.refined));
+        if is_shown { Ok(set) } else { Err(self.explain(pattern)) }
     }
 
     fn explain(&self, pattern: &FramePattern) -> Unmatched {
@@ -94,20 +92,23 @@ impl<'r, 'p> Matcher<'r, 'p> {
         match pattern {
             FramePattern::Glob(glob) | FramePattern::Field(Field::Function, glob) => {
                 let glob = NameGlob::new(glob);
-                self.by_function(|function| glob.matches(&function.name))
+                let bare = self.refined.names.of(self.refined.profile);
+                self.by_function(|number, function| {
+                    glob.matches_name(&function.name, |matches| bare.any(number, matches))
+                })
             }
             FramePattern::Regex(source) => match regex(source) {
-                Ok(regex) => self.by_function(|function| regex.is_match(&function.name)),
+                Ok(regex) => self.by_function(|_, function| regex.is_match(&function.name)),
                 Err(_) => Bits::none(self.refined.frames.len()),
             },
-            FramePattern::Exact(name) => self.by_function(|function| function.name == *name),
+            FramePattern::Exact(name) => self.by_function(|_, function| function.name == *name),
             FramePattern::Field(Field::Module, glob) => {
                 let glob = Glob::new(glob);
                 let modules = &self.refined.profile.info.modules;
                 let matching = Bits::from_fn(modules.len(), |module| {
                     glob.matches_path(self.refined.profile.string(modules[module].path))
                 });
-                self.by_function(|function| {
+                self.by_function(|_, function| {
                     function.module.is_some_and(|module| {
                         module.index() < matching.len() && matching.contains(module.index())
                     })
@@ -157,9 +158,9 @@ impl<'r, 'p> Matcher<'r, 'p> {
         }
     }
 
-    fn by_function(&self, test: impl Fn(&Function) -> bool) -> Bits {
+    fn by_function(&self, test: impl Fn(usize, &Function) -> bool) -> Bits {
         let functions = &self.refined.functions;
-        let matching = Bits::from_fn(functions.len(), |function| test(&functions[function]));
+        let matching = Bits::from_fn(functions.len(), |number| test(number, &functions[number]));
         if matching.is_empty() {
             return Bits::none(self.refined.frames.len());
         }
@@ -334,6 +335,13 @@ struct NameGlob {
     glob: Glob,
     /// The longest run of ASCII letters, digits and `_`: it is in every name that matches.
     word: String,
+    /// Whether it is a beginning, perhaps followed by `*`, without signs that begin what a bare
+    /// name lacks: then a form that matches does so before any such part, and the bare form
+    /// matches as well.
+    is_beginning: bool,
+    /// Rust's `f::<T>` without its template arguments is `f`: a colon at the end of the glob may
+    /// be part of what a bare name lacks.
+    ends_in_colon: bool,
 }
 
 impl NameGlob {
@@ -352,7 +360,39 @@ impl NameGlob {
                 word.clone_from(&run);
             }
         }
-        Self { glob, word }
+        let (last, others) = glob.parts.split_last().map_or((None, &[][..]), |(l, o)| (Some(l), o));
+        let is_plain = |part: &Part| matches!(part, Part::Is(c) if !"(<{ ".contains(*c));
+        let end = if last == Some(&Part::Any) { others.last() } else { last };
+        let is_beginning = end.is_some_and(is_plain) && others.iter().all(is_plain);
+        let ends_in_colon = end == Some(&Part::Is(':'));
+        Self { glob, word, is_beginning, ends_in_colon }
+    }
+
+    /// Whether a name matches. `bare` has its bare forms, if it has any but itself.
+    fn matches_name(
+        &self,
+        name: &str,
+        bare: impl Fn(&dyn Fn(&str) -> bool) -> Option<bool>,
+    ) -> bool {
+        if self.is_beginning {
+            let Some(Part::Is(first)) = self.glob.parts.first() else { return false };
+            let begins =
+                |text: &str| text.chars().next().is_some_and(|c| self.glob.same(*first, c));
+            let is_match = |text: &str| begins(text) && self.glob.matches(text);
+            if let Some(found) = bare(&is_match) {
+                let may_be_elsewhere = self.ends_in_colon && name.contains("::<");
+                return found || is_match(name) || (may_be_elsewhere && self.matches(name));
+            }
+            return is_match(name) || self.matches_in_c(name, begins);
+        }
+        self.matches(name)
+    }
+
+    fn matches_in_c(&self, name: &str, begins: impl Fn(&str) -> bool) -> bool {
+        begins(name.trim_start_matches('_'))
+            && !name.starts_with('[')
+            && !name.contains(['(', '<', ':'])
+            && c_forms(name).any(|form| self.glob.matches(form))
     }
 
     fn matches(&self, name: &str) -> bool {
@@ -413,8 +453,13 @@ mod tests {
         assert!(!matches("write", "fwrite"));
     }
 
+    /// The quick way through bare names and the long way must agree.
     fn matches(glob: &str, name: &str) -> bool {
-        NameGlob::new(glob).matches(name)
+        let bare = BareNames::of(std::iter::once(name));
+        let glob = NameGlob::new(glob);
+        let found = glob.matches(name);
+        assert_eq!(glob.matches_name(name, |matches| bare.any(0, matches)), found, "{name}");
+        found
     }
 
     #[test]
@@ -457,6 +502,7 @@ mod tests {
         for glob in ["Matrix", "ns", "ultiply", "multiply::*", "double"] {
             assert!(!matches(glob, name), "{glob}");
         }
+        assert!(matches("f::*", "f::<int>"));
         assert!(matches("drop", "<alloc::vec::Vec<T> as core::ops::Drop>::drop"));
         assert!(matches("operator()", "main::{lambda(int)#1}::operator()(int) const"));
     }

@@ -31,7 +31,7 @@ impl Refined<'_> {
     /// What a pattern means here; nothing, if it matches nothing. O(nodes).
     #[must_use]
     pub fn matching(&self, pattern: &FramePattern) -> Matching {
-        let matcher = Matcher::new(self, None);
+        let matcher = Matcher::new(self);
         let Ok(frames) = matcher.frames(pattern) else { return Matching::default() };
         let mut means = Bits::none(self.functions.len());
         let mut below = vec![false; self.node_count()];
@@ -57,7 +57,7 @@ impl Refined<'_> {
     /// # Errors
     /// It means none of the frames that are shown.
     pub fn frames_of(&self, pattern: &FramePattern) -> Result<FrameSet, RefineError> {
-        let matcher = Matcher::new(self, None);
+        let matcher = Matcher::new(self);
         matcher.frames(pattern).map(FrameSet).map_err(|unmatched| {
             let Unmatched { part, among, suggestions } = unmatched;
             let cause = Cause::Unmatched { among, suggestions };

@@ -194,6 +194,18 @@ pub(super) struct RowCost {
     pub(super) edges: Option<(u64, u64)>,
 }
 
+impl RowCost {
+    /// Adds what another node of the row costs.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.inclusive += other.inclusive;
+        self.exclusive += other.exclusive;
+        self.edges = match (self.edges, other.edges) {
+            (None, edges) | (edges, None) => edges,
+            (Some((a, b)), Some((c, d))) => Some((a + c, b + d)),
+        };
+    }
+}
+
 /// What values are measured by.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {

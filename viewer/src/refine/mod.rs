@@ -52,7 +52,7 @@ mod syntax;
 mod tests;
 mod watch;
 
-pub use apply::{Cause, RefineError, Stopped, apply, apply_together};
+pub use apply::{Cause, RefineError, Stopped, apply};
 pub use children::ChildIndex;
 pub(crate) use children::Visitor;
 pub use column::{Column, Table};
@@ -72,7 +72,7 @@ pub use watch::Watch;
 use self::children::LazyIndex;
 use self::column::Workspace;
 use self::edges::Recorded;
-use self::matcher::Shown;
+use self::matcher::{Names, Shown};
 use crate::profile::{Frame, FrameRef, Function, Profile, Stream};
 
 /// A profile after refinement.
@@ -114,6 +114,7 @@ pub struct Refined<'p> {
     recorded: Recorded<'p>,
     index: LazyIndex,
     frames_shown: Shown,
+    names: Names,
     workspace: Workspace,
 }
 

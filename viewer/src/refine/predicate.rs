@@ -109,7 +109,7 @@ pub(super) fn nodes(
                     ranges.iter().any(|&(first, last)| (first..=last).contains(&number))
                 })
             };
-            contexts.nodes(matcher, *axis, predicate, holds)?
+            contexts.nodes(*axis, predicate, holds)?
         }
         Predicate::Named { axis, glob } => {
             let contexts = Contexts::new(refined);
@@ -117,7 +117,7 @@ pub(super) fn nodes(
             let holds = |stream: &Stream| {
                 contexts.names(stream, *axis).iter().any(|name| glob.matches(name))
             };
-            contexts.nodes(matcher, *axis, predicate, holds)?
+            contexts.nodes(*axis, predicate, holds)?
         }
     })
 }
@@ -239,11 +239,10 @@ impl<'r, 'p> Contexts<'r, 'p> {
 
     fn nodes(
         &self,
-        matcher: &Matcher<'_, '_>,
         axis: Axis,
         predicate: &Predicate,
         holds: impl Fn(&Stream) -> bool,
-    ) -> Result<Bits, Stop> {
+    ) -> Result<Bits, Unmatched> {
         let mut set = Bits::none(self.refined.node_count());
         let mut found = false;
         for stream in self.refined.streams.iter().filter(|stream| holds(stream)) {
@@ -271,7 +270,6 @@ impl<'r, 'p> Contexts<'r, 'p> {
         suggestions.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
         suggestions.dedup();
         suggestions.truncate(8);
-        matcher.miss(Unmatched { part: predicate.to_string(), among, suggestions })?;
-        Ok(set)
+        Err(Unmatched { part: predicate.to_string(), among, suggestions })
     }
 }

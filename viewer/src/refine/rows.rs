@@ -9,7 +9,7 @@ use super::bits::Bits;
 use super::metric_test::{MetricTest, Quantity, RowCost, Scale};
 use super::syntax::Comparison;
 use super::watch::{Cancelled, Watch};
-use crate::profile::{FrameKind, FunctionRef};
+use crate::profile::FrameKind;
 
 /// What is done about the rows below a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +86,9 @@ struct Siblings {
     sibling_of: Vec<u32>,
     /// Kind, cost, and where the nodes end.
     rows: Vec<(FrameKind, RowCost, usize)>,
-    /// For each function and kind, one more than its place in `rows`; 0 between two rows.
+    /// For each frame, the number of its function and kind, and the kind.
+    pairs: Vec<(u32, FrameKind)>,
+    /// For each of these numbers, one more than its place in `rows`; 0 between two rows.
     place: Vec<u32>,
 }
 
@@ -101,8 +103,10 @@ pub(super) fn visit(
         found: Vec::new(),
         sibling_of: Vec::new(),
         rows: Vec::new(),
-        place: vec![0; refined.functions.len() * KINDS],
+        place: Vec::new(),
+        pairs: Vec::with_capacity(refined.frames.len()),
     };
+    siblings.number_pairs(refined);
     // Rows to be opened, the next one last, as the nodes they are made of and their number.
     let mut nodes: Vec<u32> = vec![0];
     let mut open: Vec<(usize, u32)> = vec![(0, 0)];
@@ -142,32 +146,51 @@ pub(super) fn visit(
 const KINDS: usize = FrameKind::Context as usize + 1;
 
 impl Siblings {
+    /// Numbers the functions and kinds that frames have, so that what is used often is close
+    /// together.
+    fn number_pairs(&mut self, refined: &Refined<'_>) {
+        let mut numbers = vec![u32::MAX; refined.functions.len() * KINDS];
+        let mut next = 0;
+        for frame in refined.frames.iter() {
+            let number = &mut numbers[frame.function.index() * KINDS + frame.kind as usize];
+            if *number == u32::MAX {
+                *number = next;
+                next += 1;
+            }
+            self.pairs.push((*number, frame.kind));
+        }
+        self.place = vec![0; next as usize];
+    }
+
     /// Parts the nodes found into rows and appends them to `nodes`, row by row.
     fn part(&mut self, refined: &Refined<'_>, nodes: &mut Vec<u32>) {
-        let Self { found, sibling_of, rows, place } = self;
-        let pair =
-            |function: FunctionRef, kind: FrameKind| function.index() * KINDS + kind as usize;
-        sibling_of.clear();
+        let Self { found, sibling_of, rows, pairs, place } = self;
         rows.clear();
+        let cost = |node: u32, kind: FrameKind| RowCost {
+            inclusive: refined.inclusive[node as usize],
+            exclusive: refined.exclusive[node as usize],
+            edges: refined.edges_of(node as usize, kind),
+        };
+        if let &mut [only] = &mut found[..] {
+            let (_, kind) = pairs[refined.frame[only as usize].index()];
+            nodes.push(only);
+            rows.push((kind, cost(only, kind), nodes.len()));
+            return;
+        }
+        sibling_of.clear();
         for &node in found.iter() {
-            let frame = refined.frames[refined.frame[node as usize].index()];
-            let place = &mut place[pair(frame.function, frame.kind)];
+            let (pair, kind) = pairs[refined.frame[node as usize].index()];
+            let place = &mut place[pair as usize];
             if *place == 0 {
-                rows.push((frame.kind, RowCost::default(), 0));
+                rows.push((kind, RowCost::default(), 0));
                 *place = super::children::node_number(rows.len());
             }
             sibling_of.push(*place - 1);
-            let (_, cost, count) = &mut rows[*place as usize - 1];
+            let (_, sum, count) = &mut rows[*place as usize - 1];
             *count += 1;
-            cost.inclusive += refined.inclusive[node as usize];
-            cost.exclusive += refined.exclusive[node as usize];
-            cost.edges = match (cost.edges, refined.edges(node)) {
-                (None, edges) | (edges, None) => edges,
-                (Some((a, b)), Some((c, d))) => Some((a + c, b + d)),
-            };
+            sum.add(&cost(node, kind));
         }
-        let first = nodes.len();
-        let mut start = first;
+        let mut start = nodes.len();
         for (_, _, end) in rows.iter_mut() {
             let count = *end;
             *end = start;
@@ -178,8 +201,8 @@ impl Siblings {
             let end = &mut rows[sibling as usize].2;
             nodes[*end] = node;
             *end += 1;
-            let frame = refined.frames[refined.frame[node as usize].index()];
-            place[pair(frame.function, frame.kind)] = 0;
+            let (pair, _) = pairs[refined.frame[node as usize].index()];
+            place[pair as usize] = 0;
         }
     }
 }

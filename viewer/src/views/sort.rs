@@ -61,6 +61,32 @@ pub struct Sort {
 }
 
 impl Sort {
+    /// Puts many rows in order. As comparing them does, but quicker where the key is a number:
+    /// rows are large, and names are far away.
+    pub fn sort(self, refined: &Refined<'_>, rows: &mut Vec<Row>) {
+        let number = |row: &Row| match self.key {
+            SortKey::Inclusive => Some(row.inclusive),
+            SortKey::Exclusive => Some(row.exclusive),
+            _ => None,
+        };
+        let keys = rows.iter().enumerate().map(|(place, row)| {
+            let key = number(row)?;
+            let key = if self.reversed { key } else { !key };
+            Some((key, !row.inclusive, u32::try_from(place).ok()?))
+        });
+        let Some(mut keys) = keys.collect::<Option<Vec<_>>>() else {
+            rows.sort_unstable_by(|a, b| self.compare(refined, a, b));
+            return;
+        };
+        keys.sort_unstable();
+        for ties in keys.chunk_by_mut(|a, b| (a.0, a.1) == (b.0, b.1)) {
+            ties.sort_unstable_by(|a, b| {
+                self.compare(refined, &rows[a.2 as usize], &rows[b.2 as usize])
+            });
+        }
+        *rows = keys.iter().map(|&(.., place)| rows[place as usize].clone()).collect();
+    }
+
     /// Compares two rows. Ties are broken by inclusive cost, then name, then identity, and these
     /// are not reversed.
     #[must_use]

@@ -148,6 +148,8 @@ struct Grouping {
     members: Vec<Member>,
     /// Where the members of these rows begin, and the node they hang below.
     open: Vec<(usize, u32)>,
+    /// Those of the present row.
+    found: Vec<Member>,
     /// For each frame, the node made for it below the present one; 0 between two rows.
     place: Vec<u32>,
     /// Nodes made for the present row, and how many members go further outward from each.
@@ -165,11 +167,12 @@ impl Grouping {
         above: u32,
         context: u32,
     ) {
-        let Self { members, open, place, made } = self;
-        let found: Vec<Member> = members.drain(begin..).collect();
+        let Self { members, open, found, place, made } = self;
+        found.clear();
+        found.extend(members.drain(begin..));
         made.clear();
         let first = node_number(forest.parent.len());
-        for member in &found {
+        for member in found.iter() {
             let frame = refined.frame[member.at as usize];
             if place[frame.index()] == 0 {
                 place[frame.index()] = forest.push(above, frame);
@@ -188,7 +191,7 @@ impl Grouping {
             end += std::mem::replace(count, end);
         }
         members.resize(end, Member { matched: 0, at: 0 });
-        for member in &found {
+        for member in found.iter() {
             let frame = refined.frame[member.at as usize];
             let at = refined.parent[member.at as usize];
             if at != context {
@@ -197,7 +200,7 @@ impl Grouping {
                 *next += 1;
             }
         }
-        for member in &found {
+        for member in found.iter() {
             place[refined.frame[member.at as usize].index()] = 0;
         }
     }

@@ -13,8 +13,6 @@ mod select;
 mod small;
 mod split;
 
-use std::cell::RefCell;
-
 use super::Refined;
 use super::apply::Cause;
 use super::column::Column;
@@ -53,21 +51,13 @@ impl From<Unmatched> for Stop {
     }
 }
 
-/// How a stage is run.
-pub(super) struct Run<'r, 'w> {
-    pub(super) watch: &'r Watch<'w>,
-    /// Where patterns that match nothing are noted, if that is no error.
-    pub(super) missed: Option<&'r RefCell<Vec<Unmatched>>>,
-}
-
 /// The forest after a stage, and the samples that the stage moved to another frame.
 pub(super) fn run<'p>(
     refined: Refined<'p>,
     stage: &Stage,
-    run: &Run<'_, '_>,
+    watch: &Watch<'_>,
 ) -> Result<(Refined<'p>, u64), Stop> {
-    let watch = run.watch;
-    let matcher = Matcher::new(&refined, run.missed);
+    let matcher = Matcher::new(&refined);
     Ok(match stage {
         Stage::Where(predicate) => {
             let kept = predicate::nodes(&matcher, &refined, predicate, watch)?;

@@ -188,22 +188,19 @@ struct Repeated<'r> {
     found: Bits,
 }
 
-impl Repeated<'_> {
-    fn on_path(&mut self, node: u32) -> &mut u32 {
-        &mut self.on_path[self.function[self.frame[node as usize].index()].index()]
-    }
-}
-
 impl Visitor for Repeated<'_> {
-    fn enter(&mut self, node: u32, _: usize) {
-        let before = *self.on_path(node);
-        if before > 0 && self.frames.contains(self.frame[node as usize].index()) {
+    fn enter(&mut self, node: u32, _: usize) -> u32 {
+        let frame = self.frame[node as usize].index();
+        let function = self.function[frame];
+        let on_path = &mut self.on_path[function.index()];
+        if *on_path > 0 && self.frames.contains(frame) {
             self.found.insert(node as usize);
         }
-        *self.on_path(node) += 1;
+        *on_path += 1;
+        function.0
     }
 
-    fn leave(&mut self, node: u32) {
-        *self.on_path(node) -= 1;
+    fn leave(&mut self, function: u32) {
+        self.on_path[function as usize] -= 1;
     }
 }
