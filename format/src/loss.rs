@@ -43,9 +43,9 @@ macro_rules! reasons {
 reasons! {
     /// Why a delivered sample was not recorded.
     LossReason {
-        /// The pc was in the return trampoline, where the stack is between two frames.
+        /// The pc was in the return trampoline, which had met a return that is not the one it armed.
         InTrampoline = 0, "in-trampoline",
-            "the thread was inside csprof's return trampoline, where the stack cannot be walked";
+            "the thread was inside csprof's return trampoline, which was still looking for the way back";
         /// The thread had no sampling state: not started yet, already ended, or made by raw clone.
         NoThreadState = 1, "no-thread-state",
             "the signal arrived before the thread's start-up or after its end";

@@ -89,7 +89,7 @@ Samples of cputime, one each 5.00 ms
              200  delivered for each second of CPU time
               30  delivered
               27  recorded
-               2  lost, in-trampoline: the thread was inside csprof's return trampoline, where the stack cannot be walked
+               2  lost, in-trampoline: the thread was inside csprof's return trampoline, which was still looking for the way back
                1  lost, no-thread-state: the signal arrived before the thread's start-up or after its end
                5  recorded without their outer callers (18.5%); of these
                5    no-cfi: code without call frame information, and no valid frame pointer to follow
