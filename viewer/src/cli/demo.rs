@@ -70,7 +70,7 @@ impl Demo {
         tell(&summary(&path, &profile));
         if tui::is_screen() {
             let files = SetFiles::of(Some(&path));
-            tui::run(&profile, &path.display().to_string(), &files, appearance.viewer(true))?;
+            tui::run(&profile, &path.display().to_string(), &files, "", appearance.viewer(true))?;
             return Ok(ExitCode::from(status));
         }
         let mut out = BufWriter::new(io::stdout().lock());

@@ -15,6 +15,7 @@ mod diff;
 mod event;
 pub mod exit_code;
 mod export;
+mod help;
 mod info;
 mod man;
 mod merge;
@@ -34,6 +35,7 @@ pub use completions::Completions;
 pub use demo::{Demo, DemoProgram};
 pub use diff::Diff;
 pub use export::Export;
+pub use help::Help;
 pub use info::Info;
 pub use man::ManPages;
 pub use merge::Merge;
@@ -47,11 +49,13 @@ const EXAMPLES: &str = "\
 Examples:
   csprof record ./prog input      profile a program
   csprof view prog.csprof         look at what was measured
-  csprof demo                     see how that looks";
+  csprof demo                     see how that looks
+  csprof help refine              how to choose call paths; also sets, coming-from";
 
 /// Call path profiler for unmodified, optimized programs on Linux
 #[derive(Debug, Parser)]
 #[command(name = "csprof", version, after_help = EXAMPLES, propagate_version = true)]
+#[command(disable_help_subcommand = true)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -92,6 +96,7 @@ enum Command {
     #[command(name = demo::PROGRAM, hide = true)]
     DemoProgram(DemoProgram),
     Salvage(Salvage),
+    Help(Help),
     Completions(Completions),
     #[command(name = "man")]
     ManPages(ManPages),
@@ -115,6 +120,7 @@ impl Cli {
             Command::Demo(demo) => demo.run(self.appearance),
             Command::DemoProgram(program) => program.run(),
             Command::Salvage(salvage) => salvage.run(),
+            Command::Help(help) => help.run(),
             Command::Completions(completions) => completions.run(),
             Command::ManPages(pages) => pages.run(),
         }

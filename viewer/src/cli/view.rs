@@ -30,6 +30,9 @@ pub struct View {
     /// Compare shares of what each of two files measured instead of amounts
     #[arg(long, conflicts_with = "merge")]
     normalize: bool,
+    /// Begin with this refinement: `through MPI_* | hide module:libomp*`
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    refine: String,
     /// Leave the mouse to the terminal, for selecting text
     #[arg(long)]
     no_mouse: bool,
@@ -48,7 +51,11 @@ impl View {
         }
         let profile = if two { self.compared()? } else { self.files.open()? };
         let sets = self.files.set_files();
-        run(&profile, &self.files.name(), &sets, appearance.viewer(!self.no_mouse))?;
+        if let Err(error) = sets.load().parse(&self.refine) {
+            return Err(WrongUsage(format!("--refine:\n{error}")).into());
+        }
+        let options = appearance.viewer(!self.no_mouse);
+        run(&profile, &self.files.name(), &sets, &self.refine, options)?;
         Ok(exit_code::DONE)
     }
 }

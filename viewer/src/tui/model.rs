@@ -182,6 +182,12 @@ impl<'p> Model<'p> {
         model
     }
 
+    /// Names the stages that the first screen was made by.
+    pub fn begin_with(&mut self, stages: Stages) {
+        self.shown_stages = stages.clone();
+        self.history = History::of(stages);
+    }
+
     /// Opens the rows along which there is hardly any choice: start-up code, `main`.
     fn open_what_holds_nearly_all(&mut self) {
         const NEARLY_ALL: u32 = 95;

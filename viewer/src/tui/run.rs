@@ -65,7 +65,7 @@ enum Arrival {
     WorkerEnded,
 }
 
-/// Shows a profile until the user leaves. `path` is its file as the user wrote it.
+/// Shows a profile, refined in this way to begin with, until the user leaves. `path` is its file as the user wrote it.
 ///
 /// # Errors
 /// If standard output is no terminal, or the terminal fails.
@@ -73,10 +73,12 @@ pub fn run(
     profile: &Profile,
     path: &str,
     set_files: &SetFiles,
+    refinement: &str,
     options: Options,
 ) -> anyhow::Result<()> {
     let sets = Arc::new(set_files.load());
-    let forest = Forest::new(profile, &Stages::default(), &sets)
+    let stages = Stages::read(refinement, &sets)?;
+    let forest = Forest::new(profile, &stages, &sets)
         .map_err(|refusal| anyhow::Error::msg(refusal.cause))?;
     let variable = |name| std::env::var(name).ok();
     let color = options.color.decide(variable("NO_COLOR").as_deref(), variable("TERM").as_deref());
@@ -90,6 +92,7 @@ pub fn run(
         model.notice = Some(Notice::Failed(problem.to_string()));
     }
     model.sets = sets;
+    model.begin_with(stages);
     let requests = Requests::default();
     let (sender, arrivals) = channel();
     let (answer, answers) = channel();

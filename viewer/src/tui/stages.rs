@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use crate::refine::{ParseError, Sets};
+
 /// One stage, which can be switched off without being forgotten.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stage {
@@ -20,6 +22,17 @@ pub struct Stage {
 pub struct Stages(pub Vec<Stage>);
 
 impl Stages {
+    /// The stages of a refinement.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn read(refinement: &str, sets: &Sets) -> Result<Self, ParseError> {
+        let mut stages = Self::default();
+        let read = sets.parse(refinement)?.stages;
+        read.iter().for_each(|stage| stages.push(stage.to_string()));
+        Ok(stages)
+    }
+
     /// Adds a stage at the end.
     pub fn push(&mut self, text: String) {
         self.0.push(Stage { text, on: true });
@@ -56,6 +69,12 @@ impl Default for History {
 }
 
 impl History {
+    /// A history that begins with these stages.
+    #[must_use]
+    pub fn of(stages: Stages) -> Self {
+        Self { states: vec![stages], now: 0 }
+    }
+
     /// The stages at present.
     #[must_use]
     pub fn now(&self) -> &Stages {

@@ -1,0 +1,251 @@
+//! `csprof help`: what the subcommands do, and pages on topics that no single one of them has.
+//!
+//! Every refinement on these pages is held against a profile by a test, so that no page says
+//! what does not work.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Args, CommandFactory};
+
+use super::exit_code::WrongUsage;
+use super::{CANNOT_PRINT, Cli, exit_code};
+use crate::refine::Preset;
+
+const EXAMPLES: &str = "\
+Examples:
+  csprof help refine              the refinement language
+  csprof help report              what a subcommand does";
+
+/// Show help on a subcommand or a topic: refine, sets, coming-from
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Help {
+    /// A subcommand, or one of refine, sets, coming-from
+    #[arg(value_name = "TOPIC")]
+    topic: Option<String>,
+}
+
+/// A topic: its name, what it is about, and its page.
+type Topic = (&'static str, &'static str, fn() -> String);
+
+/// All topics.
+const TOPICS: [Topic; 3] = [
+    ("refine", "the refinement language: grammar, examples, what stages do, pitfalls", refine),
+    ("sets", "sets of frames (@mpi): those that csprof has, and your own", sets),
+    (
+        "coming-from",
+        "for people who know pprof, Firefox Profiler, hpcviewer, Hatchet, perf",
+        coming_from,
+    ),
+];
+
+impl Help {
+    /// Prints the help.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such topic, or output fails.
+    pub fn run(&self) -> Result<ExitCode> {
+        let page = match self.topic.as_deref() {
+            None => overview(),
+            Some(name) => page(name)?,
+        };
+        io::stdout().lock().write_all(page.as_bytes()).context(CANNOT_PRINT)?;
+        Ok(exit_code::DONE)
+    }
+}
+
+/// The help of csprof itself, and the topics.
+fn overview() -> String {
+    let mut text = Cli::command().render_long_help().to_string();
+    text.push_str("\n\nTopics (csprof help TOPIC):\n");
+    for (name, about, _) in TOPICS {
+        text.push_str(&format!("  {name:<13} {about}\n"));
+    }
+    text
+}
+
+fn page(name: &str) -> Result<String> {
+    if let Some((.., page)) = TOPICS.iter().find(|(topic, ..)| *topic == name) {
+        return Ok(page());
+    }
+    let mut cli = Cli::command();
+    // Puts the program's name before those of the subcommands.
+    cli.build();
+    match cli.find_subcommand_mut(name) {
+        Some(subcommand) => Ok(format!("{}\n", subcommand.render_long_help())),
+        None => {
+            let topics = TOPICS.map(|(name, ..)| name).join(", ");
+            Err(WrongUsage(format!(
+                "there is no help on `{name}`; there is on the subcommands and on {topics}"
+            ))
+            .into())
+        }
+    }
+}
+
+/// What people want, and the refinement that shows it.
+pub(super) const INTENTS: [(&str, &str); 24] = [
+    ("paths through any MPI call", "through MPI_*"),
+    ("memcpy somewhere below MPI_Send", "through MPI_Send >> memcpy*"),
+    ("what solve calls directly", "through solve > dgemm_"),
+    ("from the root on", "through ^main > solve >> memcpy"),
+    ("paths that end in memcpy", "leaf memcpy"),
+    ("samples in solve's own code, inlined code included", "in solve"),
+    ("only what solve calls", "under solve"),
+    ("MPI, but not during start-up", "through MPI_* and not under MPI_Init"),
+    ("… the library's insides out of sight", "through MPI_* | hide module:libopen-pal*"),
+    ("a library as one row", "group module:libmpi* as MPI"),
+    ("the first frame of a library, the rest folded into it", "stop at !@user"),
+    ("leave a function out, cost and all", "not through memcpy"),
+    ("leave it out, cost to its caller", "hide memcpy"),
+    ("a function as the root", "root at solve"),
+    ("who calls it", "callers of memcpy"),
+    ("recursion at least three deep", "times(visit) >= 3"),
+    ("recursion as one frame", "collapse visit"),
+    ("modules instead of functions", "by module"),
+    ("ranks beside each other", "split rank"),
+    ("one rank, some threads", "rank in 0 and thread = main*"),
+    ("rows above 5 % only", "node[incl(time) >= 5%]"),
+    ("small rows as one", "small incl(time) < 0.5%"),
+    ("many short calls", "node[cost per edge < 6ms]"),
+    ("allocation inside MPI", "through @mpi >> @alloc"),
+];
+
+fn refine() -> String {
+    let intents: String =
+        INTENTS.iter().map(|(intent, text)| format!("    {intent:<54} {text}\n")).collect();
+    include_str!("refine.txt").replace("@INTENTS@\n", &format!("{intents}\n"))
+}
+
+fn sets() -> String {
+    let preset = |(_, name, definition): &(Preset, &str, &str)| {
+        format!("    @{name}\n{}\n", wrapped(definition, 92, "        "))
+    };
+    let presets: String = Preset::ALL.iter().map(preset).collect();
+    include_str!("sets.txt").replace("@PRESETS@\n", &presets)
+}
+
+/// Text in lines of about so many characters, broken at blanks.
+fn wrapped(text: &str, width: usize, indent: &str) -> String {
+    let mut lines = vec![indent.to_owned()];
+    for word in text.split(' ') {
+        let last = lines.len() - 1;
+        if lines[last].len() > indent.len() && lines[last].len() + word.len() + 1 > width {
+            lines.push(format!("{indent}{word}"));
+            continue;
+        }
+        if lines[last].len() > indent.len() {
+            lines[last].push(' ');
+        }
+        lines[last].push_str(word);
+    }
+    lines.join("\n")
+}
+
+/// What one types elsewhere, and what to type here: tool, theirs, ours. Where ours begins with
+/// `csprof` or `<`, it is a command or keys.
+pub(super) const ELSEWHERE: [(&str, &[(&str, &str)]); 5] = [
+    (
+        "pprof",
+        &[
+            ("-focus=MPI", "through /MPI/"),
+            ("-ignore=memcpy", "not through /memcpy/"),
+            ("-hide=opal", "hide /opal/"),
+            ("-show='solve|MPI'", "hide !{/solve|MPI/}"),
+            ("-show_from=solve", "root at /solve/"),
+            ("-noinlines", "hide kind:inline"),
+            ("-files", "by file"),
+            ("-lines", "by line"),
+            ("-tagfocus=thread=main", "thread = main"),
+            ("-nodefraction=0.01 (dropped)", "small incl(time) < 1%"),
+            ("-peek=memcpy, callers", "callers of memcpy"),
+            ("-top", "csprof report FILE --view flat"),
+            ("-top -cum", "csprof report FILE --view flat --sort time"),
+            ("-diff_base=a b", "csprof diff A B"),
+        ],
+    ),
+    (
+        "Firefox Profiler",
+        &[
+            ("search box: memcpy", "through memcpy*"),
+            ("Merge function", "hide memcpy"),
+            ("Merge node only", "hide memcpy & module:libc*"),
+            ("Collapse function subtree", "stop at MPI_Send"),
+            ("Collapse resource", "group module:libmpi* as MPI"),
+            ("Collapse recursion", "collapse visit"),
+            ("Collapse direct recursion only", "collapse-run visit"),
+            ("Focus on function", "root at solve"),
+            ("Focus on subtree only", "through ^main > solve | root at solve"),
+            ("Focus on category", "root at @mpi"),
+            ("Drop samples with function", "not through memcpy"),
+            ("Invert call stack", "callers of memcpy"),
+            ("one thread's track", "thread = main"),
+        ],
+    ),
+    (
+        "hpcviewer",
+        &[
+            ("top-down view", "<1>"),
+            ("bottom-up view", "<2>"),
+            ("flat view", "<3>"),
+            ("hot path", "<H>"),
+            ("zoom in", "root at solve"),
+            ("filter: self only", "hide memcpy"),
+            ("filter: children only", "stop at MPI_Send"),
+            ("filter: self and descendants", "cut MPI_Send"),
+            ("flatten once (procedures to files)", "by file"),
+            ("one rank or thread", "rank in 0"),
+            ("ranks side by side", "split rank"),
+        ],
+    ),
+    (
+        "Hatchet",
+        &[
+            ("query [\"solve\"]", "leaf solve"),
+            ("query [\"solve\", \"*\"]", "through solve"),
+            ("query [\"solve\", \".\"]", "through solve > *$"),
+            ("query [\"solve\", \"*\", \"memcpy\"]", "through solve >> memcpy$"),
+            ("MATCH (p) WHERE p.\"time\" > 5", "node[incl(time) > 5s]"),
+            ("filter(lambda x: x[\"time\"] > 1)", "node[excl(time) > 1s]"),
+            ("squash() after a filter", "hide memcpy"),
+            ("subtract: gf1 - gf2", "csprof diff A B"),
+            ("groupby_aggregate by module", "by module"),
+        ],
+    ),
+    (
+        "perf report",
+        &[
+            ("--no-children --sort symbol", "csprof report FILE --view flat"),
+            ("--children --sort symbol", "csprof report FILE --view flat --sort time"),
+            ("--sort dso", "by module"),
+            ("--sort srcline", "by line"),
+            ("--parent=MPI", "through /MPI/"),
+            ("--symbol-filter=memcpy", "leaf /memcpy/"),
+            ("--dsos=libc.so.6", "leaf module:libc.so.6"),
+            ("--comms=solver", "process = solver"),
+            ("--tid=70", "thread = 70"),
+            ("--percent-limit=1", "small incl(time) < 1%"),
+            ("--call-graph=caller", "<1>"),
+            ("--call-graph=callee", "<2>"),
+            ("perf diff", "csprof diff A B"),
+        ],
+    ),
+];
+
+fn coming_from() -> String {
+    let mut table = String::new();
+    for (tool, lines) in ELSEWHERE {
+        table.push_str(&format!("{tool}\n"));
+        for (theirs, ours) in lines {
+            table.push_str(&format!("    {theirs:<40} {ours}\n"));
+        }
+        table.push('\n');
+    }
+    include_str!("coming-from.txt").replace("@TABLE@\n", table.trim_end()) + "\n"
+}
+
+#[cfg(test)]
+mod tests;

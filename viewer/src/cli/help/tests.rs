@@ -1,0 +1,104 @@
+use clap::Parser as _;
+
+use super::*;
+use crate::cli::Cli;
+use crate::profile::from_outline;
+use crate::refine::{Sets, Source, apply, is_definition};
+
+/// Everything that the pages speak of.
+const PROGRAM: &str = "\
+# rank=0 thread=70 epoch=0 name=main
+_start
+  main 9 at:main.c:3 module:/opt/solver
+    MPI_Init 100 e=20 module:/usr/lib/libmpi.so.40
+    solve 1500 e=3 at:solve.c:20 module:/opt/solver
+      dgemm_ 2000 e=400 module:/usr/lib/libblas.so.3
+      dot 50 inline at:dot.h:12 module:/opt/solver
+      memcpy 30 e=30 module:/usr/lib/libc.so.6
+      MPI_Send 10 e=50 module:/usr/lib/libmpi.so.40
+        opal_progress 20 e=40 module:/usr/lib/libopen-pal.so.40
+          memcpy 40 e=40 module:/usr/lib/libc.so.6
+          malloc 3 e=3 module:/usr/lib/libc.so.6
+    visit 5 e=1 module:/opt/solver
+      visit 5 e=2 module:/opt/solver
+        visit 5 e=3 module:/opt/solver
+# rank=1 thread=80 epoch=0 name=io-1
+clone3
+  worker 7 e=1 module:/opt/solver
+";
+
+/// What a refinement of the program lets through, or why it cannot.
+fn tried(text: &str) -> Result<(u64, u64), String> {
+    let mut profile = from_outline(PROGRAM).unwrap();
+    for (process, name) in profile.info.processes.iter_mut().zip(["solver", "helper"]) {
+        process.command = vec![name.into()];
+    }
+    let refinement = Sets::default().parse(text).map_err(|error| error.to_string())?;
+    let refined = apply(&profile, &refinement).map_err(|error| error.to_string())?;
+    assert_eq!(refined.shown + refined.out, profile.total());
+    // Some stages change names only; what a page offers changes something.
+    let base = crate::refine::Refined::base(&profile);
+    let changes =
+        refined.out > 0 || crate::refine::to_outline(&refined) != crate::refine::to_outline(&base);
+    if refined.shown == 0 || !changes {
+        return Err(format!("shows {} of {}", refined.shown, refined.base));
+    }
+    Ok((refined.shown, refined.out))
+}
+
+#[test]
+fn every_intent_works() {
+    let failed: Vec<_> = INTENTS
+        .iter()
+        .filter_map(|(_, text)| tried(text).err().map(|error| format!("{text}: {error}")))
+        .collect();
+    assert_eq!(failed, Vec::<String>::new());
+}
+
+#[test]
+fn every_translation_works() {
+    for (tool, lines) in ELSEWHERE {
+        for (theirs, ours) in lines {
+            if let Some(keys) = ours.strip_prefix('<') {
+                let key = keys.trim_end_matches('>');
+                let mut bound = crate::tui::keymap::KEYS.iter();
+                assert!(bound.any(|binding| binding.keys.split(' ').any(|k| k == key)), "{ours}");
+            } else if ours.starts_with("csprof ") {
+                Cli::try_parse_from(ours.split(' ')).unwrap();
+            } else if let Err(error) = tried(ours) {
+                panic!("{tool}, {theirs}: {ours}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn pages_are_complete_and_fit_a_hundred_columns() {
+    for (name, _, page) in TOPICS {
+        let page = page();
+        assert!(!page.contains("@INTENTS@") && !page.contains("@PRESETS@"), "{name}");
+        assert!(!page.contains("@TABLE@") && page.ends_with('\n'), "{name}");
+        for line in page.lines().filter(|line| line.chars().count() > 104) {
+            // A regular expression has no blanks to break at.
+            assert!(line.contains('/') && name == "sets", "{name}: {line}");
+        }
+    }
+    for word in ["through", "callers of", "split", "small", "node[", "collapse-run"] {
+        assert!(refine().contains(word), "{word}");
+    }
+    assert!(overview().contains("coming-from"));
+    assert!(page("report").unwrap().contains("--threshold"));
+    assert!(page("nonsense").is_err());
+}
+
+#[test]
+fn the_example_of_a_file_of_sets_can_be_read() {
+    let page = sets();
+    let from = page.find("    # What waits").unwrap();
+    let end = from + page[from..].find("\n\n").unwrap();
+    let file: String = page[from..end].lines().map(|line| format!("{}\n", &line[4..])).collect();
+    let sets = Sets::read(&[Source { place: "page", text: &file }]);
+    assert_eq!(sets.problems(), []);
+    assert_eq!(sets.named().len(), 2);
+    assert!(is_definition("@name = …"));
+}
