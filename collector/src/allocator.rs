@@ -44,6 +44,16 @@ const fn class_of(size: usize) -> usize {
     if blocks <= 1 { 0 } else { blocks.next_power_of_two().trailing_zeros() as usize }
 }
 
+/// Bytes of private memory in use: all that is mapped, but for the part of the heap that was never
+/// handed out and has no pages yet. Either side.
+#[must_use]
+pub fn bytes_in_use() -> u64 {
+    // Relaxed: a number for people.
+    let (next, end) = (HEAP.next.load(Ordering::Relaxed), HEAP.end.load(Ordering::Relaxed));
+    let untouched = end.checked_sub(next).filter(|rest| *rest <= CHUNK).unwrap_or(0);
+    sys::private_bytes().saturating_sub(untouched) as u64
+}
+
 impl OwnHeap {
     fn pop(&self, class: usize) -> Option<NonNull<u8>> {
         let head = &self.free[class];
@@ -134,7 +144,7 @@ unsafe impl GlobalAlloc for OwnHeap {
             let size = layout.size().max(1).next_multiple_of(4096);
             if let Some(block) = NonNull::new(block) {
                 // SAFETY: `alloc` mapped exactly this range for this layout.
-                unsafe { sys::unmap(block, size) };
+                unsafe { sys::unmap_anonymous(block, size) };
             }
             return;
         }

@@ -16,10 +16,12 @@ use std::ffi::CString;
 use csprof_format::arena::{
     ARENA_MAGIC, ARENA_VERSION, ArenaHeader, EXTENT_ALIGN, EXTENT_MAGIC, ExtentHeader, ExtentKind,
     FIRST_SEGMENT_NODES, FLAG_TRAMPOLINE, LeftOut, MAX_SEGMENTS, ThreadRecord, locate,
+    segment_nodes,
 };
 use csprof_format::launch::SampleSource;
 use csprof_format::loss::LossReason;
 
+use crate::allocator;
 use crate::cct::{Node, NodeStore};
 use crate::sys::{self, Clock, Errno, File, Folder};
 
@@ -29,6 +31,8 @@ pub struct Arena {
     folder: &'static Folder,
     path: CString,
     header: NonNull<ArenaHeader>,
+    /// Most bytes that it may take.
+    limit: u64,
 }
 
 // SAFETY: shared fields of the header are reached through atomics only; the file number is
@@ -44,6 +48,7 @@ impl Arena {
         source: SampleSource,
         trampoline: bool,
         forked: bool,
+        limit: u64,
     ) -> Result<Self, Errno> {
         let pid = sys::pid();
         let start_ns = sys::now_ns(Clock::Monotonic);
@@ -83,6 +88,11 @@ impl Arena {
             losses: [0; csprof_format::arena::REASON_SLOTS],
             foreign_signals: 0,
             left_out: [0; csprof_format::arena::LEFT_OUT_SLOTS],
+            cpu_before_ns: 0,
+            cpu_ns: 0,
+            unsampled_threads: 0,
+            table_bytes: 0,
+            private_bytes: 0,
         };
         // SAFETY: a fresh page, large enough (asserted in format) and page-aligned, that nobody
         // else looks at before the magic is there.
@@ -90,7 +100,7 @@ impl Arena {
             header.write(value);
             (&raw mut (*header.as_ptr()).magic).write_volatile(ARENA_MAGIC);
         }
-        Ok(Self { file, folder, path, header })
+        Ok(Self { file, folder, path, header, limit })
     }
 
     /// Backs and maps a new extent of at least `size` bytes and writes its header.
@@ -105,6 +115,11 @@ impl Arena {
     ) -> Result<NonNull<u8>, Errno> {
         let size = (size as u64).next_multiple_of(EXTENT_ALIGN);
         self.file.ensure(self.folder, &self.path)?;
+        // The log is not limited: without it, nothing that was sampled has a meaning.
+        let full = self.used().load(Ordering::Relaxed).saturating_add(size) > self.limit;
+        if full && kind != ExtentKind::Log {
+            return Err(Errno(libc::ENOSPC));
+        }
         // Relaxed: the range is made visible to readers by the extent's magic.
         let offset = self.used().fetch_add(size, Ordering::Relaxed);
         self.file.allocate(offset, size)?;
@@ -143,6 +158,41 @@ impl Arena {
         // SAFETY: as above; every reason has a slot (asserted in format).
         unsafe { AtomicU64::from_ptr(&raw mut (*self.header.as_ptr()).losses[reason as usize]) }
             .fetch_add(weight, Ordering::Relaxed);
+    }
+
+    /// Counts a thread that cannot be sampled. Setup side.
+    pub fn count_unsampled_thread(&self) {
+        // SAFETY: as above.
+        unsafe { AtomicU64::from_ptr(&raw mut (*self.header.as_ptr()).unsampled_threads) }
+            .fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes the process's CPU time so far, and the collector's memory. Either side.
+    pub fn note_progress(&self) {
+        let (cpu_ns, bytes) = (sys::now_ns(Clock::ProcessCpu), allocator::bytes_in_use());
+        // SAFETY: as above.
+        unsafe {
+            AtomicU64::from_ptr(&raw mut (*self.header.as_ptr()).cpu_ns)
+                .store(cpu_ns, Ordering::Relaxed);
+            AtomicU64::from_ptr(&raw mut (*self.header.as_ptr()).private_bytes)
+                .store(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes that sampling begins. Setup side.
+    pub fn note_start(&self) {
+        // SAFETY: as above; nothing else writes this field.
+        unsafe {
+            (&raw mut (*self.header.as_ptr()).cpu_before_ns)
+                .write_volatile(sys::now_ns(Clock::ProcessCpu));
+        }
+        self.note_progress();
+    }
+
+    /// Says how much memory tables take. Setup side.
+    pub fn set_table_bytes(&self, bytes: u64) {
+        // SAFETY: as above; only the setup side's lock holder writes this field.
+        unsafe { (&raw mut (*self.header.as_ptr()).table_bytes).write_volatile(bytes) };
     }
 
     /// Counts a profiling signal that is not ours. Signal side.
@@ -235,6 +285,24 @@ impl LogExtent {
     }
 }
 
+/// Where a thread's CPU time is noted.
+#[derive(Clone, Copy, Debug)]
+pub struct CpuCell(NonNull<u64>);
+
+// SAFETY: reached through an atomic only.
+unsafe impl Send for CpuCell {}
+
+impl CpuCell {
+    /// Notes it.
+    ///
+    /// # Safety
+    /// The thread must not have [released](ThreadArena::release) its arena.
+    pub unsafe fn note(self, cpu_ns: u64) {
+        // SAFETY: mapped, by the caller's promise.
+        unsafe { AtomicU64::from_ptr(self.0.as_ptr()) }.store(cpu_ns, Ordering::Relaxed);
+    }
+}
+
 /// The kernel is asked again after at most 2 to this power refused nodes.
 const MOST_REFUSALS: u32 = 12;
 
@@ -248,7 +316,6 @@ pub struct ThreadArena {
     index: u32,
     /// First node of each segment; null where there is none yet.
     segments: [*const Node; MAX_SEGMENTS],
-    extents: [Option<(NonNull<u8>, usize)>; MAX_SEGMENTS],
     next_node: u32,
     /// Refusals in a row, and nodes to refuse before the kernel is asked again: on a full file system
     /// it backs most of an extent before it gives up, which costs a sample far more than its loss.
@@ -260,19 +327,15 @@ impl ThreadArena {
     /// Takes the thread's extent: its record and the first segment of nodes.
     pub fn create(arena: &'static Arena, tid: u32) -> Result<Self, Errno> {
         let index = arena.next_thread_index();
-        let head = size_of::<ExtentHeader>() + size_of::<ThreadRecord>();
-        let size = head + FIRST_SEGMENT_NODES as usize * size_of::<Node>();
+        let size = HEAD + FIRST_SEGMENT_NODES as usize * size_of::<Node>();
         let start = arena.extent(ExtentKind::Thread, index, 0, size)?;
         let mut segments = [core::ptr::null(); MAX_SEGMENTS];
         // SAFETY: inside the extent; header and record are multiples of eight bytes long
         // (asserted below), so record and nodes are aligned.
         let record = unsafe { start.add(size_of::<ExtentHeader>()) }.cast::<ThreadRecord>();
         // SAFETY: as above.
-        segments[0] = unsafe { start.add(head) }.cast::<Node>().as_ptr();
-        let mut extents = [None; MAX_SEGMENTS];
-        extents[0] = Some((start, size.next_multiple_of(EXTENT_ALIGN as usize)));
-        let mut this =
-            Self { arena, record, index, segments, extents, next_node: 1, refusals: 0, wait: 0 };
+        segments[0] = unsafe { start.add(HEAD) }.cast::<Node>().as_ptr();
+        let mut this = Self { arena, record, index, segments, next_node: 1, refusals: 0, wait: 0 };
         let record = this.record_mut();
         record.tid = tid;
         record.index = index;
@@ -295,6 +358,19 @@ impl ThreadArena {
         unsafe { self.record.as_mut() }
     }
 
+    /// The process's arena.
+    #[must_use]
+    pub const fn process(&self) -> &'static Arena {
+        self.arena
+    }
+
+    /// The thread's CPU time, which other threads may note, too.
+    #[must_use]
+    pub fn cpu_cell(&self) -> CpuCell {
+        // SAFETY: stays inside the record.
+        CpuCell(unsafe { NonNull::new_unchecked(&raw mut (*self.record.as_ptr()).cpu_ns) })
+    }
+
     /// Address of the counter of returns, for the trampoline.
     #[must_use]
     pub fn returns_cell(&self) -> *mut u64 {
@@ -310,24 +386,37 @@ impl ThreadArena {
 
     /// After a fork, in the child: what is still counted here is not the parent's any more.
     pub fn detach(&mut self) {
-        for (start, size) in self.extents.iter().flatten() {
-            // SAFETY: the whole mapping of one extent. Zeros are a valid record and valid nodes.
-            unsafe { sys::replace_by_zeros(*start, *size) };
+        for (segment, first) in (0..).zip(self.segments) {
+            if let Some((start, size)) = extent_of(segment, first) {
+                // SAFETY: the whole mapping of one extent. Zeros are a valid record and valid nodes.
+                unsafe { sys::replace_by_zeros(start, size) };
+            }
         }
     }
 
     /// Unmaps everything; the file keeps it.
     pub fn release(&mut self) {
-        for extent in &mut self.extents {
-            if let Some((start, size)) = extent.take() {
-                // SAFETY: the whole mapping of one extent. The thread is ending, its trampoline
-                // is disarmed and its handler can no longer find this state.
+        for (segment, first) in (0..).zip(&mut self.segments) {
+            let first = core::mem::replace(first, core::ptr::null());
+            if let Some((start, size)) = extent_of(segment, first) {
+                // SAFETY: the whole mapping of one extent. The thread is ending, its trampoline is
+                // disarmed and its handler can no longer find this state.
                 unsafe { sys::unmap(start, size) };
             }
         }
-        self.segments = [core::ptr::null(); MAX_SEGMENTS];
     }
 }
+
+/// The extent in which a segment's first node lies, and its size; `None` if there is no such segment.
+fn extent_of(segment: u32, first: *const Node) -> Option<(NonNull<u8>, usize)> {
+    let head = if segment == 0 { HEAD } else { size_of::<ExtentHeader>() };
+    let size = head + segment_nodes(segment) as usize * size_of::<Node>();
+    let start = NonNull::new(first.cast_mut().cast::<u8>().wrapping_sub(head))?;
+    (!first.is_null()).then_some((start, size.next_multiple_of(EXTENT_ALIGN as usize)))
+}
+
+/// What comes before the nodes in a thread's first extent.
+const HEAD: usize = size_of::<ExtentHeader>() + size_of::<ThreadRecord>();
 
 const _: () = assert!(
     (size_of::<ExtentHeader>() + size_of::<ThreadRecord>()).is_multiple_of(align_of::<Node>())
@@ -341,7 +430,7 @@ impl NodeStore for ThreadArena {
         if first.is_null() {
             return None;
         }
-        // SAFETY: segment `k` maps FIRST_SEGMENT_NODES << k nodes, `locate` stays below that,
+        // SAFETY: a segment maps as many nodes as `segment_nodes` says, `locate` stays below that,
         // and zeroed memory is a valid node. Nodes are made of atomics, so sharing is fine.
         Some(unsafe { &*first.add(place as usize) })
     }
@@ -354,7 +443,7 @@ impl NodeStore for ThreadArena {
             if slot >= MAX_SEGMENTS {
                 return None;
             }
-            let nodes = (FIRST_SEGMENT_NODES as usize) << segment;
+            let nodes = segment_nodes(segment) as usize;
             let size = size_of::<ExtentHeader>() + nodes * size_of::<Node>();
             if let Some(left) = self.wait.checked_sub(1) {
                 self.wait = left;
@@ -370,7 +459,6 @@ impl NodeStore for ThreadArena {
             // SAFETY: inside the extent just mapped; a header is 32 bytes, so nodes are aligned.
             let first = unsafe { start.add(size_of::<ExtentHeader>()) };
             self.segments[slot] = first.cast::<Node>().as_ptr();
-            self.extents[slot] = Some((start, size.next_multiple_of(EXTENT_ALIGN as usize)));
         }
         self.next_node = number + 1;
         Some(number)

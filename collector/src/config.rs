@@ -16,6 +16,8 @@ pub struct Config {
     pub trampoline: bool,
     /// Whether every load begins an epoch.
     pub epoch_per_load: bool,
+    /// Most bytes of the arena.
+    pub memory: u64,
     /// Whether messages stay off standard error.
     pub quiet: bool,
 }
@@ -32,7 +34,11 @@ impl Config {
         let source = launch_variable(launch::SOURCE)
             .and_then(|text| SampleSource::parse(text.to_str().ok()?))
             .unwrap_or(SampleSource::DEFAULT);
+        let memory = launch_variable(launch::MEMORY)
+            .and_then(|text| text.to_str().ok()?.parse().ok())
+            .unwrap_or(u64::MAX);
         Some(Self {
+            memory,
             run_dir,
             source,
             trampoline: !flag(launch::NO_TRAMPOLINE),

@@ -113,6 +113,21 @@ pub fn start() {
         return;
     }
     thread::started();
+    if let Some(process) = current() {
+        process.arena.note_start();
+    }
+}
+
+/// Whether the handler still answers the profiling signal; says so if it does not.
+fn check_signal() {
+    let ours = sampling::on_signal as *const ();
+    if sys::handler_of(sampling::SIGNAL) != ours.addr() {
+        report::warn_once(
+            5,
+            "the program took the profiling signal (SIGPROF) by a system call of its own: nothing \
+             was sampled from there on",
+        );
+    }
 }
 
 /// Makes the handler what answers the profiling signal.
@@ -128,7 +143,7 @@ fn enter(
     trampoline: bool,
     forked: bool,
 ) -> Result<(), sys::Errno> {
-    let arena = Arena::create(folder, config.source, trampoline, forked)?;
+    let arena = Arena::create(folder, config.source, trampoline, forked, config.memory)?;
     let process = Process {
         folder,
         pid: sys::pid(),
@@ -235,6 +250,9 @@ pub fn after_fork_child() {
             log(&LogRecord::Command(command_line()));
             modules::start_again();
             thread::restart_after_fork();
+            if let Some(process) = current() {
+                process.arena.note_start();
+            }
         }
         Err(_) => {
             // The file is the parent's, the memory is still here: it tells the user.
@@ -249,6 +267,8 @@ pub fn after_fork_child() {
 /// gone would end the process.
 pub fn before_exec() {
     let Some(process) = current() else { return };
+    check_signal();
+    thread::note_end();
     thread::stop_all();
     // Ignoring discards what is pending. The handler is put back, and not the default action, for a
     // last signal of an event may still be under way; exec resets handlers to the default.
@@ -267,6 +287,7 @@ pub fn exec_failed() {
 /// To be called at an orderly exit. Sampling goes on: destructors are part of the program.
 pub fn at_exit() {
     if let (Some(process), true) = (current(), active()) {
+        check_signal();
         thread::note_end();
         process.arena.set_end(sys::now_ns(Clock::Monotonic), 0, true);
     }

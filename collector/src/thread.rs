@@ -15,7 +15,7 @@ use core::ops::Range;
 
 use csprof_format::loss::PartialReason;
 
-use crate::arena::ThreadArena;
+use crate::arena::{CpuCell, ThreadArena};
 use crate::process::{self, Process};
 use crate::report;
 use crate::sampling::{Path, SIGNAL, Walked};
@@ -102,9 +102,16 @@ fn set_current(thread: *mut Thread) {
 
 /// Sources of all threads, for [`stop_all`] and [`restart_all`].
 pub struct Registry {
-    sources: Vec<(u32, Handle)>,
+    sources: Vec<Registered>,
     /// Calls of [`stop_all`] that no [`restart_all`] has followed: new threads stay stopped too.
     stops: u32,
+}
+
+/// A thread in the registry.
+struct Registered {
+    tid: u32,
+    handle: Handle,
+    cpu: CpuCell,
 }
 
 static REGISTRY: SetupLock<Registry> = SetupLock::new(Registry { sources: Vec::new(), stops: 0 });
@@ -131,10 +138,12 @@ fn begin(process: &'static Process) {
     static EMPTY_CACHE: RecipeCache = RecipeCache::new();
     let tid = sys::tid();
     let Ok(arena) = ThreadArena::create(process.arena, tid) else {
+        process.arena.count_unsampled_thread();
         report::warn_once(2, "a thread is not sampled: shared memory for it was refused");
         return;
     };
     let (Some(path), Some(walked)) = (Path::new(), Walked::new()) else {
+        process.arena.count_unsampled_thread();
         report::warn_once(2, "a thread is not sampled: memory for it was refused");
         return;
     };
@@ -180,21 +189,26 @@ impl Thread {
     fn open_source(&mut self, process: &Process) {
         let cookie = (&raw const *self).expose_provenance();
         self.source = Source::open(process, self.tid, cookie);
-        if let Some(source) = &self.source {
-            let handle = source.handle();
-            let mut registry = REGISTRY.lock();
-            registry.sources.push((self.tid, handle));
-            if registry.stops == 0 {
-                handle.start();
-            }
+        self.arena.record_mut().cpu_before_ns = sys::now_ns(Clock::ThreadCpu);
+        let Some(source) = &self.source else {
+            process.arena.count_unsampled_thread();
+            return;
+        };
+        let (tid, handle, cpu) = (self.tid, source.handle(), self.arena.cpu_cell());
+        let mut registry = REGISTRY.lock();
+        registry.sources.push(Registered { tid, handle, cpu });
+        if registry.stops == 0 {
+            handle.start();
         }
     }
 
     /// Notes name and CPU time so far.
     pub fn note_progress(&mut self) {
-        let record = self.arena.record_mut();
-        record.name = sys::thread_name();
-        record.cpu_ns = sys::now_ns(Clock::ThreadCpu);
+        self.arena.record_mut().name = sys::thread_name();
+        let cpu_ns = sys::now_ns(Clock::ThreadCpu);
+        // SAFETY: this thread's own arena, which it has not released.
+        unsafe { self.arena.cpu_cell().note(cpu_ns) };
+        self.arena.process().note_progress();
     }
 
     /// Whether the nodes of the cached path are those of the present epoch.
@@ -267,14 +281,14 @@ pub fn ended() {
     if thread.is_null() || process::sealed() {
         return;
     }
-    let mask = sys::set_mask(Mask::ALL);
+    let mask = block_after_pending();
     // SAFETY: this thread's state, with the signal blocked; nothing finds it after set_current.
     let mut thread = unsafe { Box::from_raw(thread) };
     if let Some(source) = thread.source.take() {
         let handle = source.handle();
         // Out of the list first: `stop_all` in another thread must not meet a number that is
         // closed, and perhaps means something else by then.
-        REGISTRY.lock().sources.retain(|(_, other)| *other != handle);
+        REGISTRY.lock().sources.retain(|other| other.handle != handle);
         handle.stop();
         handle.close();
     }
@@ -299,14 +313,31 @@ pub fn ended() {
     sys::set_mask(mask);
 }
 
-/// Notes what the calling thread has used so far, at an orderly exit of the process.
+/// Blocks all signals, and returns the mask before. If the profiling signal was blocked already, by a
+/// system call that csprof did not see, what has come since is delivered first: the time that it
+/// stands for is counted late and at the wrong place, but not lost.
+fn block_after_pending() -> Mask {
+    let mask = sys::set_mask(Mask::ALL);
+    let signal = 1 << (SIGNAL - 1);
+    if mask.0 & signal != 0 {
+        sys::set_mask(Mask(Mask::ALL.0 & !signal));
+        sys::set_mask(Mask::ALL);
+    }
+    mask
+}
+
+/// Notes what all threads have used so far, at an orderly exit of the process and before an exec.
 pub fn note_end() {
     let thread = current();
     if !thread.is_null() && !process::sealed() {
-        let mask = sys::set_mask(Mask::ALL);
+        let mask = block_after_pending();
         // SAFETY: this thread's state, with the signal blocked.
         unsafe { &mut *thread }.note_progress();
         sys::set_mask(mask);
+        for other in &REGISTRY.lock().sources {
+            // SAFETY: a thread leaves the registry before it releases its arena.
+            unsafe { other.cpu.note(sys::thread_cpu_ns(other.tid)) };
+        }
     }
 }
 
@@ -319,7 +350,7 @@ pub fn file_numbers() -> Vec<i32> {
         .lock()
         .sources
         .iter()
-        .filter_map(|(_, handle)| handle.file_number())
+        .filter_map(|thread| thread.handle.file_number())
         .chain(arena)
         .chain(folder)
         .collect();
@@ -331,7 +362,7 @@ pub fn file_numbers() -> Vec<i32> {
 pub fn stop_all() {
     let mut registry = REGISTRY.lock();
     registry.stops += 1;
-    registry.sources.iter().for_each(|(_, handle)| handle.stop());
+    registry.sources.iter().for_each(|thread| thread.handle.stop());
 }
 
 /// Restarts the sources of all threads.
@@ -339,7 +370,7 @@ pub fn restart_all() {
     let mut registry = REGISTRY.lock();
     registry.stops = registry.stops.saturating_sub(1);
     if registry.stops == 0 {
-        registry.sources.iter().for_each(|(_, handle)| handle.start());
+        registry.sources.iter().for_each(|thread| thread.handle.start());
     }
 }
 
@@ -404,9 +435,9 @@ fn take_after_fork() -> (Option<Box<Thread>>, Option<Mask>) {
     registry.stops = 0;
     let inherited = core::mem::take(&mut registry.sources);
     drop(registry);
-    for (_, handle) in inherited {
+    for thread in inherited {
         // POSIX timers are not inherited; files are.
-        if let Handle::TaskClock(event) = handle {
+        if let Handle::TaskClock(event) = thread.handle {
             event.close();
         }
     }

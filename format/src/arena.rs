@@ -13,8 +13,7 @@
 //! 0x….    Extent: Nodes    | ExtentHeader | Node Node …               (segment k > 0)
 //! ```
 //!
-//! The nodes of a thread are numbered from 0 across its segments; segment `k` holds
-//! `FIRST_SEGMENT_NODES << k` of them. Publication: a writer fills a record, then raises the
+//! The nodes of a thread are numbered from 0 across its segments, as [`locate`] has it. Publication: a writer fills a record, then raises the
 //! extent's `committed` (or the thread's `node_count`) with a release store; a reader loads that
 //! with acquire and looks no further. In a file left by a dead process everything is visible.
 //!
@@ -30,10 +29,13 @@ pub const ARENA_VERSION: u32 = 2;
 pub const EXTENT_MAGIC: u32 = u32::from_le_bytes(*b"XTNT");
 /// Alignment of extents, in bytes.
 pub const EXTENT_ALIGN: u64 = 4096;
-/// Nodes in segment 0 of a thread; segment `k` has this many shifted left by `k`.
+/// Nodes in each of the first four segments of a thread; of the next four, twice as many, and so on:
+/// a tree never holds more than a quarter of the memory that it needs in reserve.
 pub const FIRST_SEGMENT_NODES: u32 = 256;
-/// Most segments of one thread, hence at most 2^30 nodes.
-pub const MAX_SEGMENTS: usize = 22;
+/// Segments of one size.
+const SEGMENTS_OF_A_SIZE: u32 = 4;
+/// Most segments of one thread, hence about 2^30 nodes.
+pub const MAX_SEGMENTS: usize = 80;
 /// Room for reasons in fixed-size records; more than there are, so that adding one moves nothing.
 pub const REASON_SLOTS: usize = 16;
 /// Ending of arena files in the run folder.
@@ -79,6 +81,16 @@ pub struct ArenaHeader {
     pub foreign_signals: u64,
     /// Processes that this one started and that are not in the run, by [`LeftOut`]. Atomic.
     pub left_out: [u32; LEFT_OUT_SLOTS],
+    /// CPU time of the process when sampling began, in nanoseconds: loading, and what csprof needed.
+    pub cpu_before_ns: u64,
+    /// CPU time of the process, all its threads together, when it was last noted.
+    pub cpu_ns: u64,
+    /// Threads that could not be sampled: memory or a timer was refused. Atomic.
+    pub unsampled_threads: u64,
+    /// Bytes of recipe tables and of what is kept about modules.
+    pub table_bytes: u64,
+    /// Bytes of the collector's own memory outside the arena: heap, with the tables, and buffers.
+    pub private_bytes: u64,
 }
 
 /// [`ArenaHeader::flags`]: return addresses are replaced, so edge counts exist.
@@ -86,7 +98,7 @@ pub const FLAG_TRAMPOLINE: u32 = 1;
 /// [`ArenaHeader::flags`]: the process went through exec; another arena continues its story.
 pub const FLAG_EXECED: u32 = 2;
 
-const _: () = assert!(size_of::<ArenaHeader>() == 232);
+const _: () = assert!(size_of::<ArenaHeader>() == 272);
 
 /// Room for reasons in [`ArenaHeader::left_out`].
 pub const LEFT_OUT_SLOTS: usize = 4;
@@ -209,9 +221,18 @@ pub struct ThreadRecord {
     pub losses: [u64; REASON_SLOTS],
     /// Recorded samples with a partial path, by `PartialReason`.
     pub partial: [u64; REASON_SLOTS],
+    /// CPU time of the thread when sampling began, in nanoseconds.
+    pub cpu_before_ns: u64,
+    /// Recorded or lost samples that came long after they were due, see [`LATE_NS`].
+    pub late: u64,
 }
 
-const _: () = assert!(size_of::<ThreadRecord>() == 368);
+/// A signal that stands for this much time or more, in nanoseconds, was held up: the profiling
+/// signal was blocked, or the machine stood still. Kernels tick every 10 ms at least, and look at CPU
+/// timers then.
+pub const LATE_NS: u64 = 50_000_000;
+
+const _: () = assert!(size_of::<ThreadRecord>() == 384);
 
 /// One node of a calling context tree.
 ///
@@ -246,13 +267,25 @@ const _: () = assert!(size_of::<Node>() == 40);
 /// assert_eq!(locate(0), (0, 0));
 /// assert_eq!(locate(255), (0, 255));
 /// assert_eq!(locate(256), (1, 0));
-/// assert_eq!(locate(768), (2, 0));
+/// assert_eq!(locate(1024), (4, 0));
+/// assert_eq!(locate(1535), (4, 511));
 /// ```
 #[must_use]
+#[inline]
 pub const fn locate(index: u32) -> (u32, u32) {
-    let shifted = index.wrapping_add(FIRST_SEGMENT_NODES);
-    let segment = shifted.ilog2() - FIRST_SEGMENT_NODES.ilog2();
-    (segment, shifted - (FIRST_SEGMENT_NODES << segment))
+    const START: u32 = FIRST_SEGMENT_NODES * SEGMENTS_OF_A_SIZE;
+    // The bits behind the first are the segment among those of its size, and the place in it.
+    let shifted = index.wrapping_add(START);
+    let size = shifted.ilog2() - START.ilog2();
+    let bits = FIRST_SEGMENT_NODES.ilog2() + size;
+    let among = (shifted >> bits) & (SEGMENTS_OF_A_SIZE - 1);
+    (size * SEGMENTS_OF_A_SIZE + among, shifted & ((1 << bits) - 1))
+}
+
+/// Nodes that a segment holds.
+#[must_use]
+pub const fn segment_nodes(segment: u32) -> u32 {
+    FIRST_SEGMENT_NODES << (segment / SEGMENTS_OF_A_SIZE)
 }
 
 /// A record of the log: `length` bytes of payload follow this header, then zeros up to a multiple
@@ -460,7 +493,7 @@ mod tests {
         for index in 0..100_000 {
             assert_eq!(locate(index), expected, "node {index}");
             expected.1 += 1;
-            if expected.1 == FIRST_SEGMENT_NODES << expected.0 {
+            if expected.1 == segment_nodes(expected.0) {
                 expected = (expected.0 + 1, 0);
             }
         }

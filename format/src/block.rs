@@ -99,6 +99,8 @@ kinds! {
     Nodes = 12, "node", "nodes";
     /// Runs that were merged.
     Runs = 13, "merged run", "runs";
+    /// What processes used.
+    Accounts = 14, "account", "accounts";
     /// How much the file holds; nothing follows.
     End = 255, "end", "end";
 }
@@ -112,8 +114,8 @@ impl BlockKind {
     /// Whether a reader that does not know the kind must refuse the file.
     const fn critical(self) -> bool {
         // Without names and lines, a profile still shows modules and offsets; without the runs
-        // that were merged, all that they measured.
-        !matches!(self, Self::Functions | Self::Sites | Self::Runs)
+        // that were merged, all that they measured; accounts only explain.
+        !matches!(self, Self::Functions | Self::Sites | Self::Runs | Self::Accounts)
     }
 }
 

@@ -22,8 +22,8 @@ pub(crate) const MAGIC: [u8; 8] = *b"\x89CSPP\r\n\x1a";
 pub(crate) const MAJOR: u16 = 1;
 /// Files of a later minor version are: blocks this version does not know can be skipped.
 pub(crate) const MINOR: u16 = 1;
-/// The minor version of a profile of one run, which has everything that 1.0 knows.
-pub(crate) const MINOR_OF_ONE_RUN: u16 = 0;
+/// The minor version of a profile of one run without accounts: everything in it is known to 1.0.
+pub(crate) const MINOR_OF_SAMPLES: u16 = 0;
 /// Length of the header, in bytes.
 pub(crate) const FILE_HEADER: usize = 64;
 

@@ -67,6 +67,9 @@ reasons! {
         /// CPU time that passed after the program had closed the file of the thread's event.
         SourceClosed = 7, "source-closed",
             "the program closed, by a system call of its own, the file that the samples come from";
+        /// A signal that was on its way when the process gave up system calls.
+        Sealed = 8, "sealed",
+            "the signal arrived after the program had restricted its system calls (seccomp)";
     }
 }
 

@@ -10,8 +10,8 @@
 //!
 //! What is said here of order and sums is checked by [`validate`](crate::validate) before a
 //! profile is written and after one is read. [`RunInfo`], [`Metric`], [`Module`], [`Process`],
-//! [`Thread`], [`Epoch`] and [`MergedRun`] are stored as they stand here, field by field: a change to one of
-//! them is a new version of its block, and needs a copy of the old type for old files.
+//! [`Thread`], [`Epoch`], [`MergedRun`] and [`Account`] are stored as they stand here, field by field:
+//! a change to one of them is a new version of its block, and needs a copy of the old type for old files.
 
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +49,44 @@ pub struct Profile {
     /// The runs that were merged into this profile, in order of their processes; empty for a
     /// profile of one run. Then [`Profile::run`] is about all of them together.
     pub runs: Vec<MergedRun>,
+    /// What each process used, in the order of [`Profile::processes`]; empty if that is not known.
+    pub accounts: Vec<Account>,
+}
+
+/// What a process used beside its samples, and what the collector used in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Account {
+    /// CPU time of the process when sampling began, in nanoseconds.
+    pub cpu_before_ns: u64,
+    /// CPU time of the process, in nanoseconds, as far as it was noted: to its end if it went through
+    /// exit or exec, else to one of its last samples. 0 if unknown.
+    pub cpu_ns: u64,
+    /// Threads that could not be sampled.
+    pub unsampled_threads: u64,
+    /// Profiling signals that were not csprof's.
+    pub foreign_signals: u64,
+    /// Bytes of the arena.
+    pub arena_bytes: u64,
+    /// Nodes in the arena, over all threads and epochs.
+    pub nodes: u64,
+    /// Bytes of the arena that are there for nodes, with those in reserve.
+    pub node_bytes: u64,
+    /// Bytes of recipe tables, and of what is known about modules.
+    pub table_bytes: u64,
+    /// Bytes of the collector's memory outside the arena, the tables included.
+    pub private_bytes: u64,
+    /// Each of its threads, in their order.
+    pub threads: Vec<ThreadAccount>,
+}
+
+/// What a thread used beside its samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadAccount {
+    /// CPU time of the thread when sampling began, in nanoseconds.
+    pub cpu_before_ns: u64,
+    /// Samples that came 50 ms or more after they were due: see
+    /// [`LATE_NS`](crate::arena::LATE_NS).
+    pub late: u64,
 }
 
 /// One of the runs that a merged profile holds.

@@ -14,7 +14,9 @@ use crate::block::{Block, BlockKind};
 use crate::codec;
 use crate::error::{Action, BlockPlace, Error, ErrorKind, Foreign, Layout, Readable};
 use crate::header::{FILE_HEADER, FileHeader, MAGIC};
-use crate::profile::{Epoch, Frame, Function, MergedRun, Module, Process, Profile, Thread, Tree};
+use crate::profile::{
+    Account, Epoch, Frame, Function, MergedRun, Module, Process, Profile, Thread, Tree,
+};
 pub use crate::salvage::{Salvaged, open_salvaged, salvage};
 use crate::sections::{
     End, FrameColumns, FunctionColumns, NodeColumns, SiteColumns, StringColumns, TreeColumns,
@@ -276,6 +278,7 @@ impl Reader {
             BlockKind::Trees => decode::<TreeColumns>(payload)?.append(&mut profile.trees),
             BlockKind::Nodes => decode::<NodeColumns>(payload)?.append(profile),
             BlockKind::Runs => rows(payload, &mut profile.runs),
+            BlockKind::Accounts => rows(payload, &mut profile.accounts),
             BlockKind::End => {
                 self.end = Some(decode(payload)?);
                 Ok(1)
@@ -299,6 +302,7 @@ impl Reader {
             BlockKind::Trees => profile.trees.len(),
             BlockKind::Nodes => profile.nodes.len(),
             BlockKind::Runs => profile.runs.len(),
+            BlockKind::Accounts => profile.accounts.len(),
         }
     }
 
@@ -321,6 +325,7 @@ impl Reader {
             BlockKind::Trees => size_of::<Tree>(),
             BlockKind::Nodes => NODE,
             BlockKind::Runs => size_of::<MergedRun>(),
+            BlockKind::Accounts => size_of::<Account>(),
         };
         let contents = match kind {
             // Their elements have a fixed size.

@@ -84,7 +84,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
             Some(BlockKind::Functions | BlockKind::Sites) => {
                 closed.extend([BlockKind::Functions, BlockKind::Sites]);
             }
-            Some(BlockKind::Runs | BlockKind::End) | None => {}
+            Some(BlockKind::Runs | BlockKind::Accounts | BlockKind::End) | None => {}
             Some(_) => break,
         }
     }
@@ -108,6 +108,9 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
     // Which processes are whose can only be said of all runs.
     if damage.is_some() && validate::runs(&profile).is_err() {
         profile.runs.clear();
+    }
+    if damage.is_some() && validate::accounts(&profile).is_err() {
+        profile.accounts.clear();
     }
     let (lost_symbols, lost_samples) = match &damage {
         Some(_) => (repair_symbols(&mut profile) || symbols_lost, repair_trees(&mut profile)),

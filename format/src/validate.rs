@@ -212,7 +212,8 @@ pub fn validate(profile: &Profile) -> Result<(), Violation> {
     trees(profile)?;
     nodes(profile)?;
     recorded(profile)?;
-    runs(profile)
+    runs(profile)?;
+    accounts(profile)
 }
 
 fn broken(table: BlockKind, element: usize, fault: Fault) -> Violation {
@@ -497,6 +498,29 @@ pub(crate) fn runs(profile: &Profile) -> Result<(), Violation> {
         return Ok(());
     }
     Err(broken(BlockKind::Runs, 0, Fault::Processes { found, processes }))
+}
+
+/// There is an account for each process and thread, or none at all.
+pub(crate) fn accounts(profile: &Profile) -> Result<(), Violation> {
+    let accounts = &profile.accounts;
+    let expected = profile.processes.len();
+    if !accounts.is_empty() && accounts.len() != expected {
+        let fault = Fault::Column { column: "process", found: accounts.len(), expected };
+        return Err(broken(BlockKind::Accounts, 0, fault));
+    }
+    let mut threads = profile.threads.iter().map(|thread| thread.process.index()).peekable();
+    for (process, account) in accounts.iter().enumerate() {
+        let mut expected = 0;
+        while threads.next_if_eq(&process).is_some() {
+            expected += 1;
+        }
+        let found = account.threads.len();
+        if found != expected {
+            let fault = Fault::Column { column: "threads", found, expected };
+            return Err(broken(BlockKind::Accounts, process, fault));
+        }
+    }
+    Ok(())
 }
 
 /// The sum, `u64::MAX` if it is more.

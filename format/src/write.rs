@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::block::{self, BlockKind, NewBlock, TARGET_DECODED};
 use crate::codec;
 use crate::error::{Action, Error, ErrorKind};
-use crate::header::{FileHeader, MAJOR, MINOR, MINOR_OF_ONE_RUN};
+use crate::header::{FileHeader, MAJOR, MINOR, MINOR_OF_SAMPLES};
 use crate::profile::Profile;
 use crate::sections::{
     COLUMN_ELEMENTS, End, FrameColumns, FunctionColumns, NodeColumns, SiteColumns, StringColumns,
@@ -33,7 +33,8 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
     let run_id = profile.run.id();
     let mut blocks = Blocks { out, bytes: Vec::new(), number: 0, run: run_id as u32 };
     // The least version that has all there is to write, so that older readers need not wonder.
-    let minor = if profile.runs.is_empty() { MINOR_OF_ONE_RUN } else { MINOR };
+    let is_plain = profile.runs.is_empty() && profile.accounts.is_empty();
+    let minor = if is_plain { MINOR_OF_SAMPLES } else { MINOR };
     let header =
         FileHeader { major: MAJOR, minor, run_id, start_unix_ns: profile.run.start_unix_ns };
     blocks.bytes.extend_from_slice(&header.to_bytes());
@@ -50,6 +51,7 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
     blocks.columns(BlockKind::Trees, &profile.trees, TreeColumns::new)?;
     blocks.nodes(profile)?;
     blocks.rows(BlockKind::Runs, &profile.runs)?;
+    blocks.rows(BlockKind::Accounts, &profile.accounts)?;
     let end = End {
         blocks: blocks.number,
         nodes: profile.nodes.len() as u64,

@@ -3,8 +3,8 @@
 use csprof_format::address::FrameKind;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile::{
-    Epoch, EpochReason, Exit, Frame, Function, Mapping, MergedRun, Metric, Module, Origin, Process,
-    Profile, RunInfo, Sites, SymbolSource, Thread, Tree,
+    Account, Epoch, EpochReason, Exit, Frame, Function, Mapping, MergedRun, Metric, Module, Origin,
+    Process, Profile, RunInfo, Sites, SymbolSource, Thread, ThreadAccount, Tree,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -101,6 +101,7 @@ pub(crate) fn profile() -> impl Strategy<Value = Profile> {
             }
             trees(&mut profile, &mut choices, nodes);
             runs(&mut profile, &mut choices);
+            accounts(&mut profile, &mut choices);
             profile
         })
 }
@@ -243,5 +244,31 @@ fn runs(profile: &mut Profile, choices: &mut Choices) {
     }
     if let Some(last) = profile.runs.last_mut() {
         last.processes += left;
+    }
+}
+
+/// Accounts of half of the profiles.
+fn accounts(profile: &mut Profile, choices: &mut Choices) {
+    if choices.below(2) == 0 {
+        return;
+    }
+    for process in 0..profile.processes.len() {
+        let threads = profile.threads.iter().filter(|thread| thread.process.index() == process);
+        let threads = threads
+            .map(|thread| ThreadAccount { cpu_before_ns: thread.cpu_ns, late: thread.delivered });
+        let threads: Vec<_> = threads.collect();
+        let mut number = || choices.below(1 << 20) as u64;
+        profile.accounts.push(Account {
+            cpu_before_ns: number(),
+            cpu_ns: number(),
+            unsampled_threads: number(),
+            foreign_signals: number(),
+            arena_bytes: number(),
+            nodes: number(),
+            node_bytes: number(),
+            table_bytes: number(),
+            private_bytes: number(),
+            threads,
+        });
     }
 }

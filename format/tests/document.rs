@@ -95,6 +95,7 @@ fn example() -> Profile {
         trees: vec![Tree { thread: ThreadId(0), epoch: EpochId(0), first_node: 0, node_count: 3 }],
         nodes,
         runs: Vec::new(),
+        accounts: Vec::new(),
     }
 }
 
@@ -188,7 +189,8 @@ fn arena_records_have_the_stated_layout() {
     assert_eq!(
         rows("### Arena header"),
         fields!(ArenaHeader: magic, version, pid, parent_pid, forked, source, flags, period_ns,
-            start_unix_ns, start_ns, end_ns, used, threads, rank_plus_one, losses, foreign_signals)
+            start_unix_ns, start_ns, end_ns, used, threads, rank_plus_one, losses, foreign_signals,
+            left_out, cpu_before_ns, cpu_ns, unsampled_threads, table_bytes, private_bytes)
     );
     assert_eq!(
         rows("### Extent header"),
@@ -198,7 +200,7 @@ fn arena_records_have_the_stated_layout() {
         rows("### Thread record"),
         fields!(ThreadRecord: tid, index, name, start_ns, end_ns, cpu_ns, node_count, max_depth,
             signals, delivered, recorded, returns, lost_returns, frames_unwound, reused_paths,
-            losses, partial)
+            losses, partial, cpu_before_ns, late)
     );
     assert_eq!(rows("### Node"), fields!(Node: key, parent, child, left, right, samples, edges));
     assert_eq!(rows("### Log record"), fields!(LogRecordHeader: kind, length, time_ns));

@@ -203,6 +203,7 @@ pub(crate) fn profile() -> Profile {
         },
         strings: strings.map(String::from).to_vec(),
         runs: Vec::new(),
+        accounts: Vec::new(),
     }
 }
 

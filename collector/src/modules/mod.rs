@@ -132,6 +132,17 @@ impl Code {
         }
     }
 
+    /// Bytes of memory it takes.
+    fn bytes(&self) -> usize {
+        let ranges = |ranges: &Vec<Range<u32>>| size_of_val(ranges.as_slice());
+        let recipes = match &self.recipes {
+            Recipes::None => 0,
+            Recipes::InPlace(module) => module.bytes(),
+            Recipes::Table { table, handlers } => table.bytes() + ranges(handlers),
+        };
+        size_of::<Self>() + recipes + ranges(&self.unwinders)
+    }
+
     /// The recipes, by offset from the start of the text range. Signal side.
     #[must_use]
     pub fn recipes(&self) -> Option<&dyn Lookup> {
@@ -482,6 +493,10 @@ impl Known {
         stretches.sort_unstable_by_key(|stretch| stretch.start);
         let static_unwinder = self.loaded.iter().any(|loaded| loaded.code.has_static_unwinder());
         let retired = self.retired.iter().map(|retired| retired.module.clone()).collect();
+        if let Some(process) = process::current() {
+            let codes = self.codes.iter().map(|code| code.1.bytes()).sum::<usize>();
+            process.arena.set_table_bytes((codes + size_of_val(&*stretches)) as u64);
+        }
         let (generation, epoch) = (self.generation, self.epoch);
         let map = LoadMap { generation, epoch, static_unwinder, stretches, retired };
         let old = CURRENT.swap(Box::into_raw(Box::new(map)), Ordering::SeqCst);

@@ -19,6 +19,7 @@
 #![expect(unsafe_code, reason = "signal context, thread state")]
 
 use csprof_format::address::{FrameKey, FrameKind};
+use csprof_format::arena::LATE_NS;
 use csprof_format::loss::{LossReason, PartialReason};
 
 use super::stack::Interrupted;
@@ -42,17 +43,16 @@ pub unsafe extern "C" fn on_signal(
     info: *mut libc::siginfo_t,
     context: *mut libc::ucontext_t,
 ) {
-    if process::sealed() {
-        return;
-    }
     // SAFETY: the kernel passes live structures; siginfo_t is at least as large as SignalInfo.
     let (info, context) = unsafe { (&*info.cast::<SignalInfo>(), &*context) };
     let thread = thread::current();
-    if thread.is_null() {
+    if thread.is_null() || process::sealed() {
         if let Some(process) = process::current() {
             if info.code == libc::SI_TIMER {
                 let weight = 1 + u64::from(info.overrun.unsigned_abs());
-                process.arena.count_loss(LossReason::NoThreadState, weight);
+                let why =
+                    if process::sealed() { LossReason::Sealed } else { LossReason::NoThreadState };
+                process.arena.count_loss(why, weight);
             } else {
                 process.arena.count_foreign_signal();
             }
@@ -73,7 +73,11 @@ pub unsafe extern "C" fn on_signal(
     record.signals += 1;
     record.delivered += weight;
     // The name may be set late, and the thread may be killed at any time.
-    let note = record.signals.is_power_of_two() || record.signals.is_multiple_of(256);
+    let note = record.signals.is_power_of_two() || record.signals.is_multiple_of(64);
+    let period_ns = process::current().map_or(0, |process| process.source().period_ns);
+    if (weight - 1).saturating_mul(period_ns) >= LATE_NS {
+        record.late += weight;
+    }
     match sample(thread, context, weight) {
         Ok(()) => thread.arena.record_mut().recorded += weight,
         Err(reason) => thread.arena.record_mut().losses[reason as usize] += weight,

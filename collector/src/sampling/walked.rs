@@ -68,7 +68,7 @@ impl<T: Copy> Buffer<T> {
         // suffices for T; the old mapping is given back whole and not used again.
         unsafe {
             start.copy_from_nonoverlapping(self.start, self.length);
-            sys::unmap(self.start.cast(), self.bytes());
+            sys::unmap_anonymous(self.start.cast(), self.bytes());
         }
         self.start = start;
         self.capacity = size / size_of::<T>();
@@ -97,7 +97,7 @@ impl<T: Copy> Buffer<T> {
 
     pub(super) fn release(&mut self) {
         // SAFETY: the whole mapping; its thread is ending and uses it no more.
-        unsafe { sys::unmap(self.start.cast(), self.bytes()) };
+        unsafe { sys::unmap_anonymous(self.start.cast(), self.bytes()) };
         self.capacity = 0;
         self.length = 0;
     }

@@ -1,10 +1,20 @@
 //! Memory: anonymous mappings, and looks at memory that may not be there.
 
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::Errno;
 use super::call::call;
+
+/// Bytes of private memory mapped at present.
+static PRIVATE: AtomicUsize = AtomicUsize::new(0);
+
+/// Bytes of private memory that the collector has mapped at present. Either side.
+#[must_use]
+pub fn private_bytes() -> usize {
+    // Relaxed: a number for people.
+    PRIVATE.load(Ordering::Relaxed)
+}
 
 /// Maps `size` bytes of zeroed private memory.
 pub fn map_anonymous(size: usize) -> Result<NonNull<u8>, Errno> {
@@ -22,6 +32,7 @@ pub fn map_anonymous(size: usize) -> Result<NonNull<u8>, Errno> {
             ],
         )
     }?;
+    PRIVATE.fetch_add(size, Ordering::Relaxed);
     NonNull::new(core::ptr::with_exposed_provenance_mut(address)).ok_or(Errno(libc::ENOMEM))
 }
 
@@ -42,14 +53,26 @@ pub unsafe fn remap(
             [start.as_ptr().addr(), size, new_size, libc::MREMAP_MAYMOVE as usize, 0, 0],
         )
     }?;
+    PRIVATE.fetch_add(new_size.wrapping_sub(size), Ordering::Relaxed);
     NonNull::new(core::ptr::with_exposed_provenance_mut(address)).ok_or(Errno(libc::ENOMEM))
+}
+
+/// Gives private memory back.
+///
+/// # Safety
+/// `start` and `size` must be a whole mapping made by [`map_anonymous`], to which no reference is
+/// left.
+pub unsafe fn unmap_anonymous(start: NonNull<u8>, size: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { unmap(start, size) };
+    PRIVATE.fetch_sub(size, Ordering::Relaxed);
 }
 
 /// Gives a mapping back.
 ///
 /// # Safety
-/// `start` and `size` must be a whole mapping made here or by [`File::map`](super::File::map), to
-/// which no reference is left.
+/// `start` and `size` must be a whole mapping made by [`File::map`](super::File::map), to which no
+/// reference is left.
 pub unsafe fn unmap(start: NonNull<u8>, size: usize) {
     // SAFETY: the caller gives up the mapping. The result is ignored: munmap fails only for
     // arguments that are no mapping.

@@ -16,15 +16,17 @@ mod process;
 mod signal;
 mod timer;
 
-pub use clock::{Clock, now_ns};
+pub use clock::{Clock, now_ns, thread_cpu_ns};
 pub use file::{File, Folder, exists};
-pub use memory::{map_anonymous, probe, remap, replace_by_zeros, swap_word, unmap};
+pub use memory::{
+    map_anonymous, private_bytes, probe, remap, replace_by_zeros, swap_word, unmap, unmap_anonymous,
+};
 pub use perf::{PerfError, PerfTaskClock};
 pub use process::{
     Mask, block_signal, parent_pid, pid, rank_from_environment, set_mask, shadow_stack_active,
     thread_name, tid, yield_now,
 };
-pub use signal::{Disposition, Handler, set_disposition};
+pub use signal::{Disposition, Handler, handler_of, set_disposition};
 pub use timer::Timer;
 
 /// An error number of the kernel, see errno(3). Always positive.

@@ -85,3 +85,14 @@ pub fn set_disposition(signal: i32, disposition: Disposition) -> Result<(), Errn
     }
     .map(drop)
 }
+
+/// The address of what handles `signal` in this process: SIG_DFL, SIG_IGN or a handler's.
+#[must_use]
+pub fn handler_of(signal: i32) -> usize {
+    let mut action = KernelAction { handler: libc::SIG_DFL, flags: 0, restorer: 0, mask: 0 };
+    // SAFETY: the action is live; the kernel fills it, and changes nothing.
+    let _ = unsafe {
+        call(libc::SYS_rt_sigaction, [signal as usize, 0, (&raw mut action).addr(), 8, 0, 0])
+    };
+    action.handler
+}

@@ -2,8 +2,9 @@
 
 use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::arena::{
-    ARENA_MAGIC, ARENA_VERSION, EXTENT_ALIGN, EXTENT_MAGIC, ExtentKind, FIRST_SEGMENT_NODES,
+    ARENA_MAGIC, ARENA_VERSION, ArenaHeader, EXTENT_ALIGN, EXTENT_MAGIC, ExtentKind,
     LEFT_OUT_SLOTS, LoadRecord, LogRecord, Node, REASON_SLOTS, ThreadRecord, epoch_reason, locate,
+    segment_nodes,
 };
 
 /// A node to write: (key, parent, samples, edges).
@@ -47,7 +48,11 @@ impl ArenaBytes {
         }
         // losses, foreign signals, left out
         bytes.resize(bytes.len() + 8 * (REASON_SLOTS + 1) + 4 * LEFT_OUT_SLOTS, 0);
-        assert_eq!(bytes.len(), 232);
+        // CPU time before sampling and in all, unsampled threads, bytes of tables and private ones
+        for field in [1000u64, 8000, 0, 300, 70_000] {
+            bytes.extend(field.to_le_bytes());
+        }
+        assert_eq!(bytes.len(), size_of::<ArenaHeader>());
         bytes.resize(EXTENT_ALIGN as usize, 0);
         Self { bytes, extents: Vec::new(), threads: 0 }
     }
@@ -104,6 +109,10 @@ impl ArenaBytes {
         for field in losses.chain([0; REASON_SLOTS]) {
             payload.extend(field.to_le_bytes());
         }
+        // CPU time before sampling, late samples
+        for field in [500u64, 2] {
+            payload.extend(field.to_le_bytes());
+        }
         assert_eq!(payload.len(), size_of::<ThreadRecord>());
 
         let unused = (FrameKey::new(FrameKind::Call, 0), 0, 0, 0);
@@ -112,7 +121,7 @@ impl ArenaBytes {
         let (last_segment, _) = locate(count - 1);
         let mut rest = nodes.as_slice();
         for segment in 0..=last_segment {
-            let capacity = (FIRST_SEGMENT_NODES as usize) << segment;
+            let capacity = segment_nodes(segment) as usize;
             let (here, later) = rest.split_at(rest.len().min(capacity));
             rest = later;
             for &(key, parent, samples, edges) in here {

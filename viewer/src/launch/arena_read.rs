@@ -14,7 +14,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use csprof_format::address::FrameKey;
 use csprof_format::arena::{
     ARENA_MAGIC, ARENA_VERSION, ArenaHeader, EXTENT_ALIGN, EXTENT_MAGIC, ExtentHeader, ExtentKind,
-    FIRST_SEGMENT_NODES, LogRecord, MAX_SEGMENTS, Node, REASON_SLOTS, ThreadRecord, locate,
+    LogRecord, MAX_SEGMENTS, Node, REASON_SLOTS, ThreadRecord, locate, segment_nodes,
 };
 
 /// What one process left, or has written so far.
@@ -35,6 +35,8 @@ pub struct Arena {
 pub struct ArenaThread {
     /// Its counters.
     pub record: ThreadRecord,
+    /// Bytes of its extents.
+    pub bytes: u64,
     /// Its nodes; number 0 is never used. Shorter than `record.node_count` if the end is missing.
     pub nodes: Vec<ArenaNode>,
 }
@@ -140,7 +142,7 @@ pub fn read(file: &mut (impl Read + Seek), backed: u64) -> Result<Arena, NoArena
                     threads.resize(index + 1, None);
                 }
                 if threads[index].is_none() {
-                    threads[index] = Some(ArenaThread { record, nodes: Vec::new() });
+                    threads[index] = Some(ArenaThread { record, bytes: 0, nodes: Vec::new() });
                 }
             }
             ExtentKind::Nodes => {}
@@ -156,6 +158,10 @@ pub fn read(file: &mut (impl Read + Seek), backed: u64) -> Result<Arena, NoArena
             }
             continue;
         };
+        let owned = extents
+            .iter()
+            .filter(|extent| extent.kind != ExtentKind::Log && extent.owner as usize == index);
+        thread.bytes = owned.map(|extent| extent.size).sum();
         thread.nodes = read_nodes(file, thread.record.node_count, &segments, &mut budget)?;
         let missing = thread.record.node_count as usize - thread.nodes.len()
             + thread.nodes.iter().skip(1).filter(|node| node.key.is_none()).count();
@@ -304,7 +310,7 @@ fn read_nodes(
     }
     let (last_segment, _) = locate(node_count - 1);
     for (number, place) in segments.iter().enumerate().take(last_segment as usize + 1) {
-        let capacity = u64::from(FIRST_SEGMENT_NODES) << number;
+        let capacity = u64::from(segment_nodes(number as u32));
         let wanted = (u64::from(node_count) - nodes.len() as u64).min(capacity);
         let (offset, bytes) = place.unwrap_or_default();
         let present = wanted.min(bytes / NODE).min(*budget / NODE);
@@ -397,6 +403,11 @@ fn arena_header(bytes: &[u8]) -> ArenaHeader {
         losses: fields.counters(),
         foreign_signals: fields.u64(),
         left_out: std::array::from_fn(|_| fields.u32()),
+        cpu_before_ns: fields.u64(),
+        cpu_ns: fields.u64(),
+        unsampled_threads: fields.u64(),
+        table_bytes: fields.u64(),
+        private_bytes: fields.u64(),
     }
 }
 
@@ -432,5 +443,7 @@ fn thread_record(bytes: &[u8]) -> ThreadRecord {
         reused_paths: fields.u64(),
         losses: fields.counters(),
         partial: fields.counters(),
+        cpu_before_ns: fields.u64(),
+        late: fields.u64(),
     }
 }

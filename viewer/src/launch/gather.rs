@@ -17,7 +17,8 @@ use csprof_format::ids::{EpochId, FrameId, ModuleId, ProcessId, StringId, Thread
 use csprof_format::launch::{SampleSource, SourceKind};
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{
-    Epoch, EpochReason, Frame, Metric, Module, Origin, Process, Profile, RunInfo, Thread, Tree,
+    Account, Epoch, EpochReason, Frame, Metric, Module, Origin, Process, Profile, RunInfo, Thread,
+    ThreadAccount, Tree,
 };
 
 use super::arena_read::{Arena, ArenaThread};
@@ -133,6 +134,8 @@ impl Gathering {
             losses: header.losses[..LossReason::COUNT].to_vec(),
             messages,
         });
+
+        self.profile.accounts.push(account(arena));
 
         let mut load_maps = load_maps(&arena.log);
         let mut trees = Vec::new();
@@ -348,6 +351,27 @@ impl Gathering {
     /// A `CLOCK_MONOTONIC` of the arena as time since the start of the run; 0 stays 0 (unknown).
     fn since_start(&self, time_ns: u64) -> u64 {
         time_ns.saturating_sub(self.run_start_ns)
+    }
+}
+
+/// What the process used beside its samples.
+fn account(arena: &Arena) -> Account {
+    let header = &arena.header;
+    let threads = arena.threads.iter().map(|thread| ThreadAccount {
+        cpu_before_ns: thread.record.cpu_before_ns,
+        late: thread.record.late,
+    });
+    Account {
+        cpu_before_ns: header.cpu_before_ns,
+        cpu_ns: header.cpu_ns,
+        unsampled_threads: header.unsampled_threads,
+        foreign_signals: header.foreign_signals,
+        arena_bytes: header.used,
+        nodes: arena.threads.iter().map(|thread| u64::from(thread.record.node_count)).sum(),
+        node_bytes: arena.threads.iter().map(|thread| thread.bytes).sum(),
+        table_bytes: header.table_bytes,
+        private_bytes: header.private_bytes,
+        threads: threads.collect(),
     }
 }
 

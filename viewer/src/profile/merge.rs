@@ -139,6 +139,9 @@ impl Merger {
         } else {
             merged.run = together(&merged.runs);
         }
+        if merged.accounts.iter().all(|account| account.arena_bytes == 0) {
+            merged.accounts.clear();
+        }
         let of_parts = |with: bool| edges.iter().filter(move |(_, has)| *has == with);
         if self.agreement == Agreement::OneMetric
             && of_parts(true).count() > 0
@@ -328,7 +331,9 @@ impl Merger {
         } else {
             start - merged.run.start_unix_ns
         };
-        let saved::Profile { mut processes, mut threads, mut epochs, trees, nodes, .. } = part;
+        let saved::Profile {
+            mut processes, mut threads, mut epochs, trees, nodes, accounts, ..
+        } = part;
         shift(&mut processes, &mut threads, &mut epochs, later);
 
         let first_process = number(merged.processes.len());
@@ -336,6 +341,8 @@ impl Merger {
         let first_epoch = number(merged.epochs.len());
         let first_node = number(merged.nodes.len());
         let process = |id: ProcessId| ProcessId(id.0 + first_process);
+        let padded = part_accounts(accounts, processes.len(), &threads);
+        merged.accounts.extend(padded);
         merged.processes.append(&mut processes);
         for mut thread in threads {
             thread.process = process(thread.process);
@@ -492,6 +499,22 @@ fn elapsed<'r>(runs: impl Iterator<Item = &'r RunInfo>) -> u64 {
 /// Lengths were checked when the part was added: nodes are the most numerous.
 fn number(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
+}
+
+/// The accounts of a part; those of a file that has none say nothing.
+fn part_accounts(
+    accounts: Vec<saved::Account>,
+    processes: usize,
+    threads: &[saved::Thread],
+) -> Vec<saved::Account> {
+    if !accounts.is_empty() {
+        return accounts;
+    }
+    let mut unknown = vec![saved::Account::default(); processes];
+    for thread in threads {
+        unknown[thread.process.index()].threads.push(saved::ThreadAccount::default());
+    }
+    unknown
 }
 
 #[cfg(test)]

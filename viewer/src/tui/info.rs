@@ -7,6 +7,7 @@ use csprof_format::profile::{EpochReason, Exit, Origin, Process, SymbolSource};
 
 use super::page::Item;
 use crate::profile::Profile;
+use crate::views::cost_lines::{self, Line};
 use crate::views::names::nameless;
 use crate::views::number::{Form, amount, count, counted, duration, percent};
 use crate::views::printable::command_line;
@@ -27,13 +28,30 @@ pub fn items(profile: &Profile, form: Form) -> Vec<Item> {
     let sections = [
         run(profile, form),
         samples(profile, &summary, form),
-        losses(&summary, form),
+        losses(profile, &summary, form),
+        lines("CPU time", cost_lines::cpu_time(profile, form)),
+        lines("Memory of the collector", cost_lines::memory(&profile.info.accounts, form)),
         edges(profile, &summary, form),
         processes(profile, form),
         modules(profile, form),
         epochs(profile, form),
     ];
-    sections.join(&Item::Gap)
+    let said: Vec<Vec<Item>> = sections.into_iter().filter(|section| !section.is_empty()).collect();
+    said.join(&Item::Gap)
+}
+
+/// A section of amounts; nothing where there is none.
+fn lines(title: &str, lines: Vec<Line>) -> Vec<Item> {
+    let mut items: Vec<Item> = Vec::new();
+    if !lines.is_empty() {
+        items.push(heading(title));
+    }
+    items.extend(lines.into_iter().map(line_item));
+    items
+}
+
+fn line_item(line: Line) -> Item {
+    warning_if(line.missing, line.key, format!("{}: {}", line.amount, line.text))
 }
 
 /// What to say in place of rows where there are no samples; `None` if there are some.
@@ -57,7 +75,7 @@ pub fn why_empty(profile: &Profile, form: Form) -> Option<Vec<Item>> {
         items.push(Item::Gap);
         items.push(heading("Samples lost"));
         let lost = summary.losses.iter().filter(|reason| reason.samples > 0);
-        items.extend(lost.map(|reason| reason_item(reason, form)));
+        items.extend(lost.map(|reason| reason_item(reason, summary.delivered, form)));
     }
     Some(items)
 }
@@ -122,13 +140,16 @@ fn samples(profile: &Profile, summary: &Summary, form: Form) -> Vec<Item> {
         of_delivered(summary.partial)
     );
     items.push(warning_if(summary.partial > 0, "partial", text));
-    items.extend(summary.partial_reasons.iter().map(|reason| reason_item(reason, form)));
+    let partial = summary.partial_reasons.iter();
+    items.extend(partial.map(|reason| reason_item(reason, summary.recorded, form)));
     items
 }
 
-fn losses(summary: &Summary, form: Form) -> Vec<Item> {
+fn losses(profile: &Profile, summary: &Summary, form: Form) -> Vec<Item> {
     let mut items = vec![heading("Losses: delivered = recorded + these")];
-    items.extend(summary.losses.iter().map(|reason| reason_item(reason, form)));
+    let losses = summary.losses.iter();
+    items.extend(losses.map(|reason| reason_item(reason, summary.delivered, form)));
+    items.extend(cost_lines::notes(profile, form).into_iter().map(line_item));
     if summary.unaccounted() != 0 {
         let text = format!("{}: the file contradicts itself", summary.unaccounted());
         items.push(Item::Warning("unaccounted".to_owned(), text));
@@ -136,8 +157,13 @@ fn losses(summary: &Summary, form: Form) -> Vec<Item> {
     items
 }
 
-fn reason_item(reason: &Reason, form: Form) -> Item {
-    let text = format!("{}: {}", count(reason.samples, form), reason.explanation);
+/// A reason and its share of `whole` samples.
+fn reason_item(reason: &Reason, whole: u64, form: Form) -> Item {
+    let share = match reason.samples {
+        0 => String::new(),
+        samples => format!(", {} %", percent(samples, whole)),
+    };
+    let text = format!("{}{share}: {}", count(reason.samples, form), reason.explanation);
     warning_if(reason.samples > 0, &reason.key, text)
 }
 
@@ -178,11 +204,9 @@ fn processes(profile: &Profile, form: Form) -> Vec<Item> {
         for thread in threads {
             let name = String::from_utf8_lossy(&thread.name);
             let losses = thread.losses.iter().fold(0, |sum: u64, &lost| sum.saturating_add(lost));
-            let mut text = format!(
-                "{}, {} CPU time",
-                counted(thread.recorded, "sample", form),
-                seconds(thread.cpu_ns, form)
-            );
+            let samples = counted(thread.recorded, "sample", form);
+            let rate = cost_lines::rate(thread.delivered, thread.cpu_ns, form);
+            let mut text = format!("{samples}{rate}");
             if losses > 0 {
                 text.push_str(&format!(", {} lost", count(losses, form)));
             }
@@ -192,7 +216,8 @@ fn processes(profile: &Profile, form: Form) -> Vec<Item> {
     let others = worth.iter().filter(|worth| !**worth).count();
     if others > 0 {
         let others = counted(others as u64, "more process", form);
-        items.push(Item::Text(format!("and {others}, without samples or losses")));
+        let used = cost_lines::used_by(profile, |process| !worth[process], form);
+        items.push(Item::Text(format!("and {others}, without samples or losses{used}")));
     }
     cut(items)
 }

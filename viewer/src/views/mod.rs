@@ -9,6 +9,8 @@
 
 pub mod callers;
 pub mod child_index;
+pub mod cost_lines;
+pub mod costs;
 pub mod difference;
 pub mod flat;
 pub mod hall;

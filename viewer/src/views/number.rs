@@ -170,6 +170,24 @@ pub fn duration(ns: f64, form: Form) -> String {
     format!("{number} {name}")
 }
 
+/// An amount of memory with three digits: `640 B`, `12.3 kB`, `1.20 MB`; units of 1000.
+#[must_use]
+pub fn bytes(n: u64, form: Form) -> String {
+    const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
+    if n < 1000 {
+        return format!("{} B", count(n, form));
+    }
+    let mut value = n as f64 / 1e3;
+    let mut unit = 0;
+    // What would be written as 1000 is 1.00 of the next.
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1e3;
+        unit += 1;
+    }
+    let digits = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
+    format!("{value:.digits$} {}", UNITS[unit])
+}
+
 /// A share in percent with one decimal, without the sign: `50.8`, `100`, `<0.1`, `0`, and
 /// nothing of nothing is nothing. Only all is `100`, and only nothing is `0`.
 #[must_use]
@@ -223,6 +241,15 @@ fn tenths_of_percent(tenths: u128) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_has_three_digits() {
+        let cases = [(0, "0 B"), (999, "999 B"), (1000, "1.00 kB"), (12_345, "12.3 kB")];
+        let more = [(999_499, "999 kB"), (999_500, "1.00 MB"), (3_456_000_000, "3.46 GB")];
+        for (n, text) in cases.into_iter().chain(more) {
+            assert_eq!(bytes(n, Form::Ascii), text);
+        }
+    }
 
     fn cputime(period: u64) -> Metric {
         Metric { source: "cputime".to_owned(), unit: "ns".to_owned(), period }

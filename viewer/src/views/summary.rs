@@ -4,6 +4,7 @@
 //! threads and processes together: `delivered = recorded + Σ losses`. Should a file say otherwise,
 //! [`Summary::unaccounted`] says by how much instead of hiding it.
 
+use csprof_format::launch::SourceKind;
 use csprof_format::loss::{LossReason, PartialReason};
 use csprof_format::profile::{Module, SymbolSource};
 
@@ -156,6 +157,14 @@ pub fn why_no_samples(profile: &Profile, form: Form) -> Option<String> {
     let summary = Summary::of(profile);
     let period = amount(1, &info.metric, form);
     let cpu = summary.cpu_ns.max(info.run.cpu_ns);
+    let messages: Vec<&str> = info
+        .processes
+        .iter()
+        .flat_map(|process| process.messages.iter().map(String::as_str))
+        .collect();
+    let elapsed = info.run.duration_ns;
+    let waited = cpu < elapsed / 10 && elapsed > 10 * info.metric.period;
+    let not_waiting = info.metric.source != SourceKind::Realtime.name();
     Some(if summary.delivered > 0 {
         let most = summary.losses.iter().max_by_key(|reason| reason.samples);
         let cause = most.map_or("", |reason| reason.explanation.as_str());
@@ -163,6 +172,14 @@ pub fn why_no_samples(profile: &Profile, form: Form) -> Option<String> {
         format!("all {delivered} samples that were delivered were lost, most because {cause}")
     } else if info.processes.is_empty() {
         "no process of the run is in the profile; the warnings of `csprof info` say why".to_owned()
+    } else if let Some(message) = messages.first() {
+        (*message).to_owned()
+    } else if waited && not_waiting {
+        let (used, elapsed) = (duration(cpu as f64, form), duration(elapsed as f64, form));
+        format!(
+            "the program used {used} of CPU time in {elapsed}, so it waited nearly all the time; \
+             `-e realtime@200` samples it while it waits"
+        )
     } else if cpu > 0 && info.metric.unit == "ns" && cpu < info.metric.period {
         let used = duration(cpu as f64, form);
         format!(
@@ -172,8 +189,10 @@ pub fn why_no_samples(profile: &Profile, form: Form) -> Option<String> {
     } else if cpu > 0 {
         let used = duration(cpu as f64, form);
         format!(
-            "the program used {used} of CPU time, but no sample arrived at a profiled thread; \
-             short-lived threads and processes each need a whole period ({period}) for a sample"
+            "the program used {used} of CPU time, but no sample arrived at a profiled thread: the \
+             kernel looks at CPU timers at its tick only, so threads and processes that live \
+             shorter are seldom seen (`-e task-clock@1000` sees them), and csprof is not in programs \
+             that are statically linked, set-user-id or started without its environment"
         )
     } else {
         format!(

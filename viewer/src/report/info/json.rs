@@ -2,12 +2,14 @@
 
 use std::io::{self, Write};
 
-use csprof_format::profile::{Exit, Module, Origin, SymbolSource};
+use csprof_format::loss::LossReason;
+use csprof_format::profile::{Account, Exit, Module, Origin, SymbolSource, ThreadAccount};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{epoch_reason, hex, text};
 use crate::profile::Profile;
+use crate::views::costs::{CpuTime, Memory, threads};
 use crate::views::names::nameless;
 use crate::views::number::Form;
 use crate::views::summary::{Reason, Summary, symbols_of, why_no_samples};
@@ -32,6 +34,10 @@ struct Info {
     modules: Vec<JsonModule>,
     samples: Samples,
     losses: Map<String, Value>,
+    /// Where CPU time went, in seconds; `null` where samples are not of CPU time.
+    cpu_time: Option<JsonCpuTime>,
+    /// Memory of the collector over all processes, in bytes; `null` if unknown.
+    collector_memory: Option<JsonMemory>,
     partial_reasons: Map<String, Value>,
     edges: JsonEdges,
     warnings: Vec<String>,
@@ -51,6 +57,40 @@ struct Source {
 }
 
 #[derive(Serialize)]
+struct JsonCpuTime {
+    used_s: f64,
+    sampled_s: f64,
+    before_s: f64,
+    undelivered_s: f64,
+    threads_without_samples: u64,
+    elsewhere_s: f64,
+}
+
+#[derive(Serialize)]
+struct JsonMemory {
+    total: u64,
+    nodes: u64,
+    node_bytes: u64,
+    record_bytes: u64,
+    table_bytes: u64,
+    other_bytes: u64,
+}
+
+impl JsonMemory {
+    fn of(accounts: &[Account]) -> Option<Self> {
+        let memory = Memory::of(accounts)?;
+        Some(Self {
+            total: memory.total(),
+            nodes: memory.nodes,
+            node_bytes: memory.node_bytes,
+            record_bytes: memory.record_bytes,
+            table_bytes: memory.table_bytes,
+            other_bytes: memory.other_bytes,
+        })
+    }
+}
+
+#[derive(Serialize)]
 struct JsonProcess {
     pid: u32,
     parent_pid: u32,
@@ -64,6 +104,10 @@ struct JsonProcess {
     threads: Vec<JsonThread>,
     epochs: Vec<JsonEpoch>,
     messages: Vec<String>,
+    cpu_s: Option<f64>,
+    unsampled_threads: u64,
+    foreign_signals: u64,
+    collector_memory: Option<JsonMemory>,
 }
 
 #[derive(Serialize)]
@@ -76,6 +120,11 @@ struct JsonThread {
     returns: u64,
     lost_returns: u64,
     cpu_s: f64,
+    /// CPU time before sampling began.
+    cpu_before_s: f64,
+    /// Samples that came 50 ms or more after they were due.
+    late: u64,
+    losses: Map<String, Value>,
 }
 
 #[derive(Serialize)]
@@ -152,6 +201,15 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
             partial: summary.partial,
         },
         losses: by_key(&summary.losses),
+        cpu_time: CpuTime::of(profile).map(|cpu| JsonCpuTime {
+            used_s: seconds(cpu.used),
+            sampled_s: seconds(cpu.sampled),
+            before_s: seconds(cpu.before),
+            undelivered_s: seconds(cpu.undelivered),
+            threads_without_samples: cpu.threads_without,
+            elsewhere_s: seconds(cpu.elsewhere),
+        }),
+        collector_memory: JsonMemory::of(&info.accounts),
         partial_reasons: by_key(&summary.partial_reasons),
         edges: JsonEdges {
             total: summary.edges,
@@ -170,7 +228,10 @@ fn processes(profile: &Profile) -> Vec<JsonProcess> {
     let mut list: Vec<JsonProcess> = info
         .processes
         .iter()
-        .map(|process| {
+        .enumerate()
+        .map(|(place, process)| {
+            let account = info.accounts.get(place);
+            let number = |part: fn(&Account) -> u64| account.map_or(0, part);
             let (exit, signal) = exit_numbers(process.exit);
             JsonProcess {
                 pid: process.pid,
@@ -185,10 +246,16 @@ fn processes(profile: &Profile) -> Vec<JsonProcess> {
                 threads: Vec::new(),
                 epochs: Vec::new(),
                 messages: process.messages.clone(),
+                cpu_s: account.map(|account| account.cpu_ns).filter(|ns| *ns > 0).map(seconds),
+                unsampled_threads: number(|account| account.unsampled_threads),
+                foreign_signals: number(|account| account.foreign_signals),
+                collector_memory: account.and_then(|one| JsonMemory::of(std::slice::from_ref(one))),
             }
         })
         .collect();
-    for thread in &info.threads {
+    let accounts = threads(profile).map(|(_, account)| account);
+    let accounts = accounts.chain(std::iter::repeat(ThreadAccount::default()));
+    for (thread, account) in info.threads.iter().zip(accounts) {
         if let Some(process) = list.get_mut(thread.process.index()) {
             process.threads.push(JsonThread {
                 tid: thread.tid,
@@ -199,6 +266,9 @@ fn processes(profile: &Profile) -> Vec<JsonProcess> {
                 returns: thread.returns,
                 lost_returns: thread.lost_returns,
                 cpu_s: seconds(thread.cpu_ns),
+                cpu_before_s: seconds(account.cpu_before_ns),
+                late: account.late,
+                losses: losses_of(&thread.losses),
             });
         }
     }
@@ -251,6 +321,16 @@ fn json_module(profile: &Profile, module: &Module) -> JsonModule {
         explanation: symbols_of(profile, module),
         samples_without_name: 0,
     }
+}
+
+/// The reasons that happened.
+fn losses_of(counters: &[u64]) -> Map<String, Value> {
+    let happened = counters.iter().enumerate().filter(|(_, samples)| **samples > 0);
+    let named = happened.map(|(number, samples)| {
+        let known = LossReason::from_index(number).map(|reason| reason.key().to_owned());
+        (known.unwrap_or_else(|| format!("reason-{number}")), json!(samples))
+    });
+    named.collect()
 }
 
 fn by_key(reasons: &[Reason]) -> Map<String, Value> {

@@ -2,7 +2,9 @@
 
 use csprof_format::ids::{ModuleId, ProcessId, StringId};
 use csprof_format::loss::LossReason;
-use csprof_format::profile::{Epoch, EpochReason, Exit, Mapping, Module, SymbolSource, Thread};
+use csprof_format::profile::{
+    Account, Epoch, EpochReason, Exit, Mapping, Module, SymbolSource, Thread, ThreadAccount,
+};
 use serde_json::{Value, json};
 
 use super::text;
@@ -27,7 +29,7 @@ main 2
     info.run.directory = b"/home/u".to_vec();
     info.run.exit = Exit::Signal(9);
     info.run.duration_ns = 150_000_000;
-    info.run.cpu_ns = 152_000_000;
+    info.run.cpu_ns = 200_000_000;
     info.run.csprof_version = "0.1.0".to_owned();
     info.run.warnings = vec!["/opt/helper is static and was not profiled".to_owned()];
     info.strings.push("/lib/libc.so.6".to_owned());
@@ -55,6 +57,21 @@ main 2
     process.command = info.run.command.clone();
     process.exit = Exit::Signal(9);
     process.messages = vec!["perf events are not allowed; using CPU timers".to_owned()];
+    info.accounts = vec![Account {
+        cpu_before_ns: 10_000_000,
+        cpu_ns: 160_000_000,
+        unsampled_threads: 3,
+        foreign_signals: 0,
+        arena_bytes: 32_768,
+        nodes: 200,
+        node_bytes: 12_288,
+        table_bytes: 6_000,
+        private_bytes: 80_000,
+        threads: vec![
+            ThreadAccount { cpu_before_ns: 10_000_000, late: 4 },
+            ThreadAccount { cpu_before_ns: 1_000_000, late: 0 },
+        ],
+    }];
     info.epochs[0].load_map =
         vec![Mapping { start: 0x1000, end: 0x3000, bias: 0, module: ModuleId(0) }];
     info.epochs.push(Epoch {
@@ -80,7 +97,7 @@ command     ./app 'a b'
 directory   /home/u
 exit        killed by signal 9
 elapsed     150 ms
-CPU time    152 ms
+CPU time    200 ms
 recorded by csprof 0.1.0
 warning     /opt/helper is static and was not profiled
 
@@ -89,18 +106,34 @@ Samples of cputime, one each 5.00 ms
              200  delivered for each second of CPU time
               30  delivered
               27  recorded
-               2  lost, in-trampoline: the thread was inside csprof's return trampoline, which was still looking for the way back
-               1  lost, no-thread-state: the signal arrived before the thread's start-up or after its end
+               2  lost (6.7%), in-trampoline: the thread was inside csprof's return trampoline, which was still looking for the way back
+               1  lost (3.3%), no-thread-state: the signal arrived before the thread's start-up or after its end
+               4  late: recorded 50 ms or more after they were due, where the thread was by then; the profiling signal was blocked (by a system call of the program's own, or in a handler), or the machine stood still
+               3  threads that were not sampled: memory or a timer was refused (see ulimit -i, and the space in /dev/shm)
                5  recorded without their outer callers (18.5%); of these
                5    no-cfi: code without call frame information, and no valid frame pointer to follow
                9  edges: sampled activations that returned
                3  sampled activations left in another way, or never
 
+CPU time
+          200 ms  used by all processes of the run
+          145 ms  sampled (72.5%)
+         10.0 ms  before sampling began: programs being loaded, and csprof's own start in them
+         4.00 ms  not delivered (2.0%): what a thread used after the kernel's last look at its timer, a tick before its end; -e task-clock delivers it
+         41.0 ms  elsewhere (20.5%): processes and threads that csprof is not in (statically linked, set-user-id, without its environment, made by raw system calls), and what came after exit, or after the last look at a process that was killed or called _exit
+
+Memory of the collector
+          113 kB  in 1 process, added up
+         12.3 kB  200 nodes of calling context trees, 61 bytes each with those in reserve
+         20.5 kB  load maps and other records
+         6.00 kB  unwind tables
+         74.0 kB  buffers, caches and the state of threads
+
 Process 1000: ./app 'a b'
-  killed by signal 9
+  killed by signal 9; 27 samples, 160 ms of CPU time, 181 per second of it
   perf events are not allowed; using CPU timers
-              22  thread 70 main
-               5  thread 71 worker
+              22  thread 70 main, 110 ms of CPU time, 200 per second of it
+               5  thread 71 worker, 40.0 ms of CPU time, 175 per second of it
   epoch 0 (start): 1 mapping
   epoch 1 after 90.0 ms (address-reuse): 1 mapping
 
@@ -129,8 +162,17 @@ fn json_keeps_its_keys_and_adds_up() {
     assert_eq!(
         info["losses"],
         json!({"in-trampoline": 2, "no-thread-state": 1, "arena-full": 0, "path-too-long": 0,
-               "collector-busy": 0, "unreadable": 0})
+               "collector-busy": 0, "unreadable": 0, "cut-short": 0, "source-closed": 0,
+               "sealed": 0})
     );
+    assert_eq!(
+        info["cpu_time"],
+        json!({"used_s": 0.2, "sampled_s": 0.145, "before_s": 0.01, "undelivered_s": 0.004,
+               "threads_without_samples": 0, "elsewhere_s": 0.041})
+    );
+    let memory = json!({"total": 112_768, "nodes": 200, "node_bytes": 12_288,
+                        "record_bytes": 20_480, "table_bytes": 6_000, "other_bytes": 74_000});
+    assert_eq!(info["collector_memory"], memory);
     assert_eq!(info["partial_reasons"], json!({"no-cfi": 5}));
     assert_eq!(info["edges"], json!({"total": 9, "lost_returns": 3, "mode": "every-return"}));
     let process = &info["processes"][0];
@@ -138,8 +180,11 @@ fn json_keeps_its_keys_and_adds_up() {
     assert_eq!(
         process["threads"][1],
         json!({"tid": 71, "name": "worker", "samples": 5, "delivered": 7, "partial": 5,
-               "returns": 0, "lost_returns": 3, "cpu_s": 0.04})
+               "returns": 0, "lost_returns": 3, "cpu_s": 0.04, "cpu_before_s": 0.001,
+               "late": 0, "losses": {"in-trampoline": 2}})
     );
+    assert_eq!((&process["cpu_s"], &process["unsampled_threads"]), (&json!(0.16), &json!(3)));
+    assert_eq!(process["collector_memory"], memory);
     assert_eq!(
         process["epochs"][1],
         json!({"id": 1, "reason": "address-reuse", "start_s": 0.09,
@@ -164,5 +209,5 @@ fn losses_of_a_newer_version_still_count() {
     profile.info.threads[0].delivered += 6;
     let summary = Summary::of(&profile);
     assert_eq!((summary.delivered, summary.lost(), summary.unaccounted()), (36, 9, 0));
-    assert_eq!(summary.losses[LossReason::COUNT + 1].key, "reason-7");
+    assert_eq!(summary.losses[LossReason::COUNT + 1].key, "reason-10");
 }

@@ -8,6 +8,7 @@ use csprof_format::profile::{Exit, Module, Origin, Process, SymbolSource, Thread
 
 use super::{epoch_reason, hex, text};
 use crate::profile::Profile;
+use crate::views::cost_lines;
 use crate::views::names::nameless;
 use crate::views::number::{Form, amount, count, counted, duration, percent};
 use crate::views::printable::{command_line, printable};
@@ -15,6 +16,9 @@ use crate::views::summary::{Summary, lacks_symbols, symbols_of, why_no_samples, 
 
 /// Threads of one process that the text lists.
 const THREADS_LISTED: usize = 8;
+
+/// Processes that the text lists.
+const PROCESSES_LISTED: usize = 40;
 
 /// Load modules that the text lists for one epoch or for lack of symbols.
 const MODULES_LISTED: usize = 20;
@@ -28,17 +32,45 @@ pub fn write(profile: &Profile, ascii: bool, out: &mut impl Write) -> io::Result
     let summary = Summary::of(profile);
     run(profile, form, out)?;
     samples(profile, &summary, form, out)?;
-    let worth = worth_listing(profile);
+    cpu_time(profile, form, out)?;
+    memory(profile, form, out)?;
+    let mut worth = worth_listing(profile);
+    let cut = keep_largest(profile, &mut worth);
     let processes = profile.info.processes.iter().enumerate();
     for (number, process) in processes.filter(|&(number, _)| worth[number]) {
         write_process(profile, number, process, form, out)?;
     }
+    if cut.0 > 0 {
+        let (more, samples) = (counted(cut.0, "more process", form), count(cut.1, form));
+        writeln!(out, "\nand {more} with {samples} samples; --format json has them all")?;
+    }
+    let worth = worth_listing(profile);
     let quiet = worth.iter().filter(|worth| !**worth).count();
     if quiet > 0 {
         let more = counted(quiet as u64, "more process", form);
-        writeln!(out, "\nand {more}, without samples, losses or messages")?;
+        let used = cost_lines::used_by(profile, |process| !worth[process], form);
+        writeln!(out, "\nand {more}, without samples, losses or messages{used}")?;
     }
     symbols(profile, form, out)
+}
+
+/// Leaves the processes with most samples, the first one among them. Returns how many are left out, and
+/// their samples.
+fn keep_largest(profile: &Profile, worth: &mut [bool]) -> (u64, u64) {
+    let mut samples = vec![0u64; worth.len()];
+    for thread in &profile.info.threads {
+        if let Some(sum) = samples.get_mut(thread.process.index()) {
+            *sum = sum.saturating_add(thread.recorded);
+        }
+    }
+    let mut listed: Vec<usize> = (1..worth.len()).filter(|&place| worth[place]).collect();
+    listed.sort_by_key(|&place| Reverse(samples[place]));
+    let rest = listed.get(PROCESSES_LISTED - 1..).unwrap_or_default();
+    for &place in rest {
+        worth[place] = false;
+    }
+    let sum = rest.iter().fold(0u64, |sum, &place| sum.saturating_add(samples[place]));
+    (rest.len() as u64, sum)
 }
 
 fn run(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()> {
@@ -99,10 +131,14 @@ fn samples(
     line(out, summary.delivered, "delivered")?;
     line(out, summary.recorded, "recorded")?;
     for loss in summary.losses.iter().filter(|loss| loss.samples > 0) {
-        line(out, loss.samples, &format!("lost, {}: {}", loss.key, loss.explanation))?;
+        let share = percent(loss.samples, summary.delivered);
+        line(out, loss.samples, &format!("lost ({share}%), {}: {}", loss.key, loss.explanation))?;
     }
     if summary.lost() == 0 {
         line(out, 0, "lost")?;
+    }
+    for note in cost_lines::notes(profile, form) {
+        writeln!(out, "  {:>14}  {}", note.amount, note.text)?;
     }
     match summary.unaccounted() {
         0 => {}
@@ -133,6 +169,24 @@ fn samples(
     Ok(())
 }
 
+/// Where the CPU time went: what samples stand for, and what is in none.
+fn cpu_time(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()> {
+    let lines = cost_lines::cpu_time(profile, form);
+    if !lines.is_empty() {
+        writeln!(out, "\nCPU time")?;
+    }
+    lines.iter().try_for_each(|line| writeln!(out, "  {:>14}  {}", line.amount, line.text))
+}
+
+/// What the collector needed in the program.
+fn memory(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()> {
+    let lines = cost_lines::memory(&profile.info.accounts, form);
+    if !lines.is_empty() {
+        writeln!(out, "\nMemory of the collector")?;
+    }
+    lines.iter().try_for_each(|line| writeln!(out, "  {:>14}  {}", line.amount, line.text))
+}
+
 fn write_process(
     profile: &Profile,
     number: usize,
@@ -145,7 +199,8 @@ fn write_process(
     let command = command_line(&process.command);
     writeln!(out, "\nProcess {}{rank}: {command}", process.pid)?;
     let forked = if process.origin == Origin::Fork { "forked; " } else { "" };
-    writeln!(out, "  {forked}{}", ended_process(process))?;
+    let samples = cost_lines::process(profile, number, form);
+    writeln!(out, "  {forked}{}; {samples}", ended_process(process))?;
     for message in &process.messages {
         writeln!(out, "  {}", printable(message))?;
     }
@@ -155,13 +210,10 @@ fn write_process(
     threads.sort_by_key(|thread| core::cmp::Reverse(thread.recorded));
     for thread in threads.iter().take(THREADS_LISTED) {
         let name = text(&thread.name);
-        writeln!(
-            out,
-            "  {:>14}  thread {} {}",
-            count(thread.recorded, form),
-            thread.tid,
-            printable(&name)
-        )?;
+        let rate = cost_lines::rate(thread.delivered, thread.cpu_ns, form);
+        let samples = count(thread.recorded, form);
+        let name = printable(&name);
+        writeln!(out, "  {samples:>14}  thread {} {name}{rate}", thread.tid)?;
     }
     if let Some(rest @ [_, ..]) = threads.get(THREADS_LISTED..) {
         let samples = rest.iter().fold(0u64, |sum, t| sum.saturating_add(t.recorded));

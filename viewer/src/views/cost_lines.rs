@@ -1,0 +1,167 @@
+//! [`costs`](super::costs) in words, one fact in each line, for `csprof info` and the terminal.
+
+use csprof_format::profile::Account;
+
+use super::costs::{CpuTime, Memory, late};
+use super::number::{Form, bytes, count, counted, duration, percent};
+use crate::profile::Profile;
+
+/// An amount, and what it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The stable name.
+    pub key: &'static str,
+    /// How much.
+    pub amount: String,
+    /// What it is and what it means.
+    pub text: String,
+    /// Whether something is missing that could be there.
+    pub missing: bool,
+}
+
+/// Where the CPU time went.
+#[must_use]
+pub fn cpu_time(profile: &Profile, form: Form) -> Vec<Line> {
+    let Some(cpu) = CpuTime::of(profile) else { return Vec::new() };
+    let line = |key, ns: u64, missing, text: String| Line {
+        key,
+        amount: duration(ns as f64, form),
+        text,
+        missing,
+    };
+    let share = |ns| percent(ns, cpu.used);
+    let mut lines = vec![
+        line("used", cpu.used, false, "used by all processes of the run".to_owned()),
+        line("sampled", cpu.sampled, false, format!("sampled ({}%)", share(cpu.sampled))),
+    ];
+    if cpu.before > 0 {
+        let text = "before sampling began: programs being loaded, and csprof's own start in them";
+        lines.push(line("before", cpu.before, false, text.to_owned()));
+    }
+    if cpu.undelivered > 0 {
+        let without = match cpu.threads_without {
+            0 => String::new(),
+            n => format!("; {} got no sample at all", counted(n, "thread", form)),
+        };
+        let text = format!(
+            "not delivered ({}%): what a thread used after the kernel's last look at its timer, a \
+             tick before its end{without}; -e task-clock delivers it",
+            share(cpu.undelivered)
+        );
+        lines.push(line("undelivered", cpu.undelivered, true, text));
+    }
+    // Each process takes a little after the last look at its clock.
+    let expected = cpu.elsewhere < (cpu.used / 20).max(profile.info.metric.period);
+    if expected && cpu.elsewhere > 0 {
+        let text = format!("elsewhere ({}%): processes after their exit", share(cpu.elsewhere));
+        lines.push(line("elsewhere", cpu.elsewhere, false, text));
+    } else if cpu.elsewhere > 0 {
+        let text = format!(
+            "elsewhere ({}%): processes and threads that csprof is not in (statically linked, \
+             set-user-id, without its environment, made by raw system calls), and what came after \
+             exit, or after the last look at a process that was killed or called _exit",
+            share(cpu.elsewhere)
+        );
+        lines.push(line("elsewhere", cpu.elsewhere, true, text));
+    }
+    lines
+}
+
+/// What happened to samples or threads that is no loss of a sample.
+#[must_use]
+pub fn notes(profile: &Profile, form: Form) -> Vec<Line> {
+    let sum = |part: fn(&Account) -> u64| {
+        profile.info.accounts.iter().fold(0, |sum: u64, account| sum.saturating_add(part(account)))
+    };
+    let line = |key, n: u64, text: &str| Line {
+        key,
+        amount: count(n, form),
+        text: text.to_owned(),
+        missing: true,
+    };
+    let late = (
+        "late",
+        late(profile),
+        "late: recorded 50 ms or more after they were due, where the thread was by then; the \
+         profiling signal was blocked (by a system call of the program's own, or in a handler), or \
+         the machine stood still",
+    );
+    let unsampled = (
+        "unsampled-threads",
+        sum(|account| account.unsampled_threads),
+        "threads that were not sampled: memory or a timer was refused (see ulimit -i, and the \
+         space in /dev/shm)",
+    );
+    let foreign = (
+        "foreign-signals",
+        sum(|account| account.foreign_signals),
+        "profiling signals (SIGPROF) from elsewhere, which were no samples",
+    );
+    [late, unsampled, foreign]
+        .into_iter()
+        .filter(|(_, n, _)| *n > 0)
+        .map(|(key, n, text)| line(key, n, text))
+        .collect()
+}
+
+/// What the collector needed.
+#[must_use]
+pub fn memory(accounts: &[Account], form: Form) -> Vec<Line> {
+    let Some(memory) = Memory::of(accounts) else { return Vec::new() };
+    let line = |key, n, text: String| Line { key, amount: bytes(n, form), text, missing: false };
+    let processes = counted(accounts.len() as u64, "process", form);
+    let per_node = match memory.nodes {
+        0 => String::new(),
+        nodes => format!(
+            " of calling context trees, {} bytes each with those in reserve",
+            memory.node_bytes / nodes
+        ),
+    };
+    let nodes = format!("{}{per_node}", counted(memory.nodes, "node", form));
+    vec![
+        line("total", memory.total(), format!("in {processes}, added up")),
+        line("nodes", memory.node_bytes, nodes),
+        line("records", memory.record_bytes, "load maps and other records".to_owned()),
+        line("tables", memory.table_bytes, "unwind tables".to_owned()),
+        line("other", memory.other_bytes, "buffers, caches and the state of threads".to_owned()),
+    ]
+}
+
+/// A process in one line: `2 420 samples, 12.1 s of CPU time, 200 per second of it`.
+#[must_use]
+pub fn process(profile: &Profile, place: usize, form: Form) -> String {
+    let info = &profile.info;
+    let threads = info.threads.iter().filter(|thread| thread.process.index() == place);
+    let (mut recorded, mut delivered, mut cpu) = (0u64, 0u64, 0u64);
+    for thread in threads {
+        recorded = recorded.saturating_add(thread.recorded);
+        delivered = delivered.saturating_add(thread.delivered);
+        cpu = cpu.saturating_add(thread.cpu_ns);
+    }
+    let cpu = info.accounts.get(place).map_or(cpu, |account| account.cpu_ns.max(cpu));
+    format!("{}{}", counted(recorded, "sample", form), rate(delivered, cpu, form))
+}
+
+/// `, 12.1 s of CPU time, 200 per second of it`; nothing if the time is not known.
+#[must_use]
+pub fn rate(delivered: u64, cpu_ns: u64, form: Form) -> String {
+    if cpu_ns == 0 {
+        return String::new();
+    }
+    let rate = (delivered as f64 / (cpu_ns as f64 / 1e9)).round() as u64;
+    let cpu = duration(cpu_ns as f64, form);
+    format!(", {cpu} of CPU time, {} per second of it", count(rate, form))
+}
+
+/// `, which used 1.20 s of CPU time`, of the processes that `which` admits.
+#[must_use]
+pub fn used_by(profile: &Profile, which: impl Fn(usize) -> bool, form: Form) -> String {
+    let accounts = profile.info.accounts.iter().enumerate();
+    let used = accounts
+        .filter(|(process, _)| which(*process))
+        .fold(0u64, |sum, (_, account)| sum.saturating_add(account.cpu_ns));
+    if used == 0 {
+        return String::new();
+    }
+    format!(", which used {} of CPU time", duration(used as f64, form))
+}

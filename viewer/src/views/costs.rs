@@ -1,0 +1,121 @@
+//! What the run used, and what of it samples stand for: CPU time that adds up, and memory of the
+//! collector.
+//!
+//! Samples are what was delivered; this is about what was *due*. The kernel looks at CPU timers at its
+//! tick, so the CPU time of a thread after its last tick brings no sample. It belongs to no path, so it
+//! is not added to one (the next sample of another thread would be of another path); it is
+//! counted here. A thread's first sample comes after a random part of a period, so over many threads
+//! nothing else is missing: `used = sampled + before + undelivered + elsewhere`, where a single
+//! thread's sampled time may be up to one period more or less than it used.
+
+use csprof_format::launch::SourceKind;
+use csprof_format::profile::{Account, Thread, ThreadAccount};
+
+use crate::profile::Profile;
+
+/// Where CPU time went, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTime {
+    /// All of the run: by the kernel's count, or what its processes noted if that is more.
+    pub used: u64,
+    /// Samples delivered × period.
+    pub sampled: u64,
+    /// Before sampling began: loading programs, and csprof's own start in them.
+    pub before: u64,
+    /// Due to threads and never delivered.
+    pub undelivered: u64,
+    /// How many threads ran and got no sample.
+    pub threads_without: u64,
+    /// The rest: in processes and threads that csprof did not see, or after it last looked.
+    pub elsewhere: u64,
+}
+
+impl CpuTime {
+    /// Adds up a profile; `None` where samples are not of CPU time, or nothing is known of it.
+    #[must_use]
+    pub fn of(profile: &Profile) -> Option<Self> {
+        let info = &profile.info;
+        if info.metric.source == SourceKind::Realtime.name() || info.accounts.is_empty() {
+            return None;
+        }
+        let mut sum = Self::default();
+        let (mut due, mut noted) = (0u64, 0u64);
+        for (thread, account) in threads(profile) {
+            let sampled = thread.delivered.saturating_mul(info.metric.period);
+            let noted = cpu_due(thread, account);
+            // Of a thread that was killed, the last look at its clock may be older than its samples.
+            let ended = thread.end_ns > 0
+                || info.processes.get(thread.process.index()).is_some_and(|p| p.end_ns > 0);
+            due = due.saturating_add(if ended { noted } else { noted.max(sampled) });
+            sum.sampled = sum.sampled.saturating_add(sampled);
+            sum.threads_without += u64::from(noted > 0 && thread.delivered == 0);
+        }
+        for account in &info.accounts {
+            sum.before = sum.before.saturating_add(account.cpu_before_ns);
+            noted = noted.saturating_add(account.cpu_ns.max(account.cpu_before_ns));
+        }
+        sum.undelivered = due.saturating_sub(sum.sampled);
+        sum.used = info.run.cpu_ns.max(noted);
+        let known = sum.sampled.saturating_add(sum.before).saturating_add(sum.undelivered);
+        sum.elsewhere = sum.used.saturating_sub(known);
+        Some(sum)
+    }
+}
+
+/// CPU time of a thread while it was sampled, in nanoseconds.
+#[must_use]
+pub fn cpu_due(thread: &Thread, account: ThreadAccount) -> u64 {
+    thread.cpu_ns.saturating_sub(account.cpu_before_ns)
+}
+
+/// Threads with their accounts; empty where there are none.
+pub fn threads(profile: &Profile) -> impl Iterator<Item = (&Thread, ThreadAccount)> {
+    let accounts = profile.info.accounts.iter().flat_map(|account| &account.threads);
+    profile.info.threads.iter().zip(accounts.copied())
+}
+
+/// Samples that came long after they were due.
+#[must_use]
+pub fn late(profile: &Profile) -> u64 {
+    threads(profile).fold(0, |sum, (_, account)| sum.saturating_add(account.late))
+}
+
+/// Memory of the collector over all processes, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Nodes of calling context trees.
+    pub nodes: u64,
+    /// For them, with those in reserve.
+    pub node_bytes: u64,
+    /// The rest of the arenas: load maps and other records.
+    pub record_bytes: u64,
+    /// Recipe tables, and what is known about modules.
+    pub table_bytes: u64,
+    /// Buffers, caches, thread states.
+    pub other_bytes: u64,
+}
+
+impl Memory {
+    /// Of all processes together; `None` if it is not known.
+    #[must_use]
+    pub fn of(accounts: &[Account]) -> Option<Self> {
+        let sum = |part: fn(&Account) -> u64| {
+            accounts.iter().fold(0, |sum: u64, account| sum.saturating_add(part(account)))
+        };
+        (!accounts.is_empty()).then(|| Self {
+            nodes: sum(|account| account.nodes),
+            node_bytes: sum(|account| account.node_bytes),
+            record_bytes: sum(|account| account.arena_bytes.saturating_sub(account.node_bytes)),
+            table_bytes: sum(|account| account.table_bytes),
+            other_bytes: sum(|account| account.private_bytes.saturating_sub(account.table_bytes)),
+        })
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        [self.node_bytes, self.record_bytes, self.table_bytes, self.other_bytes]
+            .iter()
+            .fold(0, |sum, bytes| sum.saturating_add(*bytes))
+    }
+}
