@@ -15,6 +15,7 @@ use crate::report::{self, Options, View};
 use crate::set_files::SetFiles;
 use crate::views::child_index::ChildIndex;
 use crate::views::hall::{self, HallTable, Reach, Way};
+use crate::views::places::{self, Level};
 use crate::views::sets::set_rows;
 use crate::views::{Sort, SortKey};
 
@@ -22,6 +23,7 @@ const EXAMPLES: &str = "\
 Examples:
   csprof report run.csprof
   csprof report run.csprof --view callers --refine 'through MPI_*'
+  csprof report run.csprof --view flat --by module
   csprof report rank0.csprof rank1.csprof
   csprof report run.csprof --view tables --path 'main > solve' --extended
   csprof report run.csprof --format json | jq '.rows[0]'";
@@ -35,6 +37,10 @@ pub struct Report {
     /// What the rows are
     #[arg(long, value_enum, default_value_t = ReportView::TopDown)]
     view: ReportView,
+    /// With --view flat: a tree of places that begins so, each with what lies in it: modules,
+    /// files, functions, lines
+    #[arg(long, value_enum, value_name = "PLACE")]
+    by: Option<PlaceName>,
     #[command(flatten)]
     selection: Selection,
     /// Show this many levels of the tree
@@ -115,6 +121,17 @@ enum SortName {
     Name,
 }
 
+/// Places by name.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum PlaceName {
+    /// Load modules
+    Module,
+    /// Source files
+    File,
+    /// Functions
+    Function,
+}
+
 /// What percentages are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Whole {
@@ -161,6 +178,15 @@ impl Report {
             return self.list_sets(&self.selection.apply_with(&profile, &files)?, appearance);
         }
         let (refined, options) = self.prepare(&profile, appearance, &files)?;
+        let places = self.by.map(|by| {
+            let outermost = match by {
+                PlaceName::Module => Level::Module,
+                PlaceName::File => Level::File,
+                PlaceName::Function => Level::Function,
+            };
+            places::Places::new(&refined, outermost)
+        });
+        let refined = places.as_ref().map_or_else(|| refined.clone(), places::Places::forest);
         let mut out = BufWriter::new(io::stdout().lock());
         let written = match self.format {
             Format::Text => report::text::write(&refined, &options, &mut out),
@@ -188,11 +214,16 @@ impl Report {
         let view = match self.view {
             ReportView::TopDown => View::TopDown,
             ReportView::Callers => View::Callers,
+            ReportView::Flat if self.by.is_some() => View::Places,
             ReportView::Flat => View::Flat,
             ReportView::Tables => View::Tables,
         };
         if view != View::Tables && (self.path.is_some() || self.extended || self.upward) {
             let cause = "--path, --extended and --upward are for --view tables";
+            return Err(WrongUsage(cause.into()).into());
+        }
+        if view != View::Places && self.by.is_some() {
+            let cause = "--by is for --view flat; --refine 'by module' is for every view";
             return Err(WrongUsage(cause.into()).into());
         }
         let usual = report::listing::order(view);

@@ -105,7 +105,7 @@ pub const USUAL_THRESHOLD: f64 = 1.0;
 #[must_use]
 pub fn order(view: View) -> Sort {
     let key = match view {
-        View::TopDown | View::Tables => SortKey::Inclusive,
+        View::TopDown | View::Tables | View::Places => SortKey::Inclusive,
         View::Callers | View::Flat => SortKey::Exclusive,
     };
     Sort { key, reversed: false }
@@ -115,7 +115,7 @@ pub fn order(view: View) -> Sort {
 #[must_use]
 pub fn cost(view: View, row: &Row) -> u64 {
     match view {
-        View::TopDown | View::Tables => row.inclusive,
+        View::TopDown | View::Tables | View::Places => row.inclusive,
         View::Callers | View::Flat => row.exclusive,
     }
 }
@@ -125,7 +125,9 @@ pub fn cost(view: View, row: &Row) -> u64 {
 pub fn list(refined: &Refined<'_>, options: &Options, limits: Limits) -> Listing {
     let sort = options.sort.unwrap_or(order(options.view));
     match options.view {
-        View::TopDown => list_tree(refined, &mut TopDown::new(refined), sort, options, limits),
+        View::TopDown | View::Places => {
+            list_tree(refined, &mut TopDown::new(refined), sort, options, limits)
+        }
         View::Callers => {
             let mut tree = Callers::new(refined);
             list_tree(refined, &mut tree, sort, options, limits)

@@ -31,6 +31,9 @@ pub enum View {
     Flat,
     /// The table of [`Options::table`].
     Tables,
+    /// Places: load modules, files, functions, lines; the forest is one of
+    /// [`Places`](crate::views::places::Places).
+    Places,
 }
 
 /// What a number in a report counts.

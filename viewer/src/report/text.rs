@@ -155,6 +155,7 @@ impl Text<'_> {
             View::TopDown => "call path",
             View::Callers => "function, callers below it",
             View::Flat => "function",
+            View::Places => "place",
             View::Tables => self.options.table.as_ref().map_or("", |(_, title)| title),
         };
         writeln!(out, "{}", printable(what))?;
@@ -224,7 +225,8 @@ impl Text<'_> {
         if line.row.kind == FrameKind::Inline {
             name.push_str(" (inlined)");
         }
-        if let Some(file) = function.file {
+        // A place says where it is by its name.
+        if let Some(file) = function.file.filter(|_| line.row.kind != FrameKind::Context) {
             let path = profile.string(file);
             let file = printable(path.rsplit('/').next().unwrap_or(path));
             name.push_str(&match function.line {
@@ -276,7 +278,7 @@ impl Text<'_> {
         let deeper = all().any(|left_out| left_out.deeper);
         let mut cuts = Vec::new();
         if small {
-            let is_inclusive = matches!(self.options.view, View::TopDown | View::Tables);
+            let is_inclusive = !matches!(self.options.view, View::Callers | View::Flat);
             let what = if is_inclusive { "" } else { " exclusive" };
             cuts.push(format!("rows below {}%{what} (--threshold)", self.threshold()));
         }

@@ -18,6 +18,7 @@ pub mod hot_path;
 pub mod names;
 pub mod number;
 pub mod path;
+pub mod places;
 pub mod printable;
 pub mod search;
 pub mod sets;

@@ -91,7 +91,7 @@ fn most(refined: &Refined<'_>, samples: [u64; 2]) -> u128 {
 pub fn list(refined: &Refined<'_>, options: &Options, limits: Limits) -> Listing {
     match options.view {
         View::TopDown => list_tree(refined, &mut TopDown::new(refined), options, limits),
-        View::Callers | View::Flat | View::Tables => {
+        View::Callers | View::Flat | View::Tables | View::Places => {
             let mut tree = Callers::new(refined);
             list_tree(refined, &mut tree, options, limits)
         }

@@ -64,7 +64,7 @@ impl Options {
     const fn cost(&self) -> Cost {
         match self.view {
             View::TopDown => Cost::Inclusive,
-            View::Callers | View::Flat | View::Tables => Cost::Exclusive,
+            View::Callers | View::Flat | View::Tables | View::Places => Cost::Exclusive,
         }
     }
 

@@ -144,7 +144,7 @@ impl Text<'_> {
         let what = match self.options.view {
             View::TopDown => "call path",
             View::Callers => "function, callers below it",
-            View::Flat | View::Tables => "function",
+            View::Flat | View::Tables | View::Places => "function",
         };
         let write_cells = |out: &mut dyn Write, cells: &Cells| -> io::Result<()> {
             for (cell, width) in cells.iter().zip(widths).filter(|(_, width)| *width > 0) {
