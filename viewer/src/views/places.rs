@@ -174,9 +174,10 @@ struct Sums<'r, 'p> {
 }
 
 impl Visitor for Sums<'_, '_> {
-    fn enter(&mut self, node: u32, _: usize) {
+    fn enter(&mut self, node: u32, _: usize) -> u32 {
         let n = node as usize;
-        for &place in &self.of_frames[self.refined.frame[n].index()] {
+        let frame = self.refined.frame[n];
+        for &place in &self.of_frames[frame.index()] {
             let place = place as usize;
             if self.on_path[place] == 0 {
                 self.inclusive[place] += self.refined.inclusive[n];
@@ -184,10 +185,11 @@ impl Visitor for Sums<'_, '_> {
             self.exclusive[place] += self.refined.exclusive[n];
             self.on_path[place] += 1;
         }
+        frame.0
     }
 
-    fn leave(&mut self, node: u32) {
-        for &place in &self.of_frames[self.refined.frame[node as usize].index()] {
+    fn leave(&mut self, frame: u32) {
+        for &place in &self.of_frames[frame as usize] {
             self.on_path[place as usize] -= 1;
         }
     }
