@@ -122,3 +122,71 @@ impl<'w> Watch<'w> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+    use crate::profile::{Profile, from_outline};
+    use crate::refine::{Refined, Stopped, parse};
+
+    /// Two hundred thousand nodes below one.
+    fn wide() -> Profile {
+        let mut text = String::from("main\n");
+        for number in 0..200_000 {
+            text.push_str(&format!("  f{} 1\n", number % 7));
+        }
+        from_outline(&text).unwrap()
+    }
+
+    #[test]
+    fn the_fraction_done_ascends_to_one() {
+        let profile = wide();
+        let reported = RefCell::new(Vec::new());
+        let report = |fraction| reported.borrow_mut().push(fraction);
+        let stages = parse("hide f1 | through f2 and not leaf f3 | collapse *").unwrap().stages;
+        let watch = Watch::none().reporting(&report);
+        assert!(Refined::base(&profile).refine(&stages, &watch).is_ok());
+        let reported = reported.into_inner();
+        assert!(reported.is_sorted() && reported[0] == 0.0, "{reported:?}");
+        assert_eq!(reported.last(), Some(&1.0));
+        assert!(reported.len() > 3 * stages.len(), "between two ends, too: {reported:?}");
+    }
+
+    #[test]
+    fn every_stage_can_be_ended_on_its_way() {
+        let profile = wide();
+        let base = Refined::base(&profile);
+        for text in [
+            "through f1 > f2",
+            "depth < 3",
+            "node[excl(samples) > 3]",
+            "hide f1",
+            "stop at f1",
+            "cut f1",
+            "group f* as F",
+            "collapse *",
+            "collapse-run *",
+            "fold f1",
+            "root at main",
+            "by module",
+            "callers of f*",
+            "split thread",
+            "small edges >= 0",
+        ] {
+            let stages = parse(text).unwrap().stages;
+            let cancelled = AtomicBool::new(false);
+            let last = Cell::new(0.0);
+            // As soon as a part of the work is done.
+            let report = |fraction: f64| {
+                last.set(fraction);
+                cancelled.store(fraction > 0.0, Ordering::Relaxed);
+            };
+            let watch = Watch::until(&cancelled).reporting(&report);
+            let ended = base.clone().refine(&stages, &watch);
+            assert_eq!(ended.err(), Some(Stopped::Cancelled), "{text}");
+            assert!(last.get() < 1.0, "{text}");
+        }
+    }
+}

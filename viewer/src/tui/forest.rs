@@ -1,10 +1,7 @@
 //! What the screens need of one refinement, made where a worker can make it: each is O(nodes).
 
 use crate::profile::Profile;
-use crate::refine::{Chain, Refined, Sets};
-use crate::views::callers::Callers;
-use crate::views::child_index::ChildIndex;
-use crate::views::hall::{HallTable, Reach, Way};
+use crate::refine::{Refined, Sets, Stopped, Watch};
 use crate::views::top_down::TopDown;
 
 use super::stages::Stages;
@@ -24,37 +21,20 @@ impl<'p> Forest<'p> {
     /// # Errors
     /// If a stage cannot be read, or cannot be applied to this profile.
     pub fn new(profile: &'p Profile, stages: &Stages, sets: &Sets) -> Result<Self, Refusal> {
-        let refined = refine(profile, stages, sets)?;
-        let top_down = TopDown::new(&refined);
-        Ok(Self { refined, top_down })
+        match refine(&Refined::base(profile), stages, sets, &Watch::none()) {
+            Ok(refined) => Ok(Self::of(refined)),
+            Err(Unmade::Refused(refusal)) => Err(refusal),
+            // Nobody asked for it.
+            Err(Unmade::Cancelled) => Ok(Self::of(Refined::base(profile))),
+        }
     }
-}
 
-/// The functions of a refinement and their callers. O(nodes). Made only when somebody looks at
-/// them: a user may never, and the first screen is to come at once.
-///
-/// # Errors
-/// If a stage cannot be read, or cannot be applied to this profile.
-pub fn callers(profile: &Profile, stages: &Stages, sets: &Sets) -> Result<Callers, Refusal> {
-    let refined = refine(profile, stages, sets)?;
-    Ok(Callers::new(&refined))
-}
-
-/// The table of a path. O(nodes).
-///
-/// # Errors
-/// If a stage cannot be read or applied to this profile, or the path is not in what is shown.
-pub fn table(
-    profile: &Profile,
-    stages: &Stages,
-    sets: &Sets,
-    path: Option<&Chain>,
-    way: Way,
-    reach: Reach,
-) -> Result<HallTable, Refusal> {
-    let refined = refine(profile, stages, sets)?;
-    HallTable::new(&refined, &ChildIndex::new(&refined), path, way, reach)
-        .map_err(|error| Refusal { cause: error.to_string(), part: Some(error.part) })
+    /// What the screens need of a refined profile. O(nodes).
+    #[must_use]
+    pub fn of(refined: Refined<'p>) -> Self {
+        let top_down = TopDown::new(&refined);
+        Self { refined, top_down }
+    }
 }
 
 /// Why a refinement could not be made.
@@ -66,24 +46,41 @@ pub struct Refusal {
     pub part: Option<String>,
 }
 
-/// Refines a profile by the stages that are on.
+/// Why there is no refinement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unmade {
+    /// It cannot be made.
+    Refused(Refusal),
+    /// Nobody wants it any more.
+    Cancelled,
+}
+
+impl From<Refusal> for Unmade {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+/// Refines a profile, given without stages, by those that are on.
 ///
 /// # Errors
-/// If a stage cannot be read, or cannot be applied to this profile.
+/// If a stage cannot be read, or cannot be applied to this profile, or the watch wants no more.
 pub fn refine<'p>(
-    profile: &'p Profile,
+    base: &Refined<'p>,
     stages: &Stages,
     sets: &Sets,
-) -> Result<Refined<'p>, Refusal> {
-    let mut refined = Refined::base(profile);
+    watch: &Watch<'_>,
+) -> Result<Refined<'p>, Unmade> {
+    let mut all = Vec::new();
     for text in stages.active() {
         let refinement =
             sets.parse(text).map_err(|error| Refusal { cause: error.message, part: None })?;
-        for stage in &refinement.stages {
-            refined = refined
-                .then(stage)
-                .map_err(|error| Refusal { cause: error.to_string(), part: Some(error.part) })?;
-        }
+        all.extend(refinement.stages);
     }
-    Ok(refined)
+    base.clone().refine(&all, watch).map_err(|stopped| match stopped {
+        Stopped::Refused(error) => {
+            Unmade::Refused(Refusal { cause: error.to_string(), part: Some(error.part) })
+        }
+        Stopped::Cancelled => Unmade::Cancelled,
+    })
 }
