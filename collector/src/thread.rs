@@ -13,7 +13,7 @@
 use core::arch::{asm, global_asm};
 use core::ops::Range;
 
-use csprof_format::loss::PartialReason;
+use csprof_format::loss::{LossReason, PartialReason};
 
 use crate::arena::{CpuCell, ThreadArena};
 use crate::process::{self, Process};
@@ -211,6 +211,14 @@ impl Thread {
         self.arena.process().note_progress();
     }
 
+    /// Counts what the program has taken from the source by closing its file.
+    fn note_lost(&mut self) {
+        let lost = self.source.as_mut().map_or(0, Source::lost);
+        let record = self.arena.record_mut();
+        record.delivered += lost;
+        record.losses[LossReason::SourceClosed as usize] += lost;
+    }
+
     /// Whether the nodes of the cached path are those of the present epoch.
     #[must_use]
     pub fn knows_path(&self) -> bool {
@@ -284,6 +292,7 @@ pub fn ended() {
     let mask = block_after_pending();
     // SAFETY: this thread's state, with the signal blocked; nothing finds it after set_current.
     let mut thread = unsafe { Box::from_raw(thread) };
+    thread.note_lost();
     if let Some(source) = thread.source.take() {
         let handle = source.handle();
         // Out of the list first: `stop_all` in another thread must not meet a number that is
@@ -332,7 +341,9 @@ pub fn note_end() {
     if !thread.is_null() && !process::sealed() {
         let mask = block_after_pending();
         // SAFETY: this thread's state, with the signal blocked.
-        unsafe { &mut *thread }.note_progress();
+        let thread = unsafe { &mut *thread };
+        thread.note_lost();
+        thread.note_progress();
         sys::set_mask(mask);
         for other in &REGISTRY.lock().sources {
             // SAFETY: a thread leaves the registry before it releases its arena.

@@ -1,5 +1,6 @@
 /* Counts on file numbers: opens as many files as the limit allows, in a program with threads; then
- * closes every number there could be, as daemons do, and goes on working. */
+ * closes every number there could be, as daemons do, in each way there is, or gives it to a file of
+ * its own, and goes on working. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -44,7 +45,12 @@ int main(int count, char **arguments) {
         close_range(3, ~0U, 0);
     else if (strcmp(way, "from") == 0)
         closefrom(3);
-    else
+    else if (strcmp(way, "reuse") == 0) {
+        for (number = 3; number < (int)limit.rlim_cur; number++)
+            if (dup2(0, number) != number) return 1;
+        for (number = 3; number < (int)limit.rlim_cur; number++)
+            if (close(number) != 0) return 2;
+    } else
         for (number = 3; number < (int)limit.rlim_cur; number++) close(number);
     work(200000000);
     pid_t child = fork();

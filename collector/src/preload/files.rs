@@ -1,16 +1,86 @@
 //! A program that closes every file it knows nothing about.
 //!
 //! Daemons do. A closed event sends no samples, and nobody would notice. Loops over all numbers end
-//! at the limit, above which the collector's files are where that is possible (`sys::file`);
-//! close_range(2) and closefrom(3) know no limit, so they close everything but these.
+//! at the limit, above which the collector's files are where that is possible (`sys::file`). Where
+//! it is not, close(2) answers what it would without csprof: there is no such file.
+//! close_range(2) and closefrom(3) close everything but these.
+//!
+//! A number that dup2(2) is told to use becomes the program's. What is lost with it is counted where it
+//! cannot be opened again.
 
-#![expect(unsafe_code, reason = "exported C functions")]
+#![expect(unsafe_code, reason = "exported C functions, and stubs in front of them")]
 
-use core::ffi::{c_int, c_uint};
+use core::arch::naked_asm;
+use core::ffi::{c_int, c_uint, c_void};
 
-use super::real;
+use super::real::{self, Real, slots};
+use super::stub::{self, ENGAGED, drop_frame, fast_path, restore_arguments, save_arguments};
 use super::view::sampled;
-use crate::thread;
+use crate::{process, sys, thread};
+
+/// Before close: what to jump to.
+extern "C" fn before_close(number: c_int, _: c_int, real: &Real) -> *mut c_void {
+    if sys::is_own(number) && process::active() {
+        return no_such_file as *mut c_void;
+    }
+    stub::target(real)
+}
+
+extern "C" fn no_such_file() -> c_int {
+    real::set_errno(libc::EBADF);
+    -1
+}
+
+/// Before dup2 and dup3.
+extern "C" fn before_dup(_: c_int, number: c_int, real: &Real) -> *mut c_void {
+    if sys::is_own(number) && process::active() {
+        sys::give_up(number);
+    }
+    stub::target(real)
+}
+
+/// Defines functions that jump on, unless the number in `register` may be one of the collector's.
+macro_rules! numbered {
+    ($($(#[$doc:meta])* $name:ident($register:literal) = $before:path;)*) => {$(
+        $(#[$doc])*
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $name() {
+            naked_asm!(
+                ".cfi_startproc",
+                fast_path!(),
+                // Not found yet: before the constructor.
+                "test r11, r11",
+                "jz 4f",
+                concat!("cmp ", $register, ", [rip + {smallest}]"),
+                "jae 4f",
+                "jmp r11",
+                "4:",
+                save_arguments!(),
+                "lea rdx, [rip + {real}]",
+                "call {before}",
+                "mov r11, rax",
+                restore_arguments!(),
+                drop_frame!(),
+                "jmp r11",
+                ".cfi_endproc",
+                real = sym slots::$name,
+                engaged = sym ENGAGED,
+                smallest = sym sys::SMALLEST_OWN,
+                before = sym $before,
+            )
+        }
+    )*};
+}
+
+numbered! {
+    /// close(2).
+    close("edi") = before_close;
+    /// dup2(2).
+    dup2("esi") = before_dup;
+    /// dup3(2).
+    dup3("esi") = before_dup;
+}
 
 /// close_range(2).
 #[unsafe(no_mangle)]

@@ -21,7 +21,7 @@
 //! | [`dl`] | `dlopen` `dlmopen` `dlclose` `dlsym` | the load map follows; the caller's address is kept |
 //! | [`exceptions`] | `_Unwind_RaiseException` `_Unwind_Resume` `_Unwind_Resume_or_Rethrow` `_Unwind_ForcedUnwind` `_Unwind_Backtrace` `backtrace` `_Unwind_SetIP` | unwinders see real return addresses; where an exception goes on |
 //! | [`jumps`] | `longjmp` `_longjmp` `siglongjmp` `__longjmp_chk` | frames that are left do not return |
-//! | [`files`] | `close_range` `closefrom` | the files of sample sources stay open |
+//! | [`files`] | `close` `close_range` `closefrom` `dup2` `dup3` | the files of sample sources stay open |
 //! | [`sandbox`] | `prctl` `syscall` | seccomp would make the collector's system calls deadly |
 //!
 //! Not here, on purpose: `exit`, `_exit`, `quick_exit`, `abort` (the arena is shared memory and

@@ -193,7 +193,7 @@ real_functions! {
     jumped_to {
         sigsuspend, ppoll, __ppoll_chk, pselect, epoll_pwait, epoll_pwait2, pause,
         sigwait, sigwaitinfo, sigtimedwait,
-        posix_spawn, posix_spawnp, system, popen,
+        close, dup2, dup3, posix_spawn, posix_spawnp, system, popen,
         vfork, dlopen, dlmopen, dlclose, dlsym,
         _Unwind_RaiseException, _Unwind_Resume, _Unwind_Resume_or_Rethrow,
         _Unwind_ForcedUnwind, _Unwind_Backtrace, backtrace, _Unwind_SetIP,

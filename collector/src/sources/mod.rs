@@ -85,6 +85,14 @@ impl Source {
         }
     }
 
+    /// Periods that passed without a sample since the program took the source away. Setup side.
+    pub fn lost(&mut self) -> u64 {
+        match self {
+            Self::Timer(_) => 0,
+            Self::TaskClock(event) => event.lost(),
+        }
+    }
+
     /// How many periods the signal stands for; `None` if it is not this source's. Signal side.
     pub fn weight(&mut self, signal: &SignalInfo) -> Option<u64> {
         match self {

@@ -35,13 +35,28 @@ impl TaskClock {
         Handle::TaskClock(self.event)
     }
 
+    /// Periods that have passed and that no signal stood for.
+    fn due(&self) -> u64 {
+        let elapsed = sys::now_ns(Clock::ThreadCpu).saturating_sub(self.start_ns);
+        elapsed.checked_div(self.period_ns).unwrap_or(0).saturating_sub(self.accounted)
+    }
+
+    /// What passed without a sample since the program closed the event's file; 0 if it did not.
+    pub(super) fn lost(&mut self) -> u64 {
+        if self.event.is_ours() {
+            return 0;
+        }
+        let due = self.due();
+        self.accounted += due;
+        due
+    }
+
     pub(super) fn weight(&mut self, signal: &SignalInfo) -> Option<u64> {
         // F_SETSIG fills si_code with the band's POLL_ code and si_fd with the file (fcntl(2)).
         if signal.code <= 0 || signal.value as i32 != self.event.fd() {
             return None;
         }
-        let elapsed = sys::now_ns(Clock::ThreadCpu).saturating_sub(self.start_ns);
-        let due = elapsed.checked_div(self.period_ns)?.saturating_sub(self.accounted);
+        let due = self.due();
         // The event's clock and the thread's differ by a fraction of a period: a signal is always
         // worth one, and what that anticipates is not counted again.
         let weight = due.max(1);

@@ -2,7 +2,7 @@
 
 use core::ffi::CStr;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::ffi::CString;
 
 use super::Errno;
@@ -69,13 +69,54 @@ fn moved(low: i32, from: usize) -> Result<i32, Errno> {
             call(libc::SYS_fcntl, [low as usize, libc::F_DUPFD_CLOEXEC as usize, from, 0, 0, 0])
         }
     };
-    Ok(match duplicate(from).or_else(|_| duplicate(HIGH_FD)).or_else(|_| duplicate(128)) {
+    let number = match duplicate(from).or_else(|_| duplicate(HIGH_FD)).or_else(|_| duplicate(128)) {
         Ok(high) => {
             close_number(low);
             high as i32
         }
         Err(_) => low,
-    })
+    };
+    note_own(number, true);
+    Ok(number)
+}
+
+/// Numbers below this are told apart by [`is_own`]: more than are ever used.
+const TOLD_APART: usize = 1 << 15;
+const _: () = assert!(LARGEST_LIMIT + ROOM < TOLD_APART as u64);
+
+/// Which numbers are the collector's, one bit each.
+static OWN: [AtomicU64; TOLD_APART / 64] = [const { AtomicU64::new(0) }; TOLD_APART / 64];
+
+/// At most the smallest of them, for wrappers that are called often.
+pub static SMALLEST_OWN: AtomicU32 = AtomicU32::new(u32::MAX);
+
+fn bit(number: i32) -> Option<(&'static AtomicU64, u64)> {
+    let number = usize::try_from(number).ok()?;
+    Some((OWN.get(number / 64)?, 1 << (number % 64)))
+}
+
+fn note_own(number: i32, own: bool) {
+    // Relaxed, here and in `is_own`: the kernel decides what a number means; a program that closes a
+    // number which another thread is just opening cannot count on either.
+    let Some((word, bit)) = bit(number) else { return };
+    if own {
+        word.fetch_or(bit, Ordering::Relaxed);
+        SMALLEST_OWN.fetch_min(number.cast_unsigned(), Ordering::Relaxed);
+    } else {
+        word.fetch_and(!bit, Ordering::Relaxed);
+    }
+}
+
+/// Whether this is the number of a file of the collector's. Either side.
+#[must_use]
+pub fn is_own(number: i32) -> bool {
+    bit(number).is_some_and(|(word, bit)| word.load(Ordering::Relaxed) & bit != 0)
+}
+
+/// To be called when the program takes a number for a file of its own. What the collector had there
+/// is gone; it opens it again, or counts what it loses.
+pub fn give_up(number: i32) {
+    note_own(number, false);
 }
 
 /// One thread at a time changes the limit.
@@ -280,6 +321,7 @@ fn open(at: i32, path: &CStr, flags: i32) -> Result<i32, Errno> {
 }
 
 pub(super) fn close_number(fd: i32) {
+    note_own(fd, false);
     // SAFETY: the number was opened here and is in no other owner's hands.
     let _ = unsafe { call(libc::SYS_close, [fd as usize, 0, 0, 0, 0, 0]) };
 }

@@ -127,7 +127,8 @@ impl PerfTaskClock {
 
     /// Whether the number still means an event of a profiling signal: a program that closes all files
     /// it knows nothing about may have given the number to one of its own.
-    fn is_ours(self) -> bool {
+    #[must_use]
+    pub fn is_ours(self) -> bool {
         // SAFETY: asks for a number; files that are no events of ours have no or another signal.
         let signal = unsafe { call(libc::SYS_fcntl, [self.fd as usize, F_GETSIG, 0, 0, 0, 0]) };
         signal == Ok(self.signal as usize)
@@ -138,7 +139,6 @@ impl PerfTaskClock {
         if !self.is_ours() {
             return;
         }
-        // SAFETY: the number was opened here.
-        let _ = unsafe { call(libc::SYS_close, [self.fd as usize, 0, 0, 0, 0, 0]) };
+        close_number(self.fd);
     }
 }
