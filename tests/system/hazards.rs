@@ -34,4 +34,14 @@ checks! {
     coroutines coroutines_in_assembly
     // Stacks.
     registers_kept realigned_frames large_frames deep_recursion without_cfi lazy_binding split_stack
+    // Processes.
+    forks children exec_among_threads endings identities
+    // Threads.
+    thread_storm threads_alive
+    // Libraries.
+    load_storm
+    // Descriptors.
+    files_closed_one_by_one files_closed_in_a_range file_numbers_reused
+    // Limits.
+    limits sandbox_by_prctl sandbox_by_syscall sandbox_strict
 }

@@ -12,7 +12,7 @@
 
 static volatile unsigned long result;
 
-static void work(unsigned steps) {
+__attribute__((noipa)) static void work(unsigned steps) {
     unsigned long value = steps;
     while (steps-- > 0) value = value * 6364136223846793005UL + 1;
     result = value;

@@ -17,7 +17,7 @@
 
 static volatile unsigned long result;
 
-__attribute__((noinline)) static void work(int ms) {
+__attribute__((noipa)) static void work(int ms) {
     clock_t start = clock();
     do
         for (unsigned long i = 0; i < 100000; i++) result += i * i;

@@ -1,0 +1,131 @@
+//! Processes: how they come, what they become, how they end.
+
+use crate::hazard::{Ended, Hazard, Trial};
+use crate::paths::is_share;
+
+/// All of them.
+pub const ALL: &[Hazard] = &[
+    Hazard::new("forks", &["cc -O2 -pthread -o program @forks.c"])
+        .says(
+            "fork among threads: 20 right\n\
+             long child: 3\n\
+             clone: 7\n\
+             clone, shared memory: 7\n\
+             SYS_fork: 5\n\
+             SYS_clone3: 6\n\
+             daemon's parent: 4\n\
+             daemon: right\n",
+        )
+        .also(children_work),
+    Hazard::new("children", &["cc -O2 -o program @children.c -lutil"])
+        .says(
+            "fork: exit 3\n\
+             _Fork: exit 4\n\
+             vfork and execvp: exit 5\n\
+             vfork and execl: exit 6\n\
+             vfork and failed exec: exit 9\n\
+             posix_spawn: exit 5\n\
+             posix_spawnp: exit 5\n\
+             system: 6\n\
+             popen: 7 from popen\n\
+             forkpty: exit 8\n\
+             daemon's caller: exit 0\n\
+             daemon works\n\
+             grandchild: exit 12\n\
+             sum 293c370824365444\n",
+        )
+        .also(fourteen_processes),
+    Hazard::new("exec_among_threads", &["cc -O2 -pthread -o program @exec_threads.c"])
+        .command(&["./program", "40"])
+        .says("end\n")
+        .ends(Ended::Status(11))
+        .also(forty_one_programs),
+    Hazard::new("endings", &["cc -O2 -Wno-array-bounds -pthread -o program @endings.c"])
+        .command(&["./program", "all"])
+        .says(
+            "return: status 3\n\
+             exit: status 4\n\
+             _exit: status 5\n\
+             exit_group: status 6\n\
+             quick_exit: status 7\n\
+             thread: status 8\n\
+             handler: status 10\n\
+             abort: signal 6\n\
+             trap: signal 4\n\
+             fault: signal 11\n\
+             terminate: signal 15\n\
+             kill: signal 9\n\
+             handled fault: status 9\n\
+             main thread: status 0\n",
+        )
+        .also(everybody_worked),
+    Hazard::new("identities", &["cc -O2 -pthread -o program @identity.c"])
+        .command(&[
+            "sh",
+            "-c",
+            "for way in chroot chdir user dumpable name pids mounts exec; do ./program $way; done",
+        ])
+        .says(
+            "chroot: thread over, child 3, shell over\n\
+             chdir: thread over, child 3, shell over\n\
+             user: thread over, child 3, shell over\n\
+             dumpable: thread over, child 3, shell over\n\
+             name: thread over, child 3, shell over\n\
+             pids: thread over, child 3, shell over\n\
+             mounts: thread over, child 3, shell over\n\
+             exec: cleared, 0 variables\n",
+        )
+        .ends(Ended::Status(5))
+        .also(who_is_not_there_is_counted),
+];
+
+/// Two children work for 100 ms each.
+fn children_work(trial: &Trial<'_>) {
+    let samples = trial.recording.rows().inclusive_of("child_work");
+    let expected = if trial.is_fast() { 1000 } else { 40 };
+    assert!(is_share(samples, 2 * expected, 50), "{samples}, not {expected}");
+    nothing_is_damaged(trial);
+}
+
+/// The program itself and six shells; seven forked, of which a daemon and its caller are two.
+fn fourteen_processes(trial: &Trial<'_>) {
+    let processes = trial.recording.info["processes"].as_array().unwrap();
+    let count = |origin: &str| processes.iter().filter(|p| p["origin"] == origin).count();
+    assert_eq!((count("exec"), count("fork")), (7, 7));
+    nothing_is_damaged(trial);
+}
+
+fn forty_one_programs(trial: &Trial<'_>) {
+    assert_eq!(trial.recording.profile.processes.len(), 41);
+    nothing_is_damaged(trial);
+}
+
+/// Each child works for 20 ms; three of them twice, once in another thread or in a handler.
+fn everybody_worked(trial: &Trial<'_>) {
+    assert_eq!(trial.recording.profile.processes.len(), 15);
+    let samples = trial.recording.rows().inclusive_of("work");
+    let expected = if trial.is_fast() { 18 * 100 } else { 18 * 4 };
+    assert!(is_share(samples, 2 * expected, 50), "{samples}, not {expected}");
+    nothing_is_damaged(trial);
+}
+
+/// Every child is there, behind chroot and other mounts, too. Who was started with nothing in its
+/// environment is not, and the profile says so; nor are, where the program may do such things, the
+/// shells that it starts where csprof is out of reach.
+fn who_is_not_there_is_counted(trial: &Trial<'_>) {
+    let children = trial.recording.rows().inclusive_of("child_work");
+    let expected = if trial.is_fast() { 7 * 250 } else { 7 * 10 };
+    assert!(is_share(children, 2 * expected, 50), "{children}, not {expected}");
+    let messages = trial.recording.messages();
+    let said = |text: &str| messages.lines().filter(|line| line.contains(text)).count();
+    assert_eq!(said("1 process started, not in this profile: its environment was cleared"), 1);
+    let out_of_reach = said("1 process started, not in this profile: csprof's files cannot be");
+    assert!(out_of_reach <= 2, "{messages}");
+    nothing_is_damaged(trial);
+}
+
+/// No warning of the launcher: they would say that something could not be read.
+pub(super) fn nothing_is_damaged(trial: &Trial<'_>) {
+    let warnings = trial.recording.info["warnings"].as_array().unwrap();
+    assert!(warnings.is_empty(), "{warnings:?}");
+}

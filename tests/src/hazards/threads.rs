@@ -1,0 +1,29 @@
+//! Threads, by the thousand, and some that the C library does not know.
+
+use super::processes::nothing_is_damaged;
+use crate::hazard::{Hazard, Trial};
+
+/// All of them.
+pub const ALL: &[Hazard] = &[
+    Hazard::new("thread_storm", &["cc -O2 -pthread -o program @thread_storm.c"])
+        .command(&["./program", "2000", "300"])
+        .says("brief: 1999000\nC11: 4950\ntasks: 301\nalive: 44850\nraw: done, 1 left\n")
+        .also(all_threads_are_there),
+    // More than can have a trampoline at a time.
+    Hazard::new("threads_alive", &["cc -O2 -pthread -o program @thread_storm.c"])
+        .command(&["./program", "0", "2500"])
+        .says("brief: 0\nC11: 4950\ntasks: 2501\nalive: 3123750\nraw: done, 1 left\n")
+        .also(some_have_no_edges),
+];
+
+fn all_threads_are_there(trial: &Trial<'_>) {
+    assert_eq!(trial.recording.profile.threads.len(), 1 + 2000 + 100 + 300);
+    nothing_is_damaged(trial);
+}
+
+fn some_have_no_edges(trial: &Trial<'_>) {
+    assert_eq!(trial.recording.profile.threads.len(), 1 + 100 + 2500);
+    let messages = trial.recording.messages();
+    assert!(messages.contains("more than 2048 threads at a time"), "{messages}");
+    nothing_is_damaged(trial);
+}
