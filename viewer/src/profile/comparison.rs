@@ -3,7 +3,7 @@
 //! Both are loaded into one [`Profile`], the nodes of BASE before those of OTHER. So one
 //! refinement refines both sides by the same stages, one tree of rows aligns them, and no view has
 //! to know that there are two: a row's members are nodes, each node belongs to one side, and a row
-//! keeps what OTHER's nodes among them cost ([`Row::other`](crate::views::Row)). What remains of
+//! keeps what OTHER's nodes among them cost (`Row::other`). What remains of
 //! the row is BASE's.
 //!
 //! Aligned are call paths of source-level frames: function name and load module. A load module is

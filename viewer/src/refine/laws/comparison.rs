@@ -1,7 +1,6 @@
 //! Refining two profiles that are compared is comparing two refined profiles.
 
 use super::*;
-use crate::views::shown_of_sides;
 
 /// Costs without edge counts, threads counted from `first`.
 fn costs(paths: BTreeMap<Path, Cost>, first: usize) -> BTreeMap<Path, (u64, u64)> {
@@ -39,8 +38,6 @@ proptest! {
             let mut expected = costs(reference::paths(&samples[0], &base), 0);
             expected.extend(costs(reference::paths(&samples[1], &other), Execution::THREADS));
             prop_assert_eq!(costs(shown(&refined), 0), expected, "after {}", stage);
-            let weights: [u64; 2] = samples.each_ref().map(|samples| samples.iter().map(|s| s.weight).sum());
-            prop_assert_eq!(shown_of_sides(&refined), weights);
         }
     }
 }
