@@ -378,6 +378,13 @@ impl ThreadArena {
         unsafe { &raw mut (*self.record.as_ptr()).returns }
     }
 
+    /// Address of the count of lost returns, for activations whose end cannot be seen.
+    #[must_use]
+    pub fn lost_returns_cell(&self) -> *mut u64 {
+        // SAFETY: stays inside the record.
+        unsafe { &raw mut (*self.record.as_ptr()).lost_returns }
+    }
+
     /// Address of a node's edge count, for the trampoline; null if there is no such node.
     #[must_use]
     pub fn edge_cell(&self, number: u32) -> *mut u64 {

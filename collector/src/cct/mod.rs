@@ -91,14 +91,6 @@ pub fn add_samples<S: NodeStore>(store: &S, number: u32, weight: u64) {
     }
 }
 
-/// Adds one return to a node, where the trampoline did not do it itself.
-pub fn add_edge<S: NodeStore>(store: &S, number: u32) {
-    if let Some(node) = store.node(number) {
-        let edges = node.edges.load(Ordering::Relaxed);
-        node.edges.store(edges.wrapping_add(1), Ordering::Relaxed);
-    }
-}
-
 /// The place where a node's number is stored.
 #[derive(Clone, Copy)]
 enum Link {

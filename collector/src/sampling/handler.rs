@@ -23,7 +23,7 @@ use csprof_format::arena::LATE_NS;
 use csprof_format::loss::{LossReason, PartialReason};
 
 use super::stack::Interrupted;
-use super::walked::WalkedFrame;
+use super::walked::{Arming, WalkedFrame};
 use crate::cct;
 use crate::modules::{LoadMap, Reading, foreign};
 use crate::process;
@@ -209,8 +209,8 @@ fn take_path(
             met.trampoline = Some((frame.address, frame.sp));
             return Flow::Stop;
         }
-        let (slot, real, safe) = judge(frame, &stack, bounds, &mut met);
-        if !walked.push(WalkedFrame { key: frame.key(), slot, real, node: 0, safe }) {
+        let (slot, real, arming) = judge(frame, &stack, bounds, &mut met);
+        if !walked.push(WalkedFrame { key: frame.key(), slot, real, node: 0, arming }) {
             met.full = true;
             return Flow::Stop;
         }
@@ -239,7 +239,7 @@ fn judge(
     stack: &Interrupted<'_>,
     bounds: StackBounds,
     met: &mut Met,
-) -> (u64, u64, bool) {
+) -> (u64, u64, Arming) {
     let pc = frame.address.wrapping_sub(frame.kind.lookup_bias());
     let stretch = stack.stretch(pc);
     let rules = stretch.map(|stretch| stretch.code.rules).unwrap_or_default();
@@ -255,17 +255,21 @@ fn judge(
                 && stretch.is_some_and(|stretch| {
                     frame.kind == FrameKind::Call || !rules::is_plt_jump(pc, stretch.end - pc)
                 })
-                && !(rules.has_unsafe_functions && rules::is_unsafe_function(pc))
-                && !stack.may_catch(address);
-            (slot, address, safe)
+                && !(rules.has_unsafe_functions && rules::is_unsafe_function(pc));
+            let arming = match safe {
+                _ if stack.may_catch(address) => Arming::Blind,
+                true => Arming::Safe,
+                false => Arming::Unsafe,
+            };
+            (slot, address, arming)
         }
-        Exit::Guess { slot, address } => (slot, address, false),
+        Exit::Guess { slot, address } => (slot, address, Arming::Unsafe),
         Exit::Signal => {
             met.signal = true;
-            (0, 0, false)
+            (0, 0, Arming::Unsafe)
         }
-        Exit::Register { address } => (0, address, false),
-        Exit::None => (0, 0, false),
+        Exit::Register { address } => (0, address, Arming::Unsafe),
+        Exit::None => (0, 0, Arming::Unsafe),
     }
 }
 
@@ -305,7 +309,8 @@ fn arm(thread: &mut Thread, met_armed: bool, known: usize, left: usize, sp: u64)
     let gone = cached.get(same..).unwrap_or_default();
     if met_armed {
         for entry in gone {
-            cct::add_edge(&thread.arena, entry.node);
+            // SAFETY: the count of a node or of lost returns, in this thread's arena.
+            unsafe { *entry.edge += 1 };
         }
         thread.arena.record_mut().returns += gone.len() as u64;
     } else {
@@ -314,7 +319,10 @@ fn arm(thread: &mut Thread, met_armed: bool, known: usize, left: usize, sp: u64)
     }
     record.disarm(sp..thread.stack.high);
     let arena = &thread.arena;
-    if !thread.path.replace_from(known, frames, |node| arena.edge_cell(node)) {
+    if !thread.path.replace_from(known, frames, |frame| match frame.arming {
+        Arming::Blind => arena.lost_returns_cell(),
+        Arming::Safe | Arming::Unsafe => arena.edge_cell(frame.node),
+    }) {
         // Memory was refused: all of them are lost from sight.
         record.inner = core::ptr::null();
         thread.arena.record_mut().lost_returns += (known - 1 + same) as u64;

@@ -4,7 +4,7 @@
 //! An array of trampoline entries behind a sentinel, outermost first. The trampoline pops from
 //! its end without telling anybody but the record; [`Path::follow`] catches up.
 
-use super::walked::{Buffer, WalkedFrame};
+use super::walked::{Arming, Buffer, WalkedFrame};
 use crate::trampoline::{Entry, Record};
 
 /// The cached path.
@@ -59,7 +59,7 @@ impl Path {
         &mut self,
         keep: usize,
         frames: &[WalkedFrame],
-        edge_cell: impl Fn(u32) -> *mut u64,
+        edge_cell: impl Fn(&WalkedFrame) -> *mut u64,
     ) -> bool {
         self.0.truncate(keep.max(1));
         for frame in frames.iter().rev() {
@@ -69,10 +69,10 @@ impl Path {
             let entry = Entry {
                 slot: frame.slot,
                 real: frame.real,
-                edge: edge_cell(frame.node),
+                edge: edge_cell(frame),
                 next,
                 node: frame.node,
-                safe: u32::from(frame.safe),
+                safe: u32::from(frame.arming == Arming::Safe),
             };
             if entry.edge.is_null() || !self.0.push(entry) {
                 self.clear();

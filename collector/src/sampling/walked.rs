@@ -21,7 +21,18 @@ pub(super) struct WalkedFrame {
     /// Its node, once found.
     pub node: u32,
     /// Whether the slot may be armed.
-    pub safe: bool,
+    pub arming: Arming,
+}
+
+/// Whether a slot may be armed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arming {
+    /// Yes.
+    Safe,
+    /// No. The activation has returned when its caller returns.
+    Unsafe,
+    /// No, and whether it returned or was left by an exception cannot be told: it is a lost return.
+    Blind,
 }
 
 /// A buffer of plain values that grows by mapping a larger one.

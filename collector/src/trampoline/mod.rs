@@ -86,7 +86,8 @@ pub struct Entry {
     pub slot: u64,
     /// The return address that belongs there.
     pub real: u64,
-    /// Edge count of the node that represents the activation.
+    /// Edge count of the node that represents the activation; of lost returns, where its end cannot
+    /// be seen.
     pub edge: *mut u64,
     /// Distance in bytes, negative, to the entry to arm when this one has returned.
     pub next: i64,
