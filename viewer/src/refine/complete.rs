@@ -34,11 +34,30 @@ pub struct Completion {
 /// ```
 #[must_use]
 pub fn complete(text: &str, cursor: usize, profile: &Profile, sets: &Sets) -> Completion {
+    completed(text, cursor, profile, sets, true)
+}
+
+/// The same without names of functions: costs nothing, however many of them there are.
+#[must_use]
+pub fn complete_words(text: &str, cursor: usize, profile: &Profile, sets: &Sets) -> Completion {
+    completed(text, cursor, profile, sets, false)
+}
+
+fn completed(
+    text: &str,
+    cursor: usize,
+    profile: &Profile,
+    sets: &Sets,
+    with_names: bool,
+) -> Completion {
+    let names = |typed: &str, quoted| {
+        if with_names { names(profile, typed, quoted) } else { Vec::new() }
+    };
     let typed = text.get(..cursor).unwrap_or(text);
     let quotes = typed.bytes().filter(|&byte| byte == b'"').count();
     if quotes % 2 == 1 {
         let start = typed.rfind('"').unwrap_or(0);
-        let candidates = names(profile, &typed[start + 1..], true);
+        let candidates = names(&typed[start + 1..], true);
         return Completion { range: start..typed.len(), candidates };
     }
     let start = typed
@@ -63,7 +82,7 @@ pub fn complete(text: &str, cursor: usize, profile: &Profile, sets: &Sets) -> Co
             let fields = Field::ALL.iter().map(|(_, name)| format!("{name}:"));
             candidates.extend(fields.filter(|field| field.starts_with(word)));
         }
-        candidates.extend(names(profile, word, false));
+        candidates.extend(names(word, false));
     }
     candidates.truncate(MOST);
     Completion { range: start..typed.len(), candidates }
@@ -188,10 +207,13 @@ fn names(profile: &Profile, typed: &str, quoted: bool) -> Vec<String> {
     }
     let begins = Glob::new(&format!("{pattern}*"));
     let contains = Glob::new(&format!("*{pattern}*"));
+    // Its first plain characters are somewhere in every name that is meant.
+    let first = typed.split(['*', '?', '\\']).next().unwrap_or_default().as_bytes();
     let mut found: Vec<(usize, &str)> = Vec::new();
     for function in &profile.functions[FunctionRef::ROOT.index() + 1..] {
         let name = function.name.as_str();
-        if !contains.matches(name) {
+        // Nearly all names are sorted out here.
+        if !has(name, first) || !contains.matches(name) {
             continue;
         }
         if begins.matches(name)
@@ -219,6 +241,18 @@ fn names(profile: &Profile, typed: &str, quoted: bool) -> Vec<String> {
             }
         })
         .collect()
+}
+
+/// Whether bytes are in a name, without regard to the case of ASCII letters; others decide nothing.
+fn has(name: &str, part: &[u8]) -> bool {
+    let Some((&first, rest)) = part.split_first().filter(|_| part.is_ascii()) else { return true };
+    let (lower, upper) = (first.to_ascii_lowercase(), first.to_ascii_uppercase());
+    let name = name.as_bytes();
+    let ends = (name.len() + 1).saturating_sub(part.len());
+    (0..ends).any(|at| {
+        (name[at] == lower || name[at] == upper)
+            && name[at + 1..at + part.len()].eq_ignore_ascii_case(rest)
+    })
 }
 
 fn modules(profile: &Profile, typed: &str) -> Vec<String> {

@@ -45,6 +45,12 @@ impl Stage {
         Self::RootAt { pattern: exactly(function), last: false }
     }
 
+    /// Callers of a function, upside down.
+    #[must_use]
+    pub fn callers_of(function: &str) -> Self {
+        Self::CallersOf(exactly(function))
+    }
+
     /// Ends paths at a function.
     #[must_use]
     pub fn stop_at(function: &str) -> Self {
@@ -107,6 +113,7 @@ mod tests {
             (Stage::group(&["f"], "my group"), r#"group "f" as "my group""#),
             (Stage::group(&["f", "g"], "G"), r#"group {"f", "g"} as G"#),
             (Stage::root_at("main"), r#"root at "main""#),
+            (Stage::callers_of("f"), r#"callers of "f""#),
             (Stage::stop_at("main"), r#"stop at "main""#),
             (Stage::collapse("visit"), r#"collapse "visit""#),
         ] {

@@ -56,7 +56,7 @@ pub use apply::{Cause, RefineError, Stopped, apply};
 pub use children::ChildIndex;
 pub(crate) use children::Visitor;
 pub use column::{Column, Table};
-pub use complete::{Completion, complete, contexts};
+pub use complete::{Completion, complete, complete_words, contexts};
 pub use matching::{FrameSet, Matching};
 pub use metric_test::{Metric, MetricTest, Quantity, Unit, Value, Whole};
 pub use outline::to_outline;

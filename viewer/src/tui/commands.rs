@@ -40,6 +40,22 @@ pub static COMMANDS: &[Command] = &[
         Message::OpenPrompt(PromptKind::Context(Axis::Thread)),
         "only the samples of some threads, by name or id",
     ),
+    command("split-rank", Message::AddStage("split rank"), "a row for each rank above all"),
+    command(
+        "split-process",
+        Message::AddStage("split process"),
+        "a row for each process above all",
+    ),
+    command("split-thread", Message::AddStage("split thread"), "a row for each thread above all"),
+    command("split-epoch", Message::AddStage("split epoch"), "a row for each epoch above all"),
+    command("by-module", Message::AddStage("by module"), "rows are load modules"),
+    command("by-file", Message::AddStage("by file"), "rows are source files"),
+    command("by-line", Message::AddStage("by line"), "rows are lines of functions"),
+    command(
+        "small",
+        Message::AddStage("small incl(time) < 0.5%"),
+        "rows below 0.5 % as one row for each caller",
+    ),
     command("sets", Message::ListSets, "the sets of frames (@mpi), and what they match here"),
     command(
         "set",

@@ -53,6 +53,13 @@ pub enum Purpose {
     Show,
     /// For its functions and their callers: answered with `Message::Inverted`.
     Callers,
+    /// To complete the word that ends at a byte of a line: answered with `Message::Completed`.
+    Complete {
+        /// The line.
+        text: String,
+        /// The byte.
+        cursor: usize,
+    },
     /// For the table of a path: answered with `Message::Tabled`.
     Table {
         /// The path; `None` is the empty one.

@@ -24,7 +24,41 @@ pub fn page(model: &Model<'_>) -> Option<Page> {
     }
     items.extend(costs(model, row, metric));
     items.extend(edges(model, row, metric));
+    items.extend(stages(model));
     Some(Page::new("The numbers of this row", items))
+}
+
+/// What each stage did to the samples, and which of them made bounds of edge counts.
+fn stages(model: &Model<'_>) -> Vec<Item> {
+    let form = model.form();
+    let outcomes = &model.refined.outcomes;
+    if outcomes.is_empty() {
+        return Vec::new();
+    }
+    let mut items = vec![Item::Gap, Item::Heading("What the stages did to all samples".to_owned())];
+    for (text, outcome) in model.shown_stages.active().zip(outcomes) {
+        let mut said = format!("{} came in", count(outcome.input, form));
+        match outcome.out {
+            0 => said.push_str(", all are shown"),
+            out => said.push_str(&format!(
+                ", {} are shown, {} are out",
+                count(outcome.shown, form),
+                count(out, form)
+            )),
+        }
+        if outcome.moved > 0 {
+            said.push_str(&format!("; {} moved to another row", count(outcome.moved, form)));
+        }
+        if outcome.out > 0 {
+            said.push_str("; edge counts above what is out are bounds");
+        }
+        items.push(Item::Text(text.to_owned()));
+        items.push(pair("", said));
+    }
+    let (shown, out, base) = (model.refined.shown, model.refined.out, model.refined.base);
+    let [shown, out, base] = [shown, out, base].map(|samples| count(samples, form));
+    items.push(pair("", format!("together: {shown} shown + {out} out = {base} measured")));
+    items
 }
 
 fn pair(name: &str, text: String) -> Item {
@@ -72,6 +106,13 @@ fn costs(model: &Model<'_>, row: &Row, metric: &Metric) -> Vec<Item> {
     let inclusive_of = match model.view {
         View::Tree => "all samples whose path begins as this row's does",
         View::Callers => "samples of the function, when called along this path; recursion once",
+        View::Tables => match model.tables.path {
+            Some(_) => {
+                "all samples whose path goes through the current path made longer by this \
+                 function; a sample counts once, however often the path fits"
+            }
+            None => "all samples with the function anywhere on their path; recursion counts once",
+        },
         _ => "all samples with the function anywhere on their path; recursion counts once",
     };
     let of = |samples: u64| {
@@ -98,7 +139,14 @@ fn costs(model: &Model<'_>, row: &Row, metric: &Metric) -> Vec<Item> {
         pair("%", share(row.inclusive)),
         pair("", which.to_owned()),
         pair("excl time", of(row.exclusive)),
-        pair("", "samples whose path ends here".to_owned()),
+        pair(
+            "",
+            match model.view {
+                View::Tree | View::Flat => "samples whose path ends here".to_owned(),
+                View::Callers => "samples in its own code, when called along this path".to_owned(),
+                _ => "samples whose path ends where the longer path ends".to_owned(),
+            },
+        ),
         pair("excl%", share(row.exclusive)),
         Item::Gap,
     ]

@@ -184,6 +184,13 @@ pub static KEYS: &[Binding] = {
         bind(
             Refine,
             ROWS,
+            "C",
+            Message::Refine(RowStage::CallersOf),
+            "its callers, upside down, from it to the root",
+        ),
+        bind(
+            Refine,
+            ROWS,
             "b",
             Message::Refine(RowStage::StopAt),
             "stop at it: all below becomes its own",

@@ -3,7 +3,7 @@
 
 use super::message::RowStage;
 use super::prompt::Completion;
-use crate::profile::FrameKind;
+use crate::profile::{FrameKind, Profile};
 use crate::refine::{Chain, FramePattern, Link, ParseError, Predicate, Refined, Sets, Stage};
 use crate::views::Row;
 
@@ -68,6 +68,7 @@ pub(super) fn row_stage(
         RowStage::Exclude => Stage::not_through(name),
         RowStage::Hide => Stage::hide(name),
         RowStage::RootAt => Stage::root_at(name),
+        RowStage::CallersOf => Stage::callers_of(name),
         RowStage::Collapse => Stage::collapse(name),
         RowStage::StopAt => Stage::stop_at(name),
         RowStage::ThroughPath => Stage::Where(Predicate::Through(chain(refined, path)?)),
@@ -99,14 +100,20 @@ pub(super) fn group_beginning(refined: &Refined<'_>, row: &Row) -> Result<String
     Ok(format!("group {} as ", FramePattern::Exact(name(refined, row)?.to_owned())))
 }
 
-/// What the word before the cursor could become, and the byte at which it begins.
+/// What the word before the cursor could become, and the byte at which it begins; names of
+/// functions only if so asked, since there may be very many to look through.
 pub(super) fn complete(
-    refined: &Refined<'_>,
+    profile: &Profile,
     sets: &Sets,
     text: &str,
     cursor: usize,
+    with_names: bool,
 ) -> (usize, Vec<Completion>) {
-    let offered = crate::refine::complete(text, cursor, refined.profile, sets);
+    let offered = if with_names {
+        crate::refine::complete(text, cursor, profile, sets)
+    } else {
+        crate::refine::complete_words(text, cursor, profile, sets)
+    };
     let completion = |text| Completion { text, note: String::new() };
     (offered.range.start, offered.candidates.into_iter().map(completion).collect())
 }

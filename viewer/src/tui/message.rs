@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::forest::{Forest, Refusal};
 use super::key::Key;
 use super::model::Notice;
+use super::prompt::Completion;
 use crate::refine::{Axis, Sets};
 use crate::set_files::SetFile;
 use crate::views::SortKey;
@@ -106,6 +107,8 @@ pub enum Message<'p> {
     OpenPrompt(PromptKind),
     /// Refine by the selected row.
     Refine(RowStage),
+    /// Add this stage.
+    AddStage(&'static str),
     /// Remove all stages.
     ClearStages,
     /// Take back the last change of the stages.
@@ -187,6 +190,15 @@ pub enum Message<'p> {
         /// Functions and their callers.
         callers: Box<Callers>,
     },
+    /// What the word being typed could become.
+    Completed {
+        /// The number under which it was asked for.
+        ticket: u64,
+        /// Byte at which the word begins.
+        word: usize,
+        /// What it could become, best first.
+        completions: Vec<Completion>,
+    },
     /// A refinement being typed was tried out.
     Tried {
         /// The number under which it was asked for.
@@ -236,6 +248,7 @@ impl Message<'_> {
                 | Self::Refined { .. }
                 | Self::Inverted { .. }
                 | Self::Tried { .. }
+                | Self::Completed { .. }
                 | Self::Tabled { .. }
                 | Self::SetsCounted { .. }
                 | Self::SetsLoaded { .. }
@@ -305,6 +318,8 @@ pub enum RowStage {
     RootAt,
     /// Its recursion as one frame.
     Collapse,
+    /// Its callers, upside down.
+    CallersOf,
     /// Without what is below it; that cost becomes its own.
     StopAt,
     /// Only paths that begin as this row does.

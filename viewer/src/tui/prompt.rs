@@ -19,6 +19,8 @@ pub struct Prompt {
     pub completions: Vec<Completion>,
     /// Byte at which that word begins.
     pub word: usize,
+    /// Number under which further completions were asked for.
+    pub completing: Option<u64>,
     /// The completion that was taken last.
     pub taken: Option<usize>,
     /// What is known about the line.
@@ -71,6 +73,7 @@ impl Prompt {
             line: Line::new(text),
             completions: Vec::new(),
             word: 0,
+            completing: None,
             taken: None,
             trial: Trial::Nothing,
             from,

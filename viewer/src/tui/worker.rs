@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::effect::{Purpose, Request};
 use super::forest::{Forest, Refusal, Unmade, refine};
+use super::language::complete;
 use super::message::Message;
 use crate::profile::Profile;
 use crate::refine::{Refined, Watch};
@@ -32,6 +33,7 @@ struct Waiting {
     show: Option<Request>,
     callers: Option<Request>,
     table: Option<Request>,
+    completion: Option<Request>,
     attempt: Option<Request>,
     /// What is being done, and whether it is to end.
     running: Option<(Purpose, Arc<AtomicBool>)>,
@@ -52,6 +54,7 @@ impl Requests {
         match request.purpose {
             Purpose::Show => waiting.show = Some(request),
             Purpose::Callers => waiting.callers = Some(request),
+            Purpose::Complete { .. } => waiting.completion = Some(request),
             Purpose::Table { .. } => waiting.table = Some(request),
             Purpose::Try | Purpose::Sets => waiting.attempt = Some(request),
         }
@@ -77,8 +80,8 @@ impl Requests {
             if waiting.closed {
                 return None;
             }
-            let Waiting { show, callers, table, attempt, .. } = &mut *waiting;
-            let slots = [show, callers, table, attempt];
+            let Waiting { show, callers, table, completion, attempt, .. } = &mut *waiting;
+            let slots = [show, callers, table, completion, attempt];
             let next = slots.into_iter().find_map(Option::take);
             if let Some(request) = next {
                 let cancelled = Arc::new(AtomicBool::new(false));
@@ -128,6 +131,10 @@ fn make<'p>(base: &Refined<'p>, request: Request, watch: &Watch<'_>) -> Option<M
     Some(match purpose {
         Purpose::Show => Message::Refined { ticket, forest: Box::new(Forest::of(refined)) },
         Purpose::Callers => Message::Inverted { ticket, callers: Box::new(Callers::new(&refined)) },
+        Purpose::Complete { text, cursor } => {
+            let (word, completions) = complete(refined.profile, &sets, &text, cursor, true);
+            Message::Completed { ticket, word, completions }
+        }
         Purpose::Table { path, way, reach } => {
             let index = refined.children();
             match HallTable::new(&refined, index, path.as_ref(), way, reach) {

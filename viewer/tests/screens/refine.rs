@@ -125,3 +125,31 @@ fn q_goes_back_and_quits_at_the_top_and_escape_never_does() {
     viewer.press("q");
     assert_eq!(viewer.effects, [Effect::Quit]);
 }
+
+#[test]
+fn callers_of_the_row_and_stages_by_command() {
+    let after = |keys: &str| account(&format!("/allred<enter>lj{keys}"));
+    assert_eq!(after("C"), "callers of \"poll\": 70 + 130, at poll");
+    assert_eq!(account(":by-module<enter>"), "by module: 200 + 0, at [no module]");
+    assert_eq!(account(":split-thread<enter>"), "split thread: 200 + 0, at thread=0");
+    assert_snapshot!(screen(&solver(), "80x16", "/memcpy<enter>Ce"));
+}
+
+#[test]
+fn every_number_is_explained_with_the_stages_that_made_it() {
+    let stages = "fthrough MPI_* | hide poll<enter>";
+    assert_snapshot!(screen(&solver(), "80x40", &format!("{stages}/exchange<enter>=")));
+    assert_snapshot!(screen(&solver(), "80x30", &format!("{stages}5/solve<enter><enter>=")));
+}
+
+#[test]
+fn names_are_completed_where_there_are_very_many() {
+    let mut outline = "main\n".to_owned();
+    for function in 0..10_500 {
+        outline.push_str(&format!("  function_{function} 1\n"));
+    }
+    let profile = csprof::profile::from_outline(&outline).unwrap();
+    let completed = screen(&profile, "60x12", "fthrough function_104<tab>");
+    assert!(completed.contains("refine: through function_104\n"), "{completed}");
+    assert!(completed.contains("         function_1042\n"), "{completed}");
+}

@@ -112,6 +112,7 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
         Message::Accept => return accept(model),
 
         Message::Refine(stage) => return refinement::by_row(model, stage),
+        Message::AddStage(text) => return refinement::add(model, text.to_owned()),
         Message::ClearStages => return refinement::clear(model),
         Message::Undo => return refinement::undo(model),
         Message::Redo => return refinement::redo(model),
@@ -133,6 +134,9 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
             }
         }
         Message::Refused { ticket, refusal } => refinement::refused(model, ticket, refusal),
+        Message::Completed { ticket, word, completions } => {
+            prompt::completed(model, ticket, word, completions);
+        }
         Message::Tried { ticket, shown, out } => prompt::tried(model, ticket, shown, out),
 
         Message::CopyPath => return copy_path(model),

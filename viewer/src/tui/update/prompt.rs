@@ -63,7 +63,8 @@ pub(super) fn edit(model: &mut Model<'_>, change: impl FnOnce(&mut Line)) -> Eff
     change(&mut prompt.line);
     prompt.taken = None;
     offer(model, &mut prompt);
-    let effects = try_out(model, &mut prompt);
+    let mut effects = try_out(model, &mut prompt);
+    effects.extend(ask_for_names(model, &mut prompt));
     model.over.push(Over::Prompt(prompt));
     effects
 }
@@ -77,8 +78,39 @@ pub(super) fn complete(model: &mut Model<'_>, forward: bool) -> Effects {
     effects
 }
 
+/// With more functions than this, their names are looked through by the shell.
+const NAMES_AT_ONCE: usize = 10_000;
+
+/// Asks the shell for names that the word could become, where there are very many.
+fn ask_for_names(model: &mut Model<'_>, prompt: &mut Prompt) -> Effects {
+    let is_refinement = !matches!(prompt.kind, PromptKind::Search | PromptKind::Command);
+    if !is_refinement || model.profile.functions.len() <= NAMES_AT_ONCE {
+        return Vec::new();
+    }
+    model.ticket += 1;
+    prompt.completing = Some(model.ticket);
+    let (text, cursor) = (prompt.line.text().to_owned(), prompt.line.cursor());
+    vec![Effect::Refine(Request {
+        ticket: model.ticket,
+        purpose: Purpose::Complete { text, cursor },
+        stages: Stages::default(),
+        sets: Arc::clone(&model.sets),
+    })]
+}
+
+/// The shell has found names. They are of no use if a completion was taken meanwhile.
+pub(super) fn completed(model: &mut Model<'_>, ticket: u64, word: usize, found: Vec<Completion>) {
+    if let Some(Over::Prompt(prompt)) = model.over.last_mut()
+        && prompt.completing.take_if(|asked| *asked == ticket).is_some()
+        && prompt.taken.is_none()
+    {
+        (prompt.word, prompt.completions) = (word, found);
+    }
+}
+
 /// Finds what the word before the cursor could become.
 fn offer(model: &Model<'_>, prompt: &mut Prompt) {
+    prompt.completing = None;
     (prompt.word, prompt.completions) = match prompt.kind {
         PromptKind::Refine
         | PromptKind::Group
@@ -86,7 +118,8 @@ fn offer(model: &Model<'_>, prompt: &mut Prompt) {
         | PromptKind::Stage(_)
         | PromptKind::Set(_) => {
             let (text, cursor) = (prompt.line.text(), prompt.line.cursor());
-            language::complete(&model.refined, &model.sets, text, cursor)
+            let with_names = model.profile.functions.len() <= NAMES_AT_ONCE;
+            language::complete(model.profile, &model.sets, text, cursor, with_names)
         }
         PromptKind::Command => {
             let offered = commands::beginning_with(prompt.line.before()).map(|command| {

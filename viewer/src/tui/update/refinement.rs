@@ -55,16 +55,19 @@ pub(super) fn by_row(model: &mut Model<'_>, action: RowStage) -> Effects {
     let (Some(rows), Some(selected)) = (model.rows(), model.selected()) else { return Vec::new() };
     let path: Vec<_> = rows.rows_to(selected.line);
     match language::row_stage(action, &model.refined, &path) {
-        Ok(text) => {
-            let mut stages = model.history.now().clone();
-            stages.push(text);
-            change(model, stages)
-        }
+        Ok(text) => add(model, text),
         Err(cause) => {
             model.notice = Some(Notice::Failed(cause));
             Vec::new()
         }
     }
+}
+
+/// Adds a stage at the end.
+pub(super) fn add(model: &mut Model<'_>, text: String) -> Effects {
+    let mut stages = model.history.now().clone();
+    stages.push(text);
+    change(model, stages)
 }
 
 pub(super) fn clear(model: &mut Model<'_>) -> Effects {

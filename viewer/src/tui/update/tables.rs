@@ -78,7 +78,6 @@ pub(super) fn refine(model: &mut Model<'_>) -> Effects {
         model.notice = Some(Notice::Failed("the path is empty: enter adds a row to it".to_owned()));
         return Vec::new();
     };
-    let mut stages = model.history.now().clone();
-    stages.push(Stage::Where(Predicate::Through(path.clone())).to_string());
-    refinement::change(model, stages)
+    let text = Stage::Where(Predicate::Through(path.clone())).to_string();
+    refinement::add(model, text)
 }
