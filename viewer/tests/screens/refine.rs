@@ -1,6 +1,7 @@
 //! Refinement by keys and at the prompt, the list of stages, undo.
 
 use csprof::tui::effect::Effect;
+use csprof::tui::message::Message;
 use insta::assert_snapshot;
 
 use super::{Viewer, screen, solver};
@@ -149,7 +150,9 @@ fn names_are_completed_where_there_are_very_many() {
         outline.push_str(&format!("  function_{function} 1\n"));
     }
     let profile = csprof::profile::from_outline(&outline).unwrap();
-    let completed = screen(&profile, "60x12", "fthrough function_104<tab>");
+    let mut viewer = Viewer::new(&profile, "60x12");
+    viewer.press("f").send(Message::Pasted("through function_104".to_owned()));
+    let completed = viewer.press("<tab>").screen();
     assert!(completed.contains("refine: through function_104\n"), "{completed}");
     assert!(completed.contains("         function_1042\n"), "{completed}");
 }
