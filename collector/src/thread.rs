@@ -16,6 +16,7 @@ use core::ops::Range;
 use csprof_format::loss::{LossReason, PartialReason};
 
 use crate::arena::{CpuCell, ThreadArena};
+use crate::modules::Reading;
 use crate::process::{self, Process};
 use crate::report;
 use crate::sampling::{Path, SIGNAL, Walked};
@@ -244,6 +245,31 @@ pub fn disarm_here(how: Suspended) {
         record.suspend(live, how);
         0
     });
+}
+
+/// Puts the real return address back, for an unwinder that asks for the first of its frames, or for
+/// code that may be one. As [`disarm_here`].
+pub fn disarm_for_lookup(caller: u64) {
+    let known = is_known_unwinder(caller);
+    let thread = current();
+    // SAFETY: null or this thread's state; one byte of it is changed that a sample only lowers.
+    if let Some(trampoline) = unsafe { thread.as_mut() }.and_then(|own| own.trampoline.as_mut())
+        && !known
+    {
+        trampoline.record().beware();
+    }
+    with_trampoline(|record, live, _| {
+        // What is suspended already stays so.
+        if record.armed_slot != 0 {
+            record.disarm(live);
+        }
+        0
+    });
+}
+
+fn is_known_unwinder(pc: u64) -> bool {
+    Reading::begin()
+        .is_some_and(|reading| reading.map().find(pc).is_some_and(|code| code.is_unwinder(pc)))
 }
 
 /// The calling thread is about to go on at the stack pointer `sp` without returning there: what was

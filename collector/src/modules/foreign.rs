@@ -75,7 +75,7 @@ pub(super) fn start_again() {
 pub(super) fn start() {
     // SAFETY: both strings end with 0.
     let found = unsafe {
-        libc::dlvsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr(), c"GLIBC_2.35".as_ptr())
+        libc::dlvsym(libc::RTLD_NEXT, c"_dl_find_object".as_ptr(), c"GLIBC_2.35".as_ptr())
     };
     if found.is_null() {
         // The message is not the program's.

@@ -5,9 +5,11 @@
 //! jumps on: the unwinder looks at its own return address and at the registers of its caller, so
 //! the stub leaves both as they were. ICS'05 section 2.5.3 does the same with two functions.
 //!
-//! What calls an unwinder without going through these names (the C library on thread
-//! cancellation, programs linked with -static-libgcc) relies on the trampoline's own unwind
-//! information.
+//! What unwinds without going through these names (the C library on thread cancellation, programs
+//! linked with -static-libgcc or with an unwinder of their own) asks the loader where the call frame
+//! information of its first frame is, before it reads any return address; so the two functions that
+//! tell put the real address back, too. An unwinder that remembers answers across calls relies on
+//! the trampoline's own unwind information.
 //!
 //! Where an exception goes on, in a handler or a cleanup, the frame's personality routine says by
 //! `_Unwind_SetIP`. That is the moment in which the frames inside are left: they are counted as lost
@@ -26,7 +28,7 @@ use core::ffi::{c_int, c_void};
 use super::real::{self, Real, slots};
 use super::stub::{ENGAGED, drop_frame, fast_path, restore_arguments, save_arguments};
 use crate::thread;
-use crate::trampoline::Suspended;
+use crate::trampoline::{Suspended, rules};
 
 /// Makes the stack true and returns where to jump.
 extern "C" fn prepare(real: &Real) -> *mut c_void {
@@ -61,7 +63,7 @@ extern "C" fn no_unwinder() -> c_int {
 
 /// Defines functions that prepare and jump.
 macro_rules! unwinders {
-    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+    ($prepare:ident: $($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
@@ -71,6 +73,7 @@ macro_rules! unwinders {
                 fast_path!(),
                 save_arguments!(),
                 "lea rdi, [rip + {real}]",
+                "mov rsi, [rbp + 8]",
                 "call {prepare}",
                 "mov r11, rax",
                 restore_arguments!(),
@@ -79,13 +82,14 @@ macro_rules! unwinders {
                 ".cfi_endproc",
                 real = sym slots::$name,
                 engaged = sym ENGAGED,
-                prepare = sym prepare,
+                prepare = sym $prepare,
             )
         }
     )*};
 }
 
 unwinders! {
+    prepare:
     /// Begins to throw: Itanium C++ ABI, Exception Handling, 1.3.
     _Unwind_RaiseException;
     /// Goes on after a cleanup.
@@ -98,6 +102,26 @@ unwinders! {
     _Unwind_Backtrace;
     /// backtrace(3).
     backtrace;
+}
+
+/// Makes the stack true for whoever looks functions up, unless that is the collector.
+extern "C" fn prepare_lookup(real: &Real, caller: u64) -> *mut c_void {
+    let errno = real::errno();
+    if !rules::is_own_code(caller) {
+        thread::disarm_for_lookup(caller);
+    }
+    let target = super::stub::target(real);
+    real::set_errno(errno);
+    target
+}
+
+unwinders! {
+    prepare_lookup:
+    /// Finds the call frame information of an address: glibc manual, "Dynamic Linker Introspection".
+    _dl_find_object;
+    /// Visits the program headers of all modules, with which unwinders begin where there is no
+    /// faster way.
+    dl_iterate_phdr;
 }
 
 /// The frame of `context` will go on: all inside it is left.

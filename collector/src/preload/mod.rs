@@ -19,7 +19,7 @@
 //! | [`fork`] | `vfork` `__vfork` | the child borrows the parent's memory: nothing may be done in it |
 //! | [`threads`] | `pthread_create` `thrd_create` | new threads are sampled |
 //! | [`dl`] | `dlopen` `dlmopen` `dlclose` `dlsym` | the load map follows; the caller's address is kept |
-//! | [`exceptions`] | `_Unwind_RaiseException` `_Unwind_Resume` `_Unwind_Resume_or_Rethrow` `_Unwind_ForcedUnwind` `_Unwind_Backtrace` `backtrace` `_Unwind_SetIP` | unwinders see real return addresses; where an exception goes on |
+//! | [`exceptions`] | `_Unwind_RaiseException` `_Unwind_Resume` `_Unwind_Resume_or_Rethrow` `_Unwind_ForcedUnwind` `_Unwind_Backtrace` `backtrace` `_dl_find_object` `dl_iterate_phdr` `_Unwind_SetIP` | unwinders see real return addresses; where an exception goes on |
 //! | [`jumps`] | `longjmp` `_longjmp` `siglongjmp` `__longjmp_chk` | frames that are left do not return |
 //! | [`files`] | `close` `close_range` `closefrom` `dup2` `dup3` | the files of sample sources stay open |
 //! | [`sandbox`] | `prctl` `syscall` | seccomp would make the collector's system calls deadly |

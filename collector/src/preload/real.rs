@@ -196,7 +196,7 @@ real_functions! {
         close, dup2, dup3, posix_spawn, posix_spawnp, system, popen,
         vfork, dlopen, dlmopen, dlclose, dlsym,
         _Unwind_RaiseException, _Unwind_Resume, _Unwind_Resume_or_Rethrow,
-        _Unwind_ForcedUnwind, _Unwind_Backtrace, backtrace, _Unwind_SetIP,
+        _Unwind_ForcedUnwind, _Unwind_Backtrace, backtrace, _dl_find_object, dl_iterate_phdr, _Unwind_SetIP,
         longjmp, _longjmp, siglongjmp, __longjmp_chk,
         prctl, syscall,
     }

@@ -51,6 +51,8 @@ pub struct Record {
     recent: [Armed; RECENT],
     recent_next: u32,
     suspended: Suspended,
+    /// Samples that must not arm, because code that may be an unwinder is at work.
+    wary: u8,
 }
 
 /// Whether the trampoline was armed until the code that runs now was called: what that leaves on
@@ -142,6 +144,7 @@ impl Trampoline {
             recent: [Armed { slot: 0, real: 0 }; RECENT],
             recent_next: 0,
             suspended: Suspended::No,
+            wary: 0,
         };
         // SAFETY: the record is ours since the exchange above, and not armed anywhere.
         unsafe { entry::record(number).write(record) };
@@ -232,6 +235,20 @@ impl Record {
             forget_after(&mut self.armed_slot);
         }
         was_armed
+    }
+
+    /// Code that is not known for an unwinder looks functions up, as one would: the next samples
+    /// arm nothing. It looks up again with each frame that it goes on, which takes microseconds, so
+    /// that it never finds what was armed in between.
+    pub fn beware(&mut self) {
+        self.wary = 2;
+    }
+
+    /// Whether this sample must not arm.
+    pub fn is_wary(&mut self) -> bool {
+        let wary = self.wary > 0;
+        self.wary = self.wary.saturating_sub(1);
+        wary
     }
 
     /// Disarms until [`Record::cut`] says where the code that is about to run has led, or

@@ -32,6 +32,11 @@ impl ModuleRules {
         let path = &module.identity.path;
         let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
         let this_library = (Self::of as *const ()).expose_provenance() as u64;
+        let own = module.text().contains(&this_library);
+        if own {
+            OWN_CODE.0.store(module.text().start, Ordering::Relaxed);
+            OWN_CODE.1.store(module.text().end, Ordering::Relaxed);
+        }
         Self {
             never: name.starts_with(b"ld-linux")
                 || name.starts_with(b"ld-2.")
@@ -39,14 +44,22 @@ impl ModuleRules {
                 || name == b"[vdso]",
             // This library too: its stubs disarm and then jump to an unwinder, and a sample that
             // came in between would arm the stub's caller.
-            unwinder: name.starts_with(b"libgcc_s")
-                || name.starts_with(b"libunwind")
-                || module.text().contains(&this_library),
+            unwinder: name.starts_with(b"libgcc_s") || name.starts_with(b"libunwind") || own,
             has_unsafe_functions: module.code.iter().any(|code| {
                 unsafe_ranges().any(|range| code.start < range.end && range.start < code.end)
             }),
         }
     }
+}
+
+/// This library's code, in runtime addresses. Written when the load map is first read.
+static OWN_CODE: (AtomicU64, AtomicU64) = (AtomicU64::new(0), AtomicU64::new(0));
+
+/// Whether `pc` lies in this library. Either side.
+#[must_use]
+pub fn is_own_code(pc: u64) -> bool {
+    // Relaxed: both are written before the first sample.
+    (OWN_CODE.0.load(Ordering::Relaxed)..OWN_CODE.1.load(Ordering::Relaxed)).contains(&pc)
 }
 
 /// Functions of libc that use their own return address other than for returning.

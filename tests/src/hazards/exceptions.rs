@@ -11,6 +11,7 @@ pub const ALL: &[Hazard] = &[
     Hazard::new("thrown_far_and_near", &["c++ -O2 -pthread -o program @exceptions.cpp"])
         .variants(CPP)
         .command(&["./program", "100"])
+        .in_gate(2)
         .partial(5)
         .says(
             "caught 200 cleaned 2500 values 2100 depth 6000 steady\n\
