@@ -19,11 +19,11 @@ use crate::arena::{CpuCell, ThreadArena};
 use crate::modules::Reading;
 use crate::process::{self, Process};
 use crate::report;
-use crate::sampling::{Path, SIGNAL, Walked};
+use crate::sampling::{Path, SIGNAL, Suspect, Walked};
 use crate::setup_lock::{SetupGuard, SetupLock};
 use crate::sources::{Handle, Source};
 use crate::sys::{self, Clock, Mask};
-use crate::trampoline::{Record, Suspended, Trampoline, thread_pointer};
+use crate::trampoline::{Record, Suspended, Trampoline, is_trampoline_code, thread_pointer};
 use crate::unwind::cache::RecipeCache;
 use crate::unwind::validate::StackBounds;
 
@@ -65,6 +65,8 @@ pub struct Thread {
     pub trampoline: Option<Trampoline>,
     /// Recipes used last.
     pub cache: Box<RecipeCache>,
+    /// What may be an unwinder, and at work.
+    pub suspect: Suspect,
     /// Signal mask to return to after [`pause_here`].
     paused_mask: Option<Mask>,
     /// Set while the handler runs.
@@ -177,6 +179,7 @@ fn begin(process: &'static Process) {
         walked,
         trampoline,
         cache,
+        suspect: Suspect::NONE,
         paused_mask: None,
         in_handler: false,
     }));
@@ -247,20 +250,27 @@ pub fn disarm_here(how: Suspended) {
     });
 }
 
-/// Puts the real return address back, for an unwinder that asks for the first of its frames, or for
-/// code that may be one. As [`disarm_here`].
-pub fn disarm_for_lookup(caller: u64) {
-    let known = is_known_unwinder(caller);
-    let thread = current();
-    // SAFETY: null or this thread's state; one byte of it is changed that a sample only lowers.
-    if let Some(trampoline) = unsafe { thread.as_mut() }.and_then(|own| own.trampoline.as_mut())
-        && !known
-    {
-        trampoline.record().beware();
+/// Puts the real return address back, for an unwinder in which `caller` asks for the function at `pc`
+/// before it reads the return addresses outside; or for code that may be one. As [`disarm_here`].
+///
+/// Its own return address it has read before it asks for anything. If that was the replaced one, it
+/// asks for the trampoline, and finds the slot as the trampoline's call frame information has it. Where
+/// it does not say what it asks for (libgcc before version 12, `pc` is 0), the slot stays as it is.
+pub fn disarm_for_lookup(caller: u64, pc: u64) {
+    // SAFETY: null or this thread's state; a sample that comes in between reads a whole word.
+    let Some(thread) = (unsafe { current().as_mut() }) else { return };
+    if !is_known_unwinder(caller) {
+        thread.suspect = Suspect::new(caller);
+    } else if pc == 0 {
+        return;
     }
+    // A return address is looked up in the call before it.
+    let is_trampoline = is_trampoline_code(pc) || is_trampoline_code(pc.wrapping_add(1));
     with_trampoline(|record, live, _| {
-        // What is suspended already stays so.
-        if record.armed_slot != 0 {
+        if is_trampoline {
+            record.arm_again(live);
+        } else if record.armed_slot != 0 {
+            // What is suspended already stays so.
             record.disarm(live);
         }
         0
@@ -269,7 +279,7 @@ pub fn disarm_for_lookup(caller: u64) {
 
 fn is_known_unwinder(pc: u64) -> bool {
     Reading::begin()
-        .is_some_and(|reading| reading.map().find(pc).is_some_and(|code| code.is_unwinder(pc)))
+        .is_some_and(|reading| reading.map().find(pc).is_some_and(|code| code.unwinds(pc)))
 }
 
 /// The calling thread is about to go on at the stack pointer `sp` without returning there: what was

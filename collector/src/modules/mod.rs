@@ -94,6 +94,13 @@ impl Stretch {
         self.code.rules.unwinder || self.code.unwinders.iter().any(holds)
     }
 
+    /// Whether what the code at `pc`, which lies in the stretch, does as an unwinder can be seen on
+    /// the stack: it is one, or its module has one that calls it. Either side.
+    #[must_use]
+    pub fn unwinds(&self, pc: u64) -> bool {
+        self.is_unwinder(pc) || self.code.has_static_unwinder()
+    }
+
     /// Whether the function at `pc`, which lies in the stretch, may handle an exception. Signal
     /// side.
     #[must_use]

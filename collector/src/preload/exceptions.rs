@@ -72,6 +72,7 @@ macro_rules! unwinders {
                 ".cfi_startproc",
                 fast_path!(),
                 save_arguments!(),
+                "mov rdx, rdi",
                 "lea rdi, [rip + {real}]",
                 "mov rsi, [rbp + 8]",
                 "call {prepare}",
@@ -104,21 +105,32 @@ unwinders! {
     backtrace;
 }
 
-/// Makes the stack true for whoever looks functions up, unless that is the collector.
-extern "C" fn prepare_lookup(real: &Real, caller: u64) -> *mut c_void {
+/// Makes the stack true for whoever looks the function at `pc` up.
+extern "C" fn prepare_lookup(real: &Real, caller: u64, pc: u64) -> *mut c_void {
     let errno = real::errno();
-    if !rules::is_own_code(caller) {
-        thread::disarm_for_lookup(caller);
-    }
+    thread::disarm_for_lookup(caller, pc);
     let target = super::stub::target(real);
     real::set_errno(errno);
     target
+}
+
+/// The same for all functions at once. The collector itself asks so, too.
+extern "C" fn prepare_visit(real: &Real, caller: u64) -> *mut c_void {
+    if rules::is_own_code(caller) {
+        super::stub::target(real)
+    } else {
+        prepare_lookup(real, caller, 0)
+    }
 }
 
 unwinders! {
     prepare_lookup:
     /// Finds the call frame information of an address: glibc manual, "Dynamic Linker Introspection".
     _dl_find_object;
+}
+
+unwinders! {
+    prepare_visit:
     /// Visits the program headers of all modules, with which unwinders begin where there is no
     /// faster way.
     dl_iterate_phdr;

@@ -166,8 +166,8 @@ fn sample(thread: &mut Thread, context: &libc::ucontext_t, weight: u64) -> Resul
     }
 
     // 4. Arm.
-    let wary = thread.trampoline.as_mut().is_some_and(|own| own.record().is_wary());
-    let followable = met.own_stack && !met.signal && !met.unwinder && !met.foreign && !wary;
+    let suspected = thread.suspect.is_on(walked.frames());
+    let followable = met.own_stack && !met.signal && !met.unwinder && !met.foreign && !suspected;
     if partial.is_none() && followable {
         arm(thread, met.armed, known, left, registers.sp());
     }

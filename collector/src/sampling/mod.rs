@@ -7,10 +7,12 @@
 mod handler;
 mod path;
 mod stack;
+mod suspect;
 mod walked;
 
 pub use handler::on_signal;
 pub use path::Path;
+pub use suspect::Suspect;
 pub use walked::Walked;
 
 /// The profiling signal.

@@ -51,8 +51,6 @@ pub struct Record {
     recent: [Armed; RECENT],
     recent_next: u32,
     suspended: Suspended,
-    /// Samples that must not arm, because code that may be an unwinder is at work.
-    wary: u8,
 }
 
 /// Whether the trampoline was armed until the code that runs now was called: what that leaves on
@@ -144,7 +142,6 @@ impl Trampoline {
             recent: [Armed { slot: 0, real: 0 }; RECENT],
             recent_next: 0,
             suspended: Suspended::No,
-            wary: 0,
         };
         // SAFETY: the record is ours since the exchange above, and not armed anywhere.
         unsafe { entry::record(number).write(record) };
@@ -237,20 +234,6 @@ impl Record {
         was_armed
     }
 
-    /// Code that is not known for an unwinder looks functions up, as one would: the next samples
-    /// arm nothing. It looks up again with each frame that it goes on, which takes microseconds, so
-    /// that it never finds what was armed in between.
-    pub fn beware(&mut self) {
-        self.wary = 2;
-    }
-
-    /// Whether this sample must not arm.
-    pub fn is_wary(&mut self) -> bool {
-        let wary = self.wary > 0;
-        self.wary = self.wary.saturating_sub(1);
-        wary
-    }
-
     /// Disarms until [`Record::cut`] says where the code that is about to run has led, or
     /// [`Record::resume`] that it is over.
     pub fn suspend(&mut self, stack: Range<u64>, how: Suspended) {
@@ -296,6 +279,18 @@ impl Record {
     pub fn resume(&mut self) {
         if self.suspended != Suspended::No {
             // SAFETY: as it was before, for no activation was left since.
+            unsafe { self.arm(self.armed, self.inner) };
+        }
+    }
+
+    /// Arms what was armed before the last [`Record::disarm`], if nothing is, for an unwinder that
+    /// has read the slot before that.
+    pub fn arm_again(&mut self, stack: Range<u64>) {
+        // SAFETY: points into the path, as `inner` does, which is not null when something is cached.
+        let slot = unsafe { (*self.armed).slot };
+        if self.armed_slot == 0 && stack.contains(&slot) {
+            // SAFETY: in live stack; if the activation is not there any more, the slot holds
+            // something else, and stays as it is.
             unsafe { self.arm(self.armed, self.inner) };
         }
     }

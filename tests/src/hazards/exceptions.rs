@@ -82,6 +82,10 @@ const CPP: &[&str] = &[
     "clang",
     "clang -O3",
     "clang -static-libgcc -static-libstdc++",
+    // LLVM's own unwinder, shared and static: in a library that is installed or is not.
+    "/usr/lib/llvm-14/lib/libunwind.so: clang -stdlib=libc++ -lunwind",
+    "/usr/lib/llvm-14/lib/libunwind.a: clang -nodefaultlibs -Wl,-Bstatic -lstdc++ \
+     /usr/lib/llvm-14/lib/libunwind.a -Wl,-Bdynamic -lm -lc",
 ];
 
 /// What an exception leaves does not return.
