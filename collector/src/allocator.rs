@@ -6,11 +6,16 @@
 //! (a stack whose head carries a tag against ABA), so a fork at any moment leaves it usable.
 //! From 64 KiB on, each block is a mapping of its own.
 //!
+//! Rust ends the process where memory is refused, and a program under a limit (RLIMIT_AS) must not end
+//! because of csprof. So there is a reserve, for what is small; and whoever needs much asks
+//! [`has_room`] first, and whoever can do without asks [`is_low`].
+//!
 //! Invariant: never entered from a signal handler. Debug builds abort if it is.
 
 #![expect(unsafe_code, reason = "a global allocator hands out raw memory")]
 
 use core::alloc::{GlobalAlloc, Layout};
+use core::cell::UnsafeCell;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -42,6 +47,55 @@ static HEAP: OwnHeap = OwnHeap {
 const fn class_of(size: usize) -> usize {
     let blocks = size.div_ceil(SMALLEST);
     if blocks <= 1 { 0 } else { blocks.next_power_of_two().trailing_zeros() as usize }
+}
+
+/// Bytes of the reserve: more than a fork, a thread's start and a look at the loader's list take in all.
+const RESERVE: usize = 1 << 19;
+
+/// Memory that is there when the kernel refuses more. Its pages cost nothing until they are touched.
+#[repr(align(4096))]
+struct Reserve {
+    bytes: UnsafeCell<[u8; RESERVE]>,
+    used: AtomicUsize,
+}
+
+// SAFETY: each part is handed out once, to one owner.
+unsafe impl Sync for Reserve {}
+
+static RESERVED: Reserve =
+    Reserve { bytes: UnsafeCell::new([0; RESERVE]), used: AtomicUsize::new(0) };
+
+impl Reserve {
+    /// Takes zeroed memory for good; null if there is not enough.
+    fn take(&self, size: usize, align: usize) -> *mut u8 {
+        let place = |used: usize| used.next_multiple_of(align);
+        // Relaxed: a part belongs to whoever moved the mark past it.
+        let taken = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+            let end = place(used).checked_add(size)?;
+            (end <= RESERVE).then_some(end)
+        });
+        // SAFETY: inside the reserve, as was just checked.
+        taken.map_or(null_mut(), |used| unsafe { self.bytes.get().cast::<u8>().add(place(used)) })
+    }
+
+    fn holds(&self, block: *mut u8) -> bool {
+        block.addr().wrapping_sub(self.bytes.get().addr()) < RESERVE
+    }
+}
+
+/// Whether so many bytes could be had now.
+#[must_use]
+pub fn has_room(bytes: usize) -> bool {
+    let Ok(block) = sys::map_anonymous(bytes) else { return false };
+    // SAFETY: just mapped, and not used.
+    unsafe { sys::unmap_anonymous(block, bytes) };
+    true
+}
+
+/// Whether the reserve is in use and there is still no other memory: time to do without.
+#[must_use]
+pub fn is_low() -> bool {
+    RESERVED.used.load(Ordering::Relaxed) > 0 && !has_room(CHUNK)
 }
 
 /// Bytes of private memory in use: all that is mapped, but for the part of the heap that was never
@@ -110,7 +164,9 @@ impl OwnHeap {
                 }
                 continue;
             }
-            let Ok(chunk) = sys::map_anonymous(CHUNK) else { return null_mut() };
+            let Ok(chunk) = sys::map_anonymous(CHUNK) else {
+                return RESERVED.take(size, SMALLEST);
+            };
             let address = chunk.as_ptr().expose_provenance();
             // Two threads may both map a chunk; the later store wins and the other chunk's rest
             // is wasted. `next` beyond `end` or far below it sends `carve` around the loop.
@@ -130,10 +186,10 @@ unsafe impl GlobalAlloc for OwnHeap {
         crate::sampling::abort_in_handler();
         if layout.size() >= LARGE || layout.align() > SMALLEST {
             let size = layout.size().max(1).next_multiple_of(4096);
-            return sys::map_anonymous(size).map_or(null_mut(), |block| {
-                block.as_ptr().expose_provenance();
-                block.as_ptr()
-            });
+            let mapped = sys::map_anonymous(size).map(NonNull::as_ptr);
+            let block = mapped.unwrap_or_else(|_| RESERVED.take(size, 4096));
+            block.expose_provenance();
+            return block;
         }
         let class = class_of(layout.size());
         self.pop(class).map_or_else(|| self.carve(SMALLEST << class), NonNull::as_ptr)
@@ -142,7 +198,9 @@ unsafe impl GlobalAlloc for OwnHeap {
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         if layout.size() >= LARGE || layout.align() > SMALLEST {
             let size = layout.size().max(1).next_multiple_of(4096);
-            if let Some(block) = NonNull::new(block) {
+            if let Some(block) = NonNull::new(block)
+                && !RESERVED.holds(block.as_ptr())
+            {
                 // SAFETY: `alloc` mapped exactly this range for this layout.
                 unsafe { sys::unmap_anonymous(block, size) };
             }
@@ -154,7 +212,8 @@ unsafe impl GlobalAlloc for OwnHeap {
     /// A growing table of recipes reaches megabytes: its pages are moved, not copied.
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let whole_pages = |size: usize| size.max(1).next_multiple_of(4096);
-        if layout.size() >= LARGE && size >= LARGE && layout.align() <= 4096 {
+        let is_mapped = layout.size() >= LARGE && !RESERVED.holds(block);
+        if is_mapped && size >= LARGE && layout.align() <= 4096 {
             let Some(block) = NonNull::new(block) else { return null_mut() };
             // SAFETY: `alloc` mapped exactly this range for this layout, and the owner gives its
             // old pointer up.
@@ -179,7 +238,24 @@ unsafe impl GlobalAlloc for OwnHeap {
 
 #[cfg(test)]
 mod tests {
-    use super::class_of;
+    use core::cell::UnsafeCell;
+    use core::sync::atomic::AtomicUsize;
+
+    use super::{RESERVE, Reserve, class_of};
+
+    #[test]
+    fn the_reserve_is_handed_out_once() {
+        let reserve =
+            Box::new(Reserve { bytes: UnsafeCell::new([0; RESERVE]), used: AtomicUsize::new(0) });
+        let start = reserve.bytes.get().addr();
+        let place = |block: *mut u8| block.addr().checked_sub(start);
+        assert_eq!(place(reserve.take(48, 16)), Some(0));
+        assert_eq!(place(reserve.take(100, 4096)), Some(4096));
+        assert_eq!(place(reserve.take(16, 16)), Some(4208));
+        assert!(reserve.take(RESERVE, 16).is_null());
+        assert!(reserve.take(usize::MAX, 16).is_null());
+        assert_eq!(place(reserve.take(16, 16)), Some(4224));
+    }
 
     #[test]
     fn classes_double() {

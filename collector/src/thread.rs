@@ -18,7 +18,6 @@ use csprof_format::loss::{LossReason, PartialReason};
 use crate::arena::{CpuCell, ThreadArena};
 use crate::modules::Reading;
 use crate::process::{self, Process};
-use crate::report;
 use crate::sampling::{Path, SIGNAL, Suspect, Walked};
 use crate::setup_lock::{SetupGuard, SetupLock};
 use crate::sources::{Handle, Source};
@@ -26,6 +25,7 @@ use crate::sys::{self, Clock, Mask};
 use crate::trampoline::{Record, Suspended, Trampoline, is_trampoline_code, thread_pointer};
 use crate::unwind::cache::RecipeCache;
 use crate::unwind::validate::StackBounds;
+use crate::{allocator, report};
 
 global_asm!(
     ".pushsection .tbss.csprof_thread,\"awT\",@nobits",
@@ -140,6 +140,12 @@ pub fn started() {
 fn begin(process: &'static Process) {
     static EMPTY_CACHE: RecipeCache = RecipeCache::new();
     let tid = sys::tid();
+    // For the recipe cache and what else is small.
+    if allocator::is_low() || !allocator::has_room(1 << 18) {
+        process.arena.count_unsampled_thread();
+        report::warn_once(2, "a thread is not sampled: memory for it was refused");
+        return;
+    }
     let Ok(arena) = ThreadArena::create(process.arena, tid) else {
         process.arena.count_unsampled_thread();
         report::warn_once(2, "a thread is not sampled: shared memory for it was refused");

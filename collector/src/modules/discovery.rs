@@ -12,6 +12,7 @@ use std::os::unix::ffi::OsStringExt;
 use super::{Code, Codes};
 use crate::unwind::cfi;
 use crate::unwind::cfi::direct::{Census, InPlace};
+use crate::{allocator, report};
 
 /// What makes two loads the same code: path and build id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,6 +93,15 @@ pub(super) fn counts() -> Counts {
     counts
 }
 
+/// Stands for the code of a module for whose recipes there is no memory.
+static NO_CODE: Code = Code::UNKNOWN;
+
+/// More memory than reading a module takes, in bytes: of a row of recipes, some four bytes of code.
+fn room_for(module: &LoaderModule) -> usize {
+    let text = module.text();
+    (text.end.saturating_sub(text.start) as usize / 2).next_multiple_of(4096) + (1 << 18)
+}
+
 /// The loader's list at one moment.
 pub(super) struct Seen {
     /// The counts that go with it.
@@ -125,6 +135,14 @@ pub(super) fn loaded_modules(known: &Codes, go_on: fn() -> bool) -> Option<Seen>
             let mut codes = known.iter().chain(&seen.built);
             let code = match codes.find(|code| code.0 == module.identity) {
                 Some(code) => &code.1,
+                None if !allocator::has_room(room_for(&module)) => {
+                    report::warn_once(
+                        4,
+                        "memory for a library's unwind recipes was refused: paths through it are \
+                         partial",
+                    );
+                    &NO_CODE
+                }
                 None => {
                     let stays = staying.contains(&module.bias);
                     // SAFETY: loaded during this call, and for ever if it was found to be.

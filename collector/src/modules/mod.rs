@@ -40,7 +40,7 @@ use crate::setup_lock::{SetupGuard, SetupLock};
 use crate::trampoline::rules::ModuleRules;
 use crate::unwind::cfi;
 use crate::unwind::table::{Lookup, RecipeTable};
-use crate::{process, sys};
+use crate::{allocator, process, report, sys};
 
 pub use discovery::{Identity, LoaderModule};
 
@@ -119,6 +119,13 @@ impl Stretch {
 }
 
 impl Code {
+    /// Nothing is known: whatever is in it, nothing may be touched while it is on the stack.
+    const UNKNOWN: Self = Self {
+        recipes: Recipes::None,
+        unwinders: Vec::new(),
+        rules: ModuleRules { never: true, unwinder: true, has_unsafe_functions: false },
+    };
+
     /// Reads a module that stays loaded meanwhile.
     ///
     /// # Safety
@@ -376,6 +383,10 @@ pub fn after_note() {
 /// come to an end.
 fn look() -> bool {
     let Some(_looking) = LOOKING.lock_within(PATIENCE_NS) else { return false };
+    if allocator::is_low() {
+        report::warn_once(5, "memory was refused: libraries loaded from there on have no names");
+        return true;
+    }
     let counts = discovery::counts();
     let known = KNOWN.lock();
     if counts == known.counts {

@@ -1,5 +1,6 @@
 //! Programs that forbid themselves something.
 
+use super::processes::nothing_is_damaged;
 use crate::hazard::{Ended, Hazard, Trial};
 use crate::paths::is_share;
 
@@ -22,6 +23,9 @@ pub const ALL: &[Hazard] = &[
              memlock: sum 149531, thread over, library over, child over\n",
         )
         .also(what_is_refused_is_counted),
+    Hazard::new("tight_memory", &["cc -O2 -pthread -o program @tight_memory.c"])
+        .says("died: 0\n")
+        .also(want_of_memory_has_a_word),
     Hazard::new("sandbox_by_prctl", SANDBOX)
         .command(&["./program", "prctl"])
         .says("prctl: worked\n")
@@ -48,6 +52,12 @@ fn what_is_refused_is_counted(trial: &Trial<'_>) {
     let messages = trial.recording.messages();
     assert!(messages.contains("made by fork, not in this profile: shared memory"), "{messages}");
     assert!(messages.contains("a thread is not sampled: shared memory"), "{messages}");
+}
+
+fn want_of_memory_has_a_word(trial: &Trial<'_>) {
+    let messages = trial.recording.messages();
+    assert!(messages.contains("memory for it was refused"), "{messages}");
+    nothing_is_damaged(trial);
 }
 
 fn sampling_ends_with_a_word(trial: &Trial<'_>) {
