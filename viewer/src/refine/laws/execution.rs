@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 
@@ -28,10 +29,11 @@ pub(super) struct Execution {
 /// A frame of a sampled stack: one activation of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Activation {
-    pub(super) name: String,
+    pub(super) name: Arc<str>,
     pub(super) kind: FrameKind,
-    /// Which activation; every call makes a new one.
-    pub(super) id: usize,
+    /// Which activation's return is counted here; every call makes a new one. What is no call has
+    /// none.
+    pub(super) counted: Option<usize>,
 }
 
 /// Some samples with one stack.
@@ -41,6 +43,8 @@ pub(super) struct Sample {
     /// Outermost first.
     pub(super) path: Vec<Activation>,
     pub(super) weight: u64,
+    /// Whether `callers of` turned the path around: edges are then those of the match.
+    pub(super) inverted: bool,
 }
 
 /// Functions that are called; few, so that recursion is frequent.
@@ -68,7 +72,11 @@ impl Execution {
         let mut next = 0;
         let mut activation = |name: &str, kind| {
             next += 1;
-            Activation { name: name.to_owned(), kind, id: next }
+            Activation {
+                name: name.into(),
+                kind,
+                counted: (kind == FrameKind::Call).then_some(next),
+            }
         };
         // Thread 0 has start-up code, thread 2 a stack whose outer part is unknown.
         let mut stacks = [
@@ -83,7 +91,7 @@ impl Execution {
             let bottom = usize::from(step.thread != 1);
             for _ in 0..step.returns {
                 if stack.len() > bottom {
-                    returned.extend(stack.pop().map(|activation| activation.id));
+                    returned.extend(stack.pop().and_then(|activation| activation.counted));
                 }
             }
             for &(name, inline) in &step.calls {
@@ -96,6 +104,7 @@ impl Execution {
                     thread: step.thread,
                     path: stack.clone(),
                     weight: step.samples,
+                    inverted: false,
                 });
             }
         }
@@ -122,13 +131,11 @@ impl Execution {
             let mut nodes: BTreeMap<_, (u64, BTreeSet<usize>)> = BTreeMap::new();
             for sample in self.samples.iter().filter(|sample| sample.thread == thread) {
                 let path: Vec<_> =
-                    sample.path.iter().map(|frame| (frame.name.as_str(), frame.kind)).collect();
+                    sample.path.iter().map(|frame| (&*frame.name, frame.kind)).collect();
                 for (depth, frame) in sample.path.iter().enumerate() {
                     let (samples, activations) = nodes.entry(path[..=depth].to_vec()).or_default();
                     *samples += if depth + 1 == path.len() { sample.weight } else { 0 };
-                    if frame.kind == FrameKind::Call && self.has_returned(frame.id) {
-                        activations.insert(frame.id);
-                    }
+                    activations.extend(frame.counted.filter(|&id| self.has_returned(id)));
                 }
             }
             for (path, (samples, activations)) in &nodes {

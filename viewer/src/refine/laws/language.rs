@@ -8,7 +8,7 @@ use crate::refine::preset::Preset;
 use crate::refine::syntax::{
     Axis, Chain, Comparison, Field, FramePattern, Grain, Link, Predicate, Stage,
 };
-use crate::refine::{MetricTest, Quantity, Unit, Value, Whole};
+use crate::refine::{Metric, MetricTest, Quantity, Unit, Value, Whole};
 
 /// Patterns over the functions of the executions.
 pub(super) fn patterns() -> impl Strategy<Value = FramePattern> {
@@ -86,7 +86,52 @@ fn combined(atom: BoxedStrategy<Predicate>) -> impl Strategy<Value = Predicate> 
 
 /// Stages over the executions.
 pub(super) fn stages() -> impl Strategy<Value = Stage> {
-    stages_of(predicates().boxed(), patterns().boxed(), select(vec!["G", "H"]).boxed())
+    let predicate = prop_oneof![
+        4 => predicates(),
+        1 => metric_tests().prop_map(Predicate::Node),
+        1 => (predicates(), metric_tests()).prop_map(|(predicate, test)| {
+            Predicate::Or(vec![Predicate::Not(Box::new(Predicate::Node(test))), predicate])
+        }),
+    ];
+    prop_oneof![
+        6 => path_stages_of(predicate.boxed()),
+        1 => metric_tests().prop_map(Stage::Small),
+    ]
+}
+
+/// Stages that look at one path at a time.
+pub(super) fn path_stages() -> impl Strategy<Value = Stage> {
+    path_stages_of(predicates().boxed())
+}
+
+fn path_stages_of(predicate: BoxedStrategy<Predicate>) -> impl Strategy<Value = Stage> {
+    prop_oneof![
+        12 => stages_of(predicate, patterns().boxed(), select(vec!["G", "H"]).boxed()),
+        1 => patterns().prop_map(Stage::CallersOf),
+        1 => select(vec![Axis::Thread, Axis::Rank]).prop_map(Stage::Split),
+    ]
+}
+
+/// Tests that some rows of an execution pass and others do not.
+fn metric_tests() -> impl Strategy<Value = MetricTest> {
+    use Quantity::{Edges, Exclusive, Inclusive, SamplesPerEdge};
+    let quantity = select(vec![
+        Inclusive(Metric::Samples),
+        Inclusive(Metric::Samples),
+        Exclusive(Metric::Samples),
+        Edges,
+        SamplesPerEdge,
+    ]);
+    let comparison = select(Comparison::ALL.map(|(comparison, _)| comparison).to_vec());
+    let percent = select(vec![Unit::Percent(Whole::Base), Unit::Percent(Whole::View)]);
+    (quantity, comparison, 0_u64..6, prop::option::weighted(0.4, percent)).prop_map(
+        |(quantity, comparison, count, percent)| {
+            let unit = percent.filter(|unit| quantity.allows(*unit)).unwrap_or(Unit::One);
+            let digits = if unit == Unit::One { count } else { count * 10 };
+            let value = Value { digits, decimals: 0, unit };
+            MetricTest { quantity, comparison, value }
+        },
+    )
 }
 
 fn stages_of(

@@ -5,22 +5,112 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::execution::{Activation, Execution, MODULES, NAMES, Sample};
 use super::{Cost, Path};
 use crate::profile::FrameKind;
+use crate::refine::metric_test::{RowCost, Scale};
 use crate::refine::preset::Preset;
 use crate::refine::syntax::{Axis, Chain, Field, FramePattern, Grain, Link, Predicate, Stage};
+use crate::refine::{MetricTest, Quantity};
+
+/// What the reference knows of a run besides its samples.
+pub(super) struct World<'w> {
+    /// Samples before all stages.
+    pub(super) base: u64,
+    /// The run itself, where edge counts are known.
+    pub(super) execution: Option<&'w Execution>,
+    /// What `split` calls threads, where it is not by their number.
+    pub(super) labels: BTreeMap<(&'static str, usize), String>,
+}
+
+impl<'w> World<'w> {
+    pub(super) fn of(execution: &'w Execution) -> Self {
+        let base = execution.samples().iter().map(|sample| sample.weight).sum();
+        Self { base, execution: Some(execution), labels: BTreeMap::new() }
+    }
+
+    fn label(&self, axis: Axis, thread: usize) -> String {
+        let usual = || match axis {
+            Axis::Thread => format!("thread={thread}"),
+            _ => format!("{}=none", axis.name()),
+        };
+        self.labels.get(&(axis.name(), thread)).cloned().unwrap_or_else(usual)
+    }
+
+    /// The activation that is counted here, if it returned.
+    fn returned(&self, frame: &Activation) -> Option<usize> {
+        frame.counted.filter(|&id| self.execution.is_some_and(|run| run.has_returned(id)))
+    }
+}
+
+/// Rows as a person sees them, threads together, with what they cost.
+struct Rows {
+    costs: BTreeMap<Vec<(String, FrameKind)>, RowCost>,
+    scale: Scale,
+}
+
+impl Rows {
+    fn of(samples: &[Sample], world: &World<'_>) -> Self {
+        let mut costs: BTreeMap<_, RowCost> = BTreeMap::new();
+        let prefixes = samples
+            .iter()
+            .flat_map(|sample| (1..=sample.path.len()).map(|end| &sample.path[..end]));
+        let counted = prefixes.filter(|path| path[path.len() - 1].counted.is_some());
+        let counted: BTreeSet<_> = counted.map(named).collect();
+        for ((_, path), cost) in paths(samples, world) {
+            let edges = counted.contains(&path).then_some((cost.edges_low, cost.edges_high));
+            let row = costs.entry(path).or_default();
+            row.add(&RowCost { inclusive: cost.inclusive, exclusive: cost.exclusive, edges });
+        }
+        let view = samples.iter().map(|sample| sample.weight).sum();
+        Self { costs, scale: Scale { period: 1, base: world.base, view } }
+    }
+
+    /// Whether the row of a path passes.
+    fn pass(&self, test: &MetricTest, path: &[Activation]) -> bool {
+        test.holds(&self.costs[&named(path)], &self.scale)
+    }
+}
+
+fn named(path: &[Activation]) -> Vec<(String, FrameKind)> {
+    path.iter().map(|frame| (frame.name.to_string(), frame.kind)).collect()
+}
+
+/// Whether a test in the stage looks at edge counts, which must be exact to be compared.
+pub(super) fn tests_edges(stage: &Stage) -> bool {
+    fn in_predicate(predicate: &Predicate) -> bool {
+        match predicate {
+            Predicate::And(inner) | Predicate::Or(inner) => inner.iter().any(in_predicate),
+            Predicate::Not(inner) => in_predicate(inner),
+            Predicate::Node(test) => in_test(test),
+            _ => false,
+        }
+    }
+    fn in_test(test: &MetricTest) -> bool {
+        !matches!(test.quantity, Quantity::Inclusive(_) | Quantity::Exclusive(_))
+    }
+    match stage {
+        Stage::Where(predicate) => in_predicate(predicate),
+        Stage::Small(test) => in_test(test),
+        _ => false,
+    }
+}
 
 /// Whether a frame matches; for the patterns that the strategies make.
 pub(super) fn matches(pattern: &FramePattern, frame: &Activation) -> bool {
+    frame.kind != FrameKind::Context && matches_call(pattern, frame)
+}
+
+fn matches_call(pattern: &FramePattern, frame: &Activation) -> bool {
     match pattern {
-        FramePattern::Exact(name) | FramePattern::Glob(name) => frame.name == *name,
+        FramePattern::Exact(name) | FramePattern::Glob(name) => *frame.name == **name,
         FramePattern::Field(Field::Kind, kind) => match frame.kind {
             FrameKind::Inline => kind == "inline",
             FrameKind::Partial => kind == "partial",
+            FrameKind::Unknown => kind == "unknown",
             _ => kind == "call",
         },
         FramePattern::Any(any) => any.iter().any(|pattern| matches(pattern, frame)),
         FramePattern::All(all) => all.iter().all(|pattern| matches(pattern, frame)),
         FramePattern::Not(inner) => !matches(inner, frame),
-        FramePattern::Preset(Preset::Start) => frame.name == "_start",
+        FramePattern::Preset(Preset::Start) => &*frame.name == "_start",
         _ => unreachable!("the strategies make no {pattern}"),
     }
 }
@@ -66,18 +156,42 @@ pub(super) fn is_prefix_stable(stage: &Stage) -> bool {
     !matches!(stage, Stage::Where(_) | Stage::Fold(_) | Stage::RootAt { last: true, .. })
 }
 
-pub(super) fn apply(stage: &Stage, samples: Vec<Sample>) -> Vec<Sample> {
+pub(super) fn apply(stage: &Stage, samples: Vec<Sample>, world: &World<'_>) -> Vec<Sample> {
+    let rows = needs_rows(stage).then(|| Rows::of(&samples, world));
     samples
         .into_iter()
         .filter_map(|mut sample| {
-            sample.path = rewrite(stage, sample.thread, sample.path)?;
+            sample.path = rewrite(stage, sample.clone(), world, rows.as_ref())?;
+            sample.inverted |= matches!(stage, Stage::CallersOf(_));
             Some(sample)
         })
         .collect()
 }
 
+fn needs_rows(stage: &Stage) -> bool {
+    fn in_predicate(predicate: &Predicate) -> bool {
+        match predicate {
+            Predicate::And(inner) | Predicate::Or(inner) => inner.iter().any(in_predicate),
+            Predicate::Not(inner) => in_predicate(inner),
+            Predicate::Node(_) => true,
+            _ => false,
+        }
+    }
+    matches!(stage, Stage::Small(_)) || matches!(stage, Stage::Where(p) if in_predicate(p))
+}
+
 /// The path after a stage; `None` if the stage takes the sample out.
-fn rewrite(stage: &Stage, thread: usize, path: Vec<Activation>) -> Option<Vec<Activation>> {
+fn rewrite(
+    stage: &Stage,
+    sample: Sample,
+    world: &World<'_>,
+    rows: Option<&Rows>,
+) -> Option<Vec<Activation>> {
+    let Sample { thread, path, inverted, .. } = sample;
+    // What becomes a call is counted, and never returned.
+    let counted = |frame: &Activation| frame.counted.or((!inverted).then_some(usize::MAX));
+    // What `split` put there stays above the path, whatever happens to it.
+    let contexts = path.iter().take_while(|frame| frame.kind == FrameKind::Context).count();
     let is = |pattern: &FramePattern, at: usize| matches(pattern, &path[at]);
     let positions = |pattern: &FramePattern| -> Vec<usize> {
         (0..path.len()).filter(|&at| is(pattern, at)).collect()
@@ -87,7 +201,7 @@ fn rewrite(stage: &Stage, thread: usize, path: Vec<Activation>) -> Option<Vec<Ac
     };
     Some(match stage {
         Stage::Where(predicate) => {
-            if !holds(predicate, thread, &path) {
+            if !holds(predicate, thread, &path, rows) {
                 return None;
             }
             path
@@ -114,14 +228,16 @@ fn rewrite(stage: &Stage, thread: usize, path: Vec<Activation>) -> Option<Vec<Ac
                     } else {
                         FrameKind::Call
                     };
-                    Activation { name: name.clone(), kind, id: frame.id }
+                    let is_call = kind == FrameKind::Call;
+                    let counted = if is_call { counted(&frame) } else { frame.counted };
+                    Activation { name: name.as_str().into(), kind, counted }
                 })
                 .collect()
         }
         Stage::RootAt { pattern: f, last } => {
             let found = positions(f);
             let begin = if *last { found.last() } else { found.first() };
-            path[*begin?..].to_vec()
+            [&path[..contexts], &path[*begin?..]].concat()
         }
         Stage::Collapse(f) => {
             kept(&|at| !(is(f, at) && path[..at].iter().any(|above| above.name == path[at].name)))
@@ -133,8 +249,8 @@ fn rewrite(stage: &Stage, thread: usize, path: Vec<Activation>) -> Option<Vec<Ac
             let mut modules: Vec<Activation> = Vec::new();
             for frame in path {
                 let name = module(&frame);
-                if modules.last().is_none_or(|last| last.name != name) {
-                    modules.push(Activation { name: name.to_owned(), ..frame });
+                if modules.last().is_none_or(|last| *last.name != *name) {
+                    modules.push(Activation { name: name.into(), ..frame });
                 }
             }
             modules
@@ -144,28 +260,57 @@ fn rewrite(stage: &Stage, thread: usize, path: Vec<Activation>) -> Option<Vec<Ac
             [first, .., last] => kept(&|at| at <= first || at > last),
             _ => path,
         },
-        Stage::CallersOf(_) | Stage::Split(_) | Stage::Small(_) => {
-            unreachable!("the strategies make no {stage}")
+        Stage::CallersOf(f) => {
+            let &first = positions(f).first()?;
+            // Edges along the way out are those of the match.
+            let outward = path[contexts..=first].iter().rev();
+            let counted = path[first].counted;
+            let outward = outward.map(|frame| Activation { counted, ..frame.clone() });
+            path[..contexts].iter().cloned().chain(outward).collect()
+        }
+        Stage::Split(axis) => {
+            let name = world.label(*axis, thread).into();
+            let frame = Activation { name, kind: FrameKind::Context, counted: None };
+            [&path[..contexts], &[frame], &path[contexts..]].concat()
+        }
+        Stage::Small(test) => {
+            let rows = rows.unwrap();
+            let passes = |end: &usize| rows.pass(test, &path[..*end]);
+            let Some(end) = (contexts + 1..=path.len()).find(passes) else { return Some(path) };
+            // The rows below the same parent that pass: one frame longer, and of no other kind.
+            let parent = named(&path[..end - 1]);
+            let siblings = rows.costs.iter().filter(|(row, cost)| {
+                row.len() == end
+                    && row[..end - 1] == parent[..]
+                    && row[end - 1].1 != FrameKind::Context
+                    && test.holds(cost, &rows.scale)
+            });
+            let name = format!("({} small)", siblings.count()).into();
+            let counted = counted(&path[end - 1]);
+            let rest = Activation { name, kind: FrameKind::Call, counted };
+            [&path[..end - 1], &[rest]].concat()
         }
     })
 }
 
 /// What `by module` calls a frame; groups and modules themselves have no module.
 fn module(frame: &Activation) -> &str {
-    match NAMES.iter().position(|name| *name == frame.name) {
+    match NAMES.iter().position(|name| *name == &*frame.name) {
         Some(name) => MODULES[name],
-        None if frame.kind == FrameKind::Partial || MODULES.contains(&frame.name.as_str()) => {
+        None if matches!(frame.kind, FrameKind::Partial | FrameKind::Context)
+            || MODULES.contains(&&*frame.name) =>
+        {
             &frame.name
         }
         None => "[no module]",
     }
 }
 
-fn holds(predicate: &Predicate, thread: usize, path: &[Activation]) -> bool {
+fn holds(predicate: &Predicate, thread: usize, path: &[Activation], rows: Option<&Rows>) -> bool {
     match predicate {
-        Predicate::And(all) => all.iter().all(|inner| holds(inner, thread, path)),
-        Predicate::Or(any) => any.iter().any(|inner| holds(inner, thread, path)),
-        Predicate::Not(inner) => !holds(inner, thread, path),
+        Predicate::And(all) => all.iter().all(|inner| holds(inner, thread, path, rows)),
+        Predicate::Or(any) => any.iter().any(|inner| holds(inner, thread, path, rows)),
+        Predicate::Not(inner) => !holds(inner, thread, path, rows),
         Predicate::Through(chain) => (0..path.len()).any(|at| chain_from(chain, path, at)),
         Predicate::Under(f) => {
             path.split_last().is_some_and(|(_, above)| above.iter().any(|frame| matches(f, frame)))
@@ -179,7 +324,11 @@ fn holds(predicate: &Predicate, thread: usize, path: &[Activation]) -> bool {
             let times = path.iter().filter(|frame| matches(pattern, frame)).count();
             comparison.holds(&times, &(*count as usize))
         }
-        Predicate::Depth { comparison, count } => comparison.holds(&path.len(), &(*count as usize)),
+        Predicate::Depth { comparison, count } => {
+            let calls = path.iter().filter(|frame| frame.kind != FrameKind::Context).count();
+            comparison.holds(&calls, &(*count as usize))
+        }
+        Predicate::Node(test) => rows.unwrap().pass(test, path),
         Predicate::Numbered { axis: Axis::Thread, ranges } => {
             ranges.iter().any(|&(first, last)| (first as usize..=last as usize).contains(&thread))
         }
@@ -189,7 +338,9 @@ fn holds(predicate: &Predicate, thread: usize, path: &[Activation]) -> bool {
 
 /// Whether the chain's first frame is at `at` and the others follow somehow.
 fn chain_from(chain: &Chain, path: &[Activation], at: usize) -> bool {
-    let outermost = path[..at].iter().all(|frame| frame.name == "_start");
+    let is_start =
+        |frame: &Activation| &*frame.name == "_start" || frame.kind == FrameKind::Context;
+    let outermost = path[..at].iter().all(is_start);
     (outermost || !chain.from_root)
         && matches(&chain.first, &path[at])
         && continues(&chain.rest, chain.to_leaf, path, at)
@@ -212,11 +363,10 @@ pub(super) fn inclusive_of(pattern: &FramePattern, samples: &[Sample]) -> u64 {
 }
 
 /// Every path of the samples, with its true cost and edge count.
-pub(super) fn paths(samples: &[Sample], execution: &Execution) -> BTreeMap<Path, Cost> {
+pub(super) fn paths(samples: &[Sample], world: &World<'_>) -> BTreeMap<Path, Cost> {
     let mut paths: BTreeMap<Path, (Cost, BTreeSet<usize>)> = BTreeMap::new();
     for sample in samples {
-        let path: Vec<_> =
-            sample.path.iter().map(|frame| (frame.name.clone(), frame.kind)).collect();
+        let path = named(&sample.path);
         if path.is_empty() {
             let (cost, _) = paths.entry((sample.thread, path)).or_default();
             cost.inclusive += sample.weight;
@@ -228,9 +378,7 @@ pub(super) fn paths(samples: &[Sample], execution: &Execution) -> BTreeMap<Path,
             let (cost, activations) = paths.entry(prefix).or_default();
             cost.inclusive += sample.weight;
             cost.exclusive += if depth + 1 == path.len() { sample.weight } else { 0 };
-            if frame.kind == FrameKind::Call && execution.has_returned(frame.id) {
-                activations.insert(frame.id);
-            }
+            activations.extend(world.returned(frame));
         }
     }
     let counted = |(path, (mut cost, activations)): (Path, (Cost, BTreeSet<usize>))| {

@@ -100,7 +100,7 @@ pub(super) fn run<'p>(
             let frames = matcher.frames(pattern)?;
             callers::callers_of(refined, &frames, stage, watch)?
         }
-        Stage::Split(axis) => (split::split(refined, *axis, watch)?, 0),
+        Stage::Split(axis) => split::split(refined, *axis, watch)?,
         Stage::Small(test) => small::small(refined, test, watch)?,
     })
 }

@@ -21,12 +21,13 @@ struct Added {
     frame: FrameRef,
 }
 
-/// Puts a node of kind [`FrameKind::Context`] above all paths of each stream.
+/// Puts a node of kind [`FrameKind::Context`] above all paths of each stream. Returns the samples
+/// that had no frame, too: they have moved.
 pub(super) fn split<'p>(
     mut refined: Refined<'p>,
     axis: Axis,
     watch: &Watch<'_>,
-) -> Result<Refined<'p>, Cancelled> {
+) -> Result<(Refined<'p>, u64), Cancelled> {
     let added = added(&mut refined, axis);
     let workspace = refined.workspace.clone();
     let counts = &workspace.counts;
@@ -40,8 +41,11 @@ pub(super) fn split<'p>(
     let mut parent = workspace.nodes.empty(old.len() + added.len());
     parent.push(0);
     let inclusive = out_of(&mut refined.inclusive);
-    // What hangs below each added node from now on.
+    // What hangs below each added node from now on, and what it gets from holders of samples that
+    // an earlier stage left without any frame: these have one again.
     let mut sums = vec![0_u64; added.len()];
+    let mut own = vec![0_u64; added.len()];
+    let mut holders: Vec<usize> = Vec::new();
     for (number, (put, stream)) in added.iter().zip(&refined.streams).enumerate() {
         // Old nodes before the new one move by as many as were put in before; others by one more.
         let by = node_number(number);
@@ -58,6 +62,10 @@ pub(super) fn split<'p>(
                 let above = old[node];
                 if above == put.above {
                     sums[number] += inclusive[node];
+                    if refined.frame[node] == FrameRef::ROOT {
+                        own[number] += inclusive[node];
+                        holders.push(node + number + 1);
+                    }
                 }
                 parent.push(if above == put.above { new } else { moved(above) });
             }
@@ -68,8 +76,14 @@ pub(super) fn split<'p>(
     let frames: Vec<FrameRef> = added.iter().map(|put| put.frame).collect();
     refined.frame = with(&frame, &added, &frames, &workspace.frames, watch)?;
     let none = vec![0; added.len()];
-    refined.exclusive = with(&refined.exclusive, &added, &none, counts, watch)?;
-    refined.inclusive = with(&inclusive, &added, &sums, counts, watch)?;
+    let mut exclusive = with(&refined.exclusive, &added, &own, counts, watch)?.take(counts);
+    let mut sums_of_all = with(&inclusive, &added, &sums, counts, watch)?.take(counts);
+    for holder in holders {
+        exclusive[holder] = 0;
+        sums_of_all[holder] = 0;
+    }
+    refined.exclusive = Column::made(exclusive, counts);
+    refined.inclusive = Column::made(sums_of_all, counts);
     let recorded = &mut refined.recorded;
     let exact = recorded.low.is(&recorded.high);
     recorded.low = with(&recorded.low, &added, &none, counts, watch)?;
@@ -84,7 +98,7 @@ pub(super) fn split<'p>(
         with(&recorded.inclusive, &added, &sums, counts, watch)?
     };
     refined.streams = streams.into();
-    Ok(refined)
+    Ok((refined, own.iter().sum()))
 }
 
 /// A column with the values of the nodes that are put in.
