@@ -5,6 +5,34 @@
 //! every saved profile and on the viewer's information screen. A recorded sample whose outer
 //! callers could not be found is *partial*: it stays in the tree, below a root that names the
 //! [`PartialReason`].
+//!
+//! What was *due* is more than what was delivered, and what is missing has a name, too. Where the
+//! time or the sample goes, where it is counted, and what a user can do:
+//!
+//! | what happens | counted as | where | remedy |
+//! |---|---|---|---|
+//! | the pc is in the return trampoline | loss `in-trampoline` | handler | `--no-trampoline` |
+//! | no state for the thread: before its start, after its end, no load map yet | loss `no-thread-state` | handler, in the process | – |
+//! | no room for a node | loss `arena-full` | handler | space in /dev/shm, `--memory` |
+//! | a file that cannot be read back | loss `unreadable` | gathering | – |
+//! | killed, or replaced by exec, in the handler | loss `cut-short` | gathering | – |
+//! | the program closed the event's file | loss `source-closed` | thread's end | `-e cputime` |
+//! | after a seccomp filter | loss `sealed`, and a message | handler | – |
+//! | the signal is blocked, the machine stands still | recorded, and `late` | handler, by overruns; the thread's end takes what is pending | – |
+//! | CPU time after the kernel's last tick of a thread | `undelivered` CPU time | thread's CPU clock at its end, at exit and exec, less delivered × period | `-e task-clock` |
+//! | loading, csprof's own start | CPU time `before` | CPU clocks when sampling begins | – |
+//! | static, set-user-id, cleared environment, raw clone; after `_exit` or a kill | CPU time `elsewhere`, processes left out | the kernel's count of the run, less all above | – |
+//! | memory or a timer for a thread is refused | `unsampled-threads`, and a message | thread's start | limits |
+//! | SIGPROF from elsewhere | `foreign-signals` | handler | – |
+//! | SIGPROF taken by a raw system call | a message | exit, exec | – |
+//! | an unwinder, a signal frame, another stack | recorded; only the trampoline waits | handler | – |
+//! | code of no module, without CFI, a stack that ends | recorded, and partial | handler | – |
+//! | a library nobody has looked at yet | recorded whole, by its CFI in place | handler | – |
+//!
+//! Time that was not delivered is not given to the next sample: that would be of another path, and in
+//! a run of many short processes the long ones would get the time of all the others.
+//! `path-too-long` and `collector-busy` are not used by this version: a path that is too long is
+//! partial, and signals wait while the collector's own code runs.
 
 macro_rules! reasons {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $n:literal, $key:literal, $text:literal;)* }) => {
@@ -51,7 +79,7 @@ reasons! {
             "the signal arrived before the thread's start-up or after its end";
         /// The arena could not grow: disk, shared memory or a resource limit is exhausted.
         ArenaFull = 2, "arena-full",
-            "shared memory for the calling context tree could not grow (full /dev/shm, or a limit)";
+            "shared memory for the calling context tree could not grow (full /dev/shm, a limit, or --memory)";
         /// The path was longer than the buffer for it could be made.
         PathTooLong = 3, "path-too-long",
             "the call path was longer than csprof can hold, or memory for it was refused";

@@ -13,6 +13,8 @@ mod edges;
 mod figure1;
 /// Libraries that come and go at one address.
 mod libraries;
+/// What is late, seldom or never sampled.
+mod losses;
 /// Stacks that are deep, left by jumps, or replaced by tail calls.
 mod stacks;
 /// Who worked: threads, with what they block.

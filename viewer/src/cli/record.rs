@@ -68,6 +68,10 @@ pub struct Sampling {
     /// Do not replace return addresses: no edge counts, and deep stacks cost more
     #[arg(long)]
     no_trampoline: bool,
+    /// Most shared memory for the samples of each process, for instance 512M; without it, as much as
+    /// there is. What finds no room is counted as lost (arena-full)
+    #[arg(long, value_name = "SIZE", value_parser = memory_size)]
+    memory: Option<u64>,
     /// Begin an epoch whenever a library is loaded, not only when its addresses were in use before
     #[arg(long)]
     epoch_per_load: bool,
@@ -91,9 +95,26 @@ impl Sampling {
             source,
             trampoline: !self.no_trampoline,
             epoch_per_load: self.epoch_per_load,
+            memory: self.memory,
             quiet,
         })
     }
+}
+
+/// `512M`, `64k`, `2G`, or a number of bytes; units of 1024, as for other limits of memory.
+fn memory_size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit: u64 = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" => 1,
+        "k" => 1 << 10,
+        "m" => 1 << 20,
+        "g" => 1 << 30,
+        _ => return Err("a size is a number of bytes, or ends with k, M or G".to_owned()),
+    };
+    let size = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+    let least = 64 << 10;
+    size.filter(|size| *size >= least)
+        .ok_or_else(|| "a size is at least 64k, for instance 512M".to_owned())
 }
 
 impl Record {

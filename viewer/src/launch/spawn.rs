@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command};
 
 use csprof_format::launch::{
-    EPOCH_PER_LOAD, LD_PRELOAD, NO_TRAMPOLINE, QUIET, RUN_DIR, SOURCE, SampleSource,
+    EPOCH_PER_LOAD, LD_PRELOAD, MEMORY, NO_TRAMPOLINE, QUIET, RUN_DIR, SOURCE, SampleSource,
 };
 
 /// How the collector is to work.
@@ -20,6 +20,8 @@ pub struct Settings {
     pub trampoline: bool,
     /// Whether every load of a module begins an epoch.
     pub epoch_per_load: bool,
+    /// Most bytes of shared memory for each process; `None` for as much as there is.
+    pub memory: Option<u64>,
     /// Whether the collector keeps its messages to itself.
     pub quiet: bool,
 }
@@ -57,7 +59,7 @@ fn environment(
     arenas: &Path,
     settings: Settings,
     preloaded: Option<OsString>,
-) -> [(&'static str, Option<OsString>); 6] {
+) -> [(&'static str, Option<OsString>); 7] {
     let flag = |is_set: bool| is_set.then(|| OsString::from("1"));
     [
         (LD_PRELOAD, Some(preload_list(collector, preloaded.as_deref()))),
@@ -65,6 +67,7 @@ fn environment(
         (SOURCE, Some(settings.source.to_string().into())),
         (NO_TRAMPOLINE, flag(!settings.trampoline)),
         (EPOCH_PER_LOAD, flag(settings.epoch_per_load)),
+        (MEMORY, settings.memory.map(|bytes| bytes.to_string().into())),
         (QUIET, flag(settings.quiet)),
     ]
 }
@@ -100,6 +103,7 @@ mod tests {
             source: SampleSource::DEFAULT,
             trampoline: false,
             epoch_per_load: false,
+            memory: Some(1 << 20),
             quiet: true,
         };
         let variables = environment(Path::new("/c.so"), Path::new("/run"), settings, None);
@@ -118,6 +122,7 @@ mod tests {
                 "CSPROF_SOURCE=cputime:5000000",
                 "CSPROF_NO_TRAMPOLINE=1",
                 "CSPROF_EPOCH_PER_LOAD unset",
+                "CSPROF_MEMORY=1048576",
                 "CSPROF_QUIET=1",
             ]
         );

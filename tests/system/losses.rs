@@ -1,0 +1,122 @@
+//! What is late, seldom or never sampled: it is counted, and its cause is said.
+
+use csprof_tests::notes::note;
+use csprof_tests::recording::Recording;
+use csprof_tests::workshop::Workshop;
+use serde_json::Value;
+
+fn workshop(test: &str) -> Workshop {
+    let workshop = Workshop::new(test);
+    workshop.compile("cc -O1 -g -o losses @losses.c");
+    workshop
+}
+
+fn late(recording: &Recording) -> u64 {
+    let processes = recording.info["processes"].as_array().unwrap();
+    let threads = processes.iter().flat_map(|process| process["threads"].as_array().unwrap());
+    threads.map(|thread| thread["late"].as_u64().unwrap()).sum()
+}
+
+fn why_no_samples(recording: &Recording) -> &str {
+    recording.info["no_samples_because"].as_str().unwrap()
+}
+
+/// All samples of half a second arrive at once: when the signal is unblocked, or at the end.
+#[test]
+fn blocked_time_is_carried_forward_and_called_late() {
+    let workshop = workshop("losses_late");
+    for mode in ["late", "blocked"] {
+        let recording = workshop.record(&[], &["./losses", mode]);
+        let (recorded, late) = (recording.samples().recorded, late(&recording));
+        // 500 ms of 5 ms each; what comes after the kernel's last tick is not there.
+        assert!((90..=110).contains(&recorded), "{mode}: {recorded} samples");
+        assert!(late >= 90, "{mode}: {late} of {recorded} samples late");
+        let info = recording.output(&["info"]);
+        let line = info.lines().find(|line| line.contains(" late: "));
+        assert!(line.is_some_and(|line| line.contains("was blocked")), "{info}");
+    }
+    // Without that, nothing is late, unless the machine stands still.
+    let recording = workshop.record(&[], &["./losses", "nodes", "200"]);
+    if late(&recording) > 0 {
+        note(&format!("{} samples were late on this machine", late(&recording)));
+    }
+}
+
+#[test]
+fn no_samples_and_why() {
+    let workshop = workshop("losses_none");
+    let taken = workshop.record(&[], &["./losses", "taken"]);
+    assert_eq!(taken.samples().delivered, 0);
+    assert!(why_no_samples(&taken).contains("took the profiling signal (SIGPROF)"));
+    assert!(taken.messages().contains("took the profiling signal (SIGPROF)"));
+
+    // A sample a second: neither gets one.
+    let sleeps = workshop.record(&["-e", "cputime@1"], &["./losses", "short"]);
+    if sleeps.samples().delivered == 0 {
+        let why = why_no_samples(&sleeps);
+        assert!(why.contains("of CPU time, less than one sampling period (1.00 s)"), "{why}");
+        assert!(sleeps.outcome.complained().contains("no samples: the program used"));
+    } else {
+        note("the first sample came after a very small part of a period");
+    }
+    let sleeps = workshop.record(&[], &["./losses", "sleeps"]);
+    if sleeps.samples().delivered == 0 {
+        let why = why_no_samples(&sleeps);
+        assert!(why.contains("it waited nearly all the time; `-e realtime@200`"), "{why}");
+    } else {
+        note("the program that sleeps was sampled at its start");
+    }
+    let waits = workshop.record(&["-e", "realtime@200"], &["./losses", "sleeps"]);
+    assert!(waits.samples().recorded >= 30, "{}", waits.info);
+}
+
+/// Children that live for less than a tick of the kernel bring few samples; their time is there.
+#[test]
+fn cpu_time_that_is_not_delivered_is_counted() {
+    let workshop = workshop("losses_children");
+    let recording = workshop.record(&[], &["./losses", "children"]);
+    let cpu = &recording.info["cpu_time"];
+    let seconds = |key: &str| cpu[key].as_f64().unwrap();
+    let parts = ["sampled_s", "before_s", "undelivered_s", "elsewhere_s"];
+    let sum: f64 = parts.iter().map(|part| seconds(part)).sum();
+    assert!(sum >= seconds("used_s") * 0.999, "the parts are all of it: {cpu}");
+    // 300 ms of work in children, however much of it the ticks met.
+    assert!(seconds("sampled_s") + seconds("undelivered_s") > 0.29, "{cpu}");
+    assert!(cpu["threads_without_samples"].as_u64().unwrap() > 100, "{cpu}");
+    let processes = recording.info["processes"].as_array().unwrap();
+    let noted = |process: &&Value| process["cpu_s"].as_f64() > Some(0.0009);
+    assert_eq!(processes.iter().filter(noted).count(), 301);
+    let info = recording.output(&["info"]);
+    assert!(info.contains(" not delivered ("), "{info}");
+    assert!(info.contains("without samples, losses or messages, which used "), "{info}");
+}
+
+#[test]
+fn memory_is_bounded_and_shown() {
+    let workshop = workshop("losses_memory");
+    let work = ["./losses", "nodes", "600"];
+    let recording = workshop.record(&["-e", "task-clock@5000"], &work);
+    let memory = &recording.info["collector_memory"];
+    let number = |key: &str| memory[key].as_u64().unwrap();
+    let (nodes, bytes) = (number("nodes"), number("node_bytes"));
+    if nodes < 10_000 {
+        note(&format!("only {nodes} nodes here, which say little about memory per node"));
+    } else {
+        assert!(bytes <= 64 * nodes, "{bytes} bytes for {nodes} nodes");
+    }
+    let parts = ["node_bytes", "record_bytes", "table_bytes", "other_bytes"];
+    assert_eq!(number("total"), parts.iter().map(|part| number(part)).sum::<u64>());
+    let info = recording.output(&["info"]);
+    assert!(info.contains("bytes each with those in reserve"), "{info}");
+
+    // 64 kB: the log and about a thousand nodes.
+    let recording = workshop.record(&["-e", "task-clock@5000", "--memory", "64k"], &work);
+    let memory = recording.info["processes"][0]["collector_memory"].clone();
+    assert!(memory["node_bytes"].as_u64().unwrap() <= 65_536, "{memory}");
+    if nodes >= 10_000 {
+        let full = recording.info["losses"]["arena-full"].as_u64().unwrap();
+        assert!(full > 100, "{}", recording.info["losses"]);
+        assert!(recording.outcome.complained().contains("lost (arena-full"));
+        assert!(recording.output(&["info"]).contains("--memory"));
+    }
+}
