@@ -24,6 +24,8 @@ use ratatui::style::{Color, Modifier};
 
 #[path = "screens/compare.rs"]
 mod compare;
+#[path = "screens/contexts.rs"]
+mod contexts;
 #[path = "screens/info.rs"]
 mod info;
 #[path = "screens/looks.rs"]

@@ -25,6 +25,7 @@ pub static COMMANDS: &[Command] = &[
     command("refine", Message::OpenPrompt(PromptKind::Refine), "type a refinement"),
     command("clear", Message::ClearStages, "remove all stages"),
     command("stages", Message::OpenStages, "list the stages"),
+    command("threads", Message::OpenContexts, "processes and threads, and their imbalance"),
     command("undo", Message::Undo, "take back the last change of the stages"),
     command("redo", Message::Redo, "do it again"),
     command("hot", Message::HotPath, "follow the hot path"),

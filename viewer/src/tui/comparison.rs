@@ -150,7 +150,7 @@ pub(super) fn explained(model: &Model<'_>, comparison: &Comparison, row: &Row) -
         .to_owned(),
     ));
     let unit = if comparison.scale == Scale::Share { " percentage points" } else { "" };
-    items.push(pair("difference", format!("other − base = {}{unit}", of.delta(form))));
+    items.push(pair("difference", format!("other - base = {}{unit}", of.delta(form))));
     items.push(pair(
         "%",
         match of.growth() {

@@ -26,13 +26,15 @@ pub enum Mode {
     Menu,
     /// The list of stages.
     Stages,
+    /// The list of processes and threads.
+    Contexts,
     /// A prompt; printable keys are text.
     Prompt,
 }
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Tree,
         Self::Callers,
         Self::Flat,
@@ -41,6 +43,7 @@ impl Mode {
         Self::Page,
         Self::Menu,
         Self::Stages,
+        Self::Contexts,
         Self::Prompt,
     ];
 
@@ -56,6 +59,7 @@ impl Mode {
             Self::Page => "pages of text",
             Self::Menu => "the action menu",
             Self::Stages => "the list of stages",
+            Self::Contexts => "the list of processes and threads",
             Self::Prompt => "prompts",
         }
     }
@@ -121,6 +125,7 @@ const LISTS: &[Mode] = &[
     Mode::Page,
     Mode::Menu,
     Mode::Stages,
+    Mode::Contexts,
 ];
 const VIEWS: &[Mode] = &[Mode::Tree, Mode::Callers, Mode::Flat, Mode::Info, Mode::Tables];
 const ROWS: &[Mode] = &[Mode::Tree, Mode::Callers, Mode::Flat, Mode::Tables];
@@ -266,6 +271,14 @@ pub static KEYS: &[Binding] = {
         bind(Views, VIEWS, "<S-tab>", Message::PreviousView, "previous view"),
         bind(Views, VIEWS, ":", Message::OpenPrompt(PromptKind::Command), "commands"),
         bind(Views, NOT_TEXT, "?", Message::OpenHelp, "this help"),
+        bind(
+            Views,
+            VIEWS,
+            "P",
+            Message::OpenContexts,
+            "processes and threads, and their imbalance",
+        ),
+        bind(Refine, &[Mode::Contexts], "<enter>", Message::Accept, "only the samples of this one"),
         bind(Views, CHOICES, "<enter> <right> l", Message::Accept, "do it"),
         bind(Views, NOT_TEXT, "q", Message::Back, "back; at the top: quit"),
         bind(Views, NOT_TEXT, "<esc>", Message::Cancel, "back; never quits"),

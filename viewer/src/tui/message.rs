@@ -57,6 +57,8 @@ pub enum Message<'p> {
     OpenHelp,
     /// Open the list of stages.
     OpenStages,
+    /// Open the list of processes and threads.
+    OpenContexts,
     /// Explain the numbers of the selected row.
     Explain,
     /// Leave what is open; at the top, quit.

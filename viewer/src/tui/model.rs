@@ -10,6 +10,7 @@ use crate::profile::comparison::Comparison;
 use crate::profile::{FrameKind, FunctionRef, Profile};
 use crate::refine::{Refined, Sets};
 use crate::views::callers::{Callers, Upward};
+use crate::views::contexts::Context;
 use crate::views::hall::Way;
 use crate::views::hot_path;
 use crate::views::number::Form;
@@ -52,6 +53,8 @@ pub enum Over {
     Menu(usize),
     /// The list of stages, with the selected stage.
     Stages(usize),
+    /// The list of processes and threads, with the selected one.
+    Contexts(Vec<Context>, usize),
     /// A prompt.
     Prompt(Prompt),
 }
@@ -259,6 +262,7 @@ impl<'p> Model<'p> {
             (Some(Over::Page(_)), _) => Mode::Page,
             (Some(Over::Menu(_)), _) => Mode::Menu,
             (Some(Over::Stages(_)), _) => Mode::Stages,
+            (Some(Over::Contexts(..)), _) => Mode::Contexts,
             (Some(Over::Prompt(_)), _) => Mode::Prompt,
             (None, view) => view_mode(view),
         }

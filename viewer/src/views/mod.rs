@@ -9,6 +9,7 @@
 
 pub mod callers;
 pub mod child_index;
+pub mod contexts;
 pub mod cost_lines;
 pub mod costs;
 pub mod difference;

@@ -2,6 +2,7 @@
 //!
 //! Only what is on the screen is looked at, so painting costs the same at every size of profile.
 
+mod contexts;
 pub mod menu;
 mod page;
 mod prompt;
@@ -38,6 +39,9 @@ pub fn draw(model: &Model<'_>, frame: &mut Frame<'_>) {
     let body = model.body_height();
     match model.over.last() {
         Some(Over::Page(page)) => page::draw(canvas, page, model.top() - 1, body),
+        Some(Over::Contexts(list, selected)) => {
+            contexts::draw(canvas, list, *selected, model.top(), body);
+        }
         _ if model.view == View::Info => page::draw(canvas, &model.info, model.top() - 1, body),
         _ => match &model.why_empty {
             Some(page) => page::draw(canvas, page, model.top() - 1, body),
@@ -137,6 +141,9 @@ fn hints(canvas: &mut Canvas<'_, '_>, y: usize) {
 fn hints_for(model: &Model<'_>) -> &'static [(&'static str, &'static str)] {
     match (model.over.last(), model.view) {
         (Some(Over::Menu(_)), _) => &[("enter", "do it"), ("q", "back")],
+        (Some(Over::Contexts(..)), _) => {
+            &[("enter", "only this one"), ("j k", "move"), ("q", "back"), ("?", "help")]
+        }
         (Some(Over::Stages(_)), _) => &[
             ("e", "edit"),
             ("d", "delete"),

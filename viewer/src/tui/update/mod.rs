@@ -19,7 +19,8 @@ use super::message::{Message, PromptKind, View};
 use super::model::{HOT_SHARE, Model, Notice, Over, PercentOf};
 use super::page::Page;
 use super::table::{OPEN_LIMIT, Rows};
-use crate::views::number::counted;
+use crate::views::contexts::contexts;
+use crate::views::number::{amount, counted};
 use crate::views::{Sort, SortKey};
 
 /// What messages may ask for.
@@ -69,6 +70,15 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
             model.over.push(Over::Page(page));
         }
         Message::OpenStages => model.over.push(Over::Stages(0)),
+        Message::OpenContexts => {
+            let (list, imbalance) = contexts(&model.refined);
+            if imbalance > 0 {
+                let all = amount(imbalance, &model.profile.info.metric, model.form());
+                let said = format!("imbalance of the processes, (max - mean) × n: {all}");
+                model.notice = Some(Notice::Said(said));
+            }
+            model.over.push(Over::Contexts(list, 0));
+        }
         Message::Explain => {
             if let Some(page) = explain::page(model) {
                 model.over.push(Over::Page(page));
@@ -165,6 +175,7 @@ fn move_by(model: &mut Model<'_>, lines: isize) {
         Some(Over::Page(page)) => page.scroll = page.scroll.saturating_add_signed(lines),
         Some(Over::Menu(selected)) => *selected = moved(*selected, items),
         Some(Over::Stages(selected)) => *selected = moved(*selected, stages),
+        Some(Over::Contexts(list, selected)) => *selected = moved(*selected, list.len()),
         Some(Over::Prompt(_)) => {}
         None if model.view == View::Info => {
             model.info.scroll = model.info.scroll.saturating_add_signed(lines);
@@ -306,6 +317,13 @@ fn accept(model: &mut Model<'_>) -> Effects {
             message.map_or_else(Vec::new, |message| apply(model, message))
         }
         Some(Over::Prompt(_)) => prompt::accept(model),
+        Some(Over::Contexts(list, selected)) => {
+            let Some(context) = list.get(*selected) else { return Vec::new() };
+            let mut stages = model.history.now().clone();
+            stages.push(context.stage.clone());
+            model.over.pop();
+            refinement::change(model, stages)
+        }
         _ => Vec::new(),
     }
 }

@@ -1,0 +1,50 @@
+//! Processes and threads: who had the samples, and how unevenly.
+
+use csprof::profile::from_outline;
+use insta::assert_snapshot;
+
+use super::Viewer;
+
+const RANKS: &str = "
+# rank=0 thread=100 epoch=0 name=solver
+main 2
+  solve 60
+    MPI_Send 8 e=4
+# rank=0 thread=101 epoch=0 name=worker
+main
+  solve 30
+# rank=1 thread=200 epoch=0 name=solver
+main 2
+  solve 20
+    MPI_Send 78 e=4
+";
+
+#[test]
+fn processes_threads_and_imbalance() {
+    let profile = from_outline(RANKS).unwrap();
+    let mut viewer = Viewer::new(&profile, "80x12");
+    assert_snapshot!(viewer.press("Pj").screen());
+    // Of what is shown, after a refinement.
+    assert_snapshot!(viewer.press("qfthrough MPI_Send<enter>:threads<enter>").screen());
+}
+
+#[test]
+fn enter_refines_to_one_of_them() {
+    let profile = from_outline(RANKS).unwrap();
+    let mut viewer = Viewer::new(&profile, "80x12");
+    viewer.press("Pjj<enter>");
+    assert_eq!(viewer.model.shown_stages.to_string(), "thread = 101");
+    assert_eq!(viewer.model.refined.shown, 30);
+    viewer.press("uPG<enter>");
+    assert_eq!(viewer.model.shown_stages.to_string(), "rank = 1");
+    assert_eq!((viewer.model.refined.shown, viewer.model.refined.out), (100, 100));
+}
+
+#[test]
+fn q_leaves_the_list_as_it_was() {
+    let profile = from_outline(RANKS).unwrap();
+    let mut viewer = Viewer::new(&profile, "80x12");
+    let before = viewer.screen();
+    viewer.press("Pjjq<esc>");
+    assert_eq!(viewer.screen(), before);
+}
