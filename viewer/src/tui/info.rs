@@ -173,15 +173,16 @@ fn warning_if(condition: bool, name: &str, text: String) -> Item {
 
 fn edges(profile: &Profile, summary: &Summary, form: Form) -> Vec<Item> {
     if !profile.info.run.trampoline {
-        let text = "recorded without the return trampoline, so there are none";
-        return vec![heading("Edge counts"), pair("none", text)];
+        let text = "off: recorded without the return trampoline, so there are none";
+        return vec![heading("Edge counts"), pair("mode", text)];
     }
     let lost = format!(
-        "{}: sampled activations that left by longjmp, exception, stack switch or the end",
+        "{}: left by a jump, an exception or its thread's end",
         count(summary.lost_returns, form)
     );
     vec![
         heading("Edge counts"),
+        pair("mode", "every-return: an activation counts once, at its return"),
         pair(
             "returns",
             format!("{}: sampled activations that returned", count(summary.edges, form)),

@@ -160,8 +160,8 @@ struct Samples {
 
 #[derive(Serialize)]
 struct JsonEdges {
-    total: u64,
-    lost_returns: u64,
+    total: Option<u64>,
+    lost_returns: Option<u64>,
     mode: &'static str,
 }
 
@@ -212,8 +212,8 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
         collector_memory: JsonMemory::of(&info.accounts),
         partial_reasons: by_key(&summary.partial_reasons),
         edges: JsonEdges {
-            total: summary.edges,
-            lost_returns: summary.lost_returns,
+            total: run.trampoline.then_some(summary.edges),
+            lost_returns: run.trampoline.then_some(summary.lost_returns),
             mode: if run.trampoline { "every-return" } else { "off" },
         },
         warnings: run.warnings.clone(),

@@ -112,8 +112,8 @@ Samples of cputime, one each 5.00 ms
                3  threads that were not sampled: memory or a timer was refused (see ulimit -i, and the space in /dev/shm)
                5  recorded without their outer callers (18.5%); of these
                5    no-cfi: code without call frame information, and no valid frame pointer to follow
-               9  edges: sampled activations that returned
-               3  sampled activations left in another way, or never
+               9  edges: sampled activations that returned (every-return)
+               3  lost returns: sampled activations left in another way
 
 CPU time
           200 ms  used by all processes of the run
@@ -143,6 +143,16 @@ Load modules
   /opt/app (build id abcd01)
       functions, lines and inlined frames from /opt/app
 ");
+}
+
+#[test]
+fn without_the_trampoline_there_are_no_edge_counts() {
+    let mut profile = profile();
+    profile.info.run.trampoline = false;
+    let mut out = Vec::new();
+    super::json::write(&profile, &mut out).unwrap();
+    let info: Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!(info["edges"], json!({"total": null, "lost_returns": null, "mode": "off"}));
 }
 
 #[test]

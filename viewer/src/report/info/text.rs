@@ -156,12 +156,16 @@ fn samples(
         }
     }
     if profile.info.run.trampoline {
-        line(out, summary.edges, "edges: sampled activations that returned")?;
+        line(out, summary.edges, "edges: sampled activations that returned (every-return)")?;
         if summary.lost_returns > 0 {
-            line(out, summary.lost_returns, "sampled activations left in another way, or never")?;
+            line(
+                out,
+                summary.lost_returns,
+                "lost returns: sampled activations left in another way",
+            )?;
         }
     } else {
-        writeln!(out, "  {:>14}  edge counts: recorded without the return trampoline", "no")?;
+        writeln!(out, "  {:>14}  edge counts: recorded without the return trampoline", "off")?;
     }
     if let Some(cause) = why_no_samples(profile, form) {
         writeln!(out, "  No samples: {cause}.")?;
