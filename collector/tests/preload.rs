@@ -122,6 +122,7 @@ fn exports_these_names_and_no_others() {
         sigaction __sigaction signal bsd_signal ssignal sysv_signal __sysv_signal sigset sigignore
         siginterrupt sigprocmask pthread_sigmask sigblock sigsetmask siggetmask sighold sigrelse
         sigsuspend __sigsuspend ppoll __ppoll_chk pselect epoll_pwait epoll_pwait2 pause
+        poll __poll_chk select epoll_wait
         sigwait sigwaitinfo sigtimedwait signalfd setitimer getitimer timer_create
         __monstartup monstartup moncontrol profil sprofil
         execve execv execvp execvpe execl execlp execle fexecve execveat

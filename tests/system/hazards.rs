@@ -28,7 +28,7 @@ checks! {
     // Jumps.
     jumps_in_loops timer_jumps every_tail_call
     // Signals.
-    alternate_stack nested_signals own_profiling_signal blocked_signals waits
+    alternate_stack nested_signals interrupted_waits own_profiling_signal blocked_signals waits
     thread_ends
     // Contexts.
     coroutines coroutines_in_assembly

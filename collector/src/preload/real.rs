@@ -192,7 +192,7 @@ real_functions! {
     }
     jumped_to {
         sigsuspend, ppoll, __ppoll_chk, pselect, epoll_pwait, epoll_pwait2, pause,
-        sigwait, sigwaitinfo, sigtimedwait,
+        sigwait, sigwaitinfo, sigtimedwait, poll, __poll_chk, select, epoll_wait,
         close, dup2, dup3, posix_spawn, posix_spawnp, system, popen,
         vfork, dlopen, dlmopen, dlclose, dlsym,
         _Unwind_RaiseException, _Unwind_Resume, _Unwind_Resume_or_Rethrow,

@@ -17,6 +17,12 @@ pub const ALL: &[Hazard] = &[
     Hazard::new("nested_signals", &["cc -O2 -o program @nested_signals.c"])
         .variants(&["", "-O0", "-O3 -fomit-frame-pointer", "clang"])
         .says("deepest 5, again 12000, ticked 1, handled 3000 3000 3000 3000 3000\n"),
+    // Those that sleep, or wait for a semaphore or a socket with a time limit, may end early at
+    // task-clock: one of a hundred at 5000 samples per second.
+    Hazard::new("interrupted_waits", &["cc -O2 -pthread -o program @interrupted_waits.c"])
+        .variants(&["", "-D_FORTIFY_SOURCE=2", "clang"])
+        .command(&["./program", "60", "files"])
+        .says("interrupted 0\n"),
     Hazard::new("own_profiling_signal", &["cc -O2 -w -o program @own_profiling_signal.c"])
         .variants(&["", "clang"])
         .says(

@@ -8,6 +8,7 @@
 //!   handler was to block the profiling signal;
 //! - [`mask`]: one remembered bit per thread ([`Belief`](super::view::Belief));
 //! - [`wait`]: waiting with a mask, and waiting for signals;
+//! - [`poll`]: waiting for files;
 //! - [`timer`]: interval timers;
 //! - [`histogram`]: the profiler in the C library.
 //!
@@ -17,6 +18,7 @@
 pub(super) mod action;
 mod histogram;
 mod mask;
+mod poll;
 pub(super) mod timer;
 mod wait;
 

@@ -28,9 +28,9 @@ use crate::preload::view::sampled;
 
 /// What a stub does: the function to call, and the mask to give it.
 #[repr(C)]
-struct Prepared {
-    mask: *const sigset_t,
-    target: *mut c_void,
+pub(super) struct Prepared {
+    pub(super) mask: *const sigset_t,
+    pub(super) target: *mut c_void,
 }
 
 /// Fills `room` with the program's mask, changed by `change`.
@@ -59,6 +59,13 @@ unsafe extern "C" fn with_signal(
     room: *mut sigset_t,
     real: &Real,
 ) -> Prepared {
+    if mask.is_null()
+        && let Some(own) = super::poll::own_mask()
+    {
+        // SAFETY: as the stub that calls this provides.
+        unsafe { room.write(mask_of(own)) };
+        return Prepared { mask: room, target: stub::target(real) };
+    }
     // SAFETY: as the stub that calls this provides.
     unsafe { prepare(mask, room, real, |word| word | BIT) }
 }

@@ -1,0 +1,139 @@
+/* Waits of every kind with a time limit, each right after some work: none may be cut short or end
+ * with EINTR, and select says that no time is left. Arguments: how many of each, and "files" for
+ * those that wait for files. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
+#include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+static __thread volatile unsigned long sink;
+__attribute__((noinline)) static void burn(unsigned long n) {
+    unsigned long sum = 0;
+    for (unsigned long i = 0; i < n; i++) sum += i ^ (sum >> 3);
+    sink = sum;
+}
+
+static struct timespec after(clockid_t clock, long nanoseconds) {
+    struct timespec time;
+    clock_gettime(clock, &time);
+    time.tv_nsec += nanoseconds;
+    time.tv_sec += time.tv_nsec / 1000000000;
+    time.tv_nsec %= 1000000000;
+    return time;
+}
+
+static int nothing[2], sockets[2], epoll, semaphores;
+static const struct timespec short_time = {0, 300000};
+
+static int by_poll(void) { return poll(&(struct pollfd){nothing[0], POLLIN, 0}, 1, 1); }
+static int by_ppoll(void) { return ppoll(&(struct pollfd){nothing[0], POLLIN, 0}, 1, &short_time, NULL); }
+static int by_select(void) {
+    fd_set set;
+    struct timeval time = {0, 300};
+    FD_ZERO(&set);
+    FD_SET(nothing[0], &set);
+    int result = select(nothing[0] + 1, &set, NULL, NULL, &time);
+    return result == 0 && time.tv_sec == 0 && time.tv_usec == 0 ? 0 : -1;
+}
+static int by_pselect(void) {
+    fd_set set;
+    FD_ZERO(&set);
+    FD_SET(nothing[0], &set);
+    return pselect(nothing[0] + 1, &set, NULL, NULL, &short_time, NULL);
+}
+static int by_epoll_wait(void) {
+    struct epoll_event event;
+    return epoll_wait(epoll, &event, 1, 1);
+}
+static int by_epoll_pwait(void) {
+    struct epoll_event event;
+    return epoll_pwait(epoll, &event, 1, 1, NULL);
+}
+static int by_nanosleep(void) { return nanosleep(&short_time, NULL); }
+static int by_clock_nanosleep(void) {
+    struct timespec until = after(CLOCK_MONOTONIC, 300000);
+    errno = clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+    return errno ? -1 : 0;
+}
+static int by_usleep(void) { return usleep(300); }
+static int timed_out(int result) { return result < 0 && errno != EINTR ? 0 : -1; }
+static int by_sem_timedwait(void) {
+    static __thread sem_t semaphore;
+    struct timespec until = after(CLOCK_REALTIME, 300000);
+    sem_init(&semaphore, 0, 0);
+    return timed_out(sem_timedwait(&semaphore, &until));
+}
+static int by_semtimedop(void) {
+    return timed_out(semtimedop(semaphores, &(struct sembuf){0, -1, 0}, 1, &short_time));
+}
+static int by_receive(void) {
+    char byte;
+    return timed_out((int)recv(sockets[0], &byte, 1, 0));
+}
+static int by_sigtimedwait(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    return timed_out(sigtimedwait(&set, NULL, &short_time));
+}
+static int by_condition(void) {
+    static __thread pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static __thread pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+    struct timespec until = after(CLOCK_REALTIME, 300000);
+    pthread_mutex_lock(&mutex);
+    errno = pthread_cond_timedwait(&condition, &mutex, &until);
+    pthread_mutex_unlock(&mutex);
+    return errno == ETIMEDOUT ? 0 : -1;
+}
+
+static const struct { const char *name; int (*wait)(void); } waits[] = {
+    {"poll", by_poll}, {"ppoll", by_ppoll}, {"select", by_select}, {"pselect", by_pselect},
+    {"epoll_wait", by_epoll_wait}, {"epoll_pwait", by_epoll_pwait}, {"nanosleep", by_nanosleep},
+    {"clock_nanosleep", by_clock_nanosleep}, {"usleep", by_usleep},
+    {"sem_timedwait", by_sem_timedwait}, {"semtimedop", by_semtimedop}, {"recv", by_receive},
+    {"sigtimedwait", by_sigtimedwait}, {"pthread_cond_timedwait", by_condition},
+};
+
+enum { KINDS = sizeof waits / sizeof waits[0] };
+
+int main(int count, char **arguments) {
+    int rounds = count > 1 ? atoi(arguments[1]) : 60, interrupted = 0;
+    unsigned kinds = count > 2 && strcmp(arguments[2], "files") == 0 ? 6 : KINDS;
+    struct timeval receive = {0, 1000};
+    sigset_t usr1;
+    sigemptyset(&usr1);
+    sigaddset(&usr1, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &usr1, NULL);
+    if (pipe(nothing) < 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) < 0) return 1;
+    setsockopt(sockets[0], SOL_SOCKET, SO_RCVTIMEO, &receive, sizeof receive);
+    epoll = epoll_create1(0);
+    epoll_ctl(epoll, EPOLL_CTL_ADD, nothing[0], &(struct epoll_event){.events = EPOLLIN});
+    semaphores = semget(IPC_PRIVATE, 1, 0600);
+    for (unsigned kind = 0; kind < kinds; kind++) {
+        int ended = 0;
+        for (int round = 0; round < rounds; round++) {
+            /* So that each wait begins at another moment of the sampling period. */
+            burn(40000 + (unsigned long)round * 997 % 20011);
+            ended += waits[kind].wait() != 0;
+        }
+        if (ended) printf("%s: %d ended early\n", waits[kind].name, ended);
+        interrupted += ended;
+    }
+    semctl(semaphores, 0, IPC_RMID);
+    printf("interrupted %d\n", interrupted);
+    return 0;
+}
