@@ -161,6 +161,14 @@ fn merged(workshop: &Workshop, old: u64, new: u64) {
     // Several files are read as if they had been merged.
     let unmerged = said(workshop, &["report", "old.csprof", "new.csprof", "--format", "json"]);
     assert_eq!(unmerged, report);
+    let info: Value =
+        serde_json::from_str(&said(workshop, &["info", "both.csprof", "--format", "json"]))
+            .unwrap();
+    let runs: Vec<_> = info["runs"].as_array().unwrap().iter().map(|run| &run["command"]).collect();
+    assert_eq!(runs, [&serde_json::json!(["./old"]), &serde_json::json!(["./new"])]);
+    assert_eq!(info["samples"]["recorded"], total);
+    let text = said(workshop, &["info", "both.csprof"]);
+    assert!(text.contains("run         ./old: 1 process, "), "{text}");
     // Refining the merged profile is merging refined ones.
     let refine = |files: &[&str]| {
         let options = ["--refine", "hide d", "--format", "json"];

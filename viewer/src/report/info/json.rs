@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 
 use csprof_format::loss::LossReason;
-use csprof_format::profile::{Account, Exit, Module, Origin, SymbolSource, ThreadAccount};
+use csprof_format::profile::{
+    Account, Exit, MergedRun, Module, Origin, SymbolSource, ThreadAccount,
+};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -41,8 +43,25 @@ struct Info {
     partial_reasons: Map<String, Value>,
     edges: JsonEdges,
     warnings: Vec<String>,
+    /// The runs of a merged profile, in the order of their processes; absent for one run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    runs: Vec<JsonRun>,
     /// Why there are no samples, where there are none.
     no_samples_because: Option<String>,
+}
+
+/// One run of a merged profile.
+#[derive(Serialize)]
+struct JsonRun {
+    command: Vec<String>,
+    host: String,
+    start_unix_ns: u64,
+    /// As that of all.
+    exit: Option<u16>,
+    duration_s: f64,
+    cpu_s: f64,
+    /// How many processes are its: those after the ones of the runs before.
+    processes: u32,
 }
 
 #[derive(Serialize)]
@@ -217,6 +236,7 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
             mode: if run.trampoline { "every-return" } else { "off" },
         },
         warnings: run.warnings.clone(),
+        runs: info.runs.iter().map(merged_run).collect(),
         no_samples_because: why_no_samples(profile, Form::Unicode),
     };
     serde_json::to_writer_pretty(&mut *out, &value)?;
@@ -338,6 +358,19 @@ fn by_key(reasons: &[Reason]) -> Map<String, Value> {
 }
 
 /// Status (128 + signal where a signal ended it) and signal.
+fn merged_run(run: &MergedRun) -> JsonRun {
+    let info = &run.info;
+    JsonRun {
+        command: texts(&info.command),
+        host: info.host.clone(),
+        start_unix_ns: info.start_unix_ns,
+        exit: exit_numbers(info.exit).0,
+        duration_s: seconds(info.duration_ns),
+        cpu_s: seconds(info.cpu_ns),
+        processes: run.processes,
+    }
+}
+
 fn exit_numbers(exit: Exit) -> (Option<u16>, Option<u8>) {
     match exit {
         Exit::Unknown => (None, None),

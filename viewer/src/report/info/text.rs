@@ -97,6 +97,16 @@ fn run(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()> {
     for warning in &run.warnings {
         fact("warning", warning.clone());
     }
+    for merged in &profile.info.runs {
+        let info = &merged.info;
+        let mut about = vec![
+            counted(u64::from(merged.processes), "process", form),
+            duration(info.duration_ns as f64, form),
+            ended(info.exit),
+        ];
+        about.retain(|fact| !fact.is_empty());
+        fact("run", format!("{}: {}", command_line(&info.command), about.join(", ")));
+    }
     for (name, value) in facts {
         writeln!(out, "{name:<12}{value}")?;
     }
