@@ -33,8 +33,9 @@ fuzz_target!(|input: (u8, &str)| {
 
     let sets = Sets::read(&[Source { place: "sets", text }]);
     sets.problems().iter().for_each(|problem| drop(problem.to_string()));
-    for name in sets.names().map(str::to_owned).collect::<Vec<_>>() {
-        let through = sets.parse(&format!("through @{name}")).expect("a set that is there");
+    for set in sets.named() {
+        let text = format!("through @{}", set.name());
+        let through = sets.parse(&text).expect("a set that is there");
         drop(apply(profile, &through));
     }
     drop(sets.parse_path(text));

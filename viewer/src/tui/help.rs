@@ -86,10 +86,14 @@ fn language() -> Vec<Item> {
         pair("group module:libmpi* as MPI", "runs of these frames become one"),
         pair("root at solve", "only what is below solve, with solve as the root"),
         pair("stop at F, collapse F", "fold what is below F into it; fold recursion"),
+        pair("callers of F", "who calls F, upside down;  split rank  a row for each rank"),
+        pair("small incl(time) < 0.5%", "rows below as one row;  node[incl(time) > 5%]  only above"),
+        pair("@mpi, @lock, @user", "sets of frames (:sets); @name = {f, g} defines one"),
         pair("a | b", "stage a, then stage b on what it leaves"),
         Item::Text(
             "Lower case ignores case. Names match with and without arguments, templates \
-            and namespaces. Whatever the stages: shown + out = all that was measured."
+            and namespaces. Whatever the stages: shown + out = all that was measured. \
+            `csprof help refine` has all of it; `csprof help coming-from` translates from other tools."
                 .to_owned(),
         ),
     ]

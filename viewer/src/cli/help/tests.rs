@@ -102,3 +102,25 @@ fn the_example_of_a_file_of_sets_can_be_read() {
     assert_eq!(sets.named().len(), 2);
     assert!(is_definition("@name = …"));
 }
+
+/// The tables of the README that say what to type: their second column.
+#[test]
+fn what_the_readme_says_to_type_can_be_read() {
+    let readme = include_str!("../../../../README.md");
+    let begin = readme.find("| you want | type |").unwrap();
+    let mut read = 0;
+    let rows = readme[begin..].lines().filter(|line| line.starts_with('|'));
+    for row in rows.take_while(|row| !row.starts_with("| frames on the stack")) {
+        let row = row.replace("\\|", "│");
+        let Some(typed) = row.split('|').nth(2) else { continue };
+        for (at, text) in typed.split('`').enumerate() {
+            let text = text.replace('│', "|");
+            // A set that shows what sets are like, and other commands, are no refinements.
+            if at % 2 == 1 && !text.starts_with("csprof") {
+                Sets::default().parse(&text).unwrap_or_else(|error| panic!("{error}"));
+                read += 1;
+            }
+        }
+    }
+    assert!(read > 20, "{read}");
+}
