@@ -1,6 +1,7 @@
 //! fork, exec and all that is made of them: every process of the run is in the profile, with samples
 //! of its own.
 
+use csprof_tests::paths::is_share;
 use csprof_tests::workshop::Workshop;
 use serde_json::Value;
 
@@ -45,4 +46,26 @@ fn exec_in_place_keeps_what_each_program_sampled() {
     let processes = recording.info["processes"].as_array().unwrap();
     assert_eq!(processes.len(), 20);
     assert!(processes.iter().all(|process| process["pid"] == processes[0]["pid"]));
+}
+
+/// What a daemon samples after the program's end is in the profile of whoever waits for it, and
+/// nobody waits for it unless told to.
+#[test]
+fn a_daemon_is_waited_for_on_demand() {
+    let workshop = Workshop::new("daemon");
+    workshop.compile("cc -O2 -o program @daemon.c");
+    let waited = workshop.record(&["--wait"], &["./program"]);
+    assert_eq!(waited.outcome.status.code(), Some(3));
+    let samples = waited.rows().inclusive_of("work");
+    assert!(is_share(samples, 400, 50), "{samples}, not 200");
+    assert_eq!(waited.info["warnings"].as_array().unwrap().len(), 0, "{}", waited.info);
+
+    let unwaited = workshop.record(&[], &["./program"]);
+    assert_eq!(unwaited.outcome.status.code(), Some(3));
+    assert_eq!(
+        unwaited.info["warnings"][0],
+        "1 process of the run outlived the program; their samples up to here are in the profile \
+         (--wait waits for their end)"
+    );
+    assert!(unwaited.rows().inclusive_of("work") < samples);
 }

@@ -64,7 +64,7 @@ impl Demo {
             demo::DURATION.as_secs()
         )]);
         let recording =
-            launch::record(&[csprof.into_os_string(), OsString::from(PROGRAM)], settings)?;
+            launch::record(&[csprof.into_os_string(), OsString::from(PROGRAM)], settings, None)?;
         let status = exit_code::of_program(recording.status);
         let (path, profile) = save(recording, &output, true)?;
         tell(&summary(&path, &profile));

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use clap::Args;
@@ -46,6 +47,12 @@ pub struct Record {
     /// Save addresses without function names, which `csprof view` then cannot show
     #[arg(long)]
     no_symbols: bool,
+    /// Wait for processes that outlive the program, such as daemons: until they have ended, for so many
+    /// seconds, or until Ctrl-C
+    ///
+    /// Without this, what they have sampled when the program ends is in the profile.
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "4294967295")]
+    wait: Option<u32>,
     /// Say nothing but errors
     #[arg(short, long)]
     quiet: bool,
@@ -128,8 +135,9 @@ impl Record {
         let Some(program) = self.command.first() else {
             return Err(WrongUsage("no program to run".into()).into());
         };
+        let patience = self.wait.map(|seconds| Duration::from_secs(seconds.into()));
         let output = Output::new(self.output.as_deref(), program, self.force)?;
-        let recording = launch::record(&self.command, settings)?;
+        let recording = launch::record(&self.command, settings, patience)?;
         let status = exit_code::of_program(recording.status);
         let saved = save(recording, &output, !self.no_symbols);
         let (path, profile) = match saved {

@@ -64,13 +64,18 @@ pub struct Recording {
     pub signals: SignalGuard,
 }
 
-/// Runs `command` with the collector and gathers its profile.
+/// Runs `command` with the collector and gathers its profile. `patience` is how long to wait for
+/// processes that outlive the program; `None` is [`GRACE`].
 ///
 /// # Errors
 ///
 /// When the program cannot be profiled or started, or there is no place for its data. Nothing has
 /// run then.
-pub fn record(command: &[OsString], settings: Settings) -> Result<Recording> {
+pub fn record(
+    command: &[OsString],
+    settings: Settings,
+    patience: Option<Duration>,
+) -> Result<Recording> {
     let Some(program) = command.first() else { bail!("no program to run") };
     let path = check::check(program)?;
     let run_dir = RunDir::create()?;
@@ -89,14 +94,16 @@ pub fn record(command: &[OsString], settings: Settings) -> Result<Recording> {
     run.pid = Some(child.id());
     let status = signals.wait(&mut child, run_dir.path()).context("cannot wait for the program")?;
 
-    let (arenas, warnings, still_running) = settled_arenas(&run_dir);
+    let (arenas, warnings, still_running) =
+        settled_arenas(&run_dir, child.id(), &signals, patience);
     run.info.duration_ns = machine::monotonic_ns().saturating_sub(run.start_ns);
     run.info.cpu_ns = machine::children_cpu_ns();
     run.info.exit = exit(status);
     run.info.warnings = warnings;
     if !still_running.is_empty() {
         run.info.warnings.push(format!(
-            "{} of the run were still running; their samples up to the end of the program are here",
+            "{} of the run outlived the program; their samples up to here are in the profile (--wait \
+             waits for their end)",
             count(still_running.len(), "process", "processes")
         ));
     }
@@ -163,40 +170,68 @@ fn last_sign_of_life(arena: &Arena) -> u64 {
 /// ending, such as the members of a pipeline; a daemon would be waited for in vain.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// Reads the arenas once all processes of the run have ended, or after [`GRACE`]. Returns them,
-/// warnings, and who still runs.
-fn settled_arenas(run_dir: &RunDir) -> (Vec<Arena>, Vec<String>, Vec<u32>) {
-    let deadline = Instant::now() + GRACE;
+/// Reads the arenas once all processes of the run have ended, or after `patience`, or when the user
+/// interrupts. Returns them, warnings, and who still runs.
+fn settled_arenas(
+    run_dir: &RunDir,
+    program: u32,
+    signals: &SignalGuard,
+    patience: Option<Duration>,
+) -> (Vec<Arena>, Vec<String>, Vec<u32>) {
+    let start = Instant::now();
+    if patience.is_some() {
+        signals.begin_waiting();
+    }
     loop {
-        let running = running_processes(run_dir);
-        if running.is_empty() || Instant::now() >= deadline {
+        let running = running_processes(run_dir, program);
+        let waits = match patience {
+            Some(patience) => start.elapsed() < patience && signals.is_waiting(),
+            None => start.elapsed() < GRACE,
+        };
+        if running.is_empty() || !waits {
+            signals.end_waiting();
             let (arenas, warnings) = run_dir.read_arenas();
             return (arenas, warnings, running);
         }
-        thread::sleep(Duration::from_millis(10));
+        // Often at first, for those that are just ending; then seldom, for daemons.
+        thread::sleep(
+            start
+                .elapsed()
+                .div_f64(20.0)
+                .clamp(Duration::from_millis(10), Duration::from_millis(250)),
+        );
     }
 }
 
-/// Processes that have an arena of the run mapped.
-fn running_processes(run_dir: &RunDir) -> Vec<u32> {
+/// Processes of the run that have not ended. Those that have an arena mapped; and those, younger than
+/// the program, that were started with the run's folder in their environment: they may just be about
+/// to make theirs.
+fn running_processes(run_dir: &RunDir, program: u32) -> Vec<u32> {
     let mut running: Vec<u32> = run_dir
         .read_headers()
         .iter()
         .filter(|header| header.end_ns == 0 && header.flags & FLAG_EXECED == 0)
         .map(|header| header.pid)
-        .filter(|pid| maps_a_file_of(*pid, run_dir.arenas()))
+        .filter(|pid| names_folder(*pid, "maps", run_dir.arenas()))
         .collect();
+    if running.is_empty() {
+        let entries = std::fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        running = pids
+            .filter(|pid| *pid > program && names_folder(*pid, "environ", run_dir.arenas()))
+            .collect();
+    }
     running.sort_unstable();
     running.dedup();
     running
 }
 
-/// Whether a process has mapped a file of this folder. Its id alone does not say that it is the
+/// Whether a file of a process in /proc names this folder. Its id alone does not say that it is the
 /// same process: ids are reused, and a container has ids of its own.
-fn maps_a_file_of(pid: u32, folder: &Path) -> bool {
+fn names_folder(pid: u32, file: &str, folder: &Path) -> bool {
     let folder = folder.as_os_str().as_bytes();
-    std::fs::read(format!("/proc/{pid}/maps"))
-        .is_ok_and(|maps| maps.windows(folder.len()).any(|part| part == folder))
+    std::fs::read(format!("/proc/{pid}/{file}"))
+        .is_ok_and(|text| text.windows(folder.len()).any(|part| part == folder))
 }
 
 fn run_info(command: &[OsString]) -> RunInfo {

@@ -50,7 +50,7 @@ enum Stage {
     Running(Pid),
     /// csprof's own: the program has ended (its id may belong to somebody else by now), and the
     /// profile is being written.
-    Saving { since: Instant, interrupts: u32, run_dir: PathBuf },
+    Saving { since: Instant, interrupts: u32, waiting: bool, run_dir: PathBuf },
 }
 
 /// A Ctrl-C that ended the program may reach csprof a little later; it is not meant for the
@@ -106,8 +106,32 @@ impl SignalGuard {
         }
         // WNOWAIT has left the ended program in place, so its id was its own until here.
         let run_dir = run_dir.to_path_buf();
-        *lock(&self.stage) = Stage::Saving { since: Instant::now(), interrupts: 0, run_dir };
+        *lock(&self.stage) =
+            Stage::Saving { since: Instant::now(), interrupts: 0, waiting: false, run_dir };
         child.wait()
+    }
+}
+
+impl SignalGuard {
+    /// From here on the first interrupt is a wish to wait no longer for processes that outlive the
+    /// program.
+    pub fn begin_waiting(&self) {
+        if let Stage::Saving { waiting, .. } = &mut *lock(&self.stage) {
+            *waiting = true;
+        }
+    }
+
+    /// Whether nobody wished that so far.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        matches!(&*lock(&self.stage), Stage::Saving { waiting: true, .. })
+    }
+
+    /// From here on an interrupt is a wish to stop writing the profile again.
+    pub fn end_waiting(&self) {
+        if let Stage::Saving { waiting, .. } = &mut *lock(&self.stage) {
+            *waiting = false;
+        }
     }
 }
 
@@ -137,11 +161,14 @@ fn arrived(signal: i32, ignored: u64, stage: &mut Stage) {
                 let _ = signal::kill(*pid, signal);
             }
         }
-        Stage::Saving { since, interrupts, run_dir } => {
+        Stage::Saving { since, interrupts, waiting, run_dir } => {
             let is_wish = (from_terminal || signal == SIGTERM)
                 && ignored & (1 << (signal - 1)) == 0
                 && since.elapsed() > SAME_KEY_PRESS;
             if !is_wish {
+                return;
+            }
+            if std::mem::take(waiting) {
                 return;
             }
             *interrupts += 1;
