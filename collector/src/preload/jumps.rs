@@ -19,7 +19,9 @@ use core::ffi::c_void;
 
 use super::real::{self, Real, slots};
 use super::stub::{self, ENGAGED, drop_frame, fast_path, restore_arguments, save_arguments};
-use crate::thread;
+use super::view::{Belief, sampled};
+use crate::sampling::SIGNAL;
+use crate::{sys, thread};
 
 /// Position of the stack pointer in a `jmp_buf`.
 const STACK_POINTER: usize = 6;
@@ -30,6 +32,11 @@ extern "C" fn prepare(buffer: *const u64, real: &Real) -> *mut c_void {
     // SAFETY: the program's own argument, which the real function is about to read.
     let mangled = unsafe { buffer.add(STACK_POINTER).read_unaligned() };
     thread::left_to(demangled(mangled));
+    // Out of a handler that interrupted a wait: the wait's mask would stay.
+    if Belief::Waited.get() && sampled() {
+        Belief::Waited.set(false);
+        sys::block_signal(SIGNAL, false);
+    }
     real::set_errno(errno);
     stub::target(real)
 }

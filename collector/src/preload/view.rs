@@ -1,7 +1,7 @@
 //! What one thread of the program believes: whether it has blocked the profiling signal; and what
 //! the wrappers remember about it.
 //!
-//! Three bytes of initial-exec thread-local storage, so that wrappers that run in signal handlers
+//! Four bytes of initial-exec thread-local storage, so that wrappers that run in signal handlers
 //! (sigprocmask is async-signal-safe) reach them without `__tls_get_addr`, which may allocate. Only
 //! the thread itself, or a handler that interrupts it, touches them: single-byte moves suffice.
 //!
@@ -24,8 +24,8 @@ global_asm!(
     ".hidden csprof_view",
     ".globl csprof_view",
     ".type csprof_view, @object",
-    ".size csprof_view, 3",
-    "csprof_view: .zero 3",
+    ".size csprof_view, 4",
+    "csprof_view: .zero 4",
     ".popsection",
 );
 
@@ -39,6 +39,9 @@ pub(super) enum Belief {
     LoadUnseen = 1,
     /// The thread called vfork: what runs now may be the child, which has its memory.
     Vforked = 2,
+    /// The thread waited with a mask that blocks the profiling signal, and may have been interrupted in
+    /// it by a handler that leaves by a jump: then the mask stays.
+    Waited = 3,
 }
 
 /// Whether this process is sampled, as `process::active()` says, but without a system call except
@@ -64,7 +67,7 @@ impl Belief {
     #[inline]
     pub(super) fn get(self) -> bool {
         let value: u8;
-        // SAFETY: reads one byte of this thread's block; `self` is below its size of 3.
+        // SAFETY: reads one byte of this thread's block; `self` is below its size of 4.
         unsafe {
             asm!(
                 "mov {at}, qword ptr [rip + csprof_view@GOTTPOFF]",
@@ -80,7 +83,7 @@ impl Belief {
 
     #[inline]
     pub(super) fn set(self, value: bool) {
-        // SAFETY: writes one byte of this thread's block; `self` is below its size of 3, and no
+        // SAFETY: writes one byte of this thread's block; `self` is below its size of 4, and no
         // Rust reference to it exists.
         unsafe {
             asm!(

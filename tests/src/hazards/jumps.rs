@@ -24,6 +24,13 @@ pub const ALL: &[Hazard] = &[
     Hazard::new("timer_jumps", &["cc -O2 -o program @timer_jumps.c"])
         .variants(&["", "-O0", "-D_FORTIFY_SOURCE=2 -fcf-protection", "clang"])
         .says("left 400\n"),
+    Hazard::new("jumps_out_of_waits", &["cc -O2 -o program @jumps_out_of_waits.c"])
+        .variants(&["", "-D_FORTIFY_SOURCE=2", "clang"])
+        .says("left 4, open 4, blocked 4\n")
+        .also(|trial| {
+            let rows = trial.recording.rows();
+            assert!(rows.inclusive_of("work_at_last") > 0, "sampling has ended:\n{rows}");
+        }),
     Hazard::new("every_tail_call", &["cc -O2 -fno-builtin -o program @every_tail_call.c"])
         .variants(&["", "-O3 -fomit-frame-pointer", "-Wl,-z,lazy", "-fno-plt", "clang"])
         .says("50050000\n"),

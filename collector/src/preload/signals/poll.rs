@@ -25,7 +25,7 @@ use crate::preload::real::{self, Real, slots};
 use crate::preload::stub::{
     self, ENGAGED, drop_frame, fast_path, restore_arguments, save_arguments,
 };
-use crate::preload::view::sampled;
+use crate::preload::view::{Belief, sampled};
 use crate::process;
 use crate::sys::{self, Clock};
 
@@ -53,8 +53,12 @@ pub(super) fn own_mask() -> Option<u64> {
     let mut now = core::mem::MaybeUninit::<sigset_t>::uninit();
     // SAFETY: a live local; nothing is changed.
     let asked = unsafe { real::sigprocmask(libc::SIG_BLOCK, core::ptr::null(), now.as_mut_ptr()) };
+    if asked != 0 {
+        return None;
+    }
+    Belief::Waited.set(true);
     // SAFETY: written by the call.
-    (asked == 0).then(|| unsafe { first_word(now.as_ptr()) } | BIT)
+    Some(unsafe { first_word(now.as_ptr()) } | BIT)
 }
 
 fn unchanged(real: &Real) -> Prepared {

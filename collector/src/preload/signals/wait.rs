@@ -24,7 +24,7 @@ use crate::preload::real::{self, Real, slots};
 use crate::preload::stub::{
     self, ENGAGED, drop_frame, fast_path, restore_arguments, save_arguments,
 };
-use crate::preload::view::sampled;
+use crate::preload::view::{Belief, sampled};
 
 /// What a stub does: the function to call, and the mask to give it.
 #[repr(C)]
@@ -64,10 +64,11 @@ unsafe extern "C" fn with_signal(
     {
         // SAFETY: as the stub that calls this provides.
         unsafe { room.write(mask_of(own)) };
+        Belief::Waited.set(true);
         return Prepared { mask: room, target: stub::target(real) };
     }
     // SAFETY: as the stub that calls this provides.
-    unsafe { prepare(mask, room, real, |word| word | BIT) }
+    unsafe { prepare(mask, room, real, blocking) }
 }
 
 unsafe extern "C" fn without_signal(
@@ -77,6 +78,12 @@ unsafe extern "C" fn without_signal(
 ) -> Prepared {
     // SAFETY: as the stub that calls this provides.
     unsafe { prepare(mask, room, real, awaited) }
+}
+
+/// What is blocked meanwhile.
+fn blocking(word: u64) -> u64 {
+    Belief::Waited.set(true);
+    word | BIT
 }
 
 /// What may be waited for.
@@ -104,7 +111,7 @@ unsafe extern "C" fn own_with_signal(
     // SAFETY: written by the call above.
     let word = unsafe { first_word(room) };
     // SAFETY: `room` is space for a mask.
-    unsafe { room.write(mask_of(word | BIT)) };
+    unsafe { room.write(mask_of(blocking(word))) };
     Prepared { mask: room, target: stub::target(&slots::sigsuspend) }
 }
 
