@@ -210,6 +210,8 @@ pub static KEYS: &[Binding] = {
         bind(Refine, VIEWS, "u", Message::Undo, "undo"),
         bind(Refine, VIEWS, "<C-r>", Message::Redo, "redo"),
         bind(Refine, VIEWS, "F", Message::OpenStages, "list the stages"),
+        bind(Refine, &[Mode::Flat], "<lt>", Message::Coarser, "rows for files, then load modules"),
+        bind(Refine, &[Mode::Flat], ">", Message::Finer, "back to functions, then their lines"),
         bind(Refine, STAGES, "K", Message::StageUp, "move the stage up"),
         bind(Refine, STAGES, "J", Message::StageDown, "move the stage down"),
         bind(Refine, STAGES, "<space>", Message::StageToggle, "switch the stage off or on"),

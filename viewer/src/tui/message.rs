@@ -57,6 +57,10 @@ pub enum Message<'p> {
     OpenHelp,
     /// Open the list of stages.
     OpenStages,
+    /// Rows for what holds those there are: functions, files, load modules.
+    Coarser,
+    /// Rows for what is in those there are: load modules, files, functions, lines.
+    Finer,
     /// Open the list of processes and threads.
     OpenContexts,
     /// Explain the numbers of the selected row.

@@ -70,6 +70,8 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
             model.over.push(Over::Page(page));
         }
         Message::OpenStages => model.over.push(Over::Stages(0)),
+        Message::Coarser => return refinement::regrain(model, true),
+        Message::Finer => return refinement::regrain(model, false),
         Message::OpenContexts => {
             let (list, imbalance) = contexts(&model.refined);
             if imbalance > 0 {

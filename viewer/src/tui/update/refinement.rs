@@ -13,7 +13,7 @@ use super::super::model::{Model, Notice, Over, Pending};
 use super::super::sets;
 use super::super::stages::Stages;
 use super::{Effects, prompt};
-use crate::refine::Sets;
+use crate::refine::{Grain, Sets};
 use crate::set_files::SetFile;
 use crate::views::sets::SetRow;
 
@@ -209,4 +209,28 @@ pub(super) fn refused(model: &mut Model<'_>, ticket: u64, refusal: Refusal) {
         }
         model.notice = Some(Notice::Failed(refusal.cause));
     }
+}
+
+/// Lets rows stand for something coarser or finer, by the last stage; see [`Grain`].
+pub(super) fn regrain(model: &mut Model<'_>, coarser: bool) -> Effects {
+    /// From fine to coarse; rows are functions without any stage.
+    const GRAINS: [Grain; 4] = [Grain::Line, Grain::Function, Grain::File, Grain::Module];
+    let text = |grain: Grain| format!("by {}", grain.name());
+    let mut stages = model.history.now().clone();
+    let last = stages.0.last().filter(|stage| stage.on);
+    let now = GRAINS.iter().position(|grain| last.is_some_and(|last| last.text == text(*grain)));
+    if now.is_some() {
+        stages.0.pop();
+    }
+    let at = now.unwrap_or(1);
+    let next = if coarser { at + 1 } else { at.wrapping_sub(1) };
+    let Some(&grain) = GRAINS.get(next) else {
+        let end = if coarser { "load modules are the coarsest" } else { "lines are the finest" };
+        model.notice = Some(Notice::Said(end.to_owned()));
+        return Vec::new();
+    };
+    if grain != Grain::Function {
+        stages.push(text(grain));
+    }
+    change(model, stages)
 }
