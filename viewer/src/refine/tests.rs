@@ -440,6 +440,24 @@ times, rank, process, thread, epoch, node["
     assert!(parse_error(&long).ends_with("a chain can have 31 frames at most"));
 }
 
+/// Whatever its size, a text is answered at once and in bounded depth.
+#[test]
+fn huge_texts_are_answered() {
+    for part in
+        ["(", "!", "{", "not ", "a | ", "a >> ", "{a, ", "a & ", "\"", "/", "\\", "@a ", "é", "$"]
+    {
+        let text = part.repeat(100_000);
+        let answer = parse(&text);
+        assert!(answer.is_ok() || !answer.unwrap_err().message.is_empty(), "{part}");
+    }
+    for number in ["4294967295", "4294967296", "99999999999999999999999", "1e9", "-1", "0x7"] {
+        let refused = parse(&format!("depth > {number}")).is_err();
+        assert_eq!(refused, number != "4294967295", "{number}");
+        assert!(parse(&format!("rank in {number}..")).is_err() == refused, "{number}");
+        assert!(parse(&format!("small incl(time) < {number}%")).is_ok() || refused, "{number}");
+    }
+}
+
 #[test]
 fn a_path_is_a_chain_that_begins_and_ends_anywhere() {
     let path = |text: &str| match Sets::default().parse_path(text) {

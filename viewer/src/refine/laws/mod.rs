@@ -17,7 +17,7 @@ use self::execution::{Execution, NAMES, executions};
 use self::language::{patterns, predicates, stages};
 use self::reference::World;
 use super::syntax::{FramePattern, Predicate, Stage};
-use super::{Chain, Refined, Refinement, apply, parse};
+use super::{Chain, Refined, Refinement, Sets, Source, apply, complete, parse};
 use crate::profile::{FrameKind, Profile};
 
 /// A path as it is shown: thread, then function and kind of each frame.
@@ -302,6 +302,39 @@ proptest! {
         let refinement = Refinement { stages };
         let text = refinement.to_string();
         prop_assert_eq!(parse(&text), Ok(refinement), "{}", text);
+    }
+
+    /// Whatever is read as a path, a definition, a file of sets or for completion is answered, and
+    /// errors point into the text.
+    #[test]
+    fn any_text_is_answered_everywhere(
+        text in language::texts(),
+        file in prop::collection::vec(language::texts(), 0..6),
+        cursor in 0_usize..40,
+    ) {
+        let mut place = String::new();
+        for (line, definition) in file.iter().enumerate() {
+            place.push_str(&format!("@s{} = {definition}\n", line % 4));
+        }
+        let sets = Sets::read(&[Source { place: "sets", text: &place }]);
+        let profile = crate::profile::from_outline("a 1\n  MPI_Send 2\n").unwrap();
+        for text in [text.as_str(), place.as_str()] {
+            if let Err(error) = sets.parse_path(text) {
+                prop_assert!(text.get(error.range.clone()).is_some(), "{:?}", error);
+            }
+            match sets.parse_definition(text) {
+                Ok((name, pattern)) => {
+                    let printed = format!("@{name} = {pattern}");
+                    prop_assert_eq!(sets.parse_definition(&printed), Ok((name, pattern)));
+                }
+                Err(error) => prop_assert!(text.get(error.range.clone()).is_some(), "{:?}", error),
+            }
+            let completion = complete(text, cursor, &profile, &sets);
+            prop_assert!(text.get(completion.range).is_some());
+        }
+        for problem in sets.problems() {
+            prop_assert!(problem.to_string().starts_with("sets:"));
+        }
     }
 
     /// The parser answers any input with stages or an error that points into it.
