@@ -94,7 +94,7 @@ fn cpu_time_that_is_not_delivered_is_counted() {
 #[test]
 fn memory_is_bounded_and_shown() {
     let workshop = workshop("losses_memory");
-    let work = ["./losses", "nodes", "600"];
+    let work = ["./losses", "nodes", "100"];
     let recording = workshop.record(&["-e", "task-clock@5000"], &work);
     let memory = &recording.info["collector_memory"];
     let number = |key: &str| memory[key].as_u64().unwrap();
