@@ -373,7 +373,7 @@ mod tests {
     fn a_key_without_a_meaning_says_where_it_has_one() {
         let said = |key: &str| unbound(Mode::Flat, Key::parse_first(key).unwrap().0);
         assert_eq!(said("H"), "H is for the call tree and the callers view; ? lists the keys here");
-        assert_eq!(said("w"), "w is no key of the flat view; ? lists those that are");
+        assert_eq!(said("Q"), "Q is no key of the flat view; ? lists those that are");
     }
 
     #[test]
