@@ -134,6 +134,36 @@ fn metric_tests() -> impl Strategy<Value = MetricTest> {
     )
 }
 
+/// Stages of every kind but `by`, made of these chains and patterns; with tests of rows, if so
+/// asked.
+pub(super) fn stages_by(
+    chain: BoxedStrategy<Chain>,
+    pattern: BoxedStrategy<FramePattern>,
+    rows: bool,
+) -> impl Strategy<Value = Stage> {
+    let comparison = select(Comparison::ALL.map(|(comparison, _)| comparison).to_vec());
+    let atom = prop_oneof![
+        4 => chain.prop_map(Predicate::Through),
+        1 => pattern.clone().prop_map(Predicate::Under),
+        1 => pattern.clone().prop_map(Predicate::In),
+        1 => pattern.clone().prop_map(Predicate::Leaf),
+        1 => (pattern.clone(), comparison.clone(), 0_u32..4).prop_map(
+            |(pattern, comparison, count)| Predicate::Times { pattern, comparison, count }
+        ),
+        1 => (comparison, 0_u32..60)
+            .prop_map(|(comparison, count)| Predicate::Depth { comparison, count }),
+        u32::from(rows) => metric_tests().prop_map(Predicate::Node),
+    ];
+    let predicate = combined(atom.boxed()).boxed();
+    prop_oneof![
+        12 => stages_of(predicate, pattern.clone(), select(vec!["G", "H"]).boxed())
+            .prop_filter("modules are the reference's own", |stage| !matches!(stage, Stage::By(_))),
+        2 => pattern.prop_map(Stage::CallersOf),
+        1 => select(vec![Axis::Process, Axis::Rank]).prop_map(Stage::Split),
+        u32::from(rows) => metric_tests().prop_map(Stage::Small),
+    ]
+}
+
 fn stages_of(
     predicate: BoxedStrategy<Predicate>,
     pattern: BoxedStrategy<FramePattern>,

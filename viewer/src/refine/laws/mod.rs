@@ -7,6 +7,7 @@
 mod comparison;
 mod execution;
 mod language;
+mod recorded;
 mod reference;
 
 use std::collections::BTreeMap;

@@ -1,0 +1,267 @@
+//! The laws on profiles of real runs: an MPI program of two ranks, and a compiler, deep and
+//! recursive (`tests/fixtures/README.md`).
+//!
+//! Each node with samples of its own is a sample of the reference; stages are made of the names
+//! that occur. True edge counts are not known here, so counts are only held against their bounds.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::LazyLock;
+
+use proptest::sample::select;
+
+use super::execution::{Activation, Sample};
+use super::*;
+use crate::refine::Link;
+use crate::views::Sort;
+use crate::views::flat::flat;
+
+struct Recorded {
+    profile: Profile,
+    samples: Vec<Sample>,
+    /// Names of sampled functions, those on most paths first.
+    names: Vec<String>,
+    labels: BTreeMap<(&'static str, usize), String>,
+}
+
+static MPI: LazyLock<Recorded> =
+    LazyLock::new(|| Recorded::read(include_bytes!("../../../tests/fixtures/mpi_exchange.csprof")));
+
+static COMPILER: LazyLock<Recorded> =
+    LazyLock::new(|| Recorded::read(include_bytes!("../../../tests/fixtures/cc1plus.csprof")));
+
+impl Recorded {
+    fn read(bytes: &[u8]) -> Self {
+        let mut profile = Profile::from_saved(csprof_format::read::read(bytes).unwrap());
+        // Functions of one name in several modules are several functions, which the reference,
+        // where a function is its name, would not know.
+        let mut known = HashMap::new();
+        for function in &mut profile.functions {
+            if *known.entry(function.name.clone()).or_insert(function.module) != function.module {
+                function.name.push_str(&format!(" ({:?})", function.module));
+            }
+        }
+        let texts: Vec<std::sync::Arc<str>> =
+            profile.functions.iter().map(|function| function.name.as_str().into()).collect();
+        let mut samples = Vec::new();
+        let mut labels = BTreeMap::new();
+        let mut times: HashMap<&str, u64> = HashMap::new();
+        for stream in &profile.streams {
+            let thread = stream.thread.index();
+            labels.insert(("process", thread), format!("process={}", stream.process.index()));
+            if let Some(rank) = profile.info.processes[stream.process.index()].rank {
+                labels.insert(("rank", thread), format!("rank={rank}"));
+            }
+            for node in stream.nodes.clone().filter(|&n| profile.nodes.samples[n as usize] > 0) {
+                let weight = profile.nodes.samples[node as usize];
+                let mut path = Vec::new();
+                let mut at = node;
+                while at != 0 {
+                    let frame = profile.frames[profile.nodes.frame[at as usize].index()];
+                    *times.entry(&profile.functions[frame.function.index()].name).or_default() +=
+                        weight;
+                    let name = texts[frame.function.index()].clone();
+                    path.push(Activation { name, kind: frame.kind, counted: None });
+                    at = profile.nodes.parent[at as usize];
+                }
+                path.reverse();
+                samples.push(Sample { thread, path, weight, inverted: false });
+            }
+        }
+        let mut names: Vec<_> = times.into_iter().map(|(name, times)| (times, name)).collect();
+        names.sort_unstable();
+        let names = names.into_iter().rev().map(|(_, name)| name.to_owned()).collect();
+        Self { profile, samples, names, labels }
+    }
+
+    fn world(&self) -> World<'_> {
+        World { base: self.profile.total(), execution: None, labels: self.labels.clone() }
+    }
+
+    /// Some of the names, the frequent as well as the rare.
+    fn some_names(&self) -> Vec<String> {
+        let step = |place: &usize| *place < 40 || place.is_multiple_of(17);
+        (0..self.names.len()).filter(step).map(|place| self.names[place].clone()).collect()
+    }
+}
+
+/// Inclusive and exclusive samples of every path; paths by their hash, since they are long.
+type Costs = HashMap<(usize, u64), (u64, u64)>;
+
+fn extended(hash: u64, name: &str, kind: FrameKind) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (hash, name, kind).hash(&mut hasher);
+    hasher.finish()
+}
+
+fn costs_of_samples(samples: &[Sample]) -> Costs {
+    let mut costs = Costs::new();
+    for sample in samples {
+        let mut hash = 0;
+        for frame in &sample.path {
+            hash = extended(hash, &frame.name, frame.kind);
+            costs.entry((sample.thread, hash)).or_default().0 += sample.weight;
+        }
+        let cost = costs.entry((sample.thread, hash)).or_default();
+        cost.0 += if sample.path.is_empty() { sample.weight } else { 0 };
+        cost.1 += sample.weight;
+    }
+    costs
+}
+
+fn costs_of_nodes(refined: &Refined<'_>) -> Costs {
+    let mut costs = Costs::new();
+    let mut hashes = vec![0; refined.node_count()];
+    for stream in &refined.streams {
+        for node in stream.nodes.clone().map(|node| node as usize) {
+            let frame = refined.frames[refined.frame[node].index()];
+            let above = hashes[refined.parent[node] as usize];
+            hashes[node] = match frame.kind {
+                FrameKind::Root => above,
+                kind => extended(above, &refined.functions[frame.function.index()].name, kind),
+            };
+            if refined.inclusive[node] > 0 {
+                let cost = costs.entry((stream.thread.index(), hashes[node])).or_default();
+                cost.0 += refined.inclusive[node];
+                cost.1 += refined.exclusive[node];
+            }
+        }
+    }
+    costs
+}
+
+/// Stages of frames that are called by these names; with tests of rows, if so asked.
+fn stages_of(names: Vec<String>, rows: bool) -> impl Strategy<Value = Stage> {
+    let name = select(names).prop_map(FramePattern::Exact);
+    let pattern = prop_oneof![
+        3 => name.clone(),
+        2 => prop::collection::vec(name.clone(), 2..9).prop_map(FramePattern::Any),
+        1 => name.clone().prop_map(|name| FramePattern::Not(Box::new(name))),
+    ]
+    .boxed();
+    let link = select(vec![Link::Direct, Link::Below, Link::Below]);
+    let chain =
+        (pattern.clone(), prop::collection::vec((link, pattern.clone()), 0..3), any::<bool>())
+            .prop_map(|(first, rest, to_leaf)| Chain { from_root: false, first, rest, to_leaf });
+    language::stages_by(chain.boxed(), pattern, rows)
+}
+
+fn check(recorded: &Recorded, stages: &[Stage]) -> Result<(), TestCaseError> {
+    let world = recorded.world();
+    let base = Refined::base(&recorded.profile);
+    let mut refined = base.clone();
+    let mut samples = recorded.samples.clone();
+    for stage in stages {
+        if reference::tests_edges(stage) {
+            continue;
+        }
+        let unmatched = reference::has_unmatched_pattern(stage, &samples);
+        let next = refined.then(stage);
+        prop_assert_eq!(next.is_err(), unmatched, "{}", stage);
+        let Ok(next) = next else { continue };
+        refined = next;
+        samples = reference::apply(stage, samples, &world);
+        assert_sound(&refined);
+        let (found, expected) = (costs_of_nodes(&refined), costs_of_samples(&samples));
+        prop_assert_eq!(found.len(), expected.len(), "paths after {}", stage);
+        prop_assert!(found == expected, "costs after {}", stage);
+        // Law 3.
+        if !matches!(stage, Stage::Where(_) | Stage::RootAt { .. } | Stage::CallersOf(_)) {
+            prop_assert_eq!(refined.outcomes.last().unwrap().out, 0, "{}", stage);
+        }
+    }
+    // Law 10: what the stages were made of has not changed.
+    prop_assert!(costs_of_nodes(&base) == costs_of_samples(&recorded.samples));
+    Ok(())
+}
+
+/// Laws 5, 6 and 7 for one function.
+fn check_function(recorded: &Recorded, name: &str) {
+    let base = Refined::base(&recorded.profile);
+    let f = FramePattern::Exact(name.to_owned());
+    let shown = |stage: Stage| base.then(&stage).unwrap().shown;
+    let inclusive = reference::inclusive_of(&f, &recorded.samples);
+    assert_eq!(shown(through(&f)), inclusive, "through {name}");
+    assert_eq!(shown(Stage::RootAt { pattern: f.clone(), last: false }), inclusive, "{name}");
+    assert_eq!(shown(Stage::CallersOf(f.clone())), inclusive, "{name}");
+    let not = Stage::Where(not(&Predicate::Through(Chain::of(f.clone()))));
+    assert_eq!(shown(not), base.base - inclusive, "not {name}");
+
+    let rows = flat(&base, Sort::default());
+    assert_eq!(rows.iter().map(|row| row.exclusive).sum::<u64>(), base.base);
+    let hidden = base.then(&Stage::Hide(f.clone())).unwrap();
+    let named = |refined: &Refined<'_>| -> BTreeMap<_, _> {
+        flat(refined, Sort::default())
+            .into_iter()
+            .map(|row| ((row.function, row.kind), (row.inclusive, row.edges)))
+            .filter(|((function, _), _)| refined.functions[function.index()].name != name)
+            .filter(|((function, _), _)| function.index() != 0)
+            .collect()
+    };
+    assert_eq!(named(&base), named(&hidden), "hide {name} changes other functions");
+    let twice = hidden.then(&Stage::Hide(f.clone()));
+    assert!(twice.is_err(), "there is no {name} left");
+
+    let of_f = |row: &&crate::views::Row| base.functions[row.function.index()].name == name;
+    // One name may stand for functions of several modules, one below the other.
+    if let [row] = rows.iter().filter(of_f).collect::<Vec<_>>()[..] {
+        assert_eq!(row.inclusive, inclusive, "{name}");
+        let inverted = base.then(&Stage::CallersOf(f)).unwrap();
+        assert!(inverted.edges_are_exact());
+    }
+}
+
+#[test]
+fn inclusive_cost_has_one_value() {
+    for recorded in [&*MPI, &*COMPILER] {
+        for name in recorded.names.iter().step_by(recorded.names.len() / 12 + 1) {
+            check_function(recorded, name);
+        }
+    }
+    for name in ["MPI_Send", "MPI_Allreduce", "main"] {
+        check_function(&MPI, name);
+    }
+}
+
+#[test]
+fn ranks_add_up() {
+    let base = Refined::base(&MPI.profile);
+    let split = apply(&MPI.profile, &parse("split rank").unwrap()).unwrap();
+    let shown = |text: &str| apply(&MPI.profile, &parse(text).unwrap()).unwrap().shown;
+    let mut sum = 0;
+    for row in flat(&split, Sort::default()).iter().filter(|row| row.kind == FrameKind::Context) {
+        let name = split.functions[row.function.index()].name.as_str();
+        if let Some(rank) = name.strip_prefix("rank=").filter(|rank| *rank != "none") {
+            assert_eq!(row.inclusive, shown(&format!("rank = {rank}")), "{name}");
+        }
+        sum += row.inclusive;
+    }
+    assert_eq!((sum, split.shown), (base.base, base.base));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 16, failure_persistence: None, max_shrink_iters: 64, ..Default::default()
+    })]
+
+    #[test]
+    fn stages_do_to_an_mpi_program_what_they_do_to_its_samples(
+        stages in prop::collection::vec(stages_of(MPI.some_names(), true), 1..4),
+    ) {
+        check(&MPI, &stages)?;
+    }
+}
+
+proptest! {
+    // Its paths are long, and the reference looks at every frame of every one.
+    #![proptest_config(ProptestConfig {
+        cases: 4, failure_persistence: None, max_shrink_iters: 16, ..Default::default()
+    })]
+
+    #[test]
+    fn stages_do_to_a_compiler_what_they_do_to_its_samples(
+        stages in prop::collection::vec(stages_of(COMPILER.some_names(), false), 1..3),
+    ) {
+        check(&COMPILER, &stages)?;
+    }
+}
