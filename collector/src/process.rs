@@ -14,7 +14,7 @@ use csprof_format::launch::{SampleSource, SourceKind};
 use crate::arena::{Arena, LogExtent};
 use crate::config::Config;
 use crate::setup_lock::{SetupGuard, SetupLock};
-use crate::sys::{self, Clock, Disposition, Folder};
+use crate::sys::{self, Clock, Disposition, Folder, LimitHeld};
 use crate::{modules, report, sampling, thread, trampoline};
 
 /// State of a profiled process.
@@ -207,6 +207,7 @@ static FORKING: SetupLock<Option<Held>> = SetupLock::new(None);
 struct Held {
     _threads: SetupGuard<'static, thread::Registry>,
     modules: modules::Held,
+    _limit: Option<LimitHeld>,
 }
 
 // SAFETY: made and dropped by the forking thread, or by its copy in the child.
@@ -219,7 +220,7 @@ pub fn before_fork() {
     }
     thread::pause_here();
     let modules = modules::hold();
-    let held = Held { _threads: thread::lock_registry(), modules };
+    let held = Held { _threads: thread::lock_registry(), modules, _limit: LimitHeld::hold() };
     *FORKING.lock() = Some(held);
 }
 
@@ -244,6 +245,8 @@ pub fn after_fork_child() {
         held.modules.in_child();
     }
     drop(held);
+    sys::settle_limit_in_child();
+    EXEC_HOLDS.store(false, Ordering::Relaxed);
     parent.arena.forget_file();
     match enter(parent.config.clone(), parent.folder, parent.trampoline, true) {
         Ok(()) => {
@@ -263,12 +266,20 @@ pub fn after_fork_child() {
     }
 }
 
+/// Whether an exec under way has [`LimitHeld`].
+static EXEC_HOLDS: AtomicBool = AtomicBool::new(false);
+
 /// To be called before an exec in place: a profiling signal that is pending when the handler is
 /// gone would end the process.
 pub fn before_exec() {
     let Some(process) = current() else { return };
     check_signal();
     thread::note_end();
+    if let Some(held) = LimitHeld::hold() {
+        // Relaxed: set and cleared by the thread that executes.
+        EXEC_HOLDS.store(true, Ordering::Relaxed);
+        core::mem::forget(held);
+    }
     thread::stop_all();
     // Ignoring discards what is pending. The handler is put back, and not the default action, for a
     // last signal of an event may still be under way; exec resets handlers to the default.
@@ -280,6 +291,9 @@ pub fn before_exec() {
 /// To be called when an exec failed: goes on as before.
 pub fn exec_failed() {
     let Some(process) = current() else { return };
+    if EXEC_HOLDS.swap(false, Ordering::Relaxed) {
+        LimitHeld::let_go();
+    }
     process.arena.set_end(0, FLAG_EXECED, false);
     thread::restart_all();
 }

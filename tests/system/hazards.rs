@@ -43,5 +43,5 @@ checks! {
     // Descriptors.
     files_closed_one_by_one files_closed_in_a_range file_numbers_reused
     // Limits.
-    limits tight_memory sandbox_by_prctl sandbox_by_syscall sandbox_strict
+    limits tight_memory limit_kept sandbox_by_prctl sandbox_by_syscall sandbox_strict
 }

@@ -35,29 +35,66 @@ const ROOM: u64 = 1 << 14;
 /// `open` returns a number; that, or the one it was moved to, is the answer.
 pub(super) fn out_of_the_way(open: impl FnOnce() -> Result<i32, Errno>) -> Result<i32, Errno> {
     let Some(_only) = Only::enter() else { return moved(open()?, HIGH_FD) };
-    let limit = |new: *const [u64; 2], old: *mut [u64; 2]| {
-        // SAFETY: each is null or a live rlimit (soft, hard).
-        unsafe {
-            call(
-                libc::SYS_prlimit64,
-                [0, libc::RLIMIT_NOFILE as usize, new.addr(), old.addr(), 0, 0],
-            )
-        }
-    };
     let mut before = [0; 2];
     let raised = limit(core::ptr::null(), &raw mut before).is_ok()
         && before[0] <= LARGEST_LIMIT
         && before[1] > before[0]
         && {
+            for (place, value) in BEFORE.iter().zip(before) {
+                place.store(value, Ordering::Relaxed);
+            }
+            // Release: who sees it sees what the limit was before.
+            RAISED.store(true, Ordering::Release);
             let wanted = [before[1].min(before[0] + ROOM), before[1]];
             limit(&raw const wanted, core::ptr::null_mut()).is_ok()
         };
     if !raised {
+        RAISED.store(false, Ordering::Relaxed);
         return moved(open()?, HIGH_FD);
     }
     let number = open().and_then(|low| moved(low, before[0] as usize));
     let _ = limit(&raw const before, core::ptr::null_mut());
+    RAISED.store(false, Ordering::Release);
     number
+}
+
+/// RLIMIT_NOFILE, soft and hard.
+fn limit(new: *const [u64; 2], old: *mut [u64; 2]) -> Result<(), Errno> {
+    // SAFETY: each is null or a live rlimit.
+    unsafe {
+        call(libc::SYS_prlimit64, [0, libc::RLIMIT_NOFILE as usize, new.addr(), old.addr(), 0, 0])
+    }
+    .map(drop)
+}
+
+/// Whether the limit may be raised just now, and what it was.
+static RAISED: AtomicBool = AtomicBool::new(false);
+static BEFORE: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+/// In a forked child: a thread that the child does not have may have been raising the limit.
+pub fn settle_limit_in_child() {
+    if RAISED.swap(false, Ordering::Acquire) {
+        let before = [BEFORE[0].load(Ordering::Relaxed), BEFORE[1].load(Ordering::Relaxed)];
+        let _ = limit(&raw const before, core::ptr::null_mut());
+    }
+    CHANGING.store(false, Ordering::Release);
+}
+
+/// Nobody raises the limit until this is dropped: a fork copies it, and an exec keeps it.
+#[derive(Debug)]
+pub struct LimitHeld(Only);
+
+impl LimitHeld {
+    /// Waits a little for whoever is raising it; `None` if they do not come to an end.
+    #[must_use]
+    pub fn hold() -> Option<Self> {
+        Only::enter().map(Self)
+    }
+
+    /// Ends a hold that was forgotten.
+    pub fn let_go() {
+        drop(Only);
+    }
 }
 
 /// Duplicates a file to the first free number from `from` on, and closes the old one. Keeps the old
@@ -123,6 +160,7 @@ pub fn give_up(number: i32) {
 ///
 /// The others wait, since threads often start together; but not for ever: the handler comes here
 /// too, and a forked child may find the place taken by a thread that it does not have.
+#[derive(Debug)]
 struct Only;
 
 /// How often to look whether the place is free: some hundred microseconds at most.

@@ -17,7 +17,9 @@ mod signal;
 mod timer;
 
 pub use clock::{Clock, now_ns, thread_cpu_ns};
-pub use file::{File, Folder, SMALLEST_OWN, exists, give_up, is_own};
+pub use file::{
+    File, Folder, LimitHeld, SMALLEST_OWN, exists, give_up, is_own, settle_limit_in_child,
+};
 pub use memory::{
     map_anonymous, private_bytes, probe, remap, replace_by_zeros, swap_word, unmap, unmap_anonymous,
 };

@@ -26,6 +26,9 @@ pub const ALL: &[Hazard] = &[
     Hazard::new("tight_memory", &["cc -O2 -pthread -o program @tight_memory.c"])
         .says("died: 0\n")
         .also(want_of_memory_has_a_word),
+    Hazard::new("limit_kept", &["cc -O2 -pthread -o program @limit_kept.c"])
+        .says("wrong: 0\n")
+        .also(nothing_is_damaged),
     Hazard::new("sandbox_by_prctl", SANDBOX)
         .command(&["./program", "prctl"])
         .says("prctl: worked\n")

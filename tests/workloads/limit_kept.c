@@ -1,0 +1,55 @@
+/* Processes made while other threads come and go have the limit of open files that this one has: forked
+ * ones, and programs that they execute. Says how often they had another. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile int stop;
+static volatile unsigned long result;
+
+static void *brief(void *argument) {
+    for (unsigned long i = 0; i < 1000; i++) result += i;
+    return argument;
+}
+
+static void *creates(void *argument) {
+    while (!stop) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, brief, NULL) == 0) pthread_join(thread, NULL);
+    }
+    return argument;
+}
+
+static unsigned limit(void) {
+    struct rlimit now;
+    getrlimit(RLIMIT_NOFILE, &now);
+    return (unsigned)now.rlim_cur;
+}
+
+int main(int count, char **arguments) {
+    if (count > 1) return limit() != (unsigned)atoi(arguments[1]);
+    int wrong = 0;
+    char text[16];
+    struct rlimit now;
+    getrlimit(RLIMIT_NOFILE, &now);
+    now.rlim_cur = 256;
+    setrlimit(RLIMIT_NOFILE, &now);
+    snprintf(text, sizeof text, "%u", limit());
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, creates, NULL);
+    for (int i = 0; i < 200; i++) {
+        int status = 0;
+        pid_t child = fork();
+        if (child == 0 && i % 10 == 0) execl("/proc/self/exe", arguments[0], text, (char *)NULL);
+        if (child == 0) _exit(limit() != 256);
+        waitpid(child, &status, 0);
+        wrong += status != 0;
+    }
+    stop = 1;
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    printf("wrong: %d\n", wrong);
+    return 0;
+}
