@@ -115,7 +115,7 @@ fn wrong_usage() {
         (&["record"], "error: the following required arguments were not provided:"),
         (
             &["report", "small.csprof", "--refine", "thrugh main"],
-            "csprof: --refine:\nthrugh main\n^^^^^^\n`thrugh` is no stage; stages are: ",
+            "csprof: --refine:\nthrugh main\n^^^^^^\n`thrugh` is no stage, `through` is; stages are: ",
         ),
         (
             &["report", "small.csprof", "--refine", "through main >"],

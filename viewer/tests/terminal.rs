@@ -285,7 +285,7 @@ fn the_command_line_of_the_screen_is_left_behind() {
     viewer.wait_for("This command line");
     viewer.press("qq");
     let (_, left) = viewer.end();
-    assert_eq!(left.trim_end(), "csprof report solver.csprof --refine 'hide poll'");
+    assert_eq!(left.trim_end(), "csprof report solver.csprof --refine 'hide poll' --open 1.1");
 }
 
 #[test]

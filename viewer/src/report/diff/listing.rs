@@ -74,7 +74,7 @@ impl Limits {
             levels: if options.view == View::Flat { 1 } else { levels },
             rows: options.limit.unwrap_or(rows),
             // Rounded up, so that a threshold of more than nothing leaves out what is equal.
-            least: (threshold / 100.0 * whole as f64).ceil() as u128,
+            least: (threshold * whole as f64 / 100.0).ceil() as u128,
         }
     }
 }
