@@ -60,7 +60,9 @@ fn knowledge(canvas: &mut Canvas<'_, '_>, prompt: &Prompt, y: usize, start: usiz
                 canvas.text(x + 2, y, cause, room, theme.error());
             } else {
                 let cause = cut(cause, cells.saturating_sub(2), theme.glyphs.ellipsis);
-                let start = cells.saturating_sub(1 + width(&cause));
+                // Not so near that the mark seems to be a part of it.
+                let near = x + 1 == cells.saturating_sub(1 + width(&cause));
+                let start = cells.saturating_sub(1 + width(&cause) - usize::from(near));
                 canvas.text(start.max(1), y, &cause, cells, theme.error());
             }
         }
