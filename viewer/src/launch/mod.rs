@@ -212,26 +212,63 @@ fn running_processes(run_dir: &RunDir, program: u32) -> Vec<u32> {
         .iter()
         .filter(|header| header.end_ns == 0 && header.flags & FLAG_EXECED == 0)
         .map(|header| header.pid)
-        .filter(|pid| names_folder(*pid, "maps", run_dir.arenas()))
+        .filter(|pid| maps_a_file_of(*pid, run_dir.arenas()))
         .collect();
-    if running.is_empty() {
-        let entries = std::fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
-        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        running = pids
-            .filter(|pid| *pid > program && names_folder(*pid, "environ", run_dir.arenas()))
-            .collect();
+    for _ in 0..LOOKS {
+        if !running.is_empty() {
+            break;
+        }
+        let looked = just_started(run_dir.arenas(), program);
+        running = looked.found;
+        if !looked.some_are_gone {
+            break;
+        }
+        thread::sleep(Duration::from_millis(1));
     }
     running.sort_unstable();
     running.dedup();
     running
 }
 
-/// Whether a file of a process in /proc names this folder. Its id alone does not say that it is the
+/// How often to look again where processes end while one looks: each may have forked after the list
+/// was read.
+const LOOKS: usize = 8;
+
+/// What one look at the processes that are younger than the program gives.
+struct Looked {
+    /// Those that have the folder in their environment.
+    found: Vec<u32>,
+    /// Whether some ended meanwhile.
+    some_are_gone: bool,
+}
+
+fn just_started(folder: &Path, program: u32) -> Looked {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let mut looked = Looked { found: Vec::new(), some_are_gone: false };
+    for pid in pids.filter(|pid| *pid > program) {
+        let environment = std::fs::read(format!("/proc/{pid}/environ"));
+        match environment {
+            Ok(text) if holds(&text, folder) => looked.found.push(pid),
+            // One that ends has no memory any more.
+            Ok(text) => looked.some_are_gone |= text.is_empty(),
+            Err(error) => {
+                looked.some_are_gone |= error.kind() != std::io::ErrorKind::PermissionDenied;
+            }
+        }
+    }
+    looked
+}
+
+/// Whether a process has mapped a file of this folder. Its id alone does not say that it is the
 /// same process: ids are reused, and a container has ids of its own.
-fn names_folder(pid: u32, file: &str, folder: &Path) -> bool {
+fn maps_a_file_of(pid: u32, folder: &Path) -> bool {
+    std::fs::read(format!("/proc/{pid}/maps")).is_ok_and(|text| holds(&text, folder))
+}
+
+fn holds(text: &[u8], folder: &Path) -> bool {
     let folder = folder.as_os_str().as_bytes();
-    std::fs::read(format!("/proc/{pid}/{file}"))
-        .is_ok_and(|text| text.windows(folder.len()).any(|part| part == folder))
+    text.windows(folder.len()).any(|part| part == folder)
 }
 
 fn run_info(command: &[OsString]) -> RunInfo {
