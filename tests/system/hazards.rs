@@ -31,7 +31,7 @@ checks! {
     alternate_stack nested_signals interrupted_waits own_profiling_signal blocked_signals waits
     thread_ends
     // Contexts.
-    coroutines coroutines_in_assembly
+    coroutines coroutines_in_assembly small_stacks
     // Stacks.
     registers_kept realigned_frames large_frames deep_recursion without_cfi lazy_binding split_stack
     // Processes.

@@ -11,6 +11,8 @@ pub const ALL: &[Hazard] = &[
         .variants(VARIANTS)
         .command(&["./program", "assembly"])
         .says("one thread: returned 26400\nfour threads: returned 26400\n"),
+    Hazard::new("small_stacks", &["cc -O2 -o program @small_stacks.c"])
+        .says("60000000 steps, memory untouched\n"),
 ];
 
 const COROUTINES: &[&str] = &["cc -O2 -pthread -o program @coroutines.c"];
