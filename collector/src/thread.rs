@@ -18,7 +18,7 @@ use csprof_format::loss::{LossReason, PartialReason};
 use crate::arena::{CpuCell, ThreadArena};
 use crate::modules::Reading;
 use crate::process::{self, Process};
-use crate::sampling::{Path, SIGNAL, Suspect, Walked};
+use crate::sampling::{Path, Room, SIGNAL, Suspect, Walked};
 use crate::setup_lock::{SetupGuard, SetupLock};
 use crate::sources::{Handle, Source};
 use crate::sys::{self, Clock, Mask};
@@ -49,6 +49,8 @@ pub struct Thread {
     pub source: Option<Source>,
     /// The stack that the thread was given.
     pub stack: StackBounds,
+    /// How much of it is left.
+    pub room: Room,
     /// The epoch of `root`; `None` before the first sample.
     pub epoch: Option<u32>,
     /// Root node of the present epoch.
@@ -172,11 +174,19 @@ fn begin(process: &'static Process) {
     } else {
         None
     };
+    let is_main = sys::tid() == sys::pid();
+    let (stack, room) = if is_main {
+        (main_stack(), Room::growing(main_stack_top()))
+    } else {
+        let stack = thread_stack();
+        (stack, Room::given(stack.low))
+    };
     let thread = Box::into_raw(Box::new(Thread {
         arena,
         tid,
         source: None,
-        stack: stack_bounds(),
+        stack,
+        room,
         epoch: None,
         root: 0,
         partial_roots: [0; PartialReason::COUNT],
@@ -510,11 +520,6 @@ fn take_after_fork() -> (Option<Box<Thread>>, Option<Mask>) {
     (Some(thread), mask)
 }
 
-/// The stack of the calling thread.
-fn stack_bounds() -> StackBounds {
-    if sys::tid() == sys::pid() { main_stack() } else { thread_stack() }
-}
-
 /// The main thread's stack grows on demand below `__libc_stack_end`; the kernel keeps at least
 /// 128 MB clear below it, or RLIMIT_STACK if that is more (mm/util.c, mmap_base).
 fn main_stack() -> StackBounds {
@@ -532,6 +537,20 @@ fn main_stack() -> StackBounds {
     let size = limit.rlim_cur.clamp(CLEAR, MOST);
     // A few words above belong to `_start`'s own frame: argc and argv.
     StackBounds { low: end.saturating_sub(size), high: end + 64 }
+}
+
+/// Where the kernel began the main thread's stack: behind the name of the program, the last but one
+/// word (binfmt_elf.c), at the end of a page.
+fn main_stack_top() -> u64 {
+    // SAFETY: takes a number; the answer is 0, or a C string of the kernel's.
+    let name = unsafe { libc::getauxval(libc::AT_EXECFN) };
+    let length = if name == 0 {
+        0
+    } else {
+        // SAFETY: as above.
+        unsafe { libc::strlen(core::ptr::with_exposed_provenance(name as usize)) as u64 }
+    };
+    (name + length + 9).next_multiple_of(4096)
 }
 
 /// The stack that pthread_create gave the thread.

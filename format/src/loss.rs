@@ -98,6 +98,9 @@ reasons! {
         /// A signal that was on its way when the process gave up system calls.
         Sealed = 8, "sealed",
             "the signal arrived after the program had restricted its system calls (seccomp)";
+        /// A fault in the handler would end the process.
+        StackFull = 9, "stack-full",
+            "the thread's stack was about to overflow, and had no room left for csprof's handler";
     }
 }
 

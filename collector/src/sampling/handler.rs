@@ -62,6 +62,8 @@ pub unsafe extern "C" fn on_signal(
     // SAFETY: this thread's state. The signal is blocked while the handler runs, and while setup
     // code uses the state, so this is the only reference.
     let thread = unsafe { &mut *thread };
+    // First of all: this may fault, and nothing has been begun.
+    let has_room = has_room(thread);
     let Some(weight) = thread.source.as_mut().and_then(|source| source.weight(info)) else {
         if let Some(process) = process::current() {
             process.arena.count_foreign_signal();
@@ -78,7 +80,9 @@ pub unsafe extern "C" fn on_signal(
     if (weight - 1).saturating_mul(period_ns) >= LATE_NS {
         record.late += weight;
     }
-    match sample(thread, context, weight) {
+    let sampled =
+        if has_room { sample(thread, context, weight) } else { Err(LossReason::StackFull) };
+    match sampled {
         Ok(()) => thread.arena.record_mut().recorded += weight,
         Err(reason) => thread.arena.record_mut().losses[reason as usize] += weight,
     }
@@ -86,6 +90,12 @@ pub unsafe extern "C" fn on_signal(
         thread.note_progress();
     }
     thread.in_handler = false;
+}
+
+/// Whether the stack that the handler runs on has room for a sample, as far as is known of it.
+fn has_room(thread: &mut Thread) -> bool {
+    let here = (&raw const thread).addr() as u64;
+    !thread.stack.contains_word(here & !7) || thread.room.suffices(here)
 }
 
 /// What the walk met, besides frames.

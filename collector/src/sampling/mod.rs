@@ -6,12 +6,14 @@
 
 mod handler;
 mod path;
+mod room;
 mod stack;
 mod suspect;
 mod walked;
 
 pub use handler::on_signal;
 pub use path::Path;
+pub use room::Room;
 pub use suspect::Suspect;
 pub use walked::Walked;
 

@@ -26,7 +26,7 @@ pub use memory::{
 pub use perf::{PerfError, PerfTaskClock};
 pub use process::{
     Mask, block_signal, parent_pid, pid, rank_from_environment, set_mask, shadow_stack_active,
-    thread_name, tid, yield_now,
+    stack_limit, thread_name, tid, yield_now,
 };
 pub use signal::{Disposition, Handler, handler_of, set_disposition};
 pub use timer::Timer;

@@ -99,3 +99,15 @@ pub fn rank_from_environment() -> Option<u32> {
     ];
     NAMES.iter().find_map(|name| crate::config::variable(name)?.to_str().ok()?.parse().ok())
 }
+
+/// How many bytes the main thread's stack may grow to now (RLIMIT_STACK); 0 if nobody says.
+#[must_use]
+pub fn stack_limit() -> u64 {
+    let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a live structure for the answer; nothing is changed.
+    let got = unsafe {
+        let limit = (&raw mut limit).addr();
+        call(libc::SYS_prlimit64, [0, libc::RLIMIT_STACK as usize, 0, limit, 0, 0])
+    };
+    if got.is_ok() { limit.rlim_cur } else { 0 }
+}

@@ -22,7 +22,9 @@ pub enum Disposition {
     /// On the stack that is in use, unless `on_alternate_stack`: an alternate stack belongs to the
     /// program, which chose its size for its own handlers. With every signal blocked until it returns: a handler of the
     /// program, or a cancellation, that came in between could leave by longjmp or by unwinding, and
-    /// the collector's handler would never finish.
+    /// the collector's handler would never finish. A fault comes only before it has begun anything,
+    /// on a stack that has no room for it ([`Room`](crate::sampling::Room)), and is the program's:
+    /// its own next call would have met the same end of the stack.
     Handle {
         /// The handler.
         handler: Handler,
@@ -43,19 +45,22 @@ struct KernelAction {
 const SA_RESTORER: u64 = 0x0400_0000;
 
 // The kernel requires the way back from a handler (rt_sigreturn) to be given. These are the bytes by
-// which debuggers recognize it: gdb's amd64_linux_sigtramp_code.
+// which debuggers recognize it, gdb's amd64_linux_sigtramp_code, and the name that gdb asks for.
 global_asm!(
     ".pushsection .text.csprof_restorer,\"ax\",@progbits",
     ".balign 16",
-    "csprof_restorer:",
+    ".type __restore_rt, @function",
+    "__restore_rt:",
     "mov rax, {number}",
     "syscall",
     "ud2",
+    ".size __restore_rt, . - __restore_rt",
     ".popsection",
     number = const libc::SYS_rt_sigreturn,
 );
 
 unsafe extern "C" {
+    #[link_name = "__restore_rt"]
     fn csprof_restorer();
 }
 
@@ -74,7 +79,7 @@ pub fn set_disposition(signal: i32, disposition: Disposition) -> Result<(), Errn
                 handler: (handler as *const ()).expose_provenance(),
                 flags: (libc::SA_SIGINFO | libc::SA_RESTART | stack) as u64 | SA_RESTORER,
                 restorer: (csprof_restorer as *const ()).expose_provenance(),
-                mask: u64::MAX,
+                mask: !(1 << (libc::SIGSEGV - 1)),
             }
         }
     };
