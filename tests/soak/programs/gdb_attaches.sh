@@ -5,6 +5,6 @@ prepare() {
     gcc -O1 -g -fno-optimize-sibling-calls -o p p.c
 }
 run() {
-    ./p & for i in 1 2 3 4; do DEBUGINFOD_URLS= gdb -nx -q -batch -p $! -ex bt 2> /dev/null | grep -c ' main '; done; wait $!; echo $?
+    ./p & for i in 1 2 3 4; do DEBUGINFOD_URLS= gdb -nx -q -batch -p $! -ex bt 2> /dev/null | grep -cE '^#[0-9]+ .* main '; done; wait $!; echo $?
 }
 "$@"
