@@ -1,5 +1,7 @@
 //! The laws of views, checked on random trees before and after refinement.
 
+mod recorded;
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;

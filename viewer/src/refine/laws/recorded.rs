@@ -13,8 +13,6 @@ use proptest::sample::select;
 use super::execution::{Activation, Sample};
 use super::*;
 use crate::refine::Link;
-use crate::views::Sort;
-use crate::views::flat::flat;
 
 struct Recorded {
     profile: Profile,
@@ -175,7 +173,7 @@ fn check(recorded: &Recorded, stages: &[Stage]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Laws 5, 6 and 7 for one function.
+/// Laws 5 and 6 for one function.
 fn check_function(recorded: &Recorded, name: &str) {
     let base = Refined::base(&recorded.profile);
     let f = FramePattern::Exact(name.to_owned());
@@ -187,28 +185,9 @@ fn check_function(recorded: &Recorded, name: &str) {
     let not = Stage::Where(not(&Predicate::Through(Chain::of(f.clone()))));
     assert_eq!(shown(not), base.base - inclusive, "not {name}");
 
-    let rows = flat(&base, Sort::default());
-    assert_eq!(rows.iter().map(|row| row.exclusive).sum::<u64>(), base.base);
     let hidden = base.then(&Stage::Hide(f.clone())).unwrap();
-    let named = |refined: &Refined<'_>| -> BTreeMap<_, _> {
-        flat(refined, Sort::default())
-            .into_iter()
-            .map(|row| ((row.function, row.kind), (row.inclusive, row.edges)))
-            .filter(|((function, _), _)| refined.functions[function.index()].name != name)
-            .filter(|((function, _), _)| function.index() != 0)
-            .collect()
-    };
-    assert_eq!(named(&base), named(&hidden), "hide {name} changes other functions");
-    let twice = hidden.then(&Stage::Hide(f.clone()));
-    assert!(twice.is_err(), "there is no {name} left");
-
-    let of_f = |row: &&crate::views::Row| base.functions[row.function.index()].name == name;
-    // One name may stand for functions of several modules, one below the other.
-    if let [row] = rows.iter().filter(of_f).collect::<Vec<_>>()[..] {
-        assert_eq!(row.inclusive, inclusive, "{name}");
-        let inverted = base.then(&Stage::CallersOf(f)).unwrap();
-        assert!(inverted.edges_are_exact());
-    }
+    assert!(hidden.then(&Stage::Hide(f.clone())).is_err(), "there is no {name} left");
+    assert!(base.then(&Stage::CallersOf(f)).unwrap().edges_are_exact());
 }
 
 #[test]
@@ -221,22 +200,6 @@ fn inclusive_cost_has_one_value() {
     for name in ["MPI_Send", "MPI_Allreduce", "main"] {
         check_function(&MPI, name);
     }
-}
-
-#[test]
-fn ranks_add_up() {
-    let base = Refined::base(&MPI.profile);
-    let split = apply(&MPI.profile, &parse("split rank").unwrap()).unwrap();
-    let shown = |text: &str| apply(&MPI.profile, &parse(text).unwrap()).unwrap().shown;
-    let mut sum = 0;
-    for row in flat(&split, Sort::default()).iter().filter(|row| row.kind == FrameKind::Context) {
-        let name = split.functions[row.function.index()].name.as_str();
-        if let Some(rank) = name.strip_prefix("rank=").filter(|rank| *rank != "none") {
-            assert_eq!(row.inclusive, shown(&format!("rank = {rank}")), "{name}");
-        }
-        sum += row.inclusive;
-    }
-    assert_eq!((sum, split.shown), (base.base, base.base));
 }
 
 proptest! {
