@@ -132,7 +132,7 @@ fn wrong_usage() {
         &workshop,
         &["report", "small.csprof", "--refine", "through no_such_function"],
         1,
-        "csprof: --refine: no function matches no_such_function\n",
+        "csprof: --refine:\nthrough no_such_function\n        ^^^^^^^^^^^^^^^^\nno function matches no_such_function\n",
     );
 }
 

@@ -50,7 +50,7 @@ main 90 e=1 module:/opt/app/solver
 
 #[test]
 fn information() {
-    assert_snapshot!(screen(&run(), "80x60", "4"));
+    assert_snapshot!(screen(&run(), "80x62", "4"));
 }
 
 #[test]
