@@ -12,7 +12,7 @@
 //! ([`floor.c`](floor.c)): what no profiler by signals can go below. Net of it, a sample costs what
 //! the profiler itself does.
 //!
-//! The tables go to standard output and to `target/overhead.md`.
+//! The tables go to `target/overhead.md` after each round, and to standard output at the end.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints")]
 
@@ -67,11 +67,11 @@ fn main() {
             eprintln!("round {} of {}: {}", round + 1, options.rounds, program.name);
             one_round(&workshop, program, &tools, round as usize, &mut results);
         }
+        // After each round, so that one that is interrupted was not in vain.
+        let tables = results.tables(&programs, &tools);
+        fs::write(workshop.path("../../../overhead.md"), tables).expect("the tables are written");
     }
-    let tables = results.tables(&programs, &tools);
-    println!("{tables}");
-    let path = workshop.path("../../../overhead.md");
-    fs::write(&path, tables).expect("the tables are written");
+    println!("{}", results.tables(&programs, &tools));
 }
 
 /// Runs `program` under each tool once, alone before and in the middle.
