@@ -50,7 +50,7 @@ pub const ALL: &[Hazard] = &[
 fn what_is_refused_is_counted(trial: &Trial<'_>) {
     let rows = trial.recording.rows();
     let samples = rows.at(&["main", "work"]).inclusive;
-    let expected = if trial.is_fast() { 6 * 200 } else { 6 * 8 };
+    let expected = trial.samples_in_ms(6 * 40);
     assert!(is_share(samples, 2 * expected, 50) || samples > expected, "{samples}: {rows}");
     let messages = trial.recording.messages();
     assert!(messages.contains("made by fork, not in this profile: shared memory"), "{messages}");

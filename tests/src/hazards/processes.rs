@@ -82,7 +82,7 @@ pub const ALL: &[Hazard] = &[
 /// Two children work for 100 ms each.
 fn children_work(trial: &Trial<'_>) {
     let samples = trial.recording.rows().inclusive_of("child_work");
-    let expected = if trial.is_fast() { 1000 } else { 40 };
+    let expected = trial.samples_in_ms(200);
     assert!(is_share(samples, 2 * expected, 50), "{samples}, not {expected}");
     nothing_is_damaged(trial);
 }
@@ -104,8 +104,10 @@ fn forty_one_programs(trial: &Trial<'_>) {
 fn everybody_worked(trial: &Trial<'_>) {
     assert_eq!(trial.recording.profile.processes.len(), 15);
     let samples = trial.recording.rows().inclusive_of("work");
-    let expected = if trial.is_fast() { 18 * 100 } else { 18 * 4 };
-    assert!(is_share(samples, 2 * expected, 50), "{samples}, not {expected}");
+    let expected = trial.samples_in_ms(18 * 20);
+    // Five ticks of the kernel each: by CPU timers, the last of them may be missed.
+    let is_expected = (expected / 4..=expected * 3 / 2).contains(&samples);
+    assert!(is_expected, "{samples}, not {expected}");
     nothing_is_damaged(trial);
 }
 
@@ -114,7 +116,7 @@ fn everybody_worked(trial: &Trial<'_>) {
 /// shells that it starts where csprof is out of reach.
 fn who_is_not_there_is_counted(trial: &Trial<'_>) {
     let children = trial.recording.rows().inclusive_of("child_work");
-    let expected = if trial.is_fast() { 7 * 250 } else { 7 * 10 };
+    let expected = trial.samples_in_ms(7 * 50);
     assert!(is_share(children, 2 * expected, 50), "{children}, not {expected}");
     let messages = trial.recording.messages();
     let said = |text: &str| messages.lines().filter(|line| line.contains(text)).count();
@@ -124,8 +126,11 @@ fn who_is_not_there_is_counted(trial: &Trial<'_>) {
     nothing_is_damaged(trial);
 }
 
-/// No warning of the launcher: they would say that something could not be read.
+/// No warning of the launcher that something could not be read. Where perf events are forbidden, a
+/// process that ended early may have another source than the rest, which is no damage.
 pub(super) fn nothing_is_damaged(trial: &Trial<'_>) {
     let warnings = trial.recording.info["warnings"].as_array().unwrap();
-    assert!(warnings.is_empty(), "{warnings:?}");
+    let mut warnings = warnings.iter().map(|warning| warning.as_str().unwrap());
+    let damage = warnings.find(|warning| !warning.contains("one sample source"));
+    assert_eq!(damage, None);
 }
