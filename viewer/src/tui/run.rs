@@ -86,6 +86,9 @@ pub fn run(
     crossterm::style::force_color_output(color);
 
     let screen = Screen::take(options.mouse)?;
+    // The first look for events sets up the handler of SIGWINCH; a change of size before that would go unseen, so
+    // the size is asked for after it.
+    crossterm::event::poll(Duration::ZERO).context("the terminal cannot be read")?;
     let size = screen.size().context("the size of the terminal is not known")?;
     let mut model = Model::new(forest, path, Theme::new(color, options.ascii), size);
     if let Some(problem) = sets.problems().first() {
