@@ -21,26 +21,44 @@ impl ChildIndex {
     /// Indexes the nodes that have samples at or below them. O(nodes).
     #[must_use]
     pub fn new(refined: &Refined<'_>) -> Self {
+        // Nobody ends it.
+        Self::watched(refined, &Watch::none()).unwrap_or_else(|Cancelled| Self {
+            first: vec![0; refined.node_count() + 1],
+            children: Vec::new(),
+        })
+    }
+
+    /// The same, which can be ended on its way.
+    ///
+    /// # Errors
+    /// The watch asked for it.
+    pub fn watched(refined: &Refined<'_>, watch: &Watch<'_>) -> Result<Self, Cancelled> {
         let count = refined.parent.len();
+        watch.begin(0, 1, 2, count);
         let (parent, inclusive) = (&refined.parent[..], &refined.inclusive[..]);
         // Counts are kept two places up, so that after the prefix sum `first[p + 1]` is where the
         // next child of `p` goes, and after filling it is where the children of `p` end.
         let mut first = vec![0u32; count + 2];
         let live = |n: &usize| inclusive[*n] > 0;
-        for n in (1..count).filter(live) {
-            first[parent[n] as usize + 2] += 1;
-        }
+        watch.forward(1..count, |nodes| {
+            for n in nodes.filter(live) {
+                first[parent[n] as usize + 2] += 1;
+            }
+        })?;
         for i in 2..first.len() {
             first[i] += first[i - 1];
         }
         let mut children = vec![0u32; first[count + 1] as usize];
-        for n in (1..count).filter(live) {
-            let next = &mut first[parent[n] as usize + 1];
-            children[*next as usize] = node_number(n);
-            *next += 1;
-        }
+        watch.forward(1..count, |nodes| {
+            for n in nodes.filter(live) {
+                let next = &mut first[parent[n] as usize + 1];
+                children[*next as usize] = node_number(n);
+                *next += 1;
+            }
+        })?;
+        watch.end();
         first.truncate(count + 1);
-        Self { first, children }
+        Ok(Self { first, children })
     }
 
     /// The children of a node that have samples at or below them.

@@ -54,7 +54,7 @@ mod watch;
 
 pub use apply::{Cause, RefineError, Stopped, apply};
 pub use children::ChildIndex;
-pub(crate) use children::Visitor;
+pub(crate) use children::{Visitor, walk as watched_walk};
 pub use column::{Column, Table};
 pub use complete::{Completion, complete, complete_words, contexts};
 pub use matching::{FrameSet, Matching};
@@ -67,7 +67,7 @@ pub use syntax::{
     Axis, Chain, Comparison, Field, FramePattern, Grain, Link, Predicate, Refinement, Stage,
 };
 
-pub use watch::Watch;
+pub use watch::{Cancelled, Watch};
 
 use self::children::LazyIndex;
 use self::column::Workspace;
@@ -123,7 +123,7 @@ pub(crate) fn walk<V: Visitor>(refined: &Refined<'_>, visitor: impl Fn() -> V) -
     match children::walk(refined, &Watch::none(), &visitor) {
         Ok(visitor) => visitor,
         // Nobody asked for it.
-        Err(watch::Cancelled) => visitor(),
+        Err(Cancelled) => visitor(),
     }
 }
 

@@ -21,6 +21,8 @@ pub struct Watch<'w> {
     done: Cell<usize>,
     /// Fractions of all the work at which the present stage begins and ends.
     share: Cell<(f64, f64)>,
+    /// The same of the part that the present stage is one of.
+    part: Cell<(f64, f64)>,
 }
 
 impl std::fmt::Debug for Watch<'_> {
@@ -31,7 +33,7 @@ impl std::fmt::Debug for Watch<'_> {
 
 /// The refinement was ended from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cancelled;
+pub struct Cancelled;
 
 impl<'w> Watch<'w> {
     /// Nobody looks.
@@ -44,6 +46,7 @@ impl<'w> Watch<'w> {
             nodes: Cell::new(1),
             done: Cell::new(0),
             share: Cell::new((0.0, 1.0)),
+            part: Cell::new((0.0, 1.0)),
         }
     }
 
@@ -59,17 +62,24 @@ impl<'w> Watch<'w> {
         Self { report: Some(report), ..self }
     }
 
+    /// What follows is these of so many parts of all the work.
+    pub fn parts(&self, these: Range<usize>, all: usize) {
+        let fraction = |part: usize| part as f64 / all.max(1) as f64;
+        self.part.set((fraction(these.start), fraction(these.end)));
+    }
+
     /// A stage begins, one of so many.
-    pub(super) fn begin(&self, stage: usize, stages: usize, passes: usize, nodes: usize) {
-        let part = |stage: usize| stage as f64 / stages.max(1) as f64;
-        self.share.set((part(stage), part(stage + 1)));
+    pub(crate) fn begin(&self, stage: usize, stages: usize, passes: usize, nodes: usize) {
+        let (begin, end) = self.part.get();
+        let fraction = |stage: usize| begin + (end - begin) * stage as f64 / stages.max(1) as f64;
+        self.share.set((fraction(stage), fraction(stage + 1)));
         self.passes.set(passes.max(1));
         self.nodes.set(nodes.max(1));
         self.done.set(0);
     }
 
     /// So many nodes more are to be gone over; fails if the work is to end.
-    pub(super) fn step(&self, nodes: usize) -> Result<(), Cancelled> {
+    pub(crate) fn step(&self, nodes: usize) -> Result<(), Cancelled> {
         if self.cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed)) {
             return Err(Cancelled);
         }
@@ -84,7 +94,7 @@ impl<'w> Watch<'w> {
     }
 
     /// The stage, and perhaps all work, is done.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         if let Some(report) = self.report {
             report(self.share.get().1);
         }

@@ -12,6 +12,8 @@ use crate::views::hall::{Reach, Way};
 pub enum Effect {
     /// Refine the profile and answer with a message.
     Refine(Request),
+    /// End whatever is being made, unanswered.
+    Cancel,
     /// Define a set of frames in a file, and answer with all sets there are then.
     SaveSet {
         /// The file.

@@ -1,7 +1,7 @@
 //! What the screens need of one refinement, made where a worker can make it: each is O(nodes).
 
 use crate::profile::Profile;
-use crate::refine::{Refined, Sets, Stopped, Watch};
+use crate::refine::{Cancelled, Refined, Sets, Stopped, Watch};
 use crate::views::top_down::TopDown;
 
 use super::stages::Stages;
@@ -34,6 +34,15 @@ impl<'p> Forest<'p> {
     pub fn of(refined: Refined<'p>) -> Self {
         let top_down = TopDown::new(&refined);
         Self { refined, top_down }
+    }
+
+    /// The same, which can be ended on its way.
+    ///
+    /// # Errors
+    /// The watch asked for it.
+    pub fn watched(refined: Refined<'p>, watch: &Watch<'_>) -> Result<Self, Cancelled> {
+        let top_down = TopDown::watched(&refined, watch)?;
+        Ok(Self { refined, top_down })
     }
 }
 

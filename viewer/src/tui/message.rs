@@ -235,6 +235,13 @@ pub enum Message<'p> {
         /// What to say.
         notice: Notice,
     },
+    /// Something that was asked for takes its time.
+    Progress {
+        /// The number under which it was asked for.
+        ticket: u64,
+        /// The fraction that is done, from 0 to 1.
+        done: f64,
+    },
     /// A refinement was refused: a pattern that matches nothing, for instance.
     Refused {
         /// The number under which it was asked for.
@@ -258,6 +265,7 @@ impl Message<'_> {
                 | Self::Tabled { .. }
                 | Self::SetsCounted { .. }
                 | Self::SetsLoaded { .. }
+                | Self::Progress { .. }
                 | Self::Refused { .. }
         )
     }

@@ -11,7 +11,6 @@ use crate::profile::{FrameKind, FunctionRef, Profile};
 use crate::refine::{Refined, Sets};
 use crate::views::callers::{Callers, Upward};
 use crate::views::contexts::Context;
-use crate::views::hall::Way;
 use crate::views::hot_path;
 use crate::views::number::Form;
 use crate::views::search::{NamePattern, Search};
@@ -120,6 +119,8 @@ pub struct Model<'p> {
     pub history: History,
     /// A refinement that is being made.
     pub pending: Option<Pending>,
+    /// How far a request is, by its number, from 0 to 1. Only of those that take their time.
+    pub progress: Option<(u64, f64)>,
     /// What percentages are of.
     pub percent_of: PercentOf,
     /// Samples shown of BASE and of OTHER, where two profiles are compared.
@@ -174,6 +175,7 @@ impl<'p> Model<'p> {
             shown_stages: Stages::default(),
             history: History::default(),
             pending: None,
+            progress: None,
             percent_of: PercentOf::default(),
             shown_of_sides,
             search: None,
@@ -253,6 +255,24 @@ impl<'p> Model<'p> {
     pub fn search_for(&mut self, pattern: Option<NamePattern>) {
         self.search = pattern;
         self.found = None;
+    }
+
+    /// The number of the request that the screen waits for, if it does.
+    #[must_use]
+    pub fn waits_for(&self) -> Option<u64> {
+        let refining = self.pending.as_ref().map(|pending| pending.ticket);
+        refining.or(match self.view {
+            View::Callers | View::Flat => self.inverting,
+            View::Tables => self.tables.asked,
+            View::Tree | View::Info => None,
+        })
+    }
+
+    /// How much of what the screen waits for is done, from 0 to 1, once that takes its time.
+    #[must_use]
+    pub fn done(&self) -> Option<f64> {
+        let ticket = self.waits_for()?;
+        self.progress.filter(|(of, _)| *of == ticket).map(|(_, done)| done)
     }
 
     /// What has the focus.
@@ -360,8 +380,6 @@ impl<'p> Model<'p> {
     pub fn columns(&self) -> Columns {
         let width = usize::from(self.size.0);
         match (self.comparison(), self.view) {
-            // Tables of callers count both sides together.
-            (Some(_), View::Tables) if self.tables.way == Way::Up => Columns::fit(width),
             (None, _) => Columns::fit(width),
             (Some(_), View::Callers | View::Flat) => Columns::of_comparison(width, Cost::Exclusive),
             (Some(_), _) => Columns::of_comparison(width, Cost::Inclusive),

@@ -115,7 +115,7 @@ pub fn run(
         scope.spawn(|| {
             // Told even if the worker panics, so that nobody waits for it.
             let _told = OnDrop(|| drop(sender.send(Arrival::WorkerEnded)));
-            worker::work(profile, &requests, |message| {
+            worker::work(profile, &requests, worker::TELL_EVERY, |message| {
                 // If nobody listens any more, the viewer is ending.
                 drop(answer.send(message));
                 drop(sender.send(Arrival::Answered));
@@ -301,6 +301,7 @@ impl<'p> Shell<'p, '_> {
         const TERMINAL: &str = "the terminal cannot be written to";
         match effect {
             Effect::Refine(request) => return self.refine(request),
+            Effect::Cancel => self.requests.cancel(),
             Effect::SaveSet { file, name, pattern } => {
                 let notice = match self.set_files.save(file, &name, &pattern) {
                     Ok(place) => Notice::Said(format!("@{name} is saved in {}", place.display())),

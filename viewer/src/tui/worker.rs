@@ -2,24 +2,32 @@
 //!
 //! The newest request wins. A request that has not begun is replaced by a newer one of its kind;
 //! one that has begun is ended by it, between two stretches of nodes, and is not answered. What is
-//! tried out is ended by what is to be shown, too: the prompt has been left.
+//! to be shown ends everything that is made of what was shown before, and the user can end all.
+//!
+//! What takes long enough to be waited for tells how far it is.
 
+use std::cell::Cell;
 use std::mem::discriminant;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::effect::{Purpose, Request};
 use super::forest::{Forest, Refusal, Unmade, refine};
 use super::language::complete;
 use super::message::Message;
 use crate::profile::Profile;
-use crate::refine::{Refined, Watch};
+use crate::refine::{Cancelled, Refined, Stopped, Watch};
 use crate::views::callers::Callers;
 use crate::views::hall::HallTable;
 use crate::views::sets::set_rows;
 
 /// Profiles with fewer nodes are refined at once: it takes less than painting a screen.
 pub(super) const AT_ONCE: usize = 100_000;
+
+/// How long a request takes before it tells how far it is, and between two such words. Less would
+/// only flicker.
+pub(super) const TELL_EVERY: Duration = Duration::from_millis(100);
 
 /// Requests on their way to the worker.
 #[derive(Default)]
@@ -44,12 +52,17 @@ impl Requests {
     /// Asks for something.
     pub(super) fn ask(&self, request: Request) {
         let mut waiting = self.lock();
+        let is_shown = request.purpose == Purpose::Show;
         if let Some((running, cancelled)) = &waiting.running {
             let is_same = discriminant(running) == discriminant(&request.purpose);
-            if is_same || (*running == Purpose::Try && request.purpose == Purpose::Show) {
+            if is_same || (is_shown && is_of_what_was_shown(running)) {
                 // Relaxed: nothing else is told by it.
                 cancelled.store(true, Ordering::Relaxed);
             }
+        }
+        if is_shown {
+            (waiting.callers, waiting.table) = (None, None);
+            waiting.attempt.take_if(|attempt| is_of_what_was_shown(&attempt.purpose));
         }
         match request.purpose {
             Purpose::Show => waiting.show = Some(request),
@@ -59,6 +72,16 @@ impl Requests {
             Purpose::Try | Purpose::Sets => waiting.attempt = Some(request),
         }
         self.changed.notify_one();
+    }
+
+    /// Ends whatever is being done or waits, unanswered.
+    pub(super) fn cancel(&self) {
+        let mut waiting = self.lock();
+        let Waiting { running, closed, .. } = std::mem::take(&mut *waiting);
+        if let Some((_, cancelled)) = &running {
+            cancelled.store(true, Ordering::Relaxed);
+        }
+        (waiting.running, waiting.closed) = (running, closed);
     }
 
     /// Lets the worker end.
@@ -98,13 +121,34 @@ impl Requests {
     }
 }
 
-/// Answers requests until they are closed.
-pub(super) fn work<'p>(profile: &'p Profile, requests: &Requests, answer: impl Fn(Message<'p>)) {
+/// Whether a request is about what is shown, and of no use when that changes.
+fn is_of_what_was_shown(purpose: &Purpose) -> bool {
+    match purpose {
+        Purpose::Callers | Purpose::Table { .. } | Purpose::Try => true,
+        Purpose::Show | Purpose::Sets | Purpose::Complete { .. } => false,
+    }
+}
+
+/// Answers requests until they are closed. What takes longer than `tell_every` tells how far it is.
+pub(super) fn work<'p>(
+    profile: &'p Profile,
+    requests: &Requests,
+    tell_every: Duration,
+    answer: impl Fn(Message<'p>),
+) {
     // Made once: its sums are what every refinement begins with.
     let mut base = None;
     while let Some((request, cancelled)) = requests.next() {
+        let ticket = request.ticket;
+        let told = Cell::new(Instant::now());
+        let report = |done: f64| {
+            if told.get().elapsed() >= tell_every {
+                told.set(Instant::now());
+                answer(Message::Progress { ticket, done });
+            }
+        };
         let base = base.get_or_insert_with(|| Refined::base(profile));
-        if let Some(message) = make(base, request, &Watch::until(&cancelled)) {
+        if let Ok(message) = make(base, request, &Watch::until(&cancelled).reporting(&report)) {
             answer(message);
         }
     }
@@ -113,7 +157,7 @@ pub(super) fn work<'p>(profile: &'p Profile, requests: &Requests, answer: impl F
 /// Does what is asked.
 pub fn perform(profile: &Profile, request: Request) -> Message<'_> {
     let ticket = request.ticket;
-    make(&Refined::base(profile), request, &Watch::none()).unwrap_or_else(|| {
+    make(&Refined::base(profile), request, &Watch::none()).unwrap_or_else(|Cancelled| {
         // Nobody asked for it.
         let refusal = Refusal { cause: "the refinement was ended".to_owned(), part: None };
         Message::Refused { ticket, refusal }
@@ -121,25 +165,38 @@ pub fn perform(profile: &Profile, request: Request) -> Message<'_> {
 }
 
 /// Does what is asked, unless it is ended before it is done.
-fn make<'p>(base: &Refined<'p>, request: Request, watch: &Watch<'_>) -> Option<Message<'p>> {
+fn make<'p>(
+    base: &Refined<'p>,
+    request: Request,
+    watch: &Watch<'_>,
+) -> Result<Message<'p>, Cancelled> {
     let Request { ticket, purpose, stages, sets } = request;
+    // What is made of the refined profile takes about as long as a stage.
+    let passes = stages.active().count();
+    watch.parts(0..passes, passes + 1);
     let refined = match refine(base, &stages, &sets, watch) {
         Ok(refined) => refined,
-        Err(Unmade::Refused(refusal)) => return Some(Message::Refused { ticket, refusal }),
-        Err(Unmade::Cancelled) => return None,
+        Err(Unmade::Refused(refusal)) => return Ok(Message::Refused { ticket, refusal }),
+        Err(Unmade::Cancelled) => return Err(Cancelled),
     };
-    Some(match purpose {
-        Purpose::Show => Message::Refined { ticket, forest: Box::new(Forest::of(refined)) },
-        Purpose::Callers => Message::Inverted { ticket, callers: Box::new(Callers::new(&refined)) },
+    watch.parts(passes..passes + 1, passes + 1);
+    Ok(match purpose {
+        Purpose::Show => {
+            Message::Refined { ticket, forest: Box::new(Forest::watched(refined, watch)?) }
+        }
+        Purpose::Callers => {
+            let callers = Callers::watched(&refined, watch)?;
+            Message::Inverted { ticket, callers: Box::new(callers) }
+        }
         Purpose::Complete { text, cursor } => {
             let (word, completions) = complete(refined.profile, &sets, &text, cursor, true);
             Message::Completed { ticket, word, completions }
         }
         Purpose::Table { path, way, reach } => {
-            let index = refined.children();
-            match HallTable::new(&refined, index, path.as_ref(), way, reach) {
+            match HallTable::watched(&refined, path.as_ref(), way, reach, watch) {
                 Ok(table) => Message::Tabled { ticket, table },
-                Err(error) => {
+                Err(Stopped::Cancelled) => return Err(Cancelled),
+                Err(Stopped::Refused(error)) => {
                     let refusal = Refusal { cause: error.to_string(), part: Some(error.part) };
                     Message::Refused { ticket, refusal }
                 }
@@ -156,10 +213,13 @@ mod tests {
     use super::*;
     use crate::profile::from_outline;
     use crate::refine::Sets;
+    use crate::views::hall::{Reach, Way};
 
     fn request(ticket: u64, purpose: Purpose, stage: &str) -> Request {
         let mut stages = Stages::default();
-        stages.push(stage.to_owned());
+        if !stage.is_empty() {
+            stages.push(stage.to_owned());
+        }
         Request { ticket, purpose, stages, sets: Arc::new(Sets::default()) }
     }
 
@@ -194,9 +254,61 @@ mod tests {
         let base = Refined::base(&profile);
         let asked = || request(1, Purpose::Try, "hide a");
         let cancelled = AtomicBool::new(true);
-        assert!(make(&base, asked(), &Watch::until(&cancelled)).is_none());
+        assert!(make(&base, asked(), &Watch::until(&cancelled)).is_err());
         cancelled.store(false, Ordering::Relaxed);
         let message = make(&base, asked(), &Watch::until(&cancelled));
-        assert!(matches!(message, Some(Message::Tried { ticket: 1, shown: 3, out: 0 })));
+        assert!(matches!(message, Ok(Message::Tried { ticket: 1, shown: 3, out: 0 })));
+    }
+
+    /// Three hundred thousand nodes, each below one of the last hundred.
+    fn large() -> Profile {
+        let mut profile = from_outline("f0 1\n  f1 1\nf2 1\n").unwrap();
+        let nodes = &mut profile.nodes;
+        for node in 4..300_000_u32 {
+            let parent = node - 1 - node * 7 % node.min(100);
+            nodes.push(parent, nodes.frame[1 + node as usize % 3], 1, 1);
+        }
+        profile.streams[0].nodes.end = 300_000;
+        profile
+    }
+
+    /// The worker tells how far it is, and another thread asks for something else, or ends it, at
+    /// the first such word: then the old request is not answered, wherever it was.
+    #[test]
+    fn progress_is_told_and_every_request_can_be_ended_on_its_way() {
+        let profile = large();
+        let path = || match crate::refine::parse("f0").unwrap().stages.pop() {
+            Some(crate::refine::Stage::Where(crate::refine::Predicate::Through(path))) => path,
+            _ => unreachable!("a bare frame is a path"),
+        };
+        let table = |way| Purpose::Table { path: Some(path()), way, reach: Reach::Extended };
+        for (purpose, stage) in [
+            (Purpose::Show, "hide f1"),
+            (Purpose::Show, ""),
+            (Purpose::Callers, ""),
+            (table(Way::Down), ""),
+            (table(Way::Up), ""),
+            (Purpose::Try, "hide f1"),
+        ] {
+            for by_key in [true, false] {
+                let requests = Requests::default();
+                let told = Cell::new(0_u32);
+                requests.ask(request(1, purpose.clone(), stage));
+                work(&profile, &requests, Duration::ZERO, |message| match message {
+                    Message::Progress { ticket: 1, done } => {
+                        assert!((0.0..1.0).contains(&done), "{done}");
+                        told.set(told.get() + 1);
+                        if by_key {
+                            requests.cancel();
+                        }
+                        requests.ask(request(2, Purpose::Show, "hide f2"));
+                    }
+                    Message::Progress { ticket: 2, .. } => {}
+                    Message::Refined { ticket: 2, .. } => requests.close(),
+                    other => panic!("{purpose:?} was answered: {other:?}"),
+                });
+                assert_eq!(told.get(), 1, "{purpose:?}");
+            }
+        }
     }
 }

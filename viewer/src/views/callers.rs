@@ -15,7 +15,7 @@ use super::Row;
 use super::flat::by_function;
 use super::tree::{Direction, Opened, RowTree};
 use crate::profile::FrameRef;
-use crate::refine::Refined;
+use crate::refine::{Cancelled, Refined, Watch};
 
 /// Rows lead to callers.
 #[derive(Clone, Debug)]
@@ -40,13 +40,25 @@ impl Callers {
     /// The view of a refined profile. O(nodes), for the flat sums.
     #[must_use]
     pub fn new(refined: &Refined<'_>) -> Self {
-        let found = by_function(refined);
+        Self::watched(refined, &Watch::none()).unwrap_or_else(|Cancelled| {
+            // Nobody ends it.
+            let everything = Row::of_everything(refined);
+            Self::with_root(Upward { outermost: Vec::new() }, refined, everything, Vec::new())
+        })
+    }
+
+    /// The same, which can be ended on its way.
+    ///
+    /// # Errors
+    /// The watch asked for it.
+    pub fn watched(refined: &Refined<'_>, watch: &Watch<'_>) -> Result<Self, Cancelled> {
+        let found = by_function(refined, watch)?;
         let mut root = Row::of_everything(refined);
         root.has_children = !found.rows.is_empty();
         let mut tree =
             Self::with_root(Upward { outermost: found.outermost }, refined, root, Vec::new());
         tree.set_root_children(refined, found.rows);
-        tree
+        Ok(tree)
     }
 }
 

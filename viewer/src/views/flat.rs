@@ -7,13 +7,14 @@
 use super::sort::Sort;
 use super::{Counts, Edges, Row, first_of_other};
 use crate::profile::{Frame, FrameKind, FunctionRef};
-use crate::refine::{Refined, Visitor, walk};
+use crate::refine::{Cancelled, Refined, Visitor, Watch, watched_walk};
 
 /// A row for each function that has samples in it or below it, greatest exclusive cost first
 /// when `sort` says so. O(nodes).
 #[must_use]
 pub fn flat(refined: &Refined<'_>, sort: Sort) -> Vec<Row> {
-    let mut rows = by_function(refined).rows;
+    // Nobody ends it.
+    let mut rows = by_function(refined, &Watch::none()).map_or(Vec::new(), |found| found.rows);
     sort.sort(refined, &mut rows);
     rows
 }
@@ -28,12 +29,16 @@ pub(super) struct ByFunction {
 
 /// Sums over functions. Node 0 stands for no function; the root's function has a row only where
 /// refinement left samples without any other frame.
-pub(super) fn by_function(refined: &Refined<'_>) -> ByFunction {
+pub(super) fn by_function(
+    refined: &Refined<'_>,
+    watch: &Watch<'_>,
+) -> Result<ByFunction, Cancelled> {
+    watch.begin(0, 1, 1, refined.node_count());
     let functions = refined.functions.len();
     let number = |frame: &Frame| frame.function.0 << KIND_BITS | frame.kind as u32;
     let frames: Vec<u32> = refined.frames.iter().map(number).collect();
     let first_of_other = first_of_other(refined);
-    let found = walk(refined, || Summing {
+    let found = watched_walk(refined, watch, || Summing {
         refined,
         frames: &frames,
         on_path: vec![0; functions],
@@ -43,7 +48,8 @@ pub(super) fn by_function(refined: &Refined<'_>) -> ByFunction {
         uncertain: vec![[0; 2]; functions],
         outermost: vec![false; refined.node_count()],
         first_of_other,
-    });
+    })?;
+    watch.end();
     let row = |(function, sums): (usize, &Sums)| {
         let all = found.counts(function, sums, false);
         let none = Sums::default();
@@ -63,7 +69,7 @@ pub(super) fn by_function(refined: &Refined<'_>) -> ByFunction {
         }
     };
     let rows = found.all.iter().enumerate().filter(|(_, sums)| sums.inclusive > 0).map(row);
-    ByFunction { rows: rows.collect(), outermost: found.outermost }
+    Ok(ByFunction { rows: rows.collect(), outermost: found.outermost })
 }
 
 /// A frame's function and kind in one number.

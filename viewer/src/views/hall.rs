@@ -22,7 +22,7 @@ use super::child_index::ChildIndex;
 use super::tree::{Direction, Opened, RowTree};
 use super::{Edges, Row, Sort, first_of_other};
 use crate::profile::{FrameKind, FrameRef, FunctionRef};
-use crate::refine::{Chain, FrameSet, Link, RefineError, Refined};
+use crate::refine::{Cancelled, Chain, FrameSet, Link, RefineError, Refined, Stopped, Watch};
 
 /// Which way a path is made longer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,10 +78,30 @@ impl HallTable {
         reach: Reach,
     ) -> Result<Self, RefineError> {
         let mut walk = Tabulation::new(refined, path, way, reach)?;
-        walk.run(index);
+        // Nobody ends it.
+        let _ = walk.run(index, &Watch::none());
+        Ok(walk.finish())
+    }
+
+    /// The same, which can be ended on its way.
+    ///
+    /// # Errors
+    /// As for [`HallTable::new`], or because the watch asked for it.
+    pub fn watched(
+        refined: &Refined<'_>,
+        path: Option<&Chain>,
+        way: Way,
+        reach: Reach,
+        watch: &Watch<'_>,
+    ) -> Result<Self, Stopped> {
+        let mut walk = Tabulation::new(refined, path, way, reach).map_err(Stopped::Refused)?;
+        walk.run(refined.children(), watch).map_err(|Cancelled| Stopped::Cancelled)?;
         Ok(walk.finish())
     }
 }
+
+/// Nodes between two looks at the watch: well below a millisecond.
+const STRETCH: usize = 1 << 14;
 
 /// What the rows of a table are, in words: `called directly by: main > solve`.
 #[must_use]
@@ -160,6 +180,8 @@ struct Lock {
     depth: usize,
     function: FunctionRef,
     before: Sums,
+    /// Whether the node, and so all below it, is OTHER's.
+    is_other: bool,
 }
 
 struct Tabulation<'r, 'p> {
@@ -242,7 +264,9 @@ impl<'r, 'p> Tabulation<'r, 'p> {
     }
 
     /// One walk over the tree, without recursion, so that depth is bounded by memory alone.
-    fn run(&mut self, index: &ChildIndex) {
+    fn run(&mut self, index: &ChildIndex, watch: &Watch<'_>) -> Result<(), Cancelled> {
+        watch.begin(0, 1, 1, self.refined.node_count());
+        let mut seen = 0_usize;
         let mut levels = vec![(index.of(0).iter(), 0_u32)];
         while let Some((siblings, above)) = levels.last_mut() {
             let Some(&node) = siblings.next() else {
@@ -253,9 +277,15 @@ impl<'r, 'p> Tabulation<'r, 'p> {
                 }
                 continue;
             };
+            if seen.is_multiple_of(STRETCH) {
+                watch.step(STRETCH)?;
+            }
+            seen += 1;
             self.enter(node);
             levels.push((index.of(node).iter(), node));
         }
+        watch.end();
+        Ok(())
     }
 
     fn enter(&mut self, node: u32) {
@@ -391,25 +421,27 @@ impl<'r, 'p> Tabulation<'r, 'p> {
         let Entry { row, locks } = &mut self.entries[function.index()];
         name(row, kind);
         let single = self.reach == Reach::Immediate && self.split == 0;
+        let is_other = node >= self.first_of_other;
         if *locks == 0 {
-            row.inclusive += self.refined.inclusive[node as usize];
+            let inclusive = self.refined.inclusive[node as usize];
+            row.inclusive += inclusive;
+            row.other.inclusive += if is_other { inclusive } else { 0 };
         } else if !single {
             return;
         }
         *locks += 1;
         // Without a gap each match has its own caller, so the sums are those of this node alone.
-        self.locks.push(Lock { depth, function, before });
+        let lock = Lock { depth, function, before, is_other };
         if single {
-            let after = self.sums;
-            self.add(function, before, after);
+            self.add(&lock);
         }
+        self.locks.push(lock);
     }
 
     fn unlock(&mut self, lock: Lock) {
         self.entries[lock.function.index()].locks -= 1;
         if !(self.reach == Reach::Immediate && self.split == 0) {
-            let after = self.sums;
-            self.add(lock.function, lock.before, after);
+            self.add(&lock);
         }
     }
 
@@ -424,16 +456,24 @@ impl<'r, 'p> Tabulation<'r, 'p> {
         }
     }
 
-    /// Adds the sums between two moments of the walk to a function's row.
-    fn add(&mut self, function: FunctionRef, before: Sums, after: Sums) {
-        let row = &mut self.entries[function.index()].row;
-        row.exclusive += after.exclusive - before.exclusive;
+    /// Adds the sums since a function's row was locked to it.
+    fn add(&mut self, lock: &Lock) {
+        let (before, after) = (&lock.before, &self.sums);
+        let row = &mut self.entries[lock.function.index()].row;
+        let exclusive = after.exclusive - before.exclusive;
+        row.exclusive += exclusive;
         row.edge_samples += after.edge_samples - before.edge_samples;
-        if after.counted > before.counted {
-            row.edges = row.edges.plus(Edges::Range {
+        let edges = match after.counted > before.counted {
+            true => Edges::Range {
                 low: after.edges_low - before.edges_low,
                 high: after.edges_high - before.edges_high,
-            });
+            },
+            false => Edges::None,
+        };
+        row.edges = row.edges.plus(edges);
+        if lock.is_other {
+            row.other.exclusive += exclusive;
+            row.other.edges = row.other.edges.plus(edges);
         }
     }
 
@@ -455,310 +495,4 @@ fn name(row: &mut Row, kind: FrameKind) {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::profile::{Profile, from_outline};
-    use crate::refine::{FramePattern, Predicate, Stage, apply, parse};
-    use crate::views::callers::Callers;
-    use crate::views::flat::flat;
-    use crate::views::tree::RowId;
-
-    fn chain(text: &str) -> Option<Chain> {
-        let mut stages = parse(text).unwrap().stages;
-        match stages.pop() {
-            Some(Stage::Where(Predicate::Through(chain))) => Some(chain),
-            _ => None,
-        }
-    }
-
-    /// Rows by name: inclusive, exclusive, edges.
-    fn table(profile: &Profile, path: &str, way: Way, reach: Reach) -> BTreeMap<String, String> {
-        let refined = Refined::base(profile);
-        let index = ChildIndex::new(&refined);
-        let table = HallTable::new(&refined, &index, chain(path).as_ref(), way, reach).unwrap();
-        let rows = table.rows.iter().map(|row| {
-            let edges = match row.edges {
-                Edges::Range { low, .. } => format!(" e={low}"),
-                Edges::None => String::new(),
-            };
-            let name = profile.functions[row.function.index()].name.clone();
-            (name, format!("{} {}{edges}", row.inclusive, row.exclusive))
-        });
-        rows.collect()
-    }
-
-    fn said(rows: &BTreeMap<String, String>) -> String {
-        rows.iter().map(|(name, row)| format!("{name}: {row}")).collect::<Vec<_>>().join(", ")
-    }
-
-    const RECURSIVE: &str = "\
-main 1
-  visit 2 e=3
-    left 4 e=5
-      visit 8 e=7
-        left 16 e=9
-    visit 32 e=11
-      print 64 e=13
-  print 128 e=15
-";
-
-    #[test]
-    fn the_example_of_a_recursive_program() {
-        use Reach::{Extended, Immediate};
-        let profile = from_outline(RECURSIVE).unwrap();
-        let rows = |path: &str, way, reach| said(&table(&profile, path, way, reach));
-        assert_eq!(
-            rows("", Way::Down, Immediate),
-            "left: 28 20 e=14, main: 255 1 e=0, print: 192 192 e=28, visit: 126 42 e=21"
-        );
-        assert_eq!(rows("main", Way::Down, Immediate), "print: 128 128 e=15, visit: 126 2 e=3");
-        assert_eq!(rows("main > visit", Way::Down, Immediate), "left: 28 4 e=5, visit: 96 32 e=11");
-        assert_eq!(
-            rows("main > visit", Way::Down, Extended),
-            "left: 28 20 e=14, print: 64 64 e=13, visit: 120 40 e=18"
-        );
-        // The outer visit calls left, and so does the inner one: the samples count once.
-        assert_eq!(
-            rows("visit", Way::Down, Immediate),
-            "left: 28 20 e=14, print: 64 64 e=13, visit: 96 32 e=11"
-        );
-        assert_eq!(rows("left", Way::Up, Immediate), "visit: 28 20 e=14");
-        assert_eq!(
-            rows("visit", Way::Up, Immediate),
-            "left: 24 8 e=7, main: 126 2 e=3, visit: 96 32 e=11"
-        );
-        assert_eq!(
-            rows("visit", Way::Up, Extended),
-            "left: 24 8 e=7, main: 126 42 e=21, visit: 120 40 e=18"
-        );
-        assert_eq!(rows("print", Way::Up, Extended), "main: 192 192 e=28, visit: 64 64 e=13");
-        assert_eq!(rows("main", Way::Up, Immediate), "<root>: 255 1 e=0");
-        assert_eq!(rows("main", Way::Up, Extended), "");
-        assert_eq!(
-            rows("visit >> print", Way::Up, Immediate),
-            "main: 64 64 e=13, visit: 64 64 e=13"
-        );
-    }
-
-    #[test]
-    fn a_path_of_a_hundred_thousand_calls_takes_no_time() {
-        let mut outline = String::new();
-        let profile = {
-            // An outline of that depth would be quadratic in size.
-            outline.push_str("f 1\n  g 1\n");
-            let mut profile = from_outline(&outline).unwrap();
-            for node in 3..100_000_u32 {
-                profile.nodes.parent.push(node - 1);
-                profile.nodes.frame.push(profile.nodes.frame[1 + node as usize % 2]);
-                profile.nodes.samples.push(1);
-                profile.nodes.edges.push(1);
-            }
-            profile.streams[0].nodes.end = 100_000;
-            profile
-        };
-        for way in [Way::Down, Way::Up] {
-            for reach in [Reach::Immediate, Reach::Extended] {
-                for path in ["f", "f >> g", "f > g >> f > g"] {
-                    let rows = table(&profile, path, way, reach);
-                    assert!(!rows.is_empty(), "{path} {way:?} {reach:?}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn what_matches_nothing_says_so() {
-        let profile = from_outline(RECURSIVE).unwrap();
-        let refined = Refined::base(&profile);
-        let index = ChildIndex::new(&refined);
-        let path = chain("main > vist");
-        let error = HallTable::new(&refined, &index, path.as_ref(), Way::Down, Reach::Immediate);
-        assert_eq!(error.unwrap_err().to_string(), "no function matches vist; there is visit");
-    }
-
-    /// A tree as an outline: each node has a depth of at most one more than the one before.
-    fn outlines() -> impl Strategy<Value = String> {
-        let node = (0_usize..9, 0_usize..3, 0_u64..4, 0_u64..3, prop::bool::weighted(0.2));
-        prop::collection::vec(node, 1..40).prop_map(|nodes| {
-            let mut text = String::new();
-            let mut depth = 0;
-            for (at, (up, name, samples, edges, inline)) in nodes.into_iter().enumerate() {
-                depth = if at == 0 { 0 } else { (depth + 1_usize).saturating_sub(up / 2) };
-                let kind = if inline { " inline" } else { "" };
-                let edges = if inline { 0 } else { edges.min(samples) };
-                let name = ["a", "b", "c"][name];
-                text.push_str(&format!("{:1$}{name} {samples} e={edges}{kind}\n", "", 2 * depth));
-            }
-            text
-        })
-    }
-
-    fn paths() -> impl Strategy<Value = Vec<(Link, &'static str)>> {
-        let link = prop_oneof![Just(Link::Direct), Just(Link::Below)];
-        let name = prop_oneof![Just("a"), Just("b"), Just("c")];
-        prop::collection::vec((link, name), 0..4)
-    }
-
-    fn chain_of(path: &[(Link, &str)]) -> Option<Chain> {
-        let mut frames =
-            path.iter().map(|&(link, name)| (link, FramePattern::Exact(name.to_owned())));
-        let (_, first) = frames.next()?;
-        Some(Chain { from_root: false, first, rest: frames.collect(), to_leaf: false })
-    }
-
-    /// Whether the frames match the path so that it ends with the last of them, tried in every
-    /// way: `frames` are those above and at the end, outermost first.
-    fn ends_here(frames: &[&str], path: &[(Link, &str)]) -> bool {
-        let Some(&(link, last)) = path.last() else { return true };
-        let Some((here, above)) = frames.split_last() else { return false };
-        if *here != last {
-            return false;
-        }
-        let rest = &path[..path.len() - 1];
-        match (rest.is_empty(), link) {
-            (true, _) => true,
-            (_, Link::Direct) => ends_here(above, rest),
-            (_, Link::Below) => (1..=above.len()).any(|end| ends_here(&above[..end], rest)),
-        }
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
-
-        /// Every row is what a brute-force matcher finds, and what `through` shows.
-        #[test]
-        fn tables_are_what_longer_paths_cost(
-            outline in outlines(),
-            path in paths(),
-            up in any::<bool>(),
-            extended in any::<bool>(),
-        ) {
-            let profile = from_outline(&outline).unwrap();
-            let refined = Refined::base(&profile);
-            let index = ChildIndex::new(&refined);
-            let (way, reach) = (
-                if up { Way::Up } else { Way::Down },
-                if extended { Reach::Extended } else { Reach::Immediate },
-            );
-            let Ok(table) = HallTable::new(&refined, &index, chain_of(&path).as_ref(), way, reach)
-            else { return Ok(()) };
-
-            let name = |node: usize| {
-                profile.functions[profile.function_of(node as u32).index()].name.as_str()
-            };
-            let frames_of = |node: usize| {
-                let mut frames = Vec::new();
-                let mut at = node;
-                while at != 0 {
-                    frames.push(name(at));
-                    at = profile.nodes.parent[at] as usize;
-                }
-                frames.reverse();
-                frames
-            };
-            let row_of = |wanted: &str| {
-                table.rows.iter().find(|row| {
-                    row.kind != FrameKind::Root
-                        && refined.functions[row.function.index()].name == wanted
-                })
-            };
-            for g in ["a", "b", "c"] {
-                let link = reach.link();
-                let longer: Vec<_> = match way {
-                    Way::Down => path.iter().copied().chain([(link, g)]).collect(),
-                    // The link stands before the frame that it leads to.
-                    Way::Up => {
-                        let mut longer = vec![(Link::Below, g)];
-                        longer.extend(path.iter().copied());
-                        if let Some(second) = longer.get_mut(1) {
-                            second.0 = link;
-                        }
-                        longer
-                    }
-                };
-                let ends: Vec<usize> = (1..profile.nodes.len())
-                    .filter(|&node| refined.inclusive[node] > 0)
-                    .filter(|&node| ends_here(&frames_of(node), &longer))
-                    .collect();
-                let is_below_another = |node: usize| {
-                    let mut at = profile.nodes.parent[node] as usize;
-                    while at != 0 && !ends.contains(&at) {
-                        at = profile.nodes.parent[at] as usize;
-                    }
-                    at != 0
-                };
-                let inclusive: u64 = ends
-                    .iter()
-                    .filter(|&&node| !is_below_another(node))
-                    .map(|&node| refined.inclusive[node])
-                    .sum();
-                let exclusive: u64 = ends.iter().map(|&node| refined.exclusive[node]).sum();
-                let called = |node: &&usize| {
-                    refined.frames[refined.frame[**node].index()].kind == FrameKind::Call
-                };
-                let edges: u64 =
-                    ends.iter().filter(called).map(|&node| profile.nodes.edges[node]).sum();
-                let edge_samples: u64 =
-                    ends.iter().filter(called).map(|&node| refined.inclusive[node]).sum();
-                let row = row_of(g);
-                let known = row.map_or((0, 0, 0, 0), |row| {
-                    let edges = match row.edges {
-                        Edges::Range { low, .. } => low,
-                        Edges::None => 0,
-                    };
-                    (row.inclusive, row.exclusive, edges, row.edge_samples)
-                });
-                prop_assert_eq!(known, (inclusive, exclusive, edges, edge_samples), "{} {:?}", g, longer);
-
-                let stage = Stage::Where(Predicate::Through(chain_of(&longer).unwrap()));
-                let through = crate::refine::Refinement { stages: vec![stage] };
-                let shown = apply(&profile, &through).map_or(0, |shown| shown.shown);
-                prop_assert_eq!(inclusive, shown);
-            }
-        }
-
-        /// The empty path's tables are the flat view; one function's immediate callers have the
-        /// exclusive cost and the edge counts that the callers view gives them.
-        #[test]
-        fn tables_agree_with_other_views(outline in outlines(), extended in any::<bool>()) {
-            let profile = from_outline(&outline).unwrap();
-            let refined = Refined::base(&profile);
-            let index = ChildIndex::new(&refined);
-            let sort = Sort::default();
-            let reach = if extended { Reach::Extended } else { Reach::Immediate };
-            for way in [Way::Down, Way::Up] {
-                let table = HallTable::new(&refined, &index, None, way, reach).unwrap();
-                let tree = ListedRows::of(&refined, &table, sort);
-                let rows = tree.opened_children(RowId::ROOT).iter().map(|&row| tree.row(row));
-                let flat: Vec<_> = flat(&refined, sort);
-                let same = rows.zip(&flat).all(|(row, flat)| {
-                    Row { has_children: flat.has_children, ..row.clone() } == *flat
-                });
-                prop_assert!(same);
-                prop_assert_eq!(tree.opened_children(RowId::ROOT).len(), flat.len());
-            }
-            let mut callers = Callers::new(&refined);
-            for function in callers.children(&refined, RowId::ROOT).to_vec() {
-                let name = refined.functions[callers.row(function).function.index()].name.clone();
-                let path = Chain::of(FramePattern::Exact(name));
-                let table =
-                    HallTable::new(&refined, &index, Some(&path), Way::Up, Reach::Immediate)
-                        .unwrap();
-                let mut by_function: BTreeMap<FunctionRef, (u64, Edges)> = BTreeMap::new();
-                for caller in callers.children(&refined, function).to_vec() {
-                    let row = callers.row(caller);
-                    let entry = by_function.entry(row.function).or_insert((0, Edges::None));
-                    entry.0 += row.exclusive;
-                    entry.1 = entry.1.plus(row.edges);
-                }
-                for row in &table.rows {
-                    prop_assert_eq!(by_function.get(&row.function), Some(&(row.exclusive, row.edges)));
-                }
-            }
-        }
-    }
-}
+mod tests;

@@ -4,7 +4,7 @@ use super::Row;
 use super::child_index::ChildIndex;
 use super::tree::{Direction, Opened, RowTree};
 use crate::profile::FrameRef;
-use crate::refine::Refined;
+use crate::refine::{Cancelled, Refined, Watch};
 
 /// Rows lead to callees; a row is a set of nodes.
 #[derive(Clone, Debug)]
@@ -19,7 +19,18 @@ impl TopDown {
     /// The tree of a refined profile. O(nodes) once, for the child index.
     #[must_use]
     pub fn new(refined: &Refined<'_>) -> Self {
-        let index = ChildIndex::new(refined);
+        Self::of(refined, ChildIndex::new(refined))
+    }
+
+    /// The same, which can be ended on its way.
+    ///
+    /// # Errors
+    /// The watch asked for it.
+    pub fn watched(refined: &Refined<'_>, watch: &Watch<'_>) -> Result<Self, Cancelled> {
+        Ok(Self::of(refined, ChildIndex::watched(refined, watch)?))
+    }
+
+    fn of(refined: &Refined<'_>, index: ChildIndex) -> Self {
         let mut row = Row::of_everything(refined);
         row.has_children = !index.of(0).is_empty();
         Self::with_root(Downward { index }, refined, row, vec![0])

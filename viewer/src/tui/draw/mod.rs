@@ -128,14 +128,37 @@ fn hints(canvas: &mut Canvas<'_, '_>, y: usize) {
     let (text, style) = match &model.notice {
         Some(Notice::Said(text)) => (text.as_str(), model.theme.text()),
         Some(Notice::Failed(text)) => (text.as_str(), model.theme.error()),
-        None if model.pending.is_some() => ("refining…", model.theme.faint()),
         None => ("", model.theme.text()),
     };
+    if let Some(done) = model.done() {
+        progress(canvas, y, done);
+        return;
+    }
     if !text.is_empty() {
         canvas.text(1, y, &model.theme.plain(text), canvas.width().saturating_sub(2), style);
         return;
     }
     canvas.key_hints(y, hints_for(model));
+}
+
+/// How far the shell is with what the screen waits for, and the key that ends it.
+fn progress(canvas: &mut Canvas<'_, '_>, y: usize, done: f64) {
+    /// Cells of the bar.
+    const BAR: usize = 20;
+    let theme = canvas.model.theme;
+    let what = if canvas.model.pending.is_some() { "refining" } else { "counting" };
+    // From 0 to 100 and to `BAR`.
+    let (percent, full) = ((done * 100.0) as u64, (done * BAR as f64) as usize);
+    let glyphs = theme.glyphs.bars;
+    let bar = glyphs.last().unwrap_or(&"").repeat(full.min(BAR));
+    let room = canvas.width();
+    let x = canvas.text(1, y, &format!("{what} {percent:>3} % "), room, theme.text());
+    canvas.text(x, y, &bar, BAR, theme.strong());
+    let x = x + BAR + 2;
+    if x + "esc ends it".len() < room {
+        let x = canvas.text(x, y, "esc", 3, theme.strong());
+        canvas.text(x + 1, y, "ends it", 7, theme.faint());
+    }
 }
 
 fn hints_for(model: &Model<'_>) -> &'static [(&'static str, &'static str)] {

@@ -87,7 +87,7 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
             }
         }
         Message::Back => return back(model),
-        Message::Cancel => cancel(model),
+        Message::Cancel => return cancel(model),
         Message::Quit => return vec![Effect::Quit],
         Message::Suspend => return vec![Effect::Suspend],
         Message::Repaint => return vec![Effect::Repaint],
@@ -145,6 +145,7 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
                 model.invert(*callers);
             }
         }
+        Message::Progress { ticket, done } => model.progress = Some((ticket, done)),
         Message::Refused { ticket, refusal } => refinement::refused(model, ticket, refusal),
         Message::Completed { ticket, word, completions } => {
             prompt::completed(model, ticket, word, completions);
@@ -258,15 +259,16 @@ fn show(model: &mut Model<'_>, view: View) {
 
 fn back(model: &mut Model<'_>) -> Effects {
     match (model.over.is_empty(), model.view) {
-        (false, _) => cancel(model),
+        (false, _) => return cancel(model),
         (true, View::Tree) => return vec![Effect::Quit],
         (true, _) => model.view = View::Tree,
     }
     Vec::new()
 }
 
-/// Leaves what is open. At the top it forgets the search, so that nothing stays highlighted.
-fn cancel(model: &mut Model<'_>) {
+/// Leaves what is open. At the top it ends what is being made, or else forgets the search, so that
+/// nothing stays highlighted.
+fn cancel(model: &mut Model<'_>) -> Effects {
     match model.over.pop() {
         Some(Over::Prompt(prompt)) if prompt.kind == PromptKind::Search => {
             model.search_for(None);
@@ -275,8 +277,10 @@ fn cancel(model: &mut Model<'_>) {
             }
         }
         Some(_) => {}
+        None if model.waits_for().is_some() => return refinement::end(model),
         None => model.search_for(None),
     }
+    Vec::new()
 }
 
 fn sort_next(model: &mut Model<'_>) {

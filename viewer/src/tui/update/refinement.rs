@@ -31,6 +31,9 @@ pub(super) fn change(model: &mut Model<'_>, stages: Stages) -> Effects {
 fn request(model: &mut Model<'_>, is_change: bool) -> Effects {
     model.ticket += 1;
     model.pending = Some(Pending { ticket: model.ticket, is_change });
+    // The worker ends what was being made of the rows there were.
+    model.inverting = None;
+    model.tables.asked = None;
     let (ticket, stages) = (model.ticket, model.history.now().clone());
     let sets = Arc::clone(&model.sets);
     vec![Effect::Refine(Request { ticket, purpose: Purpose::Show, stages, sets })]
@@ -48,6 +51,21 @@ pub(super) fn callers_if_looked_at(model: &mut Model<'_>) -> Option<Effect> {
     let (ticket, stages) = (model.ticket, model.shown_stages.clone());
     let sets = Arc::clone(&model.sets);
     Some(Effect::Refine(Request { ticket, purpose: Purpose::Callers, stages, sets }))
+}
+
+/// Ends what is being made: the stages are again those that are shown, and a view that is not there
+/// is left for the tree.
+pub(super) fn end(model: &mut Model<'_>) -> Effects {
+    if let Some(pending) = model.pending.take() {
+        while pending.is_change && *model.history.now() != model.shown_stages {
+            model.history.forget_last();
+        }
+    } else {
+        (model.inverting, model.tables.asked) = (None, None);
+        model.view = View::Tree;
+    }
+    model.notice = Some(Notice::Said("ended; nothing has changed".to_owned()));
+    vec![Effect::Cancel]
 }
 
 /// Adds the stage that one key makes of the selected row.
