@@ -8,14 +8,15 @@ use clap::{Args, ValueEnum};
 
 use super::open::ProfileFile;
 use super::{Appearance, CANNOT_PRINT, exit_code};
-use crate::report::info;
+use crate::report::info::{self, SetPlace};
+use crate::set_files::{SetFile, SetFiles};
 
 const EXAMPLES: &str = "\
 Examples:
   csprof info run.csprof
   csprof info run.csprof --format json | jq .losses";
 
-/// Print what was run, sampled and lost: rates, processes, epochs, load modules, warnings
+/// Print what was run, sampled and lost: rates, processes, epochs, load modules, warnings, sets
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Info {
@@ -42,12 +43,35 @@ impl Info {
     /// When the profile cannot be read, or output fails.
     pub fn run(&self, appearance: Appearance) -> Result<ExitCode> {
         let profile = self.file.open()?;
+        let sets = set_places(&self.file.set_files());
         let mut out = BufWriter::new(io::stdout().lock());
         let written = match self.format {
-            Format::Text => info::text::write(&profile, appearance.ascii, &mut out),
-            Format::Json => info::json::write(&profile, &mut out),
+            Format::Text => info::text::write(&profile, &sets, appearance.ascii, &mut out),
+            Format::Json => info::json::write(&profile, &sets, &mut out),
         };
         written.and_then(|()| out.flush()).context(CANNOT_PRINT)?;
         Ok(exit_code::DONE)
     }
+}
+
+/// The files of sets, and what is in them.
+fn set_places(files: &SetFiles) -> Vec<SetPlace> {
+    let sets = files.load();
+    let places = [(SetFile::User, "all profiles"), (SetFile::Beside, "this profile")];
+    let place = |(file, is_for)| {
+        let file = files.path(file)?.display().to_string();
+        // Places are written `file:line`, or `file` where it cannot be read.
+        let is_of = |place: &str| {
+            place.strip_prefix(&file).is_some_and(|line| line.is_empty() || line.starts_with(':'))
+        };
+        let named = sets.named().iter().filter(|set| is_of(set.place()));
+        let problems = sets.problems().iter().filter(|problem| is_of(&problem.place));
+        Some(SetPlace {
+            sets: named.map(|set| set.name().to_owned()).collect(),
+            problems: problems.map(ToString::to_string).collect(),
+            is_for,
+            file,
+        })
+    };
+    places.into_iter().filter_map(place).collect()
 }

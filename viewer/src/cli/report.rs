@@ -25,6 +25,7 @@ Examples:
   csprof report run.csprof --view callers --refine 'through MPI_*'
   csprof report run.csprof --view flat --by module
   csprof report rank0.csprof rank1.csprof
+  csprof report run.csprof --view threads --refine 'through MPI_*'
   csprof report run.csprof --view tables --path 'main > solve' --extended
   csprof report run.csprof --format json | jq '.rows[0]'";
 
@@ -94,7 +95,7 @@ pub(super) enum ViewName {
 }
 
 /// Views of one profile by name.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ReportView {
     /// Calling contexts from the root
     TopDown,
@@ -104,6 +105,8 @@ enum ReportView {
     Flat,
     /// What a path costs when it is made longer by one function: Hall's tables; see --path
     Tables,
+    /// Processes and their threads, and how unevenly they share the cost
+    Threads,
 }
 
 /// Columns by name.
@@ -177,6 +180,12 @@ impl Report {
         if self.sets {
             return self.list_sets(&self.selection.apply_with(&profile, &files)?, appearance);
         }
+        if self.view == ReportView::Threads
+            && (self.sort.is_some() || self.reverse || self.open.is_some())
+        {
+            let cause = "--sort, --reverse and --open are for views of functions";
+            return Err(WrongUsage(cause.into()).into());
+        }
         let (refined, options) = self.prepare(&profile, appearance, &files)?;
         let places = self.by.map(|by| {
             let outermost = match by {
@@ -188,10 +197,19 @@ impl Report {
         });
         let refined = places.as_ref().map_or_else(|| refined.clone(), places::Places::forest);
         let mut out = BufWriter::new(io::stdout().lock());
-        let written = match self.format {
-            Format::Text => report::text::write(&refined, &options, &mut out),
-            Format::Json => report::json::write(&refined, &options, &mut out),
-            Format::Csv => report::csv::write(&refined, &options, &mut out),
+        let written = match (self.view, self.format) {
+            (ReportView::Threads, Format::Text) => {
+                report::contexts::text(&refined, &options, &mut out)
+            }
+            (ReportView::Threads, Format::Json) => {
+                report::contexts::json(&refined, &options, &mut out)
+            }
+            (ReportView::Threads, Format::Csv) => {
+                report::contexts::csv(&refined, &options, &mut out)
+            }
+            (_, Format::Text) => report::text::write(&refined, &options, &mut out),
+            (_, Format::Json) => report::json::write(&refined, &options, &mut out),
+            (_, Format::Csv) => report::csv::write(&refined, &options, &mut out),
         };
         written.and_then(|()| out.flush()).context(CANNOT_PRINT)?;
         Ok(exit_code::DONE)
@@ -212,7 +230,8 @@ impl Report {
     ) -> Result<(Refined<'p>, Options)> {
         let refined = self.selection.apply_with(profile, files)?;
         let view = match self.view {
-            ReportView::TopDown => View::TopDown,
+            // The list of threads has no rows of functions.
+            ReportView::TopDown | ReportView::Threads => View::TopDown,
             ReportView::Callers => View::Callers,
             ReportView::Flat if self.by.is_some() => View::Places,
             ReportView::Flat => View::Flat,

@@ -13,7 +13,7 @@ use regex::{Regex, RegexBuilder};
 use super::Refined;
 use super::bits::Bits;
 use super::stages::Unmatched;
-use super::syntax::{Field, FramePattern};
+use super::syntax::{Field, FramePattern, KINDS};
 use crate::profile::{self, BareNames, Frame, FrameKind, Function, Profile};
 
 /// Which frames nodes with samples have: found out when first asked for, shared by all clones of
@@ -199,7 +199,11 @@ impl<'r, 'p> Matcher<'r, 'p> {
                 }))
             }
             FramePattern::Field(Field::Kind, _) => {
-                return ["call", "inline", "unknown", "partial"].map(str::to_owned).to_vec();
+                let shown = self.refined.frames_shown.of(self.refined);
+                let is_there = |kind: &&str| {
+                    shown.iter().any(|frame| kind_name(self.refined.frames[frame].kind) == *kind)
+                };
+                return KINDS.into_iter().filter(is_there).map(str::to_owned).collect();
             }
             FramePattern::Field(Field::File | Field::Line, _) => return Vec::new(),
             _ => {

@@ -215,7 +215,7 @@ pub enum Field {
     File,
     /// Source line.
     Line,
-    /// `call`, `inline`, `unknown` or `partial`.
+    /// One of [`KINDS`].
     Kind,
 }
 
@@ -235,6 +235,10 @@ impl Field {
         Self::ALL[self as usize].1
     }
 }
+
+/// What [`Field::Kind`] is compared with. There are no loops: csprof records calls, and does not look
+/// for loops in a program's code.
+pub(super) const KINDS: [&str; 4] = ["call", "inline", "unknown", "partial"];
 
 /// Part of a sample's context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -364,10 +364,7 @@ fn a_pattern_without_a_match_names_what_is_near() {
         "no load module matches module:libmpi*x; there is libmpi.so"
     );
     assert_eq!(refined(MPI, "hide solve | through solve"), "no function matches solve");
-    assert_eq!(
-        refined(MPI, "hide kind:inline"),
-        "no frame matches kind:inline; there is call, inline, unknown, partial"
-    );
+    assert_eq!(refined(MPI, "hide kind:inline"), "no frame matches kind:inline; there is call");
 }
 
 #[test]
@@ -397,6 +394,21 @@ hide a | group b MPI
 hide modul:x
      ^^^^^^^
 frames have no property `modul`, only: fn, module, file, line, kind"
+    );
+    assert_eq!(
+        parse_error("through kind:loop"),
+        "\
+through kind:loop
+        ^^^^^^^^^
+profiles have no loops, only the calls in them; `by line` shows the lines of a function; kinds are: \
+call, inline, unknown, partial"
+    );
+    assert_eq!(
+        parse_error("hide kind:inlined"),
+        "\
+hide kind:inlined
+     ^^^^^^^^^^^^
+there is no such kind of frame; kinds are: call, inline, unknown, partial"
     );
     assert_eq!(
         parse_error("hide @mpii"),

@@ -65,8 +65,19 @@ impl From<Edges> for JsonEdges {
 /// # Errors
 /// Those of `out`.
 pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
-    let profile = refined.profile;
     let measure = options.measure.unwrap_or_default();
+    write!(out, "{},\"rows\":[", heading(refined, measure)?)?;
+    let listing = list(refined, options, Limits::for_machines(refined, options));
+    for (number, line) in listing.lines.iter().enumerate() {
+        out.write_all(if number == 0 { b"\n" } else { b",\n" })?;
+        serde_json::to_writer(&mut *out, &row(refined, measure, line.depth, &line.row))?;
+    }
+    writeln!(out, "\n]}}")
+}
+
+/// What stands before the rows. They are written one by one, so the closing brace comes after them.
+pub(super) fn heading(refined: &Refined<'_>, measure: Measure) -> io::Result<String> {
+    let profile = refined.profile;
     let of = |samples| measure.of(samples, profile);
     let heading = serde_json::to_string(&Heading {
         metric: measure.name(profile),
@@ -76,14 +87,7 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
         shown: of(refined.shown),
         out: of(refined.out),
     })?;
-    // The rows are written one by one, so the heading's closing brace comes after them.
-    write!(out, "{},\"rows\":[", heading.trim_end_matches('}'))?;
-    let listing = list(refined, options, Limits::for_machines(refined, options));
-    for (number, line) in listing.lines.iter().enumerate() {
-        out.write_all(if number == 0 { b"\n" } else { b",\n" })?;
-        serde_json::to_writer(&mut *out, &row(refined, measure, line.depth, &line.row))?;
-    }
-    writeln!(out, "\n]}}")
+    Ok(heading.trim_end_matches('}').to_owned())
 }
 
 fn row<'r>(refined: &'r Refined<'_>, measure: Measure, depth: u32, row: &Row) -> JsonRow<'r> {

@@ -4,6 +4,7 @@
 //! and says what it leaves out; the forms for machines have every row unless told otherwise, and
 //! their keys are stable: keys are only ever added.
 
+pub mod contexts;
 pub mod csv;
 pub mod diff;
 pub mod info;

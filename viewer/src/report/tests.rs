@@ -1,6 +1,6 @@
 //! Reports on small trees, as written.
 
-use super::{Measure, Options, View, csv, json, text};
+use super::{Measure, Options, View, contexts, csv, json, text};
 use crate::profile::{Profile, from_outline};
 use crate::refine::{Refined, apply, parse};
 
@@ -235,6 +235,97 @@ fn csv_quotes_names_and_splits_bounds() {
 1,"f(int, char)",,,,call,15000000,0,2,3
 2,k,/lib/k.so,,,call,15000000,15000000,3,3
 "#
+    );
+}
+
+const RANKS: &str = "\
+# rank=0 thread=10 epoch=0 name=main
+main 300
+# rank=0 thread=11 epoch=0 name=worker
+work 100
+  wait 190
+# rank=0 thread=12 epoch=0 name=idle
+wait 2
+# rank=1 thread=20 epoch=0 name=main
+main 408
+";
+
+fn ranks() -> Profile {
+    let mut profile = profile(RANKS);
+    for process in &mut profile.info.processes {
+        process.command = vec![b"./solver".to_vec(), b"in.txt".to_vec()];
+    }
+    profile
+}
+
+#[test]
+fn processes_and_threads_are_listed_with_their_imbalance() {
+    let profile = ranks();
+    let refined = Refined::base(&profile);
+    let table = |options: &Options| {
+        let mut out = Vec::new();
+        contexts::text(&refined, &Options { ascii: true, ..options.clone() }, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let (_, table) = text.split_once("= 100%\n").unwrap();
+        table.to_owned()
+    };
+    assert_eq!(
+        table(&Options::default()),
+        "
+  time     %  imbalance  processes and their threads
+2.96 s  59.2     1.54 s  rank 0, pid 1000 ./solver in.txt
+1.50 s  30.0              10 main
+1.45 s  29.0              11 worker
+2.04 s  40.8             rank 1, pid 1001 ./solver in.txt
+
+... 1 row more (--threshold)
+Imbalance of the 2 processes: 920 ms.
+Imbalance is what all of them together wait for the one with most, if they wait for each other:
+(most - mean) x number; that of a process is its threads'.
+"
+    );
+    let options = Options { depth: Some(1), measure: Some(Measure::Samples), ..Options::default() };
+    assert!(table(&options).contains(
+        "
+samples     %  imbalance  processes and their threads
+    592  59.2        308  rank 0, pid 1000 ./solver in.txt
+    408  40.8             rank 1, pid 1001 ./solver in.txt
+
+Imbalance of the 2 processes: 184.
+"
+    ));
+    let options = Options { limit: Some(2), threshold: Some(0.0), ..Options::default() };
+    let few = table(&options);
+    assert!(few.contains("... 3 rows more (--limit)") && !few.contains("11 worker"), "{few}");
+}
+
+#[test]
+fn machines_get_every_thread() {
+    let profile = ranks();
+    let refined = apply(&profile, &parse("not through work").unwrap()).unwrap();
+    let mut out = Vec::new();
+    contexts::json(&refined, &Options::default(), &mut out).unwrap();
+    assert_eq!(
+        String::from_utf8(out).unwrap(),
+        r#"{"metric":"samples","unit":"samples","period":5000000,"base":1000,"shown":710,"out":290,"imbalance":106,"rows":[
+{"depth":0,"kind":"process","name":"./solver in.txt","rank":0,"pid":1000,"tid":null,"stage":"rank = 0","inclusive":302,"imbalance":298},
+{"depth":1,"kind":"thread","name":"main","rank":0,"pid":1000,"tid":10,"stage":"thread = 10","inclusive":300,"imbalance":null},
+{"depth":1,"kind":"thread","name":"idle","rank":0,"pid":1000,"tid":12,"stage":"thread = 12","inclusive":2,"imbalance":null},
+{"depth":0,"kind":"process","name":"./solver in.txt","rank":1,"pid":1001,"tid":null,"stage":"rank = 1","inclusive":408,"imbalance":0},
+{"depth":1,"kind":"thread","name":"main","rank":1,"pid":1001,"tid":20,"stage":"thread = 20","inclusive":408,"imbalance":null}
+]}
+"#
+    );
+    let mut out = Vec::new();
+    let options = Options { depth: Some(1), measure: Some(Measure::Source), ..Options::default() };
+    contexts::csv(&refined, &options, &mut out).unwrap();
+    assert_eq!(
+        String::from_utf8(out).unwrap(),
+        "\
+depth,kind,name,rank,pid,tid,stage,inclusive,imbalance
+0,process,./solver in.txt,0,1000,,rank = 0,1510000000,1490000000
+0,process,./solver in.txt,1,1001,,rank = 1,2040000000,0
+"
     );
 }
 

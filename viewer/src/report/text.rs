@@ -34,17 +34,32 @@ const WORTH_A_LINE: u64 = 3;
 /// Those of `out`.
 pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let form = if options.ascii { Form::Ascii } else { Form::Unicode };
-    heading(refined, options, form, out)?;
-    if let Some(cause) = why_no_samples(refined.profile, form) {
-        return writeln!(out, "No samples: {cause}.");
-    }
-    if refined.shown == 0 {
-        return writeln!(out, "Nothing is shown: the refinement takes out every sample.");
+    if !account_for(refined, options, form, out)? {
+        return Ok(());
     }
     let limits = Limits::for_text(refined, options);
     let report = Text { refined, options, form, listing: list(refined, options, limits) };
     report.table(out)?;
     report.footing(limits, out)
+}
+
+/// Writes the heading, and why there are no rows if there are none; returns whether there are.
+pub(super) fn account_for(
+    refined: &Refined<'_>,
+    options: &Options,
+    form: Form,
+    out: &mut impl Write,
+) -> io::Result<bool> {
+    heading(refined, options, form, out)?;
+    if let Some(cause) = why_no_samples(refined.profile, form) {
+        writeln!(out, "No samples: {cause}.")?;
+        return Ok(false);
+    }
+    if refined.shown == 0 {
+        writeln!(out, "Nothing is shown: the refinement takes out every sample.")?;
+        return Ok(false);
+    }
+    Ok(true)
 }
 
 /// What was run, what was sampled, what was lost, what is shown.
@@ -56,11 +71,7 @@ fn heading(
 ) -> io::Result<()> {
     let info = &refined.profile.info;
     let summary = Summary::of(refined.profile);
-    let command = command_line(&info.run.command);
-    match command.char_indices().nth(LONG_COMMAND) {
-        None => writeln!(out, "{command}")?,
-        Some((end, _)) => writeln!(out, "{}{}", &command[..end], dots(form))?,
-    }
+    writeln!(out, "{}", cut(&command_line(&info.run.command), form))?;
     write!(
         out,
         "{} of {}, {} each: {} on {} of {}",
@@ -92,7 +103,15 @@ fn heading(
     writeln!(out)
 }
 
-fn dots(form: Form) -> &'static str {
+/// A line that may name a command, no longer than is sensible.
+pub(super) fn cut(line: &str, form: Form) -> String {
+    match line.char_indices().nth(LONG_COMMAND) {
+        None => line.to_owned(),
+        Some((end, _)) => format!("{}{}", &line[..end], dots(form)),
+    }
+}
+
+pub(super) fn dots(form: Form) -> &'static str {
     match form {
         Form::Unicode => "…",
         Form::Ascii => "...",

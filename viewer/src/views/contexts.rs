@@ -14,8 +14,10 @@ use crate::refine::Refined;
 /// A process or a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Context {
-    /// Whether it is a thread of the process before it in the list.
-    pub is_thread: bool,
+    /// The process, or that of the thread.
+    pub process: ProcessId,
+    /// The thread, if it is one: of the process before it in the list.
+    pub thread: Option<ThreadId>,
     /// What people call it: `rank 3, pid 4711 ./solver input`, `4712 worker`.
     pub label: String,
     /// The refinement to it.
@@ -32,6 +34,18 @@ pub struct Context {
 /// and the imbalance of the processes. O(nodes).
 #[must_use]
 pub fn contexts(refined: &Refined<'_>) -> (Vec<Context>, u64) {
+    let (mut list, imbalance) = all_contexts(refined);
+    let mut is_alone = false;
+    list.retain(|context| {
+        is_alone = if context.thread.is_none() { context.threads == 1 } else { is_alone };
+        context.thread.is_none() || !is_alone
+    });
+    (list, imbalance)
+}
+
+/// The same with every thread that has samples, also those that are alone in their process.
+#[must_use]
+pub fn all_contexts(refined: &Refined<'_>) -> (Vec<Context>, u64) {
     let info = &refined.profile.info;
     let mut samples: BTreeMap<ProcessId, BTreeMap<ThreadId, u64>> = BTreeMap::new();
     for stream in &refined.streams {
@@ -53,21 +67,20 @@ pub fn contexts(refined: &Refined<'_>) -> (Vec<Context>, u64) {
         let sum = each.iter().sum();
         of_processes.push(sum);
         list.push(Context {
-            is_thread: false,
+            process: *process,
+            thread: None,
             label: format!("{rank}pid {} {}", known.pid, command_line(&known.command)),
             stage: stage.clone(),
             samples: sum,
             threads: each.len(),
             imbalance: imbalance(&each),
         });
-        if threads.len() < 2 {
-            continue;
-        }
         for (thread, &samples) in threads {
             let Some(known) = info.threads.get(thread.index()) else { continue };
             let name = String::from_utf8_lossy(&known.name);
             list.push(Context {
-                is_thread: true,
+                process: *process,
+                thread: Some(*thread),
                 label: format!("{} {}", known.tid, printable(&name)),
                 stage: format!("thread = {}", known.tid),
                 samples,
@@ -111,7 +124,7 @@ main 5
             let refined = apply(&profile, &parse(refinement).unwrap()).unwrap();
             let (list, imbalance) = contexts(&refined);
             assert_eq!(
-                list.iter().filter(|c| !c.is_thread).map(|c| c.samples).sum::<u64>(),
+                list.iter().filter(|c| c.thread.is_none()).map(|c| c.samples).sum::<u64>(),
                 refined.shown
             );
             let line = |c: &Context| format!("{} {} {}", c.samples, c.imbalance, c.stage);

@@ -6,9 +6,9 @@ use proptest::sample::select;
 use super::execution::NAMES;
 use crate::refine::preset::Preset;
 use crate::refine::syntax::{
-    Axis, Chain, Comparison, Field, FramePattern, Grain, Link, Predicate, Stage,
+    Axis, Chain, Comparison, Field, FramePattern, Grain, KINDS, Link, Predicate, Stage,
 };
-use crate::refine::{Metric, MetricTest, Quantity, Unit, Value, Whole};
+use crate::refine::{Metric, MetricTest, Quantity, Sets, Source, Unit, Value, Whole};
 
 /// Patterns over the functions of the executions.
 pub(super) fn patterns() -> impl Strategy<Value = FramePattern> {
@@ -185,7 +185,21 @@ fn stages_of(
     ]
 }
 
-/// Stages with anything a user may write in them.
+/// Sets with names as people give them: one of another, and one in the place of a shipped one.
+pub(super) fn sets() -> Sets {
+    let text = "\
+@wait = {@lock, MPI_Wait*, \"a b\"}
+@solver-2 = module:libsolver* & !@wait
+@mpi = {MPI_*, @my.io_3}
+@my.io_3 = /read|write/
+@and = x
+";
+    let sets = Sets::read(&[Source { place: "sets", text }]);
+    assert_eq!((sets.problems(), sets.named().len()), (&[][..], 5));
+    sets
+}
+
+/// Stages with anything a user may write in them, the names of [`sets`] among it.
 pub(super) fn any_stages() -> impl Strategy<Value = Stage> {
     // Names with signs, keywords and escapes. In globs `\` stands before `*`, `?` or `\` only.
     let glob = prop_oneof![
@@ -223,15 +237,23 @@ pub(super) fn any_stages() -> impl Strategy<Value = Stage> {
     let name = prop_oneof![glob.clone(), "\\PC{0,8}"];
     let regex = select(vec!["a|b", "^x.*y$", r"a\\b", r"\d+", "x y", r"\(\)", "a/b", r"\["]);
     let field = select(Field::ALL.map(|(field, _)| field).to_vec());
-    let preset = select(Preset::ALL.map(|(preset, ..)| preset).to_vec());
+    // The sets have one in the place of `@mpi`.
+    let presets = Preset::ALL.iter().map(|&(preset, ..)| preset);
+    let preset = select(presets.filter(|preset| *preset != Preset::Mpi).collect::<Vec<_>>());
+    let named = select(sets().named().to_vec());
     let leaf = prop_oneof![
         glob.clone().prop_map(FramePattern::Glob),
         name.prop_map(FramePattern::Exact),
         regex.prop_map(|source| FramePattern::Regex(source.to_owned())),
+        select(KINDS.as_slice())
+            .prop_map(|kind| FramePattern::Field(Field::Kind, format!("{}*", &kind[..2]))),
         (field, glob.clone())
-            .prop_filter("`fn::f` is a name", |(_, glob)| !glob.starts_with(':'))
+            .prop_filter("`fn::f` is a name, and `kind:f` an error", |(field, glob)| {
+                !glob.starts_with(':') && *field != Field::Kind
+            })
             .prop_map(|(field, glob)| FramePattern::Field(field, glob)),
         preset.prop_map(FramePattern::Preset),
+        named.prop_map(FramePattern::Named),
     ];
     let pattern = leaf
         .prop_recursive(2, 6, 3, |inner| {

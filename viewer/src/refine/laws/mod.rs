@@ -302,7 +302,7 @@ proptest! {
     ) {
         let refinement = Refinement { stages };
         let text = refinement.to_string();
-        prop_assert_eq!(parse(&text), Ok(refinement), "{}", text);
+        prop_assert_eq!(language::sets().parse(&text), Ok(refinement), "{}", text);
     }
 
     /// Whatever is read as a path, a definition, a file of sets or for completion is answered, and

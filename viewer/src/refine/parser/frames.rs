@@ -6,7 +6,7 @@ use super::super::lexer::TokenKind;
 use super::super::matcher;
 use super::super::nearest::nearest;
 use super::super::sets::Found;
-use super::super::syntax::{Chain, Field, FramePattern, Link};
+use super::super::syntax::{Chain, Field, FramePattern, KINDS, Link};
 use super::{ParseError, Parser, one_or};
 
 impl Parser<'_> {
@@ -108,9 +108,27 @@ impl Parser<'_> {
             if glob.is_empty() {
                 return Err(self.error("a glob is missing after the colon", &[]));
             }
+            if field == Field::Kind {
+                self.check_kind(glob)?;
+            }
             return Ok(FramePattern::Field(field, glob.to_owned()));
         }
         Ok(FramePattern::Glob(word.to_owned()))
+    }
+
+    /// Refuses a kind that no profile has.
+    fn check_kind(&self, glob: &str) -> Result<(), ParseError> {
+        let wanted = matcher::Glob::new(glob);
+        if KINDS.iter().any(|kind| wanted.matches(kind)) {
+            return Ok(());
+        }
+        let message = if wanted.matches("loop") {
+            "profiles have no loops, only the calls in them; `by line` shows the lines of a \
+             function; kinds are"
+        } else {
+            "there is no such kind of frame; kinds are"
+        };
+        Err(self.error(message, &KINDS))
     }
 }
 

@@ -9,7 +9,7 @@ use csprof_format::profile::{
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{epoch_reason, hex, text};
+use super::{SetPlace, epoch_reason, hex, text};
 use crate::profile::Profile;
 use crate::views::costs::{CpuTime, Memory, threads};
 use crate::views::names::nameless;
@@ -48,6 +48,8 @@ struct Info {
     runs: Vec<JsonRun>,
     /// Why there are no samples, where there are none.
     no_samples_because: Option<String>,
+    /// The files of sets of frames, with the sets that count from each.
+    sets: Vec<SetPlace>,
 }
 
 /// One run of a merged profile.
@@ -188,7 +190,7 @@ struct JsonEdges {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
+pub fn write(profile: &Profile, sets: &[SetPlace], out: &mut impl Write) -> io::Result<()> {
     let info = &profile.info;
     let run = &info.run;
     let summary = Summary::of(profile);
@@ -238,6 +240,7 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
         warnings: run.warnings.clone(),
         runs: info.runs.iter().map(merged_run).collect(),
         no_samples_because: why_no_samples(profile, Form::Unicode),
+        sets: sets.to_vec(),
     };
     serde_json::to_writer_pretty(&mut *out, &value)?;
     writeln!(out)

@@ -4,10 +4,13 @@
 //! ever added. The text says the same for people, with reasons.
 
 pub mod json;
+mod sets;
 pub mod text;
 
 #[cfg(test)]
 mod tests;
+
+pub use sets::SetPlace;
 
 use csprof_format::profile::EpochReason;
 

@@ -7,7 +7,7 @@ use csprof_format::profile::{
 };
 use serde_json::{Value, json};
 
-use super::text;
+use super::{SetPlace, text};
 use crate::profile::{Profile, from_outline};
 use crate::views::summary::Summary;
 
@@ -84,9 +84,21 @@ main 2
     profile
 }
 
+/// A file with a set and a mistake, and one that is not there.
+fn sets() -> [SetPlace; 2] {
+    let user = SetPlace {
+        file: "/home/u/.config/csprof/sets".to_owned(),
+        is_for: "all profiles",
+        sets: vec!["solver".to_owned(), "wait".to_owned()],
+        problems: vec!["/home/u/.config/csprof/sets:3: a frame is missing here".to_owned()],
+    };
+    let file = "app.csprof.sets".to_owned();
+    [user, SetPlace { file, is_for: "this profile", sets: Vec::new(), problems: Vec::new() }]
+}
+
 fn text_of(profile: &Profile) -> String {
     let mut out = Vec::new();
-    text::write(profile, true, &mut out).unwrap();
+    text::write(profile, &sets(), true, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -142,6 +154,12 @@ Load modules
       exported functions only, since /lib/libc.so.6 is stripped; install its debug symbols for the rest
   /opt/app (build id abcd01)
       functions, lines and inlined frames from /opt/app
+
+Sets of frames (csprof help sets)
+  shipped: @mpi, @openmp, @alloc, @memcpy, @lock, @io, @rust-std, @cxx-std, @libc, @user, @start
+  for all profiles: @solver, @wait  (/home/u/.config/csprof/sets)
+      /home/u/.config/csprof/sets:3: a frame is missing here
+  for this profile: none  (app.csprof.sets)
 ");
 }
 
@@ -150,7 +168,7 @@ fn without_the_trampoline_there_are_no_edge_counts() {
     let mut profile = profile();
     profile.info.run.trampoline = false;
     let mut out = Vec::new();
-    super::json::write(&profile, &mut out).unwrap();
+    super::json::write(&profile, &sets(), &mut out).unwrap();
     let info: Value = serde_json::from_slice(&out).unwrap();
     assert_eq!(info["edges"], json!({"total": null, "lost_returns": null, "mode": "off"}));
 }
@@ -158,7 +176,7 @@ fn without_the_trampoline_there_are_no_edge_counts() {
 #[test]
 fn json_keeps_its_keys_and_adds_up() {
     let mut out = Vec::new();
-    super::json::write(&profile(), &mut out).unwrap();
+    super::json::write(&profile(), &sets(), &mut out).unwrap();
     let info: Value = serde_json::from_slice(&out).unwrap();
     assert_eq!(info["command"], json!(["./app", "a b"]));
     assert_eq!((&info["exit"], &info["signal"]), (&json!(137), &json!(9)));
@@ -201,6 +219,11 @@ fn json_keeps_its_keys_and_adds_up() {
                "modules": [{"path": "/lib/libc.so.6", "start": "0x4000", "end": "0x5000"}]})
     );
     assert_eq!(info["modules"][1]["symbols"], json!("exports"));
+    assert_eq!(info["sets"][0]["sets"], json!(["solver", "wait"]));
+    assert_eq!(
+        info["sets"][1],
+        json!({"file": "app.csprof.sets", "for": "this profile", "sets": [], "problems": []})
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use csprof_format::ids::ModuleId;
 use csprof_format::profile::{Exit, Module, Origin, Process, SymbolSource, Thread};
 
-use super::{epoch_reason, hex, text};
+use super::{SetPlace, epoch_reason, hex, sets, text};
 use crate::profile::Profile;
 use crate::views::cost_lines;
 use crate::views::names::nameless;
@@ -23,11 +23,16 @@ const PROCESSES_LISTED: usize = 40;
 /// Load modules that the text lists for one epoch or for lack of symbols.
 const MODULES_LISTED: usize = 20;
 
-/// Writes the information for people.
+/// Writes the information for people, and which sets of frames there are.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(profile: &Profile, ascii: bool, out: &mut impl Write) -> io::Result<()> {
+pub fn write(
+    profile: &Profile,
+    sets: &[SetPlace],
+    ascii: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let form = if ascii { Form::Ascii } else { Form::Unicode };
     let summary = Summary::of(profile);
     run(profile, form, out)?;
@@ -51,7 +56,8 @@ pub fn write(profile: &Profile, ascii: bool, out: &mut impl Write) -> io::Result
         let used = cost_lines::used_by(profile, |process| !worth[process], form);
         writeln!(out, "\nand {more}, without samples, losses or messages{used}")?;
     }
-    symbols(profile, form, out)
+    symbols(profile, form, out)?;
+    sets::text(sets, out)
 }
 
 /// Leaves the processes with most samples, the first one among them. Returns how many are left out, and

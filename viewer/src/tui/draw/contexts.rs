@@ -38,7 +38,7 @@ pub(super) fn draw(
     for (offset, (place, context)) in list.iter().enumerate().skip(first).take(height).enumerate() {
         let y = top + offset;
         let (indent, style) =
-            if context.is_thread { ("  ", theme.text()) } else { ("", theme.strong()) };
+            if context.thread.is_some() { ("  ", theme.text()) } else { ("", theme.strong()) };
         let label = format!("{indent}{}", context.label);
         canvas.text(1, y, &cut(&label, room, theme.glyphs.ellipsis), room, style);
         let imbalance = match context.imbalance {

@@ -1,0 +1,179 @@
+//! Processes and threads with their imbalance: [`views::contexts`](crate::views::contexts) as
+//! text, JSON and CSV.
+//!
+//! Text lists threads where a process has several; machines get every thread. Of [`Options`] the
+//! measure, the depth (1: processes alone), the limits and what percentages are of count here.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::csv::of_output;
+use super::listing::{USUAL_ROWS, USUAL_THRESHOLD};
+use super::text::{account_for, cut, dots};
+use super::{Measure, Options, json};
+use crate::refine::Refined;
+use crate::views::contexts::{Context, all_contexts, contexts};
+use crate::views::number::{Form, amount, count, counted, percent};
+use crate::views::printable::command_line;
+
+/// Names of the columns.
+pub const COLUMNS: [&str; 9] =
+    ["depth", "kind", "name", "rank", "pid", "tid", "stage", "inclusive", "imbalance"];
+
+/// The rows that are wanted, in the order of the list, and how many are left out for being small,
+/// and for coming late.
+fn wanted(
+    refined: &Refined<'_>,
+    options: &Options,
+    list: Vec<Context>,
+    threshold: f64,
+    limit: usize,
+) -> (Vec<Context>, [usize; 2]) {
+    let least = options.threshold.unwrap_or(threshold) / 100.0 * refined.shown as f64;
+    let limit = options.limit.unwrap_or(limit);
+    let depth = options.depth.unwrap_or(u32::MAX);
+    let mut left_out = [0; 2];
+    let mut rows = Vec::new();
+    for context in list.into_iter().filter(|context| depth > u32::from(context.thread.is_some())) {
+        if (context.samples as f64) < least {
+            left_out[0] += 1;
+        } else if rows.len() == limit {
+            left_out[1] += 1;
+        } else {
+            rows.push(context);
+        }
+    }
+    (rows, left_out)
+}
+
+/// Writes the list for people.
+///
+/// # Errors
+/// Those of `out`.
+pub fn text(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
+    let form = if options.ascii { Form::Ascii } else { Form::Unicode };
+    if !account_for(refined, options, form, out)? {
+        return Ok(());
+    }
+    let metric = &refined.profile.info.metric;
+    let cost = |samples| match options.measure.unwrap_or(Measure::Source) {
+        Measure::Samples => count(samples, form),
+        Measure::Source => amount(samples, metric, form),
+    };
+    let whole = if options.percent_of_all { refined.base } else { refined.shown };
+    let (list, of_processes) = contexts(refined);
+    let processes = list.iter().filter(|context| context.thread.is_none()).count();
+    let (rows, [small, beyond]) = wanted(refined, options, list, USUAL_THRESHOLD, USUAL_ROWS);
+    let unit = match options.measure {
+        Some(Measure::Samples) => "samples",
+        _ if metric.unit == "ns" => "time",
+        _ => &metric.unit,
+    };
+    let mut lines =
+        vec![[unit, "%", "imbalance", "processes and their threads"].map(str::to_owned)];
+    lines.extend(rows.iter().map(|context| {
+        let imbalance = if context.imbalance > 0 { cost(context.imbalance) } else { String::new() };
+        let indent = if context.thread.is_some() { " " } else { "" };
+        let label = format!("{indent}{}", cut(&context.label, form));
+        [cost(context.samples), percent(context.samples, whole), imbalance, label]
+    }));
+    let width = |column: usize| {
+        lines.iter().map(|line| line[column].chars().count()).max().unwrap_or_default()
+    };
+    let (time, share, imbalance) = (width(0), width(1), width(2));
+    for [cost, part, uneven, label] in &lines {
+        writeln!(out, "{cost:>time$}  {part:>share$}  {uneven:>imbalance$}  {label}")?;
+    }
+    writeln!(out)?;
+    for (rows, option) in [(small, "--threshold"), (beyond, "--limit")] {
+        if rows > 0 {
+            let rows = counted(rows as u64, "row", form);
+            writeln!(out, "{} {rows} more ({option})", dots(form))?;
+        }
+    }
+    if processes > 1 {
+        let processes = counted(processes as u64, "process", form);
+        writeln!(out, "Imbalance of the {processes}: {}.", cost(of_processes))?;
+    }
+    writeln!(
+        out,
+        "Imbalance is what all of them together wait for the one with most, if they wait for each \
+         other:\n(most - mean) x number; that of a process is its threads'."
+    )
+}
+
+/// One row for machines.
+#[derive(Serialize)]
+struct JsonRow<'r> {
+    /// 0 for a process, 1 for a thread of the process before it.
+    depth: u32,
+    /// `process` or `thread`.
+    kind: &'static str,
+    /// The command line, or the thread's name.
+    name: String,
+    /// `null` where the process has none.
+    rank: Option<u32>,
+    pid: u32,
+    /// `null` for a process.
+    tid: Option<u32>,
+    /// The refinement to it.
+    stage: &'r str,
+    inclusive: u128,
+    /// That of a process's threads; `null` for a thread.
+    imbalance: Option<u128>,
+}
+
+fn json_row<'r>(refined: &Refined<'_>, measure: Measure, context: &'r Context) -> JsonRow<'r> {
+    let info = &refined.profile.info;
+    let process = &info.processes[context.process.index()];
+    let thread = context.thread.map(|thread| &info.threads[thread.index()]);
+    let of = |samples| measure.of(samples, refined.profile);
+    JsonRow {
+        depth: u32::from(thread.is_some()),
+        kind: if thread.is_some() { "thread" } else { "process" },
+        name: match thread {
+            Some(thread) => String::from_utf8_lossy(&thread.name).into_owned(),
+            None => command_line(&process.command),
+        },
+        rank: process.rank,
+        pid: process.pid,
+        tid: thread.map(|thread| thread.tid),
+        stage: &context.stage,
+        inclusive: of(context.samples),
+        imbalance: thread.is_none().then(|| of(context.imbalance)),
+    }
+}
+
+/// Writes the list for scripts: the heading of the other views, `imbalance` of the processes, and
+/// `rows`, one on each line.
+///
+/// # Errors
+/// Those of `out`.
+pub fn json(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
+    let measure = options.measure.unwrap_or_default();
+    let (list, of_processes) = all_contexts(refined);
+    let (rows, _) = wanted(refined, options, list, 0.0, usize::MAX);
+    let imbalance = measure.of(of_processes, refined.profile);
+    write!(out, "{},\"imbalance\":{imbalance},\"rows\":[", json::heading(refined, measure)?)?;
+    for (number, context) in rows.iter().enumerate() {
+        out.write_all(if number == 0 { b"\n" } else { b",\n" })?;
+        serde_json::to_writer(&mut *out, &json_row(refined, measure, context))?;
+    }
+    writeln!(out, "\n]}}")
+}
+
+/// Writes the list for spreadsheets: the rows of JSON, empty where they have `null`.
+///
+/// # Errors
+/// Those of `out`.
+pub fn csv(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
+    let measure = options.measure.unwrap_or_default();
+    let (rows, _) = wanted(refined, options, all_contexts(refined).0, 0.0, usize::MAX);
+    let mut table = csv::WriterBuilder::new().has_headers(false).from_writer(out);
+    table.write_record(COLUMNS).map_err(of_output)?;
+    for context in &rows {
+        table.serialize(json_row(refined, measure, context)).map_err(of_output)?;
+    }
+    table.flush()
+}
