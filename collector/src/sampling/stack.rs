@@ -87,6 +87,10 @@ impl Target for Interrupted<'_> {
         Some(module.recipe_at(pc))
     }
 
+    fn is_unwinder(&self, pc: u64) -> bool {
+        self.stretch(pc).is_some_and(|stretch| stretch.is_unwinder(pc))
+    }
+
     fn text(&self, pc: u64) -> Option<(&[u8], usize)> {
         // A library may be gone, and the load map not yet know; its code goes all at once.
         sys::probe(pc & !7)?;

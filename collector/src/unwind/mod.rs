@@ -9,6 +9,7 @@
 //! | [`cfi`] | SETUP | yes | `.eh_frame` of a load module → [`table::RecipeTable`] |
 //! | [`cfi::direct`] | SIGNAL, but for a census | no | `.eh_frame` → the one recipe at an address |
 //! | [`arch::inference`] | SIGNAL | no | code that has no `.eh_frame` → the recipe at an address |
+//! | [`arch::landing`] | SIGNAL | no | an unwinder's frame → the handler that it goes to |
 //! | [`table`] | both | no | offset → [`arch::recipe::Recipe`] |
 //! | [`cache`] | SIGNAL | no | lookup address → recipe, per thread |
 //! | [`arch::step`] | SIGNAL | no | registers + recipe → the caller's registers |

@@ -16,6 +16,7 @@ use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::loss::PartialReason;
 
 use super::arch::inference::{infer, is_behind_call};
+use super::arch::landing::{Landing, jump, land, landing};
 use super::arch::recipe::{CalleeSaved, Recipe};
 use super::arch::registers::{Register, Registers};
 use super::arch::step::{Obstacle, Step, step, step_with_callee_saved};
@@ -34,7 +35,13 @@ pub trait Target {
         None
     }
 
-    /// The readable code around `pc`, and where `pc` is in it. Asked where nothing else is known.
+    /// Whether the code at `pc` may be an unwinder's. Asked once for each address.
+    fn is_unwinder(&self, _pc: u64) -> bool {
+        false
+    }
+
+    /// The readable code around `pc`, and where `pc` is in it. Asked where nothing else is known, and
+    /// in unwinders.
     fn text(&self, _pc: u64) -> Option<(&[u8], usize)> {
         None
     }
@@ -98,9 +105,9 @@ pub enum Exit {
         /// Whether the frame is an entry of the procedure linkage table.
         plt: bool,
     },
-    /// It will return through a register (vfork).
+    /// It will return through a register (vfork), or is an unwinder that goes to a handler.
     Register {
-        /// The return address.
+        /// The return address; of a handler, a byte behind its first instruction.
         address: u64,
     },
     /// It has no call frame information: its caller was found by reading its code, or by a frame
@@ -168,6 +175,7 @@ pub fn walk(
 
         let (recipe, stepped) = if carrying {
             let (recipe, saved) = find_all(target, kind, address);
+            let recipe = unless_landing(target, recipe, kind, address);
             (recipe, step_with_callee_saved(&mut registers, recipe, &saved, read))
         } else {
             let recipe = match cache.get(lookup) {
@@ -234,6 +242,12 @@ pub fn walk(
                         kind = FrameKind::Call;
                         origin.steps = origin.steps.wrapping_add(1);
                     }
+                    Detour::Landing => {
+                        frame.exit = Exit::Register { address: registers.ip };
+                        kind = FrameKind::Call;
+                        carrying = false;
+                        origin = Origin { registers, kind, steps: 0 };
+                    }
                     Detour::EndOfStack => {
                         visit(&frame);
                         return End::Complete;
@@ -264,6 +278,8 @@ enum Detour {
     Carry,
     /// A caller was found all the same, whose registers these are now.
     Caller { slot: u64 },
+    /// A handler's frame was found, whose registers these are now, as far as a handler needs them.
+    Landing,
     /// The frame is the outermost one.
     EndOfStack,
     /// Nothing.
@@ -292,10 +308,22 @@ fn find(target: &impl Target, cache: &mut RecipeCache, kind: FrameKind, address:
         return target.foreign(pc).map_or(Recipe::NoCfi, |(recipe, _)| recipe);
     };
     let recipe = code.at(pc).map_or(Recipe::NoCfi, |(recipes, offset)| recipes.lookup(offset));
+    let recipe = unless_landing(target, recipe, kind, address);
     if recipe != Recipe::NoCfi {
         cache.insert(pc, recipe);
     }
     recipe
+}
+
+/// The recipe, but where an unwinder is about to be elsewhere.
+fn unless_landing(target: &impl Target, recipe: Recipe, kind: FrameKind, address: u64) -> Recipe {
+    if recipe == Recipe::NoCfi || !target.is_unwinder(address.wrapping_sub(kind.lookup_bias())) {
+        return recipe;
+    }
+    match target.text(address) {
+        Some((code, at)) if landing(code, at).is_some() => Recipe::Landing,
+        _ => recipe,
+    }
 }
 
 fn find_all(target: &impl Target, kind: FrameKind, address: u64) -> (Recipe, CalleeSaved) {
@@ -325,6 +353,10 @@ fn overcome(
             }
             _ => Detour::None(PartialReason::UnsupportedCfi),
         },
+        Obstacle::Landing => {
+            let recipe = find_all(target, kind, registers.ip).0;
+            leave_unwinder(registers, recipe, bounds, target)
+        }
         Obstacle::Unsupported => Detour::None(PartialReason::UnsupportedCfi),
         Obstacle::Unreadable => Detour::None(PartialReason::BadStack),
         Obstacle::NoCfi => {
@@ -344,6 +376,35 @@ fn overcome(
                 None => Detour::None(PartialReason::NoCfi),
             }
         }
+    }
+}
+
+/// Goes to the frame that an unwinder is giving the thread to. `recipe` is what the unwinder's CFI
+/// says.
+fn leave_unwinder(
+    registers: &mut Registers,
+    recipe: Recipe,
+    bounds: StackBounds,
+    target: &impl Target,
+) -> Detour {
+    let read = |word| target.read(word);
+    let how = target.text(registers.ip).and_then(|(code, at)| landing(code, at));
+    let mut caller = *registers;
+    let Ok(Step::Caller { ra_slot }) = step(&mut caller, recipe, read) else {
+        return Detour::None(PartialReason::BadStack);
+    };
+    let handler = match how {
+        Some(Landing::Jumping) => Some(jump(registers, &caller)),
+        _ => land(registers.sp(), caller.sp(), read),
+    };
+    let found = handler.unwrap_or(caller);
+    if !bounds.admits_same(registers.sp(), found.sp()) {
+        return Detour::None(PartialReason::BadStack);
+    }
+    *registers = found;
+    match (handler, ra_slot) {
+        (None, Some(slot)) => Detour::Caller { slot },
+        _ => Detour::Landing,
     }
 }
 

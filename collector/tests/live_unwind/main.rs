@@ -45,8 +45,19 @@ struct Watch {
     /// The callers of a linkage table entry that the C runtime could not unwind; they must be those
     /// of the function that the entry leads to. Empty unless the last sample was such.
     callers: Vec<u64>,
-    /// The first sample on which walk and backtrace disagree.
+    /// What is compared with.
+    reference: Reference,
+    /// The first sample on which walk and reference disagree.
     difference: Option<(Vec<Frame>, End, Vec<u64>)>,
+}
+
+/// What says that a walk is right.
+enum Reference {
+    /// backtrace(3)
+    Unwinder,
+    /// Callers, outermost last, that are on the stack all the time; none before the first sample.
+    /// Inside of an unwinder backtrace(3) knows no better.
+    Callers(Vec<u64>),
 }
 
 thread_local! {
@@ -67,6 +78,7 @@ impl Watch {
             signal_frames: 0,
             plt_entries: 0,
             callers: Vec::with_capacity(LONGEST),
+            reference: Reference::Unwinder,
             difference: None,
         });
         // The first call loads libgcc_s, which a handler must not.
@@ -94,6 +106,20 @@ impl Watch {
             self.walked.iter().filter(|frame| frame.exit == Exit::Signal).count() as u64;
         let plt = |frame: &&Frame| matches!(frame.exit, Exit::Return { plt: true, .. });
         self.plt_entries += self.walked.iter().filter(plt).count() as u64;
+    }
+
+    /// Whether the walk came to the callers of the first sample, through whatever is inside.
+    fn compare_callers(&mut self) {
+        let Reference::Callers(callers) = &mut self.reference else { return };
+        let callers_walked = self.walked.iter().skip(1).map(|frame| frame.address);
+        if callers.is_empty() {
+            callers.extend(callers_walked);
+        } else if self.difference.is_none()
+            && !(callers_walked.rev().take(callers.len()).eq(callers.iter().rev().copied())
+                && self.end == End::Complete)
+        {
+            self.difference = Some((self.walked.clone(), self.end, callers.clone()));
+        }
     }
 
     /// Asks the C runtime for the same path. The handler's own frames precede it.
@@ -138,7 +164,7 @@ impl Watch {
             self.samples, self.frames, self.signal_frames, self.plt_entries
         );
         if let Some((walked, end, traced)) = &self.difference {
-            panic!("walk {end:?} {walked:#x?}\nbacktrace {traced:#x?}");
+            panic!("walk {end:?} {walked:#x?}\nexpected {traced:#x?}");
         }
         assert!(self.samples > 0, "{what}");
     }
@@ -146,6 +172,13 @@ impl Watch {
 
 /// The thread is being watched; what was seen can be read between its signals.
 struct Watching(*mut Watch);
+
+impl Watching {
+    fn reference(&mut self, reference: Reference) {
+        // SAFETY: as in `deref`.
+        unsafe { (*self.0).reference = reference };
+    }
+}
 
 impl std::ops::Deref for Watching {
     type Target = Watch;
@@ -185,7 +218,10 @@ extern "C" fn observe(signal: c_int, _info: *mut libc::siginfo_t, context: *mut 
     let watch = unsafe { &mut *watch };
     let start = Registers::from_gregs(&context.uc_mcontext.gregs);
     watch.sample(&start);
-    watch.compare(start.ip);
+    match watch.reference {
+        Reference::Unwinder => watch.compare(start.ip),
+        Reference::Callers(_) => watch.compare_callers(),
+    }
 }
 
 fn install(
@@ -245,6 +281,34 @@ fn every_instruction_of_various_code() {
     step_through(various_code);
     watch.report("various code");
     assert!(watch.samples > 10_000, "the trap flag had no effect");
+}
+
+/// A frame with something to clean up, where the unwinder stops on its way and goes on.
+#[inline(never)]
+fn descend_and_throw(depth: u32, dropped: &Cell<u32>) -> u32 {
+    struct Guard<'a>(&'a Cell<u32>);
+    impl Drop for Guard<'_> {
+        fn drop(&mut self) {
+            self.0.set(self.0.get() + 1);
+        }
+    }
+    if depth == 0 {
+        std::panic::resume_unwind(Box::new(7_u32));
+    }
+    let _guard = depth.is_multiple_of(2).then(|| Guard(dropped));
+    black_box(descend_and_throw(black_box(depth - 1), dropped)) + 1
+}
+
+/// The unwinder's last instructions too, in which its own CFI is wrong.
+#[test]
+fn every_instruction_of_a_throw() {
+    let mut watch = Watch::start(Process::now());
+    watch.reference(Reference::Callers(Vec::with_capacity(LONGEST)));
+    let dropped = Cell::new(0);
+    let throw = || descend_and_throw(6, &dropped);
+    let caught = step_through(|| std::panic::catch_unwind(std::panic::AssertUnwindSafe(throw)));
+    assert_eq!((caught.unwrap_err().downcast_ref(), dropped.get()), (Some(&7_u32), 3));
+    watch.report("a throw");
 }
 
 #[test]

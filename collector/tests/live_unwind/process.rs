@@ -12,6 +12,7 @@ use csprof_collector::unwind::walk::{Code, Target};
 struct Module {
     text: Range<u64>,
     table: Option<RecipeTable>,
+    is_unwinder: bool,
 }
 
 /// Load modules and the stacks of one thread.
@@ -47,6 +48,19 @@ impl Target for Process {
         let module = self.modules.iter().find(|module| module.text.contains(&pc))?;
         let recipes = module.table.as_ref().map(|table| table as &dyn Lookup);
         Some(Code { base: module.text.start, recipes })
+    }
+
+    fn is_unwinder(&self, pc: u64) -> bool {
+        self.modules.iter().any(|module| module.is_unwinder && module.text.contains(&pc))
+    }
+
+    fn text(&self, pc: u64) -> Option<(&[u8], usize)> {
+        let module = self.modules.iter().find(|module| module.text.contains(&pc))?;
+        let start = std::ptr::with_exposed_provenance::<u8>(module.text.start as usize);
+        let length = (module.text.end - module.text.start) as usize;
+        // SAFETY: the one executable segment of a module that no test unmaps.
+        let text = unsafe { std::slice::from_raw_parts(start, length) };
+        Some((text, (pc - module.text.start) as usize))
     }
 
     fn stack(&self, sp: u64) -> Option<StackBounds> {
@@ -113,6 +127,9 @@ unsafe extern "C" fn add_module(
                 .table,
         )
     });
-    modules.push(Module { text, table });
+    // SAFETY: a string, empty for the executable.
+    let name = unsafe { std::ffi::CStr::from_ptr(info.dlpi_name) };
+    let is_unwinder = name.to_string_lossy().contains("/libgcc_s.so");
+    modules.push(Module { text, table, is_unwinder });
     0
 }

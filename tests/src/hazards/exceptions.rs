@@ -1,8 +1,4 @@
 //! Exceptions and panics through frames that are sampled, whose return addresses are replaced.
-//!
-//! In its last instructions before it jumps to a handler an unwinder has written the handler's registers
-//! over its own frame: a sample there has no way to its callers. In programs that do nothing but
-//! throw those are up to two in a thousand.
 
 use crate::hazard::{Ended, Hazard, Trial};
 
@@ -12,7 +8,6 @@ pub const ALL: &[Hazard] = &[
         .variants(CPP)
         .command(&["./program", "100"])
         .in_gate(3)
-        .partial(5)
         .says(
             "caught 200 cleaned 2500 values 2100 depth 6000 steady\n\
              thread caught 200 cleaned 2500 values 2100 depth 6000 steady\n\
@@ -22,7 +17,6 @@ pub const ALL: &[Hazard] = &[
         .also(frames_did_not_return),
     Hazard::new("thrown_elsewhere", &["c++ -O2 -pthread -o program @thrown_elsewhere.cpp"])
         .variants(CPP)
-        .partial(5)
         .says("caught 800, sum 319600, cleaned 28800, unwinding 28800, inner 11200, nested 5600\n"),
     Hazard::new("uncaught", UNCAUGHT)
         .variants(LIBSTDCXX)
@@ -56,11 +50,9 @@ pub const ALL: &[Hazard] = &[
     // meet in the personality of C++.
     Hazard::new("canceled", &["c++ -O2 -pthread -o program @canceled.cpp"])
         .variants(&["", "-O0", "-O3 -fomit-frame-pointer", "-fcf-protection", "clang"])
-        .partial(5)
         .says("canceled 300, destroyed 9450, seen 9450\n"),
     Hazard::new("panics", &["rustc --edition=2024 -O -o program @panics.rs"])
         .variants(&["", "-C opt-level=0", "-C force-frame-pointers=yes", "-C opt-level=z"])
-        .partial(5)
         .says(
             "caught 200\n\
              thread caught 200\n\

@@ -15,7 +15,6 @@ pub const ALL: &[Hazard] = &[Hazard::new(
 )
 .command(&["./program", "10"])
 .says("loaded: 45 45\nforked in a callback: 10\napart: 5\n")
-.partial(5)
 .also(libraries_work)];
 
 /// In the constructors and in the functions of the libraries.

@@ -12,7 +12,6 @@ pub const ALL: &[Hazard] = &[
     )
     .variants(&["", "-static-libgcc -static-libstdc++", "-O0", "-fcf-protection"])
     .in_gate(2)
-    .partial(5)
     .says("returned 600, jumped 600, caught 600, cleaned 7200, overflowed 200\n"),
     Hazard::new("nested_signals", &["cc -O2 -o program @nested_signals.c"])
         .variants(&["", "-O0", "-O3 -fomit-frame-pointer", "clang"])

@@ -5,6 +5,7 @@
 mod expression;
 pub mod inference;
 pub mod instruction;
+pub mod landing;
 pub(super) mod linkage;
 pub mod recipe;
 pub mod registers;

@@ -30,6 +30,8 @@ pub enum Obstacle {
     Unknown(Register),
     /// A word that the recipe needs could not be read.
     Unreadable,
+    /// The frame returns to the handler of an exception.
+    Landing,
 }
 
 /// Bytes from the stack pointer in a signal frame to the first word of `gregs`: `uc_flags`,
@@ -80,6 +82,7 @@ pub fn step(
         Recipe::EndOfStack => return Ok(Step::EndOfStack),
         Recipe::NoCfi => return Err(Obstacle::NoCfi),
         Recipe::Unsupported => return Err(Obstacle::Unsupported),
+        Recipe::Landing => return Err(Obstacle::Landing),
     };
     let ra_slot = cfa.wrapping_sub(8);
     let ip = load(&mut read, ra_slot)?;
