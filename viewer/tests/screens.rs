@@ -42,6 +42,8 @@ mod sets;
 mod tables;
 #[path = "screens/tree.rs"]
 mod tree;
+#[path = "screens/undo.rs"]
+mod undo;
 
 /// A small run of a solver with communication: 200 samples of 5 ms.
 const SOLVER: &str = "

@@ -26,7 +26,7 @@ pub static COMMANDS: &[Command] = &[
     command("clear", Message::ClearStages, "remove all stages"),
     command("stages", Message::OpenStages, "list the stages"),
     command("threads", Message::OpenContexts, "processes and threads, and their imbalance"),
-    command("undo", Message::Undo, "take back the last change of the stages"),
+    command("undo", Message::Undo, "take back the last step: stages, view, order, open rows"),
     command("redo", Message::Redo, "do it again"),
     command("hot", Message::HotPath, "follow the hot path"),
     command("expand", Message::OpenSubtree, "open all below the selected row"),

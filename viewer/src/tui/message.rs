@@ -117,7 +117,7 @@ pub enum Message<'p> {
     AddStage(&'static str),
     /// Remove all stages.
     ClearStages,
-    /// Take back the last change of the stages.
+    /// Take back the last step.
     Undo,
     /// Do again what was taken back.
     Redo,
@@ -267,6 +267,47 @@ impl Message<'_> {
                 | Self::SetsLoaded { .. }
                 | Self::Progress { .. }
                 | Self::Refused { .. }
+        )
+    }
+
+    /// Whether it may change which rows there are or how they are shown, so that the user may want
+    /// it taken back. Moving about, pages and typing are no such thing.
+    #[must_use]
+    pub fn may_be_a_step(&self) -> bool {
+        matches!(
+            self,
+            Self::Open
+                | Self::Close
+                | Self::Toggle
+                | Self::OpenSubtree
+                | Self::CloseAll
+                | Self::HotPath
+                | Self::Show(_)
+                | Self::NextView
+                | Self::PreviousView
+                | Self::Coarser
+                | Self::Finer
+                | Self::Back
+                | Self::Cancel
+                | Self::ExtendPath
+                | Self::ShortenPath
+                | Self::ToggleReach
+                | Self::ToggleWay
+                | Self::RefineByPath
+                | Self::SortNext
+                | Self::SortReverse
+                | Self::SortBy(_)
+                | Self::TogglePercent
+                | Self::Refine(_)
+                | Self::AddStage(_)
+                | Self::ClearStages
+                | Self::StageUp
+                | Self::StageDown
+                | Self::StageDelete
+                | Self::StageToggle
+                | Self::Accept
+                | Self::Click { .. }
+                | Self::DoubleClick { .. }
         )
     }
 

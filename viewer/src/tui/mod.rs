@@ -24,6 +24,7 @@ pub mod explain;
 pub mod forest;
 pub mod header;
 pub mod help;
+pub mod history;
 pub mod info;
 pub mod key;
 pub mod keymap;

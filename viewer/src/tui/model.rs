@@ -19,13 +19,14 @@ use crate::views::{Cost, Row, Sort, SortKey, shown_of_sides};
 
 use super::columns::Columns;
 use super::forest::Forest;
+use super::history::{History, Looks, Moment};
 use super::info;
 use super::key::Key;
 use super::keymap::{self, Mode};
 use super::message::{Message, View};
 use super::page::Page;
 use super::prompt::Prompt;
-use super::stages::{History, Stages};
+use super::stages::Stages;
 use super::table::{Rows, Table};
 use super::tables::Tables;
 use super::theme::Theme;
@@ -68,12 +69,14 @@ pub enum Notice {
 }
 
 /// A refinement that is being made.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Pending {
     /// Its number.
     pub ticket: u64,
     /// Whether it is a change of the stages, to be forgotten if it is refused.
     pub is_change: bool,
+    /// What the rows are to look like then.
+    pub look: Option<Box<Moment>>,
 }
 
 /// The state of the viewer.
@@ -103,8 +106,8 @@ pub struct Model<'p> {
     pub inverted: Option<Inverted>,
     /// Number under which they were asked for.
     pub inverting: Option<u64>,
-    /// What they were under an earlier refinement, to hand on what was open and selected.
-    pub before: Option<(Refined<'p>, Inverted)>,
+    /// What these views are to look like when they are there.
+    pub looks: Looks,
     /// The path and its table.
     pub tables: Tables,
     /// Number under which the meaning of the sets of frames was asked for.
@@ -116,6 +119,8 @@ pub struct Model<'p> {
     /// What to say in place of rows where the profile has no samples.
     pub why_empty: Option<Page>,
     /// The stages that were asked for.
+    pub stages: Stages,
+    /// What the screen was before.
     pub history: History,
     /// A refinement that is being made.
     pub pending: Option<Pending>,
@@ -164,7 +169,7 @@ impl<'p> Model<'p> {
             tree: Table::new(top_down, &refined),
             inverted: None,
             inverting: None,
-            before: None,
+            looks: Looks::default(),
             tables: Tables::default(),
             listing: None,
             follow: None,
@@ -173,6 +178,7 @@ impl<'p> Model<'p> {
                 .map(|items| Page::new("", items)),
             refined,
             shown_stages: Stages::default(),
+            stages: Stages::default(),
             history: History::default(),
             pending: None,
             progress: None,
@@ -190,7 +196,7 @@ impl<'p> Model<'p> {
     /// Names the stages that the first screen was made by.
     pub fn begin_with(&mut self, stages: Stages) {
         self.shown_stages = stages.clone();
-        self.history = History::of(stages);
+        self.stages = stages;
     }
 
     /// Opens the rows along which there is hardly any choice: start-up code, `main`.
@@ -205,12 +211,11 @@ impl<'p> Model<'p> {
     pub fn show(&mut self, forest: Forest<'p>, stages: Stages) {
         let Forest { refined, top_down } = forest;
         let table_row = self.tables.selected_name(&self.refined);
+        self.looks = self.looks();
+        self.inverted = None;
         let old = std::mem::replace(&mut self.refined, refined);
         self.shown_of_sides = shown_of_sides(&self.refined);
         self.tree.replace(&old, top_down, &self.refined);
-        if let Some(inverted) = self.inverted.take() {
-            self.before = Some((old, inverted));
-        }
         self.inverting = None;
         self.tables.forget(table_row);
         self.follow = None;
@@ -228,20 +233,47 @@ impl<'p> Model<'p> {
     /// Takes the callers of what is shown.
     pub fn invert(&mut self, callers: Callers) {
         let refined = &self.refined;
-        let by_function = callers.clone();
-        let mut inverted = match self.before.take() {
-            Some((old, mut inverted)) => {
-                inverted.callers.replace(&old, callers, refined);
-                inverted.flat.replace(&old, by_function, refined);
-                inverted
-            }
-            None => Inverted::new(callers, by_function, refined),
-        };
+        let mut inverted = Inverted::new(callers.clone(), callers, refined);
+        let Looks { callers, flat } = std::mem::take(&mut self.looks);
+        if let Some(look) = callers {
+            inverted.callers.look_like(refined, &look);
+        }
+        if let Some(look) = flat {
+            inverted.flat.look_like(refined, &look);
+        }
         if let Some(function) = self.follow.take() {
             inverted.callers.select_function(function);
         }
         self.inverting = None;
         self.inverted = Some(inverted);
+    }
+
+    /// What the views besides the tree look like, or are to look like.
+    pub(super) fn looks(&mut self) -> Looks {
+        let Some(Inverted { callers, flat }) = &mut self.inverted else {
+            return self.looks.clone();
+        };
+        let refined = &self.refined;
+        Looks { callers: Some(callers.look(refined)), flat: Some(flat.look(refined)) }
+    }
+
+    /// Lets the rows look as they did at another moment, under the same stages.
+    pub(super) fn look_like(&mut self, moment: &Moment) {
+        let refined = &self.refined;
+        self.tree.look_like(refined, &moment.tree);
+        self.tables.look_like(refined, &moment.tables);
+        let Looks { callers, flat } = &moment.others;
+        match &mut self.inverted {
+            Some(inverted) => {
+                if let Some(look) = callers {
+                    inverted.callers.look_like(refined, look);
+                }
+                if let Some(look) = flat {
+                    inverted.flat.look_like(refined, look);
+                }
+            }
+            None => self.looks = moment.others.clone(),
+        }
     }
 
     /// The information page, made when it is first looked at. O(nodes) then.
@@ -412,7 +444,7 @@ impl<'p> Model<'p> {
         let wanted = match self.over.last() {
             Some(Over::Prompt(prompt)) => prompt.height(),
             // A heading, a line for each stage, one for what all do, and the hints.
-            Some(Over::Stages(_)) => self.history.now().0.len().max(1) + 3,
+            Some(Over::Stages(_)) => self.stages.0.len().max(1) + 3,
             _ => 1,
         };
         wanted.min(most)

@@ -1,5 +1,6 @@
 //! A prompt at the bottom of the screen: the line being typed and what is known about it so far.
 
+use super::history::Moment;
 use super::line::Line;
 use super::message::PromptKind;
 use super::table::Place;
@@ -27,6 +28,8 @@ pub struct Prompt {
     pub trial: Trial,
     /// What was open and selected when the prompt opened: leaving a search goes back there.
     pub from: Option<Place>,
+    /// The screen when the prompt opened: a search is one step from there.
+    pub began: Option<Box<Moment>>,
 }
 
 /// Something the word before the cursor could become.
@@ -77,6 +80,7 @@ impl Prompt {
             taken: None,
             trial: Trial::Nothing,
             from,
+            began: None,
         }
     }
 

@@ -1,4 +1,4 @@
-//! The stages of the present refinement, and what they were before: undo and redo.
+//! The stages of the present refinement.
 //!
 //! A stage is kept as its text. Printing a stage and reading it again gives the same stage (a law
 //! of the refinement language), so the text loses nothing, and it can be shown, edited, copied and
@@ -53,66 +53,6 @@ impl fmt::Display for Stages {
     }
 }
 
-/// What the stages were and are, for undo and redo.
-///
-/// Invariant: `now` is a position in `states`.
-#[derive(Clone, Debug)]
-pub struct History {
-    states: Vec<Stages>,
-    now: usize,
-}
-
-impl Default for History {
-    fn default() -> Self {
-        Self { states: vec![Stages::default()], now: 0 }
-    }
-}
-
-impl History {
-    /// A history that begins with these stages.
-    #[must_use]
-    pub fn of(stages: Stages) -> Self {
-        Self { states: vec![stages], now: 0 }
-    }
-
-    /// The stages at present.
-    #[must_use]
-    pub fn now(&self) -> &Stages {
-        &self.states[self.now]
-    }
-
-    /// Changes the stages. What had been taken back is forgotten.
-    pub fn change(&mut self, stages: Stages) {
-        if stages != *self.now() {
-            self.states.truncate(self.now + 1);
-            self.states.push(stages);
-            self.now += 1;
-        }
-    }
-
-    /// Goes back to what the stages were before; `false` if there is no before.
-    pub fn undo(&mut self) -> bool {
-        let possible = self.now > 0;
-        self.now -= usize::from(possible);
-        possible
-    }
-
-    /// Takes the last undo back; `false` if there is none.
-    pub fn redo(&mut self) -> bool {
-        let possible = self.now + 1 < self.states.len();
-        self.now += usize::from(possible);
-        possible
-    }
-
-    /// Forgets the last change altogether: it was refused.
-    pub fn forget_last(&mut self) {
-        if self.now > 0 {
-            self.states.remove(self.now);
-            self.now -= 1;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,22 +61,6 @@ mod tests {
         let mut stages = Stages::default();
         texts.iter().for_each(|text| stages.push((*text).to_owned()));
         stages
-    }
-
-    #[test]
-    fn undo_and_redo() {
-        let mut history = History::default();
-        history.change(stages(&["a"]));
-        history.change(stages(&["a", "b"]));
-        history.change(stages(&["a", "b"]));
-        assert!(history.undo());
-        assert_eq!(*history.now(), stages(&["a"]));
-        assert!(history.redo());
-        assert!(!history.redo());
-        assert!(history.undo() && history.undo() && !history.undo());
-        history.change(stages(&["c"]));
-        assert!(!history.redo());
-        assert_eq!(*history.now(), stages(&["c"]));
     }
 
     #[test]

@@ -4,13 +4,14 @@
 //! are sorted, and goes with its call path into the tree of another refinement.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use crate::profile::FunctionRef;
 use crate::refine::Refined;
 use crate::views::hot_path::{USUAL_SHARE, hot_path};
 use crate::views::path::Path;
 use crate::views::tree::{Direction, RowId, RowTree};
-use crate::views::visible::{Line, Visible};
+use crate::views::visible::{Line, OpenPaths, Visible};
 use crate::views::{Row, Sort};
 
 /// Most rows that one key opens.
@@ -25,8 +26,36 @@ pub struct Table<D: Direction> {
     selected: usize,
     /// First line of the window.
     scroll: usize,
-    /// Rows that the hot path went through.
+    /// Rows that hot paths went through, and the last ones of these paths.
     hot: HashSet<RowId>,
+    hot_ends: Vec<RowId>,
+    /// Which rows are open, if that was asked for since it changed.
+    open: Option<Arc<OpenPaths>>,
+}
+
+/// What a table looks like, for the time when its tree is another one. As large as what is open.
+#[derive(Clone, Debug)]
+pub struct Look {
+    sort: Sort,
+    open: Arc<OpenPaths>,
+    hot: Vec<Path>,
+    selected: Path,
+    /// Lines between the first one of the window and the selected one.
+    above: usize,
+}
+
+impl Look {
+    /// The order of rows.
+    #[must_use]
+    pub fn sort(&self) -> Sort {
+        self.sort
+    }
+
+    /// Whether the same rows are open. Mostly it is the same list.
+    #[must_use]
+    pub fn has_same_open(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.open, &other.open) || self.open == other.open
+    }
 }
 
 /// What is open and selected in a table, and where its window is.
@@ -57,6 +86,10 @@ pub trait Rows {
     fn place(&self) -> Place;
     /// Goes back to a place in this table.
     fn return_to(&mut self, place: Place);
+    /// What it looks like.
+    fn look(&mut self, refined: &Refined<'_>) -> Look;
+    /// Looks like this again, as far as the rows are there.
+    fn look_like(&mut self, refined: &Refined<'_>, look: &Look);
     /// The number of the selected line.
     fn selected(&self) -> usize;
     /// The first line of the window.
@@ -100,7 +133,8 @@ impl<D: Direction> Table<D> {
     #[must_use]
     pub fn new(mut tree: RowTree<D>, refined: &Refined<'_>) -> Self {
         let visible = Visible::new(&mut tree, refined, RowId::ROOT);
-        Self { tree, visible, selected: 0, scroll: 0, hot: HashSet::new() }
+        let (hot, hot_ends) = (HashSet::new(), Vec::new());
+        Self { tree, visible, selected: 0, scroll: 0, hot, hot_ends, open: None }
     }
 
     /// The tree.
@@ -122,17 +156,10 @@ impl<D: Direction> Table<D> {
 
     /// Puts the tree of another refinement in the place of this one's. What was open and selected
     /// stays so as far as it is still there.
-    pub fn replace(&mut self, from: &Refined<'_>, mut tree: RowTree<D>, refined: &Refined<'_>) {
-        tree.set_sort(self.tree.sort());
-        let above = self.selected - self.scroll;
-        let path = self.line(self.selected).map(|line| self.tree.path(from, line.row));
-        let visible = self.visible.carried_over((&self.tree, from), (&mut tree, refined));
-        *self = Self { tree, visible, selected: 0, scroll: 0, hot: HashSet::new() };
-        if let Some(path) = path {
-            let (row, _) = self.tree.locate(refined, &path);
-            self.reveal(refined, row);
-        }
-        self.scroll = self.selected.saturating_sub(above);
+    pub fn replace(&mut self, from: &Refined<'_>, tree: RowTree<D>, refined: &Refined<'_>) {
+        let look = self.look(from);
+        *self = Self::new(tree, refined);
+        self.look_like(refined, &look);
     }
 
     /// Selects the outermost row of a function, if there is one.
@@ -146,8 +173,12 @@ impl<D: Direction> Table<D> {
 
     /// Selects a row, opening what is above it.
     pub fn reveal(&mut self, refined: &Refined<'_>, row: RowId) {
+        let lines = self.len();
         let line = self.visible.reveal(&mut self.tree, refined, row);
         self.selected = line.unwrap_or(0);
+        if self.len() != lines {
+            self.open = None;
+        }
     }
 
     /// Selects the row at a path or the nearest there is, opening what is above it.
@@ -185,6 +216,33 @@ impl<D: Direction> Rows for Table<D> {
 
     fn return_to(&mut self, place: Place) {
         Place { visible: self.visible, selected: self.selected, scroll: self.scroll } = place;
+        self.open = None;
+    }
+
+    fn look(&mut self, refined: &Refined<'_>) -> Look {
+        let Self { tree, visible, open, .. } = self;
+        let open = open.get_or_insert_with(|| Arc::new(visible.open_paths(tree, refined)));
+        let open = Arc::clone(open);
+        let line = self.line(self.selected);
+        let selected = line.map_or_else(Path::default, |line| self.tree.path(refined, line.row));
+        let above = self.selected.saturating_sub(self.scroll);
+        let hot = self.hot_ends.iter().map(|&end| self.tree.path(refined, end)).collect();
+        Look { sort: self.tree.sort(), open, hot, selected, above }
+    }
+
+    fn look_like(&mut self, refined: &Refined<'_>, look: &Look) {
+        self.tree.set_sort(look.sort);
+        self.visible = Visible::with_open(&mut self.tree, refined, &look.open);
+        self.open = None;
+        self.hot.clear();
+        self.hot_ends.clear();
+        for path in &look.hot {
+            if let (end, true) = self.tree.locate(refined, path) {
+                self.mark_hot(end);
+            }
+        }
+        self.reveal_path(refined, &look.selected);
+        self.scroll = self.selected.saturating_sub(look.above);
     }
 
     fn selected(&self) -> usize {
@@ -221,7 +279,7 @@ impl<D: Direction> Rows for Table<D> {
         if self.is_open(line) {
             self.select(self.selected + 1);
         } else {
-            self.visible.open(&mut self.tree, refined, self.selected);
+            self.toggle(refined);
         }
     }
 
@@ -229,6 +287,7 @@ impl<D: Direction> Rows for Table<D> {
         let Some(line) = self.line(self.selected) else { return };
         if self.is_open(line) {
             self.visible.close(self.selected);
+            self.open = None;
             return;
         }
         let above = self.visible.lines()[..self.selected].iter();
@@ -244,10 +303,12 @@ impl<D: Direction> Rows for Table<D> {
         } else {
             self.visible.open(&mut self.tree, refined, self.selected);
         }
+        self.open = None;
     }
 
     fn open_subtree(&mut self, refined: &Refined<'_>) -> bool {
-        let Self { tree, visible, selected, .. } = self;
+        let Self { tree, visible, selected, open, .. } = self;
+        *open = None;
         visible.open_subtree(tree, refined, *selected, OPEN_LIMIT)
     }
 
@@ -256,6 +317,7 @@ impl<D: Direction> Rows for Table<D> {
         let outermost =
             self.line(self.selected).and_then(|line| self.lineage(line.row).last().copied());
         self.visible = Visible::new(&mut self.tree, refined, RowId::ROOT);
+        self.open = None;
         self.selected = outermost.and_then(|row| self.visible.position(row)).unwrap_or(0);
     }
 
@@ -263,8 +325,7 @@ impl<D: Direction> Rows for Table<D> {
         let from = self.line(self.selected).map_or(RowId::ROOT, |line| line.row);
         let path = hot_path(&mut self.tree, refined, from, share);
         if share == USUAL_SHARE {
-            self.hot.extend(self.lineage(from));
-            self.hot.extend(&path);
+            self.mark_hot(path.last().copied().unwrap_or(from));
         }
         if let Some(&end) = path.last() {
             self.reveal(refined, end);
@@ -280,6 +341,7 @@ impl<D: Direction> Rows for Table<D> {
         let row = self.line(self.selected).map(|line| line.row);
         self.tree.set_sort(sort);
         self.visible.rebuild(&mut self.tree, refined);
+        self.open = None;
         self.selected = row.and_then(|row| self.visible.position(row)).unwrap_or(0);
     }
 
@@ -329,6 +391,15 @@ impl<D: Direction> Rows for Table<D> {
 }
 
 impl<D: Direction> Table<D> {
+    /// Marks a row and the rows above it as a hot path.
+    fn mark_hot(&mut self, end: RowId) {
+        let path = self.lineage(end);
+        // A path that goes on has one end.
+        self.hot_ends.retain(|other| !path.contains(other));
+        self.hot_ends.push(end);
+        self.hot.extend(path);
+    }
+
     /// A row and the rows above it, without the root, innermost first.
     fn lineage(&self, row: RowId) -> Vec<RowId> {
         let mut rows = Vec::new();

@@ -34,7 +34,61 @@ pub struct Tables {
     sort: Sort,
 }
 
+/// Which table there is, and what it looks like.
+#[derive(Clone, Debug)]
+pub struct TableLook {
+    path: Option<Chain>,
+    way: Way,
+    reach: Reach,
+    sort: Sort,
+    before: Vec<(Option<Chain>, String)>,
+    selected: Option<String>,
+}
+
+impl TableLook {
+    /// Whether it is a table of the same path and kind.
+    #[must_use]
+    pub fn is_same_table(&self, other: &Self) -> bool {
+        (&self.path, self.way, self.reach) == (&other.path, other.way, other.reach)
+    }
+
+    /// The order of rows.
+    #[must_use]
+    pub fn sort(&self) -> Sort {
+        self.sort
+    }
+}
+
 impl Tables {
+    /// Which table there is, and what it looks like.
+    pub(super) fn look(&self, refined: &Refined<'_>) -> TableLook {
+        TableLook {
+            path: self.path.clone(),
+            way: self.way,
+            reach: self.reach,
+            sort: self.list.as_ref().map_or(self.sort, Rows::sort),
+            before: self.before.clone(),
+            selected: self.selected_name(refined),
+        }
+    }
+
+    /// Looks like this again; the rows must be asked for, if it is another table.
+    pub(super) fn look_like(&mut self, refined: &Refined<'_>, look: &TableLook) {
+        let same = self.look(refined).is_same_table(look);
+        let TableLook { path, way, reach, sort, before, selected } = look.clone();
+        (self.path, self.way, self.reach, self.before) = (path, way, reach, before);
+        match &mut self.list {
+            Some(list) if same => {
+                list.set_sort(refined, sort);
+                select(list, refined, selected.as_deref());
+            }
+            _ => {
+                self.forget(None);
+                (self.sort, self.follow) = (sort, selected);
+            }
+        }
+    }
+
     /// Name of the selected row's function, to find it again.
     pub(super) fn selected_name(&self, refined: &Refined<'_>) -> Option<String> {
         let list = self.list.as_ref()?;
@@ -62,15 +116,7 @@ impl Tables {
     /// Takes the table that was asked for.
     pub(super) fn take(&mut self, refined: &Refined<'_>, table: &HallTable) {
         let mut list = Table::new(ListedRows::of(refined, table, self.sort), refined);
-        if let Some(name) = self.follow.take() {
-            let is_it = |at: &usize| {
-                list.line(*at).is_some_and(|line| {
-                    refined.functions[list.row(line).function.index()].name == name
-                })
-            };
-            let at = (0..list.len()).find(is_it);
-            list.select(at.unwrap_or(0));
-        }
+        select(&mut list, refined, self.follow.take().as_deref());
         self.list = Some(list);
         self.cost = Some(table.path.clone());
         self.asked = None;
@@ -139,6 +185,17 @@ impl Tables {
         let tail = begins.map(|at| &text[at..]).find(|tail| width(tail) <= room).unwrap_or("");
         format!("{ellipsis}{tail}")
     }
+}
+
+/// Selects the row of a function, by name; the first one if there is none.
+fn select(list: &mut Table<Listed>, refined: &Refined<'_>, name: Option<&str>) {
+    let Some(name) = name else { return };
+    let is_it = |at: &usize| {
+        let line = list.line(*at);
+        line.is_some_and(|line| refined.functions[list.row(line).function.index()].name == name)
+    };
+    let at = (0..list.len()).find(is_it);
+    list.select(at.unwrap_or(0));
 }
 
 /// A pattern that means this function; together with its module, where others have its name.

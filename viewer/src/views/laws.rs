@@ -202,7 +202,8 @@ proptest! {
             }
         }
         let mut new_tree = TopDown::new(&refined);
-        let carried = visible.carried_over((&tree, &refined), (&mut new_tree, &refined));
+        let open = visible.open_paths(&tree, &refined);
+        let carried = Visible::with_open(&mut new_tree, &refined, &open);
         let paths = |tree: &TopDown, visible: &Visible| -> Vec<_> {
             visible.lines().iter().map(|line| tree.path(&refined, line.row)).collect()
         };

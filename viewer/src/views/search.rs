@@ -15,7 +15,14 @@ use crate::refine::Refined;
 /// case in it.
 #[derive(Clone, Debug)]
 pub struct NamePattern {
+    text: String,
     regex: Regex,
+}
+
+impl PartialEq for NamePattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
 }
 
 impl NamePattern {
@@ -29,7 +36,7 @@ impl NamePattern {
         let ignore_case = !text.chars().any(char::is_uppercase);
         let regex =
             RegexBuilder::new(&regex::escape(text)).case_insensitive(ignore_case).build().ok()?;
-        Some(Self { regex })
+        Some(Self { text: text.to_owned(), regex })
     }
 
     /// Whether a name has the text in it.

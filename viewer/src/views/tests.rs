@@ -271,7 +271,8 @@ fn what_is_open_survives_another_order_and_another_refinement() {
 
     let hidden = apply(&profile, &parse("hide main").expect("stage")).expect("refined");
     let mut new_tree = TopDown::new(&hidden);
-    let carried = visible.carried_over((&tree, &refined), (&mut new_tree, &hidden));
+    let open = visible.open_paths(&tree, &refined);
+    let carried = Visible::with_open(&mut new_tree, &hidden, &open);
     assert_eq!(
         screen(&hidden, &new_tree, &carried),
         "

@@ -4,7 +4,7 @@
 //! list, which moves 8 bytes for each row below; that is well under a millisecond at a million.
 //! A row that is closed remembers what was open below it.
 
-use super::path::Step;
+use super::path::{Path, Step};
 use super::tree::{Direction, RowId, RowTree};
 use crate::refine::Refined;
 
@@ -23,6 +23,14 @@ pub struct Visible {
     top: RowId,
     lines: Vec<Line>,
     open: OpenRows,
+}
+
+/// Which rows of a tree are open, in words that the tree of every refinement understands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenPaths {
+    top: Path,
+    /// Each open row below the number of the one that it is in: 0 is the top, 1 the first of these.
+    rows: Vec<(u32, Step)>,
 }
 
 /// A set of rows, one bool for each row id up to the greatest one in it. Row ids are dense, and
@@ -199,31 +207,42 @@ impl Visible {
         self.lines = lines;
     }
 
-    /// The same rows open in the tree of another refinement: whatever was open and is still
-    /// there. Rows that are gone hand what was open below them to the row above.
-    pub fn carried_over<D: Direction>(
-        &self,
-        from: (&RowTree<D>, &Refined<'_>),
-        to: (&mut RowTree<D>, &Refined<'_>),
-    ) -> Self {
-        let (old_tree, old) = from;
-        let (tree, refined) = to;
-        let (top, _) = tree.locate(refined, &old_tree.path(old, self.top));
-        let mut open = OpenRows::of([RowId::ROOT, top]);
-        // The rows above `top` need not be open, so what is below it is reached from there.
-        let mut pending = vec![(RowId::ROOT, RowId::ROOT), (self.top, top)];
-        while let Some((old_row, row)) = pending.pop() {
-            for &child in old_tree.opened_children(old_row) {
-                if !self.open.contains(child) {
-                    continue;
-                }
-                let step = Step::of(old, old_tree.row(child));
-                let found = tree.child(refined, row, &step);
-                if let Some(found) = found {
-                    open.insert(found);
-                }
-                pending.push((child, found.unwrap_or(row)));
+    /// Which rows are open, for another tree. Costs what is in the list.
+    pub fn open_paths<D: Direction>(&self, tree: &RowTree<D>, refined: &Refined<'_>) -> OpenPaths {
+        let top = u32::from(self.top != RowId::ROOT);
+        let mut rows = Vec::new();
+        // For each level, the number of the open row that the present line is below.
+        let mut above: Vec<u32> = vec![0];
+        for line in &self.lines {
+            if line.row == self.top || !self.open.contains(line.row) {
+                continue;
             }
+            let level = (line.depth - top) as usize;
+            above.truncate(level + 1);
+            rows.push((above[level], Step::of(refined, tree.row(line.row))));
+            // Rows are numbered in 32 bits.
+            above.push(rows.len() as u32);
+        }
+        OpenPaths { top: tree.path(refined, self.top), rows }
+    }
+
+    /// The rows of a tree with those open that were open elsewhere and are there. Rows that are
+    /// gone hand what was open below them to the row above.
+    pub fn with_open<D: Direction>(
+        tree: &mut RowTree<D>,
+        refined: &Refined<'_>,
+        paths: &OpenPaths,
+    ) -> Self {
+        let (top, _) = tree.locate(refined, &paths.top);
+        let mut open = OpenRows::of([RowId::ROOT, top]);
+        let mut found = vec![top];
+        for (above, step) in &paths.rows {
+            let above = found[*above as usize];
+            let row = tree.child(refined, above, step);
+            if let Some(row) = row {
+                open.insert(row);
+            }
+            found.push(row.unwrap_or(above));
         }
         let mut visible = Self { top, lines: Vec::new(), open };
         visible.rebuild(tree, refined);

@@ -54,7 +54,7 @@ fn the_path_becomes_a_stage() {
     // The table is that of what is left, and the path is kept.
     viewer.press("<backspace>");
     assert_snapshot!(viewer.screen());
-    viewer.press("uT");
+    viewer.press("uu<backspace>T");
     assert_eq!(viewer.model.shown_stages.to_string(), "through \"solve\"");
     viewer.press("ux");
     assert_snapshot!(viewer.screen());

@@ -48,7 +48,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_, '_>, top: usize, height: usize) {
             super::View::Tables if model.refined.shown > 0 => {
                 "nothing makes this path longer here: i, w, or backspace"
             }
-            _ => "no call path is left; u takes the last stage back, F lists the stages",
+            _ => "no call path is left; u takes the last step back, F lists the stages",
         };
         canvas.text(1, top, text, canvas.width().saturating_sub(2), model.theme.warning());
     }

@@ -25,7 +25,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_, '_>, selected: usize, y: usize) {
         let end = cells - 1 - (numbers - 1 - place) * NUMBER;
         canvas.text_right(end, y, &format!(" {heading}"), NUMBER, theme.strong());
     }
-    let stages = &model.history.now().0;
+    let stages = &model.stages.0;
     let room = height.saturating_sub(3);
     let first = (selected + 1).saturating_sub(room.max(1));
     if stages.is_empty() {

@@ -14,6 +14,7 @@ use super::commands;
 use super::effect::Effect;
 use super::explain;
 use super::help;
+use super::history::Moment;
 use super::keymap;
 use super::message::{Message, PromptKind, View};
 use super::model::{HOT_SHARE, Model, Notice, Over, PercentOf};
@@ -31,14 +32,60 @@ pub fn update<'p>(model: &mut Model<'p>, message: Message<'p>) -> Vec<Effect> {
     if message.is_from_user() {
         model.notice = None;
     }
+    let begin = step_begins(model, &message);
     if message.is_about_a_row() && matches!(model.over.last(), Some(Over::Menu(_))) {
         model.over.pop();
     }
     let mut effects = apply(model, message);
+    if let Some((before, is_search)) = begin {
+        end_step(model, before, is_search);
+    }
     effects.extend(refinement::callers_if_looked_at(model));
     effects.extend(tables::table_if_looked_at(model));
     keep_in_view(model);
     effects
+}
+
+/// The screen before a message that may make a step, and whether it searches. A search is one step
+/// from its prompt to the row that is chosen.
+fn step_begins(model: &mut Model<'_>, message: &Message<'_>) -> Option<(Began, bool)> {
+    let is_search = match (message, model.over.last()) {
+        (Message::Accept | Message::Cancel, Some(Over::Prompt(prompt)))
+            if prompt.kind == PromptKind::Search =>
+        {
+            return Some((
+                Began { at: model.history.steps(), moment: prompt.began.clone()? },
+                true,
+            ));
+        }
+        (Message::SearchNext | Message::SearchPrevious | Message::SearchSelected, _) => true,
+        _ => false,
+    };
+    let may = is_search || message.may_be_a_step();
+    may.then(|| {
+        let at = model.history.steps();
+        (Began { at, moment: Box::new(Moment::of(model)) }, is_search)
+    })
+}
+
+/// The beginning of what may be a step.
+struct Began {
+    /// The place in the history.
+    at: usize,
+    moment: Box<Moment>,
+}
+
+/// Enters a step in the history, if anything has changed, and not by going through the history.
+fn end_step(model: &mut Model<'_>, began: Began, is_search: bool) {
+    if model.history.steps() != began.at {
+        return;
+    }
+    if began.moment.differs_by(&Moment::of(model)).is_some() {
+        model.history.step(*began.moment, is_search);
+        if model.pending.is_none() {
+            model.history.settle();
+        }
+    }
 }
 
 fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
@@ -126,8 +173,8 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
         Message::Refine(stage) => return refinement::by_row(model, stage),
         Message::AddStage(text) => return refinement::add(model, text.to_owned()),
         Message::ClearStages => return refinement::clear(model),
-        Message::Undo => return refinement::undo(model),
-        Message::Redo => return refinement::redo(model),
+        Message::Undo => return refinement::go(model, false),
+        Message::Redo => return refinement::go(model, true),
         Message::StageUp => return refinement::move_stage(model, -1),
         Message::StageDown => return refinement::move_stage(model, 1),
         Message::StageDelete => return refinement::delete_stage(model),
@@ -171,7 +218,7 @@ fn page(model: &Model<'_>) -> isize {
 
 /// Moves in whatever list has the focus.
 fn move_by(model: &mut Model<'_>, lines: isize) {
-    let stages = model.history.now().0.len();
+    let stages = model.stages.0.len();
     let items = model.menu_items().count();
     let moved = |at: usize, len: usize| at.saturating_add_signed(lines).min(len.saturating_sub(1));
     match model.over.last_mut() {
@@ -325,7 +372,7 @@ fn accept(model: &mut Model<'_>) -> Effects {
         Some(Over::Prompt(_)) => prompt::accept(model),
         Some(Over::Contexts(list, selected)) => {
             let Some(context) = list.get(*selected) else { return Vec::new() };
-            let mut stages = model.history.now().clone();
+            let mut stages = model.stages.clone();
             stages.push(context.stage.clone());
             model.over.pop();
             refinement::change(model, stages)

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::super::commands;
 use super::super::effect::{Effect, Purpose, Request};
 use super::super::forest::Refusal;
+use super::super::history::Moment;
 use super::super::language;
 use super::super::line::Line;
 use super::super::message::PromptKind;
@@ -22,7 +23,7 @@ use crate::set_files::SetFile;
 /// Opens a prompt, unless there is nothing it could be about.
 pub(super) fn open(model: &mut Model<'_>, kind: PromptKind) {
     let text = match kind {
-        PromptKind::Stage(at) => model.history.now().0.get(at).map(|stage| stage.text.clone()),
+        PromptKind::Stage(at) => model.stages.0.get(at).map(|stage| stage.text.clone()),
         PromptKind::Group => match model.selected() {
             Some(selected) => match language::group_beginning(&model.refined, selected.row) {
                 Ok(text) => Some(text),
@@ -52,6 +53,7 @@ pub(super) fn open(model: &mut Model<'_>, kind: PromptKind) {
 pub(super) fn open_with(model: &mut Model<'_>, kind: PromptKind, text: &str, cursor: usize) {
     let from = model.rows().map(Rows::place);
     let mut prompt = Prompt::new(kind, text, from);
+    prompt.began = (kind == PromptKind::Search).then(|| Box::new(Moment::of(model)));
     prompt.line.move_to(cursor);
     offer(model, &mut prompt);
     model.over.push(Over::Prompt(prompt));
@@ -157,7 +159,7 @@ fn try_out(model: &mut Model<'_>, prompt: &mut Prompt) -> Effects {
         PromptKind::Set(_) => match language::definition(&text, &model.sets) {
             // What the set means is told by the paths through it.
             Ok((_, _, through)) => {
-                let mut stages = model.history.now().clone();
+                let mut stages = model.stages.clone();
                 stages.push(through);
                 try_stages(model, prompt, stages)
             }
@@ -191,7 +193,7 @@ fn try_stages(model: &mut Model<'_>, prompt: &mut Prompt, stages: Stages) -> Eff
 /// The error is a byte of the line and what is wrong there.
 fn stages_with(model: &Model<'_>, kind: PromptKind, text: &str) -> Result<Stages, (usize, String)> {
     let new = language::stages(text, &model.sets)?;
-    let mut stages = model.history.now().clone();
+    let mut stages = model.stages.clone();
     match kind {
         PromptKind::Stage(at) if at < stages.0.len() => {
             let on = stages.0[at].on;

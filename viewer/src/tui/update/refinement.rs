@@ -1,12 +1,13 @@
 //! The stages: adding one, changing them, undo, and what the shell answers.
 //!
-//! A change is entered in the history at once, and the shell is asked to refine; until it answers,
-//! the old rows stay on the screen. A change that is refused is forgotten again.
+//! What is wanted is in the model at once, and the shell is asked to refine; until it answers, the
+//! old rows stay on the screen. A change that is refused is forgotten again.
 
 use std::sync::Arc;
 
 use super::super::effect::{Effect, Purpose, Request};
 use super::super::forest::{Forest, Refusal};
+use super::super::history::Moment;
 use super::super::language;
 use super::super::message::{PromptKind, RowStage, View};
 use super::super::model::{Model, Notice, Over, Pending};
@@ -17,24 +18,24 @@ use crate::refine::{Grain, Sets};
 use crate::set_files::SetFile;
 use crate::views::sets::SetRow;
 
-/// Enters other stages in the history and has the profile refined by them.
+/// Has the profile refined by other stages.
 pub(super) fn change(model: &mut Model<'_>, stages: Stages) -> Effects {
-    if stages == *model.history.now() {
+    if stages == model.stages {
         return Vec::new();
     }
-    model.history.change(stages);
-    request(model, true)
+    model.stages = stages;
+    request(model, true, None)
 }
 
-/// Asks the shell for the stages of the history. Switching off what is off already, or editing
+/// Asks the shell for the stages that are wanted. Switching off what is off already, or editing
 /// what is off, asks for nothing new, but the list has changed all the same.
-fn request(model: &mut Model<'_>, is_change: bool) -> Effects {
+fn request(model: &mut Model<'_>, is_change: bool, look: Option<Box<Moment>>) -> Effects {
     model.ticket += 1;
-    model.pending = Some(Pending { ticket: model.ticket, is_change });
+    model.pending = Some(Pending { ticket: model.ticket, is_change, look });
     // The worker ends what was being made of the rows there were.
     model.inverting = None;
     model.tables.asked = None;
-    let (ticket, stages) = (model.ticket, model.history.now().clone());
+    let (ticket, stages) = (model.ticket, model.stages.clone());
     let sets = Arc::clone(&model.sets);
     vec![Effect::Refine(Request { ticket, purpose: Purpose::Show, stages, sets })]
 }
@@ -57,9 +58,7 @@ pub(super) fn callers_if_looked_at(model: &mut Model<'_>) -> Option<Effect> {
 /// is left for the tree.
 pub(super) fn end(model: &mut Model<'_>) -> Effects {
     if let Some(pending) = model.pending.take() {
-        while pending.is_change && *model.history.now() != model.shown_stages {
-            model.history.forget_last();
-        }
+        forget(model, pending);
     } else {
         (model.inverting, model.tables.asked) = (None, None);
         model.view = View::Tree;
@@ -83,7 +82,7 @@ pub(super) fn by_row(model: &mut Model<'_>, action: RowStage) -> Effects {
 
 /// Adds a stage at the end.
 pub(super) fn add(model: &mut Model<'_>, text: String) -> Effects {
-    let mut stages = model.history.now().clone();
+    let mut stages = model.stages.clone();
     stages.push(text);
     change(model, stages)
 }
@@ -92,33 +91,61 @@ pub(super) fn clear(model: &mut Model<'_>) -> Effects {
     change(model, Stages::default())
 }
 
-pub(super) fn undo(model: &mut Model<'_>) -> Effects {
-    if model.history.undo() {
-        return request(model, false);
+/// Takes the last step back, or makes it again.
+pub(super) fn go(model: &mut Model<'_>, forward: bool) -> Effects {
+    let present = Moment::of(model);
+    let word = if forward { "redo" } else { "undo" };
+    let Some(moment) = model.history.go(forward, present.clone()) else {
+        model.notice = Some(Notice::Said(format!("nothing to {word}")));
+        return Vec::new();
+    };
+    if let Some(what) = moment.differs_by(&present) {
+        model.notice = Some(Notice::Said(format!("{word}: {what}")));
     }
-    model.notice = Some(Notice::Said("nothing to undo".to_owned()));
-    Vec::new()
+    go_to(model, &moment);
+    if moment.stages != model.shown_stages {
+        model.stages = moment.stages.clone();
+        return request(model, false, Some(Box::new(moment)));
+    }
+    model.stages = moment.stages.clone();
+    model.look_like(&moment);
+    model.history.settle();
+    model.pending.take().map(|_| Effect::Cancel).into_iter().collect()
 }
 
-pub(super) fn redo(model: &mut Model<'_>) -> Effects {
-    if model.history.redo() {
-        return request(model, false);
+/// Goes to the view of a moment; its rows may not be there yet.
+fn go_to(model: &mut Model<'_>, moment: &Moment) {
+    model.view = moment.view;
+    if model.view == View::Info {
+        model.make_info();
     }
-    model.notice = Some(Notice::Said("nothing to redo".to_owned()));
-    Vec::new()
+    model.percent_of = moment.percent_of;
+    if model.search != moment.search {
+        model.search_for(moment.search.clone());
+    }
+    model.tables.look_like(&model.refined, &moment.tables);
+}
+
+/// What was wanted will not be shown: what is shown is wanted again.
+fn forget(model: &mut Model<'_>, pending: Pending) {
+    let shown = model.history.back_to_settled(pending.is_change);
+    model.stages = model.shown_stages.clone();
+    if let Some(moment) = shown.filter(|_| !pending.is_change) {
+        go_to(model, &moment);
+    }
 }
 
 /// The place of the selected stage in the list of stages, if it is open and not empty.
 fn selected_stage(model: &Model<'_>) -> Option<usize> {
     match model.over.last() {
-        Some(Over::Stages(at)) if *at < model.history.now().0.len() => Some(*at),
+        Some(Over::Stages(at)) if *at < model.stages.0.len() => Some(*at),
         _ => None,
     }
 }
 
 pub(super) fn move_stage(model: &mut Model<'_>, by: isize) -> Effects {
     let Some(at) = selected_stage(model) else { return Vec::new() };
-    let mut stages = model.history.now().clone();
+    let mut stages = model.stages.clone();
     let Some(to) = at.checked_add_signed(by).filter(|to| *to < stages.0.len()) else {
         return Vec::new();
     };
@@ -131,7 +158,7 @@ pub(super) fn move_stage(model: &mut Model<'_>, by: isize) -> Effects {
 
 pub(super) fn delete_stage(model: &mut Model<'_>) -> Effects {
     let Some(at) = selected_stage(model) else { return Vec::new() };
-    let mut stages = model.history.now().clone();
+    let mut stages = model.stages.clone();
     stages.0.remove(at);
     if let Some(Over::Stages(selected)) = model.over.last_mut() {
         *selected = at.min(stages.0.len().saturating_sub(1));
@@ -141,7 +168,7 @@ pub(super) fn delete_stage(model: &mut Model<'_>) -> Effects {
 
 pub(super) fn toggle_stage(model: &mut Model<'_>) -> Effects {
     let Some(at) = selected_stage(model) else { return Vec::new() };
-    let mut stages = model.history.now().clone();
+    let mut stages = model.stages.clone();
     stages.0[at].on = !stages.0[at].on;
     change(model, stages)
 }
@@ -155,7 +182,7 @@ pub(super) fn edit_stage(model: &mut Model<'_>) {
 /// Opens a prompt for the name of a set with the selected stage's frames.
 pub(super) fn save_stage(model: &mut Model<'_>, file: SetFile) {
     let Some(at) = selected_stage(model) else { return };
-    match language::frames_of_stage(&model.history.now().0[at].text, &model.sets) {
+    match language::frames_of_stage(&model.stages.0[at].text, &model.sets) {
         Some(frames) => {
             prompt::open_with(model, PromptKind::Set(file), &format!("@ = {frames}"), 1);
         }
@@ -193,20 +220,21 @@ pub(super) fn sets_counted(model: &mut Model<'_>, ticket: u64, rows: &[SetRow]) 
 pub(super) fn sets_loaded(model: &mut Model<'_>, sets: Arc<Sets>, notice: Notice) -> Effects {
     model.sets = sets;
     model.notice = Some(notice);
-    if model.history.now().active().any(|text| text.contains('@')) {
-        return request(model, false);
+    if model.stages.active().any(|text| text.contains('@')) {
+        return request(model, false, None);
     }
     Vec::new()
 }
 
 /// The shell has refined the profile.
 pub(super) fn arrived<'p>(model: &mut Model<'p>, ticket: u64, forest: Forest<'p>) {
-    if model.pending.as_ref().is_none_or(|pending| pending.ticket != ticket) {
-        return;
-    }
-    model.pending = None;
-    let stages = model.history.now().clone();
+    let Some(pending) = model.pending.take_if(|pending| pending.ticket == ticket) else { return };
+    let stages = model.stages.clone();
     model.show(forest, stages);
+    if let Some(moment) = pending.look {
+        model.look_like(&moment);
+    }
+    model.history.settle();
 }
 
 /// The shell could not refine the profile, or try a line out.
@@ -222,9 +250,7 @@ pub(super) fn refused(model: &mut Model<'_>, ticket: u64, refusal: Refusal) {
     if model.inverting.take_if(|asked| *asked == ticket).is_some() {
         model.notice = Some(Notice::Failed(refusal.cause));
     } else if let Some(pending) = model.pending.take_if(|pending| pending.ticket == ticket) {
-        if pending.is_change {
-            model.history.forget_last();
-        }
+        forget(model, pending);
         model.notice = Some(Notice::Failed(refusal.cause));
     }
 }
@@ -234,7 +260,7 @@ pub(super) fn regrain(model: &mut Model<'_>, coarser: bool) -> Effects {
     /// From fine to coarse; rows are functions without any stage.
     const GRAINS: [Grain; 4] = [Grain::Line, Grain::Function, Grain::File, Grain::Module];
     let text = |grain: Grain| format!("by {}", grain.name());
-    let mut stages = model.history.now().clone();
+    let mut stages = model.stages.clone();
     let last = stages.0.last().filter(|stage| stage.on);
     let now = GRAINS.iter().position(|grain| last.is_some_and(|last| last.text == text(*grain)));
     if now.is_some() {

@@ -1,0 +1,157 @@
+//! What the screen was before, for undo and redo.
+//!
+//! A step is whatever changes which rows there are and how they are shown: stages, view, order,
+//! what is open, what is searched for, what percentages are of. Moving about is none, but going
+//! back leads to where the cursor was when the step was made.
+
+use super::message::View;
+use super::model::{Model, PercentOf};
+use super::stages::Stages;
+use super::table::{Look, Rows};
+use super::tables::TableLook;
+use crate::views::search::NamePattern;
+
+/// Steps that can be taken back.
+const MOST_STEPS: usize = 200;
+
+/// A screen of the past or, after undo, of the future. As large as what is open, and what did not
+/// change is shared with its neighbors; never as large as the profile.
+#[derive(Clone, Debug)]
+pub struct Moment {
+    /// The stages that were asked for.
+    pub stages: Stages,
+    /// The view.
+    pub view: View,
+    /// What percentages were of.
+    pub percent_of: PercentOf,
+    /// What was searched for.
+    pub search: Option<NamePattern>,
+    /// The tree.
+    pub tree: Look,
+    /// The other views, as far as they were there.
+    pub others: Looks,
+    /// The tables of a path.
+    pub tables: TableLook,
+}
+
+/// What the views besides the tree look like, as far as they were made.
+#[derive(Clone, Debug, Default)]
+pub struct Looks {
+    /// The callers view.
+    pub callers: Option<Look>,
+    /// The flat view.
+    pub flat: Option<Look>,
+}
+
+impl Moment {
+    /// The present screen. Costs what is open, if that has changed.
+    pub(super) fn of(model: &mut Model<'_>) -> Self {
+        let refined = &model.refined;
+        Self {
+            stages: model.stages.clone(),
+            view: model.view,
+            percent_of: model.percent_of,
+            search: model.search.clone(),
+            tree: model.tree.look(refined),
+            others: model.looks(),
+            tables: model.tables.look(&model.refined),
+        }
+    }
+
+    /// What differs from another moment, in words: nothing, if only the cursor does.
+    pub(super) fn differs_by(&self, other: &Self) -> Option<&'static str> {
+        let both = |of: fn(&Looks) -> &Option<Look>| {
+            of(&self.others).as_ref().zip(of(&other.others).as_ref())
+        };
+        let looks = || {
+            let others = [both(|looks| &looks.callers), both(|looks| &looks.flat)];
+            core::iter::once((&self.tree, &other.tree)).chain(others.into_iter().flatten())
+        };
+        if self.stages != other.stages {
+            Some("the stages")
+        } else if self.view != other.view {
+            Some("the view")
+        } else if !self.tables.is_same_table(&other.tables) {
+            Some("the path of the table")
+        } else if looks().any(|(a, b)| a.sort() != b.sort())
+            || self.tables.sort() != other.tables.sort()
+        {
+            Some("the order of rows")
+        } else if looks().any(|(a, b)| !a.has_same_open(b)) {
+            Some("which rows are open")
+        } else if self.percent_of != other.percent_of {
+            Some("what percentages are of")
+        } else {
+            (self.search != other.search).then_some("the search")
+        }
+    }
+}
+
+/// The screens before and after the present one.
+///
+/// The present screen has a place among them but is not kept while it is present. It may not be
+/// there yet: refining a large profile takes a moment. `settled` is the place of what is shown.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    /// All moments; that of the present, if there is one after it, is out of date.
+    moments: Vec<Moment>,
+    now: usize,
+    settled: usize,
+    /// Whether the last step was a search, which goes on with each row found.
+    searching: bool,
+}
+
+impl History {
+    /// How many steps can be taken back: the place of the present.
+    #[must_use]
+    pub fn steps(&self) -> usize {
+        self.now
+    }
+
+    /// A step was made. What had been taken back is forgotten.
+    pub(super) fn step(&mut self, before: Moment, is_search: bool) {
+        let goes_on = is_search && self.searching && self.now == self.moments.len();
+        self.searching = is_search;
+        if goes_on && self.now > 0 {
+            return;
+        }
+        self.moments.truncate(self.now);
+        self.moments.push(before);
+        if self.moments.len() > MOST_STEPS {
+            self.moments.remove(0);
+            self.settled = self.settled.saturating_sub(1);
+        }
+        self.now = self.moments.len();
+        // What was taken back and is still shown has no place any more.
+        self.settled = self.settled.min(self.now - 1);
+    }
+
+    /// Goes to the moment before the present one, or after it.
+    pub(super) fn go(&mut self, forward: bool, present: Moment) -> Option<Moment> {
+        let to = if forward { self.now + 1 } else { self.now.checked_sub(1)? };
+        let moment = self.moments.get(to)?.clone();
+        self.searching = false;
+        if self.now == self.moments.len() {
+            self.moments.push(present);
+        } else if self.settled == self.now {
+            self.moments[self.now] = present;
+        }
+        self.now = to;
+        Some(moment)
+    }
+
+    /// What is wanted is shown.
+    pub(super) fn settle(&mut self) {
+        self.settled = self.now;
+    }
+
+    /// What is wanted will not be shown: back to what is. A change is forgotten altogether.
+    pub(super) fn back_to_settled(&mut self, forget: bool) -> Option<Moment> {
+        self.now = self.settled;
+        let settled = self.moments.get(self.now).cloned();
+        if forget {
+            self.moments.truncate(self.now);
+        }
+        settled
+    }
+}
