@@ -122,8 +122,17 @@ impl Arena {
         }
         // Relaxed: the range is made visible to readers by the extent's magic.
         let offset = self.used().fetch_add(size, Ordering::Relaxed);
-        self.file.allocate(offset, size)?;
-        let start = self.file.map(offset, size as usize)?;
+        let mapped =
+            self.file.allocate(offset, size).and_then(|()| self.file.map(offset, size as usize));
+        let start = mapped.inspect_err(|_| {
+            // Nothing is there: the next extent may have the place, unless there is one behind it.
+            let _ = self.used().compare_exchange(
+                offset + size,
+                offset,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+        })?;
         let header = start.cast::<ExtentHeader>();
         // SAFETY: the mapping is page-aligned, larger than a header, and ours alone until the
         // magic is written.

@@ -123,7 +123,7 @@ fn check_signal() {
     let ours = sampling::on_signal as *const ();
     if sys::handler_of(sampling::SIGNAL) != ours.addr() {
         report::warn_once(
-            5,
+            6,
             "the program took the profiling signal (SIGPROF) by a system call of its own: nothing \
              was sampled from there on",
         );

@@ -23,6 +23,7 @@
 //! | loading, csprof's own start | CPU time `before` | CPU clocks when sampling begins | – |
 //! | static, set-user-id, cleared environment, raw clone; after `_exit` or a kill | CPU time `elsewhere`, processes left out | the kernel's count of the run, less all above | – |
 //! | memory or a timer for a thread is refused | `unsampled-threads`, and a message | thread's start | limits |
+//! | a thread made by clone(2), unknown to the C library | `unsampled-threads`, and a message; its CPU time `elsewhere` | before the call | – |
 //! | SIGPROF from elsewhere | `foreign-signals` | handler | – |
 //! | SIGPROF taken by a raw system call | a message | exit, exec | – |
 //! | an unwinder, a signal frame, another stack | recorded; only the trampoline waits | handler | – |

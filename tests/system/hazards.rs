@@ -31,17 +31,19 @@ checks! {
     alternate_stack nested_signals interrupted_waits own_profiling_signal blocked_signals waits
     thread_ends
     // Contexts.
-    coroutines coroutines_in_assembly small_stacks
+    coroutines coroutines_in_assembly boost_contexts small_stacks
     // Stacks.
     registers_kept realigned_frames large_frames deep_recursion without_cfi lazy_binding split_stack
     // Processes.
-    forks children exec_among_threads endings identities
+    forks children exec_among_threads exec_in_a_thread huge_environment endings identities
     // Threads.
-    thread_storm threads_alive
+    thread_storm threads_alive raw_threads
     // Libraries.
-    load_storm
+    load_storm namespaces between_in_front between_behind jemalloc_in_front jemalloc_behind
+    tcmalloc_in_front tcmalloc_behind
     // Descriptors.
     files_closed_one_by_one files_closed_in_a_range file_numbers_reused
     // Limits.
     limits tight_memory limit_kept sandbox_by_prctl sandbox_by_syscall sandbox_strict
+    perf_events_forbidden timers_forbidden all_sources_forbidden
 }

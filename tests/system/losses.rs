@@ -1,6 +1,7 @@
 //! What is late, seldom or never sampled: it is counted, and its cause is said.
 
-use csprof_tests::notes::note;
+use csprof_tests::binary::csprof;
+use csprof_tests::notes::{note, skip};
 use csprof_tests::recording::Recording;
 use csprof_tests::workshop::Workshop;
 use serde_json::Value;
@@ -118,5 +119,42 @@ fn memory_is_bounded_and_shown() {
         assert!(full > 100, "{}", recording.info["losses"]);
         assert!(recording.outcome.complained().contains("lost (arena-full"));
         assert!(recording.output(&["info"]).contains("--memory"));
+    }
+}
+
+/// What finds no room is lost under its name; the program does not notice, and sampling goes on when
+/// there is room again. In a mount namespace of its own, for the file system must be small.
+#[test]
+fn shared_memory_that_is_filled_while_the_program_runs() {
+    let workshop = Workshop::new("losses_full");
+    workshop.compile("cc -O2 -pthread -o program @full_disk.c");
+    let mounted = "mount -t tmpfs -o size=80m none /dev/shm";
+    let in_own = |command: &str| {
+        let script = format!("{mounted} && exec {command} ./program /dev/shm/file");
+        workshop.run(&["unshare", "-m", "sh", "-c", &script])
+    };
+    if !workshop.run(&["unshare", "-m", "sh", "-c", mounted]).status.success() {
+        skip("shared_memory_that_is_filled", "no file system can be mounted here");
+        return;
+    }
+    let alone = in_own("");
+    assert!(alone.status.success(), "{}", alone.complained());
+    let csprof = csprof().to_str().unwrap();
+    for source in ["cputime@200", "task-clock@5000"] {
+        let outcome = in_own(&format!("{csprof} record --quiet -f -o run.csprof -e {source} --"));
+        assert_eq!((outcome.said(), outcome.complained()), (alone.said(), String::new()));
+        assert!(outcome.status.success());
+        let recording = Recording::new(outcome, workshop.path("run.csprof"));
+        assert!(recording.rows().inclusive_of("at_last") > 0, "{}", recording.rows());
+        assert_eq!(recording.info["warnings"].as_array().unwrap().len(), 0, "{}", recording.info);
+        // Main threads of both processes, and those that came when there was room again.
+        assert_eq!(recording.profile.threads.len(), 2 + 4);
+        let messages = recording.messages();
+        assert!(messages.contains("a thread is not sampled: shared memory"), "{messages}");
+        assert!(messages.contains("not in this profile: shared memory"), "{messages}");
+        if recording.info["sources"][0]["name"] == "task-clock" {
+            let lost = recording.info["losses"]["arena-full"].as_u64().unwrap();
+            assert!(lost > 0, "{}", recording.info["losses"]);
+        }
     }
 }

@@ -1,5 +1,6 @@
-/* Replaces itself again and again while other threads burn CPU and create threads. A sample on its
- * way, or a thread that starts to be sampled just then, must not kill the next image. */
+/* exec_threads COUNT [thread]: replaces itself COUNT times while other threads burn CPU and create
+ * threads; the main thread does, or another one. A sample on its way, or a thread that starts to be
+ * sampled just then, must not kill the next image. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,10 +28,17 @@ static void *busy(void *argument) {
     return argument;
 }
 
+static void *replace(void *argument) {
+    char **arguments = argument, text[16];
+    work(300000);
+    snprintf(text, sizeof text, "%d", atoi(arguments[1]) - 1);
+    execl("/proc/self/exe", arguments[0], text, arguments[2], (char *)NULL);
+    perror("execl");
+    exit(1);
+}
+
 int main(int count, char **arguments) {
-    int left = count > 1 ? atoi(arguments[1]) : 0;
-    char text[16];
-    if (left == 0) {
+    if (count < 2 || atoi(arguments[1]) == 0) {
         puts("end");
         return 11;
     }
@@ -38,9 +46,7 @@ int main(int count, char **arguments) {
         pthread_t thread;
         pthread_create(&thread, NULL, busy, NULL);
     }
-    work(300000);
-    snprintf(text, sizeof text, "%d", left - 1);
-    execl("/proc/self/exe", arguments[0], text, (char *)NULL);
-    perror("execl");
-    return 1;
+    pthread_t thread;
+    if (count > 2 && pthread_create(&thread, NULL, replace, arguments) == 0) work(2000000000);
+    replace(arguments);
 }

@@ -31,13 +31,19 @@ static void limit(int what, rlim_t value) {
     setrlimit(what, &now);
 }
 
-/* Many call paths, so that a tree of them needs memory. */
+/* Many call paths, so that a tree of them needs memory. What follows the calls keeps them calls. */
 __attribute__((noinline)) static unsigned many(unsigned depth, unsigned path) {
+    unsigned below = path;
     for (unsigned i = 0; i < 200; i++) result += i * path;
     if (depth == 0) return path;
-    if (path & 1) return many(depth - 1, path / 2) + 1;
-    if (path & 2) return many(depth - 1, path / 3) + 2;
-    return many(depth - 1, path / 5 + 7) + 3;
+    if (path & 1)
+        below = many(depth - 1, path / 2) + 1;
+    else if (path & 2)
+        below = many(depth - 1, path / 3) + 2;
+    else
+        below = many(depth - 1, path / 5 + 7) + 3;
+    result += below;
+    return below;
 }
 
 static void *thread_body(void *argument) {

@@ -9,7 +9,7 @@ use core::ffi::{CStr, c_int, c_void};
 use core::ops::Range;
 use std::os::unix::ffi::OsStringExt;
 
-use super::{Code, Codes};
+use super::{Code, Codes, namespaces};
 use crate::unwind::cfi;
 use crate::unwind::cfi::direct::{Census, InPlace};
 use crate::{allocator, report};
@@ -23,6 +23,8 @@ pub struct Identity {
     pub build_id: Vec<u8>,
     /// Bytes of code, which tells most files without a build id apart.
     pub code_bytes: u64,
+    /// Whether it is in another namespace than the program ([`namespaces`]).
+    pub apart: bool,
 }
 
 /// A module in the loader's list.
@@ -120,50 +122,74 @@ pub(super) fn loaded_modules(known: &Codes, go_on: fn() -> bool) -> Option<Seen>
         /// Biases of modules that stay loaded for ever.
         staying: Vec<u64>,
         go_on: fn() -> bool,
+        /// Of other namespaces.
+        apart: Vec<(LoaderModule, &'static Code)>,
+        all_apart: bool,
         seen: Seen,
+    }
+    impl Looking<'_> {
+        /// The code of a module that is loaded during this call.
+        fn code(&mut self, module: &LoaderModule) -> &'static Code {
+            let mut codes = self.known.iter().chain(&self.seen.built);
+            if let Some(code) = codes.find(|code| code.0 == module.identity) {
+                return &code.1;
+            }
+            if !allocator::has_room(room_for(module)) {
+                report::warn_once(
+                    4,
+                    "memory for a library's unwind recipes was refused: paths through it are \
+                     partial",
+                );
+                return &NO_CODE;
+            }
+            let stays = self.staying.contains(&module.bias);
+            // SAFETY: loaded during this call, and for ever if it was found to be.
+            let code = unsafe { Code::of(module, stays) };
+            let built: &'static (Identity, Code) =
+                Box::leak(Box::new((module.identity.clone(), code)));
+            self.seen.built.push(built);
+            &built.1
+        }
     }
     extern "C" fn each(info: *mut libc::dl_phdr_info, _: usize, looking: *mut c_void) -> c_int {
         // SAFETY: the loader passes a live structure; `looking` is the caller's local.
-        let (info, Looking { known, staying, go_on, seen }) =
-            unsafe { (&*info, &mut *looking.cast::<Looking<'_>>()) };
-        if seen.counts == Counts::NONE && !go_on() {
-            return 1;
-        }
-        seen.counts = Counts { adds: info.dlpi_adds, subs: info.dlpi_subs };
-        // SAFETY: the loader holds its lock, so the module stays loaded during this call.
-        if let Some(module) = unsafe { describe(info, seen.modules.is_empty()) } {
-            let mut codes = known.iter().chain(&seen.built);
-            let code = match codes.find(|code| code.0 == module.identity) {
-                Some(code) => &code.1,
-                None if !allocator::has_room(room_for(&module)) => {
-                    report::warn_once(
-                        4,
-                        "memory for a library's unwind recipes was refused: paths through it are \
-                         partial",
-                    );
-                    &NO_CODE
-                }
-                None => {
-                    let stays = staying.contains(&module.bias);
-                    // SAFETY: loaded during this call, and for ever if it was found to be.
-                    let code = unsafe { Code::of(&module, stays) };
-                    let built = Box::new((module.identity.clone(), code));
-                    let built: &'static (Identity, Code) = Box::leak(built);
-                    seen.built.push(built);
-                    &built.1
+        let (info, looking) = unsafe { (&*info, &mut *looking.cast::<Looking<'_>>()) };
+        if looking.seen.counts == Counts::NONE {
+            if !(looking.go_on)() {
+                return 1;
+            }
+            let each_apart = |info: &libc::dl_phdr_info| {
+                // SAFETY: as below.
+                if let Some(mut module) = unsafe { describe(info, false) } {
+                    module.identity.apart = true;
+                    let code = looking.code(&module);
+                    looking.apart.push((module, code));
                 }
             };
-            seen.modules.push((module, code));
+            // SAFETY: this is the callback.
+            looking.all_apart = unsafe { namespaces::visit(each_apart) };
+        }
+        looking.seen.counts = Counts { adds: info.dlpi_adds, subs: info.dlpi_subs };
+        // SAFETY: the loader holds its lock, so the module stays loaded during this call.
+        if let Some(module) = unsafe { describe(info, looking.seen.modules.is_empty()) } {
+            let code = looking.code(&module);
+            looking.seen.modules.push((module, code));
         }
         0
     }
     let seen = Seen { counts: Counts::NONE, modules: Vec::new(), built: Vec::new() };
     // At the first look, only.
     let staying = if known.is_empty() { staying_modules() } else { Vec::new() };
-    let mut looking = Looking { known, staying, go_on, seen };
+    let mut looking = Looking { known, staying, go_on, apart: Vec::new(), all_apart: true, seen };
     // SAFETY: as in `counts`.
     let stopped = unsafe { libc::dl_iterate_phdr(Some(each), (&raw mut looking).cast()) };
-    (stopped == 0).then_some(looking.seen)
+    let Looking { apart, all_apart, mut seen, .. } = looking;
+    seen.modules.extend(apart);
+    if !all_apart {
+        // Somebody is loading one: the next look finds it.
+        seen.counts = Counts::NONE;
+    }
+    (stopped == 0).then_some(seen)
 }
 
 /// # Safety
@@ -209,7 +235,7 @@ unsafe fn describe(info: &libc::dl_phdr_info, is_program: bool) -> Option<Loader
     // SAFETY: a C string of the loader's.
     let path = unsafe { path(info.dlpi_name, is_program) };
     Some(LoaderModule {
-        identity: Identity { path, build_id, code_bytes },
+        identity: Identity { path, build_id, code_bytes, apart: false },
         bias: info.dlpi_addr,
         code,
         readable,

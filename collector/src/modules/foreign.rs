@@ -21,12 +21,12 @@
 #![expect(unsafe_code, reason = "asks the loader, and reads a module's memory")]
 
 use core::cell::Cell;
-use core::ffi::{c_int, c_ulonglong, c_void};
+use core::ffi::{c_char, c_int, c_ulonglong, c_void};
 use core::ops::Range;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
-use libc::{Elf64_Ehdr, Elf64_Phdr};
+use libc::{Elf64_Ehdr, Elf64_Phdr, dl_phdr_info};
 
 use super::discovery::{self, LoaderModule};
 use crate::sys;
@@ -97,6 +97,29 @@ pub(super) fn see_again() {
     SEEN.store(true, Ordering::Relaxed);
 }
 
+/// What the loader says of the module at `address`.
+fn find(address: u64) -> Option<Found> {
+    let function = FIND_OBJECT.load(Ordering::Relaxed);
+    if function.is_null() {
+        return None;
+    }
+    // SAFETY: the address is that of the function of this name, whose signature in dlfcn.h is the
+    // one given here.
+    let find = unsafe { core::mem::transmute::<*mut c_void, FindObject>(function) };
+    let mut found = Found {
+        flags: 0,
+        map_start: null_mut(),
+        map_end: null_mut(),
+        link_map: null_mut(),
+        eh_frame: null_mut(),
+        reserved: [0; 7],
+    };
+    let address = core::ptr::without_provenance_mut(address as usize);
+    // SAFETY: takes any address, and writes the structure. It is async-signal-safe (glibc manual,
+    // "Dynamic Linker Introspection").
+    (unsafe { find(address, &raw mut found) } == 0).then_some(found)
+}
+
 /// A module by its program headers, which lie in its own memory.
 #[derive(Debug)]
 pub struct Foreign<'a> {
@@ -115,31 +138,31 @@ impl<'a> Foreign<'a> {
     /// be read, so that the kernel is asked once for all its frames.
     #[must_use]
     pub fn containing(pc: u64, readable: &Cell<u64>) -> Option<Self> {
-        let function = FIND_OBJECT.load(Ordering::Relaxed);
-        if function.is_null() {
-            return None;
-        }
-        // SAFETY: the address is that of the function of this name, whose signature in dlfcn.h is
-        // the one given here.
-        let find = unsafe { core::mem::transmute::<*mut c_void, FindObject>(function) };
-        let mut found = Found {
-            flags: 0,
-            map_start: null_mut(),
-            map_end: null_mut(),
-            link_map: null_mut(),
-            eh_frame: null_mut(),
-            reserved: [0; 7],
-        };
-        let address = core::ptr::without_provenance_mut(pc as usize);
-        // SAFETY: takes any address, and writes the structure. It is async-signal-safe (glibc
-        // manual, "Dynamic Linker Introspection").
-        if unsafe { find(address, &raw mut found) } != 0 {
-            return None;
-        }
+        let found = find(pc)?;
         // SAFETY: the loader's answer: a module begins there.
         let module = unsafe { Self::mapped_at(found.map_start.addr() as u64, readable) }?;
         SEEN.store(true, Ordering::Relaxed);
         Some(module)
+    }
+
+    /// The link map of the module at `address`, which is loaded and stays so, and the module if its
+    /// headers can be read. `None` if the loader has not made one known there. Setup side.
+    pub(super) fn with_owner(address: u64) -> Option<(u64, Option<Self>)> {
+        let found = find(address)?;
+        // SAFETY: as in `containing`.
+        let module = unsafe { Self::mapped_at(found.map_start.addr() as u64, &Cell::new(0)) };
+        Some((found.link_map.addr() as u64, module))
+    }
+
+    /// As dl_iterate_phdr(3) would describe it, under this name. Setup side.
+    pub(super) fn described(&self, name: *const c_char) -> dl_phdr_info {
+        // SAFETY: plain numbers and pointers, of which nobody looks at the rest.
+        let mut info: dl_phdr_info = unsafe { core::mem::zeroed() };
+        info.dlpi_addr = self.bias;
+        info.dlpi_name = name;
+        info.dlpi_phdr = self.headers.as_ptr();
+        info.dlpi_phnum = self.headers.len() as u16;
+        info
     }
 
     /// The recipe for the code at `pc`.

@@ -28,6 +28,7 @@
 
 mod discovery;
 pub mod foreign;
+mod namespaces;
 pub mod split_stack;
 
 use core::ops::Range;
@@ -349,6 +350,7 @@ impl Drop for Held {
 /// Reads the load map for the first time.
 pub fn start() {
     foreign::start();
+    namespaces::start();
     process::log(&LogRecord::Epoch { number: 0, reason: epoch_reason::START });
     look();
 }

@@ -23,10 +23,10 @@
 //! | [`exceptions`] | `_Unwind_RaiseException` `_Unwind_Resume` `_Unwind_Resume_or_Rethrow` `_Unwind_ForcedUnwind` `_Unwind_Backtrace` `backtrace` `_dl_find_object` `dl_iterate_phdr` `_Unwind_SetIP` | unwinders see real return addresses; where an exception goes on |
 //! | [`jumps`] | `longjmp` `_longjmp` `siglongjmp` `__longjmp_chk` | frames that are left do not return |
 //! | [`files`] | `close` `close_range` `closefrom` `dup2` `dup3` | the files of sample sources stay open |
-//! | [`sandbox`] | `prctl` `syscall` | seccomp would make the collector's system calls deadly |
+//! | [`sandbox`] | `prctl` `syscall` `clone` | seccomp would make the collector's system calls deadly; threads that cannot be sampled are counted |
 //!
 //! Not here, on purpose: `exit`, `_exit`, `quick_exit`, `abort` (the arena is shared memory and
-//! needs no farewell), `clone` (see [`fork`]), `pthread_exit` (see [`threads`]).
+//! needs no farewell), `pthread_exit` (see [`threads`]).
 //!
 //! Invariant: the dynamic symbol table holds these names and no others; `tests/preload.rs`
 //! compares. Calls made inside the C library do not come here, so a function that uses another

@@ -198,6 +198,6 @@ real_functions! {
         _Unwind_RaiseException, _Unwind_Resume, _Unwind_Resume_or_Rethrow,
         _Unwind_ForcedUnwind, _Unwind_Backtrace, backtrace, _dl_find_object, dl_iterate_phdr, _Unwind_SetIP,
         longjmp, _longjmp, siglongjmp, __longjmp_chk,
-        prctl, syscall,
+        prctl, syscall, clone,
     }
 }

@@ -1,4 +1,4 @@
-//! A program that restricts its own system calls.
+//! A program that restricts its own system calls, or makes some behind the C library's back.
 //!
 //! seccomp(2) ends the process, or fails the call, for whatever the program did not expect itself
 //! to do; and the collector does things that no program expects of itself: it reads clocks, deletes
@@ -10,17 +10,20 @@
 //! jump on: their arguments are variadic.
 //!
 //! Through syscall(2) a program may also fork behind the C library's back. The child returns on a
-//! copy of the stack, in which no return address may be replaced.
+//! copy of the stack, in which no return address may be replaced. And by clone(2) it may make
+//! threads that the C library does not know. They have the thread-local storage of their creator or
+//! one of unknown shape, so there is no place for a thread's state that a handler could find, and
+//! nobody tells when they end: they are counted, and not sampled.
 
 #![expect(unsafe_code, reason = "stubs in front of C functions")]
 
 use core::arch::naked_asm;
-use core::ffi::{c_int, c_long, c_void};
+use core::ffi::{c_int, c_long, c_uint, c_void};
 
 use super::real::slots;
 use super::stub::{self, ENGAGED, drop_frame, fast_path, restore_arguments, save_arguments};
 use crate::trampoline::Suspended;
-use crate::{process, thread};
+use crate::{process, report, sys, thread};
 
 /// Before prctl: what installs a filter comes here, and calls before the constructor.
 extern "C" fn before_prctl(option: c_int) -> *mut c_void {
@@ -31,15 +34,39 @@ extern "C" fn before_prctl(option: c_int) -> *mut c_void {
 }
 
 /// Before a raw system call: seccomp(2), the three that fork, and calls before the constructor.
-extern "C" fn before_syscall(number: c_long, operation: c_long) -> *mut c_void {
+extern "C" fn before_syscall(number: c_long, first: c_long) -> *mut c_void {
     /// SECCOMP_SET_MODE_STRICT and SECCOMP_SET_MODE_FILTER; larger ones are questions.
     const SET_MODES: core::ops::RangeInclusive<c_long> = 0..=1;
     match number {
-        libc::SYS_seccomp if SET_MODES.contains(&operation) => enter(),
-        libc::SYS_fork | libc::SYS_clone | libc::SYS_clone3 => thread::disarm_here(Suspended::No),
+        libc::SYS_seccomp if SET_MODES.contains(&first) => enter(),
+        libc::SYS_fork | libc::SYS_clone | libc::SYS_clone3 => {
+            thread::disarm_here(Suspended::No);
+            // clone3 takes a structure, which begins with the flags.
+            let flags = match number {
+                libc::SYS_clone => first.cast_unsigned(),
+                libc::SYS_clone3 => sys::probe(first.cast_unsigned()).unwrap_or(0),
+                _ => 0,
+            };
+            note_thread(flags);
+        }
         _ => {}
     }
     stub::target(&slots::syscall)
+}
+
+/// Before clone: what makes a thread comes here, and calls before the constructor.
+extern "C" fn before_clone(_: *mut c_void, _: *mut c_void, flags: c_uint) -> *mut c_void {
+    note_thread(flags.into());
+    stub::target(&slots::clone)
+}
+
+/// Counts a thread that cannot be sampled.
+fn note_thread(flags: u64) {
+    let is_thread = flags & u64::from(libc::CLONE_THREAD.cast_unsigned()) != 0;
+    if let (true, true, Some(process)) = (is_thread, process::active(), process::current()) {
+        process.arena.count_unsampled_thread();
+        report::warn_once(7, "a thread is not sampled: made by clone(2), unknown to the C library");
+    }
 }
 
 fn enter() {
@@ -49,7 +76,7 @@ fn enter() {
     }
 }
 
-/// Defines a function that jumps on, unless `question` about its first argument leads to `4:`.
+/// Defines a function that jumps on, unless `question` about its arguments leads to `4:`.
 macro_rules! watched {
     ($($(#[$doc:meta])* $name:ident = $before:path, $($question:literal)+;)*) => {$(
         $(#[$doc])*
@@ -83,6 +110,8 @@ macro_rules! watched {
 watched! {
     /// prctl(2); 22 is PR_SET_SECCOMP.
     prctl = before_prctl, "cmp edi, 22" "je 4f";
+    /// clone(2); bit 16 of its third argument is CLONE_THREAD.
+    clone = before_clone, "bt edx, 16" "jc 4f";
     /// syscall(2); 317 is seccomp, 56, 57 and 435 are clone, fork and clone3.
     syscall = before_syscall,
         "cmp rdi, 317" "je 4f"
@@ -93,6 +122,7 @@ watched! {
 
 const _: () = assert!(
     libc::PR_SET_SECCOMP == 22
+        && libc::CLONE_THREAD == 1 << 16
         && libc::SYS_seccomp == 317
         && libc::SYS_clone == 56
         && libc::SYS_fork == 57

@@ -29,6 +29,9 @@ impl ModuleRules {
     /// The rules for a loaded module.
     #[must_use]
     pub fn of(module: &LoaderModule) -> Self {
+        if module.identity.apart {
+            return Self { never: true, unwinder: true, has_unsafe_functions: false };
+        }
         let path = &module.identity.path;
         let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
         let this_library = (Self::of as *const ()).expose_provenance() as u64;

@@ -11,9 +11,31 @@ pub const ALL: &[Hazard] = &[
         .variants(VARIANTS)
         .command(&["./program", "assembly"])
         .says("one thread: returned 26400\nfour threads: returned 26400\n"),
+    // Each continuation's stack begins in Boost's assembly, which has no call frame information and
+    // does not return: there its paths end.
+    Hazard::new(
+        "boost_contexts",
+        &["c++ -O2 -pthread -o program @boost_contexts.cpp -lboost_context"],
+    )
+    .variants(BOOST)
+    .partial(1000)
+    .says(
+        "destroyed 195\n\
+             destroyed in a thread 195\n\
+             destroyed in a thread 195\n\
+             destroyed in a thread 195\n\
+             destroyed in a thread 195\n\
+             caught 4040, destroyed 21\n",
+    ),
     Hazard::new("small_stacks", &["cc -O2 -o program @small_stacks.c"])
         .says("60000000 steps, memory untouched\n"),
 ];
 
 const COROUTINES: &[&str] = &["cc -O2 -pthread -o program @coroutines.c"];
 const VARIANTS: &[&str] = &["", "-O0", "-O3 -fomit-frame-pointer", "-fcf-protection", "clang"];
+const BOOST: &[&str] = &[
+    "/usr/include/boost/context/continuation.hpp: ",
+    "/usr/include/boost/context/continuation.hpp: -O0",
+    "/usr/include/boost/context/continuation.hpp: -O3 -static-libgcc -static-libstdc++",
+    "/usr/include/boost/context/continuation.hpp: clang",
+];

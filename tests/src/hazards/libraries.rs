@@ -4,22 +4,84 @@ use super::processes::nothing_is_damaged;
 use crate::hazard::{Hazard, Trial};
 
 /// All of them.
-pub const ALL: &[Hazard] = &[Hazard::new(
-    "load_storm",
-    &[
-        "cc -O2 -pthread -Wl,-rpath,$ORIGIN -o program @load_storm.c",
-        "cc -O2 -shared -fPIC -DANSWER=1 -o one.so @load_libraries/work.c",
-        "cc -O2 -shared -fPIC -DANSWER=2 -o two.so @load_libraries/work.c",
-        "cc -O2 -shared -fPIC -DANSWER=3 -o three.so @load_libraries/work.c",
-    ],
-)
-.command(&["./program", "10"])
-.says("loaded: 45 45\nforked in a callback: 10\napart: 5\n")
-.also(libraries_work)];
+pub const ALL: &[Hazard] = &[
+    Hazard::new(
+        "load_storm",
+        &[
+            "cc -O2 -pthread -Wl,-rpath,$ORIGIN -o program @load_storm.c",
+            "cc -O2 -shared -fPIC -DANSWER=1 -o one.so @load_libraries/work.c",
+            "cc -O2 -shared -fPIC -DANSWER=2 -o two.so @load_libraries/work.c",
+            "cc -O2 -shared -fPIC -DANSWER=3 -o three.so @load_libraries/work.c",
+        ],
+    )
+    .command(&["./program", "10"])
+    .says("loaded: 45 45\nforked in a callback: 10\napart: 5\n")
+    .also(libraries_work),
+    Hazard::new(
+        "namespaces",
+        &[
+            "cc -O2 -o program @namespaces.c",
+            "cc -O2 -shared -fPIC -DANSWER=1 -o one.so @load_libraries/sorts.c",
+            "cc -O2 -shared -fPIC -DANSWER=2 -o two.so @load_libraries/sorts.c",
+        ],
+    )
+    .says("sum 48\n")
+    .also(namespaces_have_names),
+    // Other preloaded libraries, in front of csprof's and behind it.
+    Hazard::new("between_in_front", BETWEEN)
+        .command(&["sh", "-c", "LD_PRELOAD=./between.so:$LD_PRELOAD exec ./program"])
+        .says(BETWEEN_SAYS)
+        .also(nothing_is_damaged),
+    Hazard::new("between_behind", BETWEEN)
+        .command(&["sh", "-c", "LD_PRELOAD=$LD_PRELOAD:./between.so exec ./program"])
+        .says(BETWEEN_SAYS)
+        .also(nothing_is_damaged),
+    Hazard::new("jemalloc_in_front", ALLOCATIONS)
+        .variants(&["/usr/lib/x86_64-linux-gnu/libjemalloc.so.2: "])
+        .command(&["sh", "-c", "LD_PRELOAD=libjemalloc.so.2:$LD_PRELOAD exec ./program"])
+        .says(ALLOCATIONS_SAY)
+        .also(nothing_is_damaged),
+    Hazard::new("jemalloc_behind", ALLOCATIONS)
+        .variants(&["/usr/lib/x86_64-linux-gnu/libjemalloc.so.2: "])
+        .command(&["sh", "-c", "LD_PRELOAD=$LD_PRELOAD:libjemalloc.so.2 exec ./program"])
+        .says(ALLOCATIONS_SAY)
+        .also(nothing_is_damaged),
+    Hazard::new("tcmalloc_in_front", ALLOCATIONS)
+        .variants(&["/usr/lib/x86_64-linux-gnu/libtcmalloc.so.4: "])
+        .command(&["sh", "-c", "LD_PRELOAD=libtcmalloc.so.4:$LD_PRELOAD exec ./program"])
+        .says(ALLOCATIONS_SAY)
+        .also(nothing_is_damaged),
+    Hazard::new("tcmalloc_behind", ALLOCATIONS)
+        .variants(&["/usr/lib/x86_64-linux-gnu/libtcmalloc.so.4: "])
+        .command(&["sh", "-c", "LD_PRELOAD=$LD_PRELOAD:libtcmalloc.so.4 exec ./program"])
+        .says(ALLOCATIONS_SAY)
+        .also(nothing_is_damaged),
+];
+
+const BETWEEN: &[&str] = &[
+    "cc -O2 -pthread -o program @between/main.c",
+    "cc -O2 -shared -fPIC -o between.so @between/library.c",
+    "cc -O2 -shared -fPIC -DANSWER=1 -o work.so @load_libraries/work.c",
+];
+const BETWEEN_SAYS: &str = "sum 34, handled 1\n\
+                            between: create 8, action 1, mask 16, open 5, close 5, dup 1\n";
+
+const ALLOCATIONS: &[&str] = &["cc -O2 -fno-builtin -pthread -o program @allocations.c"];
+const ALLOCATIONS_SAY: &str = "wrong 0, children 10\n";
 
 /// In the constructors and in the functions of the libraries.
 fn libraries_work(trial: &Trial<'_>) {
     let rows = trial.recording.rows();
     assert!(rows.inclusive_of("burn") > 0, "{rows}");
+    nothing_is_damaged(trial);
+}
+
+/// All of what they do, in constructors and when called, through the C library that each namespace has.
+fn namespaces_have_names(trial: &Trial<'_>) {
+    let rows = trial.recording.rows();
+    let (compare, all) = (rows.inclusive_of("compare"), rows.base);
+    assert!(u128::from(compare) * 10 > all * 7, "{rows}");
+    let through_qsort = trial.recording.refined("through qsort_r | through compare").shown;
+    assert_eq!(through_qsort, u128::from(compare), "{rows}");
     nothing_is_damaged(trial);
 }

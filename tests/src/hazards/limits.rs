@@ -44,7 +44,23 @@ pub const ALL: &[Hazard] = &[
         .says("strict: worked\n")
         .ends(Ended::Status(7))
         .also(sampling_ends_with_a_word),
+    Hazard::new("perf_events_forbidden", FORBIDDING)
+        .command(&["./forbidding", "perf", "./program", "20", "20"])
+        .says(STORM)
+        .also(another_source_is_used),
+    Hazard::new("timers_forbidden", FORBIDDING)
+        .command(&["./forbidding", "timers", "./program", "20", "20"])
+        .says(STORM)
+        .also(nothing_is_damaged),
+    Hazard::new("all_sources_forbidden", FORBIDDING)
+        .command(&["./forbidding", "perf,timers", "./program", "20", "20"])
+        .says(STORM)
+        .also(nobody_is_sampled),
 ];
+
+const FORBIDDING: &[&str] =
+    &["cc -O2 -o forbidding @forbidding.c", "cc -O2 -pthread -o program @thread_storm.c"];
+const STORM: &str = "brief: 190\nC11: 4950\ntasks: 21\nalive: 190\nraw: done, 1 left\n";
 
 /// The main threads work for 40 ms before and after, whatever is refused meanwhile.
 fn what_is_refused_is_counted(trial: &Trial<'_>) {
@@ -66,4 +82,22 @@ fn want_of_memory_has_a_word(trial: &Trial<'_>) {
 fn sampling_ends_with_a_word(trial: &Trial<'_>) {
     let messages = trial.recording.messages();
     assert!(messages.contains("restricted its system calls (seccomp)"), "{messages}");
+}
+
+fn another_source_is_used(trial: &Trial<'_>) {
+    if trial.source.starts_with("task-clock") {
+        let messages = trial.recording.messages();
+        assert!(messages.contains("task-clock was refused by perf_event_open"), "{messages}");
+    }
+    nothing_is_damaged(trial);
+}
+
+/// Main thread, 20 brief ones, 100 of C11, 20 alive at a time, and one that nobody could sample.
+fn nobody_is_sampled(trial: &Trial<'_>) {
+    let processes = trial.recording.info["processes"].as_array().unwrap();
+    let unsampled = processes.iter().map(|process| process["unsampled_threads"].as_u64().unwrap());
+    assert_eq!(unsampled.sum::<u64>(), 142, "{}", trial.recording.info);
+    let messages = trial.recording.messages();
+    assert!(messages.contains("a thread is not sampled: its timer was refused"), "{messages}");
+    nothing_is_damaged(trial);
 }

@@ -40,6 +40,15 @@ pub const ALL: &[Hazard] = &[
         .says("end\n")
         .ends(Ended::Status(11))
         .also(forty_one_programs),
+    Hazard::new("exec_in_a_thread", &["cc -O2 -pthread -o program @exec_threads.c"])
+        .command(&["./program", "40", "thread"])
+        .says("end\n")
+        .ends(Ended::Status(11))
+        .also(forty_one_programs),
+    Hazard::new("huge_environment", &["cc -O2 -o program @huge_environment.c"])
+        .says("fork and exec: 20\nvfork and exec: 20\nposix_spawn: 20\nsystem: 1\n")
+        .complains("too many: Argument list too long\n")
+        .also(nothing_is_damaged),
     Hazard::new("endings", &["cc -O2 -Wno-array-bounds -pthread -o program @endings.c"])
         .command(&["./program", "all"])
         .says(

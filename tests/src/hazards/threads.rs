@@ -14,6 +14,9 @@ pub const ALL: &[Hazard] = &[
         .command(&["./program", "0", "2500"])
         .says("brief: 0\nC11: 4950\ntasks: 2501\nalive: 3123750\nraw: done, 1 left\n")
         .also(some_have_no_edges),
+    Hazard::new("raw_threads", &["cc -O2 -o program @raw_threads.c"])
+        .says("3 threads worked\n")
+        .also(their_time_is_shown),
 ];
 
 fn all_threads_are_there(trial: &Trial<'_>) {
@@ -25,5 +28,15 @@ fn some_have_no_edges(trial: &Trial<'_>) {
     assert_eq!(trial.recording.profile.threads.len(), 1 + 100 + 2500);
     let messages = trial.recording.messages();
     assert!(messages.contains("more than 2048 threads at a time"), "{messages}");
+    nothing_is_damaged(trial);
+}
+
+/// Three threads of 100 ms each that nobody could sample.
+fn their_time_is_shown(trial: &Trial<'_>) {
+    let info = &trial.recording.info;
+    assert_eq!(info["processes"][0]["unsampled_threads"], 3);
+    assert!(info["cpu_time"]["elsewhere_s"].as_f64() > Some(0.28), "{}", info["cpu_time"]);
+    let messages = trial.recording.messages();
+    assert!(messages.contains("made by clone(2), unknown to the C library"), "{messages}");
     nothing_is_damaged(trial);
 }

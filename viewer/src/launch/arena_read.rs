@@ -9,6 +9,7 @@
 //! was killed at that moment) costs no more than itself. What cannot be read leaves a sentence in
 //! [`Arena::damage`]; the samples in it are booked as a loss when arenas are gathered.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Seek, SeekFrom};
 
 use csprof_format::address::FrameKey;
@@ -118,7 +119,8 @@ pub fn read(file: &mut (impl Read + Seek), backed: u64) -> Result<Arena, NoArena
     let extents = find_extents(file, length, &mut damage)?;
     let mut budget = backed;
     let mut log = Vec::new();
-    let mut threads: Vec<Option<ArenaThread>> = Vec::new();
+    // By number. There are gaps: a thread takes its number, and is then refused memory, or killed.
+    let mut threads = BTreeMap::new();
     // Thread extents come before those that continue them, but in a damaged file a `Nodes` extent
     // may have lost its thread, so threads are read first and segments afterwards.
     for extent in &extents {
@@ -132,36 +134,24 @@ pub fn read(file: &mut (impl Read + Seek), backed: u64) -> Result<Arena, NoArena
                 }
                 read_at(file, extent.payload_offset(), &mut bytes)?;
                 let record = thread_record(&bytes);
-                let index = extent.owner as usize;
-                // Every thread takes at least a page, which bounds the table by the file.
-                if index >= extents.len() {
-                    damage.push(format!("thread {index} at byte {:#x} cannot be", extent.offset));
-                    continue;
-                }
-                if threads.len() <= index {
-                    threads.resize(index + 1, None);
-                }
-                if threads[index].is_none() {
-                    threads[index] = Some(ArenaThread { record, bytes: 0, nodes: Vec::new() });
-                }
+                let thread = || ArenaThread { record, bytes: 0, nodes: Vec::new() };
+                threads.entry(extent.owner).or_insert_with(thread);
             }
             ExtentKind::Nodes => {}
         }
     }
-    for (index, thread) in threads.iter_mut().enumerate() {
-        let segments = segments_of(&extents, index);
-        let Some(thread) = thread else {
-            // A thread that took its number and had no record yet when the process was killed, or
-            // replaced by exec, has no samples: nothing is missing.
-            if !damage.is_empty() || segments.iter().any(Option::is_some) {
-                damage.push(format!("the record of thread {index} is missing"));
-            }
-            continue;
-        };
+    let of_nobody = extents
+        .iter()
+        .filter(|extent| extent.kind == ExtentKind::Nodes && !threads.contains_key(&extent.owner));
+    for owner in of_nobody.map(|extent| extent.owner).collect::<BTreeSet<_>>() {
+        damage.push(format!("the record of thread {owner} is missing"));
+    }
+    for (&number, thread) in &mut threads {
         let owned = extents
             .iter()
-            .filter(|extent| extent.kind != ExtentKind::Log && extent.owner as usize == index);
+            .filter(|extent| extent.kind != ExtentKind::Log && extent.owner == number);
         thread.bytes = owned.map(|extent| extent.size).sum();
+        let segments = segments_of(&extents, number);
         thread.nodes = read_nodes(file, thread.record.node_count, &segments, &mut budget)?;
         let missing = thread.record.node_count as usize - thread.nodes.len()
             + thread.nodes.iter().skip(1).filter(|node| node.key.is_none()).count();
@@ -176,7 +166,7 @@ pub fn read(file: &mut (impl Read + Seek), backed: u64) -> Result<Arena, NoArena
     Ok(Arena {
         header,
         log: log.into_iter().map(|(_, time_ns, record)| (time_ns, record)).collect(),
-        threads: threads.into_iter().flatten().collect(),
+        threads: threads.into_values().collect(),
         damage,
     })
 }
@@ -281,9 +271,9 @@ fn read_log(
 }
 
 /// Where each segment of a thread's nodes lies: (offset of its first node, bytes there).
-fn segments_of(extents: &[Extent], thread: usize) -> [Option<(u64, u64)>; MAX_SEGMENTS] {
+fn segments_of(extents: &[Extent], thread: u32) -> [Option<(u64, u64)>; MAX_SEGMENTS] {
     let mut segments = [None; MAX_SEGMENTS];
-    for extent in extents.iter().filter(|extent| extent.owner as usize == thread) {
+    for extent in extents.iter().filter(|extent| extent.owner == thread) {
         let (segment, skipped) = match extent.kind {
             ExtentKind::Log => continue,
             ExtentKind::Thread => (0, size_of::<ThreadRecord>() as u64),

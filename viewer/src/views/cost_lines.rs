@@ -90,7 +90,7 @@ pub fn notes(profile: &Profile, form: Form) -> Vec<Line> {
         "unsampled-threads",
         sum(|account| account.unsampled_threads),
         "threads that were not sampled: memory or a timer was refused (see ulimit -i, and the \
-         space in /dev/shm)",
+         space in /dev/shm), or the program made them by clone(2), unknown to the C library",
     );
     let foreign = (
         "foreign-signals",

@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use super::{BIT, SIGNAL, warning};
 use crate::preload::real::{self, Handler};
 use crate::preload::view::{Belief, sampled};
+use crate::sys;
 
 /// What the program last asked for. The fields are separate atomics: a program whose threads race
 /// to set one signal's action cannot tell which came last, and nothing is ever called through
@@ -34,12 +35,7 @@ const SIG_HOLD: Handler = 2;
 
 /// Remembers what the program was started with, before the collector's own handler is installed.
 pub(in crate::preload) fn remember_inherited() {
-    // SAFETY: all zeros is a valid value of this plain structure.
-    let mut inherited: libc::sigaction = unsafe { core::mem::zeroed() };
-    // SAFETY: only asks; the result is a live local.
-    if unsafe { real::sigaction(SIGNAL, core::ptr::null(), &raw mut inherited) } == 0 {
-        ASKED.handler.store(inherited.sa_sigaction, Ordering::Relaxed);
-    }
+    ASKED.handler.store(sys::handler_of(SIGNAL), Ordering::Relaxed);
 }
 
 /// Swaps the remembered handler, for the functions that take nothing else.
