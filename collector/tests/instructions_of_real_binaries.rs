@@ -99,7 +99,8 @@ fn what_is_inferred_is_what_the_cfi_says() {
             if !is_run || !matches!(expected, Recipe::Sp { .. } | Recipe::Bp { .. }) {
                 continue;
             }
-            match infer(code, offset as usize) {
+            let way = infer(code, offset as usize, |way| way.conforms);
+            match way.map(|way| way.recipe) {
                 None => silent += 1,
                 Some(found) if is_like(found, expected) => same += 1,
                 Some(found) => different.push((*address, instruction, found, expected)),

@@ -3,6 +3,7 @@
 //! SIGNAL side. A walk asks for the same few hundred addresses again and again; one cache line
 //! here replaces the search of the load map and of a recipe table. Belongs to one thread.
 
+use super::arch::inference::Inferred;
 use super::arch::recipe::Recipe;
 
 const ENTRIES: usize = 1 << BITS;
@@ -10,14 +11,14 @@ const BITS: u32 = 10;
 const INFERRED: usize = 1 << INFERRED_BITS;
 const INFERRED_BITS: u32 = 7;
 
-/// Recipes by address, direct mapped: 18 KB.
+/// Recipes by address, direct mapped: 19 KB.
 #[derive(Debug)]
 pub struct RecipeCache {
     /// The load map's generation that all entries belong to.
     generation: u32,
     entries: [Entry; ENTRIES],
     /// Those read off code that nothing describes, by the pc itself.
-    inferred: [Entry; INFERRED],
+    inferred: [(u64, Inferred); INFERRED],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +30,7 @@ struct Entry {
 /// Not an address of user space, so never asked for with success.
 const NOWHERE: u64 = u64::MAX;
 const EMPTY: Entry = Entry { address: NOWHERE, recipe: Recipe::NoCfi };
+const NOTHING: (u64, Inferred) = (NOWHERE, Inferred::NOTHING);
 
 impl Default for RecipeCache {
     fn default() -> Self {
@@ -40,7 +42,7 @@ impl RecipeCache {
     /// An empty cache.
     #[must_use]
     pub const fn new() -> Self {
-        Self { generation: 0, entries: [EMPTY; ENTRIES], inferred: [EMPTY; INFERRED] }
+        Self { generation: 0, entries: [EMPTY; ENTRIES], inferred: [NOTHING; INFERRED] }
     }
 
     /// Must be called before a walk with the generation of the load map; what was remembered from
@@ -55,7 +57,7 @@ impl RecipeCache {
     #[cold]
     fn forget(&mut self, generation: u32) {
         self.entries = [EMPTY; ENTRIES];
-        self.inferred = [EMPTY; INFERRED];
+        self.inferred = [NOTHING; INFERRED];
         self.generation = generation;
     }
 
@@ -75,17 +77,17 @@ impl RecipeCache {
         }
     }
 
-    /// What was read off the code at this pc: [`Recipe::NoCfi`] if nothing could be.
+    /// What was read off the code at this pc: [`Inferred::NOTHING`] if nothing could be.
     #[must_use]
-    pub fn get_inferred(&self, pc: u64) -> Option<Recipe> {
-        let entry = self.inferred.get(slot(pc, INFERRED_BITS))?;
-        (entry.address == pc).then_some(entry.recipe)
+    pub fn get_inferred(&self, pc: u64) -> Option<Inferred> {
+        let (address, inferred) = self.inferred.get(slot(pc, INFERRED_BITS))?;
+        (*address == pc).then_some(*inferred)
     }
 
     /// Remembers it in place of whatever had its entry.
-    pub fn insert_inferred(&mut self, pc: u64, recipe: Recipe) {
+    pub fn insert_inferred(&mut self, pc: u64, inferred: Inferred) {
         if let Some(entry) = self.inferred.get_mut(slot(pc, INFERRED_BITS)) {
-            *entry = Entry { address: pc, recipe };
+            *entry = (pc, inferred);
         }
     }
 }

@@ -12,17 +12,19 @@
 //! more. One that needs rbx or r12 to r15 in a calling frame is served by walking again from the
 //! last interrupted frame with these registers restored too; from then on they are carried.
 
+mod detour;
+
 use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::loss::PartialReason;
 
-use super::arch::inference::{infer, is_behind_call};
-use super::arch::landing::{Landing, jump, land, landing};
+use super::arch::landing::landing;
 use super::arch::recipe::{CalleeSaved, Recipe};
-use super::arch::registers::{Register, Registers};
-use super::arch::step::{Obstacle, Step, step, step_with_callee_saved};
+use super::arch::registers::Registers;
+use super::arch::step::{Step, step, step_with_callee_saved};
 use super::cache::RecipeCache;
 use super::table::Lookup;
 use super::validate::StackBounds;
+use detour::{Detour, Origin, overcome};
 
 /// What a walk asks of the process it happens in. Every method must be async-signal-safe.
 pub trait Target {
@@ -265,27 +267,6 @@ pub fn walk(
     }
 }
 
-/// The last frame whose registers were all known, and the steps made since.
-struct Origin {
-    registers: Registers,
-    kind: FrameKind,
-    steps: u32,
-}
-
-/// What can be done where no recipe led on.
-enum Detour {
-    /// The missing registers were found; the frame can be tried again.
-    Carry,
-    /// A caller was found all the same, whose registers these are now.
-    Caller { slot: u64 },
-    /// A handler's frame was found, whose registers these are now, as far as a handler needs them.
-    Landing,
-    /// The frame is the outermost one.
-    EndOfStack,
-    /// Nothing.
-    None(PartialReason),
-}
-
 #[cold]
 fn give_up(
     registers: &Registers,
@@ -333,172 +314,6 @@ fn find_all(target: &impl Target, kind: FrameKind, address: u64) -> (Recipe, Cal
         None => target.foreign(pc),
     };
     found.unwrap_or((Recipe::NoCfi, CalleeSaved::LOST))
-}
-
-#[cold]
-fn overcome(
-    obstacle: Obstacle,
-    origin: &Origin,
-    registers: &mut Registers,
-    kind: FrameKind,
-    bounds: StackBounds,
-    target: &impl Target,
-    cache: &mut RecipeCache,
-) -> Detour {
-    match obstacle {
-        Obstacle::Unknown(register) => match walk_again(origin, registers, bounds, target, cache) {
-            Some(found) if found.get(register).is_some() => {
-                *registers = found;
-                Detour::Carry
-            }
-            _ => Detour::None(PartialReason::UnsupportedCfi),
-        },
-        Obstacle::Landing => {
-            let recipe = find_all(target, kind, registers.ip).0;
-            leave_unwinder(registers, recipe, bounds, target)
-        }
-        Obstacle::Unsupported => Detour::None(PartialReason::UnsupportedCfi),
-        Obstacle::Unreadable => Detour::None(PartialReason::BadStack),
-        Obstacle::NoCfi => {
-            // glibc's __start_context, where a makecontext function returns to, is the first byte
-            // of an FDE that does not declare its return address undefined. Nothing called it: no
-            // FDE covers the byte before.
-            let described = |kind| find_all(target, kind, registers.ip).0 != Recipe::NoCfi;
-            if kind == FrameKind::Call && described(FrameKind::Leaf) {
-                return Detour::EndOfStack;
-            }
-            let pc = registers.ip.wrapping_sub(kind.lookup_bias());
-            match leave_undescribed(registers, bounds, target, cache) {
-                Some(slot) => Detour::Caller { slot },
-                None if target.code(pc).is_none() && target.foreign(pc).is_none() => {
-                    Detour::None(PartialReason::UnknownModule)
-                }
-                None => Detour::None(PartialReason::NoCfi),
-            }
-        }
-    }
-}
-
-/// Goes to the frame that an unwinder is giving the thread to. `recipe` is what the unwinder's CFI
-/// says.
-fn leave_unwinder(
-    registers: &mut Registers,
-    recipe: Recipe,
-    bounds: StackBounds,
-    target: &impl Target,
-) -> Detour {
-    let read = |word| target.read(word);
-    let how = target.text(registers.ip).and_then(|(code, at)| landing(code, at));
-    let mut caller = *registers;
-    let Ok(Step::Caller { ra_slot }) = step(&mut caller, recipe, read) else {
-        return Detour::None(PartialReason::BadStack);
-    };
-    let handler = match how {
-        Some(Landing::Jumping) => Some(jump(registers, &caller)),
-        _ => land(registers.sp(), caller.sp(), read),
-    };
-    let found = handler.unwrap_or(caller);
-    if !bounds.admits_same(registers.sp(), found.sp()) {
-        return Detour::None(PartialReason::BadStack);
-    }
-    *registers = found;
-    match (handler, ra_slot) {
-        (None, Some(slot)) => Detour::Caller { slot },
-        _ => Detour::Landing,
-    }
-}
-
-/// Finds the caller of code without CFI, whose registers these are then, and the slot of its return
-/// address.
-fn leave_undescribed(
-    registers: &mut Registers,
-    bounds: StackBounds,
-    target: &impl Target,
-    cache: &mut RecipeCache,
-) -> Option<u64> {
-    follow_code(registers, bounds, target, cache)
-        .or_else(|| follow_frame_pointer(registers, bounds, target))
-}
-
-/// Reads in the code how it will return, and believes it only if a call precedes the address found.
-fn follow_code(
-    registers: &mut Registers,
-    bounds: StackBounds,
-    target: &impl Target,
-    cache: &mut RecipeCache,
-) -> Option<u64> {
-    let pc = registers.ip;
-    let recipe = match cache.get_inferred(pc) {
-        Some(recipe) => recipe,
-        None => {
-            let (code, at) = target.text(pc)?;
-            let recipe = infer(code, at).unwrap_or(Recipe::NoCfi);
-            // What is not in the load map may be other code at the next sample.
-            if target.code(pc).is_some() {
-                cache.insert_inferred(pc, recipe);
-            }
-            recipe
-        }
-    };
-    let mut caller = *registers;
-    let stepped = step(&mut caller, recipe, |word| target.read(word));
-    let Ok(Step::Caller { ra_slot: Some(slot) }) = stepped else { return None };
-    let admitted = bounds.admits_caller(registers.sp(), caller.sp());
-    let (code, at) = target.text(caller.ip.wrapping_sub(1)).filter(|_| admitted)?;
-    is_behind_call(code, at + 1).then(|| {
-        *registers = caller;
-        slot
-    })
-}
-
-/// Assumes `push %rbp; mov %rsp,%rbp` in code without CFI, and believes it only if everything
-/// fits: the saved pointer lies above this one on the same stack, and the return address in code.
-///
-/// `(ip, sp, bp) = (*(bp + 8), bp + 16, *bp)`
-fn follow_frame_pointer(
-    registers: &mut Registers,
-    bounds: StackBounds,
-    target: &impl Target,
-) -> Option<u64> {
-    let bp = registers.get(Register::RBP)?;
-    let slot = bp.wrapping_add(8);
-    let cfa = bp.wrapping_add(16);
-    if bp < registers.sp() || bp & 7 != 0 || !bounds.admits_caller(registers.sp(), cfa) {
-        return None;
-    }
-    let saved = target.read(bp)?;
-    let ip = target.read(slot)?;
-    if saved <= bp || saved & 7 != 0 || !bounds.contains_word(saved) {
-        return None;
-    }
-    target.code(ip.wrapping_sub(FrameKind::Call.lookup_bias()))?;
-    registers.become_caller(ip, cfa, Some(saved));
-    Some(slot)
-}
-
-/// Repeats the steps from `origin` with the other callee-saved registers restored, and returns the
-/// present frame's registers; none if it does not arrive at the same frame.
-fn walk_again(
-    origin: &Origin,
-    present: &Registers,
-    bounds: StackBounds,
-    target: &impl Target,
-    cache: &mut RecipeCache,
-) -> Option<Registers> {
-    let mut registers = origin.registers;
-    let mut kind = origin.kind;
-    for _ in 0..origin.steps {
-        let (recipe, saved) = find_all(target, kind, registers.ip);
-        match step_with_callee_saved(&mut registers, recipe, &saved, |word| target.read(word)) {
-            Ok(_) => {}
-            Err(Obstacle::NoCfi) => {
-                leave_undescribed(&mut registers, bounds, target, cache)?;
-            }
-            Err(_) => return None,
-        }
-        kind = FrameKind::Call;
-    }
-    (registers.ip == present.ip && registers.sp() == present.sp()).then_some(registers)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::unwind::arch::recipe::Slot;
+use crate::unwind::arch::registers::Register;
 use crate::unwind::table::Builder;
 use crate::unwind::table::RecipeTable;
 
@@ -10,6 +11,8 @@ const SAME: [Slot; 5] = [Slot::SAME; 5];
 /// One module at 0x40_0000, its recipes by offset, and stacks as words from an address on.
 struct Process {
     table: RecipeTable,
+    /// From the base on.
+    text: Vec<u8>,
     stacks: Vec<(u64, Vec<u64>)>,
 }
 
@@ -27,7 +30,13 @@ impl Process {
         for (offset, recipe, saved) in rows {
             builder.push(*offset, (*recipe, *saved));
         }
-        Self { table: builder.finish(), stacks: Vec::new() }
+        Self { table: builder.finish(), text: Vec::new(), stacks: Vec::new() }
+    }
+
+    fn text(mut self, offset: usize, code: &[u8]) -> Self {
+        self.text.resize(self.text.len().max(offset + code.len()), 0xcc);
+        self.text[offset..offset + code.len()].copy_from_slice(code);
+        self
     }
 
     fn stack(mut self, low: u64, words: &[u64]) -> Self {
@@ -58,6 +67,11 @@ impl Target for Process {
     fn code(&self, pc: u64) -> Option<Code<'_>> {
         let inside = (BASE..BASE + 0x1000).contains(&pc);
         inside.then_some(Code { base: BASE, recipes: Some(&self.table) })
+    }
+
+    fn text(&self, pc: u64) -> Option<(&[u8], usize)> {
+        let at = usize::try_from(pc.checked_sub(BASE)?).ok()?;
+        (at < self.text.len()).then_some((&self.text, at))
     }
 
     fn stack(&self, sp: u64) -> Option<StackBounds> {
@@ -187,6 +201,50 @@ fn a_frame_kept_in_a_lost_register() {
     let (frames, end) = process.walk(&start);
     assert_eq!(frames.last(), Some(&(FrameKind::Call, 0x40_0210, Exit::None)));
     assert_eq!(end, End::Partial(PartialReason::UnsupportedCfi));
+}
+
+/// OpenSSL's AES-GCM keeps its CFA in rax while it calls a subroutine of its own, whose code does not
+/// touch rax; one that does ends the path.
+#[test]
+fn a_frame_kept_in_a_register_that_its_callee_leaves_alone() {
+    let by_rax = Recipe::Register { register: Register::RAX, bp: Slot::SAME, offset: 8 };
+    let rows = [(0x100, LEAF), (0x200, by_rax), (0x300, Recipe::EndOfStack)];
+    let words = [0x40_0210, 0, 0x40_0310, 0];
+    let start = interrupted(0x40_0100, &[(Register::RSP, 0x7000), (Register::RAX, 0x7010)]);
+    let whole = [
+        (FrameKind::Leaf, 0x40_0100, returns(0x7000, 0x40_0210)),
+        (FrameKind::Call, 0x40_0210, returns(0x7010, 0x40_0310)),
+        (FrameKind::Call, 0x40_0310, Exit::None),
+    ];
+    let cut = [whole[0], (FrameKind::Call, 0x40_0210, Exit::None)];
+    for (subroutine, expected, end) in [
+        ([0x31, 0xd2, 0xc3], &whole[..], End::Complete), // xor %edx,%edx; ret
+        ([0x31, 0xc0, 0xc3], &cut, End::Partial(PartialReason::UnsupportedCfi)), // xor %eax,%eax; ret
+    ] {
+        let process = Process::new(&rows).text(0x100, &subroutine).stack(0x7000, &words);
+        assert_eq!(process.walk(&start), (expected.to_vec(), end));
+    }
+}
+
+/// A subroutine of assembly without CFI that keeps no register is believed to be called only by an
+/// instruction that calls it.
+#[test]
+fn a_subroutine_without_cfi_that_keeps_nothing() {
+    let words = [0x40_0205, 0, 0x40_0310, 0];
+    let start = interrupted(0x40_0802, &[(Register::RSP, 0x7000)]);
+    let rows = [(0x200, PUSHED), (0x300, Recipe::EndOfStack), (0x400, Recipe::NoCfi)];
+    let subroutine = [0x89, 0xff, 0x31, 0xdb, 0xc3]; // mov %edi,%edi; xor %ebx,%ebx; ret
+    for (distance, known) in [(0x5fb_u32, true), (0x5fc, false), (0x6fb, false)] {
+        let mut call = vec![0xe8];
+        call.extend(distance.to_le_bytes());
+        let process =
+            Process::new(&rows).text(0x200, &call).text(0x800, &subroutine).stack(0x7000, &words);
+        let (frames, end) = process.walk(&start);
+        let exit = Exit::Guess { slot: 0x7000, address: 0x40_0205 };
+        let (expected, length) = if known { (exit, 3) } else { (Exit::None, 1) };
+        assert_eq!((frames[0].2, frames.len()), (expected, length), "{distance:#x}");
+        assert_eq!(end == End::Complete, known);
+    }
 }
 
 /// Code without CFI at 0x800 that keeps a frame pointer, called from code with CFI.

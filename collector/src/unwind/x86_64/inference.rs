@@ -8,9 +8,10 @@
 //! differently.
 //!
 //! The ABI says what must be true at the end: rsp lies above where it was, and every register that
-//! a caller wants back was left alone or comes from the stack. If it is not, nothing is known; and
-//! what is found is a guess still, so that [`walk`](crate::unwind::walk) believes it only if a call
-//! instruction precedes the return address. SIGNAL side: no heap, and a bound on the steps.
+//! a caller wants back was left alone or comes from the stack. Assembly also has subroutines of its own
+//! that keep no register. What is found is a guess still, which the
+//! [`walk`](crate::unwind::walk) holds against the stack. SIGNAL side: no heap, and a bound on the
+//! steps.
 
 use super::instruction::{Effect, Instruction, RegisterSet, decode};
 use super::recipe::{Recipe, Saved, Slot};
@@ -26,16 +27,39 @@ const MOST_JUMPS: usize = 16;
 /// Words on the stack that are followed.
 const MOST_SLOTS: usize = 16;
 
-/// How the frame at `at` in `code` is left; `None` if that cannot be seen.
+/// How a frame seems to be left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inferred {
+    /// The way to its caller.
+    pub recipe: Recipe,
+    /// Registers that the caller finds as they are now.
+    pub kept: RegisterSet,
+    /// Whether every register that a caller wants back is kept or restored. If not, only code that
+    /// knows this function can have called it.
+    pub conforms: bool,
+}
+
+impl Inferred {
+    /// Nothing is known.
+    pub const NOTHING: Self = Self { recipe: Recipe::NoCfi, kept: 0, conforms: false };
+}
+
+/// How the frame at `at` in `code` is left, by the first way that `believed` agrees to; `None` if
+/// there is none.
 #[must_use]
-pub fn infer(code: &[u8], at: usize) -> Option<Recipe> {
+pub fn infer(
+    code: &[u8],
+    at: usize,
+    mut believed: impl FnMut(Inferred) -> bool,
+) -> Option<Inferred> {
     let mut steps = MOST_STEPS;
     let mut forks = List::<usize, MOST_FORKS>::new(usize::MAX);
     loop {
-        match follow(code, at, &forks, &mut steps) {
-            Ok(recipe) => return Some(recipe),
-            Err(fork) => forks.push(fork?)?,
+        let (found, fork) = follow(code, at, &forks, &mut steps);
+        if let Some(found) = found.filter(|found| believed(*found)) {
+            return Some(found);
         }
+        forks.push(fork?)?;
     }
 }
 
@@ -50,6 +74,28 @@ pub fn is_behind_call(code: &[u8], end: usize) -> bool {
             usize::from(found) == length && matches!(effect, Effect::Call(_))
         })
     })
+}
+
+/// Whether the code at `at` may have been called by the instruction that ends at `end`: a direct call
+/// of an address from which the instructions lead here.
+#[must_use]
+pub fn is_called_by(code: &[u8], end: usize, at: usize) -> bool {
+    let call = || decode(code.get(end.checked_sub(5)?..end)?);
+    let Some(Instruction { length: 5, effect: Effect::Call(Some(offset)) }) = call() else {
+        return false;
+    };
+    let target = isize::try_from(offset).ok().and_then(|offset| end.checked_add_signed(offset));
+    let Some(mut here) = target else { return false };
+    for _ in 0..MOST_STEPS {
+        if here >= at {
+            return here == at;
+        }
+        let Some(Instruction { length, .. }) = code.get(here..).and_then(decode) else {
+            return false;
+        };
+        here += usize::from(length);
+    }
+    false
 }
 
 fn is_padding(code: &[u8], at: usize) -> bool {
@@ -93,58 +139,90 @@ impl<T: Copy + PartialEq, const N: usize> List<T, N> {
     }
 }
 
-/// Follows one way to its end.
-///
-/// # Errors
-///
-/// It leads nowhere; where it last forked, if it did.
+/// Follows one way to its end: how it leaves the function, if it does, and where it last forked.
 fn follow(
     code: &[u8],
     mut at: usize,
     forks: &List<usize, MOST_FORKS>,
     steps: &mut u32,
-) -> Result<Recipe, Option<usize>> {
+) -> (Option<Inferred>, Option<usize>) {
     let mut state = State::new();
     let mut fork = None;
     let mut jumps = List::<usize, MOST_JUMPS>::new(0);
-    loop {
-        *steps = steps.checked_sub(1).ok_or(None)?;
-        let found = code.get(at..).and_then(decode);
-        let Some(Instruction { length, effect }) = found else { return Err(fork) };
+    let found = loop {
+        let Some(left) = steps.checked_sub(1) else { return (None, None) };
+        *steps = left;
+        let Some(Instruction { length, effect }) = code.get(at..).and_then(decode) else {
+            break None;
+        };
         let next = at + usize::from(length);
+        let target = |offset: i32| {
+            let target = next.checked_add_signed(isize::try_from(offset).ok()?)?;
+            (target < code.len()).then_some(target)
+        };
         let offset = match effect {
-            Effect::Return => return state.leave().ok_or(fork),
-            Effect::Stop | Effect::JumpIndirect => return Err(fork),
-            Effect::Branch(offset) if forks.as_slice().contains(&at) => Some(offset),
+            Effect::Return => break state.leave(),
+            Effect::Stop | Effect::JumpIndirect => break None,
+            Effect::Branch(offset) if forks.as_slice().contains(&at) => offset,
             Effect::Branch(offset) => {
                 if offset > 0 {
                     fork = Some(at);
                 }
-                None
+                at = next;
+                continue;
             }
-            Effect::Jump(offset) => Some(offset),
+            Effect::Jump(offset) => offset,
             // What does not come back is followed by padding, or by other code.
-            Effect::Call(_) if is_padding(code, next) => return Err(fork),
-            effect => {
-                state.apply(effect).ok_or(fork)?;
-                None
+            Effect::Call(_) if is_padding(code, next) => break None,
+            Effect::Call(offset) => {
+                let kept = offset.and_then(target).and_then(|callee| keeps(code, callee, steps));
+                state.call(kept.unwrap_or(0));
+                at = next;
+                continue;
             }
-        };
-        let Some(offset) = offset else {
-            at = next;
-            continue;
+            effect => {
+                if state.apply(effect).is_none() {
+                    break None;
+                }
+                at = next;
+                continue;
+            }
         };
         if offset < 0 {
             let circles = jumps.as_slice().contains(&at);
-            jumps.push(at).filter(|()| !circles).ok_or(fork)?;
+            if circles || jumps.push(at).is_none() {
+                break None;
+            }
         }
-        let target =
-            isize::try_from(offset).ok().and_then(|offset| next.checked_add_signed(offset));
-        match target.filter(|target| *target < code.len()) {
+        match target(offset) {
             Some(target) => at = target,
             // Another module's code; the caller is the same.
-            None => return state.leave().ok_or(fork),
+            None => break state.leave(),
         }
+    };
+    (found, fork)
+}
+
+/// The registers that a subroutine keeps which goes straight from its first instruction to its last;
+/// `None` of any other.
+fn keeps(code: &[u8], mut at: usize, steps: &mut u32) -> Option<RegisterSet> {
+    let mut state = State::new();
+    loop {
+        *steps = steps.checked_sub(1)?;
+        let Instruction { length, effect } = decode(code.get(at..)?)?;
+        match effect {
+            Effect::Return => {
+                let kept = state.sp() == Value::At(Register::RSP, 0);
+                return kept.then(|| state.kept());
+            }
+            Effect::Jump(_)
+            | Effect::Branch(_)
+            | Effect::JumpIndirect
+            | Effect::Call(_)
+            | Effect::Stop => return None,
+            effect => state.apply(effect)?,
+        }
+        at += usize::from(length);
     }
 }
 
@@ -309,12 +387,9 @@ impl State {
                 self.pop(Some(Register::RBP))
             }
             Effect::Change(set) => self.forget(set),
-            Effect::Call(_) => {
-                let kept = WANTED.iter().fold(bit(Register::RSP), |set, kept| set | bit(*kept));
-                self.forget(!kept)
-            }
             Effect::None
             | Effect::Padding
+            | Effect::Call(_)
             | Effect::Jump(_)
             | Effect::Branch(_)
             | Effect::JumpIndirect
@@ -323,8 +398,24 @@ impl State {
         }
     }
 
-    /// The recipe, if a function may return here.
-    fn leave(&self) -> Option<Recipe> {
+    /// A call comes back. Besides `kept` it keeps what the ABI says.
+    fn call(&mut self, kept: RegisterSet) {
+        let kept = WANTED.iter().fold(kept | bit(Register::RSP), |set, kept| set | bit(*kept));
+        // The stack pointer is kept, so that the stack can still be followed.
+        let _followed = self.forget(!kept);
+    }
+
+    /// Registers that hold what they held at the start.
+    fn kept(&self) -> RegisterSet {
+        let is_kept = |(number, value): (usize, &Value)| {
+            let same = Register::from_dwarf(number as u16).map(|register| Value::At(register, 0));
+            (same == Some(*value)).then_some(1 << number)
+        };
+        self.registers.iter().enumerate().filter_map(is_kept).fold(0, |set, bit: u16| set | bit)
+    }
+
+    /// How a function returns here, if one can.
+    fn leave(&self) -> Option<Inferred> {
         let on_stack = |register| matches!(register, Register::RSP | Register::RBP);
         let is_as_wanted = |register: &Register| match self.get(*register) {
             Value::At(found, 0) => found == *register,
@@ -332,9 +423,13 @@ impl State {
             Value::Restored => true,
             _ => false,
         };
-        if !WANTED.iter().all(is_as_wanted) {
-            return None;
-        }
+        let conforms = WANTED.iter().all(is_as_wanted);
+        self.recipe().map(|recipe| Inferred { recipe, kept: self.kept(), conforms })
+    }
+
+    /// The way to the return address, if rsp is there.
+    fn recipe(&self) -> Option<Recipe> {
+        let on_stack = |register| matches!(register, Register::RSP | Register::RBP);
         let word = |offset: i32| offset.checked_add(8);
         Some(match self.sp() {
             Value::At(Register::RSP, offset) if offset >= 0 => {

@@ -3,6 +3,11 @@
 
 use super::*;
 
+/// What is inferred of a function that keeps to the ABI.
+fn recipe_of(code: &[u8], at: usize) -> Option<Recipe> {
+    infer(code, at, |way| way.conforms).map(|way| way.recipe)
+}
+
 fn sp(offset: i32, bp: Slot) -> Recipe {
     Recipe::Sp { bp, offset }
 }
@@ -40,7 +45,7 @@ fn a_function_of_the_start_files() {
         (0x30, sp(8, SAME)),
         (0x34, sp(8, SAME)),
     ] {
-        assert_eq!(infer(&code, at), Some(recipe), "{at:#x}");
+        assert_eq!(recipe_of(&code, at), Some(recipe), "{at:#x}");
     }
     assert!(is_behind_call(&code, 0x23) && is_behind_call(&code, 0x28));
     assert!(!is_behind_call(&code, 0x17) && !is_behind_call(&code, 0x2f));
@@ -72,7 +77,7 @@ fn a_function_that_aligns_its_stack() {
         (0x18, Some(sp(16, SAME))),
         (0x19, Some(sp(8, SAME))),
     ] {
-        assert_eq!(infer(&code, at), recipe, "{at:#x}");
+        assert_eq!(recipe_of(&code, at), recipe, "{at:#x}");
     }
 }
 
@@ -88,8 +93,8 @@ fn a_function_that_leaves_by_its_frame_pointer() {
         0xc3, // a ret
     ];
     let bp = Recipe::Bp { bp: Slot::new(Saved::AtBp(0)), offset: 16 };
-    assert_eq!(infer(&code, 1), Some(sp(16, AT_16)));
-    assert_eq!([4, 7, 9].map(|at| infer(&code, at)), [Some(bp); 3]);
+    assert_eq!(recipe_of(&code, 1), Some(sp(16, AT_16)));
+    assert_eq!([4, 7, 9].map(|at| recipe_of(&code, at)), [Some(bp); 3]);
     assert!(is_behind_call(&code, 9));
 }
 
@@ -106,17 +111,73 @@ fn a_loop_that_is_left_in_its_middle() {
         0x5b, // c pop %rbx
         0xc3, // d ret
     ];
-    assert_eq!(infer(&code, 0), Some(sp(8, SAME)));
-    assert_eq!([1, 4, 6, 0xa, 0xc].map(|at| infer(&code, at)), [Some(sp(16, SAME)); 5]);
+    assert_eq!(recipe_of(&code, 0), Some(sp(8, SAME)));
+    assert_eq!([1, 4, 6, 0xa, 0xc].map(|at| recipe_of(&code, at)), [Some(sp(16, SAME)); 5]);
 }
 
 #[test]
 fn what_a_caller_would_not_accept() {
-    assert_eq!(infer(&[0x31, 0xdb, 0xc3], 0), None, "xor %ebx,%ebx; ret");
-    assert_eq!(infer(&[0x48, 0x8b, 0x27, 0xc3], 0), None, "mov (%rdi),%rsp; ret");
-    assert_eq!(infer(&[0x53, 0x06, 0x5b, 0xc3], 0), None, "an unknown instruction");
-    assert_eq!(infer(&[0xff, 0xe0], 0), None, "jmp *%rax");
-    assert_eq!(infer(&[0xeb, 0xfe], 0), None, "jmp to itself");
-    assert_eq!(infer(&[0x50, 0xc3], 0), None, "push %rax; ret");
-    assert_eq!(infer(&[0x90], 0), None, "the end of the code");
+    assert_eq!(recipe_of(&[0x31, 0xdb, 0xc3], 0), None, "xor %ebx,%ebx; ret");
+    assert_eq!(recipe_of(&[0x48, 0x8b, 0x27, 0xc3], 0), None, "mov (%rdi),%rsp; ret");
+    assert_eq!(recipe_of(&[0x53, 0x06, 0x5b, 0xc3], 0), None, "an unknown instruction");
+    assert_eq!(recipe_of(&[0xff, 0xe0], 0), None, "jmp *%rax");
+    assert_eq!(recipe_of(&[0xeb, 0xfe], 0), None, "jmp to itself");
+    assert_eq!(recipe_of(&[0x50, 0xc3], 0), None, "push %rax; ret");
+    assert_eq!(recipe_of(&[0x90], 0), None, "the end of the code");
+}
+
+/// x264's `trellis_coef0` calls a subroutine of its own, which keeps neither r14 nor rbp.
+#[test]
+fn a_subroutine_that_keeps_nothing() {
+    let code = [
+        0xe8, 5, 0, 0, 0, // 00 call 0a
+        0x48, 0x89, 0xc1, // 05 mov %rax,%rcx
+        0xc3, // 08 ret
+        0x90, // 09 nop
+        0x4d, 0x8b, 0x72, 8, // 0a mov 8(%r10),%r14
+        0x48, 0x8b, 0x6c, 0x24, 0x48, // 0e mov 72(%rsp),%rbp
+        0xc3, // 13 ret
+    ];
+    let expected = Inferred {
+        // What its caller finds in rbp.
+        recipe: sp(8, Slot::at_cfa(64)),
+        kept: !(bit(Register::R14) | bit(Register::RBP)),
+        conforms: false,
+    };
+    let ways = |at| {
+        let mut ways = Vec::new();
+        assert_eq!(infer(&code, at, |way| (ways.push(way), false).1), None);
+        ways
+    };
+    assert_eq!(ways(0x0a), [expected]);
+    assert_eq!(ways(0x13)[0].recipe, sp(8, SAME));
+    assert!([0x0a, 0x0e, 0x13].iter().all(|at| is_called_by(&code, 5, *at)));
+    assert!(!is_called_by(&code, 5, 0x0b), "inside of an instruction");
+    assert!(!is_called_by(&code, 5, 8), "before the function called");
+    assert!(!is_called_by(&code, 8, 0x0a), "behind no call");
+}
+
+/// x264's `hadamard_ac` keeps its stack pointer in rcx while it calls a subroutine that leaves rcx
+/// alone.
+#[test]
+fn a_register_that_a_subroutine_is_known_to_keep() {
+    let mut code = vec![
+        0x48, 0x89, 0xe1, // 00 mov %rsp,%rcx
+        0x48, 0x83, 0xe4, 0xe0, // 03 and $-32,%rsp
+        0x48, 0x83, 0xec, 0x60, // 07 sub $96,%rsp
+        0xe8, 8, 0, 0, 0, // 0b call 18
+        0x31, 0xc0, // 10 xor %eax,%eax
+        0x48, 0x89, 0xcc, // 12 mov %rcx,%rsp
+        0xc3, // 15 ret
+        0x66, 0x90, // 16 nop
+        0x31, 0xd2, // 18 xor %edx,%edx
+        0xc3, // 1a ret
+    ];
+    let by_rcx = Recipe::Register { register: Register::RCX, bp: SAME, offset: 8 };
+    assert_eq!(recipe_of(&code, 0), Some(sp(8, SAME)));
+    assert_eq!([0x07, 0x0b, 0x10].map(|at| recipe_of(&code, at)), [Some(by_rcx); 3]);
+    let subroutine = infer(&code, 0x18, |_| true).unwrap();
+    assert_eq!((subroutine.kept >> Register::RCX.dwarf() & 1, subroutine.conforms), (1, true));
+    code[0x19] = 0xc9; // xor %ecx,%ecx
+    assert_eq!(recipe_of(&code, 0x0b), None);
 }

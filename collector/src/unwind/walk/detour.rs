@@ -1,0 +1,267 @@
+//! What can be done where no recipe leads on: registers that were not carried, unwinders on their way
+//! to a handler, code without call frame information.
+
+use csprof_format::address::FrameKind;
+use csprof_format::loss::PartialReason;
+
+use super::{Target, find_all};
+use crate::unwind::arch::inference::{Inferred, infer, is_behind_call, is_called_by};
+use crate::unwind::arch::landing::{Landing, jump, land, landing};
+use crate::unwind::arch::recipe::{CalleeSaved, Recipe};
+use crate::unwind::arch::registers::{Register, Registers};
+use crate::unwind::arch::step::{Obstacle, Step, step, step_with_callee_saved};
+use crate::unwind::cache::RecipeCache;
+use crate::unwind::validate::StackBounds;
+
+/// The last frame whose registers were all known, and the steps made since.
+pub(super) struct Origin {
+    pub(super) registers: Registers,
+    pub(super) kind: FrameKind,
+    pub(super) steps: u32,
+}
+
+/// What can be done where no recipe led on.
+pub(super) enum Detour {
+    /// The missing registers were found; the frame can be tried again.
+    Carry,
+    /// A caller was found all the same, whose registers these are now.
+    Caller { slot: u64 },
+    /// A handler's frame was found, whose registers these are now, as far as a handler needs them.
+    Landing,
+    /// The frame is the outermost one.
+    EndOfStack,
+    /// Nothing.
+    None(PartialReason),
+}
+
+/// Gets over an obstacle, if that can be: `registers` are then those to go on with.
+#[cold]
+pub(super) fn overcome(
+    obstacle: Obstacle,
+    origin: &Origin,
+    registers: &mut Registers,
+    kind: FrameKind,
+    bounds: StackBounds,
+    target: &impl Target,
+    cache: &mut RecipeCache,
+) -> Detour {
+    match obstacle {
+        Obstacle::Unknown(register) => {
+            match walk_again(origin, registers, register, bounds, target, cache) {
+                Some(found) if found.get(register).is_some() => {
+                    *registers = found;
+                    Detour::Carry
+                }
+                _ => Detour::None(PartialReason::UnsupportedCfi),
+            }
+        }
+        Obstacle::Landing => {
+            let recipe = find_all(target, kind, registers.ip).0;
+            leave_unwinder(registers, recipe, bounds, target)
+        }
+        Obstacle::Unsupported => Detour::None(PartialReason::UnsupportedCfi),
+        Obstacle::Unreadable => Detour::None(PartialReason::BadStack),
+        Obstacle::NoCfi => {
+            // glibc's __start_context, where a makecontext function returns to, is the first byte
+            // of an FDE that does not declare its return address undefined. Nothing called it: no
+            // FDE covers the byte before.
+            let described = |kind| find_all(target, kind, registers.ip).0 != Recipe::NoCfi;
+            if kind == FrameKind::Call && described(FrameKind::Leaf) {
+                return Detour::EndOfStack;
+            }
+            let pc = registers.ip.wrapping_sub(kind.lookup_bias());
+            match leave_undescribed(registers, bounds, target, cache) {
+                Some(slot) => Detour::Caller { slot },
+                None if target.code(pc).is_none() && target.foreign(pc).is_none() => {
+                    Detour::None(PartialReason::UnknownModule)
+                }
+                None => Detour::None(PartialReason::NoCfi),
+            }
+        }
+    }
+}
+
+/// Goes to the frame that an unwinder is giving the thread to. `recipe` is what the unwinder's CFI
+/// says.
+fn leave_unwinder(
+    registers: &mut Registers,
+    recipe: Recipe,
+    bounds: StackBounds,
+    target: &impl Target,
+) -> Detour {
+    let read = |word| target.read(word);
+    let how = target.text(registers.ip).and_then(|(code, at)| landing(code, at));
+    let mut caller = *registers;
+    let Ok(Step::Caller { ra_slot }) = step(&mut caller, recipe, read) else {
+        return Detour::None(PartialReason::BadStack);
+    };
+    let handler = match how {
+        Some(Landing::Jumping) => Some(jump(registers, &caller)),
+        _ => land(registers.sp(), caller.sp(), read),
+    };
+    let found = handler.unwrap_or(caller);
+    if !bounds.admits_same(registers.sp(), found.sp()) {
+        return Detour::None(PartialReason::BadStack);
+    }
+    *registers = found;
+    match (handler, ra_slot) {
+        (None, Some(slot)) => Detour::Caller { slot },
+        _ => Detour::Landing,
+    }
+}
+
+/// Finds the caller of code without CFI, whose registers these are then, and the slot of its return
+/// address.
+fn leave_undescribed(
+    registers: &mut Registers,
+    bounds: StackBounds,
+    target: &impl Target,
+    cache: &mut RecipeCache,
+) -> Option<u64> {
+    follow_code(registers, bounds, target, cache)
+        .or_else(|| follow_frame_pointer(registers, bounds, target))
+}
+
+/// Reads in the code how it will return, and takes the first way that the stack agrees to.
+fn follow_code(
+    registers: &mut Registers,
+    bounds: StackBounds,
+    target: &impl Target,
+    cache: &mut RecipeCache,
+) -> Option<u64> {
+    let pc = registers.ip;
+    let leave = |way| leave_as_inferred(registers, way, bounds, target);
+    let remembered = cache.get_inferred(pc);
+    if remembered == Some(Inferred::NOTHING) {
+        return None;
+    }
+    let mut found = remembered.and_then(leave);
+    if found.is_none() {
+        let (code, at) = target.text(pc)?;
+        let way = infer(code, at, |way| {
+            found = leave(way);
+            found.is_some()
+        });
+        // What is not in the load map may be other code at the next sample.
+        if target.code(pc).is_some() {
+            cache.insert_inferred(pc, way.unwrap_or(Inferred::NOTHING));
+        }
+    }
+    let (caller, slot) = found?;
+    *registers = caller;
+    Some(slot)
+}
+
+/// The caller's registers, and the slot of the return address, if this is how code without CFI is left:
+/// a call must precede the return address, and one of this very function if it keeps no register.
+fn leave_as_inferred(
+    registers: &Registers,
+    way: Inferred,
+    bounds: StackBounds,
+    target: &impl Target,
+) -> Option<(Registers, u64)> {
+    let mut caller = *registers;
+    let stepped = step(&mut caller, way.recipe, |word| target.read(word));
+    let Ok(Step::Caller { ra_slot: Some(slot) }) = stepped else { return None };
+    let admitted = bounds.admits_caller(registers.sp(), caller.sp());
+    let last = caller.ip.wrapping_sub(1);
+    let (code, at) = target.text(last).filter(|_| admitted)?;
+    let end = at + 1;
+    let called = if way.conforms {
+        is_behind_call(code, end)
+    } else {
+        let here = isize::try_from(registers.ip.wrapping_sub(last).cast_signed()).ok()?;
+        is_called_by(code, end, at.checked_add_signed(here)?)
+    };
+    for number in (0..16).filter(|number| way.kept >> number & 1 == 1) {
+        let register = Register::from_dwarf(number).filter(|register| *register != Register::RSP);
+        if let Some((register, value)) =
+            register.and_then(|register| Some((register, registers.get(register)?)))
+        {
+            caller.set(register, value);
+        }
+    }
+    called.then_some((caller, slot))
+}
+
+/// Assumes `push %rbp; mov %rsp,%rbp` in code without CFI, and believes it only if everything
+/// fits: the saved pointer lies above this one on the same stack, and the return address in code.
+///
+/// `(ip, sp, bp) = (*(bp + 8), bp + 16, *bp)`
+fn follow_frame_pointer(
+    registers: &mut Registers,
+    bounds: StackBounds,
+    target: &impl Target,
+) -> Option<u64> {
+    let bp = registers.get(Register::RBP)?;
+    let slot = bp.wrapping_add(8);
+    let cfa = bp.wrapping_add(16);
+    if bp < registers.sp() || bp & 7 != 0 || !bounds.admits_caller(registers.sp(), cfa) {
+        return None;
+    }
+    let saved = target.read(bp)?;
+    let ip = target.read(slot)?;
+    if saved <= bp || saved & 7 != 0 || !bounds.contains_word(saved) {
+        return None;
+    }
+    target.code(ip.wrapping_sub(FrameKind::Call.lookup_bias()))?;
+    registers.become_caller(ip, cfa, Some(saved));
+    Some(slot)
+}
+
+/// Repeats the steps from `origin` with the other callee-saved registers restored, and returns the
+/// present frame's registers; none if it does not arrive at the same frame. `wanted` may be a register
+/// that the ABI lets every function change: OpenSSL's AES-GCM keeps its CFA in rax, since it knows the
+/// subroutines that it calls.
+fn walk_again(
+    origin: &Origin,
+    present: &Registers,
+    wanted: Register,
+    bounds: StackBounds,
+    target: &impl Target,
+    cache: &mut RecipeCache,
+) -> Option<Registers> {
+    let may_change = !CalleeSaved::REGISTERS.contains(&wanted) && wanted != Register::RBP;
+    let mut registers = origin.registers;
+    let mut kind = origin.kind;
+    for _ in 0..origin.steps {
+        let (recipe, saved) = find_all(target, kind, registers.ip);
+        let before = registers;
+        match step_with_callee_saved(&mut registers, recipe, &saved, |word| target.read(word)) {
+            Ok(_) => {}
+            Err(Obstacle::NoCfi) => {
+                leave_undescribed(&mut registers, bounds, target, cache)?;
+            }
+            Err(_) => return None,
+        }
+        if may_change && keeps(wanted, &before, &registers, target, cache) {
+            registers.set(wanted, before.get(wanted)?);
+        }
+        kind = FrameKind::Call;
+    }
+    (registers.ip == present.ip && registers.sp() == present.sp()).then_some(registers)
+}
+
+/// Whether the code of a frame leaves a register alone on its way to its caller.
+fn keeps(
+    register: Register,
+    frame: &Registers,
+    caller: &Registers,
+    target: &impl Target,
+    cache: &mut RecipeCache,
+) -> bool {
+    let way = cache.get_inferred(frame.ip).or_else(|| {
+        let (code, at) = target.text(frame.ip)?;
+        let way = infer(code, at, |way| {
+            let mut found = *frame;
+            let stepped = step(&mut found, way.recipe, |word| target.read(word));
+            stepped.is_ok() && (found.ip, found.sp()) == (caller.ip, caller.sp())
+        });
+        let way = way.unwrap_or(Inferred::NOTHING);
+        if target.code(frame.ip).is_some() {
+            cache.insert_inferred(frame.ip, way);
+        }
+        Some(way)
+    });
+    way.is_some_and(|way| way.kept >> register.dwarf() & 1 == 1)
+}
