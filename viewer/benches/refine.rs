@@ -1,7 +1,8 @@
 //! How long refinement takes on a large made-up profile, and how much memory.
 //!
-//! One million nodes, or as many as `CSPROF_BENCH_NODES` says, two hundred thousand frames of
-//! functions with C++ names, four threads, stacks of up to sixty frames with recursion.
+//! One million nodes, or as many as `CSPROF_BENCH_NODES` says (inlined frames are nodes, too), two
+//! hundred thousand frames of functions with C++ names, four threads, stacks of up to sixty frames
+//! with recursion.
 //! `CSPROF_BENCH_NODES=10000000 cargo bench -p csprof --bench refine`. The best of
 //! `CSPROF_BENCH_RUNS` counts, since other work on the machine only ever adds;
 //! `CSPROF_BENCH_ONLY` names a part of the stages wanted.
@@ -12,9 +13,12 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use csprof::profile::Profile;
-use csprof::refine::{ChildIndex, Refined, Stage, parse};
+use csprof::refine::{ChildIndex, Predicate, Refined, Sets, Stage, Watch, complete, parse};
 use csprof::views::Sort;
+use csprof::views::callers::Callers;
 use csprof::views::flat::flat;
+use csprof::views::hall::{HallTable, Reach, Way};
+use csprof::views::tree::RowId;
 use csprof_format::address::FrameKind;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile as saved;
@@ -96,7 +100,8 @@ fn large_profile(nodes: u32) -> saved::Profile {
         });
         let first = profile.nodes.push(u32::try_from(profile.nodes.len()).unwrap_or(0), root, 0, 0);
         let mut path = vec![first];
-        for _ in 0..nodes / THREADS {
+        let mut made = 0;
+        while made < nodes / THREADS {
             // Deeper by one, or back up by some, as depth-first order has it.
             for _ in 0..numbers.below(5).saturating_sub(2) {
                 if path.len() > 1 {
@@ -110,6 +115,8 @@ fn large_profile(nodes: u32) -> saved::Profile {
             let frame = FrameId(numbers.below(limit));
             let samples = u64::from(numbers.below(4));
             path.push(profile.nodes.push(parent, frame, samples, samples / 2));
+            let first = &profile.sites.first[frame.index()..];
+            made += first[1] - first[0];
         }
         let end = u32::try_from(profile.nodes.len()).unwrap_or(u32::MAX);
         profile.trees.push(saved::Tree {
@@ -183,6 +190,49 @@ fn megabytes(line: &str) -> u64 {
     found.and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) / 1024
 }
 
+/// Memory of a forest, which may be 16 bytes for each node and 8 for the one metric.
+fn bytes_for_each_node(refined: &Refined<'_>) -> String {
+    let [all, shared] = refined.bytes().map(|bytes| bytes as f64 / refined.node_count() as f64);
+    let exceeded = if all >= 24.05 { "  EXCEEDED" } else { "" };
+    format!("{all:.1} bytes for each node, {shared:.1} of them the profile's{exceeded}")
+}
+
+/// What a key on a forest makes.
+fn views(base: &Refined<'_>, runs: usize, most: Option<f64>) {
+    print("callers view", timed(runs, || Callers::new(base)), most);
+    let mut callers = Callers::new(base);
+    let first = callers.children(base, RowId::ROOT)[0];
+    print(
+        "  a function of it opened",
+        timed(runs, || {
+            let mut callers = callers.clone();
+            callers.children(base, first).len()
+        }),
+        most,
+    );
+    let chain = |text: &str| match parse(text).map(|mut parsed| parsed.stages.pop()) {
+        Ok(Some(Stage::Where(Predicate::Through(chain)))) => chain,
+        _ => unreachable!("{text} is a path"),
+    };
+    for path in ["app::*", "MPI_* >> app::* > *"] {
+        let chain = chain(path);
+        for way in [Way::Down, Way::Up] {
+            for reach in [Reach::Immediate, Reach::Extended] {
+                let what = format!("table {way:?}, {reach:?}: {path}");
+                let table =
+                    || HallTable::watched(base, Some(&chain), way, reach, &Watch::none()).is_ok();
+                print(&what, timed(runs, table), most);
+            }
+        }
+    }
+    for text in ["step_1", "vector", "x", "mpi_f"] {
+        let what = format!("completion of {text}");
+        let sets = Sets::default();
+        let complete = || complete(text, text.len(), base.profile, &sets).candidates.len();
+        print(&what, timed(runs, complete), Some(16.0));
+    }
+}
+
 fn main() {
     let number = |name: &str, usual: usize| {
         std::env::var(name).ok().and_then(|count| count.parse().ok()).unwrap_or(usual)
@@ -205,8 +255,9 @@ fn main() {
         "milliseconds of CPU time, one thread", "best", "median", "most"
     );
     let share = |most: u32| Some((f64::from(most) * nodes as f64 / 1e7).max(16.0));
-    print("inclusive", timed(runs, || profile.nodes.inclusive()), None);
+    print("inclusive", timed(runs, || Refined::base(&profile)), None);
     let base = Refined::base(&profile);
+    println!("{:44}{}", "", bytes_for_each_node(&base));
     for (text, most) in STAGES {
         if !text.contains(&only) {
             continue;
@@ -220,10 +271,10 @@ fn main() {
         let cold = now() - start;
         let Ok(refined) = first else { unreachable!("{text} matches something") };
         assert_eq!(refined.shown + refined.out, refined.base);
-        let bytes = refined.bytes_made() as f64 / refined.node_count() as f64;
+        let bytes = bytes_for_each_node(&refined);
         drop(refined);
         print(text, timed(runs, || base.then(&stage).is_ok()), share(most));
-        println!("{:44}{cold:8.1} the first time; {bytes:.1} bytes for each node", "");
+        println!("{:44}{cold:8.1} the first time; {bytes}", "");
     }
     for text in
         ["*step_1*", "app::*", "/solver.*step/", "/^std::vector.*\\[\\]/", "module:libpart3*"]
@@ -235,6 +286,7 @@ fn main() {
         }
     }
     print("recursion-safe flat", timed(runs, || flat(&base, Sort::default())), share(250));
+    views(&base, runs, Some((100.0 * nodes as f64 / 1e7).max(16.0)));
     print("index of children", timed(runs, || ChildIndex::new(&base)), None);
     println!("{} MB resident, {} MB at most", megabytes("VmRSS:"), megabytes("VmHWM:"));
 }

@@ -48,8 +48,7 @@ fn profile() -> Profile {
         Frame { function: FunctionRef(f), kind, file: None, line: 0 }
     };
     let frames = (0..=FUNCTIONS).map(frame).collect();
-    let mut nodes =
-        Nodes { parent: vec![0], frame: vec![FrameRef::ROOT], samples: vec![0], edges: vec![0] };
+    let mut nodes = Nodes { parent: vec![0], frame: vec![FrameRef::ROOT], ..Nodes::default() };
     let mut path = vec![0];
     while nodes.len() < NODES as usize {
         // The product of two numbers prefers small ones: few functions are everywhere.

@@ -52,8 +52,7 @@ fn profile() -> Profile {
             frames.push(Frame { function: FunctionRef(f), kind, file: None, line });
         }
     }
-    let mut nodes =
-        Nodes { parent: vec![0], frame: vec![FrameRef::ROOT], samples: vec![0], edges: vec![0] };
+    let mut nodes = Nodes { parent: vec![0], frame: vec![FrameRef::ROOT], ..Nodes::default() };
     let mut streams = Vec::new();
     let mut path: Vec<u32> = Vec::new();
     for thread in 0..THREADS {

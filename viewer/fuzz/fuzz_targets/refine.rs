@@ -51,7 +51,7 @@ fuzz_target!(|input: (u8, &str)| {
                 let Ok(next) = refined.then(stage) else { return };
                 refined = next;
                 assert_eq!(refined.shown + refined.out, profile.total(), "{text:?}");
-                assert_eq!(refined.exclusive.iter().sum::<u64>(), refined.shown, "{text:?}");
+                assert_eq!((0..refined.node_count()).map(|node| refined.exclusive(node)).sum::<u64>(), refined.shown, "{text:?}");
             }
         }
         Err(error) => {

@@ -54,7 +54,7 @@ pub fn write(refined: &Refined<'_>, options: Options, out: &mut impl Write) -> i
         let mut samples = 0u64;
         let mut children: Vec<(u32, u32)> = Vec::new();
         while let Some(node) = nodes.pop() {
-            samples += refined.exclusive[node as usize];
+            samples += refined.exclusive(node as usize);
             for &child in index.of(node) {
                 if is_left_out(child) {
                     nodes.push(child);

@@ -307,8 +307,8 @@ impl Union<'_> {
         let node = |node: u32| if node == 0 { 0 } else { node + moved };
         nodes.parent.extend(part.nodes.parent.into_iter().skip(1).map(node));
         nodes.frame.extend(part.nodes.frame.into_iter().skip(1).map(|frame| frames[frame.index()]));
-        nodes.samples.extend(part.nodes.samples.into_iter().skip(1));
-        nodes.edges.extend(part.nodes.edges.into_iter().skip(1));
+        nodes.samples.extend(part.nodes.samples.iter().skip(1));
+        nodes.edges.extend(part.nodes.edges.iter().skip(1));
         self.profile.streams.extend(part.streams.into_iter().map(|stream| Stream {
             process: ProcessId(stream.process.0 + first.process.0),
             thread: ThreadId::from_index(stream.thread.index() + first.thread),

@@ -53,7 +53,7 @@ impl Profile {
                     above = nodes.push(above, frame, 0, edges);
                     edges = 0;
                 }
-                nodes.samples[above as usize] = machine.samples[node];
+                nodes.samples.set(above as usize, machine.samples[node]);
                 innermost[node] = above;
             }
             streams.push(Stream {
@@ -342,6 +342,6 @@ main 1 module:/opt/app at:app.c:11
         assert_eq!(loaded.nodes.len(), 1 + 1 + MAX_FRAMES_PER_ADDRESS);
         let line = |node: usize| loaded.frames[loaded.nodes.frame[node].index()].line;
         assert_eq!((line(1), line(2), line(loaded.nodes.len() - 1)), (0, 1488, 1999));
-        assert_eq!((loaded.nodes.edges[1], loaded.nodes.samples.last()), (1, Some(&5)));
+        assert_eq!((loaded.nodes.edges.at(1), loaded.nodes.samples.iter().last()), (1, Some(5)));
     }
 }

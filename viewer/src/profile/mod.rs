@@ -10,12 +10,14 @@
 //! node of a loaded profile names them.
 
 pub mod comparison;
+mod counts;
 mod intern;
 mod load;
 pub mod merge;
 mod name;
 mod outline;
 
+pub use counts::{Count, Counts, Slice};
 pub(crate) use name::{BareNames, has_form};
 pub use name::{base_name, short_name};
 pub(crate) use outline::quoted;
@@ -48,7 +50,7 @@ impl Profile {
     /// Samples of the whole profile.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.nodes.samples.iter().fold(0, |sum, &samples| sum.saturating_add(samples))
+        self.nodes.samples.iter().fold(0, u64::saturating_add)
     }
 
     /// The function that a node stands for.
@@ -154,9 +156,9 @@ pub struct Nodes {
     /// Frame of each node.
     pub frame: Vec<FrameRef>,
     /// Exclusive samples.
-    pub samples: Vec<u64>,
+    pub samples: Counts,
     /// Returns of sampled activations; 0 for inlined frames, which have none.
-    pub edges: Vec<u64>,
+    pub edges: Counts,
 }
 
 impl Nodes {
@@ -175,11 +177,22 @@ impl Nodes {
     /// Inclusive samples of every node: its own and those of all nodes below it.
     #[must_use]
     pub fn inclusive(&self) -> Vec<u64> {
-        inclusive(&self.parent, &self.samples)
+        let mut sums: Vec<u64> = self.samples.iter().collect();
+        add_up(&self.parent, &mut sums);
+        sums
+    }
+
+    /// Memory of the columns, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.parent[..])
+            + size_of_val(&self.frame[..])
+            + self.samples.bytes()
+            + self.edges.bytes()
     }
 
     /// Appends a node and returns its number.
-    pub(crate) fn push(&mut self, parent: u32, frame: FrameRef, samples: u64, edges: u64) -> u32 {
+    pub fn push(&mut self, parent: u32, frame: FrameRef, samples: u64, edges: u64) -> u32 {
         let id = u32::try_from(self.len()).unwrap_or(u32::MAX);
         self.parent.push(parent);
         self.frame.push(frame);
@@ -189,20 +202,16 @@ impl Nodes {
     }
 }
 
-/// Inclusive values of a forest in which `parent[n] < n` for every node but 0.
+/// Adds up inclusive values of a forest in which `parent[n] < n` for every node but 0; `sums` has
+/// the exclusive ones at first.
 ///
 /// One backward pass: when a node is added to its parent, all its own children have been added.
-#[must_use]
-pub fn inclusive(parent: &[u32], exclusive: &[u64]) -> Vec<u64> {
-    let mut sums = exclusive.to_vec();
+pub fn add_up<C: Count>(parent: &[u32], sums: &mut [C]) {
     for node in (1..sums.len()).rev() {
         let value = sums[node];
-        if value != 0 {
-            let above = &mut sums[parent[node] as usize];
-            *above = above.saturating_add(value);
-        }
+        let above = &mut sums[parent[node] as usize];
+        *above = above.saturating_add(value);
     }
-    sums
 }
 
 /// The nodes of one thread in one epoch.

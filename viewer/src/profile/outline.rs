@@ -85,11 +85,11 @@ fn write_node(profile: &Profile, node: usize, depth: usize, out: &mut String) {
     let frame = &profile.frames[nodes.frame[node].index()];
     let function = &profile.functions[frame.function.index()];
     let _ = write!(out, "{:width$}{}", "", quoted(&function.name), width = 2 * depth);
-    if nodes.samples[node] > 0 {
-        let _ = write!(out, " {}", nodes.samples[node]);
+    if nodes.samples.at(node) > 0 {
+        let _ = write!(out, " {}", nodes.samples.at(node));
     }
-    if nodes.edges[node] > 0 {
-        let _ = write!(out, " e={}", nodes.edges[node]);
+    if nodes.edges.at(node) > 0 {
+        let _ = write!(out, " e={}", nodes.edges.at(node));
     }
     match frame.kind {
         FrameKind::Call | FrameKind::Root | FrameKind::Context => {}

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::children::{ChildIndex, LazyIndex};
 use super::column::{Column, Table, Workspace};
-use super::edges::Recorded;
+use super::costs::{Costs, in_width};
 use super::matcher::{Names, Shown};
 use super::stages::{self, Stop};
 use super::watch::Watch;
@@ -91,18 +91,15 @@ impl<'p> Refined<'p> {
     /// The profile itself: no stages, everything shown. O(nodes), for the inclusive sums.
     #[must_use]
     pub fn base(profile: &'p Profile) -> Self {
-        let inclusive: Column<'p, u64> = profile.nodes.inclusive().into();
-        let total = inclusive.first().copied().unwrap_or(0);
-        let edges = Column::loaded(&profile.nodes.edges);
+        let costs = Costs::loaded(&profile.nodes);
+        let total = if profile.nodes.is_empty() { 0 } else { costs.inclusive(0) };
         Self {
             profile,
             functions: Table::loaded(&profile.functions),
             frames: Table::loaded(&profile.frames),
             parent: Column::loaded(&profile.nodes.parent),
             frame: Column::loaded(&profile.nodes.frame),
-            exclusive: Column::loaded(&profile.nodes.samples),
-            recorded: Recorded::of_kinds(edges, inclusive.clone()),
-            inclusive,
+            costs,
             streams: Column::loaded(&profile.streams),
             outcomes: Vec::new(),
             base: total,
@@ -154,7 +151,7 @@ impl<'p> Refined<'p> {
     fn run(self, stage: &Stage, watch: &Watch<'_>) -> Result<Self, Stop> {
         let input = self.shown;
         let (mut next, moved) = stages::run(self, stage, watch)?;
-        next.shown = next.inclusive.first().copied().unwrap_or(0);
+        next.shown = if next.parent.is_empty() { 0 } else { next.inclusive(0) };
         next.out = next.base - next.shown;
         let out = input - next.shown;
         next.outcomes.push(Outcome { input, shown: next.shown, out, moved });
@@ -169,18 +166,43 @@ impl<'p> Refined<'p> {
         self.parent.len()
     }
 
-    /// Memory of the columns that stages made and that the profile does not have, in bytes.
+    /// Exclusive samples shown of a node.
+    ///
+    /// # Panics
+    /// If there is no such node; as the next ones.
     #[must_use]
-    pub fn bytes_made(&self) -> usize {
-        let recorded = &self.recorded;
-        let shared = |column: &Column<'_, u64>| {
-            [&self.exclusive, &self.inclusive].into_iter().any(|other| column.is(other))
-        };
-        let mut counts = vec![&self.exclusive, &self.inclusive];
-        counts.extend([&recorded.low, &recorded.inclusive].into_iter().filter(|c| !shared(c)));
-        counts.extend((!recorded.high.is(&recorded.low)).then_some(&recorded.high));
-        let counts: usize = counts.into_iter().map(Column::bytes_made).sum();
-        counts + self.parent.bytes_made() + self.frame.bytes_made()
+    pub fn exclusive(&self, node: usize) -> u64 {
+        self.costs.exclusive(node)
+    }
+
+    /// Inclusive samples shown of a node: own plus those of all nodes below.
+    #[must_use]
+    pub fn inclusive(&self, node: usize) -> u64 {
+        self.costs.inclusive(node)
+    }
+
+    /// Replaces inclusive samples that are not sums over the nodes below. None is more than the
+    /// samples of the profile.
+    pub(crate) fn set_inclusive(&mut self, inclusive: &[u64]) {
+        match &mut self.costs {
+            // They fit, since the samples of the profile do.
+            Costs::Narrow(costs) => {
+                costs.inclusive =
+                    inclusive.iter().map(|&count| count as u32).collect::<Vec<_>>().into();
+            }
+            Costs::Wide(costs) => costs.inclusive = inclusive.to_vec().into(),
+        }
+    }
+
+    /// Memory of the columns of all nodes, in bytes, and what of it is the profile's. Where samples
+    /// and edges are less than four billion, a node takes 24 bytes at most: 16, and 8 for samples,
+    /// exclusive and inclusive, as any further metric would. Selections among the callers of a
+    /// selection take 4 more, since they lose of edge counts that are between two bounds.
+    #[must_use]
+    pub fn bytes(&self) -> [usize; 2] {
+        let costs = in_width!(&self.costs, costs => costs.bytes());
+        let columns = [costs, self.parent.bytes(), self.frame.bytes()];
+        [0, 1].map(|which| columns.iter().map(|bytes| bytes[which]).sum())
     }
 
     /// The edge count of a node, least and greatest possible; equal if it is known exactly. `None`
@@ -194,14 +216,14 @@ impl<'p> Refined<'p> {
 
     /// The same, for a node whose frame is known to be of this kind.
     pub(crate) fn edges_of(&self, node: usize, kind: FrameKind) -> Option<(u64, u64)> {
-        self.recorded.edges(node, kind, self.inclusive[node])
+        self.costs.edges(node, kind)
     }
 
     /// Whether the edge counts of all nodes are exact.
     #[must_use]
     pub fn edges_are_exact(&self) -> bool {
         (0..self.node_count())
-            .filter(|&node| self.inclusive[node] > 0)
+            .filter(|&node| self.inclusive(node) > 0)
             .filter_map(|node| self.edges(super::children::node_number(node)))
             .all(|(low, high)| low == high)
     }

@@ -6,7 +6,9 @@
 use std::sync::{Arc, OnceLock};
 
 use super::Refined;
+use super::costs::in_width;
 use super::watch::{Cancelled, Watch};
+use crate::profile::Count;
 
 /// The children of every node, as compressed rows: those of node `n` are
 /// `children[first[n] .. first[n + 1]]`, in order of their numbers. Nodes without samples at or
@@ -33,13 +35,20 @@ impl ChildIndex {
     /// # Errors
     /// The watch asked for it.
     pub fn watched(refined: &Refined<'_>, watch: &Watch<'_>) -> Result<Self, Cancelled> {
-        let count = refined.parent.len();
-        watch.begin(0, 1, 2, count);
-        let (parent, inclusive) = (&refined.parent[..], &refined.inclusive[..]);
+        watch.begin(0, 1, 2, refined.node_count());
+        in_width!(&refined.costs, costs => Self::of_forest(&refined.parent, &costs.inclusive, watch))
+    }
+
+    fn of_forest<C: Count>(
+        parent: &[u32],
+        inclusive: &[C],
+        watch: &Watch<'_>,
+    ) -> Result<Self, Cancelled> {
+        let count = parent.len();
         // Counts are kept two places up, so that after the prefix sum `first[p + 1]` is where the
         // next child of `p` goes, and after filling it is where the children of `p` end.
         let mut first = vec![0u32; count + 2];
-        let live = |n: &usize| inclusive[*n] > 0;
+        let live = |n: &usize| inclusive[*n] > C::default();
         watch.forward(1..count, |nodes| {
             for n in nodes.filter(live) {
                 first[parent[n] as usize + 2] += 1;
@@ -95,14 +104,14 @@ pub(crate) fn walk<V: Visitor>(
     watch: &Watch<'_>,
     visitor: impl Fn() -> V,
 ) -> Result<V, Cancelled> {
-    let (parent, inclusive) = (&refined.parent[..], &refined.inclusive[..]);
+    let parent = &refined.parent[..];
     let mut visiting = visitor();
     // Nodes, and what the visitor said of them.
     let mut path: Vec<(u32, u32)> = vec![(0, 0)];
     let mut in_order = true;
     watch.forward(1..parent.len(), |nodes| {
         for node in nodes {
-            if inclusive[node] == 0 || !in_order {
+            if refined.inclusive(node) == 0 || !in_order {
                 continue;
             }
             while let Some(&(last, entered)) = path.last()

@@ -72,11 +72,19 @@ impl<'p, T> Column<'p, T> {
         }
     }
 
-    /// Memory of the values, if a stage made them.
+    /// Memory that was allocated for the values, if a stage made them.
     pub(super) fn bytes_made(&self) -> usize {
         match &self.0 {
             Values::Loaded(_) => 0,
-            Values::Made(shared) => size_of_val(&shared.values[..]),
+            Values::Made(shared) => shared.values.capacity() * size_of::<T>(),
+        }
+    }
+
+    /// Memory of the values, and what of it is the profile's.
+    pub(super) fn bytes(&self) -> [usize; 2] {
+        match self.bytes_made() {
+            0 => [size_of_val(&self[..]); 2],
+            made => [made, 0],
         }
     }
 
@@ -113,6 +121,12 @@ impl<T> Deref for Column<'_, T> {
     }
 }
 
+impl<'p, T> From<&'p [T]> for Column<'p, T> {
+    fn from(values: &'p [T]) -> Self {
+        Self::loaded(values)
+    }
+}
+
 impl<T> From<Vec<T>> for Column<'_, T> {
     fn from(values: Vec<T>) -> Self {
         Self(Values::Made(Arc::new(Buffer { values, home: None })))
@@ -143,14 +157,15 @@ impl<T> Clone for Home<T> {
 }
 
 impl<T> Home<T> {
-    fn new(spare: usize) -> Self {
+    pub(super) fn new(spare: usize) -> Self {
         Self { free: Arc::default(), spare }
     }
 
-    /// An empty vector, with room for `length` values if a free one has it.
+    /// An empty vector with room for `length` values, and not for many more: a free one, if its
+    /// size suits.
     pub(super) fn empty(&self, length: usize) -> Vec<T> {
-        let free = self.lock().pop().filter(|values| values.capacity() >= length);
-        free.unwrap_or_else(|| Vec::with_capacity(length))
+        let suits = |values: &mut Vec<T>| (length..=2 * length).contains(&values.capacity());
+        self.lock().pop_if(suits).unwrap_or_else(|| Vec::with_capacity(length))
     }
 
     fn give_back(&self, mut values: Vec<T>) {
@@ -175,21 +190,19 @@ impl<T: Copy> Home<T> {
     }
 }
 
-/// Memory that the stages of one profile use again and again: what one stage needs, 24 bytes for
-/// each node. It is freed with the last forest made of the profile.
+/// Memory that the stages of one profile use again and again: with that of its costs what one stage
+/// needs, 16 bytes for each node. It is freed with the last forest made of the profile.
 #[derive(Clone, Debug)]
 pub(super) struct Workspace {
     /// Parents, and whatever else is a node's number.
     pub(super) nodes: Home<u32>,
     /// Frames.
     pub(super) frames: Home<FrameRef>,
-    /// Sample counts.
-    pub(super) counts: Home<u64>,
 }
 
 impl Default for Workspace {
     fn default() -> Self {
-        Self { nodes: Home::new(1), frames: Home::new(1), counts: Home::new(2) }
+        Self { nodes: Home::new(1), frames: Home::new(1) }
     }
 }
 

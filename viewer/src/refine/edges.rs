@@ -10,47 +10,45 @@
 //! however many stages were between, and are computed where they are looked at.
 
 use super::column::Column;
-use crate::profile::FrameKind;
+use crate::profile::{Count, FrameKind};
 
 /// What is known of each node as it was before any samples were taken out.
 #[derive(Clone, Debug)]
-pub(super) struct Recorded<'p> {
+pub(super) struct Recorded<'p, C> {
     /// Least edge count.
-    pub(super) low: Column<'p, u64>,
+    pub(super) low: Column<'p, C>,
     /// Greatest edge count; the same column if all are exact.
-    pub(super) high: Column<'p, u64>,
+    pub(super) high: Column<'p, C>,
     /// Inclusive samples.
-    pub(super) inclusive: Column<'p, u64>,
-    /// Whether `low` says which nodes have edges ([`NO_EDGES`]), and not the kind of their frame:
+    pub(super) inclusive: Column<'p, C>,
+    /// Whether `low` says which nodes have edges ([`Count::MAX`]: none), and not the kind of their frame:
     /// in a tree of callers, edges are those of the function that the path begins with.
     pub(super) marked: bool,
 }
 
-/// The count of a node that has none.
-pub(super) const NO_EDGES: u64 = u64::MAX;
-
-impl<'p> Recorded<'p> {
+impl<'p, C: Count> Recorded<'p, C> {
     /// Exact counts of the nodes whose frame is of a kind that is called.
-    pub(super) fn of_kinds(edges: Column<'p, u64>, inclusive: Column<'p, u64>) -> Self {
+    pub(super) fn of_kinds(edges: Column<'p, C>, inclusive: Column<'p, C>) -> Self {
         Self { low: edges.clone(), high: edges, inclusive, marked: false }
     }
 
     /// The bounds for a node of this kind that has so many inclusive samples now.
-    pub(super) fn edges(&self, node: usize, kind: FrameKind, now: u64) -> Option<(u64, u64)> {
+    pub(super) fn edges(&self, node: usize, kind: FrameKind, now: C) -> Option<(C, C)> {
         let (low, high) = (self.low[node], self.high[node]);
         let has_edges = match kind {
             FrameKind::Root | FrameKind::Context => false,
-            _ if self.marked => low != NO_EDGES,
+            _ if self.marked => low != C::MAX,
             FrameKind::Call | FrameKind::Unknown => true,
             FrameKind::Inline | FrameKind::Partial => false,
         };
-        let lost = self.inclusive[node].saturating_sub(now);
-        has_edges.then(|| match lost {
-            0 => (low, high),
-            _ => {
-                let high = high.min(now);
-                (low.saturating_sub(lost).min(high), high)
+        let before = self.inclusive[node];
+        has_edges.then(|| {
+            if before <= now {
+                return (low, high);
             }
+            let lost = before - now;
+            let high = high.min(now);
+            (if low > lost { (low - lost).min(high) } else { C::default() }, high)
         })
     }
 }

@@ -12,6 +12,7 @@ use regex::{Regex, RegexBuilder};
 
 use super::Refined;
 use super::bits::Bits;
+use super::costs::in_width;
 use super::stages::Unmatched;
 use super::syntax::{Field, FramePattern, KINDS};
 use crate::profile::{self, BareNames, Frame, FrameKind, Function, Profile};
@@ -26,11 +27,13 @@ impl Shown {
     fn of(&self, refined: &Refined<'_>) -> &Bits {
         self.0.get_or_init(|| {
             let mut shown = Bits::none(refined.frames.len());
-            for (&frame, &inclusive) in refined.frame.iter().zip(&refined.inclusive) {
-                if inclusive > 0 {
-                    shown.insert(frame.index());
+            in_width!(&refined.costs, costs => {
+                for (frame, &inclusive) in refined.frame.iter().zip(&costs.inclusive) {
+                    if inclusive > Default::default() {
+                        shown.insert(frame.index());
+                    }
                 }
-            }
+            });
             shown
         })
     }

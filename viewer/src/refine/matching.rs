@@ -39,12 +39,12 @@ impl Refined<'_> {
         for node in 1..self.node_count() {
             let is_below = below[self.parent[node] as usize];
             let frame = self.frame[node];
-            let is_in = self.inclusive[node] > 0 && frames.contains(frame.index());
+            let is_in = self.inclusive(node) > 0 && frames.contains(frame.index());
             if is_in {
                 means.insert(self.frames[frame.index()].function.index());
             }
             if is_in && !is_below {
-                samples += self.inclusive[node];
+                samples += self.inclusive(node);
             }
             below[node] = is_in || is_below;
         }

@@ -31,12 +31,15 @@ mod children;
 mod column;
 mod complete;
 mod compose;
+mod costs;
 mod edges;
 #[cfg(test)]
 mod laws;
 mod lexer;
 mod matcher;
 mod matching;
+#[cfg(test)]
+mod memory;
 mod metric_test;
 mod nearest;
 mod outline;
@@ -57,6 +60,7 @@ pub use children::ChildIndex;
 pub(crate) use children::{Visitor, walk as watched_walk};
 pub use column::{Column, Table};
 pub use complete::{Completion, complete, complete_words, contexts};
+pub(crate) use costs::Costs;
 pub use matching::{FrameSet, Matching};
 pub use metric_test::{Metric, MetricTest, Quantity, Unit, Value, Whole};
 pub use outline::to_outline;
@@ -71,7 +75,6 @@ pub use watch::{Cancelled, Watch};
 
 use self::children::LazyIndex;
 use self::column::Workspace;
-use self::edges::Recorded;
 use self::matcher::{Names, Shown};
 use crate::profile::{Frame, FrameRef, Function, Profile, Stream};
 
@@ -82,9 +85,10 @@ use crate::profile::{Frame, FrameRef, Function, Profile, Stream};
 /// stage left without any frame sit on nodes below node 0 whose frame is the root's, `<root>`: one
 /// at most for each outermost node, so that they keep their thread and epoch.
 ///
-/// A node takes 8 bytes for parent and frame, and 16 for its samples, exclusive and inclusive;
-/// edge counts are computed from those of the profile ([`Refined::edges`]). Cloning is cheap:
-/// stages share the columns that they do not change.
+/// A node takes 8 bytes for parent and frame, 8 for its samples, exclusive and inclusive, and 8 for
+/// what edge counts are computed from ([`Refined::edges`]), nearly all of it shared with the
+/// profile; see [`Refined::bytes`]. Cloning is cheap: stages share the columns that they do not
+/// change.
 #[derive(Clone, Debug)]
 pub struct Refined<'p> {
     /// The profile that was refined.
@@ -97,10 +101,6 @@ pub struct Refined<'p> {
     pub parent: Column<'p, u32>,
     /// Frame of each node.
     pub frame: Column<'p, FrameRef>,
-    /// Exclusive samples shown.
-    pub exclusive: Column<'p, u64>,
-    /// Inclusive samples shown: own plus those of all nodes below.
-    pub inclusive: Column<'p, u64>,
     /// Threads and epochs of the nodes, as in the profile.
     pub streams: Column<'p, Stream>,
     /// One for each stage, in order.
@@ -111,7 +111,7 @@ pub struct Refined<'p> {
     pub shown: u64,
     /// Samples taken out by the stages together.
     pub out: u64,
-    recorded: Recorded<'p>,
+    pub(crate) costs: Costs<'p>,
     index: LazyIndex,
     frames_shown: Shown,
     names: Names,

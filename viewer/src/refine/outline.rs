@@ -22,7 +22,7 @@ use crate::profile::{FrameKind, FunctionRef, quoted};
 pub fn to_outline(refined: &Refined<'_>) -> String {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); refined.node_count()];
     for node in 1..refined.node_count() {
-        if refined.inclusive[node] > 0 {
+        if refined.inclusive(node) > 0 {
             children[refined.parent[node] as usize].push(node);
         }
     }
@@ -61,8 +61,7 @@ fn write_row(refined: &Refined<'_>, depth: usize, nodes: &[usize], out: &mut Str
     let frame = refined.frames[refined.frame[nodes[0]].index()];
     let name = &refined.functions[frame.function.index()].name;
     let _ = write!(out, "{:width$}{}", "", quoted(name), width = 2 * depth);
-    let sum = |column: &[u64]| nodes.iter().map(|&node| column[node]).sum::<u64>();
-    let exclusive = sum(&refined.exclusive);
+    let exclusive: u64 = nodes.iter().map(|&node| refined.exclusive(node)).sum();
     if exclusive > 0 {
         let _ = write!(out, " {exclusive}");
     }

@@ -167,8 +167,8 @@ impl Siblings {
         let Self { found, sibling_of, rows, pairs, place } = self;
         rows.clear();
         let cost = |node: u32, kind: FrameKind| RowCost {
-            inclusive: refined.inclusive[node as usize],
-            exclusive: refined.exclusive[node as usize],
+            inclusive: refined.inclusive(node as usize),
+            exclusive: refined.exclusive(node as usize),
             edges: refined.edges_of(node as usize, kind),
         };
         if let &mut [only] = &mut found[..] {

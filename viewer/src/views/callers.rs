@@ -75,9 +75,8 @@ impl Direction for Upward {
             // Members of the first level are not stored: together they would be all nodes.
             let function = opened.row.function;
             let ours: Vec<bool> = refined.frames.iter().map(|f| f.function == function).collect();
-            let nodes = refined.frame.iter().zip(&refined.inclusive).enumerate();
-            for (node, (frame, &inclusive)) in nodes {
-                if ours[frame.0 as usize] && inclusive > 0 && node != 0 {
+            for (node, frame) in refined.frame.iter().enumerate() {
+                if ours[frame.0 as usize] && refined.inclusive(node) > 0 && node != 0 {
                     // Node numbers fit: `parent` holds them in the same type.
                     out.push(Activation { node: node as u32, caller: refined.parent[node] });
                 }

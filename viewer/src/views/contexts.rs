@@ -49,8 +49,8 @@ pub fn all_contexts(refined: &Refined<'_>) -> (Vec<Context>, u64) {
     let info = &refined.profile.info;
     let mut samples: BTreeMap<ProcessId, BTreeMap<ThreadId, u64>> = BTreeMap::new();
     for stream in &refined.streams {
-        let nodes = stream.nodes.start as usize..stream.nodes.end as usize;
-        let sum: u64 = refined.exclusive[nodes].iter().sum();
+        let nodes = stream.nodes.clone();
+        let sum: u64 = nodes.map(|node| refined.exclusive(node as usize)).sum();
         if sum > 0 {
             *samples.entry(stream.process).or_default().entry(stream.thread).or_default() += sum;
         }

@@ -163,12 +163,12 @@ impl Visitor for Summing<'_, '_> {
         self.outermost[n] = outermost;
         self.kinds[function] |= 1 << kind as u32 | if depth > 0 { CALLED } else { 0 };
 
-        let inclusive = self.refined.inclusive[n];
+        let inclusive = self.refined.inclusive(n);
         let edges = self.refined.edges_of(n, kind);
         let (low, high) = edges.unwrap_or_default();
         let sums = Sums {
             inclusive: if outermost { inclusive } else { 0 },
-            exclusive: self.refined.exclusive[n],
+            exclusive: self.refined.exclusive(n),
             edges: high,
             edge_samples: if edges.is_some() { inclusive } else { 0 },
         };

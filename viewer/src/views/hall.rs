@@ -423,7 +423,7 @@ impl<'r, 'p> Tabulation<'r, 'p> {
         let single = self.reach == Reach::Immediate && self.split == 0;
         let is_other = node >= self.first_of_other;
         if *locks == 0 {
-            let inclusive = self.refined.inclusive[node as usize];
+            let inclusive = self.refined.inclusive(node as usize);
             row.inclusive += inclusive;
             row.other.inclusive += if is_other { inclusive } else { 0 };
         } else if !single {
@@ -447,11 +447,11 @@ impl<'r, 'p> Tabulation<'r, 'p> {
 
     fn add_to_sums(&mut self, node: u32) {
         let n = node as usize;
-        self.sums.exclusive += self.refined.exclusive[n];
+        self.sums.exclusive += self.refined.exclusive(n);
         if let Edges::Range { low, high } = Edges::of_node(self.refined, node) {
             self.sums.edges_low += low;
             self.sums.edges_high += high;
-            self.sums.edge_samples += self.refined.inclusive[n];
+            self.sums.edge_samples += self.refined.inclusive(n);
             self.sums.counted += 1;
         }
     }

@@ -76,16 +76,16 @@ fn own(row: &Row) -> (u64, u64, Edges, u64) {
 fn flat_by_climbing(refined: &Refined<'_>) -> BTreeMap<FunctionRef, (u64, u64)> {
     let function = |node: usize| refined.frames[refined.frame[node].index()].function;
     let mut sums: BTreeMap<FunctionRef, (u64, u64)> = BTreeMap::new();
-    for node in (1..refined.parent.len()).filter(|&node| refined.inclusive[node] > 0) {
+    for node in (1..refined.parent.len()).filter(|&node| refined.inclusive(node) > 0) {
         let mut above = refined.parent[node] as usize;
         while above != 0 && function(above) != function(node) {
             above = refined.parent[above] as usize;
         }
         let entry = sums.entry(function(node)).or_default();
         if above == 0 {
-            entry.0 += refined.inclusive[node];
+            entry.0 += refined.inclusive(node);
         }
-        entry.1 += refined.exclusive[node];
+        entry.1 += refined.exclusive(node);
     }
     sums
 }

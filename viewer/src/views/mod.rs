@@ -127,7 +127,8 @@ impl Counts {
 #[must_use]
 pub fn shown_of_sides(refined: &Refined<'_>) -> [u64; 2] {
     let first = first_of_other(refined) as usize;
-    let other = refined.exclusive.get(first..).unwrap_or_default().iter().sum();
+    let nodes = first.min(refined.node_count())..refined.node_count();
+    let other = nodes.map(|node| refined.exclusive(node)).sum();
     [refined.shown - other, other]
 }
 
@@ -190,17 +191,17 @@ impl Row {
     /// `first_of_other` where the nodes of OTHER begin.
     fn add(&mut self, refined: &Refined<'_>, node: u32, outermost: bool, first_of_other: u32) {
         let n = node as usize;
-        let inclusive = if outermost { refined.inclusive[n] } else { 0 };
+        let inclusive = if outermost { refined.inclusive(n) } else { 0 };
         self.inclusive += inclusive;
-        self.exclusive += refined.exclusive[n];
+        self.exclusive += refined.exclusive(n);
         let edges = Edges::of_node(refined, node);
         if edges != Edges::None {
-            self.edge_samples += refined.inclusive[n];
+            self.edge_samples += refined.inclusive(n);
         }
         self.edges = self.edges.plus(edges);
         if node >= first_of_other {
             self.other.inclusive += inclusive;
-            self.other.exclusive += refined.exclusive[n];
+            self.other.exclusive += refined.exclusive(n);
             self.other.edges = self.other.edges.plus(edges);
         }
     }

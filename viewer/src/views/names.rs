@@ -33,7 +33,7 @@ pub struct Nameless {
 #[must_use]
 pub fn nameless(profile: &Profile) -> Vec<Nameless> {
     let mut sums: HashMap<Option<ModuleId>, u64> = HashMap::new();
-    for (frame, &samples) in profile.nodes.frame.iter().zip(&profile.nodes.samples) {
+    for (frame, samples) in profile.nodes.frame.iter().zip(profile.nodes.samples.iter()) {
         let frame = profile.frames[frame.index()];
         if frame.kind == FrameKind::Unknown && samples > 0 {
             let module = profile.functions[frame.function.index()].module;

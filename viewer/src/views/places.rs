@@ -66,7 +66,7 @@ impl Places {
         info.run.trampoline = false;
         let Sums { mut inclusive, exclusive, .. } = sums;
         inclusive[0] = refined.shown;
-        let nodes = Nodes { samples: exclusive, ..tree.nodes };
+        let nodes = Nodes { samples: exclusive.into_iter().collect(), ..tree.nodes };
         let Tree { functions, frames, .. } = tree;
         let profile =
             Profile { info, functions, frames, nodes, streams: Vec::new(), comparison: None };
@@ -77,7 +77,7 @@ impl Places {
     #[must_use]
     pub fn forest(&self) -> Refined<'_> {
         let mut forest = Refined::base(&self.profile);
-        forest.inclusive = self.inclusive.clone().into();
+        forest.set_inclusive(&self.inclusive);
         (forest.base, forest.shown, forest.out) = (self.base, self.base - self.out, self.out);
         forest
     }
@@ -180,9 +180,9 @@ impl Visitor for Sums<'_, '_> {
         for &place in &self.of_frames[frame.index()] {
             let place = place as usize;
             if self.on_path[place] == 0 {
-                self.inclusive[place] += self.refined.inclusive[n];
+                self.inclusive[place] += self.refined.inclusive(n);
             }
-            self.exclusive[place] += self.refined.exclusive[n];
+            self.exclusive[place] += self.refined.exclusive(n);
             self.on_path[place] += 1;
         }
         frame.0
@@ -217,8 +217,8 @@ mod tests {
             let mut path = paths.get(forest.parent[node] as usize).cloned().unwrap_or_default();
             if node > 0 {
                 path.push(forest.functions[function.index()].name.clone());
-                if forest.inclusive[node] > 0 {
-                    rows.insert(path.clone(), (forest.inclusive[node], forest.exclusive[node]));
+                if forest.inclusive(node) > 0 {
+                    rows.insert(path.clone(), (forest.inclusive(node), forest.exclusive(node)));
                 }
             }
             paths.push(path);
@@ -289,7 +289,7 @@ main 1 module:/opt/app at:main.c:9
             let mut inclusive = vec![0; tree.nodes.len()];
             let mut exclusive = inclusive.clone();
             for node in 1..refined.node_count() {
-                let samples = refined.exclusive[node];
+                let samples = refined.exclusive(node);
                 let mut places = BTreeSet::new();
                 let mut at = node;
                 while at != 0 {
@@ -303,7 +303,7 @@ main 1 module:/opt/app at:main.c:9
             inclusive[0] = refined.shown;
             let places = Places::new(&refined, Level::Module);
             prop_assert_eq!(&places.inclusive, &inclusive);
-            prop_assert_eq!(&places.profile.nodes.samples, &exclusive);
+            prop_assert_eq!(places.profile.nodes.samples.iter().collect::<Vec<_>>(), exclusive);
             // A place never costs less than one it holds.
             for node in 1..inclusive.len() {
                 prop_assert!(inclusive[places.profile.nodes.parent[node] as usize] >= inclusive[node]);

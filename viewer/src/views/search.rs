@@ -89,7 +89,7 @@ impl Search {
             refined.frames.iter().map(|frame| functions[frame.function.index()]).collect();
         let mut below = vec![false; refined.parent.len()];
         for n in (1..below.len()).rev() {
-            if refined.inclusive[n] > 0 && (below[n] || frames[refined.frame[n].index()]) {
+            if refined.inclusive(n) > 0 && (below[n] || frames[refined.frame[n].index()]) {
                 below[n] = true;
                 below[refined.parent[n] as usize] = true;
             }

@@ -25,9 +25,9 @@ pub struct SetRow {
 #[must_use]
 pub fn set_rows(refined: &Refined<'_>, sets: &Sets) -> Vec<SetRow> {
     let mut cost = vec![0_u64; refined.functions.len()];
-    for (frame, inclusive) in refined.frame.iter().zip(&refined.inclusive) {
+    for (node, frame) in refined.frame.iter().enumerate() {
         let cost = &mut cost[refined.frames[frame.index()].function.index()];
-        *cost = cost.saturating_add(*inclusive);
+        *cost = cost.saturating_add(refined.inclusive(node));
     }
     let row = |name: &str, place: Option<&str>, definition: String, pattern: &FramePattern| {
         let found = refined.matching(pattern);

@@ -67,7 +67,7 @@ impl Summary {
             partial: sum(&mut info.threads.iter().map(|t| t.partial)),
             losses,
             partial_reasons: partial_reasons(profile),
-            edges: sum(&mut profile.nodes.edges.iter().copied()),
+            edges: sum(&mut profile.nodes.edges.iter()),
             lost_returns: sum(&mut info.threads.iter().map(|t| t.lost_returns)),
             cpu_ns,
             asked_per_s: is_time.then(|| 1e9 / info.metric.period as f64),

@@ -42,7 +42,7 @@ fn shown(refined: &Refined<'_>) -> BTreeMap<Path, Cost> {
         }
     }
     let mut paths: BTreeMap<Path, Cost> = BTreeMap::new();
-    for node in (1..refined.node_count()).filter(|&node| refined.inclusive[node] > 0) {
+    for node in (1..refined.node_count()).filter(|&node| refined.inclusive(node) > 0) {
         let mut path = Vec::new();
         let mut at = node;
         while at != 0 {
@@ -55,8 +55,8 @@ fn shown(refined: &Refined<'_>) -> BTreeMap<Path, Cost> {
         }
         path.reverse();
         let cost = paths.entry((thread[node], path)).or_default();
-        cost.inclusive += refined.inclusive[node];
-        cost.exclusive += refined.exclusive[node];
+        cost.inclusive += refined.inclusive(node);
+        cost.exclusive += refined.exclusive(node);
         if let Some((low, high)) = refined.edges(u32::try_from(node).unwrap()) {
             cost.edges_low += low;
             cost.edges_high += high;
@@ -68,7 +68,10 @@ fn shown(refined: &Refined<'_>) -> BTreeMap<Path, Cost> {
 /// What must hold of every forest, whatever the stages were.
 fn assert_sound(refined: &Refined<'_>) {
     assert_eq!(refined.shown + refined.out, refined.base);
-    assert_eq!(refined.exclusive.iter().sum::<u64>(), refined.shown);
+    assert_eq!(
+        (0..refined.node_count()).map(|node| refined.exclusive(node)).sum::<u64>(),
+        refined.shown
+    );
     assert_eq!(refined.base, refined.profile.total());
     let mut input = refined.base;
     for outcome in &refined.outcomes {
@@ -77,19 +80,20 @@ fn assert_sound(refined: &Refined<'_>) {
         input = outcome.shown;
     }
     assert_eq!(input, refined.shown);
-    let mut inclusive = refined.exclusive.to_vec();
+    let mut inclusive: Vec<u64> =
+        (0..refined.node_count()).map(|node| refined.exclusive(node)).collect();
     for node in (1..refined.node_count()).rev() {
         let parent = refined.parent[node] as usize;
         assert!(parent < node);
         inclusive[parent] += inclusive[node];
         if let Some((low, high)) = refined.edges(u32::try_from(node).unwrap())
-            && refined.inclusive[node] > 0
+            && refined.inclusive(node) > 0
         {
             assert!(low <= high);
-            assert!(high <= refined.inclusive[node]);
+            assert!(high <= refined.inclusive(node));
         }
     }
-    assert_eq!(inclusive, &refined.inclusive[..]);
+    assert!((0..refined.node_count()).all(|node| inclusive[node] == refined.inclusive(node)));
 }
 
 /// Applies stages; one whose pattern matches nothing changes nothing.
@@ -166,6 +170,22 @@ proptest! {
         }
     }
 
+    /// Profiles of more than four billion samples are refined like all others.
+    #[test]
+    fn the_width_of_counts_changes_nothing(
+        execution in executions(),
+        stages in prop::collection::vec(stages(), 1..4),
+    ) {
+        let profile = execution.profile();
+        let mut wide = profile.clone();
+        wide.nodes.samples.widen();
+        wide.nodes.edges.widen();
+        let (narrow, wide) = (applied(&profile, &stages), applied(&wide, &stages));
+        assert_sound(&wide);
+        prop_assert_eq!(shown(&narrow), shown(&wide));
+        prop_assert!(wide.bytes() > narrow.bytes());
+    }
+
     /// Law 4: a predicate and its negation part the profile; selections commute and combine.
     #[test]
     fn selections_are_boolean(
@@ -181,7 +201,7 @@ proptest! {
         let without_p = select(&not(&p)).unwrap();
         prop_assert_eq!(with_p.shown + without_p.shown, profile.total());
         for node in 0..profile.nodes.len() {
-            prop_assert!(with_p.exclusive[node] == 0 || without_p.exclusive[node] == 0);
+            prop_assert!(with_p.exclusive(node) == 0 || without_p.exclusive(node) == 0);
         }
         let both = select(&Predicate::And(vec![p.clone(), q.clone()])).unwrap();
         let either = select(&Predicate::Or(vec![p.clone(), q.clone()])).unwrap();
@@ -192,8 +212,10 @@ proptest! {
             with_p.then(&Stage::Where(q.clone())),
             with_q.then(&Stage::Where(p.clone())),
         ) {
-            prop_assert_eq!(&p_q.exclusive[..], &both.exclusive[..], "{} | {}", &p, &q);
-            prop_assert_eq!(&q_p.exclusive[..], &both.exclusive[..], "{} | {}", &q, &p);
+            for node in 0..profile.nodes.len() {
+                prop_assert_eq!(p_q.exclusive(node), both.exclusive(node), "{} | {}", &p, &q);
+                prop_assert_eq!(q_p.exclusive(node), both.exclusive(node), "{} | {}", &q, &p);
+            }
         }
     }
 
@@ -271,7 +293,7 @@ proptest! {
         prop_assert_eq!(rooted.shown, maximal);
         // At and below a match nothing was lost, so counts are exact there.
         for node in 1..selected.node_count() {
-            if selected.inclusive[node] == profile.nodes.inclusive()[node] {
+            if selected.inclusive(node) == profile.nodes.inclusive()[node] {
                 let edges = selected.edges(u32::try_from(node).unwrap());
                 prop_assert!(edges.is_none_or(|(low, high)| low == high));
             }

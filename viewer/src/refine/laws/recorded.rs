@@ -50,8 +50,8 @@ impl Recorded {
             if let Some(rank) = profile.info.processes[stream.process.index()].rank {
                 labels.insert(("rank", thread), format!("rank={rank}"));
             }
-            for node in stream.nodes.clone().filter(|&n| profile.nodes.samples[n as usize] > 0) {
-                let weight = profile.nodes.samples[node as usize];
+            for node in stream.nodes.clone().filter(|&n| profile.nodes.samples.at(n as usize) > 0) {
+                let weight = profile.nodes.samples.at(node as usize);
                 let mut path = Vec::new();
                 let mut at = node;
                 while at != 0 {
@@ -118,10 +118,10 @@ fn costs_of_nodes(refined: &Refined<'_>) -> Costs {
                 FrameKind::Root => above,
                 kind => extended(above, &refined.functions[frame.function.index()].name, kind),
             };
-            if refined.inclusive[node] > 0 {
+            if refined.inclusive(node) > 0 {
                 let cost = costs.entry((stream.thread.index(), hashes[node])).or_default();
-                cost.0 += refined.inclusive[node];
-                cost.1 += refined.exclusive[node];
+                cost.0 += refined.inclusive(node);
+                cost.1 += refined.exclusive(node);
             }
         }
     }

@@ -8,25 +8,16 @@ use super::super::Refined;
 use super::super::apply::Cause;
 use super::super::bits::Bits;
 use super::super::children::node_number;
-use super::super::column::Column;
-use super::super::edges::{NO_EDGES, Recorded};
+use super::super::column::{Column, Home, Table};
+use super::super::costs::{CostsOf, in_width};
+use super::super::edges::Recorded;
 use super::super::syntax::Stage;
-use super::super::watch::Watch;
+use super::super::watch::{Cancelled, Watch};
 use super::{Stop, contexts};
-use crate::profile::{FrameRef, Stream};
-
-/// The new forest, while it grows.
-#[derive(Default)]
-struct Forest {
-    parent: Vec<u32>,
-    frame: Vec<FrameRef>,
-    exclusive: Vec<u64>,
-    low: Vec<u64>,
-    high: Vec<u64>,
-}
+use crate::profile::{Count, Frame, FrameRef};
 
 /// A match, and how far outward from it the row has come.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Member {
     matched: u32,
     /// The match itself, or one of its callers.
@@ -42,59 +33,43 @@ pub(super) fn callers_of<'p>(
     watch: &Watch<'_>,
 ) -> Result<(Refined<'p>, u64), Stop> {
     let limit = limit(refined.node_count());
-    let (parent, frame) = (&refined.parent[..], &refined.frame[..]);
-    let mut forest = Forest::default();
-    forest.push(0, FrameRef::ROOT);
-    // At or below a match.
-    let mut inside = Bits::none(parent.len());
-    let mut streams: Vec<Stream> = Vec::with_capacity(refined.streams.len());
-    let mut grouping = Grouping { place: vec![0; refined.frames.len()], ..Grouping::default() };
-    for (stream, context) in refined.streams.iter().zip(contexts(&refined)) {
-        let start = node_number(forest.parent.len());
-        let top = forest.copy_contexts(&refined, stream.nodes.start, context);
-        let mut matches: Vec<Member> = Vec::new();
-        watch.forward(stream.nodes.start as usize..stream.nodes.end as usize, |nodes| {
-            for node in nodes {
-                let below = inside.contains(parent[node] as usize);
-                let is_match = frames.contains(frame[node].index());
-                if below || is_match {
-                    inside.insert(node);
+    let matches = matches(&refined, frames, watch)?;
+    let contexts = contexts(&refined);
+    let mut streams = refined.streams.to_vec();
+    let (parent, frame) = in_width!(&mut refined.costs, costs => {
+        let old = Old {
+            parent: &refined.parent,
+            frame: &refined.frame,
+            frames: &refined.frames,
+            costs,
+        };
+        let mut forest = Forest::new(old);
+        for ((stream, context), matches) in streams.iter_mut().zip(contexts).zip(matches) {
+            let start = node_number(forest.parent.len());
+            let top = forest.copy_contexts(stream.nodes.start, context, &matches);
+            forest.spread(matches, top);
+            let mut seen = 0;
+            while let Some((begin, above)) = forest.open.pop() {
+                seen += forest.open_next(begin, above, context);
+                if seen >= 1 << 16 {
+                    watch.step(seen)?;
+                    seen = 0;
                 }
-                if is_match && !below && refined.inclusive[node] > 0 {
-                    let number = node_number(node);
-                    matches.push(Member { matched: number, at: number });
+                if forest.parent.len() > limit {
+                    let cause = Cause::TooManyCallers { limit };
+                    return Err(Stop::Refused { part: stage.to_string(), cause });
                 }
             }
-        })?;
-        grouping.members = matches;
-        grouping.open = vec![(0, top)];
-        let mut seen = 0;
-        while let Some((begin, above)) = grouping.open.pop() {
-            seen += grouping.members.len() - begin;
-            if seen >= 1 << 16 {
-                watch.step(seen)?;
-                seen = 0;
-            }
-            grouping.part(&refined, &mut forest, begin, above, context);
-            if forest.parent.len() > limit {
-                let cause = Cause::TooManyCallers { limit };
-                return Err(Stop::Refused { part: stage.to_string(), cause });
-            }
+            stream.nodes = start..node_number(forest.parent.len());
         }
-        let end = node_number(forest.parent.len());
-        streams.push(Stream { nodes: start..end, ..stream.clone() });
-    }
-    let Forest { parent, frame, exclusive, low, high } = forest;
-    let inclusive: Column<'p, u64> = crate::profile::inclusive(&parent, &exclusive).into();
-    let moved = inclusive[0];
-    refined.parent = parent.into();
-    refined.frame = frame.into();
-    refined.exclusive = exclusive.into();
-    let low: Column<'p, u64> = low.into();
-    let high = if low[..] == high[..] { low.clone() } else { high.into() };
-    refined.recorded = Recorded { low, high, inclusive: inclusive.clone(), marked: true };
-    refined.inclusive = inclusive;
+        let (parent, frame, grown) = forest.finish();
+        *costs = grown;
+        (parent, frame)
+    });
+    refined.parent = Column::made(parent, &refined.workspace.nodes);
+    refined.frame = Column::made(frame, &refined.workspace.frames);
     refined.streams = streams.into();
+    let moved = refined.inclusive(0);
     Ok((refined, moved))
 }
 
@@ -104,104 +79,213 @@ fn limit(nodes: usize) -> usize {
     nodes.saturating_mul(4).max(4_000_000).min(u32::MAX as usize - 1)
 }
 
-impl Forest {
+/// The outermost matches of each stream.
+fn matches(
+    refined: &Refined<'_>,
+    frames: &Bits,
+    watch: &Watch<'_>,
+) -> Result<Vec<Vec<Member>>, Cancelled> {
+    let (parent, frame) = (&refined.parent[..], &refined.frame[..]);
+    // At or below a match.
+    let mut inside = Bits::none(parent.len());
+    let mut all = Vec::with_capacity(refined.streams.len());
+    for stream in refined.streams.iter() {
+        let mut found: Vec<Member> = Vec::new();
+        watch.forward(stream.nodes.start as usize..stream.nodes.end as usize, |nodes| {
+            for node in nodes {
+                let below = inside.contains(parent[node] as usize);
+                let is_match = frames.contains(frame[node].index());
+                if below || is_match {
+                    inside.insert(node);
+                }
+                if is_match && !below && refined.inclusive(node) > 0 {
+                    let number = node_number(node);
+                    found.push(Member { matched: number, at: number });
+                }
+            }
+        })?;
+        all.push(found);
+    }
+    Ok(all)
+}
+
+/// The forest as it was.
+struct Old<'r, 'p, C> {
+    parent: &'r [u32],
+    frame: &'r [FrameRef],
+    frames: &'r Table<'p, Frame>,
+    costs: &'r CostsOf<'p, C>,
+}
+
+/// The new forest, while it grows: depth first, so that its numbers are in that order.
+struct Forest<'r, 'p, C> {
+    old: Old<'r, 'p, C>,
+    parent: Vec<u32>,
+    frame: Vec<FrameRef>,
+    exclusive: Vec<C>,
+    inclusive: Vec<C>,
+    low: Vec<C>,
+    high: Vec<C>,
+    /// Members of the nodes that are still to be made, those of the next one last.
+    members: Vec<Member>,
+    /// Where the members of these nodes begin, and the node they hang below.
+    open: Vec<(usize, u32)>,
+    /// For each frame, 1 + its place in `counts`; 0 between two nodes.
+    place: Vec<u32>,
+    /// Members of each frame that is met, then where the next one goes.
+    counts: Vec<usize>,
+}
+
+impl<'r, 'p, C: Count> Forest<'r, 'p, C> {
+    fn new(old: Old<'r, 'p, C>) -> Self {
+        let place = vec![0; old.frames.len()];
+        let mut forest = Self {
+            old,
+            parent: Vec::new(),
+            frame: Vec::new(),
+            exclusive: Vec::new(),
+            inclusive: Vec::new(),
+            low: Vec::new(),
+            high: Vec::new(),
+            members: Vec::new(),
+            open: Vec::new(),
+            place,
+            counts: Vec::new(),
+        };
+        forest.push(0, FrameRef::ROOT);
+        forest
+    }
+
     fn push(&mut self, parent: u32, frame: FrameRef) -> u32 {
         self.parent.push(parent);
         self.frame.push(frame);
-        self.exclusive.push(0);
+        for column in [&mut self.exclusive, &mut self.inclusive] {
+            column.push(C::default());
+        }
         for column in [&mut self.low, &mut self.high] {
-            column.push(NO_EDGES);
+            column.push(C::MAX);
         }
         node_number(self.parent.len() - 1)
     }
 
-    /// Copies what `split` put above the paths of a stream; returns the deepest, or 0.
-    fn copy_contexts(&mut self, refined: &Refined<'_>, first: u32, deepest: u32) -> u32 {
+    /// Copies what `split` put above the paths of a stream; returns the deepest, or 0. What the
+    /// matches cost is added to these, and to node 0.
+    fn copy_contexts(&mut self, first: u32, deepest: u32, matches: &[Member]) -> u32 {
+        let mut sum = C::default();
+        for member in matches {
+            sum += self.old.costs.inclusive[member.matched as usize];
+        }
+        self.inclusive[0] += sum;
         let mut above = 0;
         if deepest > 0 {
             for node in first..=deepest {
-                above = self.push(above, refined.frame[node as usize]);
+                above = self.push(above, self.old.frame[node as usize]);
+                self.inclusive[above as usize] = sum;
             }
         }
         above
     }
 
-    /// Adds a match to a node.
-    fn add(&mut self, node: u32, refined: &Refined<'_>, matched: u32, is_end: bool) {
-        let node = node as usize;
-        let samples = refined.inclusive[matched as usize];
-        if is_end {
-            self.exclusive[node] += samples;
+    /// Makes the next node, of the members from `begin` on, and has those that go further outward
+    /// wait below it. Returns how many members it looked at.
+    fn open_next(&mut self, begin: usize, above: u32, context: u32) -> usize {
+        if begin + 1 == self.members.len() {
+            return self.members.pop().map_or(0, |member| self.climb(member, above, context));
         }
-        if let Some((low, high)) = refined.edges(matched) {
-            for (column, count) in [(&mut self.low, low), (&mut self.high, high)] {
-                column[node] = if column[node] == NO_EDGES { count } else { column[node] + count };
+        let mut found = self.members.split_off(begin);
+        let count = found.len();
+        let node = self.push(above, self.old.frame[found[0].at as usize]);
+        let parent = self.old.parent;
+        for member in &found {
+            self.add(node, *member, parent[member.at as usize] == context);
+        }
+        found.retain_mut(|member| {
+            member.at = parent[member.at as usize];
+            member.at != context
+        });
+        self.spread(found, node);
+        count
+    }
+
+    /// Makes the nodes of a member that is alone, all the way outward. Returns how many.
+    fn climb(&mut self, mut member: Member, mut above: u32, context: u32) -> usize {
+        let first = self.parent.len();
+        loop {
+            let at = member.at as usize;
+            above = self.push(above, self.old.frame[at]);
+            member.at = self.old.parent[at];
+            self.add(above, member, member.at == context);
+            if member.at == context {
+                return self.parent.len() - first;
             }
         }
     }
-}
 
-/// Members that wait to be parted by frame.
-#[derive(Default)]
-struct Grouping {
-    /// Those of rows to be opened, the next one's last.
-    members: Vec<Member>,
-    /// Where the members of these rows begin, and the node they hang below.
-    open: Vec<(usize, u32)>,
-    /// Those of the present row.
-    found: Vec<Member>,
-    /// For each frame, the node made for it below the present one; 0 between two rows.
-    place: Vec<u32>,
-    /// Nodes made for the present row, and how many members go further outward from each.
-    made: Vec<(u32, usize)>,
-}
+    /// Adds a match to a node, on which it may end.
+    fn add(&mut self, node: u32, member: Member, is_end: bool) {
+        let (node, matched, old) = (node as usize, member.matched as usize, &self.old);
+        let samples = old.costs.inclusive[matched];
+        self.inclusive[node] += samples;
+        if is_end {
+            self.exclusive[node] += samples;
+        }
+        let kind = old.frames[old.frame[matched].index()].kind;
+        if let Some((low, high)) = old.costs.recorded.edges(matched, kind, samples) {
+            for (column, count) in [(&mut self.low, low), (&mut self.high, high)] {
+                column[node] = if column[node] == C::MAX { count } else { column[node] + count };
+            }
+        }
+    }
 
-impl Grouping {
-    /// Makes a node for each frame of the members from `begin` on, and has the members that go
-    /// further outward wait below it.
-    fn part(
-        &mut self,
-        refined: &Refined<'_>,
-        forest: &mut Forest,
-        begin: usize,
-        above: u32,
-        context: u32,
-    ) {
-        let Self { members, open, found, place, made } = self;
-        found.clear();
-        found.extend(members.drain(begin..));
-        made.clear();
-        let first = node_number(forest.parent.len());
-        for member in found.iter() {
-            let frame = refined.frame[member.at as usize];
-            if place[frame.index()] == 0 {
-                place[frame.index()] = forest.push(above, frame);
-                made.push((place[frame.index()], 0));
+    /// Has members wait below a node, those of each frame together.
+    fn spread(&mut self, found: Vec<Member>, above: u32) {
+        self.counts.clear();
+        for member in &found {
+            let place = &mut self.place[self.old.frame[member.at as usize].index()];
+            if *place == 0 {
+                self.counts.push(0);
+                *place = node_number(self.counts.len());
             }
-            let node = place[frame.index()];
-            let is_end = refined.parent[member.at as usize] == context;
-            forest.add(node, refined, member.matched, is_end);
-            made[(node - first) as usize].1 += usize::from(!is_end);
+            self.counts[*place as usize - 1] += 1;
         }
-        let mut end = members.len();
-        for (node, count) in made.iter_mut() {
-            if *count > 0 {
-                open.push((end, *node));
-            }
-            end += std::mem::replace(count, end);
+        // The first frame that was met is the next to be opened, so it comes last.
+        let mut end = self.members.len() + found.len();
+        self.members.resize(end, Member::default());
+        let first = self.open.len();
+        for count in &mut self.counts {
+            end -= *count;
+            *count = end;
+            self.open.push((end, above));
         }
-        members.resize(end, Member { matched: 0, at: 0 });
-        for member in found.iter() {
-            let frame = refined.frame[member.at as usize];
-            let at = refined.parent[member.at as usize];
-            if at != context {
-                let (_, next) = &mut made[(place[frame.index()] - first) as usize];
-                members[*next] = Member { at, ..*member };
-                *next += 1;
-            }
+        self.open[first..].reverse();
+        for &member in &found {
+            let place = self.place[self.old.frame[member.at as usize].index()] as usize - 1;
+            self.members[self.counts[place]] = member;
+            self.counts[place] += 1;
         }
-        for member in found.iter() {
-            place[refined.frame[member.at as usize].index()] = 0;
+        for member in &found {
+            self.place[self.old.frame[member.at as usize].index()] = 0;
         }
+    }
+
+    /// Parents and frames of the new forest, and its costs.
+    fn finish(mut self) -> (Vec<u32>, Vec<FrameRef>, CostsOf<'p, C>) {
+        let is_exact = self.low == self.high;
+        self.parent.shrink_to_fit();
+        self.frame.shrink_to_fit();
+        for column in [&mut self.exclusive, &mut self.inclusive, &mut self.low, &mut self.high] {
+            column.shrink_to_fit();
+        }
+        let home: &Home<C> = &self.old.costs.home;
+        let inclusive = Column::made(self.inclusive, home);
+        let low = Column::made(self.low, home);
+        let high = if is_exact { low.clone() } else { Column::made(self.high, home) };
+        let costs = CostsOf {
+            exclusive: Column::made(self.exclusive, home),
+            inclusive: inclusive.clone(),
+            recorded: Recorded { low, high, inclusive, marked: true },
+            home: home.clone(),
+        };
+        (self.parent, self.frame, costs)
     }
 }

@@ -4,8 +4,10 @@ use super::super::Refined;
 use super::super::bits::Bits;
 use super::super::children::node_number;
 use super::super::column::Column;
+use super::super::costs::{CostsOf, in_width};
 use super::super::watch::{Cancelled, Watch};
 use super::{add_up, out_of};
+use crate::profile::{Count, FrameRef};
 
 /// Moves each match below another one to the outermost; what lies between stays for the paths
 /// that end there. Returns the samples that moved, too.
@@ -14,10 +16,24 @@ pub(super) fn fold<'p>(
     frames: &Bits,
     watch: &Watch<'_>,
 ) -> Result<(Refined<'p>, u64), Cancelled> {
-    let workspace = refined.workspace.clone();
-    let frame = refined.frame.clone();
-    let mut parent = out_of(&mut refined.parent).take(&workspace.nodes);
-    let mut exclusive = out_of(&mut refined.exclusive).take(&workspace.counts);
+    let home = refined.workspace.nodes.clone();
+    let mut parent = out_of(&mut refined.parent).take(&home);
+    let moved = in_width!(
+        &mut refined.costs,
+        costs => fold_in(costs, &mut parent, &refined.frame, frames, watch)
+    )?;
+    refined.parent = Column::made(parent, &home);
+    Ok((refined, moved))
+}
+
+fn fold_in<C: Count>(
+    costs: &mut CostsOf<'_, C>,
+    parent: &mut [u32],
+    frame: &[FrameRef],
+    frames: &Bits,
+    watch: &Watch<'_>,
+) -> Result<u64, Cancelled> {
+    let mut exclusive = out_of(&mut costs.exclusive).take(&costs.home);
     // The outermost match at or above each node; 0 if there is none.
     let mut outermost = vec![0_u32; parent.len()];
     let mut folded = Bits::none(parent.len());
@@ -39,15 +55,14 @@ pub(super) fn fold<'p>(
                 parent[node] = first;
                 let samples = std::mem::take(&mut exclusive[node]);
                 exclusive[first as usize] += samples;
-                moved += samples;
+                moved += samples.into();
             }
         }
     })?;
-    let mut inclusive = out_of(&mut refined.inclusive).into_empty(&workspace.counts);
+    let mut inclusive = out_of(&mut costs.inclusive).into_empty(&costs.home);
     inclusive.extend_from_slice(&exclusive);
-    add_up(&parent, &mut inclusive, watch)?;
-    refined.parent = Column::made(parent, &workspace.nodes);
-    refined.exclusive = Column::made(exclusive, &workspace.counts);
-    refined.inclusive = Column::made(inclusive, &workspace.counts);
-    Ok((refined, moved))
+    add_up(parent, &mut inclusive, watch)?;
+    costs.exclusive = Column::made(exclusive, &costs.home);
+    costs.inclusive = Column::made(inclusive, &costs.home);
+    Ok(moved)
 }

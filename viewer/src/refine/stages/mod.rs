@@ -20,6 +20,7 @@ use super::matcher::Matcher;
 use super::predicate;
 use super::syntax::{Grain, Predicate, Stage};
 use super::watch::{Cancelled, Watch};
+use crate::profile::{Count, FrameKind};
 
 /// What a stage asks for and the forest does not show.
 #[derive(Debug)]
@@ -131,15 +132,14 @@ fn out_of<'p, T>(column: &mut Column<'p, T>) -> Column<'p, T> {
 /// The deepest context node of each stream, in their order; 0 for a stream that has none.
 fn contexts(refined: &Refined<'_>) -> Vec<u32> {
     let is_context = |node: &u32| {
-        refined.frames[refined.frame[*node as usize].index()].kind
-            == crate::profile::FrameKind::Context
+        refined.frames[refined.frame[*node as usize].index()].kind == FrameKind::Context
     };
     let deepest = |nodes: std::ops::Range<u32>| nodes.take_while(is_context).last().unwrap_or(0);
     refined.streams.iter().map(|stream| deepest(stream.nodes.clone())).collect()
 }
 
 /// Adds up inclusive samples: `sums` has the exclusive ones at first.
-fn add_up(parent: &[u32], sums: &mut [u64], watch: &Watch<'_>) -> Result<(), Cancelled> {
+fn add_up<C: Count>(parent: &[u32], sums: &mut [C], watch: &Watch<'_>) -> Result<(), Cancelled> {
     watch.backward(1..parent.len(), |nodes| {
         for node in nodes.rev() {
             let value = sums[node];

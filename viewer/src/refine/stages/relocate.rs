@@ -7,11 +7,12 @@
 
 use super::super::Refined;
 use super::super::bits::Bits;
-use super::super::children::{Visitor, walk};
+use super::super::children::{Visitor, node_number, walk};
 use super::super::column::Column;
+use super::super::costs::{CostsOf, in_width};
 use super::super::watch::{Cancelled, Watch};
 use super::out_of;
-use crate::profile::{FrameRef, FunctionRef};
+use crate::profile::{Count, FrameRef, FunctionRef};
 
 /// The forest after frames were deleted, and the samples that moved.
 type Moved<'p> = Result<(Refined<'p>, u64), Cancelled>;
@@ -126,14 +127,38 @@ fn functions(refined: &Refined<'_>) -> Vec<FunctionRef> {
 fn delete<'p>(
     mut refined: Refined<'p>,
     watch: &Watch<'_>,
-    mut deleted: impl FnMut(usize, usize) -> bool,
+    deleted: impl FnMut(usize, usize) -> bool,
 ) -> Moved<'p> {
     let workspace = refined.workspace.clone();
     let mut parent = out_of(&mut refined.parent).take(&workspace.nodes);
-    let mut exclusive = out_of(&mut refined.exclusive).take(&workspace.counts);
-    let mut inclusive = out_of(&mut refined.inclusive).take(&workspace.counts);
-    let mut gone = Bits::none(parent.len());
     let mut holders: Vec<u32> = Vec::new();
+    let moved = in_width!(
+        &mut refined.costs,
+        costs => move_samples(costs, &mut parent, &mut holders, watch, deleted)
+    )?;
+    if !holders.is_empty() {
+        let mut frame = out_of(&mut refined.frame).take(&workspace.frames);
+        for holder in holders {
+            frame[holder as usize] = FrameRef::ROOT;
+        }
+        refined.frame = Column::made(frame, &workspace.frames);
+    }
+    refined.parent = Column::made(parent, &workspace.nodes);
+    Ok((refined, moved))
+}
+
+/// The pass of [`delete`]: returns the samples that moved, and notes which nodes hold samples
+/// without a frame.
+fn move_samples<C: Count>(
+    costs: &mut CostsOf<'_, C>,
+    parent: &mut [u32],
+    holders: &mut Vec<u32>,
+    watch: &Watch<'_>,
+    mut deleted: impl FnMut(usize, usize) -> bool,
+) -> Result<u64, Cancelled> {
+    let mut exclusive = out_of(&mut costs.exclusive).take(&costs.home);
+    let mut inclusive = out_of(&mut costs.inclusive).take(&costs.home);
+    let mut gone = Bits::none(parent.len());
     let mut moved = 0;
     watch.forward(1..parent.len(), |nodes| {
         for node in nodes {
@@ -151,32 +176,24 @@ fn delete<'p>(
             }
             gone.insert(node);
             let samples = exclusive[node];
-            moved += samples;
+            moved += samples.into();
             if target == 0 {
-                holders.push(super::super::children::node_number(node));
+                holders.push(node_number(node));
                 inclusive[node] = samples;
                 continue;
             }
             parent[node] = target;
-            exclusive[node] = 0;
-            inclusive[node] = 0;
+            exclusive[node] = C::default();
+            inclusive[node] = C::default();
             exclusive[target as usize] += samples;
             if is_holder {
                 inclusive[target as usize] += samples;
             }
         }
     })?;
-    if !holders.is_empty() {
-        let mut frame = out_of(&mut refined.frame).take(&workspace.frames);
-        for holder in holders {
-            frame[holder as usize] = FrameRef::ROOT;
-        }
-        refined.frame = Column::made(frame, &workspace.frames);
-    }
-    refined.parent = Column::made(parent, &workspace.nodes);
-    refined.exclusive = Column::made(exclusive, &workspace.counts);
-    refined.inclusive = Column::made(inclusive, &workspace.counts);
-    Ok((refined, moved))
+    costs.exclusive = Column::made(exclusive, &costs.home);
+    costs.inclusive = Column::made(inclusive, &costs.home);
+    Ok(moved)
 }
 
 /// Finds nodes of matching frames whose function occurs above them.

@@ -4,7 +4,7 @@ use super::super::Refined;
 use super::super::bits::Bits;
 use super::super::column::Column;
 use super::super::watch::{Cancelled, Watch};
-use super::{add_up, contexts, out_of};
+use super::{contexts, out_of, select};
 
 /// Strips what is above the first match of each path, or the last one; takes out paths without.
 /// What `split` put above paths stays above them.
@@ -14,20 +14,14 @@ pub(super) fn root_at<'p>(
     last: bool,
     watch: &Watch<'_>,
 ) -> Result<Refined<'p>, Cancelled> {
-    let workspace = refined.workspace.clone();
-    let frame = refined.frame.clone();
-    let contexts = contexts(&refined);
-    let mut parent = out_of(&mut refined.parent).take(&workspace.nodes);
-    let mut exclusive = out_of(&mut refined.exclusive).take(&workspace.counts);
+    let home = refined.workspace.nodes.clone();
+    let (frame, contexts) = (refined.frame.clone(), contexts(&refined));
+    let mut parent = out_of(&mut refined.parent).take(&home);
     // Nodes at or below a match; node 0 never is.
     let mut inside = Bits::none(parent.len());
-    exclusive[0] = 0;
     for (stream, &context) in refined.streams.iter().zip(&contexts) {
         // Contexts come first and stay below one another.
         let first = if context == 0 { stream.nodes.start } else { context + 1 };
-        for node in stream.nodes.start..first {
-            exclusive[node as usize] = 0;
-        }
         watch.forward(first as usize..stream.nodes.end as usize, |nodes| {
             for node in nodes {
                 let below = inside.contains(parent[node] as usize);
@@ -37,17 +31,10 @@ pub(super) fn root_at<'p>(
                 }
                 if matches || below {
                     inside.insert(node);
-                } else {
-                    exclusive[node] = 0;
                 }
             }
         })?;
     }
-    let mut inclusive = out_of(&mut refined.inclusive).into_empty(&workspace.counts);
-    inclusive.extend_from_slice(&exclusive);
-    add_up(&parent, &mut inclusive, watch)?;
-    refined.parent = Column::made(parent, &workspace.nodes);
-    refined.exclusive = Column::made(exclusive, &workspace.counts);
-    refined.inclusive = Column::made(inclusive, &workspace.counts);
-    Ok(refined)
+    refined.parent = Column::made(parent, &home);
+    select::keep(refined, &inside, watch)
 }

@@ -3,8 +3,10 @@
 use super::super::Refined;
 use super::super::bits::Bits;
 use super::super::column::Column;
+use super::super::costs::{CostsOf, in_width};
 use super::super::watch::{Cancelled, Watch};
 use super::{add_up, out_of};
+use crate::profile::Count;
 
 /// Keeps the exclusive samples of these nodes. Their ancestors stay as structure.
 pub(super) fn keep<'p>(
@@ -12,12 +14,21 @@ pub(super) fn keep<'p>(
     kept: &Bits,
     watch: &Watch<'_>,
 ) -> Result<Refined<'p>, Cancelled> {
-    let counts = refined.workspace.counts.clone();
-    let count = refined.node_count();
+    in_width!(&mut refined.costs, costs => keep_in(costs, &refined.parent, kept, watch))?;
+    Ok(refined)
+}
+
+fn keep_in<C: Count>(
+    costs: &mut CostsOf<'_, C>,
+    parent: &[u32],
+    kept: &Bits,
+    watch: &Watch<'_>,
+) -> Result<(), Cancelled> {
+    let count = parent.len();
     // The old sums are not needed: their memory is used for the new ones, if nobody else has it.
-    let mut inclusive = out_of(&mut refined.inclusive).into_empty(&counts);
-    let left = |node: usize, samples: u64| if kept.contains(node) { samples } else { 0 };
-    let exclusive = match out_of(&mut refined.exclusive).into_own() {
+    let mut inclusive = out_of(&mut costs.inclusive).into_empty(&costs.home);
+    let left = |node: usize, samples: C| if kept.contains(node) { samples } else { C::default() };
+    let exclusive = match out_of(&mut costs.exclusive).into_own() {
         Ok(mut own) => {
             watch.forward(0..count, |nodes| {
                 for node in nodes {
@@ -28,7 +39,7 @@ pub(super) fn keep<'p>(
             own
         }
         Err(shared) => {
-            let mut exclusive = counts.empty(count);
+            let mut exclusive = costs.home.empty(count);
             watch.forward(0..count, |nodes| {
                 exclusive.extend(nodes.clone().map(|node| left(node, shared[node])));
                 inclusive.extend_from_slice(&exclusive[nodes]);
@@ -36,8 +47,8 @@ pub(super) fn keep<'p>(
             exclusive
         }
     };
-    add_up(&refined.parent, &mut inclusive, watch)?;
-    refined.exclusive = Column::made(exclusive, &counts);
-    refined.inclusive = Column::made(inclusive, &counts);
-    Ok(refined)
+    add_up(parent, &mut inclusive, watch)?;
+    costs.exclusive = Column::made(exclusive, &costs.home);
+    costs.inclusive = Column::made(inclusive, &costs.home);
+    Ok(())
 }

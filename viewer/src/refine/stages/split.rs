@@ -6,11 +6,12 @@
 use super::super::Refined;
 use super::super::children::node_number;
 use super::super::column::{Column, Home};
+use super::super::costs::{CostsOf, in_width};
 use super::super::predicate::Contexts;
 use super::super::syntax::Axis;
 use super::super::watch::{Cancelled, Watch};
 use super::{contexts, out_of};
-use crate::profile::{Frame, FrameKind, FrameRef, Function, FunctionRef, Stream};
+use crate::profile::{Count, Frame, FrameKind, FrameRef, Function, FunctionRef, Stream};
 
 /// A node that is put in.
 struct Added {
@@ -30,7 +31,6 @@ pub(super) fn split<'p>(
 ) -> Result<(Refined<'p>, u64), Cancelled> {
     let added = added(&mut refined, axis);
     let workspace = refined.workspace.clone();
-    let counts = &workspace.counts;
     let mut streams: Vec<Stream> = refined.streams.to_vec();
     for (number, stream) in streams.iter_mut().enumerate() {
         stream.nodes.start += node_number(number);
@@ -40,12 +40,8 @@ pub(super) fn split<'p>(
     let old = out_of(&mut refined.parent);
     let mut parent = workspace.nodes.empty(old.len() + added.len());
     parent.push(0);
-    let inclusive = out_of(&mut refined.inclusive);
-    // What hangs below each added node from now on, and what it gets from holders of samples that
-    // an earlier stage left without any frame: these have one again.
-    let mut sums = vec![0_u64; added.len()];
-    let mut own = vec![0_u64; added.len()];
-    let mut holders: Vec<usize> = Vec::new();
+    // What hangs directly below each added node from now on, as old nodes.
+    let mut below: Vec<Vec<usize>> = Vec::with_capacity(added.len());
     for (number, (put, stream)) in added.iter().zip(&refined.streams).enumerate() {
         // Old nodes before the new one move by as many as were put in before; others by one more.
         let by = node_number(number);
@@ -57,48 +53,72 @@ pub(super) fn split<'p>(
         parent.extend(old[start..put.before].iter().map(|&above| moved(above)));
         parent.push(moved(put.above));
         let new = node_number(put.before) + by;
+        let mut here = Vec::new();
         watch.forward(put.before..end, |nodes| {
             for node in nodes {
                 let above = old[node];
                 if above == put.above {
-                    sums[number] += inclusive[node];
-                    if refined.frame[node] == FrameRef::ROOT {
-                        own[number] += inclusive[node];
-                        holders.push(node + number + 1);
-                    }
+                    here.push(node);
                 }
                 parent.push(if above == put.above { new } else { moved(above) });
             }
         })?;
+        below.push(here);
     }
     refined.parent = Column::made(parent, &workspace.nodes);
-    let frame = out_of(&mut refined.frame);
+    let moved = in_width!(
+        &mut refined.costs,
+        costs => add_costs(costs, &refined.frame, &added, &below, watch)
+    )?;
     let frames: Vec<FrameRef> = added.iter().map(|put| put.frame).collect();
-    refined.frame = with(&frame, &added, &frames, &workspace.frames, watch)?;
-    let none = vec![0; added.len()];
-    let mut exclusive = with(&refined.exclusive, &added, &own, counts, watch)?.take(counts);
-    let mut sums_of_all = with(&inclusive, &added, &sums, counts, watch)?.take(counts);
-    for holder in holders {
-        exclusive[holder] = 0;
-        sums_of_all[holder] = 0;
-    }
-    refined.exclusive = Column::made(exclusive, counts);
-    refined.inclusive = Column::made(sums_of_all, counts);
-    let recorded = &mut refined.recorded;
-    let exact = recorded.low.is(&recorded.high);
-    recorded.low = with(&recorded.low, &added, &none, counts, watch)?;
-    recorded.high = if exact {
-        recorded.low.clone()
-    } else {
-        with(&recorded.high, &added, &none, counts, watch)?
-    };
-    recorded.inclusive = if recorded.inclusive.is(&inclusive) {
-        refined.inclusive.clone()
-    } else {
-        with(&recorded.inclusive, &added, &sums, counts, watch)?
-    };
+    refined.frame = with(&refined.frame, &added, &frames, &workspace.frames, watch)?;
     refined.streams = streams.into();
-    Ok((refined, own.iter().sum()))
+    Ok((refined, moved))
+}
+
+/// Gives the nodes that are put in the samples of those `below` them. Holders of samples that an
+/// earlier stage left without any frame give them up: these have one again, and have moved.
+fn add_costs<C: Count>(
+    costs: &mut CostsOf<'_, C>,
+    frame: &[FrameRef],
+    added: &[Added],
+    below: &[Vec<usize>],
+    watch: &Watch<'_>,
+) -> Result<u64, Cancelled> {
+    let home = &costs.home;
+    let mut sums = vec![C::default(); added.len()];
+    let mut own = vec![C::default(); added.len()];
+    let mut holders: Vec<usize> = Vec::new();
+    for (number, nodes) in below.iter().enumerate() {
+        for &node in nodes {
+            sums[number] += costs.inclusive[node];
+            if frame[node] == FrameRef::ROOT {
+                own[number] += costs.inclusive[node];
+                holders.push(node + number + 1);
+            }
+        }
+    }
+    let old = out_of(&mut costs.inclusive);
+    let mut exclusive = with(&costs.exclusive, added, &own, home, watch)?.take(home);
+    let mut inclusive = with(&old, added, &sums, home, watch)?.take(home);
+    for holder in holders {
+        exclusive[holder] = C::default();
+        inclusive[holder] = C::default();
+    }
+    costs.exclusive = Column::made(exclusive, home);
+    costs.inclusive = Column::made(inclusive, home);
+    let recorded = &mut costs.recorded;
+    let none = vec![C::default(); added.len()];
+    let exact = recorded.low.is(&recorded.high);
+    recorded.low = with(&recorded.low, added, &none, home, watch)?;
+    recorded.high =
+        if exact { recorded.low.clone() } else { with(&recorded.high, added, &none, home, watch)? };
+    recorded.inclusive = if recorded.inclusive.is(&old) {
+        costs.inclusive.clone()
+    } else {
+        with(&recorded.inclusive, added, &sums, home, watch)?
+    };
+    Ok(own.into_iter().map(Into::into).sum())
 }
 
 /// A column with the values of the nodes that are put in.

@@ -221,7 +221,7 @@ proptest! {
                 }
             };
             let ends: Vec<usize> = (1..profile.nodes.len())
-                .filter(|&node| refined.inclusive[node] > 0)
+                .filter(|&node| refined.inclusive(node) > 0)
                 .filter(|&node| ends_here(&frames_of(node), &longer))
                 .collect();
             let is_below_another = |node: usize| {
@@ -234,16 +234,16 @@ proptest! {
             let inclusive: u64 = ends
                 .iter()
                 .filter(|&&node| !is_below_another(node))
-                .map(|&node| refined.inclusive[node])
+                .map(|&node| refined.inclusive(node))
                 .sum();
-            let exclusive: u64 = ends.iter().map(|&node| refined.exclusive[node]).sum();
+            let exclusive: u64 = ends.iter().map(|&node| refined.exclusive(node)).sum();
             let called = |node: &&usize| {
                 refined.frames[refined.frame[**node].index()].kind == FrameKind::Call
             };
             let edges: u64 =
-                ends.iter().filter(called).map(|&node| profile.nodes.edges[node]).sum();
+                ends.iter().filter(called).map(|&node| profile.nodes.edges.at(node)).sum();
             let edge_samples: u64 =
-                ends.iter().filter(called).map(|&node| refined.inclusive[node]).sum();
+                ends.iter().filter(called).map(|&node| refined.inclusive(node)).sum();
             let row = row_of(g);
             let known = row.map_or((0, 0, 0, 0), |row| {
                 let edges = match row.edges {

@@ -1,0 +1,207 @@
+//! Counts of samples and returns, one for each node: four bytes each wherever they fit.
+//!
+//! Refinement moves counts from node to node and adds them up, but never makes any. So what decides
+//! is their sum: while it fits into 32 bits, every sum that a stage or a view may form of them fits
+//! as well, and nothing has to be checked on the way. Runs of more than four billion samples have
+//! wide columns.
+
+use std::fmt::Debug;
+use std::ops::{Add, AddAssign, Sub};
+
+/// A width that counts are stored in.
+pub trait Count:
+    Copy + Debug + Default + Ord + Into<u64> + Add<Output = Self> + AddAssign + Sub<Output = Self>
+{
+    /// The greatest number; no sum of counts reaches it.
+    const MAX: Self;
+
+    /// The sum, or [`Self::MAX`]: a made-up file may count beyond 64 bits.
+    #[must_use]
+    fn saturating_add(self, other: Self) -> Self;
+}
+
+impl Count for u32 {
+    const MAX: Self = Self::MAX;
+
+    fn saturating_add(self, other: Self) -> Self {
+        self.saturating_add(other)
+    }
+}
+
+impl Count for u64 {
+    const MAX: Self = Self::MAX;
+
+    fn saturating_add(self, other: Self) -> Self {
+        self.saturating_add(other)
+    }
+}
+
+/// A column of counts.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    values: Values,
+    /// Of all values; never less.
+    sum: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Values {
+    /// Their sum is less than `u32::MAX`.
+    Narrow(Vec<u32>),
+    Wide(Vec<u64>),
+}
+
+impl Default for Values {
+    fn default() -> Self {
+        Self::Narrow(Vec::new())
+    }
+}
+
+/// The values of a column in the width that it has.
+#[derive(Clone, Copy, Debug)]
+pub enum Slice<'c> {
+    /// Four bytes each; their sum fits, too.
+    Narrow(&'c [u32]),
+    /// Eight bytes each.
+    Wide(&'c [u64]),
+}
+
+impl Counts {
+    /// Appends a count.
+    pub fn push(&mut self, count: u64) {
+        self.make_room_for(count);
+        match &mut self.values {
+            // It fits: there was room made for it.
+            Values::Narrow(values) => values.push(count as u32),
+            Values::Wide(values) => values.push(count),
+        }
+    }
+
+    /// Replaces the count of a node.
+    ///
+    /// # Panics
+    /// If there is no such node.
+    pub fn set(&mut self, node: usize, count: u64) {
+        self.make_room_for(count);
+        match &mut self.values {
+            Values::Narrow(values) => values[node] = count as u32,
+            Values::Wide(values) => values[node] = count,
+        }
+    }
+
+    /// The count of a node.
+    ///
+    /// # Panics
+    /// If there is no such node.
+    #[must_use]
+    pub fn at(&self, node: usize) -> u64 {
+        match &self.values {
+            Values::Narrow(values) => values[node].into(),
+            Values::Wide(values) => values[node],
+        }
+    }
+
+    /// Number of counts.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match &self.values {
+            Values::Narrow(values) => values.len(),
+            Values::Wide(values) => values.len(),
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All counts, by node.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = u64> + '_ {
+        (0..self.len()).map(|node| self.at(node))
+    }
+
+    /// The values as they are stored.
+    #[must_use]
+    pub fn slice(&self) -> Slice<'_> {
+        match &self.values {
+            Values::Narrow(values) => Slice::Narrow(values),
+            Values::Wide(values) => Slice::Wide(values),
+        }
+    }
+
+    /// Memory of the values, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        match &self.values {
+            Values::Narrow(values) => size_of_val(&values[..]),
+            Values::Wide(values) => size_of_val(&values[..]),
+        }
+    }
+
+    /// Stores the counts as those of a profile that needs all 64 bits.
+    #[cfg(test)]
+    pub(crate) fn widen(&mut self) {
+        self.sum = u64::MAX;
+        self.make_room_for(0);
+    }
+
+    fn make_room_for(&mut self, count: u64) {
+        self.sum = self.sum.saturating_add(count);
+        if let Values::Narrow(values) = &self.values
+            && self.sum >= u64::from(u32::MAX)
+        {
+            self.values = Values::Wide(values.iter().map(|&count| count.into()).collect());
+        }
+    }
+}
+
+impl PartialEq for Counts {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Counts {}
+
+impl Extend<u64> for Counts {
+    fn extend<I: IntoIterator<Item = u64>>(&mut self, counts: I) {
+        counts.into_iter().for_each(|count| self.push(count));
+    }
+}
+
+impl FromIterator<u64> for Counts {
+    fn from_iter<I: IntoIterator<Item = u64>>(counts: I) -> Self {
+        let mut column = Self::default();
+        column.extend(counts);
+        column
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_is_wide_from_the_sum_on_that_needs_it() {
+        let most = u64::from(u32::MAX) - 1;
+        let mut counts: Counts = [most - 5, 5].into_iter().collect();
+        assert_eq!(counts.bytes(), 8);
+        counts.push(0);
+        assert!(matches!(counts.slice(), Slice::Narrow(&[_, 5, 0])));
+        counts.push(1);
+        assert_eq!(counts.bytes(), 32);
+        assert_eq!(counts.iter().collect::<Vec<_>>(), [most - 5, 5, 0, 1]);
+        counts.set(1, u64::MAX);
+        assert_eq!((counts.at(1), counts.at(0)), (u64::MAX, most - 5));
+    }
+
+    #[test]
+    fn equal_counts_are_equal_in_both_widths() {
+        let narrow: Counts = [1, 2].into_iter().collect();
+        let mut wide: Counts = [1, u64::MAX].into_iter().collect();
+        assert_ne!(narrow, wide);
+        wide.set(1, 2);
+        assert_eq!(narrow, wide);
+    }
+}
