@@ -18,7 +18,7 @@ mod name;
 mod outline;
 
 pub use counts::{Count, Counts, Slice};
-pub(crate) use name::{BareNames, has_form};
+pub(crate) use name::{BareNames, OPERATORS, closed_group, has_form, last_components};
 pub use name::{base_name, short_name};
 pub(crate) use outline::quoted;
 pub use outline::{from_outline, to_outline};

@@ -56,28 +56,114 @@ fn is_plain(name: &str) -> bool {
 }
 
 /// The ways to say a name: without namespaces, from each of them inwards, each with and without
-/// arguments and template arguments. The name as it is need not be among them.
+/// arguments and template arguments; a method by its type and by its trait. The name as it is need
+/// not be among them.
 pub(crate) fn has_form(name: &str, matches: impl Fn(&str) -> bool) -> bool {
+    // People leave out what stands behind the arguments.
+    let is_match = |text: &str| {
+        matches(text)
+            || text.find(" [clone ").is_some_and(|end| matches(&text[..end]))
+            || text.rfind(") ").is_some_and(|end| matches(&text[..=end]))
+    };
+    let has = |forms: &Forms| {
+        [&forms.bare, &forms.templated, &forms.called, &forms.full]
+            .into_iter()
+            .any(|form| form.starts.iter().any(|&start| is_match(&form.text[start..])))
+    };
     let forms = forms(name);
-    [&forms.bare, &forms.templated, &forms.called, &forms.full]
-        .into_iter()
-        .any(|form| form.starts.iter().any(|&start| matches(&form.text[start..])))
+    has(&forms)
+        || also_called(name, forms.self_type.as_ref()).iter().any(|name| has(&self::forms(name)))
+}
+
+/// The bare form of a name, in each of the ways to say it, from its last so many components on.
+pub(crate) fn last_components(name: &str, count: usize) -> Vec<String> {
+    let last = |forms: &Forms| {
+        let component = forms.bare.starts.len().saturating_sub(count);
+        forms.bare.from(component).to_owned()
+    };
+    let forms = forms(name);
+    let others = also_called(name, forms.self_type.as_ref());
+    [last(&forms)].into_iter().chain(others.iter().map(|name| last(&self::forms(name)))).collect()
+}
+
+/// What else a name is called: `<T as Trait>::f` is `T::f` and `Trait::f`, and what lies in an
+/// inline namespace of C++'s standard library is in `std` itself.
+fn also_called(name: &str, self_type: Option<&[String; 2]>) -> Vec<String> {
+    let mut names = Vec::new();
+    if let Some([inside, after]) = self_type {
+        let (one, other) = match inside.strip_prefix("impl ") {
+            Some(of) => split_outside(of, " for "),
+            None => split_outside(inside, " as "),
+        };
+        for part in [Some(one), other].into_iter().flatten() {
+            let part = part.trim_start_matches(['&', '*']);
+            let part = ["mut ", "const ", "dyn "]
+                .iter()
+                .fold(part, |part, word| part.strip_prefix(word).unwrap_or(part));
+            if is_path(part) {
+                names.push(format!("{part}{after}"));
+            }
+        }
+    }
+    const STRING: &str = "basic_string<char, std::char_traits<char>, std::allocator<char> >";
+    for inline in ["std::__cxx11::", "std::__1::"] {
+        if name.contains(inline) {
+            let outside = name.replace(inline, "std::");
+            let string = outside.replace(&format!("std::{STRING}"), "std::string");
+            names.extend((string != outside).then_some(string));
+            names.push(outside);
+        }
+    }
+    names
+}
+
+/// The two sides of a separator that stands in no brackets, or the text itself.
+fn split_outside<'t>(text: &'t str, separator: &str) -> (&'t str, Option<&'t str>) {
+    let mut at = 0;
+    while at < text.len() {
+        if let Some(after) = text.get(at..).and_then(|rest| rest.strip_prefix(separator)) {
+            return (&text[..at], Some(after));
+        }
+        let opens = matches!(text.as_bytes()[at], b'<' | b'(' | b'[' | b'{');
+        at = if opens { group_end(text.as_bytes(), at) } else { at + 1 };
+    }
+    (text, None)
+}
+
+/// Whether a type is one with a name, and not a reference, slice, tuple or the like.
+fn is_path(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_alphabetic() || first == '_')
+        && !["impl ", "dyn ", "fn(", "unsafe ", "extern "].iter().any(|word| text.starts_with(word))
+}
+
+/// Rust's `<Type>::f` as `Type::f`.
+fn of_type(name: &str) -> Cow<'_, str> {
+    if !name.starts_with('<') {
+        return Cow::Borrowed(name);
+    }
+    let Some(end) = closed_group(name.as_bytes(), 0) else { return Cow::Borrowed(name) };
+    let inside = &name[1..end - 1];
+    if is_path(inside) && name[end..].starts_with("::") && split_outside(inside, " as ").1.is_none()
+    {
+        Cow::Owned(format!("{inside}{}", &name[end..]))
+    } else {
+        Cow::Borrowed(name)
+    }
 }
 
 /// The bare forms of many names, to be compared with patterns again and again.
 #[derive(Debug, Default)]
 pub(crate) struct BareNames {
     text: String,
-    /// For each name, where its components begin in `starts`; the last is the end of all.
+    /// For each name, where its entries begin in `starts`; the last is the end of all.
     first: Vec<u32>,
-    /// Where each component begins in `text`. A name ends where the next one's first begins.
-    starts: Vec<u32>,
+    /// From where to where in `text` a name is, from each of its components on.
+    starts: Vec<(u32, u32)>,
 }
 
 impl BareNames {
     /// The bare forms of these names. A name that has nothing to set aside has no components here.
     pub(crate) fn of<'n>(names: impl Iterator<Item = &'n str>) -> Self {
-        let number = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
         let mut bare = Self::default();
         let mut forms = Forms { only_bare: true, ..Forms::default() };
         for name in names {
@@ -85,15 +171,22 @@ impl BareNames {
             if is_plain(name) {
                 continue;
             }
-            forms.clear();
-            Scanner { text: name.as_bytes(), name, at: 0 }.scan(&mut forms);
-            let base = bare.text.len();
-            bare.starts.extend(forms.bare.starts.iter().map(|start| number(base + start)));
-            bare.text.push_str(&forms.bare.text);
+            forms.scan(name);
+            bare.add(&forms.bare);
+            for name in also_called(name, forms.self_type.as_ref()) {
+                forms.scan(&name);
+                bare.add(&forms.bare);
+            }
         }
         bare.first.push(number(bare.starts.len()));
-        bare.starts.push(number(bare.text.len()));
         bare
+    }
+
+    fn add(&mut self, form: &Form) {
+        let base = self.text.len();
+        self.text.push_str(&form.text);
+        let end = number(self.text.len());
+        self.starts.extend(form.starts.iter().map(|start| (number(base + start), end)));
     }
 
     /// Whether a name has components, and `matches` holds for those from one of them on. `None`
@@ -101,10 +194,15 @@ impl BareNames {
     pub(crate) fn any(&self, name: usize, matches: impl Fn(&str) -> bool) -> Option<bool> {
         let first = *self.first.get(name)? as usize;
         let end = *self.first.get(name + 1)? as usize;
-        let text = |start: u32| self.text.get(start as usize..self.starts[end] as usize);
+        let text = |&(start, end): &(u32, u32)| self.text.get(start as usize..end as usize);
         let components = &self.starts[first..end];
-        (first < end).then(|| components.iter().filter_map(|&start| text(start)).any(matches))
+        (first < end).then(|| components.iter().filter_map(text).any(matches))
     }
+}
+
+/// A place in the text of all names, which is smaller than a profile can be.
+fn number(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
 }
 
 /// A name with some of what its components carry.
@@ -135,6 +233,8 @@ struct Forms {
     full: Form,
     /// Whether only the bare form is wanted.
     only_bare: bool,
+    /// What stands inside the first `<T as Trait>` or `<impl Trait for T>`, and what follows it.
+    self_type: Option<[String; 2]>,
 }
 
 impl Forms {
@@ -143,7 +243,14 @@ impl Forms {
         forms.into_iter().take(if self.only_bare { 1 } else { 4 })
     }
 
-    /// Makes them ready for another name.
+    /// Makes them those of another name.
+    fn scan(&mut self, name: &str) {
+        self.clear();
+        self.self_type = None;
+        let name = of_type(name);
+        Scanner { text: name.as_bytes(), name: &name, at: 0 }.scan(self);
+    }
+
     fn clear(&mut self) {
         for form in self.all() {
             form.text.clear();
@@ -184,6 +291,17 @@ impl Forms {
         self.full.text.push_str(text);
     }
 
+    /// `{lambda#1}`, and `{lambda(int)#1}` where template arguments are.
+    fn push_braces(&mut self, bare: &str, whole: &str) {
+        self.bare.text.push_str(bare);
+        if self.only_bare {
+            return;
+        }
+        self.called.text.push_str(bare);
+        self.templated.text.push_str(whole);
+        self.full.text.push_str(whole);
+    }
+
     fn push_arguments(&mut self, text: &str) {
         if self.only_bare {
             return;
@@ -195,12 +313,12 @@ impl Forms {
 
 fn forms(name: &str) -> Forms {
     let mut forms = Forms::default();
-    Scanner { text: name.as_bytes(), name, at: 0 }.scan(&mut forms);
+    forms.scan(name);
     forms
 }
 
 /// Symbols that may follow `operator`, longer ones first.
-const OPERATORS: &[&str] = &[
+pub(crate) const OPERATORS: &[&str] = &[
     "<=>", "<<=", ">>=", "->*", "()", "[]", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "++",
     "--", "+=", "-=", "*=", "/=", "%=", "^=", "&=", "|=", "->", "<", ">", "+", "-", "*", "/", "%",
     "^", "&", "|", "~", "!", "=", ",",
@@ -249,12 +367,25 @@ impl<'n> Scanner<'n> {
                         self.skip_group();
                         forms.push_arguments(&self.name[start..self.at]);
                     }
-                    b'<' if forms.at_component_start() => forms.push(&self.self_type()),
+                    b'<' if forms.at_component_start() => {
+                        forms.push(&self.self_type());
+                        let inside = self.name.get(start + 1..self.at - 1).unwrap_or("");
+                        forms
+                            .self_type
+                            .get_or_insert_with(|| [inside.to_owned(), self.rest().to_owned()]);
+                    }
+                    b'[' if rest.starts_with("[abi:") => {
+                        self.skip_group();
+                        forms.push_template(&self.name[start..self.at]);
+                    }
                     b'<' => {
                         self.skip_group();
                         forms.push_template(&self.name[start..self.at]);
                     }
-                    b'{' => forms.push(&self.braces()),
+                    b'{' => {
+                        let text = self.braces();
+                        forms.push_braces(&text, &self.name[start..self.at]);
+                    }
                     b' ' if self.skip_qualifier() => {
                         forms.push_arguments(&self.name[start..self.at]);
                     }
@@ -268,7 +399,7 @@ impl<'n> Scanner<'n> {
                     _ => {
                         // The first character, whatever it is, and all plain ones after it.
                         let first = rest.chars().next().map_or(1, char::len_utf8);
-                        let plain = rest[first..].find([':', '(', '<', '{', ' ']);
+                        let plain = rest[first..].find([':', '(', '<', '{', ' ', '[']);
                         let length = plain.map_or(rest.len(), |plain| first + plain);
                         forms.push(&rest[..length]);
                         self.at += length;
@@ -391,6 +522,11 @@ fn strip_angles(text: &str, out: &mut String) {
 
 /// One past the bracket that closes the group opened at `start`; the end of the text if none does.
 fn group_end(text: &[u8], start: usize) -> usize {
+    closed_group(text, start).unwrap_or(text.len())
+}
+
+/// One past the bracket that closes the group opened at `start`, if one does.
+pub(crate) fn closed_group(text: &[u8], start: usize) -> Option<usize> {
     let mut open: Vec<u8> = Vec::new();
     let mut at = start;
     while at < text.len() {
@@ -417,10 +553,10 @@ fn group_end(text: &[u8], start: usize) -> usize {
         }
         at += 1;
         if open.is_empty() {
-            return at;
+            return Some(at);
         }
     }
-    text.len()
+    None
 }
 
 #[cfg(test)]
@@ -442,7 +578,9 @@ mod tests {
         ("unsigned long count(char)", "count", "count"),
         ("decltype(auto) apply<int>(int)", "apply", "apply"),
         ("(anonymous namespace)::work(int)", "(anonymous namespace)::work", "work"),
-        ("foo[abi:cxx11](int)", "foo[abi:cxx11]", "foo[abi:cxx11]"),
+        ("foo[abi:cxx11](int)", "foo", "foo"),
+        ("<hashbrown::raw::RawTable<u8>>::probe", "hashbrown::raw::RawTable::probe", "probe"),
+        ("<usize>::wrapping_sub", "usize::wrapping_sub", "wrapping_sub"),
         ("Vec::operator[](unsigned long)", "Vec::operator[]", "operator[]"),
         ("Vec::operator()(int) const", "Vec::operator()", "operator()"),
         ("bool operator< <int>(A<int> const&, A<int> const&)", "operator<", "operator<"),

@@ -4,8 +4,17 @@
 //! `[vdso]` are words. `\` before a sign makes it part of the word; `\*`, `\?` and `\\` stay as they
 //! are and mean the character itself in the glob. `$` is a sign only where a word ends. Brackets
 //! are signs only in `node[…]`, since names have them: `operator[]`, `foo[abi:cxx11]`.
+//!
+//! Names of C++ and Rust can be typed as they are shown. What opens directly behind a name and is
+//! closed again belongs to it, `vector<int>::push_back(int const&)`, as does `{…}` behind `::` and
+//! the symbol of an `operator<<`; so do `<T as Trait>::` and `(anonymous namespace)` before one.
+//! Nothing else could stand there: `<` compares only behind what is measured, and parentheses
+//! stand behind words with a meaning.
 
 use std::ops::Range;
+
+use super::parser::KEYWORDS;
+use crate::profile::{OPERATORS, closed_group};
 
 /// A word or sign.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +91,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, LexError> {
             }
             '"' => TokenKind::Quoted(delimited(text, &mut at, '"')?),
             '/' => TokenKind::Regex(delimited(text, &mut at, '/')?),
+            _ if begins_name(text, at, tokens.last()) => word(text, &mut at, in_test),
             _ => match SIGNS.iter().find(|&&sign| sign_at(text, at, sign)) {
                 Some(sign) => {
                     at += sign.len();
@@ -102,10 +112,20 @@ fn sign_at(text: &str, at: usize, sign: &str) -> bool {
 }
 
 fn word(text: &str, at: &mut usize, in_test: bool) -> TokenKind {
-    let plain = !text[*at..].starts_with('\\');
+    let start = *at;
+    let plain = !text[start..].starts_with('\\');
     let mut word = String::new();
+    // Up to here, signs belong to the name.
+    let mut inside = start;
     while let Some(next) = text[*at..].chars().next() {
-        if is_sign(next) || (next == '$' && sign_at(text, *at, "$")) || (next == ']' && in_test) {
+        if *at >= inside && !in_test {
+            inside = part_of_name(text, start, *at).unwrap_or(inside);
+        }
+        if *at >= inside
+            && (is_sign(next)
+                || (next == '$' && sign_at(text, *at, "$"))
+                || (next == ']' && in_test))
+        {
             break;
         }
         *at += next.len_utf8();
@@ -122,6 +142,89 @@ fn word(text: &str, at: &mut usize, in_test: bool) -> TokenKind {
         word.push(escaped);
     }
     TokenKind::Word { text: word, plain }
+}
+
+/// What stands before every method of some types and functions without a name outside.
+const ANONYMOUS: &str = "(anonymous namespace)";
+
+/// Whether a name begins here with what would else be a sign.
+fn begins_name(text: &str, at: usize, before: Option<&Token>) -> bool {
+    let rest = &text[at..];
+    if rest.starts_with(ANONYMOUS) {
+        return true;
+    }
+    let compares = match before.map(|token| &token.kind) {
+        Some(TokenKind::Sign(sign)) => *sign == ")",
+        Some(TokenKind::Word { text, plain: true }) => is_measured(text),
+        _ => false,
+    };
+    rest.starts_with('<')
+        && !compares
+        && group_of(text, at).is_some_and(|end| text[end..].starts_with("::"))
+}
+
+/// Bytes in one bracket of a name at most: longer ones need quotes. So that no text takes long.
+const MOST_IN_BRACKETS: usize = 1 << 10;
+
+/// One past the bracket that closes the one here, if one does.
+fn group_of(text: &str, at: usize) -> Option<usize> {
+    let end = text.len().min(at + MOST_IN_BRACKETS);
+    closed_group(&text.as_bytes()[..end], at)
+}
+
+/// Whether a word can stand before `<` as a comparison.
+fn is_measured(word: &str) -> bool {
+    matches!(word, "depth" | "edges" | "edge" | "time/edge" | "samples/edge")
+}
+
+/// Where signs at a place in a word that began at `start` end to belong to it.
+fn part_of_name(text: &str, start: usize, at: usize) -> Option<usize> {
+    let (before, rest) = (&text[start..at], &text[at..]);
+    let group = || group_of(text, at);
+    let is_name = || {
+        let last = before.chars().next_back();
+        let operator = before.rsplit_once("operator").map_or("", |(_, symbol)| symbol);
+        (last.is_some_and(|c| c.is_alphanumeric() || "_:>})]".contains(c))
+            || OPERATORS.contains(&operator))
+            && !KEYWORDS.contains(&before)
+            && !is_measured(before)
+            && !matches!(before, "incl" | "excl")
+    };
+    if let Some(named) = before.strip_suffix("operator")
+        && !named.ends_with(|c: char| c.is_alphanumeric() || c == '_')
+    {
+        let symbol = OPERATORS.iter().find(|&&symbol| symbol != "," && rest.starts_with(symbol));
+        // `operator new`, `operator bool`; but `through operator and …`.
+        let word = rest.strip_prefix(' ').map(|after| {
+            &after[..after.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(after.len())]
+        });
+        return match (symbol, word) {
+            // The demangler writes `operator< <int>`.
+            (Some(symbol), _) if rest[symbol.len()..].starts_with(" <") => {
+                group_of(text, at + symbol.len() + 1).or(Some(at + symbol.len()))
+            }
+            (Some(symbol), _) => Some(at + symbol.len()),
+            (_, Some("" | "and" | "or" | "as") | None) => None,
+            (_, Some(word)) => Some(at + 1 + word.len()),
+        };
+    }
+    match rest.chars().next() {
+        Some('<') if before.is_empty() => group(),
+        Some('(') if rest.starts_with(ANONYMOUS) => Some(at + ANONYMOUS.len()),
+        Some('<' | '(') if is_name() => group(),
+        Some('{') if before.ends_with("::") => group(),
+        // What stands behind arguments.
+        Some(' ') if before.contains(')') => {
+            if let Some(clone) = rest.strip_prefix(" [clone ") {
+                let end = clone.find(']')?;
+                return Some(at + rest.len() - clone.len() + end + 1);
+            }
+            let after = rest.strip_prefix(" const").filter(|_| before.ends_with(')'))?;
+            let ends = after.chars().next().is_none_or(is_sign);
+            ends.then_some(at + rest.len() - after.len())
+        }
+        _ => None,
+    }
 }
 
 /// The text between two delimiters. `\` before a delimiter removes its meaning; in a string so it
@@ -187,6 +290,59 @@ mod tests {
         assert_eq!(lexed("ns::é*"), "[ns::é*]");
         assert_eq!(lexed("node[edges>3]or a[b]"), "[node] [ [edges] > [3] ] [or] [a[b]]");
         assert_eq!(lexed(r"\node[3] mynode[3]"), r"\[node[3]] [mynode[3]]");
+    }
+
+    #[test]
+    fn names_are_typed_as_they_are_shown() {
+        for name in [
+            "operator()",
+            "ns::operator<<",
+            "operator->",
+            "operator>",
+            "operator new",
+            "operator<(A const&, A const&)",
+            "operator<<<int>(A<int>&)",
+            "operator new[](unsigned long)",
+            "A::operator bool() const",
+            "operator< <int>(A<int> const&, A<int> const&)",
+            "std::vector<int, std::allocator<int> >::push_back(int const&)",
+            "std::map<ns::Key, int>::operator[](ns::Key&&)",
+            "ns::Matrix<double>::row(unsigned long) const",
+            "simplify(llvm::Value*, unsigned int) [clone .llvm] [clone .166716]",
+            "std::function<int (int)>::operator()(int) const",
+            "(anonymous namespace)::work(int)",
+            "lld::(anonymous namespace)::write<(Kind)1>",
+            "f<(a > b)>",
+            "main::{lambda(int)#1}::operator()(int) const",
+            "app::run::{closure#0}",
+            "app::run::{{closure}}",
+            "<a::Circle as a::Shape>::area",
+            "<fn() as core::ops::FnOnce<()>>::call_once",
+            "core::ptr::drop_in_place::<alloc::vec::Vec<u8>>",
+            "core::slice::<impl [T]>::sort",
+        ] {
+            assert_eq!(lexed(name), format!("[{name}]"));
+            assert_eq!(
+                lexed(&format!("a>> {name}|hide {{{name}}}")),
+                format!("[a] >> [{name}] | [hide] {{ [{name}] }}")
+            );
+        }
+        // What has a meaning keeps it.
+        assert_eq!(lexed("depth<3 and a>b"), "[depth] < [3] [and] [a] > [b]");
+        assert_eq!(lexed("not(a)or(b)"), "[not] ( [a] ) [or] ( [b] )");
+        assert_eq!(lexed("times(f<int>)<3"), "[times] ( [f<int>] ) < [3]");
+        assert_eq!(
+            lexed("small incl(time)<3%|a>b"),
+            "[small] [incl] ( [time] ) < [3%] | [a] > [b]"
+        );
+        assert_eq!(lexed("node[edges<3]|a>b"), "[node] [ [edges] < [3] ] | [a] > [b]");
+        assert_eq!(lexed("hide{a,b}"), "[hide] { [a] , [b] }");
+        assert_eq!(
+            lexed("operator > f and operator and g"),
+            "[operator] > [f] [and] [operator] [and] [g]"
+        );
+        assert_eq!(lexed("a<b"), "[a] < [b]");
+        assert_eq!(lexed("f(a"), "[f] ( [a]");
     }
 
     #[test]

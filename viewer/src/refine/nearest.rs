@@ -1,18 +1,18 @@
 //! Names near to one that does not exist.
 
-use crate::profile::base_name;
+use crate::profile::{last_components, short_name};
 
 /// How many names are suggested.
 const SUGGESTIONS: usize = 5;
 
 /// The names that resemble `wanted` most, nearest first: those that contain it, then those that
-/// differ by few letters, without regard to case and wildcards.
+/// differ by few letters in as many components, without regard to case, wildcards, arguments and
+/// template parameters.
 pub(super) fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Vec<String> {
-    let wanted: Vec<u8> = wanted
-        .bytes()
-        .filter(|byte| !matches!(byte, b'*' | b'?' | b'\\' | b'^' | b'$'))
-        .map(|byte| byte.to_ascii_lowercase())
-        .collect();
+    let wanted = wanted.replace(['*', '?', '\\', '^', '$'], "").to_ascii_lowercase();
+    let wanted = short_name(&wanted);
+    let components = wanted.matches("::").count() + 1;
+    let wanted = wanted.as_bytes();
     if wanted.is_empty() {
         return Vec::new();
     }
@@ -27,13 +27,16 @@ pub(super) fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) ->
         let distance = if contains {
             0
         } else {
-            let base = base_name(name).to_ascii_lowercase();
-            let length = base.len().min(wanted.len() + most);
-            distances(&wanted, &base.as_bytes()[..length], &mut rows);
-            let [_, distances, _] = &rows;
-            // The beginning of a name may be all that was typed.
-            let from = if wanted.len() < 4 { length } else { length.min(wanted.len() - most) };
-            distances[from..].iter().copied().min().unwrap_or(usize::MAX)
+            let distance = |end: &String| {
+                let end = end.to_ascii_lowercase();
+                let length = end.len().min(wanted.len() + most);
+                distances(wanted, &end.as_bytes()[..length], &mut rows);
+                let [_, distances, _] = &rows;
+                // The beginning of a name may be all that was typed.
+                let from = if wanted.len() < 4 { length } else { length.min(wanted.len() - most) };
+                distances[from..].iter().copied().min().unwrap_or(usize::MAX)
+            };
+            last_components(name, components).iter().map(distance).min().unwrap_or(usize::MAX)
         };
         if distance <= most {
             found.push((distance, name.len(), name));
@@ -77,6 +80,23 @@ mod tests {
         assert_eq!(nearest("MPI_Sned", names.into_iter()), ["MPI_Send", "MPI_Isend"]);
         assert_eq!(nearest("send*", names.into_iter()), ["MPI_Send", "MPI_Isend", "ns::send(int)"]);
         assert_eq!(nearest("mian", names.into_iter()), ["main"]);
+        let names = [
+            "void std::vector<int, std::allocator<int> >::push_back(int const&)",
+            "<a::Circle as a::Shape>::area",
+            "std::__cxx11::to_string(int)",
+            "app::run::{closure#0}",
+            "main",
+        ];
+        for (wanted, expected) in [
+            ("vector::push_bakc", 0),
+            ("std::vector<int>::push_bakc", 0),
+            ("Cirle::area", 1),
+            ("Shape::arae", 1),
+            ("std::to_srting", 2),
+            ("rnu::{closure#0}", 3),
+        ] {
+            assert_eq!(nearest(wanted, names.into_iter()), [names[expected]], "{wanted}");
+        }
         assert_eq!(nearest("xyzzy", names.into_iter()), Vec::<String>::new());
     }
 }

@@ -455,9 +455,10 @@ times, rank, process, thread, epoch, node["
 /// Whatever its size, a text is answered at once and in bounded depth.
 #[test]
 fn huge_texts_are_answered() {
-    for part in
-        ["(", "!", "{", "not ", "a | ", "a >> ", "{a, ", "a & ", "\"", "/", "\\", "@a ", "é", "$"]
-    {
+    for part in [
+        "(", "!", "{", "not ", "a | ", "a >> ", "{a, ", "a & ", "\"", "/", "\\", "@a ", "é", "$",
+        "f(", "a<", "<",
+    ] {
         let text = part.repeat(100_000);
         let answer = parse(&text);
         assert!(answer.is_ok() || !answer.unwrap_err().message.is_empty(), "{part}");

@@ -55,6 +55,36 @@ fn every_intent_works() {
     assert_eq!(failed, Vec::<String>::new());
 }
 
+/// What the page says that people type finds what stands beside it.
+#[test]
+fn names_on_the_page_are_found() {
+    for (typed, name) in [
+        (
+            "multiply, Matrix::*, ns::Matrix<double>::multiply(*)",
+            "void ns::Matrix<double>::multiply(int) const",
+        ),
+        (
+            "std::string::append, basic_string::append",
+            "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >::append(int)",
+        ),
+        ("Circle::area, Shape::area, area", "<app::Circle as app::Shape>::area"),
+        ("Vec::push", "<alloc::vec::Vec<T>>::push"),
+        ("run::{closure#0}", "app::run::{closure#0}"),
+        ("hidden, (anonymous namespace)::hidden", "(anonymous namespace)::hidden(int)"),
+        ("memcpy", "__memcpy_avx512_unaligned_erms"),
+        ("scan", "scan.part.0"),
+        ("dgemm", "dgemm_"),
+        ("step", "__grid_MOD_step"),
+    ] {
+        assert!(refine().contains(typed.split(", ").next().unwrap()), "{typed}");
+        let profile = from_outline(&format!("main 1\n  \"{name}\" 2\n")).unwrap();
+        for typed in typed.split(", ") {
+            let refinement = Sets::default().parse(typed).unwrap();
+            assert_eq!(apply(&profile, &refinement).map(|refined| refined.shown), Ok(2), "{typed}");
+        }
+    }
+}
+
 #[test]
 fn every_translation_works() {
     for (tool, lines) in ELSEWHERE {
