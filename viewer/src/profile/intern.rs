@@ -65,6 +65,11 @@ impl Interner {
         })
     }
 
+    /// The name of a frame's function.
+    pub(super) fn name(&self, frame: FrameRef) -> &str {
+        &self.functions[self.frames[frame.index()].function.index()].name
+    }
+
     /// The frame of a function that is known by name alone.
     pub(super) fn named(
         &mut self,

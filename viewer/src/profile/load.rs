@@ -3,7 +3,8 @@
 //! A machine node whose address lies in inlined code becomes a chain of nodes, the function whose
 //! code it is first, then what was inlined into it. The edge count stays on the first, which is
 //! the one that was called and returns; samples go to the last, which was executing. Roots of the
-//! saved trees become node 0.
+//! saved trees become node 0. Frames of csprof's own that only pass a call on are left out
+//! ([`passage`](super::passage)).
 
 use csprof_format::address::FrameKind as SavedKind;
 use csprof_format::ids::{FrameId, FunctionId, ModuleId, StringId};
@@ -11,6 +12,7 @@ use csprof_format::loss::PartialReason;
 use csprof_format::profile as saved;
 
 use super::intern::Interner;
+use super::passage::{Passages, is_behind};
 use super::{Frame, FrameKind, FrameRef, Function, Nodes, Profile, Stream};
 
 /// Inlined frames kept for one address. Compilers stop far below (GCC's `max-inline-recursive-depth`
@@ -25,6 +27,7 @@ impl Profile {
     pub fn from_saved(mut saved: saved::Profile) -> Self {
         let trees = std::mem::take(&mut saved.trees);
         let machine = std::mem::take(&mut saved.nodes);
+        let passages = Passages::of(&saved);
         let expansion = Expansion::of(&mut saved);
 
         let mut nodes = Nodes::default();
@@ -32,6 +35,8 @@ impl Profile {
         let mut interner = expansion.interner;
         // The node under which the children of each machine node hang.
         let mut innermost = vec![0_u32; machine.len()];
+        // How many machine nodes, up to this one, only pass a call on.
+        let mut passed = vec![0_u32; machine.len()];
         let mut streams = Vec::with_capacity(trees.len());
         for tree in &trees {
             let first = node_count(&nodes);
@@ -47,8 +52,30 @@ impl Profile {
                     continue;
                 }
                 let mut above = innermost[parent];
-                let mut edges = machine.edges[node];
-                let frames = expansion.frames.of(machine.frame[node]);
+                let (mut edges, frame) = (machine.edges[node], machine.frame[node]);
+                let frames = expansion.frames.of(frame);
+                if passages.may_be(frame) && edges == 0 && machine.samples[node] == 0 {
+                    (innermost[node], passed[node]) = (above, passed[parent] + 1);
+                    continue;
+                }
+                if passed[parent] > 0 {
+                    let chain: Vec<_> = std::iter::successors(Some(parent), |&node| {
+                        let parent = machine.parent[node] as usize;
+                        (passed[parent] > 0).then_some(parent)
+                    })
+                    .collect();
+                    let outer = chain
+                        .iter()
+                        .rev()
+                        .flat_map(|&node| expansion.frames.of(machine.frame[node]));
+                    let wrapper = outer.clone().next().map_or("", |&frame| interner.name(frame));
+                    let passed_on =
+                        !passages.is_own(frame) && is_behind(wrapper, interner.name(frames[0]));
+                    // Else it is work of the collector's own.
+                    for &frame in outer.filter(|_| !passed_on) {
+                        above = nodes.push(above, frame, 0, 0);
+                    }
+                }
                 for &frame in frames {
                     above = nodes.push(above, frame, 0, edges);
                     edges = 0;
@@ -308,6 +335,71 @@ main 1 module:/opt/app at:app.c:11
 \"[partial: unknown reason]\" partial
   0x7f00 3 unknown
 "
+        );
+    }
+
+    /// main calls dlopen: csprof's, which calls the C library's, and afterwards looks what is new.
+    #[test]
+    fn what_only_passes_a_call_on_is_left_out() {
+        let mut profile = saved();
+        let names = ["/run/libcsprof_collector-1f.so", "dlopen", "look", "dl_iterate_phdr"];
+        profile.strings.extend(names.map(str::to_owned));
+        profile.modules.push(saved::Module { path: StringId(5), ..saved::Module::default() });
+        let function = |name, module| saved::Function {
+            name: StringId(name),
+            module: ModuleId(module),
+            ..saved::Function::default()
+        };
+        let (own, of_libc) = (1, 0);
+        let (wrapper, real, look, visit) = (3, 4, 5, 6);
+        profile.functions.extend([
+            function(6, own),
+            function(6, of_libc),
+            function(7, own),
+            function(8, of_libc),
+        ]);
+        let root = add_other(&mut profile, SavedKind::Root, 0);
+        let main = add_frame(&mut profile, 0x10, &[(0, 11)]);
+        let mut add = |kind, function, module| {
+            let frame = add_frame(&mut profile, 0x40, &[(function, 0)]);
+            profile.frames[frame.index()].kind = kind;
+            profile.frames[frame.index()].module = Some(ModuleId(module));
+            frame
+        };
+        let wrapper_call = add(SavedKind::Call, wrapper, own);
+        let wrapper_leaf = add(SavedKind::Leaf, wrapper, own);
+        let real_call = add(SavedKind::Call, real, of_libc);
+        let look_call = add(SavedKind::Call, look, own);
+        let visit_leaf = add(SavedKind::Leaf, visit, of_libc);
+        let nodes = [
+            (0, root, 0, 0),
+            (0, main, 0, 0),
+            (1, wrapper_call, 0, 0),
+            (2, real_call, 0, 2),
+            (3, visit_leaf, 5, 0),
+            (2, look_call, 0, 0),
+            (5, visit_leaf, 3, 0),
+            (1, wrapper_leaf, 1, 0),
+        ];
+        for (parent, frame, samples, edges) in nodes {
+            profile.nodes.push(parent, frame, samples, edges);
+        }
+        add_tree(&mut profile, 0);
+        let outline = to_outline(&Profile::from_saved(profile));
+        let bare: Vec<&str> =
+            outline.lines().map(|line| line.split(" module:").next().unwrap()).collect();
+        assert_eq!(
+            bare,
+            [
+                "# thread=7 epoch=0",
+                "main",
+                "  dlopen e=2",
+                "    dl_iterate_phdr 5",
+                "  dlopen",
+                "    look",
+                "      dl_iterate_phdr 3",
+                "  dlopen 1",
+            ]
         );
     }
 

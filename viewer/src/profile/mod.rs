@@ -16,6 +16,7 @@ mod load;
 pub mod merge;
 mod name;
 mod outline;
+mod passage;
 
 pub use counts::{Count, Counts, Slice};
 pub(crate) use name::{BareNames, OPERATORS, closed_group, has_form, last_components};

@@ -121,7 +121,7 @@ Samples of cputime, one each 5.00 ms
                2  lost (6.7%), in-trampoline: the thread was inside csprof's return trampoline, which was still looking for the way back
                1  lost (3.3%), no-thread-state: the signal arrived before the thread's start-up or after its end
                4  late: recorded 50 ms or more after they were due, where the thread was by then; the profiling signal was blocked (by a system call of the program's own, or in a handler), or the machine stood still
-               3  threads that were not sampled: memory or a timer was refused (see ulimit -i, and the space in /dev/shm)
+               3  threads that were not sampled: memory or a timer was refused (see ulimit -i, and the space in /dev/shm), or the program made them by clone(2), unknown to the C library
                5  recorded without their outer callers (18.5%); of these
                5    no-cfi: code without call frame information, and no valid frame pointer to follow
                9  edges: sampled activations that returned (every-return)
