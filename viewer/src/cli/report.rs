@@ -15,7 +15,7 @@ use crate::report::{self, Options, View};
 use crate::set_files::SetFiles;
 use crate::views::child_index::ChildIndex;
 use crate::views::hall::{self, HallTable, Reach, Way};
-use crate::views::places::{self, Level};
+use crate::views::places::{Level, places};
 use crate::views::sets::set_rows;
 use crate::views::{Sort, SortKey};
 
@@ -64,7 +64,7 @@ pub struct Report {
     percent: Whole,
     /// Show the rows below these open ones and no others: 1.3 is the third row below the first;
     /// `none` opens no row
-    #[arg(long, value_name = "ROWS", value_parser = places)]
+    #[arg(long, value_name = "ROWS", value_parser = open_rows)]
     open: Option<Places>,
     /// With --view tables: the path, such as `main > solve >> memcpy`; without it, the empty path
     #[arg(long, value_name = "PATH")]
@@ -187,15 +187,6 @@ impl Report {
             return Err(WrongUsage(cause.into()).into());
         }
         let (refined, options) = self.prepare(&profile, appearance, &files)?;
-        let places = self.by.map(|by| {
-            let outermost = match by {
-                PlaceName::Module => Level::Module,
-                PlaceName::File => Level::File,
-                PlaceName::Function => Level::Function,
-            };
-            places::Places::new(&refined, outermost)
-        });
-        let refined = places.as_ref().map_or_else(|| refined.clone(), places::Places::forest);
         let mut out = BufWriter::new(io::stdout().lock());
         let written = match (self.view, self.format) {
             (ReportView::Threads, Format::Text) => {
@@ -245,6 +236,12 @@ impl Report {
             let cause = "--by is for --view flat; --refine 'by module' is for every view";
             return Err(WrongUsage(cause.into()).into());
         }
+        let refined = match self.by {
+            Some(PlaceName::Module) => places(&refined, Level::Module),
+            Some(PlaceName::File) => places(&refined, Level::File),
+            Some(PlaceName::Function) => places(&refined, Level::Function),
+            None => refined,
+        };
         let usual = report::listing::order(view);
         let key = self.sort.map(|name| match name {
             SortName::Time => SortKey::Inclusive,
@@ -308,7 +305,7 @@ pub(super) fn percent(text: &str) -> Result<f64, String> {
 }
 
 /// `1`, `1.3,2`, `none`.
-fn places(text: &str) -> Result<Places, String> {
+fn open_rows(text: &str) -> Result<Places, String> {
     if text == "none" {
         return Ok(Places(Vec::new()));
     }

@@ -9,7 +9,7 @@ use super::matcher::{Names, Shown};
 use super::stages::{self, Stop};
 use super::watch::Watch;
 use super::{Outcome, Refined, Refinement, Stage};
-use crate::profile::{FrameKind, Profile};
+use crate::profile::{Frame, FrameKind, Function, Nodes, Profile, Stream};
 
 /// Why a stage cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,6 +112,32 @@ impl<'p> Refined<'p> {
         }
     }
 
+    /// Another forest of the same samples, made by a view: of these nodes, without edges, whose
+    /// frames may be of functions that are added.
+    pub(crate) fn with_nodes(
+        &self,
+        added: Vec<Function>,
+        frames: Vec<Frame>,
+        nodes: Nodes,
+        [exclusive, inclusive]: [Vec<u64>; 2],
+        streams: Vec<Stream>,
+    ) -> Self {
+        let mut functions = self.functions.clone();
+        functions.add(added);
+        Self {
+            functions,
+            frames: Table::made(frames),
+            costs: Costs::without_edges(exclusive, inclusive),
+            parent: nodes.parent.into(),
+            frame: nodes.frame.into(),
+            streams: streams.into(),
+            index: LazyIndex::default(),
+            frames_shown: Shown::default(),
+            names: Names::default(),
+            ..self.clone()
+        }
+    }
+
     /// What one more stage makes of this. The present value stays as it is, so a viewer that
     /// keeps both can undo the stage; columns that the stage does not change are shared.
     ///
@@ -179,19 +205,6 @@ impl<'p> Refined<'p> {
     #[must_use]
     pub fn inclusive(&self, node: usize) -> u64 {
         self.costs.inclusive(node)
-    }
-
-    /// Replaces inclusive samples that are not sums over the nodes below. None is more than the
-    /// samples of the profile.
-    pub(crate) fn set_inclusive(&mut self, inclusive: &[u64]) {
-        match &mut self.costs {
-            // They fit, since the samples of the profile do.
-            Costs::Narrow(costs) => {
-                costs.inclusive =
-                    inclusive.iter().map(|&count| count as u32).collect::<Vec<_>>().into();
-            }
-            Costs::Wide(costs) => costs.inclusive = inclusive.to_vec().into(),
-        }
     }
 
     /// Memory of the columns of all nodes, in bytes, and what of it is the profile's. Where samples

@@ -53,6 +53,13 @@ impl<'p> Costs<'p> {
         }
     }
 
+    /// Those of nodes of which nothing returns, exclusive and inclusive.
+    pub(super) fn without_edges(exclusive: Vec<u64>, inclusive: Vec<u64>) -> Self {
+        let recorded = Recorded::none(exclusive.len());
+        let (exclusive, inclusive) = (exclusive.into(), inclusive.into());
+        Self::Wide(CostsOf { exclusive, inclusive, recorded, home: Home::new(2) })
+    }
+
     /// Exclusive samples of a node.
     pub(super) fn exclusive(&self, node: usize) -> u64 {
         in_width!(self, costs => costs.samples(node)).0

@@ -32,6 +32,12 @@ impl<'p, C: Count> Recorded<'p, C> {
         Self { low: edges.clone(), high: edges, inclusive, marked: false }
     }
 
+    /// No counts for so many nodes.
+    pub(super) fn none(nodes: usize) -> Self {
+        let none: Column<'p, C> = vec![C::MAX; nodes].into();
+        Self { low: none.clone(), high: none.clone(), inclusive: none, marked: true }
+    }
+
     /// The bounds for a node of this kind that has so many inclusive samples now.
     pub(super) fn edges(&self, node: usize, kind: FrameKind, now: C) -> Option<(C, C)> {
         let (low, high) = (self.low[node], self.high[node]);

@@ -57,7 +57,7 @@ mod watch;
 
 pub use apply::{Cause, RefineError, Stopped, apply};
 pub use children::ChildIndex;
-pub(crate) use children::{Visitor, walk as watched_walk};
+pub(crate) use children::{Visitor, walk};
 pub use column::{Column, Table};
 pub use complete::{Completion, complete, complete_words, contexts};
 pub(crate) use costs::Costs;
@@ -116,15 +116,6 @@ pub struct Refined<'p> {
     frames_shown: Shown,
     names: Names,
     workspace: Workspace,
-}
-
-/// Walks over the nodes of a forest that are shown, node 0 left out, with a fresh visitor.
-pub(crate) fn walk<V: Visitor>(refined: &Refined<'_>, visitor: impl Fn() -> V) -> V {
-    match children::walk(refined, &Watch::none(), &visitor) {
-        Ok(visitor) => visitor,
-        // Nobody asked for it.
-        Err(Cancelled) => visitor(),
-    }
 }
 
 /// What one stage did.

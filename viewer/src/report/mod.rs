@@ -33,7 +33,7 @@ pub enum View {
     /// The table of [`Options::table`].
     Tables,
     /// Places: load modules, files, functions, lines; the forest is one of
-    /// [`Places`](crate::views::places::Places).
+    /// [`places`](crate::views::places::places).
     Places,
 }
 

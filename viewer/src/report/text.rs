@@ -161,7 +161,7 @@ impl Text<'_> {
             }
         }
         let edges = cells.iter().any(|row| !row[3].is_empty());
-        // Without the trampoline no row has edges, and empty columns say nothing.
+        // Without the trampoline no row has edges, nor do places, and empty columns say nothing.
         let shown = if edges { 5 } else { 3 };
         let write_cells = |out: &mut dyn Write, cells: &Cells| -> io::Result<()> {
             for (cell, width) in cells.iter().zip(widths).take(shown) {
@@ -320,7 +320,7 @@ impl Text<'_> {
                 if self.options.percent_of_all { "all that was measured" } else { "what is shown" };
             notes.push(format!("Percentages are of {of}."));
         }
-        if self.refined.profile.info.run.trampoline {
+        if self.refined.profile.info.run.trampoline && self.options.view != View::Places {
             let period = amount(1, &self.refined.profile.info.metric, self.form);
             notes.push(format!(
                 "Edges are returns of sampled activations, not calls. Near one period ({period}) per \

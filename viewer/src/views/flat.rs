@@ -7,7 +7,7 @@
 use super::sort::Sort;
 use super::{Counts, Edges, Row, first_of_other};
 use crate::profile::{Frame, FrameKind, FunctionRef};
-use crate::refine::{Cancelled, Refined, Visitor, Watch, watched_walk};
+use crate::refine::{Cancelled, Refined, Visitor, Watch, walk};
 
 /// A row for each function that has samples in it or below it, greatest exclusive cost first
 /// when `sort` says so. O(nodes).
@@ -38,7 +38,7 @@ pub(super) fn by_function(
     let number = |frame: &Frame| frame.function.0 << KIND_BITS | frame.kind as u32;
     let frames: Vec<u32> = refined.frames.iter().map(number).collect();
     let first_of_other = first_of_other(refined);
-    let found = watched_walk(refined, watch, || Summing {
+    let found = walk(refined, watch, || Summing {
         refined,
         frames: &frames,
         on_path: vec![0; functions],

@@ -8,10 +8,11 @@
 
 use std::collections::HashMap;
 
-use csprof_format::ids::{ModuleId, StringId};
+use csprof_format::ids::{EpochId, ModuleId, ProcessId, StringId, ThreadId};
 
-use crate::profile::{Frame, FrameKind, FrameRef, Function, FunctionRef, Nodes, Profile};
-use crate::refine::{Refined, Visitor, walk};
+use super::first_of_other;
+use crate::profile::{Frame, FrameKind, FrameRef, Function, FunctionRef, Nodes, Stream};
+use crate::refine::{Cancelled, Refined, Visitor, Watch, walk};
 
 /// What the first level of the tree is; those after it are below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,16 +25,52 @@ pub enum Level {
     Function,
 }
 
-/// The tree of places of a refined profile.
-#[derive(Clone, Debug)]
-pub struct Places {
-    /// A profile in which each place is a node, below the place that holds it.
-    profile: Profile,
-    /// Samples with the place on their path.
-    inclusive: Vec<u64>,
-    /// Samples of what was refined, and those that are not shown.
-    base: u64,
-    out: u64,
+/// The places of everything that is shown, as a forest to be shown like any other: each place is a
+/// node below the place that holds it. What returns is an activation of a function, not a place, so
+/// no node has edges. O(nodes × levels).
+#[must_use]
+pub fn places<'p>(refined: &Refined<'p>, outermost: Level) -> Refined<'p> {
+    // Nobody ends it.
+    watched_places(refined, outermost, &Watch::none()).unwrap_or_else(|Cancelled| refined.clone())
+}
+
+/// The same, which can be ended on its way.
+///
+/// # Errors
+/// The watch asked for it.
+pub fn watched_places<'p>(
+    refined: &Refined<'p>,
+    outermost: Level,
+    watch: &Watch<'_>,
+) -> Result<Refined<'p>, Cancelled> {
+    let mut tree = Tree::new(refined);
+    // Where two profiles are compared, each side has nodes of its own, those of OTHER last.
+    let of_base = tree.side(outermost);
+    let end_of_base = tree.count();
+    let of_other = refined.profile.comparison.is_some().then(|| tree.side(outermost));
+    let count = tree.count();
+    watch.begin(0, 1, 1, refined.node_count());
+    let sums = walk(refined, watch, || Sums {
+        refined,
+        first_of_other: first_of_other(refined),
+        of_frames: [&of_base, of_other.as_ref().unwrap_or(&of_base)],
+        inclusive: vec![0; count as usize],
+        exclusive: vec![0; count as usize],
+        on_path: vec![0; count as usize],
+    })?;
+    watch.end();
+    let Sums { mut inclusive, exclusive, .. } = sums;
+    inclusive[0] = refined.shown;
+    let stream = |process, nodes| Stream {
+        process,
+        thread: ThreadId::default(),
+        epoch: EpochId::default(),
+        nodes,
+    };
+    let mut streams = vec![stream(ProcessId::default(), 1..end_of_base)];
+    let comparison = refined.profile.comparison.as_ref();
+    streams.extend(comparison.map(|of| stream(of.first_other, end_of_base..count)));
+    Ok(refined.with_nodes(tree.added, tree.frames, tree.nodes, [exclusive, inclusive], streams))
 }
 
 /// What makes two frames lie in one place.
@@ -45,66 +82,43 @@ enum Place {
     Line(Option<StringId>, u32),
 }
 
-impl Places {
-    /// The places of everything that is shown. O(nodes × levels).
-    #[must_use]
-    pub fn new(refined: &Refined<'_>, outermost: Level) -> Self {
-        let mut tree = Tree::new(refined);
-        // The places of each frame, outermost first.
-        let of_frames: Vec<Vec<u32>> =
-            refined.frames.iter().map(|frame| tree.places(frame, outermost)).collect();
-        let count = tree.nodes.len();
-        let sums = walk(refined, || Sums {
-            refined,
-            of_frames: &of_frames,
-            inclusive: vec![0; count],
-            exclusive: vec![0; count],
-            on_path: vec![0; count],
-        });
-        let mut info = refined.profile.info.clone();
-        // What returns is an activation of a function, not a place; the flat view counts them.
-        info.run.trampoline = false;
-        let Sums { mut inclusive, exclusive, .. } = sums;
-        inclusive[0] = refined.shown;
-        let nodes = Nodes { samples: exclusive.into_iter().collect(), ..tree.nodes };
-        let Tree { functions, frames, .. } = tree;
-        let profile =
-            Profile { info, functions, frames, nodes, streams: Vec::new(), comparison: None };
-        Self { profile, inclusive, base: refined.base, out: refined.out }
-    }
-
-    /// The places as a forest, to be shown like any other.
-    #[must_use]
-    pub fn forest(&self) -> Refined<'_> {
-        let mut forest = Refined::base(&self.profile);
-        forest.set_inclusive(&self.inclusive);
-        (forest.base, forest.shown, forest.out) = (self.base, self.base - self.out, self.out);
-        forest
-    }
-}
-
 /// The tree of places while it grows.
 struct Tree<'r, 'p> {
     refined: &'r Refined<'p>,
-    functions: Vec<Function>,
+    /// What places that are no functions are called.
+    added: Vec<Function>,
     frames: Vec<Frame>,
     nodes: Nodes,
-    /// The node of each place below a node.
-    known: HashMap<(u32, Place), u32>,
+    /// The frame of each place.
+    frame_of: HashMap<Place, FrameRef>,
 }
 
 impl<'r, 'p> Tree<'r, 'p> {
     fn new(refined: &'r Refined<'p>) -> Self {
-        let root = refined.frames[FrameRef::ROOT.index()];
-        let functions = vec![refined.functions[root.function.index()].clone()];
         let mut nodes = Nodes::default();
         nodes.push(0, FrameRef::ROOT, 0, 0);
-        let frames = vec![Frame { function: FunctionRef::ROOT, ..root }];
-        Self { refined, functions, frames, nodes, known: HashMap::new() }
+        let frames = vec![refined.frames[FrameRef::ROOT.index()]];
+        Self { refined, added: Vec::new(), frames, nodes, frame_of: HashMap::new() }
     }
 
-    /// The nodes of the places of a frame.
-    fn places(&mut self, frame: &Frame, outermost: Level) -> Vec<u32> {
+    fn count(&self) -> u32 {
+        number(self.nodes.len())
+    }
+
+    /// For each frame, the nodes of the places in which it lies, outermost first.
+    fn side(&mut self, outermost: Level) -> Vec<Vec<u32>> {
+        let mut known = HashMap::new();
+        let refined = self.refined;
+        refined.frames.iter().map(|frame| self.places(frame, outermost, &mut known)).collect()
+    }
+
+    /// The nodes of the places of a frame. `known` has the node of each place below a node.
+    fn places(
+        &mut self,
+        frame: &Frame,
+        outermost: Level,
+        known: &mut HashMap<(u32, Place), u32>,
+    ) -> Vec<u32> {
         let function = &self.refined.functions[frame.function.index()];
         let module = function.module.filter(|_| outermost <= Level::Module).map(Place::Module);
         let file = function.file.or(frame.file);
@@ -119,54 +133,61 @@ impl<'r, 'p> Tree<'r, 'p> {
         let mut above = 0;
         let mut nodes = Vec::with_capacity(all.len());
         for place in all.into_iter().flatten() {
-            above = match self.known.get(&(above, place)) {
-                Some(&known) => known,
-                None => self.add(above, place),
-            };
+            let frame = self.frame(place);
+            let add = || self.nodes.push(above, frame, 0, 0);
+            above = *known.entry((above, place)).or_insert_with(add);
             nodes.push(above);
         }
         nodes
     }
 
-    fn add(&mut self, above: u32, place: Place) -> u32 {
+    /// The frame that stands for a place. A function is what it is elsewhere.
+    fn frame(&mut self, place: Place) -> FrameRef {
+        if let Some(&known) = self.frame_of.get(&place) {
+            return known;
+        }
         let profile = self.refined.profile;
         let end = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
         let named = |name: String| Function { name, module: None, file: None, line: 0 };
-        let (function, kind) = match place {
+        let added = match place {
             Place::Module(id) => {
-                let name = end(profile.module_path(id));
-                (Function { module: Some(id), ..named(name) }, FrameKind::Context)
+                Some(Function { module: Some(id), ..named(end(profile.module_path(id))) })
             }
             Place::File(id) => {
-                let name = profile.string(id).to_owned();
-                (Function { file: Some(id), ..named(name) }, FrameKind::Context)
+                Some(Function { file: Some(id), ..named(profile.string(id).to_owned()) })
             }
-            Place::Function(number, kind) => (self.refined.functions[number.index()].clone(), kind),
+            Place::Function(..) => None,
             Place::Line(file, line) => {
                 let name = file.map_or_else(|| "line".to_owned(), |file| end(profile.string(file)));
-                let name = format!("{name}:{line}");
-                (Function { file, line, ..named(name) }, FrameKind::Context)
+                Some(Function { file, line, ..named(format!("{name}:{line}")) })
             }
         };
-        let number = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
-        let frame = Frame {
-            function: FunctionRef(number(self.functions.len())),
-            kind,
-            file: None,
-            line: 0,
+        let (function, kind) = match place {
+            Place::Function(function, kind) => (function, kind),
+            _ => {
+                let next = self.refined.functions.len() + self.added.len();
+                (FunctionRef(number(next)), FrameKind::Context)
+            }
         };
-        self.functions.push(function);
-        self.frames.push(frame);
-        let node = self.nodes.push(above, FrameRef(number(self.frames.len() - 1)), 0, 0);
-        self.known.insert((above, place), node);
-        node
+        self.added.extend(added);
+        let frame = FrameRef(number(self.frames.len()));
+        self.frames.push(Frame { function, kind, file: None, line: 0 });
+        self.frame_of.insert(place, frame);
+        frame
     }
+}
+
+/// A length as a number of 32 bits: places are never more than frames times levels.
+fn number(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
 }
 
 /// What each place costs.
 struct Sums<'r, 'p> {
     refined: &'r Refined<'p>,
-    of_frames: &'r [Vec<u32>],
+    first_of_other: u32,
+    /// Of BASE, or of all, and of OTHER.
+    of_frames: [&'r [Vec<u32>]; 2],
     inclusive: Vec<u64>,
     exclusive: Vec<u64>,
     /// How many nodes on the path to the present one lie there.
@@ -177,7 +198,7 @@ impl Visitor for Sums<'_, '_> {
     fn enter(&mut self, node: u32, _: usize) -> u32 {
         let n = node as usize;
         let frame = self.refined.frame[n];
-        for &place in &self.of_frames[frame.index()] {
+        for &place in &self.of_frames[usize::from(node >= self.first_of_other)][frame.index()] {
             let place = place as usize;
             if self.on_path[place] == 0 {
                 self.inclusive[place] += self.refined.inclusive(n);
@@ -185,11 +206,12 @@ impl Visitor for Sums<'_, '_> {
             self.exclusive[place] += self.refined.exclusive(n);
             self.on_path[place] += 1;
         }
-        frame.0
+        node
     }
 
-    fn leave(&mut self, frame: u32) {
-        for &place in &self.of_frames[frame as usize] {
+    fn leave(&mut self, node: u32) {
+        let frame = self.refined.frame[node as usize].index();
+        for &place in &self.of_frames[usize::from(node >= self.first_of_other)][frame] {
             self.on_path[place as usize] -= 1;
         }
     }
@@ -202,14 +224,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::profile::from_outline;
+    use crate::profile::{Profile, from_outline};
     use crate::refine::{apply, parse};
     use crate::views::laws::outlines;
+    use crate::views::top_down::TopDown;
+    use crate::views::tree::RowId;
 
     /// Every place by its path, with inclusive and exclusive samples.
     fn picture(refined: &Refined<'_>, outermost: Level) -> BTreeMap<Vec<String>, (u64, u64)> {
-        let places = Places::new(refined, outermost);
-        let forest = places.forest();
+        let forest = places(refined, outermost);
         let mut paths: Vec<Vec<String>> = Vec::new();
         let mut rows = BTreeMap::new();
         for node in 0..forest.node_count() {
@@ -284,8 +307,7 @@ main 1 module:/opt/app at:main.c:9
             let stage = ["", "hide gamma", "not under delta"][stage];
             let Ok(refined) = apply(&profile, &parse(stage).unwrap()) else { return Ok(()) };
             let mut tree = Tree::new(&refined);
-            let of_frames: Vec<Vec<u32>> =
-                refined.frames.iter().map(|frame| tree.places(frame, Level::Module)).collect();
+            let of_frames = tree.side(Level::Module);
             let mut inclusive = vec![0; tree.nodes.len()];
             let mut exclusive = inclusive.clone();
             for node in 1..refined.node_count() {
@@ -301,13 +323,61 @@ main 1 module:/opt/app at:main.c:9
                 here.iter().for_each(|&place| exclusive[place as usize] += samples);
             }
             inclusive[0] = refined.shown;
-            let places = Places::new(&refined, Level::Module);
-            prop_assert_eq!(&places.inclusive, &inclusive);
-            prop_assert_eq!(places.profile.nodes.samples.iter().collect::<Vec<_>>(), exclusive);
-            // A place never costs less than one it holds.
+            let places = places(&refined, Level::Module);
+            for node in 0..places.node_count() {
+                prop_assert_eq!(places.inclusive(node), inclusive[node]);
+                prop_assert_eq!(places.exclusive(node), exclusive[node]);
+            }
+            // A place never costs less than one it holds, its own cost is that of those it holds
+            // (but for what has no line), and the outermost have all of it.
             for node in 1..inclusive.len() {
-                prop_assert!(inclusive[places.profile.nodes.parent[node] as usize] >= inclusive[node]);
+                prop_assert!(inclusive[places.parent[node] as usize] >= inclusive[node]);
+            }
+            let mut below = vec![0; inclusive.len()];
+            for node in 1..inclusive.len() {
+                below[places.parent[node] as usize] += exclusive[node];
+            }
+            prop_assert_eq!(below[0], refined.shown);
+            prop_assert!(below.iter().zip(&exclusive).skip(1).all(|(below, own)| below <= own));
+        }
+
+        /// Where two profiles are compared, each side of every place is what it alone has there.
+        #[test]
+        fn sides_of_places_are_the_places_of_the_sides(base in outlines(), other in outlines()) {
+            let placed = |outline: String| {
+                let lines = outline.lines().map(|line| match line.contains("alpha") {
+                    true => format!("{line} module:/m/one.so at:a.c:1\n"),
+                    false => format!("{line} module:/m/two.so\n"),
+                });
+                from_outline(&lines.collect::<String>()).unwrap()
+            };
+            let [base, other] = [base, other].map(placed);
+            let alone = [&base, &other].map(|side| sides(side).into_iter().map(|(path, [all, _])| (path, all)).collect::<BTreeMap<_, _>>());
+            let both = Profile::compared(("base", base), ("other", other), &[]).unwrap();
+            let both = sides(&both);
+            for (side, alone) in alone.into_iter().enumerate() {
+                let found = both.iter().map(|(path, of)| (path.clone(), of[side]));
+                prop_assert_eq!(found.filter(|(_, of)| of.0 > 0).collect::<BTreeMap<_, _>>(), alone);
             }
         }
+    }
+
+    /// Every row of the tree of modules by its path, and what each side has there.
+    fn sides(profile: &Profile) -> BTreeMap<Vec<String>, [(u64, u64); 2]> {
+        let refined = Refined::base(profile);
+        let forest = places(&refined, Level::Module);
+        let mut tree = TopDown::of_places(&forest, &refined, &Watch::none()).unwrap();
+        let mut rows = BTreeMap::new();
+        let mut pending = vec![(RowId::ROOT, Vec::new())];
+        while let Some((row, path)) = pending.pop() {
+            for &child in tree.children(&forest, row).to_vec().iter() {
+                let of = tree.row(child);
+                let mut path: Vec<String> = path.clone();
+                path.push(forest.functions[of.function.index()].name.clone());
+                rows.insert(path.clone(), of.sides().map(|of| (of.inclusive, of.exclusive)));
+                pending.push((child, path));
+            }
+        }
+        rows
     }
 }
