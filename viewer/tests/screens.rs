@@ -32,6 +32,8 @@ mod info;
 mod looks;
 #[path = "screens/mouse.rs"]
 mod mouse;
+#[path = "screens/places.rs"]
+mod places;
 #[path = "screens/refine.rs"]
 mod refine;
 #[path = "screens/repro.rs"]

@@ -6,6 +6,7 @@ use super::stages::Stages;
 use crate::refine::{Chain, FramePattern, Sets};
 use crate::set_files::SetFile;
 use crate::views::hall::{Reach, Way};
+use crate::views::places::Level;
 
 /// Something to do outside the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +56,8 @@ pub enum Purpose {
     Show,
     /// For its functions and their callers: answered with `Message::Inverted`.
     Callers,
+    /// For its places, from this level on: answered with `Message::Placed`.
+    Places(Level),
     /// To complete the word that ends at a byte of a line: answered with `Message::Completed`.
     Complete {
         /// The line.

@@ -81,7 +81,7 @@ fn place(model: &Model<'_>, row: &Row) -> Vec<Item> {
         FrameKind::Context => Some("no function: all paths of this rank, process, thread or epoch"),
     };
     items.extend(kind.map(|kind| pair("kind", kind.to_owned())));
-    if let Some(function) = model.refined.functions.get(row.function.index()) {
+    if let Some(function) = model.of_rows().functions.get(row.function.index()) {
         if let Some(module) = function.module {
             items.push(pair("module", model.profile.module_path(module).to_owned()));
         }
@@ -113,6 +113,10 @@ fn costs(model: &Model<'_>, row: &Row, metric: &Metric) -> Vec<Item> {
             }
             None => "all samples with the function anywhere on their path; recursion counts once",
         },
+        View::Flat if model.has_places() => {
+            "all samples whose path comes through this place, each once, however often; so places \
+             of one level do not add up to what holds them"
+        }
         _ => "all samples with the function anywhere on their path; recursion counts once",
     };
     let of = |samples: u64| {
@@ -158,6 +162,10 @@ fn edges(model: &Model<'_>, row: &Row, metric: &Metric) -> Vec<Item> {
     let text = match row.edges {
         Edges::None if !model.profile.info.run.trampoline => {
             "none: the run was recorded without the return trampoline".to_owned()
+        }
+        Edges::None if model.has_places() => {
+            "none: what returns is an activation of a function; > and the other views count them"
+                .to_owned()
         }
         Edges::None => "none: no activation of its own that could return".to_owned(),
         Edges::Range { low, high } if low == high => {

@@ -2,6 +2,7 @@
 
 use crate::profile::Profile;
 use crate::refine::{Cancelled, Refined, Sets, Stopped, Watch};
+use crate::views::places::{Level, watched_places};
 use crate::views::top_down::TopDown;
 
 use super::stages::Stages;
@@ -43,6 +44,20 @@ impl<'p> Forest<'p> {
     pub fn watched(refined: Refined<'p>, watch: &Watch<'_>) -> Result<Self, Cancelled> {
         let top_down = TopDown::watched(&refined, watch)?;
         Ok(Self { refined, top_down })
+    }
+
+    /// The places of a refined profile, the outermost of this level.
+    ///
+    /// # Errors
+    /// The watch asked for it.
+    pub fn of_places(
+        refined: &Refined<'p>,
+        outermost: Level,
+        watch: &Watch<'_>,
+    ) -> Result<Self, Cancelled> {
+        let places = watched_places(refined, outermost, watch)?;
+        let top_down = TopDown::of_places(&places, refined, watch)?;
+        Ok(Self { refined: places, top_down })
     }
 }
 

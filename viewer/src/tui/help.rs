@@ -1,15 +1,13 @@
 //! The help page: the keys of the mode, from the key table, and what the numbers mean.
 
 use super::keymap::{self, Group, Mode};
-use super::message::View;
-use super::model::view_mode;
 use super::page::{Item, Page};
 use crate::views::verdict::Verdict;
 
 /// The help for a mode; over a page of text, for the view below it.
 #[must_use]
-pub fn page(mode: Mode, view: View) -> Page {
-    let mode = if mode == Mode::Page { view_mode(view) } else { mode };
+pub fn page(mode: Mode, view: Mode) -> Page {
+    let mode = if mode == Mode::Page { view } else { mode };
     let mut items = Vec::new();
     for group in Group::ALL {
         let mut bindings = keymap::bindings(mode, group).peekable();

@@ -9,6 +9,7 @@ use super::model::{Model, PercentOf};
 use super::stages::Stages;
 use super::table::{Look, Rows};
 use super::tables::TableLook;
+use crate::refine::Grain;
 use crate::views::search::NamePattern;
 
 /// Steps that can be taken back.
@@ -22,6 +23,8 @@ pub struct Moment {
     pub stages: Stages,
     /// The view.
     pub view: View,
+    /// What the rows of the flat view were.
+    pub grain: Grain,
     /// What percentages were of.
     pub percent_of: PercentOf,
     /// What was searched for.
@@ -39,8 +42,10 @@ pub struct Moment {
 pub struct Looks {
     /// The callers view.
     pub callers: Option<Look>,
-    /// The flat view.
+    /// The flat view as a list.
     pub flat: Option<Look>,
+    /// The flat view as a tree of places.
+    pub places: Option<Look>,
 }
 
 impl Moment {
@@ -50,6 +55,7 @@ impl Moment {
         Self {
             stages: model.stages.clone(),
             view: model.view,
+            grain: model.grain,
             percent_of: model.percent_of,
             search: model.search.clone(),
             tree: model.tree.look(refined),
@@ -64,13 +70,15 @@ impl Moment {
             of(&self.others).as_ref().zip(of(&other.others).as_ref())
         };
         let looks = || {
-            let others = [both(|looks| &looks.callers), both(|looks| &looks.flat)];
+            let others = [both(|of| &of.callers), both(|of| &of.flat), both(|of| &of.places)];
             core::iter::once((&self.tree, &other.tree)).chain(others.into_iter().flatten())
         };
         if self.stages != other.stages {
             Some("the stages")
         } else if self.view != other.view {
             Some("the view")
+        } else if self.grain != other.grain {
+            Some("what the rows are")
         } else if !self.tables.is_same_table(&other.tables) {
             Some("the path of the table")
         } else if looks().any(|(a, b)| a.sort() != b.sort())

@@ -16,6 +16,8 @@ pub enum Mode {
     Callers,
     /// The flat view.
     Flat,
+    /// The flat view as a tree of places.
+    Places,
     /// The information page.
     Info,
     /// The tables of the current path.
@@ -34,10 +36,11 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Tree,
         Self::Callers,
         Self::Flat,
+        Self::Places,
         Self::Info,
         Self::Tables,
         Self::Page,
@@ -54,6 +57,7 @@ impl Mode {
             Self::Tree => "the call tree",
             Self::Callers => "the callers view",
             Self::Flat => "the flat view",
+            Self::Places => "the tree of places",
             Self::Info => "the information page",
             Self::Tables => "the tables",
             Self::Page => "pages of text",
@@ -120,6 +124,7 @@ const LISTS: &[Mode] = &[
     Mode::Tree,
     Mode::Callers,
     Mode::Flat,
+    Mode::Places,
     Mode::Info,
     Mode::Tables,
     Mode::Page,
@@ -127,10 +132,12 @@ const LISTS: &[Mode] = &[
     Mode::Stages,
     Mode::Contexts,
 ];
-const VIEWS: &[Mode] = &[Mode::Tree, Mode::Callers, Mode::Flat, Mode::Info, Mode::Tables];
-const ROWS: &[Mode] = &[Mode::Tree, Mode::Callers, Mode::Flat, Mode::Tables];
+const VIEWS: &[Mode] =
+    &[Mode::Tree, Mode::Callers, Mode::Flat, Mode::Places, Mode::Info, Mode::Tables];
+const ROWS: &[Mode] = &[Mode::Tree, Mode::Callers, Mode::Flat, Mode::Places, Mode::Tables];
+const FLAT: &[Mode] = &[Mode::Flat, Mode::Places];
 const TABLES: &[Mode] = &[Mode::Tables];
-const TREES: &[Mode] = &[Mode::Tree, Mode::Callers];
+const TREES: &[Mode] = &[Mode::Tree, Mode::Callers, Mode::Places];
 const NOT_TEXT: &[Mode] = LISTS;
 const STAGES: &[Mode] = &[Mode::Stages];
 const PROMPT: &[Mode] = &[Mode::Prompt];
@@ -216,8 +223,8 @@ pub static KEYS: &[Binding] = {
         ),
         bind(Views, VIEWS, "<C-r>", Message::Redo, "redo"),
         bind(Refine, VIEWS, "F", Message::OpenStages, "list the stages"),
-        bind(Refine, &[Mode::Flat], "<lt>", Message::Coarser, "rows for files, then load modules"),
-        bind(Refine, &[Mode::Flat], ">", Message::Finer, "back to functions, then their lines"),
+        bind(Numbers, FLAT, "<lt>", Message::Coarser, "functions in their files, in load modules"),
+        bind(Numbers, FLAT, ">", Message::Finer, "back to functions, then their lines"),
         bind(Refine, STAGES, "K", Message::StageUp, "move the stage up"),
         bind(Refine, STAGES, "J", Message::StageDown, "move the stage down"),
         bind(Refine, STAGES, "<space>", Message::StageToggle, "switch the stage off or on"),
@@ -258,7 +265,7 @@ pub static KEYS: &[Binding] = {
         bind(Refine, TABLES, "T", Message::RefineByPath, "only paths through the current path"),
         bind(
             Views,
-            &[Mode::Tree, Mode::Callers, Mode::Flat],
+            &[Mode::Tree, Mode::Callers, Mode::Flat, Mode::Places],
             "<enter>",
             Message::OpenMenu,
             "what can be done with this row",
@@ -378,7 +385,10 @@ mod tests {
     #[test]
     fn a_key_without_a_meaning_says_where_it_has_one() {
         let said = |key: &str| unbound(Mode::Flat, Key::parse_first(key).unwrap().0);
-        assert_eq!(said("H"), "H is for the call tree and the callers view; ? lists the keys here");
+        assert_eq!(
+            said("H"),
+            "H is for the call tree and the callers view and the tree of places; ? lists the keys here"
+        );
         assert_eq!(said("Q"), "Q is no key of the flat view; ? lists those that are");
     }
 

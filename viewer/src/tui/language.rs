@@ -3,8 +3,10 @@
 
 use super::message::RowStage;
 use super::prompt::Completion;
-use crate::profile::{FrameKind, Profile};
-use crate::refine::{Chain, FramePattern, Link, ParseError, Predicate, Refined, Sets, Stage};
+use crate::profile::{FrameKind, Function, Profile};
+use crate::refine::{
+    Chain, Field, FramePattern, Link, ParseError, Predicate, Refined, Sets, Stage,
+};
 use crate::views::Row;
 
 /// The stages of a text, each as the language writes it.
@@ -42,15 +44,40 @@ pub(super) fn frames_of_stage(text: &str, sets: &Sets) -> Option<String> {
     stages.pop().filter(|_| stages.is_empty())?.pattern().map(ToString::to_string)
 }
 
-/// The function's name of a row that stages can be made of.
-fn name<'r>(refined: &'r Refined<'_>, row: &Row) -> Result<&'r str, String> {
+/// The frames that a row is about.
+fn pattern(refined: &Refined<'_>, row: &Row) -> Result<FramePattern, String> {
     let function = refined.functions.get(row.function.index());
     match (row.kind, function) {
+        (FrameKind::Context, Some(Function { module: Some(id), .. })) => {
+            Ok(FramePattern::Field(Field::Module, literally(refined.profile.module_path(*id))))
+        }
+        (FrameKind::Context, Some(Function { file: Some(id), line: 0, .. })) => {
+            Ok(FramePattern::Field(Field::File, literally(refined.profile.string(*id))))
+        }
+        (FrameKind::Context, Some(Function { file: Some(id), line, .. })) => {
+            let file = literally(refined.profile.string(*id));
+            Ok(FramePattern::All(vec![
+                FramePattern::Field(Field::File, file),
+                FramePattern::Field(Field::Line, line.to_string()),
+            ]))
+        }
         (FrameKind::Root | FrameKind::Context, _) | (_, None) => {
             Err("this row is no function, so no stage can be made of it".to_owned())
         }
-        (_, Some(function)) => Ok(&function.name),
+        (_, Some(function)) => Ok(FramePattern::Exact(function.name.clone())),
     }
+}
+
+/// A glob that matches this text alone.
+pub(super) fn literally(text: &str) -> String {
+    let mut glob = String::new();
+    for character in text.chars() {
+        if matches!(character, '*' | '?' | '\\') {
+            glob.push('\\');
+        }
+        glob.push(character);
+    }
+    glob
 }
 
 /// The stage that a key makes of the last row of `path`, as text.
@@ -62,15 +89,16 @@ pub(super) fn row_stage(
     path: &[&Row],
 ) -> Result<String, String> {
     let row = path.last().ok_or("there is no row")?;
-    let name = name(refined, row)?;
+    let pattern = pattern(refined, row)?;
+    let through = |pattern| Predicate::Through(Chain::of(pattern));
     let stage = match action {
-        RowStage::Through => Stage::through(name),
-        RowStage::Exclude => Stage::not_through(name),
-        RowStage::Hide => Stage::hide(name),
-        RowStage::RootAt => Stage::root_at(name),
-        RowStage::CallersOf => Stage::callers_of(name),
-        RowStage::Collapse => Stage::collapse(name),
-        RowStage::StopAt => Stage::stop_at(name),
+        RowStage::Through => Stage::Where(through(pattern)),
+        RowStage::Exclude => Stage::Where(Predicate::Not(Box::new(through(pattern)))),
+        RowStage::Hide => Stage::Hide(pattern),
+        RowStage::RootAt => Stage::RootAt { pattern, last: false },
+        RowStage::CallersOf => Stage::CallersOf(pattern),
+        RowStage::Collapse => Stage::Collapse(pattern),
+        RowStage::StopAt => Stage::StopAt(pattern),
         RowStage::ThroughPath => Stage::Where(Predicate::Through(chain(refined, path)?)),
     };
     Ok(stage.to_string())
@@ -85,7 +113,7 @@ fn chain(refined: &Refined<'_>, path: &[&Row]) -> Result<Chain, String> {
         if place < head || place >= head + left_out {
             let link =
                 if left_out > 0 && place == head + left_out { Link::Below } else { Link::Direct };
-            frames.push((link, FramePattern::Exact(name(refined, row)?.to_owned())));
+            frames.push((link, pattern(refined, row)?));
         }
     }
     let mut frames = frames.into_iter();
@@ -97,7 +125,7 @@ fn chain(refined: &Refined<'_>, path: &[&Row]) -> Result<Chain, String> {
 ///
 /// The error is a sentence for people.
 pub(super) fn group_beginning(refined: &Refined<'_>, row: &Row) -> Result<String, String> {
-    Ok(format!("group {} as ", FramePattern::Exact(name(refined, row)?.to_owned())))
+    Ok(format!("group {} as ", pattern(refined, row)?))
 }
 
 /// What the word before the cursor could become, and the byte at which it begins; names of

@@ -57,9 +57,9 @@ pub enum Message<'p> {
     OpenHelp,
     /// Open the list of stages.
     OpenStages,
-    /// Rows for what holds those there are: functions, files, load modules.
+    /// Rows of the flat view are in what holds them: functions, files, load modules.
     Coarser,
-    /// Rows for what is in those there are: load modules, files, functions, lines.
+    /// Rows of the flat view are what is in them: load modules, files, functions, lines.
     Finer,
     /// Open the list of processes and threads.
     OpenContexts,
@@ -196,6 +196,13 @@ pub enum Message<'p> {
         /// Functions and their callers.
         callers: Box<Callers>,
     },
+    /// The places of what is shown, asked for when they were first looked at.
+    Placed {
+        /// The number under which they were asked for.
+        ticket: u64,
+        /// Load modules, files, functions, lines.
+        forest: Box<Forest<'p>>,
+    },
     /// What the word being typed could become.
     Completed {
         /// The number under which it was asked for.
@@ -260,6 +267,7 @@ impl Message<'_> {
             Self::Resized { .. }
                 | Self::Refined { .. }
                 | Self::Inverted { .. }
+                | Self::Placed { .. }
                 | Self::Tried { .. }
                 | Self::Completed { .. }
                 | Self::Tabled { .. }

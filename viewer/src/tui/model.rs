@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::profile::comparison::Comparison;
 use crate::profile::{FrameKind, FunctionRef, Profile};
-use crate::refine::{Refined, Sets};
+use crate::refine::{Grain, Refined, Sets};
 use crate::views::callers::{Callers, Upward};
 use crate::views::contexts::Context;
 use crate::views::hot_path;
@@ -106,7 +106,14 @@ pub struct Model<'p> {
     pub inverted: Option<Inverted>,
     /// Number under which they were asked for.
     pub inverting: Option<u64>,
-    /// What these views are to look like when they are there.
+    /// What the rows of the flat view are: functions in a list, or the tree of what is in load
+    /// modules, in files, or in functions (lines).
+    pub grain: Grain,
+    /// That tree, once it was asked for and made.
+    pub places: Option<Places<'p>>,
+    /// Number under which it was asked for.
+    pub placing: Option<u64>,
+    /// What the views besides the tree are to look like when they are there.
     pub looks: Looks,
     /// The path and its table.
     pub tables: Tables,
@@ -169,6 +176,9 @@ impl<'p> Model<'p> {
             tree: Table::new(top_down, &refined),
             inverted: None,
             inverting: None,
+            grain: Grain::Function,
+            places: None,
+            placing: None,
             looks: Looks::default(),
             tables: Tables::default(),
             listing: None,
@@ -212,11 +222,11 @@ impl<'p> Model<'p> {
         let Forest { refined, top_down } = forest;
         let table_row = self.tables.selected_name(&self.refined);
         self.looks = self.looks();
-        self.inverted = None;
+        (self.inverted, self.places) = (None, None);
         let old = std::mem::replace(&mut self.refined, refined);
         self.shown_of_sides = shown_of_sides(&self.refined);
         self.tree.replace(&old, top_down, &self.refined);
-        self.inverting = None;
+        (self.inverting, self.placing) = (None, None);
         self.tables.forget(table_row);
         self.follow = None;
         self.found = None;
@@ -234,11 +244,10 @@ impl<'p> Model<'p> {
     pub fn invert(&mut self, callers: Callers) {
         let refined = &self.refined;
         let mut inverted = Inverted::new(callers.clone(), callers, refined);
-        let Looks { callers, flat } = std::mem::take(&mut self.looks);
-        if let Some(look) = callers {
+        if let Some(look) = self.looks.callers.take() {
             inverted.callers.look_like(refined, &look);
         }
-        if let Some(look) = flat {
+        if let Some(look) = self.looks.flat.take() {
             inverted.flat.look_like(refined, &look);
         }
         if let Some(function) = self.follow.take() {
@@ -248,13 +257,46 @@ impl<'p> Model<'p> {
         self.inverted = Some(inverted);
     }
 
+    /// Takes the places of what is shown.
+    pub fn place(&mut self, forest: Forest<'p>) {
+        let mut places = Places::new(forest);
+        if let Some(look) = self.looks.places.take() {
+            places.rows.look_like(&places.forest, &look);
+        }
+        self.placing = None;
+        self.places = Some(places);
+    }
+
+    /// Lets the rows of the flat view be others.
+    pub(super) fn regrain(&mut self, grain: Grain) {
+        self.grain = grain;
+        (self.places, self.placing, self.looks.places, self.found) = (None, None, None, None);
+    }
+
+    /// Whether the flat view is a tree of places.
+    #[must_use]
+    pub fn has_places(&self) -> bool {
+        self.view == View::Flat && self.grain != Grain::Function
+    }
+
+    /// What the rows of the view were made from.
+    #[must_use]
+    pub fn of_rows(&self) -> &Refined<'p> {
+        let places = self.places.as_ref().filter(|_| self.has_places());
+        places.map_or(&self.refined, |places| &places.forest)
+    }
+
     /// What the views besides the tree look like, or are to look like.
     pub(super) fn looks(&mut self) -> Looks {
-        let Some(Inverted { callers, flat }) = &mut self.inverted else {
-            return self.looks.clone();
-        };
-        let refined = &self.refined;
-        Looks { callers: Some(callers.look(refined)), flat: Some(flat.look(refined)) }
+        let mut looks = self.looks.clone();
+        if let Some(Inverted { callers, flat }) = &mut self.inverted {
+            let refined = &self.refined;
+            (looks.callers, looks.flat) = (Some(callers.look(refined)), Some(flat.look(refined)));
+        }
+        if let Some(Places { forest, rows }) = &mut self.places {
+            looks.places = Some(rows.look(forest));
+        }
+        looks
     }
 
     /// Lets the rows look as they did at another moment, under the same stages.
@@ -262,18 +304,22 @@ impl<'p> Model<'p> {
         let refined = &self.refined;
         self.tree.look_like(refined, &moment.tree);
         self.tables.look_like(refined, &moment.tables);
-        let Looks { callers, flat } = &moment.others;
-        match &mut self.inverted {
-            Some(inverted) => {
-                if let Some(look) = callers {
-                    inverted.callers.look_like(refined, look);
-                }
-                if let Some(look) = flat {
-                    inverted.flat.look_like(refined, look);
-                }
+        // What is there looks so at once, what is not when it comes.
+        let mut looks = moment.others.clone();
+        if let Some(inverted) = &mut self.inverted {
+            if let Some(look) = looks.callers.take() {
+                inverted.callers.look_like(refined, &look);
             }
-            None => self.looks = moment.others.clone(),
+            if let Some(look) = looks.flat.take() {
+                inverted.flat.look_like(refined, &look);
+            }
         }
+        if let Some(Places { forest, rows }) = &mut self.places
+            && let Some(look) = looks.places.take()
+        {
+            rows.look_like(forest, &look);
+        }
+        self.looks = looks;
     }
 
     /// The information page, made when it is first looked at. O(nodes) then.
@@ -294,6 +340,7 @@ impl<'p> Model<'p> {
     pub fn waits_for(&self) -> Option<u64> {
         let refining = self.pending.as_ref().map(|pending| pending.ticket);
         refining.or(match self.view {
+            View::Flat if self.grain != Grain::Function => self.placing,
             View::Callers | View::Flat => self.inverting,
             View::Tables => self.tables.asked,
             View::Tree | View::Info => None,
@@ -316,7 +363,20 @@ impl<'p> Model<'p> {
             (Some(Over::Stages(_)), _) => Mode::Stages,
             (Some(Over::Contexts(..)), _) => Mode::Contexts,
             (Some(Over::Prompt(_)), _) => Mode::Prompt,
-            (None, view) => view_mode(view),
+            (None, _) => self.view_mode(),
+        }
+    }
+
+    /// The mode of the view.
+    #[must_use]
+    pub fn view_mode(&self) -> Mode {
+        match self.view {
+            View::Tree => Mode::Tree,
+            View::Callers => Mode::Callers,
+            View::Flat if self.grain != Grain::Function => Mode::Places,
+            View::Flat => Mode::Flat,
+            View::Info => Mode::Info,
+            View::Tables => Mode::Tables,
         }
     }
 
@@ -338,7 +398,7 @@ impl<'p> Model<'p> {
     /// What can be done with the selected row.
     pub fn menu_items(&self) -> impl Iterator<Item = &'static keymap::Binding> + use<> {
         use keymap::Group::{Find, Move, Numbers, Refine};
-        let mode = view_mode(self.view);
+        let mode = self.view_mode();
         let groups = [Refine, Find, Numbers, Move].into_iter();
         groups
             .flat_map(move |group| keymap::bindings(mode, group))
@@ -351,6 +411,7 @@ impl<'p> Model<'p> {
         match self.view {
             View::Tree => Some(&self.tree),
             View::Callers => self.inverted.as_ref().map(|inverted| &inverted.callers as _),
+            View::Flat if self.has_places() => self.places.as_ref().map(|places| &places.rows as _),
             View::Flat => self.inverted.as_ref().map(|inverted| &inverted.flat as _),
             View::Tables => self.tables.list.as_ref().map(|list| list as _),
             View::Info => None,
@@ -359,6 +420,10 @@ impl<'p> Model<'p> {
 
     /// The rows of the view to change, and what they were made from.
     pub fn rows_mut(&mut self) -> Option<(&mut dyn Rows, &Refined<'p>)> {
+        if self.has_places() {
+            let Places { forest, rows } = self.places.as_mut()?;
+            return Some((rows, forest));
+        }
         let rows: &mut dyn Rows = match self.view {
             View::Tree => &mut self.tree,
             View::Callers => &mut self.inverted.as_mut()?.callers,
@@ -380,7 +445,7 @@ impl<'p> Model<'p> {
     /// Name of a function.
     #[must_use]
     pub fn name(&self, function: FunctionRef) -> &str {
-        self.refined.functions.get(function.index()).map_or("", |f| f.name.as_str())
+        self.of_rows().functions.get(function.index()).map_or("", |f| f.name.as_str())
     }
 
     /// Name of a row. The row of the root stands for the ends of paths.
@@ -413,7 +478,9 @@ impl<'p> Model<'p> {
         let width = usize::from(self.size.0);
         match (self.comparison(), self.view) {
             (None, _) => Columns::fit(width),
-            (Some(_), View::Callers | View::Flat) => Columns::of_comparison(width, Cost::Exclusive),
+            (Some(_), View::Callers | View::Flat) if !self.has_places() => {
+                Columns::of_comparison(width, Cost::Exclusive)
+            }
             (Some(_), _) => Columns::of_comparison(width, Cost::Inclusive),
         }
     }
@@ -460,18 +527,6 @@ impl<'p> Model<'p> {
 /// Lines above the rows of most views: title, stages, headings.
 pub const TOP: usize = 3;
 
-/// The mode of a view.
-#[must_use]
-pub const fn view_mode(view: View) -> Mode {
-    match view {
-        View::Tree => Mode::Tree,
-        View::Callers => Mode::Callers,
-        View::Flat => Mode::Flat,
-        View::Info => Mode::Info,
-        View::Tables => Mode::Tables,
-    }
-}
-
 /// Which characters numbers may use.
 fn form(theme: Theme) -> Form {
     if theme.is_ascii() { Form::Ascii } else { Form::Unicode }
@@ -500,5 +555,25 @@ impl Inverted {
             by_function.set_sort(Sort { key: SortKey::Exclusive, reversed: false });
         }
         Self { callers: Table::new(callers, refined), flat: Table::new(by_function, refined) }
+    }
+}
+
+/// The flat view as a tree of places.
+#[derive(Clone, Debug)]
+pub struct Places<'p> {
+    /// What the rows are made from.
+    pub forest: Refined<'p>,
+    /// The rows.
+    pub rows: Table<Downward>,
+}
+
+impl<'p> Places<'p> {
+    /// All rows closed, by inclusive cost, or by what differs.
+    fn new(forest: Forest<'p>) -> Self {
+        let Forest { refined: forest, mut top_down } = forest;
+        if forest.profile.comparison.is_some() {
+            top_down.set_sort(Sort { key: SortKey::Delta(Cost::Inclusive), reversed: false });
+        }
+        Self { rows: Table::new(top_down, &forest), forest }
     }
 }

@@ -3,6 +3,7 @@
 //! The path is a chain of frames in the refinement language, so that it can become a stage. What it
 //! was before each step is kept, for going back.
 
+use super::language::literally;
 use super::name::{cut, width};
 use super::table::{Rows, Table};
 use crate::profile::short_name;
@@ -205,14 +206,7 @@ fn pattern_of(refined: &Refined<'_>, function: usize) -> FramePattern {
     let others = refined.functions.iter().filter(|other| other.name == this.name);
     match this.module {
         Some(module) if others.count() > 1 => {
-            let path = refined.profile.module_path(module);
-            let mut glob = String::new();
-            for character in path.chars() {
-                if matches!(character, '*' | '?' | '\\') {
-                    glob.push('\\');
-                }
-                glob.push(character);
-            }
+            let glob = literally(refined.profile.module_path(module));
             FramePattern::All(vec![name, FramePattern::Field(Field::Module, glob)])
         }
         _ => name,

@@ -40,6 +40,7 @@ pub(super) struct Requests {
 struct Waiting {
     show: Option<Request>,
     callers: Option<Request>,
+    places: Option<Request>,
     table: Option<Request>,
     completion: Option<Request>,
     attempt: Option<Request>,
@@ -61,12 +62,13 @@ impl Requests {
             }
         }
         if is_shown {
-            (waiting.callers, waiting.table) = (None, None);
+            (waiting.callers, waiting.places, waiting.table) = (None, None, None);
             waiting.attempt.take_if(|attempt| is_of_what_was_shown(&attempt.purpose));
         }
         match request.purpose {
             Purpose::Show => waiting.show = Some(request),
             Purpose::Callers => waiting.callers = Some(request),
+            Purpose::Places(_) => waiting.places = Some(request),
             Purpose::Complete { .. } => waiting.completion = Some(request),
             Purpose::Table { .. } => waiting.table = Some(request),
             Purpose::Try | Purpose::Sets => waiting.attempt = Some(request),
@@ -103,8 +105,8 @@ impl Requests {
             if waiting.closed {
                 return None;
             }
-            let Waiting { show, callers, table, completion, attempt, .. } = &mut *waiting;
-            let slots = [show, callers, table, completion, attempt];
+            let Waiting { show, callers, places, table, completion, attempt, .. } = &mut *waiting;
+            let slots = [show, callers, places, table, completion, attempt];
             let next = slots.into_iter().find_map(Option::take);
             if let Some(request) = next {
                 let cancelled = Arc::new(AtomicBool::new(false));
@@ -124,7 +126,7 @@ impl Requests {
 /// Whether a request is about what is shown, and of no use when that changes.
 fn is_of_what_was_shown(purpose: &Purpose) -> bool {
     match purpose {
-        Purpose::Callers | Purpose::Table { .. } | Purpose::Try => true,
+        Purpose::Callers | Purpose::Places(_) | Purpose::Table { .. } | Purpose::Try => true,
         Purpose::Show | Purpose::Sets | Purpose::Complete { .. } => false,
     }
 }
@@ -188,6 +190,10 @@ fn make<'p>(
             let callers = Callers::watched(&refined, watch)?;
             Message::Inverted { ticket, callers: Box::new(callers) }
         }
+        Purpose::Places(outermost) => {
+            let forest = Forest::of_places(&refined, outermost, watch)?;
+            Message::Placed { ticket, forest: Box::new(forest) }
+        }
         Purpose::Complete { text, cursor } => {
             let (word, completions) = complete(refined.profile, &sets, &text, cursor, true);
             Message::Completed { ticket, word, completions }
@@ -214,6 +220,7 @@ mod tests {
     use crate::profile::from_outline;
     use crate::refine::Sets;
     use crate::views::hall::{Reach, Way};
+    use crate::views::places::Level;
 
     fn request(ticket: u64, purpose: Purpose, stage: &str) -> Request {
         let mut stages = Stages::default();
@@ -286,6 +293,7 @@ mod tests {
             (Purpose::Show, "hide f1"),
             (Purpose::Show, ""),
             (Purpose::Callers, ""),
+            (Purpose::Places(Level::Module), ""),
             (table(Way::Down), ""),
             (table(Way::Up), ""),
             (Purpose::Try, "hide f1"),

@@ -48,19 +48,3 @@ fn q_leaves_the_list_as_it_was() {
     viewer.press("Pjjq<esc>");
     assert_eq!(viewer.screen(), before);
 }
-
-#[test]
-fn functions_become_files_and_modules_and_back() {
-    // A file is known only by lines here.
-    let profile =
-        from_outline("main 1 module:/app at:m.c:3\n  f 2 module:/lib/f.so at:f.c:5\n").unwrap();
-    let mut viewer = Viewer::new(&profile, "80x12");
-    let mut stages = |keys: &str| viewer.press(keys).model.shown_stages.to_string();
-    assert_eq!(stages("3<lt>"), "by file");
-    assert_eq!(stages("<lt>"), "by module");
-    assert_eq!(stages("<lt>"), "by module");
-    assert_eq!(stages(">>"), "");
-    assert_eq!(stages(">"), "by line");
-    assert_eq!(stages(">"), "by line");
-    assert_eq!(stages("<lt>"), "");
-}

@@ -40,6 +40,9 @@ fn every_step_is_taken_back_and_made_again() {
         ("2jl", "q", "the view"),
         ("2j", "l", "which rows are open"),
         ("3j", "s", "the order of rows"),
+        ("3<lt>", "<lt>", "what the rows are"),
+        ("3<lt><lt>j", "l", "which rows are open"),
+        ("3<lt><lt>jls", "d", "the stages"),
         ("jj", "4", "the view"),
         ("jje", "/memc<enter>", "the search"),
         ("jj", "/memc<enter>nn", "which rows are open"),
@@ -110,7 +113,7 @@ fn a_new_step_forgets_what_was_taken_back() {
 /// Keys at random (not those of pages, whose place is kept); then all steps back, each to the screen before it, and forward again.
 fn random_walk(profile: &Profile, seed: u64, length: usize) {
     const KEYS: &str = "j j j k G g <pagedown> l l h e E H s S % 1 2 3 5 q /m<enter> n N * <esc> \
-                        t x d z u";
+                        t x d z u <lt> > <lt>";
     let keys: Vec<&str> = KEYS.split(' ').collect();
     let mut state = seed;
     let mut viewer = Viewer::new(profile, "80x20");

@@ -8,6 +8,7 @@ use super::super::name::{shorten, width};
 use super::super::table::Rows;
 use super::Canvas;
 use crate::profile::FrameKind;
+use crate::refine::Grain;
 use crate::views::hall;
 use crate::views::number::{amount, count, edges, percent};
 use crate::views::verdict::per_edge;
@@ -90,7 +91,13 @@ fn headings(canvas: &mut Canvas<'_, '_>, columns: &Columns, rows: &dyn Rows, y: 
             let tables = &canvas.model.tables;
             format!(" {} ", hall::relation(tables.path.is_some(), tables.way, tables.reach))
         }
-        _ => " Function ".to_owned(),
+        super::View::Flat => match canvas.model.grain {
+            Grain::Module => " Modules, files, functions ".to_owned(),
+            Grain::File => " Files, functions, lines ".to_owned(),
+            Grain::Line => " Functions, lines ".to_owned(),
+            Grain::Function => " Function ".to_owned(),
+        },
+        super::View::Info => String::new(),
     };
     if canvas.model.comparison().is_some() && columns.cost == Cost::Exclusive {
         path_heading.push_str("(exclusive cost) ");
@@ -150,8 +157,12 @@ fn path(canvas: &mut Canvas<'_, '_>, rows: &dyn Rows, line: Line, cells: usize, 
         let rest = (1 + most).saturating_sub(x);
         x = canvas.text(x, y, &glyphs.guide.repeat(rest), rest, theme.faint());
     }
+    let is_list = match model.view {
+        super::View::Flat => !model.has_places(),
+        view => view == super::View::Tables,
+    };
     let marker = match (row.has_children, rows.is_open(line), model.view) {
-        (_, _, super::View::Flat | super::View::Tables) => glyphs.leaf,
+        _ if is_list => glyphs.leaf,
         (false, ..) => glyphs.leaf,
         (true, true, _) => glyphs.open,
         (true, false, _) => glyphs.closed,
@@ -178,7 +189,11 @@ fn path(canvas: &mut Canvas<'_, '_>, rows: &dyn Rows, line: Line, cells: usize, 
 /// Source line or module, right-aligned in what the name leaves.
 fn where_it_is(canvas: &mut Canvas<'_, '_>, row: &Row, from: usize, end: usize, y: usize) {
     let model = canvas.model;
-    let Some(function) = model.refined.functions.get(row.function.index()) else { return };
+    let Some(function) = model.of_rows().functions.get(row.function.index()) else { return };
+    // Its name says it already.
+    if row.kind == FrameKind::Context {
+        return;
+    }
     let base = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
     let mut text = match (function.file, function.module) {
         (Some(file), _) if function.line > 0 => {

@@ -20,6 +20,7 @@ use super::message::{Message, PromptKind, View};
 use super::model::{HOT_SHARE, Model, Notice, Over, PercentOf};
 use super::page::Page;
 use super::table::{OPEN_LIMIT, Rows};
+use crate::refine::Grain;
 use crate::views::contexts::contexts;
 use crate::views::number::{amount, counted};
 use crate::views::{Sort, SortKey};
@@ -41,6 +42,7 @@ pub fn update<'p>(model: &mut Model<'p>, message: Message<'p>) -> Vec<Effect> {
         end_step(model, before, is_search);
     }
     effects.extend(refinement::callers_if_looked_at(model));
+    effects.extend(refinement::places_if_looked_at(model));
     effects.extend(tables::table_if_looked_at(model));
     keep_in_view(model);
     effects
@@ -113,12 +115,12 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
             }
         }
         Message::OpenHelp => {
-            let page = help::page(model.mode(), model.view);
+            let page = help::page(model.mode(), model.view_mode());
             model.over.push(Over::Page(page));
         }
         Message::OpenStages => model.over.push(Over::Stages(0)),
-        Message::Coarser => return refinement::regrain(model, true),
-        Message::Finer => return refinement::regrain(model, false),
+        Message::Coarser => regrain(model, true),
+        Message::Finer => regrain(model, false),
         Message::OpenContexts => {
             let (list, imbalance) = contexts(&model.refined);
             if imbalance > 0 {
@@ -190,6 +192,11 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
         Message::Inverted { ticket, callers } => {
             if model.inverting == Some(ticket) {
                 model.invert(*callers);
+            }
+        }
+        Message::Placed { ticket, forest } => {
+            if model.placing == Some(ticket) {
+                model.place(*forest);
             }
         }
         Message::Progress { ticket, done } => model.progress = Some((ticket, done)),
@@ -294,6 +301,7 @@ fn neighbor(view: View, step: usize) -> View {
 fn show(model: &mut Model<'_>, view: View) {
     let function = model.selected().map(|selected| selected.row.function);
     let came_from = std::mem::replace(&mut model.view, view);
+    model.found = None;
     match view {
         View::Callers if came_from != view => match (&mut model.inverted, function) {
             (Some(inverted), Some(function)) => inverted.callers.select_function(function),
@@ -302,6 +310,27 @@ fn show(model: &mut Model<'_>, view: View) {
         View::Info => model.make_info(),
         _ => {}
     }
+}
+
+/// Lets the rows of the flat view be coarser or finer.
+fn regrain(model: &mut Model<'_>, coarser: bool) {
+    const GRAINS: [Grain; 4] = [Grain::Line, Grain::Function, Grain::File, Grain::Module];
+    let at = GRAINS.iter().position(|grain| *grain == model.grain).unwrap_or(1);
+    let next = if coarser { at + 1 } else { at.wrapping_sub(1) };
+    let said = match GRAINS.get(next) {
+        Some(&grain) => {
+            model.regrain(grain);
+            match grain {
+                Grain::Module => "load modules, and in them files, functions, lines",
+                Grain::File => "files, and in them functions, lines",
+                Grain::Function => "functions",
+                Grain::Line => "functions, and in them lines",
+            }
+        }
+        None if coarser => "load modules are the coarsest",
+        None => "lines are the finest",
+    };
+    model.notice = Some(Notice::Said(said.to_owned()));
 }
 
 fn back(model: &mut Model<'_>) -> Effects {

@@ -41,6 +41,7 @@ pub(super) fn double_click<'p>(model: &mut Model<'p>, x: u16, y: u16) -> Effects
         return click(model, x, y);
     }
     match model.view {
+        View::Flat if model.has_places() => apply(model, Message::Toggle),
         View::Flat | View::Info => apply(model, Message::OpenMenu),
         View::Tables => apply(model, Message::ExtendPath),
         View::Tree | View::Callers => apply(model, Message::Toggle),

@@ -25,7 +25,7 @@ pub(super) fn open(model: &mut Model<'_>, kind: PromptKind) {
     let text = match kind {
         PromptKind::Stage(at) => model.stages.0.get(at).map(|stage| stage.text.clone()),
         PromptKind::Group => match model.selected() {
-            Some(selected) => match language::group_beginning(&model.refined, selected.row) {
+            Some(selected) => match language::group_beginning(model.of_rows(), selected.row) {
                 Ok(text) => Some(text),
                 Err(cause) => {
                     model.notice = Some(Notice::Failed(cause));

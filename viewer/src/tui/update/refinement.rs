@@ -16,6 +16,7 @@ use super::super::stages::Stages;
 use super::{Effects, prompt};
 use crate::refine::{Grain, Sets};
 use crate::set_files::SetFile;
+use crate::views::places::Level;
 use crate::views::sets::SetRow;
 
 /// Has the profile refined by other stages.
@@ -33,8 +34,7 @@ fn request(model: &mut Model<'_>, is_change: bool, look: Option<Box<Moment>>) ->
     model.ticket += 1;
     model.pending = Some(Pending { ticket: model.ticket, is_change, look });
     // The worker ends what was being made of the rows there were.
-    model.inverting = None;
-    model.tables.asked = None;
+    (model.inverting, model.placing, model.tables.asked) = (None, None, None);
     let (ticket, stages) = (model.ticket, model.stages.clone());
     let sets = Arc::clone(&model.sets);
     vec![Effect::Refine(Request { ticket, purpose: Purpose::Show, stages, sets })]
@@ -42,7 +42,7 @@ fn request(model: &mut Model<'_>, is_change: bool, look: Option<Box<Moment>>) ->
 
 /// Asks the shell for the callers of what is shown, if a view of them is open and lacks them.
 pub(super) fn callers_if_looked_at(model: &mut Model<'_>) -> Option<Effect> {
-    let is_looked_at = matches!(model.view, View::Callers | View::Flat);
+    let is_looked_at = matches!(model.view, View::Callers | View::Flat) && !model.has_places();
     let is_under_way = model.inverting.is_some() || model.pending.is_some();
     if !is_looked_at || model.inverted.is_some() || is_under_way {
         return None;
@@ -60,18 +60,36 @@ pub(super) fn end(model: &mut Model<'_>) -> Effects {
     if let Some(pending) = model.pending.take() {
         forget(model, pending);
     } else {
-        (model.inverting, model.tables.asked) = (None, None);
+        (model.inverting, model.placing, model.tables.asked) = (None, None, None);
         model.view = View::Tree;
     }
     model.notice = Some(Notice::Said("ended; nothing has changed".to_owned()));
     vec![Effect::Cancel]
 }
 
+/// Asks the shell for the places of what is shown, if they are looked at and missing.
+pub(super) fn places_if_looked_at(model: &mut Model<'_>) -> Option<Effect> {
+    let is_under_way = model.placing.is_some() || model.pending.is_some();
+    if !model.has_places() || model.places.is_some() || is_under_way {
+        return None;
+    }
+    let level = match model.grain {
+        Grain::Module => Level::Module,
+        Grain::File => Level::File,
+        Grain::Function | Grain::Line => Level::Function,
+    };
+    model.ticket += 1;
+    model.placing = Some(model.ticket);
+    let (ticket, stages) = (model.ticket, model.shown_stages.clone());
+    let sets = Arc::clone(&model.sets);
+    Some(Effect::Refine(Request { ticket, purpose: Purpose::Places(level), stages, sets }))
+}
+
 /// Adds the stage that one key makes of the selected row.
 pub(super) fn by_row(model: &mut Model<'_>, action: RowStage) -> Effects {
     let (Some(rows), Some(selected)) = (model.rows(), model.selected()) else { return Vec::new() };
     let path: Vec<_> = rows.rows_to(selected.line);
-    match language::row_stage(action, &model.refined, &path) {
+    match language::row_stage(action, model.of_rows(), &path) {
         Ok(text) => add(model, text),
         Err(cause) => {
             model.notice = Some(Notice::Failed(cause));
@@ -116,6 +134,10 @@ pub(super) fn go(model: &mut Model<'_>, forward: bool) -> Effects {
 /// Goes to the view of a moment; its rows may not be there yet.
 fn go_to(model: &mut Model<'_>, moment: &Moment) {
     model.view = moment.view;
+    model.found = None;
+    if model.grain != moment.grain {
+        model.regrain(moment.grain);
+    }
     if model.view == View::Info {
         model.make_info();
     }
@@ -247,34 +269,11 @@ pub(super) fn refused(model: &mut Model<'_>, ticket: u64, refusal: Refusal) {
         return;
     }
     // What is shown was refined by the same stages, so this does not happen; it must not be hidden.
-    if model.inverting.take_if(|asked| *asked == ticket).is_some() {
+    let is_view = |asked: &mut u64| *asked == ticket;
+    if model.inverting.take_if(is_view).is_some() || model.placing.take_if(is_view).is_some() {
         model.notice = Some(Notice::Failed(refusal.cause));
     } else if let Some(pending) = model.pending.take_if(|pending| pending.ticket == ticket) {
         forget(model, pending);
         model.notice = Some(Notice::Failed(refusal.cause));
     }
-}
-
-/// Lets rows stand for something coarser or finer, by the last stage; see [`Grain`].
-pub(super) fn regrain(model: &mut Model<'_>, coarser: bool) -> Effects {
-    /// From fine to coarse; rows are functions without any stage.
-    const GRAINS: [Grain; 4] = [Grain::Line, Grain::Function, Grain::File, Grain::Module];
-    let text = |grain: Grain| format!("by {}", grain.name());
-    let mut stages = model.stages.clone();
-    let last = stages.0.last().filter(|stage| stage.on);
-    let now = GRAINS.iter().position(|grain| last.is_some_and(|last| last.text == text(*grain)));
-    if now.is_some() {
-        stages.0.pop();
-    }
-    let at = now.unwrap_or(1);
-    let next = if coarser { at + 1 } else { at.wrapping_sub(1) };
-    let Some(&grain) = GRAINS.get(next) else {
-        let end = if coarser { "load modules are the coarsest" } else { "lines are the finest" };
-        model.notice = Some(Notice::Said(end.to_owned()));
-        return Vec::new();
-    };
-    if grain != Grain::Function {
-        stages.push(text(grain));
-    }
-    change(model, stages)
 }

@@ -1,7 +1,7 @@
 //! Searching: it goes to rows, it hides none.
 //!
-//! In the tree it finds rows whether they are open or not, and opens the way to them. In the
-//! callers and flat views it goes over the rows that have a line.
+//! In the trees of calls and of places it finds rows whether they are open or not, and opens the way
+//! to them. In other views it goes over the rows that have a line.
 
 use super::super::message::View;
 use super::super::model::{Model, Notice};
@@ -41,6 +41,7 @@ pub(super) fn typed(model: &mut Model<'_>, text: &str, from: Option<Place>) -> b
 fn go(model: &mut Model<'_>, way: Option<bool>) -> bool {
     let found = match model.view {
         View::Tree => in_tree(model, way),
+        View::Flat if model.has_places() => in_tree(model, way),
         _ => in_lines(model, way),
     };
     model.notice = match found {
@@ -55,17 +56,22 @@ fn go(model: &mut Model<'_>, way: Option<bool>) -> bool {
 fn in_tree(model: &mut Model<'_>, way: Option<bool>) -> Option<bool> {
     if model.found.is_none() {
         // O(nodes), once for each pattern and refinement.
-        model.found = Some(Search::new(&model.refined, model.search.as_ref()?));
+        model.found = Some(Search::new(model.of_rows(), model.search.as_ref()?));
     }
     let search = model.found.as_ref()?;
-    let start = model.tree.line(model.tree.selected()).map_or(RowId::ROOT, |line| line.row);
-    let (tree, refined) = (model.tree.tree_mut(), &model.refined);
+    let (table, refined) = match &mut model.places {
+        Some(places) if model.view == View::Flat => (&mut places.rows, &places.forest),
+        _ if model.view == View::Tree => (&mut model.tree, &model.refined),
+        _ => return None,
+    };
+    let start = table.line(table.selected()).map_or(RowId::ROOT, |line| line.row);
+    let tree = table.tree_mut();
     let found = match way {
         None => search.at_or_after(tree, refined, RowId::ROOT, start),
         Some(true) => search.step(tree, refined, RowId::ROOT, start, Way::Forward),
         Some(false) => search.step(tree, refined, RowId::ROOT, start, Way::Backward),
     }?;
-    model.tree.reveal(&model.refined, found.row);
+    table.reveal(refined, found.row);
     Some(found.wrapped)
 }
 

@@ -1,0 +1,97 @@
+//! The flat view as a tree of places: load modules, files, functions, lines.
+
+use csprof::profile::{Profile, from_outline};
+use insta::assert_snapshot;
+
+use super::{Viewer, screen};
+
+/// A program of two files, one function of which is called from everywhere, and a library.
+fn placed() -> Profile {
+    from_outline(
+        "
+main 1 module:/opt/app at:main.c:9
+  solve 2 e=3 module:/opt/app at:solve.c:20
+    main 4 e=1 module:/opt/app at:main.c:11
+    dot 8 e=7 module:/lib/libblas.so
+      dot 1 e=1 module:/lib/libblas.so
+  solve 16 e=2 module:/opt/app at:solve.c:21
+",
+    )
+    .unwrap()
+}
+
+/// The rows: how deep, name, inclusive and exclusive samples, and the selected one in brackets.
+fn rows(viewer: &Viewer<'_>) -> Vec<String> {
+    let rows = viewer.model.rows().unwrap();
+    let said = (0..rows.len()).map(|at| {
+        let line = rows.line(at).unwrap();
+        let row = rows.row(line);
+        let name = viewer.model.row_name(row);
+        let name = if at == rows.selected() { format!("[{name}]") } else { name.to_owned() };
+        format!("{:1$}{name} {2} {3}", "", line.depth as usize, row.inclusive, row.exclusive)
+    });
+    said.collect()
+}
+
+#[test]
+fn functions_are_found_in_their_files_and_modules_and_taken_apart_to_lines() {
+    let profile = placed();
+    let mut viewer = Viewer::new(&profile, "80x20");
+    let mut after = |keys: &str| rows(viewer.press(keys));
+    assert_eq!(after("3"), ["[solve] 31 18", "dot 9 9", "main 32 5"]);
+    // Dot's file is not known.
+    assert_eq!(after("<lt>"), ["[main.c] 32 5", "solve.c 31 18", "dot 9 9"]);
+    assert_eq!(after("<lt>"), ["[app] 32 23", "libblas.so 9 9"]);
+    assert_eq!(after("<lt>"), ["[app] 32 23", "libblas.so 9 9"]);
+    assert_eq!(
+        after("ljl"),
+        ["app 32 23", " [main.c] 32 5", "  main 32 5", " solve.c 31 18", "libblas.so 9 9"]
+    );
+    assert_eq!(after(">"), ["[main.c] 32 5", "solve.c 31 18", "dot 9 9"]);
+    assert_eq!(after(">>"), ["[main] 32 5", "solve 31 18", "dot 9 9"]);
+    assert_eq!(
+        after("jl"),
+        ["main 32 5", "[solve] 31 18", " solve.c:21 16 16", " solve.c:20 15 2", "dot 9 9"]
+    );
+    assert_eq!(after("<lt>"), ["[solve] 31 18", "dot 9 9", "main 32 5"]);
+    assert_eq!(
+        after("u"),
+        ["main 32 5", "[solve] 31 18", " solve.c:21 16 16", " solve.c:20 15 2", "dot 9 9"]
+    );
+}
+
+#[test]
+fn modules_opened() {
+    assert_snapshot!(screen(&placed(), "80x16", "3<lt><lt>ejj"));
+    assert_snapshot!(screen(&placed(), "80x16", "3<lt><lt>ejj="));
+    assert_snapshot!(screen(&placed(), "80x24", "3<lt>?"));
+}
+
+#[test]
+fn a_place_can_be_searched_and_refined_to() {
+    let profile = placed();
+    let mut viewer = Viewer::new(&profile, "80x16");
+    viewer.press("3<lt><lt>/:20<enter>");
+    assert_eq!(rows(&viewer)[3..5], ["  solve 31 18", "   solve.c:21 16 16"]);
+    viewer.press("t");
+    let stages = |viewer: &Viewer<'_>| viewer.model.shown_stages.to_string();
+    assert_eq!(stages(&viewer), "through file:solve.c & line:20");
+    // What was open stays open.
+    assert_eq!(rows(&viewer)[3..5], ["  solve 15 2", "   [solve.c:20] 15 2"]);
+    viewer.press("uhhhhhz");
+    assert_eq!(stages(&viewer), "root at module:/opt/app");
+    viewer.press("u/libb<enter>x");
+    assert_eq!(stages(&viewer), "not through module:/lib/libblas.so");
+    assert_eq!(viewer.model.refined.out, 9);
+    viewer.press("u/main.c<enter>d");
+    assert_eq!(stages(&viewer), "hide file:main.c");
+}
+
+#[test]
+fn two_profiles_are_compared_by_place() {
+    let other =
+        "main 1 module:/opt/app at:main.c:9\n  solve 40 e=3 module:/opt/app at:solve.c:20\n";
+    let other = from_outline(other).unwrap();
+    let profile = Profile::compared(("a", placed()), ("b", other), &[]).unwrap();
+    assert_snapshot!(screen(&profile, "80x14", "3<lt><lt>e"));
+}
