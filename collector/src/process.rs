@@ -6,6 +6,7 @@
 
 #![expect(unsafe_code, reason = "one global pointer to the process's state")]
 
+use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use csprof_format::arena::{FLAG_EXECED, LeftOut, LogRecord};
@@ -13,8 +14,9 @@ use csprof_format::launch::{SampleSource, SourceKind};
 
 use crate::arena::{Arena, LogExtent};
 use crate::config::Config;
+use crate::sampling::trap;
 use crate::setup_lock::{SetupGuard, SetupLock};
-use crate::sys::{self, Clock, Disposition, Folder, LimitHeld};
+use crate::sys::{self, Clock, Disposition, Folder, Handler, LimitHeld};
 use crate::{modules, report, sampling, thread, trampoline};
 
 /// State of a profiled process.
@@ -74,14 +76,15 @@ pub fn seal() {
     thread::disarm_here(trampoline::Suspended::No);
     thread::note_end();
     SEALED.store(true, Ordering::Relaxed);
-    // Discards what is pending, and lets handlers in other threads come to their ends.
-    let _ = sys::set_disposition(sampling::SIGNAL, Disposition::Ignore);
-    let _ = take_signal();
+    // Lets handlers in other threads come to their ends.
+    drop_pending();
     modules::wait_for_readers();
 }
 
 /// Starts profiling, if csprof launched this program. Called once, from the constructor.
-pub fn start() {
+///
+/// `default_trap` answers a SIGTRAP that is no sample, as long as the program has no handler for it.
+pub fn start(default_trap: *mut c_void) {
     let Some(config) = Config::from_environment() else { return };
     let trampoline = config.trampoline && !sys::shadow_stack_active();
     let quiet = config.quiet;
@@ -108,7 +111,13 @@ pub fn start() {
     }
     trampoline::rules::prepare();
     modules::start();
-    if take_signal().is_err() {
+    let source = current().map(|process| process.source().kind);
+    if source == Some(SourceKind::TaskClock)
+        && let Err(why) = trap::borrow(default_trap)
+    {
+        note_asynchronous(why);
+    }
+    if take_signals().is_err() {
         report::note("the profiling signal could not be taken: nothing is sampled");
         return;
     }
@@ -118,23 +127,52 @@ pub fn start() {
     }
 }
 
-/// Whether the handler still answers the profiling signal; says so if it does not.
+/// Says that the samples of `task-clock` come by the profiling signal, and `why`.
+pub fn note_asynchronous(why: &str) {
+    report::warn_once(
+        8,
+        &format!(
+            "task-clock samples come by SIGPROF, not by SIGTRAP: {why}; they cost half as much \
+             again, and 1 of 100 waits with a time limit may end early"
+        ),
+    );
+}
+
+/// The signals of samples, each with its name and its handler. They come by the last.
+fn signals() -> impl Iterator<Item = (i32, &'static str, Handler)> {
+    let trap = trap::on_loan().then_some((trap::TRAP, "SIGTRAP", trap::on_trap as Handler));
+    core::iter::once((sampling::SIGNAL, "SIGPROF", sampling::on_signal as Handler)).chain(trap)
+}
+
+/// Whether the signal that samples come by still has its handler; says so if not.
 fn check_signal() {
-    let ours = sampling::on_signal as *const ();
-    if sys::handler_of(sampling::SIGNAL) != ours.addr() {
+    let Some((signal, name, handler)) = signals().last() else { return };
+    if sys::handler_of(signal) != (handler as *const ()).addr() {
         report::warn_once(
             6,
-            "the program took the profiling signal (SIGPROF) by a system call of its own: nothing \
-             was sampled from there on",
+            &format!(
+                "the program took the profiling signal ({name}) by a system call of its own: \
+                 nothing was sampled from there on"
+            ),
         );
     }
 }
 
-/// Makes the handler what answers the profiling signal.
-pub fn take_signal() -> Result<(), sys::Errno> {
-    let handler = sampling::on_signal;
+/// Makes the handlers what answers the signals of samples.
+pub fn take_signals() -> Result<(), sys::Errno> {
     let on_alternate_stack = modules::has_small_stacks();
-    sys::set_disposition(sampling::SIGNAL, Disposition::Handle { handler, on_alternate_stack })
+    signals().try_for_each(|(signal, _, handler)| {
+        sys::set_disposition(signal, Disposition::Handle { handler, on_alternate_stack })
+    })
+}
+
+/// Ignoring discards what is pending. The handlers are put back, and not the default action, for a
+/// last signal of an event may still be under way.
+fn drop_pending() {
+    for (signal, ..) in signals() {
+        let _ = sys::set_disposition(signal, Disposition::Ignore);
+    }
+    let _ = take_signals();
 }
 
 fn enter(
@@ -281,10 +319,8 @@ pub fn before_exec() {
         core::mem::forget(held);
     }
     thread::stop_all();
-    // Ignoring discards what is pending. The handler is put back, and not the default action, for a
-    // last signal of an event may still be under way; exec resets handlers to the default.
-    let _ = sys::set_disposition(sampling::SIGNAL, Disposition::Ignore);
-    let _ = take_signal();
+    // Exec resets handlers to the default action.
+    drop_pending();
     process.arena.set_end(sys::now_ns(Clock::Monotonic), FLAG_EXECED, true);
 }
 

@@ -18,7 +18,7 @@ use csprof_format::loss::{LossReason, PartialReason};
 use crate::arena::{CpuCell, ThreadArena};
 use crate::modules::Reading;
 use crate::process::{self, Process};
-use crate::sampling::{Path, Room, SIGNAL, Suspect, Walked};
+use crate::sampling::{Path, Room, Suspect, Walked, trap};
 use crate::setup_lock::{SetupGuard, SetupLock};
 use crate::sources::{Handle, Source};
 use crate::sys::{self, Clock, Mask};
@@ -135,7 +135,7 @@ pub fn started() {
     let mask = sys::set_mask(Mask::ALL);
     begin(process);
     // The program may have blocked every signal around pthread_create: this one is ours.
-    sys::set_mask(Mask(mask.0 & !(1 << (SIGNAL - 1))));
+    sys::set_mask(Mask(mask.0 & !trap::signals().0));
 }
 
 /// The signal is blocked here.
@@ -379,9 +379,9 @@ pub fn ended() {
 /// stands for is counted late and at the wrong place, but not lost.
 fn block_after_pending() -> Mask {
     let mask = sys::set_mask(Mask::ALL);
-    let signal = 1 << (SIGNAL - 1);
-    if mask.0 & signal != 0 {
-        sys::set_mask(Mask(Mask::ALL.0 & !signal));
+    let signals = trap::signals().0;
+    if mask.0 & signals != 0 {
+        sys::set_mask(Mask(Mask::ALL.0 & !signals));
         sys::set_mask(Mask::ALL);
     }
     mask
@@ -435,6 +435,23 @@ pub fn restart_all() {
     if registry.stops == 0 {
         registry.sources.iter().for_each(|thread| thread.handle.start());
     }
+}
+
+/// Gives SIGTRAP back to the program: from now on the samples of all threads come by another signal.
+/// Says `why`. Async-signal-safe but for the message, which is not the first thing said.
+pub fn give_trap_back(why: &str) {
+    let registry = REGISTRY.lock();
+    if !trap::give_back() {
+        return;
+    }
+    for thread in &registry.sources {
+        thread.handle.leave_trap(thread.tid);
+        if registry.stops == 0 {
+            thread.handle.start();
+        }
+    }
+    drop(registry);
+    process::note_asynchronous(why);
 }
 
 /// Before a fork: the calling thread must not be sampled, nor have a replaced return address,
@@ -500,7 +517,7 @@ fn take_after_fork() -> (Option<Box<Thread>>, Option<Mask>) {
     drop(registry);
     for thread in inherited {
         // POSIX timers are not inherited; files are.
-        if let Handle::TaskClock(event) = thread.handle {
+        if let Handle::TaskClock(event, _) = thread.handle {
             event.close();
         }
     }

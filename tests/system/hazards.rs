@@ -29,6 +29,7 @@ checks! {
     jumps_in_loops timer_jumps jumps_out_of_waits every_tail_call
     // Signals.
     alternate_stack nested_signals interrupted_waits own_profiling_signal blocked_signals waits
+    traps
     thread_ends
     // Contexts.
     coroutines coroutines_in_assembly boost_contexts small_stacks

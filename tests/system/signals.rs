@@ -1,6 +1,8 @@
 //! Signals that csprof uses and the program, too: the program believes that it has what it asked
 //! for, samples come nevertheless, and the profile says what was withheld.
 
+use csprof_format::profile::Process;
+use csprof_tests::notes::skip;
 use csprof_tests::paths::is_share;
 use csprof_tests::workshop::Workshop;
 
@@ -16,4 +18,38 @@ fn a_program_with_a_profiler_of_its_own() {
     let messages = recording.messages();
     assert!(messages.contains("own SIGPROF handler is not called"), "{messages}");
     assert!(messages.contains("ITIMER_PROF does not run"), "{messages}");
+}
+
+#[test]
+fn no_wait_ends_early_by_a_sample_that_comes_by_sigtrap() {
+    let workshop = Workshop::new("waits_with_time_limits");
+    workshop.compile("cc -O2 -pthread -o program @interrupted_waits.c");
+    let recording = workshop.record(&["-e", "task-clock@5000"], &["./program", "100"]);
+    if recording.messages().contains("come by SIGPROF") {
+        skip("waits with time limits", &recording.messages());
+        return;
+    }
+    assert_eq!(recording.outcome.said(), "interrupted 0\n");
+}
+
+#[test]
+fn sigtrap_is_used_where_it_can_be_and_the_profile_says_where_it_is_not() {
+    let workshop = Workshop::new("sigtrap_or_not");
+    workshop.compile("cc -O2 -w -pthread -o program @traps.c");
+    let recording = workshop.record(&["-e", "task-clock@1000"], &["./program"]);
+    let messages = recording.messages();
+    let told = |process: &Process, why: &str| process.messages.iter().any(|s| s.contains(why));
+    let processes = &recording.profile.processes;
+    let refused = recording.info["sources"][0]["name"] != "task-clock";
+    if refused || told(&processes[0], "come by SIGPROF") {
+        skip("SIGTRAP", &messages);
+        return;
+    }
+    let told = |why: &str| processes.iter().filter(|process| told(process, why)).count();
+    // Parts of the program, each a process: one that ignores SIGTRAP and one that comes to that,
+    // two with a handler, one that waits.
+    assert_eq!(told("the program ignores SIGTRAP"), 2, "{messages}");
+    assert_eq!(told("the program has a handler of its own for SIGTRAP"), 2, "{messages}");
+    assert_eq!(told("the program waits for SIGTRAP"), 1, "{messages}");
+    assert_eq!(told("come by SIGPROF"), 5, "{messages}");
 }

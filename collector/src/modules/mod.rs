@@ -469,7 +469,7 @@ impl Known {
         for (module, code) in new {
             // Relaxed: the setup side sets it under its lock and reads it in the same thread.
             if module.is_go && !SMALL_STACKS.swap(true, Ordering::Relaxed) {
-                let _ = process::take_signal();
+                let _ = process::take_signals();
             }
             // Back at its old place within the epoch: its addresses mean what they meant.
             let back = self.retired.iter().position(|old| module.is_same_load(&old.module));

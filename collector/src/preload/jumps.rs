@@ -20,7 +20,7 @@ use core::ffi::c_void;
 use super::real::{self, Real, slots};
 use super::stub::{self, ENGAGED, drop_frame, fast_path, restore_arguments, save_arguments};
 use super::view::{Belief, sampled};
-use crate::sampling::SIGNAL;
+use crate::sampling::trap;
 use crate::{sys, thread};
 
 /// Position of the stack pointer in a `jmp_buf`.
@@ -35,7 +35,7 @@ extern "C" fn prepare(buffer: *const u64, real: &Real) -> *mut c_void {
     // Out of a handler that interrupted a wait: the wait's mask would stay.
     if Belief::Waited.get() && sampled() {
         Belief::Waited.set(false);
-        sys::block_signal(SIGNAL, false);
+        sys::unblock(trap::signals());
     }
     real::set_errno(errno);
     stub::target(real)

@@ -7,10 +7,10 @@
 //!
 //! | file | names | why |
 //! |---|---|---|
-//! | [`signals::action`] | `sigaction` `__sigaction` `signal` `bsd_signal` `ssignal` `sysv_signal` `__sysv_signal` `sigset` `sigignore` `siginterrupt` | the profiling signal's handler is the collector's |
+//! | [`signals::action`] | `sigaction` `__sigaction` `signal` `bsd_signal` `ssignal` `sysv_signal` `__sysv_signal` `sigset` `sigignore` `siginterrupt` | the profiling signal's handler is the collector's; SIGTRAP is given back |
 //! | `signals::mask` | `sigprocmask` `pthread_sigmask` `sigblock` `sigsetmask` `siggetmask` `sighold` `sigrelse` | the profiling signal is not blocked |
 //! | `signals::wait` | `sigsuspend` `__sigsuspend` `ppoll` `__ppoll_chk` `pselect` `epoll_pwait` `epoll_pwait2` `pause` | waiting is not interrupted by samples |
-//! | `signals::poll` | `poll` `__poll_chk` `select` `epoll_wait` | the same, with the source `task-clock` |
+//! | `signals::poll` | `poll` `__poll_chk` `select` `epoll_wait` | the same, with the source `task-clock` where SIGTRAP is not on loan |
 //! | `signals::wait` | `sigwait` `sigwaitinfo` `sigtimedwait` `signalfd` | samples are not waited away |
 //! | [`signals::timer`] | `setitimer` `getitimer` `timer_create` | no other source of the profiling signal |
 //! | `signals::histogram` | `__monstartup` `monstartup` `moncontrol` `profil` `sprofil` | the C library's own profiler does not take the signal |
@@ -67,7 +67,7 @@ extern "C" fn construct() {
     }
     signals::action::remember_inherited();
     reach::remember();
-    process::start();
+    process::start(signals::trap::by_default as *mut _);
     if !process::active() {
         return;
     }

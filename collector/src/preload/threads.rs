@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use libc::{pthread_attr_t, pthread_key_t, pthread_t};
 
 use super::real::{self, Start};
-use super::view::Belief;
+use super::signals::mask::{believe, believed};
 use crate::{process, thread};
 
 /// What a new thread is given in place of its argument.
@@ -25,7 +25,7 @@ struct Birth {
     start: Start,
     argument: *mut c_void,
     /// The creator's belief, which a thread inherits like its mask.
-    signal_blocked: bool,
+    blocked: u64,
 }
 
 /// Where the new thread goes on, in the registers in which the C ABI returns two words.
@@ -45,8 +45,7 @@ fn create(
         return create(start, argument);
     }
     super::dl::look_after_note();
-    let signal_blocked = Belief::SignalBlocked.get();
-    let birth = Box::into_raw(Box::new(Birth { start, argument, signal_blocked }));
+    let birth = Box::into_raw(Box::new(Birth { start, argument, blocked: believed() }));
     let result = create(born, birth.cast());
     if result != 0 {
         // SAFETY: made by `into_raw` above; no thread was created that could have it.
@@ -103,7 +102,7 @@ unsafe extern "C" fn born(birth: *mut c_void) -> *mut c_void {
 unsafe extern "C" fn prepare(birth: *mut Birth) -> Onward {
     // SAFETY: made by `into_raw` in `create`, which leaves it to the thread it created.
     let birth = unsafe { Box::from_raw(birth) };
-    Belief::SignalBlocked.set(birth.signal_blocked);
+    believe(birth.blocked);
     watch_end();
     thread::started();
     Onward { start: birth.start, argument: birth.argument }

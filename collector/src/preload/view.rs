@@ -1,7 +1,7 @@
 //! What one thread of the program believes: whether it has blocked the profiling signal; and what
 //! the wrappers remember about it.
 //!
-//! Four bytes of initial-exec thread-local storage, so that wrappers that run in signal handlers
+//! Five bytes of initial-exec thread-local storage, so that wrappers that run in signal handlers
 //! (sigprocmask is async-signal-safe) reach them without `__tls_get_addr`, which may allocate. Only
 //! the thread itself, or a handler that interrupts it, touches them: single-byte moves suffice.
 //!
@@ -24,8 +24,8 @@ global_asm!(
     ".hidden csprof_view",
     ".globl csprof_view",
     ".type csprof_view, @object",
-    ".size csprof_view, 4",
-    "csprof_view: .zero 4",
+    ".size csprof_view, 5",
+    "csprof_view: .zero 5",
     ".popsection",
 );
 
@@ -42,6 +42,8 @@ pub(super) enum Belief {
     /// The thread waited with a mask that blocks the profiling signal, and may have been interrupted in
     /// it by a handler that leaves by a jump: then the mask stays.
     Waited = 3,
+    /// The thread has blocked SIGTRAP, it thinks, while samples come by it.
+    TrapBlocked = 4,
 }
 
 /// Whether this process is sampled, as `process::active()` says, but without a system call except
@@ -67,7 +69,7 @@ impl Belief {
     #[inline]
     pub(super) fn get(self) -> bool {
         let value: u8;
-        // SAFETY: reads one byte of this thread's block; `self` is below its size of 4.
+        // SAFETY: reads one byte of this thread's block; `self` is below its size of 5.
         unsafe {
             asm!(
                 "mov {at}, qword ptr [rip + csprof_view@GOTTPOFF]",
@@ -83,7 +85,7 @@ impl Belief {
 
     #[inline]
     pub(super) fn set(self, value: bool) {
-        // SAFETY: writes one byte of this thread's block; `self` is below its size of 4, and no
+        // SAFETY: writes one byte of this thread's block; `self` is below its size of 5, and no
         // Rust reference to it exists.
         unsafe {
             asm!(
@@ -95,12 +97,5 @@ impl Belief {
                 options(nostack, preserves_flags),
             );
         }
-    }
-
-    /// Sets it and returns what it was.
-    pub(super) fn replace(self, value: bool) -> bool {
-        let old = self.get();
-        self.set(value);
-        old
     }
 }

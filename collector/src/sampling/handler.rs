@@ -1,6 +1,7 @@
 //! The handler: one page, top to bottom, from the signal to the counted node.
 //!
-//! Called by the kernel on [`SIGNAL`](super::SIGNAL), with all signals blocked until it returns.
+//! Called by the kernel on [`SIGNAL`](super::SIGNAL) or [SIGTRAP](super::trap), with all signals blocked
+//! until it returns.
 //!
 //! What a sample does, in order:
 //! 1. Whose is it, and how many periods does it stand for? ([`Source::weight`])
@@ -22,7 +23,9 @@ use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::arena::LATE_NS;
 use csprof_format::loss::{LossReason, PartialReason};
 
+use super::restart::decide_for_next_signal;
 use super::stack::Interrupted;
+use super::trap::TRAP;
 use super::walked::{Arming, WalkedFrame};
 use crate::cct;
 use crate::modules::{LoadMap, Reading, foreign};
@@ -37,14 +40,19 @@ use crate::unwind::walk::{End, Exit, Flow, Frame, walk};
 /// The signal handler.
 ///
 /// # Safety
-/// To be called by the kernel only, for [`SIGNAL`](super::SIGNAL), with its three arguments.
+/// To be called by the kernel only, for [`SIGNAL`](super::SIGNAL) or by way of
+/// [`on_trap`](super::trap::on_trap), with its three arguments.
 pub unsafe extern "C" fn on_signal(
     _: i32,
     info: *mut libc::siginfo_t,
     context: *mut libc::ucontext_t,
 ) {
     // SAFETY: the kernel passes live structures; siginfo_t is at least as large as SignalInfo.
-    let (info, context) = unsafe { (&*info.cast::<SignalInfo>(), &*context) };
+    let (info, context) = unsafe { (&*info.cast::<SignalInfo>(), &mut *context) };
+    let is_trap = info.signo == TRAP;
+    if is_trap && !process::sealed() {
+        decide_for_next_signal(context);
+    }
     let thread = thread::current();
     if thread.is_null() || process::sealed() {
         if let Some(process) = process::current() {
@@ -53,7 +61,7 @@ pub unsafe extern "C" fn on_signal(
                 let why =
                     if process::sealed() { LossReason::Sealed } else { LossReason::NoThreadState };
                 process.arena.count_loss(why, weight);
-            } else {
+            } else if !is_trap {
                 process.arena.count_foreign_signal();
             }
         }
@@ -65,7 +73,8 @@ pub unsafe extern "C" fn on_signal(
     // First of all: this may fault, and nothing has been begun.
     let has_room = has_room(thread);
     let Some(weight) = thread.source.as_mut().and_then(|source| source.weight(info)) else {
-        if let Some(process) = process::current() {
+        // An event's SIGTRAP never comes from elsewhere, but perhaps from before an exec or a fork.
+        if let Some(process) = process::current().filter(|_| !is_trap) {
             process.arena.count_foreign_signal();
         }
         return;

@@ -6,9 +6,11 @@
 
 mod handler;
 mod path;
+mod restart;
 mod room;
 mod stack;
 mod suspect;
+pub mod trap;
 mod walked;
 
 pub use handler::on_signal;
@@ -17,7 +19,7 @@ pub use room::Room;
 pub use suspect::Suspect;
 pub use walked::Walked;
 
-/// The profiling signal.
+/// The profiling signal. [`trap`] may be a second one.
 pub const SIGNAL: i32 = libc::SIGPROF;
 
 /// Longest path, in frames: 40 MB of cached path.

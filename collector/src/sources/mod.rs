@@ -1,6 +1,7 @@
 //! What triggers samples, and how much each one stands for.
 //!
-//! A source belongs to one thread and sends it [`SIGNAL`](crate::sampling::SIGNAL). It says how
+//! A source belongs to one thread and sends it [`SIGNAL`](crate::sampling::SIGNAL), or
+//! [SIGTRAP](crate::sampling::trap). It says how
 //! many periods a signal stands for, never simply "one": timers stop at the kernel's tick and
 //! report the rest as overruns, and signals coalesce while they are blocked. So blocked time is
 //! carried forward, Σ weights × period is the time that passed, and threads shorter than a period
@@ -13,6 +14,7 @@ use csprof_format::launch::{SampleSource, SourceKind};
 
 use crate::process::Process;
 use crate::report;
+use crate::sampling::trap;
 use crate::sys::{self, Clock, PerfTaskClock, Timer};
 
 use posix_timer::PosixTimer;
@@ -32,20 +34,20 @@ pub enum Source {
 pub enum Handle {
     /// A timer and its period in nanoseconds.
     Timer(Timer, u64),
-    /// An event.
-    TaskClock(PerfTaskClock),
+    /// An event and its period in nanoseconds.
+    TaskClock(PerfTaskClock, u64),
 }
 
 impl Source {
     /// Opens the process's source for the calling thread, stopped. `cookie` comes back in the
-    /// signals of timers. Falls back from task-clock to CPU time, with a message. Setup side.
+    /// signals of timers, and in SIGTRAP. Falls back from task-clock to CPU time, with a message. Setup side.
     pub fn open(process: &Process, tid: u32, cookie: usize) -> Option<Self> {
         let SampleSource { kind, period_ns } = process.source();
         let timer = |clock| PosixTimer::open(clock, period_ns, tid, cookie).map(Self::Timer);
         let opened = match kind {
             SourceKind::CpuTime => timer(Clock::ThreadCpu),
             SourceKind::Realtime => timer(Clock::Monotonic),
-            SourceKind::TaskClock => match TaskClock::open(period_ns, tid) {
+            SourceKind::TaskClock => match TaskClock::open(period_ns, tid, cookie) {
                 Ok(event) => Ok(Self::TaskClock(event)),
                 Err(refused) => {
                     report::warn_once(
@@ -57,6 +59,7 @@ impl Source {
                             refused.0.0
                         ),
                     );
+                    trap::give_back();
                     process.set_source(SampleSource { kind: SourceKind::CpuTime, period_ns });
                     timer(Clock::ThreadCpu)
                 }
@@ -113,7 +116,7 @@ impl Handle {
                 // thread's end is still not seen.
                 let _ = timer.set(random_below(period_ns) + 1, period_ns);
             }
-            Self::TaskClock(event) => event.enable(true),
+            Self::TaskClock(event, _) => event.enable(true),
         }
     }
 
@@ -123,7 +126,19 @@ impl Handle {
             Self::Timer(timer, _) => {
                 let _ = timer.set(0, 0);
             }
-            Self::TaskClock(event) => event.enable(false),
+            Self::TaskClock(event, _) => event.enable(false),
+        }
+    }
+
+    /// Has the source send [`SIGNAL`](crate::sampling::SIGNAL) to thread `tid` from now on, and stops it.
+    pub fn leave_trap(self, tid: u32) {
+        if let Self::TaskClock(event, period_ns) = self
+            && let Err(refused) = event.make_asynchronous(period_ns, tid)
+        {
+            report::warn_once(
+                9,
+                &format!("a thread is not sampled any more: error {}", refused.0.0),
+            );
         }
     }
 
@@ -132,7 +147,7 @@ impl Handle {
     pub const fn file_number(self) -> Option<i32> {
         match self {
             Self::Timer(..) => None,
-            Self::TaskClock(event) => Some(event.fd()),
+            Self::TaskClock(event, _) => Some(event.fd()),
         }
     }
 
@@ -140,7 +155,7 @@ impl Handle {
     pub fn close(self) {
         match self {
             Self::Timer(timer, _) => timer.delete(),
-            Self::TaskClock(event) => event.close(),
+            Self::TaskClock(event, _) => event.close(),
         }
     }
 }
@@ -165,10 +180,10 @@ pub struct SignalInfo {
     /// Where the signal comes from: `SI_TIMER`, `POLL_IN`, …
     pub code: i32,
     pad: i32,
-    /// Timers: the kernel's number of the timer. Events: low half of the band.
+    /// Timers: the kernel's number of the timer. Events: low half of the band, or of an address.
     pub timer: i32,
     /// Timers: periods that passed beyond the one that sent the signal.
     pub overrun: i32,
-    /// Timers: the cookie. Events: the file number, in the low half.
+    /// Timers, and events by SIGTRAP: the cookie. Other events: the file number, in the low half.
     pub value: u64,
 }

@@ -23,12 +23,14 @@ pub use file::{
 pub use memory::{
     map_anonymous, private_bytes, probe, remap, replace_by_zeros, swap_word, unmap, unmap_anonymous,
 };
-pub use perf::{PerfError, PerfTaskClock};
+pub use perf::{Delivery, PerfError, PerfTaskClock};
 pub use process::{
-    Mask, block_signal, parent_pid, pid, rank_from_environment, set_mask, shadow_stack_active,
-    stack_limit, thread_name, tid, yield_now,
+    Mask, SignalStatus, block, kernel_release, parent_pid, pid, rank_from_environment, set_mask,
+    shadow_stack_active, stack_limit, thread_name, tid, unblock, yield_now,
 };
-pub use signal::{Disposition, Handler, handler_of, set_disposition};
+pub use signal::{
+    Disposition, Handler, handler_of, interrupts, pending, send_again, set_disposition,
+};
 pub use timer::Timer;
 
 /// An error number of the kernel, see errno(3). Always positive.

@@ -54,10 +54,14 @@ pub fn set_mask(mask: Mask) -> Mask {
     rt_sigprocmask(libc::SIG_SETMASK, mask)
 }
 
-/// Blocks or unblocks one signal in the calling thread; returns the old mask.
-pub fn block_signal(signal: i32, block: bool) -> Mask {
-    let how = if block { libc::SIG_BLOCK } else { libc::SIG_UNBLOCK };
-    rt_sigprocmask(how, Mask(1 << (signal - 1)))
+/// Blocks these signals in the calling thread; returns the old mask.
+pub fn block(signals: Mask) -> Mask {
+    rt_sigprocmask(libc::SIG_BLOCK, signals)
+}
+
+/// Unblocks these signals in the calling thread; returns the old mask.
+pub fn unblock(signals: Mask) -> Mask {
+    rt_sigprocmask(libc::SIG_UNBLOCK, signals)
 }
 
 fn rt_sigprocmask(how: i32, mask: Mask) -> Mask {
@@ -70,6 +74,42 @@ fn rt_sigprocmask(how: i32, mask: Mask) -> Mask {
         )
     };
     old
+}
+
+/// Major and minor number of the kernel, from uname(2); zeros if it does not say.
+#[must_use]
+pub fn kernel_release() -> (u32, u32) {
+    let mut name = core::mem::MaybeUninit::<libc::utsname>::zeroed();
+    // SAFETY: the kernel fills the live structure.
+    let _ = unsafe { call(libc::SYS_uname, [name.as_mut_ptr().addr(), 0, 0, 0, 0, 0]) };
+    // SAFETY: plain bytes, zeros where the kernel wrote none.
+    let release = unsafe { name.assume_init() }.release;
+    let mut numbers = release.split(|byte| !(*byte as u8).is_ascii_digit()).map(|digits| {
+        digits.iter().fold(0_u32, |n, digit| n.wrapping_mul(10) + (*digit as u8 - b'0') as u32)
+    });
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+}
+
+/// Who may come between the kernel's signals and the program: `/proc/self/status`, proc(5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SignalStatus {
+    /// A debugger or a tracer of system calls has the process (`TracerPid`).
+    pub traced: bool,
+    /// The signals that have a handler as far as the kernel knows (`SigCgt`). Where programs run in
+    /// another one, as under valgrind, it differs from what sigaction(2) says.
+    pub caught: Mask,
+}
+
+impl SignalStatus {
+    /// The present state; nobody and none if it cannot be read.
+    #[must_use]
+    pub fn read() -> Self {
+        let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let value = |name| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        let caught = value("SigCgt:").and_then(|word| u64::from_str_radix(word, 16).ok());
+        let traced = value("TracerPid:").is_some_and(|pid| pid != "0");
+        Self { traced, caught: Mask(caught.unwrap_or(0)) }
+    }
 }
 
 /// Whether this thread has a hardware shadow stack, where a replaced return address is a fault:

@@ -91,13 +91,49 @@ pub fn set_disposition(signal: i32, disposition: Disposition) -> Result<(), Errn
     .map(drop)
 }
 
+/// Sends the calling thread, or its process, the same signal once more: rt_tgsigqueueinfo(2). It comes
+/// when it is not blocked, with the same `siginfo_t`, as if it had not come yet.
+pub fn send_again(info: &libc::siginfo_t, to_process: bool) {
+    let (pid, tid) = (super::pid() as usize, super::tid() as usize);
+    let (signal, info) = (info.si_signo as usize, core::ptr::from_ref(info).addr());
+    // SAFETY: the structure is live; any code may be sent to oneself.
+    let _ = unsafe {
+        if to_process {
+            call(libc::SYS_rt_sigqueueinfo, [pid, signal, info, 0, 0, 0])
+        } else {
+            call(libc::SYS_rt_tgsigqueueinfo, [pid, tid, signal, info, 0, 0])
+        }
+    };
+}
+
+/// The signals that wait for the calling thread to unblock them, as a mask.
+#[must_use]
+pub fn pending() -> u64 {
+    let mut set = 0_u64;
+    // SAFETY: the kernel fills the live word.
+    let _ = unsafe { call(libc::SYS_rt_sigpending, [(&raw mut set).addr(), 8, 0, 0, 0, 0]) };
+    set
+}
+
+/// Whether `signal` has a handler after which system calls fail with EINTR.
+#[must_use]
+pub fn interrupts(signal: i32) -> bool {
+    let action = action_of(signal);
+    let handled = action.handler != libc::SIG_DFL && action.handler != libc::SIG_IGN;
+    handled && action.flags & libc::SA_RESTART as u64 == 0
+}
+
 /// The address of what handles `signal` in this process: SIG_DFL, SIG_IGN or a handler's.
 #[must_use]
 pub fn handler_of(signal: i32) -> usize {
+    action_of(signal).handler
+}
+
+fn action_of(signal: i32) -> KernelAction {
     let mut action = KernelAction { handler: libc::SIG_DFL, flags: 0, restorer: 0, mask: 0 };
     // SAFETY: the action is live; the kernel fills it, and changes nothing.
     let _ = unsafe {
         call(libc::SYS_rt_sigaction, [signal as usize, 0, (&raw mut action).addr(), 8, 0, 0])
     };
-    action.handler
+    action
 }

@@ -98,9 +98,9 @@ impl Results {
     /// One line per tool: medians over the programs.
     fn by_tool(&self, text: &mut String, programs: &[Program], tools: &[Tool]) {
         text.push_str(
-            "| | added CPU of the program, median (range) | with the profiler's own | \
+            "| | delivery | added CPU of the program, median (range) | with the profiler's own | \
              samples per CPU second | full paths | bytes per sample | µs per sample | net of the floor |\n\
-             |---|---|---|---|---|---|---|---|\n",
+             |---|---|---|---|---|---|---|---|---|\n",
         );
         for tool in tools {
             let added: Vec<Added> = programs.iter().filter_map(|p| self.added(p, tool)).collect();
@@ -130,6 +130,7 @@ impl Results {
             let gross = median(costs.iter().map(|cost| cost.0));
             let net = median(costs.iter().filter_map(|cost| cost.1));
             let cells = [
+                tool.delivery().to_owned(),
                 format!("{middle:.1} % ({low:.1} to {high:.1})"),
                 format!("{total:.1} %"),
                 cell(rate, 0, ""),

@@ -17,15 +17,26 @@ pub(crate) enum Tool {
     /// As it is.
     Alone,
     /// With an empty handler, at so many signals per second.
-    Floor(u32),
+    Floor(u32, Delivery),
     /// Under csprof with a source, such as `cputime@200`, with the trampoline or without.
-    Csprof { source: &'static str, trampoline: bool },
+    Csprof { source: &'static str, trampoline: bool, delivery: Delivery },
     /// Under `perf record -F RATE --call-graph HOW`.
     Perf { rate: u32, how: &'static str },
     /// Under the CPU profiler of gperftools.
     Gperftools(u32),
     /// Recompiled with `-pg`.
     Gprof,
+}
+
+/// How a signal comes to a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Delivery {
+    /// A timer on CPU time, which the kernel looks at when it ticks.
+    Tick,
+    /// An event that has the thread send itself SIGTRAP.
+    Trap,
+    /// An event that sends a signal from its interrupt.
+    Interrupt,
 }
 
 /// What a tool has of one run.
@@ -45,10 +56,18 @@ pub(crate) fn installed(workshop: &Workshop) -> Vec<Tool> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/overhead/floor.c");
     let (library, source) = (library.to_str().expect("UTF-8"), source.to_str().expect("UTF-8"));
     workshop.compile(&format!("cc -O2 -shared -fPIC -o {library} {source}"));
-    let mut tools = vec![Tool::Floor(1000), Tool::Floor(5000)];
-    for source in ["cputime@200", "task-clock@1000", "task-clock@5000"] {
+    let event = events_of_csprof(workshop);
+    let mut tools = vec![
+        Tool::Floor(250, Delivery::Tick),
+        Tool::Floor(1000, event),
+        Tool::Floor(5000, event),
+        Tool::Csprof { source: "cputime@250", trampoline: true, delivery: Delivery::Tick },
+    ];
+    let sources =
+        [("cputime@200", Delivery::Tick), ("task-clock@1000", event), ("task-clock@5000", event)];
+    for (source, delivery) in sources {
         for trampoline in [true, false] {
-            tools.push(Tool::Csprof { source, trampoline });
+            tools.push(Tool::Csprof { source, trampoline, delivery });
         }
     }
     match find("perf") {
@@ -61,6 +80,16 @@ pub(crate) fn installed(workshop: &Workshop) -> Vec<Tool> {
     }
     tools.push(Tool::Gprof);
     tools
+}
+
+/// How `task-clock` samples come here, by csprof's own word.
+fn events_of_csprof(workshop: &Workshop) -> Delivery {
+    let recording = workshop.record(&["-e", "task-clock@1000"], &["true"]);
+    if recording.messages().contains("come by SIGPROF") {
+        Delivery::Interrupt
+    } else {
+        Delivery::Trap
+    }
 }
 
 fn gperftools() -> Option<PathBuf> {
@@ -76,8 +105,8 @@ impl Tool {
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Alone => "alone".to_owned(),
-            Self::Floor(rate) => format!("empty handler @{rate}"),
-            Self::Csprof { source, trampoline } => {
+            Self::Floor(rate, _) => format!("empty handler @{rate}"),
+            Self::Csprof { source, trampoline, .. } => {
                 let without = if *trampoline { "" } else { " --no-trampoline" };
                 format!("csprof -e {source}{without}")
             }
@@ -89,15 +118,37 @@ impl Tool {
 
     /// Whether others are held against it.
     pub(crate) const fn is_reference(&self) -> bool {
-        matches!(self, Self::Alone | Self::Floor(_))
+        matches!(self, Self::Alone | Self::Floor(..))
     }
 
-    /// The floor of this tool's samples, if it takes them by signals from the task clock.
+    /// The floor of this tool's samples: the same delivery, at the rate that arrives.
     pub(crate) fn floor(&self) -> Option<Self> {
-        match self {
-            Self::Csprof { source: "task-clock@1000", .. } => Some(Self::Floor(1000)),
-            Self::Csprof { source: "task-clock@5000", .. } => Some(Self::Floor(5000)),
+        match *self {
+            Self::Csprof { source: "task-clock@1000", delivery, .. } => {
+                Some(Self::Floor(1000, delivery))
+            }
+            Self::Csprof { source: "task-clock@5000", delivery, .. } => {
+                Some(Self::Floor(5000, delivery))
+            }
+            Self::Csprof { source: "cputime@250", delivery, .. } => {
+                Some(Self::Floor(250, delivery))
+            }
+            Self::Gperftools(_) => Some(Self::Floor(250, Delivery::Tick)),
             _ => None,
+        }
+    }
+
+    /// How its samples come.
+    pub(crate) const fn delivery(&self) -> &'static str {
+        match self {
+            Self::Floor(_, delivery) | Self::Csprof { delivery, .. } => match delivery {
+                Delivery::Tick => "signal at the tick",
+                Delivery::Trap => "SIGTRAP to itself",
+                Delivery::Interrupt => "signal from the interrupt",
+            },
+            Self::Perf { .. } => "ring buffer",
+            Self::Gperftools(_) | Self::Gprof => "signal at the tick",
+            Self::Alone => "",
         }
     }
 
@@ -118,11 +169,20 @@ impl Tool {
         // Before and after the words of `target`.
         let (mut words, inside): (Vec<String>, Vec<String>) = match self {
             Self::Alone | Self::Gprof => (Vec::new(), Vec::new()),
-            Self::Floor(rate) => {
-                let settings = [format!("FLOOR_RATE={rate}"), format!("FLOOR_OUT={data}")];
+            Self::Floor(rate, delivery) => {
+                let by = match delivery {
+                    Delivery::Tick => "tick",
+                    Delivery::Trap => "trap",
+                    Delivery::Interrupt => "interrupt",
+                };
+                let settings = [
+                    format!("FLOOR_RATE={rate}"),
+                    format!("FLOOR_BY={by}"),
+                    format!("FLOOR_OUT={data}"),
+                ];
                 (Vec::new(), preload(&out.with_file_name("libfloor.so"), &settings))
             }
-            Self::Csprof { source, trampoline } => {
+            Self::Csprof { source, trampoline, .. } => {
                 let csprof = csprof().to_str().expect("UTF-8");
                 let mut words = vec![csprof, "record", "--quiet", "-f", "-o", data, "-e", source];
                 if !trampoline {
@@ -163,7 +223,7 @@ impl Tool {
         let bytes = fs::metadata(out).map_or(0, |data| data.len());
         match self {
             Self::Alone | Self::Gprof => None,
-            Self::Floor(_) => {
+            Self::Floor(..) => {
                 let counts = fs::read_to_string(out).ok()?;
                 let samples = counts.lines().filter_map(|line| line.parse::<u64>().ok()).sum();
                 Some(Taken { samples, ..Taken::default() })

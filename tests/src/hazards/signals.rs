@@ -16,8 +16,55 @@ pub const ALL: &[Hazard] = &[
     Hazard::new("nested_signals", &["cc -O2 -o program @nested_signals.c"])
         .variants(&["", "-O0", "-O3 -fomit-frame-pointer", "clang"])
         .says("deepest 5, again 12000, ticked 1, handled 3000 3000 3000 3000 3000\n"),
-    // Those that sleep, or wait for a semaphore or a socket with a time limit, may end early at
-    // task-clock: one of a hundred at 5000 samples per second.
+    Hazard::new("traps", &["cc -O2 -w -pthread -o program @traps.c"])
+        .variants(&["", "clang"])
+        .says(
+            "breakpoint:\n\
+             \x20 killed by signal 5\n\
+             raised:\n\
+             \x20 killed by signal 5\n\
+             sent:\n\
+             \x20 killed by signal 5\n\
+             blocked:\n\
+             \x20 blocked 1, pending 1\n\
+             \x20 killed by signal 5\n\
+             sent while blocked:\n\
+             \x20 blocked 1, pending 1\n\
+             \x20 blocked 1, pending 0\n\
+             blocked breakpoint:\n\
+             \x20 killed by signal 5\n\
+             ignored breakpoint:\n\
+             \x20 ignored\n\
+             \x20 killed by signal 5\n\
+             handled:\n\
+             \x20 was default, flags 0\n\
+             \x20 was default, flags 0\n\
+             \x20 got 1, code -6, on stack 1, masked 110\n\
+             \x20 got 2, code 128, on stack 1, masked 110\n\
+             \x20 now info, flags 8000004, usr1 1\n\
+             \x20 signal: was info\n\
+             \x20 now number, info 0, restart 1\n\
+             \x20 blocked 1, pending 1, got 2\n\
+             \x20 blocked 0, pending 0, got 3\n\
+             \x20 sigset: was number\n\
+             \x20 signal: was ignore\n\
+             \x20 signal: was default\n\
+             \x20 got 4, now default\n\
+             awaited:\n\
+             \x20 sigwait 5, pending 0\n\
+             \x20 sigtimedwait 5, code 0\n\
+             \x20 signalfd 5, code -6, blocked 1\n\
+             handler beside threads:\n\
+             \x20 got 0\n\
+             children:\n\
+             \x20 bad 0\n\
+             \x20 bad 0\n\
+             interrupted:\n\
+             \x20 restart 0: as asked\n\
+             \x20 restart 1: as asked\n",
+        ),
+    // Those that sleep, or wait for a semaphore or a socket with a time limit, may end early where
+    // task-clock does not come by SIGTRAP; `system::signals` looks at them.
     Hazard::new("interrupted_waits", &["cc -O2 -pthread -o program @interrupted_waits.c"])
         .variants(&["", "-D_FORTIFY_SOURCE=2", "clang"])
         .command(&["./program", "60", "files"])

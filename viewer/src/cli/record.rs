@@ -68,8 +68,9 @@ pub struct Sampling {
     /// task-clock@1000, realtime@5ms
     ///
     /// cputime counts CPU time, at most as fast as the kernel ticks (100 to 1000 times per second).
-    /// task-clock counts CPU time at any rate, where perf events are allowed. realtime counts
-    /// elapsed time and so sees where threads wait.
+    /// task-clock counts CPU time at any rate, also on an overloaded machine, where perf events are
+    /// allowed; it borrows SIGTRAP from programs that have no use for it. realtime counts elapsed
+    /// time and so sees where threads wait.
     #[arg(short, value_name = "SOURCE[@RATE]", default_value = "cputime@200", value_parser = super::event::parse)]
     event: Vec<SampleSource>,
     /// Do not replace return addresses: no edge counts, and deep stacks cost more

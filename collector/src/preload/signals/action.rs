@@ -5,9 +5,11 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::{BIT, SIGNAL, warning};
+use super::mask::change_one;
+use super::{SIGNAL, kept, trap, warning};
 use crate::preload::real::{self, Handler};
-use crate::preload::view::{Belief, sampled};
+use crate::preload::view::sampled;
+use crate::sampling::trap::{self as loan, TRAP};
 use crate::sys;
 
 /// What the program last asked for. The fields are separate atomics: a program whose threads race
@@ -27,8 +29,8 @@ static ASKED: Remembered = Remembered {
     restorer: AtomicUsize::new(0),
 };
 
-/// Bit `n − 1`: the handler of signal `n` was to run with the profiling signal blocked.
-static MASKED_BY: AtomicU64 = AtomicU64::new(0);
+/// By signal: what its handler was to run with blocked, of the signals that samples come by.
+static MASKED_BY: [AtomicU64; 65] = [const { AtomicU64::new(0) }; 65];
 
 /// `sigset`'s answer and argument for a blocked signal: `SIG_HOLD` of `<signal.h>`.
 const SIG_HOLD: Handler = 2;
@@ -38,8 +40,16 @@ pub(in crate::preload) fn remember_inherited() {
     ASKED.handler.store(sys::handler_of(SIGNAL), Ordering::Relaxed);
 }
 
-/// Swaps the remembered handler, for the functions that take nothing else.
-fn ask(handler: Handler, flags: c_int) -> Handler {
+/// Whether samples come, or came, by this signal.
+fn is_ours(signal: c_int) -> bool {
+    signal == SIGNAL || signal == TRAP && loan::was_on_loan()
+}
+
+/// Swaps the handler, for the functions that take nothing else.
+fn ask(signal: c_int, handler: Handler, flags: c_int) -> Handler {
+    if signal == TRAP {
+        return trap::handler(handler, flags);
+    }
     warn_about(handler);
     ASKED.flags.store(flags as u64, Ordering::Relaxed);
     ASKED.mask.store(0, Ordering::Relaxed);
@@ -85,7 +95,13 @@ pub(crate) unsafe extern "C" fn sigaction(
         return unsafe { real::sigaction(signal, new, old) };
     }
     // SAFETY: as the program's caller promised sigaction(2).
-    unsafe { if signal == SIGNAL { own(new, old) } else { others(signal, new, old) } }
+    unsafe {
+        match signal {
+            SIGNAL => own(new, old),
+            TRAP if loan::was_on_loan() => trap::action(new, old),
+            _ => others(signal, new, old),
+        }
+    }
 }
 
 /// sigaction(2) under the name that old libraries use.
@@ -129,14 +145,17 @@ unsafe fn own(new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
     0
 }
 
-/// Another signal's action, without the profiling signal in its mask: programs that switch
-/// contexts in a handler would keep it blocked for good.
+/// Another signal's action, without the signals of samples in its mask: programs that switch
+/// contexts in a handler would keep them blocked for good.
 ///
 /// A handler on an alternate stack keeps its mask. Such stacks are small, and a mask that is full
 /// may be what keeps a second signal frame off them.
-unsafe fn others(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
-    let bit = 1_u64.checked_shl((signal - 1) as u32).unwrap_or(0);
-    let mut masked = false;
+pub(super) unsafe fn others(
+    signal: c_int,
+    new: *const libc::sigaction,
+    old: *mut libc::sigaction,
+) -> c_int {
+    let mut masked = 0;
     let mut wanted = core::mem::MaybeUninit::<libc::sigaction>::uninit();
     let mut passed = new;
     if !new.is_null() {
@@ -144,27 +163,29 @@ unsafe fn others(signal: c_int, new: *const libc::sigaction, old: *mut libc::sig
         let mut action = unsafe { new.read() };
         // SAFETY: a live local.
         let mask = unsafe { first_word(&raw const action.sa_mask) };
-        if mask & BIT != 0 && action.sa_flags & libc::SA_ONSTACK == 0 {
-            masked = true;
-            action.sa_mask = mask_of(mask & !BIT);
+        masked = mask & kept();
+        if action.sa_flags & libc::SA_ONSTACK != 0 {
+            masked = 0;
+        }
+        if masked != 0 {
+            action.sa_mask = mask_of(mask & !masked);
             passed = wanted.write(action);
         }
     }
     // SAFETY: `passed` is the program's action or a copy with a smaller mask.
     let result = unsafe { real::sigaction(signal, passed, old) };
-    if result == 0 {
-        let before = MASKED_BY.load(Ordering::Relaxed) & bit != 0;
-        if !old.is_null() && before {
+    let remembered = usize::try_from(signal).ok().and_then(|number| MASKED_BY.get(number));
+    if let Some(remembered) = remembered.filter(|_| result == 0) {
+        let before = remembered.load(Ordering::Relaxed);
+        if !old.is_null() && before != 0 {
             // SAFETY: the call succeeded, so `old` holds an action.
             unsafe {
                 let mask = first_word(&raw const (*old).sa_mask);
-                (&raw mut (*old).sa_mask).cast::<u64>().write_unaligned(mask | BIT);
+                (&raw mut (*old).sa_mask).cast::<u64>().write_unaligned(mask | before);
             }
         }
-        if masked {
-            MASKED_BY.fetch_or(bit, Ordering::Relaxed);
-        } else if !new.is_null() && before {
-            MASKED_BY.fetch_and(!bit, Ordering::Relaxed);
+        if !new.is_null() && before != masked {
+            remembered.store(masked, Ordering::Relaxed);
         }
     }
     result
@@ -173,8 +194,8 @@ unsafe fn others(signal: c_int, new: *const libc::sigaction, old: *mut libc::sig
 /// signal(2): BSD semantics, as glibc's.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn signal(signal: c_int, handler: Handler) -> Handler {
-    if signal == SIGNAL && sampled() {
-        return ask(handler, libc::SA_RESTART);
+    if is_ours(signal) && sampled() {
+        return ask(signal, handler, libc::SA_RESTART);
     }
     // SAFETY: the program's own arguments, passed on.
     unsafe { real::signal(signal, handler) }
@@ -198,8 +219,8 @@ pub(crate) unsafe extern "C" fn ssignal(number: c_int, handler: Handler) -> Hand
 /// programs built with `_XOPEN_SOURCE` alone.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn sysv_signal(signal: c_int, handler: Handler) -> Handler {
-    if signal == SIGNAL && sampled() {
-        return ask(handler, libc::SA_RESETHAND | libc::SA_NODEFER);
+    if is_ours(signal) && sampled() {
+        return ask(signal, handler, libc::SA_RESETHAND | libc::SA_NODEFER);
     }
     // SAFETY: the program's own arguments, passed on.
     unsafe { real::sysv_signal(signal, handler) }
@@ -215,21 +236,23 @@ pub(crate) unsafe extern "C" fn __sysv_signal(signal: c_int, handler: Handler) -
 /// sigset(3).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn sigset(signal: c_int, handler: Handler) -> Handler {
-    if signal != SIGNAL || !sampled() {
+    if !is_ours(signal) || !sampled() {
         // SAFETY: the program's own arguments, passed on.
         return unsafe { real::sigset(signal, handler) };
     }
-    let held = Belief::SignalBlocked.replace(handler == SIG_HOLD);
-    let before =
-        if handler == SIG_HOLD { ASKED.handler.load(Ordering::Relaxed) } else { ask(handler, 0) };
-    if held { SIG_HOLD } else { before }
+    let (before, how) = match handler {
+        SIG_HOLD if signal == TRAP => (trap::asked(), libc::SIG_BLOCK),
+        SIG_HOLD => (ASKED.handler.load(Ordering::Relaxed), libc::SIG_BLOCK),
+        _ => (ask(signal, handler, 0), libc::SIG_UNBLOCK),
+    };
+    if change_one(signal, how) { SIG_HOLD } else { before }
 }
 
 /// sigignore(3).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn sigignore(signal: c_int) -> c_int {
-    if signal == SIGNAL && sampled() {
-        ask(libc::SIG_IGN, 0);
+    if is_ours(signal) && sampled() {
+        ask(signal, libc::SIG_IGN, 0);
         return 0;
     }
     // SAFETY: the program's own argument, passed on.

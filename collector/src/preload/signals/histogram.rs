@@ -11,7 +11,7 @@ use core::ffi::{c_int, c_uint, c_ulong, c_ushort, c_void};
 
 use libc::{itimerval, timeval};
 
-use super::{SIGNAL, warning};
+use super::{BIT, warning};
 use crate::preload::real;
 use crate::preload::view::sampled;
 use crate::{process, sys};
@@ -22,13 +22,13 @@ fn without_histogram(start: impl FnOnce()) {
         return start();
     }
     // A sample that comes in between waits for the right handler.
-    let mask = sys::block_signal(SIGNAL, true);
+    let mask = sys::block(sys::Mask(BIT));
     start();
     const ZERO: timeval = timeval { tv_sec: 0, tv_usec: 0 };
     let stop = itimerval { it_interval: ZERO, it_value: ZERO };
     // SAFETY: a live value; no old one is asked for.
     unsafe { real::setitimer(libc::ITIMER_PROF as c_uint, &raw const stop, core::ptr::null_mut()) };
-    let _ = process::take_signal();
+    let _ = process::take_signals();
     sys::set_mask(mask);
     warn();
 }

@@ -6,9 +6,10 @@
 //!
 //! - [`action`]: one remembered action for the process, and for every other signal whether its
 //!   handler was to block the profiling signal;
-//! - [`mask`]: one remembered bit per thread ([`Belief`](super::view::Belief));
+//! - [`mask`]: remembered bits per thread ([`Belief`](super::view::Belief));
 //! - [`wait`]: waiting with a mask, and waiting for signals;
 //! - [`poll`]: waiting for files;
+//! - [`trap`]: SIGTRAP, which is the program's unless it has no use for it;
 //! - [`timer`]: interval timers;
 //! - [`histogram`]: the profiler in the C library.
 //!
@@ -17,15 +18,23 @@
 
 pub(super) mod action;
 mod histogram;
-mod mask;
+pub(super) mod mask;
 mod poll;
 pub(super) mod timer;
+pub(super) mod trap;
 mod wait;
 
 use crate::sampling::SIGNAL;
+use crate::sampling::trap::bit;
 
 /// The profiling signal in a word of the kernel's signal mask.
-const BIT: u64 = 1 << (SIGNAL - 1);
+const BIT: u64 = bit(SIGNAL);
+
+/// The signals that samples come by, in such a word: the profiling signal, and SIGTRAP on loan.
+#[inline]
+fn kept() -> u64 {
+    crate::sampling::trap::signals().0
+}
 
 /// Message numbers for [`crate::report::warn_once`].
 mod warning {

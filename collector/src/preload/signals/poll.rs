@@ -2,10 +2,10 @@
 //!
 //! The kernel never goes on with these after a handler has run, whatever its flags (signal(7)), so a
 //! sample that comes while the thread enters or leaves the wait would end it with `EINTR`. The CPU
-//! timers signal at the kernel's tick, which does not meet that moment; `task-clock` does, in one
-//! wait of fifty at 5000 samples per second. There each of these functions is its relative that
-//! waits with a mask: the thread's own, with the profiling signal. The sample comes right after the
-//! wait.
+//! timers signal at the kernel's tick, which does not meet that moment; SIGTRAP waits for the end of the
+//! system call. `task-clock` without SIGTRAP does meet it, in one wait of fifty at 5000 samples per
+//! second. There each of these functions is its relative that waits with a mask: the thread's own,
+//! with the profiling signal. The sample comes right after the wait.
 //!
 //! With `realtime` the wait is what is to be seen, and is interrupted.
 
@@ -27,6 +27,7 @@ use crate::preload::stub::{
 };
 use crate::preload::view::{Belief, sampled};
 use crate::process;
+use crate::sampling::trap;
 use crate::sys::{self, Clock};
 
 /// What a stub has room for, at its stack pointer: [`save_arguments!`] leaves 128 bytes.
@@ -45,7 +46,7 @@ const _: () = assert!(size_of::<Room>() <= 128);
 pub(super) fn own_mask() -> Option<u64> {
     let interrupts = || {
         let source = process::current().map(|process| process.source().kind);
-        source == Some(SourceKind::TaskClock)
+        source == Some(SourceKind::TaskClock) && !trap::on_loan()
     };
     if !sampled() || !interrupts() {
         return None;

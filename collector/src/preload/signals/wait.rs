@@ -1,12 +1,13 @@
 //! Waiting with a mask, and waiting for signals.
 //!
-//! sigsuspend, ppoll and their kind install a mask for as long as they wait. The profiling signal
-//! is *added* to it: a thread that waits burns no CPU, and without this a sample by elapsed time
-//! would end the wait with `EINTR`. Its timer counts on; the sample arrives, with its full weight,
+//! sigsuspend, ppoll and their kind install a mask for as long as they wait. The signals of samples
+//! are *added* to it: a thread that waits burns no CPU, and without this a sample by elapsed time
+//! would end the wait with `EINTR`, and one by SIGTRAP come before the signal that ends the wait and have
+//! the thread's own mask set again before that signal's handler runs. The timer counts on; the sample arrives, with its full weight,
 //! when the wait is over. pause is sigsuspend with the thread's own mask.
 //!
 //! sigwait, sigwaitinfo, sigtimedwait and signalfd take signals away. The profiling signal is
-//! *removed* from what they wait for.
+//! *removed* from what they wait for. A program that waits for SIGTRAP [has it back](super::trap).
 //!
 //! All but signalfd are cancellation points: the forced unwinding of pthread_cancel(3) passes
 //! through the wrapper's frame, hence the [stubs](super::super::stub).
@@ -19,12 +20,13 @@ use core::ffi::{c_int, c_void};
 use libc::sigset_t;
 
 use super::action::{first_word, mask_of};
-use super::{BIT, warning};
+use super::{BIT, kept, trap, warning};
 use crate::preload::real::{self, Real, slots};
 use crate::preload::stub::{
     self, ENGAGED, drop_frame, fast_path, restore_arguments, save_arguments,
 };
 use crate::preload::view::{Belief, sampled};
+use crate::sampling::trap::{TRAP, bit};
 
 /// What a stub does: the function to call, and the mask to give it.
 #[repr(C)]
@@ -83,11 +85,14 @@ unsafe extern "C" fn without_signal(
 /// What is blocked meanwhile.
 fn blocking(word: u64) -> u64 {
     Belief::Waited.set(true);
-    word | BIT
+    word | kept()
 }
 
 /// What may be waited for.
 fn awaited(word: u64) -> u64 {
+    if word & bit(TRAP) != 0 {
+        trap::give_back("the program waits for SIGTRAP");
+    }
     if word == BIT {
         crate::report::warn_once(
             warning::WAIT,

@@ -1,0 +1,123 @@
+//! SIGTRAP, while it is [on loan](crate::sampling::trap), and after that.
+//!
+//! The loan ends when the program sets an action for SIGTRAP or waits for it. Until then a SIGTRAP that
+//! is no sample is one that the program would meet with the default action, and so it does.
+
+#![expect(unsafe_code, reason = "handlers and actions of the program")]
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use super::action::others;
+use super::mask::{believed, settle};
+use crate::preload::real::Handler;
+use crate::sampling::trap::{self, TRAP, bit, on_trap};
+use crate::sys::{self, Disposition};
+use crate::thread;
+
+/// What answers a SIGTRAP that is no sample where the program has no handler.
+///
+/// # Safety
+/// To be called as a handler.
+pub(in crate::preload) unsafe extern "C" fn by_default(
+    _: c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::ucontext_t,
+) {
+    // SAFETY: the kernel passes live structures.
+    let (info, context) = unsafe { (&*info, &mut *context) };
+    let by_program = info.si_code <= 0;
+    if by_program && believed() & bit(TRAP) != 0 {
+        // The thread has blocked it, it thinks: from here on it has.
+        // SAFETY: the mask to return to, of which the kernel has one word.
+        unsafe { *(&raw mut context.uc_sigmask).cast::<u64>() |= bit(TRAP) };
+    } else {
+        let _ = sys::set_disposition(TRAP, Disposition::Default);
+    }
+    // It is blocked until this handler returns, and then comes to what it would have come to.
+    sys::send_again(info, by_program && info.si_code != libc::SI_TKILL);
+}
+
+/// To be called when the program shows that it has a use for SIGTRAP.
+pub(super) fn give_back(why: &str) {
+    if trap::on_loan() {
+        thread::give_trap_back(why);
+        settle();
+    }
+}
+
+/// Whether the program's handler has asked for the `siginfo_t`. [`on_trap`] needs it in any case.
+static TELLS: AtomicBool = AtomicBool::new(false);
+
+/// Its action, as sigaction(2), once there has been a loan: [`on_trap`] stands between kernel and
+/// program.
+///
+/// # Safety
+/// As sigaction(2).
+pub(super) unsafe fn action(new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
+    // Read before writing: the program may pass one structure for both.
+    // SAFETY: not null, so the program points to an action.
+    let wanted = (!new.is_null()).then(|| unsafe { new.read() });
+    if !old.is_null() {
+        // SAFETY: not null, so the program points to room for an action.
+        unsafe { old.write(present()) };
+    }
+    let Some(mut wanted) = wanted else { return 0 };
+    match wanted.sa_sigaction {
+        libc::SIG_DFL => {
+            trap::set_program_handler(by_default as *mut c_void);
+            let stays = Disposition::Handle { handler: on_trap, on_alternate_stack: false };
+            // Every argument is valid.
+            let _ = sys::set_disposition(TRAP, stays);
+            return 0;
+        }
+        libc::SIG_IGN => give_back("the program ignores SIGTRAP"),
+        handler => {
+            give_back("the program has a handler of its own for SIGTRAP");
+            trap::set_program_handler(core::ptr::with_exposed_provenance_mut(handler));
+            TELLS.store(wanted.sa_flags & libc::SA_SIGINFO != 0, Ordering::Relaxed);
+            wanted.sa_sigaction = on_trap as *const () as usize;
+            wanted.sa_flags |= libc::SA_SIGINFO;
+        }
+    }
+    // SAFETY: a live local; no old action is asked for.
+    unsafe { others(TRAP, &raw const wanted, core::ptr::null_mut()) }
+}
+
+/// What the program has asked for.
+fn present() -> libc::sigaction {
+    // SAFETY: all zeros is the default action.
+    let default: libc::sigaction = unsafe { core::mem::zeroed() };
+    let mut present = default;
+    // SAFETY: only asks; the result is a live local.
+    unsafe { others(TRAP, core::ptr::null(), &raw mut present) };
+    if present.sa_sigaction != on_trap as *const () as usize {
+        return present;
+    }
+    let handler = trap::program_handler();
+    if handler == by_default as *mut c_void {
+        return default;
+    }
+    present.sa_sigaction = handler.expose_provenance();
+    if !TELLS.load(Ordering::Relaxed) {
+        present.sa_flags &= !libc::SA_SIGINFO;
+    }
+    present
+}
+
+/// Its handler, as the program knows it.
+pub(super) fn asked() -> Handler {
+    present().sa_sigaction
+}
+
+/// Its action, as signal(2) and its relatives, which differ in their flags.
+pub(super) fn handler(handler: Handler, flags: c_int) -> Handler {
+    // SAFETY: all zeros is a valid value of this plain structure.
+    let mut wanted: libc::sigaction = unsafe { core::mem::zeroed() };
+    let mut before = wanted;
+    wanted.sa_sigaction = handler;
+    wanted.sa_flags = flags;
+    // SAFETY: live locals.
+    let result = unsafe { action(&raw const wanted, &raw mut before) };
+    if result == 0 { before.sa_sigaction } else { libc::SIG_ERR }
+}
