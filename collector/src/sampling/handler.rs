@@ -114,6 +114,8 @@ struct Met {
     armed: bool,
     /// A signal frame: the walked frames are on both sides of it.
     signal: bool,
+    /// A frame that jumps to another one: it will not return.
+    jump: bool,
     /// An unwinder, which may be reading the slots right now.
     unwinder: bool,
     /// Code that is not in the load map. It may be an unwinder, or unmapped before it returns.
@@ -186,7 +188,8 @@ fn sample(thread: &mut Thread, context: &libc::ucontext_t, weight: u64) -> Resul
 
     // 4. Arm.
     let suspected = thread.suspect.is_on(walked.frames());
-    let followable = met.own_stack && !met.signal && !met.unwinder && !met.foreign && !suspected;
+    let at_work = met.unwinder || met.jump || suspected;
+    let followable = met.own_stack && !met.signal && !met.foreign && !at_work;
     if partial.is_none() && followable {
         arm(thread, met.armed, known, left, registers.sp());
     }
@@ -289,6 +292,10 @@ fn judge(
             (0, 0, Arming::Unsafe)
         }
         Exit::Register { address } => (0, address, Arming::Unsafe),
+        Exit::Jump { address } => {
+            met.jump = true;
+            (0, address, Arming::Unsafe)
+        }
         Exit::None => (0, 0, Arming::Unsafe),
     }
 }

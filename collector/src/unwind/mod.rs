@@ -10,6 +10,7 @@
 //! | [`cfi::direct`] | SIGNAL, but for a census | no | `.eh_frame` → the one recipe at an address |
 //! | [`arch::inference`] | SIGNAL | no | code that has no `.eh_frame` → the recipe at an address |
 //! | [`arch::landing`] | SIGNAL | no | an unwinder's frame → the handler that it goes to |
+//! | [`arch::switch`] | SIGNAL | no | longjmp and its kin → the frame that they go to |
 //! | [`table`] | both | no | offset → [`arch::recipe::Recipe`] |
 //! | [`cache`] | SIGNAL | no | lookup address → recipe, per thread |
 //! | [`arch::step`] | SIGNAL | no | registers + recipe → the caller's registers |

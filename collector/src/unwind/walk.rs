@@ -107,9 +107,9 @@ pub enum Exit {
         /// Whether the frame is an entry of the procedure linkage table.
         plt: bool,
     },
-    /// It will return through a register (vfork), or is an unwinder that goes to a handler.
+    /// It will return through a register (vfork).
     Register {
-        /// The return address; of a handler, a byte behind its first instruction.
+        /// The return address.
         address: u64,
     },
     /// It has no call frame information: its caller was found by reading its code, or by a frame
@@ -118,6 +118,12 @@ pub enum Exit {
         /// The word that should hold the return address.
         slot: u64,
         /// What it holds.
+        address: u64,
+    },
+    /// It does not return, but goes to another frame, which is the next one: an unwinder on its way
+    /// to a handler, longjmp.
+    Jump {
+        /// Where that frame goes on: a return address, or a byte behind an instruction's first.
         address: u64,
     },
     /// It is a signal handler's return trampoline: the next frame is interrupted code.
@@ -244,8 +250,9 @@ pub fn walk(
                         kind = FrameKind::Call;
                         origin.steps = origin.steps.wrapping_add(1);
                     }
-                    Detour::Landing => {
-                        frame.exit = Exit::Register { address: registers.ip };
+                    Detour::Jump(stack) => {
+                        bounds = stack;
+                        frame.exit = Exit::Jump { address: registers.ip };
                         kind = FrameKind::Call;
                         carrying = false;
                         origin = Origin { registers, kind, steps: 0 };

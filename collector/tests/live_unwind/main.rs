@@ -321,29 +321,45 @@ fn every_instruction_in_a_thread_that_ends() {
     thread.join().unwrap();
 }
 
-/// gcc's frames, and every instruction of the loader while it binds a call for the first time.
-#[test]
-fn every_instruction_of_lazy_binding_and_of_c() {
+/// A function of `fixture.c`, built by gcc; `None`, and a line that says so, if it cannot be.
+fn fixture(name: &std::ffi::CStr) -> Option<extern "C" fn() -> f64> {
+    let name_as_text = name.to_str().ok()?;
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live_unwind/fixture.c");
-    let library = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("libfixture.so");
+    let library = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("lib{name_as_text}.so"));
     let built = Command::new("gcc")
         .args(["-shared", "-fPIC", "-O2", "-fno-builtin", "-Wl,-z,lazy", "-o"])
         .args([library.as_os_str(), source.as_ref(), "-lm".as_ref()])
         .status();
     if !built.is_ok_and(|status| status.success()) {
         eprintln!("skipped: gcc cannot build a library here");
-        return;
+        return None;
     }
-    let path = std::ffi::CString::new(library.to_str().unwrap()).unwrap();
-    // SAFETY: both strings end in a zero byte; the library has no constructors; `fixture` has this
-    // type in its source.
-    let fixture: extern "C" fn() -> f64 = unsafe {
+    let path = std::ffi::CString::new(library.to_str()?).ok()?;
+    // SAFETY: both strings end in a zero byte; the library has no constructors; its functions have
+    // this type in their source.
+    unsafe {
         let handle = libc::dlopen(path.as_ptr(), libc::RTLD_LAZY);
         assert!(!handle.is_null());
-        let symbol = libc::dlsym(handle, c"fixture".as_ptr());
+        let symbol = libc::dlsym(handle, name.as_ptr());
         assert!(!symbol.is_null());
-        std::mem::transmute(symbol)
-    };
+        Some(std::mem::transmute::<*mut c_void, extern "C" fn() -> f64>(symbol))
+    }
+}
+
+/// The last instructions of longjmp and setcontext too, where the stack pointer is already elsewhere.
+#[test]
+fn every_instruction_of_a_jump() {
+    let Some(jumps) = fixture(c"jumps") else { return };
+    let mut watch = Watch::start(Process::now());
+    watch.reference(Reference::Callers(Vec::with_capacity(LONGEST)));
+    assert_eq!(step_through(|| jumps()), 3.0);
+    watch.report("jumps");
+}
+
+/// gcc's frames, and every instruction of the loader while it binds a call for the first time.
+#[test]
+fn every_instruction_of_lazy_binding_and_of_c() {
+    let Some(fixture) = fixture(c"fixture") else { return };
     let watch = Watch::start(Process::now());
     black_box(step_through(|| fixture()));
     watch.report("lazy binding and C");

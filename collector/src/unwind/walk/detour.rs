@@ -10,6 +10,7 @@ use crate::unwind::arch::landing::{Landing, jump, land, landing};
 use crate::unwind::arch::recipe::{CalleeSaved, Recipe};
 use crate::unwind::arch::registers::{Register, Registers};
 use crate::unwind::arch::step::{Obstacle, Step, step, step_with_callee_saved};
+use crate::unwind::arch::switch::{Switch, run_on};
 use crate::unwind::cache::RecipeCache;
 use crate::unwind::validate::StackBounds;
 
@@ -26,8 +27,9 @@ pub(super) enum Detour {
     Carry,
     /// A caller was found all the same, whose registers these are now.
     Caller { slot: u64 },
-    /// A handler's frame was found, whose registers these are now, as far as a handler needs them.
-    Landing,
+    /// The frame goes to another one, on this stack, whose registers these are now as far as they are
+    /// kept across calls.
+    Jump(StackBounds),
     /// The frame is the outermost one.
     EndOfStack,
     /// Nothing.
@@ -59,7 +61,13 @@ pub(super) fn overcome(
             let recipe = find_all(target, kind, registers.ip).0;
             leave_unwinder(registers, recipe, bounds, target)
         }
-        Obstacle::Unsupported => Detour::None(PartialReason::UnsupportedCfi),
+        Obstacle::Unsupported => match leave_by_jump(registers, kind, target) {
+            Some((switch, stack)) => {
+                *registers = switch.registers;
+                Detour::Jump(stack)
+            }
+            None => Detour::None(PartialReason::UnsupportedCfi),
+        },
         Obstacle::Unreadable => Detour::None(PartialReason::BadStack),
         Obstacle::NoCfi => {
             // glibc's __start_context, where a makecontext function returns to, is the first byte
@@ -70,12 +78,18 @@ pub(super) fn overcome(
                 return Detour::EndOfStack;
             }
             let pc = registers.ip.wrapping_sub(kind.lookup_bias());
-            match leave_undescribed(registers, bounds, target, cache) {
-                Some(slot) => Detour::Caller { slot },
+            if let Some(slot) = leave_undescribed(registers, bounds, target, cache) {
+                return Detour::Caller { slot };
+            }
+            match leave_by_jump(registers, kind, target) {
+                Some((switch, stack)) if switch.is_seen => {
+                    *registers = switch.registers;
+                    Detour::Jump(stack)
+                }
                 None if target.code(pc).is_none() && target.foreign(pc).is_none() => {
                     Detour::None(PartialReason::UnknownModule)
                 }
-                None => Detour::None(PartialReason::NoCfi),
+                _ => Detour::None(PartialReason::NoCfi),
             }
         }
     }
@@ -106,8 +120,33 @@ fn leave_unwinder(
     *registers = found;
     match (handler, ra_slot) {
         (None, Some(slot)) => Detour::Caller { slot },
-        _ => Detour::Landing,
+        _ => Detour::Jump(bounds),
     }
+}
+
+/// Where interrupted code is about to jump to, if that is known code, and the stack it will be on.
+fn leave_by_jump(
+    registers: &Registers,
+    kind: FrameKind,
+    target: &impl Target,
+) -> Option<(Switch, StackBounds)> {
+    if kind == FrameKind::Call {
+        return None;
+    }
+    let (code, at) = target.text(registers.ip)?;
+    let mut switch = run_on(code, at, registers, |word| target.read(word))?;
+    let there = &mut switch.registers;
+    if find_all(target, FrameKind::Interrupted, there.ip).0 == Recipe::NoCfi {
+        return None;
+    }
+    let called = target.text(there.ip.wrapping_sub(1));
+    if !called.is_some_and(|(code, at)| is_behind_call(code, at + 1)) {
+        // A handler, or the start of a coroutine: looked up, as callers are, one byte before.
+        there.ip = there.ip.wrapping_add(1);
+    }
+    let stack = target.stack(there.sp()).filter(|_| there.sp().is_multiple_of(8))?;
+    target.read(there.sp())?;
+    Some((switch, stack))
 }
 
 /// Finds the caller of code without CFI, whose registers these are then, and the slot of its return

@@ -105,28 +105,28 @@ fn is_padding(code: &[u8], at: usize) -> bool {
 
 /// A list of few values without a heap.
 #[derive(Clone, Copy)]
-struct List<T: Copy, const N: usize> {
+pub(super) struct List<T: Copy, const N: usize> {
     values: [T; N],
     length: usize,
 }
 
 impl<T: Copy + PartialEq, const N: usize> List<T, N> {
-    const fn new(nothing: T) -> Self {
+    pub(super) const fn new(nothing: T) -> Self {
         Self { values: [nothing; N], length: 0 }
     }
 
-    fn as_slice(&self) -> &[T] {
+    pub(super) fn as_slice(&self) -> &[T] {
         self.values.get(..self.length).unwrap_or_default()
     }
 
     /// `None` if there is no room.
-    fn push(&mut self, value: T) -> Option<()> {
+    pub(super) fn push(&mut self, value: T) -> Option<()> {
         *self.values.get_mut(self.length)? = value;
         self.length += 1;
         Some(())
     }
 
-    fn retain(&mut self, keep: impl Fn(&T) -> bool) {
+    pub(super) fn retain(&mut self, keep: impl Fn(&T) -> bool) {
         let mut kept = 0;
         for index in 0..self.length {
             let Some(value) = self.values.get(index).copied().filter(&keep) else { continue };
@@ -162,7 +162,7 @@ fn follow(
         };
         let offset = match effect {
             Effect::Return => break state.leave(),
-            Effect::Stop | Effect::JumpIndirect => break None,
+            Effect::Stop | Effect::JumpIndirect(_) => break None,
             Effect::Branch(offset) if forks.as_slice().contains(&at) => offset,
             Effect::Branch(offset) => {
                 if offset > 0 {
@@ -217,7 +217,7 @@ fn keeps(code: &[u8], mut at: usize, steps: &mut u32) -> Option<RegisterSet> {
             }
             Effect::Jump(_)
             | Effect::Branch(_)
-            | Effect::JumpIndirect
+            | Effect::JumpIndirect(_)
             | Effect::Call(_)
             | Effect::Stop => return None,
             effect => state.apply(effect)?,
@@ -392,7 +392,7 @@ impl State {
             | Effect::Call(_)
             | Effect::Jump(_)
             | Effect::Branch(_)
-            | Effect::JumpIndirect
+            | Effect::JumpIndirect(_)
             | Effect::Return
             | Effect::Stop => Some(()),
         }

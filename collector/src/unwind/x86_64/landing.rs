@@ -60,7 +60,9 @@ pub fn landing(code: &[u8], mut at: usize) -> Option<Landing> {
         at += usize::from(found.length);
         match found.effect {
             Effect::Call(Some(_)) if !called => called = true,
-            Effect::Call(_) | Effect::Stop | Effect::Return | Effect::JumpIndirect => return None,
+            Effect::Call(_) | Effect::Stop | Effect::Return | Effect::JumpIndirect(_) => {
+                return None;
+            }
             Effect::Jump(offset) => at = at.checked_add_signed(isize::try_from(offset).ok()?)?,
             _ => {}
         }
@@ -122,7 +124,8 @@ pub fn jump(present: &Registers, caller: &Registers) -> Registers {
     frame(caller.ip.wrapping_add(1), caller.sp(), |register| present.get(register))
 }
 
-fn frame(ip: u64, sp: u64, kept: impl Fn(Register) -> Option<u64>) -> Registers {
+/// A calling frame in which the registers are known that are `kept` for it.
+pub(super) fn frame(ip: u64, sp: u64, kept: impl Fn(Register) -> Option<u64>) -> Registers {
     let mut registers = Registers::calling(ip, sp, 0);
     registers.become_caller(ip, sp, kept(Register::RBP));
     for register in CalleeSaved::REGISTERS {

@@ -12,3 +12,4 @@ pub mod registers;
 pub(super) mod rows;
 pub(super) mod startup;
 pub mod step;
+pub mod switch;

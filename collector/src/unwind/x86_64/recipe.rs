@@ -17,7 +17,7 @@ pub enum Recipe {
     NoCfi,
     /// An FDE covers the address, but its row is none of the kinds below. In libraries of a whole
     /// Debian system these are the last instructions of glibc's longjmp and setcontext, where the
-    /// frame is already another one's.
+    /// frame is already another one's; see [`switch`](super::switch).
     Unsupported,
     /// The row declares the return address undefined: this is the thread's outermost frame.
     EndOfStack,

@@ -47,7 +47,8 @@ fn control() {
     is(&[0xff, 0xd0], Effect::Call(None)); // call *%rax
     is(&[0xeb, 0xfe], Effect::Jump(-2));
     is(&[0x0f, 0x84, 0, 1, 0, 0], Effect::Branch(256)); // je
-    is(&[0xff, 0x24, 0xc5, 0, 0x20, 0x40, 0], Effect::JumpIndirect); // jmp *0x402000(,%rax,8)
+    is(&[0xff, 0x24, 0xc5, 0, 0x20, 0x40, 0], Effect::JumpIndirect(None)); // jmp *0x402000(,%rax,8)
+    is(&[0xff, 0xe2], Effect::JumpIndirect(Some(Register::RDX))); // jmp *%rdx
     is(&[0xf3, 0xc3], Effect::Return); // repz ret
     is(&[0x0f, 0x0b], Effect::Stop); // ud2
 }

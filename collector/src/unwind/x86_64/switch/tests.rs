@@ -1,0 +1,78 @@
+//! The ends of glibc's and LLVM's functions, byte by byte.
+
+use super::*;
+
+/// Memory in words.
+fn memory(words: &'static [(u64, u64)]) -> impl Fn(u64) -> Option<u64> {
+    move |address| words.iter().find(|(at, _)| *at == address).map(|(_, word)| *word)
+}
+
+fn start(named: &[(Register, u64)]) -> Registers {
+    let mut registers = Registers::interrupted(0x1000, [0xdead; 16]);
+    for (register, value) in named {
+        registers.set(*register, *value);
+    }
+    registers
+}
+
+#[test]
+fn the_end_of_longjmp() {
+    let code = [
+        0x48, 0x8b, 0x1f, // 00 mov (%rdi),%rbx
+        0x4c, 0x8b, 0x67, 0x10, // 03 mov 16(%rdi),%r12
+        0x89, 0xf0, // 07 mov %esi,%eax
+        0x4c, 0x89, 0xc4, // 09 mov %r8,%rsp
+        0x4c, 0x89, 0xcd, // 0c mov %r9,%rbp
+        0xff, 0xe2, // 0f jmp *%rdx
+    ];
+    let named = [
+        (Register::RDI, 0x6000),
+        (Register::R8, 0x7100),
+        (Register::R9, 0xb9),
+        (Register::RDX, 0x40_0100),
+    ];
+    let read = memory(&[(0x6000, 0xb8), (0x6010, 0x12)]);
+    let switch = run_on(&code, 0, &start(&named), read).unwrap();
+    let there = switch.registers;
+    assert_eq!((there.ip, there.sp(), switch.is_seen), (0x40_0100, 0x7100, true));
+    let known = [Register::RBX, Register::R12, Register::RBP, Register::RDI];
+    let values = known.map(|register| there.get(register));
+    assert_eq!(values, [Some(0xb8), Some(0x12), Some(0xb9), None]);
+    let late = run_on(&code, 0x0c, &start(&named), |_| None).unwrap();
+    assert_eq!((late.registers.ip, late.is_seen), (0x40_0100, false));
+}
+
+/// The new address is pushed on the new stack.
+#[test]
+fn the_end_of_setcontext() {
+    let code = [
+        0x48, 0x8b, 0xa2, 0xa0, 0, 0, 0, // 00 mov 160(%rdx),%rsp
+        0x48, 0x8b, 0x8a, 0xa8, 0, 0, 0,    // 07 mov 168(%rdx),%rcx
+        0x51, // 0e push %rcx
+        0x48, 0x8b, 0x8a, 0x98, 0, 0, 0, // 0f mov 152(%rdx),%rcx
+        0x31, 0xc0, // 16 xor %eax,%eax
+        0xc3, // 18 ret
+    ];
+    let read = memory(&[(0x60a0, 0x7100), (0x60a8, 0x40_0100), (0x6098, 5)]);
+    let switch = run_on(&code, 0, &start(&[(Register::RDX, 0x6000)]), read).unwrap();
+    assert_eq!((switch.registers.ip, switch.registers.sp()), (0x40_0100, 0x7100));
+    assert!(switch.is_seen);
+}
+
+#[test]
+fn what_is_no_straight_way_to_a_known_place() {
+    let start = start(&[(Register::RSP, 0x7000)]);
+    for (what, code) in [
+        ("je 1; ret; ret", &[0x74, 1, 0xc3, 0xc3][..]),
+        ("call 5; ret", &[0xe8, 0, 0, 0, 0, 0xc3]),
+        ("an endless loop", &[0xeb, 0xfe]),
+        ("xor %esp,%esp; ret", &[0x31, 0xe4, 0xc3]),
+        ("xor %edx,%edx; jmp *%rdx", &[0x31, 0xd2, 0xff, 0xe2]),
+        ("push $5; ret", &[0x6a, 5, 0xc3]),
+        ("the end of the code", &[0x90]),
+    ] {
+        assert_eq!(run_on(code, 0, &start, |_| Some(1)), None, "{what}");
+    }
+    // A return that switches nothing.
+    assert!(!run_on(&[0xc3], 0, &start, |_| Some(1)).unwrap().is_seen);
+}
