@@ -15,7 +15,9 @@ use binaries::Binary;
 use csprof_collector::unwind::arch::recipe::{CalleeSaved, Recipe, Saved};
 use csprof_collector::unwind::arch::registers::{Register, Registers};
 use csprof_collector::unwind::arch::step::{Step, step_with_callee_saved};
+use csprof_collector::unwind::cfi::direct::InPlace;
 use csprof_collector::unwind::cfi::{self, Built};
+use csprof_collector::unwind::table::Lookup;
 use gimli::{
     BaseAddresses, CfaRule, CieOrFde, EhFrame, EndianSlice, EvaluationResult, LittleEndian,
     RegisterRule, UnwindContext, UnwindExpression, UnwindSection, UnwindTableRow, Value, X86_64,
@@ -144,10 +146,11 @@ struct Tally {
     lost_other: u64,
 }
 
-/// Compares one row at one address with the table.
+/// Compares one row at one address with the table, and with what is read in place.
 fn compare_row(
     binary: &Binary,
     built: &Built,
+    in_place: &dyn Lookup,
     reference: &Reference<'_, '_>,
     row: &UnwindTableRow<usize>,
     address: u64,
@@ -157,6 +160,7 @@ fn compare_row(
     let offset = u32::try_from(address - binary.text().start).expect("an offset");
     let (recipe, saved) = built.table.lookup_all(offset);
     assert_eq!(recipe, built.table.lookup(offset));
+    assert_eq!((recipe, saved), in_place.lookup_all(offset), "{}", place());
     *tally.kinds.entry(kind(recipe)).or_default() += 1;
     if recipe == Recipe::Unsupported {
         return;
@@ -199,6 +203,11 @@ fn compare_all(binary: &Binary) -> (Built, Tally) {
     let text = binary.text();
     let bases = BaseAddresses::default().set_eh_frame(address).set_text(text.start);
     let section: Section<'_> = EhFrame::new(bytes, LittleEndian);
+    let (header, header_address) = binary.eh_frame_header();
+    let segment_from = |address| binary.segment_from(address);
+    let mut in_place = InPlace::new(header, header_address, segment_from, text.clone())
+        .expect("a sorted table of FDEs");
+    assert_eq!(in_place.census().unwinders, built.unwinders, "{}", binary.path.display());
     let mut tally = Tally::default();
     let mut context = UnwindContext::new();
     let mut entries = section.entries(&bases);
@@ -219,7 +228,7 @@ fn compare_all(binary: &Binary) -> (Built, Tally) {
                 let before = registers_at(address);
                 let encoding = fde.cie().encoding();
                 let reference = Reference { section: &section, encoding, before: &before };
-                compare_row(binary, &built, &reference, row, address, &mut tally);
+                compare_row(binary, &built, &in_place, &reference, row, address, &mut tally);
             }
         }
     }

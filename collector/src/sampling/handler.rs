@@ -24,7 +24,7 @@ use csprof_format::arena::LATE_NS;
 use csprof_format::loss::{LossReason, PartialReason};
 
 use super::restart::decide_for_next_signal;
-use super::stack::Interrupted;
+use super::stack::{Interrupted, mark};
 use super::trap::TRAP;
 use super::walked::{Arming, WalkedFrame};
 use crate::cct;
@@ -35,7 +35,7 @@ use crate::thread::{self, Thread};
 use crate::trampoline::{is_trampoline_code, rules};
 use crate::unwind::arch::registers::Registers;
 use crate::unwind::validate::StackBounds;
-use crate::unwind::walk::{End, Exit, Flow, Frame, walk};
+use crate::unwind::walk::{End, Exit, Flow, Frame, Target, walk};
 
 /// The signal handler.
 ///
@@ -227,12 +227,18 @@ fn take_path(
     let mut met = Met { own_stack: stack.is_own(registers.sp()), ..Met::default() };
     let walked = &mut thread.walked;
     walked.clear();
+    // Whether the frame visited last returns to the next one through a slot.
+    let mut returned_to = false;
     let end = walk(registers, &mut thread.cache, &stack, |frame| {
         if frame.kind == FrameKind::Interrupted && is_trampoline_code(frame.address) {
             met.trampoline = Some((frame.address, frame.sp));
             return Flow::Stop;
         }
-        let (slot, real, arming) = judge(frame, &stack, bounds, &mut met);
+        if returned_to && frame.marks.has(mark::CATCHES) {
+            walked.leave_unseen();
+        }
+        returned_to = matches!(frame.exit, Exit::Return { .. });
+        let (slot, real, arming) = judge(frame, bounds, &mut met);
         if !walked.push(WalkedFrame { key: frame.key(), slot, real, node: 0, arming }) {
             met.full = true;
             return Flow::Stop;
@@ -245,6 +251,14 @@ fn take_path(
         }
         Flow::Continue
     });
+    if end == End::Stopped && met.armed && map.static_unwinder {
+        // The walk did not come to the frame that it returns to.
+        let pc = armed.1.wrapping_sub(FrameKind::Call.lookup_bias());
+        let marks = thread.cache.get(pc).map_or_else(|| stack.marks(pc), |(_, marks)| marks);
+        if marks.has(mark::CATCHES) || marks.has(mark::FOREIGN) {
+            walked.leave_unseen();
+        }
+    }
     met.next_epoch = stack.is_of_next_epoch();
     let partial = match end {
         _ if met.trampoline.is_some() => None,
@@ -257,34 +271,18 @@ fn take_path(
 }
 
 /// Slot and return address of a frame, and whether the slot may be armed. Notes what else it is.
-fn judge(
-    frame: &Frame,
-    stack: &Interrupted<'_>,
-    bounds: StackBounds,
-    met: &mut Met,
-) -> (u64, u64, Arming) {
-    let pc = frame.address.wrapping_sub(frame.kind.lookup_bias());
-    let stretch = stack.stretch(pc);
-    let rules = stretch.map(|stretch| stretch.code.rules).unwrap_or_default();
-    met.foreign |= stretch.is_none();
-    met.unwinder |= stretch.is_some_and(|stretch| stretch.is_unwinder(pc))
-        || rules.has_unsafe_functions && rules::is_leaving(pc);
+fn judge(frame: &Frame, bounds: StackBounds, met: &mut Met) -> (u64, u64, Arming) {
+    met.foreign |= frame.marks.has(mark::FOREIGN);
+    met.unwinder |= frame.marks.has(mark::UNWINDER);
     match frame.exit {
         Exit::Return { slot, address, plt } => {
             let safe = !plt
-                && !rules.never
+                && !frame.marks.has(mark::KEPT)
+                && !frame.marks.has(mark::FOREIGN)
                 && slot.is_multiple_of(8)
                 && bounds.contains_word(slot)
-                && stretch.is_some_and(|stretch| {
-                    frame.kind == FrameKind::Call || !rules::is_plt_jump(pc, stretch.end - pc)
-                })
-                && !(rules.has_unsafe_functions && rules::is_unsafe_function(pc));
-            let arming = match safe {
-                _ if stack.may_catch(address) => Arming::Blind,
-                true => Arming::Safe,
-                false => Arming::Unsafe,
-            };
-            (slot, address, arming)
+                && (frame.kind == FrameKind::Call || !is_in_stub(frame));
+            (slot, address, if safe { Arming::Safe } else { Arming::Unsafe })
         }
         Exit::Guess { slot, address } => (slot, address, Arming::Unsafe),
         Exit::Signal => {
@@ -298,6 +296,13 @@ fn judge(
         }
         Exit::None => (0, 0, Arming::Unsafe),
     }
+}
+
+/// Whether interrupted code of a module is, or could be, a stub of a linkage table.
+fn is_in_stub(frame: &Frame) -> bool {
+    // SAFETY: that many bytes of the module's executable segments follow, which are readable on
+    // x86-64 Linux.
+    frame.marks.has(mark::LAST) || unsafe { rules::is_plt_jump(frame.address) }
 }
 
 /// The node of the context to which the trampoline is about to return, as code that is running or

@@ -8,10 +8,12 @@
 
 use core::cell::Cell;
 
+use crate::modules::LoadMap;
 use crate::modules::foreign::Foreign;
-use crate::modules::{LoadMap, Stretch};
 use crate::sys;
+use crate::trampoline::rules;
 use crate::unwind::arch::recipe::{CalleeSaved, Recipe};
+use crate::unwind::cache::Marks;
 use crate::unwind::validate::StackBounds;
 use crate::unwind::walk::{Code, Target};
 
@@ -29,6 +31,24 @@ pub(super) struct Interrupted<'a> {
     next_epoch: Cell<bool>,
     /// For [`Foreign::containing`].
     readable: Cell<u64>,
+}
+
+/// What the handler wants to know of a frame's code.
+pub(super) mod mark {
+    use super::Marks;
+
+    /// It is not in the load map: it may be an unwinder, or unmapped before it returns.
+    pub(in crate::sampling) const FOREIGN: Marks = Marks(1);
+    /// It is an unwinder's, or about to leave frames or to look at them.
+    pub(in crate::sampling) const UNWINDER: Marks = Marks(2);
+    /// Its return address may not be replaced.
+    pub(in crate::sampling) const KEPT: Marks = Marks(4);
+    /// Its module ends before a stub of a linkage table would.
+    pub(in crate::sampling) const LAST: Marks = Marks(8);
+    /// An unwinder that cannot be interposed might end at this frame. It finds the frame again by
+    /// the stack pointer alone, which the trampoline shares: an armed slot below it would be taken for
+    /// the handler (libgcc's `uw_identify_context`).
+    pub(in crate::sampling) const CATCHES: Marks = Marks(16);
 }
 
 const PAGE: u64 = 4096;
@@ -57,26 +77,28 @@ impl<'a> Interrupted<'a> {
     pub(super) const fn is_own(&self, sp: u64) -> bool {
         self.own.low <= sp && sp < self.own.high
     }
-
-    /// Whether an unwinder that cannot be interposed might end at the frame that `address` returns
-    /// to. It finds that frame again by the stack pointer alone, which the trampoline shares: an
-    /// armed slot below it would be taken for the handler (libgcc's `uw_identify_context`).
-    pub(super) fn may_catch(&self, address: u64) -> bool {
-        self.map.static_unwinder
-            && self
-                .stretch(address.wrapping_sub(1))
-                .is_none_or(|stretch| stretch.may_handle_exceptions(address.wrapping_sub(1)))
-    }
-
-    pub(super) fn stretch(&self, pc: u64) -> Option<&'a Stretch> {
-        self.map.find(pc)
-    }
 }
 
 impl Target for Interrupted<'_> {
     fn code(&self, pc: u64) -> Option<Code<'_>> {
         let stretch = self.map.find(pc)?;
         Some(Code { base: stretch.base, recipes: stretch.code.recipes() })
+    }
+
+    fn marks(&self, pc: u64) -> Marks {
+        let Some(stretch) = self.map.find(pc) else { return mark::FOREIGN };
+        let rules = stretch.code.rules;
+        let unsafe_function = || rules.has_unsafe_functions && rules::is_unsafe_function(pc);
+        let leaving = || rules.has_unsafe_functions && rules::is_leaving(pc);
+        [
+            (mark::UNWINDER, stretch.is_unwinder(pc) || leaving()),
+            (mark::KEPT, rules.never || unsafe_function()),
+            (mark::LAST, stretch.end - pc < rules::LONGEST_STUB),
+            (mark::CATCHES, self.map.static_unwinder && stretch.may_handle_exceptions(pc)),
+        ]
+        .into_iter()
+        .filter(|(_, holds)| *holds)
+        .fold(Marks::default(), |all, (mark, _)| Marks(all.0 | mark.0))
     }
 
     fn foreign(&self, pc: u64) -> Option<(Recipe, CalleeSaved)> {
@@ -88,7 +110,7 @@ impl Target for Interrupted<'_> {
     }
 
     fn is_unwinder(&self, pc: u64) -> bool {
-        self.stretch(pc).is_some_and(|stretch| stretch.is_unwinder(pc))
+        self.map.find(pc).is_some_and(|stretch| stretch.is_unwinder(pc))
     }
 
     fn text(&self, pc: u64) -> Option<(&[u8], usize)> {

@@ -134,6 +134,13 @@ impl Walked {
         self.0.push(frame)
     }
 
+    /// The frame pushed last returns to one that may leave it otherwise, unseen.
+    pub(super) fn leave_unseen(&mut self) {
+        if let Some(frame) = self.0.as_mut_slice().last_mut() {
+            frame.arming = Arming::Blind;
+        }
+    }
+
     pub(super) const fn frames(&self) -> &[WalkedFrame] {
         self.0.as_slice()
     }

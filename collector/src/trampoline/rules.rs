@@ -179,17 +179,18 @@ pub fn is_unsafe_function(pc: u64) -> bool {
     unsafe_ranges().any(|range| range.contains(&pc))
 }
 
-/// Whether the code at `pc` is a jump through memory relative to rip, as PLT stubs are. `room` is
-/// the number of bytes of the module's code from `pc` on. Signal side.
+/// Bytes in which [`is_plt_jump`] looks.
+pub const LONGEST_STUB: u64 = 16;
+
+/// Whether the code at `pc` is a jump through memory relative to rip, as PLT stubs are. Signal side.
+///
+/// # Safety
+/// [`LONGEST_STUB`] bytes from `pc` on must be readable.
 #[must_use]
-pub fn is_plt_jump(pc: u64, room: u64) -> bool {
-    if room < 16 {
-        return true;
-    }
-    // SAFETY: the caller found `pc` in an executable segment of a loaded module with 16 more bytes;
-    // executable segments are readable on x86-64 Linux.
-    let code: [u8; 16] =
-        unsafe { core::ptr::with_exposed_provenance::<[u8; 16]>(pc as usize).read_unaligned() };
+pub unsafe fn is_plt_jump(pc: u64) -> bool {
+    // SAFETY: by contract.
+    let code: [u8; LONGEST_STUB as usize] =
+        unsafe { core::ptr::with_exposed_provenance::<[u8; _]>(pc as usize).read_unaligned() };
     let after_endbr = if code.starts_with(&[0xf3, 0x0f, 0x1e, 0xfa]) { &code[4..] } else { &code };
     let after_bnd =
         if after_endbr.first() == Some(&0xf2) { &after_endbr[1..] } else { after_endbr };

@@ -6,19 +6,17 @@
 //! cannot be read becomes [`Recipe::Unsupported`] for the addresses concerned, and is counted.
 
 pub mod direct;
+pub(super) mod entry;
 
 use std::ops::Range;
 
-use gimli::{
-    BaseAddresses, CieOrFde, CommonInformationEntry, EhFrame, EhFrameHdr, EhFrameOffset,
-    EndianSlice, FrameDescriptionEntry, LittleEndian, UnwindSection,
-};
+use gimli::{BaseAddresses, CieOrFde, EhFrame, EhFrameHdr, LittleEndian, UnwindSection};
+
+use self::entry::{Cie, Fde};
 
 use super::arch::recipe::{CalleeSaved, Recipe};
 use super::arch::{linkage, rows, startup};
 use super::table::{Builder, RecipeTable};
-
-pub(super) type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 
 /// A table and what was met while it was built.
 #[derive(Debug)]
@@ -101,8 +99,6 @@ pub fn from_header<'a>(
         EhFrameHdr::new(header, LittleEndian).parse(&bases, 8).map_err(CfiError::Header)?;
     let address = parsed.eh_frame_ptr().direct().map_err(CfiError::Header)?;
     let bytes = segment_from(address).ok_or(CfiError::SectionNotMapped)?;
-    let bases = bases.set_eh_frame(address);
-    let section = EhFrame::new(bytes, LittleEndian);
     let Some(table) = parsed.table() else {
         return from_section(bytes, address, segment_from, text);
     };
@@ -114,7 +110,7 @@ pub fn from_header<'a>(
         let fde = fde.direct().map_err(CfiError::Header)?;
         entries.push((code, fde.wrapping_sub(address) as usize));
     }
-    Reader { section, bases, text, segment_from }.build(entries)
+    Reader { section: bytes, address, text, segment_from }.build(entries)
 }
 
 /// Builds the table from the bytes of `.eh_frame` at `address`, up to its terminator.
@@ -133,22 +129,24 @@ pub fn from_section<'a>(
 ) -> Result<Built, CfiError> {
     let bases = BaseAddresses::default().set_eh_frame(address).set_text(text.start);
     let section = EhFrame::new(bytes, LittleEndian);
-    let reader = Reader { section, bases, text, segment_from };
+    let reader = Reader { section: bytes, address, text, segment_from };
     let mut entries = Vec::new();
     let mut cie = None;
-    let mut section_entries = section.entries(&reader.bases);
+    let mut section_entries = section.entries(&bases);
     while let Some(entry) = section_entries.next().map_err(CfiError::Entries)? {
         let CieOrFde::Fde(fde) = entry else { continue };
         if let Some(read) = reader.fde(fde.offset(), &mut cie) {
-            entries.push((read.initial_address(), fde.offset()));
+            entries.push((read.code.start, fde.offset()));
         }
     }
     reader.build(entries)
 }
 
 struct Reader<'a, F> {
-    section: EhFrame<Bytes<'a>>,
-    bases: BaseAddresses,
+    /// The bytes of `.eh_frame`, or more.
+    section: &'a [u8],
+    /// Its address, in the address space of `text`.
+    address: u64,
     text: Range<u64>,
     segment_from: F,
 }
@@ -156,8 +154,21 @@ struct Reader<'a, F> {
 /// An FDE before it is read: the address of its code, and its own offset in the section.
 type Entry = (u64, usize);
 
-/// A CIE by its offset, with what its FDEs share; none if that could not be read.
-type Cie<'a> = (usize, CommonInformationEntry<Bytes<'a>>, Option<rows::Shared>);
+/// A CIE, and what its instructions say; none if they cannot be read.
+struct Known<'a> {
+    /// Where it is in the section.
+    offset: usize,
+    cie: Cie<'a>,
+    shared: Option<rows::Shared<'a>>,
+}
+
+impl<'a> Known<'a> {
+    fn at(section: &'a [u8], offset: usize) -> Option<Self> {
+        let cie = Cie::at(section, offset)?;
+        let shared = rows::Shared::new(&cie);
+        Some(Self { offset, cie, shared })
+    }
+}
 
 /// How many functions behind one that leaves by `__builtin_eh_return` are taken for an unwinder's.
 const BEHIND_AN_UNWINDER: u32 = 2;
@@ -186,19 +197,18 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Reader<'a, F> {
             if !self.text.contains(&start) {
                 continue;
             }
-            let Some(fde) = self.fde(offset, &mut cie).filter(|fde| fde.initial_address() == start)
-            else {
+            let Some(fde) = self.fde(offset, &mut cie).filter(|fde| fde.code.start == start) else {
                 census.damaged += 1;
                 continue;
             };
-            if fde.end_address() <= start {
+            if fde.code.is_empty() {
                 continue;
             }
             census.fdes += 1;
             self.emit_gap(covered..start, &mut builder, &mut census);
-            let shared = cie.as_ref().and_then(|(_, _, shared)| shared.as_ref());
-            let code = self.offset(start)..self.offset(fde.end_address());
-            if fde.lsda().is_some() {
+            let shared = cie.as_ref().and_then(|known| known.shared.as_ref());
+            let code = self.offset(start)..self.offset(fde.code.end);
+            if fde.has_data_area {
                 handlers.push(code.clone());
             }
             if self.emit(&fde, shared, &mut builder, &mut census) {
@@ -208,44 +218,39 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Reader<'a, F> {
                 neighbors -= 1;
                 unwinders.push(code);
             }
-            covered = fde.end_address().min(self.text.end);
+            covered = fde.code.end.min(self.text.end);
         }
         self.emit_gap(covered..self.text.end, &mut builder, &mut census);
         Ok(Built { table: builder.finish(), census, unwinders, handlers })
     }
 
     /// Reads an FDE; afterwards `known` is its CIE.
-    fn fde(
-        &self,
-        offset: usize,
-        known: &mut Option<Cie<'a>>,
-    ) -> Option<FrameDescriptionEntry<Bytes<'a>>> {
-        let fde = self.section.partial_fde_from_offset(&self.bases, EhFrameOffset(offset)).ok()?;
-        let parsed = fde.parse(|section, bases, offset| {
-            if let Some((_, entry, _)) = known.as_ref().filter(|(at, _, _)| *at == offset.0) {
-                return Ok(entry.clone());
-            }
-            let entry = section.cie_from_offset(bases, offset)?;
-            let shared = rows::Shared::new(section, bases, &entry);
-            *known = Some((offset.0, entry.clone(), shared));
-            Ok(entry)
-        });
-        parsed.ok()
+    fn fde(&self, offset: usize, known: &mut Option<Known<'a>>) -> Option<Fde<'a>> {
+        let (cie, body) = entry::split(self.section, offset)?;
+        if known.as_ref().is_none_or(|known| known.offset != cie) {
+            *known = Some(Known::at(self.section, cie)?);
+        }
+        known.as_ref()?.cie.fde(body, self.address_of_body(offset))
+    }
+
+    /// The address of what [`entry::split`] leaves of the FDE at this offset.
+    const fn address_of_body(&self, offset: usize) -> u64 {
+        self.address.wrapping_add(offset as u64).wrapping_add(8)
     }
 
     /// Appends the rows of one FDE; whether it is an unwinder's.
     fn emit(
         &self,
-        fde: &FrameDescriptionEntry<Bytes<'a>>,
-        shared: Option<&rows::Shared>,
+        fde: &Fde<'a>,
+        shared: Option<&rows::Shared<'a>>,
         builder: &mut Builder,
         census: &mut Census,
     ) -> bool {
-        let end = fde.end_address().min(self.text.end);
+        let end = fde.code.end.min(self.text.end);
         // FDEs should not overlap; if they do, the one that begins later holds.
-        builder.cut(self.offset(fde.initial_address()));
+        builder.cut(self.offset(fde.code.start));
         let rows = shared.and_then(|shared| {
-            shared.rows(&self.section, &self.bases, fde, |address, found| {
+            shared.rows(fde, |address, found| {
                 if address >= end {
                     return;
                 }
@@ -258,7 +263,7 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Reader<'a, F> {
             census.damaged += 1;
         }
         if shared.is_none() {
-            builder.push(self.offset(fde.initial_address()), UNSUPPORTED);
+            builder.push(self.offset(fde.code.start), UNSUPPORTED);
         }
         builder.push(self.offset(end), NO_CFI);
         rows.unwrap_or(false)

@@ -21,7 +21,7 @@ use super::arch::landing::landing;
 use super::arch::recipe::{CalleeSaved, Recipe};
 use super::arch::registers::Registers;
 use super::arch::step::{Step, step, step_with_callee_saved};
-use super::cache::RecipeCache;
+use super::cache::{Marks, RecipeCache};
 use super::table::Lookup;
 use super::validate::StackBounds;
 use detour::{Detour, Origin, overcome};
@@ -30,6 +30,12 @@ use detour::{Detour, Origin, overcome};
 pub trait Target {
     /// The load module whose code contains `pc`, if any does.
     fn code(&self, pc: u64) -> Option<Code<'_>>;
+
+    /// What the visitor must know of the code at `pc`, and the walk need not: remembered with the
+    /// recipe.
+    fn marks(&self, _pc: u64) -> Marks {
+        Marks::default()
+    }
 
     /// The recipe at `pc` where [`Self::code`] has no module but the loader has: one that is being
     /// loaded right now. Evaluated anew each time.
@@ -83,6 +89,8 @@ pub struct Frame {
     pub address: u64,
     /// The stack pointer in this frame; for a caller, the CFA of the frame it called.
     pub sp: u64,
+    /// What [`Target::marks`] says of the code at the address, or before the return address.
+    pub marks: Marks,
     /// How the next frame was found.
     pub exit: Exit,
 }
@@ -172,26 +180,27 @@ pub fn walk(
     let mut signal_frames = 0;
     let mut kind = FrameKind::Leaf;
     let Some(mut bounds) = target.stack(start.sp()) else {
-        return give_up(&registers, kind, PartialReason::BadStack, visit);
+        return give_up(&registers, target, PartialReason::BadStack, visit);
     };
 
     loop {
         let (address, sp) = (registers.ip, registers.sp());
-        let mut frame = Frame { kind, address, sp, exit: Exit::None };
         let lookup = address.wrapping_sub(kind.lookup_bias());
         let read = |word| target.read(word);
 
-        let (recipe, stepped) = if carrying {
+        let (recipe, marks, stepped) = if carrying {
             let (recipe, saved) = find_all(target, kind, address);
             let recipe = unless_landing(target, recipe, kind, address);
-            (recipe, step_with_callee_saved(&mut registers, recipe, &saved, read))
+            let stepped = step_with_callee_saved(&mut registers, recipe, &saved, read);
+            (recipe, target.marks(lookup), stepped)
         } else {
-            let recipe = match cache.get(lookup) {
-                Some(recipe) => recipe,
+            let (recipe, marks) = match cache.get(lookup) {
+                Some(found) => found,
                 None => find(target, cache, kind, address),
             };
-            (recipe, step(&mut registers, recipe, read))
+            (recipe, marks, step(&mut registers, recipe, read))
         };
+        let mut frame = Frame { kind, address, sp, marks, exit: Exit::None };
 
         match stepped {
             Ok(Step::Caller { ra_slot }) => {
@@ -276,31 +285,38 @@ pub fn walk(
 
 #[cold]
 fn give_up(
-    registers: &Registers,
-    kind: FrameKind,
+    start: &Registers,
+    target: &impl Target,
     reason: PartialReason,
     mut visit: impl FnMut(&Frame) -> Flow,
 ) -> End {
-    visit(&Frame { kind, address: registers.ip, sp: registers.sp(), exit: Exit::None });
+    let (kind, address, sp) = (FrameKind::Leaf, start.ip, start.sp());
+    visit(&Frame { kind, address, sp, marks: target.marks(address), exit: Exit::None });
     End::Partial(reason)
 }
 
-/// The recipe from the module's own, remembered unless there is none.
+/// The recipe from the module's own, and the marks, remembered unless there is no recipe.
 ///
 /// Of foreign code nothing is remembered: it may be unmapped, and other code mapped in its place,
 /// without the load map's generation changing, which is what the cache goes by.
 #[cold]
-fn find(target: &impl Target, cache: &mut RecipeCache, kind: FrameKind, address: u64) -> Recipe {
+fn find(
+    target: &impl Target,
+    cache: &mut RecipeCache,
+    kind: FrameKind,
+    address: u64,
+) -> (Recipe, Marks) {
     let pc = address.wrapping_sub(kind.lookup_bias());
+    let marks = target.marks(pc);
     let Some(code) = target.code(pc) else {
-        return target.foreign(pc).map_or(Recipe::NoCfi, |(recipe, _)| recipe);
+        return (target.foreign(pc).map_or(Recipe::NoCfi, |(recipe, _)| recipe), marks);
     };
     let recipe = code.at(pc).map_or(Recipe::NoCfi, |(recipes, offset)| recipes.lookup(offset));
     let recipe = unless_landing(target, recipe, kind, address);
     if recipe != Recipe::NoCfi {
-        cache.insert(pc, recipe);
+        cache.insert(pc, recipe, marks);
     }
-    recipe
+    (recipe, marks)
 }
 
 /// The recipe, but where an unwinder is about to be elsewhere.

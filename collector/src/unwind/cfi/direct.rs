@@ -1,20 +1,24 @@
 //! Recipes straight from `.eh_frame`, without a [`RecipeTable`].
 //!
-//! SIGNAL side, but for [`InPlace::census`]. Finds the FDE by binary search in `.eh_frame_hdr` and
-//! evaluates it up to the address and no further, on the stack alone. The answer is a table's.
+//! SIGNAL side, but for [`InPlace::census`]. Finds the FDE in the sorted table of `.eh_frame_hdr`
+//! and evaluates it up to the address and no further, on the stack alone. The answer is a table's.
 //!
 //! Two kinds of module are read in place. Those that the program was started with, since they are
 //! never unloaded: a table costs 50 ns for each row of a module, of which a compiler has millions,
-//! and a look-up here some 0.2 us, of which a run makes thousands. And those that nobody has looked
+//! and a look-up here some 0.1 us, of which a run makes thousands. And those that nobody has looked
 //! at yet, for a library's constructors run before dlopen returns.
+//!
+//! The handler comes seldom, so what it reads is not in the processor's caches, and each word costs
+//! more than the search among a hundred of them. A binary search in the table of a large module touches ten
+//! lines that nobody else does. So the census notes, for each 4 KB of text, where in the table they
+//! begin: one line there and one or two of the table are left.
 //!
 //! [`RecipeTable`]: crate::unwind::table::RecipeTable
 
 use core::ops::Range;
 
-use gimli::{BaseAddresses, EhFrame, EhFrameOffset, LittleEndian, UnwindSection};
-
-use super::{BEHIND_AN_UNWINDER, Bytes, Cie, NO_CFI, Reader, UNSUPPORTED};
+use super::entry::{self, Fde};
+use super::{BEHIND_AN_UNWINDER, Known, NO_CFI, Reader, UNSUPPORTED};
 use crate::unwind::arch::recipe::{CalleeSaved, Recipe};
 use crate::unwind::arch::{linkage, rows};
 use crate::unwind::table::Lookup;
@@ -36,8 +40,6 @@ pub fn recipe_at<'a>(
     found.unwrap_or(NO_CFI)
 }
 
-type Fde<'a> = gimli::FrameDescriptionEntry<Bytes<'a>>;
-
 /// What holds at an address.
 type Held = (Recipe, CalleeSaved);
 
@@ -51,18 +53,20 @@ const USUAL: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
 /// CIEs that are kept evaluated. Linkers merge equal ones, so that two or three are usual.
 const CIES: usize = 64;
 
+/// Text is divided into blocks of 4 KB for the index: some 20 FDEs each.
+const BLOCK_BITS: u32 = 12;
+
 /// A module's call frame information where the linker put it.
 pub struct InPlace<'a, F> {
     /// Addresses of code and of its FDE, relative to the header, ascending by code.
     entries: &'a [[u8; 8]],
     header: u64,
-    /// The runtime address of `.eh_frame`.
-    section: u64,
-    /// From there to the end of its segment.
-    bytes: &'a [u8],
     reader: Reader<'a, F>,
+    /// For each block of text the number of entries that begin before it; filled by
+    /// [`Self::census`].
+    index: Vec<u32>,
     /// By offset; filled by [`Self::census`].
-    cies: Vec<Cie<'a>>,
+    cies: Vec<Known<'a>>,
 }
 
 /// What a module has besides recipes.
@@ -87,13 +91,9 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> InPlace<'a, F> {
         let (entries, _) = header.get(HEADER..)?.as_chunks();
         let entries = entries.get(..count)?;
         let bytes = segment_from(section)?;
-        let bases = BaseAddresses::default()
-            .set_eh_frame_hdr(address)
-            .set_text(text.start)
-            .set_eh_frame(section);
-        let reader =
-            Reader { section: EhFrame::new(bytes, LittleEndian), bases, text, segment_from };
-        Some(Self { entries, header: address, section, bytes, reader, cies: Vec::new() })
+        let reader = Reader { section: bytes, address: section, text, segment_from };
+        let (index, cies) = (Vec::new(), Vec::new());
+        Some(Self { entries, header: address, reader, index, cies })
     }
 
     /// Looks at every FDE once, SETUP side: what they share is kept for later look-ups, and those
@@ -109,9 +109,15 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> InPlace<'a, F> {
         let mut neighbors = 0;
         let mut last_cie = usize::MAX;
         let entries = self.entries;
-        for entry in entries {
+        let text = &self.reader.text;
+        let blocks = (text.end - text.start).div_ceil(1 << BLOCK_BITS) as usize;
+        let mut index = Vec::with_capacity(blocks + 1);
+        for (number, entry) in (0..).zip(entries) {
+            let begin = self.header.wrapping_add_signed(code_of(entry));
+            let block = (begin.saturating_sub(self.reader.text.start) >> BLOCK_BITS) as usize;
+            index.resize(index.len().max(block.min(blocks) + 1), number);
             let Some(offset) = self.fde_offset(entry) else { continue };
-            let Some((cie, body)) = self.raw(offset) else { continue };
+            let Some((cie, body)) = entry::split(self.reader.section, offset) else { continue };
             if cie != last_cie {
                 last_cie = cie;
                 self.keep_cie(cie);
@@ -126,14 +132,15 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> InPlace<'a, F> {
                 neighbors = BEHIND_AN_UNWINDER + 1;
             }
             if neighbors > 0
-                && let Some(fde) = self.fde(offset, |fde, _| fde.clone())
-                && self.reader.text.contains(&fde.initial_address())
+                && let Some(Fde { code, .. }) = self.fde(offset, |fde, _| fde.clone())
+                && self.reader.text.contains(&code.start)
             {
                 neighbors -= 1;
-                let code = fde.initial_address()..fde.end_address();
                 census.unwinders.push(self.reader.offset(code.start)..self.reader.offset(code.end));
             }
         }
+        index.resize(blocks + 1, entries.len() as u32);
+        self.index = index;
         census
     }
 
@@ -141,72 +148,62 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> InPlace<'a, F> {
     #[must_use]
     pub fn may_handle_exceptions(&self, offset: u32) -> bool {
         let pc = self.reader.text.start + u64::from(offset);
-        let fde = self.nearest(pc).and_then(|at| self.fde(at, |fde, _| fde.clone()));
-        fde.is_some_and(|fde| fde.contains(pc) && fde.lsda().is_some())
+        let may = |fde: &Fde<'a>, _: Option<&_>| fde.code.contains(&pc) && fde.has_data_area;
+        self.nearest(pc).and_then(|at| self.fde(at, may)).unwrap_or(false)
     }
 
     /// Bytes of memory it takes, besides what the linker made.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.cies.capacity() * size_of::<Cie<'_>>()
-    }
-
-    /// Offset of the CIE and bytes of the FDE at this offset.
-    fn raw(&self, offset: usize) -> Option<(usize, &'a [u8])> {
-        let bytes = self.bytes.get(offset..)?;
-        let (length, bytes) = bytes.split_first_chunk()?;
-        let body = bytes.get(..u32::from_le_bytes(*length) as usize)?;
-        let (cie, body) = body.split_first_chunk()?;
-        Some(((offset + 4).checked_sub(u32::from_le_bytes(*cie) as usize)?, body))
+        self.cies.capacity() * size_of::<Known<'_>>() + self.index.capacity() * size_of::<u32>()
     }
 
     fn keep_cie(&mut self, offset: usize) {
-        let Err(place) = self.cies.binary_search_by_key(&offset, |cie| cie.0) else { return };
-        let (section, bases) = (&self.reader.section, &self.reader.bases);
+        let Err(place) = self.cies.binary_search_by_key(&offset, |known| known.offset) else {
+            return;
+        };
         if self.cies.len() < CIES
-            && let Ok(cie) = section.cie_from_offset(bases, EhFrameOffset(offset))
+            && let Some(known) = Known::at(self.reader.section, offset)
         {
-            let shared = rows::Shared::new(section, bases, &cie);
-            self.cies.insert(place, (offset, cie, shared));
+            self.cies.insert(place, known);
         }
     }
 
     fn is_unwinder(&self, offset: usize) -> bool {
-        let (section, bases) = (&self.reader.section, &self.reader.bases);
-        let rows = |fde: &Fde<'a>, shared: Option<&rows::Shared>| {
-            shared?.rows(section, bases, fde, |_, _| {})
-        };
+        let rows = |fde: &Fde<'a>, shared: Option<&rows::Shared<'a>>| shared?.rows(fde, |_, _| {});
         self.fde(offset, rows).flatten().unwrap_or(false)
     }
 
     /// Reads an FDE and hands it on with what its CIE's FDEs share.
+    #[inline]
     fn fde<T>(
         &self,
         offset: usize,
-        visit: impl FnOnce(&Fde<'a>, Option<&rows::Shared>) -> T,
+        visit: impl FnOnce(&Fde<'a>, Option<&rows::Shared<'a>>) -> T,
     ) -> Option<T> {
-        let (section, bases) = (&self.reader.section, &self.reader.bases);
-        let fde = section.partial_fde_from_offset(bases, EhFrameOffset(offset)).ok()?;
-        let cie = self.cies.binary_search_by_key(&fde.cie_offset().0, |cie| cie.0);
-        if let Some((_, cie, shared)) = cie.ok().and_then(|place| self.cies.get(place)) {
-            let fde = fde.parse(|_, _, _| Ok(cie.clone())).ok()?;
-            return Some(visit(&fde, shared.as_ref()));
-        }
-        let mut cie = None;
-        let fde = self.reader.fde(offset, &mut cie)?;
-        Some(visit(&fde, cie.as_ref().and_then(|(_, _, shared)| shared.as_ref())))
+        let section = self.reader.section;
+        let (cie, body) = entry::split(section, offset)?;
+        let place = self.reader.address_of_body(offset);
+        let read;
+        let known = match self.cies.binary_search_by_key(&cie, |known| known.offset) {
+            Ok(at) => self.cies.get(at)?,
+            Err(_) => {
+                read = Known::at(section, cie)?;
+                &read
+            }
+        };
+        Some(visit(&known.cie.fde(body, place)?, known.shared.as_ref()))
     }
 
     fn recipe_at(&self, pc: u64) -> Option<Held> {
-        let (section, bases) = (&self.reader.section, &self.reader.bases);
         let mut before = None;
         if let Some(offset) = self.nearest(pc) {
             let held = self.fde(offset, |fde, shared| {
-                if !fde.contains(pc) {
-                    before = Some(fde.end_address());
+                if !fde.code.contains(&pc) {
+                    before = Some(fde.code.end);
                     return None;
                 }
-                let row = shared.and_then(|shared| shared.row_at(section, bases, fde, pc));
+                let row = shared.and_then(|shared| shared.row_at(fde, pc));
                 Some(row.unwrap_or(UNSUPPORTED))
             });
             if let Some(held) = held.flatten() {
@@ -220,12 +217,18 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> InPlace<'a, F> {
     /// one if there is none.
     fn nearest(&self, pc: u64) -> Option<usize> {
         let distance = pc.wrapping_sub(self.header) as i64;
-        let after = self.entries.partition_point(|entry| code_of(entry) <= distance);
+        let block = (pc.wrapping_sub(self.reader.text.start) >> BLOCK_BITS) as usize;
+        let (first, end) = match self.index.get(block..).unwrap_or_default() {
+            [first, end, ..] => (*first as usize, *end as usize),
+            _ => (0, self.entries.len()),
+        };
+        let of_block = self.entries.get(first..end)?;
+        let after = first + of_block.partition_point(|entry| code_of(entry) <= distance);
         self.fde_offset(self.entries.get(after.saturating_sub(1))?)
     }
 
     fn fde_offset(&self, entry: &[u8; 8]) -> Option<usize> {
-        Some(relative(self.header, &entry[4..])?.wrapping_sub(self.section) as usize)
+        Some(relative(self.header, &entry[4..])?.wrapping_sub(self.reader.address) as usize)
     }
 
     /// What holds in `_init` or `_fini` without CFI, if `pc` lies in one at the begin of the gap
@@ -246,10 +249,8 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> InPlace<'a, F> {
         let end = start + linkage::ENTRY as u64;
         let covered = self
             .nearest(end - 1)
-            .and_then(|offset| {
-                self.fde(offset, |fde, _| (fde.initial_address(), fde.end_address()))
-            })
-            .is_some_and(|(first, past)| first < end && past > start);
+            .and_then(|offset| self.fde(offset, |fde, _| fde.code.clone()))
+            .is_some_and(|code| code.start < end && code.end > start);
         if covered || start < self.reader.text.start || end > self.reader.text.end {
             return None;
         }

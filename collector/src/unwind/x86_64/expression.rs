@@ -2,9 +2,7 @@
 //!
 //! Both sides: allocates nothing. Recognized by their operations, so that none is ever evaluated.
 
-use gimli::{EhFrame, Encoding, Operation, UnwindExpression, X86_64};
-
-use crate::unwind::cfi::Bytes;
+use gimli::{EndianSlice, Expression, LittleEndian, Operation, X86_64};
 
 /// The expressions in use.
 #[derive(PartialEq, Eq)]
@@ -19,13 +17,14 @@ pub(super) enum Shape {
     Plt { threshold: u8 },
 }
 
+/// That of `.eh_frame`.
+const ENCODING: gimli::Encoding =
+    gimli::Encoding { address_size: 8, format: gimli::Format::Dwarf32, version: 1 };
+
 /// The meaning of an expression, if it is one of those.
-pub(super) fn shape(
-    section: &EhFrame<Bytes<'_>>,
-    encoding: Encoding,
-    expression: &UnwindExpression<usize>,
-) -> Option<Shape> {
-    let mut operations = expression.get(section).ok()?.operations(encoding);
+pub(super) fn shape(expression: &[u8]) -> Option<Shape> {
+    let expression = Expression(EndianSlice::new(expression, LittleEndian));
+    let mut operations = expression.operations(ENCODING);
     let mut list = [const { None }; 10];
     let mut length = 0;
     while let Some(operation) = operations.next().ok()? {

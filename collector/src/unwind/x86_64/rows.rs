@@ -1,46 +1,42 @@
 //! The rows of one FDE, as far as recipes need them.
 //!
-//! Both sides: allocates nothing. Evaluates call frame instructions (DWARF 5, 6.4.2; decoded by
-//! gimli) on a state of the CFA, the return address and the callee-saved registers alone. That is
-//! several times faster than gimli's own table, which keeps a rule for every register, and
-//! start-up time of every profiled program depends on it; gimli's table is the reference in the
-//! tests instead.
+//! Both sides: allocates nothing. Evaluates call frame instructions (DWARF 5, 6.4.2) on a state of
+//! the CFA, the return address and the callee-saved registers alone. The walk of a large function's
+//! frame goes through hundreds of them in the handler, and start-up of every profiled program
+//! through those of what it opens, so they are decoded here, a byte at a time, and no operand is
+//! kept that no recipe needs. gimli's table and readelf's are the references in the tests.
 //!
 //! Each form of rule that compilers, linkers and hand-written assembly are known to use has a
 //! recipe; the rest is `None`, which the builder counts.
 
-use gimli::{
-    BaseAddresses, CallFrameInstruction, CallFrameInstructionIter, CommonInformationEntry, EhFrame,
-    Encoding, FrameDescriptionEntry, UnwindExpression, X86_64,
-};
+use gimli::{Register as Number, X86_64};
 
 use super::expression::{Shape, shape};
 use super::recipe::{CalleeSaved, Recipe, Saved, Slot};
 use super::registers::Register;
-use crate::unwind::cfi::Bytes;
+use crate::unwind::cfi::entry::{Cie, Cursor, Fde};
 
 /// A row became complete: from this address on, these hold. `None` where no recipe can say it.
 pub(in crate::unwind) type Found = Option<(Recipe, CalleeSaved)>;
 
 /// What all FDEs of one CIE share.
-pub(in crate::unwind) struct Shared {
-    initial: Row,
+pub(in crate::unwind) struct Shared<'a> {
+    initial: Row<'a>,
     code_factor: u64,
     data_factor: i64,
-    encoding: Encoding,
     signal: bool,
 }
 
 /// What holds at one address.
 #[derive(Clone, Copy)]
-struct Row {
+struct Row<'a> {
     /// `cfa = register + offset`, unless there is an expression. An expression does not disturb
     /// them: the runtime of gcc goes on with the old offset when a register is defined after it,
     /// and libgcrypt's assembly relies on that.
-    cfa_register: gimli::Register,
+    cfa_register: Number,
     cfa_offset: i64,
-    cfa_expression: Option<UnwindExpression<usize>>,
-    return_address: ReturnAddress,
+    cfa_expression: Option<&'a [u8]>,
+    return_address: ReturnAddress<'a>,
     bp: Slot,
     callee_saved: [Slot; 5],
     /// Whether the caller's rsp is the CFA, as it is unless a rule says otherwise (psABI x86-64,
@@ -49,20 +45,20 @@ struct Row {
 }
 
 #[derive(Clone, Copy)]
-enum ReturnAddress {
+enum ReturnAddress<'a> {
     /// No rule was given.
     None,
     Undefined,
     /// `*(cfa + offset)`
     AtCfa(i64),
-    Register(gimli::Register),
+    Register(Number),
     /// At the address that the expression gives.
-    Expression(UnwindExpression<usize>),
+    Expression(&'a [u8]),
     /// Any other rule.
     Other,
 }
 
-impl Row {
+impl Row<'_> {
     const UNSPECIFIED: Self = Self {
         cfa_register: X86_64::RSP,
         cfa_offset: 0,
@@ -74,7 +70,8 @@ impl Row {
     };
 
     /// The slot of a register that recipes speak of.
-    fn slot(&mut self, register: gimli::Register) -> Option<&mut Slot> {
+    #[inline]
+    fn slot(&mut self, register: Number) -> Option<&mut Slot> {
         let [rbx, r12, r13, r14, r15] = &mut self.callee_saved;
         Some(match register {
             X86_64::RBP => &mut self.bp,
@@ -88,7 +85,7 @@ impl Row {
     }
 
     /// Back to what the CIE says of this register.
-    fn restore(&mut self, register: gimli::Register, mut initial: Self) {
+    fn restore(&mut self, register: Number, mut initial: Self) {
         match register {
             X86_64::RA => self.return_address = initial.return_address,
             X86_64::RSP => self.sp_is_cfa = initial.sp_is_cfa,
@@ -102,32 +99,27 @@ impl Row {
 }
 
 /// A register rule, in the order of DWARF 5, 6.4.1.
-enum Rule {
+enum Rule<'a> {
     Undefined,
     Same,
     AtCfa(i64),
-    Register(gimli::Register),
-    Expression(UnwindExpression<usize>),
+    Register(Number),
+    Expression(&'a [u8]),
     /// The value, not the place, is given.
     Value,
 }
 
-impl Shared {
+impl<'a> Shared<'a> {
     /// Evaluates the CIE's initial instructions; `None` if they cannot be read.
-    pub(in crate::unwind) fn new(
-        section: &EhFrame<Bytes<'_>>,
-        bases: &BaseAddresses,
-        cie: &CommonInformationEntry<Bytes<'_>>,
-    ) -> Option<Self> {
+    pub(in crate::unwind) fn new(cie: &Cie<'a>) -> Option<Self> {
         let mut shared = Self {
             initial: Row::UNSPECIFIED,
-            code_factor: cie.code_alignment_factor(),
-            data_factor: cie.data_alignment_factor(),
-            encoding: cie.encoding(),
-            signal: cie.is_signal_trampoline(),
+            code_factor: cie.code_factor,
+            data_factor: cie.data_factor,
+            signal: cie.is_signal_frame,
         };
-        let mut evaluation = Evaluation::new(section, &shared, 0);
-        evaluation.run(cie.instructions(section, bases), |_, _| {})?;
+        let mut evaluation = Evaluation::new(&shared, 0);
+        evaluation.run(cie.instructions, |_, _| {})?;
         shared.initial = evaluation.row;
         Some(shared)
     }
@@ -141,43 +133,35 @@ impl Shared {
     /// two words in them (psABI x86-64, 6.2.4): the entry points of libgcc's unwinder.
     pub(in crate::unwind) fn rows(
         &self,
-        section: &EhFrame<Bytes<'_>>,
-        bases: &BaseAddresses,
-        fde: &FrameDescriptionEntry<Bytes<'_>>,
+        fde: &Fde<'a>,
         mut emit: impl FnMut(u64, Found),
     ) -> Option<bool> {
-        let mut evaluation = Evaluation::new(section, self, fde.initial_address());
-        let run = evaluation.run(fde.instructions(section, bases), |address, row| {
-            emit(address, self.recipe(section, row));
+        let mut evaluation = Evaluation::new(self, fde.code.start);
+        let run = evaluation.run(fde.instructions, |address, row| {
+            emit(address, self.recipe(row));
         });
-        emit(evaluation.address, run.and_then(|()| self.recipe(section, &evaluation.row)));
+        emit(evaluation.address, run.and_then(|()| self.recipe(&evaluation.row)));
         run.map(|()| evaluation.scratch == [true, true, false])
     }
 
     /// The row of an FDE that holds at `pc`, which must not lie before its code. `None` also where
     /// the instructions that lead to it cannot be read.
-    pub(in crate::unwind) fn row_at(
-        &self,
-        section: &EhFrame<Bytes<'_>>,
-        bases: &BaseAddresses,
-        fde: &FrameDescriptionEntry<Bytes<'_>>,
-        pc: u64,
-    ) -> Found {
-        let mut evaluation = Evaluation::new(section, self, fde.initial_address());
+    pub(in crate::unwind) fn row_at(&self, fde: &Fde<'a>, pc: u64) -> Found {
+        let mut evaluation = Evaluation::new(self, fde.code.start);
         evaluation.last = pc;
-        evaluation.run(fde.instructions(section, bases), |_, _| {})?;
-        self.recipe(section, &evaluation.row)
+        evaluation.run(fde.instructions, |_, _| {})?;
+        self.recipe(&evaluation.row)
     }
 
-    fn recipe(&self, section: &EhFrame<Bytes<'_>>, row: &Row) -> Found {
+    fn recipe(&self, row: &Row<'_>) -> Found {
         if self.signal {
-            return Some((self.signal_frame(section, row)?, CalleeSaved::LOST));
+            return Some((Self::signal_frame(row)?, CalleeSaved::LOST));
         }
         if !row.sp_is_cfa {
             return None;
         }
         let recipe = match row.return_address {
-            ReturnAddress::AtCfa(-8) => self.ordinary(section, row)?,
+            ReturnAddress::AtCfa(-8) => Self::ordinary(row)?,
             ReturnAddress::Undefined => Recipe::EndOfStack,
             ReturnAddress::Register(register) => {
                 if row.cfa_register != X86_64::RSP || row.cfa_expression.is_some() {
@@ -195,11 +179,11 @@ impl Shared {
     }
 
     /// A row whose return address is at CFA − 8.
-    fn ordinary(&self, section: &EhFrame<Bytes<'_>>, row: &Row) -> Option<Recipe> {
+    fn ordinary(row: &Row<'_>) -> Option<Recipe> {
         let bp = row.bp;
         let (register, offset) = match row.cfa_expression {
             None => (row.cfa_register, row.cfa_offset),
-            Some(expression) => match shape(section, self.encoding, &expression)? {
+            Some(expression) => match shape(expression)? {
                 Shape::Sum { register, offset } => (register, offset),
                 Shape::Load { register, inner, outer } => {
                     let register = Register::from_dwarf(register.0)?;
@@ -224,12 +208,12 @@ impl Shared {
 
     /// A row of a CIE with the `S` augmentation, if it describes a `ucontext_t` at the stack
     /// pointer: rsp in word 15 of `gregs`, at byte 160, and rip in word 16, at byte 168.
-    fn signal_frame(&self, section: &EhFrame<Bytes<'_>>, row: &Row) -> Option<Recipe> {
+    fn signal_frame(row: &Row<'_>) -> Option<Recipe> {
         let ReturnAddress::Expression(ip) = row.return_address else { return None };
         let cfa = row.cfa_expression?;
         let sp = Shape::Load { register: X86_64::RSP, inner: 160, outer: 0 };
         let slot = Shape::Sum { register: X86_64::RSP, offset: 168 };
-        let found = (shape(section, self.encoding, &cfa)?, shape(section, self.encoding, &ip)?);
+        let found = (shape(cfa)?, shape(ip)?);
         (found == (sp, slot)).then_some(Recipe::SignalFrame)
     }
 }
@@ -239,42 +223,70 @@ impl Shared {
 const REMEMBERED: usize = 8;
 
 /// The stack of DW_CFA_remember_state and DW_CFA_restore_state.
-struct Remembered {
-    rows: [Option<Row>; REMEMBERED],
+struct Remembered<'a> {
+    rows: [Option<Row<'a>>; REMEMBERED],
     length: usize,
 }
 
-impl Remembered {
-    fn push(&mut self, row: Row) -> Option<()> {
+impl<'a> Remembered<'a> {
+    #[inline]
+    fn push(&mut self, row: Row<'a>) -> Option<()> {
         *self.rows.get_mut(self.length)? = Some(row);
         self.length += 1;
         Some(())
     }
 
-    fn pop(&mut self) -> Option<Row> {
+    #[inline]
+    fn pop(&mut self) -> Option<Row<'a>> {
         self.length = self.length.checked_sub(1)?;
         *self.rows.get(self.length)?
     }
 }
 
+/// The operation, where the two high bits of a call frame instruction are zero (DWARF 5, 7.24).
+mod op {
+    pub(super) const NOP: u8 = 0x00;
+    pub(super) const ADVANCE_LOC1: u8 = 0x02;
+    pub(super) const ADVANCE_LOC2: u8 = 0x03;
+    pub(super) const ADVANCE_LOC4: u8 = 0x04;
+    pub(super) const OFFSET_EXTENDED: u8 = 0x05;
+    pub(super) const RESTORE_EXTENDED: u8 = 0x06;
+    pub(super) const UNDEFINED: u8 = 0x07;
+    pub(super) const SAME_VALUE: u8 = 0x08;
+    pub(super) const REGISTER: u8 = 0x09;
+    pub(super) const REMEMBER_STATE: u8 = 0x0a;
+    pub(super) const RESTORE_STATE: u8 = 0x0b;
+    pub(super) const DEF_CFA: u8 = 0x0c;
+    pub(super) const DEF_CFA_REGISTER: u8 = 0x0d;
+    pub(super) const DEF_CFA_OFFSET: u8 = 0x0e;
+    pub(super) const DEF_CFA_EXPRESSION: u8 = 0x0f;
+    pub(super) const EXPRESSION: u8 = 0x10;
+    pub(super) const OFFSET_EXTENDED_SF: u8 = 0x11;
+    pub(super) const DEF_CFA_SF: u8 = 0x12;
+    pub(super) const DEF_CFA_OFFSET_SF: u8 = 0x13;
+    pub(super) const VAL_OFFSET: u8 = 0x14;
+    pub(super) const VAL_OFFSET_SF: u8 = 0x15;
+    pub(super) const VAL_EXPRESSION: u8 = 0x16;
+    /// gcc's: bytes of arguments that the callee pops.
+    pub(super) const ARGS_SIZE: u8 = 0x2e;
+}
+
 /// Call frame instructions in progress.
 struct Evaluation<'s, 'a> {
-    section: &'s EhFrame<Bytes<'a>>,
-    shared: &'s Shared,
+    shared: &'s Shared<'a>,
     /// From here on `row` holds.
     address: u64,
     /// Rows that begin beyond this address are not asked for.
     last: u64,
-    row: Row,
-    remembered: Remembered,
+    row: Row<'a>,
+    remembered: Remembered<'a>,
     /// Whether some row saves rax, rdx, rcx at the CFA.
     scratch: [bool; 3],
 }
 
 impl<'s, 'a> Evaluation<'s, 'a> {
-    fn new(section: &'s EhFrame<Bytes<'a>>, shared: &'s Shared, address: u64) -> Self {
+    fn new(shared: &'s Shared<'a>, address: u64) -> Self {
         Self {
-            section,
             shared,
             address,
             last: u64::MAX,
@@ -286,84 +298,120 @@ impl<'s, 'a> Evaluation<'s, 'a> {
 
     /// Gives each row but the last to `complete`; `None` where an instruction cannot be read.
     /// Afterwards `row` is the last one that begins at or before `last`.
+    ///
+    /// DW_CFA_set_loc is not read: no assembler writes it.
+    #[inline]
     fn run(
         &mut self,
-        mut instructions: CallFrameInstructionIter<'_, Bytes<'_>>,
-        mut complete: impl FnMut(u64, &Row),
+        instructions: &'a [u8],
+        mut complete: impl FnMut(u64, &Row<'a>),
     ) -> Option<()> {
         let data = self.shared.data_factor;
-        while let Some(instruction) = instructions.next().ok()? {
-            use CallFrameInstruction as I;
-            match instruction {
-                I::AdvanceLoc { delta } => {
-                    complete(self.address, &self.row);
-                    let bytes = u64::from(delta).wrapping_mul(self.shared.code_factor);
-                    self.address = self.address.checked_add(bytes)?;
-                    if self.address > self.last {
-                        break;
-                    }
+        let mut input = Cursor(instructions);
+        while let Some(byte) = input.byte() {
+            let low = byte & 0x3f;
+            let delta = match (byte >> 6, low) {
+                (1, _) => u32::from(low),
+                (2, _) => {
+                    let offset = (input.unsigned()? as i64).wrapping_mul(data);
+                    self.set(Number(low.into()), Rule::AtCfa(offset));
+                    continue;
                 }
-                I::SetLoc { address } => {
-                    complete(self.address, &self.row);
-                    self.address = (address >= self.address).then_some(address)?;
-                    if self.address > self.last {
-                        break;
-                    }
+                (3, _) => {
+                    self.row.restore(Number(low.into()), self.shared.initial);
+                    continue;
                 }
-                I::DefCfa { register, offset } => {
-                    self.define_register(register);
-                    self.row.cfa_offset = offset as i64;
+                (_, op::ADVANCE_LOC1) => input.byte()?.into(),
+                (_, op::ADVANCE_LOC2) => u16::from_le_bytes(input.array()?).into(),
+                (_, op::ADVANCE_LOC4) => u32::from_le_bytes(input.array()?),
+                (_, other) => {
+                    self.change(other, &mut input)?;
+                    continue;
                 }
-                I::DefCfaSf { register, factored_offset } => {
-                    self.define_register(register);
-                    self.row.cfa_offset = factored_offset.wrapping_mul(data);
-                }
-                I::DefCfaRegister { register } => self.define_register(register),
-                I::DefCfaOffset { offset } => self.row.cfa_offset = offset as i64,
-                I::DefCfaOffsetSf { factored_offset } => {
-                    self.row.cfa_offset = factored_offset.wrapping_mul(data);
-                }
-                I::DefCfaExpression { expression } => self.row.cfa_expression = Some(expression),
-                I::Offset { register, factored_offset } => {
-                    let offset = (factored_offset as i64).wrapping_mul(data);
-                    self.set(register, Rule::AtCfa(offset));
-                }
-                I::OffsetExtendedSf { register, factored_offset } => {
-                    self.set(register, Rule::AtCfa(factored_offset.wrapping_mul(data)));
-                }
-                I::Undefined { register } => self.set(register, Rule::Undefined),
-                I::SameValue { register } => self.set(register, Rule::Same),
-                I::ValOffset { register: X86_64::RSP, factored_offset: 0 }
-                | I::ValOffsetSf { register: X86_64::RSP, factored_offset: 0 } => {
-                    self.row.sp_is_cfa = true;
-                }
-                I::ValOffset { register, .. }
-                | I::ValOffsetSf { register, .. }
-                | I::ValExpression { register, .. } => self.set(register, Rule::Value),
-                I::Register { dest_register, src_register } => {
-                    self.set(dest_register, Rule::Register(src_register));
-                }
-                I::Expression { register, expression } => {
-                    self.set(register, Rule::Expression(expression));
-                }
-                I::Restore { register } => self.row.restore(register, self.shared.initial),
-                I::RememberState => self.remembered.push(self.row)?,
-                I::RestoreState => self.row = self.remembered.pop()?,
-                I::ArgsSize { .. } | I::Nop => {}
-                // Of other architectures.
-                _ => return None,
+            };
+            complete(self.address, &self.row);
+            let bytes = u64::from(delta).wrapping_mul(self.shared.code_factor);
+            self.address = self.address.checked_add(bytes)?;
+            if self.address > self.last {
+                break;
             }
         }
         Some(())
     }
 
-    fn define_register(&mut self, register: gimli::Register) {
+    /// One of the longer instructions that change the row.
+    #[inline]
+    fn change(&mut self, operation: u8, input: &mut Cursor<'a>) -> Option<()> {
+        let data = self.shared.data_factor;
+        match operation {
+            op::DEF_CFA_OFFSET => self.row.cfa_offset = input.unsigned()? as i64,
+            op::REMEMBER_STATE => self.remembered.push(self.row)?,
+            op::RESTORE_STATE => self.row = self.remembered.pop()?,
+            op::DEF_CFA => {
+                self.define_register(number(input)?);
+                self.row.cfa_offset = input.unsigned()? as i64;
+            }
+            op::DEF_CFA_REGISTER => self.define_register(number(input)?),
+            op::DEF_CFA_SF => {
+                self.define_register(number(input)?);
+                self.row.cfa_offset = input.signed()?.wrapping_mul(data);
+            }
+            op::DEF_CFA_OFFSET_SF => self.row.cfa_offset = input.signed()?.wrapping_mul(data),
+            op::DEF_CFA_EXPRESSION => self.row.cfa_expression = Some(input.block()?),
+            op::OFFSET_EXTENDED => {
+                let register = number(input)?;
+                let offset = (input.unsigned()? as i64).wrapping_mul(data);
+                self.set(register, Rule::AtCfa(offset));
+            }
+            op::OFFSET_EXTENDED_SF => {
+                let register = number(input)?;
+                self.set(register, Rule::AtCfa(input.signed()?.wrapping_mul(data)));
+            }
+            op::RESTORE_EXTENDED => self.row.restore(number(input)?, self.shared.initial),
+            op::UNDEFINED => self.set(number(input)?, Rule::Undefined),
+            op::SAME_VALUE => self.set(number(input)?, Rule::Same),
+            op::REGISTER => {
+                let register = number(input)?;
+                self.set(register, Rule::Register(number(input)?));
+            }
+            op::EXPRESSION => {
+                let register = number(input)?;
+                self.set(register, Rule::Expression(input.block()?));
+            }
+            op::VAL_OFFSET | op::VAL_OFFSET_SF => {
+                let register = number(input)?;
+                // Zero is zero in both forms.
+                if input.signed()? == 0 && register == X86_64::RSP {
+                    self.row.sp_is_cfa = true;
+                } else {
+                    self.set(register, Rule::Value);
+                }
+            }
+            op::VAL_EXPRESSION => {
+                let register = number(input)?;
+                input.block()?;
+                self.set(register, Rule::Value);
+            }
+            op::ARGS_SIZE => {
+                input.unsigned()?;
+            }
+            op::NOP => {}
+            // Of other architectures.
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn define_register(&mut self, register: Number) {
         self.row.cfa_register = register;
         self.row.cfa_expression = None;
     }
 
-    fn set(&mut self, register: gimli::Register, rule: Rule) {
-        if register == X86_64::RA {
+    #[inline]
+    fn set(&mut self, register: Number, rule: Rule<'a>) {
+        if let Some(slot) = self.row.slot(register) {
+            *slot = Slot::new(saved(rule));
+        } else if register == X86_64::RA {
             self.row.return_address = match rule {
                 Rule::Undefined => ReturnAddress::Undefined,
                 Rule::AtCfa(offset) => ReturnAddress::AtCfa(offset),
@@ -376,30 +424,30 @@ impl<'s, 'a> Evaluation<'s, 'a> {
         } else if let X86_64::RAX | X86_64::RDX | X86_64::RCX = register {
             // DWARF numbers them 0, 1 and 2.
             self.scratch[usize::from(register.0)] |= matches!(rule, Rule::AtCfa(_));
-        } else if self.row.slot(register).is_some() {
-            let saved = Slot::new(self.saved(rule));
-            if let Some(slot) = self.row.slot(register) {
-                *slot = saved;
-            }
         }
     }
+}
 
-    fn saved(&self, rule: Rule) -> Saved {
-        match rule {
-            Rule::Same => Saved::Same,
-            Rule::AtCfa(offset) => offset.try_into().map_or(Saved::Lost, Saved::AtCfa),
-            Rule::Expression(expression) => {
-                match shape(self.section, self.shared.encoding, &expression) {
-                    Some(Shape::Sum { register: X86_64::RBP, offset }) => {
-                        offset.try_into().map_or(Saved::Lost, Saved::AtBp)
-                    }
-                    Some(Shape::Sum { register: X86_64::RSP, offset }) => {
-                        offset.try_into().map_or(Saved::Lost, Saved::AtSp)
-                    }
-                    _ => Saved::Lost,
-                }
+/// A register's number.
+#[inline]
+fn number(input: &mut Cursor<'_>) -> Option<Number> {
+    Some(Number(input.unsigned()?.try_into().ok()?))
+}
+
+#[inline]
+fn saved(rule: Rule<'_>) -> Saved {
+    match rule {
+        Rule::Same => Saved::Same,
+        Rule::AtCfa(offset) => offset.try_into().map_or(Saved::Lost, Saved::AtCfa),
+        Rule::Expression(expression) => match shape(expression) {
+            Some(Shape::Sum { register: X86_64::RBP, offset }) => {
+                offset.try_into().map_or(Saved::Lost, Saved::AtBp)
             }
-            Rule::Undefined | Rule::Register(_) | Rule::Value => Saved::Lost,
-        }
+            Some(Shape::Sum { register: X86_64::RSP, offset }) => {
+                offset.try_into().map_or(Saved::Lost, Saved::AtSp)
+            }
+            _ => Saved::Lost,
+        },
+        Rule::Undefined | Rule::Register(_) | Rule::Value => Saved::Lost,
     }
 }
