@@ -293,26 +293,12 @@ impl LoaderModule {
         const STRING_TABLE: u64 = 5;
         const OWN_NAME: u64 = 14;
         let mut names = Names { own: None, needed: Vec::new() };
-        let section = self.dynamic.clone().and_then(|range| bytes(&self.readable, range));
-        let (words, _) = section.unwrap_or_default().as_chunks::<8>();
-        let (entries, _) = words.as_chunks::<2>();
-        let entries = || {
-            let entry = |[tag, value]: &[[u8; 8]; 2]| {
-                (u64::from_le_bytes(*tag), u64::from_le_bytes(*value))
-            };
-            entries.iter().map(entry).take_while(|(tag, _)| *tag != 0)
-        };
-        // The loader has made addresses of what the file says.
-        let Some((_, table)) = entries().find(|(tag, _)| *tag == STRING_TABLE) else {
-            return names;
-        };
+        let Some(strings) = self.dynamic_table(STRING_TABLE) else { return names };
         let name = |offset: u64| {
-            let start = table.checked_add(offset)?;
-            let segment = self.readable.iter().find(|segment| segment.contains(&start))?;
-            let rest = bytes(&self.readable, start..segment.end)?;
+            let rest = strings.get(usize::try_from(offset).ok()?..)?;
             rest.split(|byte| *byte == 0).next().map(<[u8]>::to_vec)
         };
-        for (tag, value) in entries() {
+        for (tag, value) in self.dynamic_entries() {
             match tag {
                 NEEDED => names.needed.extend(name(value)),
                 OWN_NAME => names.own = name(value),
@@ -320,6 +306,61 @@ impl LoaderModule {
             }
         }
         names
+    }
+
+    /// Tags and values of the dynamic section.
+    fn dynamic_entries(&self) -> impl Iterator<Item = (u64, u64)> {
+        let section = self.dynamic.clone().and_then(|range| bytes(&self.readable, range));
+        let (words, _) = section.unwrap_or_default().as_chunks::<8>();
+        let (entries, _) = words.as_chunks::<2>();
+        let entry =
+            |[tag, value]: &[[u8; 8]; 2]| (u64::from_le_bytes(*tag), u64::from_le_bytes(*value));
+        entries.iter().map(entry).take_while(|(tag, _)| *tag != 0)
+    }
+
+    /// The table to which an entry of the dynamic section points, up to the end of its segment.
+    fn dynamic_table(&self, wanted: u64) -> Option<&'static [u8]> {
+        // The loader has made addresses of what the file says.
+        let (_, start) = self.dynamic_entries().find(|(tag, _)| *tag == wanted)?;
+        let segment = self.readable.iter().find(|segment| segment.contains(&start))?;
+        bytes(&self.readable, start..segment.end)
+    }
+
+    /// The size of the function `name` that begins at the runtime address `address`, as the
+    /// module's symbols have it; `None` if they do not have it.
+    ///
+    /// By the hash table with which the loader finds symbols (`DT_GNU_HASH`; glibc,
+    /// elf/dl-lookup.c): four words, then a filter of 64-bit words, buckets, and hashes parallel to the
+    /// symbols, of which the last one of a bucket has its lowest bit set. dladdr1(3) tells the
+    /// same by a look at each symbol of the C library.
+    #[must_use]
+    pub fn size_of_function(&self, name: &CStr, address: u64) -> Option<u64> {
+        const SYMBOLS: u64 = 6;
+        const GNU_HASH: u64 = 0x6fff_fef5;
+        let (words, _) = self.dynamic_table(GNU_HASH)?.as_chunks::<4>();
+        let word = |at: usize| words.get(at).map(|word| u32::from_le_bytes(*word));
+        let (buckets, first, filter) = (word(0)?, word(1)?, word(2)? as usize);
+        let (symbols, _) = self.dynamic_table(SYMBOLS)?.as_chunks::<8>();
+        let hash = name
+            .to_bytes()
+            .iter()
+            .fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add((*byte).into()));
+        let hashes = 4 + 2 * filter + buckets as usize;
+        let mut number = word(4 + 2 * filter + hash.checked_rem(buckets)? as usize)?;
+        loop {
+            let of_symbol = word(hashes + number.checked_sub(first)? as usize)?;
+            if of_symbol | 1 == hash | 1 {
+                // Name, kind and section in one word; value; size (ELF gABI, symbol table).
+                let [_, value, size] = *symbols.as_chunks().0.get(number as usize)?;
+                if self.bias.wrapping_add(u64::from_le_bytes(value)) == address {
+                    return Some(u64::from_le_bytes(size));
+                }
+            }
+            if of_symbol & 1 == 1 {
+                return None;
+            }
+            number += 1;
+        }
     }
 }
 
@@ -456,6 +497,43 @@ mod tests {
         assert!(code.recipes().is_some());
         assert!(recipes(own).is_some_and(|built| built.table.rows() > 1000));
         assert!(loaded_modules(&built, || true).unwrap().built.is_empty(), "built once");
+    }
+
+    /// Of all that the C library has under one name, the one at the address.
+    #[test]
+    fn sizes_of_functions_are_as_the_loader_tells() {
+        let modules = loaded_modules(&Vec::new(), || true).unwrap().modules;
+        let is_libc = |module: &&(LoaderModule, _)| module.0.identity.path.ends_with(b"/libc.so.6");
+        let libc = &modules.iter().find(is_libc).unwrap().0;
+        let address = |name: &CStr| {
+            // SAFETY: a C string.
+            unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }.expose_provenance() as u64
+        };
+        for name in [c"setjmp", c"__sigsetjmp", c"vfork", c"fork", c"clone", c"dlsym", c"malloc"] {
+            let found = libc.size_of_function(name, address(name));
+            assert_eq!(found, Some(size_by_dladdr1(address(name))), "{name:?}");
+        }
+        assert_eq!(libc.size_of_function(c"fork", address(c"setjmp")), None);
+        assert_eq!(libc.size_of_function(c"no_such_function", address(c"setjmp")), None);
+    }
+
+    fn size_by_dladdr1(address: u64) -> u64 {
+        unsafe extern "C" {
+            fn dladdr1(
+                at: u64,
+                info: *mut libc::Dl_info,
+                symbol: *mut *const u64,
+                flags: c_int,
+            ) -> c_int;
+        }
+        const RTLD_DL_SYMENT: c_int = 1;
+        let mut info = core::mem::MaybeUninit::uninit();
+        let mut symbol = core::ptr::null();
+        // SAFETY: dladdr1(3) fills both results; a symbol is three words, the last of them its size.
+        unsafe {
+            assert_ne!(dladdr1(address, info.as_mut_ptr(), &raw mut symbol, RTLD_DL_SYMENT), 0);
+            *symbol.add(2)
+        }
     }
 
     #[test]

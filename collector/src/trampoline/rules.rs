@@ -9,8 +9,7 @@
 #![expect(unsafe_code, reason = "looks symbols up and reads instruction bytes")]
 
 use core::ffi::CStr;
-use core::ops::Range;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::modules::LoaderModule;
 
@@ -48,9 +47,7 @@ impl ModuleRules {
             // This library too: its stubs disarm and then jump to an unwinder, and a sample that
             // came in between would arm the stub's caller.
             unwinder: name.starts_with(b"libgcc_s") || name.starts_with(b"libunwind") || own,
-            has_unsafe_functions: module.code.iter().any(|code| {
-                unsafe_ranges().any(|range| code.start < range.end && range.start < code.end)
-            }),
+            has_unsafe_functions: find_functions(module),
         }
     }
 }
@@ -65,118 +62,101 @@ pub fn is_own_code(pc: u64) -> bool {
     (OWN_CODE.0.load(Ordering::Relaxed)..OWN_CODE.1.load(Ordering::Relaxed)).contains(&pc)
 }
 
-/// Functions of libc that use their own return address other than for returning.
-const UNSAFE_FUNCTIONS: [&CStr; 22] = [
-    c"setjmp",
-    c"_setjmp",
-    c"__sigsetjmp",
-    c"longjmp",
-    c"_longjmp",
-    c"siglongjmp",
-    c"__longjmp_chk",
-    c"getcontext",
-    c"setcontext",
-    c"swapcontext",
-    c"makecontext",
-    c"vfork",
-    c"__vfork",
-    c"fork",
-    c"_Fork",
-    c"clone",
-    c"__clone",
-    c"dlopen",
-    c"dlmopen",
-    c"dlsym",
-    c"dlvsym",
-    c"dlclose",
-];
+/// A function of libc, and its code in runtime addresses; no address at first.
+struct Function {
+    name: &'static CStr,
+    start: AtomicU64,
+    end: AtomicU64,
+}
 
-/// Code of the functions above, in runtime addresses. Filled once, before sampling begins.
-static RANGES: [(AtomicU64, AtomicU64); UNSAFE_FUNCTIONS.len()] =
-    [const { (AtomicU64::new(0), AtomicU64::new(0)) }; UNSAFE_FUNCTIONS.len()];
-static RANGE_COUNT: AtomicUsize = AtomicUsize::new(0);
+impl Function {
+    const fn named(name: &'static CStr) -> Self {
+        Self { name, start: AtomicU64::new(0), end: AtomicU64::new(0) }
+    }
+
+    /// Whether `pc` lies in it. Either side.
+    #[inline]
+    fn contains(&self, pc: u64) -> bool {
+        // Relaxed: both are written before the first sample.
+        (self.start.load(Ordering::Relaxed)..self.end.load(Ordering::Relaxed)).contains(&pc)
+    }
+}
+
+/// Functions of libc that use their own return address other than for returning.
+static UNSAFE: [Function; 22] = [
+    Function::named(c"setjmp"),
+    Function::named(c"_setjmp"),
+    Function::named(c"__sigsetjmp"),
+    Function::named(c"longjmp"),
+    Function::named(c"_longjmp"),
+    Function::named(c"siglongjmp"),
+    Function::named(c"__longjmp_chk"),
+    Function::named(c"getcontext"),
+    Function::named(c"setcontext"),
+    Function::named(c"swapcontext"),
+    Function::named(c"makecontext"),
+    Function::named(c"vfork"),
+    Function::named(c"__vfork"),
+    Function::named(c"fork"),
+    Function::named(c"_Fork"),
+    Function::named(c"clone"),
+    Function::named(c"__clone"),
+    Function::named(c"dlopen"),
+    Function::named(c"dlmopen"),
+    Function::named(c"dlsym"),
+    Function::named(c"dlvsym"),
+    Function::named(c"dlclose"),
+];
 
 /// Functions of libc that are about to leave frames, or to look at them, some instructions after
 /// the wrapper has made the stack ready: while they run it stays so. backtrace(3) walks the stack by
 /// a copy of libgcc that libc loads for itself.
-const LEAVING_FUNCTIONS: [&CStr; 3] = [c"backtrace", c"siglongjmp", c"__longjmp_chk"];
+static LEAVING: [Function; 3] = [
+    Function::named(c"backtrace"),
+    Function::named(c"siglongjmp"),
+    Function::named(c"__longjmp_chk"),
+];
 
-/// Code of the functions above, in runtime addresses.
-static LEAVING: [(AtomicU64, AtomicU64); LEAVING_FUNCTIONS.len()] =
-    [const { (AtomicU64::new(0), AtomicU64::new(0)) }; LEAVING_FUNCTIONS.len()];
-
-/// Whether `pc` lies in a function of libc that is about to leave frames or to look at them.
-/// Signal side.
-#[must_use]
-pub fn is_leaving(pc: u64) -> bool {
-    // Relaxed: written before the first sample.
-    LEAVING.iter().any(|(start, end)| {
-        (start.load(Ordering::Relaxed)..end.load(Ordering::Relaxed)).contains(&pc)
-    })
-}
-
-/// Finds the functions. Setup side, before the first sample.
+/// Finds where the functions begin: behind this library in the loader's search order. Setup side,
+/// before the first look at what is loaded, by which [`ModuleRules::of`] learns where they end.
 pub fn prepare() {
-    for (name, place) in LEAVING_FUNCTIONS.into_iter().zip(&LEAVING) {
-        if let Some(range) = extent_of(name) {
-            place.0.store(range.start, Ordering::Relaxed);
-            place.1.store(range.end, Ordering::Relaxed);
+    for function in UNSAFE.iter().chain(&LEAVING) {
+        // SAFETY: the name is a C string.
+        let start = unsafe { libc::dlsym(libc::RTLD_NEXT, function.name.as_ptr()) };
+        if start.is_null() {
+            // The message is not the program's.
+            // SAFETY: takes nothing; the message is not looked at.
+            unsafe { libc::dlerror() };
         }
-    }
-    let mut count = 0;
-    for name in UNSAFE_FUNCTIONS {
-        if let Some(range) = extent_of(name) {
-            RANGES[count].0.store(range.start, Ordering::Relaxed);
-            RANGES[count].1.store(range.end, Ordering::Relaxed);
-            count += 1;
-        }
-    }
-    // Release: pairs with the acquire in `is_unsafe_function`.
-    RANGE_COUNT.store(count, Ordering::Release);
-}
-
-/// The code of a function behind this library in the loader's search order.
-fn extent_of(name: &CStr) -> Option<Range<u64>> {
-    const RTLD_DL_SYMENT: libc::c_int = 1;
-    unsafe extern "C" {
-        fn dladdr1(
-            address: *const libc::c_void,
-            info: *mut libc::Dl_info,
-            extra: *mut *mut libc::c_void,
-            flags: libc::c_int,
-        ) -> libc::c_int;
-    }
-    let mut symbol: *mut libc::c_void = core::ptr::null_mut();
-    let mut info = core::mem::MaybeUninit::<libc::Dl_info>::uninit();
-    // SAFETY: `name` is a C string; dladdr1 fills both results when it returns non-zero, and the
-    // symbol entry lies in a module that stays loaded (libc).
-    unsafe {
-        let address = libc::dlsym(libc::RTLD_NEXT, name.as_ptr());
-        if address.is_null()
-            || dladdr1(address, info.as_mut_ptr(), &raw mut symbol, RTLD_DL_SYMENT) == 0
-            || symbol.is_null()
-        {
-            return None;
-        }
-        let start = address.expose_provenance() as u64;
-        let size = (*symbol.cast::<libc::Elf64_Sym>()).st_size.max(1);
-        Some(start..start + size)
+        function.start.store(start.expose_provenance() as u64, Ordering::Relaxed);
     }
 }
 
-fn unsafe_ranges() -> impl Iterator<Item = Range<u64>> {
-    // Acquire: pairs with the release in `prepare`.
-    let count = RANGE_COUNT.load(Ordering::Acquire);
-    RANGES
-        .iter()
-        .take(count)
-        .map(|(start, end)| start.load(Ordering::Relaxed)..end.load(Ordering::Relaxed))
+/// Learns where the functions end that the module holds; whether it holds any.
+fn find_functions(module: &LoaderModule) -> bool {
+    let mut any = false;
+    for function in UNSAFE.iter().chain(&LEAVING) {
+        let start = function.start.load(Ordering::Relaxed);
+        if module.code.iter().any(|code| code.contains(&start)) {
+            any = true;
+            let size = module.size_of_function(function.name, start).unwrap_or(0);
+            function.end.store(start + size.max(1), Ordering::Relaxed);
+        }
+    }
+    any
 }
 
 /// Whether `pc` lies in a function that uses its own return address. Signal side.
 #[must_use]
 pub fn is_unsafe_function(pc: u64) -> bool {
-    unsafe_ranges().any(|range| range.contains(&pc))
+    UNSAFE.iter().any(|function| function.contains(pc))
+}
+
+/// Whether `pc` lies in a function of libc that is about to leave frames or to look at them.
+/// Signal side.
+#[must_use]
+pub fn is_leaving(pc: u64) -> bool {
+    LEAVING.iter().any(|function| function.contains(pc))
 }
 
 /// Bytes in which [`is_plt_jump`] looks.
