@@ -2,40 +2,23 @@
 //! say what they said alone.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
-use csprof_tests::deadline::Outcome;
 use csprof_tests::hazard::{Hazard, Program};
 use csprof_tests::hazards;
-use csprof_tests::installed::find;
 use csprof_tests::recording::Recording;
+use csprof_tests::script::{Alone, Script, Skipped};
 use csprof_tests::workshop::Workshop;
 
 const SOURCE: &str = "task-clock@5000";
-
-/// It cannot run here, and why.
-pub(crate) struct Skipped(pub(crate) String);
 
 /// One program.
 pub(crate) enum Candidate {
     /// A variant of a hazard, and the program once it was built.
     Hazard(&'static Hazard, usize, Option<Program>),
-    /// A script of `soak/programs`, and what it said alone.
+    /// A script, and what it said alone.
     Script(Script, Option<Alone>),
-}
-
-/// A file with the functions `prepare` and `run`. Its first lines say what it is, which tools it
-/// `needs`, and, by `# jit`, that its code is made at run time or by Go.
-pub(crate) struct Script {
-    name: String,
-    path: PathBuf,
-    text: String,
-}
-
-pub(crate) struct Alone {
-    workshop: Workshop,
-    outcome: Outcome,
 }
 
 impl Candidate {
@@ -44,13 +27,7 @@ impl Candidate {
         let hazards = hazards::all().flat_map(|hazard| {
             (0..hazard.variants.len()).map(move |number| Self::Hazard(hazard, number, None))
         });
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("soak/programs");
-        let scripts = fs::read_dir(folder).unwrap().map(|entry| {
-            let path = entry.unwrap().path();
-            let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-            let text = fs::read_to_string(&path).unwrap();
-            Self::Script(Script { name, path, text }, None)
-        });
+        let scripts = Script::all().into_iter().map(|script| Self::Script(script, None));
         hazards.chain(scripts).collect()
     }
 
@@ -66,7 +43,7 @@ impl Candidate {
     pub(crate) fn is_native(&self) -> bool {
         match self {
             Self::Hazard(hazard, ..) => hazard.partial <= 1,
-            Self::Script(script, _) => !script.text.contains("\n# jit\n"),
+            Self::Script(script, _) => script.is_native(),
         }
     }
 
@@ -89,9 +66,9 @@ impl Candidate {
             }
             Self::Script(script, alone) => {
                 if alone.is_none() {
-                    *alone = Some(script.run_alone()?);
+                    *alone = Some(script.run_alone("soak")?);
                 }
-                Ok(script.record(alone.as_ref().unwrap()))
+                Ok(script.record(alone.as_ref().unwrap(), SOURCE))
             }
         }
     }
@@ -116,47 +93,5 @@ impl Candidate {
                 Command::new("cp").arg("-r").args([workshop.path("."), place.path(".")]).status();
         }
         place.path("why")
-    }
-}
-
-impl Script {
-    fn words(&self, function: &'static str) -> [&str; 3] {
-        ["sh", self.path.to_str().unwrap(), function]
-    }
-
-    /// Prepares it and runs it twice: what differs from itself cannot be compared with.
-    fn run_alone(&self) -> Result<Alone, Skipped> {
-        let needs = self.text.lines().find_map(|line| line.strip_prefix("# needs: ")).unwrap();
-        let missing: Vec<&str> = needs.split(' ').filter(|tool| find(tool).is_none()).collect();
-        if !missing.is_empty() {
-            return Err(Skipped(format!("{} not installed", missing.join(", "))));
-        }
-        let workshop = Workshop::new(&format!("soak/{}", self.name));
-        if self.text.contains("\nprepare() {") {
-            let prepared = workshop.run(&self.words("prepare"));
-            if !prepared.status.success() {
-                return Err(Skipped(format!("cannot be prepared: {}", prepared.complained())));
-            }
-        }
-        let outcome = workshop.run(&self.words("run"));
-        let again = workshop.run(&self.words("run"));
-        if outcome != again {
-            let words = |outcome: &Outcome| {
-                let Outcome { status, .. } = outcome;
-                format!("{status}, {:?}, {:?}", outcome.said(), outcome.complained())
-            };
-            let (one, two) = (words(&outcome), words(&again));
-            return Err(Skipped(format!("differs from itself: {one}; then {two}")));
-        }
-        Ok(Alone { workshop, outcome })
-    }
-
-    fn record(&self, alone: &Alone) -> Recording {
-        let recording = alone.workshop.record(&["--quiet", "-e", SOURCE], &self.words("run"));
-        let (found, expected) = (&recording.outcome, &alone.outcome);
-        assert_eq!(found.said(), expected.said(), "output");
-        assert_eq!(found.complained(), expected.complained(), "errors");
-        assert_eq!(found.status, expected.status);
-        recording
     }
 }

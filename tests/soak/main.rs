@@ -23,8 +23,9 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use candidate::{Candidate, Skipped};
+use candidate::Candidate;
 use csprof_tests::notes::note;
+use csprof_tests::script::Skipped;
 use tally::Tally;
 
 /// What the last panic said.

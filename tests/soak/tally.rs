@@ -4,12 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use csprof_tests::recording::Recording;
+use csprof_tests::recording::{FEW_PARTIAL, Recording};
 use serde_json::Value;
-
-/// Partial samples that a native program may have whatever its number of samples: of a program
-/// that runs for an instant they are no share.
-const FEW: u64 = 5;
 
 #[derive(Default)]
 struct Row {
@@ -72,7 +68,7 @@ impl Tally {
             all.partial += row.partial;
             all.lost += row.lost;
             all.failures.extend(row.failures.iter().cloned());
-            if row.native && row.partial > (row.delivered / 1000).max(FEW) {
+            if row.native && row.partial > (row.delivered / 1000).max(FEW_PARTIAL) {
                 too_partial.push(name);
             }
         }

@@ -8,6 +8,7 @@
 //! recording   a recorded profile: its laws, its information, its call paths
 //! hazard      a program that profilers stumble over, and its known answer
 //! hazards     the tables of them
+//! script      a real program of `tests/programs`, which says what it says alone
 //! paths       call paths as a report shows them, with their numbers
 //! installed   is a tool here? if not, the test says so and is skipped
 //! sources     the workspace's own sources, read
@@ -29,6 +30,7 @@ pub mod installed;
 pub mod notes;
 pub mod paths;
 pub mod recording;
+pub mod script;
 pub mod sources;
 pub mod terminal;
 pub mod workshop;

@@ -17,8 +17,11 @@ use serde_json::Value;
 
 use crate::binary::csprof;
 use crate::deadline::{self, Outcome};
-use crate::notes::note;
 use crate::paths::Rows;
+
+/// Partial samples that a native program may have whatever its number of samples: of a program
+/// that runs for an instant they are no share.
+pub const FEW_PARTIAL: u64 = 5;
 
 /// A recorded run.
 #[derive(Debug)]
@@ -116,16 +119,11 @@ impl Recording {
             .collect()
     }
 
-    /// Asserts that at most 0.5 % of what was recorded is partial. Below 200 samples one partial
-    /// sample would be more than that, so there the number is only shown.
+    /// Asserts that at most one sample in a thousand is partial, or [`FEW_PARTIAL`].
     pub fn check_partial(&self, what: &str) {
         let Samples { recorded, partial, .. } = self.samples();
-        if recorded < 200 {
-            note(&format!("{what}: {partial} of {recorded} samples partial"));
-            return;
-        }
-        let limit = recorded / 200;
         let reasons = self.partial_reasons();
+        let limit = (recorded / 1000).max(FEW_PARTIAL);
         assert!(partial <= limit, "{what}: {partial} of {recorded} samples partial: {reasons}");
     }
 
