@@ -552,8 +552,7 @@ fn main_stack() -> StackBounds {
         __libc_stack_end.addr() as u64
     };
     let size = limit.rlim_cur.clamp(CLEAR, MOST);
-    // A few words above belong to `_start`'s own frame: argc and argv.
-    StackBounds { low: end.saturating_sub(size), high: end + 64 }
+    StackBounds { low: end.saturating_sub(size), high: end + StackBounds::ABOVE_ENTRY }
 }
 
 /// Where the kernel began the main thread's stack: behind the name of the program, the last but one

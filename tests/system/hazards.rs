@@ -40,8 +40,8 @@ checks! {
     // Threads.
     thread_storm threads_alive raw_threads
     // Libraries.
-    load_storm namespaces between_in_front between_behind jemalloc_in_front jemalloc_behind
-    tcmalloc_in_front tcmalloc_behind
+    load_storm linked_constructor namespaces between_in_front between_behind jemalloc_in_front
+    jemalloc_behind tcmalloc_in_front tcmalloc_behind
     // Descriptors.
     files_closed_one_by_one files_closed_in_a_range file_numbers_reused
     // Limits.

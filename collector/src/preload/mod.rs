@@ -48,20 +48,36 @@ mod stub;
 mod threads;
 mod view;
 
+use core::ffi::{c_char, c_int};
+
 use crate::process;
 
-/// Run by the dynamic linker before the program's `main`, after the constructors of the libraries
-/// that the collector needs, and perhaps after others: their calls find their own real functions.
+/// Run by the dynamic linker before all other constructors (`-z initfirst`), so that theirs are sampled: those
+/// of C++ libraries may take long. Another library that asks for the same takes precedence if it is loaded
+/// later; calls that come before this one find their own real functions.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static CONSTRUCTOR: extern "C" fn() = construct;
+static CONSTRUCTOR: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = construct;
 
 /// Run by exit(3), after the program's own destructors and exit handlers.
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static DESTRUCTOR: extern "C" fn() = destruct;
 
-extern "C" fn construct() {
+extern "C" fn construct(
+    _count: c_int,
+    _arguments: *const *const c_char,
+    environment: *const *const c_char,
+) {
+    unsafe extern "C" {
+        static mut environ: *const *const c_char;
+    }
+    // SAFETY: no other thread exists. The C library's constructor comes later and assigns the same.
+    unsafe {
+        if environ.is_null() {
+            environ = environment;
+        }
+    }
     for real in real::ALL {
         real.address();
     }

@@ -13,6 +13,16 @@ pub struct StackBounds {
 }
 
 impl StackBounds {
+    /// Bytes of a process's stack above the stack pointer that it begins with: part of its arguments.
+    pub const ABOVE_ENTRY: u64 = 64;
+
+    /// Whether a frame with this stack pointer has nothing above it that could have called it: it is what a
+    /// process begins with, which may have aligned its stack pointer to 16 bytes.
+    #[must_use]
+    pub const fn is_outermost(self, sp: u64) -> bool {
+        self.high.saturating_sub(sp) < Self::ABOVE_ENTRY + 16
+    }
+
     /// Whether the 64-bit word at `address` lies on the stack.
     #[must_use]
     #[inline]

@@ -17,6 +17,18 @@ pub const ALL: &[Hazard] = &[
     .command(&["./program", "10"])
     .says("loaded: 45 45\nforked in a callback: 10\napart: 5\n")
     .also(libraries_work),
+    // The constructor of a library that the program is linked with, before `main` and before the
+    // constructors of the program.
+    Hazard::new(
+        "linked_constructor",
+        &[
+            "cc -O2 -shared -fPIC -DWORK=prepare -o linked.so @load_constructor/library.c",
+            "cc -O2 -Wl,--no-as-needed,-rpath,$ORIGIN -o program @without_work.c linked.so",
+        ],
+    )
+    .variants(&["", "clang"])
+    .says("worked before main\n")
+    .also(the_constructor_works),
     Hazard::new(
         "namespaces",
         &[
@@ -68,6 +80,13 @@ const BETWEEN_SAYS: &str = "sum 34, handled 1\n\
 
 const ALLOCATIONS: &[&str] = &["cc -O2 -fno-builtin -pthread -o program @allocations.c"];
 const ALLOCATIONS_SAY: &str = "wrong 0, children 10\n";
+
+/// Nearly all that is sampled.
+fn the_constructor_works(trial: &Trial<'_>) {
+    let rows = trial.recording.rows();
+    let (there, all) = (rows.inclusive_of("prepare"), trial.recording.samples().recorded);
+    assert!(there > 0 && there * 10 >= all * 9, "{there} of {all}:\n{rows}");
+}
 
 /// In the constructors and in the functions of the libraries.
 fn libraries_work(trial: &Trial<'_>) {

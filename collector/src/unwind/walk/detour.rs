@@ -72,9 +72,11 @@ pub(super) fn overcome(
         Obstacle::NoCfi => {
             // glibc's __start_context, where a makecontext function returns to, is the first byte
             // of an FDE that does not declare its return address undefined. Nothing called it: no
-            // FDE covers the byte before.
+            // FDE covers the byte before. And nothing called what a process begins with (ld.so's
+            // _dl_start_user).
             let described = |kind| find_all(target, kind, registers.ip).0 != Recipe::NoCfi;
-            if kind == FrameKind::Call && described(FrameKind::Leaf) {
+            let is_outermost = || described(FrameKind::Leaf) || bounds.is_outermost(registers.sp());
+            if kind == FrameKind::Call && is_outermost() {
                 return Detour::EndOfStack;
             }
             let pc = registers.ip.wrapping_sub(kind.lookup_bias());

@@ -296,6 +296,24 @@ fn a_return_to_the_start_of_a_function_that_nothing_calls() {
     assert_eq!(process.walk(&start), (expected, End::Complete));
 }
 
+/// The dynamic loader begins a process with code that has no CFI; `main` has not been called yet.
+#[test]
+fn a_constructor_of_a_library() {
+    let arguments = [1, 0x7ff0, 0, 0x7ff8, 0, 0, 0, 0];
+    for (words_below, end) in [(0, End::Complete), (4, End::Partial(PartialReason::NoCfi))] {
+        let mut words = vec![0x40_0210, 0];
+        words.extend([0].repeat(words_below));
+        words.extend(arguments);
+        let process = Process::new(&[(0x100, LEAF), (0x200, Recipe::NoCfi)]).stack(0x7000, &words);
+        let start = interrupted(0x40_0104, &[(Register::RSP, 0x7000)]);
+        let expected = vec![
+            (FrameKind::Leaf, 0x40_0104, returns(0x7000, 0x40_0210)),
+            (FrameKind::Call, 0x40_0210, Exit::None),
+        ];
+        assert_eq!(process.walk(&start), (expected, end), "{words_below}");
+    }
+}
+
 /// Generated code calls nothing here, and no module contains it.
 #[test]
 fn code_outside_every_module() {
