@@ -69,8 +69,12 @@ impl Demo {
         let (path, profile) = save(recording, &output, true)?;
         tell(&summary(&path, &profile));
         if tui::is_screen() {
-            let files = SetFiles::of(Some(&path));
-            tui::run(&profile, &path.display().to_string(), &files, "", appearance.viewer(true))?;
+            let sets = SetFiles::of(Some(&path));
+            let name = path.display().to_string();
+            let files = std::slice::from_ref(&name);
+            let (profile, name) = (&profile, name.as_str());
+            let opened = tui::Opened { profile, name, files, salvage: false, sets: &sets };
+            tui::run(opened, "", appearance.viewer(true))?;
             return Ok(ExitCode::from(status));
         }
         let mut out = BufWriter::new(io::stdout().lock());

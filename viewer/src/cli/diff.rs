@@ -9,14 +9,17 @@ use clap::{Args, ValueEnum};
 
 use super::exit_code::WrongUsage;
 use super::open::{applied, compared, parsed};
-use super::report::{Format, ViewName, percent};
+use super::report::{Format, percent};
+use super::rows::Rows;
 use super::{Appearance, CANNOT_PRINT, exit_code};
 use crate::profile::Profile;
 use crate::profile::comparison::{Rename, Scale};
-use crate::refine::{Grain, Refinement, Stage};
+use crate::refine::{Grain, Refined, Refinement, Stage};
+use crate::report::View;
 use crate::report::diff::{Options, Order, csv, json, text, total};
 use crate::set_files::SetFiles;
 use crate::views::number::Form;
+use crate::views::places::{Level, places};
 
 const EXAMPLES: &str = "\
 Call paths are aligned by function and load module; lines, addresses and versions of libraries do
@@ -48,8 +51,8 @@ pub struct Diff {
     #[arg(value_name = "OTHER")]
     other: PathBuf,
     /// What the rows are
-    #[arg(long, value_enum, default_value_t = ViewName::TopDown)]
-    view: ViewName,
+    #[arg(long, value_enum, default_value_t = DiffView::TopDown)]
+    view: DiffView,
     /// Refine the call paths of both first: `through MPI_* | hide module:libomp*`
     #[arg(long, value_name = "TEXT")]
     refine: Option<String>,
@@ -69,6 +72,8 @@ pub struct Diff {
     /// What comes first
     #[arg(long, value_enum, default_value_t = OrderName::Delta)]
     sort: OrderName,
+    #[command(flatten)]
+    rows: Rows,
     /// Show this many levels of the tree
     #[arg(long, value_name = "N")]
     depth: Option<u32>,
@@ -94,6 +99,25 @@ pub struct Diff {
     salvage: bool,
 }
 
+/// Views by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DiffView {
+    /// Calling contexts from the root
+    TopDown,
+    /// Functions by cost, and who called them
+    Callers,
+    /// Functions by cost
+    Flat,
+    /// Load modules, and in them files, functions, lines
+    Modules,
+    /// Source files, and in them functions, lines
+    Files,
+    /// Functions, and in them lines
+    Lines,
+    /// What a path costs when it is made longer by one function: Hall's tables; see --path
+    Tables,
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum By {
     /// The line of a function that was executing
@@ -114,6 +138,8 @@ enum OrderName {
     Other,
     /// The greatest growth in percent first; what is new before all
     Growth,
+    /// The greatest edge count of both together first
+    Edges,
     /// By name
     Name,
 }
@@ -132,25 +158,7 @@ impl Diff {
         if let Some(comparison) = &mut profile.comparison {
             comparison.scale = scale;
         }
-        let text = self.refine.as_deref().unwrap_or("");
-        let refinement = self.refinement(text)?;
-        let refined = applied(&profile, &refinement, text)?;
-        let options = Options {
-            view: self.view.into(),
-            depth: self.depth,
-            limit: self.limit,
-            threshold: self.threshold,
-            order: match self.sort {
-                OrderName::Delta => Order::Delta,
-                OrderName::Base => Order::Base,
-                OrderName::Other => Order::Other,
-                OrderName::Growth => Order::Growth,
-                OrderName::Name => Order::Name,
-            },
-            edges: self.edges,
-            refinement: (!refinement.stages.is_empty()).then(|| refinement.to_string()),
-            ascii: appearance.ascii,
-        };
+        let (refined, options) = self.prepare(&profile, appearance)?;
         let mut out = BufWriter::new(io::stdout().lock());
         let written = match self.format {
             Format::Text => text::write(&refined, &options, &mut out),
@@ -174,6 +182,53 @@ impl Diff {
             return Ok(ExitCode::FAILURE);
         }
         Ok(exit_code::DONE)
+    }
+
+    /// What of a comparison to report, and which rows.
+    ///
+    /// # Errors
+    ///
+    /// When the refinement or the path of a table is not one of these profiles'.
+    pub fn prepare<'p>(
+        &self,
+        profile: &'p Profile,
+        appearance: Appearance,
+    ) -> Result<(Refined<'p>, Options)> {
+        let text = self.refine.as_deref().unwrap_or("");
+        let refinement = self.refinement(text)?;
+        let refined = applied(profile, &refinement, text)?;
+        let files = SetFiles::of(Some(&self.base));
+        let table = self.rows.table(self.view == DiffView::Tables, &refined, &files)?;
+        let (view, refined) = match self.view {
+            DiffView::TopDown => (View::TopDown, refined),
+            DiffView::Callers => (View::Callers, refined),
+            DiffView::Flat => (View::Flat, refined),
+            DiffView::Modules => (View::Places, places(&refined, Level::Module)),
+            DiffView::Files => (View::Places, places(&refined, Level::File)),
+            DiffView::Lines => (View::Places, places(&refined, Level::Function)),
+            DiffView::Tables => (View::Tables, refined),
+        };
+        let options = Options {
+            view,
+            depth: self.depth,
+            limit: self.limit,
+            threshold: self.threshold,
+            order: match self.sort {
+                OrderName::Delta => Order::Delta,
+                OrderName::Base => Order::Base,
+                OrderName::Other => Order::Other,
+                OrderName::Growth => Order::Growth,
+                OrderName::Edges => Order::Edges,
+                OrderName::Name => Order::Name,
+            },
+            reversed: self.rows.reverse,
+            open: self.rows.open(),
+            table,
+            edges: self.edges,
+            refinement: (!refinement.stages.is_empty()).then(|| refinement.to_string()),
+            ascii: appearance.ascii,
+        };
+        Ok((refined, options))
     }
 
     /// What is compared.

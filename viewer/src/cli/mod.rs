@@ -23,6 +23,7 @@ mod open;
 mod progress;
 mod record;
 mod report;
+mod rows;
 mod salvage;
 mod view;
 

@@ -8,13 +8,12 @@ use clap::{Args, ValueEnum};
 
 use super::exit_code::WrongUsage;
 use super::open::{ProfileFiles, Selection, tell_problems};
+use super::rows::Rows;
 use super::{Appearance, CANNOT_PRINT, exit_code};
 use crate::profile::Profile;
 use crate::refine::Refined;
 use crate::report::{self, Options, View};
 use crate::set_files::SetFiles;
-use crate::views::child_index::ChildIndex;
-use crate::views::hall::{self, HallTable, Reach, Way};
 use crate::views::places::{Level, places};
 use crate::views::sets::set_rows;
 use crate::views::{Sort, SortKey};
@@ -56,42 +55,17 @@ pub struct Report {
     /// Order rows by this column [default: time in top-down and tables, excl in callers and flat]
     #[arg(long, value_enum, value_name = "COLUMN")]
     sort: Option<SortName>,
-    /// Turn the order round
-    #[arg(long)]
-    reverse: bool,
     /// What percentages in text are of
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = Whole::Shown)]
     percent: Whole,
-    /// Show the rows below these open ones and no others: 1.3 is the third row below the first;
-    /// `none` opens no row
-    #[arg(long, value_name = "ROWS", value_parser = open_rows)]
-    open: Option<Places>,
-    /// With --view tables: the path, such as `main > solve >> memcpy`; without it, the empty path
-    #[arg(long, value_name = "PATH")]
-    path: Option<String>,
-    /// With --view tables: with any number of calls between path and function
-    #[arg(long)]
-    extended: bool,
-    /// With --view tables: by what calls the path, not by what it calls
-    #[arg(long)]
-    upward: bool,
+    #[command(flatten)]
+    rows: Rows,
     /// List the sets of frames that refinements can name (@mpi) and what they match here
     #[arg(long, conflicts_with_all = ["view", "depth", "limit", "threshold", "open", "sort"])]
     sets: bool,
     /// Form of the output
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-}
-
-/// Views by name.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum ViewName {
-    /// Calling contexts from the root
-    TopDown,
-    /// Functions by cost, and who called them
-    Callers,
-    /// Functions by cost
-    Flat,
 }
 
 /// Views of one profile by name.
@@ -144,10 +118,6 @@ enum Whole {
     All,
 }
 
-/// Places of open rows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Places(Vec<Vec<usize>>);
-
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(super) enum Format {
     /// A page for people
@@ -156,16 +126,6 @@ pub(super) enum Format {
     Json,
     /// One line for each row
     Csv,
-}
-
-impl From<ViewName> for View {
-    fn from(name: ViewName) -> Self {
-        match name {
-            ViewName::TopDown => Self::TopDown,
-            ViewName::Callers => Self::Callers,
-            ViewName::Flat => Self::Flat,
-        }
-    }
 }
 
 impl Report {
@@ -181,7 +141,7 @@ impl Report {
             return self.list_sets(&self.selection.apply_with(&profile, &files)?, appearance);
         }
         if self.view == ReportView::Threads
-            && (self.sort.is_some() || self.reverse || self.open.is_some())
+            && (self.sort.is_some() || self.rows.reverse || self.rows.open().is_some())
         {
             let cause = "--sort, --reverse and --open are for views of functions";
             return Err(WrongUsage(cause.into()).into());
@@ -228,10 +188,6 @@ impl Report {
             ReportView::Flat => View::Flat,
             ReportView::Tables => View::Tables,
         };
-        if view != View::Tables && (self.path.is_some() || self.extended || self.upward) {
-            let cause = "--path, --extended and --upward are for --view tables";
-            return Err(WrongUsage(cause.into()).into());
-        }
         if view != View::Places && self.by.is_some() {
             let cause = "--by is for --view flat; --refine 'by module' is for every view";
             return Err(WrongUsage(cause.into()).into());
@@ -258,24 +214,12 @@ impl Report {
             threshold: self.threshold,
             refinement: self.selection.refinement(),
             ascii: appearance.ascii,
-            sort: Some(Sort { key: key.unwrap_or(usual.key), reversed: self.reverse }),
-            open: self.open.clone().map(|places| places.0),
+            sort: Some(Sort { key: key.unwrap_or(usual.key), reversed: self.rows.reverse }),
+            open: self.rows.open(),
             percent_of_all: self.percent == Whole::All,
-            table: if view == View::Tables { Some(self.table(&refined, files)?) } else { None },
+            table: self.rows.table(view == View::Tables, &refined, files)?,
         };
         Ok((refined, options))
-    }
-
-    fn table(&self, refined: &Refined<'_>, files: &SetFiles) -> Result<(HallTable, String)> {
-        let text = self.path.as_deref().unwrap_or("");
-        let path = files
-            .load()
-            .parse_path(text)
-            .map_err(|error| WrongUsage(format!("--path:\n{error}")))?;
-        let way = if self.upward { Way::Up } else { Way::Down };
-        let reach = if self.extended { Reach::Extended } else { Reach::Immediate };
-        let table = HallTable::new(refined, &ChildIndex::new(refined), path.as_ref(), way, reach);
-        Ok((table.context("--path")?, hall::title(path.as_ref(), way, reach)))
     }
 
     fn list_sets(&self, refined: &Refined<'_>, appearance: Appearance) -> Result<ExitCode> {
@@ -302,21 +246,6 @@ pub(super) fn percent(text: &str) -> Result<f64, String> {
         Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
         _ => Err("a share in percent is a number from 0 to 100".into()),
     }
-}
-
-/// `1`, `1.3,2`, `none`.
-fn open_rows(text: &str) -> Result<Places, String> {
-    if text == "none" {
-        return Ok(Places(Vec::new()));
-    }
-    let place = |word: &str| -> Result<Vec<usize>, String> {
-        let number = |digits: &str| match digits.parse() {
-            Ok(number @ 1_usize..) => Ok(number),
-            _ => Err("rows are numbered from 1: 1.3 is the third row below the first".to_owned()),
-        };
-        word.trim().split('.').map(number).collect()
-    };
-    Ok(Places(text.split(',').map(place).collect::<Result<_, _>>()?))
 }
 
 #[cfg(test)]

@@ -10,7 +10,8 @@ use super::open::{ProfileFiles, compared};
 use super::{Appearance, exit_code};
 use crate::profile::Profile;
 use crate::profile::comparison::Scale;
-use crate::tui::{Options, run};
+use crate::set_files::SetFiles;
+use crate::tui::{Opened, Options, run};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -50,12 +51,20 @@ impl View {
             return Err(WrongUsage("--normalize compares two files".to_owned()).into());
         }
         let profile = if two { self.compared()? } else { self.files.open()? };
-        let sets = self.files.set_files();
+        // Of two, BASE is what is there from one comparison to the next, as in `csprof diff`.
+        let sets = match &self.files.files[..] {
+            [base, _] if two => SetFiles::of(Some(base)),
+            _ => self.files.set_files(),
+        };
         if let Err(error) = sets.load().parse(&self.refine) {
             return Err(WrongUsage(format!("--refine:\n{error}")).into());
         }
         let options = appearance.viewer(!self.no_mouse);
-        run(&profile, &self.files.name(), &sets, &self.refine, options)?;
+        let files: Vec<String> =
+            self.files.files.iter().map(|file| file.display().to_string()).collect();
+        let (name, salvage) = (self.files.name(), self.files.salvage);
+        let opened = Opened { profile: &profile, name: &name, files: &files, salvage, sets: &sets };
+        run(opened, &self.refine, options)?;
         Ok(exit_code::DONE)
     }
 }

@@ -105,6 +105,7 @@ impl<'p> Refined<'p> {
             base: total,
             shown: total,
             out: 0,
+            shown_of_sides: None,
             index: LazyIndex::default(),
             frames_shown: Shown::default(),
             names: Names::default(),
@@ -113,7 +114,7 @@ impl<'p> Refined<'p> {
     }
 
     /// Another forest of the same samples, made by a view: of these nodes, without edges, whose
-    /// frames may be of functions that are added.
+    /// frames may be of functions that are added. The samples of its nodes need not add up.
     pub(crate) fn with_nodes(
         &self,
         added: Vec<Function>,
@@ -121,6 +122,7 @@ impl<'p> Refined<'p> {
         nodes: Nodes,
         [exclusive, inclusive]: [Vec<u64>; 2],
         streams: Vec<Stream>,
+        shown_of_sides: [u64; 2],
     ) -> Self {
         let mut functions = self.functions.clone();
         functions.add(added);
@@ -131,6 +133,7 @@ impl<'p> Refined<'p> {
             parent: nodes.parent.into(),
             frame: nodes.frame.into(),
             streams: streams.into(),
+            shown_of_sides: Some(shown_of_sides),
             index: LazyIndex::default(),
             frames_shown: Shown::default(),
             names: Names::default(),

@@ -112,6 +112,9 @@ pub struct Refined<'p> {
     /// Samples taken out by the stages together.
     pub out: u64,
     pub(crate) costs: Costs<'p>,
+    /// Samples shown of BASE and OTHER, where two profiles are compared and their nodes do not add up
+    /// to them.
+    pub(crate) shown_of_sides: Option<[u64; 2]>,
     index: LazyIndex,
     frames_shown: Shown,
     names: Names,

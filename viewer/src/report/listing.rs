@@ -159,7 +159,7 @@ fn list_rows(rows: Vec<Row>, view: View, limits: Limits) -> Listing {
 }
 
 /// The rows at these places and all rows above them, the root among them.
-fn opened<D: Direction>(
+pub(super) fn opened<D: Direction>(
     refined: &Refined<'_>,
     tree: &mut RowTree<D>,
     places: &[Vec<usize>],

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use ratatui::style::Style;
 
 use super::columns::{Column, Compared};
-use super::message::View;
 use super::model::Model;
 use super::name::{cut, width};
 use super::page::Item;
@@ -13,7 +12,7 @@ use super::theme::Theme;
 use crate::profile::comparison::{BASE, Comparison, OTHER, Scale};
 use crate::views::difference::{Change, Difference, edges};
 use crate::views::number::{amount, count, shares};
-use crate::views::{Cost, Row, SortKey};
+use crate::views::{Cost, Row};
 
 /// The heading of a column.
 pub(super) fn heading(theme: Theme, column: Compared) -> &'static str {
@@ -89,32 +88,6 @@ pub(super) fn account_text(model: &Model<'_>, comparison: &Comparison) -> String
         }
     };
     format!("shown+out %: base {}  other {} ", of(BASE), of(OTHER))
-}
-
-/// The command line that reports what is on the screen.
-pub(super) fn command(model: &Model<'_>) -> Option<Vec<String>> {
-    let comparison = model.comparison()?;
-    let [base, other] = comparison.sides.each_ref().map(|side| side.name.as_str());
-    let mut words = vec!["csprof", "diff", base, other];
-    match model.view {
-        View::Callers => words.extend(["--view", "callers"]),
-        View::Flat => words.extend(["--view", "flat"]),
-        View::Tree | View::Tables | View::Info => {}
-    }
-    words.extend((comparison.scale == Scale::Share).then_some("--normalize"));
-    let order = match model.rows().map(|rows| rows.sort().key) {
-        Some(SortKey::Base(_)) => Some("base"),
-        Some(SortKey::Other(_)) => Some("other"),
-        Some(SortKey::Growth(_)) => Some("growth"),
-        Some(SortKey::Name) => Some("name"),
-        _ => None,
-    };
-    words.extend(order.into_iter().flat_map(|order| ["--sort", order]));
-    let stages = model.shown_stages.to_string();
-    if !stages.is_empty() {
-        words.extend(["--refine", &stages]);
-    }
-    Some(words.into_iter().map(str::to_owned).collect())
 }
 
 /// What the numbers of a row are made of.

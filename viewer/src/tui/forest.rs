@@ -55,9 +55,7 @@ impl<'p> Forest<'p> {
         outermost: Level,
         watch: &Watch<'_>,
     ) -> Result<Self, Cancelled> {
-        let places = watched_places(refined, outermost, watch)?;
-        let top_down = TopDown::of_places(&places, refined, watch)?;
-        Ok(Self { refined: places, top_down })
+        Self::watched(watched_places(refined, outermost, watch)?, watch)
     }
 }
 

@@ -135,6 +135,15 @@ const LISTS: &[Mode] = &[
 const VIEWS: &[Mode] =
     &[Mode::Tree, Mode::Callers, Mode::Flat, Mode::Places, Mode::Info, Mode::Tables];
 const ROWS: &[Mode] = &[Mode::Tree, Mode::Callers, Mode::Flat, Mode::Places, Mode::Tables];
+const COMMANDED: &[Mode] = &[
+    Mode::Tree,
+    Mode::Callers,
+    Mode::Flat,
+    Mode::Places,
+    Mode::Info,
+    Mode::Tables,
+    Mode::Contexts,
+];
 const FLAT: &[Mode] = &[Mode::Flat, Mode::Places];
 const TABLES: &[Mode] = &[Mode::Tables];
 const TREES: &[Mode] = &[Mode::Tree, Mode::Callers, Mode::Places];
@@ -284,7 +293,7 @@ pub static KEYS: &[Binding] = {
         ),
         bind(Views, VIEWS, "<tab>", Message::NextView, "next view"),
         bind(Views, VIEWS, "<S-tab>", Message::PreviousView, "previous view"),
-        bind(Views, VIEWS, ":", Message::OpenPrompt(PromptKind::Command), "commands"),
+        bind(Views, COMMANDED, ":", Message::OpenPrompt(PromptKind::Command), "commands"),
         bind(Views, NOT_TEXT, "?", Message::OpenHelp, "this help"),
         bind(
             Views,

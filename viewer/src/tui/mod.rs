@@ -45,5 +45,5 @@ pub mod theme;
 pub mod update;
 pub mod worker;
 
-pub use run::{Options, run};
+pub use run::{Opened, Options, run};
 pub use terminal::is_screen;

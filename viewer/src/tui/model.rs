@@ -84,8 +84,12 @@ pub struct Pending {
 pub struct Model<'p> {
     /// The profile.
     pub profile: &'p Profile,
-    /// Path of its file, as the user wrote it.
+    /// What it is called: its file, as the user wrote it.
     pub path: String,
+    /// The files it was read from, as the user wrote them.
+    pub files: Vec<String>,
+    /// Whether what is left of damaged files was read.
+    pub salvage: bool,
     /// The sets of frames that refinements can name.
     pub sets: Arc<Sets>,
     /// Glyphs and styles.
@@ -165,9 +169,12 @@ impl<'p> Model<'p> {
         if refined.profile.comparison.is_some() {
             top_down.set_sort(Sort { key: SortKey::Delta(Cost::Inclusive), reversed: false });
         }
+        let top_down_sort = top_down.sort();
         let mut model = Self {
             profile: refined.profile,
             path: path.to_owned(),
+            files: vec![path.to_owned()],
+            salvage: false,
             sets: Arc::default(),
             theme,
             size,
@@ -180,7 +187,7 @@ impl<'p> Model<'p> {
             places: None,
             placing: None,
             looks: Looks::default(),
-            tables: Tables::default(),
+            tables: Tables::new(top_down_sort),
             listing: None,
             follow: None,
             info: Page::default(),

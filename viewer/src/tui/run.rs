@@ -65,17 +65,27 @@ enum Arrival {
     WorkerEnded,
 }
 
-/// Shows a profile, refined in this way to begin with, until the user leaves. `path` is its file as the user wrote it.
+/// What is shown, and how it was opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Opened<'o> {
+    /// The profile.
+    pub profile: &'o Profile,
+    /// What it is called.
+    pub name: &'o str,
+    /// The files it was read from, as the user wrote them.
+    pub files: &'o [String],
+    /// Whether what is left of damaged files was read.
+    pub salvage: bool,
+    /// The files of sets of frames that belong to it.
+    pub sets: &'o SetFiles,
+}
+
+/// Shows a profile, refined in this way to begin with, until the user leaves.
 ///
 /// # Errors
 /// If standard output is no terminal, or the terminal fails.
-pub fn run(
-    profile: &Profile,
-    path: &str,
-    set_files: &SetFiles,
-    refinement: &str,
-    options: Options,
-) -> anyhow::Result<()> {
+pub fn run(opened: Opened<'_>, refinement: &str, options: Options) -> anyhow::Result<()> {
+    let Opened { profile, name, files, salvage, sets: set_files } = opened;
     let sets = Arc::new(set_files.load());
     let stages = Stages::read(refinement, &sets)?;
     let forest = Forest::new(profile, &stages, &sets)
@@ -90,10 +100,11 @@ pub fn run(
     // the size is asked for after it.
     crossterm::event::poll(Duration::ZERO).context("the terminal cannot be read")?;
     let size = screen.size().context("the size of the terminal is not known")?;
-    let mut model = Model::new(forest, path, Theme::new(color, options.ascii), size);
+    let mut model = Model::new(forest, name, Theme::new(color, options.ascii), size);
     if let Some(problem) = sets.problems().first() {
         model.notice = Some(Notice::Failed(problem.to_string()));
     }
+    (model.files, model.salvage) = (files.to_vec(), salvage);
     model.sets = sets;
     model.begin_with(stages);
     let requests = Requests::default();

@@ -61,6 +61,11 @@ impl TableLook {
 }
 
 impl Tables {
+    /// The empty path, its rows in this order.
+    pub(super) fn new(sort: Sort) -> Self {
+        Self { sort, ..Self::default() }
+    }
+
     /// Which table there is, and what it looks like.
     pub(super) fn look(&self, refined: &Refined<'_>) -> TableLook {
         TableLook {

@@ -133,7 +133,8 @@ impl ListedRows {
     /// The rows of a table.
     #[must_use]
     pub fn of(refined: &Refined<'_>, table: &HallTable, sort: Sort) -> Self {
-        let mut tree = Self::with_root(Listed, refined, table.path.clone(), Vec::new());
+        let root = Row { has_children: !table.rows.is_empty(), ..table.path.clone() };
+        let mut tree = Self::with_root(Listed, refined, root, Vec::new());
         tree.set_sort(sort);
         tree.set_root_children(refined, table.rows.clone());
         tree

@@ -126,6 +126,9 @@ impl Counts {
 /// samples are BASE's otherwise.
 #[must_use]
 pub fn shown_of_sides(refined: &Refined<'_>) -> [u64; 2] {
+    if let Some(known) = refined.shown_of_sides {
+        return known;
+    }
     let first = first_of_other(refined) as usize;
     let nodes = first.min(refined.node_count())..refined.node_count();
     let other = nodes.map(|node| refined.exclusive(node)).sum();

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use csprof_format::ids::{EpochId, ModuleId, ProcessId, StringId, ThreadId};
 
-use super::first_of_other;
+use super::{first_of_other, shown_of_sides};
 use crate::profile::{Frame, FrameKind, FrameRef, Function, FunctionRef, Nodes, Stream};
 use crate::refine::{Cancelled, Refined, Visitor, Watch, walk};
 
@@ -70,7 +70,10 @@ pub fn watched_places<'p>(
     let mut streams = vec![stream(ProcessId::default(), 1..end_of_base)];
     let comparison = refined.profile.comparison.as_ref();
     streams.extend(comparison.map(|of| stream(of.first_other, end_of_base..count)));
-    Ok(refined.with_nodes(tree.added, tree.frames, tree.nodes, [exclusive, inclusive], streams))
+    // The exclusive cost of a place is that of all in it, so that of all nodes is more than is shown.
+    let sides = shown_of_sides(refined);
+    let Tree { added, frames, nodes, .. } = tree;
+    Ok(refined.with_nodes(added, frames, nodes, [exclusive, inclusive], streams, sides))
 }
 
 /// What makes two frames lie in one place.
@@ -366,7 +369,7 @@ main 1 module:/opt/app at:main.c:9
     fn sides(profile: &Profile) -> BTreeMap<Vec<String>, [(u64, u64); 2]> {
         let refined = Refined::base(profile);
         let forest = places(&refined, Level::Module);
-        let mut tree = TopDown::of_places(&forest, &refined, &Watch::none()).unwrap();
+        let mut tree = TopDown::new(&forest);
         let mut rows = BTreeMap::new();
         let mut pending = vec![(RowId::ROOT, Vec::new())];
         while let Some((row, path)) = pending.pop() {

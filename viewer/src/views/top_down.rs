@@ -19,7 +19,7 @@ impl TopDown {
     /// The tree of a refined profile. O(nodes) once, for the child index.
     #[must_use]
     pub fn new(refined: &Refined<'_>) -> Self {
-        Self::of(refined, ChildIndex::new(refined), Row::of_everything(refined))
+        Self::of(refined, ChildIndex::new(refined))
     }
 
     /// The same, which can be ended on its way.
@@ -27,25 +27,11 @@ impl TopDown {
     /// # Errors
     /// The watch asked for it.
     pub fn watched(refined: &Refined<'_>, watch: &Watch<'_>) -> Result<Self, Cancelled> {
-        let index = ChildIndex::watched(refined, watch)?;
-        Ok(Self::of(refined, index, Row::of_everything(refined)))
+        Ok(Self::of(refined, ChildIndex::watched(refined, watch)?))
     }
 
-    /// The tree of [places](super::places) of a refined profile.
-    ///
-    /// # Errors
-    /// The watch asked for it.
-    pub fn of_places(
-        places: &Refined<'_>,
-        refined: &Refined<'_>,
-        watch: &Watch<'_>,
-    ) -> Result<Self, Cancelled> {
-        // The exclusive cost of a place is that of all in it, so it does not add up to everything.
-        let everything = Row::of_everything(refined);
-        Ok(Self::of(places, ChildIndex::watched(places, watch)?, everything))
-    }
-
-    fn of(refined: &Refined<'_>, index: ChildIndex, mut row: Row) -> Self {
+    fn of(refined: &Refined<'_>, index: ChildIndex) -> Self {
+        let mut row = Row::of_everything(refined);
         row.has_children = !index.of(0).is_empty();
         Self::with_root(Downward { index }, refined, row, vec![0])
     }

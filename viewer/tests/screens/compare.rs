@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use super::{SOLVER, Viewer, screen, solver};
 
 /// The solver, whose exchange has become cheaper, and which logs now.
-fn compared() -> Profile {
+pub(crate) fn compared() -> Profile {
     let other = SOLVER
         .replace("memcpy 60 e=55", "memcpy 10 e=11")
         .replace("fread 6 e=20", "fread 9 e=20")

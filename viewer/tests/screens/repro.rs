@@ -1,21 +1,31 @@
 //! `:repro`: its command line gives the rows of the screen.
 
-use clap::Parser;
-use csprof::cli::{Appearance, Report};
-use csprof::profile::from_outline;
+use clap::{Parser, Subcommand};
+use csprof::cli::{Appearance, Diff, Report};
+use csprof::profile::{Profile, from_outline};
+use csprof::refine::Refined;
+use csprof::report::diff;
 use csprof::report::listing::{Limits, list};
 use csprof::set_files::SetFiles;
 use csprof::tui::effect::Effect;
 use csprof::tui::table::Rows;
+use csprof::views::{Edges, Row};
 
+use super::compare::compared;
 use super::{SOLVER, Viewer, solver};
 
 #[derive(Parser)]
 struct Line {
-    #[command(flatten)]
-    report: Report,
+    #[command(subcommand)]
+    command: Command,
     #[command(flatten)]
     appearance: Appearance,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Report(Report),
+    Diff(Diff),
 }
 
 /// The words of a command line, as a shell reads them; the viewer quotes with `'` alone.
@@ -32,38 +42,59 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
+/// The rows of the screen: level, name, inclusive samples, edges, and those of OTHER.
+type Shown = Vec<(u32, String, u64, Edges, u64)>;
+
+fn on_screen(viewer: &Viewer<'_>) -> Shown {
+    let rows: &dyn Rows = viewer.model.rows().unwrap();
+    let row = |at| {
+        let line = rows.line(at).unwrap();
+        let row = rows.row(line);
+        let name = viewer.model.name(row.function).to_owned();
+        (line.depth, name, row.inclusive, row.edges, row.other.inclusive)
+    };
+    (0..rows.len()).map(row).collect()
+}
+
 /// Presses keys, takes the command line, and compares its rows with those of the screen.
-fn reproduced(keys: &str) -> String {
-    let profile = solver();
-    let mut viewer = Viewer::new(&profile, "80x16");
+fn reproduced_of(profile: &Profile, keys: &str) -> String {
+    let mut viewer = Viewer::new(profile, "80x16");
     viewer.press(keys).press(":repro<enter>q");
     let Some(Effect::PrintAtEnd(line)) = viewer.effects.last().cloned() else {
         panic!("{:?}", viewer.effects);
     };
-    let mut words = words(&line);
-    assert_eq!(words.remove(1), "report");
-    let Line { report, appearance } = Line::try_parse_from(words).unwrap();
-    let (refined, options) = report.prepare(&profile, appearance, &SetFiles::default()).unwrap();
-    let reported: Vec<_> = list(&refined, &options, Limits::for_text(&refined, &options))
-        .lines
-        .iter()
-        .map(|line| {
-            let name = &refined.functions[line.row.function.index()].name;
-            (line.depth, name.clone(), line.row.inclusive, line.row.edges)
-        })
-        .collect();
-    let rows: &dyn Rows = viewer.model.rows().unwrap();
-    let on_screen: Vec<_> = (0..rows.len())
-        .map(|at| {
-            let line = rows.line(at).unwrap();
-            let row = rows.row(line);
-            (line.depth, viewer.model.name(row.function).to_owned(), row.inclusive, row.edges)
-        })
-        .collect();
-    assert!(!on_screen.is_empty());
-    assert_eq!(reported, on_screen, "{line}");
-    assert_eq!(options.percent_of_all || refined.out == 0, viewer.model.whole() == refined.base);
-    line.strip_prefix("csprof report runs/solver.csprof ").unwrap().to_owned()
+    let Line { command, appearance } = Line::try_parse_from(words(&line)).unwrap();
+    let said = |refined: &Refined<'_>, depth: u32, row: &Row| {
+        let name = refined.functions[row.function.index()].name.clone();
+        (depth, name, row.inclusive, row.edges, row.other.inclusive)
+    };
+    let reported: Shown = match command {
+        Command::Report(report) => {
+            let (refined, options) =
+                report.prepare(profile, appearance, &SetFiles::default()).unwrap();
+            assert_eq!(
+                options.percent_of_all || refined.out == 0,
+                viewer.model.whole() == refined.base
+            );
+            let listing = list(&refined, &options, Limits::for_text(&refined, &options));
+            listing.lines.iter().map(|line| said(&refined, line.depth, &line.row)).collect()
+        }
+        Command::Diff(diff) => {
+            let (refined, options) = diff.prepare(profile, appearance).unwrap();
+            let limits = diff::listing::Limits::for_text(&refined, &options);
+            let listing = diff::listing::list(&refined, &options, limits);
+            listing.lines.iter().map(|line| said(&refined, line.depth, &line.row)).collect()
+        }
+    };
+    let shown = on_screen(&viewer);
+    assert!(!shown.is_empty());
+    assert_eq!(reported, shown, "{line}");
+    line.strip_prefix("csprof ").unwrap().to_owned()
+}
+
+fn reproduced(keys: &str) -> String {
+    let line = reproduced_of(&solver(), keys);
+    line.strip_prefix("report runs/solver.csprof ").unwrap().to_owned()
 }
 
 #[test]
@@ -83,11 +114,22 @@ fn the_rows_of_the_screen_are_reported() {
         "--refine 'through MPI_* | hide poll' --percent all --open 1.1"
     );
     assert_eq!(
+        reproduced("fthrough MPI_* | hide poll<enter>F<space>q"),
+        "--refine 'hide poll' --open 1.1",
+        "a stage that is off takes no part"
+    );
+    assert_eq!(
         reproduced("fthrough memcpy<enter>%2jll"),
         "--view callers --refine 'through memcpy' --sort time --open 3"
     );
     assert_eq!(reproduced("3"), "--view flat --open none");
     assert_eq!(reproduced("3sss"), "--view flat --sort name --open none");
+    assert_eq!(reproduced("3<lt><lt>jl"), "--view flat --by module --open 2");
+    assert_eq!(reproduced("3<lt>s"), "--view flat --by file --sort excl --open none");
+    assert_eq!(
+        reproduced("fhide poll<enter>3>Gl"),
+        "--view flat --by function --refine 'hide poll' --open none"
+    );
     assert_eq!(
         reproduced("5/solve<enter><enter>i"),
         "--view tables --path '\"solve\"' --extended --open none"
@@ -96,6 +138,63 @@ fn the_rows_of_the_screen_are_reported() {
         reproduced("5/poll<enter><enter>iwS"),
         "--view tables --path '\"poll\"' --extended --upward --reverse --open none"
     );
+}
+
+#[test]
+fn the_rows_of_a_comparison_are_reported() {
+    let profile = compared();
+    let reproduced = |keys: &str| {
+        let line = reproduced_of(&profile, keys);
+        line.strip_prefix("diff runs/before.csprof runs/after.csprof ").unwrap().to_owned()
+    };
+    assert_eq!(reproduced(""), "--open 1.1");
+    assert_eq!(reproduced("jje"), "--open 1.1.1.1.1,1.1.1.2");
+    assert_eq!(reproduced("jjeS"), "--reverse --open 1.1.4.1,1.1.4.3.1");
+    assert_eq!(reproduced("jjess"), "--sort name --open 1.1.3.1,1.1.3.3.1");
+    assert_eq!(reproduced("2gl"), "--view callers --open 1");
+    assert_eq!(
+        reproduced("fthrough MPI_*<enter>3s"),
+        "--view flat --refine 'through MPI_*' --sort growth --open none"
+    );
+    assert_eq!(reproduced("3<lt><lt>jl"), "--view modules --open 2");
+    assert_eq!(reproduced("3<lt>S"), "--view files --reverse --open none");
+    assert_eq!(reproduced("3>"), "--view lines --open none");
+    assert_eq!(
+        reproduced("5/solve<enter><enter>i"),
+        "--view tables --path '\"solve\"' --extended --open none"
+    );
+    assert_eq!(
+        reproduced("5/poll<enter><enter>wsss"),
+        "--view tables --path '\"poll\"' --upward --sort base --open none"
+    );
+}
+
+#[test]
+fn the_list_of_threads_is_reported() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x16");
+    viewer.press("fthrough MPI_*<enter>P:repro<enter>");
+    let line = "csprof report runs/solver.csprof --view threads --refine 'through MPI_*' \
+                --percent all"
+        .to_owned();
+    assert_eq!(viewer.effects, [Effect::Copy(line.clone()), Effect::PrintAtEnd(line)]);
+    // What cannot be reported says so.
+    let profile = compared();
+    let mut viewer = Viewer::new(&profile, "80x16");
+    viewer.press("P:repro<enter>");
+    assert_eq!(viewer.effects, []);
+    assert!(viewer.screen().contains("csprof diff does not list processes and threads"));
+}
+
+#[test]
+fn all_files_are_named() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x16");
+    viewer.model.files = ["rank 0.csprof", "rank1.csprof"].map(str::to_owned).to_vec();
+    viewer.model.salvage = true;
+    viewer.press(":repro<enter>");
+    let line = "csprof report 'rank 0.csprof' rank1.csprof --salvage --open 1.1".to_owned();
+    assert_eq!(viewer.effects, [Effect::Copy(line.clone()), Effect::PrintAtEnd(line)]);
 }
 
 #[test]

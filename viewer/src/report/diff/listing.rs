@@ -8,13 +8,14 @@ use core::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use super::super::View;
-use super::super::listing::{USUAL_ROWS, USUAL_THRESHOLD};
+use super::super::listing::{USUAL_ROWS, USUAL_THRESHOLD, opened};
 use super::{Options, comparison};
 use crate::refine::Refined;
 use crate::views::callers::Callers;
+use crate::views::hall::ListedRows;
 use crate::views::top_down::TopDown;
 use crate::views::tree::{Direction, RowId, RowTree};
-use crate::views::{Row, Sort, shown_of_sides};
+use crate::views::{Row, shown_of_sides};
 
 /// The rows of a report, in the order in which they are shown.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -67,6 +68,9 @@ impl Limits {
         rows: usize,
         threshold: f64,
     ) -> Self {
+        // Rows that are asked for one by one are not left out for differing little.
+        let (rows, threshold) =
+            if options.open.is_some() { (usize::MAX, 0.0) } else { (rows, threshold) };
         let threshold = options.threshold.unwrap_or(threshold).clamp(0.0, 100.0);
         let levels = options.depth.unwrap_or(levels);
         let whole = most(refined, shown_of_sides(refined));
@@ -90,8 +94,17 @@ fn most(refined: &Refined<'_>, samples: [u64; 2]) -> u128 {
 #[must_use]
 pub fn list(refined: &Refined<'_>, options: &Options, limits: Limits) -> Listing {
     match options.view {
-        View::TopDown => list_tree(refined, &mut TopDown::new(refined), options, limits),
-        View::Callers | View::Flat | View::Tables | View::Places => {
+        View::TopDown | View::Places => {
+            list_tree(refined, &mut TopDown::new(refined), options, limits)
+        }
+        View::Tables => match &options.table {
+            Some((table, _)) => {
+                let mut tree = ListedRows::of(refined, table, options.sort());
+                list_tree(refined, &mut tree, options, limits)
+            }
+            None => Listing::default(),
+        },
+        View::Callers | View::Flat => {
             let mut tree = Callers::new(refined);
             list_tree(refined, &mut tree, options, limits)
         }
@@ -104,7 +117,8 @@ fn list_tree<D: Direction>(
     options: &Options,
     limits: Limits,
 ) -> Listing {
-    tree.set_sort(Sort { key: options.sort_key(), reversed: false });
+    tree.set_sort(options.sort());
+    let open = options.open.as_ref().map(|places| opened(refined, tree, places));
     // Rows in an order in which every row comes after the row above it.
     let mut found = vec![RowId::ROOT];
     let mut at = 0;
@@ -112,6 +126,10 @@ fn list_tree<D: Direction>(
     while let Some(&row) = found.get(at) {
         at += 1;
         if !tree.row(row).has_children {
+            continue;
+        }
+        if open.as_ref().is_some_and(|open| !open.contains(&row)) {
+            deeper = true;
             continue;
         }
         if tree.depth(row) >= limits.levels {

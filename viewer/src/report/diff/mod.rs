@@ -19,7 +19,8 @@ use super::View;
 use crate::profile::comparison::Comparison;
 use crate::refine::Refined;
 use crate::views::difference::Difference;
-use crate::views::{Cost, Row, SortKey};
+use crate::views::hall::HallTable;
+use crate::views::{Cost, Row, Sort, SortKey};
 
 /// Which rows the report of a comparison has, and in what order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,6 +36,12 @@ pub struct Options {
     pub threshold: Option<f64>,
     /// What orders the rows.
     pub order: Order,
+    /// Whether what comes first comes last.
+    pub reversed: bool,
+    /// The rows that are open, as in [`super::Options::open`].
+    pub open: Option<Vec<Vec<usize>>>,
+    /// The table, and its title, for [`View::Tables`].
+    pub table: Option<(HallTable, String)>,
     /// Whether the text has edge counts. The forms for machines have them wherever they compare.
     pub edges: bool,
     /// The refinement as the person wrote it, for the heading.
@@ -55,6 +62,8 @@ pub enum Order {
     Other,
     /// The greatest growth first; what is new before all.
     Growth,
+    /// The greatest edge count of both together first.
+    Edges,
     /// By name.
     Name,
 }
@@ -63,19 +72,21 @@ impl Options {
     /// What rows are about: exclusive cost in the views that begin at functions.
     const fn cost(&self) -> Cost {
         match self.view {
-            View::TopDown => Cost::Inclusive,
-            View::Callers | View::Flat | View::Tables | View::Places => Cost::Exclusive,
+            View::TopDown | View::Tables | View::Places => Cost::Inclusive,
+            View::Callers | View::Flat => Cost::Exclusive,
         }
     }
 
-    const fn sort_key(&self) -> SortKey {
-        match self.order {
+    const fn sort(&self) -> Sort {
+        let key = match self.order {
             Order::Delta => SortKey::Delta(self.cost()),
             Order::Base => SortKey::Base(self.cost()),
             Order::Other => SortKey::Other(self.cost()),
             Order::Growth => SortKey::Growth(self.cost()),
+            Order::Edges => SortKey::Edges,
             Order::Name => SortKey::Name,
-        }
+        };
+        Sort { key, reversed: self.reversed }
     }
 
     /// The samples of both sides that a row is about.

@@ -144,7 +144,9 @@ impl Text<'_> {
         let what = match self.options.view {
             View::TopDown => "call path",
             View::Callers => "function, callers below it",
-            View::Flat | View::Tables | View::Places => "function",
+            View::Flat => "function",
+            View::Places => "place",
+            View::Tables => self.options.table.as_ref().map_or("", |(_, title)| title),
         };
         let write_cells = |out: &mut dyn Write, cells: &Cells| -> io::Result<()> {
             for (cell, width) in cells.iter().zip(widths).filter(|(_, width)| *width > 0) {

@@ -1,19 +1,27 @@
 //! The command line that reports what is on the screen: the same rows in the same order.
 
-use super::super::comparison;
 use super::super::effect::Effect;
 use super::super::message::View;
-use super::super::model::{Model, Over, PercentOf};
+use super::super::model::{Model, Notice, Over, PercentOf};
 use super::super::page::{Item, Page};
 use super::super::table::Rows;
 use super::Effects;
+use crate::profile::comparison::Scale;
+use crate::refine::Grain;
 use crate::views::hall::{Reach, Way};
 use crate::views::printable::command_line;
 use crate::views::{Sort, SortKey};
 
 /// Shows the command line, copies it, and has it printed at the end.
 pub(super) fn show(model: &mut Model<'_>) -> Effects {
-    let words: Vec<_> = words(model).into_iter().map(String::into_bytes).collect();
+    let words = match words(model) {
+        Ok(words) => words,
+        Err(cause) => {
+            model.notice = Some(Notice::Failed(cause));
+            return Vec::new();
+        }
+    };
+    let words: Vec<_> = words.into_iter().map(String::into_bytes).collect();
     let command = command_line(&words);
     let text = |text: &str| Item::Text(text.to_owned());
     let items = vec![
@@ -27,58 +35,98 @@ pub(super) fn show(model: &mut Model<'_>) -> Effects {
     vec![Effect::Copy(command.clone()), Effect::PrintAtEnd(command)]
 }
 
-fn words(model: &Model<'_>) -> Vec<String> {
-    if let Some(words) = comparison::command(model) {
-        return words;
-    }
-    let subcommand = if model.view == View::Info { "info" } else { "report" };
-    let mut words = vec!["csprof".to_owned(), subcommand.to_owned(), model.path.clone()];
-    let mut add = |option: &str, value: Option<String>| {
-        words.push(option.to_owned());
-        words.extend(value);
-    };
-    let named = |name: &str| Some(name.to_owned());
-    match model.view {
-        View::Info => return words,
-        View::Tree => {}
-        View::Callers => add("--view", named("callers")),
-        View::Flat => add("--view", named("flat")),
-        View::Tables => {
-            add("--view", named("tables"));
-            if let Some(path) = &model.tables.path {
-                add("--path", Some(path.to_string()));
-            }
-            if model.tables.reach == Reach::Extended {
-                add("--extended", None);
-            }
-            if model.tables.way == Way::Up {
-                add("--upward", None);
-            }
+/// The words of the command line.
+///
+/// The error says why there is none.
+fn words(model: &Model<'_>) -> Result<Vec<String>, String> {
+    let mut words = vec!["csprof".to_owned()];
+    let comparison = model.comparison();
+    match (comparison, model.view) {
+        (_, View::Info) if comparison.is_some() || model.files.len() != 1 => {
+            return Err("csprof info is about one file, and these are several".to_owned());
         }
+        (_, View::Info) => words.push("info".to_owned()),
+        (Some(_), _) => words.push("diff".to_owned()),
+        (None, _) => words.push("report".to_owned()),
+    }
+    match comparison {
+        Some(comparison) => words.extend(comparison.sides.each_ref().map(|side| side.name.clone())),
+        None => words.extend(model.files.iter().cloned()),
+    }
+    let mut add = |option: &str, value: Option<&str>| {
+        words.push(option.to_owned());
+        words.extend(value.map(str::to_owned));
+    };
+    if model.salvage {
+        add("--salvage", None);
+    }
+    if model.view == View::Info {
+        return Ok(words);
+    }
+    let is_list = matches!(model.over.last(), Some(Over::Contexts(..)));
+    let view = match (model.view, model.grain, comparison) {
+        _ if is_list && comparison.is_some() => {
+            return Err("csprof diff does not list processes and threads".to_owned());
+        }
+        _ if is_list => Some("threads"),
+        (View::Tree | View::Info, ..) => None,
+        (View::Callers, ..) => Some("callers"),
+        (View::Tables, ..) => Some("tables"),
+        (View::Flat, Grain::Function, _) | (View::Flat, _, None) => Some("flat"),
+        (View::Flat, Grain::Module, Some(_)) => Some("modules"),
+        (View::Flat, Grain::File, Some(_)) => Some("files"),
+        (View::Flat, Grain::Line, Some(_)) => Some("lines"),
+    };
+    if let Some(view) = view {
+        add("--view", Some(view));
+    }
+    match model.grain {
+        Grain::Module if view == Some("flat") => add("--by", Some("module")),
+        Grain::File if view == Some("flat") => add("--by", Some("file")),
+        Grain::Line if view == Some("flat") => add("--by", Some("function")),
+        _ => {}
+    }
+    if view == Some("tables") {
+        if let Some(path) = &model.tables.path {
+            add("--path", Some(&path.to_string()));
+        }
+        if model.tables.reach == Reach::Extended {
+            add("--extended", None);
+        }
+        if model.tables.way == Way::Up {
+            add("--upward", None);
+        }
+    }
+    if comparison.is_some_and(|comparison| comparison.scale == Scale::Share) {
+        add("--normalize", None);
     }
     let stages = model.shown_stages.to_string();
     if !stages.is_empty() {
-        add("--refine", Some(stages));
+        add("--refine", Some(&stages));
+    }
+    if comparison.is_none() && model.percent_of == PercentOf::Base && model.refined.out > 0 {
+        add("--percent", Some("all"));
+    }
+    if is_list {
+        return Ok(words);
     }
     let sort = model.rows().map_or_else(Sort::default, Rows::sort);
     let usual = match model.view {
-        View::Callers | View::Flat => SortKey::Exclusive,
+        View::Callers => SortKey::Exclusive,
+        View::Flat if !model.has_places() => SortKey::Exclusive,
         _ => SortKey::Inclusive,
     };
     if let Some(column) = column(sort.key).filter(|_| sort.key != usual) {
-        add("--sort", named(column));
+        add("--sort", Some(column));
     }
     if sort.reversed {
         add("--reverse", None);
     }
-    if model.percent_of == PercentOf::Base && model.refined.out > 0 {
-        add("--percent", named("all"));
-    }
-    add("--open", Some(open(model)));
-    words
+    add("--open", Some(&open(model)));
+    Ok(words)
 }
 
-/// What `report` calls a column; it has none of those of comparisons.
+/// What `report` or `diff` calls a column; what differs most comes first in `diff` anyway.
 fn column(key: SortKey) -> Option<&'static str> {
     Some(match key {
         SortKey::Inclusive => "time",
@@ -86,9 +134,10 @@ fn column(key: SortKey) -> Option<&'static str> {
         SortKey::Edges => "edges",
         SortKey::PerEdge => "per-edge",
         SortKey::Name => "name",
-        SortKey::Delta(_) | SortKey::Base(_) | SortKey::Other(_) | SortKey::Growth(_) => {
-            return None;
-        }
+        SortKey::Base(_) => "base",
+        SortKey::Other(_) => "other",
+        SortKey::Growth(_) => "growth",
+        SortKey::Delta(_) => return None,
     })
 }
 

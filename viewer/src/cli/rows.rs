@@ -1,0 +1,85 @@
+//! Which rows of a view are printed, and in what order: what the viewer's `:repro` writes.
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use super::exit_code::WrongUsage;
+use crate::refine::Refined;
+use crate::set_files::SetFiles;
+use crate::views::hall::{self, HallTable, Reach, Way};
+
+/// Rows by place, and the table of a path.
+#[derive(Debug, Args)]
+pub(super) struct Rows {
+    /// Turn the order round
+    #[arg(long)]
+    pub(super) reverse: bool,
+    /// Show the rows below these open ones and no others: 1.3 is the third row below the first;
+    /// `none` opens no row
+    #[arg(long, value_name = "ROWS", value_parser = open_rows)]
+    open: Option<OpenRows>,
+    /// With --view tables: the path, such as `main > solve >> memcpy`; without it, the empty path
+    #[arg(long, value_name = "PATH")]
+    path: Option<String>,
+    /// With --view tables: with any number of calls between path and function
+    #[arg(long)]
+    extended: bool,
+    /// With --view tables: by what calls the path, not by what it calls
+    #[arg(long)]
+    upward: bool,
+}
+
+/// Places of open rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct OpenRows(Vec<Vec<usize>>);
+
+impl Rows {
+    /// The places of the open rows, if they were given.
+    pub(super) fn open(&self) -> Option<Vec<Vec<usize>>> {
+        self.open.clone().map(|rows| rows.0)
+    }
+
+    /// The table and its title, if the view is that of tables.
+    ///
+    /// # Errors
+    ///
+    /// When the path is not one of this profile's, or is given for another view.
+    pub(super) fn table(
+        &self,
+        is_view: bool,
+        refined: &Refined<'_>,
+        files: &SetFiles,
+    ) -> Result<Option<(HallTable, String)>> {
+        if !is_view {
+            if self.path.is_some() || self.extended || self.upward {
+                let cause = "--path, --extended and --upward are for --view tables";
+                return Err(WrongUsage(cause.into()).into());
+            }
+            return Ok(None);
+        }
+        let text = self.path.as_deref().unwrap_or("");
+        let path = files
+            .load()
+            .parse_path(text)
+            .map_err(|error| WrongUsage(format!("--path:\n{error}")))?;
+        let way = if self.upward { Way::Up } else { Way::Down };
+        let reach = if self.extended { Reach::Extended } else { Reach::Immediate };
+        let table = HallTable::new(refined, refined.children(), path.as_ref(), way, reach);
+        Ok(Some((table.context("--path")?, hall::title(path.as_ref(), way, reach))))
+    }
+}
+
+/// `1`, `1.3,2`, `none`.
+fn open_rows(text: &str) -> Result<OpenRows, String> {
+    if text == "none" {
+        return Ok(OpenRows(Vec::new()));
+    }
+    let place = |word: &str| -> Result<Vec<usize>, String> {
+        let number = |digits: &str| match digits.parse() {
+            Ok(number @ 1_usize..) => Ok(number),
+            _ => Err("rows are numbered from 1: 1.3 is the third row below the first".to_owned()),
+        };
+        word.trim().split('.').map(number).collect()
+    };
+    Ok(OpenRows(text.split(',').map(place).collect::<Result<_, _>>()?))
+}
