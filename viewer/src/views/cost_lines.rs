@@ -43,12 +43,20 @@ pub fn cpu_time(profile: &Profile, form: Form) -> Vec<Line> {
             0 => String::new(),
             n => format!("; {} got no sample at all", counted(n, "thread", form)),
         };
+        let ticks = profile.info.metric.source == "cputime";
+        let (since, remedy) = if ticks {
+            (
+                "the kernel's last look at its timer, a tick before its end",
+                "; -e task-clock delivers it",
+            )
+        } else {
+            ("its last sample", "")
+        };
         let text = format!(
-            "not delivered ({}%): what a thread used after the kernel's last look at its timer, a \
-             tick before its end{without}; -e task-clock delivers it",
+            "not delivered ({}%): what a thread used after {since}{without}{remedy}",
             share(cpu.undelivered)
         );
-        lines.push(line("undelivered", cpu.undelivered, true, text));
+        lines.push(line("undelivered", cpu.undelivered, ticks, text));
     }
     // Each process takes a little after the last look at its clock.
     let expected = cpu.elsewhere < (cpu.used / 20).max(profile.info.metric.period);

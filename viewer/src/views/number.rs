@@ -189,18 +189,20 @@ pub fn bytes(n: u64, form: Form) -> String {
 }
 
 /// A share in percent with one decimal, without the sign: `50.8`, `100`, `<0.1`, `0`, and
-/// nothing of nothing is nothing. Only all is `100`, and only nothing is `0`.
+/// nothing of nothing is nothing. Only all is `100`, and only nothing is `0`. A part measured by
+/// another clock than the whole may be more: `101.2`.
 #[must_use]
 pub fn percent(part: u64, whole: u64) -> String {
     if part == 0 {
         return "0".to_owned();
     }
-    if part >= whole {
-        return if part == whole { "100".to_owned() } else { "-".to_owned() };
+    if whole == 0 {
+        return "-".to_owned();
     }
     match divide(u128::from(part) * 1000, u128::from(whole), Rounding::Nearest) {
         0 => "<0.1".to_owned(),
-        tenths => tenths_of_percent(tenths.min(999)),
+        tenths if part < whole => tenths_of_percent(tenths.min(999)),
+        tenths => tenths_of_percent(tenths),
     }
 }
 
@@ -331,6 +333,7 @@ mod tests {
         assert_eq!(percent(1, 100_000), "<0.1");
         assert_eq!(percent(0, 100_000), "0");
         assert_eq!(percent(0, 0), "0");
+        assert_eq!(percent(1012, 1000), "101.2");
     }
 
     #[test]
