@@ -18,7 +18,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use csprof_collector::unwind::arch::recipe::{Recipe, Saved};
 use csprof_collector::unwind::arch::registers::{Register, Registers};
 use csprof_collector::unwind::cache::RecipeCache;
-use csprof_collector::unwind::cfi::direct::InPlace;
+use csprof_collector::unwind::cfi::direct::{InPlace, Look};
 use csprof_collector::unwind::cfi::{self, Built};
 use csprof_collector::unwind::table::{Lookup, RecipeTable};
 use csprof_collector::unwind::validate::StackBounds;
@@ -109,7 +109,7 @@ fn walks(criterion: &mut Criterion) {
     let segment_from = |address| binary.segment_from(address);
     let in_place = InPlace::new(header, address, segment_from, binary.text());
     let in_place = in_place.map(|mut module| {
-        black_box(module.census());
+        black_box(module.census(Look::AtEach));
         module
     });
     let in_place = in_place.as_ref().expect("a sorted table of FDEs");

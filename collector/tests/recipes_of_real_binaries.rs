@@ -15,7 +15,7 @@ use binaries::Binary;
 use csprof_collector::unwind::arch::recipe::{CalleeSaved, Recipe, Saved};
 use csprof_collector::unwind::arch::registers::{Register, Registers};
 use csprof_collector::unwind::arch::step::{Step, step_with_callee_saved};
-use csprof_collector::unwind::cfi::direct::InPlace;
+use csprof_collector::unwind::cfi::direct::{InPlace, Look};
 use csprof_collector::unwind::cfi::{self, Built};
 use csprof_collector::unwind::table::Lookup;
 use gimli::{
@@ -207,7 +207,12 @@ fn compare_all(binary: &Binary) -> (Built, Tally) {
     let segment_from = |address| binary.segment_from(address);
     let mut in_place = InPlace::new(header, header_address, segment_from, text.clone())
         .expect("a sorted table of FDEs");
-    assert_eq!(in_place.census().unwinders, built.unwinders, "{}", binary.path.display());
+    assert_eq!(
+        in_place.census(Look::AtEach).unwinders,
+        built.unwinders,
+        "{}",
+        binary.path.display()
+    );
     let mut tally = Tally::default();
     let mut context = UnwindContext::new();
     let mut entries = section.entries(&bases);

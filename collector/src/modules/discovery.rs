@@ -10,8 +10,9 @@ use core::ops::Range;
 use std::os::unix::ffi::OsStringExt;
 
 use super::{Code, Codes, namespaces};
+use crate::trampoline::rules;
 use crate::unwind::cfi;
-use crate::unwind::cfi::direct::{Census, InPlace};
+use crate::unwind::cfi::direct::{Census, InPlace, Look};
 use crate::{allocator, report};
 
 /// What makes two loads the same code: path and build id.
@@ -287,10 +288,23 @@ struct Names {
     needed: Vec<Vec<u8>>,
 }
 
+/// Tag in the dynamic section, as the two below.
+const STRING_TABLE: u64 = 5;
+const SYMBOL_TABLE: u64 = 6;
+/// The hash table with which glibc's loader finds symbols (elf/dl-lookup.c). Four words: buckets, the
+/// first symbol that it knows, and two on a filter. Then the filter, of 64-bit words, and the buckets.
+const GNU_HASH: u64 = 0x6fff_fef5;
+
 impl LoaderModule {
+    /// Whether it is linked with a shared unwinder, and so has none of its own: gcc links libgcc one way
+    /// or the other (gcc manual, -static-libgcc). If both were true, its unwinder would still be
+    /// heard of when it asks the loader for its first frame.
+    fn shares_unwinder(&self) -> bool {
+        self.names().needed.iter().any(|name| rules::is_unwinder(name))
+    }
+
     fn names(&self) -> Names {
         const NEEDED: u64 = 1;
-        const STRING_TABLE: u64 = 5;
         const OWN_NAME: u64 = 14;
         let mut names = Names { own: None, needed: Vec::new() };
         let Some(strings) = self.dynamic_table(STRING_TABLE) else { return names };
@@ -329,18 +343,15 @@ impl LoaderModule {
     /// The size of the function `name` that begins at the runtime address `address`, as the
     /// module's symbols have it; `None` if they do not have it.
     ///
-    /// By the hash table with which the loader finds symbols (`DT_GNU_HASH`; glibc,
-    /// elf/dl-lookup.c): four words, then a filter of 64-bit words, buckets, and hashes parallel to the
-    /// symbols, of which the last one of a bucket has its lowest bit set. dladdr1(3) tells the
-    /// same by a look at each symbol of the C library.
+    /// By [`GNU_HASH`], whose buckets are followed by hashes parallel to the symbols, of which the
+    /// last one of a bucket has its lowest bit set. dladdr1(3) tells the same by a look at each
+    /// symbol of the C library.
     #[must_use]
     pub fn size_of_function(&self, name: &CStr, address: u64) -> Option<u64> {
-        const SYMBOLS: u64 = 6;
-        const GNU_HASH: u64 = 0x6fff_fef5;
         let (words, _) = self.dynamic_table(GNU_HASH)?.as_chunks::<4>();
         let word = |at: usize| words.get(at).map(|word| u32::from_le_bytes(*word));
         let (buckets, first, filter) = (word(0)?, word(1)?, word(2)? as usize);
-        let (symbols, _) = self.dynamic_table(SYMBOLS)?.as_chunks::<8>();
+        let (symbols, _) = self.dynamic_table(SYMBOL_TABLE)?.as_chunks::<8>();
         let hash = name
             .to_bytes()
             .iter()
@@ -456,7 +467,8 @@ pub(super) unsafe fn in_place(module: &LoaderModule) -> Option<(Mapped, Census)>
     };
     let segment_from = Box::new(segment_from);
     let mut mapped = Mapped::new(header_bytes, header.start, segment_from, module.text())?;
-    let census = mapped.census();
+    let look = if module.shares_unwinder() { Look::AtSome } else { Look::AtEach };
+    let census = mapped.census(look);
     Some((mapped, census))
 }
 

@@ -46,10 +46,16 @@ impl ModuleRules {
                 || name == b"[vdso]",
             // This library too: its stubs disarm and then jump to an unwinder, and a sample that
             // came in between would arm the stub's caller.
-            unwinder: name.starts_with(b"libgcc_s") || name.starts_with(b"libunwind") || own,
+            unwinder: is_unwinder(name) || own,
             has_unsafe_functions: find_functions(module),
         }
     }
+}
+
+/// Whether a library of this file name is an unwinder.
+#[must_use]
+pub fn is_unwinder(name: &[u8]) -> bool {
+    name.starts_with(b"libgcc_s") || name.starts_with(b"libunwind")
 }
 
 /// This library's code, in runtime addresses. Written when the load map is first read.

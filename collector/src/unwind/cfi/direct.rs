@@ -69,6 +69,18 @@ pub struct InPlace<'a, F> {
     cies: Vec<Known<'a>>,
 }
 
+/// How many FDEs are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// Each, for the module may have an unwinder of its own.
+    AtEach,
+    /// Some, for what they share. What is missed thereby is evaluated when it is needed.
+    AtSome,
+}
+
+/// How many are some.
+const SOME: usize = 64;
+
 /// What a module has besides recipes.
 #[derive(Debug, Default)]
 pub struct Census {
@@ -96,38 +108,39 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> InPlace<'a, F> {
         Some(Self { entries, header: address, reader, index, cies })
     }
 
-    /// Looks at every FDE once, SETUP side: what they share is kept for later look-ups, and those
-    /// of an unwinder are found.
+    /// Goes through the table of FDEs once, SETUP side: notes where each block of text begins in it,
+    /// evaluates what FDEs share, and finds the FDEs of an unwinder, if it looks at each.
     ///
-    /// Few FDEs are evaluated: an unwinder's says "rax saved" and "rdx saved", one byte each
-    /// (DW_CFA_offset, DWARF 5 6.4.2.3), and few others hold both bytes.
+    /// A compiler's libraries have 20 MB of FDEs and more. So they are looked at no closer than needed:
+    /// an unwinder's says "rax saved" and "rdx saved", one byte each (DW_CFA_offset, DWARF 5
+    /// 6.4.2.3), and few others hold both bytes.
     #[must_use]
-    pub fn census(&mut self) -> Census {
+    pub fn census(&mut self, look: Look) -> Census {
         const SAVES_RAX: u8 = 0x80;
         const SAVES_RDX: u8 = 0x81;
+        /// What comes before the instructions: two pointers of four bytes or more.
+        const POINTERS: usize = 8;
         let mut census = Census::default();
         let mut neighbors = 0;
         let mut last_cie = usize::MAX;
         let entries = self.entries;
-        let text = &self.reader.text;
-        let blocks = (text.end - text.start).div_ceil(1 << BLOCK_BITS) as usize;
-        let mut index = Vec::with_capacity(blocks + 1);
-        for (number, entry) in (0..).zip(entries) {
-            let begin = self.header.wrapping_add_signed(code_of(entry));
-            let block = (begin.saturating_sub(self.reader.text.start) >> BLOCK_BITS) as usize;
-            index.resize(index.len().max(block.min(blocks) + 1), number);
+        let stride = match look {
+            Look::AtEach => 1,
+            Look::AtSome => (entries.len() / SOME).max(1),
+        };
+        self.index = self.index_of_text();
+        for entry in entries.iter().step_by(stride) {
             let Some(offset) = self.fde_offset(entry) else { continue };
             let Some((cie, body)) = entry::split(self.reader.section, offset) else { continue };
             if cie != last_cie {
                 last_cie = cie;
                 self.keep_cie(cie);
             }
-            let (mut rax, mut rdx) = (false, false);
-            for byte in body {
-                rax |= *byte == SAVES_RAX;
-                rdx |= *byte == SAVES_RDX;
-            }
-            let unwinds = rax && rdx && self.is_unwinder(offset);
+            let instructions = body.get(POINTERS..).unwrap_or_default();
+            let unwinds = look == Look::AtEach
+                && holds(instructions, SAVES_RDX)
+                && holds(instructions, SAVES_RAX)
+                && self.is_unwinder(offset);
             if unwinds {
                 neighbors = BEHIND_AN_UNWINDER + 1;
             }
@@ -139,9 +152,23 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> InPlace<'a, F> {
                 census.unwinders.push(self.reader.offset(code.start)..self.reader.offset(code.end));
             }
         }
-        index.resize(blocks + 1, entries.len() as u32);
-        self.index = index;
         census
+    }
+
+    /// For each block of text the number of entries that begin before it.
+    fn index_of_text(&self) -> Vec<u32> {
+        let text = &self.reader.text;
+        let blocks = (text.end - text.start).div_ceil(1 << BLOCK_BITS) as usize;
+        let mut index = Vec::with_capacity(blocks + 1);
+        for (number, entry) in (0..).zip(self.entries) {
+            let begin = self.header.wrapping_add_signed(code_of(entry));
+            let block = (begin.saturating_sub(text.start) >> BLOCK_BITS) as usize;
+            if block >= index.len() {
+                index.resize(block.min(blocks) + 1, number);
+            }
+        }
+        index.resize(blocks + 1, self.entries.len() as u32);
+        index
     }
 
     /// Whether the function at `offset` from the start of the text may handle an exception.
@@ -271,6 +298,16 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Lookup for InPlace<'a, F> {
         let found = self.reader.text.contains(&pc).then(|| self.recipe_at(pc)).flatten();
         found.unwrap_or(NO_CFI)
     }
+}
+
+/// Whether one of the bytes is this one; eight at a time.
+fn holds(bytes: &[u8], wanted: u8) -> bool {
+    const ONES: u64 = u64::MAX / 255;
+    let (words, rest) = bytes.as_chunks();
+    // A byte that is zero borrows from its own highest bit, which it had not set.
+    let has_zero = |word: u64| word.wrapping_sub(ONES) & !word & (ONES << 7) != 0;
+    words.iter().any(|word| has_zero(u64::from_le_bytes(*word) ^ (ONES * u64::from(wanted))))
+        || rest.contains(&wanted)
 }
 
 /// Where the code of an entry begins, relative to the header.
