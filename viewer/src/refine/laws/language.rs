@@ -134,7 +134,7 @@ fn metric_tests() -> impl Strategy<Value = MetricTest> {
     )
 }
 
-/// Stages of every kind but `by`, made of these chains and patterns; with tests of rows, if so
+/// Stages of every kind, made of these chains and patterns; with tests of rows, if so
 /// asked.
 pub(super) fn stages_by(
     chain: BoxedStrategy<Chain>,
@@ -156,8 +156,7 @@ pub(super) fn stages_by(
     ];
     let predicate = combined(atom.boxed()).boxed();
     prop_oneof![
-        12 => stages_of(predicate, pattern.clone(), select(vec!["G", "H"]).boxed())
-            .prop_filter("modules are the reference's own", |stage| !matches!(stage, Stage::By(_))),
+        12 => stages_of(predicate, pattern.clone(), select(vec!["G", "H"]).boxed()),
         2 => pattern.prop_map(Stage::CallersOf),
         1 => select(vec![Axis::Process, Axis::Rank]).prop_map(Stage::Split),
         u32::from(rows) => metric_tests().prop_map(Stage::Small),

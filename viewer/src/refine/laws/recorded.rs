@@ -20,6 +20,7 @@ struct Recorded {
     /// Names of sampled functions, those on most paths first.
     names: Vec<String>,
     labels: BTreeMap<(&'static str, usize), String>,
+    modules: BTreeMap<String, String>,
 }
 
 static MPI: LazyLock<Recorded> =
@@ -28,9 +29,46 @@ static MPI: LazyLock<Recorded> =
 static COMPILER: LazyLock<Recorded> =
     LazyLock::new(|| Recorded::read(include_bytes!("../../../tests/fixtures/cc1plus.csprof")));
 
+/// Every 31st call path of the compiler that has samples: rows cost the reference far more.
+static SOME_OF_COMPILER: LazyLock<Recorded> = LazyLock::new(|| {
+    let mut sampled = 0;
+    Recorded::of(resampled(&COMPILER.profile, |_, samples| {
+        sampled += u64::from(samples > 0);
+        if sampled % 31 == 0 { samples } else { 0 }
+    }))
+});
+
+/// The MPI program against a run of it that did some things not at all and others twice, and
+/// against the compiler.
+static COMPARED: LazyLock<[Recorded; 2]> = LazyLock::new(|| {
+    let second_run = resampled(&MPI.profile, |node, samples| samples * (node as u64 % 3));
+    [second_run, SOME_OF_COMPILER.profile.clone()].map(|other| {
+        let base = MPI.profile.clone();
+        Recorded::of(Profile::compared(("base", base), ("other", other), &[]).unwrap())
+    })
+});
+
+/// The same call paths with other samples, and no more returns than these can have seen.
+fn resampled(profile: &Profile, mut samples: impl FnMut(usize, u64) -> u64) -> Profile {
+    let mut profile = profile.clone();
+    let nodes = &mut profile.nodes;
+    for node in 0..nodes.len() {
+        nodes.samples.set(node, samples(node, nodes.samples.at(node)));
+    }
+    let mut inclusive: Vec<u64> = nodes.samples.iter().collect();
+    for node in (1..nodes.len()).rev() {
+        inclusive[nodes.parent[node] as usize] += inclusive[node];
+        nodes.edges.set(node, nodes.edges.at(node).min(inclusive[node]));
+    }
+    profile
+}
+
 impl Recorded {
     fn read(bytes: &[u8]) -> Self {
-        let mut profile = Profile::from_saved(csprof_format::read::read(bytes).unwrap());
+        Self::of(Profile::from_saved(csprof_format::read::read(bytes).unwrap()))
+    }
+
+    fn of(mut profile: Profile) -> Self {
         // Functions of one name in several modules are several functions, which the reference,
         // where a function is its name, would not know.
         let mut known = HashMap::new();
@@ -69,11 +107,25 @@ impl Recorded {
         let mut names: Vec<_> = times.into_iter().map(|(name, times)| (times, name)).collect();
         names.sort_unstable();
         let names = names.into_iter().rev().map(|(_, name)| name.to_owned()).collect();
-        Self { profile, samples, names, labels }
+        let mut modules = BTreeMap::new();
+        for function in &profile.functions {
+            let Some(module) = function.module else { continue };
+            let path = profile.module_path(module);
+            let module = path.rsplit('/').next().unwrap_or(path);
+            for name in [&function.name, module] {
+                modules.insert(name.to_owned(), module.to_owned());
+            }
+        }
+        Self { profile, samples, names, labels, modules }
     }
 
     fn world(&self) -> World<'_> {
-        World { base: self.profile.total(), execution: None, labels: self.labels.clone() }
+        World {
+            base: self.profile.total(),
+            execution: None,
+            labels: self.labels.clone(),
+            modules: self.modules.clone(),
+        }
     }
 
     /// Some of the names, the frequent as well as the rare.
@@ -163,6 +215,7 @@ fn check(recorded: &Recorded, stages: &[Stage]) -> Result<(), TestCaseError> {
         let (found, expected) = (costs_of_nodes(&refined), costs_of_samples(&samples));
         prop_assert_eq!(found.len(), expected.len(), "paths after {}", stage);
         prop_assert!(found == expected, "costs after {}", stage);
+        check_sides(recorded, &refined, &samples)?;
         // Law 3.
         if !matches!(stage, Stage::Where(_) | Stage::RootAt { .. } | Stage::CallersOf(_)) {
             prop_assert_eq!(refined.outcomes.last().unwrap().out, 0, "{}", stage);
@@ -170,6 +223,33 @@ fn check(recorded: &Recorded, stages: &[Stage]) -> Result<(), TestCaseError> {
     }
     // Law 10: what the stages were made of has not changed.
     prop_assert!(costs_of_nodes(&base) == costs_of_samples(&recorded.samples));
+    Ok(())
+}
+
+/// Law 1 for each side of a comparison: what is shown of it and what the stages took out of it are
+/// all that was measured there.
+fn check_sides(
+    recorded: &Recorded,
+    refined: &Refined<'_>,
+    samples: &[Sample],
+) -> Result<(), TestCaseError> {
+    let Some(comparison) = &recorded.profile.comparison else { return Ok(()) };
+    let side = |thread: usize| {
+        let process = recorded.profile.info.threads[thread].process;
+        usize::from(process >= comparison.first_other)
+    };
+    let mut kept = [0; 2];
+    samples.iter().for_each(|sample| kept[side(sample.thread)] += sample.weight);
+    let mut shown = [0; 2];
+    for stream in refined.streams.iter() {
+        let nodes = stream.nodes.clone().map(|node| refined.exclusive(node as usize));
+        shown[side(stream.thread.index())] += nodes.sum::<u64>();
+    }
+    prop_assert_eq!(shown, kept);
+    let totals = [0, 1].map(|side: usize| comparison.sides[side].total);
+    prop_assert_eq!(totals[0] + totals[1], refined.base);
+    let out = [totals[0] - shown[0], totals[1] - shown[1]];
+    prop_assert_eq!(out[0] + out[1], refined.out);
     Ok(())
 }
 
@@ -226,5 +306,28 @@ proptest! {
         stages in prop::collection::vec(stages_of(COMPILER.some_names(), false), 1..3),
     ) {
         check(&COMPILER, &stages)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 8, failure_persistence: None, max_shrink_iters: 64, ..Default::default()
+    })]
+
+    #[test]
+    fn stages_do_to_some_of_a_compiler_what_they_do_to_its_samples(
+        stages in prop::collection::vec(stages_of(SOME_OF_COMPILER.some_names(), true), 1..4),
+    ) {
+        check(&SOME_OF_COMPILER, &stages)?;
+    }
+
+    /// Laws 1 and 12: each side is refined as if it were alone, and accounts for its samples.
+    #[test]
+    fn stages_do_to_both_sides_of_a_comparison_what_they_do_to_their_samples(
+        to_a_second_run in prop::collection::vec(stages_of(COMPARED[0].some_names(), false), 1..4),
+        to_another_program in prop::collection::vec(stages_of(COMPARED[1].some_names(), false), 1..4),
+    ) {
+        check(&COMPARED[0], &to_a_second_run)?;
+        check(&COMPARED[1], &to_another_program)?;
     }
 }

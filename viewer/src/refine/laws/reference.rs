@@ -18,12 +18,16 @@ pub(super) struct World<'w> {
     pub(super) execution: Option<&'w Execution>,
     /// What `split` calls threads, where it is not by their number.
     pub(super) labels: BTreeMap<(&'static str, usize), String>,
+    /// What `by module` calls functions; modules themselves among them.
+    pub(super) modules: BTreeMap<String, String>,
 }
 
 impl<'w> World<'w> {
     pub(super) fn of(execution: &'w Execution) -> Self {
         let base = execution.samples().iter().map(|sample| sample.weight).sum();
-        Self { base, execution: Some(execution), labels: BTreeMap::new() }
+        let pairs = NAMES.into_iter().zip(MODULES).chain(MODULES.into_iter().zip(MODULES));
+        let modules = pairs.map(|(name, module)| (name.to_owned(), module.to_owned())).collect();
+        Self { base, execution: Some(execution), labels: BTreeMap::new(), modules }
     }
 
     fn label(&self, axis: Axis, thread: usize) -> String {
@@ -32,6 +36,18 @@ impl<'w> World<'w> {
             _ => format!("{}=none", axis.name()),
         };
         self.labels.get(&(axis.name(), thread)).cloned().unwrap_or_else(usual)
+    }
+
+    /// What `by module` makes of a frame. What stages made has no module.
+    fn module(&self, frame: Activation) -> Activation {
+        let (name, kind) = match frame.kind {
+            FrameKind::Partial | FrameKind::Context => (&*frame.name, frame.kind),
+            kind => {
+                let name = self.modules.get(&*frame.name).map_or("[no module]", String::as_str);
+                (name, if kind == FrameKind::Inline { kind } else { FrameKind::Call })
+            }
+        };
+        Activation { name: name.into(), kind, ..frame }
     }
 
     /// The activation that is counted here, if it returned.
@@ -248,9 +264,9 @@ fn rewrite(
         Stage::By(Grain::Module) => {
             let mut modules: Vec<Activation> = Vec::new();
             for frame in path {
-                let name = module(&frame);
-                if modules.last().is_none_or(|last| *last.name != *name) {
-                    modules.push(Activation { name: name.into(), ..frame });
+                let module = world.module(frame);
+                if modules.last().is_none_or(|last| last.name != module.name) {
+                    modules.push(module);
                 }
             }
             modules
@@ -291,19 +307,6 @@ fn rewrite(
             [&path[..end - 1], &[rest]].concat()
         }
     })
-}
-
-/// What `by module` calls a frame; groups and modules themselves have no module.
-fn module(frame: &Activation) -> &str {
-    match NAMES.iter().position(|name| *name == &*frame.name) {
-        Some(name) => MODULES[name],
-        None if matches!(frame.kind, FrameKind::Partial | FrameKind::Context)
-            || MODULES.contains(&&*frame.name) =>
-        {
-            &frame.name
-        }
-        None => "[no module]",
-    }
 }
 
 fn holds(predicate: &Predicate, thread: usize, path: &[Activation], rows: Option<&Rows>) -> bool {

@@ -35,7 +35,9 @@ fn rows(refined: &Refined<'_>, options: &Options) -> BTreeMap<Vec<String>, Costs
     let mut path: Vec<String> = Vec::new();
     let mut rows = BTreeMap::new();
     for line in list(refined, options, Limits::for_machines(refined, options)).lines {
-        let name = &refined.functions[line.row.function.index()].name;
+        let function = &refined.functions[line.row.function.index()];
+        let module = function.module.map_or("", |module| refined.profile.module_path(module));
+        let name = format!("{} {}", function.name, module.rsplit('/').next().unwrap_or(module));
         assert!(line.depth as usize <= path.len(), "a row comes below the row above it");
         path.truncate(line.depth as usize);
         path.push(format!("{name} {:?}", line.row.kind));
@@ -51,6 +53,41 @@ fn views() -> impl Strategy<Value = Options> {
 
 fn scales() -> impl Strategy<Value = Scale> {
     prop_oneof![Just(Scale::Amount), Just(Scale::Share)]
+}
+
+/// The laws on recorded runs: an MPI program and a compiler (`tests/fixtures/README.md`).
+#[test]
+fn recorded_runs_differ_as_random_trees_do() {
+    const MPI: &[u8] = include_bytes!("../../../tests/fixtures/mpi_exchange.csprof");
+    const COMPILER: &[u8] = include_bytes!("../../../tests/fixtures/cc1plus.csprof");
+    let compared = |sides: [&[u8]; 2]| {
+        let [base, other] =
+            sides.map(|bytes| Profile::from_saved(csprof_format::read::read(bytes).unwrap()));
+        Profile::compared(("base", base), ("other", other), &[]).unwrap()
+    };
+    let [same, forth, back] = [[MPI, MPI], [MPI, COMPILER], [COMPILER, MPI]].map(compared);
+    for stage in ["", "through {MPI_*, memcpy} | hide @libc", "by module"] {
+        let stage = parse(stage).unwrap();
+        let [same, forth, back] = [&same, &forth, &back].map(|side| apply(side, &stage).unwrap());
+        assert_eq!(total(&same).change(), Change::Same);
+        for view in [View::TopDown, View::Callers, View::Flat] {
+            let depth = Some(if view == View::Callers { 2 } else { 9 });
+            let options = Options { view, depth, ..Options::default() };
+            let delta = |refined: &Refined<'_>, costs: &Costs| {
+                costs.map(|samples| comparison(refined).delta(samples))
+            };
+            assert!(rows(&same, &options).values().all(|costs| delta(&same, costs) == [0, 0]));
+            let (there, again) = (rows(&forth, &options), rows(&back, &options));
+            assert_eq!(there.len(), again.len());
+            for (path, costs) in &there {
+                let [inclusive, exclusive] = delta(&back, &again[path]);
+                assert_eq!(delta(&forth, costs), [-inclusive, -exclusive], "{path:?}");
+            }
+        }
+        let [base, other] = shown_of_sides(&forth);
+        assert_eq!([other, base], shown_of_sides(&back));
+        assert_eq!(base + other + forth.out, forth.base);
+    }
 }
 
 proptest! {
