@@ -494,6 +494,7 @@ fn printing_is_canonical() {
         ("rank in 0..0,4..", "rank in 0, 4.."),
         (r"through operator\(\)", r"through operator\(\)"),
         (r"through \and", r"through \and"),
+        ("by function", "by func"),
         ("callers  of {malloc,free}", "callers of {malloc, free}"),
         ("split rank|small time/edge<0.50ms", "split rank | small cost per edge < 0.5ms"),
         ("node[ incl( time )>5.0% of base] and f", "node[incl(time) > 5%] and through f"),

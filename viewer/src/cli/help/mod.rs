@@ -160,11 +160,17 @@ pub(super) const ELSEWHERE: [(&str, &[(&str, &str)]); 5] = [
             ("-files", "by file"),
             ("-lines", "by line"),
             ("-tagfocus=thread=main", "thread = main"),
+            ("-tagignore=thread=main", "not thread = main"),
             ("-nodefraction=0.01 (dropped)", "small incl(time) < 1%"),
+            ("-nodecount=20", "csprof report FILE --limit 20"),
+            ("-relative_percentages=false", "csprof report FILE --percent all"),
             ("-peek=memcpy, callers", "callers of memcpy"),
             ("-top", "csprof report FILE --view flat"),
             ("-top -cum", "csprof report FILE --view flat --sort time"),
             ("-diff_base=a b", "csprof diff A B"),
+            ("-diff_base=a b -normalize", "csprof diff A B --normalize"),
+            ("-proto a b (merged)", "csprof merge -o AB A B"),
+            ("-traces", "csprof export FILE --format folded"),
         ],
     ),
     (
@@ -179,6 +185,8 @@ pub(super) const ELSEWHERE: [(&str, &[(&str, &str)]); 5] = [
             ("Collapse direct recursion only", "collapse-run visit"),
             ("Focus on function", "root at solve"),
             ("Focus on subtree only", "through ^main > solve | root at solve"),
+            ("Focus on function (inverted)", "callers of solve"),
+            ("Focus on function self only", "leaf solve"),
             ("Focus on category", "root at @mpi"),
             ("Drop samples with function", "not through memcpy"),
             ("Invert call stack", "callers of memcpy"),
@@ -198,6 +206,10 @@ pub(super) const ELSEWHERE: [(&str, &[(&str, &str)]); 5] = [
             ("filter: self and descendants", "cut MPI_Send"),
             ("flatten once (procedures to files)", "by file"),
             ("one rank or thread", "rank in 0"),
+            ("filter execution contexts", "thread = io-*"),
+            ("find", "</>"),
+            ("thread statistics, plots", "csprof report FILE --view threads"),
+            ("export as CSV", "csprof report FILE --format csv"),
             ("ranks side by side", "split rank"),
         ],
     ),
@@ -208,11 +220,17 @@ pub(super) const ELSEWHERE: [(&str, &[(&str, &str)]); 5] = [
             ("query [\"solve\", \"*\"]", "through solve"),
             ("query [\"solve\", \".\"]", "through solve > *$"),
             ("query [\"solve\", \"*\", \"memcpy\"]", "through solve >> memcpy$"),
+            ("query [\"solve\", \"+\"]", "under solve"),
+            ("query [{\"name\": \"MPI_.*\"}, \"*\"]", "through /^MPI_/"),
+            ("filter(lambda x: x[\"rank\"] == 0)", "rank = 0"),
             ("MATCH (p) WHERE p.\"time\" > 5", "node[incl(time) > 5s]"),
             ("filter(lambda x: x[\"time\"] > 1)", "node[excl(time) > 1s]"),
             ("squash() after a filter", "hide memcpy"),
             ("subtract: gf1 - gf2", "csprof diff A B"),
             ("groupby_aggregate by module", "by module"),
+            ("tree(depth=3)", "csprof report FILE --depth 3"),
+            ("hot_path()", "<H>"),
+            ("load_imbalance()", "csprof report FILE --view threads"),
         ],
     ),
     (
@@ -221,6 +239,11 @@ pub(super) const ELSEWHERE: [(&str, &[(&str, &str)]); 5] = [
             ("--no-children --sort symbol", "csprof report FILE --view flat"),
             ("--children --sort symbol", "csprof report FILE --view flat --sort time"),
             ("--sort dso", "by module"),
+            ("--sort comm; tid", "split process | split thread"),
+            ("--hierarchy --sort dso,symbol", "csprof report FILE --view flat --by module"),
+            ("--ignore-callees=MPI_Send", "stop at MPI_Send"),
+            ("--percentage=absolute", "csprof report FILE --percent all"),
+            ("--max-stack=5", "csprof report FILE --depth 5"),
             ("--sort srcline", "by line"),
             ("--parent=MPI", "through /MPI/"),
             ("--symbol-filter=memcpy", "leaf /memcpy/"),
@@ -231,6 +254,7 @@ pub(super) const ELSEWHERE: [(&str, &[(&str, &str)]); 5] = [
             ("--call-graph=caller", "<1>"),
             ("--call-graph=callee", "<2>"),
             ("perf diff", "csprof diff A B"),
+            ("perf script | stackcollapse", "csprof export FILE --format folded"),
         ],
     ),
 ];
@@ -244,7 +268,7 @@ fn coming_from() -> String {
         }
         table.push('\n');
     }
-    include_str!("coming-from.txt").replace("@TABLE@\n", table.trim_end()) + "\n"
+    include_str!("coming-from.txt").replace("@TABLE@\n", &format!("{}\n", table.trim_end()))
 }
 
 #[cfg(test)]

@@ -45,3 +45,18 @@ proptest! {
         }
     }
 }
+
+/// As the page on the language says: a row is that of both sides, and so is what its share is of.
+#[test]
+fn tests_of_rows_look_at_both_sides_together() {
+    let side = |outline: &str| crate::profile::from_outline(outline).unwrap();
+    let base = ("base", side("main 10\n  f 60\n  g 30\n"));
+    let other = ("other", side("main 280\n  f 20\n"));
+    let profile = Profile::compared(base, other, &[]).unwrap();
+    let kept = |text: &str| apply(&profile, &parse(text).unwrap()).unwrap().shown;
+    // f is 60 % and 7 % of the sides, and 20 % of both; g is 30 % of one, and 7.5 % of both.
+    assert_eq!(kept("leaf f and node[incl(samples) = 20%]"), 80);
+    assert_eq!(kept("leaf g and node[incl(samples) = 7.5% of base]"), 30);
+    assert_eq!(kept("leaf f and node[incl(samples) > 20%]"), 0);
+    assert_eq!(kept("leaf f and node[incl(samples) = 80]"), 80);
+}
