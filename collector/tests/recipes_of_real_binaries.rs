@@ -41,7 +41,7 @@ fn kind(recipe: Recipe) -> &'static str {
         Recipe::Plt { .. } => "plt",
         Recipe::ReturnInRegister { .. } => "ra in register",
         Recipe::SignalFrame => "signal frame",
-        Recipe::Landing => "landing, which is in no row",
+        Recipe::Jump => "jump, which is in no row",
     }
 }
 
@@ -316,7 +316,7 @@ fn as_readelf(recipe: Recipe) -> (String, String, &'static str) {
         }
         Recipe::SignalFrame => ("exp".to_owned(), "exp".to_owned(), "exp"),
         Recipe::EndOfStack => (String::new(), String::new(), "u"),
-        Recipe::NoCfi | Recipe::Unsupported | Recipe::Landing => (String::new(), String::new(), ""),
+        Recipe::NoCfi | Recipe::Unsupported | Recipe::Jump => (String::new(), String::new(), ""),
     }
 }
 

@@ -109,8 +109,11 @@ impl Target for Interrupted<'_> {
         Some(module.recipe_at(pc))
     }
 
-    fn is_unwinder(&self, pc: u64) -> bool {
-        self.map.find(pc).is_some_and(|stretch| stretch.is_unwinder(pc))
+    fn may_jump(&self, pc: u64) -> bool {
+        self.map.find(pc).is_some_and(|stretch| {
+            let has_switches = stretch.code.rules.has_unsafe_functions;
+            stretch.is_unwinder(pc) || has_switches && rules::is_unsafe_function(pc)
+        })
     }
 
     fn text(&self, pc: u64) -> Option<(&[u8], usize)> {

@@ -21,6 +21,7 @@ use super::arch::landing::landing;
 use super::arch::recipe::{CalleeSaved, Recipe};
 use super::arch::registers::Registers;
 use super::arch::step::{Step, step, step_with_callee_saved};
+use super::arch::switch::has_switched;
 use super::cache::{Marks, RecipeCache};
 use super::table::Lookup;
 use super::validate::StackBounds;
@@ -43,13 +44,14 @@ pub trait Target {
         None
     }
 
-    /// Whether the code at `pc` may be an unwinder's. Asked once for each address.
-    fn is_unwinder(&self, _pc: u64) -> bool {
+    /// Whether the code at `pc` may go to another frame than its call frame information says: an
+    /// unwinder's, or that of `swapcontext`. Asked once for each address.
+    fn may_jump(&self, _pc: u64) -> bool {
         false
     }
 
     /// The readable code around `pc`, and where `pc` is in it. Asked where nothing else is known, and
-    /// in unwinders.
+    /// in code that may jump.
     fn text(&self, _pc: u64) -> Option<(&[u8], usize)> {
         None
     }
@@ -190,7 +192,7 @@ pub fn walk(
 
         let (recipe, marks, stepped) = if carrying {
             let (recipe, saved) = find_all(target, kind, address);
-            let recipe = unless_landing(target, recipe, kind, address);
+            let recipe = unless_jump(target, recipe, kind, address);
             let stepped = step_with_callee_saved(&mut registers, recipe, &saved, read);
             (recipe, target.marks(lookup), stepped)
         } else {
@@ -312,22 +314,22 @@ fn find(
         return (target.foreign(pc).map_or(Recipe::NoCfi, |(recipe, _)| recipe), marks);
     };
     let recipe = code.at(pc).map_or(Recipe::NoCfi, |(recipes, offset)| recipes.lookup(offset));
-    let recipe = unless_landing(target, recipe, kind, address);
+    let recipe = unless_jump(target, recipe, kind, address);
     if recipe != Recipe::NoCfi {
         cache.insert(pc, recipe, marks);
     }
     (recipe, marks)
 }
 
-/// The recipe, but where an unwinder is about to be elsewhere.
-fn unless_landing(target: &impl Target, recipe: Recipe, kind: FrameKind, address: u64) -> Recipe {
-    if recipe == Recipe::NoCfi || !target.is_unwinder(address.wrapping_sub(kind.lookup_bias())) {
+/// The recipe, unless the frame is about to be left for another one.
+fn unless_jump(target: &impl Target, recipe: Recipe, kind: FrameKind, address: u64) -> Recipe {
+    if recipe == Recipe::NoCfi || !target.may_jump(address.wrapping_sub(kind.lookup_bias())) {
         return recipe;
     }
-    match target.text(address) {
-        Some((code, at)) if landing(code, at).is_some() => Recipe::Landing,
-        _ => recipe,
-    }
+    let jumps = target.text(address).is_some_and(|(code, at)| {
+        landing(code, at).is_some() || kind != FrameKind::Call && has_switched(code, at)
+    });
+    if jumps { Recipe::Jump } else { recipe }
 }
 
 fn find_all(target: &impl Target, kind: FrameKind, address: u64) -> (Recipe, CalleeSaved) {

@@ -40,7 +40,7 @@ double fixture(void) {
 struct places {
     jmp_buf plain;
     sigjmp_buf with_mask;
-    ucontext_t context;
+    ucontext_t context, other;
 };
 
 __attribute__((noinline)) static void leave(int depth, int way, struct places *places) {
@@ -50,12 +50,14 @@ __attribute__((noinline)) static void leave(int depth, int way, struct places *p
         longjmp(places->plain, 1);
     else if (way == 1)
         siglongjmp(places->with_mask, 1);
-    else
+    else if (way == 2)
         setcontext(&places->context);
+    else
+        swapcontext(&places->other, &places->context);
     __asm__ volatile("");
 }
 
-// Comes back three times from where it cannot return to.
+// Comes back four times from where it cannot return to.
 double jumps(void) {
     struct places places;
     volatile int landed = 0;
@@ -66,7 +68,7 @@ double jumps(void) {
         leave(2, 1, &places);
     landed++;
     getcontext(&places.context);
-    if (landed++ == 2)
-        leave(1, 2, &places);
-    return landed - 1;
+    if (landed < 4)
+        leave(1, landed++, &places);
+    return landed;
 }

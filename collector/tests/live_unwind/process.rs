@@ -12,7 +12,7 @@ use csprof_collector::unwind::walk::{Code, Target};
 struct Module {
     text: Range<u64>,
     table: Option<RecipeTable>,
-    is_unwinder: bool,
+    may_jump: bool,
 }
 
 /// Load modules and the stacks of one thread.
@@ -50,8 +50,8 @@ impl Target for Process {
         Some(Code { base: module.text.start, recipes })
     }
 
-    fn is_unwinder(&self, pc: u64) -> bool {
-        self.modules.iter().any(|module| module.is_unwinder && module.text.contains(&pc))
+    fn may_jump(&self, pc: u64) -> bool {
+        self.modules.iter().any(|module| module.may_jump && module.text.contains(&pc))
     }
 
     fn text(&self, pc: u64) -> Option<(&[u8], usize)> {
@@ -129,7 +129,8 @@ unsafe extern "C" fn add_module(
     });
     // SAFETY: a string, empty for the executable.
     let name = unsafe { std::ffi::CStr::from_ptr(info.dlpi_name) };
-    let is_unwinder = name.to_string_lossy().contains("/libgcc_s.so");
-    modules.push(Module { text, table, is_unwinder });
+    let name = name.to_string_lossy();
+    let may_jump = name.contains("/libgcc_s.so") || name.contains("/libc.so");
+    modules.push(Module { text, table, may_jump });
     0
 }

@@ -10,7 +10,7 @@ use crate::unwind::arch::landing::{Landing, jump, land, landing};
 use crate::unwind::arch::recipe::{CalleeSaved, Recipe};
 use crate::unwind::arch::registers::{Register, Registers};
 use crate::unwind::arch::step::{Obstacle, Step, step, step_with_callee_saved};
-use crate::unwind::arch::switch::{Switch, run_on};
+use crate::unwind::arch::switch::{Switch, has_switched, run_on};
 use crate::unwind::cache::RecipeCache;
 use crate::unwind::validate::StackBounds;
 
@@ -57,17 +57,17 @@ pub(super) fn overcome(
                 _ => Detour::None(PartialReason::UnsupportedCfi),
             }
         }
-        Obstacle::Landing => {
-            let recipe = find_all(target, kind, registers.ip).0;
-            leave_unwinder(registers, recipe, bounds, target)
-        }
-        Obstacle::Unsupported => match leave_by_jump(registers, kind, target) {
-            Some((switch, stack)) => {
-                *registers = switch.registers;
-                Detour::Jump(stack)
+        Obstacle::Jump => {
+            let how = target.text(registers.ip).and_then(|(code, at)| landing(code, at));
+            match how {
+                Some(how) => {
+                    let recipe = find_all(target, kind, registers.ip).0;
+                    leave_unwinder(registers, how, recipe, bounds, target)
+                }
+                None => switch_or(PartialReason::BadStack, registers, kind, target),
             }
-            None => Detour::None(PartialReason::UnsupportedCfi),
-        },
+        }
+        Obstacle::Unsupported => switch_or(PartialReason::UnsupportedCfi, registers, kind, target),
         Obstacle::Unreadable => Detour::None(PartialReason::BadStack),
         Obstacle::NoCfi => {
             // glibc's __start_context, where a makecontext function returns to, is the first byte
@@ -83,7 +83,7 @@ pub(super) fn overcome(
             if let Some(slot) = leave_undescribed(registers, bounds, target, cache) {
                 return Detour::Caller { slot };
             }
-            match leave_by_jump(registers, kind, target) {
+            match switch(registers, kind, target) {
                 Some((switch, stack)) if switch.is_seen => {
                     *registers = switch.registers;
                     Detour::Jump(stack)
@@ -101,19 +101,19 @@ pub(super) fn overcome(
 /// says.
 fn leave_unwinder(
     registers: &mut Registers,
+    how: Landing,
     recipe: Recipe,
     bounds: StackBounds,
     target: &impl Target,
 ) -> Detour {
     let read = |word| target.read(word);
-    let how = target.text(registers.ip).and_then(|(code, at)| landing(code, at));
     let mut caller = *registers;
     let Ok(Step::Caller { ra_slot }) = step(&mut caller, recipe, read) else {
         return Detour::None(PartialReason::BadStack);
     };
     let handler = match how {
-        Some(Landing::Jumping) => Some(jump(registers, &caller)),
-        _ => land(registers.sp(), caller.sp(), read),
+        Landing::Jumping => Some(jump(registers, &caller)),
+        Landing::Installing => land(registers.sp(), caller.sp(), read),
     };
     let found = handler.unwrap_or(caller);
     if !bounds.admits_same(registers.sp(), found.sp()) {
@@ -126,8 +126,22 @@ fn leave_unwinder(
     }
 }
 
+/// Goes where interrupted code is about to jump to, or says why not.
+fn switch_or(
+    reason: PartialReason,
+    registers: &mut Registers,
+    kind: FrameKind,
+    target: &impl Target,
+) -> Detour {
+    let Some((switch, stack)) = switch(registers, kind, target) else {
+        return Detour::None(reason);
+    };
+    *registers = switch.registers;
+    Detour::Jump(stack)
+}
+
 /// Where interrupted code is about to jump to, if that is known code, and the stack it will be on.
-fn leave_by_jump(
+fn switch(
     registers: &Registers,
     kind: FrameKind,
     target: &impl Target,
@@ -137,6 +151,7 @@ fn leave_by_jump(
     }
     let (code, at) = target.text(registers.ip)?;
     let mut switch = run_on(code, at, registers, |word| target.read(word))?;
+    switch.is_seen |= has_switched(code, at);
     let there = &mut switch.registers;
     if find_all(target, FrameKind::Interrupted, there.ip).0 == Recipe::NoCfi {
         return None;

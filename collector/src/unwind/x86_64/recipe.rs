@@ -21,9 +21,9 @@ pub enum Recipe {
     Unsupported,
     /// The row declares the return address undefined: this is the thread's outermost frame.
     EndOfStack,
-    /// In no row: an unwinder is giving the thread to the handler of an exception, and its row does not
-    /// say so. See [`landing`](super::landing).
-    Landing,
+    /// In no row: the frame goes to another one than its row says. See [`landing`](super::landing) and
+    /// [`switch`](super::switch).
+    Jump,
     /// `cfa = sp + offset`; `(ip, sp, bp) = (*(cfa - 8), cfa, saved_bp)`
     Sp {
         /// Where the caller's bp is.
@@ -137,7 +137,7 @@ impl Recipe {
             Self::ReturnInRegister { register, bp, offset } => {
                 wide(10, register.dwarf(), bp, offset)
             }
-            Self::Landing => 11,
+            Self::Jump => 11,
         }
     }
 

@@ -30,8 +30,8 @@ pub enum Obstacle {
     Unknown(Register),
     /// A word that the recipe needs could not be read.
     Unreadable,
-    /// The frame returns to the handler of an exception.
-    Landing,
+    /// The frame does not return, but goes to another one.
+    Jump,
 }
 
 /// Bytes from the stack pointer in a signal frame to the first word of `gregs`: `uc_flags`,
@@ -82,7 +82,7 @@ pub fn step(
         Recipe::EndOfStack => return Ok(Step::EndOfStack),
         Recipe::NoCfi => return Err(Obstacle::NoCfi),
         Recipe::Unsupported => return Err(Obstacle::Unsupported),
-        Recipe::Landing => return Err(Obstacle::Landing),
+        Recipe::Jump => return Err(Obstacle::Jump),
     };
     let ra_slot = cfa.wrapping_sub(8);
     let ip = load(&mut read, ra_slot)?;
@@ -128,7 +128,15 @@ fn restore(
     let address = match slot.saved() {
         Saved::Same => return Ok(registers.get(register)),
         Saved::AtCfa(offset) => offset_by(cfa, i32::from(offset)),
-        Saved::AtBp(offset) => offset_by(known(registers, Register::RBP)?, i32::from(offset)),
+        Saved::AtBp(offset) => {
+            let address = offset_by(known(registers, Register::RBP)?, i32::from(offset));
+            // Where gcc has realigned a stack, this rule holds to the end of the function, although
+            // `pop %rbp` comes before: what lies outside of the frame was not saved by it.
+            if address < registers.sp() || address >= cfa {
+                return Ok(registers.get(register));
+            }
+            address
+        }
         Saved::AtSp(offset) => offset_by(registers.sp(), i32::from(offset)),
         Saved::Lost => return Ok(None),
     };

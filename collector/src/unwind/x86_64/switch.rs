@@ -62,6 +62,39 @@ pub fn run_on(
     None
 }
 
+/// Bytes before an address in which a stack pointer may have been loaded: 75 in glibc's `swapcontext`.
+const MOST_BEHIND: usize = 96;
+
+/// Whether code on its straight way to `at` has loaded the stack pointer from memory that is no stack.
+/// glibc's `swapcontext` does so, and its CFI does not say it.
+#[must_use]
+pub fn has_switched(code: &[u8], at: usize) -> bool {
+    (at.saturating_sub(MOST_BEHIND)..at).rev().any(|start| {
+        let found = code.get(start..).and_then(decode).map(|found| found.effect);
+        let Some(Effect::Load { to: Register::RSP, base, .. }) = found else { return false };
+        !matches!(base, Register::RSP | Register::RBP) && goes_straight(code, start, at)
+    })
+}
+
+fn goes_straight(code: &[u8], mut from: usize, to: usize) -> bool {
+    while from < to {
+        let Some(found) = code.get(from..).and_then(decode) else { return false };
+        let leaves = matches!(
+            found.effect,
+            Effect::Jump(_)
+                | Effect::JumpIndirect(_)
+                | Effect::Call(_)
+                | Effect::Return
+                | Effect::Stop
+        );
+        if leaves {
+            return false;
+        }
+        from += usize::from(found.length);
+    }
+    from == to
+}
+
 struct Machine<R> {
     registers: Registers,
     /// Those whose values are not known any more.

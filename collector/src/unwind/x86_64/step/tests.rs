@@ -143,6 +143,14 @@ fn a_realigned_stack() {
     let in_body = Registers::calling(0x1350, 0x7f70, 0x7fc0);
     let recipe = Recipe::Deref { register: Register::RBP, bp, inner: -8, outer: 0 };
     assert_eq!(caller(in_body, recipe, stack(0x7fb8, &words)), expected);
+
+    // pop %r10; pop %rbp; lea -8(%r10),%rsp; ret: the rule is still there, and rbp the caller's.
+    let popped = [(Register::RSP, 0x7fc8), (Register::RBP, 0x8000), (Register::R10, 0x7ff8)];
+    let recipe = Recipe::Register { register: Register::R10, bp, offset: 0 };
+    assert_eq!(caller(interrupted(0x1361, &popped), recipe, stack(0x7fb8, &words)), expected);
+    let at_ret = interrupted(0x1365, &[(Register::RSP, 0x7ff0), (Register::RBP, 0x8000)]);
+    let recipe = Recipe::Sp { bp, offset: 8 };
+    assert_eq!(caller(at_ret, recipe, stack(0x7fb8, &words)), expected);
 }
 
 /// OpenSSL's `sha256_block_data_order_avx2`, just after it popped its frame: the CFA's slot lies

@@ -57,6 +57,9 @@ fn the_end_of_setcontext() {
     let switch = run_on(&code, 0, &start(&[(Register::RDX, 0x6000)]), read).unwrap();
     assert_eq!((switch.registers.ip, switch.registers.sp()), (0x40_0100, 0x7100));
     assert!(switch.is_seen);
+    let switched = [0, 7, 0x0e, 0x18].map(|at| has_switched(&code, at));
+    assert_eq!(switched, [false, true, true, true]);
+    assert!(!has_switched(&code, 9), "inside of an instruction");
 }
 
 #[test]
