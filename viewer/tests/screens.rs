@@ -22,6 +22,8 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::{Color, Modifier};
 
+#[path = "screens/bytes.rs"]
+mod bytes;
 #[path = "screens/compare.rs"]
 mod compare;
 #[path = "screens/contexts.rs"]

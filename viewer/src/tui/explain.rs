@@ -78,6 +78,7 @@ fn place(model: &Model<'_>, row: &Row) -> Vec<Item> {
             Some("not a function: the outer callers of these paths could not be found")
         }
         FrameKind::Root => Some("the ends of paths"),
+        FrameKind::Context if model.has_places() => Some("a place: all code that lies in it"),
         FrameKind::Context => Some("no function: all paths of this rank, process, thread or epoch"),
     };
     items.extend(kind.map(|kind| pair("kind", kind.to_owned())));
@@ -92,7 +93,8 @@ fn place(model: &Model<'_>, row: &Row) -> Vec<Item> {
             Some(file) => model.profile.string(file).to_owned(),
             None => "not known: its module has no line information (page 4 says more)".to_owned(),
         };
-        if row.kind != FrameKind::Root {
+        let is_known = function.file.is_some() || row.kind != FrameKind::Context;
+        if row.kind != FrameKind::Root && is_known {
             items.push(pair("source", source));
         }
     }

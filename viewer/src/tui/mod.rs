@@ -43,6 +43,7 @@ pub mod tables;
 mod terminal;
 pub mod theme;
 pub mod update;
+pub mod wire;
 pub mod worker;
 
 pub use run::{Opened, Options, run};

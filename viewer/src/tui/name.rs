@@ -14,6 +14,19 @@ pub fn width(text: &str) -> usize {
     text.width()
 }
 
+/// The end of `text` that fits into `cells`, after `ellipsis` if something was cut: of a path through
+/// folders or calls it says most.
+#[must_use]
+pub fn cut_start<'a>(text: &'a str, cells: usize, ellipsis: &str) -> Cow<'a, str> {
+    if width(text) <= cells {
+        return Cow::Borrowed(text);
+    }
+    let room = cells.saturating_sub(width(ellipsis));
+    let ends = text.char_indices().map(|(at, _)| &text[at..]);
+    let end = ends.into_iter().find(|end| width(end) <= room).unwrap_or("");
+    Cow::Owned(format!("{ellipsis}{end}"))
+}
+
 /// The beginning of `text` that fits into `cells`, ending in `ellipsis` if something was cut.
 #[must_use]
 pub fn cut<'a>(text: &'a str, cells: usize, ellipsis: &str) -> Cow<'a, str> {

@@ -4,7 +4,7 @@
 //! was before each step is kept, for going back.
 
 use super::language::literally;
-use super::name::{cut, width};
+use super::name::{cut, cut_start};
 use super::table::{Rows, Table};
 use crate::profile::short_name;
 use crate::refine::{Chain, Field, FramePattern, Link, Refined};
@@ -183,13 +183,7 @@ impl Tables {
             text.push_str(if *link == Link::Direct { " > " } else { " >> " });
             text.push_str(&name(pattern));
         }
-        if width(&text) <= cells {
-            return text;
-        }
-        let room = cells.saturating_sub(width(ellipsis));
-        let begins = text.char_indices().map(|(at, _)| at);
-        let tail = begins.map(|at| &text[at..]).find(|tail| width(tail) <= room).unwrap_or("");
-        format!("{ellipsis}{tail}")
+        cut_start(&text, cells, ellipsis).into_owned()
     }
 }
 

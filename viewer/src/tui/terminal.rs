@@ -21,6 +21,7 @@ use ratatui::layout::{Position, Rect};
 
 use super::draw::draw;
 use super::model::Model;
+use super::wire::Thrifty;
 
 /// Press, release and wheel (1000) in the form without limits on coordinates (1006). Motion is
 /// not asked for: over ssh, every report is a packet. XTerm Control Sequences, "Mouse Tracking".
@@ -44,7 +45,7 @@ fn is_dumb() -> bool {
 
 /// A terminal that was taken over.
 pub(super) struct Screen {
-    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    terminal: Terminal<Thrifty<CrosstermBackend<BufWriter<Stdout>>>>,
     mouse: bool,
 }
 
@@ -70,7 +71,7 @@ impl Screen {
         take_over(mouse).context("the terminal cannot be prepared")?;
         // One write for each screen: a terminal over ssh then gets it in few packets.
         let backend = CrosstermBackend::new(BufWriter::with_capacity(1 << 16, io::stdout()));
-        match Terminal::new(backend) {
+        match Terminal::new(Thrifty::new(backend)) {
             Ok(terminal) => Ok(Self { terminal, mouse }),
             Err(error) => {
                 give_back();

@@ -4,7 +4,7 @@ use ratatui::style::Style;
 
 use super::super::columns::{Column, Columns};
 use super::super::comparison as compared;
-use super::super::name::{shorten, width};
+use super::super::name::{cut_start, shorten, width};
 use super::super::table::Rows;
 use super::Canvas;
 use crate::profile::FrameKind;
@@ -177,7 +177,10 @@ fn path(canvas: &mut Canvas<'_, '_>, rows: &dyn Rows, line: Line, cells: usize, 
         FrameKind::Unknown | FrameKind::Root => theme.faint(),
         FrameKind::Partial => theme.warning(),
     };
-    let shown = shorten(name, room, glyphs.ellipsis);
+    let shown = match row.kind {
+        FrameKind::Context => cut_start(name, room, glyphs.ellipsis),
+        _ => shorten(name, room, glyphs.ellipsis),
+    };
     let end = canvas.text(x, y, &shown, room, style);
     if let Some(place) = model.search.as_ref().and_then(|search| search.place_in(&shown)) {
         let before = width(&shown[..place.start]);
