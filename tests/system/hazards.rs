@@ -41,7 +41,7 @@ checks! {
     thread_storm threads_alive raw_threads
     // Libraries.
     load_storm linked_constructor namespaces between_in_front between_behind jemalloc_in_front
-    jemalloc_behind tcmalloc_in_front tcmalloc_behind
+    jemalloc_behind tcmalloc_in_front tcmalloc_behind sanitized
     // Descriptors.
     files_closed_one_by_one files_closed_in_a_range file_numbers_reused
     // Limits.

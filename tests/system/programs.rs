@@ -43,6 +43,7 @@ scripts! {
     gdb_runs_program
     git
     go
+    gromacs
     gxx
     java
     lammps

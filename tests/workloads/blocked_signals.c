@@ -1,5 +1,5 @@
-/* Blocks all signals around thread creation, as xz does. Prints what a thread believes about
- * SIGPROF; with the argument "kernel" what the kernel knows, which is where a profiler that
+/* Blocks all signals around thread creation, as xz does; three threads work for 60 ms each, two of them
+ * with all signals blocked. Prints what a thread believes about SIGPROF; with the argument "kernel" what the kernel knows, which is where a profiler that
  * must reach the thread differs. */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <threads.h>
+#include <time.h>
 #include <unistd.h>
 
 static int ask_kernel;
@@ -22,12 +23,24 @@ static int prof_is_blocked(void) {
     return sigismember(&now, SIGPROF);
 }
 
+static volatile unsigned long sink;
+
+__attribute__((noinline)) static void work(void) {
+    struct timespec now;
+    do {
+        for (unsigned long i = 0; i < 10000; i++) sink += i * i;
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    } while (now.tv_nsec < 60000000 && now.tv_sec == 0);
+}
+
 static void *look(void *out) {
+    work();
     *(int *)out = prof_is_blocked();
     return out;
 }
 
 static int look_and_return_7(void *out) {
+    work();
     *(int *)out = prof_is_blocked();
     return 7;
 }

@@ -1,7 +1,7 @@
 //! Libraries that come and go, and others that are preloaded.
 
 use super::processes::nothing_is_damaged;
-use crate::hazard::{Hazard, Trial};
+use crate::hazard::{Ended, Hazard, Trial};
 
 /// All of them.
 pub const ALL: &[Hazard] = &[
@@ -67,6 +67,23 @@ pub const ALL: &[Hazard] = &[
         .variants(&["/usr/lib/x86_64-linux-gnu/libtcmalloc.so.4: "])
         .command(&["sh", "-c", "LD_PRELOAD=$LD_PRELOAD:libtcmalloc.so.4 exec ./program"])
         .says(ALLOCATIONS_SAY)
+        .also(nothing_is_damaged),
+    // Runtimes that are preloaded by being linked. gcc's refuses to come second unless it is told to.
+    Hazard::new("sanitized", &["g++ -O1 -pthread -o program @sanitized.cpp"])
+        .variants(&[
+            "/usr/lib/gcc/x86_64-linux-gnu/12/libasan.so: -fsanitize=address",
+            "/usr/lib/gcc/x86_64-linux-gnu/12/libasan.so: -fsanitize=address -static-libasan",
+            "/usr/lib/gcc/x86_64-linux-gnu/12/libtsan.so: -fsanitize=thread",
+            "/usr/lib/gcc/x86_64-linux-gnu/12/libubsan.so: -fsanitize=undefined",
+            "/usr/lib/gcc/x86_64-linux-gnu/12/liblsan.so: -fsanitize=leak",
+        ])
+        .command(&[
+            "sh",
+            "-c",
+            "[ $CSPROF_RUN_DIR ] || export ASAN_OPTIONS=verify_asan_link_order=0; exec ./program",
+        ])
+        .says("caught 400, handled 200\n")
+        .ends(Ended::Status(3))
         .also(nothing_is_damaged),
 ];
 

@@ -1,7 +1,7 @@
 //! Signals: handlers on other stacks and inside each other, and programs that use the profiling signal
 //! themselves.
 
-use crate::hazard::Hazard;
+use crate::hazard::{Hazard, Trial};
 
 /// All of them.
 pub const ALL: &[Hazard] = &[
@@ -115,7 +115,8 @@ pub const ALL: &[Hazard] = &[
              thrd_create: thread 1, result 7\n\
              none blocked: here 0, thread 0\n\
              impossible: Resource temporarily unavailable\n",
-        ),
+        )
+        .also(threads_are_sampled),
     Hazard::new("waits", &["cc -O2 -o program @waits.c"])
         .variants(&["", "-D_FORTIFY_SOURCE=2", "clang"])
         .says(
@@ -151,3 +152,9 @@ pub const ALL: &[Hazard] = &[
              detached: cleaned 31, destroyed 31\n",
         ),
 ];
+
+/// Three threads of 60 ms. By CPU timers, the last tick of each may be missed.
+fn threads_are_sampled(trial: &Trial<'_>) {
+    let rows = trial.recording.rows();
+    assert!(rows.inclusive_of("work") > trial.samples_in_ms(3 * 60) / 4, "{rows}");
+}

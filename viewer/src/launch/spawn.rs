@@ -43,7 +43,7 @@ pub fn spawn(
     if let Some((name, arguments)) = command.split_first() {
         program.arg0(name).args(arguments);
     }
-    for (name, value) in environment(collector, arenas, settings, std::env::var_os(LD_PRELOAD)) {
+    for (name, value) in environment(collector, arenas, settings, |name| std::env::var_os(name)) {
         match value {
             Some(value) => program.env(name, value),
             None => program.env_remove(name),
@@ -52,17 +52,18 @@ pub fn spawn(
     program.spawn()
 }
 
-/// The variables that start the collector; `None` for those that must not be there, for instance
-/// from a `csprof record` around this one.
+/// The variables that start the collector, given those around csprof; `None` for those that must not
+/// be there, for instance from a `csprof record` around this one.
 fn environment(
     collector: &Path,
     arenas: &Path,
     settings: Settings,
-    preloaded: Option<OsString>,
-) -> [(&'static str, Option<OsString>); 7] {
+    given: impl Fn(&str) -> Option<OsString>,
+) -> [(&'static str, Option<OsString>); 8] {
     let flag = |is_set: bool| is_set.then(|| OsString::from("1"));
     [
-        (LD_PRELOAD, Some(preload_list(collector, preloaded.as_deref()))),
+        (LD_PRELOAD, Some(preload_list(collector, given(LD_PRELOAD).as_deref()))),
+        (ASAN_OPTIONS, Some(sanitizer_options(given(ASAN_OPTIONS)))),
         (RUN_DIR, Some(arenas.into())),
         (SOURCE, Some(settings.source.to_string().into())),
         (NO_TRAMPOLINE, flag(!settings.trampoline)),
@@ -80,6 +81,20 @@ fn preload_list(collector: &Path, preloaded: Option<&OsStr>) -> OsString {
         list.push(preloaded);
     }
     list
+}
+
+/// Options of AddressSanitizer, separated by colons.
+const ASAN_OPTIONS: &str = "ASAN_OPTIONS";
+
+/// The user's options, and that another library may come before the sanitizer's. Where it is a shared
+/// library (gcc's is), it would end the program at once. Other programs do not look at them.
+fn sanitizer_options(given: Option<OsString>) -> OsString {
+    let mut options = given.unwrap_or_default();
+    if !options.is_empty() {
+        options.push(":");
+    }
+    options.push("verify_asan_link_order=0");
+    options
 }
 
 #[cfg(test)]
@@ -106,7 +121,8 @@ mod tests {
             memory: Some(1 << 20),
             quiet: true,
         };
-        let variables = environment(Path::new("/c.so"), Path::new("/run"), settings, None);
+        let given = |name: &str| (name == ASAN_OPTIONS).then(|| OsString::from("symbolize=0"));
+        let variables = environment(Path::new("/c.so"), Path::new("/run"), settings, given);
         let text: Vec<String> = variables
             .iter()
             .map(|(name, value)| match value {
@@ -118,6 +134,7 @@ mod tests {
             text,
             [
                 "LD_PRELOAD=/c.so",
+                "ASAN_OPTIONS=symbolize=0:verify_asan_link_order=0",
                 "CSPROF_RUN_DIR=/run",
                 "CSPROF_SOURCE=cputime:5000000",
                 "CSPROF_NO_TRAMPOLINE=1",
