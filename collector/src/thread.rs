@@ -208,6 +208,7 @@ fn begin(process: &'static Process) {
 impl Thread {
     fn open_source(&mut self, process: &Process) {
         let cookie = (&raw const *self).expose_provenance();
+        let by_trap = trap::on_loan();
         self.source = Source::open(process, self.tid, cookie);
         self.arena.record_mut().cpu_before_ns = sys::now_ns(Clock::ThreadCpu);
         let Some(source) = &self.source else {
@@ -216,6 +217,10 @@ impl Thread {
         };
         let (tid, handle, cpu) = (self.tid, source.handle(), self.arena.cpu_cell());
         let mut registry = REGISTRY.lock();
+        // The loan ended meanwhile, when this thread was not in the list yet.
+        if by_trap && !trap::on_loan() {
+            handle.leave_trap(tid);
+        }
         registry.sources.push(Registered { tid, handle, cpu });
         if registry.stops == 0 {
             handle.start();

@@ -108,8 +108,11 @@ impl PerfTaskClock {
             call(libc::SYS_dup3, [new.fd as usize, self.fd as usize, flags, 0, 0, 0])
         };
         close_number(new.fd);
-        // Once more: the kernel puts the number through which this was asked for into the signal.
-        moved.and_then(|_| self.signal_through_file()).map_err(PerfError)
+        // Off and on again: the kernel puts the number through which it was switched on into the signal.
+        moved
+            .and_then(|_| self.control(libc::F_SETFL as usize, libc::O_NONBLOCK as usize))
+            .and_then(|()| self.signal_through_file())
+            .map_err(PerfError)
     }
 
     fn signal_through_file(self) -> Result<(), Errno> {
