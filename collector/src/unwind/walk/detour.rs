@@ -5,7 +5,9 @@ use csprof_format::address::FrameKind;
 use csprof_format::loss::PartialReason;
 
 use super::{Target, find_all};
-use crate::unwind::arch::inference::{Inferred, infer, is_behind_call, is_called_by};
+use crate::unwind::arch::inference::{
+    Inferred, infer, is_behind_call, is_called_by, pushed_since_call,
+};
 use crate::unwind::arch::landing::{Landing, jump, land, landing};
 use crate::unwind::arch::recipe::{CalleeSaved, Recipe};
 use crate::unwind::arch::registers::{Register, Registers};
@@ -175,6 +177,7 @@ fn leave_undescribed(
     cache: &mut RecipeCache,
 ) -> Option<u64> {
     follow_code(registers, bounds, target, cache)
+        .or_else(|| find_call(registers, bounds, target))
         .or_else(|| follow_frame_pointer(registers, bounds, target))
 }
 
@@ -238,6 +241,35 @@ fn leave_as_inferred(
         }
     }
     called.then_some((caller, slot))
+}
+
+/// Words above the stack pointer that may hold the return address of a function that does not return.
+const MOST_WORDS: u64 = 8;
+
+/// Finds the call of a function that never returns, so that no instruction says where its return
+/// address is (clang's `__clang_call_terminate`): a direct call that leads here, so many pushes ago as
+/// there are words on the stack.
+fn find_call(registers: &mut Registers, bounds: StackBounds, target: &impl Target) -> Option<u64> {
+    target.code(registers.ip)?;
+    for word in 0..MOST_WORDS {
+        let slot = registers.sp().wrapping_add(word * 8);
+        let ip = target.read(slot)?;
+        let last = ip.wrapping_sub(1);
+        let distance = registers.ip.wrapping_sub(last).cast_signed();
+        if target.code(last).is_none() {
+            continue;
+        }
+        let Some((code, at)) = target.text(last) else { continue };
+        let here = isize::try_from(distance).ok().and_then(|far| at.checked_add_signed(far));
+        let cfa = slot.wrapping_add(8);
+        if here.is_some_and(|here| pushed_since_call(code, at + 1, here) == Some(word * 8))
+            && bounds.admits_caller(registers.sp(), cfa)
+        {
+            registers.become_caller(ip, cfa, None);
+            return Some(slot);
+        }
+    }
+    None
 }
 
 /// Assumes `push %rbp; mov %rsp,%rbp` in code without CFI, and believes it only if everything

@@ -80,22 +80,48 @@ pub fn is_behind_call(code: &[u8], end: usize) -> bool {
 /// of an address from which the instructions lead here.
 #[must_use]
 pub fn is_called_by(code: &[u8], end: usize, at: usize) -> bool {
-    let call = || decode(code.get(end.checked_sub(5)?..end)?);
-    let Some(Instruction { length: 5, effect: Effect::Call(Some(offset)) }) = call() else {
-        return false;
-    };
-    let target = isize::try_from(offset).ok().and_then(|offset| end.checked_add_signed(offset));
-    let Some(mut here) = target else { return false };
+    lead_from_call(code, end, at, |_| Some(())).is_some()
+}
+
+/// Bytes on the stack above the return address, if the code at `at` was called by the instruction that
+/// ends at `end`, and has gone straight on since; `None` if it was not, or that cannot be said.
+#[must_use]
+pub fn pushed_since_call(code: &[u8], end: usize, at: usize) -> Option<u64> {
+    let mut state = State::new();
+    lead_from_call(code, end, at, |effect| match effect {
+        Effect::Call(_) => {
+            state.call(0);
+            Some(())
+        }
+        Effect::Return | Effect::Jump(_) | Effect::Branch(_) | Effect::JumpIndirect(_) => None,
+        effect => state.apply(effect),
+    })?;
+    match state.sp() {
+        Value::At(Register::RSP, offset) => offset.checked_neg()?.try_into().ok(),
+        _ => None,
+    }
+}
+
+/// Visits the instructions from the target of the direct call that ends at `end` to `at`; `None` if
+/// there is no such call, they lead elsewhere, or a visit ends it.
+fn lead_from_call(
+    code: &[u8],
+    end: usize,
+    at: usize,
+    mut visit: impl FnMut(Effect) -> Option<()>,
+) -> Option<()> {
+    let call = decode(code.get(end.checked_sub(5)?..end)?)?;
+    let Instruction { length: 5, effect: Effect::Call(Some(offset)) } = call else { return None };
+    let mut here = end.checked_add_signed(isize::try_from(offset).ok()?)?;
     for _ in 0..MOST_STEPS {
         if here >= at {
-            return here == at;
+            return (here == at).then_some(());
         }
-        let Some(Instruction { length, .. }) = code.get(here..).and_then(decode) else {
-            return false;
-        };
+        let Instruction { length, effect } = decode(code.get(here..)?)?;
+        visit(effect)?;
         here += usize::from(length);
     }
-    false
+    None
 }
 
 fn is_padding(code: &[u8], at: usize) -> bool {

@@ -181,3 +181,21 @@ fn a_register_that_a_subroutine_is_known_to_keep() {
     code[0x19] = 0xc9; // xor %ecx,%ecx
     assert_eq!(recipe_of(&code, 0x0b), None);
 }
+
+/// `__clang_call_terminate` has no call frame information, and never returns.
+#[test]
+fn a_function_that_does_not_return() {
+    let code = [
+        0xe8, 3, 0, 0, 0, // 00 call 08
+        0x0f, 0x1f, 0,    // 05 nop
+        0x50, // 08 push %rax
+        0xe8, 2, 0, 0, 0, // 09 call 10
+        0xe8, 2, 0, 0, 0,    // 0e call 15
+        0x90, // 13 nop
+    ];
+    assert_eq!([0x08, 0x0e].map(|at| recipe_of(&code, at)), [None; 2]);
+    let pushed = [0x08, 0x09, 0x0e, 0x13].map(|at| pushed_since_call(&code, 5, at));
+    assert_eq!(pushed, [Some(0), Some(8), Some(8), Some(8)]);
+    assert_eq!(pushed_since_call(&code, 5, 0x0a), None, "inside of an instruction");
+    assert_eq!(pushed_since_call(&code, 8, 0x09), None, "behind no call");
+}
