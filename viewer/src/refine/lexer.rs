@@ -61,6 +61,16 @@ pub(super) fn is_sign(character: char) -> bool {
     character.is_whitespace() || "|><=!(){},&^\"".contains(character)
 }
 
+/// Whether a text is read as one word that is the text itself: `f<int>(a, b)`, but not `a > b`.
+pub(super) fn is_one_word(text: &str) -> bool {
+    match tokens(text).as_deref() {
+        Ok([Token { kind: TokenKind::Word { text: word, plain: true }, range }]) => {
+            word == text && range.len() == text.len()
+        }
+        _ => false,
+    }
+}
+
 /// The tokens of a text.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token>, LexError> {
     let mut tokens = Vec::new();

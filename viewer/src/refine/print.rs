@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::lexer::is_sign;
+use super::lexer::{self, is_sign};
 use super::parser::{KEYWORDS, property};
 use super::syntax::{Chain, FramePattern, Link, Predicate, Refinement, Stage};
 
@@ -143,6 +143,8 @@ fn word(f: &mut Formatter<'_>, glob: &str) -> fmt::Result {
         || property(glob).is_some()
     {
         f.write_str("\\")?;
+    } else if lexer::is_one_word(glob) {
+        return f.write_str(glob);
     }
     escaped(f, glob)
 }
