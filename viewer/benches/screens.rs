@@ -22,7 +22,13 @@ use csprof_format::profile::{Metric, RunInfo};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
+/// Nodes of the profile, unless `CSPROF_BENCH_NODES` says otherwise.
 const NODES: u32 = 1_000_000;
+
+fn nodes_wanted() -> u32 {
+    std::env::var("CSPROF_BENCH_NODES").ok().and_then(|text| text.parse().ok()).unwrap_or(NODES)
+}
+
 const FUNCTIONS: u32 = 20_000;
 
 /// Call paths of up to 60 frames, of 20 000 functions with C++ names.
@@ -50,7 +56,8 @@ fn profile() -> Profile {
     let frames = (0..=FUNCTIONS).map(frame).collect();
     let mut nodes = Nodes { parent: vec![0], frame: vec![FrameRef::ROOT], ..Nodes::default() };
     let mut path = vec![0];
-    while nodes.len() < NODES as usize {
+    let wanted = nodes_wanted();
+    while nodes.len() < wanted as usize {
         // The product of two numbers prefers small ones: few functions are everywhere.
         let skewed = u64::from(below(FUNCTIONS)) * u64::from(below(FUNCTIONS));
         let function = 1 + u32::try_from(skewed / u64::from(FUNCTIONS)).unwrap_or(0);
@@ -66,7 +73,7 @@ fn profile() -> Profile {
         }
     }
     let stream =
-        Stream { process: ProcessId(0), thread: ThreadId(0), epoch: EpochId(0), nodes: 1..NODES };
+        Stream { process: ProcessId(0), thread: ThreadId(0), epoch: EpochId(0), nodes: 1..wanted };
     let info = csprof_format::profile::Profile {
         run: RunInfo { trampoline: true, ..RunInfo::default() },
         metric: Metric { source: "cputime".into(), unit: "ns".into(), period: 5_000_000 },
@@ -99,7 +106,7 @@ fn first_screen(profile: &Profile) -> Model<'_> {
 fn screens(c: &mut Criterion) {
     let profile = profile();
     let mut terminal = Terminal::new(TestBackend::new(80, 24)).expect("a buffer");
-    let mut group = c.benchmark_group("a million nodes");
+    let mut group = c.benchmark_group(format!("{} nodes", profile.nodes.len()));
     group.sample_size(20);
     group.bench_function("first screen", |b| {
         b.iter(|| {
@@ -114,6 +121,7 @@ fn screens(c: &mut Criterion) {
         ("HeHe", "gG", "to the top and to the bottom"),
         ("He", "<pageup><pagedown>", "a screen up and down"),
         ("H", "hl", "close and open"),
+        ("H", "hu", "close and undo that"),
         ("g", "<space><space>", "close and open the first row"),
         ("He", "ss<S><S>", "another order, twice, and reversed, twice"),
         ("2", "jl", "the callers of a function"),
