@@ -285,7 +285,11 @@ fn main() {
             print(&what, timed(runs, || base.frames_of(&pattern).is_ok()), Some(20.0));
         }
     }
+    let start = now();
+    black_box(flat(&base, Sort::default()));
+    let cold = now() - start;
     print("recursion-safe flat", timed(runs, || flat(&base, Sort::default())), share(250));
+    println!("{:44}{cold:8.1} the first time", "");
     views(&base, runs, Some((100.0 * nodes as f64 / 1e7).max(16.0)));
     print("index of children", timed(runs, || ChildIndex::new(&base)), None);
     println!("{} MB resident, {} MB at most", megabytes("VmRSS:"), megabytes("VmHWM:"));

@@ -64,7 +64,7 @@ impl Rows {
             .map_err(|error| WrongUsage(format!("--path:\n{error}")))?;
         let way = if self.upward { Way::Up } else { Way::Down };
         let reach = if self.extended { Reach::Extended } else { Reach::Immediate };
-        let table = HallTable::new(refined, refined.children(), path.as_ref(), way, reach);
+        let table = HallTable::new(refined, path.as_ref(), way, reach);
         Ok(Some((table.context("--path")?, hall::title(path.as_ref(), way, reach))))
     }
 }

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use super::children::{ChildIndex, LazyIndex};
+use super::children::{ChildIndex, LazyIndex, Order};
 use super::column::{Column, Table, Workspace};
 use super::costs::{Costs, in_width};
 use super::matcher::{Names, Shown};
+use super::name_order::NameOrder;
 use super::stages::{self, Stop};
 use super::watch::Watch;
 use super::{Outcome, Refined, Refinement, Stage};
@@ -107,8 +108,10 @@ impl<'p> Refined<'p> {
             out: 0,
             shown_of_sides: None,
             index: LazyIndex::default(),
+            order: Order::default(),
             frames_shown: Shown::default(),
             names: Names::default(),
+            name_order: NameOrder::default(),
             workspace: Workspace::default(),
         }
     }
@@ -185,6 +188,9 @@ impl<'p> Refined<'p> {
         let out = input - next.shown;
         next.outcomes.push(Outcome { input, shown: next.shown, out, moved });
         next.index = LazyIndex::default();
+        if !stages::keeps_order(stage) {
+            next.order = Order::default();
+        }
         next.frames_shown = Shown::default();
         Ok(next)
     }

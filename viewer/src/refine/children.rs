@@ -88,6 +88,70 @@ impl LazyIndex {
     }
 }
 
+/// Whether the nodes that are shown are numbered depth first: found out when first asked for, shared
+/// by all forests that have their order from one another.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Order(Arc<OnceLock<bool>>);
+
+impl Order {
+    pub(super) fn is_depth_first(&self, refined: &Refined<'_>) -> bool {
+        *self.0.get_or_init(|| is_depth_first(refined))
+    }
+}
+
+/// Looks at every node: its parent is the node before it, or above that.
+pub(super) fn is_depth_first(refined: &Refined<'_>) -> bool {
+    let parent = &refined.parent[..];
+    let mut before = 0;
+    for node in (1..parent.len()).filter(|&node| refined.inclusive(node) > 0) {
+        // Parents have smaller numbers.
+        while before > parent[node] {
+            before = parent[before as usize];
+        }
+        if before != parent[node] {
+            return false;
+        }
+        before = node_number(node);
+    }
+    true
+}
+
+/// Calls `visit` for the nodes that have samples at or below them, a node before those below it and
+/// these before any other; node 0 is left out.
+///
+/// What a node has below it needs no stack then: with S samples on the nodes before, the nodes below
+/// it are those that find at least S and less than S + its inclusive samples before them.
+pub(crate) fn depth_first(
+    refined: &Refined<'_>,
+    watch: &Watch<'_>,
+    mut visit: impl FnMut(usize),
+) -> Result<(), Cancelled> {
+    if refined.order.is_depth_first(refined) {
+        return in_width!(&refined.costs, costs => {
+            let inclusive = &costs.inclusive[..];
+            watch.forward(1..inclusive.len(), |nodes| {
+                for node in nodes {
+                    if inclusive[node] > Default::default() {
+                        visit(node);
+                    }
+                }
+            })
+        });
+    }
+    let index = refined.children();
+    let mut waiting: Vec<u32> = index.of(0).iter().rev().copied().collect();
+    let mut seen = 0;
+    while let Some(node) = waiting.pop() {
+        visit(node as usize);
+        waiting.extend(index.of(node).iter().rev());
+        seen += 1;
+        if seen % (1 << 16) == 0 {
+            watch.step(1 << 16)?;
+        }
+    }
+    Ok(())
+}
+
 /// What a walk tells of the nodes that have samples at or below them.
 pub(crate) trait Visitor {
     /// A node is entered; so many nodes are above it, node 0 not counted. Returns what the visitor

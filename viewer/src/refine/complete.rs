@@ -209,26 +209,33 @@ fn names(profile: &Profile, typed: &str, quoted: bool) -> Vec<String> {
     let contains = Glob::new(&format!("*{pattern}*"));
     // Its first plain characters are somewhere in every name that is meant.
     let first = typed.split(['*', '?', '\\']).next().unwrap_or_default().as_bytes();
-    let mut found: Vec<(usize, &str)> = Vec::new();
+    let mut likely: Vec<(usize, &str)> = Vec::new();
     for function in &profile.functions[FunctionRef::ROOT.index() + 1..] {
         let name = function.name.as_str();
         // Nearly all names are sorted out here.
-        if !has(name, first) || !contains.matches(name) {
-            continue;
-        }
-        if begins.matches(name)
-            || begins.matches(&base_name(name))
-            || begins.matches(&short_name(name))
-        {
-            found.push((name.chars().count(), name));
+        if has(name, first) && contains.matches(name) {
+            likely.push((name.chars().count(), name));
         }
     }
-    found.sort_unstable();
-    found.dedup();
+    // Short names come first, so the forms of the long ones are not needed where there are enough.
+    likely.sort_unstable_by_key(|(length, _)| *length);
+    let mut found: Vec<&str> = Vec::new();
+    for same in likely.chunk_by_mut(|a, b| a.0 == b.0) {
+        if found.len() >= MOST {
+            break;
+        }
+        same.sort_unstable();
+        found.extend(same.iter().map(|(_, name)| *name).filter(|name| {
+            begins.matches(name)
+                || begins.matches(&base_name(name))
+                || begins.matches(&short_name(name))
+        }));
+        found.dedup();
+    }
     found.truncate(MOST);
     found
         .into_iter()
-        .map(|(_, name)| {
+        .map(|name| {
             let needs_quotes = quoted
                 || name.starts_with(['@', '/', '\\'])
                 || name.contains(|character: char| {

@@ -101,8 +101,13 @@ impl<'p, C: Count> CostsOf<'p, C> {
 
     /// The edge count of a node whose frame is of this kind: least and greatest possible.
     pub(crate) fn edges(&self, node: usize, kind: FrameKind) -> Option<(u64, u64)> {
-        let (low, high) = self.recorded.edges(node, kind, self.inclusive[node])?;
+        let (low, high) = self.recorded_edges(node, kind)?;
         Some((low.into(), high.into()))
+    }
+
+    /// The same, in the width of the column.
+    pub(crate) fn recorded_edges(&self, node: usize, kind: FrameKind) -> Option<(C, C)> {
+        self.recorded.edges(node, kind, self.inclusive[node])
     }
 
     /// Memory of the columns, in bytes, each counted once, and what of it the profile has.

@@ -38,6 +38,14 @@ impl<'p, C: Count> Recorded<'p, C> {
         Self { low: none.clone(), high: none.clone(), inclusive: none, marked: true }
     }
 
+    /// Whether no node has more edges than samples.
+    pub(super) fn is_bounded(&self) -> bool {
+        let counts = self.high.iter().zip(&self.inclusive);
+        counts
+            .into_iter()
+            .all(|(&edges, &samples)| edges <= samples || (self.marked && edges == C::MAX))
+    }
+
     /// The bounds for a node of this kind that has so many inclusive samples now.
     pub(super) fn edges(&self, node: usize, kind: FrameKind, now: C) -> Option<(C, C)> {
         let (low, high) = (self.low[node], self.high[node]);

@@ -1,9 +1,10 @@
 //! What a frame pattern means in a refined profile: for completion, and for lists of sets.
 
 use super::bits::Bits;
+use super::chain;
 use super::matcher::Matcher;
 use super::stages::Unmatched;
-use super::{Cause, FramePattern, RefineError, Refined};
+use super::{Cancelled, Cause, Chain, FramePattern, RefineError, Refined, Stopped, Watch};
 use crate::profile::{FrameRef, FunctionRef};
 
 /// What a frame pattern means in a refined profile.
@@ -27,7 +28,45 @@ impl FrameSet {
     }
 }
 
+/// A set of nodes.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeSet(Bits);
+
+impl NodeSet {
+    /// No node of a forest.
+    pub(crate) fn none(refined: &Refined<'_>) -> Self {
+        Self(Bits::none(refined.node_count()))
+    }
+
+    /// Whether a node is in the set.
+    pub(crate) fn contains(&self, node: usize) -> bool {
+        self.0.contains(node)
+    }
+
+    /// Adds a node.
+    pub(crate) fn insert(&mut self, node: usize) {
+        self.0.insert(node);
+    }
+}
+
 impl Refined<'_> {
+    /// The nodes at which a match of a chain ends, wherever it begins. O(nodes).
+    ///
+    /// # Errors
+    /// A frame of the chain matches nothing that is shown, or the watch asked for it.
+    pub(crate) fn ends_of(&self, chain: &Chain, watch: &Watch<'_>) -> Result<NodeSet, Stopped> {
+        let anywhere = Chain { from_root: false, to_leaf: true, ..chain.clone() };
+        let patterns = std::iter::once(&chain.first).chain(chain.rest.iter().map(|(_, f)| f));
+        let sets = patterns
+            .map(|pattern| Ok(self.frames_of(pattern)?.0))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(Stopped::Refused)?;
+        let start = Bits::none(self.frames.len());
+        chain::through(self, &anywhere, &sets, &start, watch)
+            .map(NodeSet)
+            .map_err(|Cancelled| Stopped::Cancelled)
+    }
+
     /// What a pattern means here; nothing, if it matches nothing. O(nodes).
     #[must_use]
     pub fn matching(&self, pattern: &FramePattern) -> Matching {

@@ -236,6 +236,42 @@ impl MetricTest {
         }
     }
 
+    /// Whether it asks for edges.
+    pub(super) fn is_of_edges(&self) -> bool {
+        !matches!(self.quantity, Quantity::Inclusive(_) | Quantity::Exclusive(_))
+    }
+
+    /// What it says of all rows that have `most` inclusive samples at most, if that is the same for
+    /// all. `bounded` says that no row has more edges than samples.
+    pub(super) fn of_all_below(&self, most: u64, bounded: bool, scale: &Scale) -> Option<bool> {
+        let holds = |comparison: Comparison, number: u64| {
+            let edges = Some((number, number));
+            let row = RowCost { inclusive: number, exclusive: number, edges };
+            Self { comparison, ..*self }.holds(&row, scale)
+        };
+        let of_numbers = || match self.comparison {
+            Comparison::Equal => holds(Comparison::Less, most).then_some(false),
+            Comparison::NotEqual => holds(Comparison::Less, most).then_some(true),
+            comparison => {
+                let first = holds(comparison, 0);
+                (first == holds(comparison, most)).then_some(first)
+            }
+        };
+        match self.quantity {
+            Quantity::Inclusive(_) | Quantity::Exclusive(_) => of_numbers(),
+            // Rows that have no edges fail.
+            Quantity::Edges if bounded => of_numbers().filter(|passes| !passes),
+            Quantity::Edges => None,
+            // No ratio is greater than that of all samples to one edge.
+            Quantity::CostPerEdge | Quantity::SamplesPerEdge => {
+                let greatest = RowCost { inclusive: most, exclusive: 0, edges: Some((1, 1)) };
+                let is_lower_bound =
+                    matches!(self.comparison, Comparison::Greater | Comparison::AtLeast);
+                (is_lower_bound && !self.holds(&greatest, scale)).then_some(false)
+            }
+        }
+    }
+
     fn samples_hold(&self, samples: u64, scale: &Scale) -> bool {
         let (left, right) = match self.value.unit {
             Unit::One => (wide(samples), self.bound()),
@@ -350,6 +386,39 @@ mod tests {
         let perhaps = RowCost { edges: Some((0, 4)), ..row };
         assert!(test("cost per edge > 6ms").holds(&perhaps, &scale));
         assert!(!test("cost per edge < 1s").holds(&perhaps, &scale));
+    }
+
+    #[test]
+    fn what_is_said_of_all_rows_below_holds_for_each() {
+        let scale = Scale { period: 3, base: 40, view: 20 };
+        for (text, known) in [
+            ("incl(samples) < 4", true),
+            ("incl(samples) >= 4", true),
+            ("excl(time) <= 10%", true),
+            ("excl(samples) = 3", true),
+            ("incl(samples) != 3", true),
+            ("edges > 2", true),
+            ("edges = 3", true),
+            ("edges < 3", false),
+            ("cost per edge > 5ns", true),
+            ("samples per edge < 3", false),
+        ] {
+            let test = test(text);
+            let mut is_known = false;
+            for most in 0..8 {
+                let Some(answer) = test.of_all_below(most, true, &scale) else { continue };
+                is_known = true;
+                for inclusive in 0..=most {
+                    for other in 0..=inclusive {
+                        for edges in [None, Some((other, other)), Some((0, other))] {
+                            let row = RowCost { inclusive, exclusive: other, edges };
+                            assert_eq!(test.holds(&row, &scale), answer, "{text}: {row:?}");
+                        }
+                    }
+                }
+            }
+            assert_eq!(is_known, known, "{text}");
+        }
     }
 
     #[test]

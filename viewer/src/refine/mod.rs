@@ -41,6 +41,7 @@ mod matching;
 #[cfg(test)]
 mod memory;
 mod metric_test;
+mod name_order;
 mod nearest;
 mod outline;
 mod parser;
@@ -57,10 +58,11 @@ mod watch;
 
 pub use apply::{Cause, RefineError, Stopped, apply};
 pub use children::ChildIndex;
-pub(crate) use children::{Visitor, walk};
+pub(crate) use children::{Visitor, depth_first, walk};
 pub use column::{Column, Table};
 pub use complete::{Completion, complete, complete_words, contexts};
-pub(crate) use costs::Costs;
+pub(crate) use costs::{Costs, CostsOf, in_width};
+pub(crate) use matching::NodeSet;
 pub use matching::{FrameSet, Matching};
 pub use metric_test::{Metric, MetricTest, Quantity, Unit, Value, Whole};
 pub use outline::to_outline;
@@ -73,9 +75,10 @@ pub use syntax::{
 
 pub use watch::{Cancelled, Watch};
 
-use self::children::LazyIndex;
+use self::children::{LazyIndex, Order};
 use self::column::Workspace;
 use self::matcher::{Names, Shown};
+use self::name_order::NameOrder;
 use crate::profile::{Frame, FrameRef, Function, Profile, Stream};
 
 /// A profile after refinement.
@@ -116,8 +119,10 @@ pub struct Refined<'p> {
     /// to them.
     pub(crate) shown_of_sides: Option<[u64; 2]>,
     index: LazyIndex,
+    order: Order,
     frames_shown: Shown,
     names: Names,
+    name_order: NameOrder,
     workspace: Workspace,
 }
 

@@ -6,10 +6,11 @@
 
 use super::Refined;
 use super::bits::Bits;
-use super::metric_test::{MetricTest, Quantity, RowCost, Scale};
-use super::syntax::Comparison;
+use super::children::node_number;
+use super::costs::{CostsOf, in_width};
+use super::metric_test::{MetricTest, RowCost, Scale};
 use super::watch::{Cancelled, Watch};
-use crate::profile::FrameKind;
+use crate::profile::{Count, FrameKind, FrameRef};
 
 /// What is done about the rows below a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub(super) struct Row<'v> {
     pub(super) nodes: &'v [u32],
     /// The number of its parent among all rows visited; rows of one parent come one after another.
     pub(super) parent: u32,
+    /// What the test says of all rows below, if that is known.
+    pub(super) below: Option<bool>,
 }
 
 /// The scale of tests that are evaluated on a forest.
@@ -43,29 +46,21 @@ pub(super) fn of_passing_rows(
     watch: &Watch<'_>,
 ) -> Result<Bits, Cancelled> {
     let scale = scale(refined);
-    let is_inclusive = matches!(test.quantity, Quantity::Inclusive(_));
-    // Inclusive cost never grows downward, so one of the two answers holds for all below.
-    let holds_below = match test.comparison {
-        Comparison::Less | Comparison::AtMost if is_inclusive => Some(true),
-        Comparison::Greater | Comparison::AtLeast if is_inclusive => Some(false),
-        _ => None,
-    };
     let mut passing = Bits::none(refined.node_count());
+    // Nodes with rows below them that all pass.
     let mut closed = Bits::none(refined.node_count());
-    visit(refined, watch, |row| {
-        let passes = test.holds(&row.cost, &scale);
-        let is_decided = holds_below == Some(passes);
-        for &node in row.nodes {
-            if passes {
-                passing.insert(node as usize);
-            }
-            if passes && is_decided {
-                closed.insert(node as usize);
-            }
+    visit(refined, test, watch, |row| {
+        if test.holds(&row.cost, &scale) {
+            insert(&mut passing, row.nodes);
         }
-        if is_decided { Below::Closed } else { Below::Open }
+        match row.below {
+            Some(true) => insert(&mut closed, row.nodes),
+            Some(false) => {}
+            None => return Below::Open,
+        }
+        Below::Closed
     })?;
-    if holds_below == Some(true) {
+    if !closed.is_empty() {
         let parent = &refined.parent[..];
         watch.forward(1..parent.len(), |nodes| {
             for node in nodes {
@@ -79,34 +74,36 @@ pub(super) fn of_passing_rows(
     Ok(passing)
 }
 
-/// The rows below one row while they are being made.
-struct Siblings {
-    found: Vec<u32>,
-    /// For each node found, which sibling it belongs to.
-    sibling_of: Vec<u32>,
-    /// Kind, cost, and where the nodes end.
-    rows: Vec<(FrameKind, RowCost, usize)>,
-    /// For each frame, the number of its function and kind, and the kind.
-    pairs: Vec<(u32, FrameKind)>,
-    /// For each of these numbers, one more than its place in `rows`; 0 between two rows.
-    place: Vec<u32>,
+fn insert(set: &mut Bits, nodes: &[u32]) {
+    for &node in nodes {
+        set.insert(node as usize);
+    }
 }
 
-/// Calls `visitor` for every row, a parent before its children.
+/// Calls `visitor` for every row, a parent before its children. Edges are known only where the test
+/// asks for them.
 pub(super) fn visit(
     refined: &Refined<'_>,
+    test: &MetricTest,
+    watch: &Watch<'_>,
+    visitor: impl FnMut(&Row<'_>) -> Below,
+) -> Result<(), Cancelled> {
+    in_width!(&refined.costs, costs => visit_in(refined, costs, test, watch, visitor))
+}
+
+fn visit_in<C: Count>(
+    refined: &Refined<'_>,
+    costs: &CostsOf<'_, C>,
+    test: &MetricTest,
     watch: &Watch<'_>,
     mut visitor: impl FnMut(&Row<'_>) -> Below,
 ) -> Result<(), Cancelled> {
+    let scale = scale(refined);
+    // What csprof records never has more edges than samples; a made-up file may.
+    let bounded = test.is_of_edges() && costs.recorded.is_bounded();
     let index = refined.children();
-    let mut siblings = Siblings {
-        found: Vec::new(),
-        sibling_of: Vec::new(),
-        rows: Vec::new(),
-        place: Vec::new(),
-        pairs: Vec::with_capacity(refined.frames.len()),
-    };
-    siblings.number_pairs(refined);
+    let mut siblings =
+        Siblings::new(refined, Columns { frame: &refined.frame, costs, edges: test.is_of_edges() });
     // Rows to be opened, the next one last, as the nodes they are made of and their number.
     let mut nodes: Vec<u32> = vec![0];
     let mut open: Vec<(usize, u32)> = vec![(0, 0)];
@@ -123,14 +120,16 @@ pub(super) fn visit(
             watch.step(seen)?;
             seen = 0;
         }
-        siblings.part(refined, &mut nodes);
+        siblings.part(&mut nodes);
         let mut begin = start;
         // A row that is not to be opened gives its place among the nodes to the next.
         let mut kept = start;
-        for &(kind, cost, end) in &siblings.rows {
+        for &Sibling { kind, cost, end, .. } in &siblings.rows {
             rows += 1;
-            let row = Row { kind, cost, nodes: &nodes[begin..end], parent: number };
-            if visitor(&row) == Below::Open {
+            let below = test.of_all_below(cost.inclusive, bounded, &scale);
+            let row = Row { kind, cost, nodes: &nodes[begin..end], parent: number, below };
+            let is_leaf = cost.inclusive == cost.exclusive;
+            if visitor(&row) == Below::Open && !is_leaf {
                 open.push((kept, rows));
                 nodes.copy_within(begin..end, kept);
                 kept += end - begin;
@@ -142,67 +141,113 @@ pub(super) fn visit(
     Ok(())
 }
 
+/// What is known of nodes.
+struct Columns<'r, 'p, C> {
+    frame: &'r [FrameRef],
+    costs: &'r CostsOf<'p, C>,
+    /// Whether edges are asked for.
+    edges: bool,
+}
+
+impl<C: Count> Columns<'_, '_, C> {
+    fn cost(&self, node: u32, kind: FrameKind) -> RowCost {
+        let node = node as usize;
+        RowCost {
+            inclusive: self.costs.inclusive[node].into(),
+            exclusive: self.costs.exclusive[node].into(),
+            edges: if self.edges { self.costs.edges(node, kind) } else { None },
+        }
+    }
+}
+
+/// The rows below one row while they are being made.
+struct Siblings<'r, 'p, C> {
+    columns: Columns<'r, 'p, C>,
+    found: Vec<u32>,
+    /// For each node found, which sibling it belongs to.
+    sibling_of: Vec<u32>,
+    rows: Vec<Sibling>,
+    /// For each frame, the number of its function and kind, and the kind.
+    pairs: Vec<(u32, FrameKind)>,
+    /// For each of these numbers, one more than its place in `rows`; 0 between two rows.
+    place: Vec<u32>,
+}
+
+struct Sibling {
+    /// The number of its function and kind.
+    pair: u32,
+    kind: FrameKind,
+    cost: RowCost,
+    /// Where its nodes end; how many there are, at first.
+    end: usize,
+}
+
 /// Kinds of frames.
 const KINDS: usize = FrameKind::Context as usize + 1;
 
-impl Siblings {
+/// Nodes that are compared with one another sooner than looked up.
+const FEW: usize = 8;
+
+impl<'r, 'p, C: Count> Siblings<'r, 'p, C> {
     /// Numbers the functions and kinds that frames have, so that what is used often is close
     /// together.
-    fn number_pairs(&mut self, refined: &Refined<'_>) {
+    fn new(refined: &Refined<'_>, columns: Columns<'r, 'p, C>) -> Self {
         let mut numbers = vec![u32::MAX; refined.functions.len() * KINDS];
         let mut next = 0;
+        let mut pairs = Vec::with_capacity(refined.frames.len());
         for frame in refined.frames.iter() {
             let number = &mut numbers[frame.function.index() * KINDS + frame.kind as usize];
             if *number == u32::MAX {
                 *number = next;
                 next += 1;
             }
-            self.pairs.push((*number, frame.kind));
+            pairs.push((*number, frame.kind));
         }
-        self.place = vec![0; next as usize];
+        let place = vec![0; next as usize];
+        let (found, sibling_of, rows) = (Vec::new(), Vec::new(), Vec::new());
+        Self { columns, found, sibling_of, rows, pairs, place }
     }
 
     /// Parts the nodes found into rows and appends them to `nodes`, row by row.
-    fn part(&mut self, refined: &Refined<'_>, nodes: &mut Vec<u32>) {
-        let Self { found, sibling_of, rows, pairs, place } = self;
+    fn part(&mut self, nodes: &mut Vec<u32>) {
+        let Self { columns, found, sibling_of, rows, pairs, place } = self;
         rows.clear();
-        let cost = |node: u32, kind: FrameKind| RowCost {
-            inclusive: refined.inclusive(node as usize),
-            exclusive: refined.exclusive(node as usize),
-            edges: refined.edges_of(node as usize, kind),
-        };
-        if let &mut [only] = &mut found[..] {
-            let (_, kind) = pairs[refined.frame[only as usize].index()];
-            nodes.push(only);
-            rows.push((kind, cost(only, kind), nodes.len()));
-            return;
-        }
         sibling_of.clear();
+        let are_few = found.len() <= FEW;
         for &node in found.iter() {
-            let (pair, kind) = pairs[refined.frame[node as usize].index()];
-            let place = &mut place[pair as usize];
-            if *place == 0 {
-                rows.push((kind, RowCost::default(), 0));
-                *place = super::children::node_number(rows.len());
-            }
-            sibling_of.push(*place - 1);
-            let (_, sum, count) = &mut rows[*place as usize - 1];
-            *count += 1;
-            sum.add(&cost(node, kind));
+            let (pair, kind) = pairs[columns.frame[node as usize].index()];
+            let known = if are_few {
+                rows.iter().position(|row| row.pair == pair)
+            } else {
+                (place[pair as usize] as usize).checked_sub(1)
+            };
+            let sibling = known.unwrap_or_else(|| {
+                rows.push(Sibling { pair, kind, cost: RowCost::default(), end: 0 });
+                if !are_few {
+                    place[pair as usize] = node_number(rows.len());
+                }
+                rows.len() - 1
+            });
+            sibling_of.push(node_number(sibling));
+            rows[sibling].end += 1;
+            rows[sibling].cost.add(&columns.cost(node, kind));
         }
         let mut start = nodes.len();
-        for (_, _, end) in rows.iter_mut() {
-            let count = *end;
-            *end = start;
+        for row in rows.iter_mut() {
+            let count = row.end;
+            row.end = start;
             start += count;
         }
         nodes.resize(start, 0);
         for (&node, &sibling) in found.iter().zip(&*sibling_of) {
-            let end = &mut rows[sibling as usize].2;
+            let end = &mut rows[sibling as usize].end;
             nodes[*end] = node;
             *end += 1;
-            let (pair, _) = pairs[refined.frame[node as usize].index()];
-            place[pair as usize] = 0;
+        }
+        if !are_few {
+            for row in rows.iter() {
+                place[row.pair as usize] = 0;
+            }
         }
     }
 }

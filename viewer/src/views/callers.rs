@@ -19,10 +19,7 @@ use crate::refine::{Cancelled, Refined, Watch};
 
 /// Rows lead to callers.
 #[derive(Clone, Debug)]
-pub struct Upward {
-    /// For each node, whether no node above it is of the same function.
-    outermost: Vec<bool>,
-}
+pub struct Upward;
 
 /// One node of the function at the first level, and how far outward the row has come from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +28,8 @@ pub struct Activation {
     node: u32,
     /// The node above it that the row stands for; `node` itself at the first level.
     caller: u32,
+    /// Whether no node above `node` is of the same function.
+    is_outermost: bool,
 }
 
 /// The callers tree of rows.
@@ -43,7 +42,7 @@ impl Callers {
         Self::watched(refined, &Watch::none()).unwrap_or_else(|Cancelled| {
             // Nobody ends it.
             let everything = Row::of_everything(refined);
-            Self::with_root(Upward { outermost: Vec::new() }, refined, everything, Vec::new())
+            Self::with_root(Upward, refined, everything, Vec::new())
         })
     }
 
@@ -52,12 +51,11 @@ impl Callers {
     /// # Errors
     /// The watch asked for it.
     pub fn watched(refined: &Refined<'_>, watch: &Watch<'_>) -> Result<Self, Cancelled> {
-        let found = by_function(refined, watch)?;
+        let rows = by_function(refined, watch)?;
         let mut root = Row::of_everything(refined);
-        root.has_children = !found.rows.is_empty();
-        let mut tree =
-            Self::with_root(Upward { outermost: found.outermost }, refined, root, Vec::new());
-        tree.set_root_children(refined, found.rows);
+        root.has_children = !rows.is_empty();
+        let mut tree = Self::with_root(Upward, refined, root, Vec::new());
+        tree.set_root_children(refined, rows);
         Ok(tree)
     }
 }
@@ -75,10 +73,17 @@ impl Direction for Upward {
             // Members of the first level are not stored: together they would be all nodes.
             let function = opened.row.function;
             let ours: Vec<bool> = refined.frames.iter().map(|f| f.function == function).collect();
-            for (node, frame) in refined.frame.iter().enumerate() {
-                if ours[frame.0 as usize] && refined.inclusive(node) > 0 && node != 0 {
+            // At or below one of its nodes.
+            let mut inside = vec![false; refined.node_count()];
+            for node in 1..refined.node_count() {
+                let caller = refined.parent[node];
+                let is_below = inside[caller as usize];
+                let is_ours = ours[refined.frame[node].index()] && refined.inclusive(node) > 0;
+                inside[node] = is_below || is_ours;
+                if is_ours {
                     // Node numbers fit: `parent` holds them in the same type.
-                    out.push(Activation { node: node as u32, caller: refined.parent[node] });
+                    let node = node as u32;
+                    out.push(Activation { node, caller, is_outermost: !is_below });
                 }
             }
             return;
@@ -88,7 +93,7 @@ impl Direction for Upward {
                 .members
                 .iter()
                 .filter(|m| m.caller != 0)
-                .map(|m| Activation { node: m.node, caller: refined.parent[m.caller as usize] }),
+                .map(|m| Activation { caller: refined.parent[m.caller as usize], ..*m }),
         );
     }
 
@@ -97,7 +102,7 @@ impl Direction for Upward {
     }
 
     fn cost_of(&self, member: Activation) -> (u32, bool) {
-        (member.node, self.outermost[member.node as usize])
+        (member.node, member.is_outermost)
     }
 
     fn leads_on(&self, refined: &Refined<'_>, member: Activation) -> bool {

@@ -61,30 +61,46 @@ pub struct Sort {
 }
 
 impl Sort {
-    /// Puts many rows in order. As comparing them does, but quicker where the key is a number:
-    /// rows are large, and names are far away.
+    /// Puts rows in order.
     pub fn sort(self, refined: &Refined<'_>, rows: &mut Vec<Row>) {
+        let mut places: Vec<usize> = (0..rows.len()).collect();
+        self.order(refined, |place| &rows[place], &mut places);
+        *rows = places.into_iter().map(|place| rows[place].clone()).collect();
+    }
+
+    /// Puts in order whatever rows are known by. As comparing them does, but quicker where the key
+    /// is a number: rows are large, and names are far away.
+    pub(super) fn order<'r, T: Copy>(
+        self,
+        refined: &Refined<'_>,
+        row: impl Fn(T) -> &'r Row,
+        places: &mut [T],
+    ) {
         let number = |row: &Row| match self.key {
             SortKey::Inclusive => Some(row.inclusive),
             SortKey::Exclusive => Some(row.exclusive),
             _ => None,
         };
-        let keys = rows.iter().enumerate().map(|(place, row)| {
+        let is_many = places.len() >= MANY;
+        let keys = places.iter().map(|&place| {
+            let row = row(place);
             let key = number(row)?;
             let key = if self.reversed { key } else { !key };
-            Some((key, !row.inclusive, u32::try_from(place).ok()?))
+            // A group has a name that was made up later, and no place among the others.
+            let name = if is_many { refined.name_place(row.function)? } else { 0 };
+            Some(((key, !row.inclusive, name), place))
         });
         let Some(mut keys) = keys.collect::<Option<Vec<_>>>() else {
-            rows.sort_unstable_by(|a, b| self.compare(refined, a, b));
+            places.sort_unstable_by(|&a, &b| self.compare(refined, row(a), row(b)));
             return;
         };
-        keys.sort_unstable();
-        for ties in keys.chunk_by_mut(|a, b| (a.0, a.1) == (b.0, b.1)) {
-            ties.sort_unstable_by(|a, b| {
-                self.compare(refined, &rows[a.2 as usize], &rows[b.2 as usize])
-            });
+        keys.sort_unstable_by_key(|&(key, _)| key);
+        for ties in keys.chunk_by_mut(|a, b| a.0 == b.0).filter(|ties| ties.len() > 1) {
+            ties.sort_unstable_by(|a, b| self.compare(refined, row(a.1), row(b.1)));
         }
-        *rows = keys.iter().map(|&(.., place)| rows[place as usize].clone()).collect();
+        for (place, (_, sorted)) in places.iter_mut().zip(keys) {
+            *place = sorted;
+        }
     }
 
     /// Compares two rows. Ties are broken by inclusive cost, then name, then identity, and these
@@ -109,6 +125,9 @@ impl Sort {
             .then_with(|| (a.function, a.kind).cmp(&(b.function, b.kind)))
     }
 }
+
+/// Rows from which on the order of all names is worth finding out.
+const MANY: usize = 2_000;
 
 /// How much a row differs, in whatever unit its comparison has.
 fn delta(refined: &Refined<'_>, row: &Row, cost: Cost) -> u128 {

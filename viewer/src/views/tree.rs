@@ -266,9 +266,7 @@ impl<D: Direction> RowTree<D> {
 }
 
 fn sort_rows(refined: &Refined<'_>, entries: &[Entry], sort: Sort, rows: &mut [RowId]) {
-    rows.sort_unstable_by(|a, b| {
-        sort.compare(refined, &entries[a.index()].row, &entries[b.index()].row)
-    });
+    sort.order(refined, |id: RowId| &entries[id.index()].row, rows);
 }
 
 /// A length as an index of 32 bits. Rows and members are never more than nodes, which are

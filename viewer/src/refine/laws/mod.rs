@@ -17,6 +17,7 @@ use proptest::prelude::*;
 use self::execution::{Execution, NAMES, executions};
 use self::language::{patterns, predicates, stages};
 use self::reference::World;
+use super::children::is_depth_first;
 use super::syntax::{FramePattern, Predicate, Stage};
 use super::{Chain, Refined, Refinement, Sets, Source, apply, complete, parse};
 use crate::profile::{FrameKind, Profile};
@@ -73,6 +74,8 @@ fn assert_sound(refined: &Refined<'_>) {
         refined.shown
     );
     assert_eq!(refined.base, refined.profile.total());
+    let in_order = is_depth_first(refined);
+    assert!(in_order || !refined.order.is_depth_first(refined));
     let mut input = refined.base;
     for outcome in &refined.outcomes {
         assert_eq!(outcome.input, input);

@@ -106,6 +106,12 @@ pub(super) fn run<'p>(
     })
 }
 
+/// Whether nodes that were numbered depth first still are. Those that hang below a node higher up
+/// than before took all between with them; only here some stay.
+pub(super) fn keeps_order(stage: &Stage) -> bool {
+    !matches!(stage, Stage::Fold(_) | Stage::RootAt { last: true, .. } | Stage::CallersOf(_))
+}
+
 /// How many times a stage goes over all nodes, more or less.
 pub(super) fn passes(stage: &Stage) -> usize {
     fn atoms(predicate: &Predicate) -> usize {

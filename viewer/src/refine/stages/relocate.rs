@@ -7,7 +7,7 @@
 
 use super::super::Refined;
 use super::super::bits::Bits;
-use super::super::children::{Visitor, node_number, walk};
+use super::super::children::{depth_first, node_number};
 use super::super::column::Column;
 use super::super::costs::{CostsOf, in_width};
 use super::super::watch::{Cancelled, Watch};
@@ -66,16 +66,34 @@ pub(super) fn cut<'p>(refined: Refined<'p>, frames: &Bits, watch: &Watch<'_>) ->
 
 /// Deletes matching frames whose function occurs higher on the path.
 pub(super) fn collapse<'p>(refined: Refined<'p>, frames: &Bits, watch: &Watch<'_>) -> Moved<'p> {
-    let function = functions(&refined);
-    let repeated = walk(&refined, watch, || Repeated {
-        frame: &refined.frame,
-        function: &function,
-        frames,
-        on_path: vec![0; refined.functions.len()],
-        found: Bits::none(refined.node_count()),
-    })?
-    .found;
+    let repeated = in_width!(&refined.costs, costs => repeated(&refined, costs, frames, watch))?;
     delete(refined, watch, |node, _| repeated.contains(node))
+}
+
+/// Nodes of these frames whose function occurs above them.
+fn repeated<C: Count>(
+    refined: &Refined<'_>,
+    costs: &CostsOf<'_, C>,
+    frames: &Bits,
+    watch: &Watch<'_>,
+) -> Result<Bits, Cancelled> {
+    let function = functions(refined);
+    let mut repeated = Bits::none(refined.node_count());
+    // Samples on the nodes before, and for each function how many there are when its outermost
+    // frame has been left.
+    let mut before = C::default();
+    let mut until = vec![C::default(); refined.functions.len()];
+    depth_first(refined, watch, |node| {
+        let frame = refined.frame[node].index();
+        let until = &mut until[function[frame].index()];
+        if before >= *until {
+            *until = before.saturating_add(costs.inclusive[node]);
+        } else if frames.contains(frame) {
+            repeated.insert(node);
+        }
+        before = before.saturating_add(costs.exclusive[node]);
+    })?;
+    Ok(repeated)
 }
 
 /// Deletes matching frames directly below a frame of the same function.
@@ -194,30 +212,4 @@ fn move_samples<C: Count>(
     costs.exclusive = Column::made(exclusive, &costs.home);
     costs.inclusive = Column::made(inclusive, &costs.home);
     Ok(moved)
-}
-
-/// Finds nodes of matching frames whose function occurs above them.
-struct Repeated<'r> {
-    frame: &'r [FrameRef],
-    function: &'r [FunctionRef],
-    frames: &'r Bits,
-    on_path: Vec<u32>,
-    found: Bits,
-}
-
-impl Visitor for Repeated<'_> {
-    fn enter(&mut self, node: u32, _: usize) -> u32 {
-        let frame = self.frame[node as usize].index();
-        let function = self.function[frame];
-        let on_path = &mut self.on_path[function.index()];
-        if *on_path > 0 && self.frames.contains(frame) {
-            self.found.insert(node as usize);
-        }
-        *on_path += 1;
-        function.0
-    }
-
-    fn leave(&mut self, function: u32) {
-        self.on_path[function as usize] -= 1;
-    }
 }

@@ -21,11 +21,11 @@ pub(super) fn small<'p>(
     // Their nodes, parent by parent: number of the parent, of its rows that pass, and the end.
     let mut nodes: Vec<u32> = Vec::new();
     let mut parents: Vec<(u32, u32, usize)> = Vec::new();
-    rows::visit(&refined, watch, |row| {
+    rows::visit(&refined, test, watch, |row| {
         // Roots are no calls, and contexts are there to be seen.
         let is_frame = !matches!(row.kind, FrameKind::Root | FrameKind::Context);
         if !is_frame || !test.holds(&row.cost, &scale) {
-            return Below::Open;
+            return if row.below == Some(false) { Below::Closed } else { Below::Open };
         }
         nodes.extend_from_slice(row.nodes);
         match parents.last_mut() {

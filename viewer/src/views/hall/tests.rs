@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::profile::{Profile, from_outline};
+use crate::profile::{FrameKind, FunctionRef, Profile, from_outline};
 use crate::refine::{FramePattern, Predicate, Stage, apply, parse};
+use crate::views::Edges;
 use crate::views::callers::Callers;
 use crate::views::flat::flat;
 use crate::views::tree::RowId;
@@ -22,8 +23,7 @@ fn chain(text: &str) -> Option<Chain> {
 /// Rows by name: inclusive, exclusive, edges.
 fn table(profile: &Profile, path: &str, way: Way, reach: Reach) -> BTreeMap<String, String> {
     let refined = Refined::base(profile);
-    let index = ChildIndex::new(&refined);
-    let table = HallTable::new(&refined, &index, chain(path).as_ref(), way, reach).unwrap();
+    let table = HallTable::new(&refined, chain(path).as_ref(), way, reach).unwrap();
     let rows = table.rows.iter().map(|row| {
         let edges = match row.edges {
             Edges::Range { low, .. } => format!(" e={low}"),
@@ -115,9 +115,8 @@ fn a_path_of_a_hundred_thousand_calls_takes_no_time() {
 fn what_matches_nothing_says_so() {
     let profile = from_outline(RECURSIVE).unwrap();
     let refined = Refined::base(&profile);
-    let index = ChildIndex::new(&refined);
     let path = chain("main > vist");
-    let error = HallTable::new(&refined, &index, path.as_ref(), Way::Down, Reach::Immediate);
+    let error = HallTable::new(&refined, path.as_ref(), Way::Down, Reach::Immediate);
     assert_eq!(error.unwrap_err().to_string(), "no function matches vist; there is visit");
 }
 
@@ -179,12 +178,11 @@ proptest! {
     ) {
         let profile = from_outline(&outline).unwrap();
         let refined = Refined::base(&profile);
-        let index = ChildIndex::new(&refined);
         let (way, reach) = (
             if up { Way::Up } else { Way::Down },
             if extended { Reach::Extended } else { Reach::Immediate },
         );
-        let Ok(table) = HallTable::new(&refined, &index, chain_of(&path).as_ref(), way, reach)
+        let Ok(table) = HallTable::new(&refined, chain_of(&path).as_ref(), way, reach)
         else { return Ok(()) };
 
         let name = |node: usize| {
@@ -277,7 +275,7 @@ proptest! {
         let path = chain_of(&path);
         let of = |profile: &Profile| {
             let refined = Refined::base(profile);
-            HallTable::new(&refined, refined.children(), path.as_ref(), way, reach).map(|table| {
+            HallTable::new(&refined, path.as_ref(), way, reach).map(|table| {
                 let rows = table.rows.into_iter().map(|row| {
                     let name = refined.functions[row.function.index()].name.clone();
                     // Inlined on one side alone, a function has no edges there: the same as 0.
@@ -308,11 +306,10 @@ proptest! {
     fn tables_agree_with_other_views(outline in outlines(), extended in any::<bool>()) {
         let profile = from_outline(&outline).unwrap();
         let refined = Refined::base(&profile);
-        let index = ChildIndex::new(&refined);
         let sort = Sort::default();
         let reach = if extended { Reach::Extended } else { Reach::Immediate };
         for way in [Way::Down, Way::Up] {
-            let table = HallTable::new(&refined, &index, None, way, reach).unwrap();
+            let table = HallTable::new(&refined, None, way, reach).unwrap();
             let tree = ListedRows::of(&refined, &table, sort);
             let rows = tree.opened_children(RowId::ROOT).iter().map(|&row| tree.row(row));
             let flat: Vec<_> = flat(&refined, sort);
@@ -327,7 +324,7 @@ proptest! {
             let name = refined.functions[callers.row(function).function.index()].name.clone();
             let path = Chain::of(FramePattern::Exact(name));
             let table =
-                HallTable::new(&refined, &index, Some(&path), Way::Up, Reach::Immediate)
+                HallTable::new(&refined, Some(&path), Way::Up, Reach::Immediate)
                     .unwrap();
             let mut by_function: BTreeMap<FunctionRef, (u64, Edges)> = BTreeMap::new();
             for caller in callers.children(&refined, function).to_vec() {
