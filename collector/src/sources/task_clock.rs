@@ -1,7 +1,7 @@
 //! CPU time of one thread, by the kernel's software event task-clock.
 //!
-//! A high-resolution timer in the kernel: exact at thousands of samples per second, at 16 µs for each on
-//! a virtual machine, or 25 µs where [SIGTRAP](crate::sampling::trap) is not to be had. The signal
+//! A high-resolution timer in the kernel: exact at thousands of samples per second, at 17 µs for each on
+//! a virtual machine, or 27 µs where [SIGTRAP](crate::sampling::trap) is not to be had. The signal
 //! says nothing about what it stands for, and a second one is dropped while the first is pending,
 //! so the weight is computed from the thread's CPU clock.
 
