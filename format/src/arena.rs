@@ -85,7 +85,8 @@ pub struct ArenaHeader {
     pub cpu_before_ns: u64,
     /// CPU time of the process, all its threads together, when it was last noted.
     pub cpu_ns: u64,
-    /// Threads that could not be sampled: memory or a timer was refused. Atomic.
+    /// Threads that could not be sampled: memory or a timer was refused, or clone(2) made them behind
+    /// the C library's back. Atomic.
     pub unsampled_threads: u64,
     /// Bytes of recipe tables and of what is kept about modules.
     pub table_bytes: u64,
