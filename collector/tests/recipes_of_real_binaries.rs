@@ -161,6 +161,11 @@ fn compare_row(
     let (recipe, saved) = built.table.lookup_all(offset);
     assert_eq!(recipe, built.table.lookup(offset));
     assert_eq!((recipe, saved), in_place.lookup_all(offset), "{}", place());
+    let (found, around) = in_place.lookup(offset);
+    assert_eq!((recipe, true), (found, around.contains(&offset)), "{}", place());
+    for end in [around.start, around.end - 1] {
+        assert_eq!(recipe, built.table.lookup(end), "from {around:x?}: {}", place());
+    }
     *tally.kinds.entry(kind(recipe)).or_default() += 1;
     if recipe == Recipe::Unsupported {
         return;

@@ -13,7 +13,7 @@ use crate::modules::foreign::Foreign;
 use crate::sys;
 use crate::trampoline::rules;
 use crate::unwind::arch::recipe::{CalleeSaved, Recipe};
-use crate::unwind::cache::Marks;
+use crate::unwind::cache::{BLOCK, Marks};
 use crate::unwind::validate::StackBounds;
 use crate::unwind::walk::{Code, Target};
 
@@ -43,7 +43,7 @@ pub(super) mod mark {
     pub(in crate::sampling) const UNWINDER: Marks = Marks(2);
     /// Its return address may not be replaced.
     pub(in crate::sampling) const KEPT: Marks = Marks(4);
-    /// Its module ends before a stub of a linkage table would.
+    /// Its module ends before a stub of a linkage table would, or a little later.
     pub(in crate::sampling) const LAST: Marks = Marks(8);
     /// An unwinder that cannot be interposed might end at this frame. It finds the frame again by
     /// the stack pointer alone, which the trampoline shares: an armed slot below it would be taken for
@@ -93,8 +93,11 @@ impl Target for Interrupted<'_> {
         [
             (mark::UNWINDER, stretch.is_unwinder(pc) || leaving()),
             (mark::KEPT, rules.never || unsafe_function()),
-            (mark::LAST, stretch.end - pc < rules::LONGEST_STUB),
+            (mark::LAST, stretch.end - pc / BLOCK * BLOCK < BLOCK + rules::LONGEST_STUB),
             (mark::CATCHES, self.map.static_unwinder && stretch.may_handle_exceptions(pc)),
+            // Functions of which something is marked are known by their symbols, and those of an
+            // unwinder change their recipe within a row.
+            (Marks::HERE, rules.has_unsafe_functions || stretch.is_unwinder(pc)),
         ]
         .into_iter()
         .filter(|(_, holds)| *holds)

@@ -3,7 +3,13 @@
 //! SIGNAL side. A walk asks for the same few hundred addresses again and again; one cache line
 //! here replaces the search of the load map, of a recipe, and of the rules for its module.
 //! The handler comes seldom, and finds whatever it reads outside the processor's caches: so lines
-//! count, not comparisons, and the entries that an address may have share one. Belongs to one thread.
+//! count, not comparisons, and the entries that an address may have share one.
+//!
+//! A recipe mostly holds for many instructions, and an interpreter's loop, of which no two samples need
+//! be at the same, is a function of which every instruction goes to decode. So an entry speaks for
+//! the addresses of one aligned block of 64 bytes for which its recipe holds. Belongs to one thread.
+
+use core::ops::Range;
 
 use super::arch::inference::Inferred;
 use super::arch::recipe::Recipe;
@@ -21,6 +27,9 @@ const INFERRED_BITS: u32 = 7;
 pub struct Marks(pub u8);
 
 impl Marks {
+    /// Holds, as the recipe does, at this address, and perhaps not at the next.
+    pub const HERE: Self = Self(1 << 7);
+
     /// Whether it has any of these.
     #[must_use]
     pub const fn has(self, any: Self) -> bool {
@@ -40,9 +49,14 @@ pub struct RecipeCache {
     generation: u32,
 }
 
+/// Bytes of code of which an entry speaks at most: a block that begins at a multiple of it.
+pub const BLOCK: u64 = 1 << BLOCK_BITS;
+const BLOCK_BITS: u32 = 6;
+
+/// What is known about some addresses of a block.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// The address, and above it the marks.
+    /// The number of the block, and below it the first and the last place in it, and the marks.
     key: u64,
     recipe: Recipe,
 }
@@ -50,24 +64,36 @@ struct Entry {
 /// Not an address of user space, so never asked for with success.
 const NOTHING: (u64, Inferred) = (u64::MAX, Inferred::NOTHING);
 
-/// Addresses of user space have no more bits, also with five-level paging.
-const ADDRESS_BITS: u32 = 56;
-/// All of them, which is no address of user space.
-const ADDRESSES: u64 = (1 << ADDRESS_BITS) - 1;
+/// Addresses beyond this one are not remembered. The kernel gives none out unless asked for.
+const END: u64 = 1 << 48;
+const MARK_BITS: u32 = 8;
+const KEY_BITS: u32 = MARK_BITS + 2 * BLOCK_BITS;
 
 impl Entry {
-    const EMPTY: Self = Self { key: ADDRESSES, recipe: Recipe::NoCfi };
+    /// From the last place to the first.
+    const EMPTY: Self =
+        Self { key: (BLOCK - 1) << (MARK_BITS + BLOCK_BITS), recipe: Recipe::NoCfi };
 
-    const fn new(address: u64, recipe: Recipe, marks: Marks) -> Self {
-        Self { key: address & ADDRESSES | (marks.0 as u64) << ADDRESS_BITS, recipe }
+    /// What holds at `address`, and at what is `around` it in its block.
+    fn new(address: u64, around: &Range<u64>, recipe: Recipe, marks: Marks) -> Self {
+        let start = address & !(BLOCK - 1);
+        let first = around.start.clamp(start, address) - start;
+        let last = around.end.wrapping_sub(1).clamp(address, start + BLOCK - 1) - start;
+        let places = first << BLOCK_BITS | last;
+        let key = (address >> BLOCK_BITS) << KEY_BITS | places << MARK_BITS | u64::from(marks.0);
+        Self { key, recipe }
     }
 
+    #[inline]
     const fn is_of(&self, address: u64) -> bool {
-        self.key & ADDRESSES == address && address != ADDRESSES
+        let place = address % BLOCK;
+        self.key >> KEY_BITS == address >> BLOCK_BITS
+            && (self.key >> (MARK_BITS + BLOCK_BITS)) % BLOCK <= place
+            && place <= (self.key >> MARK_BITS) % BLOCK
     }
 
     const fn marks(&self) -> Marks {
-        Marks((self.key >> ADDRESS_BITS) as u8)
+        Marks(self.key as u8)
     }
 }
 
@@ -104,17 +130,20 @@ impl RecipeCache {
     #[must_use]
     #[inline]
     pub fn get(&self, address: u64) -> Option<(Recipe, Marks)> {
-        let set = self.sets.get(slot(address, BITS))?;
+        let set = self.sets.get(slot(address / BLOCK, BITS))?;
         let entry = set.iter().find(|entry| entry.is_of(address))?;
         Some((entry.recipe, entry.marks()))
     }
 
-    /// Remembers code of user space in place of what was remembered first of its set.
+    /// Remembers what holds at `address`, and at what is `around` it, in place of what was
+    /// remembered first of its set.
     #[inline]
-    pub fn insert(&mut self, address: u64, recipe: Recipe, marks: Marks) {
-        if let Some(set) = self.sets.get_mut(slot(address, BITS)).filter(|_| address < ADDRESSES) {
+    pub fn insert(&mut self, address: u64, around: Range<u64>, recipe: Recipe, marks: Marks) {
+        let around = if marks.has(Marks::HERE) { address..address + 1 } else { around };
+        let set = self.sets.get_mut(slot(address / BLOCK, BITS)).filter(|_| address < END);
+        if let Some(set) = set {
             set.rotate_right(1);
-            set[0] = Entry::new(address, recipe, marks);
+            set[0] = Entry::new(address, &around, recipe, marks);
         }
     }
 
@@ -143,16 +172,21 @@ const fn slot(address: u64, bits: u32) -> usize {
 mod tests {
     use super::*;
 
-    const MARKS: Marks = Marks(0x81);
+    const MARKS: Marks = Marks(0x41);
     const FOUND: Option<(Recipe, Marks)> = Some((Recipe::SignalFrame, MARKS));
+
+    /// With one entry, which is for the address and what is around it.
+    fn cache(address: u64, around: Range<u64>) -> Box<RecipeCache> {
+        let mut cache = Box::new(RecipeCache::new());
+        cache.prepare(1);
+        cache.insert(address, around, Recipe::SignalFrame, MARKS);
+        cache
+    }
 
     #[test]
     fn remembers_within_a_generation_only() {
-        let mut cache = Box::new(RecipeCache::new());
-        cache.prepare(1);
-        cache.insert(0x40_1000, Recipe::SignalFrame, MARKS);
+        let mut cache = cache(0x40_1000, 0x40_1000..0x40_1001);
         assert_eq!(cache.get(0x40_1000), FOUND);
-        assert_eq!(cache.get(0x40_1001), None);
         cache.prepare(1);
         assert_eq!(cache.get(0x40_1000), FOUND);
         cache.prepare(2);
@@ -160,13 +194,39 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_speaks_for_its_addresses_in_one_block() {
+        for (around, expected) in [
+            (0x1010..0x1011, 0x1010..0x1011),
+            (0x1008..0x1012, 0x1008..0x1012),
+            (0x0f00..0x1012, 0x1000..0x1012),
+            (0x1010..0x2000, 0x1010..0x1040),
+            (0x0..0x2000, 0x1000..0x1040),
+            // Nothing of the sort: still the address itself.
+            (0x1012..0x1013, 0x1010..0x1013),
+        ] {
+            let cache = cache(0x1010, around.clone());
+            let found: Vec<u64> = (0xf00..0x1100).filter(|&at| cache.get(at) == FOUND).collect();
+            assert_eq!(found, expected.collect::<Vec<_>>(), "{around:x?}");
+        }
+    }
+
+    #[test]
+    fn what_holds_here_holds_nowhere_else() {
+        let mut cache = Box::new(RecipeCache::new());
+        cache.prepare(1);
+        cache.insert(0x1010, 0x1000..0x1040, Recipe::SignalFrame, Marks::HERE);
+        assert_eq!(cache.get(0x1010), Some((Recipe::SignalFrame, Marks::HERE)));
+        assert_eq!((cache.get(0x100f), cache.get(0x1011)), (None, None));
+    }
+
+    #[test]
     fn a_set_remembers_the_last_four() {
         let mut cache = Box::new(RecipeCache::new());
         cache.prepare(1);
         let of_one_set: Vec<u64> =
-            (0x40_1000..).filter(|&address| slot(address, BITS) == 7).take(5).collect();
+            (0x1000..).filter(|&block| slot(block, BITS) == 7).map(|n| n * BLOCK).take(5).collect();
         for &address in &of_one_set {
-            cache.insert(address, Recipe::SignalFrame, MARKS);
+            cache.insert(address, address..address + 8, Recipe::SignalFrame, MARKS);
         }
         let found: Vec<_> = of_one_set.iter().map(|&address| cache.get(address)).collect();
         assert_eq!(found, [None, FOUND, FOUND, FOUND, FOUND]);
@@ -174,10 +234,9 @@ mod tests {
 
     #[test]
     fn no_address_of_the_kernel_is_remembered() {
-        let mut cache = Box::new(RecipeCache::new());
-        for address in [u64::MAX, ADDRESSES, ADDRESSES + 1] {
-            cache.insert(address, Recipe::SignalFrame, MARKS);
-            assert_eq!(cache.get(address), None);
+        for address in [u64::MAX - 1, END, END + BLOCK] {
+            assert_eq!(cache(address, address..address + 1).get(address), None);
         }
+        assert_eq!(RecipeCache::new().get(0), None);
     }
 }

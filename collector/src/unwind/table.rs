@@ -17,22 +17,23 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
 
 use super::arch::recipe::{CalleeSaved, Recipe};
 
 /// Recipes by offset from the start of a module's text. Signal side.
 pub trait Lookup {
-    /// The recipe for the code at `offset`; [`Recipe::NoCfi`] beyond the covered text.
-    fn lookup(&self, offset: u32) -> Recipe;
+    /// The recipe for the code at `offset`; [`Recipe::NoCfi`] beyond the covered text. And offsets
+    /// around it for which it holds, too, in the same function.
+    fn lookup(&self, offset: u32) -> (Recipe, Range<u32>);
 
     /// The same, with the places of the other callee-saved registers.
     fn lookup_all(&self, offset: u32) -> (Recipe, CalleeSaved);
 }
 
 impl Lookup for RecipeTable {
-    #[inline]
-    fn lookup(&self, offset: u32) -> Recipe {
-        Self::lookup(self, offset)
+    fn lookup(&self, offset: u32) -> (Recipe, Range<u32>) {
+        (Self::lookup(self, offset), offset..offset.saturating_add(1))
     }
 
     fn lookup_all(&self, offset: u32) -> (Recipe, CalleeSaved) {

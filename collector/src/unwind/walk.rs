@@ -33,7 +33,8 @@ pub trait Target {
     fn code(&self, pc: u64) -> Option<Code<'_>>;
 
     /// What the visitor must know of the code at `pc`, and the walk need not: remembered with the
-    /// recipe.
+    /// recipe, also for the code around it. Of code that
+    /// [may jump](Self::may_jump) it must be [`Marks::HERE`].
     fn marks(&self, _pc: u64) -> Marks {
         Marks::default()
     }
@@ -313,10 +314,14 @@ fn find(
     let Some(code) = target.code(pc) else {
         return (target.foreign(pc).map_or(Recipe::NoCfi, |(recipe, _)| recipe), marks);
     };
-    let recipe = code.at(pc).map_or(Recipe::NoCfi, |(recipes, offset)| recipes.lookup(offset));
+    let (recipe, around) = match code.at(pc) {
+        Some((recipes, offset)) => recipes.lookup(offset),
+        None => (Recipe::NoCfi, 0..0),
+    };
     let recipe = unless_jump(target, recipe, kind, address);
     if recipe != Recipe::NoCfi {
-        cache.insert(pc, recipe, marks);
+        let at = |offset: u32| code.base.wrapping_add(offset.into());
+        cache.insert(pc, at(around.start)..at(around.end), recipe, marks);
     }
     (recipe, marks)
 }

@@ -37,11 +37,11 @@ pub fn recipe_at<'a>(
         .then(|| InPlace::new(header, header_address, segment_from, text))
         .flatten()
         .and_then(|module| module.recipe_at(pc));
-    found.unwrap_or(NO_CFI)
+    found.map_or(NO_CFI, |(recipe, saved, _)| (recipe, saved))
 }
 
-/// What holds at an address.
-type Held = (Recipe, CalleeSaved);
+/// What holds at an address, and at addresses around it in the same function.
+type Held = (Recipe, CalleeSaved, Range<u64>);
 
 /// `.eh_frame_hdr` up to its table (Linux Standard Base 5.0, 10.6.2): version, three encodings,
 /// address of `.eh_frame`, number of FDEs.
@@ -222,6 +222,12 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> InPlace<'a, F> {
         Some(visit(&known.cie.fde(body, place)?, known.shared.as_ref()))
     }
 
+    fn held_at(&self, offset: u32) -> Held {
+        let pc = self.reader.text.start + u64::from(offset);
+        let found = self.reader.text.contains(&pc).then(|| self.recipe_at(pc)).flatten();
+        found.unwrap_or((NO_CFI.0, NO_CFI.1, pc..pc + 1))
+    }
+
     fn recipe_at(&self, pc: u64) -> Option<Held> {
         let mut before = None;
         if let Some(offset) = self.nearest(pc) {
@@ -230,8 +236,10 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> InPlace<'a, F> {
                     before = Some(fde.code.end);
                     return None;
                 }
-                let row = shared.and_then(|shared| shared.row_at(fde, pc));
-                Some(row.unwrap_or(UNSUPPORTED))
+                let row = shared.map(|shared| shared.row_at(fde, pc));
+                let (found, addresses) = row.unwrap_or((None, pc..pc + 1));
+                let (recipe, saved) = found.unwrap_or(UNSUPPORTED);
+                Some((recipe, saved, addresses))
             });
             if let Some(held) = held.flatten() {
                 return Some(held);
@@ -267,7 +275,7 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> InPlace<'a, F> {
         let offset =
             u8::try_from(pc.checked_sub(start)?).ok().filter(|at| *at < function.length())?;
         let held = function.recipes().into_iter().rfind(|(from, _)| *from <= offset)?;
-        Some((held.1, CalleeSaved::SAME))
+        Some((held.1, CalleeSaved::SAME, pc..pc + 1))
     }
 
     /// What holds in an entry of a linkage table without CFI.
@@ -284,19 +292,19 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> InPlace<'a, F> {
         let code = (self.reader.segment_from)(start)?.first_chunk()?;
         let recipes = linkage::entry(code)?;
         let held = recipes.iter().rev().find(|(offset, _)| start + u64::from(*offset) <= pc)?;
-        Some((held.1, CalleeSaved::SAME))
+        Some((held.1, CalleeSaved::SAME, pc..pc + 1))
     }
 }
 
 impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Lookup for InPlace<'a, F> {
-    fn lookup(&self, offset: u32) -> Recipe {
-        self.lookup_all(offset).0
+    fn lookup(&self, offset: u32) -> (Recipe, Range<u32>) {
+        let (recipe, _, addresses) = self.held_at(offset);
+        (recipe, self.reader.offset(addresses.start)..self.reader.offset(addresses.end))
     }
 
-    fn lookup_all(&self, offset: u32) -> Held {
-        let pc = self.reader.text.start + u64::from(offset);
-        let found = self.reader.text.contains(&pc).then(|| self.recipe_at(pc)).flatten();
-        found.unwrap_or(NO_CFI)
+    fn lookup_all(&self, offset: u32) -> (Recipe, CalleeSaved) {
+        let (recipe, saved, _) = self.held_at(offset);
+        (recipe, saved)
     }
 }
 

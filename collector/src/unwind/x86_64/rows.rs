@@ -9,6 +9,8 @@
 //! Each form of rule that compilers, linkers and hand-written assembly are known to use has a
 //! recipe; the rest is `None`, which the builder counts.
 
+use core::ops::Range;
+
 use gimli::{Register as Number, X86_64};
 
 use super::expression::{Shape, shape};
@@ -144,13 +146,18 @@ impl<'a> Shared<'a> {
         run.map(|()| evaluation.scratch == [true, true, false])
     }
 
-    /// The row of an FDE that holds at `pc`, which must not lie before its code. `None` also where
-    /// the instructions that lead to it cannot be read.
-    pub(in crate::unwind) fn row_at(&self, fde: &Fde<'a>, pc: u64) -> Found {
+    /// The row of an FDE that holds at `pc`, which must lie in its code, and the addresses at which
+    /// it does. `None` also where the instructions that lead to it cannot be read.
+    pub(in crate::unwind) fn row_at(&self, fde: &Fde<'a>, pc: u64) -> (Found, Range<u64>) {
         let mut evaluation = Evaluation::new(self, fde.code.start);
         evaluation.last = pc;
-        evaluation.run(fde.instructions, |_, _| {})?;
-        self.recipe(&evaluation.row)
+        let mut start = fde.code.start;
+        let run = evaluation.run(fde.instructions, |address, _| start = address);
+        let (start, end) = match evaluation.address {
+            next if next > pc => (start, next.min(fde.code.end)),
+            last => (last, fde.code.end),
+        };
+        (run.and_then(|()| self.recipe(&evaluation.row)), start..end)
     }
 
     fn recipe(&self, row: &Row<'_>) -> Found {
