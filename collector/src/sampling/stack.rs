@@ -43,7 +43,7 @@ pub(super) mod mark {
     pub(in crate::sampling) const UNWINDER: Marks = Marks(2);
     /// Its return address may not be replaced.
     pub(in crate::sampling) const KEPT: Marks = Marks(4);
-    /// Its module ends before a stub of a linkage table would, or a little later.
+    /// Its module ends before a stub of a linkage table would.
     pub(in crate::sampling) const LAST: Marks = Marks(8);
     /// An unwinder that cannot be interposed might end at this frame. It finds the frame again by
     /// the stack pointer alone, which the trampoline shares: an armed slot below it would be taken for
@@ -88,16 +88,18 @@ impl Target for Interrupted<'_> {
     fn marks(&self, pc: u64) -> Marks {
         let Some(stretch) = self.map.find(pc) else { return mark::FOREIGN };
         let rules = stretch.code.rules;
+        let left = stretch.end - pc;
         let unsafe_function = || rules.has_unsafe_functions && rules::is_unsafe_function(pc);
         let leaving = || rules.has_unsafe_functions && rules::is_leaving(pc);
         [
             (mark::UNWINDER, stretch.is_unwinder(pc) || leaving()),
             (mark::KEPT, rules.never || unsafe_function()),
-            (mark::LAST, stretch.end - pc / BLOCK * BLOCK < BLOCK + rules::LONGEST_STUB),
+            (mark::LAST, left < rules::LONGEST_STUB),
             (mark::CATCHES, self.map.static_unwinder && stretch.may_handle_exceptions(pc)),
             // Functions of which something is marked are known by their symbols, and those of an
             // unwinder change their recipe within a row.
             (Marks::HERE, rules.has_unsafe_functions || stretch.is_unwinder(pc)),
+            (Marks::HERE, left < BLOCK + rules::LONGEST_STUB),
         ]
         .into_iter()
         .filter(|(_, holds)| *holds)
