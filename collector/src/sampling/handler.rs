@@ -61,7 +61,8 @@ pub unsafe extern "C" fn on_signal(
                 let why =
                     if process::sealed() { LossReason::Sealed } else { LossReason::NoThreadState };
                 process.arena.count_loss(why, weight);
-            } else if !is_trap {
+            } else if info.code <= 0 {
+                // What the kernel sends is the last of an event whose thread has ended.
                 process.arena.count_foreign_signal();
             }
         }
