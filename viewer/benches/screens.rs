@@ -54,7 +54,8 @@ fn profile() -> Profile {
         Frame { function: FunctionRef(f), kind, file: None, line: 0 }
     };
     let frames = (0..=FUNCTIONS).map(frame).collect();
-    let mut nodes = Nodes { parent: vec![0], frame: vec![FrameRef::ROOT], ..Nodes::default() };
+    let mut nodes = Nodes::default();
+    nodes.push(0, FrameRef::ROOT, 0, 0);
     let mut path = vec![0];
     let wanted = nodes_wanted();
     while nodes.len() < wanted as usize {

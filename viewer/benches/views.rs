@@ -52,7 +52,8 @@ fn profile() -> Profile {
             frames.push(Frame { function: FunctionRef(f), kind, file: None, line });
         }
     }
-    let mut nodes = Nodes { parent: vec![0], frame: vec![FrameRef::ROOT], ..Nodes::default() };
+    let mut nodes = Nodes::default();
+    nodes.push(0, FrameRef::ROOT, 0, 0);
     let mut streams = Vec::new();
     let mut path: Vec<u32> = Vec::new();
     for thread in 0..THREADS {
