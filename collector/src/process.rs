@@ -141,7 +141,8 @@ pub fn note_asynchronous(why: &str) {
 /// The signals of samples, each with its name and its handler. They come by the last.
 fn signals() -> impl Iterator<Item = (i32, &'static str, Handler)> {
     let trap = trap::on_loan().then_some((trap::TRAP, "SIGTRAP", trap::on_trap as Handler));
-    core::iter::once((sampling::SIGNAL, "SIGPROF", sampling::on_signal as Handler)).chain(trap)
+    core::iter::once((sampling::SIGNAL, "SIGPROF", sampling::pass_on::on_profile as Handler))
+        .chain(trap)
 }
 
 /// Whether the signal that samples come by still has its handler; says so if not.

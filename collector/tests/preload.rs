@@ -123,7 +123,7 @@ fn exports_these_names_and_no_others() {
         siginterrupt sigprocmask pthread_sigmask sigblock sigsetmask siggetmask sighold sigrelse
         sigsuspend __sigsuspend ppoll __ppoll_chk pselect epoll_pwait epoll_pwait2 pause
         poll __poll_chk select epoll_wait
-        sigwait sigwaitinfo sigtimedwait signalfd setitimer getitimer timer_create
+        sigwait sigwaitinfo sigtimedwait signalfd
         __monstartup monstartup moncontrol profil sprofil
         execve execv execvp execvpe execl execlp execle fexecve execveat
         _Fork vfork __vfork pthread_create thrd_create dlopen dlmopen dlclose dlsym
@@ -138,7 +138,7 @@ fn exports_these_names_and_no_others() {
 fn a_program_with_its_own_profiling_signal() {
     let folder = folder("own_profiling_signal");
     compile(&folder, "cc", &["-O2", "-o", "program", "@own_profiling_signal.c"]);
-    let arenas = behaves(
+    behaves(
         &folder,
         &[],
         0,
@@ -180,9 +180,6 @@ left 1
 timer_delete 0
 ",
     );
-    for said in ["own SIGPROF handler is not called", "ITIMER_PROF does not run", "is silent"] {
-        assert!(contains(&arenas[0], said), "{said}");
-    }
 }
 
 #[test]

@@ -25,7 +25,7 @@
 //! | memory or a timer for a thread is refused | `unsampled-threads`, and a message | thread's start | limits |
 //! | a thread made by clone(2), unknown to the C library | `unsampled-threads`, and a message; its CPU time `elsewhere` | before the call | – |
 //! | no tick meets the thread (a busy machine) | recorded, and `late`; after a kill, CPU time `elsewhere` | handler, by overruns; the kernel's count | `-e task-clock` |
-//! | SIGPROF from elsewhere | `foreign-signals` | handler | – |
+//! | SIGPROF from elsewhere, without a handler | `foreign-signals` | handler | – |
 //! | SIGPROF, or SIGTRAP on loan, taken by a raw system call | a message | exit, exec | – |
 //! | an unwinder, a signal frame, another stack | recorded; only the trampoline waits | handler | – |
 //! | code of no module, without CFI, a stack that ends | recorded, and partial | handler | – |

@@ -28,7 +28,8 @@ checks! {
     // Jumps.
     jumps_in_loops timer_jumps jumps_out_of_waits every_tail_call
     // Signals.
-    alternate_stack nested_signals interrupted_waits own_profiling_signal blocked_signals waits
+    alternate_stack nested_signals interrupted_waits own_profiler own_profiling_signal
+    blocked_signals waits
     traps
     thread_ends
     // Contexts.

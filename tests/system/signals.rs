@@ -3,22 +3,7 @@
 
 use csprof_format::profile::Process;
 use csprof_tests::notes::skip;
-use csprof_tests::paths::is_share;
 use csprof_tests::workshop::Workshop;
-
-#[test]
-fn a_program_with_a_profiler_of_its_own() {
-    let workshop = Workshop::new("own_profiler");
-    workshop.compile("cc -O2 -o program @own_profiler.c");
-    let recording = workshop.record(&[], &["./program"]);
-    assert_eq!(recording.outcome.said(), "done\n");
-    assert_eq!(recording.outcome.status.code(), Some(0));
-    // 300 ms of CPU time at 200 samples per second.
-    assert!(is_share(recording.rows().inclusive_of("work"), 120, 50));
-    let messages = recording.messages();
-    assert!(messages.contains("own SIGPROF handler is not called"), "{messages}");
-    assert!(messages.contains("ITIMER_PROF does not run"), "{messages}");
-}
 
 #[test]
 fn no_wait_ends_early_by_a_sample_that_comes_by_sigtrap() {

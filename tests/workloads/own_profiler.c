@@ -1,14 +1,42 @@
-/* A program with a profiler of its own: SIGPROF every 10 ms of CPU time. It works for 300 ms and then
- * gives SIGPROF back. What its handler saw is not printed. */
+/* A program with profilers of its own: SIGPROF by ITIMER_PROF, by a POSIX timer, and sent by itself. It
+ * says in which handlers they arrived, with what mask, and what pending ones did. How many ticks
+ * there were depends on the machine; that there were some does not. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 
 static volatile unsigned long sink;
-static volatile sig_atomic_t ticks;
+static volatile sig_atomic_t ticks, wrong;
+static sigjmp_buf out;
 
-static void tick(int signal) { ticks += signal == SIGPROF; }
+static int blocked(int signal) {
+    sigset_t now;
+    sigprocmask(SIG_BLOCK, NULL, &now);
+    return sigismember(&now, signal);
+}
+
+/* Runs with itself and SIGUSR2 blocked, as asked, and with nothing else. */
+static void tick(int signal, siginfo_t *info, void *context) {
+    ticks++;
+    wrong += signal != SIGPROF || info->si_signo != SIGPROF || !context;
+    wrong += !blocked(SIGPROF) || !blocked(SIGUSR2) || blocked(SIGUSR1) || blocked(SIGTERM);
+}
+static void plain(int signal) { ticks += signal == SIGPROF; }
+static void leave(int signal) { siglongjmp(out, signal); }
+
+__attribute__((noinline)) static void in_handler(void) {
+    for (unsigned long i = 0; i < 30000000; i++) sink += i * i;
+}
+static void slow(int signal) {
+    plain(signal);
+    in_handler();
+}
 
 __attribute__((noinline)) static void work(void) {
     clock_t start = clock();
@@ -17,14 +45,81 @@ __attribute__((noinline)) static void work(void) {
     while (clock() - start < CLOCKS_PER_SEC * 3 / 10);
 }
 
+static int taken(void) {
+    int so_far = ticks;
+    ticks = 0;
+    return so_far;
+}
+
+static void set(void (*handler)(int), int flags) {
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+    sigaction(SIGPROF, &action, NULL);
+}
+
+static void *thread(void *main_thread) {
+    pthread_kill(*(pthread_t *)main_thread, SIGPROF);
+    raise(SIGPROF);
+    return NULL;
+}
+
 int main(void) {
-    struct sigaction action = {.sa_handler = tick, .sa_flags = SA_RESTART};
+    struct sigaction action = {.sa_sigaction = tick, .sa_flags = SA_RESTART | SA_SIGINFO};
     struct itimerval often = {{0, 10000}, {0, 10000}}, never = {{0, 0}, {0, 0}};
+    sigaddset(&action.sa_mask, SIGUSR2);
     sigaction(SIGPROF, &action, NULL);
     setitimer(ITIMER_PROF, &often, NULL);
     work();
     setitimer(ITIMER_PROF, &never, NULL);
-    signal(SIGPROF, SIG_DFL);
-    puts("done");
+    printf("interval timer: ticks %d, wrong %d\n", taken() > 3, wrong);
+
+    timer_t timer;
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF};
+    struct itimerspec fast = {{0, 10000000}, {0, 10000000}};
+    timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &timer);
+    timer_settime(timer, 0, &fast, NULL);
+    work();
+    timer_delete(timer);
+    printf("POSIX timer: ticks %d, wrong %d\n", taken() > 3, wrong);
+
+    for (int i = 0; i < 100; i++) raise(SIGPROF);
+    printf("raised: %d, wrong %d\n", taken(), wrong);
+    kill(getpid(), SIGPROF);
+    printf("killed: %d, wrong %d\n", taken(), wrong);
+
+    sigset_t prof;
+    sigemptyset(&prof);
+    sigaddset(&prof, SIGPROF);
+    sigprocmask(SIG_BLOCK, &prof, NULL);
+    raise(SIGPROF);
+    raise(SIGPROF);
+    int early = taken();
+    sigprocmask(SIG_UNBLOCK, &prof, NULL);
+    printf("blocked: %d, then %d\n", early, taken());
+
+    pthread_t self = pthread_self(), other;
+    pthread_create(&other, NULL, thread, &self);
+    pthread_join(other, NULL);
+    printf("to and in a thread: %d\n", taken());
+
+    set(plain, SA_RESETHAND);
+    raise(SIGPROF);
+    struct sigaction now;
+    sigaction(SIGPROF, NULL, &now);
+    printf("once: %d, then default %d\n", taken(), now.sa_handler == SIG_DFL);
+
+    signal(SIGPROF, SIG_IGN);
+    raise(SIGPROF);
+    printf("ignored: %d\n", taken());
+
+    set(leave, 0);
+    volatile int left = 0;
+    for (int i = 0; i < 10; i++)
+        if (sigsetjmp(out, 1) == 0) raise(SIGPROF);
+        else left += !blocked(SIGPROF);
+    printf("left: %d\n", left);
+
+    set(slow, SA_NODEFER);
+    for (int i = 0; i < 5; i++) raise(SIGPROF);
+    printf("slow: %d\n", taken());
     return 0;
 }

@@ -14,10 +14,10 @@ use core::arch::naked_asm;
 
 use libc::pid_t;
 
+use super::real;
 use super::real::slots;
 use super::stub::{self, ENGAGED, drop_frame, fast_path, restore_arguments, save_arguments};
 use super::view::Belief;
-use super::{real, signals};
 use crate::process;
 
 /// Registers the handlers. Without them (no memory) a child would not be sampled.
@@ -47,7 +47,6 @@ unsafe extern "C" fn parent() {
 unsafe extern "C" fn child() {
     let errno = real::errno();
     process::after_fork_child();
-    signals::timer::after_fork_child();
     if !process::active() {
         stub::disengage();
     }

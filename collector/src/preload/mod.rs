@@ -12,7 +12,6 @@
 //! | `signals::wait` | `sigsuspend` `__sigsuspend` `ppoll` `__ppoll_chk` `pselect` `epoll_pwait` `epoll_pwait2` `pause` | waiting is not interrupted by samples |
 //! | `signals::poll` | `poll` `__poll_chk` `select` `epoll_wait` | the same, with the source `task-clock` where SIGTRAP is not on loan |
 //! | `signals::wait` | `sigwait` `sigwaitinfo` `sigtimedwait` `signalfd` | samples are not waited away |
-//! | [`signals::timer`] | `setitimer` `getitimer` `timer_create` | no other source of the profiling signal |
 //! | `signals::histogram` | `__monstartup` `monstartup` `moncontrol` `profil` `sprofil` | the C library's own profiler does not take the signal |
 //! | [`exec`] | `execve` `execv` `execvp` `execvpe` `execl` `execlp` `execle` `fexecve` `execveat` | a pending sample must not kill the new program |
 //! | [`reach`] | `posix_spawn` `posix_spawnp` `system` `popen` | what cannot be followed is counted, and finds no dead path |
@@ -83,6 +82,7 @@ extern "C" fn construct(
     }
     signals::action::remember_inherited();
     reach::remember();
+    signals::action::pass_on();
     process::start(signals::trap::by_default as *mut _);
     if !process::active() {
         return;

@@ -16,7 +16,7 @@ use core::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_ushort, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use libc::{itimerval, pid_t, pthread_attr_t, pthread_t, sigevent, sigset_t, timer_t, timeval};
+use libc::{itimerval, pid_t, pthread_attr_t, pthread_t, sigset_t, timeval};
 
 /// A function of another library.
 #[derive(Debug)]
@@ -170,8 +170,6 @@ real_functions! {
         fn sigrelse(signal: c_int) -> c_int, else -1;
         fn signalfd(fd: c_int, mask: *const sigset_t, flags: c_int) -> c_int, else -1;
         fn setitimer(which: c_uint, new: *const itimerval, old: *mut itimerval) -> c_int, else -1;
-        fn getitimer(which: c_uint, value: *mut itimerval) -> c_int, else -1;
-        fn timer_create(clock: c_int, event: *mut sigevent, timer: *mut timer_t) -> c_int, else -1;
         fn __monstartup(low: c_ulong, high: c_ulong) -> Nothing, else NOTHING;
         fn monstartup(low: c_ulong, high: c_ulong) -> Nothing, else NOTHING;
         fn moncontrol(mode: c_int) -> Nothing, else NOTHING;

@@ -37,16 +37,16 @@ use crate::unwind::arch::registers::Registers;
 use crate::unwind::validate::StackBounds;
 use crate::unwind::walk::{End, Exit, Flow, Frame, Target, walk};
 
-/// The signal handler.
+/// The signal handler. Returns whether the signal was a sample, or may have been one.
 ///
 /// # Safety
-/// To be called by the kernel only, for [`SIGNAL`](super::SIGNAL) or by way of
-/// [`on_trap`](super::trap::on_trap), with its three arguments.
-pub unsafe extern "C" fn on_signal(
+/// To be called with the three arguments of the kernel, by [`on_profile`](super::pass_on::on_profile)
+/// or [`on_trap`](super::trap::on_trap).
+pub(super) unsafe extern "C" fn on_signal(
     _: i32,
     info: *mut libc::siginfo_t,
     context: *mut libc::ucontext_t,
-) {
+) -> bool {
     // SAFETY: the kernel passes live structures; siginfo_t is at least as large as SignalInfo.
     let (info, context) = unsafe { (&*info.cast::<SignalInfo>(), &mut *context) };
     let is_trap = info.signo == TRAP;
@@ -55,18 +55,14 @@ pub unsafe extern "C" fn on_signal(
     }
     let thread = thread::current();
     if thread.is_null() || process::sealed() {
-        if let Some(process) = process::current() {
-            if info.code == libc::SI_TIMER {
-                let weight = 1 + u64::from(info.overrun.unsigned_abs());
-                let why =
-                    if process::sealed() { LossReason::Sealed } else { LossReason::NoThreadState };
-                process.arena.count_loss(why, weight);
-            } else if info.code <= 0 {
-                // What the kernel sends is the last of an event whose thread has ended.
-                process.arena.count_foreign_signal();
-            }
-        }
-        return;
+        let Some(process) = process::current().filter(|_| info.code == libc::SI_TIMER) else {
+            return false;
+        };
+        let weight = 1 + u64::from(info.overrun.unsigned_abs());
+        let sealed = process::sealed();
+        let why = if sealed { LossReason::Sealed } else { LossReason::NoThreadState };
+        process.arena.count_loss(why, weight);
+        return true;
     }
     // SAFETY: this thread's state. The signal is blocked while the handler runs, and while setup
     // code uses the state, so this is the only reference.
@@ -75,10 +71,7 @@ pub unsafe extern "C" fn on_signal(
     let has_room = has_room(thread);
     let Some(weight) = thread.source.as_mut().and_then(|source| source.weight(info)) else {
         // An event's SIGTRAP never comes from elsewhere, but perhaps from before an exec or a fork.
-        if let Some(process) = process::current().filter(|_| !is_trap) {
-            process.arena.count_foreign_signal();
-        }
-        return;
+        return false;
     };
     thread.in_handler = true;
     let record = thread.arena.record_mut();
@@ -100,6 +93,7 @@ pub unsafe extern "C" fn on_signal(
         thread.note_progress();
     }
     thread.in_handler = false;
+    true
 }
 
 /// Whether the stack that the handler runs on has room for a sample, as far as is known of it.

@@ -5,6 +5,7 @@
 //! panics, no recursion; memory it needs comes from system calls.
 
 mod handler;
+pub mod pass_on;
 mod path;
 mod restart;
 mod room;
@@ -13,7 +14,7 @@ mod suspect;
 pub mod trap;
 mod walked;
 
-pub use handler::on_signal;
+use handler::on_signal;
 pub use path::Path;
 pub use room::Room;
 pub use suspect::Suspect;

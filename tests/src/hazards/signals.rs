@@ -69,6 +69,20 @@ pub const ALL: &[Hazard] = &[
         .variants(&["", "-D_FORTIFY_SOURCE=2", "clang"])
         .command(&["./program", "60", "files"])
         .says("interrupted 0\n"),
+    Hazard::new("own_profiler", &["cc -O2 -pthread -o program @own_profiler.c"])
+        .variants(&["", "-O0", "clang"])
+        .says(
+            "interval timer: ticks 1, wrong 0\n\
+             POSIX timer: ticks 1, wrong 0\n\
+             raised: 100, wrong 0\n\
+             killed: 1, wrong 0\n\
+             blocked: 0, then 1\n\
+             to and in a thread: 2\n\
+             once: 1, then default 1\n\
+             ignored: 0\n\
+             left: 10\n\
+             slow: 5\n",
+        ),
     Hazard::new("own_profiling_signal", &["cc -O2 -w -o program @own_profiling_signal.c"])
         .variants(&["", "clang"])
         .says(

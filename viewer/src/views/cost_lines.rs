@@ -103,7 +103,8 @@ pub fn notes(profile: &Profile, form: Form) -> Vec<Line> {
     let foreign = (
         "foreign-signals",
         sum(|account| account.foreign_signals),
-        "profiling signals (SIGPROF) from elsewhere, which were no samples",
+        "profiling signals (SIGPROF) from elsewhere, which were no samples, and for which the program \
+         has no handler",
     );
     [late, unsampled, foreign]
         .into_iter()

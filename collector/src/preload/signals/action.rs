@@ -2,19 +2,20 @@
 
 #![expect(unsafe_code, reason = "exported C functions with pointers from the program")]
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::mask::change_one;
-use super::{SIGNAL, kept, trap, warning};
+use super::mask::{believed, change_one};
+use super::{BIT, SIGNAL, kept, trap};
 use crate::preload::real::{self, Handler};
 use crate::preload::view::sampled;
+use crate::process::{self, sealed};
+use crate::sampling::pass_on::set_chooser;
 use crate::sampling::trap::{self as loan, TRAP};
-use crate::sys;
+use crate::sys::{self, Mask};
 
 /// What the program last asked for. The fields are separate atomics: a program whose threads race
-/// to set one signal's action cannot tell which came last, and nothing is ever called through
-/// them. Relaxed throughout for that reason.
+/// to set one signal's action cannot tell which came last. Relaxed throughout for that reason.
 struct Remembered {
     handler: AtomicUsize,
     flags: AtomicU64,
@@ -50,19 +51,51 @@ fn ask(signal: c_int, handler: Handler, flags: c_int) -> Handler {
     if signal == TRAP {
         return trap::handler(handler, flags);
     }
-    warn_about(handler);
     ASKED.flags.store(flags as u64, Ordering::Relaxed);
     ASKED.mask.store(0, Ordering::Relaxed);
     ASKED.handler.swap(handler, Ordering::Relaxed)
 }
 
-fn warn_about(handler: Handler) {
-    if handler != libc::SIG_DFL && handler != libc::SIG_IGN {
-        crate::report::warn_once(
-            warning::HANDLER,
-            "the program's own SIGPROF handler is not called: csprof uses this signal",
-        );
+/// From now on the program's handler is called for what is no sample.
+pub(in crate::preload) fn pass_on() {
+    set_chooser(program_handler);
+}
+
+/// The program's handler for a profiling signal that is no sample, null if it has none. The mask is then
+/// as the program asked. A signal that nobody handles is counted, and does not end the program: it may
+/// be an old one of csprof's.
+extern "C" fn program_handler(
+    info: &libc::siginfo_t,
+    context: &mut libc::ucontext_t,
+) -> *mut c_void {
+    const NONE: *mut c_void = core::ptr::null_mut();
+    let handler = ASKED.handler.load(Ordering::Relaxed);
+    // Sent by a process, or by an interval timer; else it is the last of an event whose thread has ended.
+    if info.si_code > 0 && info.si_code != libc::SI_KERNEL {
+        return NONE;
     }
+    if handler == libc::SIG_DFL || handler == libc::SIG_IGN || sealed() {
+        if let Some(process) = process::current() {
+            process.arena.count_foreign_signal();
+        }
+        return NONE;
+    }
+    // SAFETY: the mask to return to, of which the kernel has one word.
+    let interrupted = unsafe { &mut *(&raw mut context.uc_sigmask).cast::<u64>() };
+    if believed() & BIT != 0 {
+        // The thread has blocked it, it thinks: from here on it has, and the signal waits.
+        *interrupted |= BIT;
+        sys::send_again(info, info.si_code != libc::SI_TKILL);
+        return NONE;
+    }
+    let flags = ASKED.flags.load(Ordering::Relaxed) as c_int;
+    if flags & libc::SA_RESETHAND != 0 {
+        ASKED.handler.store(libc::SIG_DFL, Ordering::Relaxed);
+    }
+    let itself = if flags & libc::SA_NODEFER != 0 { 0 } else { BIT };
+    let asked = ASKED.mask.load(Ordering::Relaxed) & !kept();
+    sys::set_mask(Mask(*interrupted | asked | itself));
+    core::ptr::with_exposed_provenance_mut(handler)
 }
 
 /// First word of a mask.
@@ -135,7 +168,6 @@ unsafe fn own(new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
         unsafe { old.write(answer) };
     }
     if let Some(wanted) = wanted {
-        warn_about(wanted.sa_sigaction);
         ASKED.handler.store(wanted.sa_sigaction, Ordering::Relaxed);
         ASKED.flags.store(wanted.sa_flags as u64, Ordering::Relaxed);
         // SAFETY: a live local.

@@ -1,8 +1,8 @@
 //! The profiling signal stays the collector's: ICS'05 section 2.5.2.
 //!
-//! A program that installs its own handler for the signal, blocks it, waits for it or starts a
-//! timer that sends it is told what it would be told alone, and nothing is done. What it asked for
-//! is remembered, so that asking again gives the answer it expects:
+//! A program that installs its own handler for the signal, blocks it or waits for it is told what it
+//! would be told alone. What it asked for is remembered, so that asking again gives the answer it
+//! expects; and its handler is called for what is no sample:
 //!
 //! - [`action`]: one remembered action for the process, and for every other signal whether its
 //!   handler was to block the profiling signal;
@@ -10,7 +10,6 @@
 //! - [`wait`]: waiting with a mask, and waiting for signals;
 //! - [`poll`]: waiting for files;
 //! - [`trap`]: SIGTRAP, which is the program's unless it has no use for it;
-//! - [`timer`]: interval timers;
 //! - [`histogram`]: the profiler in the C library.
 //!
 //! Signal masks are passed as the kernel's first word (64 signals): that is all the kernel reads
@@ -20,7 +19,6 @@ pub(super) mod action;
 mod histogram;
 pub(super) mod mask;
 mod poll;
-pub(super) mod timer;
 pub(super) mod trap;
 mod wait;
 
@@ -38,9 +36,6 @@ fn kept() -> u64 {
 
 /// Message numbers for [`crate::report::warn_once`].
 mod warning {
-    pub(super) const HANDLER: u32 = 32;
-    pub(super) const INTERVAL_TIMER: u32 = 33;
-    pub(super) const POSIX_TIMER: u32 = 34;
     pub(super) const WAIT: u32 = 35;
     pub(super) const HISTOGRAM: u32 = 36;
 }
