@@ -1,0 +1,89 @@
+//! Around a fork: the thread that calls it is not sampled until both processes know who they are.
+
+#![expect(unsafe_code, reason = "the state of the calling thread")]
+
+use super::stack::thread_stack_in_use;
+use super::{Thread, begin, current, registry, set_current};
+use crate::process;
+use crate::sources::Handle;
+use crate::sys::{self, Mask};
+use crate::trampoline::Suspended;
+
+/// Before a fork: the calling thread must not be sampled, nor have a replaced return address,
+/// until both processes know who they are.
+pub fn pause_here() {
+    let thread = current();
+    if thread.is_null() {
+        return;
+    }
+    let mask = sys::set_mask(Mask::ALL);
+    // SAFETY: this thread's state, with the signal blocked.
+    let thread = unsafe { &mut *thread };
+    let live = thread_stack_in_use(thread.stack);
+    if let Some(trampoline) = &mut thread.trampoline {
+        trampoline.record().suspend(live, Suspended::Yes);
+    }
+    thread.paused_mask = Some(mask);
+}
+
+/// After a fork, in the parent.
+pub fn resume_here() {
+    let thread = current();
+    if thread.is_null() {
+        return;
+    }
+    // SAFETY: this thread's state; the signal is still blocked from `pause_here`.
+    let thread = unsafe { &mut *thread };
+    if let Some(trampoline) = &mut thread.trampoline {
+        trampoline.record().resume();
+    }
+    if let Some(mask) = thread.paused_mask.take() {
+        sys::set_mask(mask);
+    }
+}
+
+/// After a fork, in the child: only this thread exists, and its tree begins anew.
+pub fn restart_after_fork() {
+    let (old, mask) = take_after_fork();
+    // What remains of the parent's state is a few pages: a forked child keeps them rather than risk
+    // touching what other threads were using, and the trampoline may be busy with them.
+    core::mem::forget(old);
+    if let Some(process) = process::current() {
+        begin(process);
+    }
+    if let Some(mask) = mask {
+        sys::set_mask(mask);
+    }
+}
+
+/// After a fork, in a child that cannot be profiled.
+pub fn drop_after_fork() {
+    let (old, mask) = take_after_fork();
+    core::mem::forget(old);
+    if let Some(mask) = mask {
+        sys::set_mask(mask);
+    }
+}
+
+fn take_after_fork() -> (Option<Box<Thread>>, Option<Mask>) {
+    registry::forget_all(|handle| {
+        // POSIX timers are not inherited; files are.
+        if let Handle::TaskClock(event, _) = handle {
+            event.close();
+        }
+    });
+    let thread = current();
+    if thread.is_null() {
+        return (None, None);
+    }
+    set_current(core::ptr::null_mut());
+    // SAFETY: this thread's state, now found by nobody else; `pause_here` blocked the signal and
+    // disarmed the trampoline.
+    let mut thread = unsafe { Box::from_raw(thread) };
+    if let Some(trampoline) = thread.trampoline.take() {
+        trampoline.abandon();
+    }
+    thread.arena.detach();
+    let mask = thread.paused_mask.take();
+    (Some(thread), mask)
+}

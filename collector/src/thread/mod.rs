@@ -1,0 +1,294 @@
+//! One thread's sampling state: from its start to its end.
+//!
+//! Setup side, except [`current`], which the handler uses to find the state of the thread it
+//! interrupted. The pointer lives in initial-exec thread-local storage, which a library that is
+//! loaded at start-up may use: one load, never `__tls_get_addr`, which may allocate.
+//!
+//! Invariant: the state is used by its own thread only, by the handler or, with all signals
+//! blocked, by the functions here: a handler of the program that came in between could fork, throw
+//! or leave by longjmp, and find or leave half a change. Other threads see [`Registry`] only.
+
+#![expect(unsafe_code, reason = "thread-local pointer, state shared with the signal handler")]
+
+mod fork;
+mod registry;
+mod stack;
+mod unarmed;
+
+use core::arch::{asm, global_asm};
+
+use csprof_format::loss::{LossReason, PartialReason};
+
+pub use fork::{drop_after_fork, pause_here, restart_after_fork, resume_here};
+pub use registry::{Registry, file_numbers, give_trap_back, lock_registry, restart_all, stop_all};
+use stack::{main_stack, main_stack_top, thread_stack, thread_stack_in_use};
+pub use unarmed::{disarm_for_lookup, disarm_here, left_to};
+
+use crate::arena::ThreadArena;
+use crate::process::{self, Process};
+use crate::sampling::{Path, Room, Suspect, Walked, trap};
+use crate::sources::Source;
+use crate::sys::{self, Clock, Mask};
+use crate::trampoline::Trampoline;
+use crate::unwind::cache::RecipeCache;
+use crate::unwind::validate::StackBounds;
+use crate::{allocator, report};
+
+global_asm!(
+    ".pushsection .tbss.csprof_thread,\"awT\",@nobits",
+    ".balign 8",
+    ".globl csprof_thread",
+    ".hidden csprof_thread",
+    ".type csprof_thread,@object",
+    ".size csprof_thread,8",
+    "csprof_thread:",
+    ".zero 8",
+    ".popsection",
+);
+
+/// Everything that belongs to one thread.
+pub struct Thread {
+    /// Counters and nodes, in shared memory.
+    pub arena: ThreadArena,
+    /// Kernel's thread id.
+    pub tid: u32,
+    /// What triggers its samples.
+    pub source: Option<Source>,
+    /// The stack that the thread was given.
+    pub stack: StackBounds,
+    /// How much of it is left.
+    pub room: Room,
+    /// The epoch of `root`; `None` before the first sample.
+    pub epoch: Option<u32>,
+    /// Root node of the present epoch.
+    pub root: u32,
+    /// Roots of partial paths in the present epoch; 0 where there is none yet.
+    pub partial_roots: [u32; PartialReason::COUNT],
+    /// The cached path.
+    pub path: Path,
+    /// The epoch to which the nodes of the cached path belong.
+    pub path_epoch: Option<u32>,
+    /// The frames of the present sample.
+    pub walked: Walked,
+    /// The trampoline, where there is one.
+    pub trampoline: Option<Trampoline>,
+    /// Recipes used last.
+    pub cache: Box<RecipeCache>,
+    /// What may be an unwinder, and at work.
+    pub suspect: Suspect,
+    /// Signal mask to return to after [`pause_here`].
+    paused_mask: Option<Mask>,
+    /// Set while the handler runs.
+    pub in_handler: bool,
+}
+
+/// The state of the calling thread. Either side; the caller must be the handler or have the
+/// profiling signal blocked if it changes anything.
+#[inline]
+pub fn current() -> *mut Thread {
+    let thread: *mut Thread;
+    // SAFETY: reads the thread-local word defined above; the linker fills the offset in.
+    unsafe {
+        asm!(
+            "mov {0}, qword ptr [rip + csprof_thread@GOTTPOFF]",
+            "mov {0}, qword ptr fs:[{0}]",
+            out(reg) thread,
+            options(nostack, readonly, preserves_flags),
+        );
+    }
+    thread
+}
+
+fn set_current(thread: *mut Thread) {
+    // SAFETY: writes the thread-local word defined above.
+    unsafe {
+        asm!(
+            "mov {0}, qword ptr [rip + csprof_thread@GOTTPOFF]",
+            "mov qword ptr fs:[{0}], {1}",
+            out(reg) _,
+            in(reg) thread,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+/// Begins sampling the calling thread. Called at the start of each thread, in it.
+pub fn started() {
+    let (Some(process), true) = (process::current(), process::active()) else { return };
+    if !current().is_null() {
+        return;
+    }
+    let mask = sys::set_mask(Mask::ALL);
+    begin(process);
+    // The program may have blocked every signal around pthread_create: this one is ours.
+    sys::set_mask(Mask(mask.0 & !trap::signals().0));
+}
+
+/// The signal is blocked here.
+fn begin(process: &'static Process) {
+    static EMPTY_CACHE: RecipeCache = RecipeCache::new();
+    let tid = sys::tid();
+    // For the recipe cache and what else is small.
+    if allocator::is_low() || !allocator::has_room(1 << 18) {
+        process.arena.count_unsampled_thread();
+        report::warn_once(2, "a thread is not sampled: memory for it was refused");
+        return;
+    }
+    let Ok(arena) = ThreadArena::create(process.arena, tid) else {
+        process.arena.count_unsampled_thread();
+        report::warn_once(2, "a thread is not sampled: shared memory for it was refused");
+        return;
+    };
+    let (Some(path), Some(walked)) = (Path::new(), Walked::new()) else {
+        process.arena.count_unsampled_thread();
+        report::warn_once(2, "a thread is not sampled: memory for it was refused");
+        return;
+    };
+    let mut cache = Box::<RecipeCache>::new_uninit();
+    // SAFETY: plain data, copied from one static instance: a cache built on the stack would be
+    // larger than the smallest thread stacks.
+    let cache = unsafe {
+        cache.as_mut_ptr().copy_from_nonoverlapping(&raw const EMPTY_CACHE, 1);
+        cache.assume_init()
+    };
+    let trampoline = if process.trampoline {
+        let claimed = Trampoline::claim(arena.returns_cell());
+        if claimed.is_none() {
+            report::warn_once(3, "more than 2048 threads at a time: the rest has no edge counts");
+        }
+        claimed
+    } else {
+        None
+    };
+    let is_main = sys::tid() == sys::pid();
+    let (stack, room) = if is_main {
+        (main_stack(), Room::growing(main_stack_top()))
+    } else {
+        let stack = thread_stack();
+        (stack, Room::given(stack.low))
+    };
+    let thread = Box::into_raw(Box::new(Thread {
+        arena,
+        tid,
+        source: None,
+        stack,
+        room,
+        epoch: None,
+        root: 0,
+        partial_roots: [0; PartialReason::COUNT],
+        path,
+        path_epoch: None,
+        walked,
+        trampoline,
+        cache,
+        suspect: Suspect::NONE,
+        paused_mask: None,
+        in_handler: false,
+    }));
+    set_current(thread);
+    // SAFETY: just made, and the signal is blocked.
+    let thread = unsafe { &mut *thread };
+    thread.open_source(process);
+}
+
+impl Thread {
+    fn open_source(&mut self, process: &Process) {
+        let cookie = (&raw const *self).expose_provenance();
+        let by_trap = trap::on_loan();
+        self.source = Source::open(process, self.tid, cookie);
+        self.arena.record_mut().cpu_before_ns = sys::now_ns(Clock::ThreadCpu);
+        let Some(source) = &self.source else {
+            process.arena.count_unsampled_thread();
+            return;
+        };
+        let (tid, handle, cpu) = (self.tid, source.handle(), self.arena.cpu_cell());
+        registry::join(tid, handle, cpu, by_trap);
+    }
+
+    /// Notes name and CPU time so far.
+    pub fn note_progress(&mut self) {
+        self.arena.record_mut().name = sys::thread_name();
+        let cpu_ns = sys::now_ns(Clock::ThreadCpu);
+        // SAFETY: this thread's own arena, which it has not released.
+        unsafe { self.arena.cpu_cell().note(cpu_ns) };
+        self.arena.process().note_progress();
+    }
+
+    /// Counts what the program has taken from the source by closing its file.
+    fn note_lost(&mut self) {
+        let lost = self.source.as_mut().map_or(0, Source::lost);
+        let record = self.arena.record_mut();
+        record.delivered += lost;
+        record.losses[LossReason::SourceClosed as usize] += lost;
+    }
+
+    /// Whether the nodes of the cached path are those of the present epoch.
+    #[must_use]
+    pub fn knows_path(&self) -> bool {
+        self.path_epoch == self.epoch
+    }
+}
+
+/// Ends sampling of the calling thread. Called when it ends, in it.
+pub fn ended() {
+    let thread = current();
+    if thread.is_null() || process::sealed() {
+        return;
+    }
+    let mask = block_after_pending();
+    // SAFETY: this thread's state, with the signal blocked; nothing finds it after set_current.
+    let mut thread = unsafe { Box::from_raw(thread) };
+    thread.note_lost();
+    if let Some(source) = thread.source.take() {
+        let handle = source.handle();
+        registry::leave(handle);
+        handle.stop();
+        handle.close();
+    }
+    let live = thread_stack_in_use(thread.stack);
+    if let Some(trampoline) = &mut thread.trampoline {
+        let record = trampoline.record();
+        record.disarm(live.clone());
+        // pthread_exit leaves all that the start routine called.
+        let left = record.left_at_end(live);
+        thread.arena.record_mut().lost_returns += left;
+    }
+    set_current(core::ptr::null_mut());
+    thread.note_progress();
+    thread.arena.record_mut().end_ns = sys::now_ns(Clock::Monotonic);
+    if let Some(trampoline) = thread.trampoline.take() {
+        trampoline.release();
+    }
+    thread.arena.release();
+    thread.path.release();
+    thread.walked.release();
+    drop(thread);
+    sys::set_mask(mask);
+}
+
+/// Blocks all signals, and returns the mask before. If the profiling signal was blocked already, by a
+/// system call that csprof did not see, what has come since is delivered first: the time that it
+/// stands for is counted late and at the wrong place, but not lost.
+fn block_after_pending() -> Mask {
+    let mask = sys::set_mask(Mask::ALL);
+    let signals = trap::signals().0;
+    if mask.0 & signals != 0 {
+        sys::set_mask(Mask(Mask::ALL.0 & !signals));
+        sys::set_mask(Mask::ALL);
+    }
+    mask
+}
+
+/// Notes what all threads have used so far, at an orderly exit of the process and before an exec.
+pub fn note_end() {
+    let thread = current();
+    if !thread.is_null() && !process::sealed() {
+        let mask = block_after_pending();
+        // SAFETY: this thread's state, with the signal blocked.
+        let thread = unsafe { &mut *thread };
+        thread.note_lost();
+        thread.note_progress();
+        sys::set_mask(mask);
+        registry::note_cpu_times();
+    }
+}
