@@ -21,7 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("collector/src/trampoline", &["crate::{preload,sampling,sources,thread}"]),
     ("collector/src/sampling", &["crate::preload", SETUP_ONLY]),
     ("collector/src/sources", &["crate::preload"]),
-    ("collector/src/thread.rs", &["crate::preload"]),
+    ("collector/src/thread", &["crate::preload"]),
     ("collector/src/process.rs", &["crate::preload"]),
     (
         "viewer/src/profile",
