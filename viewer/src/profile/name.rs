@@ -189,14 +189,20 @@ impl BareNames {
         self.starts.extend(form.starts.iter().map(|start| (number(base + start), end)));
     }
 
+    /// A name from each of its components on; nothing if there is no such name, or it has nothing
+    /// to set aside.
+    pub(crate) fn components(&self, name: usize) -> impl ExactSizeIterator<Item = &str> {
+        let first = self.first.get(name..).and_then(|rest| Some([*rest.first()?, *rest.get(1)?]));
+        let [first, end] = first.unwrap_or_default();
+        let components = &self.starts[first as usize..end as usize];
+        components.iter().map(|&(start, end)| &self.text[start as usize..end as usize])
+    }
+
     /// Whether a name has components, and `matches` holds for those from one of them on. `None`
-    /// if there is no such name, or it has nothing to set aside.
+    /// if there are none.
     pub(crate) fn any(&self, name: usize, matches: impl Fn(&str) -> bool) -> Option<bool> {
-        let first = *self.first.get(name)? as usize;
-        let end = *self.first.get(name + 1)? as usize;
-        let text = |&(start, end): &(u32, u32)| self.text.get(start as usize..end as usize);
-        let components = &self.starts[first..end];
-        (first < end).then(|| components.iter().filter_map(text).any(matches))
+        let mut components = self.components(name);
+        (components.len() > 0).then(|| components.any(matches))
     }
 }
 

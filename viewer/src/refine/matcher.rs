@@ -1,13 +1,15 @@
 //! Frame patterns compiled to sets of frames.
 //!
 //! A pattern is asked once of every function, not once of every node: a profile of ten million
-//! nodes has some hundred thousand functions. Globs are compared with all forms of a name: whole,
-//! without arguments, without templates, and that from each namespace inwards. Before the forms
-//! are made, the longest plain word of the glob is looked for in the name, which sorts out nearly
-//! all of them.
+//! nodes has some hundred thousand functions. How globs are compared with names stands in
+//! [`names`].
+
+mod names;
 
 use std::sync::{Arc, OnceLock};
 
+use names::NameGlob;
+pub(super) use names::Names;
 use regex::{Regex, RegexBuilder};
 
 use super::Refined;
@@ -15,7 +17,7 @@ use super::bits::Bits;
 use super::costs::in_width;
 use super::stages::Unmatched;
 use super::syntax::{Field, FramePattern, KINDS};
-use crate::profile::{self, BareNames, Frame, FrameKind, Function, Profile};
+use crate::profile::{self, Frame, FrameKind, Function};
 
 /// Which frames nodes with samples have: found out when first asked for, shared by all clones of
 /// a forest.
@@ -35,19 +37,6 @@ impl Shown {
                 }
             });
             shown
-        })
-    }
-}
-
-/// The bare names of the profile's functions: made when a pattern first needs them, shared by all
-/// forests made of the profile.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Names(Arc<OnceLock<BareNames>>);
-
-impl Names {
-    fn of(&self, profile: &Profile) -> &BareNames {
-        self.0.get_or_init(|| {
-            BareNames::of(profile.functions.iter().map(|function| function.name.as_str()))
         })
     }
 }
@@ -93,30 +82,7 @@ impl<'r, 'p> Matcher<'r, 'p> {
     /// nesting does.
     pub(super) fn any_frames(&self, pattern: &FramePattern) -> Bits {
         match pattern {
-            FramePattern::Glob(glob) | FramePattern::Field(Field::Function, glob) => {
-                let glob = NameGlob::new(glob);
-                let bare = self.refined.names.of(self.refined.profile);
-                self.by_function(|number, function| {
-                    glob.matches_name(&function.name, |matches| bare.any(number, matches))
-                })
-            }
-            FramePattern::Regex(source) => match regex(source) {
-                Ok(regex) => self.by_function(|_, function| regex.is_match(&function.name)),
-                Err(_) => Bits::none(self.refined.frames.len()),
-            },
-            FramePattern::Exact(name) => self.by_function(|_, function| function.name == *name),
-            FramePattern::Field(Field::Module, glob) => {
-                let glob = Glob::new(glob);
-                let modules = &self.refined.profile.info.modules;
-                let matching = Bits::from_fn(modules.len(), |module| {
-                    glob.matches_path(self.refined.profile.string(modules[module].path))
-                });
-                self.by_function(|_, function| {
-                    function.module.is_some_and(|module| {
-                        module.index() < matching.len() && matching.contains(module.index())
-                    })
-                })
-            }
+            _ if asks_for_functions(pattern) => self.of_functions(&self.functions(pattern)),
             FramePattern::Field(Field::File, glob) => {
                 let glob = Glob::new(glob);
                 let strings = &self.refined.profile.info.strings;
@@ -132,15 +98,17 @@ impl<'r, 'p> Matcher<'r, 'p> {
                 let glob = Glob::new(glob);
                 self.by_frame(|frame, _| frame.line > 0 && glob.matches(&frame.line.to_string()))
             }
-            FramePattern::Field(Field::Kind, glob) => {
-                let glob = Glob::new(glob);
-                self.by_frame(|frame, _| glob.matches(kind_name(frame.kind)))
-            }
             FramePattern::Any(any) => {
+                let mut functions = Bits::none(self.refined.functions.len());
                 let mut set = Bits::none(self.refined.frames.len());
                 for pattern in any {
-                    set.unite(&self.any_frames(pattern));
+                    if asks_for_functions(pattern) {
+                        functions.unite(&self.functions(pattern));
+                    } else {
+                        set.unite(&self.any_frames(pattern));
+                    }
                 }
+                set.unite(&self.of_functions(&functions));
                 set
             }
             FramePattern::All(all) => {
@@ -158,16 +126,88 @@ impl<'r, 'p> Matcher<'r, 'p> {
             }
             FramePattern::Preset(preset) => self.any_frames(&preset.pattern()),
             FramePattern::Named(set) => self.any_frames(set.pattern()),
+            FramePattern::Field(Field::Kind, glob) => {
+                let glob = Glob::new(glob);
+                self.by_frame(|frame, _| glob.matches(kind_name(frame.kind)))
+            }
+            FramePattern::Glob(_)
+            | FramePattern::Regex(_)
+            | FramePattern::Exact(_)
+            | FramePattern::Field(Field::Function | Field::Module, _) => {
+                self.of_functions(&self.functions(pattern))
+            }
         }
     }
 
-    fn by_function(&self, test: impl Fn(usize, &Function) -> bool) -> Bits {
+    /// The functions that a pattern means, if it asks for nothing else of a frame.
+    fn functions(&self, pattern: &FramePattern) -> Bits {
         let functions = &self.refined.functions;
-        let matching = Bits::from_fn(functions.len(), |number| test(number, &functions[number]));
-        if matching.is_empty() {
+        let by_name = |test: &dyn Fn(usize, &str) -> bool| {
+            Bits::from_fn(functions.len(), |number| test(number, &functions[number].name))
+        };
+        match pattern {
+            FramePattern::Glob(glob) | FramePattern::Field(Field::Function, glob) => {
+                let names = self.refined.names.of(self.refined.profile);
+                let glob = NameGlob::new(glob);
+                Bits::from_fn(functions.len(), |number| {
+                    names.may_match(number, &glob)
+                        && glob.matches_name(&functions[number].name, |matches| {
+                            names.bare.any(number, matches)
+                        })
+                })
+            }
+            FramePattern::Regex(source) => match regex(source) {
+                Ok(regex) => by_name(&|_, name| regex.is_match(name)),
+                Err(_) => Bits::none(functions.len()),
+            },
+            FramePattern::Exact(wanted) => by_name(&|_, name| name == wanted),
+            FramePattern::Field(Field::Module, glob) => {
+                let glob = Glob::new(glob);
+                let modules = &self.refined.profile.info.modules;
+                let matching = Bits::from_fn(modules.len(), |module| {
+                    glob.matches_path(self.refined.profile.string(modules[module].path))
+                });
+                Bits::from_fn(functions.len(), |number| {
+                    functions[number].module.is_some_and(|module| {
+                        module.index() < matching.len() && matching.contains(module.index())
+                    })
+                })
+            }
+            FramePattern::Any(any) => {
+                let mut set = Bits::none(functions.len());
+                for pattern in any {
+                    set.unite(&self.functions(pattern));
+                }
+                set
+            }
+            FramePattern::All(all) => {
+                let mut set = Bits::none(functions.len());
+                set.complement();
+                for pattern in all {
+                    set.intersect(&self.functions(pattern));
+                }
+                set
+            }
+            FramePattern::Not(inner) => {
+                let mut set = self.functions(inner);
+                set.complement();
+                set
+            }
+            FramePattern::Preset(preset) => self.functions(&preset.pattern()),
+            FramePattern::Named(set) => self.functions(set.pattern()),
+            // Frames have these.
+            FramePattern::Field(Field::File | Field::Line | Field::Kind, _) => {
+                Bits::none(functions.len())
+            }
+        }
+    }
+
+    /// The frames of functions.
+    fn of_functions(&self, functions: &Bits) -> Bits {
+        if functions.is_empty() {
             return Bits::none(self.refined.frames.len());
         }
-        self.by_frame(|frame, _| matching.contains(frame.function.index()))
+        self.by_frame(|frame, _| functions.contains(frame.function.index()))
     }
 
     fn by_frame(&self, test: impl Fn(&Frame, &Function) -> bool) -> Bits {
@@ -231,6 +271,19 @@ impl<'r, 'p> Matcher<'r, 'p> {
             }
             _ => found,
         }
+    }
+}
+
+/// Whether a pattern asks for nothing but what all frames of a function have in common: then one
+/// pass over the frames is enough, however many parts it has.
+fn asks_for_functions(pattern: &FramePattern) -> bool {
+    match pattern {
+        FramePattern::Glob(_) | FramePattern::Regex(_) | FramePattern::Exact(_) => true,
+        FramePattern::Field(field, _) => matches!(field, Field::Function | Field::Module),
+        FramePattern::Any(inner) | FramePattern::All(inner) => inner.iter().all(asks_for_functions),
+        FramePattern::Not(inner) => asks_for_functions(inner),
+        FramePattern::Preset(preset) => asks_for_functions(&preset.pattern()),
+        FramePattern::Named(set) => asks_for_functions(set.pattern()),
     }
 }
 
@@ -345,144 +398,6 @@ impl Glob {
                 && (wanted.eq_ignore_ascii_case(&next)
                     || (!next.is_ascii() && next.to_lowercase().eq(wanted.to_lowercase()))))
     }
-}
-
-/// A glob over function names in all their forms.
-struct NameGlob {
-    glob: Glob,
-    /// The longest run of ASCII letters, digits and `_`: it is in every name that matches.
-    word: String,
-    /// Whether it is a beginning, perhaps followed by `*`, without signs that begin what a bare
-    /// name lacks: then a form that matches does so before any such part, and the bare form
-    /// matches as well.
-    is_beginning: bool,
-    /// Rust's `f::<T>` without its template arguments is `f`: a colon at the end of the glob may
-    /// be part of what a bare name lacks.
-    ends_in_colon: bool,
-}
-
-impl NameGlob {
-    fn new(text: &str) -> Self {
-        let glob = Glob::new(text);
-        let mut word = String::new();
-        let mut run = String::new();
-        for part in &glob.parts {
-            match part {
-                Part::Is(character) if character.is_ascii_alphanumeric() || *character == '_' => {
-                    run.push(*character);
-                }
-                _ => run.clear(),
-            }
-            if run.len() > word.len() {
-                word.clone_from(&run);
-            }
-        }
-        let (last, others) = glob.parts.split_last().map_or((None, &[][..]), |(l, o)| (Some(l), o));
-        let is_plain = |part: &Part| matches!(part, Part::Is(c) if !"(<{[ ".contains(*c));
-        let end = if last == Some(&Part::Any) { others.last() } else { last };
-        let is_beginning = end.is_some_and(is_plain) && others.iter().all(is_plain);
-        let ends_in_colon = end == Some(&Part::Is(':'));
-        Self { glob, word, is_beginning, ends_in_colon }
-    }
-
-    /// Whether a name matches. `bare` has its bare forms, if it has any but itself.
-    fn matches_name(
-        &self,
-        name: &str,
-        bare: impl Fn(&dyn Fn(&str) -> bool) -> Option<bool>,
-    ) -> bool {
-        if self.is_beginning {
-            let Some(Part::Is(first)) = self.glob.parts.first() else { return false };
-            let begins =
-                |text: &str| text.chars().next().is_some_and(|c| self.glob.same(*first, c));
-            let is_match = |text: &str| begins(text) && self.glob.matches(text);
-            if let Some(found) = bare(&is_match) {
-                let may_be_elsewhere = self.ends_in_colon && name.contains("::<");
-                return found || is_match(name) || (may_be_elsewhere && self.matches(name));
-            }
-            return is_match(name) || self.matches_in_c(name, begins);
-        }
-        self.matches(name)
-    }
-
-    fn matches_in_c(&self, name: &str, begins: impl Fn(&str) -> bool) -> bool {
-        (begins(name) || begins(name.trim_start_matches('_')) || name.contains("_MOD_"))
-            && !name.starts_with('[')
-            && !name.contains(['(', '<', ':'])
-            && c_forms(name).any(|form| self.glob.matches(form))
-    }
-
-    fn matches(&self, name: &str) -> bool {
-        if !self.has_word(name) {
-            return false;
-        }
-        if self.glob.matches(name) {
-            return true;
-        }
-        if name.starts_with('[') {
-            return false;
-        }
-        if !name.contains(['(', '<', ':']) {
-            return c_forms(name).any(|form| self.glob.matches(form));
-        }
-        profile::has_form(name, |form| self.glob.matches(form))
-    }
-
-    fn has_word(&self, name: &str) -> bool {
-        if !self.glob.ignore_case {
-            return name.contains(&self.word);
-        }
-        let (name, word) = (name.as_bytes(), self.word.as_bytes());
-        let Some((&first, rest)) = word.split_first() else { return true };
-        let (lower, upper) = (first, first.to_ascii_uppercase());
-        let last = (name.len() + 1).saturating_sub(word.len());
-        (0..last).any(|at| {
-            (name[at] == lower || name[at] == upper)
-                && name[at + 1..at + word.len()].eq_ignore_ascii_case(rest)
-        })
-    }
-}
-
-/// What else a function of C or Fortran is called. `__write` is `write`;
-/// `__memcpy_avx512_unaligned_erms`, one of the implementations that glibc chooses from when the
-/// program starts, is `memcpy_avx512_unaligned_erms` and `memcpy`; `scan.part.0`, which the compiler
-/// made of a piece of it, is `scan`; `dgemm_` is `dgemm`, and `__grid_MOD_step` is `step`.
-fn c_forms(name: &str) -> impl Iterator<Item = &str> {
-    const PROCESSORS: [&str; 7] =
-        ["_avx", "_evex", "_sse2", "_sse4", "_ssse3", "_erms", "_generic"];
-    let whole = without_clone(name);
-    let public = whole.trim_start_matches('_');
-    let end = PROCESSORS.iter().filter_map(|processor| public.find(processor)).min();
-    let plain = end.filter(|&end| end > 0).and_then(|end| public.get(..end));
-    let fortran = whole.strip_suffix('_').filter(|name| {
-        !name.is_empty()
-            && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
-    });
-    let in_module = public.split_once("_MOD_").map(|(_, name)| name);
-    (whole.len() < name.len())
-        .then_some(whole)
-        .into_iter()
-        .chain((public.len() < whole.len()).then_some(public))
-        .chain(plain)
-        .chain(fortran)
-        .chain(in_module)
-}
-
-/// The name of the function that a compiler made this one of.
-fn without_clone(name: &str) -> &str {
-    const MADE: [&str; 9] = [
-        ".cold",
-        ".warm",
-        ".part.",
-        ".isra.",
-        ".constprop.",
-        ".lto_priv.",
-        ".llvm.",
-        ".clone.",
-        ".localalias",
-    ];
-    let end = MADE.iter().filter_map(|made| name.find(made)).min();
-    end.filter(|&end| end > 0).map_or(name, |end| &name[..end])
 }
 
 #[cfg(test)]

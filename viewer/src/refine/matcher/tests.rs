@@ -1,5 +1,6 @@
 //! Globs, and names in their forms.
 
+use super::names::NameTable;
 use super::*;
 use crate::refine::parser::parse_pattern;
 
@@ -29,10 +30,11 @@ fn c_names_match_as_they_were_called() {
 
 /// The quick way through bare names and the long way must agree.
 fn matches(glob: &str, name: &str) -> bool {
-    let bare = BareNames::of(std::iter::once(name));
+    let names = NameTable::of(std::iter::once(name));
     let glob = NameGlob::new(glob);
     let found = glob.matches(name);
-    assert_eq!(glob.matches_name(name, |matches| bare.any(0, matches)), found, "{name}");
+    assert_eq!(glob.matches_name(name, |matches| names.bare.any(0, matches)), found, "{name}");
+    assert!(!found || names.may_match(0, &glob), "{name} is sorted out");
     found
 }
 

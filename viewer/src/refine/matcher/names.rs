@@ -1,0 +1,218 @@
+//! Function names compared with globs, in all their forms: whole, without arguments, without
+//! templates, and that from each namespace inwards.
+//!
+//! Two things sort out nearly all names before the forms are looked at. A glob that is the
+//! beginning of a name is compared with those only of which a form may begin with the same three
+//! characters; a table says which, with 64 bits for each name. Of other globs, the longest plain
+//! word is looked for in the name.
+
+use std::sync::{Arc, OnceLock};
+
+use super::{Glob, Part};
+use crate::profile::{self, BareNames, Profile};
+
+/// The bare names of the profile's functions: made when a pattern first needs them, shared by all
+/// forests made of the profile.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Names(Arc<OnceLock<NameTable>>);
+
+impl Names {
+    /// The table of a profile.
+    pub(super) fn of(&self, profile: &Profile) -> &NameTable {
+        self.0.get_or_init(|| {
+            NameTable::of(profile.functions.iter().map(|function| function.name.as_str()))
+        })
+    }
+}
+
+/// What is known of names before a pattern is.
+#[derive(Debug)]
+pub(super) struct NameTable {
+    /// Their bare forms.
+    pub(super) bare: BareNames,
+    /// For each name, what [`beginning`] gives for its forms, together.
+    beginnings: Vec<u64>,
+}
+
+impl NameTable {
+    pub(super) fn of<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Self {
+        let bare = BareNames::of(names.clone());
+        let beginnings = names.enumerate().map(|(number, name)| {
+            let public = name.trim_start_matches('_');
+            let in_module = public.split_once("_MOD_").map_or(0, |(_, name)| beginning(name));
+            let components = bare.components(number).map(beginning);
+            components.fold(beginning(name) | beginning(public) | in_module, |all, one| all | one)
+        });
+        Self { beginnings: beginnings.collect(), bare }
+    }
+
+    /// Whether a name may match a glob; `true` for names that are not in the table.
+    pub(super) fn may_match(&self, number: usize, glob: &NameGlob) -> bool {
+        self.beginnings.get(number).is_none_or(|known| known & glob.begins_with != 0)
+    }
+}
+
+/// One of 64 bits, chosen by the first three characters of a text without regard to case; all of
+/// them if these are not ASCII.
+fn beginning(text: &str) -> u64 {
+    let mut letters = [0; 3];
+    for (letter, byte) in letters.iter_mut().zip(text.bytes()) {
+        *letter = byte.to_ascii_lowercase();
+    }
+    if !letters.is_ascii() {
+        return u64::MAX;
+    }
+    let [a, b, c] = letters.map(u32::from);
+    // Fibonacci hashing: the highest bits of the product depend on all letters.
+    1 << ((a << 16 | b << 8 | c).wrapping_mul(0x9E37_79B9) >> 26)
+}
+
+/// A glob over function names in all their forms.
+pub(super) struct NameGlob {
+    glob: Glob,
+    /// If it is a beginning of at least three letters, digits and `_`, the [`beginning`] of every
+    /// name that matches; otherwise all bits.
+    begins_with: u64,
+    /// The longest run of ASCII letters, digits and `_`: it is in every name that matches.
+    word: String,
+    /// Whether it is a beginning, perhaps followed by `*`, without signs that begin what a bare
+    /// name lacks: then a form that matches does so before any such part, and the bare form
+    /// matches as well.
+    is_beginning: bool,
+    /// Rust's `f::<T>` without its template arguments is `f`: a colon at the end of the glob may
+    /// be part of what a bare name lacks.
+    ends_in_colon: bool,
+}
+
+impl NameGlob {
+    pub(super) fn new(text: &str) -> Self {
+        let glob = Glob::new(text);
+        let mut word = String::new();
+        let mut run = String::new();
+        for part in &glob.parts {
+            match part {
+                Part::Is(character) if character.is_ascii_alphanumeric() || *character == '_' => {
+                    run.push(*character);
+                }
+                _ => run.clear(),
+            }
+            if run.len() > word.len() {
+                word.clone_from(&run);
+            }
+        }
+        let (last, others) = glob.parts.split_last().map_or((None, &[][..]), |(l, o)| (Some(l), o));
+        let is_plain = |part: &Part| matches!(part, Part::Is(c) if !"(<{[ ".contains(*c));
+        let end = if last == Some(&Part::Any) { others.last() } else { last };
+        let is_beginning = end.is_some_and(is_plain) && others.iter().all(is_plain);
+        let ends_in_colon = end == Some(&Part::Is(':'));
+        let begins_with = match &glob.parts[..] {
+            [Part::Is(a), Part::Is(b), Part::Is(c), ..]
+                if is_beginning
+                    && [a, b, c].iter().all(|c| c.is_ascii_alphanumeric() || **c == '_') =>
+            {
+                beginning(&String::from_iter([a, b, c]))
+            }
+            _ => u64::MAX,
+        };
+        Self { glob, begins_with, word, is_beginning, ends_in_colon }
+    }
+
+    /// Whether a name matches. `bare` has its bare forms, if it has any but itself.
+    pub(super) fn matches_name(
+        &self,
+        name: &str,
+        bare: impl Fn(&dyn Fn(&str) -> bool) -> Option<bool>,
+    ) -> bool {
+        if self.is_beginning {
+            let Some(Part::Is(first)) = self.glob.parts.first() else { return false };
+            let begins =
+                |text: &str| text.chars().next().is_some_and(|c| self.glob.same(*first, c));
+            let is_match = |text: &str| begins(text) && self.glob.matches(text);
+            if let Some(found) = bare(&is_match) {
+                let may_be_elsewhere = self.ends_in_colon && name.contains("::<");
+                return found || is_match(name) || (may_be_elsewhere && self.matches(name));
+            }
+            return is_match(name) || self.matches_in_c(name, begins);
+        }
+        self.matches(name)
+    }
+
+    fn matches_in_c(&self, name: &str, begins: impl Fn(&str) -> bool) -> bool {
+        (begins(name) || begins(name.trim_start_matches('_')) || name.contains("_MOD_"))
+            && !name.starts_with('[')
+            && !name.contains(['(', '<', ':'])
+            && c_forms(name).any(|form| self.glob.matches(form))
+    }
+
+    pub(super) fn matches(&self, name: &str) -> bool {
+        if !self.has_word(name) {
+            return false;
+        }
+        if self.glob.matches(name) {
+            return true;
+        }
+        if name.starts_with('[') {
+            return false;
+        }
+        if !name.contains(['(', '<', ':']) {
+            return c_forms(name).any(|form| self.glob.matches(form));
+        }
+        profile::has_form(name, |form| self.glob.matches(form))
+    }
+
+    fn has_word(&self, name: &str) -> bool {
+        if !self.glob.ignore_case {
+            return name.contains(&self.word);
+        }
+        let (name, word) = (name.as_bytes(), self.word.as_bytes());
+        let Some((&first, rest)) = word.split_first() else { return true };
+        let (lower, upper) = (first, first.to_ascii_uppercase());
+        let last = (name.len() + 1).saturating_sub(word.len());
+        (0..last).any(|at| {
+            (name[at] == lower || name[at] == upper)
+                && name[at + 1..at + word.len()].eq_ignore_ascii_case(rest)
+        })
+    }
+}
+
+/// What else a function of C or Fortran is called. `__write` is `write`;
+/// `__memcpy_avx512_unaligned_erms`, one of the implementations that glibc chooses from when the
+/// program starts, is `memcpy_avx512_unaligned_erms` and `memcpy`; `scan.part.0`, which the compiler
+/// made of a piece of it, is `scan`; `dgemm_` is `dgemm`, and `__grid_MOD_step` is `step`.
+fn c_forms(name: &str) -> impl Iterator<Item = &str> {
+    const PROCESSORS: [&str; 7] =
+        ["_avx", "_evex", "_sse2", "_sse4", "_ssse3", "_erms", "_generic"];
+    let whole = without_clone(name);
+    let public = whole.trim_start_matches('_');
+    let end = PROCESSORS.iter().filter_map(|processor| public.find(processor)).min();
+    let plain = end.filter(|&end| end > 0).and_then(|end| public.get(..end));
+    let fortran = whole.strip_suffix('_').filter(|name| {
+        !name.is_empty()
+            && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+    });
+    let in_module = public.split_once("_MOD_").map(|(_, name)| name);
+    (whole.len() < name.len())
+        .then_some(whole)
+        .into_iter()
+        .chain((public.len() < whole.len()).then_some(public))
+        .chain(plain)
+        .chain(fortran)
+        .chain(in_module)
+}
+
+/// The name of the function that a compiler made this one of.
+fn without_clone(name: &str) -> &str {
+    const MADE: [&str; 9] = [
+        ".cold",
+        ".warm",
+        ".part.",
+        ".isra.",
+        ".constprop.",
+        ".lto_priv.",
+        ".llvm.",
+        ".clone.",
+        ".localalias",
+    ];
+    let end = MADE.iter().filter_map(|made| name.find(made)).min();
+    end.filter(|&end| end > 0).map_or(name, |end| &name[..end])
+}
