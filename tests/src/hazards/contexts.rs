@@ -11,14 +11,11 @@ pub const ALL: &[Hazard] = &[
         .variants(VARIANTS)
         .command(&["./program", "assembly"])
         .says("one thread: returned 26400\nfour threads: returned 26400\n"),
-    // Each continuation's stack begins in Boost's assembly, which has no call frame information and
-    // does not return: there its paths end.
     Hazard::new(
         "boost_contexts",
         &["c++ -O2 -pthread -o program @boost_contexts.cpp -lboost_context"],
     )
     .variants(BOOST)
-    .partial(1000)
     .says(
         "destroyed 195\n\
              destroyed in a thread 195\n\

@@ -17,10 +17,8 @@ pub const ALL: &[Hazard] = &[
         .variants(&["", "-O0", "-fcf-protection", "clang"])
         .command(&["sh", "-c", "ulimit -s unlimited; exec ./program"])
         .says("unlimited 1, 600000 600000\n"),
-    // Half of the time the stack below these functions cannot be walked.
     Hazard::new("without_cfi", &["cc -O2 -o program @without_cfi.c"])
         .variants(&["", "-fno-omit-frame-pointer", "clang"])
-        .partial(1000)
         .says("10500\n"),
     Hazard::new(
         "lazy_binding",

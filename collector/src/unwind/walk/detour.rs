@@ -6,13 +6,13 @@ use csprof_format::loss::PartialReason;
 
 use super::{Target, find_all};
 use crate::unwind::arch::inference::{
-    Inferred, infer, is_behind_call, is_called_by, pushed_since_call,
+    Inferred, infer, is_behind_call, is_called_by, is_first, pushed_since_call,
 };
 use crate::unwind::arch::landing::{Landing, jump, land, landing};
 use crate::unwind::arch::recipe::{CalleeSaved, Recipe};
 use crate::unwind::arch::registers::{Register, Registers};
 use crate::unwind::arch::step::{Obstacle, Step, step, step_with_callee_saved};
-use crate::unwind::arch::switch::{Switch, has_switched, run_on};
+use crate::unwind::arch::switch::{Switch, may_have_switched, run_on};
 use crate::unwind::cache::RecipeCache;
 use crate::unwind::validate::StackBounds;
 
@@ -75,25 +75,31 @@ pub(super) fn overcome(
             // glibc's __start_context, where a makecontext function returns to, is the first byte
             // of an FDE that does not declare its return address undefined. Nothing called it: no
             // FDE covers the byte before. And nothing called what a process begins with (ld.so's
-            // _dl_start_user).
+            // _dl_start_user), or what Boost puts below a coroutine.
             let described = |kind| find_all(target, kind, registers.ip).0 != Recipe::NoCfi;
-            let is_outermost = || described(FrameKind::Leaf) || bounds.is_outermost(registers.sp());
+            let starts = || target.text(registers.ip).is_some_and(|(code, at)| is_first(code, at));
+            let is_outermost =
+                || described(FrameKind::Leaf) || bounds.is_outermost(registers.sp()) || starts();
             if kind == FrameKind::Call && is_outermost() {
                 return Detour::EndOfStack;
             }
             let pc = registers.ip.wrapping_sub(kind.lookup_bias());
-            if let Some(slot) = leave_undescribed(registers, bounds, target, cache) {
+            if let Some(slot) = follow_code(registers, bounds, target, cache) {
                 return Detour::Caller { slot };
             }
-            match switch(registers, kind, target) {
-                Some((switch, stack)) if switch.is_seen => {
-                    *registers = switch.registers;
-                    Detour::Jump(stack)
-                }
+            // Before guesses: a frame pointer may still be that of the stack that is left.
+            if let Some((switch, stack)) = switch(registers, kind, target)
+                && switch.is_seen
+            {
+                *registers = switch.registers;
+                return Detour::Jump(stack);
+            }
+            match guess_caller(registers, bounds, target) {
+                Some(slot) => Detour::Caller { slot },
                 None if target.code(pc).is_none() && target.foreign(pc).is_none() => {
                     Detour::None(PartialReason::UnknownModule)
                 }
-                _ => Detour::None(PartialReason::NoCfi),
+                None => Detour::None(PartialReason::NoCfi),
             }
         }
     }
@@ -153,7 +159,7 @@ fn switch(
     }
     let (code, at) = target.text(registers.ip)?;
     let mut switch = run_on(code, at, registers, |word| target.read(word))?;
-    switch.is_seen |= has_switched(code, at);
+    switch.is_seen |= may_have_switched(code, at);
     let there = &mut switch.registers;
     if find_all(target, FrameKind::Interrupted, there.ip).0 == Recipe::NoCfi {
         return None;
@@ -177,8 +183,16 @@ fn leave_undescribed(
     cache: &mut RecipeCache,
 ) -> Option<u64> {
     follow_code(registers, bounds, target, cache)
-        .or_else(|| find_call(registers, bounds, target))
-        .or_else(|| follow_frame_pointer(registers, bounds, target))
+        .or_else(|| guess_caller(registers, bounds, target))
+}
+
+/// The same, of code that does not say how it returns.
+fn guess_caller(
+    registers: &mut Registers,
+    bounds: StackBounds,
+    target: &impl Target,
+) -> Option<u64> {
+    find_call(registers, bounds, target).or_else(|| follow_frame_pointer(registers, bounds, target))
 }
 
 /// Reads in the code how it will return, and takes the first way that the stack agrees to.

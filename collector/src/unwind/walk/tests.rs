@@ -296,6 +296,51 @@ fn a_return_to_the_start_of_a_function_that_nothing_calls() {
     assert_eq!(process.walk(&start), (expected, End::Complete));
 }
 
+/// Boost puts an address without CFI below a coroutine, at which the process ends: nothing called it.
+/// With a call before it, it may have callers that cannot be found.
+#[test]
+fn a_return_to_what_only_a_new_stack_leads_to() {
+    let end = [0x48, 0x31, 0xff, 0xe8, 0x49, 0xfe, 0xff, 0xff, 0xf4]; // xor %rdi,%rdi; call _exit; hlt
+    let words = [&[0x40_0802], &[0; 16][..]].concat();
+    for (before, expected) in [
+        ([0xff, 0xe3], End::Complete),                      // jmp *%rbx
+        ([0xff, 0xd3], End::Partial(PartialReason::NoCfi)), // call *%rbx
+    ] {
+        let code = [&before[..], &end].concat();
+        let process = Process::new(&[(0x100, LEAF), (0x200, Recipe::NoCfi)])
+            .text(0x800, &code)
+            .stack(0x7000, &words);
+        let start = interrupted(0x40_0104, &[(Register::RSP, 0x7000)]);
+        let frames = vec![
+            (FrameKind::Leaf, 0x40_0104, returns(0x7000, 0x40_0802)),
+            (FrameKind::Call, 0x40_0802, Exit::None),
+        ];
+        assert_eq!(process.walk(&start), (frames, expected));
+    }
+}
+
+/// Interrupted where another stack has just been taken, with the frame pointer of the one before, which
+/// lies on the same mapping.
+#[test]
+fn a_context_switch_without_cfi() {
+    // mov %rdi,%rsp; pop %rbp; pop %r8; jmp *%r8
+    let code = [0x48, 0x89, 0xfc, 0x5d, 0x41, 0x58, 0x41, 0xff, 0xe0];
+    // The stack of the context to come, and behind it that of the one before.
+    let words = [0, 0x40_0205, 0, 0x40_0310, 0, 0x7048, 0x40_0390, 0, 0, 0x7060, 0x40_0390, 0, 0];
+    let rows = [(0x200, PUSHED), (0x300, Recipe::EndOfStack), (0x400, Recipe::NoCfi)];
+    let call = [0xe8, 0, 0, 0, 0];
+    let process = Process::new(&rows).text(0x200, &call).text(0x800, &code).stack(0x7000, &words);
+    for (ip, sp) in [(0x40_0800, 0x7050), (0x40_0803, 0x7000)] {
+        let named = [(Register::RSP, sp), (Register::RBP, 0x7028), (Register::RDI, 0x7000)];
+        let expected = vec![
+            (FrameKind::Leaf, ip, Exit::Jump { address: 0x40_0205 }),
+            (FrameKind::Call, 0x40_0205, returns(0x7018, 0x40_0310)),
+            (FrameKind::Call, 0x40_0310, Exit::None),
+        ];
+        assert_eq!(process.walk(&interrupted(ip, &named)), (expected, End::Complete), "{ip:#x}");
+    }
+}
+
 /// The dynamic loader begins a process with code that has no CFI; `main` has not been called yet.
 #[test]
 fn a_constructor_of_a_library() {

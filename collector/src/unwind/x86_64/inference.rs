@@ -76,6 +76,32 @@ pub fn is_behind_call(code: &[u8], end: usize) -> bool {
     })
 }
 
+/// Instructions from where a stack begins to the one that stops: 3 in Boost.Context.
+const MOST_OF_THE_FIRST: u32 = 16;
+
+/// Whether the code at `at`, to which a frame returns, has no caller: what a new stack was given for a
+/// return address. No call ends there, so it was never called from; and straight on it comes to
+/// an instruction that stops, so it returns to nobody.
+#[must_use]
+pub fn is_first(code: &[u8], mut at: usize) -> bool {
+    if is_behind_call(code, at) {
+        return false;
+    }
+    for _ in 0..MOST_OF_THE_FIRST {
+        let found = code.get(at..).and_then(decode);
+        match found.map(|found| (found.effect, usize::from(found.length))) {
+            Some((Effect::Stop, _)) => return true,
+            Some((
+                Effect::Return | Effect::Jump(_) | Effect::Branch(_) | Effect::JumpIndirect(_),
+                _,
+            ))
+            | None => return false,
+            Some((_, length)) => at += length,
+        }
+    }
+    false
+}
+
 /// Whether the code at `at` may have been called by the instruction that ends at `end`: a direct call
 /// of an address from which the instructions lead here.
 #[must_use]

@@ -69,10 +69,32 @@ const MOST_BEHIND: usize = 96;
 /// glibc's `swapcontext` does so, and its CFI does not say it.
 #[must_use]
 pub fn has_switched(code: &[u8], at: usize) -> bool {
+    has_done(code, at, |effect| match effect {
+        Effect::Load { to: Register::RSP, base, .. } => is_elsewhere(base),
+        _ => false,
+    })
+}
+
+/// The same, or has taken it from another register, as Boost's `jump_fcontext` does. So do functions
+/// that realign their stack, before they return.
+#[must_use]
+pub fn may_have_switched(code: &[u8], at: usize) -> bool {
+    has_done(code, at, |effect| match effect {
+        Effect::Load { to: Register::RSP, base: from, .. }
+        | Effect::Add { to: Register::RSP, from, .. } => is_elsewhere(from),
+        _ => false,
+    })
+}
+
+const fn is_elsewhere(register: Register) -> bool {
+    !matches!(register, Register::RSP | Register::RBP)
+}
+
+/// Whether there is such an instruction on the straight way to `at`.
+fn has_done(code: &[u8], at: usize, is_it: impl Fn(Effect) -> bool) -> bool {
     (at.saturating_sub(MOST_BEHIND)..at).rev().any(|start| {
-        let found = code.get(start..).and_then(decode).map(|found| found.effect);
-        let Some(Effect::Load { to: Register::RSP, base, .. }) = found else { return false };
-        !matches!(base, Register::RSP | Register::RBP) && goes_straight(code, start, at)
+        let found = code.get(start..).and_then(decode);
+        found.is_some_and(|found| is_it(found.effect)) && goes_straight(code, start, at)
     })
 }
 
@@ -161,13 +183,11 @@ impl<R: Fn(u64) -> Option<u64>> Machine<R> {
                 to.map_or(Some(()), |to| self.set(to, value))
             }
             Effect::Add { to, from, offset } => {
-                self.is_seen |=
-                    to == Register::RSP && !matches!(from, Register::RSP | Register::RBP);
+                self.is_seen |= to == Register::RSP && is_elsewhere(from);
                 self.set(to, self.address(from, offset))
             }
             Effect::Load { to, base, offset } => {
-                self.is_seen |=
-                    to == Register::RSP && !matches!(base, Register::RSP | Register::RBP);
+                self.is_seen |= to == Register::RSP && is_elsewhere(base);
                 self.set(to, self.load(self.address(base, offset)))
             }
             Effect::Store { from, base, offset } => {

@@ -199,3 +199,33 @@ fn a_function_that_does_not_return() {
     assert_eq!(pushed_since_call(&code, 5, 0x0a), None, "inside of an instruction");
     assert_eq!(pushed_since_call(&code, 8, 0x09), None, "behind no call");
 }
+
+/// Boost's `make_fcontext` of 1.74: `trampoline` pushes the address of `finish` and jumps to what the
+/// coroutine begins with.
+#[test]
+fn code_that_only_a_new_stack_leads_to() {
+    let code = [
+        0x48, 0x89, 0x48, 0x30, // 00 mov %rcx,48(%rax)
+        0xc3, // 04 ret
+        0x55, // 05 push %rbp
+        0xff, 0xe3, // 06 jmp *%rbx
+        0x48, 0x31, 0xff, // 08 xor %rdi,%rdi
+        0xe8, 0x49, 0xfe, 0xff, 0xff, // 0b call _exit
+        0xf4, // 10 hlt
+        0x90, // 11 nop
+    ];
+    assert!(is_first(&code, 8));
+    assert!(!is_first(&code, 0x10), "behind a call");
+    assert!(!is_first(&code, 5), "goes on elsewhere");
+    assert!(!is_first(&code, 0x11), "the end of the code");
+    for (what, last) in [("ret", 0xc3), ("nop, and nothing behind", 0x90)] {
+        let mut code = code;
+        code[0x10] = last;
+        code[0x11] = last;
+        assert!(!is_first(&code, 8), "{what}");
+    }
+    let mut called = code;
+    called[6] = 0xff;
+    called[7] = 0xd3; // call *%rbx
+    assert!(!is_first(&called, 8), "called from there");
+}

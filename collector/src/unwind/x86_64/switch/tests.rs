@@ -79,3 +79,50 @@ fn what_is_no_straight_way_to_a_known_place() {
     // A return that switches nothing.
     assert!(!run_on(&[0xc3], 0, &start, |_| Some(1)).unwrap().is_seen);
 }
+
+/// Boost's `jump_fcontext` of 1.74, which goes on where the context in rdi stopped.
+#[test]
+fn a_context_switch_in_assembly() {
+    let code = [
+        0x48, 0x8d, 0x64, 0x24, 0xc8, // 00 lea -56(%rsp),%rsp
+        0x0f, 0xae, 0x1c, 0x24, // 05 stmxcsr (%rsp)
+        0xd9, 0x7c, 0x24, 4, // 09 fnstcw 4(%rsp)
+        0x48, 0x89, 0x6c, 0x24, 0x30, // 0d mov %rbp,48(%rsp)
+        0x48, 0x89, 0xe0, // 12 mov %rsp,%rax
+        0x48, 0x89, 0xfc, // 15 mov %rdi,%rsp
+        0x4c, 0x8b, 0x44, 0x24, 0x38, // 18 mov 56(%rsp),%r8
+        0x0f, 0xae, 0x14, 0x24, // 1d ldmxcsr (%rsp)
+        0xd9, 0x6c, 0x24, 4, // 21 fldcw 4(%rsp)
+        0x48, 0x8b, 0x6c, 0x24, 0x30, // 25 mov 48(%rsp),%rbp
+        0x48, 0x8d, 0x64, 0x24, 0x40, // 2a lea 64(%rsp),%rsp
+        0x48, 0x89, 0xc7, // 2f mov %rax,%rdi
+        0x41, 0xff, 0xe0, // 32 jmp *%r8
+    ];
+    let read = || memory(&[(0x6038, 0x40_0100), (0x6030, 0xb9)]);
+    let (here, there, known) = (0x7000, 0x6000, 0x40_0100);
+    for (at, sp, bp, r8) in [
+        (0x00, here, 0xb8, 0),
+        (0x12, here, 0xb8, 0),
+        (0x15, here, 0xb8, 0),
+        (0x18, there, 0xb8, 0),
+        (0x1d, there, 0xb8, known),
+        (0x25, there, 0xb8, known),
+        (0x2a, there, 0xb9, known),
+        (0x2f, there + 0x40, 0xb9, known),
+        (0x32, there + 0x40, 0xb9, known),
+    ] {
+        let registers =
+            [(Register::RSP, sp), (Register::RBP, bp), (Register::RDI, 0x6000), (Register::R8, r8)];
+        let switch = run_on(&code, at, &start(&registers), read()).unwrap();
+        let found = switch.registers;
+        assert_eq!(
+            (found.ip, found.sp(), found.get(Register::RBP)),
+            (known, 0x6040, Some(0xb9)),
+            "{at:#x}"
+        );
+        // One or the other says that it is not the frame's own stack.
+        assert_eq!(switch.is_seen, at <= 0x15, "{at:#x}");
+        assert_eq!(may_have_switched(&code, at), at > 0x15, "{at:#x}");
+        assert!(!has_switched(&code, at), "{at:#x}");
+    }
+}
