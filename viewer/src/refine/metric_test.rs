@@ -194,18 +194,6 @@ pub(super) struct RowCost {
     pub(super) edges: Option<(u64, u64)>,
 }
 
-impl RowCost {
-    /// Adds what another node of the row costs.
-    pub(super) fn add(&mut self, other: &Self) {
-        self.inclusive += other.inclusive;
-        self.exclusive += other.exclusive;
-        self.edges = match (self.edges, other.edges) {
-            (None, edges) | (edges, None) => edges,
-            (Some((a, b)), Some((c, d))) => Some((a + c, b + d)),
-        };
-    }
-}
-
 /// What values are measured by.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
@@ -217,7 +205,40 @@ pub(super) struct Scale {
     pub(super) view: u64,
 }
 
+/// What a test says of rows that have few samples.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    /// Inclusive samples of a row of which nothing is known, and of all that have more.
+    unknown_from: u64,
+    passes: bool,
+}
+
+impl Known {
+    /// What the test says of a row with so many inclusive samples and of all rows that have less, if
+    /// that is the same for all.
+    pub(super) fn of(self, samples: u64) -> Option<bool> {
+        (samples < self.unknown_from).then_some(self.passes)
+    }
+}
+
 impl MetricTest {
+    /// What it says of all rows that have few samples, for rows of the view. `bounded` as for
+    /// [`Self::of_all_below`].
+    pub(super) fn known(&self, bounded: bool, scale: &Scale) -> Known {
+        let passes = |samples| self.of_all_below(samples, bounded, scale);
+        // What is known of more samples is known of less, so halving finds where it ends.
+        let (mut unknown_from, mut end) = (0, scale.view.saturating_add(1));
+        while unknown_from < end {
+            let middle = unknown_from + (end - unknown_from) / 2;
+            if passes(middle).is_some() {
+                unknown_from = middle + 1;
+            } else {
+                end = middle;
+            }
+        }
+        Known { unknown_from, passes: passes(0) == Some(true) }
+    }
+
     /// Whether a row passes. An edge count between two bounds passes if all counts in it do; a row
     /// that has no edges fails a test of them, and one without returns has no cost per edge.
     pub(super) fn holds(&self, row: &RowCost, scale: &Scale) -> bool {
@@ -243,7 +264,7 @@ impl MetricTest {
 
     /// What it says of all rows that have `most` inclusive samples at most, if that is the same for
     /// all. `bounded` says that no row has more edges than samples.
-    pub(super) fn of_all_below(&self, most: u64, bounded: bool, scale: &Scale) -> Option<bool> {
+    fn of_all_below(&self, most: u64, bounded: bool, scale: &Scale) -> Option<bool> {
         let holds = |comparison: Comparison, number: u64| {
             let edges = Some((number, number));
             let row = RowCost { inclusive: number, exclusive: number, edges };
@@ -405,8 +426,10 @@ mod tests {
         ] {
             let test = test(text);
             let mut is_known = false;
+            let few = test.known(true, &scale);
             for most in 0..8 {
-                let Some(answer) = test.of_all_below(most, true, &scale) else { continue };
+                assert_eq!(few.of(most), test.of_all_below(most, true, &scale), "{text}: {most}");
+                let Some(answer) = few.of(most) else { continue };
                 is_known = true;
                 for inclusive in 0..=most {
                     for other in 0..=inclusive {

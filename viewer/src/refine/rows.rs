@@ -24,7 +24,8 @@ pub(super) enum Below {
 /// A row that is visited.
 pub(super) struct Row<'v> {
     pub(super) kind: FrameKind,
-    pub(super) cost: RowCost,
+    /// Whether it passes the test.
+    pub(super) passes: bool,
     /// The nodes it is made of.
     pub(super) nodes: &'v [u32],
     /// The number of its parent among all rows visited; rows of one parent come one after another.
@@ -45,12 +46,11 @@ pub(super) fn of_passing_rows(
     test: &MetricTest,
     watch: &Watch<'_>,
 ) -> Result<Bits, Cancelled> {
-    let scale = scale(refined);
     let mut passing = Bits::none(refined.node_count());
     // Nodes with rows below them that all pass.
     let mut closed = Bits::none(refined.node_count());
     visit(refined, test, watch, |row| {
-        if test.holds(&row.cost, &scale) {
+        if row.passes {
             insert(&mut passing, row.nodes);
         }
         match row.below {
@@ -80,8 +80,8 @@ fn insert(set: &mut Bits, nodes: &[u32]) {
     }
 }
 
-/// Calls `visitor` for every row, a parent before its children. Edges are known only where the test
-/// asks for them.
+/// Calls `visitor` for every row, a parent before its children. Edges are looked at only where the
+/// test asks for them and samples do not answer it.
 pub(super) fn visit(
     refined: &Refined<'_>,
     test: &MetricTest,
@@ -101,35 +101,47 @@ fn visit_in<C: Count>(
     let scale = scale(refined);
     // What csprof records never has more edges than samples; a made-up file may.
     let bounded = test.is_of_edges() && costs.recorded.is_bounded();
+    let known = test.known(bounded, &scale);
     let index = refined.children();
-    let mut siblings =
-        Siblings::new(refined, Columns { frame: &refined.frame, costs, edges: test.is_of_edges() });
+    let mut siblings = Siblings::new(refined, costs);
     // Rows to be opened, the next one last, as the nodes they are made of and their number.
     let mut nodes: Vec<u32> = vec![0];
     let mut open: Vec<(usize, u32)> = vec![(0, 0)];
+    let mut gathered: Vec<u32> = Vec::new();
     let mut rows = 0;
     let mut seen = 0;
     while let Some((start, number)) = open.pop() {
-        siblings.found.clear();
-        for &node in &nodes[start..] {
-            siblings.found.extend_from_slice(index.of(node));
-        }
+        let found = if let [node] = nodes[start..] {
+            index.of(node)
+        } else {
+            gathered.clear();
+            for &node in &nodes[start..] {
+                gathered.extend_from_slice(index.of(node));
+            }
+            &gathered[..]
+        };
         nodes.truncate(start);
-        seen += siblings.found.len();
+        seen += found.len();
         if seen >= 1 << 16 {
             watch.step(seen)?;
             seen = 0;
         }
-        siblings.part(&mut nodes);
+        siblings.part(found, &mut nodes);
         let mut begin = start;
         // A row that is not to be opened gives its place among the nodes to the next.
         let mut kept = start;
-        for &Sibling { kind, cost, end, .. } in &siblings.rows {
+        for &Sibling { kind, inclusive, exclusive, end, .. } in &siblings.rows {
             rows += 1;
-            let below = test.of_all_below(cost.inclusive, bounded, &scale);
-            let row = Row { kind, cost, nodes: &nodes[begin..end], parent: number, below };
-            let is_leaf = cost.inclusive == cost.exclusive;
-            if visitor(&row) == Below::Open && !is_leaf {
+            let of_row = &nodes[begin..end];
+            let passes = known.of(inclusive).unwrap_or_else(|| {
+                let edges = if test.is_of_edges() { edges(costs, of_row, kind) } else { None };
+                test.holds(&RowCost { inclusive, exclusive, edges }, &scale)
+            });
+            // All rows below together have what is not the row's own.
+            let samples_below = inclusive.saturating_sub(exclusive);
+            let below = known.of(samples_below);
+            let row = Row { kind, passes, nodes: of_row, parent: number, below };
+            if visitor(&row) == Below::Open && samples_below > 0 {
                 open.push((kept, rows));
                 nodes.copy_within(begin..end, kept);
                 kept += end - begin;
@@ -141,34 +153,23 @@ fn visit_in<C: Count>(
     Ok(())
 }
 
-/// What is known of nodes.
-struct Columns<'r, 'p, C> {
-    frame: &'r [FrameRef],
-    costs: &'r CostsOf<'p, C>,
-    /// Whether edges are asked for.
-    edges: bool,
-}
-
-impl<C: Count> Columns<'_, '_, C> {
-    fn cost(&self, node: u32, kind: FrameKind) -> RowCost {
-        let node = node as usize;
-        RowCost {
-            inclusive: self.costs.inclusive[node].into(),
-            exclusive: self.costs.exclusive[node].into(),
-            edges: if self.edges { self.costs.edges(node, kind) } else { None },
-        }
-    }
+/// The edge count of a row, made of these nodes: least and greatest possible.
+fn edges<C: Count>(costs: &CostsOf<'_, C>, nodes: &[u32], kind: FrameKind) -> Option<(u64, u64)> {
+    let counts = nodes.iter().filter_map(|&node| costs.edges(node as usize, kind));
+    counts.reduce(|(a, b), (c, d)| (a + c, b + d))
 }
 
 /// The rows below one row while they are being made.
 struct Siblings<'r, 'p, C> {
-    columns: Columns<'r, 'p, C>,
-    found: Vec<u32>,
+    frame: &'r [FrameRef],
+    costs: &'r CostsOf<'p, C>,
     /// For each node found, which sibling it belongs to.
     sibling_of: Vec<u32>,
     rows: Vec<Sibling>,
-    /// For each frame, the number of its function and kind, and the kind.
-    pairs: Vec<(u32, FrameKind)>,
+    /// For each frame, the number of its function and kind.
+    pairs: Vec<u32>,
+    /// For each frame, its kind.
+    kinds: Vec<FrameKind>,
     /// For each of these numbers, one more than its place in `rows`; 0 between two rows.
     place: Vec<u32>,
 }
@@ -177,7 +178,9 @@ struct Sibling {
     /// The number of its function and kind.
     pair: u32,
     kind: FrameKind,
-    cost: RowCost,
+    /// Samples of the row and below, and of the row.
+    inclusive: u64,
+    exclusive: u64,
     /// Where its nodes end; how many there are, at first.
     end: usize,
 }
@@ -191,7 +194,7 @@ const FEW: usize = 8;
 impl<'r, 'p, C: Count> Siblings<'r, 'p, C> {
     /// Numbers the functions and kinds that frames have, so that what is used often is close
     /// together.
-    fn new(refined: &Refined<'_>, columns: Columns<'r, 'p, C>) -> Self {
+    fn new(refined: &'r Refined<'_>, costs: &'r CostsOf<'p, C>) -> Self {
         let mut numbers = vec![u32::MAX; refined.functions.len() * KINDS];
         let mut next = 0;
         let mut pairs = Vec::with_capacity(refined.frames.len());
@@ -201,48 +204,67 @@ impl<'r, 'p, C: Count> Siblings<'r, 'p, C> {
                 *number = next;
                 next += 1;
             }
-            pairs.push((*number, frame.kind));
+            pairs.push(*number);
         }
-        let place = vec![0; next as usize];
-        let (found, sibling_of, rows) = (Vec::new(), Vec::new(), Vec::new());
-        Self { columns, found, sibling_of, rows, pairs, place }
+        Self {
+            frame: &refined.frame,
+            costs,
+            sibling_of: Vec::new(),
+            rows: Vec::new(),
+            pairs,
+            kinds: refined.frames.iter().map(|frame| frame.kind).collect(),
+            place: vec![0; next as usize],
+        }
     }
 
-    /// Parts the nodes found into rows and appends them to `nodes`, row by row.
-    fn part(&mut self, nodes: &mut Vec<u32>) {
-        let Self { columns, found, sibling_of, rows, pairs, place } = self;
+    /// Parts nodes into rows and appends them to `nodes`, row by row.
+    fn part(&mut self, found: &[u32], nodes: &mut Vec<u32>) {
+        let Self { frame, costs, sibling_of, rows, pairs, kinds, place } = self;
         rows.clear();
         sibling_of.clear();
         let are_few = found.len() <= FEW;
-        for &node in found.iter() {
-            let (pair, kind) = pairs[columns.frame[node as usize].index()];
+        for &node in found {
+            let frame = frame[node as usize].index();
+            let pair = pairs[frame];
             let known = if are_few {
                 rows.iter().position(|row| row.pair == pair)
             } else {
                 (place[pair as usize] as usize).checked_sub(1)
             };
             let sibling = known.unwrap_or_else(|| {
-                rows.push(Sibling { pair, kind, cost: RowCost::default(), end: 0 });
+                let kind = kinds[frame];
+                rows.push(Sibling { pair, kind, inclusive: 0, exclusive: 0, end: 0 });
                 if !are_few {
                     place[pair as usize] = node_number(rows.len());
                 }
                 rows.len() - 1
             });
             sibling_of.push(node_number(sibling));
-            rows[sibling].end += 1;
-            rows[sibling].cost.add(&columns.cost(node, kind));
+            let row = &mut rows[sibling];
+            row.end += 1;
+            row.inclusive += costs.inclusive[node as usize].into();
+            row.exclusive += costs.exclusive[node as usize].into();
         }
         let mut start = nodes.len();
-        for row in rows.iter_mut() {
-            let count = row.end;
-            row.end = start;
-            start += count;
-        }
-        nodes.resize(start, 0);
-        for (&node, &sibling) in found.iter().zip(&*sibling_of) {
-            let end = &mut rows[sibling as usize].end;
-            nodes[*end] = node;
-            *end += 1;
+        if rows.len() == found.len() {
+            // Each node is a row of its own.
+            for row in rows.iter_mut() {
+                start += 1;
+                row.end = start;
+            }
+            nodes.extend_from_slice(found);
+        } else {
+            for row in rows.iter_mut() {
+                let count = row.end;
+                row.end = start;
+                start += count;
+            }
+            nodes.resize(start, 0);
+            for (&node, &sibling) in found.iter().zip(&*sibling_of) {
+                let end = &mut rows[sibling as usize].end;
+                nodes[*end] = node;
+                *end += 1;
+            }
         }
         if !are_few {
             for row in rows.iter() {

@@ -73,7 +73,12 @@ impl Rows {
         for ((_, path), cost) in paths(samples, world) {
             let edges = counted.contains(&path).then_some((cost.edges_low, cost.edges_high));
             let row = costs.entry(path).or_default();
-            row.add(&RowCost { inclusive: cost.inclusive, exclusive: cost.exclusive, edges });
+            row.inclusive += cost.inclusive;
+            row.exclusive += cost.exclusive;
+            row.edges = [row.edges, edges]
+                .into_iter()
+                .flatten()
+                .reduce(|(low, high), (l, h)| (low + l, high + h));
         }
         let view = samples.iter().map(|sample| sample.weight).sum();
         Self { costs, scale: Scale { period: 1, base: world.base, view } }

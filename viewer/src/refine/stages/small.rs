@@ -16,7 +16,6 @@ pub(super) fn small<'p>(
     test: &MetricTest,
     watch: &Watch<'_>,
 ) -> Result<(Refined<'p>, u64), Cancelled> {
-    let scale = rows::scale(&refined);
     let mut found = Bits::none(refined.node_count());
     // Their nodes, parent by parent: number of the parent, of its rows that pass, and the end.
     let mut nodes: Vec<u32> = Vec::new();
@@ -24,7 +23,7 @@ pub(super) fn small<'p>(
     rows::visit(&refined, test, watch, |row| {
         // Roots are no calls, and contexts are there to be seen.
         let is_frame = !matches!(row.kind, FrameKind::Root | FrameKind::Context);
-        if !is_frame || !test.holds(&row.cost, &scale) {
+        if !is_frame || !row.passes {
             return if row.below == Some(false) { Below::Closed } else { Below::Open };
         }
         nodes.extend_from_slice(row.nodes);
