@@ -93,6 +93,7 @@ impl Arena {
             unsampled_threads: 0,
             table_bytes: 0,
             private_bytes: 0,
+            returned: 0,
         };
         // SAFETY: a fresh page, large enough (asserted in format) and page-aligned, that nobody
         // else looks at before the magic is there.
@@ -116,7 +117,9 @@ impl Arena {
         let size = (size as u64).next_multiple_of(EXTENT_ALIGN);
         self.file.ensure(self.folder, &self.path)?;
         // The log is not limited: without it, nothing that was sampled has a meaning.
-        let full = self.used().load(Ordering::Relaxed).saturating_add(size) > self.limit;
+        let taken = self.used().load(Ordering::Relaxed);
+        let kept = taken.saturating_sub(self.returned().load(Ordering::Relaxed));
+        let full = kept.saturating_add(size) > self.limit;
         if full && kind != ExtentKind::Log {
             return Err(Errno(libc::ENOSPC));
         }
@@ -155,6 +158,11 @@ impl Arena {
         // SAFETY: the header is mapped as long as the arena lives; the field is atomic for all.
         unsafe { AtomicU32::from_ptr(&raw mut (*self.header.as_ptr()).threads) }
             .fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn returned(&self) -> &AtomicU64 {
+        // SAFETY: the header is mapped as long as the arena lives; the field is atomic for all.
+        unsafe { AtomicU64::from_ptr(&raw mut (*self.header.as_ptr()).returned) }
     }
 
     fn used(&self) -> &AtomicU64 {
@@ -410,11 +418,23 @@ impl ThreadArena {
         }
     }
 
-    /// Unmaps everything; the file keeps it.
+    /// Unmaps everything; the file keeps it, but for whole pages of nodes that were never taken: programs
+    /// start threads by the hundred thousand.
     pub fn release(&mut self) {
+        let (last, place) = locate(self.next_node - 1);
         for (segment, first) in (0..).zip(&mut self.segments) {
             let first = core::mem::replace(first, core::ptr::null());
             if let Some((start, size)) = extent_of(segment, first) {
+                let nodes = (place as usize + 1) * size_of::<Node>();
+                let used = (first.addr() - start.addr().get() + nodes)
+                    .next_multiple_of(EXTENT_ALIGN as usize);
+                // SAFETY: inside the mapping of one extent, behind the last node of this tree.
+                if segment == last
+                    && used < size
+                    && unsafe { sys::give_back(start.add(used), size - used) }
+                {
+                    self.arena.returned().fetch_add((size - used) as u64, Ordering::Relaxed);
+                }
                 // SAFETY: the whole mapping of one extent. The thread is ending, its trampoline is
                 // disarmed and its handler can no longer find this state.
                 unsafe { sys::unmap(start, size) };

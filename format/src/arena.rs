@@ -24,7 +24,7 @@ use crate::loss::{LossReason, PartialReason};
 /// First bytes of an arena: the high bit and the line ends show damage by text transfer.
 pub const ARENA_MAGIC: [u8; 8] = *b"\x89CSPA\r\n\x1a";
 /// Version of this layout. An arena is read by the csprof that wrote it, so there is no minor.
-pub const ARENA_VERSION: u32 = 2;
+pub const ARENA_VERSION: u32 = 3;
 /// First four bytes of each extent.
 pub const EXTENT_MAGIC: u32 = u32::from_le_bytes(*b"XTNT");
 /// Alignment of extents, in bytes.
@@ -92,6 +92,8 @@ pub struct ArenaHeader {
     pub table_bytes: u64,
     /// Bytes of the collector's own memory outside the arena: heap, with the tables, and buffers.
     pub private_bytes: u64,
+    /// Bytes of extents that were given back: nodes that a thread had in reserve when it ended. Atomic.
+    pub returned: u64,
 }
 
 /// [`ArenaHeader::flags`]: return addresses are replaced, so edge counts exist.
@@ -99,7 +101,7 @@ pub const FLAG_TRAMPOLINE: u32 = 1;
 /// [`ArenaHeader::flags`]: the process went through exec; another arena continues its story.
 pub const FLAG_EXECED: u32 = 2;
 
-const _: () = assert!(size_of::<ArenaHeader>() == 272);
+const _: () = assert!(size_of::<ArenaHeader>() == 280);
 
 /// Room for reasons in [`ArenaHeader::left_out`].
 pub const LEFT_OUT_SLOTS: usize = 4;

@@ -79,6 +79,17 @@ pub unsafe fn unmap(start: NonNull<u8>, size: usize) {
     let _ = unsafe { call(libc::SYS_munmap, [start.as_ptr().addr(), size, 0, 0, 0, 0]) };
 }
 
+/// Gives the storage behind a piece of a shared mapping back: it reads as zeros. Says whether the file
+/// system can do that.
+///
+/// # Safety
+/// Whole pages of a mapping made by [`File::map`](super::File::map), for whose content zeros are as good.
+pub unsafe fn give_back(start: NonNull<u8>, size: usize) -> bool {
+    let advice = libc::MADV_REMOVE as usize;
+    // SAFETY: the caller vouches for the range.
+    unsafe { call(libc::SYS_madvise, [start.as_ptr().addr(), size, advice, 0, 0, 0]) }.is_ok()
+}
+
 /// Puts private zeros in the place of a mapping. Without effect if the kernel refuses.
 ///
 /// # Safety

@@ -21,7 +21,8 @@ pub use file::{
     File, Folder, LimitHeld, SMALLEST_OWN, exists, give_up, is_own, settle_limit_in_child,
 };
 pub use memory::{
-    map_anonymous, private_bytes, probe, remap, replace_by_zeros, swap_word, unmap, unmap_anonymous,
+    give_back, map_anonymous, private_bytes, probe, remap, replace_by_zeros, swap_word, unmap,
+    unmap_anonymous,
 };
 pub use perf::{Delivery, PerfError, PerfTaskClock};
 pub use process::{

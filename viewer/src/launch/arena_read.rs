@@ -9,7 +9,7 @@
 //! was killed at that moment) costs no more than itself. What cannot be read leaves a sentence in
 //! [`Arena::damage`]; the samples in it are booked as a loss when arenas are gathered.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use csprof_format::address::FrameKey;
@@ -140,18 +140,20 @@ pub fn read(file: &mut (impl Read + Seek), backed: u64) -> Result<Arena, NoArena
             ExtentKind::Nodes => {}
         }
     }
-    let of_nobody = extents
-        .iter()
-        .filter(|extent| extent.kind == ExtentKind::Nodes && !threads.contains_key(&extent.owner));
-    for owner in of_nobody.map(|extent| extent.owner).collect::<BTreeSet<_>>() {
-        damage.push(format!("the record of thread {owner} is missing"));
+    let mut owned: BTreeMap<u32, Vec<&Extent>> = BTreeMap::new();
+    for extent in extents.iter().filter(|extent| extent.kind != ExtentKind::Log) {
+        owned.entry(extent.owner).or_default().push(extent);
     }
-    for (&number, thread) in &mut threads {
-        let owned = extents
-            .iter()
-            .filter(|extent| extent.kind != ExtentKind::Log && extent.owner == number);
-        thread.bytes = owned.map(|extent| extent.size).sum();
-        let segments = segments_of(&extents, number);
+    for (owner, extents) in owned {
+        let Some(thread) = threads.get_mut(&owner) else {
+            // A thread whose record itself is cut off has been told of.
+            if extents.iter().any(|extent| extent.kind == ExtentKind::Nodes) {
+                damage.push(format!("the record of thread {owner} is missing"));
+            }
+            continue;
+        };
+        thread.bytes = extents.iter().map(|extent| extent.size).sum();
+        let segments = segments_of(&extents);
         thread.nodes = read_nodes(file, thread.record.node_count, &segments, &mut budget)?;
         let missing = thread.record.node_count as usize - thread.nodes.len()
             + thread.nodes.iter().skip(1).filter(|node| node.key.is_none()).count();
@@ -270,10 +272,11 @@ fn read_log(
     Ok(())
 }
 
-/// Where each segment of a thread's nodes lies: (offset of its first node, bytes there).
-fn segments_of(extents: &[Extent], thread: u32) -> [Option<(u64, u64)>; MAX_SEGMENTS] {
+/// Where each segment of the nodes of a thread lies that owns these extents: (offset of its first node,
+/// bytes there).
+fn segments_of(extents: &[&Extent]) -> [Option<(u64, u64)>; MAX_SEGMENTS] {
     let mut segments = [None; MAX_SEGMENTS];
-    for extent in extents.iter().filter(|extent| extent.owner == thread) {
+    for extent in extents {
         let (segment, skipped) = match extent.kind {
             ExtentKind::Log => continue,
             ExtentKind::Thread => (0, size_of::<ThreadRecord>() as u64),
@@ -398,6 +401,7 @@ fn arena_header(bytes: &[u8]) -> ArenaHeader {
         unsampled_threads: fields.u64(),
         table_bytes: fields.u64(),
         private_bytes: fields.u64(),
+        returned: fields.u64(),
     }
 }
 

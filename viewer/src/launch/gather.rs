@@ -366,9 +366,14 @@ fn account(arena: &Arena) -> Account {
         cpu_ns: header.cpu_ns,
         unsampled_threads: header.unsampled_threads,
         foreign_signals: header.foreign_signals,
-        arena_bytes: header.used,
+        arena_bytes: header.used.saturating_sub(header.returned),
         nodes: arena.threads.iter().map(|thread| u64::from(thread.record.node_count)).sum(),
-        node_bytes: arena.threads.iter().map(|thread| thread.bytes).sum(),
+        node_bytes: arena
+            .threads
+            .iter()
+            .map(|thread| thread.bytes)
+            .sum::<u64>()
+            .saturating_sub(header.returned),
         table_bytes: header.table_bytes,
         private_bytes: header.private_bytes,
         threads: threads.collect(),
