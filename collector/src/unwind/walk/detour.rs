@@ -130,7 +130,8 @@ fn leave_unwinder(
     *registers = found;
     match (handler, ra_slot) {
         (None, Some(slot)) => Detour::Caller { slot },
-        _ => Detour::Jump(bounds),
+        // A handler on a stack of its own may have thrown to another one.
+        _ => Detour::Jump(target.stack(registers.sp()).unwrap_or(bounds)),
     }
 }
 

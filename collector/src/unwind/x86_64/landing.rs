@@ -12,7 +12,7 @@
 //! | 0 to 16 | where the register of this DWARF number is saved, 16 the return address; null: nowhere |
 //! | 18 | the stack pointer in the frame |
 //! | 19 | where the frame goes on |
-//! | 24 | flags; bit 62 says that the layout is this |
+//! | 24 | flags; bit 62 says that the layout is this, bit 63 that the frame was interrupted by a signal |
 //! | 26 | bytes of arguments that are still on the stack |
 //! | 27 to 29 | a byte for each register: whether it is in its word itself |
 //!
@@ -76,6 +76,8 @@ const FLAGS: u64 = 24;
 const ARGUMENTS: u64 = 26;
 const IN_ITSELF: u64 = 27;
 const WORDS: u64 = 30;
+/// `SIGNAL_FRAME_BIT`: a signal handler was called there, and has thrown.
+const INTERRUPTED: u64 = 1 << 63;
 /// `EXTENDED_CONTEXT_BIT`
 const EXTENDED: u64 = 1 << 62;
 
@@ -102,8 +104,10 @@ fn landing_in(context: u64, cfa: u64, read: &impl Fn(u64) -> Option<u64>) -> Opt
     let word = |index: u64| read(context + index * 8);
     let sp = word(STACK_POINTER)?;
     let return_slot = word(16)?;
-    // A frame is called through the word below its stack pointer.
-    if sp <= cfa || return_slot != sp.wrapping_sub(8) || word(FLAGS)? & EXTENDED == 0 {
+    let flags = word(FLAGS)?;
+    // A frame is called through the word below its stack pointer, but for one that was interrupted.
+    let fits = return_slot == sp.wrapping_sub(8) || flags & INTERRUPTED != 0;
+    if sp <= cfa || !fits || flags & EXTENDED == 0 {
         return None;
     }
     let saved = |register: Register| {

@@ -135,6 +135,17 @@ fn arguments_are_still_on_the_stack() {
     assert_eq!(stack.land().unwrap().sp(), HANDLER + 16);
 }
 
+/// A signal handler has thrown out of the instruction that it interrupted: the return address is the rip
+/// that the kernel has saved.
+#[test]
+fn the_handlers_frame_was_interrupted() {
+    let mut stack = Stack::new();
+    stack.set(0x7100 + 16 * 8, 0x7230);
+    assert_eq!(stack.land(), None);
+    stack.set(0x7100 + FLAGS * 8, EXTENDED | INTERRUPTED);
+    assert_eq!(stack.land().unwrap().sp(), HANDLER);
+}
+
 #[test]
 fn what_is_no_context() {
     for (what, word, value) in [
