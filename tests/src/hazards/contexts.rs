@@ -1,6 +1,6 @@
 //! Stacks that are switched.
 
-use crate::hazard::Hazard;
+use crate::hazard::{Hazard, Trial};
 
 /// All of them.
 pub const ALL: &[Hazard] = &[
@@ -23,7 +23,8 @@ pub const ALL: &[Hazard] = &[
              destroyed in a thread 195\n\
              destroyed in a thread 195\n\
              caught 4040, destroyed 21\n",
-    ),
+    )
+    .also(contexts_begin_where_boost_begins_them),
     Hazard::new("small_stacks", &["cc -O2 -o program @small_stacks.c"])
         .says("60000000 steps, memory untouched\n"),
 ];
@@ -36,3 +37,14 @@ const BOOST: &[&str] = &[
     "/usr/include/boost/context/continuation.hpp: -O3 -static-libgcc -static-libstdc++",
     "/usr/include/boost/context/continuation.hpp: clang",
 ];
+
+/// What works on the stack of a context has the context's callers, not those of whoever went on with it.
+fn contexts_begin_where_boost_begins_them(trial: &Trial<'_>) {
+    let burn = "burn(unsigned long)";
+    let partial = trial.recording.samples().partial;
+    let all = trial.recording.rows().inclusive_of(burn);
+    if all > partial {
+        let rows = trial.recording.refined("through make_fcontext > context_entry >> burn");
+        assert!(rows.inclusive_of(burn) + partial >= all, "{all} samples in all:\n{rows}");
+    }
+}
