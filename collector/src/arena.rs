@@ -428,9 +428,9 @@ impl ThreadArena {
                 let nodes = (place as usize + 1) * size_of::<Node>();
                 let used = (first.addr() - start.addr().get() + nodes)
                     .next_multiple_of(EXTENT_ALIGN as usize);
-                // SAFETY: inside the mapping of one extent, behind the last node of this tree.
                 if segment == last
                     && used < size
+                    // SAFETY: inside the mapping of one extent, behind the last node of this tree.
                     && unsafe { sys::give_back(start.add(used), size - used) }
                 {
                     self.arena.returned().fetch_add((size - used) as u64, Ordering::Relaxed);
