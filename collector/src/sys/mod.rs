@@ -9,6 +9,7 @@
 
 mod call;
 mod clock;
+mod copy;
 mod file;
 mod memory;
 mod perf;
