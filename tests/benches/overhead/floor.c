@@ -3,8 +3,10 @@
  * count is appended to the file FLOOR_OUT. Preloaded: FLOOR_RATE=1000 FLOOR_BY=trap FLOOR_OUT=file.
  *
  * tick: a POSIX timer; interrupt: the kernel's task clock, by a signal through the event's file; trap: the
- * same event, by SIGTRAP. */
+ * same event, by SIGTRAP. A program with a handler of its own for SIGTRAP has it from there on, and the
+ * event goes on by its file, as csprof's. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <signal.h>
@@ -23,8 +25,11 @@ struct attributes {
 };
 enum { SIZE = 128, FLAGS = 40 };
 
+typedef int set_action(int, const struct sigaction *, struct sigaction *);
+
 static volatile unsigned long signals;
-static int event = -1;
+static int event = -1, trap, thread;
+static long period;
 static timer_t timer;
 static int has_timer;
 
@@ -33,7 +38,14 @@ static void on_signal(int number) {
     signals++;
 }
 
-static void start_timer(long period, int thread) {
+static set_action *real_action(void) { return (set_action *)dlsym(RTLD_NEXT, "sigaction"); }
+
+static void handle(int number) {
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    real_action()(number, &action, NULL);
+}
+
+static void start_timer(void) {
     struct sigevent to = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF};
     struct itimerspec each = {{0, period}, {0, period}};
     to._sigev_un._tid = thread;
@@ -41,7 +53,7 @@ static void start_timer(long period, int thread) {
                 timer_settime(timer, 0, &each, NULL) == 0;
 }
 
-static void start_event(long period, int thread, int by_trap) {
+static void start_event(void) {
     struct attributes clock;
     struct f_owner_ex owner = {F_OWNER_TID, thread};
     memset(&clock, 0, sizeof clock);
@@ -52,10 +64,10 @@ static void start_event(long period, int thread, int by_trap) {
     clock.first.disabled = 1;
     clock.first.wakeup_events = 1;
     /* remove_on_exec and sigtrap */
-    if (by_trap) *(unsigned long *)((char *)&clock + FLAGS) |= 1UL << 36 | 1UL << 37;
+    if (trap) *(unsigned long *)((char *)&clock + FLAGS) |= 1UL << 36 | 1UL << 37;
     event = (int)syscall(SYS_perf_event_open, &clock, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (event < 0) return;
-    if (!by_trap) {
+    if (!trap) {
         fcntl(event, F_SETSIG, SIGPROF);
         fcntl(event, F_SETOWN_EX, &owner);
         fcntl(event, F_SETFL, O_ASYNC | O_NONBLOCK);
@@ -65,15 +77,25 @@ static void start_event(long period, int thread, int by_trap) {
 
 __attribute__((constructor)) static void start(void) {
     const char *rate = getenv("FLOOR_RATE"), *by = getenv("FLOOR_BY");
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     if (rate == NULL || by == NULL || getenv("FLOOR_OUT") == NULL) return;
-    int trap = strcmp(by, "trap") == 0, thread = (int)syscall(SYS_gettid);
-    long period = 1000000000L / strtol(rate, NULL, 10);
-    sigaction(trap ? SIGTRAP : SIGPROF, &action, NULL);
+    trap = strcmp(by, "trap") == 0;
+    thread = (int)syscall(SYS_gettid);
+    period = 1000000000L / strtol(rate, NULL, 10);
+    handle(trap ? SIGTRAP : SIGPROF);
     if (strcmp(by, "tick") == 0)
-        start_timer(period, thread);
+        start_timer();
     else
-        start_event(period, thread, trap);
+        start_event();
+}
+
+int sigaction(int number, const struct sigaction *new, struct sigaction *old) {
+    if (trap && number == SIGTRAP && new != NULL) {
+        close(event);
+        trap = 0;
+        handle(SIGPROF);
+        start_event();
+    }
+    return real_action()(number, new, old);
 }
 
 __attribute__((destructor)) static void end(void) {
