@@ -40,7 +40,8 @@ fn through_mpi_then_memcpy_below_it_by_keys_only() {
     // Down the hot path to what it ends in.
     viewer.press("H");
     viewer.wait_for(&["MPI_", &copies_in_mpi]);
-    viewer.press("uu");
+    // Back over the hot path and both stages.
+    viewer.press("uuu");
     viewer.wait_for(&["shown 100% + out 0% = 100%"]);
     viewer.press("q");
     let (status, left) = viewer.end();
