@@ -42,7 +42,7 @@ impl Candidate {
     /// Whether its paths can be whole.
     pub(crate) fn is_native(&self) -> bool {
         match self {
-            Self::Hazard(hazard, ..) => hazard.partial <= 1,
+            Self::Hazard(..) => true,
             Self::Script(script, _) => script.is_native(),
         }
     }

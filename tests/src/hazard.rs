@@ -48,8 +48,6 @@ pub struct Hazard {
     pub complains: &'static str,
     /// How it ends.
     pub ends: Ended,
-    /// Most partial samples that it may have, per thousand.
-    pub partial: u64,
     /// What else is true of each recording.
     pub also: fn(&Trial<'_>),
 }
@@ -87,7 +85,6 @@ impl Hazard {
             says: "",
             complains: "",
             ends: Ended::Status(0),
-            partial: 1,
             also: |_| {},
         }
     }
@@ -131,14 +128,6 @@ impl Hazard {
     #[must_use]
     pub const fn ends(mut self, end: Ended) -> Self {
         self.ends = end;
-        self
-    }
-
-    /// With up to so many partial samples per thousand, where the program has code that no
-    /// profiler can unwind.
-    #[must_use]
-    pub const fn partial(mut self, per_thousand: u64) -> Self {
-        self.partial = per_thousand;
         self
     }
 
@@ -282,11 +271,10 @@ impl Program {
         assert_eq!(ended, end, "{what}");
     }
 
-    /// One sample may fall where the program is being started or ended, before there are a
-    /// thousand.
+    /// At most one sample in a thousand is partial; one may be before there are a thousand.
     fn hold_partial(&self, source: &str, recording: &Recording) {
         let samples = recording.samples();
-        let limit = (samples.recorded * self.hazard.partial / 1000).max(1);
+        let limit = (samples.recorded / 1000).max(1);
         let what = format!("{}: {samples:?}", self.named(source));
         assert!(samples.partial <= limit, "{what}: {}", recording.partial_reasons());
         if samples.partial > 0 {
