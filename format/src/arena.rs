@@ -77,7 +77,7 @@ pub struct ArenaHeader {
     pub rank_plus_one: u32,
     /// Samples that arrived where no thread could own them, by `LossReason`. Atomic.
     pub losses: [u64; REASON_SLOTS],
-    /// Profiling signals from elsewhere (`kill -PROF`, the program's own timers); not samples.
+    /// Profiling signals from elsewhere (`kill -PROF`), for which the program has no handler; not samples.
     pub foreign_signals: u64,
     /// Processes that this one started and that are not in the run, by [`LeftOut`]. Atomic.
     pub left_out: [u32; LEFT_OUT_SLOTS],
