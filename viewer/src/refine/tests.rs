@@ -48,6 +48,18 @@ main 1
 }
 
 #[test]
+fn a_further_split_has_the_samples_that_an_earlier_one_was_left_with() {
+    assert_eq!(
+        refined("f 3 e=1\n", "split thread | cut f | split thread"),
+        "\
+thread=0
+  thread=0 3
+= 3 + 0
+"
+    );
+}
+
+#[test]
 fn through_keeps_paths_and_bounds_the_edges_of_their_callers() {
     // solve loses 6 of its 16 samples, so up to 6 of its 3 returns: none is certain any more.
     assert_eq!(

@@ -77,7 +77,8 @@ pub(super) fn split<'p>(
 }
 
 /// Gives the nodes that are put in the samples of those `below` them. Holders of samples that an
-/// earlier stage left without any frame give them up: these have one again, and have moved.
+/// earlier stage left without any frame give them up: these have one again, and have moved. So have
+/// those left at the node of an earlier split, which are below this one as all of the stream are.
 fn add_costs<C: Count>(
     costs: &mut CostsOf<'_, C>,
     frame: &[FrameRef],
@@ -89,7 +90,13 @@ fn add_costs<C: Count>(
     let mut sums = vec![C::default(); added.len()];
     let mut own = vec![C::default(); added.len()];
     let mut holders: Vec<usize> = Vec::new();
-    for (number, nodes) in below.iter().enumerate() {
+    let mut earlier: Vec<usize> = Vec::new();
+    for (number, (put, nodes)) in added.iter().zip(below).enumerate() {
+        if put.above != 0 {
+            own[number] += costs.exclusive[put.above as usize];
+            sums[number] += costs.exclusive[put.above as usize];
+            earlier.push(put.above as usize + number);
+        }
         for &node in nodes {
             sums[number] += costs.inclusive[node];
             if frame[node] == FrameRef::ROOT {
@@ -101,6 +108,9 @@ fn add_costs<C: Count>(
     let old = out_of(&mut costs.inclusive);
     let mut exclusive = with(&costs.exclusive, added, &own, home, watch)?.take(home);
     let mut inclusive = with(&old, added, &sums, home, watch)?.take(home);
+    for node in earlier {
+        exclusive[node] = C::default();
+    }
     for holder in holders {
         exclusive[holder] = C::default();
         inclusive[holder] = C::default();
