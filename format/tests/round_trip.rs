@@ -9,7 +9,7 @@ use crate::surgery::Parts;
 use crate::{arbitrary, bytes, sample};
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_profile_comes_back_equal(profile in arbitrary::profile()) {

@@ -91,7 +91,7 @@ fn flat_by_climbing(refined: &Refined<'_>) -> BTreeMap<FunctionRef, (u64, u64)> 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
     /// Rows add up in every view, and views agree with each other.
     #[test]

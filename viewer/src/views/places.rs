@@ -291,7 +291,7 @@ main 1 module:/opt/app at:main.c:9
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..Default::default() })]
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
         /// A place costs what the samples cost whose path comes through it: each once.
         #[test]

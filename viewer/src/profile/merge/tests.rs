@@ -197,7 +197,7 @@ fn nodes() -> impl Strategy<Value = Vec<(u32, u64, u64, u64)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
     /// The trees of a merged profile are those of its parts, one after the other; and it is valid,
     /// which writing checks.

@@ -11,7 +11,7 @@ fn costs(paths: BTreeMap<Path, Cost>, first: usize) -> BTreeMap<Path, (u64, u64)
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
     /// Law 12, and the second half of law 11: stages do to each side of a profile of two sides what
     /// they do to the side alone. A pattern has to match on one side only. Tests look at rows of both

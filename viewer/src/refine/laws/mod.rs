@@ -119,7 +119,7 @@ fn not(predicate: &Predicate) -> Predicate {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
     /// Stages on the tree do what the reference does to every sample.
     #[test]

@@ -284,7 +284,7 @@ fn inclusive_cost_has_one_value() {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 16, failure_persistence: None, max_shrink_iters: 64, ..Default::default()
+        cases: ProptestConfig::default().cases / 16, failure_persistence: None, max_shrink_iters: 64, ..Default::default()
     })]
 
     #[test]
@@ -298,7 +298,7 @@ proptest! {
 proptest! {
     // Its paths are long, and the reference looks at every frame of every one.
     #![proptest_config(ProptestConfig {
-        cases: 4, failure_persistence: None, max_shrink_iters: 16, ..Default::default()
+        cases: ProptestConfig::default().cases / 64, failure_persistence: None, max_shrink_iters: 16, ..Default::default()
     })]
 
     #[test]
@@ -311,7 +311,7 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 8, failure_persistence: None, max_shrink_iters: 64, ..Default::default()
+        cases: ProptestConfig::default().cases / 32, failure_persistence: None, max_shrink_iters: 64, ..Default::default()
     })]
 
     #[test]

@@ -91,7 +91,7 @@ fn recorded_runs_differ_as_random_trees_do() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
     #[test]
     fn a_profile_does_not_differ_from_itself(

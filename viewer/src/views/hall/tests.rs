@@ -166,7 +166,7 @@ fn ends_here(frames: &[&str], path: &[(Link, &str)]) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
     /// Every row is what a brute-force matcher finds, and what `through` shows.
     #[test]
