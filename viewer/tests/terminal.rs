@@ -12,7 +12,7 @@ use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use csprof_format::address::FrameKind;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
@@ -162,7 +162,14 @@ impl Session {
     /// Waits for the end, takes in all that was written, and checks what every way out owes the
     /// user: the terminal as it was.
     fn end(mut self) -> (portable_pty::ExitStatus, String) {
-        let status = self.child.wait().unwrap();
+        let deadline = Instant::now() + PATIENCE;
+        let status = loop {
+            match self.child.try_wait().unwrap() {
+                Some(status) => break status,
+                None if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
+                None => panic!("it did not end: {}", self.emulator.screen().contents()),
+            }
+        };
         let modes = format!("{:?}", self.master.get_termios().unwrap().local_flags);
         assert!(modes.contains("ICANON") && modes.contains("ECHO "), "{modes}");
         drop((self.keys, self.master));
@@ -227,6 +234,18 @@ fn suspension_gives_the_terminal_back_and_takes_it_again() {
     viewer.wait_for("solve");
     viewer.press("q");
     assert_eq!(viewer.end().0.exit_code(), 0);
+}
+
+#[test]
+fn a_signal_that_ends_it_while_it_is_suspended_is_heeded() {
+    let mut viewer = Session::start(&[]);
+    let pid = Pid::from_raw(i32::try_from(viewer.child.process_id().unwrap()).unwrap());
+    viewer.press("\x1a");
+    viewer.wait_until("normal screen", |screen| !screen.alternate_screen());
+    kill(pid, Signal::SIGTERM).unwrap();
+    let (status, left) = viewer.end();
+    assert!(status.signal().is_some(), "{status:?}");
+    assert_eq!(left, "");
 }
 
 #[test]

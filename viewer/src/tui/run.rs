@@ -96,8 +96,8 @@ pub fn run(opened: Opened<'_>, refinement: &str, options: Options) -> anyhow::Re
     crossterm::style::force_color_output(color);
 
     let screen = Screen::take(options.mouse)?;
-    // The first look for events sets up the handler of SIGWINCH; a change of size before that would go unseen, so
-    // the size is asked for after it.
+    // The first look for events sets up the handler of SIGWINCH; a change of size before that would
+    // go unseen, so the size is asked for after it.
     crossterm::event::poll(Duration::ZERO).context("the terminal cannot be read")?;
     let size = screen.size().context("the size of the terminal is not known")?;
     let mut model = Model::new(forest, name, Theme::new(color, options.ascii), size);
@@ -323,7 +323,7 @@ impl<'p> Shell<'p, '_> {
             }
             Effect::Copy(text) => self.screen.copy(&text).context(TERMINAL)?,
             Effect::PrintAtEnd(line) => self.print_at_end.push(line),
-            Effect::Suspend => self.suspend()?,
+            Effect::Suspend => return self.suspend(),
             Effect::Repaint => self.screen.forget().context(TERMINAL)?,
             Effect::Quit => return Ok(Flow::End),
         }
@@ -342,7 +342,7 @@ impl<'p> Shell<'p, '_> {
 
     /// Gives the terminal back and stops the whole process group, as Ctrl-Z in a shell does:
     /// a program that started the viewer stops with it, and the shell sees the job stop.
-    fn suspend(&mut self) -> anyhow::Result<()> {
+    fn suspend(&mut self) -> anyhow::Result<Flow> {
         give_back();
         kill(Pid::from_raw(0), Signal::SIGTSTP).context("the viewer cannot be suspended")?;
         // The signal may reach another thread a moment later. What arrives meanwhile is kept.
@@ -353,14 +353,16 @@ impl<'p> Shell<'p, '_> {
                 Ok(arrival) => kept.push(arrival),
             }
         }
-        self.resume()?;
+        // A signal that ends the viewer does so before it takes the terminal again.
         for arrival in kept {
             // Keys that arrive while the terminal is not ours were meant for the shell.
-            if let Arrival::Answered = arrival {
-                self.take_in(arrival)?;
+            let is_for_shell = matches!(arrival, Arrival::Terminal(_));
+            if !is_for_shell && self.take_in(arrival)? == Flow::End {
+                return Ok(Flow::End);
             }
         }
-        Ok(())
+        self.resume()?;
+        Ok(Flow::GoOn)
     }
 
     /// The job goes on: the terminal is taken over again, and may have another size.
