@@ -13,9 +13,10 @@
 //! 0x….    Extent: Nodes    | ExtentHeader | Node Node …               (segment k > 0)
 //! ```
 //!
-//! The nodes of a thread are numbered from 0 across its segments, as [`locate`] has it. Publication: a writer fills a record, then raises the
-//! extent's `committed` (or the thread's `node_count`) with a release store; a reader loads that
-//! with acquire and looks no further. In a file left by a dead process everything is visible.
+//! The nodes of a thread are numbered from 0 across its segments, as [`locate`] has it.
+//! Publication: a writer fills a record, then raises the extent's `committed` (or the thread's
+//! `node_count`) with a release store; a reader loads that with acquire and looks no further. In a
+//! file left by a dead process everything is visible.
 //!
 //! All numbers are little-endian; x86-64 is. The structures are laid out without padding.
 

@@ -151,7 +151,9 @@ impl Scan<'_> {
     /// The block that holds an element of a table.
     fn block_of(&self, table: BlockKind, element: usize) -> Option<usize> {
         self.blocks.iter().position(|Block { header, .. }| {
-            let elements = header.first..header.first + u64::from(header.count).max(1);
+            // A block that was passed over may claim any place.
+            let end = header.first.saturating_add(u64::from(header.count).max(1));
+            let elements = header.first..end;
             header.kind == table as u16 && elements.contains(&(element as u64))
         })
     }

@@ -215,6 +215,21 @@ fn unknown_blocks_are_skipped_unless_they_are_critical() {
 }
 
 #[test]
+fn the_block_of_a_fault_is_found_behind_a_skipped_one_that_claims_any_place() {
+    let mut parts = Parts::of(&bytes(&sample::profile()));
+    let mut future = parts.blocks[4].clone();
+    future.header[0x04..0x0b].copy_from_slice(&[200, 0, 3, 0, 77, 88, 0]);
+    future.header[0x10..0x18].fill(0xff);
+    parts.blocks.insert(5, future);
+    parts.renumber();
+    parts.block(11).set_payload(&[3, 0, 0, 3, 3, 0, 1, 2, 3, 9, 4, 2]);
+    let error = read::read(&parts.join()).expect_err("there is no such thread").to_string();
+    let (block, cause) = error.split_once(" at byte ").expect("the block is named");
+    assert_eq!(block, "block 11 (trees)");
+    assert!(cause.contains(": tree 2 names thread 3, but there are only 3"), "{cause}");
+}
+
+#[test]
 fn symbols_of_a_later_version_are_skipped() {
     let mut parts = Parts::of(&bytes(&sample::profile()));
     parts.block(9).header[0x06] = 2;
