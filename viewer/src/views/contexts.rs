@@ -4,11 +4,13 @@
 //! (max − mean) × n: what all of them together wait for the slowest one, if they wait for each
 //! other. It is 0 where all have as much.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use csprof_format::ids::{ProcessId, ThreadId};
+use csprof_format::profile::{Process, Thread};
 
 use super::printable::{command_line, printable};
+use crate::profile::Profile;
 use crate::refine::Refined;
 
 /// A process or a thread.
@@ -47,6 +49,7 @@ pub fn contexts(refined: &Refined<'_>) -> (Vec<Context>, u64) {
 #[must_use]
 pub fn all_contexts(refined: &Refined<'_>) -> (Vec<Context>, u64) {
     let info = &refined.profile.info;
+    let stages = Stages::new(refined.profile);
     let mut samples: BTreeMap<ProcessId, BTreeMap<ThreadId, u64>> = BTreeMap::new();
     for stream in &refined.streams {
         let nodes = stream.nodes.clone();
@@ -59,10 +62,7 @@ pub fn all_contexts(refined: &Refined<'_>) -> (Vec<Context>, u64) {
     let mut of_processes = Vec::new();
     for (process, threads) in &samples {
         let Some(known) = info.processes.get(process.index()) else { continue };
-        let (stage, rank) = match known.rank {
-            Some(rank) => (format!("rank = {rank}"), format!("rank {rank}, ")),
-            None => (format!("process = {}", known.pid), String::new()),
-        };
+        let rank = known.rank.map_or_else(String::new, |rank| format!("rank {rank}, "));
         let each: Vec<u64> = threads.values().copied().collect();
         let sum = each.iter().sum();
         of_processes.push(sum);
@@ -70,7 +70,7 @@ pub fn all_contexts(refined: &Refined<'_>) -> (Vec<Context>, u64) {
             process: *process,
             thread: None,
             label: format!("{rank}pid {} {}", known.pid, command_line(&known.command)),
-            stage: stage.clone(),
+            stage: stages.process(*process),
             samples: sum,
             threads: each.len(),
             imbalance: imbalance(&each),
@@ -82,7 +82,7 @@ pub fn all_contexts(refined: &Refined<'_>) -> (Vec<Context>, u64) {
                 process: *process,
                 thread: Some(*thread),
                 label: format!("{} {}", known.tid, printable(&name)),
-                stage: format!("thread = {}", known.tid),
+                stage: stages.thread(*thread),
                 samples,
                 threads: 0,
                 imbalance: 0,
@@ -90,6 +90,59 @@ pub fn all_contexts(refined: &Refined<'_>) -> (Vec<Context>, u64) {
         }
     }
     (list, imbalance(&of_processes))
+}
+
+/// The refinements to processes and threads, as people would type them.
+struct Stages<'p> {
+    processes: &'p [Process],
+    threads: &'p [Thread],
+    ranks: Counted,
+    pids: Counted,
+    tids: Counted,
+}
+
+/// How many have each number: ids come again on other hosts, and all numbers in merged runs.
+type Counted = HashMap<u32, usize>;
+
+fn counted(numbers: impl Iterator<Item = u32>) -> Counted {
+    let mut counted = Counted::new();
+    numbers.for_each(|number| *counted.entry(number).or_default() += 1);
+    counted
+}
+
+impl<'p> Stages<'p> {
+    fn new(profile: &'p Profile) -> Self {
+        let (processes, threads) = (&profile.info.processes[..], &profile.info.threads[..]);
+        Self {
+            processes,
+            threads,
+            ranks: counted(processes.iter().filter_map(|process| process.rank)),
+            pids: counted(processes.iter().map(|process| process.pid)),
+            tids: counted(threads.iter().map(|thread| thread.tid)),
+        }
+    }
+
+    /// By rank or id; where others have the same, by its place among all.
+    fn process(&self, id: ProcessId) -> String {
+        let process = &self.processes[id.index()];
+        match process.rank {
+            Some(rank) if self.ranks[&rank] == 1 => format!("rank = {rank}"),
+            None if self.pids[&process.pid] == 1 => format!("process = {}", process.pid),
+            _ => format!("process in {}", id.0),
+        }
+    }
+
+    /// By id; where others have the same, by its process and its place in it.
+    fn thread(&self, id: ThreadId) -> String {
+        let thread = &self.threads[id.index()];
+        if self.tids[&thread.tid] == 1 {
+            return format!("thread = {}", thread.tid);
+        }
+        // Threads are in order of process.
+        let first = self.threads.partition_point(|other| other.process < thread.process);
+        let place = id.index().saturating_sub(first);
+        format!("{} and thread in {place}", self.process(thread.process))
+    }
 }
 
 /// (max − mean) × n = max × n − Σ.
@@ -142,6 +195,27 @@ main 5
         // The stage of a row leads to its samples.
         assert_eq!(of("rank = 0 | thread = 11"), (vec!["20 0 rank = 0".to_owned()], 0));
         assert_eq!(of("not through main"), (vec!["20 0 rank = 0".to_owned()], 0));
+    }
+
+    /// Hosts number processes and threads alike, and so do runs that were merged their ranks.
+    #[test]
+    fn every_row_leads_to_its_own_samples() {
+        let mut profile = from_outline(RANKS).unwrap();
+        for rank in [None, Some(0)] {
+            for process in &mut profile.info.processes {
+                (process.rank, process.pid) = (rank, 1000);
+            }
+            for thread in &mut profile.info.threads {
+                thread.tid = 7;
+            }
+            let (list, _) = all_contexts(&Refined::base(&profile));
+            assert_eq!(list.len(), 2 + 3);
+            for context in list {
+                let stage = parse(&context.stage).unwrap();
+                let shown = apply(&profile, &stage).unwrap().shown;
+                assert_eq!(shown, context.samples, "{}", context.stage);
+            }
+        }
     }
 
     #[test]
