@@ -1,9 +1,9 @@
 //! Counts of samples and returns, one for each node: four bytes each wherever they fit.
 //!
 //! Refinement moves counts from node to node and adds them up, but never makes any. So what decides
-//! is their sum: while it fits into 32 bits, every sum that a stage or a view may form of them fits
-//! as well, and nothing has to be checked on the way. Runs of more than four billion samples have
-//! wide columns.
+//! is their sum: while it fits into 32 bits, every sum that a stage or a view may form of nodes of
+//! which none is below another fits as well, and nothing has to be checked on the way. Runs of more
+//! than four billion samples have wide columns.
 
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Sub};

@@ -74,8 +74,8 @@ fn rows<C: Count>(
             sums.inclusive += inclusive;
         }
         if let Some((low, high)) = edges {
-            sums.edges_low += low;
-            sums.edges_high += high;
+            sums.edges_low += low.into();
+            sums.edges_high += high.into();
             sums.edge_samples += inclusive.into();
         }
     })?;
@@ -136,11 +136,12 @@ struct Sums<C> {
     until: C,
     inclusive: C,
     exclusive: C,
-    /// Least and greatest possible count.
-    edges_low: C,
-    edges_high: C,
     /// The kinds of its frames, and [`CALLED`].
     kinds: u8,
+    /// Least and greatest possible count. In a tree of callers, every node of a path has the edges
+    /// of the function it begins with, so that the width of one node is too little for their sum.
+    edges_low: u64,
+    edges_high: u64,
     /// Inclusive samples of the nodes that have edges; each has some. Nodes below one another
     /// count again.
     edge_samples: u64,
@@ -160,9 +161,7 @@ impl<C: Count> Sums<C> {
 
     fn counts(&self, has_edges: bool) -> Counts {
         let edges = match self.edge_samples {
-            1.. if has_edges => {
-                Edges::Range { low: self.edges_low.into(), high: self.edges_high.into() }
-            }
+            1.. if has_edges => Edges::Range { low: self.edges_low, high: self.edges_high },
             _ => Edges::None,
         };
         Counts { inclusive: self.inclusive.into(), exclusive: self.exclusive.into(), edges }

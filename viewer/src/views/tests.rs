@@ -8,7 +8,7 @@ use super::search::{NamePattern, Search, Way};
 use super::top_down::TopDown;
 use super::tree::{Direction, RowId, RowTree};
 use super::visible::Visible;
-use super::{Row, Sort, SortKey};
+use super::{Edges, Row, Sort, SortKey};
 use crate::profile::{FrameKind, Profile, from_outline};
 use crate::refine::{Refined, apply, parse};
 
@@ -118,6 +118,16 @@ fn an_inlined_frame_is_another_row_than_a_called_one_and_has_no_edges() {
     f 1 1 7
 "
     );
+}
+
+/// Each of the nodes of `f` has the edges of `g`, and their sum needs more than 32 bits.
+#[test]
+fn edges_of_many_nodes_are_added_up_beyond_the_width_of_one() {
+    let profile = profile("main\n  f\n    f\n      f\n        g 1500000000 e=1500000000\n");
+    let refined = apply(&profile, &parse("callers of g").unwrap()).unwrap();
+    let rows = flat(&refined, Sort::default());
+    let row = rows.iter().find(|row| refined.functions[row.function.index()].name == "f").unwrap();
+    assert_eq!(row.edges, Edges::Range { low: 4_500_000_000, high: 4_500_000_000 });
 }
 
 #[test]
