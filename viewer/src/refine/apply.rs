@@ -138,8 +138,8 @@ impl<'p> Refined<'p> {
             streams: streams.into(),
             shown_of_sides: Some(shown_of_sides),
             index: LazyIndex::default(),
+            order: Order::default(),
             frames_shown: Shown::default(),
-            names: Names::default(),
             ..self.clone()
         }
     }

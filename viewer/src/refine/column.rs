@@ -142,8 +142,7 @@ impl<'c, T> IntoIterator for &'c Column<'_, T> {
     }
 }
 
-/// Where columns of one type come from and go to. Keeps one that is free, of the greatest size
-/// seen, or `spare` of them.
+/// Where columns of one type come from and go to. Keeps up to `spare` of those that are free.
 #[derive(Debug)]
 pub(super) struct Home<T> {
     free: Arc<Mutex<Vec<Vec<T>>>>,

@@ -1,5 +1,7 @@
 //! `small`: rows below a threshold become one row for each parent.
 
+use std::collections::HashMap;
+
 use super::super::Refined;
 use super::super::bits::Bits;
 use super::super::column::Column;
@@ -42,8 +44,9 @@ pub(super) fn small<'p>(
     let frames = refined.workspace.frames.clone();
     let mut frame = out_of(&mut refined.frame).take(&frames);
     let mut start = 0;
+    let mut rests: HashMap<u32, FrameRef> = HashMap::new();
     for (_, count, end) in parents {
-        let rest = rest(&mut refined, count);
+        let rest = *rests.entry(count).or_insert_with(|| rest(&mut refined, count));
         for &node in &nodes[start..end] {
             frame[node as usize] = rest;
         }

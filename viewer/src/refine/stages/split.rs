@@ -3,6 +3,8 @@
 //! Each stream gets a node of its own, so that what moves there later still has its thread; equal
 //! ones are one row. A further split goes below an earlier one.
 
+use std::collections::HashMap;
+
 use super::super::Refined;
 use super::super::children::node_number;
 use super::super::column::{Column, Home};
@@ -151,33 +153,35 @@ fn with<'p, T: Copy>(
     Ok(Column::made(column, home))
 }
 
-/// One node for each stream.
+/// One node for each stream; its frame is that of all streams with this number.
 fn added(refined: &mut Refined<'_>, axis: Axis) -> Vec<Added> {
     let deepest = contexts(refined);
-    let names: Vec<String> = {
-        let contexts = Contexts::new(refined);
-        let name = |stream: &Stream| match contexts.number(stream, axis) {
-            Some(number) => format!("{}={number}", axis.name()),
-            None => format!("{}=none", axis.name()),
-        };
-        refined.streams.iter().map(name).collect()
+    let (first_function, first_frame) = (refined.functions.len(), refined.frames.len());
+    // There may be as many numbers as streams, so they are not looked for in the tables.
+    let mut places: HashMap<Option<u32>, usize> = HashMap::new();
+    let mut functions: Vec<Function> = Vec::new();
+    let contexts = Contexts::new(refined);
+    let added = refined.streams.iter().zip(deepest).map(|(stream, context)| {
+        let number = contexts.number(stream, axis);
+        let place = *places.entry(number).or_insert_with(|| {
+            let name = number.map_or_else(|| "none".to_owned(), |number| number.to_string());
+            let name = format!("{}={name}", axis.name());
+            functions.push(Function { name, module: None, file: None, line: 0 });
+            functions.len() - 1
+        });
+        let before = if context == 0 { stream.nodes.start } else { context + 1 };
+        let frame = FrameRef(node_number(first_frame + place));
+        Added { before: before as usize, above: context, frame }
+    });
+    let added = added.collect();
+    let frame = |place| Frame {
+        function: FunctionRef(node_number(first_function + place)),
+        kind: FrameKind::Context,
+        file: None,
+        line: 0,
     };
-    let places: Vec<(usize, u32)> = refined
-        .streams
-        .iter()
-        .zip(deepest)
-        .map(|(stream, context)| {
-            (if context == 0 { stream.nodes.start } else { context + 1 } as usize, context)
-        })
-        .collect();
-    names
-        .into_iter()
-        .zip(places)
-        .map(|(name, (before, above))| {
-            let function = Function { name, module: None, file: None, line: 0 };
-            let function = FunctionRef(refined.functions.number_of(function));
-            let frame = Frame { function, kind: FrameKind::Context, file: None, line: 0 };
-            Added { before, above, frame: FrameRef(refined.frames.number_of(frame)) }
-        })
-        .collect()
+    let frames = (0..functions.len()).map(frame).collect();
+    refined.functions.add(functions);
+    refined.frames.add(frames);
+    added
 }
