@@ -75,15 +75,12 @@ pub(super) fn read_profile(file: &Path, salvage: bool) -> Result<saved::Profile>
             None => read::open(file).map_err(|error| complete(&error, false)),
         };
     }
-    let mut salvaged = match stdin {
+    let salvaged = match stdin {
         Some(bytes) => read::salvage(&bytes).map_err(|error| complete(&error, true))?,
         None => read::open_salvaged(file).map_err(|error| complete(&error, false))?,
     };
     if salvaged.damage.is_some() {
-        let said = salvaged.to_string();
-        writeln!(io::stderr(), "csprof: {said}")?;
-        // Whoever looks at the information page later was not told on standard error.
-        salvaged.profile.run.warnings.push(said);
+        writeln!(io::stderr(), "csprof: {salvaged}")?;
     }
     Ok(salvaged.profile)
 }
