@@ -76,7 +76,7 @@ fn heading(
         out,
         "{} of {}, {} each: {} on {} of {}",
         counted(summary.recorded, "sample", form),
-        info.metric.source,
+        printable(&info.metric.source),
         amount(1, &info.metric, form),
         amount(summary.recorded, &info.metric, form),
         counted(info.threads.len() as u64, "thread", form),

@@ -2,6 +2,7 @@
 
 use super::Edges;
 use super::number::{self, Form, count, duration};
+use super::printable::printable;
 use crate::profile::comparison::{BASE, Comparison, OTHER, Scale};
 
 /// Samples of BASE and of OTHER, and what they are compared in.
@@ -144,7 +145,7 @@ impl<'c> Difference<'c> {
             Scale::Amount if metric.unit == "ns" => duration(value, form),
             Scale::Amount => {
                 let brief = number::brief(value.round() as u64, number::Rounding::Nearest);
-                format!("{brief} {}", metric.unit)
+                format!("{brief} {}", printable(&metric.unit))
             }
         }
     }

@@ -6,6 +6,7 @@
 use csprof_format::profile::Metric;
 
 use super::Edges;
+use super::printable::printable;
 
 /// Which characters may be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -139,7 +140,7 @@ pub fn amount_per(samples: u64, divisor: u64, metric: &Metric, form: Form) -> St
     }
     let each = divide(total, u128::from(divisor.max(1)), Rounding::Nearest);
     let each = brief(u64::try_from(each).unwrap_or(u64::MAX), Rounding::Nearest);
-    if metric.unit.is_empty() { each } else { format!("{each} {}", metric.unit) }
+    if metric.unit.is_empty() { each } else { format!("{each} {}", printable(&metric.unit)) }
 }
 
 /// A time in three digits, or four for whole seconds: `250 ns`, `5.00 ms`, `50.8 s`, `1 204 s`,

@@ -163,7 +163,7 @@ pub fn why_no_samples(profile: &Profile, form: Form) -> Option<String> {
         .flat_map(|process| process.messages.iter().map(String::as_str))
         .collect();
     let elapsed = info.run.duration_ns;
-    let waited = cpu < elapsed / 10 && elapsed > 10 * info.metric.period;
+    let waited = cpu < elapsed / 10 && elapsed > info.metric.period.saturating_mul(10);
     let not_waiting = info.metric.source != SourceKind::Realtime.name();
     Some(if summary.delivered > 0 {
         let most = summary.losses.iter().max_by_key(|reason| reason.samples);

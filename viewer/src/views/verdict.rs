@@ -58,8 +58,9 @@ impl Verdict {
     }
 }
 
-/// What edges and the samples of the activations they count ([`Row::edge_samples`]) say. `None` where there is no edge count, or
-/// where it is known so roughly that its two bounds say different things.
+/// What edges and the samples of the activations they count ([`Row::edge_samples`]) say. `None`
+/// where there is no edge count, or where it is known so roughly that its two bounds say different
+/// things.
 #[must_use]
 pub fn verdict(edge_samples: u64, edges: Edges) -> Option<Verdict> {
     match edges {

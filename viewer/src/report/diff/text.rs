@@ -74,7 +74,7 @@ impl Text<'_> {
                 names[side],
                 count(of.total, form),
                 amount(1, &of.metric, form),
-                of.metric.source,
+                printable(&of.metric.source),
                 amount(of.total, &of.metric, form),
             )?;
         }
@@ -155,7 +155,7 @@ impl Text<'_> {
             Ok(())
         };
         write_cells(out, &heads)?;
-        writeln!(out, "{what}")?;
+        writeln!(out, "{}", printable(what))?;
         for (line, cells) in listing.lines.iter().zip(&cells) {
             write_cells(out, cells)?;
             writeln!(out, "{:1$}{2}", "", line.depth as usize, self.name(line))?;

@@ -360,7 +360,6 @@ fn by_key(reasons: &[Reason]) -> Map<String, Value> {
     reasons.iter().map(|reason| (reason.key.clone(), json!(reason.samples))).collect()
 }
 
-/// Status (128 + signal where a signal ended it) and signal.
 fn merged_run(run: &MergedRun) -> JsonRun {
     let info = &run.info;
     JsonRun {
@@ -374,6 +373,7 @@ fn merged_run(run: &MergedRun) -> JsonRun {
     }
 }
 
+/// Status (128 + signal where a signal ended it) and signal.
 fn exit_numbers(exit: Exit) -> (Option<u16>, Option<u8>) {
     match exit {
         Exit::Unknown => (None, None),

@@ -134,7 +134,8 @@ fn samples(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let metric = &profile.info.metric;
-    writeln!(out, "\nSamples of {}, one each {}", metric.source, amount(1, metric, form))?;
+    let source = printable(&metric.source);
+    writeln!(out, "\nSamples of {source}, one each {}", amount(1, metric, form))?;
     let line =
         |out: &mut dyn Write, n: u64, what: &str| writeln!(out, "  {:>14}  {what}", count(n, form));
     let rate = |rate: f64| count(rate.round() as u64, form);
