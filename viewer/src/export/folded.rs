@@ -1,10 +1,10 @@
 //! Folded stacks: one line for each call path, `root;…;leaf COUNT`.
 //!
 //! The format of Brendan Gregg's `stackcollapse` scripts, which flame graph tools and speedscope
-//! read. Paths that are the same by name are one line, callees come below callers by name, and Σ COUNT is what the
-//! refinement shows. `;` inside a name becomes `:`, and line breaks become spaces, since the format
-//! has no quoting. A path whose outer callers are unknown starts with `[partial]`; code without a
-//! name is `[unknown module+0xoffset]`.
+//! read. Paths that are the same by name are one line, callees come below callers by name, and
+//! Σ COUNT is what the refinement shows. `;` inside a name becomes `:`, and line breaks become
+//! spaces, since the format has no quoting. A path whose outer callers are unknown starts with
+//! `[partial]`; code without a name is `[unknown module+0xoffset]`.
 
 use std::io::{self, Write};
 
