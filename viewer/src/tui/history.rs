@@ -130,8 +130,8 @@ impl History {
             self.settled = self.settled.saturating_sub(1);
         }
         self.now = self.moments.len();
-        // What was taken back and is still shown has no place any more.
-        self.settled = self.settled.min(self.now - 1);
+        // What was taken back and is still shown comes after what it was taken back to.
+        self.settled = self.settled.min(self.now);
     }
 
     /// Goes to the moment before the present one, or after it.
@@ -151,6 +151,19 @@ impl History {
     /// What is wanted is shown.
     pub(super) fn settle(&mut self) {
         self.settled = self.now;
+    }
+
+    /// The change that led to these stages is refused: it was no step, and steps after it were made
+    /// under the stages before it, which are returned. `None` if no step led to these stages.
+    pub(super) fn without_change(&mut self, refused: &Stages) -> Option<Stages> {
+        let at = self.moments[..self.now].iter().rposition(|moment| moment.stages != *refused)?;
+        let before = self.moments.remove(at).stages;
+        self.now -= 1;
+        self.settled -= usize::from(self.settled > at);
+        for later in &mut self.moments[at..self.now] {
+            later.stages.clone_from(&before);
+        }
+        Some(before)
     }
 
     /// What is wanted will not be shown: back to what is. A change is forgotten altogether.

@@ -1,7 +1,7 @@
 //! Undo and redo: one history of screens.
 
 use csprof::profile::Profile;
-use csprof::tui::effect::Effect;
+use csprof::tui::effect::{Effect, Purpose, Request};
 use csprof::tui::message::Message;
 use csprof::tui::model::Notice;
 use csprof::tui::update::update;
@@ -197,6 +197,58 @@ fn what_is_being_refined_can_be_ended() {
     assert_eq!(viewer.model.shown_stages.to_string(), "");
     viewer.press("<C-r>");
     assert_eq!(picture(&viewer), shown);
+}
+
+/// The last request among effects.
+fn last_request(effects: &[Effect]) -> Request {
+    let last = effects.iter().rev().find_map(|effect| match effect {
+        Effect::Refine(request) if request.purpose == Purpose::Show => Some(request.clone()),
+        _ => None,
+    });
+    last.unwrap()
+}
+
+#[test]
+fn what_is_refused_is_forgotten_alone() {
+    let profile = solver();
+    let wanted = {
+        let mut viewer = Viewer::new(&profile, "80x20");
+        picture(viewer.press("jjts"))
+    };
+    let mut viewer = Viewer::new(&profile, "80x20");
+    let first = picture(viewer.press("jj"));
+    // While the first change is on its way the order is changed, and two more come, both refused.
+    press_unanswered(&mut viewer, "ts");
+    press_unanswered(&mut viewer, "fhide nowhere<enter>");
+    let asked = last_request(&press_unanswered(&mut viewer, "fhide nothing<enter>"));
+    viewer.send(perform(&profile, asked));
+    assert_eq!(said(&viewer), "no function matches nowhere");
+    assert_eq!(picture(&viewer), wanted);
+    viewer.press("<C-r>");
+    assert_eq!(said(&viewer), "nothing to redo");
+    assert_eq!(picture(viewer.press("uu")), first);
+    viewer.press("u");
+    assert_eq!(said(&viewer), "nothing to undo");
+
+    // A step back on its way, and a change that is refused: it was gone back.
+    assert_eq!(picture(viewer.press("<C-r><C-r>")), wanted);
+    press_unanswered(&mut viewer, "uu");
+    let asked = last_request(&press_unanswered(&mut viewer, "fhide nothing<enter>"));
+    viewer.send(perform(&profile, asked));
+    assert_eq!(picture(&viewer), first);
+}
+
+#[test]
+fn what_is_ended_after_a_step_back_was_not_gone_back() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x20");
+    let first = picture(viewer.press("jj"));
+    let second = picture(viewer.press("t"));
+    press_unanswered(&mut viewer, "u");
+    press_unanswered(&mut viewer, "x");
+    assert_eq!(press_unanswered(&mut viewer, "<esc>"), [Effect::Cancel]);
+    assert_eq!(picture(&viewer), second);
+    assert_eq!(picture(viewer.press("u")), first);
 }
 
 #[test]

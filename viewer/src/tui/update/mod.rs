@@ -60,6 +60,8 @@ fn step_begins(model: &mut Model<'_>, message: &Message<'_>) -> Option<(Began, b
                 true,
             ));
         }
+        // Ends a change, which is a step no more.
+        (Message::Cancel, None) if model.pending.is_some() => return None,
         (Message::SearchNext | Message::SearchPrevious | Message::SearchSelected, _) => true,
         _ => false,
     };
@@ -200,7 +202,9 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
             }
         }
         Message::Progress { ticket, done } => model.progress = Some((ticket, done)),
-        Message::Refused { ticket, refusal } => refinement::refused(model, ticket, refusal),
+        Message::Refused { ticket, refusal } => {
+            return refinement::refused(model, ticket, refusal);
+        }
         Message::Completed { ticket, word, completions } => {
             prompt::completed(model, ticket, word, completions);
         }

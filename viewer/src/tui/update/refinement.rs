@@ -1,7 +1,8 @@
 //! The stages: adding one, changing them, undo, and what the shell answers.
 //!
 //! What is wanted is in the model at once, and the shell is asked to refine; until it answers, the
-//! old rows stay on the screen. A change that is refused is forgotten again.
+//! old rows stay on the screen. A change that is refused is forgotten again, it alone: one that was
+//! made before it and is not shown yet is asked for again.
 
 use std::sync::Arc;
 
@@ -243,7 +244,11 @@ pub(super) fn sets_loaded(model: &mut Model<'_>, sets: Arc<Sets>, notice: Notice
     model.sets = sets;
     model.notice = Some(notice);
     if model.stages.active().any(|text| text.contains('@')) {
-        return request(model, false, None);
+        let (is_change, look) = match model.pending.take() {
+            Some(pending) => (pending.is_change, pending.look),
+            None => (false, None),
+        };
+        return request(model, is_change, look);
     }
     Vec::new()
 }
@@ -260,20 +265,35 @@ pub(super) fn arrived<'p>(model: &mut Model<'p>, ticket: u64, forest: Forest<'p>
 }
 
 /// The shell could not refine the profile, or try a line out.
-pub(super) fn refused(model: &mut Model<'_>, ticket: u64, refusal: Refusal) {
+pub(super) fn refused(model: &mut Model<'_>, ticket: u64, refusal: Refusal) -> Effects {
     if prompt::refused(model, ticket, &refusal) {
-        return;
+        return Vec::new();
     }
     if model.tables.asked.take_if(|asked| *asked == ticket).is_some() {
         model.tables.refused = Some(refusal.cause);
-        return;
+        return Vec::new();
     }
     // What is shown was refined by the same stages, so this does not happen; it must not be hidden.
     let is_view = |asked: &mut u64| *asked == ticket;
     if model.inverting.take_if(is_view).is_some() || model.placing.take_if(is_view).is_some() {
         model.notice = Some(Notice::Failed(refusal.cause));
     } else if let Some(pending) = model.pending.take_if(|pending| pending.ticket == ticket) {
-        forget(model, pending);
         model.notice = Some(Notice::Failed(refusal.cause));
+        if pending.is_change {
+            return take_back(model);
+        }
+        forget(model, pending);
     }
+    Vec::new()
+}
+
+/// The stages that are wanted were refused: those before the last change are wanted again.
+fn take_back(model: &mut Model<'_>) -> Effects {
+    let before = model.history.without_change(&model.stages);
+    model.stages = before.unwrap_or_else(|| model.shown_stages.clone());
+    if model.stages == model.shown_stages {
+        model.history.settle();
+        return Vec::new();
+    }
+    request(model, true, None)
 }
