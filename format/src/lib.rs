@@ -63,6 +63,8 @@ mod codec;
 #[cfg(feature = "saved")]
 pub mod error;
 #[cfg(feature = "saved")]
+mod foreign;
+#[cfg(feature = "saved")]
 mod header;
 #[cfg(feature = "saved")]
 pub mod ids;
@@ -78,5 +80,7 @@ mod salvage;
 mod sections;
 #[cfg(feature = "saved")]
 pub mod validate;
+#[cfg(feature = "saved")]
+mod violation;
 #[cfg(feature = "saved")]
 pub mod write;

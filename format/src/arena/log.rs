@@ -1,0 +1,227 @@
+//! Records of the log: what a process ran and loaded, its epochs, and what it has to say.
+
+/// A record of the log: `length` bytes of payload follow this header, then zeros up to a multiple
+/// of eight.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct LogRecordHeader {
+    /// Number of the kind; see [`LogRecord`].
+    pub kind: u32,
+    /// Bytes of payload.
+    pub length: u32,
+    /// `CLOCK_MONOTONIC` when it was written.
+    pub time_ns: u64,
+}
+
+const _: () = assert!(size_of::<LogRecordHeader>() == 16);
+
+/// What a log record says. The payloads are encoded by [`LogRecord::encode`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+enum LogKind {
+    Command = 1,
+    Load = 2,
+    Unload = 3,
+    Epoch = 4,
+    Message = 5,
+}
+
+/// Why an epoch began, as stored in the log.
+pub mod epoch_reason {
+    /// The process started.
+    pub const START: u32 = 0;
+    /// An address range was reused by another module.
+    pub const ADDRESS_REUSE: u32 = 1;
+    /// A module was loaded, and every load begins an epoch.
+    pub const LOAD: u32 = 2;
+    /// The program asked for it.
+    pub const REQUEST: u32 = 3;
+}
+
+/// A record of the log, decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogRecord {
+    /// Program and arguments of the process.
+    Command(Vec<Vec<u8>>),
+    /// A load module appeared. It belongs to the present epoch and all later ones until unloaded.
+    Load(LoadRecord),
+    /// The module with this number is gone; it belongs to no later epoch.
+    Unload {
+        /// [`LoadRecord::number`] of the module.
+        number: u32,
+    },
+    /// A new epoch begins.
+    Epoch {
+        /// Its number in the process, from 0.
+        number: u32,
+        /// One of [`epoch_reason`].
+        reason: u32,
+    },
+    /// Something to tell the user.
+    Message(String),
+}
+
+/// A load module as the collector saw it in memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LoadRecord {
+    /// Number of the load in the process, from 0, never reused.
+    pub number: u32,
+    /// Path from the loader; `[vdso]` for the vdso.
+    pub path: Vec<u8>,
+    /// GNU build id, empty if none.
+    pub build_id: Vec<u8>,
+    /// Runtime address minus ELF virtual address. Wraps.
+    pub bias: u64,
+    /// Runtime addresses of its segments: start and end of each.
+    pub segments: Vec<(u64, u64)>,
+}
+
+impl LogRecord {
+    /// Appends the record, header included, to `out`; its length is a multiple of eight.
+    pub fn encode(&self, time_ns: u64, out: &mut Vec<u8>) {
+        let mut payload = Vec::new();
+        let kind = match self {
+            Self::Command(arguments) => {
+                put_u32(&mut payload, arguments.len() as u32);
+                arguments.iter().for_each(|argument| put_bytes(&mut payload, argument));
+                LogKind::Command
+            }
+            Self::Load(load) => {
+                put_u32(&mut payload, load.number);
+                put_bytes(&mut payload, &load.path);
+                put_bytes(&mut payload, &load.build_id);
+                put_u64(&mut payload, load.bias);
+                put_u32(&mut payload, load.segments.len() as u32);
+                for &(start, end) in &load.segments {
+                    put_u64(&mut payload, start);
+                    put_u64(&mut payload, end);
+                }
+                LogKind::Load
+            }
+            Self::Unload { number } => {
+                put_u32(&mut payload, *number);
+                LogKind::Unload
+            }
+            Self::Epoch { number, reason } => {
+                put_u32(&mut payload, *number);
+                put_u32(&mut payload, *reason);
+                LogKind::Epoch
+            }
+            Self::Message(text) => {
+                put_bytes(&mut payload, text.as_bytes());
+                LogKind::Message
+            }
+        };
+        put_u32(out, kind as u32);
+        put_u32(out, payload.len() as u32);
+        put_u64(out, time_ns);
+        out.extend_from_slice(&payload);
+        out.resize(out.len().next_multiple_of(8), 0);
+    }
+
+    /// Reads the record at the start of `bytes`: its time, itself, and the bytes it took.
+    ///
+    /// Returns `None` where the bytes are cut off or hold no known record.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<(u64, Self, usize)> {
+        let mut header = Cursor(bytes);
+        let kind = header.u32()?;
+        let length = header.u32()? as usize;
+        let time_ns = header.u64()?;
+        let mut payload = Cursor(header.0.get(..length)?);
+        let record = match kind {
+            k if k == LogKind::Command as u32 => {
+                let count = payload.u32()?;
+                Self::Command((0..count).map(|_| payload.bytes()).collect::<Option<_>>()?)
+            }
+            k if k == LogKind::Load as u32 => Self::Load(LoadRecord {
+                number: payload.u32()?,
+                path: payload.bytes()?,
+                build_id: payload.bytes()?,
+                bias: payload.u64()?,
+                segments: {
+                    let count = payload.u32()?;
+                    (0..count)
+                        .map(|_| Some((payload.u64()?, payload.u64()?)))
+                        .collect::<Option<_>>()?
+                },
+            }),
+            k if k == LogKind::Unload as u32 => Self::Unload { number: payload.u32()? },
+            k if k == LogKind::Epoch as u32 => {
+                Self::Epoch { number: payload.u32()?, reason: payload.u32()? }
+            }
+            k if k == LogKind::Message as u32 => {
+                Self::Message(String::from_utf8_lossy(&payload.bytes()?).into_owned())
+            }
+            _ => return None,
+        };
+        Some((time_ns, record, (size_of::<LogRecordHeader>() + length).next_multiple_of(8)))
+    }
+}
+
+fn put_u32(out: &mut Vec<u8>, value: u32) {
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+fn put_u64(out: &mut Vec<u8>, value: u64) {
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_u32(out, bytes.len() as u32);
+    out.extend_from_slice(bytes);
+}
+
+struct Cursor<'a>(&'a [u8]);
+
+impl Cursor<'_> {
+    fn u32(&mut self) -> Option<u32> {
+        let (bytes, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u32::from_le_bytes(*bytes))
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        let (bytes, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u64::from_le_bytes(*bytes))
+    }
+
+    fn bytes(&mut self) -> Option<Vec<u8>> {
+        let length = self.u32()? as usize;
+        let (bytes, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(bytes.to_vec())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_records_come_back_and_cut_ones_do_not() {
+        let records = [
+            LogRecord::Command(vec![b"xz".to_vec(), b"-T2".to_vec()]),
+            LogRecord::Load(LoadRecord {
+                number: 3,
+                path: b"/lib/libc.so.6".to_vec(),
+                build_id: vec![1, 2, 3],
+                bias: 0x7f00_0000_0000,
+                segments: vec![(0x7f00_0000_0000, 0x7f00_0002_0000)],
+            }),
+            LogRecord::Unload { number: 3 },
+            LogRecord::Epoch { number: 1, reason: epoch_reason::ADDRESS_REUSE },
+            LogRecord::Message("task-clock was refused".into()),
+        ];
+        for record in records {
+            let mut bytes = Vec::new();
+            record.encode(42, &mut bytes);
+            assert_eq!(bytes.len() % 8, 0);
+            assert_eq!(LogRecord::decode(&bytes), Some((42, record.clone(), bytes.len())));
+            for cut in 0..size_of::<LogRecordHeader>() + 4 {
+                assert_eq!(LogRecord::decode(&bytes[..cut]), None, "{record:?} cut at {cut}");
+            }
+        }
+    }
+}
