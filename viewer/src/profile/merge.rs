@@ -8,12 +8,16 @@
 //! Invariants: the merged profile is valid if the parts were; Σ samples, Σ edges and Σ of every
 //! loss are those of the parts together; `delivered = recorded + Σ losses` in every thread.
 
+mod runs;
+
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
 
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
-use csprof_format::profile::{self as saved, Exit, MergedRun, RunInfo, SymbolSource};
+use csprof_format::profile::{self as saved, MergedRun, SymbolSource};
+
+use self::runs::{is_elapsed, runs_of, together};
 
 /// Why profiles cannot be one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -368,14 +372,6 @@ impl Merger {
     }
 }
 
-/// The runs that a profile holds, by their ids.
-fn runs_of(part: &saved::Profile) -> Vec<u128> {
-    match &part.runs[..] {
-        [] => vec![part.run.id()],
-        runs => runs.iter().map(|run| run.info.id()).collect(),
-    }
-}
-
 /// Lets times count from a moment that is earlier by so many nanoseconds. An end of 0 is unknown
 /// and stays so.
 fn shift(
@@ -402,11 +398,6 @@ fn shift(
     }
 }
 
-/// Whether a source measures elapsed time, and not time on a processor.
-fn is_elapsed(metric: &saved::Metric) -> bool {
-    metric.source == "realtime"
-}
-
 /// How much is known of a module's symbols.
 const fn worth(symbols: &SymbolSource) -> u8 {
     match symbols {
@@ -430,70 +421,6 @@ fn renamed(symbols: &SymbolSource, strings: &[StringId]) -> SymbolSource {
         SymbolSource::Unreadable(id) => SymbolSource::Unreadable(text(id)),
         SymbolSource::BuildIdDiffers(id) => SymbolSource::BuildIdDiffers(text(id)),
     }
-}
-
-/// What is to be said of several runs as of one.
-fn together(runs: &[MergedRun]) -> RunInfo {
-    let infos = || runs.iter().map(|run| &run.info);
-    let Some(first) = infos().next() else { return RunInfo::default() };
-    let command = if infos().all(|info| info.command == first.command) {
-        first.command.clone()
-    } else {
-        let mut commands: Vec<&[Vec<u8>]> = Vec::new();
-        for info in infos() {
-            if !commands.contains(&&info.command[..]) {
-                commands.push(&info.command);
-            }
-        }
-        commands.join(&b";".to_vec())
-    };
-    let all = |of: fn(&RunInfo) -> &str| {
-        let mut texts: Vec<&str> = infos().map(of).filter(|text| !text.is_empty()).collect();
-        texts.sort_unstable();
-        texts.dedup();
-        texts.join(", ")
-    };
-    let cpu_known = infos().all(|info| info.cpu_ns > 0);
-    RunInfo {
-        command,
-        directory: if infos().all(|info| info.directory == first.directory) {
-            first.directory.clone()
-        } else {
-            Vec::new()
-        },
-        host: all(|info| &info.host),
-        cpu: all(|info| &info.cpu),
-        kernel: all(|info| &info.kernel),
-        start_unix_ns: infos().map(|info| info.start_unix_ns).min().unwrap_or(0),
-        duration_ns: elapsed(infos()),
-        cpu_ns: match cpu_known {
-            true => infos().fold(0, |sum: u64, info| sum.saturating_add(info.cpu_ns)),
-            false => 0,
-        },
-        exit: match infos().all(|info| info.exit == first.exit) {
-            true => first.exit,
-            false => Exit::Unknown,
-        },
-        csprof_version: all(|info| &info.csprof_version),
-        trampoline: infos().any(|info| info.trampoline),
-        warnings: infos().flat_map(|info| info.warnings.iter().cloned()).collect(),
-    }
-}
-
-/// The time in which at least one of the runs ran: ranks side by side count once, repetitions
-/// add up, and the time between them does not count.
-fn elapsed<'r>(runs: impl Iterator<Item = &'r RunInfo>) -> u64 {
-    let span =
-        |info: &RunInfo| (info.start_unix_ns, info.start_unix_ns.saturating_add(info.duration_ns));
-    let mut spans: Vec<(u64, u64)> = runs.map(span).collect();
-    spans.sort_unstable();
-    let (mut sum, mut covered) = (0_u64, 0);
-    for (start, end) in spans {
-        let from = start.max(covered);
-        sum = sum.saturating_add(end.saturating_sub(from));
-        covered = covered.max(end);
-    }
-    sum
 }
 
 /// Lengths were checked when the part was added: nodes are the most numerous.

@@ -1,6 +1,7 @@
 //! Merging small saved profiles: what stays apart, what is stored once, what is refused.
 
 use csprof_format::address::FrameKind;
+use csprof_format::profile::{Exit, RunInfo};
 use csprof_format::{read, write};
 use proptest::prelude::*;
 
