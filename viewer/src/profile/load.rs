@@ -19,6 +19,10 @@ use super::{Frame, FrameKind, FrameRef, Function, Nodes, Profile, Stream};
 /// is 8, LLVM inlines chains of a few dozen); the limit keeps a made-up file from growing in memory.
 const MAX_FRAMES_PER_ADDRESS: usize = 512;
 
+/// Calls of the collector's, one below the other, that are left out. It has a few; what hangs below
+/// more of them has them come back each time, and a made-up file could have that take for ever.
+const MAX_PASSED: u8 = 16;
+
 impl Profile {
     /// Loads a saved profile.
     ///
@@ -28,61 +32,13 @@ impl Profile {
         let trees = std::mem::take(&mut saved.trees);
         let machine = std::mem::take(&mut saved.nodes);
         let passages = Passages::of(&saved);
-        let expansion = Expansion::of(&mut saved);
-
-        let mut nodes = Nodes::default();
-        nodes.push(0, FrameRef::ROOT, 0, 0);
-        let mut interner = expansion.interner;
-        // The node under which the children of each machine node hang.
-        let mut innermost = vec![0_u32; machine.len()];
-        // How many machine nodes, up to this one, only pass a call on.
-        let mut passed = vec![0_u32; machine.len()];
+        let mut forest = Forest::new(machine, passages, Expansion::of(&mut saved));
         let mut streams = Vec::with_capacity(trees.len());
         for tree in &trees {
-            let first = node_count(&nodes);
+            let first = node_count(&forest.nodes);
             let range = tree.first_node as usize
-                ..(tree.first_node as usize + tree.node_count as usize).min(machine.len());
-            for node in range {
-                let parent = machine.parent[node] as usize;
-                if parent == node {
-                    if machine.samples[node] > 0 {
-                        let frame = interner.named("[no path]".into(), None, FrameKind::Partial);
-                        nodes.push(0, frame, machine.samples[node], 0);
-                    }
-                    continue;
-                }
-                let mut above = innermost[parent];
-                let (mut edges, frame) = (machine.edges[node], machine.frame[node]);
-                let frames = expansion.frames.of(frame);
-                if passages.may_be(frame) && edges == 0 && machine.samples[node] == 0 {
-                    (innermost[node], passed[node]) = (above, passed[parent] + 1);
-                    continue;
-                }
-                if passed[parent] > 0 {
-                    let chain: Vec<_> = std::iter::successors(Some(parent), |&node| {
-                        let parent = machine.parent[node] as usize;
-                        (passed[parent] > 0).then_some(parent)
-                    })
-                    .collect();
-                    let outer = chain
-                        .iter()
-                        .rev()
-                        .flat_map(|&node| expansion.frames.of(machine.frame[node]));
-                    let wrapper = outer.clone().next().map_or("", |&frame| interner.name(frame));
-                    let passed_on =
-                        !passages.is_own(frame) && is_behind(wrapper, interner.name(frames[0]));
-                    // Else it is work of the collector's own.
-                    for &frame in outer.filter(|_| !passed_on) {
-                        above = nodes.push(above, frame, 0, 0);
-                    }
-                }
-                for &frame in frames {
-                    above = nodes.push(above, frame, 0, edges);
-                    edges = 0;
-                }
-                nodes.samples.set(above as usize, machine.samples[node]);
-                innermost[node] = above;
-            }
+                ..(tree.first_node as usize + tree.node_count as usize).min(forest.machine.len());
+            range.for_each(|node| forest.add(node));
             streams.push(Stream {
                 process: saved
                     .threads
@@ -90,9 +46,10 @@ impl Profile {
                     .map_or_else(Default::default, |thread| thread.process),
                 thread: tree.thread,
                 epoch: tree.epoch,
-                nodes: first..node_count(&nodes),
+                nodes: first..node_count(&forest.nodes),
             });
         }
+        let Forest { nodes, interner, .. } = forest;
         Self {
             info: saved,
             functions: interner.functions,
@@ -101,6 +58,87 @@ impl Profile {
             streams,
             comparison: None,
         }
+    }
+}
+
+/// The source-level nodes, while they are made of the machine's.
+struct Forest {
+    machine: saved::Nodes,
+    passages: Passages,
+    interner: Interner,
+    frames: FrameLists,
+    nodes: Nodes,
+    /// The node under which the children of each machine node hang.
+    innermost: Vec<u32>,
+    /// How many machine nodes, up to this one, only pass a call on; at most [`MAX_PASSED`].
+    passed: Vec<u8>,
+}
+
+impl Forest {
+    fn new(machine: saved::Nodes, passages: Passages, expansion: Expansion) -> Self {
+        let mut nodes = Nodes::default();
+        nodes.push(0, FrameRef::ROOT, 0, 0);
+        Self {
+            innermost: vec![0; machine.len()],
+            passed: vec![0; machine.len()],
+            machine,
+            passages,
+            interner: expansion.interner,
+            frames: expansion.frames,
+            nodes,
+        }
+    }
+
+    /// Adds what a machine node stands for. Its parent was added before.
+    fn add(&mut self, node: usize) {
+        let machine = &self.machine;
+        let (parent, samples) = (machine.parent[node] as usize, machine.samples[node]);
+        let (frame, mut edges) = (machine.frame[node], machine.edges[node]);
+        if parent == node {
+            if samples > 0 {
+                let frame = self.interner.named("[no path]".into(), None, FrameKind::Partial);
+                self.nodes.push(0, frame, samples, 0);
+            }
+            return;
+        }
+        let mut above = self.innermost[parent];
+        let passed = self.passed[parent];
+        if self.passages.may_be(frame) && passed < MAX_PASSED && (edges, samples) == (0, 0) {
+            (self.innermost[node], self.passed[node]) = (above, passed + 1);
+            return;
+        }
+        if passed > 0 {
+            above = self.work_behind(parent, frame, above);
+        }
+        for &frame in self.frames.of(frame) {
+            above = self.nodes.push(above, frame, 0, edges);
+            edges = 0;
+        }
+        self.nodes.samples.set(above as usize, samples);
+        self.innermost[node] = above;
+    }
+
+    /// Where a frame hangs that was called through machine nodes that were left out, down to
+    /// `parent`: below `above`, if they passed its call on. Else it is work of the collector's own,
+    /// and they come back for it.
+    fn work_behind(&mut self, parent: usize, frame: FrameId, mut above: u32) -> u32 {
+        let mut chain = vec![parent];
+        let mut node = parent;
+        while self.passed[node] > 1 {
+            node = self.machine.parent[node] as usize;
+            chain.push(node);
+        }
+        let (outermost, called) = (self.machine.frame[node], self.frames.of(frame)[0]);
+        let wrapper = self.interner.name(self.frames.of(outermost)[0]);
+        if !self.passages.is_own(frame) && is_behind(wrapper, self.interner.name(called)) {
+            return above;
+        }
+        for node in chain.into_iter().rev() {
+            for &frame in self.frames.of(self.machine.frame[node]) {
+                above = self.nodes.push(above, frame, 0, 0);
+            }
+        }
+        above
     }
 }
 
@@ -401,6 +439,30 @@ main 1 module:/opt/app at:app.c:11
                 "  dlopen 1",
             ]
         );
+    }
+
+    #[test]
+    fn a_made_up_tower_of_calls_that_pass_on_does_not_come_back_for_each_node() {
+        let mut profile = saved();
+        profile.strings.push("/run/libcsprof_collector-1f.so".into());
+        profile.modules.push(saved::Module { path: StringId(5), ..saved::Module::default() });
+        let root = add_other(&mut profile, SavedKind::Root, 0);
+        let own = add_frame(&mut profile, 0x10, &[(0, 0)]);
+        profile.frames[own.index()].module = Some(ModuleId(1));
+        let main = add_frame(&mut profile, 0x20, &[(0, 0)]);
+        let (tower, leaves) = (1000_u32, 1000_u32);
+        profile.nodes.push(0, root, 0, 0);
+        for above in 0..tower {
+            profile.nodes.push(above, own, 0, 0);
+        }
+        for _ in 0..leaves {
+            profile.nodes.push(tower, main, 1, 0);
+        }
+        add_tree(&mut profile, 0);
+        let loaded = Profile::from_saved(profile);
+        assert_eq!(loaded.total(), u64::from(leaves));
+        let (tower, leaves) = (tower as usize, leaves as usize);
+        assert!(loaded.nodes.len() <= 2 * tower + leaves * (1 + usize::from(MAX_PASSED)));
     }
 
     #[test]
