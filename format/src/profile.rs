@@ -10,8 +10,9 @@
 //!
 //! What is said here of order and sums is checked by [`validate`](crate::validate) before a
 //! profile is written and after one is read. [`RunInfo`], [`Metric`], [`Module`], [`Process`],
-//! [`Thread`], [`Epoch`], [`MergedRun`] and [`Account`] are stored as they stand here, field by field:
-//! a change to one of them is a new version of its block, and needs a copy of the old type for old files.
+//! [`Thread`], [`Epoch`], [`MergedRun`] and [`Account`] are stored as they stand here, field by
+//! field: a change to one of them is a new version of its block, and needs a copy of the old type
+//! for old files.
 
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +52,16 @@ pub struct Profile {
     pub runs: Vec<MergedRun>,
     /// What each process used, in the order of [`Profile::processes`]; empty if that is not known.
     pub accounts: Vec<Account>,
+}
+
+impl Profile {
+    /// The threads of a process, which stand together.
+    #[must_use]
+    pub fn threads_of(&self, process: ProcessId) -> &[Thread] {
+        let first = self.threads.partition_point(|thread| thread.process < process);
+        let (_, rest) = self.threads.split_at(first);
+        &rest[..rest.partition_point(|thread| thread.process == process)]
+    }
 }
 
 /// What a process used beside its samples, and what the collector used in it.

@@ -201,8 +201,7 @@ fn processes(profile: &Profile, form: Form) -> Vec<Item> {
     listed.sort_by_key(|(_, process)| process.rank);
     for (place, process) in listed {
         items.extend(process_items(process, form));
-        let threads = info.threads.iter().filter(|t| t.process.index() == place);
-        for thread in threads {
+        for thread in info.threads_of(ProcessId::from_index(place)) {
             let name = String::from_utf8_lossy(&thread.name);
             let losses = thread.losses.iter().fold(0, |sum: u64, &lost| sum.saturating_add(lost));
             let samples = counted(thread.recorded, "sample", form);

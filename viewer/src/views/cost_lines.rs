@@ -1,5 +1,6 @@
 //! [`costs`](super::costs) in words, one fact in each line, for `csprof info` and the terminal.
 
+use csprof_format::ids::ProcessId;
 use csprof_format::profile::Account;
 
 use super::costs::{CpuTime, Memory, late};
@@ -140,9 +141,8 @@ pub fn memory(accounts: &[Account], form: Form) -> Vec<Line> {
 #[must_use]
 pub fn process(profile: &Profile, place: usize, form: Form) -> String {
     let info = &profile.info;
-    let threads = info.threads.iter().filter(|thread| thread.process.index() == place);
     let (mut recorded, mut delivered, mut cpu) = (0u64, 0u64, 0u64);
-    for thread in threads {
+    for thread in info.threads_of(ProcessId::from_index(place)) {
         recorded = recorded.saturating_add(thread.recorded);
         delivered = delivered.saturating_add(thread.delivered);
         cpu = cpu.saturating_add(thread.cpu_ns);

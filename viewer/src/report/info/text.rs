@@ -3,7 +3,7 @@
 use core::cmp::Reverse;
 use std::io::{self, Write};
 
-use csprof_format::ids::ModuleId;
+use csprof_format::ids::{ModuleId, ProcessId};
 use csprof_format::profile::{Exit, Module, Origin, Process, SymbolSource, Thread};
 
 use super::{SetPlace, epoch_reason, hex, sets, text};
@@ -225,8 +225,7 @@ fn write_process(
     for message in &process.messages {
         writeln!(out, "  {}", printable(message))?;
     }
-    let mut threads: Vec<&Thread> =
-        info.threads.iter().filter(|thread| thread.process.index() == number).collect();
+    let mut threads: Vec<&Thread> = info.threads_of(ProcessId::from_index(number)).iter().collect();
     // A stable sort: equal threads stay in the order of their start.
     threads.sort_by_key(|thread| core::cmp::Reverse(thread.recorded));
     for thread in threads.iter().take(THREADS_LISTED) {
