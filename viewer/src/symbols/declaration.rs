@@ -4,12 +4,14 @@
 //! does: `DW_AT_abstract_origin` from an inlined copy to the function, `DW_AT_specification` from
 //! the definition of a member function to its declaration in the class (DWARF 5, 3.3.8 and 5.7.7).
 //! References may lead to another unit (link-time optimization) and to another file (dwz(1)).
+//! The files that a split unit speaks of are in the line table of its skeleton, in the program
+//! (DWARF 5, 7.3.2).
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use gimli::{AttributeValue, DebugInfoOffset, Unit, UnitOffset, UnitRef};
+use gimli::{AttributeValue, DebugInfoOffset, DwoId, Unit, UnitOffset, UnitRef};
 
 use super::dwarf::Reader;
 use super::path;
@@ -59,6 +61,8 @@ struct Units<'a> {
     dwarf: Arc<gimli::Dwarf<Reader<'a>>>,
     starts: OnceCell<Vec<DebugInfoOffset>>,
     parsed: HashMap<usize, Option<Arc<Unit<Reader<'a>>>>>,
+    /// Units whose rest was split off, by its identifier. Made for the first split unit.
+    skeletons: OnceCell<HashMap<DwoId, Unit<Reader<'a>>>>,
 }
 
 /// A unit that a reference led to, with the sections of its file.
@@ -106,7 +110,12 @@ impl<'a> Declarations<'a> {
         let mut in_alternate = false;
         for _ in 0..LONGEST_CHAIN {
             let place = held.as_ref().map_or(unit, |held| UnitRef::new(&held.dwarf, &held.unit));
-            let entry = read_entry(place, offset);
+            let skeleton = match (&place.line_program, place.dwo_id) {
+                (None, Some(split)) => self.main.skeleton(split),
+                _ => None,
+            };
+            let lines = skeleton.map_or(place, |unit| UnitRef::new(&self.main.dwarf, unit));
+            let entry = read_entry(place, lines, offset);
             found.file = found.file.or(entry.file);
             if found.line == 0 {
                 found.line = entry.line;
@@ -149,7 +158,29 @@ impl<'a> Declarations<'a> {
 
 impl<'a> Units<'a> {
     fn new(dwarf: &Arc<gimli::Dwarf<Reader<'a>>>) -> Self {
-        Self { dwarf: Arc::clone(dwarf), starts: OnceCell::new(), parsed: HashMap::new() }
+        Self {
+            dwarf: Arc::clone(dwarf),
+            starts: OnceCell::new(),
+            parsed: HashMap::new(),
+            skeletons: OnceCell::new(),
+        }
+    }
+
+    /// The unit from which the unit with this identifier was split off.
+    fn skeleton(&self, split: DwoId) -> Option<&Unit<Reader<'a>>> {
+        let skeletons = self.skeletons.get_or_init(|| {
+            let mut skeletons = HashMap::new();
+            let mut units = self.dwarf.units();
+            while let Ok(Some(header)) = units.next() {
+                if let Ok(unit) = self.dwarf.unit(header)
+                    && let Some(split) = unit.dwo_id
+                {
+                    skeletons.insert(split, unit);
+                }
+            }
+            skeletons
+        });
+        skeletons.get(&split)
     }
 
     /// The unit that holds an offset of `.debug_info`, and the offset inside it.
@@ -175,8 +206,13 @@ impl<'a> Units<'a> {
     }
 }
 
-/// Reads one entry; what is malformed is as good as absent.
-fn read_entry<'a>(unit: UnitRef<'_, Reader<'a>>, offset: UnitOffset) -> Entry<'a> {
+/// Reads one entry; what is malformed is as good as absent. `lines` is the unit whose line table
+/// has the files.
+fn read_entry<'a>(
+    unit: UnitRef<'_, Reader<'a>>,
+    lines: UnitRef<'_, Reader<'a>>,
+    offset: UnitOffset,
+) -> Entry<'a> {
     let mut found = Entry::default();
     let Ok(mut entries) = unit.entries_raw(Some(offset)) else { return found };
     let Ok(Some(abbreviation)) = entries.read_abbreviation() else { return found };
@@ -189,7 +225,7 @@ fn read_entry<'a>(unit: UnitRef<'_, Reader<'a>>, offset: UnitOffset) -> Entry<'a
                     AttributeValue::FileIndex(index) => Some(index),
                     _ => attribute.udata_value(),
                 };
-                found.file = index.and_then(|index| file(unit, index));
+                found.file = index.and_then(|index| file(lines, index));
             }
             gimli::DW_AT_decl_line => {
                 let line = attribute.udata_value().unwrap_or(0);

@@ -170,10 +170,11 @@ impl<'a, 'c> Out<'_, 'a, 'c> {
         // A linkage name that was not demangled is no better than `DW_AT_name`: it is the same, or
         // what an assembler label made of it (`__GI_qsort`), or Fortran's `__solver_MOD_step`.
         let naming = match &name {
-            Some(name) if given.as_deref() == Some(&*shown) => match has_scopes(name.language) {
-                true => Naming::Scoped,
-                false => Naming::Plain,
-            },
+            Some(name) if given.as_deref() == Some(&*shown) => {
+                // The skeleton of a split unit, at which addr2line looks, does not say it.
+                let language = name.language.or_else(|| entry.and_then(|(unit, _)| language(unit)));
+                if has_scopes(language) { Naming::Scoped } else { Naming::Plain }
+            }
             _ => Naming::None,
         };
         let declared = entry
@@ -225,6 +226,15 @@ fn identifier(name: &str) -> &str {
     let is_letter = |c: char| c == '_' || c.is_alphanumeric();
     let name = name.trim_start_matches(|c| !is_letter(c));
     name.split(|c| !is_letter(c)).next().unwrap_or_default()
+}
+
+/// The language of a unit, if it says so.
+fn language(unit: UnitRef<'_, Reader<'_>>) -> Option<DwLang> {
+    let root = unit.entry(unit.header.root_offset()).ok()?;
+    match root.attr_value(gimli::DW_AT_language)? {
+        gimli::AttributeValue::Language(language) => Some(language),
+        _ => None,
+    }
 }
 
 /// Whether functions of a language are nested in namespaces, classes or modules.

@@ -133,6 +133,30 @@ fn cpp_functions_are_named_with_what_encloses_them() {
 }
 
 #[test]
+fn split_dwarf_says_as_much_as_dwarf_in_one_file() {
+    for version in ["-gdwarf-4", "-gdwarf-5"] {
+        let shop = Workshop::new();
+        let flags = ["-g", version, "-O2"];
+        let Some(whole) = shop.compile("g++", "cpp", CPP, &flags) else { return };
+        let whole = functions(&Binary::open(&whole));
+        let flags = ["-g", version, "-O2", "-gsplit-dwarf"];
+        let Some(split) = shop.compile("g++", "cpp", CPP, &flags) else { return };
+        assert_eq!(functions(&Binary::open(&split)), whole, "{version}");
+    }
+}
+
+/// Functions of the text with the places of their definitions, `name file:line`.
+fn functions(binary: &Binary) -> BTreeSet<String> {
+    let resolved = Resolved::pcs(binary, &binary.text());
+    assert_eq!(resolved.warnings, [""; 0]);
+    let place = |function: &csprof_format::profile::Function| {
+        let file = function.file.map_or("-", |file| resolved.string(file));
+        format!("{} {file}:{}", resolved.string(function.name), function.line)
+    };
+    resolved.profile.functions.iter().map(place).collect()
+}
+
+#[test]
 fn a_function_is_called_by_its_public_name() {
     let shop = Workshop::new();
     let source = "
