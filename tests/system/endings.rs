@@ -31,6 +31,13 @@ fn the_status_is_the_programs_and_the_samples_stay() {
         assert_eq!(recording.outcome.status.code(), Some(status), "{how}");
         assert_eq!(recording.info["exit"].as_i64(), Some(status.into()), "{how}");
         assert_eq!(recording.info["signal"].as_i64(), signal, "{how}");
+        let said = recording.outcome.complained();
+        let told = signal.map(|number| {
+            let name = Signal::try_from(i32::try_from(number).unwrap()).unwrap();
+            format!("the program was killed by signal {number} ({name})")
+        });
+        assert!(told.as_ref().is_none_or(|told| said.contains(told)), "{how}: {said}");
+        assert_eq!(said.contains("killed"), told.is_some(), "{how}: {said}");
         // 400 ms of CPU time at 200 samples per second, in each thread that worked.
         let expected = if how == "thread" { 160 } else { 80 };
         let is_expected = is_share(worked(&recording), expected * 2, 50);

@@ -62,7 +62,7 @@ fn ctrl_c_while_recording() {
     assert_eq!(status, 130);
     assert!(left.contents().contains("csprof view run.csprof"), "{}", left.contents());
     let info = workshop.csprof(&["info", "run.csprof"]);
-    assert!(info.said().contains("exit        killed by signal 2"), "{}", info.said());
+    assert!(info.said().contains("exit        killed by signal 2 (SIGINT)"), "{}", info.said());
 }
 
 /// Without a terminal, the viewer says what to use instead, and the demo prints a report.

@@ -9,7 +9,8 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 use clap::Args;
 use csprof_format::launch::SampleSource;
-use csprof_format::profile as saved;
+use csprof_format::profile::{self as saved, Exit};
+use nix::sys::signal::Signal;
 
 use super::exit_code::{self, WrongUsage};
 use super::progress::Progress;
@@ -21,7 +22,11 @@ use crate::profile::Profile;
 use crate::symbols::{self, files::DiskFiles};
 use crate::views::names;
 use crate::views::number::{Form, count};
-use crate::views::summary::{Summary, why_no_samples};
+use crate::views::summary::{Summary, clustered, signal, why_no_samples};
+
+/// Signals that a shell does not tell of: people send one themselves, and the other is the end of a
+/// pipe.
+const SILENT: [u8; 2] = [Signal::SIGINT as u8, Signal::SIGPIPE as u8];
 
 const EXAMPLES: &str = "\
 Examples:
@@ -204,8 +209,9 @@ pub(super) fn summary(path: &Path, profile: &Profile) -> Vec<String> {
     let warnings = profile.info.run.warnings.iter();
     let mut lines: Vec<String> = warnings.map(|warning| format!("warning: {warning}")).collect();
     lines.extend(told_by_processes(profile));
+    lines.extend(killed(profile));
     lines.extend(why_no_samples(profile, form).map(|reason| format!("no samples: {reason}")));
-    lines.extend(clustered(&summary, profile));
+    lines.extend(told_clustered(profile));
     lines.extend(names::advice(profile, form));
 
     let mut parts = vec![format!("{} samples", count(summary.recorded, form))];
@@ -241,21 +247,25 @@ fn told_by_processes(profile: &Profile) -> Vec<String> {
     lines.chain(more).collect()
 }
 
-/// Says that samples came in clusters: the kernel counts CPU time in ticks, and one signal then
-/// stands for several periods. The weights are right, but what runs for less than a tick is seen
-/// less often than was asked.
-fn clustered(summary: &Summary, profile: &Profile) -> Option<String> {
-    const ENOUGH: u64 = 100;
-    let signals =
-        profile.info.threads.iter().fold(0u64, |sum, thread| sum.saturating_add(thread.signals));
-    let is_clustered = summary.delivered > ENOUGH && signals < summary.delivered / 4 * 3;
-    is_clustered.then(|| {
-        format!(
-            "{} samples came in {signals} signals, since the kernel's clock ticks more slowly than \
-             the rate asked for; counts are right, and -e task-clock sees finer detail",
-            summary.delivered
-        )
-    })
+/// Says that samples came in clusters: see [`clustered`].
+fn told_clustered(profile: &Profile) -> Option<String> {
+    let (signals, samples) = clustered(profile)?;
+    Some(format!(
+        "{samples} samples came in {signals} signals: the kernel looks at CPU timers at its tick \
+         only, and most threads ran for less at a time; the counts are right, and -e task-clock sees \
+         finer detail"
+    ))
+}
+
+/// How a signal ended the program. A shell says so of programs that it has started itself, which
+/// csprof takes from it.
+fn killed(profile: &Profile) -> Option<String> {
+    match profile.info.run.exit {
+        Exit::Signal(number) if !SILENT.contains(&number) => {
+            Some(format!("the program was killed by {}", signal(number)))
+        }
+        _ => None,
+    }
 }
 
 /// The path as a person would type it here: relative if the file is in or below this folder.

@@ -348,6 +348,20 @@ No samples: the program used 3.00 ms of CPU time, less than one sampling period 
 }
 
 #[test]
+fn samples_that_come_several_at_a_time_do_not_tell_how_long_calls_are() {
+    let mut profile = profile("main 90\n  work 110 e=1\n");
+    profile.info.run.trampoline = true;
+    let report = |profile: &Profile| text_of(&Refined::base(profile), &Options::default());
+    (profile.info.threads[0].delivered, profile.info.threads[0].signals) = (200, 160);
+    assert!(report(&profile).contains("550 ms long"), "{}", report(&profile));
+    profile.info.threads[0].signals = 40;
+    let told = report(&profile);
+    assert!(told.contains("  550 ms  "), "{told}");
+    assert!(!told.contains("550 ms long"), "{told}");
+    assert!(told.contains("200 samples came in 40 signals"), "{told}");
+}
+
+#[test]
 fn a_refinement_that_shows_nothing_says_so() {
     let profile = profile("main 1\n  f 2\n");
     let refined = apply(&profile, &parse("not through main").unwrap()).unwrap();

@@ -12,7 +12,7 @@ use crate::refine::Refined;
 use crate::views::Row;
 use crate::views::number::{Form, account, amount, count, counted, duration, edges, percent};
 use crate::views::printable::{command_line, printable};
-use crate::views::summary::{Summary, why_no_samples};
+use crate::views::summary::{Summary, clustered, why_no_samples};
 use crate::views::verdict::per_edge;
 
 /// Names longer than this lose their arguments and templates.
@@ -38,7 +38,9 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
         return Ok(());
     }
     let limits = Limits::for_text(refined, options);
-    let report = Text { refined, options, form, listing: list(refined, options, limits) };
+    let clustered = clustered(refined.profile);
+    let report =
+        Text { refined, options, form, listing: list(refined, options, limits), clustered };
     report.table(out)?;
     report.footing(limits, out)
 }
@@ -144,6 +146,8 @@ struct Text<'t> {
     options: &'t Options,
     form: Form,
     listing: Listing,
+    /// Signals and samples, where samples do not tell how long calls are.
+    clustered: Option<(u64, u64)>,
 }
 
 /// The numbers of a row, as written.
@@ -229,7 +233,7 @@ impl Text<'_> {
             percent(row.inclusive, self.whole()),
             exclusive,
             edges(row.edges, self.form),
-            per_edge(row, metric, self.form),
+            per_edge(row, metric, self.clustered.is_some(), self.form),
         ]
     }
 
@@ -322,11 +326,18 @@ impl Text<'_> {
         }
         if self.refined.profile.info.run.trampoline && self.options.view != View::Places {
             let period = amount(1, &self.refined.profile.info.metric, self.form);
-            notes.push(format!(
-                "Edges are returns of sampled activations, not calls. Near one period ({period}) per \
-                 edge,\ncalls are short and more than the edges; well above it, long and about as \
-                 many."
-            ));
+            notes.push(match self.clustered {
+                None => format!(
+                    "Edges are returns of sampled activations, not calls. Near one period \
+                     ({period}) per edge,\ncalls are short and more than the edges; well above it, \
+                     long and about as many."
+                ),
+                Some((signals, samples)) => format!(
+                    "Edges are returns of sampled activations, not calls. How long calls are is not \
+                     told here:\n{samples} samples came in {signals} signals, several periods at a \
+                     time (-e task-clock sees finer detail)."
+                ),
+            });
         }
         if notes.is_empty() {
             return Ok(());

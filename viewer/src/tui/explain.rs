@@ -207,6 +207,20 @@ fn edges(model: &Model<'_>, row: &Row, metric: &Metric) -> Vec<Item> {
                 .to_owned(),
         ));
     }
+    if let Some((signals, samples)) = model.clustered
+        && row.edges != Edges::None
+    {
+        items.push(pair(
+            "",
+            format!(
+                "how long calls are is not told: {} samples came in {} signals, several periods at a \
+                 time",
+                count(samples, form),
+                count(signals, form)
+            ),
+        ));
+        return items;
+    }
     match verdict(row.edge_samples, row.edges) {
         Some(verdict) => {
             items.push(pair("", format!("{}: {}", verdict.word(), verdict.explanation())));

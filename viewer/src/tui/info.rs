@@ -12,7 +12,7 @@ use crate::views::names::nameless;
 use crate::views::number::{Form, amount, count, counted, duration, percent};
 use crate::views::printable::command_line;
 use crate::views::summary::{
-    Reason, Summary, lacks_symbols, symbols_of, why_no_samples, worth_listing,
+    Reason, Summary, lacks_symbols, signal, symbols_of, why_no_samples, worth_listing,
 };
 
 /// Sections with more lines than this are cut, with a line that says so.
@@ -92,7 +92,7 @@ fn exit(exit: Exit) -> String {
     match exit {
         Exit::Unknown => "end not seen".to_owned(),
         Exit::Status(status) => format!("exit status {status}"),
-        Exit::Signal(signal) => format!("killed by signal {signal}"),
+        Exit::Signal(number) => format!("killed by {}", signal(number)),
     }
 }
 

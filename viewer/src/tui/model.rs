@@ -14,6 +14,7 @@ use crate::views::contexts::Context;
 use crate::views::hot_path;
 use crate::views::number::Form;
 use crate::views::search::{NamePattern, Search};
+use crate::views::summary::clustered;
 use crate::views::top_down::Downward;
 use crate::views::{Cost, Row, Sort, SortKey, shown_of_sides};
 
@@ -90,6 +91,8 @@ pub struct Model<'p> {
     pub files: Vec<String>,
     /// Whether what is left of damaged files was read.
     pub salvage: bool,
+    /// Signals and samples, where samples do not tell how long calls are.
+    pub clustered: Option<(u64, u64)>,
     /// The sets of frames that refinements can name.
     pub sets: Arc<Sets>,
     /// Glyphs and styles.
@@ -175,6 +178,7 @@ impl<'p> Model<'p> {
             path: path.to_owned(),
             files: vec![path.to_owned()],
             salvage: false,
+            clustered: clustered(refined.profile),
             sets: Arc::default(),
             theme,
             size,

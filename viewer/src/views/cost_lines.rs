@@ -62,7 +62,10 @@ pub fn cpu_time(profile: &Profile, form: Form) -> Vec<Line> {
     // Each process takes a little after the last look at its clock.
     let expected = cpu.elsewhere < (cpu.used / 20).max(profile.info.metric.period);
     if expected && cpu.elsewhere > 0 {
-        let text = format!("elsewhere ({}%): processes after their exit", share(cpu.elsewhere));
+        let text = format!(
+            "elsewhere ({}%): processes after their exit, or in programs that csprof is not in",
+            share(cpu.elsewhere)
+        );
         lines.push(line("elsewhere", cpu.elsewhere, false, text));
     } else if cpu.elsewhere > 0 {
         let text = format!(

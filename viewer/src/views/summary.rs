@@ -6,7 +6,8 @@
 
 use csprof_format::launch::SourceKind;
 use csprof_format::loss::{LossReason, PartialReason};
-use csprof_format::profile::{Module, SymbolSource};
+use csprof_format::profile::{Module, SymbolSource, Thread};
+use nix::sys::signal::Signal;
 
 use super::number::{Form, amount, count, duration};
 use crate::profile::{FrameKind, Profile};
@@ -200,6 +201,30 @@ pub fn why_no_samples(profile: &Profile, form: Form) -> Option<String> {
              for instance `-e task-clock@10000`"
         )
     })
+}
+
+/// A signal by number and name, as of signal(7): `signal 9 (SIGKILL)`.
+#[must_use]
+pub fn signal(number: u8) -> String {
+    match Signal::try_from(i32::from(number)) {
+        Ok(known) => format!("signal {number} ({})", known.as_str()),
+        Err(_) => format!("signal {number}"),
+    }
+}
+
+/// Samples that came in clusters: how many signals brought how many samples, if a signal stands for
+/// several periods so often that samples no longer tell how long calls are. The kernel looks at CPU
+/// timers at its tick only, and a thread that runs for less at a time is met seldom; the signal that
+/// it then gets stands for all periods since the last.
+#[must_use]
+pub fn clustered(profile: &Profile) -> Option<(u64, u64)> {
+    const ENOUGH: u64 = 100;
+    let sum = |part: fn(&Thread) -> u64| {
+        profile.info.threads.iter().fold(0, |sum: u64, thread| sum.saturating_add(part(thread)))
+    };
+    let (signals, samples) = (sum(|thread| thread.signals), sum(|thread| thread.delivered));
+    // Profiles of no run have no signals.
+    (samples > ENOUGH && (1..samples / 4 * 3).contains(&signals)).then_some((signals, samples))
 }
 
 /// For each process, whether it says something: samples, losses, messages, epochs of its own

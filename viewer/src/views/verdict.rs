@@ -11,6 +11,10 @@
 //! separately are not, and the number is greater than the edge count. Well above T, calls are
 //! long: the edge count is close to their number and the cost per edge to their length.
 //!
+//! All of this takes each sample for one visit of the thread. Where a signal stands for several
+//! periods ([`clustered`](super::summary::clustered)), a short call that it meets has as many samples
+//! and one edge. Then there is a cost per edge, and no word for it.
+//!
 //! Three cautions. Long activations are more likely to be sampled than short ones of the same
 //! function. Frames that were still on the stack at the end, or left by an exception or longjmp,
 //! have no return: a row without any is `live`, which is not a cost per edge of 0 or infinity.
@@ -84,11 +88,13 @@ fn of_exact(samples: u64, edges: u64) -> Verdict {
 
 /// The column `time/edge`: the cost per edge and its verdict, `511 ms long`. Empty where there
 /// is no count, where it is not exact, and for `live` rows, which the edge column already tells.
+/// Without the word where samples are `clustered`.
 #[must_use]
-pub fn per_edge(row: &Row, metric: &Metric, form: Form) -> String {
+pub fn per_edge(row: &Row, metric: &Metric, clustered: bool, form: Form) -> String {
     match (row.edges, verdict(row.edge_samples, row.edges)) {
         (Edges::Range { low, high }, Some(verdict)) if low == high && high > 0 => {
-            format!("{} {}", amount_per(row.edge_samples, high, metric, form), verdict.word())
+            let amount = amount_per(row.edge_samples, high, metric, form);
+            if clustered { amount } else { format!("{amount} {}", verdict.word()) }
         }
         _ => String::new(),
     }
@@ -124,8 +130,14 @@ mod tests {
         let metric = Metric { source: "cputime".into(), unit: "ns".into(), period: 5_000_000 };
         let text = |edge_samples, edges| {
             let row = Row { edge_samples, edges, ..Row::empty(FunctionRef::ROOT, FrameKind::Call) };
-            per_edge(&row, &metric, Form::Ascii)
+            per_edge(&row, &metric, false, Form::Ascii)
         };
+        let row = Row {
+            edge_samples: 22,
+            edges: Edges::exact(1),
+            ..Row::empty(FunctionRef::ROOT, FrameKind::Call)
+        };
+        assert_eq!(per_edge(&row, &metric, true, Form::Ascii), "110 ms");
         assert_eq!(text(122_440, Edges::exact(1198)), "511 ms long");
         assert_eq!(text(100, Edges::exact(100)), "5.00 ms short");
         assert_eq!(text(150, Edges::exact(100)), "7.50 ms mixed");

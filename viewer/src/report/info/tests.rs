@@ -107,7 +107,7 @@ fn text_gives_reasons_and_remedies() {
     assert_eq!(text_of(&profile()), "\
 command     ./app 'a b'
 directory   /home/u
-exit        killed by signal 9
+exit        killed by signal 9 (SIGKILL)
 elapsed     150 ms
 CPU time    200 ms
 recorded by csprof 0.1.0
@@ -142,7 +142,7 @@ Memory of the collector
          74.0 kB  buffers, caches and the state of threads
 
 Process 1000: ./app 'a b'
-  killed by signal 9; 27 samples, 160 ms of CPU time, 181 per second of it
+  killed by signal 9 (SIGKILL); 27 samples, 160 ms of CPU time, 181 per second of it
   perf events are not allowed; using CPU timers
               22  thread 70 main, 110 ms of CPU time, 200 per second of it
                5  thread 71 worker, 40.0 ms of CPU time, 175 per second of it

@@ -9,10 +9,13 @@ use csprof_format::profile::{Exit, Module, Origin, Process, SymbolSource, Thread
 use super::{SetPlace, epoch_reason, hex, sets, text};
 use crate::profile::Profile;
 use crate::views::cost_lines;
+use crate::views::costs::CpuTime;
 use crate::views::names::nameless;
 use crate::views::number::{Form, amount, count, counted, duration, percent};
 use crate::views::printable::{command_line, printable};
-use crate::views::summary::{Summary, lacks_symbols, symbols_of, why_no_samples, worth_listing};
+use crate::views::summary::{
+    Summary, lacks_symbols, signal, symbols_of, why_no_samples, worth_listing,
+};
 
 /// Threads of one process that the text lists.
 const THREADS_LISTED: usize = 8;
@@ -92,8 +95,10 @@ fn run(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()> {
     if run.duration_ns > 0 {
         fact("elapsed", duration(run.duration_ns as f64, form));
     }
-    if run.cpu_ns > 0 {
-        fact("CPU time", duration(run.cpu_ns as f64, form));
+    // Of processes that nobody waited for, the kernel's count does not know.
+    let cpu_ns = CpuTime::of(profile).map_or(run.cpu_ns, |cpu| cpu.used);
+    if cpu_ns > 0 {
+        fact("CPU time", duration(cpu_ns as f64, form));
     }
     let machine = [run.host.as_str(), &run.cpu, &run.kernel];
     fact("machine", machine.into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join(", "));
@@ -123,7 +128,7 @@ fn ended(exit: Exit) -> String {
     match exit {
         Exit::Unknown => "unknown: the recording ended before the program did".to_owned(),
         Exit::Status(status) => format!("status {status}"),
-        Exit::Signal(signal) => format!("killed by signal {signal}"),
+        Exit::Signal(number) => format!("killed by {}", signal(number)),
     }
 }
 
@@ -258,7 +263,7 @@ fn ended_process(process: &Process) -> String {
         Exit::Unknown if process.end_ns > 0 => "ended".to_owned(),
         Exit::Unknown => "end unknown: killed, or still running when recording ended".to_owned(),
         Exit::Status(status) => format!("exit status {status}"),
-        Exit::Signal(signal) => format!("killed by signal {signal}"),
+        Exit::Signal(number) => format!("killed by {}", signal(number)),
     }
 }
 

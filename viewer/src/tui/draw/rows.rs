@@ -231,7 +231,9 @@ fn numbers(canvas: &mut Canvas<'_, '_>, row: &Row, columns: &Columns, y: usize) 
             Column::ExclusivePercent if row.exclusive == 0 => (".".to_owned(), theme.faint()),
             Column::ExclusivePercent => (percent(row.exclusive, whole), heat(row.exclusive)),
             Column::Edges => (edges(row.edges, form), theme.text()),
-            Column::PerEdge => (per_edge(row, metric, form), theme.text()),
+            Column::PerEdge => {
+                (per_edge(row, metric, model.clustered.is_some(), form), theme.text())
+            }
             Column::Samples => (count(row.inclusive, form), theme.text()),
             Column::Compared(column) => compared::cell(model, row, column, columns.cost),
             Column::Bar => {
