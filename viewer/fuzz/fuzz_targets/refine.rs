@@ -10,25 +10,12 @@ use csprof::profile::{Profile, from_outline};
 use csprof::refine::{Refined, Sets, Source, apply, complete, parse};
 use libfuzzer_sys::fuzz_target;
 
-const OUTLINE: &str = "\
-# rank=0 thread=70 epoch=0 name=main
-_start
-  main 2 e=1 at:main.c:3 module:/opt/app
-    main 3 e=2 at:main.c:9 module:/opt/app
-      \"ns::f<int>(int*)\" 5 e=3 module:/opt/lib.so
-        memcpy 7 inline
-          [vdso] 1 unknown
-# rank=1 thread=71 epoch=1 name=worker
-\"[partial: no-cfi]\" partial
-  MPI_Send 9 e=4 module:libmpi.so
-    a 1
-      b 2 e=1
-        a 3
-";
+#[path = "outline.rs"]
+mod outline;
 
 fuzz_target!(|input: (u8, &str)| {
     static PROFILE: OnceLock<Profile> = OnceLock::new();
-    let profile = PROFILE.get_or_init(|| from_outline(OUTLINE).expect("an outline"));
+    let profile = PROFILE.get_or_init(|| from_outline(outline::OUTLINE).expect("an outline"));
     let (cursor, text) = input;
 
     let sets = Sets::read(&[Source { place: "sets", text }]);

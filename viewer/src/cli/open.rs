@@ -231,13 +231,21 @@ pub(super) fn applied<'p>(
     refinement: &Refinement,
     text: &str,
 ) -> Result<Refined<'p>> {
-    refine::apply(profile, refinement).map_err(|error| match text.find(&error.part) {
-        Some(at) => {
-            let before = text[..at].chars().count();
-            let marked = error.part.chars().count();
-            anyhow!("--refine:\n{text}\n{:before$}{:^<marked$}\n{error}", "", "")
+    refine::apply(profile, refinement).map_err(|error| {
+        // A word of the language that stands for a frame is written with `\`, and seldom typed so.
+        let bare = error.part.trim_start_matches('\\');
+        let place = match text.find(&error.part) {
+            Some(at) => Some((at, error.part.as_str())),
+            None => text.rfind(bare).map(|at| (at, bare)),
+        };
+        match place {
+            Some((at, part)) => {
+                let before = text[..at].chars().count();
+                let marked = part.chars().count();
+                anyhow!("--refine:\n{text}\n{:before$}{:^<marked$}\n{error}", "", "")
+            }
+            None => anyhow!("--refine: {error}"),
         }
-        None => anyhow!("--refine: {error}"),
     })
 }
 

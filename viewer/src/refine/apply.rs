@@ -33,6 +33,15 @@ pub enum Cause {
         /// What there is instead, nearest first; empty if nothing is near.
         suggestions: Vec<String>,
     },
+    /// What it matches was taken out, or made into something else, by the stages before it.
+    Gone {
+        /// What it was compared with: frames, threads, …
+        among: &'static str,
+        /// Whether these stages left no sample at all.
+        nothing_left: bool,
+    },
+    /// It asks for one side of a comparison, and nothing is compared.
+    NotCompared,
     /// The callers would be more nodes than memory should be spent on.
     TooManyCallers {
         /// How many there may be.
@@ -50,6 +59,21 @@ impl fmt::Display for RefineError {
                 }
                 Ok(())
             }
+            Cause::Gone { nothing_left: true, .. } => write!(
+                f,
+                "the stages before {} leave no samples: every one of them was taken out",
+                self.part
+            ),
+            Cause::Gone { among, nothing_left: false } => write!(
+                f,
+                "no {among} that the stages before leave matches {}; the profile itself has one",
+                self.part
+            ),
+            Cause::NotCompared => write!(
+                f,
+                "`{}` asks for one side of a comparison, and this is one profile; leave out its                  first word, or compare two: csprof diff",
+                self.part
+            ),
             Cause::TooManyCallers { limit } => write!(
                 f,
                 "`{}` has more than {limit} paths of callers; select fewer paths before it",

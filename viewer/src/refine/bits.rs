@@ -71,10 +71,6 @@ impl Bits {
         }
     }
 
-    pub(super) fn remove(&mut self, number: usize) {
-        self.words[number / 64] &= !(1 << (number % 64));
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.words.iter().all(|&word| word == 0)
     }

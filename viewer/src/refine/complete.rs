@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::lexer::is_sign;
 use super::matcher::Glob;
-use super::metric_test::Quantity;
+use super::metric_test::{Quantity, Sides};
 use super::parser::STAGES;
 use super::sets::Sets;
 use super::syntax::{Axis, Field};
@@ -171,7 +171,11 @@ fn keywords(before: &str, word: &str) -> Vec<String> {
         "stop" | "root" => vec!["at"],
         "at" if before.trim_end().ends_with("root at") => vec!["last"],
         "split" => Axis::ALL.iter().map(|&(_, name)| name).collect(),
-        "small" | "[" => Quantity::ALL.iter().map(|&(_, name)| name).collect(),
+        "small" | "[" => {
+            let quantities = Quantity::ALL.iter().map(|&(_, name)| name);
+            quantities.chain(Sides::NAMED.iter().map(|&(_, name)| name)).collect()
+        }
+        "base" | "other" => Quantity::ALL.iter().map(|&(_, name)| name).collect(),
         "callers" => vec!["of"],
         "rank" | "process" | "thread" | "epoch" => vec!["in"],
         // After a frame.

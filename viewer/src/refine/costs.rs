@@ -62,12 +62,12 @@ impl<'p> Costs<'p> {
 
     /// Exclusive samples of a node.
     pub(super) fn exclusive(&self, node: usize) -> u64 {
-        in_width!(self, costs => costs.samples(node)).0
+        in_width!(self, costs => costs.samples(node)).1
     }
 
     /// Inclusive samples of a node.
     pub(super) fn inclusive(&self, node: usize) -> u64 {
-        in_width!(self, costs => costs.samples(node)).1
+        in_width!(self, costs => costs.samples(node)).0
     }
 
     /// The edge count of a node whose frame is of this kind.
@@ -94,9 +94,9 @@ impl<'p, C: Count> CostsOf<'p, C> {
         Self { exclusive: samples, inclusive, recorded, home: Home::new(2) }
     }
 
-    /// Exclusive and inclusive samples of a node.
-    fn samples(&self, node: usize) -> (u64, u64) {
-        (self.exclusive[node].into(), self.inclusive[node].into())
+    /// Inclusive and exclusive samples of a node.
+    pub(super) fn samples(&self, node: usize) -> (u64, u64) {
+        (self.inclusive[node].into(), self.exclusive[node].into())
     }
 
     /// The edge count of a node whose frame is of this kind: least and greatest possible.

@@ -101,7 +101,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, LexError> {
             }
             '"' => TokenKind::Quoted(delimited(text, &mut at, '"')?),
             '/' => TokenKind::Regex(delimited(text, &mut at, '/')?),
-            _ if begins_name(text, at, tokens.last()) => word(text, &mut at, in_test),
+            _ if !in_test && begins_name(text, at, tokens.last()) => word(text, &mut at, in_test),
             _ => match SIGNS.iter().find(|&&sign| sign_at(text, at, sign)) {
                 Some(sign) => {
                     at += sign.len();
@@ -351,6 +351,11 @@ mod tests {
             lexed("operator > f and operator and g"),
             "[operator] > [f] [and] [operator] [and] [g]"
         );
+        assert_eq!(
+            lexed("node[(anonymous namespace)::f"),
+            "[node] [ ( [anonymous] [namespace] ) [::f]"
+        );
+        assert_eq!(lexed("node[a<int>::f"), "[node] [ [a] < [int] > [::f]");
         assert_eq!(lexed("a<b"), "[a] < [b]");
         assert_eq!(lexed("f(a"), "[f] ( [a]");
     }

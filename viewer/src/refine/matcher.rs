@@ -5,6 +5,7 @@
 //! [`names`].
 
 mod names;
+mod suggest;
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,11 +14,12 @@ pub(super) use names::Names;
 use regex::{Regex, RegexBuilder};
 
 use super::Refined;
+use super::apply::Cause;
 use super::bits::Bits;
 use super::costs::in_width;
 use super::stages::Unmatched;
-use super::syntax::{Field, FramePattern, KINDS};
-use crate::profile::{self, Frame, FrameKind, Function};
+use super::syntax::{Field, FramePattern};
+use crate::profile::{Frame, FrameKind, Function};
 
 /// Which frames nodes with samples have: found out when first asked for, shared by all clones of
 /// a forest.
@@ -60,22 +62,25 @@ impl<'r, 'p> Matcher<'r, 'p> {
     pub(super) fn frames(&self, pattern: &FramePattern) -> Result<Bits, Unmatched> {
         let set = self.any_frames(pattern);
         let is_shown = set.intersects(self.refined.frames_shown.of(self.refined));
-        if is_shown { Ok(set) } else { Err(self.explain(pattern)) }
+        if is_shown { Ok(set) } else { Err(self.explain(pattern, &set)) }
     }
 
-    fn explain(&self, pattern: &FramePattern) -> Unmatched {
-        Unmatched {
-            part: pattern.to_string(),
-            among: match pattern {
-                FramePattern::Field(Field::Module, _) => "load module",
-                FramePattern::Field(Field::File, _) => "source file",
-                FramePattern::Glob(_) | FramePattern::Regex(_) | FramePattern::Exact(_) => {
-                    "function"
-                }
-                _ => "frame",
-            },
-            suggestions: self.nearest(pattern),
-        }
+    /// Why a pattern that means these frames matches nothing that is shown.
+    fn explain(&self, pattern: &FramePattern, set: &Bits) -> Unmatched {
+        let among = match pattern {
+            FramePattern::Field(Field::Module, _) => "load module",
+            FramePattern::Field(Field::File, _) => "source file",
+            FramePattern::Glob(_) | FramePattern::Regex(_) | FramePattern::Exact(_) => "function",
+            _ => "frame",
+        };
+        let refined = self.refined;
+        let is_first = refined.outcomes.is_empty();
+        let cause = if !is_first && (refined.shown == 0 || !set.is_empty()) {
+            Cause::Gone { among, nothing_left: refined.shown == 0 }
+        } else {
+            Cause::Unmatched { among, suggestions: suggest::instead_of(self, pattern) }
+        };
+        Unmatched { part: pattern.to_string(), cause }
     }
 
     /// As [`Self::frames`], but there may be none. Recursion ends where the parser's limit on
@@ -222,55 +227,6 @@ impl<'r, 'p> Matcher<'r, 'p> {
     /// All frames but the root's and those that `split` made, which no pattern means.
     fn everything(&self) -> Bits {
         self.by_frame(|_, _| true)
-    }
-
-    /// Names like the one that was not found, nearest first.
-    fn nearest(&self, pattern: &FramePattern) -> Vec<String> {
-        let wanted = match pattern {
-            FramePattern::Glob(text)
-            | FramePattern::Regex(text)
-            | FramePattern::Exact(text)
-            | FramePattern::Field(_, text) => text,
-            _ => return Vec::new(),
-        };
-        let profile = self.refined.profile;
-        let names: Box<dyn Iterator<Item = &str> + '_> = match pattern {
-            FramePattern::Field(Field::Module, _) => {
-                Box::new(profile.info.modules.iter().map(|module| {
-                    let path = profile.string(module.path);
-                    path.rsplit('/').next().unwrap_or(path)
-                }))
-            }
-            FramePattern::Field(Field::Kind, _) => {
-                let shown = self.refined.frames_shown.of(self.refined);
-                let is_there = |kind: &&str| {
-                    shown.iter().any(|frame| kind_name(self.refined.frames[frame].kind) == *kind)
-                };
-                return KINDS.into_iter().filter(is_there).map(str::to_owned).collect();
-            }
-            FramePattern::Field(Field::File | Field::Line, _) => return Vec::new(),
-            _ => {
-                let mut functions = Bits::none(self.refined.functions.len());
-                for frame in self.refined.frames_shown.of(self.refined).iter() {
-                    functions.insert(self.refined.frames[frame].function.index());
-                }
-                functions.remove(0);
-                let named: Vec<_> = functions.iter().collect();
-                let table = &self.refined.functions;
-                Box::new(named.into_iter().map(move |function| table[function].name.as_str()))
-            }
-        };
-        let found = super::nearest::nearest(wanted, names);
-        match pattern {
-            // Any of its forms will do, but for an exact name and in a regular expression.
-            FramePattern::Glob(_) | FramePattern::Field(Field::Function, _) => {
-                let mut short: Vec<String> =
-                    found.iter().map(|name| profile::short_name(name).into_owned()).collect();
-                short.dedup();
-                short
-            }
-            _ => found,
-        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::bits::Bits;
 use super::chain;
 use super::matcher::Matcher;
 use super::stages::Unmatched;
-use super::{Cancelled, Cause, Chain, FramePattern, RefineError, Refined, Stopped, Watch};
+use super::{Cancelled, Chain, FramePattern, RefineError, Refined, Stopped, Watch};
 use crate::profile::{FrameRef, FunctionRef};
 
 /// What a frame pattern means in a refined profile.
@@ -98,8 +98,7 @@ impl Refined<'_> {
     pub fn frames_of(&self, pattern: &FramePattern) -> Result<FrameSet, RefineError> {
         let matcher = Matcher::new(self);
         matcher.frames(pattern).map(FrameSet).map_err(|unmatched| {
-            let Unmatched { part, among, suggestions } = unmatched;
-            let cause = Cause::Unmatched { among, suggestions };
+            let Unmatched { part, cause } = unmatched;
             RefineError { stage: self.outcomes.len(), part, cause }
         })
     }

@@ -5,6 +5,7 @@
 //! by multiplying out what would have to be divided, so that a row of exactly 0.5 % is neither
 //! less nor more than `0.5%`.
 
+use std::cmp::Ordering;
 use std::fmt::{self, Display, Formatter};
 
 use super::syntax::Comparison;
@@ -12,12 +13,34 @@ use super::syntax::Comparison;
 /// A comparison of what a row costs with a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetricTest {
+    /// Of which side it is measured, where two profiles are compared.
+    pub of: Sides,
     /// What is measured.
     pub quantity: Quantity,
     /// How it compares.
     pub comparison: Comparison,
     /// With what; its unit is one that the quantity can have.
     pub value: Value,
+}
+
+/// Of which side a test measures a row, where two profiles are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sides {
+    /// Of both together; of the one there is, where nothing is compared.
+    #[default]
+    Both,
+    /// `base`: of BASE alone.
+    Base,
+    /// `other`: of OTHER alone.
+    Other,
+    /// `delta`: what OTHER has more than BASE; below zero where it has less.
+    Delta,
+}
+
+impl Sides {
+    /// Those that have a name, and the name.
+    pub const NAMED: [(Self, &'static str); 3] =
+        [(Self::Base, "base"), (Self::Other, "other"), (Self::Delta, "delta")];
 }
 
 /// What a test measures of a row.
@@ -53,6 +76,12 @@ impl Quantity {
         Self::ALL.iter().find(|(quantity, _)| *quantity == self).map_or("", |&(_, name)| name)
     }
 
+    /// Whether the difference of two sides can be tested by it.
+    #[must_use]
+    pub fn has_delta(self) -> bool {
+        matches!(self, Self::Inclusive(_) | Self::Exclusive(_))
+    }
+
     /// Whether a value of this unit can be compared with it.
     #[must_use]
     pub fn allows(self, unit: Unit) -> bool {
@@ -76,9 +105,12 @@ pub enum Metric {
     Time,
 }
 
-/// A number with a unit: `digits` / 10^`decimals`, without zeros at the end of the fraction.
+/// A number with a unit: `digits` / 10^`decimals`, without zeros at the end of the fraction. Only a
+/// difference is compared with one below zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Value {
+    /// Whether it is below zero.
+    pub negative: bool,
     /// All digits as one number.
     pub digits: u64,
     /// How many of them are behind the point, [`Self::MOST_DECIMALS`] at most.
@@ -156,12 +188,15 @@ impl Value {
             return None;
         }
         let digits = format!("{whole}{fraction}").parse().ok()?;
-        Some(Self { digits, decimals, unit })
+        Some(Self { negative: false, digits, decimals, unit })
     }
 }
 
 impl Display for MetricTest {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if let Some((_, name)) = Sides::NAMED.iter().find(|(sides, _)| *sides == self.of) {
+            write!(f, "{name} ")?;
+        }
         write!(f, "{} {} {}", self.quantity.name(), self.comparison.sign(), self.value)
     }
 }
@@ -169,6 +204,7 @@ impl Display for MetricTest {
 impl Display for Value {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let scale = 10_u64.pow(self.decimals);
+        f.write_str(if self.negative { "-" } else { "" })?;
         write!(f, "{}", self.digits / scale)?;
         if self.decimals > 0 {
             write!(f, ".{:0width$}", self.digits % scale, width = self.decimals as usize)?;
@@ -205,6 +241,16 @@ pub(super) struct Scale {
     pub(super) view: u64,
 }
 
+impl Scale {
+    /// What percentages are of.
+    fn whole(&self, whole: Whole) -> u64 {
+        match whole {
+            Whole::Base => self.base,
+            Whole::View => self.view,
+        }
+    }
+}
+
 /// What a test says of rows that have few samples.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
@@ -214,6 +260,24 @@ pub(super) struct Known {
 }
 
 impl Known {
+    /// Nothing.
+    pub(super) const NOTHING: Self = Self { unknown_from: 0, passes: false };
+
+    /// What `passes` says of all rows that have a number of samples or less. What is known of more
+    /// samples is known of less, so halving finds where it ends.
+    fn up_to(most: u64, passes: impl Fn(u64) -> Option<bool>) -> Self {
+        let (mut unknown_from, mut end) = (0, most.saturating_add(1));
+        while unknown_from < end {
+            let middle = unknown_from + (end - unknown_from) / 2;
+            if passes(middle).is_some() {
+                unknown_from = middle + 1;
+            } else {
+                end = middle;
+            }
+        }
+        Self { unknown_from, passes: passes(0) == Some(true) }
+    }
+
     /// What the test says of a row with so many inclusive samples and of all rows that have less, if
     /// that is the same for all.
     pub(super) fn of(self, samples: u64) -> Option<bool> {
@@ -225,18 +289,50 @@ impl MetricTest {
     /// What it says of all rows that have few samples, for rows of the view. `bounded` as for
     /// [`Self::of_all_below`].
     pub(super) fn known(&self, bounded: bool, scale: &Scale) -> Known {
-        let passes = |samples| self.of_all_below(samples, bounded, scale);
-        // What is known of more samples is known of less, so halving finds where it ends.
-        let (mut unknown_from, mut end) = (0, scale.view.saturating_add(1));
-        while unknown_from < end {
-            let middle = unknown_from + (end - unknown_from) / 2;
-            if passes(middle).is_some() {
-                unknown_from = middle + 1;
-            } else {
-                end = middle;
+        Known::up_to(scale.view, |samples| self.of_all_below(samples, bounded, scale))
+    }
+
+    /// The same of the difference of two sides.
+    pub(super) fn known_delta(&self, scales: &[Scale; 2]) -> Known {
+        let [base, other] = scales;
+        Known::up_to(base.view.saturating_add(other.view), |samples| {
+            let least = self.compared_delta([samples, 0], scales);
+            let greatest = self.compared_delta([0, samples], scales);
+            (least == greatest).then(|| self.comparison.holds(&least, &Ordering::Equal))
+        })
+    }
+
+    /// Whether the difference of two sides of a row passes.
+    pub(super) fn delta_holds(&self, sides: &[RowCost; 2], scales: &[Scale; 2]) -> bool {
+        let samples = sides.map(|side| match self.quantity {
+            Quantity::Exclusive(_) => side.exclusive,
+            _ => side.inclusive,
+        });
+        self.comparison.holds(&self.compared_delta(samples, scales), &Ordering::Equal)
+    }
+
+    /// How OTHER's less BASE's compares with the value: samples, the time they stand for, or what
+    /// share they are of what was measured on their side.
+    fn compared_delta(&self, samples: [u64; 2], scales: &[Scale; 2]) -> Ordering {
+        let [base, other] = scales;
+        let (weights, unit) = match self.value.unit {
+            Unit::One => ([1, 1], 1),
+            Unit::Percent(whole) => {
+                let total = |side: &Scale| signed(side.whole(whole).max(1));
+                let (base, other) = (total(base), total(other));
+                let weights = [other.saturating_mul(100), base.saturating_mul(100)];
+                (weights, base.saturating_mul(other))
             }
-        }
-        Known { unknown_from, passes: passes(0) == Some(true) }
+            unit => {
+                let nanoseconds = i128::try_from(unit.nanoseconds()).unwrap_or(i128::MAX);
+                ([signed(base.period), signed(other.period)], nanoseconds)
+            }
+        };
+        let weighed = |side: usize| signed(samples[side]).saturating_mul(weights[side]);
+        let scale = 10_i128.pow(self.value.decimals);
+        let bound = signed(self.value.digits).saturating_mul(unit);
+        let bound = if self.value.negative { -bound } else { bound };
+        weighed(1).saturating_sub(weighed(0)).saturating_mul(scale).cmp(&bound)
     }
 
     /// Whether a row passes. An edge count between two bounds passes if all counts in it do; a row
@@ -296,10 +392,7 @@ impl MetricTest {
     fn samples_hold(&self, samples: u64, scale: &Scale) -> bool {
         let (left, right) = match self.value.unit {
             Unit::One => (wide(samples), self.bound()),
-            Unit::Percent(whole) => {
-                let total = if whole == Whole::Base { scale.base } else { scale.view };
-                (wide(samples) * 100, self.bound() * wide(total))
-            }
+            Unit::Percent(whole) => (wide(samples) * 100, self.bound() * wide(scale.whole(whole))),
             unit => (wide(samples) * wide(scale.period), self.bound() * unit.nanoseconds()),
         };
         self.comparison.holds(&left.saturating_mul(self.scale()), &right)
@@ -346,6 +439,10 @@ impl MetricTest {
 
 fn wide(number: u64) -> u128 {
     u128::from(number)
+}
+
+fn signed(number: u64) -> i128 {
+    i128::from(number)
 }
 
 #[cfg(test)]

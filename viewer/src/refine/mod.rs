@@ -38,6 +38,7 @@ mod laws;
 mod lexer;
 mod matcher;
 mod matching;
+mod measure;
 #[cfg(test)]
 mod memory;
 mod metric_test;
@@ -50,6 +51,7 @@ mod preset;
 mod print;
 mod rows;
 mod sets;
+mod sides;
 mod stages;
 mod syntax;
 #[cfg(test)]
@@ -64,11 +66,13 @@ pub use complete::{Completion, complete, complete_words, contexts};
 pub(crate) use costs::{Costs, CostsOf, in_width};
 pub(crate) use matching::NodeSet;
 pub use matching::{FrameSet, Matching};
-pub use metric_test::{Metric, MetricTest, Quantity, Unit, Value, Whole};
+pub use metric_test::{Metric, MetricTest, Quantity, Sides, Unit, Value, Whole};
 pub use outline::to_outline;
 pub use parser::{ParseError, parse};
 pub use preset::Preset;
 pub use sets::{NamedSet, Problem, Sets, Source, defined_in, is_definition};
+pub(crate) use sides::first_of_other;
+pub use sides::shown_of_sides;
 pub use syntax::{
     Axis, Chain, Comparison, Field, FramePattern, Grain, Link, Predicate, Refinement, Stage,
 };

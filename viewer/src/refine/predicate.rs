@@ -4,6 +4,7 @@
 //! in. Node 0 stands for the empty path, and so do nodes that only hold samples without frames.
 
 use super::Refined;
+use super::apply::Cause;
 use super::bits::Bits;
 use super::chain;
 use super::matcher::{Glob, Matcher};
@@ -270,6 +271,7 @@ impl<'r, 'p> Contexts<'r, 'p> {
         suggestions.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
         suggestions.dedup();
         suggestions.truncate(8);
-        Err(Unmatched { part: predicate.to_string(), among, suggestions })
+        let cause = Cause::Unmatched { among, suggestions };
+        Err(Unmatched { part: predicate.to_string(), cause })
     }
 }

@@ -4,12 +4,15 @@
 //! together. Rows are found from the top, those below one row at a time, and only where the answer
 //! is not known already: below a row of less than 1 % all rows have less than 1 %.
 
+use super::Cause;
 use super::Refined;
 use super::bits::Bits;
 use super::children::node_number;
 use super::costs::{CostsOf, in_width};
-use super::metric_test::{MetricTest, RowCost, Scale};
-use super::watch::{Cancelled, Watch};
+use super::measure::Measure;
+use super::metric_test::MetricTest;
+use super::stages::Stop;
+use super::watch::Watch;
 use crate::profile::{Count, FrameKind, FrameRef};
 
 /// What is done about the rows below a row.
@@ -34,18 +37,12 @@ pub(super) struct Row<'v> {
     pub(super) below: Option<bool>,
 }
 
-/// The scale of tests that are evaluated on a forest.
-pub(super) fn scale(refined: &Refined<'_>) -> Scale {
-    let period = refined.profile.info.metric.period.max(1);
-    Scale { period, base: refined.base, view: refined.shown }
-}
-
 /// The nodes of rows that pass a test.
 pub(super) fn of_passing_rows(
     refined: &Refined<'_>,
     test: &MetricTest,
     watch: &Watch<'_>,
-) -> Result<Bits, Cancelled> {
+) -> Result<Bits, Stop> {
     let mut passing = Bits::none(refined.node_count());
     // Nodes with rows below them that all pass.
     let mut closed = Bits::none(refined.node_count());
@@ -80,14 +77,14 @@ fn insert(set: &mut Bits, nodes: &[u32]) {
     }
 }
 
-/// Calls `visitor` for every row, a parent before its children. Edges are looked at only where the
-/// test asks for them and samples do not answer it.
+/// Calls `visitor` for every row, a parent before its children. Nodes are looked at one by one
+/// only where the test asks for edges or one side of a comparison, and samples do not answer it.
 pub(super) fn visit(
     refined: &Refined<'_>,
     test: &MetricTest,
     watch: &Watch<'_>,
     visitor: impl FnMut(&Row<'_>) -> Below,
-) -> Result<(), Cancelled> {
+) -> Result<(), Stop> {
     in_width!(&refined.costs, costs => visit_in(refined, costs, test, watch, visitor))
 }
 
@@ -97,11 +94,12 @@ fn visit_in<C: Count>(
     test: &MetricTest,
     watch: &Watch<'_>,
     mut visitor: impl FnMut(&Row<'_>) -> Below,
-) -> Result<(), Cancelled> {
-    let scale = scale(refined);
+) -> Result<(), Stop> {
     // What csprof records never has more edges than samples; a made-up file may.
     let bounded = test.is_of_edges() && costs.recorded.is_bounded();
-    let known = test.known(bounded, &scale);
+    let Some(measure) = Measure::new(refined, test, bounded) else {
+        return Err(Stop::Refused { part: test.to_string(), cause: Cause::NotCompared });
+    };
     let index = refined.children();
     let mut siblings = Siblings::new(refined, costs);
     // Rows to be opened, the next one last, as the nodes they are made of and their number.
@@ -133,13 +131,12 @@ fn visit_in<C: Count>(
         for &Sibling { kind, inclusive, exclusive, end, .. } in &siblings.rows {
             rows += 1;
             let of_row = &nodes[begin..end];
-            let passes = known.of(inclusive).unwrap_or_else(|| {
-                let edges = if test.is_of_edges() { edges(costs, of_row, kind) } else { None };
-                test.holds(&RowCost { inclusive, exclusive, edges }, &scale)
-            });
+            let passes = measure
+                .known(inclusive)
+                .unwrap_or_else(|| measure.passes(costs, of_row, kind, [inclusive, exclusive]));
             // All rows below together have what is not the row's own.
             let samples_below = inclusive.saturating_sub(exclusive);
-            let below = known.of(samples_below);
+            let below = measure.known(samples_below);
             let row = Row { kind, passes, nodes: of_row, parent: number, below };
             if visitor(&row) == Below::Open && samples_below > 0 {
                 open.push((kept, rows));
@@ -151,12 +148,6 @@ fn visit_in<C: Count>(
         nodes.truncate(kept);
     }
     Ok(())
-}
-
-/// The edge count of a row, made of these nodes: least and greatest possible.
-fn edges<C: Count>(costs: &CostsOf<'_, C>, nodes: &[u32], kind: FrameKind) -> Option<(u64, u64)> {
-    let counts = nodes.iter().filter_map(|&node| costs.edges(node as usize, kind));
-    counts.reduce(|(a, b), (c, d)| (a + c, b + d))
 }
 
 /// The rows below one row while they are being made.

@@ -375,8 +375,31 @@ fn a_pattern_without_a_match_names_what_is_near() {
         refined(MPI, "hide module:libmpi*x"),
         "no load module matches module:libmpi*x; there is libmpi.so"
     );
-    assert_eq!(refined(MPI, "hide solve | through solve"), "no function matches solve");
+    assert_eq!(
+        refined(MPI, "hide solve | through solve"),
+        "no function that the stages before leave matches solve; the profile itself has one"
+    );
+    assert_eq!(
+        refined(MPI, "through main > main | hide MPI_*"),
+        "the stages before MPI_* leave no samples: every one of them was taken out"
+    );
     assert_eq!(refined(MPI, "hide kind:inline"), "no frame matches kind:inline; there is call");
+    assert_eq!(refined(MPI, "libmpi"), "no function matches libmpi; there is module:libmpi.so");
+    assert_eq!(
+        refined(MPI, "through MPI.*nd"),
+        "no function matches MPI.*nd; there is /MPI.*nd/, which is a regular expression"
+    );
+    assert_eq!(
+        refined(MPI, "split"),
+        "no function matches \\split; there is the stage `split`: a row for each rank, process, \
+         thread or epoch: split rank"
+    );
+    let places = "main 1 at:main.c:7\n  f 2 at:grid.cpp:12\n";
+    assert_eq!(
+        refined(places, "file:gird.cpp"),
+        "no source file matches file:gird.cpp; there is grid.cpp"
+    );
+    assert_eq!(refined(places, "line:11"), "no frame matches line:11; there is 12, 7");
 }
 
 #[test]
@@ -457,19 +480,86 @@ times, rank, process, thread, epoch, node["
         "      ^^^^^\n`xyzzy` is no predicate; predicates are: through, not, under, in, leaf, \
          depth, times, rank, process, thread, epoch, node["
     ));
-    assert_eq!(parse_error("hide a b"), "hide a b\n       ^\n`|` is expected here");
+    assert_eq!(
+        parse_error("hide a b"),
+        "hide a b\n       ^\n`|` is expected here; several frames are written {a, b}"
+    );
     let deep = format!("{}a", "not ".repeat(500));
     assert!(parse_error(&deep).ends_with("nested more than 40 deep"));
     let long = format!("a{}", " > a".repeat(31));
     assert!(parse_error(&long).ends_with("a chain can have 31 frames at most"));
 }
 
+/// What is written in other languages, and how it is written here.
+#[test]
+fn parse_errors_say_how_it_is_written() {
+    for (text, marked, message) in [
+        ("hide a, b", ",", "`|` is expected here; several frames are written {a, b}"),
+        ("cut a or b", "or", "`|` is expected here; several frames are written {a, b}"),
+        ("through a, b", ",", "`,` stands between frames in braces: {a, b}"),
+        ("a && b", "&", "`&` joins properties of one frame; predicates have `and`"),
+        ("a || b", "|", "`|` means then; one predicate or another is `or`"),
+        ("depth == 3", "=", "`=` alone says that two are equal"),
+        ("rank == 0", "=", "`=` alone says that two are equal"),
+        ("a -> b", "-", "a direct call is written `>`, one at any depth `>>`"),
+        ("a)", ")", "there is no `(` before this `)`"),
+        ("{a}}", "}", "there is no `{` before this `}`"),
+        ("rank 0", "0", "`rank` is written `rank in 0..3` or `rank = 0`"),
+        ("a and thread 1", "1", "`thread` is written `thread in 0..3` or `thread = worker*`"),
+        ("depth 3", "3", "`depth` is written `depth >= 3`"),
+        ("times f > 3", "f", "`times` is written `times(f) >= 3`"),
+        ("not node incl", "incl", "`node` is written `node[incl(time) > 5%]`"),
+        ("small < 0.5%", "<", "`small` is written `small incl(time) < 0.5%`"),
+        ("callers f", "f", "`callers` is written `callers of f`"),
+        ("!through f", "f", "`!` is for frames; predicates have `not`: not through …"),
+        ("node[edges > -3]", "-3", "only a difference can be below zero: delta incl(time) < -5%"),
+        ("node[delta edges > 3]", "edges", "there are differences of"),
+    ] {
+        let error = parse(text).unwrap_err();
+        assert_eq!(
+            (&text[error.range.clone()], error.message.as_str()),
+            (marked, message),
+            "{text}"
+        );
+    }
+    for (text, meant) in [
+        ("focus f", "`focus` is no stage, `through` is; stages are"),
+        ("ignore f", "`ignore` is no stage, `not` is; stages are"),
+        ("merge f", "`merge` is no stage, `hide` is; stages are"),
+        ("a and only f", "`only` is no predicate, `through` is; predicates are"),
+        ("a and merge f", "`merge` is no predicate; predicates are"),
+        ("Hide f", "`Hide` is no stage, `hide` is; stages are"),
+    ] {
+        assert_eq!(parse(text).unwrap_err().message, meant, "{text}");
+    }
+}
+
 /// Whatever its size, a text is answered at once and in bounded depth.
 #[test]
 fn huge_texts_are_answered() {
     for part in [
-        "(", "!", "{", "not ", "a | ", "a >> ", "{a, ", "a & ", "\"", "/", "\\", "@a ", "é", "$",
-        "f(", "a<", "<",
+        "(",
+        "!",
+        "{",
+        "not ",
+        "a | ",
+        "a >> ",
+        "{a, ",
+        "a & ",
+        "\"",
+        "/",
+        "\\",
+        "@a ",
+        "é",
+        "$",
+        "f(",
+        "a<",
+        "<",
+        "node[",
+        "node[<a>::",
+        "node[(anonymous namespace)",
+        "<a>::",
+        "operator<",
     ] {
         let text = part.repeat(100_000);
         let answer = parse(&text);
@@ -512,6 +602,16 @@ fn printing_is_canonical() {
         ("split rank|small time/edge<0.50ms", "split rank | small cost per edge < 0.5ms"),
         ("node[ incl( time )>5.0% of base] and f", "node[incl(time) > 5%] and through f"),
         ("node[incl(samples) > 5% of view]", "node[incl(samples) > 5% of view]"),
+        (
+            "node[excl(time)>20 ms] and node[incl(time) < 5 % of view]",
+            "node[excl(time) > 20ms] and node[incl(time) < 5% of view]",
+        ),
+        (
+            "small base  incl(time)<1%|node[other edges>3]",
+            "small base incl(time) < 1% | node[other edges > 3]",
+        ),
+        ("node[delta excl(samples)<-3]", "node[delta excl(samples) < -3]"),
+        ("small delta incl(time) <= -0%", "small delta incl(time) <= 0%"),
         ("small", r"through \small"),
         ("split and node > callers", r"through \split and through \node > \callers"),
         (r"\node[x]", r"through \node[x]"),

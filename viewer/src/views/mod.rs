@@ -37,6 +37,9 @@ mod tests;
 
 pub use sort::{Cost, Sort, SortKey};
 
+pub(crate) use crate::refine::first_of_other;
+pub use crate::refine::shown_of_sides;
+
 use crate::profile::{FrameKind, FunctionRef};
 use crate::refine::Refined;
 
@@ -120,28 +123,6 @@ pub struct Counts {
 
 impl Counts {
     const NONE: Self = Self { inclusive: 0, exclusive: 0, edges: Edges::None };
-}
-
-/// Samples shown of BASE and of OTHER, where two profiles are compared; O(nodes) then, and all
-/// samples are BASE's otherwise.
-#[must_use]
-pub fn shown_of_sides(refined: &Refined<'_>) -> [u64; 2] {
-    if let Some(known) = refined.shown_of_sides {
-        return known;
-    }
-    let first = first_of_other(refined) as usize;
-    let nodes = first.min(refined.node_count())..refined.node_count();
-    let other = nodes.map(|node| refined.exclusive(node)).sum();
-    [refined.shown - other, other]
-}
-
-/// The first node of OTHER, where two profiles are compared: its streams come last.
-pub(crate) fn first_of_other(refined: &Refined<'_>) -> u32 {
-    let Some(comparison) = &refined.profile.comparison else { return u32::MAX };
-    let mut streams = refined.streams.iter();
-    streams
-        .find(|stream| stream.process >= comparison.first_other)
-        .map_or(u32::MAX, |stream| stream.nodes.start)
 }
 
 impl Row {

@@ -1,5 +1,7 @@
 //! Refining two profiles that are compared is comparing two refined profiles.
 
+use super::super::metric_test::{RowCost, Scale};
+use super::super::{Cause, MetricTest, Quantity, Sides, Unit, Value};
 use super::*;
 
 /// Costs without edge counts, threads counted from `first`.
@@ -43,6 +45,129 @@ proptest! {
             expected.extend(costs(reference::paths(&samples[1], &worlds[1]), Execution::THREADS));
             prop_assert_eq!(costs(shown(&refined), 0), expected, "after {}", stage);
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+    /// A test of one side keeps the rows on both sides that it would keep of that side alone, and a
+    /// test of a difference those whose costs on the two sides differ so.
+    #[test]
+    fn tests_of_a_side_ask_it_alone(
+        base in executions(),
+        other in executions(),
+        test in language::metric_tests(),
+        of in prop::sample::select(vec![Sides::Base, Sides::Other, Sides::Delta]),
+        negative in any::<bool>(),
+    ) {
+        prop_assume!(of != Sides::Delta || test.quantity.has_delta());
+        let negative = negative && of == Sides::Delta && test.value.digits > 0;
+        let test = MetricTest { of, value: Value { negative, ..test.value }, ..test };
+        let sides = [base.profile(), other.profile()];
+        let [base_side, other_side] = sides.clone();
+        let profile = Profile::compared(("base", base_side), ("other", other_side), &[]).unwrap();
+        let refined = Refined::base(&profile);
+        let kept = refined.then(&Stage::Where(Predicate::Node(test))).unwrap();
+        assert_sound(&kept);
+        let rows = sides.each_ref().map(|side| rows(&Refined::base(side)));
+        let totals = sides.each_ref().map(Profile::total);
+        let cost = |path: &Vec<_>| {
+            [0, 1].map(|side: usize| rows[side].get(path).copied().unwrap_or_default())
+        };
+        let mut expected = self::rows(&refined);
+        expected.retain(|path, row| {
+            let passes = match of {
+                Sides::Delta => differ_so(&test, cost(path), totals),
+                _ => {
+                    let side = usize::from(of == Sides::Other);
+                    let scale = Scale { period: 1, base: totals[side], view: totals[side] };
+                    let (inclusive, exclusive, edges) = cost(path)[side];
+                    test.holds(&RowCost { inclusive, exclusive, edges }, &scale)
+                }
+            };
+            row.1 > 0 && passes
+        });
+        let mut found = self::rows(&kept);
+        found.retain(|_, row| row.1 > 0);
+        let exclusive = |rows: BTreeMap<Vec<_>, Row>| {
+            rows.into_iter().map(|(path, row)| (path, row.1)).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(exclusive(found), exclusive(expected), "{}", test);
+    }
+}
+
+/// Inclusive and exclusive samples and edges of a row.
+type Row = (u64, u64, Option<(u64, u64)>);
+
+/// The rows that a forest shows, all threads together.
+fn rows(refined: &Refined<'_>) -> BTreeMap<Vec<(String, FrameKind)>, Row> {
+    let mut rows: BTreeMap<_, Row> = BTreeMap::new();
+    for ((_, path), cost) in shown(refined) {
+        let has_edges = path.last().is_some_and(|(_, kind)| *kind == FrameKind::Call);
+        let row = rows.entry(path).or_default();
+        row.0 += cost.inclusive;
+        row.1 += cost.exclusive;
+        if has_edges {
+            let (low, high) = row.2.unwrap_or_default();
+            row.2 = Some((low + cost.edges_low, high + cost.edges_high));
+        }
+    }
+    rows
+}
+
+/// What a test of a difference says, by what it means: shares of each side in percent, or samples.
+fn differ_so(test: &MetricTest, cost: [Row; 2], totals: [u64; 2]) -> bool {
+    let [base, other] = cost.map(|(inclusive, exclusive, _)| match test.quantity {
+        Quantity::Exclusive(_) => i128::from(exclusive),
+        _ => i128::from(inclusive),
+    });
+    let [base_total, other_total] = totals.map(|total| i128::from(total.max(1)));
+    let value = i128::from(test.value.digits) * if test.value.negative { -1 } else { 1 };
+    let (difference, value) = match test.value.unit {
+        Unit::One => (other - base, value),
+        _ => (100 * (other * base_total - base * other_total), value * base_total * other_total),
+    };
+    test.comparison.holds(&difference, &value)
+}
+
+/// Time is that of each side's own samples, whatever one of them stands for.
+#[test]
+fn tests_of_time_weigh_each_side_by_its_period() {
+    let side = |outline: &str, period: u64| {
+        let mut side = crate::profile::from_outline(outline).unwrap();
+        side.info.metric.period = period;
+        side
+    };
+    let (slow, fast) = (side("main 10\n  f 10\n", 4_000_000), side("main 20\n  f 60\n", 1_000_000));
+    let profile = Profile::compared(("base", slow), ("other", fast), &[]).unwrap();
+    let keeps = |text: &str| apply(&profile, &parse(text).unwrap()).unwrap().shown == 70;
+    // f has 40 ms of 80 in BASE, 60 of 80 in OTHER.
+    for (test, holds) in [
+        ("incl(time) = 100ms", true),
+        ("incl(time) = 62.5%", true),
+        ("base incl(time) = 40ms", true),
+        ("base excl(time) = 50%", true),
+        ("other incl(time) = 60ms", true),
+        ("other incl(samples) = 75%", true),
+        ("delta incl(time) = 20ms", true),
+        ("delta incl(time) = 25%", true),
+        ("delta incl(time) > 25%", false),
+        ("delta incl(samples) = 50", true),
+        ("delta excl(time) < 20.000001ms", true),
+        ("delta excl(time) > -1s", true),
+    ] {
+        assert_eq!(keeps(&format!("leaf f and node[{test}]")), holds, "{test}");
+    }
+}
+
+#[test]
+fn a_side_is_asked_for_where_two_profiles_are_compared() {
+    let profile = crate::profile::from_outline("main 10\n  f 60\n").unwrap();
+    for text in ["node[base incl(time) > 1%]", "small delta incl(time) < 1%"] {
+        let error = apply(&profile, &parse(text).unwrap()).unwrap_err();
+        assert_eq!(error.cause, Cause::NotCompared);
+        assert!(text.contains(&error.part), "{}", error.part);
     }
 }
 

@@ -8,7 +8,7 @@ use crate::refine::preset::Preset;
 use crate::refine::syntax::{
     Axis, Chain, Comparison, Field, FramePattern, Grain, KINDS, Link, Predicate, Stage,
 };
-use crate::refine::{Metric, MetricTest, Quantity, Sets, Source, Unit, Value, Whole};
+use crate::refine::{Metric, MetricTest, Quantity, Sets, Sides, Source, Unit, Value, Whole};
 
 /// Patterns over the functions of the executions.
 pub(super) fn patterns() -> impl Strategy<Value = FramePattern> {
@@ -113,7 +113,7 @@ fn path_stages_of(predicate: BoxedStrategy<Predicate>) -> impl Strategy<Value = 
 }
 
 /// Tests that some rows of an execution pass and others do not.
-fn metric_tests() -> impl Strategy<Value = MetricTest> {
+pub(super) fn metric_tests() -> impl Strategy<Value = MetricTest> {
     use Quantity::{Edges, Exclusive, Inclusive, SamplesPerEdge};
     let quantity = select(vec![
         Inclusive(Metric::Samples),
@@ -128,8 +128,8 @@ fn metric_tests() -> impl Strategy<Value = MetricTest> {
         |(quantity, comparison, count, percent)| {
             let unit = percent.filter(|unit| quantity.allows(*unit)).unwrap_or(Unit::One);
             let digits = if unit == Unit::One { count } else { count * 10 };
-            let value = Value { digits, decimals: 0, unit };
-            MetricTest { quantity, comparison, value }
+            let value = Value { negative: false, digits, decimals: 0, unit };
+            MetricTest { of: Sides::Both, quantity, comparison, value }
         },
     )
 }
@@ -304,11 +304,16 @@ fn any_metric_tests() -> impl Strategy<Value = MetricTest> {
         .prop_filter("no zeros at the end of a fraction", |(digits, decimals, _)| {
             *decimals == 0 || digits % 10 != 0
         })
-        .prop_map(|(digits, decimals, unit)| Value { digits, decimals, unit });
-    (quantity, comparison, value)
-        .prop_map(|(quantity, comparison, value)| MetricTest { quantity, comparison, value })
-        .prop_filter("a unit that the quantity can have", |test| {
+        .prop_map(|(digits, decimals, unit)| Value { negative: false, digits, decimals, unit });
+    let of = select(vec![Sides::Both, Sides::Base, Sides::Other, Sides::Delta]);
+    (of, quantity, comparison, value, any::<bool>())
+        .prop_map(|(of, quantity, comparison, value, negative)| {
+            let negative = negative && of == Sides::Delta && value.digits > 0;
+            MetricTest { of, quantity, comparison, value: Value { negative, ..value } }
+        })
+        .prop_filter("what the quantity can have", |test| {
             test.quantity.allows(test.value.unit)
+                && (test.of != Sides::Delta || test.quantity.has_delta())
         })
 }
 

@@ -1,6 +1,6 @@
 //! Tests on what rows cost.
 
-use super::super::metric_test::{MetricTest, Quantity, Unit, Value, Whole};
+use super::super::metric_test::{MetricTest, Quantity, Sides, Unit, Value, Whole};
 use super::{ParseError, Parser};
 
 impl Parser<'_> {
@@ -12,18 +12,30 @@ impl Parser<'_> {
         Ok(test)
     }
 
-    /// `incl(time) < 0.5%`
+    /// `incl(time) < 0.5%`, `delta incl(time) > 20ms`
     pub(super) fn metric_test(&mut self) -> Result<MetricTest, ParseError> {
+        let side = Sides::NAMED.iter().find(|(_, name)| *name == self.keyword(0));
+        let of = side.map_or(Sides::Both, |&(of, _)| of);
+        self.at += usize::from(side.is_some());
+        let measured = self.at;
         let quantity = self.quantity()?;
+        if of == Sides::Delta && !quantity.has_delta() {
+            self.at = measured;
+            let known = Quantity::ALL.into_iter().filter(|(quantity, _)| quantity.has_delta());
+            let names: Vec<_> = known.map(|(_, name)| name).collect();
+            return Err(self.error("there are differences of", &names));
+        }
         let Some(comparison) = self.comparison_at(0) else {
             return Err(self.error("a comparison is expected here", &["< 0.5%"]));
         };
         self.at += 1;
         let start = self.at;
-        let Some(mut value) = Value::read(self.keyword(0)) else {
-            return Err(self.error("a number is expected here", &examples(quantity)));
-        };
-        self.at += 1;
+        let mut value = self.value(of).ok_or_else(|| match self.keyword(0).strip_prefix('-') {
+            Some(number) if Value::read(number).is_some() => {
+                self.error("only a difference can be below zero: delta incl(time) < -5%", &[])
+            }
+            _ => self.error("a number is expected here", &examples(quantity)),
+        })?;
         if value.unit == Unit::Percent(Whole::Base) && self.take_keyword("of") {
             let whole = match self.keyword(0) {
                 "base" => Whole::Base,
@@ -38,7 +50,25 @@ impl Parser<'_> {
             let message = format!("`{}` is compared with values such as", quantity.name());
             return Err(self.error_at(range, message, &examples(quantity)));
         }
-        Ok(MetricTest { quantity, comparison, value })
+        Ok(MetricTest { of, quantity, comparison, value })
+    }
+
+    /// A number and its unit, with or without a blank between them.
+    fn value(&mut self, of: Sides) -> Option<Value> {
+        let word = self.keyword(0);
+        let number = word.strip_prefix('-').filter(|_| of == Sides::Delta);
+        let mut value = Value::read(number.unwrap_or(word))?;
+        let mut words = 1;
+        if value.unit == Unit::One
+            && let Some(&(unit, _)) =
+                Unit::ALL.iter().find(|(_, name)| !name.is_empty() && *name == self.keyword(1))
+        {
+            value.unit = unit;
+            words = 2;
+        }
+        value.negative = number.is_some() && value.digits > 0;
+        self.at += words;
+        Some(value)
     }
 
     fn quantity(&mut self) -> Result<Quantity, ParseError> {

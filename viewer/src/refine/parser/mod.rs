@@ -2,6 +2,7 @@
 //!
 //! Recursive descent over the tokens. Nesting is limited, so no input can exhaust the stack.
 
+mod advice;
 mod frames;
 mod metric_test;
 
@@ -11,7 +12,6 @@ use std::ops::Range;
 pub(super) use frames::property;
 
 use super::lexer::{self, Token, TokenKind};
-use super::nearest::nearest;
 use super::sets::Sets;
 use super::syntax::{Axis, Chain, Comparison, FramePattern, Grain, Predicate, Refinement, Stage};
 
@@ -242,7 +242,10 @@ impl Parser<'_> {
     fn error(&self, message: impl Into<String>, suggestions: &[&str]) -> ParseError {
         let end = self.text.trim_end().len();
         let range = self.tokens.get(self.at).map_or(end..end, |token| token.range.clone());
-        self.error_at(range, message, suggestions)
+        match self.doubled_sign() {
+            Some(advice) => self.error_at(range, advice, &[]),
+            None => self.error_at(range, message, suggestions),
+        }
     }
 
     fn error_at(
@@ -353,43 +356,14 @@ impl Parser<'_> {
         };
         match self.here() {
             None | Some(TokenKind::Sign("|")) => Ok(stage),
+            _ if stage.pattern().is_some() && !matches!(stage, Stage::Where(_)) => {
+                Err(self.more_than_one_pattern())
+            }
             _ => Err(self.unexpected(match stage {
                 Stage::Where(_) => "`|`, `and` or `or` is expected here",
                 _ => "`|` is expected here",
             })),
         }
-    }
-
-    /// Something follows that does not fit. If a bare word stands before it, that word was meant to
-    /// be the name of a stage, or of a predicate.
-    fn unexpected(&self, otherwise: &str) -> ParseError {
-        let is_word = |at: usize| matches!(self.tokens[at].kind, TokenKind::Word { .. });
-        let follows =
-            self.at < self.tokens.len() && !matches!(self.here(), Some(TokenKind::Sign(_)));
-        let Some(last) = self.at.checked_sub(1).filter(|&last| follows && is_word(last)) else {
-            return self.error(otherwise, &[]);
-        };
-        let word = match &self.tokens[last].kind {
-            TokenKind::Word { text, plain: true } if !KEYWORDS.contains(&text.as_str()) => text,
-            _ => return self.error(otherwise, &[]),
-        };
-        let before = last.checked_sub(1).map(|before| &self.tokens[before].kind);
-        let (what, names) = match before {
-            None | Some(TokenKind::Sign("|")) => ("stage", &STAGES[..]),
-            Some(TokenKind::Sign("(")) => ("predicate", &STAGES[..PREDICATES]),
-            Some(TokenKind::Word { text, plain: true })
-                if matches!(text.as_str(), "where" | "not" | "and" | "or") =>
-            {
-                ("predicate", &STAGES[..PREDICATES])
-            }
-            _ => return self.error(otherwise, &[]),
-        };
-        let names: Vec<_> = names.iter().map(|&(name, _)| name).collect();
-        let message = match nearest(word, names.iter().copied()).first() {
-            Some(meant) => format!("`{word}` is no {what}, `{meant}` is; {what}s are"),
-            None => format!("`{word}` is no {what}; {what}s are"),
-        };
-        self.error_at(self.tokens[last].range.clone(), message, &names)
     }
 
     /// The pattern behind so many keywords.

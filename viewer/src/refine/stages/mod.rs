@@ -27,10 +27,8 @@ use crate::profile::{Count, FrameKind};
 pub(super) struct Unmatched {
     /// As the language writes it.
     pub(super) part: String,
-    /// What it was compared with.
-    pub(super) among: &'static str,
-    /// What there is instead.
-    pub(super) suggestions: Vec<String>,
+    /// Why.
+    pub(super) cause: Cause,
 }
 
 /// Why a stage made nothing.
@@ -47,8 +45,8 @@ impl From<Cancelled> for Stop {
 }
 
 impl From<Unmatched> for Stop {
-    fn from(Unmatched { part, among, suggestions }: Unmatched) -> Self {
-        Self::Refused { part, cause: Cause::Unmatched { among, suggestions } }
+    fn from(Unmatched { part, cause }: Unmatched) -> Self {
+        Self::Refused { part, cause }
     }
 }
 

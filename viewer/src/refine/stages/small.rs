@@ -7,8 +7,8 @@ use super::super::bits::Bits;
 use super::super::column::Column;
 use super::super::metric_test::MetricTest;
 use super::super::rows::{self, Below};
-use super::super::watch::{Cancelled, Watch};
-use super::{out_of, relocate};
+use super::super::watch::Watch;
+use super::{Stop, out_of, relocate};
 use crate::profile::{Frame, FrameKind, FrameRef, Function, FunctionRef};
 
 /// Makes one row, `(3 small)`, of the outermost rows below each parent that pass the test; what is
@@ -17,7 +17,7 @@ pub(super) fn small<'p>(
     mut refined: Refined<'p>,
     test: &MetricTest,
     watch: &Watch<'_>,
-) -> Result<(Refined<'p>, u64), Cancelled> {
+) -> Result<(Refined<'p>, u64), Stop> {
     let mut found = Bits::none(refined.node_count());
     // Their nodes, parent by parent: number of the parent, of its rows that pass, and the end.
     let mut nodes: Vec<u32> = Vec::new();
@@ -53,7 +53,7 @@ pub(super) fn small<'p>(
         start = end;
     }
     refined.frame = Column::made(frame, &frames);
-    relocate::stop_below(refined, found, watch)
+    Ok(relocate::stop_below(refined, found, watch)?)
 }
 
 /// The frame that stands for so many rows.
