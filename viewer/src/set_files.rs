@@ -129,10 +129,11 @@ fn write_new(new: &Path, text: &str, target: &Path) -> io::Result<()> {
 }
 
 fn text_of(path: &Path) -> io::Result<String> {
-    let file = fs::File::open(path)?;
-    if !file.metadata()?.is_file() {
+    // Opening a pipe would wait for a writer.
+    if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("this is no file"));
     }
+    let file = fs::File::open(path)?;
     let mut text = String::new();
     file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MAX_BYTES {
@@ -188,6 +189,29 @@ mod tests {
         assert!(files.save(SetFile::User, "b", &pattern("k")).is_err());
         let kept = fs::read(folder.path().join("run.csprof.sets")).unwrap();
         assert_eq!(kept, b"@a = \xff\n");
+    }
+
+    /// Opening one would wait for somebody who writes.
+    #[test]
+    fn a_pipe_is_no_file_of_sets() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = files(folder.path());
+        let pipe = folder.path().join("run.csprof.sets");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let sets = files.load();
+        assert_eq!(sets.problems()[0].cause, "this is no file");
+        assert!(files.save(SetFile::Beside, "b", &pattern("k")).is_err());
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_keeps_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = files(folder.path());
+        // A file where the folder should be; permissions would not stop root.
+        fs::write(folder.path().join("csprof"), "mine").unwrap();
+        assert!(files.save(SetFile::User, "b", &pattern("k")).is_err());
+        assert_eq!(fs::read(folder.path().join("csprof")).unwrap(), b"mine");
+        assert_eq!(files.load(), Sets::default());
     }
 
     #[test]

@@ -150,13 +150,23 @@ fn complete(error: &Error, from_stdin: bool) -> anyhow::Error {
     if from_stdin { anyhow!("standard input: {error}") } else { anyhow!("{error}") }
 }
 
+/// Problems of the files of sets that are told at most.
+const MOST_PROBLEMS: usize = 20;
+
 /// Tells what is wrong in the files of sets.
 ///
 /// # Errors
 ///
 /// When standard error cannot be written.
 pub(super) fn tell_problems(sets: &Sets) -> io::Result<()> {
-    sets.problems().iter().try_for_each(|problem| writeln!(io::stderr(), "csprof: {problem}"))
+    let problems = sets.problems();
+    for problem in problems.iter().take(MOST_PROBLEMS) {
+        writeln!(io::stderr(), "csprof: {problem}")?;
+    }
+    match problems.len().saturating_sub(MOST_PROBLEMS) {
+        0 => Ok(()),
+        more => writeln!(io::stderr(), "csprof: and {more} more problems with sets"),
+    }
 }
 
 /// Which paths are reported, and as what.

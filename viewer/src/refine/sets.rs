@@ -20,6 +20,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::lexer::{self, TokenKind};
@@ -32,6 +33,9 @@ const MAX_DEPTH: u32 = 32;
 
 /// How many patterns a set may stand for once the sets inside it are written out.
 const MAX_SIZE: u64 = 10_000;
+
+/// Sets of a circle that are named in full.
+const MOST_NAMED: usize = 8;
 
 /// A set that somebody defined.
 #[derive(Debug, PartialEq, Eq)]
@@ -96,9 +100,13 @@ impl fmt::Display for Problem {
 /// The sets that a refinement can name: those of files, then the shipped ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sets {
-    /// In order of name.
+    /// In order of name, once all are read.
     named: Vec<Arc<NamedSet>>,
+    /// The place of each in `named`.
+    place_of: HashMap<String, usize>,
     problems: Vec<Problem>,
+    /// The first problem of each set that has one.
+    broken: HashMap<String, usize>,
 }
 
 /// What a name means.
@@ -115,13 +123,14 @@ impl Sets {
     pub fn read(sources: &[Source<'_>]) -> Self {
         let mut sets = Self::default();
         let mut definitions: Vec<Definition> = Vec::new();
+        let mut index: HashMap<String, usize> = HashMap::new();
         for source in sources {
             let first = definitions.len();
             for found in statements(source.text) {
                 let place = format!("{}:{}", source.place, found.line);
                 match Definition::read(&found.text, place) {
-                    Ok(new) => match definitions.iter().position(|old| old.name == new.name) {
-                        Some(old) => {
+                    Ok(new) => match index.get(&new.name) {
+                        Some(&old) => {
                             if old >= first {
                                 sets.problems.push(Problem {
                                     place: new.place.clone(),
@@ -131,21 +140,24 @@ impl Sets {
                             }
                             definitions[old] = new;
                         }
-                        None => definitions.push(new),
+                        None => {
+                            index.insert(new.name.clone(), definitions.len());
+                            definitions.push(new);
+                        }
                     },
                     Err(problem) => sets.problems.push(problem),
                 }
             }
         }
-        sets.resolve(definitions);
+        sets.resolve(&definitions, &index);
         sets.named.sort_by(|a, b| a.name.cmp(&b.name));
+        let places = sets.named.iter().enumerate();
+        sets.place_of = places.map(|(place, set)| (set.name.clone(), place)).collect();
         sets
     }
 
     /// Reads every definition after those that it names.
-    fn resolve(&mut self, definitions: Vec<Definition>) {
-        let index: HashMap<String, usize> =
-            definitions.iter().enumerate().map(|(at, d)| (d.name.clone(), at)).collect();
+    fn resolve(&mut self, definitions: &[Definition], index: &HashMap<String, usize>) {
         let mut named_by = vec![Vec::new(); definitions.len()];
         let mut waits_for = vec![0_usize; definitions.len()];
         for (at, definition) in definitions.iter().enumerate() {
@@ -160,8 +172,11 @@ impl Sets {
             (0..definitions.len()).filter(|&at| waits_for[at] == 0).collect();
         while let Some(at) = ready.pop_front() {
             match definitions[at].resolve(self) {
-                Ok(set) => self.named.push(Arc::new(set)),
-                Err(problem) => self.problems.push(problem),
+                Ok(set) => {
+                    self.place_of.insert(set.name.clone(), self.named.len());
+                    self.named.push(Arc::new(set));
+                }
+                Err(problem) => self.break_set(problem),
             }
             for &other in &named_by[at] {
                 waits_for[other] -= 1;
@@ -170,28 +185,46 @@ impl Sets {
                 }
             }
         }
-        // What still waits is in a circle, or names a set that is.
+        // What still waits is in a circle, or names a set that is. Each names one that waits, so that
+        // the way from any of them ends in a circle; the way of an earlier one is not gone again.
+        let next = |at: usize| {
+            let mut names = definitions[at].names.iter().filter_map(|name| index.get(name));
+            names.find(|&&to| waits_for[to] > 0).copied()
+        };
+        let mut circle_of: Vec<Option<Rc<str>>> = vec![None; definitions.len()];
+        let mut seen = vec![usize::MAX; definitions.len()];
         for (at, definition) in definitions.iter().enumerate().filter(|&(at, _)| waits_for[at] > 0)
         {
-            let mut way = vec![at];
-            let circle = loop {
-                let here = way[way.len() - 1];
-                let waiting = |name: &String| index.get(name).filter(|&&to| waits_for[to] > 0);
-                let Some(&next) = definitions[here].names.iter().find_map(waiting) else { break 0 };
-                if let Some(begin) = way.iter().position(|&seen| seen == next) {
-                    way.push(next);
-                    break begin;
-                }
-                way.push(next);
-            };
-            let names: Vec<_> =
-                way[circle..].iter().map(|&at| format!("@{}", definitions[at].name)).collect();
-            self.problems.push(Problem {
+            let mut way = Vec::new();
+            let mut here = at;
+            while circle_of[here].is_none() && seen[here] != at {
+                seen[here] = at;
+                way.push(here);
+                let Some(to) = next(here) else { break };
+                here = to;
+            }
+            let circle = circle_of[here].clone().unwrap_or_else(|| {
+                let begin = way.iter().position(|&seen| seen == here).unwrap_or(0);
+                let names = way[begin..].iter().map(|&at| definitions[at].name.as_str());
+                circle(&names.collect::<Vec<_>>()).into()
+            });
+            for at in way {
+                circle_of[at] = Some(Rc::clone(&circle));
+            }
+            self.break_set(Problem {
                 place: definition.place.clone(),
                 name: Some(definition.name.clone()),
-                cause: format!("sets go round in a circle: {}", names.join(" in ")),
+                cause: format!("sets go round in a circle: {circle}"),
             });
         }
+    }
+
+    /// Notes why a set cannot be used.
+    fn break_set(&mut self, problem: Problem) {
+        if let Some(name) = &problem.name {
+            self.broken.entry(name.clone()).or_insert(self.problems.len());
+        }
+        self.problems.push(problem);
     }
 
     /// What is wrong with the definitions, in no particular order.
@@ -215,15 +248,15 @@ impl Sets {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let shipped = Preset::ALL.iter().map(|&(_, name, _)| name);
         let named = self.named.iter().map(|set| set.name.as_str());
-        named.chain(shipped.filter(|name| !self.named.iter().any(|set| set.name == **name)))
+        named.chain(shipped.filter(|name| !self.place_of.contains_key(*name)))
     }
 
     pub(super) fn find(&self, name: &str) -> Found<'_> {
-        if let Some(set) = self.named.iter().find(|set| set.name == name) {
-            return Found::Named(set);
+        if let Some(&place) = self.place_of.get(name) {
+            return Found::Named(&self.named[place]);
         }
-        if let Some(problem) = self.problems.iter().find(|p| p.name.as_deref() == Some(name)) {
-            return Found::Broken(problem);
+        if let Some(&place) = self.broken.get(name) {
+            return Found::Broken(&self.problems[place]);
         }
         let shipped = Preset::ALL.iter().find(|(_, known, _)| *known == name);
         shipped.map_or(Found::Unknown, |&(preset, ..)| Found::Shipped(preset))
@@ -313,7 +346,10 @@ fn statements(text: &str) -> Vec<Statement> {
     let mut found: Vec<Statement> = Vec::new();
     // Whether a line that begins with white space goes on with what is above.
     let mut goes_on = false;
+    // Some editors begin files with the mark of an encoding that has no byte order.
+    let marked = text.starts_with('\u{feff}');
     for (number, line) in text.lines().enumerate() {
+        let line = if number == 0 && marked { line.trim_start_matches('\u{feff}') } else { line };
         if line.trim().is_empty() || line.trim_start().starts_with('#') {
             goes_on = false;
         } else if goes_on && line.starts_with(char::is_whitespace) {
@@ -395,6 +431,10 @@ impl Definition {
     fn resolve(&self, sets: &Sets) -> Result<NamedSet, Problem> {
         let problem =
             |cause| Problem { place: self.place.clone(), name: Some(self.name.clone()), cause };
+        // One reason is enough, however many sets lie between.
+        if let Some(broken) = self.names.iter().find(|name| sets.broken.contains_key(*name)) {
+            return Err(problem(format!("it names @{broken}, which cannot be used")));
+        }
         let pattern = parser::pattern_at(&self.text, self.pattern_at, sets)
             .map_err(|error| problem(error.in_one_line()))?;
         let (depth, size) = extent(&pattern);
@@ -404,6 +444,17 @@ impl Definition {
         let (name, place) = (self.name.clone(), self.place.clone());
         Ok(NamedSet { name, pattern, place, depth, size })
     }
+}
+
+/// The sets of a circle, each in the one before, the first one again at the end.
+fn circle(names: &[&str]) -> String {
+    let mut shown: Vec<String> =
+        names.iter().take(MOST_NAMED).map(|name| format!("@{name}")).collect();
+    if names.len() > MOST_NAMED {
+        shown.push(format!("{} more", names.len() - MOST_NAMED));
+    }
+    shown.extend(names.first().map(|name| format!("@{name}")));
+    shown.join(" in ")
 }
 
 fn too_large(depth: u32, size: u64) -> Option<String> {

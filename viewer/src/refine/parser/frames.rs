@@ -9,6 +9,12 @@ use super::super::sets::Found;
 use super::super::syntax::{Chain, Field, FramePattern, KINDS, Link};
 use super::{ParseError, Parser, one_or};
 
+/// Sets that are named in a message at most.
+const MOST_SETS: usize = 24;
+
+/// Sets whose name is compared with one that does not exist.
+const MOST_COMPARED: usize = 1000;
+
 impl Parser<'_> {
     pub(super) fn chain(&mut self) -> Result<Chain, ParseError> {
         let start = self.at;
@@ -86,10 +92,18 @@ impl Parser<'_> {
                     Err(self.error(format!("this set cannot be used: {problem}"), &[]))
                 }
                 Found::Unknown => {
-                    let names: Vec<_> =
-                        self.sets.names().map(|known| format!("@{known}")).collect();
+                    let mut names: Vec<_> = self
+                        .sets
+                        .names()
+                        .take(MOST_SETS)
+                        .map(|known| format!("@{known}"))
+                        .collect();
+                    if self.sets.names().nth(MOST_SETS).is_some() {
+                        names.push("…".to_owned());
+                    }
                     let names: Vec<_> = names.iter().map(String::as_str).collect();
-                    let message = match nearest(name, self.sets.names()).first() {
+                    let compared = self.sets.names().take(MOST_COMPARED);
+                    let message = match nearest(name, compared).first() {
                         // Fewer letters are like anything.
                         Some(meant) if name.chars().count() >= 3 => {
                             format!("there is no such set, but @{meant} is; sets are")

@@ -77,7 +77,7 @@ fn later_files_and_own_sets_count_more() {
 fn circles_are_found() {
     let sets = read("@a = {x, @b}\n@b = !@c\n@c = @a\n@d = @c\n@e = @e\n@f = y\n");
     assert_eq!(pattern(&sets, "a"), "sets:1: @a: sets go round in a circle: @a in @b in @c in @a");
-    assert_eq!(pattern(&sets, "d"), "sets:4: @d: sets go round in a circle: @c in @a in @b in @c");
+    assert_eq!(pattern(&sets, "d"), "sets:4: @d: sets go round in a circle: @a in @b in @c in @a");
     assert_eq!(pattern(&sets, "e"), "sets:5: @e: sets go round in a circle: @e in @e");
     assert_eq!(pattern(&sets, "f"), "sets:6: y");
     assert!(Sets::default().parse_definition("@x = {a, @x}").is_err());
@@ -103,6 +103,49 @@ fn sets_that_would_take_for_ever_are_refused() {
         pattern(&sets, "s33"),
         "sets:34: @s33: sets lie more than 32 deep inside each other"
     );
+}
+
+/// A file beside a profile may come from anywhere. What is wrong with it is told in few words.
+#[test]
+fn files_of_many_sets_are_read_soon() {
+    let mut chain = String::new();
+    let mut circle = String::new();
+    let mut apart = String::new();
+    for n in 0..20_000 {
+        chain.push_str(&format!("@c{} = @c{n}\n", n + 1));
+        circle.push_str(&format!("@r{n} = @r{}\n", (n + 1) % 10_000));
+        apart.push_str(&format!("@a{n} = f{n}\n@a{n} = g{n}\n"));
+    }
+    let sets = read(&(chain + "@c0 = f\n"));
+    assert_eq!(pattern(&sets, "c32"), "sets:32: @c31");
+    let deep = "sets lie more than 32 deep inside each other";
+    assert_eq!(pattern(&sets, "c33"), format!("sets:33: @c33: {deep}"));
+    assert_eq!(
+        pattern(&sets, "c20000"),
+        "sets:20000: @c20000: it names @c19999, which cannot be used"
+    );
+    let sets = read(&circle);
+    let round = "@r0 in @r1 in @r2 in @r3 in @r4 in @r5 in @r6 in @r7 in 9992 more in @r0";
+    for n in [0, 5_000, 15_000] {
+        let told = format!("sets:{}: @r{n}: sets go round in a circle: {round}", n + 1);
+        assert_eq!(pattern(&sets, &format!("r{n}")), told);
+    }
+    let unknown: String = (0..5_000).map(|n| format!("@u{n} = @v{n}\n@f{n} = f\n")).collect();
+    let sets = read(&unknown);
+    assert!(pattern(&sets, "u7").starts_with("sets:15: @u7: there is no such set"));
+    assert!(sets.problems().iter().all(|problem| problem.cause.len() < 400));
+    let sets = read(&apart);
+    assert_eq!(sets.named().len(), 20_000);
+    assert_eq!(pattern(&sets, "a7"), "sets:16: g7");
+}
+
+#[test]
+fn a_file_may_begin_with_the_mark_of_its_encoding() {
+    let sets = read("\u{feff}@a = f\r\n@b = {g,\r\n  h}\r\n");
+    assert_eq!((sets.problems(), pattern(&sets, "a")), (&[][..], "sets:1: f".to_owned()));
+    assert_eq!(pattern(&sets, "b"), "sets:2: {g, h}");
+    let f = parser::parse_pattern("f").unwrap();
+    assert_eq!(defined_in("\u{feff}@a = x\r\n@b = y\r\n", "a", &f), "@a = f\n@b = y\r\n");
 }
 
 #[test]
