@@ -9,13 +9,14 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::csv::of_output;
-use super::listing::{USUAL_ROWS, USUAL_THRESHOLD};
-use super::text::{account_for, cut, dots};
-use super::{Measure, Options, json};
+use super::json::{heading, write_with_rows};
+use super::listing::Limits;
+use super::text::{LONG_COMMAND, account_for, cut, dots};
+use super::{Measure, Options};
 use crate::refine::Refined;
 use crate::views::contexts::{Context, all_contexts, contexts};
 use crate::views::number::{Form, amount, count, counted, percent};
-use crate::views::printable::command_line;
+use crate::views::printable::{command_line, printable};
 
 /// Names of the columns.
 pub const COLUMNS: [&str; 9] =
@@ -23,22 +24,16 @@ pub const COLUMNS: [&str; 9] =
 
 /// The rows that are wanted, in the order of the list, and how many are left out for being small,
 /// and for coming late.
-fn wanted(
-    refined: &Refined<'_>,
-    options: &Options,
-    list: Vec<Context>,
-    threshold: f64,
-    limit: usize,
-) -> (Vec<Context>, [usize; 2]) {
-    let least = options.threshold.unwrap_or(threshold) / 100.0 * refined.shown as f64;
-    let limit = options.limit.unwrap_or(limit);
-    let depth = options.depth.unwrap_or(u32::MAX);
+fn wanted(refined: &Refined<'_>, list: Vec<Context>, limits: Limits) -> (Vec<Context>, [usize; 2]) {
+    let least = limits.cost(refined);
     let mut left_out = [0; 2];
     let mut rows = Vec::new();
-    for context in list.into_iter().filter(|context| depth > u32::from(context.thread.is_some())) {
-        if (context.samples as f64) < least {
+    for context in
+        list.into_iter().filter(|context| limits.levels > u32::from(context.thread.is_some()))
+    {
+        if context.samples < least {
             left_out[0] += 1;
-        } else if rows.len() == limit {
+        } else if rows.len() == limits.rows {
             left_out[1] += 1;
         } else {
             rows.push(context);
@@ -64,18 +59,18 @@ pub fn text(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> i
     let whole = if options.percent_of_all { refined.base } else { refined.shown };
     let (list, of_processes) = contexts(refined);
     let processes = list.iter().filter(|context| context.thread.is_none()).count();
-    let (rows, [small, beyond]) = wanted(refined, options, list, USUAL_THRESHOLD, USUAL_ROWS);
+    let (rows, [small, beyond]) = wanted(refined, list, Limits::for_text(options));
     let unit = match options.measure {
         Some(Measure::Samples) => "samples",
         _ if metric.unit == "ns" => "time",
-        _ => &metric.unit,
+        _ => &printable(&metric.unit),
     };
     let mut lines =
         vec![[unit, "%", "imbalance", "processes and their threads"].map(str::to_owned)];
     lines.extend(rows.iter().map(|context| {
         let imbalance = if context.imbalance > 0 { cost(context.imbalance) } else { String::new() };
         let indent = if context.thread.is_some() { " " } else { "" };
-        let label = format!("{indent}{}", cut(&context.label, form));
+        let label = format!("{indent}{}", cut(&context.label, LONG_COMMAND, form));
         [cost(context.samples), percent(context.samples, whole), imbalance, label]
     }));
     let width = |column: usize| {
@@ -153,14 +148,11 @@ fn json_row<'r>(refined: &Refined<'_>, measure: Measure, context: &'r Context) -
 pub fn json(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let measure = options.measure.unwrap_or_default();
     let (list, of_processes) = all_contexts(refined);
-    let (rows, _) = wanted(refined, options, list, 0.0, usize::MAX);
-    let imbalance = measure.of(of_processes, refined.profile);
-    write!(out, "{},\"imbalance\":{imbalance},\"rows\":[", json::heading(refined, measure)?)?;
-    for (number, context) in rows.iter().enumerate() {
-        out.write_all(if number == 0 { b"\n" } else { b",\n" })?;
-        serde_json::to_writer(&mut *out, &json_row(refined, measure, context))?;
-    }
-    writeln!(out, "\n]}}")
+    let (rows, _) = wanted(refined, list, Limits::for_machines(options));
+    let imbalance = Some(measure.of(of_processes, refined.profile));
+    let heading = heading(refined, measure, imbalance);
+    let rows = rows.iter().map(|context| json_row(refined, measure, context));
+    write_with_rows(&heading, rows, out)
 }
 
 /// Writes the list for spreadsheets: the rows of JSON, empty where they have `null`.
@@ -169,7 +161,7 @@ pub fn json(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> i
 /// Those of `out`.
 pub fn csv(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let measure = options.measure.unwrap_or_default();
-    let (rows, _) = wanted(refined, options, all_contexts(refined).0, 0.0, usize::MAX);
+    let (rows, _) = wanted(refined, all_contexts(refined).0, Limits::for_machines(options));
     let mut table = csv::WriterBuilder::new().has_headers(false).from_writer(out);
     table.write_record(COLUMNS).map_err(of_output)?;
     for context in &rows {

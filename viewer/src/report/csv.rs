@@ -34,7 +34,7 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
     let measure = options.measure.unwrap_or_default();
     let mut table = csv::Writer::from_writer(out);
     table.write_record(COLUMNS).map_err(of_output)?;
-    let listing = list(refined, options, Limits::for_machines(refined, options));
+    let listing = list(refined, options, Limits::for_machines(options));
     for line in &listing.lines {
         let row = &line.row;
         let function = &refined.functions[row.function.index()];

@@ -18,7 +18,7 @@ use crate::views::{Edges, Row};
 
 /// Everything before the rows.
 #[derive(Serialize)]
-struct Heading<'r> {
+pub(super) struct Heading<'r> {
     metric: &'r str,
     unit: &'r str,
     /// Amount of the sample source's metric, in its own unit, that one sample stands for.
@@ -26,6 +26,9 @@ struct Heading<'r> {
     base: u128,
     shown: u128,
     out: u128,
+    /// Of the processes, where they are the rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    imbalance: Option<u128>,
 }
 
 /// One row.
@@ -66,28 +69,44 @@ impl From<Edges> for JsonEdges {
 /// Those of `out`.
 pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let measure = options.measure.unwrap_or_default();
-    write!(out, "{},\"rows\":[", heading(refined, measure)?)?;
-    let listing = list(refined, options, Limits::for_machines(refined, options));
-    for (number, line) in listing.lines.iter().enumerate() {
+    let listing = list(refined, options, Limits::for_machines(options));
+    let rows = listing.lines.iter().map(|line| row(refined, measure, line.depth, &line.row));
+    write_with_rows(&heading(refined, measure, None), rows, out)
+}
+
+/// Writes an object with `rows` behind its other members, one on each line.
+pub(super) fn write_with_rows(
+    object: &impl Serialize,
+    rows: impl Iterator<Item: Serialize>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let members = serde_json::to_string(object)?;
+    // The rows are written one by one, so the closing brace comes after them.
+    write!(out, "{},\"rows\":[", members.strip_suffix('}').unwrap_or(&members))?;
+    for (number, row) in rows.enumerate() {
         out.write_all(if number == 0 { b"\n" } else { b",\n" })?;
-        serde_json::to_writer(&mut *out, &row(refined, measure, line.depth, &line.row))?;
+        serde_json::to_writer(&mut *out, &row)?;
     }
     writeln!(out, "\n]}}")
 }
 
-/// What stands before the rows. They are written one by one, so the closing brace comes after them.
-pub(super) fn heading(refined: &Refined<'_>, measure: Measure) -> io::Result<String> {
+/// What stands before the rows.
+pub(super) fn heading<'r>(
+    refined: &'r Refined<'_>,
+    measure: Measure,
+    imbalance: Option<u128>,
+) -> Heading<'r> {
     let profile = refined.profile;
     let of = |samples| measure.of(samples, profile);
-    let heading = serde_json::to_string(&Heading {
+    Heading {
         metric: measure.name(profile),
         unit: measure.unit(profile),
         period: profile.info.metric.period,
         base: of(refined.base),
         shown: of(refined.shown),
         out: of(refined.out),
-    })?;
-    Ok(heading.trim_end_matches('}').to_owned())
+        imbalance,
+    }
 }
 
 fn row<'r>(refined: &'r Refined<'_>, measure: Measure, depth: u32, row: &Row) -> JsonRow<'r> {

@@ -51,6 +51,24 @@ pub struct LeftOut {
     pub deeper: bool,
 }
 
+/// The limits that a person gave, of the options of a report.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    pub(super) view: View,
+    pub(super) depth: Option<u32>,
+    pub(super) limit: Option<usize>,
+    pub(super) threshold: Option<f64>,
+    /// Whether rows are asked for one by one.
+    pub(super) rows: bool,
+}
+
+impl From<&Options> for Asked {
+    fn from(options: &Options) -> Self {
+        let Options { view, depth, limit, threshold, .. } = *options;
+        Self { view, depth, limit, threshold, rows: options.open.is_some() }
+    }
+}
+
 /// Limits on rows, all given.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -58,48 +76,49 @@ pub struct Limits {
     pub levels: u32,
     /// Most rows.
     pub rows: usize,
-    /// Least cost in samples.
-    pub cost: u64,
+    /// Least share of what is shown, in percent.
+    pub share: f64,
 }
 
 impl Limits {
     /// The limits for a text: a page or two unless told otherwise.
     #[must_use]
-    pub fn for_text(refined: &Refined<'_>, options: &Options) -> Self {
-        Self::new(refined, options, u32::MAX, USUAL_ROWS, USUAL_THRESHOLD)
+    pub fn for_text(asked: impl Into<Asked>) -> Self {
+        let asked = asked.into();
+        match asked.rows {
+            // Rows that are asked for one by one are not left out for being small.
+            true => Self::new(asked, u32::MAX, usize::MAX, 0.0),
+            false => Self::new(asked, u32::MAX, USUAL_ROWS, USUAL_SHARE),
+        }
     }
 
     /// The limits for machines: everything unless told otherwise.
     #[must_use]
-    pub fn for_machines(refined: &Refined<'_>, options: &Options) -> Self {
-        let levels = if options.view == View::Callers { 2 } else { u32::MAX };
-        Self::new(refined, options, levels, usize::MAX, 0.0)
+    pub fn for_machines(asked: impl Into<Asked>) -> Self {
+        let asked = asked.into();
+        let levels = if asked.view == View::Callers { 2 } else { u32::MAX };
+        Self::new(asked, levels, usize::MAX, 0.0)
     }
 
-    fn new(
-        refined: &Refined<'_>,
-        options: &Options,
-        levels: u32,
-        rows: usize,
-        threshold: f64,
-    ) -> Self {
-        // Rows that are asked for one by one are not left out for being cheap.
-        let (rows, threshold) =
-            if options.open.is_some() { (usize::MAX, 0.0) } else { (rows, threshold) };
-        let threshold = options.threshold.unwrap_or(threshold).clamp(0.0, 100.0);
+    fn new(asked: Asked, levels: u32, rows: usize, share: f64) -> Self {
         Self {
-            levels: options.depth.unwrap_or(levels),
-            rows: options.limit.unwrap_or(rows),
-            cost: (threshold / 100.0 * refined.shown as f64).ceil() as u64,
+            levels: asked.depth.unwrap_or(levels),
+            rows: asked.limit.unwrap_or(rows),
+            share: asked.threshold.unwrap_or(share).clamp(0.0, 100.0),
         }
+    }
+
+    /// Least cost of a row, in samples.
+    pub(super) fn cost(&self, refined: &Refined<'_>) -> u64 {
+        (self.share / 100.0 * refined.shown as f64).ceil() as u64
     }
 }
 
 /// Rows of a text report: about a page and a half.
-pub const USUAL_ROWS: usize = 60;
+const USUAL_ROWS: usize = 60;
 
 /// Least share of rows in a text report, in percent.
-pub const USUAL_THRESHOLD: f64 = 1.0;
+const USUAL_SHARE: f64 = 1.0;
 
 /// What orders the rows of a view.
 #[must_use]
@@ -132,21 +151,22 @@ pub fn list(refined: &Refined<'_>, options: &Options, limits: Limits) -> Listing
             let mut tree = Callers::new(refined);
             list_tree(refined, &mut tree, sort, options, limits)
         }
-        View::Flat => list_rows(flat(refined, sort), options.view, limits),
+        View::Flat => list_rows(refined, flat(refined, sort), options.view, limits),
         View::Tables => {
             let mut rows =
                 options.table.as_ref().map_or(Vec::new(), |(table, _)| table.rows.clone());
             rows.sort_unstable_by(|a, b| sort.compare(refined, a, b));
-            list_rows(rows, options.view, limits)
+            list_rows(refined, rows, options.view, limits)
         }
     }
 }
 
-fn list_rows(rows: Vec<Row>, view: View, limits: Limits) -> Listing {
+fn list_rows(refined: &Refined<'_>, rows: Vec<Row>, view: View, limits: Limits) -> Listing {
+    let least = limits.cost(refined);
     let mut listing = Listing::default();
     for row in rows {
         let cost = cost(view, &row);
-        if cost < limits.cost {
+        if cost < least {
             listing.left_out.add_small(cost);
         } else if listing.lines.len() >= limits.rows {
             listing.left_out.add_beyond(cost);
@@ -185,7 +205,7 @@ fn list_tree<D: Direction>(
     options: &Options,
     limits: Limits,
 ) -> Listing {
-    let view = options.view;
+    let (view, least) = (options.view, limits.cost(refined));
     tree.set_sort(sort);
     let open = options.open.as_ref().map(|places| opened(refined, tree, places));
     // The root of everything is at depth 0 and is no row of the report.
@@ -209,7 +229,7 @@ fn list_tree<D: Direction>(
             tree.children(refined, row);
             let children = tree.opened_children(row).iter();
             let costs = children.map(|&child| (cost(view, tree.row(child)), Reverse(child)));
-            candidates.extend(costs.filter(|&(cost, _)| cost >= limits.cost));
+            candidates.extend(costs.filter(|&(cost, _)| cost >= least));
         }
     }
 
@@ -223,7 +243,7 @@ fn list_tree<D: Direction>(
                 let cost = cost(view, tree.row(child));
                 if chosen.contains(&child) {
                     pending.push(child);
-                } else if cost < limits.cost {
+                } else if cost < least {
                     left_out.add_small(cost);
                 } else {
                     left_out.add_beyond(cost);

@@ -19,7 +19,7 @@ use crate::views::verdict::per_edge;
 const LONG_NAME: usize = 80;
 
 /// Command lines longer than this are cut in the heading; `csprof info` has all of it.
-const LONG_COMMAND: usize = 120;
+pub(super) const LONG_COMMAND: usize = 120;
 
 /// Columns for each level: one, since call paths of real programs are 30 to 60 levels deep.
 const INDENT: usize = 1;
@@ -37,12 +37,12 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
     if !account_for(refined, options, form, out)? {
         return Ok(());
     }
-    let limits = Limits::for_text(refined, options);
+    let limits = Limits::for_text(options);
+    let listing = list(refined, options, limits);
     let clustered = clustered(refined.profile);
-    let report =
-        Text { refined, options, form, listing: list(refined, options, limits), clustered };
+    let report = Text { refined, options, form, limits, listing, clustered };
     report.table(out)?;
-    report.footing(limits, out)
+    report.footing(out)
 }
 
 /// Writes the heading, and why there are no rows if there are none; returns whether there are.
@@ -73,7 +73,7 @@ fn heading(
 ) -> io::Result<()> {
     let info = &refined.profile.info;
     let summary = Summary::of(refined.profile);
-    writeln!(out, "{}", cut(&command_line(&info.run.command), form))?;
+    writeln!(out, "{}", cut(&command_line(&info.run.command), LONG_COMMAND, form))?;
     write!(
         out,
         "{} of {}, {} each: {} on {} of {}",
@@ -105,9 +105,9 @@ fn heading(
     writeln!(out)
 }
 
-/// A line that may name a command, no longer than is sensible.
-pub(super) fn cut(line: &str, form: Form) -> String {
-    match line.char_indices().nth(LONG_COMMAND) {
+/// The first characters of a line, and dots if it has more.
+pub(super) fn cut(line: &str, most: usize, form: Form) -> String {
+    match line.char_indices().nth(most) {
         None => line.to_owned(),
         Some((end, _)) => format!("{}{}", &line[..end], dots(form)),
     }
@@ -145,6 +145,7 @@ struct Text<'t> {
     refined: &'t Refined<'t>,
     options: &'t Options,
     form: Form,
+    limits: Limits,
     listing: Listing,
     /// Signals and samples, where samples do not tell how long calls are.
     clustered: Option<(u64, u64)>,
@@ -204,7 +205,9 @@ impl Text<'_> {
         let inclusive = match self.measure() {
             Measure::Samples => "incl samples".to_owned(),
             Measure::Source if self.refined.profile.info.metric.unit == "ns" => "incl time".into(),
-            Measure::Source => format!("incl {}", self.refined.profile.info.metric.unit),
+            Measure::Source => {
+                format!("incl {}", printable(&self.refined.profile.info.metric.unit))
+            }
         };
         [inclusive, "%".into(), "excl %".into(), "edges".into(), "time/edge".into()]
     }
@@ -275,8 +278,8 @@ impl Text<'_> {
     ) -> io::Result<()> {
         let rows = left_out.small + left_out.beyond;
         let cost = left_out.small_cost.saturating_add(left_out.beyond_cost);
-        let limits = Limits::for_text(self.refined, self.options);
-        if rows == 0 || cost < limits.cost.saturating_mul(WORTH_A_LINE) {
+        let least = self.limits.cost(self.refined).saturating_mul(WORTH_A_LINE);
+        if rows == 0 || cost < least {
             return Ok(());
         }
         let dots = dots(self.form);
@@ -289,12 +292,8 @@ impl Text<'_> {
         writeln!(out, "{:indent$}{dots} {rows} more, together {share}%", "")
     }
 
-    fn threshold(&self) -> f64 {
-        self.options.threshold.unwrap_or(super::listing::USUAL_THRESHOLD)
-    }
-
     /// What to ask for to see more, and what the columns mean.
-    fn footing(&self, limits: Limits, out: &mut impl Write) -> io::Result<()> {
+    fn footing(&self, out: &mut impl Write) -> io::Result<()> {
         let all = || self.listing.lines.iter().map(|l| l.left_out).chain([self.listing.left_out]);
         let small = all().any(|left_out| left_out.small > 0);
         let beyond = all().any(|left_out| left_out.beyond > 0);
@@ -303,16 +302,16 @@ impl Text<'_> {
         if small {
             let is_inclusive = !matches!(self.options.view, View::Callers | View::Flat);
             let what = if is_inclusive { "" } else { " exclusive" };
-            cuts.push(format!("rows below {}%{what} (--threshold)", self.threshold()));
+            cuts.push(format!("rows below {}%{what} (--threshold)", self.limits.share));
         }
         if beyond {
-            let rows = counted(limits.rows as u64, "row", self.form);
+            let rows = counted(self.limits.rows as u64, "row", self.form);
             cuts.push(format!("what came after the costliest {rows} (--limit)"));
         }
         if deeper && self.options.open.is_some() {
             cuts.push("what is below closed rows (--open)".to_owned());
         } else if deeper {
-            let levels = counted(u64::from(limits.levels), "level", self.form);
+            let levels = counted(u64::from(self.limits.levels), "level", self.form);
             cuts.push(format!("what is below {levels} (--depth)"));
         }
         let mut notes = Vec::new();

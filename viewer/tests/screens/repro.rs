@@ -76,12 +76,12 @@ fn reproduced_of(profile: &Profile, keys: &str) -> String {
                 options.percent_of_all || refined.out == 0,
                 viewer.model.whole() == refined.base
             );
-            let listing = list(&refined, &options, Limits::for_text(&refined, &options));
+            let listing = list(&refined, &options, Limits::for_text(&options));
             listing.lines.iter().map(|line| said(&refined, line.depth, &line.row)).collect()
         }
         Command::Diff(diff) => {
             let (refined, options) = diff.prepare(profile, appearance).unwrap();
-            let limits = diff::listing::Limits::for_text(&refined, &options);
+            let limits = Limits::for_text(&options);
             let listing = diff::listing::list(&refined, &options, limits);
             listing.lines.iter().map(|line| said(&refined, line.depth, &line.row)).collect()
         }

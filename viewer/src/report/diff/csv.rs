@@ -4,8 +4,9 @@ use std::io::{self, Write};
 
 use super::super::csv::of_output;
 use super::super::json::kind;
+use super::super::listing::Limits;
 use super::json::Written;
-use super::listing::{Limits, list};
+use super::listing::list;
 use super::{Options, comparison};
 use crate::refine::Refined;
 use crate::views::difference::Difference;
@@ -39,7 +40,7 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
     let written = Written(comparison(refined));
     let mut table = csv::Writer::from_writer(out);
     table.write_record(COLUMNS).map_err(of_output)?;
-    for line in &list(refined, options, Limits::for_machines(refined, options)).lines {
+    for line in &list(refined, options, Limits::for_machines(options)).lines {
         let row = &line.row;
         let function = &refined.functions[row.function.index()];
         let sides = row.sides();

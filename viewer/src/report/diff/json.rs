@@ -20,8 +20,9 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::super::json::{JsonEdges, kind};
-use super::listing::{Limits, Line, list};
+use super::super::json::{JsonEdges, kind, write_with_rows};
+use super::super::listing::Limits;
+use super::listing::{Line, list};
 use super::{Options, comparison};
 use crate::profile::comparison::{BASE, Comparison, OTHER, Scale};
 use crate::refine::Refined;
@@ -153,22 +154,16 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
             samples: Samples { total, shown, out: total - shown },
         }
     };
-    let heading = serde_json::to_string(&Heading {
+    let heading = Heading {
         unit: written.unit(),
         base: side(BASE),
         other: side(OTHER),
         delta: written.delta(shown),
         noise: written.noise(shown),
-    })?;
-    // The rows are written one by one, so the heading's closing brace comes after them.
-    let open = heading.strip_suffix('}').unwrap_or(&heading);
-    write!(out, "{open},\"rows\":[")?;
-    let listing = list(refined, options, Limits::for_machines(refined, options));
-    for (number, line) in listing.lines.iter().enumerate() {
-        out.write_all(if number == 0 { b"\n" } else { b",\n" })?;
-        serde_json::to_writer(&mut *out, &row(refined, options, line))?;
-    }
-    writeln!(out, "\n]}}")
+    };
+    let listing = list(refined, options, Limits::for_machines(options));
+    let rows = listing.lines.iter().map(|line| row(refined, options, line));
+    write_with_rows(&heading, rows, out)
 }
 
 fn row<'r>(refined: &'r Refined<'_>, options: &Options, line: &Line) -> JsonRow<'r> {

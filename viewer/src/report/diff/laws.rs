@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::super::View;
-use super::listing::{Limits, Line, list};
+use super::super::listing::Limits;
+use super::listing::{Line, list};
 use super::{Options, comparison, total};
 use crate::profile::comparison::Scale;
 use crate::profile::{Profile, from_outline};
@@ -34,7 +35,7 @@ fn costs(line: &Line) -> Costs {
 fn rows(refined: &Refined<'_>, options: &Options) -> BTreeMap<Vec<String>, Costs> {
     let mut path: Vec<String> = Vec::new();
     let mut rows = BTreeMap::new();
-    for line in list(refined, options, Limits::for_machines(refined, options)).lines {
+    for line in list(refined, options, Limits::for_machines(options)).lines {
         let function = &refined.functions[line.row.function.index()];
         let module = function.module.map_or("", |module| refined.profile.module_path(module));
         let name = format!("{} {}", function.name, module.rsplit('/').next().unwrap_or(module));
@@ -108,7 +109,7 @@ proptest! {
             prop_assert_eq!(delta, [0, 0], "{:?}", path);
         }
         // A text shows nothing then.
-        let text = list(&refined, &options, Limits::for_text(&refined, &options));
+        let text = list(&refined, &options, Limits::for_text(&options));
         prop_assert!(text.lines.is_empty() || refined.shown == 0);
     }
 

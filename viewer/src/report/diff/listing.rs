@@ -8,7 +8,7 @@ use core::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use super::super::View;
-use super::super::listing::{USUAL_ROWS, USUAL_THRESHOLD, opened};
+use super::super::listing::{Asked, Limits, opened};
 use super::{Options, comparison};
 use crate::refine::Refined;
 use crate::views::callers::Callers;
@@ -37,50 +37,18 @@ pub struct Line {
     pub row: Row,
 }
 
-/// Limits on rows, all given.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    levels: u32,
-    /// Most rows.
-    pub rows: usize,
-    /// Least difference, in units of the comparison's weights.
-    least: u128,
+impl From<&Options> for Asked {
+    fn from(options: &Options) -> Self {
+        let Options { view, depth, limit, threshold, .. } = *options;
+        Self { view, depth, limit, threshold, rows: options.open.is_some() }
+    }
 }
 
-impl Limits {
-    /// The limits for a text: a page or two unless told otherwise.
-    #[must_use]
-    pub fn for_text(refined: &Refined<'_>, options: &Options) -> Self {
-        Self::new(refined, options, u32::MAX, USUAL_ROWS, USUAL_THRESHOLD)
-    }
-
-    /// The limits for machines: everything unless told otherwise, as in other reports.
-    #[must_use]
-    pub fn for_machines(refined: &Refined<'_>, options: &Options) -> Self {
-        let levels = if options.view == View::Callers { 2 } else { u32::MAX };
-        Self::new(refined, options, levels, usize::MAX, 0.0)
-    }
-
-    fn new(
-        refined: &Refined<'_>,
-        options: &Options,
-        levels: u32,
-        rows: usize,
-        threshold: f64,
-    ) -> Self {
-        // Rows that are asked for one by one are not left out for differing little.
-        let (rows, threshold) =
-            if options.open.is_some() { (usize::MAX, 0.0) } else { (rows, threshold) };
-        let threshold = options.threshold.unwrap_or(threshold).clamp(0.0, 100.0);
-        let levels = options.depth.unwrap_or(levels);
-        let whole = most(refined, shown_of_sides(refined));
-        Self {
-            levels: if options.view == View::Flat { 1 } else { levels },
-            rows: options.limit.unwrap_or(rows),
-            // Rounded up, so that a threshold of more than nothing leaves out what is equal.
-            least: (threshold * whole as f64 / 100.0).ceil() as u128,
-        }
-    }
+/// Least difference of a row, in units of the comparison's weights. Rounded up, so that a share of
+/// more than nothing leaves out what is equal.
+fn least(refined: &Refined<'_>, limits: Limits) -> u128 {
+    let whole = most(refined, shown_of_sides(refined));
+    (limits.share * whole as f64 / 100.0).ceil() as u128
 }
 
 /// What two counts can differ by at most.
@@ -117,6 +85,8 @@ fn list_tree<D: Direction>(
     options: &Options,
     limits: Limits,
 ) -> Listing {
+    let levels = if options.view == View::Flat { 1 } else { limits.levels };
+    let least = least(refined, limits);
     tree.set_sort(options.sort());
     let open = options.open.as_ref().map(|places| opened(refined, tree, places));
     // Rows in an order in which every row comes after the row above it.
@@ -132,14 +102,13 @@ fn list_tree<D: Direction>(
             deeper = true;
             continue;
         }
-        if tree.depth(row) >= limits.levels {
+        if tree.depth(row) >= levels {
             deeper |= options.view != View::Flat;
             continue;
         }
         tree.children(refined, row);
         let children = tree.opened_children(row).iter().copied();
-        let large =
-            |child: &RowId| most(refined, options.samples(tree.row(*child))) >= limits.least;
+        let large = |child: &RowId| most(refined, options.samples(tree.row(*child))) >= least;
         found.extend(children.filter(large));
     }
 
@@ -167,7 +136,7 @@ fn list_tree<D: Direction>(
         let children = tree.opened_children(row).iter().copied();
         candidates.extend(children.filter_map(|child| {
             let matters = *matters.get(&child)?;
-            (matters >= limits.least).then_some((matters, Reverse(child)))
+            (matters >= least).then_some((matters, Reverse(child)))
         }));
     }
 

@@ -5,8 +5,9 @@
 use std::io::{self, Write};
 
 use super::super::View;
-use super::super::listing::USUAL_THRESHOLD;
-use super::listing::{Limits, Line, Listing, list};
+use super::super::listing::Limits;
+use super::super::text::cut;
+use super::listing::{Line, Listing, list};
 use super::{Options, comparison, total};
 use crate::profile::comparison::{BASE, Comparison, OTHER, Scale};
 use crate::profile::{FrameKind, short_name};
@@ -28,8 +29,8 @@ const LONG_COMMAND: usize = 40;
 /// Those of `out`.
 pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let form = if options.ascii { Form::Ascii } else { Form::Unicode };
-    let limits = Limits::for_text(refined, options);
-    let report = Text { refined, comparison: comparison(refined), options, form };
+    let limits = Limits::for_text(options);
+    let report = Text { refined, comparison: comparison(refined), options, form, limits };
     report.heading(out)?;
     let listing = list(refined, options, limits);
     if listing.lines.is_empty() {
@@ -37,7 +38,7 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
     } else {
         report.table(&listing, out)?;
     }
-    report.footing(&listing, limits, out)
+    report.footing(&listing, out)
 }
 
 struct Text<'t> {
@@ -45,6 +46,7 @@ struct Text<'t> {
     comparison: &'t Comparison,
     options: &'t Options,
     form: Form,
+    limits: Limits,
 }
 
 /// The cells of a row before its name.
@@ -63,11 +65,7 @@ impl Text<'_> {
                 0 => String::new(),
                 lost => format!(" ({} lost)", count(lost, form)),
             };
-            let mut command = command_line(&of.run.command);
-            if let Some((end, _)) = command.char_indices().nth(LONG_COMMAND) {
-                command.truncate(end);
-                command.push_str(self.dots());
-            }
+            let command = cut(&command_line(&of.run.command), LONG_COMMAND, form);
             writeln!(
                 out,
                 "{label:<5}  {:<width$}  {} {times} {} of {} = {}{lost}  {command}",
@@ -110,13 +108,6 @@ impl Text<'_> {
         writeln!(out, "difference: {verdict}\n")
     }
 
-    fn dots(&self) -> &'static str {
-        match self.form {
-            Form::Unicode => "…",
-            Form::Ascii => "...",
-        }
-    }
-
     /// Why there are no rows.
     fn nothing(&self) -> String {
         if shown_of_sides(self.refined) == [0, 0] {
@@ -124,12 +115,8 @@ impl Text<'_> {
         }
         format!(
             "No call path differs by {}% of the total; --threshold 0 shows all.",
-            self.threshold()
+            self.limits.share
         )
-    }
-
-    fn threshold(&self) -> f64 {
-        self.options.threshold.unwrap_or(USUAL_THRESHOLD)
     }
 
     fn table(&self, listing: &Listing, out: &mut impl Write) -> io::Result<()> {
@@ -233,12 +220,12 @@ impl Text<'_> {
     }
 
     /// What is left out and how to see it, and what the columns mean.
-    fn footing(&self, listing: &Listing, limits: Limits, out: &mut impl Write) -> io::Result<()> {
+    fn footing(&self, listing: &Listing, out: &mut impl Write) -> io::Result<()> {
         let form = self.form;
         let mut notes = Vec::new();
         if listing.left_out > 0 && !listing.lines.is_empty() {
             let rows = counted(listing.left_out as u64, "row", form);
-            let limit = if listing.lines.len() >= limits.rows { ", --limit" } else { "" };
+            let limit = if listing.lines.len() >= self.limits.rows { ", --limit" } else { "" };
             notes.push(format!("Left out: {rows} with smaller differences (--threshold{limit})."));
         }
         if listing.deeper {
