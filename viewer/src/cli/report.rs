@@ -165,9 +165,7 @@ impl Report {
         written.and_then(|()| out.flush()).context(CANNOT_PRINT)?;
         Ok(exit_code::DONE)
     }
-}
 
-impl Report {
     /// What of a profile to report, and which rows.
     ///
     /// # Errors

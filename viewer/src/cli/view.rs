@@ -67,9 +67,7 @@ impl View {
         run(opened, &self.refine, options)?;
         Ok(exit_code::DONE)
     }
-}
 
-impl View {
     /// The two files, to be compared.
     fn compared(&self) -> Result<Profile> {
         let scale = if self.normalize { Scale::Share } else { Scale::Amount };

@@ -65,7 +65,7 @@ pub struct Recording {
 }
 
 /// Runs `command` with the collector and gathers its profile. `patience` is how long to wait for
-/// processes that outlive the program; `None` is [`GRACE`].
+/// processes that outlive the program; without it, only for those that are just ending.
 ///
 /// # Errors
 ///

@@ -215,7 +215,7 @@ pub enum Field {
     File,
     /// Source line.
     Line,
-    /// One of [`KINDS`].
+    /// `call`, `inline`, `unknown` or `partial`.
     Kind,
 }
 
