@@ -125,6 +125,14 @@ const KIND_OF: [FrameKind; 6] = [
     FrameKind::Context,
 ];
 
+const _: () = {
+    let mut number = 0;
+    while number < KIND_OF.len() {
+        assert!(KIND_OF[number] as usize == number);
+        number += 1;
+    }
+};
+
 /// Beside the kinds: that one of the function's frames has another above it.
 const CALLED: u8 = 1 << 7;
 
