@@ -318,6 +318,27 @@ pub enum SymbolSource {
     BuildIdDiffers(StringId),
 }
 
+impl SymbolSource {
+    /// How much of a module it names: 0 nothing, 5 everything.
+    #[must_use]
+    pub const fn worth(&self) -> u8 {
+        match self {
+            Self::NotAsked => 0,
+            Self::Unreadable(_) | Self::BuildIdDiffers(_) => 1,
+            Self::Stripped(_) => 2,
+            Self::Exports(_) => 3,
+            Self::SymbolTable(_) => 4,
+            Self::Dwarf(_) => 5,
+        }
+    }
+
+    /// Whether functions of the module lack names that a debug file may have.
+    #[must_use]
+    pub const fn lacks_names(&self) -> bool {
+        !matches!(self, Self::SymbolTable(_) | Self::Dwarf(_))
+    }
+}
+
 /// An address inside a load module together with how it was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Frame {

@@ -39,6 +39,8 @@ mod diff;
 mod programs;
 /// Refinements of what was recorded.
 mod refinements;
+/// Names that come after the run.
+mod symbolize;
 /// The viewer on a terminal, and what happens without one.
 mod viewer;
 

@@ -25,6 +25,7 @@ mod record;
 mod report;
 mod rows;
 mod salvage;
+mod symbolize;
 mod view;
 
 use crate::tui::theme::ColorChoice;
@@ -44,6 +45,7 @@ pub use open::{ProfileFile, ProfileFiles, Selection};
 pub use record::{Record, Sampling};
 pub use report::Report;
 pub use salvage::Salvage;
+pub use symbolize::Symbolize;
 pub use view::View;
 
 const EXAMPLES: &str = "\
@@ -96,6 +98,7 @@ enum Command {
     Demo(Demo),
     #[command(name = demo::PROGRAM, hide = true)]
     DemoProgram(DemoProgram),
+    Symbolize(Symbolize),
     Salvage(Salvage),
     Help(Help),
     Completions(Completions),
@@ -120,6 +123,7 @@ impl Cli {
             Command::Merge(merge) => merge.run(),
             Command::Demo(demo) => demo.run(self.appearance),
             Command::DemoProgram(program) => program.run(),
+            Command::Symbolize(symbolize) => symbolize.run(),
             Command::Salvage(salvage) => salvage.run(),
             Command::Help(help) => help.run(),
             Command::Completions(completions) => completions.run(),

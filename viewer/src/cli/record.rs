@@ -49,7 +49,7 @@ pub struct Record {
     force: bool,
     #[command(flatten)]
     sampling: Sampling,
-    /// Save addresses without function names, which `csprof view` then cannot show
+    /// Save addresses without function names; `csprof symbolize` adds them
     #[arg(long)]
     no_symbols: bool,
     /// Wait for processes that outlive the program, such as daemons: until they have ended, for so many
@@ -172,7 +172,8 @@ pub(super) fn save(
     // Salvaging can do without the facts of the run, should they not find room.
     let _ = recording.keep_for_salvage();
     if with_symbols {
-        resolve(&mut recording.profile);
+        let warnings = resolve(&mut recording.profile, &[]);
+        recording.profile.run.warnings.extend(warnings);
     }
     match output.save(&recording.profile) {
         Ok(path) => {
@@ -184,12 +185,12 @@ pub(super) fn save(
     }
 }
 
-/// Names the frames of a profile; what is worth telling goes to its warnings.
-pub(super) fn resolve(profile: &mut saved::Profile) {
+/// Names the frames of a profile, with debug files from these folders as well; returns what is worth
+/// telling.
+pub(super) fn resolve(profile: &mut saved::Profile, debug_folders: &[PathBuf]) -> Vec<String> {
     let mut progress = Progress::new("resolving symbols");
-    let files = DiskFiles::from_environment(&[]);
-    let warnings = symbols::resolve(profile, &files, |done, total| progress.report(done, total));
-    profile.run.warnings.extend(warnings);
+    let files = DiskFiles::from_environment(debug_folders);
+    symbols::resolve(profile, &files, |done, total| progress.report(done, total))
 }
 
 /// Says something on standard error. The profile is saved by then, so that a standard error which
@@ -269,7 +270,7 @@ fn killed(profile: &Profile) -> Option<String> {
 }
 
 /// The path as a person would type it here: relative if the file is in or below this folder.
-fn shown_path(path: &Path) -> String {
+pub(super) fn shown_path(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(here).unwrap_or(path).display().to_string()
 }

@@ -34,7 +34,7 @@ pub struct Salvage {
     /// Replace the file if it exists
     #[arg(short, long)]
     force: bool,
-    /// Save addresses without function names
+    /// Save addresses without function names; `csprof symbolize` adds them
     #[arg(long)]
     no_symbols: bool,
 }
@@ -55,7 +55,8 @@ impl Salvage {
             bail!("{}: no process left anything there", run_dir.display());
         }
         if !self.no_symbols {
-            resolve(&mut profile);
+            let warnings = resolve(&mut profile, &[]);
+            profile.run.warnings.extend(warnings);
         }
         let path = output.save(&profile)?;
         tell(&summary(&path, &Profile::from_saved(profile)));

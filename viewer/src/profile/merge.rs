@@ -242,7 +242,7 @@ impl Merger {
             Entry::Occupied(known) => {
                 let known = *known.get();
                 let present = &mut self.merged.modules[known.index()].symbols;
-                if worth(&symbols) > worth(present) {
+                if symbols.worth() > present.worth() {
                     *present = symbols;
                 }
                 known
@@ -395,18 +395,6 @@ fn shift(
     }
     for epoch in epochs {
         epoch.start_ns = epoch.start_ns.saturating_add(earlier);
-    }
-}
-
-/// How much is known of a module's symbols.
-const fn worth(symbols: &SymbolSource) -> u8 {
-    match symbols {
-        SymbolSource::NotAsked => 0,
-        SymbolSource::Unreadable(_) | SymbolSource::BuildIdDiffers(_) => 1,
-        SymbolSource::Stripped(_) => 2,
-        SymbolSource::Exports(_) => 3,
-        SymbolSource::SymbolTable(_) => 4,
-        SymbolSource::Dwarf(_) => 5,
     }
 }
 

@@ -16,7 +16,7 @@
 //! id (`ld --build-id=none`) has to be taken as it is found at its path.
 
 use std::ffi::OsStr;
-use std::io::Cursor;
+use std::io::{self, Cursor};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
@@ -113,7 +113,7 @@ pub(super) fn open_own(
     };
     let file = match files.open(&request) {
         Ok(file) => file,
-        Err(error) => return Own::Unreadable(error.to_string()),
+        Err(error) => return Own::Unreadable(cannot_open(&error)),
     };
     let found = Found { path: wanted.path.to_owned(), bytes: elf::bytes(file) };
     let build_id = match Elf::parse(&found.bytes) {
@@ -133,6 +133,18 @@ pub(super) fn open_own(
         return Own::Differs { path: found.path };
     }
     Own::Matches(found)
+}
+
+/// Why a file cannot be opened, for people: without the number of the error.
+fn cannot_open(error: &io::Error) -> String {
+    if error.kind() == io::ErrorKind::NotFound {
+        return "there is no such file".to_owned();
+    }
+    let text = error.to_string();
+    match text.split_once(" (os error ") {
+        Some((reason, _)) => reason.to_owned(),
+        None => text,
+    }
 }
 
 /// Finds the separate debug file of a module; `own` is its own file if that could be used.

@@ -70,7 +70,7 @@ use self::elf::Elf;
 use self::locate::{Own, Wanted};
 use self::module::{ResolvedModule, Source};
 use self::request::FileSource;
-use self::sites::{Place, Strings};
+use self::sites::{ModuleSites, Place, Strings};
 
 /// Threads that resolve modules. More than a few gain nothing: one or two modules of a program
 /// hold most of its debug information.
@@ -84,29 +84,25 @@ const PROGRESS_STEP: usize = 256;
 
 /// Names all frames of a profile.
 ///
-/// Reads the modules' files, and their separate debug files, through `files`. Replaces what the
-/// profile has of functions and sites. `progress` is told how many of how many distinct addresses
-/// are done, on the calling thread.
+/// Reads the modules' files, and their separate debug files, through `files`. What the profile has of
+/// a module already is replaced by what tells more, and stays otherwise: files may have gone since,
+/// and debug files come. `progress` is told how many of how many distinct addresses are done, on the
+/// calling thread.
 ///
 /// Returns what is worth telling the user: files that were missing, changed, or damaged. A module
 /// without symbols is no failure, and its [`saved::Module::symbols`] says what was found.
 ///
-/// Whatever goes wrong here, also a panic in `progress`, the samples stay: the profile then has no
-/// names, and the returned text says so.
+/// Whatever goes wrong here, also a panic in `progress`, the profile stays as it was, and the
+/// returned text says so.
 pub fn resolve(
     profile: &mut saved::Profile,
     files: &dyn FileSource,
     progress: impl FnMut(usize, usize),
 ) -> Vec<String> {
-    // What is replaced is replaced at the end or below, so nothing half-done is seen.
+    // Strings may be added before; the rest is replaced at the end, so nothing half-done is seen.
     let resolved = catch_unwind(AssertUnwindSafe(|| resolve_all(profile, files, progress)));
     resolved.unwrap_or_else(|_| {
-        profile.functions.clear();
-        profile.sites = saved::Sites::default();
-        for module in &mut profile.modules {
-            module.symbols = saved::SymbolSource::NotAsked;
-        }
-        vec!["csprof failed while it looked for symbols, so functions have no names".to_owned()]
+        vec!["csprof failed while it looked for symbols, so no function was named".to_owned()]
     })
 }
 
@@ -128,26 +124,56 @@ fn resolve_all(
     name_chosen(profile, &directory, &places, &mut resolved, files);
 
     let mut warnings = Vec::new();
-    let mut sites = HashMap::new();
+    let mut sites = ModuleSites::of_profile(profile, &addresses, &places);
+    let mut sources = Vec::new();
+    let strings_before = profile.strings.len();
     let mut strings = Strings::new(&mut profile.strings);
     for id in addresses.keys().copied() {
-        let Some(module) = resolved.remove(&id) else { continue };
-        warnings.extend(module.warnings);
-        let source = match module.source {
-            Source::Dwarf(path) => saved::SymbolSource::Dwarf(strings.id(&path)),
-            Source::SymbolTable(path) => saved::SymbolSource::SymbolTable(strings.id(&path)),
-            Source::Exports(path) => saved::SymbolSource::Exports(strings.id(&path)),
-            Source::Stripped(path) => saved::SymbolSource::Stripped(strings.id(&path)),
-            Source::Unreadable(reason) => saved::SymbolSource::Unreadable(strings.id(&reason)),
-            Source::BuildIdDiffers(path) => saved::SymbolSource::BuildIdDiffers(strings.id(&path)),
+        let (Some(module), Some(saved)) = (resolved.remove(&id), profile.modules.get(id.index()))
+        else {
+            continue;
         };
-        if let Some(saved) = profile.modules.get_mut(id.index()) {
-            saved.symbols = source;
+        let source = module.source.saved(&mut strings);
+        let rows = sites.get(&id).map_or(0, |sites| sites.rows.len());
+        let is_better = (source.worth(), module.sites.rows.len()) > (saved.symbols.worth(), rows);
+        if is_better {
+            sources.push((id, source));
+            sites.insert(id, module.sites);
         }
-        sites.insert(id, module.sites);
+        // A module that has its names does not miss the files that they came from.
+        if is_better || saved.symbols.lacks_names() {
+            warnings.extend(module.warnings);
+        }
+    }
+    if sources.is_empty() && !profile.sites.first.is_empty() {
+        profile.strings.truncate(strings_before);
+        return warnings;
     }
     (profile.functions, profile.sites) = sites::assemble(&places, &sites, &mut strings);
+    for (id, source) in sources {
+        let module = &mut profile.modules[id.index()];
+        module.symbols = source;
+        // What was told of it before is no longer so.
+        if let Some(path) = profile.strings.get(module.path.index()) {
+            let about = format!("{path}: ");
+            profile.run.warnings.retain(|warning| !warning.starts_with(&about));
+        }
+    }
     warnings
+}
+
+impl Source {
+    /// As a profile has it.
+    fn saved(&self, strings: &mut Strings<'_>) -> saved::SymbolSource {
+        match self {
+            Self::Dwarf(path) => saved::SymbolSource::Dwarf(strings.id(path)),
+            Self::SymbolTable(path) => saved::SymbolSource::SymbolTable(strings.id(path)),
+            Self::Exports(path) => saved::SymbolSource::Exports(strings.id(path)),
+            Self::Stripped(path) => saved::SymbolSource::Stripped(strings.id(path)),
+            Self::Unreadable(reason) => saved::SymbolSource::Unreadable(strings.id(reason)),
+            Self::BuildIdDiffers(path) => saved::SymbolSource::BuildIdDiffers(strings.id(path)),
+        }
+    }
 }
 
 /// What is known of a module; `directory` is where the program was started.

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
-use csprof_format::ids::{FunctionId, ModuleId, StringId};
+use csprof_format::ids::{FrameId, FunctionId, ModuleId, StringId};
 use csprof_format::profile as saved;
 
 /// A table in which every value occurs once.
@@ -80,6 +80,54 @@ pub(super) struct ModuleSites {
 }
 
 impl ModuleSites {
+    /// What a profile has of the addresses of each module, as [`resolve`](super::resolve) has left it.
+    pub(super) fn of_profile(
+        profile: &saved::Profile,
+        addresses: &BTreeMap<ModuleId, Vec<u64>>,
+        places: &[Option<Place>],
+    ) -> HashMap<ModuleId, Self> {
+        // Frames of one address have the same rows.
+        let mut frames: BTreeMap<ModuleId, Vec<Option<FrameId>>> =
+            addresses.iter().map(|(&id, all)| (id, vec![None; all.len()])).collect();
+        for (frame, place) in places.iter().enumerate() {
+            if let Some(Place { module, index }) = *place
+                && let Some(of_module) = frames.get_mut(&module)
+            {
+                of_module[index] = Some(FrameId::from_index(frame));
+            }
+        }
+        let of_module = |(id, frames): (ModuleId, Vec<Option<FrameId>>)| {
+            let mut sites = Self::default();
+            for frame in frames {
+                for row in frame.map_or(0..0, |frame| profile.sites.rows(frame)) {
+                    sites.take(profile, row);
+                }
+                sites.end_address();
+            }
+            (id, sites)
+        };
+        frames.into_iter().map(of_module).collect()
+    }
+
+    /// Adds a row of a profile.
+    fn take(&mut self, profile: &saved::Profile, row: usize) {
+        let mut text = |id: StringId| {
+            let text = profile.strings.get(id.index()).map_or("", String::as_str);
+            self.strings.id(text)
+        };
+        let Some(function) = profile.functions.get(profile.sites.function[row].index()) else {
+            return;
+        };
+        let function = Function {
+            name: text(function.name),
+            file: function.file.map(&mut text),
+            line: function.line,
+        };
+        let file = profile.sites.file[row].map(text);
+        let function = self.functions.id(&function);
+        self.rows.push(Row { function, file, line: profile.sites.line[row] });
+    }
+
     /// Begins the next address.
     pub(super) fn end_address(&mut self) {
         self.ends.push(u32::try_from(self.rows.len()).unwrap_or(u32::MAX));

@@ -99,7 +99,7 @@ fn module<'p>(profile: &'p Profile, one: &Nameless) -> Option<&'p Module> {
 const fn why(module: &Module) -> &'static str {
     match module.symbols {
         SymbolSource::Exports(_) | SymbolSource::Stripped(_) => {
-            "it is stripped; install its debug symbols"
+            "it is stripped; install its debug symbols, then csprof symbolize"
         }
         SymbolSource::Unreadable(_) => "its file could not be read",
         SymbolSource::BuildIdDiffers(_) => "its file has changed since; record again",
@@ -138,7 +138,7 @@ mod tests {
             advice(&profile, Form::Ascii),
             [
                 "46.0% of the samples are in functions of liblzma.so.5 without names: \
-                 it is stripped; install its debug symbols",
+                 it is stripped; install its debug symbols, then csprof symbolize",
                 "4.0% of the samples are in functions without names, of 2 other modules; \
                  csprof info says why",
             ]

@@ -231,7 +231,7 @@ fn what_cannot_be_read_says_why() {
     let folder = shop.path("");
     for (path, reason) in [
         (text.as_str(), "not a readable 64-bit little-endian ELF file"),
-        (missing.as_str(), "No such file or directory"),
+        (missing.as_str(), "there is no such file"),
         (folder.as_str(), "not a regular file"),
         ("", "the loader gave it no path"),
         ("[heap]", "it is no file"),

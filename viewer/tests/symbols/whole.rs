@@ -6,7 +6,7 @@ use csprof_format::address::FrameKind;
 use csprof_format::ids::{ModuleId, StringId};
 use csprof_format::profile::{Frame, Module, Profile, SymbolSource};
 
-use crate::build::{Binary, Resolved, Workshop};
+use crate::build::{Binary, Resolved, Workshop, run};
 
 /// A profile with frames of a program, of a library, of neither, and again of the program.
 fn mixed(shop: &Workshop) -> Option<Profile> {
@@ -86,13 +86,45 @@ fn an_empty_profile_stays_empty() {
 }
 
 #[test]
-fn a_failure_costs_the_names_and_no_samples() {
+fn a_failure_changes_nothing() {
     let shop = Workshop::new();
-    let Some(before) = mixed(&shop) else { return };
-    let mut profile = Resolved::with_debug_folders(before.clone(), &[]).profile;
-    profile.strings.truncate(before.strings.len());
+    let Some(unnamed) = mixed(&shop) else { return };
     let files = DiskFiles::with_debug_folders(Vec::new());
-    let warnings = resolve(&mut profile, &files, |_, _| panic!("an error in csprof"));
-    assert_eq!(profile, before);
-    assert_eq!(warnings, ["csprof failed while it looked for symbols, so functions have no names"]);
+    for before in [Resolved::with_debug_folders(unnamed.clone(), &[]).profile, unnamed] {
+        let mut profile = before.clone();
+        let warnings = resolve(&mut profile, &files, |_, _| panic!("an error in csprof"));
+        assert_eq!(profile, before);
+        let said = "csprof failed while it looked for symbols, so no function was named";
+        assert_eq!(warnings, [said]);
+    }
+}
+
+#[test]
+fn names_outlive_their_files_and_better_ones_replace_them() {
+    let shop = Workshop::new();
+    let Some(profile) = mixed(&shop) else { return };
+    let library = shop.path("libtriple.so");
+    let debug = shop.path("libtriple.so.debug");
+    let Some(_) = run("objcopy", &["--only-keep-debug", &library, &debug], "") else { return };
+    let Some(_) = run("strip", &["--strip-all", &library], "") else { return };
+    // `triple` is exported; its line is in the debug file, which is not found yet.
+    let first = Resolved::with_debug_folders(profile, &[]);
+    assert_eq!(
+        (first.rows(1)[0].as_str(), first.rows(3)[0].as_str()),
+        ("main program.c:1", "triple")
+    );
+
+    // The program is gone, and the debug file of the library has come.
+    std::fs::remove_file(shop.path("program")).unwrap();
+    let id = first.profile.modules[1].build_id.iter().map(|byte| format!("{byte:02x}"));
+    let id = id.collect::<String>();
+    let installed = shop.write(&format!("debug/.build-id/{}/{}.debug", &id[..2], &id[2..]), "");
+    std::fs::rename(debug, &installed).unwrap();
+    let second = Resolved::with_debug_folders(first.profile.clone(), &[&shop.path("debug")]);
+    assert_eq!(second.rows(1), first.rows(1));
+    assert_eq!(second.rows(3), ["triple libtriple.so.c:1"]);
+    assert_eq!(second.profile.modules[0], first.profile.modules[0]);
+    assert_eq!(second.warnings, [""; 0]);
+    // Nothing more to find: nothing changes.
+    assert_eq!(Resolved::with_debug_folders(second.profile.clone(), &[]).profile, second.profile);
 }
