@@ -280,13 +280,14 @@ const _: () = assert!(size_of::<Node>() == 40);
 #[must_use]
 #[inline]
 pub const fn locate(index: u32) -> (u32, u32) {
-    const START: u32 = FIRST_SEGMENT_NODES * SEGMENTS_OF_A_SIZE;
+    const START: u64 = FIRST_SEGMENT_NODES as u64 * SEGMENTS_OF_A_SIZE as u64;
     // The bits behind the first are the segment among those of its size, and the place in it.
-    let shifted = index.wrapping_add(START);
+    // Not 0 for any index, so that there is no logarithm that could panic.
+    let shifted = index as u64 + START;
     let size = shifted.ilog2() - START.ilog2();
     let bits = FIRST_SEGMENT_NODES.ilog2() + size;
-    let among = (shifted >> bits) & (SEGMENTS_OF_A_SIZE - 1);
-    (size * SEGMENTS_OF_A_SIZE + among, shifted & ((1 << bits) - 1))
+    let among = (shifted >> bits) as u32 & (SEGMENTS_OF_A_SIZE - 1);
+    (size * SEGMENTS_OF_A_SIZE + among, (shifted & ((1 << bits) - 1)) as u32)
 }
 
 /// Nodes that a segment holds.
@@ -309,5 +310,6 @@ mod tests {
                 expected = (expected.0 + 1, 0);
             }
         }
+        assert_eq!(locate(u32::MAX), (88, 1023), "beyond all segments, of a damaged arena");
     }
 }

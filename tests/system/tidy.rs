@@ -71,6 +71,28 @@ fn files_are_short_enough_to_be_read() {
     nothing(&names(long));
 }
 
+/// Cargo compiles what modules name, and nothing tells of a file that none does.
+#[test]
+fn every_file_belongs_to_a_module() {
+    let is_named = |file: &PathBuf| {
+        let is_head = |name: &str| ["lib.rs", "main.rs", "mod.rs"].contains(&name);
+        let folder = file.parent().unwrap();
+        // `a/mod.rs` is the module `a`, as `a.rs` is, of the folder that both lie in.
+        let (module, place) = match file.file_name().unwrap().to_str().unwrap() {
+            "mod.rs" => (folder, folder.parent().unwrap()),
+            name if is_head(name) => return true,
+            _ => (file.as_path(), folder),
+        };
+        let declared = format!("mod {};", module.file_stem().unwrap().display());
+        let heads = ["lib.rs", "main.rs", "mod.rs"].map(|head| place.join(head));
+        let mut heads = heads.into_iter().chain([place.with_extension("rs")]);
+        heads.any(|head| fs::read_to_string(head).is_ok_and(|text| text.contains(&declared)))
+    };
+    let places = ["format/src", "collector/src", "viewer/src", "tests/src", "tests/system"];
+    let files = places.iter().flat_map(|place| rust_files(&root().join(place)));
+    nothing(&names(files.filter(|file| !is_named(file))));
+}
+
 #[test]
 fn nothing_is_left_to_do_later() {
     // Put together here, so that this file does not have them.

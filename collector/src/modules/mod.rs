@@ -175,6 +175,7 @@ impl Code {
 }
 
 /// All code that is loaded, ordered by address.
+#[derive(Default)]
 pub struct LoadMap {
     /// Differs from that of every other map of this process.
     pub generation: u32,

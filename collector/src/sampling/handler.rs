@@ -177,8 +177,9 @@ fn sample(thread: &mut Thread, context: &libc::ucontext_t, weight: u64) -> Resul
     record.frames_unwound += depth as u64;
     record.max_depth = record.max_depth.max((depth + known - 1) as u32);
     record.reused_paths += u64::from(known > 1);
-    if let Some(reason) = partial {
-        record.partial[reason as usize] += weight;
+    // By `get_mut`: the compiler sees no bound of the reason here, and would put a panic.
+    if let Some(count) = partial.and_then(|reason| record.partial.get_mut(reason as usize)) {
+        *count += weight;
     }
 
     // 4. Arm.

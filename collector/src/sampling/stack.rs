@@ -25,7 +25,7 @@ pub(super) struct Interrupted<'a> {
     own_low: Cell<u64>,
     /// A page outside the own stack that was found readable; no page's address at first.
     page: Cell<u64>,
-    /// The armed slot and what belongs there.
+    /// The armed slot and what belongs there; zeros if nothing is armed.
     armed: (u64, u64),
     /// Whether code was met that begins an epoch as soon as the setup side sees it.
     next_epoch: Cell<bool>,
@@ -146,13 +146,13 @@ impl Target for Interrupted<'_> {
 
     #[inline]
     fn read(&self, address: u64) -> Option<u64> {
-        if address == self.armed.0 {
+        if address == self.armed.0 && address != 0 {
             return Some(self.armed.1);
         }
-        let direct = address >= self.own_low.get() && address.wrapping_add(8) <= self.own.high;
-        if !direct {
+        let in_use = StackBounds { low: self.own_low.get(), high: self.own.high };
+        if !in_use.contains_word(address) {
             let page = address & !(PAGE - 1);
-            if page != self.page.get() || address.wrapping_add(8) > page + PAGE {
+            if page != self.page.get() || address % PAGE > PAGE - 8 {
                 let word = sys::probe(address)?;
                 self.page.set(page);
                 return Some(word);
@@ -163,5 +163,28 @@ impl Target for Interrupted<'_> {
         Some(unsafe {
             core::ptr::with_exposed_provenance::<u64>(address as usize).read_unaligned()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A recipe may compute any address from what is in a register. Only words that are on the own stack, or
+    /// that the kernel can read, are read.
+    #[test]
+    fn no_address_is_read_that_is_not_there() {
+        let words = [0x1111_u64, 0x2222, 0x3333];
+        let [low, last] = [0, 2].map(|at| (&raw const words[at]).addr() as u64);
+        let map = LoadMap::default();
+        let process = Interrupted::new(&map, StackBounds { low, high: last + 8 }, (0, 0));
+        assert_eq!(process.stack(low), Some(StackBounds { low, high: last + 8 }));
+        assert_eq!(
+            [low, low + 8, last].map(|at| process.read(at)),
+            [0x1111, 0x2222, 0x3333].map(Some)
+        );
+        for address in [0, 7, 8, PAGE, USER_END, 1 << 63, u64::MAX - 15, u64::MAX - 7, u64::MAX] {
+            assert_eq!(process.read(address), None, "{address:#x}");
+        }
     }
 }
