@@ -7,9 +7,9 @@
 
 #![expect(unsafe_code, reason = "system calls are instructions; each function states its effect")]
 
+mod bytes;
 mod call;
 mod clock;
-mod copy;
 mod file;
 mod memory;
 mod perf;

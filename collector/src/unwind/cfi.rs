@@ -311,7 +311,8 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Reader<'a, F> {
 
     /// An address of the text as an offset into it.
     fn offset(&self, address: u64) -> u32 {
-        (address.clamp(self.text.start, self.text.end) - self.text.start) as u32
+        // Not `clamp`, which panics where the second bound is the lower one.
+        address.min(self.text.end).saturating_sub(self.text.start) as u32
     }
 }
 
