@@ -121,7 +121,7 @@ pub fn start(default_trap: *mut c_void) {
         report::note("the profiling signal could not be taken: nothing is sampled");
         return;
     }
-    thread::started();
+    thread::started(thread::OwnStack::of_main());
     if let Some(process) = current() {
         process.arena.note_start();
     }

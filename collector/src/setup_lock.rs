@@ -37,6 +37,15 @@ impl<T> SetupLock<T> {
     /// Waits for the lock.
     pub fn lock(&self) -> SetupGuard<'_, T> {
         let mask = sys::set_mask(Mask::ALL);
+        self.enter(Some(mask))
+    }
+
+    /// The same in a thread that has blocked all signals already.
+    pub fn lock_blocked(&self) -> SetupGuard<'_, T> {
+        self.enter(None)
+    }
+
+    fn enter(&self, mask: Option<Mask>) -> SetupGuard<'_, T> {
         // Acquire: pairs with the release in `drop`.
         while self.held.swap(true, Ordering::Acquire) {
             sys::yield_now();
@@ -48,7 +57,7 @@ impl<T> SetupLock<T> {
     pub fn lock_within(&self, ns: u64) -> Option<SetupGuard<'_, T>> {
         let mask = sys::set_mask(Mask::ALL);
         let start = (ns > 0).then(|| sys::now_ns(Clock::Monotonic));
-        // Acquire: as in `lock`.
+        // Acquire: as in `enter`.
         while self.held.swap(true, Ordering::Acquire) {
             if start.is_none_or(|start| sys::now_ns(Clock::Monotonic).saturating_sub(start) > ns) {
                 sys::set_mask(mask);
@@ -56,7 +65,7 @@ impl<T> SetupLock<T> {
             }
             sys::yield_now();
         }
-        Some(SetupGuard { lock: self, mask })
+        Some(SetupGuard { lock: self, mask: Some(mask) })
     }
 }
 
@@ -72,8 +81,8 @@ impl SetupLock<()> {
 #[derive(Debug)]
 pub struct SetupGuard<'a, T> {
     lock: &'a SetupLock<T>,
-    /// The thread's signal mask before.
-    mask: Mask,
+    /// The thread's signal mask before, to be set again.
+    mask: Option<Mask>,
 }
 
 impl<T> Deref for SetupGuard<'_, T> {
@@ -93,8 +102,10 @@ impl<T> DerefMut for SetupGuard<'_, T> {
 
 impl<T> Drop for SetupGuard<'_, T> {
     fn drop(&mut self) {
-        // Release: pairs with the acquire in `lock`.
+        // Release: pairs with the acquire in `enter`.
         self.lock.held.store(false, Ordering::Release);
-        sys::set_mask(self.mask);
+        if let Some(mask) = self.mask {
+            sys::set_mask(mask);
+        }
     }
 }

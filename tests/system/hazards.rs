@@ -37,12 +37,13 @@ checks! {
     // Stacks.
     registers_kept realigned_frames large_frames deep_recursion without_cfi lazy_binding split_stack
     // Processes.
-    forks children exec_among_threads exec_in_a_thread huge_environment endings identities
+    forks fork_in_thread children exec_among_threads exec_in_a_thread huge_environment endings
+    identities
     // Threads.
     thread_storm threads_alive raw_threads
     // Libraries.
     load_storm linked_constructor namespaces between_in_front between_behind jemalloc_in_front
-    jemalloc_behind tcmalloc_in_front tcmalloc_behind sanitized
+    jemalloc_behind own_malloc tcmalloc_in_front tcmalloc_behind sanitized
     // Descriptors.
     files_closed_one_by_one files_closed_in_a_range file_numbers_reused
     // Limits.

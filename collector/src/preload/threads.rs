@@ -18,12 +18,14 @@ use libc::{pthread_attr_t, pthread_key_t, pthread_t};
 
 use super::real::{self, Start};
 use super::signals::mask::{believe, believed};
-use crate::{process, thread};
+use super::view::sampled;
+use crate::thread::{self, AskedStack};
 
 /// What a new thread is given in place of its argument.
 struct Birth {
     start: Start,
     argument: *mut c_void,
+    stack: AskedStack,
     /// The creator's belief, which a thread inherits like its mask.
     blocked: u64,
 }
@@ -36,16 +38,22 @@ struct Onward {
 }
 
 /// Creates a thread by `create` that begins in [`born`].
-fn create(
+///
+/// # Safety
+/// As pthread_create(3), of which this takes three arguments.
+unsafe fn create(
+    attributes: *const pthread_attr_t,
     start: Start,
     argument: *mut c_void,
     create: impl FnOnce(Start, *mut c_void) -> c_int,
 ) -> c_int {
-    if !process::active() {
+    if !sampled() {
         return create(start, argument);
     }
     super::dl::look_after_note();
-    let birth = Box::into_raw(Box::new(Birth { start, argument, blocked: believed() }));
+    // SAFETY: by contract.
+    let stack = unsafe { AskedStack::of(attributes) };
+    let birth = Box::into_raw(Box::new(Birth { start, argument, stack, blocked: believed() }));
     let result = create(born, birth.cast());
     if result != 0 {
         // SAFETY: made by `into_raw` above; no thread was created that could have it.
@@ -62,10 +70,12 @@ pub(crate) unsafe extern "C" fn pthread_create(
     start: Start,
     argument: *mut c_void,
 ) -> c_int {
-    create(start, argument, |start, argument| {
-        // SAFETY: the program's own arguments, or `born` with its argument.
-        unsafe { real::pthread_create(thread, attributes, start, argument) }
-    })
+    // SAFETY: the program's own arguments, or `born` with its argument.
+    unsafe {
+        create(attributes, start, argument, |start, argument| {
+            real::pthread_create(thread, attributes, start, argument)
+        })
+    }
 }
 
 /// thrd_create(3). Its start routine returns an `int`, which passes through untouched.
@@ -75,10 +85,12 @@ pub(crate) unsafe extern "C" fn thrd_create(
     start: Start,
     argument: *mut c_void,
 ) -> c_int {
-    create(start, argument, |start, argument| {
-        // SAFETY: the program's own arguments, or `born` with its argument.
-        unsafe { real::thrd_create(thread, start, argument) }
-    })
+    // SAFETY: the program's own arguments, or `born` with its argument; there are no attributes.
+    unsafe {
+        create(core::ptr::null(), start, argument, |start, argument| {
+            real::thrd_create(thread, start, argument)
+        })
+    }
 }
 
 /// The first code of a new thread: prepares it and becomes the program's start routine.
@@ -104,7 +116,7 @@ unsafe extern "C" fn prepare(birth: *mut Birth) -> Onward {
     let birth = unsafe { Box::from_raw(birth) };
     believe(birth.blocked);
     watch_end();
-    thread::started();
+    thread::started(birth.stack.here());
     Onward { start: birth.start, argument: birth.argument }
 }
 

@@ -99,7 +99,7 @@ pub(super) unsafe extern "C" fn on_signal(
 /// Whether the stack that the handler runs on has room for a sample, as far as is known of it.
 fn has_room(thread: &mut Thread) -> bool {
     let here = (&raw const thread).addr() as u64;
-    !thread.stack.contains_word(here & !7) || thread.room.suffices(here)
+    !thread.stack.bounds.contains_word(here & !7) || thread.stack.room.suffices(here)
 }
 
 /// What the walk met, besides frames.
@@ -208,7 +208,7 @@ fn take_path(
     registers: &Registers,
     map: &LoadMap,
 ) -> Result<Taken, LossReason> {
-    let bounds = thread.stack;
+    let bounds = thread.stack.bounds;
     let (armed_index, armed) = match &mut thread.trampoline {
         Some(trampoline) => {
             let record = trampoline.record();
@@ -345,7 +345,7 @@ fn arm(thread: &mut Thread, met_armed: bool, known: usize, left: usize, sp: u64)
         thread.arena.record_mut().lost_returns +=
             gone.iter().filter(|entry| entry.slot != 0).count() as u64;
     }
-    record.disarm(sp..thread.stack.high);
+    record.disarm(sp..thread.stack.bounds.high);
     let arena = &thread.arena;
     if !thread.path.replace_from(known, frames, |frame| match frame.arming {
         Arming::Blind => arena.lost_returns_cell(),

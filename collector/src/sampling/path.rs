@@ -25,6 +25,12 @@ impl Path {
         self.0.truncate(1);
     }
 
+    /// Whether it has never been long.
+    #[must_use]
+    pub const fn is_small(&self) -> bool {
+        self.0.is_small()
+    }
+
     /// Gives the memory back. The value is not used again.
     pub fn release(&mut self) {
         self.0.release();

@@ -55,6 +55,11 @@ impl<T: Copy> Buffer<T> {
         (self.capacity * size_of::<T>()).next_multiple_of(4096)
     }
 
+    /// Whether it has not grown.
+    pub(super) const fn is_small(&self) -> bool {
+        self.bytes() <= Self::FIRST_BYTES
+    }
+
     /// Appends; `false` if memory is refused or the path is too long. May move the buffer.
     #[inline]
     pub(super) fn push(&mut self, value: T) -> bool {
@@ -147,6 +152,12 @@ impl Walked {
 
     pub(super) const fn frames_mut(&mut self) -> &mut [WalkedFrame] {
         self.0.as_mut_slice()
+    }
+
+    /// Whether it has never been long.
+    #[must_use]
+    pub const fn is_small(&self) -> bool {
+        self.0.is_small()
     }
 
     /// Gives the memory back. The value is not used again.

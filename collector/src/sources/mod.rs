@@ -151,19 +151,23 @@ impl Handle {
         }
     }
 
-    /// Gives the kernel object back.
+    /// Stops the source and gives the kernel object back.
     pub fn close(self) {
         match self {
             Self::Timer(timer, _) => timer.delete(),
-            Self::TaskClock(event, _) => event.close(),
+            Self::TaskClock(event, _) => {
+                event.enable(false);
+                event.close();
+            }
         }
     }
 }
 
 /// A number below `limit`, which must not be 0, different in each thread and process: splitmix64
-/// (Steele, Lea and Flood, OOPSLA 2014) of the time and the thread.
+/// (Steele, Lea and Flood, OOPSLA 2014) of the time and the place of the thread's stack.
 fn random_below(limit: u64) -> u64 {
-    let seed = sys::now_ns(Clock::Monotonic) ^ (u64::from(sys::tid()) << 40);
+    let place = (&raw const limit).addr() as u64;
+    let seed = sys::now_ns(Clock::Monotonic) ^ place.rotate_left(28);
     let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

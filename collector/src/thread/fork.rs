@@ -19,7 +19,7 @@ pub fn pause_here() {
     let mask = sys::set_mask(Mask::ALL);
     // SAFETY: this thread's state, with the signal blocked.
     let thread = unsafe { &mut *thread };
-    let live = thread_stack_in_use(thread.stack);
+    let live = thread_stack_in_use(thread.stack.bounds);
     if let Some(trampoline) = &mut thread.trampoline {
         trampoline.record().suspend(live, Suspended::Yes);
     }
@@ -47,9 +47,10 @@ pub fn restart_after_fork() {
     let (old, mask) = take_after_fork();
     // What remains of the parent's state is a few pages: a forked child keeps them rather than risk
     // touching what other threads were using, and the trampoline may be busy with them.
+    let stack = old.as_ref().map(|thread| thread.stack);
     core::mem::forget(old);
-    if let Some(process) = process::current() {
-        begin(process);
+    if let (Some(process), Some(stack)) = (process::current(), stack) {
+        begin(process, stack);
     }
     if let Some(mask) = mask {
         sys::set_mask(mask);

@@ -10,6 +10,7 @@
 
 #![expect(unsafe_code, reason = "thread-local pointer, state shared with the signal handler")]
 
+mod buffers;
 mod fork;
 mod registry;
 mod stack;
@@ -21,17 +22,19 @@ use csprof_format::loss::{LossReason, PartialReason};
 
 pub use fork::{drop_after_fork, pause_here, restart_after_fork, resume_here};
 pub use registry::{Registry, file_numbers, give_trap_back, lock_registry, restart_all, stop_all};
-use stack::{main_stack, main_stack_top, thread_stack, thread_stack_in_use};
+use stack::thread_stack_in_use;
+pub use stack::{AskedStack, OwnStack};
 pub use unarmed::{disarm_for_lookup, disarm_here, left_to};
+
+use buffers::Buffers;
 
 use crate::arena::ThreadArena;
 use crate::process::{self, Process};
-use crate::sampling::{Path, Room, Suspect, Walked, trap};
+use crate::sampling::{Path, Suspect, Walked, trap};
 use crate::sources::Source;
 use crate::sys::{self, Clock, Mask};
 use crate::trampoline::Trampoline;
 use crate::unwind::cache::RecipeCache;
-use crate::unwind::validate::StackBounds;
 use crate::{allocator, report};
 
 global_asm!(
@@ -55,9 +58,7 @@ pub struct Thread {
     /// What triggers its samples.
     pub source: Option<Source>,
     /// The stack that the thread was given.
-    pub stack: StackBounds,
-    /// How much of it is left.
-    pub room: Room,
+    pub stack: OwnStack,
     /// The epoch of `root`; `None` before the first sample.
     pub epoch: Option<u32>,
     /// Root node of the present epoch.
@@ -112,67 +113,48 @@ fn set_current(thread: *mut Thread) {
     }
 }
 
-/// Begins sampling the calling thread. Called at the start of each thread, in it.
-pub fn started() {
-    let (Some(process), true) = (process::current(), process::active()) else { return };
+/// Begins sampling the calling thread, on the stack that it was given. Called at the start of each thread, in
+/// it.
+pub fn started(stack: OwnStack) {
+    let (Some(process), false) = (process::current(), process::sealed()) else { return };
     if !current().is_null() {
         return;
     }
     let mask = sys::set_mask(Mask::ALL);
-    begin(process);
+    begin(process, stack);
     // The program may have blocked every signal around pthread_create: this one is ours.
     sys::set_mask(Mask(mask.0 & !trap::signals().0));
 }
 
-/// The signal is blocked here.
-fn begin(process: &'static Process) {
-    static EMPTY_CACHE: RecipeCache = RecipeCache::new();
-    let tid = sys::tid();
-    // For the recipe cache and what else is small.
-    if allocator::is_low() || !allocator::has_room(1 << 18) {
+/// All signals are blocked here.
+fn begin(process: &'static Process, stack: OwnStack) {
+    let refused = |what: &str| {
         process.arena.count_unsampled_thread();
-        report::warn_once(2, "a thread is not sampled: memory for it was refused");
-        return;
+        report::warn_once(2, &format!("a thread is not sampled: {what} for it was refused"));
+    };
+    if allocator::is_low() {
+        return refused("memory");
     }
+    let Some(buffers) = registry::take_buffers().or_else(Buffers::new) else {
+        return refused("memory");
+    };
+    let tid = sys::tid();
     let Ok(arena) = ThreadArena::create(process.arena, tid) else {
-        process.arena.count_unsampled_thread();
-        report::warn_once(2, "a thread is not sampled: shared memory for it was refused");
-        return;
+        registry::leave_buffers(buffers);
+        return refused("shared memory");
     };
-    let (Some(path), Some(walked)) = (Path::new(), Walked::new()) else {
-        process.arena.count_unsampled_thread();
-        report::warn_once(2, "a thread is not sampled: memory for it was refused");
-        return;
-    };
-    let mut cache = Box::<RecipeCache>::new_uninit();
-    // SAFETY: plain data, copied from one static instance: a cache built on the stack would be
-    // larger than the smallest thread stacks.
-    let cache = unsafe {
-        cache.as_mut_ptr().copy_from_nonoverlapping(&raw const EMPTY_CACHE, 1);
-        cache.assume_init()
-    };
-    let trampoline = if process.trampoline {
-        let claimed = Trampoline::claim(arena.returns_cell());
-        if claimed.is_none() {
-            report::warn_once(3, "more than 2048 threads at a time: the rest has no edge counts");
-        }
-        claimed
-    } else {
-        None
-    };
-    let is_main = sys::tid() == sys::pid();
-    let (stack, room) = if is_main {
-        (main_stack(), Room::growing(main_stack_top()))
-    } else {
-        let stack = thread_stack();
-        (stack, Room::given(stack.low))
-    };
+    let trampoline =
+        if process.trampoline { Trampoline::claim(arena.returns_cell()) } else { None };
+    if process.trampoline && trampoline.is_none() {
+        report::warn_once(3, "more than 2048 threads at a time: the rest has no edge counts");
+    }
+    let Buffers { mut path, walked, cache } = buffers;
+    path.clear();
     let thread = Box::into_raw(Box::new(Thread {
         arena,
         tid,
         source: None,
         stack,
-        room,
         epoch: None,
         root: 0,
         partial_roots: [0; PartialReason::COUNT],
@@ -242,10 +224,9 @@ pub fn ended() {
     if let Some(source) = thread.source.take() {
         let handle = source.handle();
         registry::leave(handle);
-        handle.stop();
         handle.close();
     }
-    let live = thread_stack_in_use(thread.stack);
+    let live = thread_stack_in_use(thread.stack.bounds);
     if let Some(trampoline) = &mut thread.trampoline {
         let record = trampoline.record();
         record.disarm(live.clone());
@@ -260,9 +241,8 @@ pub fn ended() {
         trampoline.release();
     }
     thread.arena.release();
-    thread.path.release();
-    thread.walked.release();
-    drop(thread);
+    let Thread { path, walked, cache, .. } = *thread;
+    registry::leave_buffers(Buffers { path, walked, cache });
     sys::set_mask(mask);
 }
 

@@ -2,6 +2,7 @@
 
 #![expect(unsafe_code, reason = "writes the CPU time of other threads")]
 
+use super::buffers::Buffers;
 use crate::arena::CpuCell;
 use crate::process;
 use crate::sampling::trap;
@@ -14,7 +15,11 @@ pub struct Registry {
     sources: Vec<Registered>,
     /// Calls of [`stop_all`] that no [`restart_all`] has followed: new threads stay stopped too.
     stops: u32,
+    spare: Vec<Buffers>,
 }
+
+/// Threads of which the buffers are kept, 52 KB each: as many as end and begin side by side.
+const MOST_SPARE: usize = 16;
 
 /// A thread in the registry.
 struct Registered {
@@ -29,7 +34,8 @@ impl Registry {
     }
 }
 
-static REGISTRY: SetupLock<Registry> = SetupLock::new(Registry { sources: Vec::new(), stops: 0 });
+static REGISTRY: SetupLock<Registry> =
+    SetupLock::new(Registry { sources: Vec::new(), stops: 0, spare: Vec::new() });
 
 /// Locks the registry, for a fork.
 pub fn lock_registry() -> SetupGuard<'static, Registry> {
@@ -37,9 +43,9 @@ pub fn lock_registry() -> SetupGuard<'static, Registry> {
 }
 
 /// Adds the calling thread's source, and starts it unless all are stopped. It was opened for SIGTRAP if
-/// `by_trap`.
+/// `by_trap`. All signals are blocked.
 pub(super) fn join(tid: u32, handle: Handle, cpu: CpuCell, by_trap: bool) {
-    let mut registry = REGISTRY.lock();
+    let mut registry = REGISTRY.lock_blocked();
     // The loan ended meanwhile, when this thread was not in the list yet.
     if by_trap && !trap::on_loan() {
         handle.leave_trap(tid);
@@ -51,9 +57,25 @@ pub(super) fn join(tid: u32, handle: Handle, cpu: CpuCell, by_trap: bool) {
 }
 
 /// Removes a source: [`stop_all`] in another thread must not meet a number that is closed, and perhaps
-/// means something else by then.
+/// means something else by then. All signals are blocked.
 pub(super) fn leave(handle: Handle) {
-    REGISTRY.lock().sources.retain(|other| other.handle != handle);
+    REGISTRY.lock_blocked().sources.retain(|other| other.handle != handle);
+}
+
+/// Buffers that a thread has left. All signals are blocked.
+pub(super) fn take_buffers() -> Option<Buffers> {
+    REGISTRY.lock_blocked().spare.pop()
+}
+
+/// Keeps the buffers of a thread that ends for the next one, if there are few. All signals are blocked.
+pub(super) fn leave_buffers(buffers: Buffers) {
+    let mut registry = REGISTRY.lock_blocked();
+    if registry.spare.len() < MOST_SPARE && buffers.are_small() {
+        registry.spare.push(buffers);
+    } else {
+        drop(registry);
+        buffers.release();
+    }
 }
 
 /// Removes all, in the child of a fork, where the other threads are not.

@@ -81,7 +81,7 @@ fn with_trampoline(change: impl FnOnce(&mut Record, Range<u64>, StackBounds) -> 
     // SAFETY: this thread's state. A sample that comes in between reads of it only what is changed
     // one word at a time, and changes what is not used here.
     let thread = unsafe { &mut *thread };
-    let live = thread_stack_in_use(thread.stack);
+    let live = thread_stack_in_use(thread.stack.bounds);
     let Some(trampoline) = &mut thread.trampoline else { return };
     let record = trampoline.record();
     // Nothing is cached; or the armed slot must be asked for, and no system call is allowed any
@@ -91,7 +91,7 @@ fn with_trampoline(change: impl FnOnce(&mut Record, Range<u64>, StackBounds) -> 
     {
         return;
     }
-    let lost = change(record, live, thread.stack);
+    let lost = change(record, live, thread.stack.bounds);
     if lost > 0 {
         thread.arena.record_mut().lost_returns += lost;
     }

@@ -11,7 +11,7 @@
 //!
 //! Invariants: a slot holds an entry's address only while the record says so (`armed_slot`); all
 //! writers are the thread itself: its handler, its trampoline, or setup code with the profiling
-//! signal blocked. The handler leaves when it interrupted the trampoline.
+//! signal blocked. A handler that interrupted the trampoline changes nothing.
 
 #![expect(unsafe_code, reason = "stack slots and the record shared with assembly")]
 
@@ -128,8 +128,11 @@ impl Trampoline {
         let first = FIRST.load(Ordering::Relaxed);
         let number = (0..RECORDS).map(|number| (first + number) % RECORDS).find(|number| {
             let bit = 1 << (number % 64);
-            // Acquire: pairs with the release in `release`; the record's last owner is done.
-            TAKEN[number / 64].fetch_or(bit, Ordering::Acquire) & bit == 0
+            let word = &TAKEN[number / 64];
+            // Looked at first, for where threads are many most are taken. Acquire: pairs with the release in
+            // `release`; the record's last owner is done.
+            word.load(Ordering::Relaxed) & bit == 0
+                && word.fetch_or(bit, Ordering::Acquire) & bit == 0
         })?;
         let record = Record {
             armed_slot: 0,
@@ -157,7 +160,9 @@ impl Trampoline {
     }
 
     /// Gives the record back. The trampoline must be disarmed. Setup side.
-    pub fn release(self) {
+    pub fn release(mut self) {
+        // The path goes to another thread.
+        self.record().inner = core::ptr::null();
         let (word, bit) = (&TAKEN[self.number / 64], 1 << (self.number % 64));
         // Release: pairs with the acquire in `claim`.
         word.fetch_and(!bit, Ordering::Release);

@@ -58,6 +58,10 @@ pub const ALL: &[Hazard] = &[
         .command(&["sh", "-c", "LD_PRELOAD=$LD_PRELOAD:libjemalloc.so.2 exec ./program"])
         .says(ALLOCATIONS_SAY)
         .also(nothing_is_damaged),
+    Hazard::new("own_malloc", &["cc -O2 -fno-builtin -pthread -o program @own_malloc.c"])
+        .variants(&["", "clang"])
+        .says("in threads 0, in a fork 0, in its child 0\n")
+        .also(nothing_is_damaged),
     Hazard::new("tcmalloc_in_front", ALLOCATIONS)
         .variants(&["/usr/lib/x86_64-linux-gnu/libtcmalloc.so.4: "])
         .command(&["sh", "-c", "LD_PRELOAD=libtcmalloc.so.4:$LD_PRELOAD exec ./program"])
@@ -69,13 +73,14 @@ pub const ALL: &[Hazard] = &[
         .says(ALLOCATIONS_SAY)
         .also(nothing_is_damaged),
     // Runtimes that are preloaded by being linked. gcc's refuses to come second unless it is told to.
-    // Not ThreadSanitizer: it watches the collector's memcpy and knows nothing of its locks.
     Hazard::new("sanitized", &["g++ -O1 -pthread -o program @sanitized.cpp"])
         .variants(&[
             "/usr/lib/gcc/x86_64-linux-gnu/12/libasan.so: -fsanitize=address",
             "/usr/lib/gcc/x86_64-linux-gnu/12/libasan.so: -fsanitize=address -static-libasan",
             "/usr/lib/gcc/x86_64-linux-gnu/12/libubsan.so: -fsanitize=undefined",
             "/usr/lib/gcc/x86_64-linux-gnu/12/liblsan.so: -fsanitize=leak",
+            // It knows nothing of the collector's locks, and must not see what they guard.
+            "/usr/lib/gcc/x86_64-linux-gnu/12/libtsan.so: -fsanitize=thread",
         ])
         .command(&[
             "sh",

@@ -68,6 +68,10 @@ pub const ALL: &[Hazard] = &[
              main thread: status 0\n",
         )
         .also(everybody_worked),
+    Hazard::new("fork_in_thread", &["cc -O2 -pthread -o program @fork_in_thread.c"])
+        .variants(&["", "-O0", "clang"])
+        .says("child 7\n")
+        .also(the_child_counts_returns),
     Hazard::new("identities", &["cc -O2 -pthread -o program @identity.c"])
         .command(&[
             "sh",
@@ -117,6 +121,15 @@ fn everybody_worked(trial: &Trial<'_>) {
     // Five ticks of the kernel each: by CPU timers, the last of them may be missed.
     let is_expected = (expected / 4..=expected * 3 / 2).contains(&samples);
     assert!(is_expected, "{samples}, not {expected}");
+    nothing_is_damaged(trial);
+}
+
+/// 200 activations on the stack of a thread that the child does not have; each counts once, when it
+/// returns.
+fn the_child_counts_returns(trial: &Trial<'_>) {
+    let rows = trial.recording.rows();
+    let edges = rows.at(&["steps", "step"]).edges;
+    assert!(edges.is_some_and(|edges| (1..=200).contains(&edges)), "{rows}");
     nothing_is_damaged(trial);
 }
 
