@@ -2,7 +2,8 @@
 //!
 //! A demangled C++ or Rust name can be thousands of characters long; what tells functions apart
 //! is mostly the end of its path. When a name does not fit, these are left out in turn, until it
-//! does: arguments, template arguments, enclosing namespaces, the end.
+//! does: arguments, the trait of a Rust method, template arguments, enclosing namespaces, the end. A
+//! closure means nothing without the function that it stands in, so the two stay together.
 
 use std::borrow::Cow;
 
@@ -64,8 +65,15 @@ pub fn shorten<'a>(name: &'a str, cells: usize, ellipsis: &str) -> Cow<'a, str> 
     if width(&plain) <= cells {
         return Cow::Owned(plain);
     }
+    let plain = without_trait(plain);
+    if width(&plain) <= cells {
+        return Cow::Owned(plain);
+    }
     let plain = without_template_arguments(&plain, ellipsis);
-    let mut rest = plain.as_str();
+    // What a Rust function was instantiated for says less than where it is.
+    let generic = format!("::<{ellipsis}>");
+    let plain = plain.strip_suffix(&generic).unwrap_or(&plain);
+    let mut rest = plain;
     let mut shown = Cow::Borrowed(rest);
     while width(&shown) > cells {
         let Some(next) = after_first_scope(rest) else { break };
@@ -140,6 +148,34 @@ fn without_arguments(name: &str) -> String {
     plain.trim_end().to_owned()
 }
 
+/// `Type::method` for `<Type as Trait>::method` and `<Type>::method`, if the type is a path.
+fn without_trait(name: String) -> String {
+    let Some(inner) = name.strip_prefix('<') else { return name };
+    let mut depth = 0_usize;
+    let mut end_of_type = None;
+    for (at, c) in inner.char_indices() {
+        match c {
+            '<' => depth += 1,
+            '>' if inner[..at].ends_with('-') => {}
+            '>' if depth == 0 => {
+                return format!("{}{}", &inner[..end_of_type.unwrap_or(at)], &inner[at + 1..]);
+            }
+            '>' => depth -= 1,
+            ' ' if depth == 0 && end_of_type.is_none() && inner[at..].starts_with(" as ") => {
+                end_of_type = Some(at);
+            }
+            c if depth == 0
+                && end_of_type.is_none()
+                && !(c.is_alphanumeric() || matches!(c, '_' | ':')) =>
+            {
+                break;
+            }
+            _ => {}
+        }
+    }
+    name
+}
+
 /// The name with every outermost `<…>` emptied.
 fn without_template_arguments(name: &str, ellipsis: &str) -> String {
     let mut out = String::with_capacity(name.len());
@@ -166,14 +202,20 @@ fn without_template_arguments(name: &str, ellipsis: &str) -> String {
     out
 }
 
-/// What follows the first `::` that is outside all brackets.
+/// What follows the first `::` that is outside all brackets, and not before one: `f::{closure#0}` and
+/// `f::<…>` are one part.
 fn after_first_scope(name: &str) -> Option<&str> {
     let mut depth = 0_usize;
     for (at, c) in name.char_indices() {
         match c {
             '<' | '(' | '{' | '[' => depth += 1,
             '>' | ')' | '}' | ']' => depth = depth.saturating_sub(1),
-            ':' if depth == 0 && name[at..].starts_with("::") => return Some(&name[at + 2..]),
+            ':' if depth == 0 && name[at..].starts_with("::") => {
+                let rest = &name[at + 2..];
+                if !rest.starts_with(['<', '{']) {
+                    return Some(rest);
+                }
+            }
             _ => {}
         }
     }
@@ -204,6 +246,28 @@ mod tests {
                 assert_eq!(shown, expected);
             }
             assert!(width(&shown) <= cells, "{shown} in {cells}");
+        }
+    }
+
+    #[test]
+    fn rust_methods_keep_their_type_and_closures_their_function() {
+        for (name, cells, expected) in [
+            ("<shapes::Circle as shapes::Shape>::area", 20, "shapes::Circle::area"),
+            ("<shapes::Circle as shapes::Shape>::area", 15, "…::Circle::area"),
+            ("<shapes::Circle as shapes::Shape>::area", 9, "…::area"),
+            ("<alloc::vec::Vec<u8> as core::ops::Drop>::drop", 25, "alloc::vec::Vec<u8>::drop"),
+            ("<alloc::vec::Vec<u8>>::push", 15, "…::Vec<…>::push"),
+            ("<&dyn Fn<()> + Sync as FnOnce<()>>::call_once", 20, "<…>::call_once"),
+            ("<fn() -> u8 as FnOnce<()>>::call_once", 20, "<…>::call_once"),
+            ("std::panic::catch_unwind::<isize, f::{closure#0}>", 30, "std::panic::catch_unwind"),
+            ("std::panic::catch_unwind::<isize, f::{closure#0}>", 16, "…::catch_unwind"),
+            ("std::rt::lang_start::{closure#0}", 30, "…::rt::lang_start::{closure#0}"),
+            ("std::rt::lang_start::{closure#0}", 27, "…::lang_start::{closure#0}"),
+            ("std::rt::lang_start::{{closure}}", 12, "lang_start:…"),
+            ("std::iter::map::<u8>::{closure#0}", 29, "…::map::<…>::{closure#0}"),
+        ] {
+            assert_eq!(shorten(name, cells, "…"), expected);
+            assert!(width(&shorten(name, cells, "…")) <= cells, "{name} in {cells}");
         }
     }
 
