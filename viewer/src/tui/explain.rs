@@ -1,19 +1,25 @@
-//! What the numbers of a row are made of: the answer to `=`.
+//! What the numbers of a row, of a stage and of a process are made of: the answer to `=`.
 
 use csprof_format::profile::Metric;
 
 use super::comparison;
 use super::message::View;
-use super::model::{Model, PercentOf};
+use super::model::{Model, Over, PercentOf};
 use super::page::{Item, Page};
 use crate::profile::FrameKind;
-use crate::views::number::{amount, amount_per, count, percent};
+use crate::views::contexts::Context;
+use crate::views::number::{amount, amount_per, count, counted, percent};
 use crate::views::verdict::verdict;
 use crate::views::{Edges, Row};
 
-/// The page about the selected row's numbers; `None` if there is no row.
+/// The page about the numbers of what is selected; `None` if nothing is.
 #[must_use]
 pub fn page(model: &Model<'_>) -> Option<Page> {
+    match model.over.last() {
+        Some(Over::Contexts(list, selected)) => return context(model, list, *selected),
+        Some(Over::Stages(selected)) => return stage(model, *selected),
+        _ => {}
+    }
     let row = model.selected()?.row;
     let metric = &model.profile.info.metric;
     let mut items = vec![Item::Text(model.row_name(row).to_owned()), Item::Gap];
@@ -22,10 +28,109 @@ pub fn page(model: &Model<'_>) -> Option<Page> {
         items.extend(comparison::explained(model, comparison, row));
         return Some(Page::new("The numbers of this row", items));
     }
-    items.extend(costs(model, row, metric));
+    items.extend(costs(model, row));
     items.extend(edges(model, row, metric));
     items.extend(stages(model));
     Some(Page::new("The numbers of this row", items))
+}
+
+/// The page about a process or a thread.
+fn context(model: &Model<'_>, list: &[Context], selected: usize) -> Option<Page> {
+    let context = list.get(selected)?;
+    let mut items = vec![Item::Text(context.label.clone()), Item::Gap];
+    let whose = if context.thread.is_some() { "thread" } else { "process" };
+    let form = model.form();
+    let cost = |samples| match model.comparison() {
+        Some(_) => counted(samples, "sample", form),
+        None => times_period(model, samples),
+    };
+    let name = if model.comparison().is_some() { "samples" } else { "time" };
+    items.push(pair(name, cost(context.samples)));
+    items.push(pair("", format!("all samples of this {whose} that are shown")));
+    items.push(pair(
+        "%",
+        match model.comparison() {
+            Some(_) => {
+                let whole = model.whole_for(context.process);
+                let [part, all] = [context.samples, whole].map(|samples| count(samples, form));
+                format!("{part} of {all} of this run = {} %", percent(context.samples, whole))
+            }
+            None => shares(model, context.samples),
+        },
+    ));
+    if context.imbalance > 0 {
+        let threads = list[selected + 1..].iter().take_while(|other| other.thread.is_some());
+        let most = threads.map(|thread| thread.samples).max().unwrap_or(0);
+        let [most, sum] = [most, context.samples].map(|samples| count(samples, form));
+        items.push(pair("imbalance", cost(context.imbalance)));
+        items.push(pair(
+            "",
+            format!(
+                "most of a thread × number of threads - all of them: {most} × {} - {sum}; what the \
+                 threads together would wait for the one with most, if they wait for each other",
+                context.threads
+            ),
+        ));
+    }
+    Some(Page::new("The numbers of this line", items))
+}
+
+/// The page about a stage.
+fn stage(model: &Model<'_>, selected: usize) -> Option<Page> {
+    let stage = model.stages.0.get(selected)?;
+    let form = model.form();
+    let mut items = vec![Item::Text(stage.text.clone()), Item::Gap];
+    let before = model.stages.0[..selected].iter().filter(|stage| stage.on).count();
+    match model.refined.outcomes.get(before).filter(|_| stage.on && model.pending.is_none()) {
+        Some(outcome) => {
+            let samples = |samples| counted(samples, "sample", form);
+            let from = match before {
+                0 => "all that were measured",
+                _ => "those that the stages before it show",
+            };
+            items.push(pair("in", format!("{}: {from}", samples(outcome.input))));
+            items.push(pair("shown", samples(outcome.shown)));
+            items.push(pair(
+                "out",
+                format!(
+                    "{} = {} in - {} shown: on paths that this stage takes out",
+                    samples(outcome.out),
+                    count(outcome.input, form),
+                    count(outcome.shown, form),
+                ),
+            ));
+            items.push(pair(
+                "moved",
+                format!("{} that now count for another frame", samples(outcome.moved)),
+            ));
+        }
+        None if !stage.on => {
+            items.push(pair("off", "it takes no part; space switches it on".into()))
+        }
+        None => items.push(pair("", "it is being applied".into())),
+    }
+    items.extend(stages(model));
+    Some(Page::new("The numbers of this stage", items))
+}
+
+/// Samples, and what they stand for.
+fn times_period(model: &Model<'_>, samples: u64) -> String {
+    let (metric, form) = (&model.profile.info.metric, model.form());
+    let period = amount(1, metric, form);
+    format!("{} × {period} = {}", counted(samples, "sample", form), amount(samples, metric, form))
+}
+
+/// Samples as shares of what was measured and of what is shown.
+fn shares(model: &Model<'_>, part: u64) -> String {
+    let (base, shown, form) = (model.refined.base, model.refined.shown, model.form());
+    format!(
+        "{} of {} measured = {} %; of {} shown = {} %",
+        count(part, form),
+        count(base, form),
+        percent(part, base),
+        count(shown, form),
+        percent(part, shown),
+    )
 }
 
 /// What each stage did to the samples, and which of them made bounds of edge counts.
@@ -102,9 +207,7 @@ fn place(model: &Model<'_>, row: &Row) -> Vec<Item> {
     items
 }
 
-fn costs(model: &Model<'_>, row: &Row, metric: &Metric) -> Vec<Item> {
-    let form = model.form();
-    let period = amount(1, metric, form);
+fn costs(model: &Model<'_>, row: &Row) -> Vec<Item> {
     let inclusive_of = match model.view {
         View::Tree => "all samples whose path begins as this row's does",
         View::Callers => "samples of the function, when called along this path; recursion once",
@@ -121,30 +224,16 @@ fn costs(model: &Model<'_>, row: &Row, metric: &Metric) -> Vec<Item> {
         }
         _ => "all samples with the function anywhere on their path; recursion counts once",
     };
-    let of = |samples: u64| {
-        format!("{} samples × {period} = {}", count(samples, form), amount(samples, metric, form))
-    };
-    let share = |part: u64| {
-        let (base, shown) = (model.refined.base, model.refined.shown);
-        format!(
-            "{} of {} measured = {} %; of {} shown = {} %",
-            count(part, form),
-            count(base, form),
-            percent(part, base),
-            count(shown, form),
-            percent(part, shown),
-        )
-    };
     let which = match model.percent_of {
         PercentOf::Base => "the screen shows the share of what was measured; % changes that",
         PercentOf::View => "the screen shows the share of what is shown; % changes that",
     };
     vec![
-        pair("time", of(row.inclusive)),
+        pair("time", times_period(model, row.inclusive)),
         pair("", inclusive_of.to_owned()),
-        pair("%", share(row.inclusive)),
+        pair("%", shares(model, row.inclusive)),
         pair("", which.to_owned()),
-        pair("excl time", of(row.exclusive)),
+        pair("excl time", times_period(model, row.exclusive)),
         pair(
             "",
             match model.view {
@@ -153,7 +242,7 @@ fn costs(model: &Model<'_>, row: &Row, metric: &Metric) -> Vec<Item> {
                 _ => "samples whose path ends where the longer path ends".to_owned(),
             },
         ),
-        pair("excl%", share(row.exclusive)),
+        pair("excl%", shares(model, row.exclusive)),
         Item::Gap,
     ]
 }

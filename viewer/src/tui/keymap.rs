@@ -32,11 +32,13 @@ pub enum Mode {
     Contexts,
     /// A prompt; printable keys are text.
     Prompt,
+    /// A terminal too small for any of them: what other keys do could not be seen.
+    TooSmall,
 }
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Tree,
         Self::Callers,
         Self::Flat,
@@ -48,6 +50,7 @@ impl Mode {
         Self::Stages,
         Self::Contexts,
         Self::Prompt,
+        Self::TooSmall,
     ];
 
     /// What the help screen calls it.
@@ -65,6 +68,7 @@ impl Mode {
             Self::Stages => "the list of stages",
             Self::Contexts => "the list of processes and threads",
             Self::Prompt => "prompts",
+            Self::TooSmall => "a terminal that is too small",
         }
     }
 }
@@ -135,6 +139,15 @@ const LISTS: &[Mode] = &[
 const VIEWS: &[Mode] =
     &[Mode::Tree, Mode::Callers, Mode::Flat, Mode::Places, Mode::Info, Mode::Tables];
 const ROWS: &[Mode] = &[Mode::Tree, Mode::Callers, Mode::Flat, Mode::Places, Mode::Tables];
+const NUMBERED: &[Mode] = &[
+    Mode::Tree,
+    Mode::Callers,
+    Mode::Flat,
+    Mode::Places,
+    Mode::Tables,
+    Mode::Stages,
+    Mode::Contexts,
+];
 const COMMANDED: &[Mode] = &[
     Mode::Tree,
     Mode::Callers,
@@ -265,7 +278,7 @@ pub static KEYS: &[Binding] = {
             Message::TogglePercent,
             "percent of all measured, or of what is shown",
         ),
-        bind(Numbers, ROWS, "=", Message::Explain, "explain the numbers of this row"),
+        bind(Numbers, NUMBERED, "=", Message::Explain, "explain the numbers of this row"),
         bind(Numbers, ROWS, "y", Message::CopyPath, "copy the call path"),
         bind(Find, TABLES, "<enter> l", Message::ExtendPath, "make the path longer by this row"),
         bind(Find, TABLES, "<backspace> h", Message::ShortenPath, "one step back"),
@@ -307,9 +320,12 @@ pub static KEYS: &[Binding] = {
         bind(Views, NOT_TEXT, "q", Message::Back, "back; at the top: quit"),
         bind(Views, NOT_TEXT, "<esc>", Message::Cancel, "back; never quits"),
         bind(Views, NOT_TEXT, "<C-c>", Message::Quit, "quit"),
+        bind(Views, &[Mode::TooSmall], "q <C-c>", Message::Quit, "quit"),
         bind(Views, ALL, "<C-z>", Message::Suspend, "suspend; fg in the shell comes back"),
         bind(Views, ALL, "<C-l>", Message::Repaint, "paint the screen again"),
         bind(Typing, PROMPT, "<enter>", Message::Accept, "accept"),
+        bind(Typing, PROMPT, "<C-p>", Message::Recall { older: true }, "the line typed before"),
+        bind(Typing, PROMPT, "<C-n>", Message::Recall { older: false }, "the line typed after it"),
         bind(Typing, PROMPT, "<esc> <C-c>", Message::Cancel, "leave without effect"),
         bind(Typing, PROMPT, "<tab> <down>", Message::CompleteNext, "next completion"),
         bind(Typing, PROMPT, "<S-tab> <up>", Message::CompletePrevious, "previous completion"),
@@ -425,7 +441,11 @@ mod tests {
     fn escape_never_quits() {
         let escape = Key::parse_first("<esc>").unwrap().0;
         for mode in Mode::ALL {
-            assert!(matches!(message(mode, escape), Some(Message::Cancel)), "{mode:?}");
+            let does = message(mode, escape);
+            assert!(
+                matches!(does, Some(Message::Cancel)) || (mode == Mode::TooSmall && does.is_none()),
+                "{mode:?}"
+            );
         }
     }
 }

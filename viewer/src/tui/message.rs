@@ -143,6 +143,11 @@ pub enum Message<'p> {
     Pasted(String),
     /// A change of the line being typed.
     Edit(LineEdit),
+    /// Put a line that was accepted earlier in place of the present one.
+    Recall {
+        /// The one before that shown; else the one after it.
+        older: bool,
+    },
     /// Take the next completion.
     CompleteNext,
     /// Take the previous completion.

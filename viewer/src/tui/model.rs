@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use csprof_format::ids::ProcessId;
+
 use crate::profile::comparison::Comparison;
 use crate::profile::{FrameKind, FunctionRef, Profile};
 use crate::refine::{Grain, Refined, Sets};
@@ -148,6 +150,8 @@ pub struct Model<'p> {
     pub search: Option<NamePattern>,
     /// Where it is in the tree, once that was asked for.
     pub found: Option<Search>,
+    /// Lines that were accepted at prompts, the newest last, and what stood before each.
+    pub typed: Vec<(&'static str, String)>,
     /// What happened.
     pub notice: Option<Notice>,
     /// Number of the last request to the shell.
@@ -207,6 +211,7 @@ impl<'p> Model<'p> {
             shown_of_sides,
             search: None,
             found: None,
+            typed: Vec::new(),
             notice: None,
             ticket: 0,
         };
@@ -368,6 +373,9 @@ impl<'p> Model<'p> {
     /// What has the focus.
     #[must_use]
     pub fn mode(&self) -> Mode {
+        if self.is_too_small() {
+            return Mode::TooSmall;
+        }
         match (self.over.last(), self.view) {
             (Some(Over::Page(_)), _) => Mode::Page,
             (Some(Over::Menu(_)), _) => Mode::Menu,
@@ -396,6 +404,9 @@ impl<'p> Model<'p> {
     #[must_use]
     pub fn message(&self, key: Key) -> Option<Message<'static>> {
         keymap::message(self.mode(), key).or_else(|| {
+            if self.is_too_small() {
+                return None;
+            }
             let in_menu = matches!(self.over.last(), Some(Over::Menu(_)));
             if in_menu {
                 let item = self.menu_items().find(|item| item.keys().any(|k| k == key))?;
@@ -474,6 +485,17 @@ impl<'p> Model<'p> {
         match self.percent_of {
             PercentOf::Base => self.refined.base,
             PercentOf::View => self.refined.shown,
+        }
+    }
+
+    /// What percentages of a process's samples are of: of two that are compared, its own.
+    #[must_use]
+    pub fn whole_for(&self, process: ProcessId) -> u64 {
+        let Some(comparison) = self.comparison() else { return self.whole() };
+        let side = usize::from(process >= comparison.first_other);
+        match self.percent_of {
+            PercentOf::Base => comparison.sides[side].total,
+            PercentOf::View => self.shown_of_sides[side],
         }
     }
 

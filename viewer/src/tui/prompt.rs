@@ -24,6 +24,8 @@ pub struct Prompt {
     pub completing: Option<u64>,
     /// The completion that was taken last.
     pub taken: Option<usize>,
+    /// How many accepted lines back the line was taken from, and what had been typed instead.
+    pub recalled: Option<(usize, String)>,
     /// What is known about the line.
     pub trial: Trial,
     /// What was open and selected when the prompt opened: leaving a search goes back there.
@@ -78,6 +80,7 @@ impl Prompt {
             word: 0,
             completing: None,
             taken: None,
+            recalled: None,
             trial: Trial::Nothing,
             from,
             began: None,

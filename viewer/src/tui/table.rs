@@ -338,7 +338,8 @@ impl<D: Direction> Rows for Table<D> {
     }
 
     fn set_sort(&mut self, refined: &Refined<'_>, sort: Sort) {
-        let row = self.line(self.selected).map(|line| line.row);
+        // Who has not moved yet wants to see what comes first now.
+        let row = self.line(self.selected).filter(|_| self.selected > 0).map(|line| line.row);
         self.tree.set_sort(sort);
         self.visible.rebuild(&mut self.tree, refined);
         self.open = None;

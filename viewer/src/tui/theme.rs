@@ -1,8 +1,9 @@
 //! How things look: glyphs and styles.
 //!
 //! Nothing depends on color: what a color says is also said by a number, a glyph or reverse
-//! video. Only the sixteen named colors are used, on the terminal's own foreground and
-//! background, so that the user's palette stays in charge.
+//! video. Only named colors are used, on the terminal's own foreground and background, so that the
+//! user's palette stays in charge; and of those only two, since yellow, green and cyan are hard to read
+//! on white, and blue is on black.
 
 use std::borrow::Cow;
 
@@ -173,7 +174,7 @@ impl Theme {
     /// The view that is open, among the names of views.
     #[must_use]
     pub fn current(self) -> Style {
-        self.colored(Color::Cyan, self.strong())
+        self.colored(Color::Magenta, self.strong())
     }
 
     /// Text that a search found.
@@ -185,7 +186,7 @@ impl Theme {
     /// A refinement stage.
     #[must_use]
     pub fn stage(self) -> Style {
-        self.colored(Color::Cyan, Style::new())
+        self.colored(Color::Magenta, Style::new())
     }
 
     /// Something that went wrong.
@@ -197,13 +198,13 @@ impl Theme {
     /// What became cheaper.
     #[must_use]
     pub fn better(self) -> Style {
-        self.colored(Color::Green, self.strong())
+        self.strong()
     }
 
     /// Something to be aware of: losses, partial unwinds.
     #[must_use]
     pub fn warning(self) -> Style {
-        self.colored(Color::Yellow, Style::new())
+        self.colored(Color::Magenta, Style::new())
     }
 
     /// A share of the cost, `part` of `whole`; the number itself stands beside it.
@@ -213,7 +214,7 @@ impl Theme {
         if whole > 0 && part * 2 >= whole {
             self.colored(Color::Red, self.strong())
         } else if whole > 0 && part * 10 >= whole {
-            self.colored(Color::Yellow, Style::new())
+            self.colored(Color::Magenta, Style::new())
         } else if part * 200 < whole {
             self.faint()
         } else {
@@ -239,6 +240,66 @@ mod tests {
         ] {
             assert_eq!(choice.decide(no_color, term), expected);
         }
+    }
+
+    /// Red, green and blue of named colors from 0 to 255, as xterm has them (`XTerm-col.ad`): the
+    /// most glaring ones in use.
+    fn in_xterm(color: Color) -> [f64; 3] {
+        match color {
+            Color::Red => [205.0, 0.0, 0.0],
+            Color::Green => [0.0, 205.0, 0.0],
+            Color::Yellow => [205.0, 205.0, 0.0],
+            Color::Blue => [0.0, 0.0, 238.0],
+            Color::Magenta => [205.0, 0.0, 205.0],
+            Color::Cyan => [0.0, 205.0, 205.0],
+            Color::White => [255.0; 3],
+            Color::Black => [0.0; 3],
+            other => panic!("{other} is not a color of this theme"),
+        }
+    }
+
+    /// Contrast of two colors, from 1 to 21 (WCAG 2.2, "contrast ratio").
+    fn contrast(a: Color, b: Color) -> f64 {
+        let luminance = |color| {
+            let linear = |value: f64| match value / 255.0 {
+                dark if dark <= 0.04045 => dark / 12.92,
+                light => ((light + 0.055) / 1.055).powf(2.4),
+            };
+            let [red, green, blue] = in_xterm(color).map(linear);
+            0.2126 * red + 0.7152 * green + 0.0722 * blue
+        };
+        let (a, b) = (luminance(a), luminance(b));
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    #[test]
+    fn every_color_is_readable_on_black_and_on_white() {
+        // What WCAG 2.2 asks of large text; no other named color comes up to it on both.
+        const LEAST: f64 = 3.0;
+        let is_readable = |color| {
+            contrast(color, Color::White) >= LEAST && contrast(color, Color::Black) >= LEAST
+        };
+        let theme = Theme::new(true, false);
+        let heats = [(9, 10), (1, 5), (1, 50), (1, 500)].map(|(part, all)| theme.heat(part, all));
+        let others = [
+            theme.text(),
+            theme.faint(),
+            theme.strong(),
+            theme.selected(),
+            theme.current(),
+            theme.found(),
+            theme.stage(),
+            theme.error(),
+            theme.better(),
+            theme.warning(),
+        ];
+        for style in heats.into_iter().chain(others) {
+            assert_eq!(style.bg, None);
+            assert!(style.fg.is_none_or(is_readable), "{style:?}");
+        }
+        assert!(
+            ![Color::Yellow, Color::Cyan, Color::Green, Color::Blue].into_iter().any(is_readable)
+        );
     }
 
     #[test]

@@ -32,8 +32,8 @@ pub struct Context {
     pub imbalance: u64,
 }
 
-/// Processes with samples, in their order, each followed by its threads where there are several;
-/// and the imbalance of the processes. O(nodes).
+/// Processes with samples, in their order but ranks in theirs, each followed by its threads where
+/// there are several; and the imbalance of the processes. O(nodes).
 #[must_use]
 pub fn contexts(refined: &Refined<'_>) -> (Vec<Context>, u64) {
     let (mut list, imbalance) = all_contexts(refined);
@@ -48,7 +48,8 @@ pub fn contexts(refined: &Refined<'_>) -> (Vec<Context>, u64) {
 /// The same with every thread that has samples, also those that are alone in their process.
 #[must_use]
 pub fn all_contexts(refined: &Refined<'_>) -> (Vec<Context>, u64) {
-    let info = &refined.profile.info;
+    let profile = refined.profile;
+    let info = &profile.info;
     let stages = Stages::new(refined.profile);
     let mut samples: BTreeMap<ProcessId, BTreeMap<ThreadId, u64>> = BTreeMap::new();
     for stream in &refined.streams {
@@ -60,16 +61,29 @@ pub fn all_contexts(refined: &Refined<'_>) -> (Vec<Context>, u64) {
     }
     let mut list = Vec::new();
     let mut of_processes = Vec::new();
-    for (process, threads) in &samples {
+    let mut processes: Vec<_> = samples.iter().collect();
+    // Ranks start in any order. Those of one run stand together, after what started them.
+    let rank = |process: ProcessId| info.processes.get(process.index()).and_then(|p| p.rank);
+    let side = |process: ProcessId| profile.comparison.as_ref().map(|c| process >= c.first_other);
+    let stretch = |process: ProcessId| (rank(process).is_some(), side(process));
+    for ranks in processes.chunk_by_mut(|(a, _), (b, _)| stretch(**a) == stretch(**b)) {
+        ranks.sort_by_key(|(process, _)| rank(**process));
+    }
+    for (process, threads) in processes {
         let Some(known) = info.processes.get(process.index()) else { continue };
         let rank = known.rank.map_or_else(String::new, |rank| format!("rank {rank}, "));
+        let run = match side(*process) {
+            None => "",
+            Some(false) => "base: ",
+            Some(true) => "other: ",
+        };
         let each: Vec<u64> = threads.values().copied().collect();
         let sum = each.iter().sum();
         of_processes.push(sum);
         list.push(Context {
             process: *process,
             thread: None,
-            label: format!("{rank}pid {} {}", known.pid, command_line(&known.command)),
+            label: format!("{run}{rank}pid {} {}", known.pid, command_line(&known.command)),
             stage: stages.process(*process),
             samples: sum,
             threads: each.len(),

@@ -16,6 +16,12 @@ pub(crate) fn compared() -> Profile {
 }
 
 #[test]
+fn the_list_of_processes_says_whose_they_are() {
+    let profile = compared();
+    assert_snapshot!(screen(&profile, "80x12", "P"));
+}
+
+#[test]
 fn first_screen() {
     assert_snapshot!(screen(&compared(), "80x20", ""));
 }

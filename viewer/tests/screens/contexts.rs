@@ -28,6 +28,34 @@ fn processes_threads_and_imbalance() {
     assert_snapshot!(viewer.press("qfthrough MPI_Send<enter>:threads<enter>").screen());
 }
 
+/// Ranks that started in another order, after the program that started them.
+const STARTED: &str = "
+# thread=1 epoch=0 name=mpirun
+main 4
+# rank=2 thread=20 epoch=0 name=solver
+main 30
+# rank=0 thread=30 epoch=0 name=solver
+main 20
+# rank=1 thread=40 epoch=0 name=solver
+main 1000
+";
+
+#[test]
+fn ranks_stand_in_their_order() {
+    let profile = from_outline(STARTED).unwrap();
+    let mut viewer = Viewer::new(&profile, "60x10");
+    assert_snapshot!(viewer.press("P").screen());
+}
+
+#[test]
+fn numbers_of_the_list_are_explained() {
+    let profile = from_outline(RANKS).unwrap();
+    let mut viewer = Viewer::new(&profile, "80x20");
+    assert_snapshot!(viewer.press("P=").screen());
+    let list = viewer.press("q").screen();
+    assert!(list.contains("Processes and threads"), "{list}");
+}
+
 #[test]
 fn enter_refines_to_one_of_them() {
     let profile = from_outline(RANKS).unwrap();

@@ -52,6 +52,32 @@ fn the_wheel_scrolls_and_keeps_the_selection_while_it_is_in_sight() {
 }
 
 #[test]
+fn lists_are_clicked_on() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x24");
+    viewer.press("fthrough MPI_* | hide memcpy<enter>").send(Message::Click { x: 4, y: 1 });
+    let lines = |viewer: &Viewer<'_>, text: &str| {
+        let screen = viewer.screen();
+        let lines: Vec<_> = screen.lines().collect();
+        u16::try_from(lines.iter().rposition(|line| line.contains(text)).unwrap()).unwrap()
+    };
+    let y = lines(&viewer, "hide memcpy");
+    viewer.send(Message::Click { x: 4, y });
+    let by_key = screen(&profile, "80x24", "fthrough MPI_* | hide memcpy<enter>Fj");
+    assert_eq!(viewer.screen(), by_key);
+    // Beside the stages there is nothing.
+    viewer.send(Message::Click { x: 4, y: y + 1 }).send(Message::Click { x: 4, y: 5 });
+    assert_eq!(viewer.screen(), by_key);
+    viewer.send(Message::DoubleClick { x: 4, y });
+    assert!(viewer.screen().contains("stage: hide memcpy"));
+
+    let mut viewer = Viewer::new(&profile, "80x24");
+    let y = lines(viewer.press("P"), "pid 1000");
+    viewer.send(Message::Click { x: 4, y }).send(Message::DoubleClick { x: 4, y });
+    assert_eq!(viewer.screen(), screen(&profile, "80x24", "P<enter>"));
+}
+
+#[test]
 fn a_click_in_the_menu_does_it() {
     let profile = solver();
     let mut viewer = Viewer::new(&profile, "80x24");

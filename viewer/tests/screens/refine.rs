@@ -76,6 +76,46 @@ fn prompt_refuses_what_matches_nothing() {
 }
 
 #[test]
+fn numbers_of_a_stage_are_explained() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x24");
+    viewer.press("fthrough MPI_* | hide memcpy<enter>F");
+    assert_snapshot!(viewer.press("=").screen());
+    assert_snapshot!(viewer.press("qj=").screen());
+    let off = viewer.press("q<space>=").screen();
+    assert!(off.contains("it takes no part"), "{off}");
+}
+
+#[test]
+fn a_stage_being_edited_says_at_once_what_it_shows() {
+    let profile = solver();
+    let screen = screen(&profile, "80x24", "fthrough MPI_*<enter>F<enter>");
+    assert!(
+        screen.contains("stage: through MPI_*\n        shown 67.5% + out 32.5% = 100%"),
+        "{screen}"
+    );
+}
+
+#[test]
+fn lines_come_back() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x24");
+    viewer.press("fhide memcpy<enter>fhide poll<enter>ufhide poll<enter>/solve<enter>");
+    let mut line = |keys: &str| {
+        let screen = viewer.press(keys).screen();
+        let line = screen.lines().find_map(|line| line.trim().strip_prefix("refine: "));
+        line.unwrap().to_owned()
+    };
+    assert_eq!(line("fdep<C-n>"), "dep");
+    assert_eq!(line("<C-p>"), "hide poll");
+    assert_eq!(line("<C-p>"), "hide memcpy", "a line comes once, and searches are no refinements");
+    assert_eq!(line("<C-p>"), "hide memcpy");
+    assert_eq!(line("<C-n>"), "hide poll");
+    assert_eq!(line("<C-n>"), "dep", "what was being typed is not lost");
+    assert_eq!(line("<C-p><C-p>x"), "hide memcpyx");
+}
+
+#[test]
 fn list_of_stages() {
     let stages = "fthrough MPI_* | hide poll | group module:libmpi* as MPI<enter>";
     assert_snapshot!(screen(&solver(), "80x20", &format!("{stages}F")));

@@ -8,6 +8,7 @@ use csprof::report::diff;
 use csprof::report::listing::{Limits, list};
 use csprof::set_files::SetFiles;
 use csprof::tui::effect::Effect;
+use csprof::tui::model::Over;
 use csprof::tui::table::Rows;
 use csprof::views::{Edges, Row};
 
@@ -178,6 +179,27 @@ fn the_list_of_threads_is_reported() {
                 --percent all"
         .to_owned();
     assert_eq!(viewer.effects, [Effect::Copy(line.clone()), Effect::PrintAtEnd(line)]);
+    // Many, and very small ones.
+    let ranks: String = (0..70)
+        .map(|rank| format!("# rank={rank} thread={rank} epoch=0\nmain {}\n", 1 + rank * rank))
+        .collect();
+    let profile = from_outline(&ranks).unwrap();
+    let mut viewer = Viewer::new(&profile, "80x16");
+    viewer.press("P");
+    let Some(Over::Contexts(list, _)) = viewer.model.over.last().cloned() else { panic!() };
+    viewer.press(":repro<enter>");
+    let Some(Effect::PrintAtEnd(line)) = viewer.effects.pop() else { panic!() };
+    let Line { command, appearance } = Line::try_parse_from(words(&line)).unwrap();
+    let Command::Report(report) = command else { panic!("{line}") };
+    let (refined, options) = report.prepare(&profile, appearance, &SetFiles::default()).unwrap();
+    let mut text = Vec::new();
+    csprof::report::contexts::text(&refined, &options, &mut text).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let rows: Vec<_> = text.lines().filter(|line| line.contains("rank ")).collect();
+    assert_eq!((rows.len(), list.len()), (70, 70), "{line}");
+    for (row, context) in rows.iter().zip(&list) {
+        assert!(row.ends_with(&context.label), "{row}");
+    }
     // What cannot be reported says so.
     let profile = compared();
     let mut viewer = Viewer::new(&profile, "80x16");

@@ -7,6 +7,19 @@ use insta::assert_snapshot;
 use super::{Viewer, screen, solver};
 
 #[test]
+fn who_has_not_moved_sees_what_comes_first() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x10");
+    viewer.press("3ss");
+    assert_eq!(viewer.model.rows().unwrap().selected(), 0);
+    // A row that was chosen is followed.
+    viewer.press("jjj");
+    let chosen = viewer.model.selected().unwrap().row.function;
+    viewer.press("s");
+    assert_eq!(viewer.model.selected().unwrap().row.function, chosen);
+}
+
+#[test]
 fn first_screen() {
     assert_snapshot!(screen(&solver(), "80x24", ""));
 }

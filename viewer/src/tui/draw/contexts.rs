@@ -5,6 +5,11 @@ use super::Canvas;
 use crate::views::contexts::Context;
 use crate::views::number::{amount, count, percent};
 
+/// The place of the first one in a window of this many lines.
+pub(in crate::tui) fn first_shown(selected: usize, height: usize) -> usize {
+    (selected + 1).saturating_sub(height.max(1))
+}
+
 /// Paints the list in place of the rows: a heading on the line above `top`, `height` lines below.
 pub(super) fn draw(
     canvas: &mut Canvas<'_, '_>,
@@ -34,7 +39,7 @@ pub(super) fn draw(
         canvas.text_right(end(column), top - 1, &format!(" {heading}"), NUMBER, theme.strong());
     }
     let room = cells.saturating_sub(2 + numbers * NUMBER);
-    let first = (selected + 1).saturating_sub(height.max(1));
+    let first = first_shown(selected, height);
     for (offset, (place, context)) in list.iter().enumerate().skip(first).take(height).enumerate() {
         let y = top + offset;
         let (indent, style) =
@@ -45,10 +50,10 @@ pub(super) fn draw(
             0 => String::new(),
             samples => cost(samples),
         };
-        let texts = [cost(context.samples), percent(context.samples, model.whole()), imbalance];
+        let whole = model.whole_for(context.process);
+        let texts = [cost(context.samples), percent(context.samples, whole), imbalance];
         for (column, text) in texts.iter().take(numbers).enumerate() {
-            let style =
-                if column < 2 { theme.heat(context.samples, model.whole()) } else { theme.text() };
+            let style = if column < 2 { theme.heat(context.samples, whole) } else { theme.text() };
             canvas.text_right(end(column), y, text, NUMBER, style);
         }
         if place == selected {

@@ -2,12 +2,12 @@
 //!
 //! Only what is on the screen is looked at, so painting costs the same at every size of profile.
 
-mod contexts;
+pub(super) mod contexts;
 pub mod menu;
 mod page;
 mod prompt;
 mod rows;
-mod stages;
+pub(super) mod stages;
 mod top;
 
 use ratatui::Frame;
@@ -135,7 +135,9 @@ fn hints(canvas: &mut Canvas<'_, '_>, y: usize) {
         return;
     }
     if !text.is_empty() {
-        canvas.text(1, y, &model.theme.plain(text), canvas.width().saturating_sub(2), style);
+        let room = canvas.width().saturating_sub(2);
+        let text = model.theme.plain(text);
+        canvas.text(1, y, &cut(&text, room, model.theme.glyphs.ellipsis), room, style);
         return;
     }
     canvas.key_hints(y, hints_for(model));
@@ -165,7 +167,7 @@ fn hints_for(model: &Model<'_>) -> &'static [(&'static str, &'static str)] {
     match (model.over.last(), model.view) {
         (Some(Over::Menu(_)), _) => &[("enter", "do it"), ("q", "back")],
         (Some(Over::Contexts(..)), _) => {
-            &[("enter", "only this one"), ("j k", "move"), ("q", "back"), ("?", "help")]
+            &[("enter", "only this one"), ("=", "explain"), ("q", "back"), ("?", "help")]
         }
         (Some(Over::Stages(_)), _) => &[
             ("e", "edit"),
@@ -173,9 +175,10 @@ fn hints_for(model: &Model<'_>) -> &'static [(&'static str, &'static str)] {
             ("space", "on/off"),
             ("J K", "move"),
             ("f", "add"),
-            ("w", "save as set"),
-            ("u", "undo"),
+            ("=", "explain"),
             ("q", "back"),
+            ("u", "undo"),
+            ("w", "save as set"),
         ],
         (Some(_), _) => &[("j k", "scroll"), ("q", "back")],
         // First of all: what is all this, how to leave, how to go back, what is this number.

@@ -1,11 +1,26 @@
 //! The list of stages: what each let through, took out and moved.
 
+use super::super::model::Model;
 use super::super::name::cut;
 use super::Canvas;
+use crate::refine::Outcome;
 use crate::views::number::{count, percent};
 
 /// Cells of each of the four numbers.
 const NUMBER: usize = 12;
+
+/// A heading and what stands below it.
+type Figure = (&'static str, fn(&Outcome) -> u64);
+
+const IN: Figure = ("in", |outcome| outcome.input);
+const SHOWN: Figure = ("shown", |outcome| outcome.shown);
+const OUT: Figure = ("out", |outcome| outcome.out);
+const MOVED: Figure = ("moved", |outcome| outcome.moved);
+
+/// The place of the first stage in the window, which has a line more above it and two below.
+pub(in crate::tui) fn first_shown(model: &Model<'_>, selected: usize) -> usize {
+    (selected + 1).saturating_sub(model.bottom_height().saturating_sub(3).max(1))
+}
 
 /// Paints the list from line `y` on.
 pub(super) fn draw(canvas: &mut Canvas<'_, '_>, selected: usize, y: usize) {
@@ -19,15 +34,22 @@ pub(super) fn draw(canvas: &mut Canvas<'_, '_>, selected: usize, y: usize) {
     let line = theme.glyphs.horizontal.repeat(cells);
     canvas.text(0, y, &line, cells, theme.faint());
     canvas.text(1, y, " Stages ", cells, theme.strong());
-    // As many numbers as leave room for the text.
-    let numbers = (cells.saturating_sub(28) / NUMBER).min(4);
-    for (place, heading) in ["in", "shown", "out", "moved"].iter().take(numbers).enumerate() {
+    // As many numbers as leave room for the text; what came in is what is shown and what is out.
+    let wanted: &[Figure] = match cells.saturating_sub(28) / NUMBER {
+        0 => &[],
+        1 => &[SHOWN],
+        2 => &[SHOWN, OUT],
+        3 => &[IN, SHOWN, OUT],
+        _ => &[IN, SHOWN, OUT, MOVED],
+    };
+    let numbers = wanted.len();
+    for (place, (heading, _)) in wanted.iter().enumerate() {
         let end = cells - 1 - (numbers - 1 - place) * NUMBER;
         canvas.text_right(end, y, &format!(" {heading}"), NUMBER, theme.strong());
     }
     let stages = &model.stages.0;
     let room = height.saturating_sub(3);
-    let first = (selected + 1).saturating_sub(room.max(1));
+    let first = first_shown(model, selected);
     if stages.is_empty() {
         canvas.text(1, y + 1, "none; f adds one", cells - 2, theme.faint());
     }
@@ -43,10 +65,9 @@ pub(super) fn draw(canvas: &mut Canvas<'_, '_>, selected: usize, y: usize) {
         let style = if stage.on { theme.stage() } else { theme.faint() };
         canvas.text(1, line, &cut(&text, end, theme.glyphs.ellipsis), end, style);
         if let Some(outcome) = outcome {
-            let values = [outcome.input, outcome.shown, outcome.out, outcome.moved];
-            for (column, value) in values.into_iter().take(numbers).enumerate() {
+            for (column, (_, value)) in wanted.iter().enumerate() {
                 let end = cells - 1 - (numbers - 1 - column) * NUMBER;
-                let text = format!(" {}", count(value, model.form()));
+                let text = format!(" {}", count(value(outcome), model.form()));
                 canvas.text_right(end, line, &text, NUMBER, theme.text());
             }
         }

@@ -125,9 +125,10 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
         Message::Finer => regrain(model, false),
         Message::OpenContexts => {
             let (list, imbalance) = contexts(&model.refined);
-            if imbalance > 0 {
+            // Processes of two runs do not wait for each other.
+            if imbalance > 0 && model.comparison().is_none() {
                 let all = amount(imbalance, &model.profile.info.metric, model.form());
-                let said = format!("imbalance of the processes, (max - mean) × n: {all}");
+                let said = format!("{all} imbalance of the processes, (max - mean) × n");
                 model.notice = Some(Notice::Said(said));
             }
             model.over.push(Over::Contexts(list, 0));
@@ -166,8 +167,11 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
         Message::SearchPrevious => search::step(model, false),
         Message::SearchSelected => search::for_selected(model),
 
-        Message::OpenPrompt(kind) => prompt::open(model, kind),
+        Message::OpenPrompt(kind) => return prompt::open(model, kind),
+        Message::Recall { older } => return prompt::recall(model, older),
         Message::Typed(c) => return prompt::edit(model, |line| line.insert(c)),
+        // What cannot be seen is not pasted.
+        Message::Pasted(_) if model.is_too_small() => {}
         Message::Pasted(text) => return prompt::edit(model, |line| line.insert_text(&text)),
         Message::Edit(edit) => return prompt::edit(model, |line| line.apply(edit)),
         Message::CompleteNext => return prompt::complete(model, true),
@@ -183,7 +187,7 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
         Message::StageDown => return refinement::move_stage(model, 1),
         Message::StageDelete => return refinement::delete_stage(model),
         Message::StageToggle => return refinement::toggle_stage(model),
-        Message::StageEdit => refinement::edit_stage(model),
+        Message::StageEdit => return refinement::edit_stage(model),
         Message::StageSave(file) => refinement::save_stage(model, file),
         Message::ListSets => return refinement::list_sets(model),
         Message::SetsCounted { ticket, rows } => refinement::sets_counted(model, ticket, &rows),

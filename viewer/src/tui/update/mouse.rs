@@ -4,18 +4,34 @@ use super::super::message::{Message, View};
 use super::super::model::{Model, Over};
 use super::{Effects, apply};
 use crate::tui::draw::menu::{Window, window};
+use crate::tui::draw::{contexts, stages};
 use crate::tui::header;
 
 /// Lines that one step of the wheel moves.
 const WHEEL_LINES: isize = 3;
 
-/// A click selects: a row, a view by its name, an order by its heading, an item of the menu.
+/// A click selects: a row, a view by its name, an order by its heading, an item of the menu or of a
+/// list; on the line of stages it lists them.
 pub(super) fn click<'p>(model: &mut Model<'p>, x: u16, y: u16) -> Effects {
     let (x, y) = (usize::from(x), usize::from(y));
+    if model.is_too_small() {
+        return Vec::new();
+    }
     match model.over.last() {
         Some(&Over::Menu(selected)) => return click_menu(model, selected, y),
-        Some(_) => return Vec::new(),
+        Some(_) => {
+            if let Some(item) = item_at(model, y)
+                && let Some(Over::Stages(selected) | Over::Contexts(_, selected)) =
+                    model.over.last_mut()
+            {
+                *selected = item;
+            }
+            return Vec::new();
+        }
         None => {}
+    }
+    if y == 1 {
+        return apply(model, Message::OpenStages);
     }
     if y == 0
         && let Some(view) = header::view_at(model, x)
@@ -34,8 +50,18 @@ pub(super) fn click<'p>(model: &mut Model<'p>, x: u16, y: u16) -> Effects {
     Vec::new()
 }
 
-/// A double click opens or closes the row. The first click has selected it.
+/// A double click opens or closes the row, edits the stage, refines to the process. The first click
+/// has selected it.
 pub(super) fn double_click<'p>(model: &mut Model<'p>, x: u16, y: u16) -> Effects {
+    if item_at(model, usize::from(y)).is_some() {
+        return apply(
+            model,
+            match model.over.last() {
+                Some(Over::Stages(_)) => Message::StageEdit,
+                _ => Message::Accept,
+            },
+        );
+    }
     let on_row = model.over.is_empty() && line_at(model, usize::from(y)).is_some();
     if !on_row {
         return click(model, x, y);
@@ -50,6 +76,9 @@ pub(super) fn double_click<'p>(model: &mut Model<'p>, x: u16, y: u16) -> Effects
 
 /// The wheel scrolls the window; the selection stays where it is as long as it is in sight.
 pub(super) fn wheel(model: &mut Model<'_>, steps: i8) {
+    if model.is_too_small() {
+        return;
+    }
     let lines = isize::from(steps) * WHEEL_LINES;
     let height = model.body_height();
     if !model.over.is_empty() {
@@ -59,6 +88,22 @@ pub(super) fn wheel(model: &mut Model<'_>, steps: i8) {
     } else {
         super::move_by(model, lines);
     }
+}
+
+/// The item of the list of stages, or of processes and threads, on this line of the screen.
+fn item_at(model: &Model<'_>, y: usize) -> Option<usize> {
+    let body = model.top()..model.top() + model.body_height();
+    let (item, items) = match model.over.last()? {
+        Over::Stages(selected) => {
+            let line = y.checked_sub(body.end + 1)?;
+            (stages::first_shown(model, *selected) + line, model.stages.0.len())
+        }
+        Over::Contexts(list, selected) if body.contains(&y) => {
+            (contexts::first_shown(*selected, body.len()) + y - body.start, list.len())
+        }
+        _ => return None,
+    };
+    (item < items).then_some(item)
 }
 
 fn line_at(model: &Model<'_>, y: usize) -> Option<usize> {

@@ -20,8 +20,12 @@ use super::{Effects, refinement, run_command, search};
 use crate::refine::{contexts, is_definition};
 use crate::set_files::SetFile;
 
-/// Opens a prompt, unless there is nothing it could be about.
-pub(super) fn open(model: &mut Model<'_>, kind: PromptKind) {
+/// Lines that can be recalled.
+const MOST_TYPED: usize = 200;
+
+/// Opens a prompt, unless there is nothing it could be about. A stage is whole already, so what it
+/// shows is found out at once.
+pub(super) fn open(model: &mut Model<'_>, kind: PromptKind) -> Effects {
     let text = match kind {
         PromptKind::Stage(at) => model.stages.0.get(at).map(|stage| stage.text.clone()),
         PromptKind::Group => match model.selected() {
@@ -45,8 +49,12 @@ pub(super) fn open(model: &mut Model<'_>, kind: PromptKind) {
         PromptKind::Set(_) => Some("@".to_owned()),
         _ => Some(String::new()),
     };
-    let Some(text) = text else { return };
+    let Some(text) = text else { return Vec::new() };
     open_with(model, kind, &text, text.len());
+    match kind {
+        PromptKind::Stage(_) => edit(model, |_| ()),
+        _ => Vec::new(),
+    }
 }
 
 /// Opens a prompt with a line and a cursor in it.
@@ -69,6 +77,27 @@ pub(super) fn edit(model: &mut Model<'_>, change: impl FnOnce(&mut Line)) -> Eff
     effects.extend(ask_for_names(model, &mut prompt));
     model.over.push(Over::Prompt(prompt));
     effects
+}
+
+/// Puts an accepted line in place of the one being typed.
+pub(super) fn recall(model: &mut Model<'_>, older: bool) -> Effects {
+    let Some(Over::Prompt(prompt)) = model.over.last() else { return Vec::new() };
+    let (back, own) = match &prompt.recalled {
+        Some((back, own)) => (*back, own.clone()),
+        None => (0, prompt.line.text().to_owned()),
+    };
+    let back = if older { back + 1 } else { back.saturating_sub(1) };
+    let label = prompt.label();
+    let mut lines = model.typed.iter().rev().filter(|(before, _)| *before == label);
+    let line = match back.checked_sub(1) {
+        Some(newer) => lines.nth(newer).map(|(_, line)| line.clone()),
+        None => Some(own.clone()),
+    };
+    let Some(text) = line else { return Vec::new() };
+    if let Some(Over::Prompt(prompt)) = model.over.last_mut() {
+        prompt.recalled = Some((back, own));
+    }
+    edit(model, |line| *line = Line::new(&text))
 }
 
 /// Takes a completion. The offer stays, so that the next key takes another.
@@ -209,6 +238,7 @@ fn stages_with(model: &Model<'_>, kind: PromptKind, text: &str) -> Result<Stages
 pub(super) fn accept(model: &mut Model<'_>) -> Effects {
     let Some(Over::Prompt(mut prompt)) = model.over.pop() else { return Vec::new() };
     let text = prompt.line.text().to_owned();
+    remember(model, prompt.label(), &text);
     match meant(&prompt) {
         PromptKind::Search => Vec::new(),
         PromptKind::Command => run_command(model, &text),
@@ -237,6 +267,18 @@ pub(super) fn accept(model: &mut Model<'_>) -> Effects {
             }
         }
     }
+}
+
+/// Keeps a line, so that it can be recalled.
+fn remember(model: &mut Model<'_>, label: &'static str, text: &str) {
+    let line = (label, text.to_owned());
+    if text.trim().is_empty() || model.typed.last() == Some(&line) {
+        return;
+    }
+    if model.typed.len() == MOST_TYPED {
+        model.typed.remove(0);
+    }
+    model.typed.push(line);
 }
 
 /// The shell has tried a line out.

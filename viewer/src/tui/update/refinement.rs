@@ -196,10 +196,8 @@ pub(super) fn toggle_stage(model: &mut Model<'_>) -> Effects {
     change(model, stages)
 }
 
-pub(super) fn edit_stage(model: &mut Model<'_>) {
-    if let Some(at) = selected_stage(model) {
-        prompt::open(model, PromptKind::Stage(at));
-    }
+pub(super) fn edit_stage(model: &mut Model<'_>) -> Effects {
+    selected_stage(model).map_or_else(Vec::new, |at| prompt::open(model, PromptKind::Stage(at)))
 }
 
 /// Opens a prompt for the name of a set with the selected stage's frames.

@@ -8,6 +8,7 @@ use super::super::table::Rows;
 use super::Effects;
 use crate::profile::comparison::Scale;
 use crate::refine::Grain;
+use crate::report::listing::{USUAL_ROWS, USUAL_THRESHOLD};
 use crate::views::hall::{Reach, Way};
 use crate::views::printable::command_line;
 use crate::views::{Sort, SortKey};
@@ -107,7 +108,14 @@ fn words(model: &Model<'_>) -> Result<Vec<String>, String> {
     if comparison.is_none() && model.percent_of == PercentOf::Base && model.refined.out > 0 {
         add("--percent", Some("all"));
     }
-    if is_list {
+    if let Some(Over::Contexts(list, _)) = model.over.last() {
+        let least = USUAL_THRESHOLD / 100.0 * model.refined.shown as f64;
+        if list.iter().any(|context| (context.samples as f64) < least) {
+            add("--threshold", Some("0"));
+        }
+        if list.len() > USUAL_ROWS {
+            add("--limit", Some(&list.len().to_string()));
+        }
         return Ok(words);
     }
     let sort = model.rows().map_or_else(Sort::default, Rows::sort);
