@@ -115,10 +115,10 @@ impl Limits {
 }
 
 /// Rows of a text report: about a page and a half.
-const USUAL_ROWS: usize = 60;
+pub const USUAL_ROWS: usize = 60;
 
 /// Least share of rows in a text report, in percent.
-const USUAL_SHARE: f64 = 1.0;
+pub const USUAL_SHARE: f64 = 1.0;
 
 /// What orders the rows of a view.
 #[must_use]

@@ -8,7 +8,7 @@ use super::super::table::Rows;
 use super::Effects;
 use crate::profile::comparison::Scale;
 use crate::refine::Grain;
-use crate::report::listing::{USUAL_ROWS, USUAL_THRESHOLD};
+use crate::report::listing::{USUAL_ROWS, USUAL_SHARE};
 use crate::views::hall::{Reach, Way};
 use crate::views::printable::command_line;
 use crate::views::{Sort, SortKey};
@@ -109,7 +109,7 @@ fn words(model: &Model<'_>) -> Result<Vec<String>, String> {
         add("--percent", Some("all"));
     }
     if let Some(Over::Contexts(list, _)) = model.over.last() {
-        let least = USUAL_THRESHOLD / 100.0 * model.refined.shown as f64;
+        let least = USUAL_SHARE / 100.0 * model.refined.shown as f64;
         if list.iter().any(|context| (context.samples as f64) < least) {
             add("--threshold", Some("0"));
         }
