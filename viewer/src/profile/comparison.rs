@@ -207,11 +207,13 @@ impl Profile {
         union.profile.nodes.push(0, FrameRef::ROOT, 0, 0);
         union.add(base, &of_base, First::default());
         union.add(other, &of_other, first);
-        Ok(Self {
-            functions: union.interner.functions,
-            frames: union.interner.frames,
-            ..union.profile
-        })
+        let Union { mut profile, interner, .. } = union;
+        let total = profile.total();
+        if let Some(Comparison { sides: [base, other], .. }) = profile.comparison.as_deref_mut() {
+            // Counts of a made-up file may have been left out.
+            other.total = total - base.total;
+        }
+        Ok(Self { functions: interner.functions, frames: interner.frames, ..profile })
     }
 }
 

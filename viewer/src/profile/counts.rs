@@ -3,10 +3,14 @@
 //! Refinement moves counts from node to node and adds them up, but never makes any. So what decides
 //! is their sum: while it fits into 32 bits, every sum that a stage or a view may form of nodes of
 //! which none is below another fits as well, and nothing has to be checked on the way. Runs of more
-//! than four billion samples have wide columns.
+//! than four billion samples have wide columns. A made-up file may count on and on: beyond [`MOST`],
+//! its counts are left out.
 
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Sub};
+
+/// The greatest sum of a column. At a million samples a second, three hundred thousand years.
+pub const MOST: u64 = i64::MAX as u64;
 
 /// A width that counts are stored in.
 pub trait Count:
@@ -14,33 +18,21 @@ pub trait Count:
 {
     /// The greatest number; no sum of counts reaches it.
     const MAX: Self;
-
-    /// The sum, or [`Self::MAX`]: a made-up file may count beyond 64 bits.
-    #[must_use]
-    fn saturating_add(self, other: Self) -> Self;
 }
 
 impl Count for u32 {
     const MAX: Self = Self::MAX;
-
-    fn saturating_add(self, other: Self) -> Self {
-        self.saturating_add(other)
-    }
 }
 
 impl Count for u64 {
     const MAX: Self = Self::MAX;
-
-    fn saturating_add(self, other: Self) -> Self {
-        self.saturating_add(other)
-    }
 }
 
 /// A column of counts.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     values: Values,
-    /// Of all values; never less.
+    /// Of all values; never less, and at most [`MOST`].
     sum: u64,
 }
 
@@ -67,22 +59,22 @@ pub enum Slice<'c> {
 }
 
 impl Counts {
-    /// Appends a count.
+    /// Appends a count, or what of it there is room for.
     pub fn push(&mut self, count: u64) {
-        self.make_room_for(count);
+        let count = self.add(count);
         match &mut self.values {
-            // It fits: there was room made for it.
+            // It fits: the sum does.
             Values::Narrow(values) => values.push(count as u32),
             Values::Wide(values) => values.push(count),
         }
     }
 
-    /// Replaces the count of a node.
+    /// Replaces the count of a node, by as much as there is room for.
     ///
     /// # Panics
     /// If there is no such node.
     pub fn set(&mut self, node: usize, count: u64) {
-        self.make_room_for(count);
+        let count = self.add(count);
         match &mut self.values {
             Values::Narrow(values) => values[node] = count as u32,
             Values::Wide(values) => values[node] = count,
@@ -142,17 +134,20 @@ impl Counts {
     /// Stores the counts as those of a profile that needs all 64 bits.
     #[cfg(test)]
     pub(crate) fn widen(&mut self) {
-        self.sum = u64::MAX;
-        self.make_room_for(0);
+        self.values = Values::Wide(self.iter().collect());
     }
 
-    fn make_room_for(&mut self, count: u64) {
-        self.sum = self.sum.saturating_add(count);
-        if let Values::Narrow(values) = &self.values
+    /// Adds a count, or what of it there is room for, to the sum, and widens the column if the sum
+    /// needs it.
+    fn add(&mut self, count: u64) -> u64 {
+        let count = count.min(MOST - self.sum);
+        self.sum += count;
+        if let Values::Narrow(_) = self.values
             && self.sum >= u64::from(u32::MAX)
         {
-            self.values = Values::Wide(values.iter().map(|&count| count.into()).collect());
+            self.values = Values::Wide(self.iter().collect());
         }
+        count
     }
 }
 
@@ -192,14 +187,20 @@ mod tests {
         counts.push(1);
         assert_eq!(counts.bytes(), 32);
         assert_eq!(counts.iter().collect::<Vec<_>>(), [most - 5, 5, 0, 1]);
-        counts.set(1, u64::MAX);
-        assert_eq!((counts.at(1), counts.at(0)), (u64::MAX, most - 5));
+        counts.set(1, 1 << 50);
+        assert_eq!((counts.at(1), counts.at(0)), (1 << 50, most - 5));
+    }
+
+    #[test]
+    fn what_no_sum_can_hold_is_left_out() {
+        let counts: Counts = [7, u64::MAX, u64::MAX, 1].into_iter().collect();
+        assert_eq!(counts.iter().collect::<Vec<_>>(), [7, MOST - 7, 0, 0]);
     }
 
     #[test]
     fn equal_counts_are_equal_in_both_widths() {
         let narrow: Counts = [1, 2].into_iter().collect();
-        let mut wide: Counts = [1, u64::MAX].into_iter().collect();
+        let mut wide: Counts = [1, 1 << 50].into_iter().collect();
         assert_ne!(narrow, wide);
         wide.set(1, 2);
         assert_eq!(narrow, wide);

@@ -18,7 +18,7 @@ mod name;
 mod outline;
 mod passage;
 
-pub use counts::{Count, Counts, Slice};
+pub use counts::{Count, Counts, MOST, Slice};
 pub(crate) use name::{BareNames, OPERATORS, closed_group, has_form, last_components};
 pub use name::{base_name, short_name};
 pub(crate) use outline::quoted;
@@ -51,7 +51,7 @@ impl Profile {
     /// Samples of the whole profile.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.nodes.samples.iter().fold(0, u64::saturating_add)
+        self.nodes.samples.iter().sum()
     }
 
     /// The function that a node stands for.
@@ -210,8 +210,7 @@ impl Nodes {
 pub fn add_up<C: Count>(parent: &[u32], sums: &mut [C]) {
     for node in (1..sums.len()).rev() {
         let value = sums[node];
-        let above = &mut sums[parent[node] as usize];
-        *above = above.saturating_add(value);
+        sums[parent[node] as usize] += value;
     }
 }
 

@@ -284,11 +284,11 @@ impl LeftOut {
 
     fn add_small(&mut self, cost: u64) {
         self.small += 1;
-        self.small_cost += cost;
+        self.small_cost = self.small_cost.saturating_add(cost);
     }
 
     fn add_beyond(&mut self, cost: u64) {
         self.beyond += 1;
-        self.beyond_cost += cost;
+        self.beyond_cost = self.beyond_cost.saturating_add(cost);
     }
 }

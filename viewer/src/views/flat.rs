@@ -58,7 +58,7 @@ fn rows<C: Count>(
             of_base = Some(sums.clone());
         }
         let at = before;
-        before = before.saturating_add(costs.exclusive[node]);
+        before += costs.exclusive[node];
         if !counts(node) {
             return;
         }
@@ -70,13 +70,13 @@ fn rows<C: Count>(
         sums.kinds |= 1 << kind | if refined.parent[node] != 0 { CALLED } else { 0 };
         sums.exclusive += exclusive;
         if at >= sums.until {
-            sums.until = at.saturating_add(inclusive);
+            sums.until = at + inclusive;
             sums.inclusive += inclusive;
         }
         if let Some((low, high)) = edges {
-            sums.edges_low += low.into();
-            sums.edges_high += high.into();
-            sums.edge_samples += inclusive.into();
+            sums.edges_low = sums.edges_low.saturating_add(low.into());
+            sums.edges_high = sums.edges_high.saturating_add(high.into());
+            sums.edge_samples = sums.edge_samples.saturating_add(inclusive.into());
         }
     })?;
     let has_edges = refined.profile.info.run.trampoline;

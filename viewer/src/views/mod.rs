@@ -80,7 +80,7 @@ impl Edges {
         match (self, other) {
             (Self::None, edges) | (edges, Self::None) => edges,
             (Self::Range { low: a, high: b }, Self::Range { low: c, high: d }) => {
-                Self::Range { low: a + c, high: b + d }
+                Self::Range { low: a.saturating_add(c), high: b.saturating_add(d) }
             }
         }
     }
@@ -180,7 +180,7 @@ impl Row {
         self.exclusive += refined.exclusive(n);
         let edges = Edges::of_node(refined, node);
         if edges != Edges::None {
-            self.edge_samples += refined.inclusive(n);
+            self.edge_samples = self.edge_samples.saturating_add(refined.inclusive(n));
         }
         self.edges = self.edges.plus(edges);
         if node >= first_of_other {

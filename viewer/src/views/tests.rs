@@ -2,6 +2,7 @@
 
 use super::callers::Callers;
 use super::flat::flat;
+use super::hall::{self, HallTable};
 use super::hot_path::{USUAL_SHARE, hot_path};
 use super::number::{self, Form};
 use super::search::{NamePattern, Search, Way};
@@ -9,8 +10,8 @@ use super::top_down::TopDown;
 use super::tree::{Direction, RowId, RowTree};
 use super::visible::Visible;
 use super::{Edges, Row, Sort, SortKey};
-use crate::profile::{FrameKind, Profile, from_outline};
-use crate::refine::{Refined, apply, parse};
+use crate::profile::{FrameKind, MOST, Profile, from_outline};
+use crate::refine::{Refined, Sets, apply, parse};
 
 pub(crate) fn profile(outline: &str) -> Profile {
     from_outline(outline).expect("outline")
@@ -128,6 +129,34 @@ fn edges_of_many_nodes_are_added_up_beyond_the_width_of_one() {
     let rows = flat(&refined, Sort::default());
     let row = rows.iter().find(|row| refined.functions[row.function.index()].name == "f").unwrap();
     assert_eq!(row.edges, Edges::Range { low: 4_500_000_000, high: 4_500_000_000 });
+}
+
+/// Counts of a made-up file add up to more than 64 bits, and to more yet at each level.
+#[test]
+fn counts_without_end_are_no_overflow() {
+    let outline = "main 1\n  f 1 e=1\n    f 1 e=1\n      g 1 e=1\n    h 1 e=1\n  g 1 e=1\n";
+    let mut made_up = profile(outline);
+    for node in (0..made_up.nodes.len()).rev() {
+        made_up.nodes.samples.set(node, 1 << 61);
+        made_up.nodes.edges.set(node, 1 << 61);
+    }
+    let name = |name: &'static str| (name, made_up.clone());
+    let compared = Profile::compared(name("a"), name("b"), &[]).unwrap();
+    for profile in [&made_up, &compared] {
+        for text in ["", "callers of g", "hide f", "group {f, g} as x", "collapse f", "through f"] {
+            let refined = apply(profile, &parse(text).unwrap()).unwrap();
+            assert!(refined.base > 1 << 62 && refined.base <= MOST);
+            assert_eq!(refined.shown + refined.out, refined.base);
+            let rows = flat(&refined, Sort::default());
+            assert_eq!(rows.iter().map(|row| row.exclusive).sum::<u64>(), refined.shown);
+            all(&refined, &mut TopDown::new(&refined));
+            all(&refined, &mut Callers::new(&refined));
+            let path = Sets::default().parse_path("f").unwrap().unwrap();
+            for way in [hall::Way::Down, hall::Way::Up] {
+                drop(HallTable::new(&refined, Some(&path), way, hall::Reach::Extended));
+            }
+        }
+    }
 }
 
 #[test]

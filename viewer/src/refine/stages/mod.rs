@@ -147,8 +147,7 @@ fn add_up<C: Count>(parent: &[u32], sums: &mut [C], watch: &Watch<'_>) -> Result
     watch.backward(1..parent.len(), |nodes| {
         for node in nodes.rev() {
             let value = sums[node];
-            let above = &mut sums[parent[node] as usize];
-            *above = above.saturating_add(value);
+            sums[parent[node] as usize] += value;
         }
     })
 }

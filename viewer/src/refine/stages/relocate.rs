@@ -87,11 +87,11 @@ fn repeated<C: Count>(
         let frame = refined.frame[node].index();
         let until = &mut until[function[frame].index()];
         if before >= *until {
-            *until = before.saturating_add(costs.inclusive[node]);
+            *until = before + costs.inclusive[node];
         } else if frames.contains(frame) {
             repeated.insert(node);
         }
-        before = before.saturating_add(costs.exclusive[node]);
+        before += costs.exclusive[node];
     })?;
     Ok(repeated)
 }

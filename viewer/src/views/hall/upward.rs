@@ -256,10 +256,11 @@ impl<'r, 'p> Tabulation<'r, 'p> {
         let n = node as usize;
         self.sums.exclusive += self.refined.exclusive(n);
         if let Edges::Range { low, high } = Edges::of_node(self.refined, node) {
-            self.sums.edges_low += low;
-            self.sums.edges_high += high;
-            self.sums.edge_samples += self.refined.inclusive(n);
-            self.sums.counted += 1;
+            let sums = &mut self.sums;
+            sums.edges_low = sums.edges_low.saturating_add(low);
+            sums.edges_high = sums.edges_high.saturating_add(high);
+            sums.edge_samples = sums.edge_samples.saturating_add(self.refined.inclusive(n));
+            sums.counted += 1;
         }
     }
 
@@ -269,7 +270,8 @@ impl<'r, 'p> Tabulation<'r, 'p> {
         let row = &mut self.entries[lock.function.index()].row;
         let exclusive = after.exclusive - before.exclusive;
         row.exclusive += exclusive;
-        row.edge_samples += after.edge_samples - before.edge_samples;
+        let edge_samples = after.edge_samples - before.edge_samples;
+        row.edge_samples = row.edge_samples.saturating_add(edge_samples);
         let edges = match after.counted > before.counted {
             true => Edges::Range {
                 low: after.edges_low - before.edges_low,
