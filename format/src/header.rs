@@ -11,8 +11,8 @@
 //! 0x3c  4  CRC-32 of bytes 0x00..0x3c
 //! ```
 //!
-//! The magic has a byte above 0x7f, a line end and an end-of-file mark, so that a transfer as
-//! text is recognized by what it did to them (the idea of PNG's signature, RFC 2083, section 12.11).
+//! The magic has a byte above 0x7f, a line end and an end-of-file mark, so that a transfer as text
+//! is recognized by what it did to them (the idea of PNG's signature, RFC 2083, section 12.11).
 
 use crate::error::{ErrorKind, Part};
 

@@ -5,9 +5,9 @@
 //! | `$XDG_CONFIG_HOME/csprof/sets`, or `~/.config/csprof/sets` | all profiles |
 //! | `PROFILE.sets`, beside the profile | this profile; counts more |
 //!
-//! Both are text, written by hand or from the viewer; [`crate::refine::Sets`] describes it. A recorded
-//! profile itself is never changed. A file that cannot be read is a problem like a wrong line in it:
-//! it is told, and nothing stops.
+//! Both are text, written by hand or from the viewer; [`crate::refine::Sets`] describes it. A
+//! recorded profile itself is never changed. A file that cannot be read is a problem like a wrong
+//! line in it: it is told, and nothing stops.
 
 use std::ffi::OsString;
 use std::fs;

@@ -22,6 +22,7 @@ use crate::profile::Profile;
 use crate::symbols::{self, files::DiskFiles};
 use crate::views::names;
 use crate::views::number::{Form, count};
+use crate::views::printable::printable;
 use crate::views::summary::{Summary, clustered, signal, why_no_samples};
 
 /// Signals that a shell does not tell of: people send one themselves, and the other is the end of a
@@ -52,8 +53,8 @@ pub struct Record {
     /// Save addresses without function names; `csprof symbolize` adds them
     #[arg(long)]
     no_symbols: bool,
-    /// Wait for processes that outlive the program, such as daemons: until they have ended, for so many
-    /// seconds, or until Ctrl-C
+    /// Wait for processes that outlive the program, such as daemons: until they have ended, for so
+    /// many seconds, or until Ctrl-C
     ///
     /// Without this, what they have sampled when the program ends is in the profile.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "4294967295")]
@@ -81,8 +82,8 @@ pub struct Sampling {
     /// Do not replace return addresses: no edge counts, and deep stacks cost more
     #[arg(long)]
     no_trampoline: bool,
-    /// Most shared memory for the samples of each process, for instance 512M; without it, as much as
-    /// there is. What finds no room is counted as lost (arena-full)
+    /// Most shared memory for the samples of each process, for instance 512M; without it, as much
+    /// as there is. What finds no room is counted as lost (arena-full)
     #[arg(long, value_name = "SIZE", value_parser = memory_size)]
     memory: Option<u64>,
     /// Begin an epoch whenever a library is loaded, not only when its addresses were in use before
@@ -185,20 +186,21 @@ pub(super) fn save(
     }
 }
 
-/// Names the frames of a profile, with debug files from these folders as well; returns what is worth
-/// telling.
+/// Names the frames of a profile, with debug files from these folders as well; returns what is
+/// worth telling.
 pub(super) fn resolve(profile: &mut saved::Profile, debug_folders: &[PathBuf]) -> Vec<String> {
     let mut progress = Progress::new("resolving symbols");
     let files = DiskFiles::from_environment(debug_folders);
     symbols::resolve(profile, &files, |done, total| progress.report(done, total))
 }
 
-/// Says something on standard error. The profile is saved by then, so that a standard error which
-/// takes no more (closed, a full disk) changes nothing.
+/// Says something on standard error; names and messages in it may come from the program or from a
+/// file. The profile is saved by then, so that a standard error which takes no more (closed, a full
+/// disk) changes nothing.
 pub(super) fn tell(lines: &[String]) {
     let mut stderr = io::stderr().lock();
     for line in lines {
-        let _ = writeln!(stderr, "csprof: {line}");
+        let _ = writeln!(stderr, "csprof: {}", printable(line));
     }
 }
 

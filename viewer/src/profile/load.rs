@@ -15,8 +15,9 @@ use super::intern::Interner;
 use super::passage::{Passages, is_behind};
 use super::{Frame, FrameKind, FrameRef, Function, Nodes, Profile, Stream};
 
-/// Inlined frames kept for one address. Compilers stop far below (GCC's `max-inline-recursive-depth`
-/// is 8, LLVM inlines chains of a few dozen); the limit keeps a made-up file from growing in memory.
+/// Inlined frames kept for one address. Compilers stop far below (GCC's
+/// `max-inline-recursive-depth` is 8, LLVM inlines chains of a few dozen); the limit keeps a
+/// made-up file from growing in memory.
 const MAX_FRAMES_PER_ADDRESS: usize = 512;
 
 /// Calls of the collector's, one below the other, that are left out. It has a few; what hangs below

@@ -1,17 +1,18 @@
 //! Calls that pass through csprof's collector on their way.
 //!
-//! The collector stands before some functions of the C library (dlopen(3), pthread_create(3)) and calls
-//! the real ones. Its frame between the program's and the C library's is true and says nothing: the
-//! program called dlopen, and dlopen worked. So it is left out, and what it called hangs under its
-//! caller; samples are neither moved nor lost, for a frame that calls has none. What the collector did
-//! itself (looking at what was loaded, preparing a thread) stays where it is, under its own name.
+//! The collector stands before some functions of the C library (dlopen(3), pthread_create(3)) and
+//! calls the real ones. Its frame between the program's and the C library's is true and says
+//! nothing: the program called dlopen, and dlopen worked. So it is left out, and what it called
+//! hangs under its caller; samples are neither moved nor lost, for a frame that calls has none.
+//! What the collector did itself (looking at what was loaded, preparing a thread) stays where it
+//! is, under its own name.
 
 use csprof_format::address::FrameKind as SavedKind;
 use csprof_format::ids::FrameId;
 use csprof_format::profile as saved;
 
-/// Which machine frames are the collector's own, and which of them are calls; both empty where there
-/// are none.
+/// Which machine frames are the collector's own, and which of them are calls; both empty where
+/// there are none.
 #[derive(Default)]
 pub(super) struct Passages {
     own: Vec<bool>,

@@ -14,7 +14,8 @@
 //! (`through MPI_* and not under main_loop`) or a transform of them (`hide module:libomp*`).
 //! `syntax` holds its values; `parser` and `print` are inverse to each other. A frame pattern is
 //! compiled to a set of frames (`matcher`), a chain to an automaton that each node inherits from
-//! its parent (`chain`), so no stage ever looks at a path as a whole. Patterns can have names (`sets`).
+//! its parent (`chain`), so no stage ever looks at a path as a whole. Patterns can have names
+//! (`sets`).
 //!
 //! ```
 //! use csprof::profile::from_outline;
@@ -119,8 +120,8 @@ pub struct Refined<'p> {
     /// Samples taken out by the stages together.
     pub out: u64,
     pub(crate) costs: Costs<'p>,
-    /// Samples shown of BASE and OTHER, where two profiles are compared and their nodes do not add up
-    /// to them.
+    /// Samples shown of BASE and OTHER, where two profiles are compared and their nodes do not add
+    /// up to them.
     pub(crate) shown_of_sides: Option<[u64; 2]>,
     index: LazyIndex,
     order: Order,

@@ -16,7 +16,8 @@
 //! names its place: the other sets work, and only a refinement that asks for this one is refused.
 //!
 //! Invariant: the sets that a [`Sets`] hands out contain no set twice below itself, are nested at
-//! most [`MAX_DEPTH`] deep, and stand for at most [`MAX_SIZE`] patterns, so that matching ends soon.
+//! most [`MAX_DEPTH`] deep, and stand for at most [`MAX_SIZE`] patterns, so that matching ends
+//! soon.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -185,8 +186,9 @@ impl Sets {
                 }
             }
         }
-        // What still waits is in a circle, or names a set that is. Each names one that waits, so that
-        // the way from any of them ends in a circle; the way of an earlier one is not gone again.
+        // What still waits is in a circle, or names a set that is. Each names one that waits, so
+        // that the way from any of them ends in a circle; the way of an earlier one is not gone
+        // again.
         let next = |at: usize| {
             let mut names = definitions[at].names.iter().filter_map(|name| index.get(name));
             names.find(|&&to| waits_for[to] > 0).copied()

@@ -236,8 +236,8 @@ impl Field {
     }
 }
 
-/// What [`Field::Kind`] is compared with. There are no loops: csprof records calls, and does not look
-/// for loops in a program's code.
+/// What [`Field::Kind`] is compared with. There are no loops: csprof records calls, and does not
+/// look for loops in a program's code.
 pub(super) const KINDS: [&str; 4] = ["call", "inline", "unknown", "partial"];
 
 /// Part of a sample's context.

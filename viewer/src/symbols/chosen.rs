@@ -2,9 +2,9 @@
 //!
 //! The C library has `memcpy` several times, for several processors. The symbol `memcpy` is of type
 //! `STT_GNU_IFUNC`: it names a resolver, which the loader calls to learn which of the copies to use
-//! (System V ABI, gABI supplement of GNU, `ifunc`). The copies are local functions, so in a stripped
-//! library they have no name at all, although much time is spent in them. But whoever called one of
-//! them asked for it by name, and the call is on the stack:
+//! (System V ABI, gABI supplement of GNU, `ifunc`). The copies are local functions, so in a
+//! stripped library they have no name at all, although much time is spent in them. But whoever
+//! called one of them asked for it by name, and the call is on the stack:
 //!
 //! ```text
 //!   samples   main ── return address 0x1182 ──► libc.so.6+0x1598c0       a copy without a name
@@ -17,9 +17,9 @@
 //! Invariant: only a function without a name gets one this way, and only that of an `STT_GNU_IFUNC`
 //! of its own module. What is called by another name may have ended in a jump to the function that
 //! was sampled (a tail call); a resolver's choice is reached directly. Copies may share code:
-//! `memcpy` and `memmove` are one function on most processors. It then has the name by which most of
-//! its samples were called. `__memcpy_chk`, which compilers call where they know a size to check,
-//! counts as `memcpy`.
+//! `memcpy` and `memmove` are one function on most processors. It then has the name by which most
+//! of its samples were called. `__memcpy_chk`, which compilers call where they know a size to
+//! check, counts as `memcpy`.
 
 use core::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};

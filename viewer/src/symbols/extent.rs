@@ -1,10 +1,10 @@
 //! Where functions begin and end in a file that does not name them.
 //!
 //! A stripped program still has `.eh_frame`, and compilers write one frame description entry (FDE)
-//! for each function (psABI x86-64, 4.2.4). Its first address serves as a name, `libfoo.so.1+0x4a30`,
-//! so that all samples of one function become one row, where there would otherwise be one row for
-//! each sampled address. The split-off cold part of a function has an entry of its own and stays
-//! apart.
+//! for each function (psABI x86-64, 4.2.4). Its first address serves as a name,
+//! `libfoo.so.1+0x4a30`, so that all samples of one function become one row, where there would
+//! otherwise be one row for each sampled address. The split-off cold part of a function has an
+//! entry of its own and stays apart.
 
 use core::ops::Range;
 

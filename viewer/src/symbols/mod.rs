@@ -84,10 +84,10 @@ const PROGRESS_STEP: usize = 256;
 
 /// Names all frames of a profile.
 ///
-/// Reads the modules' files, and their separate debug files, through `files`. What the profile has of
-/// a module already is replaced by what tells more, and stays otherwise: files may have gone since,
-/// and debug files come. `progress` is told how many of how many distinct addresses are done, on the
-/// calling thread.
+/// Reads the modules' files, and their separate debug files, through `files`. What the profile has
+/// of a module already is replaced by what tells more, and stays otherwise: files may have gone
+/// since, and debug files come. `progress` is told how many of how many distinct addresses are
+/// done, on the calling thread.
 ///
 /// Returns what is worth telling the user: files that were missing, changed, or damaged. A module
 /// without symbols is no failure, and its [`saved::Module::symbols`] says what was found.

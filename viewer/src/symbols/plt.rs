@@ -1,8 +1,9 @@
 //! Names for PLT stubs: `memcpy@plt`.
 //!
-//! No symbol covers the stubs through which calls leave a module, yet samples fall into them. A stub
-//! jumps through a slot of the global offset table, and a dynamic relocation says what the slot is
-//! for, so the instructions themselves lead to the name, whichever linker laid out the section:
+//! No symbol covers the stubs through which calls leave a module, yet samples fall into them. A
+//! stub jumps through a slot of the global offset table, and a dynamic relocation says what the
+//! slot is for, so the instructions themselves lead to the name, whichever linker laid out the
+//! section:
 //!
 //! ```text
 //!   [f3 0f 1e fa]  [f2] ff 25 disp32      endbr64; bnd jmp *disp32(%rip)     .plt.sec, .plt.got, .plt

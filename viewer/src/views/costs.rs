@@ -1,12 +1,12 @@
 //! What the run used, and what of it samples stand for: CPU time that adds up, and memory of the
 //! collector.
 //!
-//! Samples are what was delivered; this is about what was *due*. The kernel looks at CPU timers at its
-//! tick, so the CPU time of a thread after its last tick brings no sample. It belongs to no path, so it
-//! is not added to one (the next sample of another thread would be of another path); it is
-//! counted here. A thread's first sample comes after a random part of a period, so over many threads
-//! nothing else is missing: `used = sampled + before + undelivered + elsewhere`, where a single
-//! thread's sampled time may be up to one period more or less than it used.
+//! Samples are what was delivered; this is about what was *due*. The kernel looks at CPU timers at
+//! its tick, so the CPU time of a thread after its last tick brings no sample. It belongs to no
+//! path, so it is not added to one (the next sample of another thread would be of another path); it
+//! is counted here. A thread's first sample comes after a random part of a period, so over many
+//! threads nothing else is missing: `used = sampled + before + undelivered + elsewhere`, where a
+//! single thread's sampled time may be up to one period more or less than it used.
 
 use csprof_format::launch::SourceKind;
 use csprof_format::profile::{Account, Thread, ThreadAccount};
@@ -43,7 +43,8 @@ impl CpuTime {
         for (thread, account) in threads(profile) {
             let sampled = thread.delivered.saturating_mul(info.metric.period);
             let noted = cpu_due(thread, account);
-            // Of a thread that was killed, the last look at its clock may be older than its samples.
+            // Of a thread that was killed, the last look at its clock may be older than its
+            // samples.
             let ended = thread.end_ns > 0
                 || info.processes.get(thread.process.index()).is_some_and(|p| p.end_ns > 0);
             due = due.saturating_add(if ended { noted } else { noted.max(sampled) });

@@ -214,8 +214,8 @@ pub fn signal(number: u8) -> String {
 
 /// Samples that came in clusters: how many signals brought how many samples, if a signal stands for
 /// several periods so often that samples no longer tell how long calls are. The kernel looks at CPU
-/// timers at its tick only, and a thread that runs for less at a time is met seldom; the signal that
-/// it then gets stands for all periods since the last.
+/// timers at its tick only, and a thread that runs for less at a time is met seldom; the signal
+/// that it then gets stands for all periods since the last.
 #[must_use]
 pub fn clustered(profile: &Profile) -> Option<(u64, u64)> {
     const ENOUGH: u64 = 100;

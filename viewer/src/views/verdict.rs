@@ -12,8 +12,8 @@
 //! long: the edge count is close to their number and the cost per edge to their length.
 //!
 //! All of this takes each sample for one visit of the thread. Where a signal stands for several
-//! periods ([`clustered`](super::summary::clustered)), a short call that it meets has as many samples
-//! and one edge. Then there is a cost per edge, and no word for it.
+//! periods ([`clustered`](super::summary::clustered)), a short call that it meets has as many
+//! samples and one edge. Then there is a cost per edge, and no word for it.
 //!
 //! Three cautions. Long activations are more likely to be sampled than short ones of the same
 //! function. Frames that were still on the stack at the end, or left by an exception or longjmp,

@@ -63,8 +63,8 @@ pub fn write(
     sets::text(sets, out)
 }
 
-/// Leaves the processes with most samples, the first one among them. Returns how many are left out, and
-/// their samples.
+/// Leaves the processes with most samples, the first one among them. Returns how many are left out,
+/// and their samples.
 fn keep_largest(profile: &Profile, worth: &mut [bool]) -> (u64, u64) {
     let mut samples = vec![0u64; worth.len()];
     for thread in &profile.info.threads {

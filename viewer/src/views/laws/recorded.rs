@@ -19,7 +19,8 @@ fn rows(refined: &Refined<'_>) -> Vec<Row> {
     flat(refined, Sort::default())
 }
 
-/// Laws 5, 6 and 7: a function costs what the paths through it cost, and hiding it changes no other.
+/// Laws 5, 6 and 7: a function costs what the paths through it cost, and hiding it changes no
+/// other.
 #[test]
 fn inclusive_cost_has_one_value() {
     for bytes in [MPI, COMPILER] {
