@@ -24,6 +24,8 @@ pub use name::{base_name, short_name};
 pub(crate) use outline::quoted;
 pub use outline::{from_outline, to_outline};
 
+use std::borrow::Cow;
+
 use csprof_format::ids::{EpochId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile as saved;
 
@@ -74,6 +76,15 @@ impl Profile {
     pub fn string(&self, id: StringId) -> &str {
         self.info.strings.get(id.index()).map_or("", String::as_str)
     }
+}
+
+/// The file name of the program that a process ran: `cc1plus` for `/usr/libexec/gcc/cc1plus`. Empty
+/// if its command is not known.
+#[must_use]
+pub fn program(process: &saved::Process) -> Cow<'_, str> {
+    let program = process.command.first().map_or(&[][..], Vec::as_slice);
+    let file = program.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    String::from_utf8_lossy(file)
 }
 
 /// Index into [`Profile::functions`].

@@ -13,7 +13,7 @@ use super::rows;
 use super::stages::{Stop, Unmatched};
 use super::syntax::{Axis, Comparison, FramePattern, Predicate};
 use super::watch::{Cancelled, Watch};
-use crate::profile::{FrameKind, Stream};
+use crate::profile::{FrameKind, Stream, program};
 
 /// The nodes that satisfy a predicate. Recursion ends where the parser's limit on nesting does.
 pub(super) fn nodes(
@@ -226,10 +226,7 @@ impl<'r, 'p> Contexts<'r, 'p> {
             }
             Axis::Process => {
                 info.processes.get(stream.process.index()).map_or_else(Vec::new, |process| {
-                    let program = process.command.first().map_or(&[][..], Vec::as_slice);
-                    let program = String::from_utf8_lossy(program);
-                    let file = program.rsplit('/').next().unwrap_or_default();
-                    vec![file.to_owned(), process.pid.to_string()]
+                    vec![program(process).into_owned(), process.pid.to_string()]
                 })
             }
             Axis::Rank | Axis::Epoch => {

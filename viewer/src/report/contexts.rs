@@ -14,7 +14,7 @@ use super::listing::Limits;
 use super::text::{LONG_COMMAND, account_for, cut, dots};
 use super::{Measure, Options};
 use crate::refine::Refined;
-use crate::views::contexts::{Context, all_contexts, contexts};
+use crate::views::contexts::{Context, Program, all_contexts, contexts, programs};
 use crate::views::number::{Form, amount, count, counted, percent};
 use crate::views::printable::{command_line, printable};
 
@@ -59,6 +59,11 @@ pub fn text(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> i
     let whole = if options.percent_of_all { refined.base } else { refined.shown };
     let (list, of_processes) = contexts(refined);
     let processes = list.iter().filter(|context| context.thread.is_none()).count();
+    let mut programs = programs(refined.profile, &list);
+    // Where each process has a program of its own, the list is the same.
+    if programs.len() == 1 || programs.len() == processes {
+        programs.clear();
+    }
     let (rows, [small, beyond]) = wanted(refined, list, Limits::for_text(options));
     let unit = match options.measure {
         Some(Measure::Samples) => "samples",
@@ -87,6 +92,12 @@ pub fn text(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> i
             writeln!(out, "{} {rows} more ({option})", dots(form))?;
         }
     }
+    if !programs.is_empty() {
+        if small + beyond > 0 {
+            writeln!(out)?;
+        }
+        write_programs(&programs, unit, |samples| (cost(samples), percent(samples, whole)), out)?;
+    }
     if processes > 1 {
         let processes = counted(processes as u64, "process", form);
         writeln!(out, "Imbalance of the {processes}: {}.", cost(of_processes))?;
@@ -96,6 +107,25 @@ pub fn text(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> i
         "Imbalance is what all of them together wait for the one with most, if they wait for each \
          other:\n(most - mean) x number; that of a process is its threads'."
     )
+}
+
+/// Writes what the processes of each program had together; `cells` has a cost and its share.
+fn write_programs(
+    programs: &[Program],
+    unit: &str,
+    cells: impl Fn(u64) -> (String, String),
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let cells: Vec<_> = programs.iter().map(|program| cells(program.samples)).collect();
+    let costs = cells.iter().map(|(cost, _)| cost.chars().count()).chain([unit.chars().count()]);
+    let shares = cells.iter().map(|(_, share)| share.len());
+    let (time, part) = (costs.max().unwrap_or_default(), shares.max().unwrap_or_default());
+    writeln!(out, "{unit:>time$}  {:>part$}  processes  programs (process = NAME)", "%")?;
+    for (program, (cost, share)) in programs.iter().zip(&cells) {
+        let (name, processes) = (printable(&program.name), program.processes);
+        writeln!(out, "{cost:>time$}  {share:>part$}  {processes:>9}  {name}")?;
+    }
+    writeln!(out)
 }
 
 /// One row for machines.

@@ -294,9 +294,32 @@ samples     %  imbalance  processes and their threads
 Imbalance of the 2 processes: 184.
 "
     ));
+    assert!(!table(&options).contains("programs"));
     let options = Options { limit: Some(2), threshold: Some(0.0), ..Options::default() };
     let few = table(&options);
     assert!(few.contains("... 3 rows more (--limit)") && !few.contains("11 worker"), "{few}");
+}
+
+#[test]
+fn processes_of_one_program_are_added_up() {
+    let third = format!("{RANKS}# rank=2 thread=30 epoch=0 name=main\nlaunch 900\n");
+    let mut profile = profile(&third);
+    let commands = ["/opt/bin/solver", "./solver", "mpirun"];
+    for (process, command) in profile.info.processes.iter_mut().zip(commands) {
+        process.command = vec![command.into(), b"in.txt".to_vec()];
+    }
+    let mut out = Vec::new();
+    let options = Options { depth: Some(1), ..Options::default() };
+    contexts::text(&Refined::base(&profile), &options, &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let programs = "
+  time     %  processes  programs (process = NAME)
+5.00 s  52.6          2  solver
+4.50 s  47.4          1  mpirun
+";
+    assert!(text.contains(programs), "{text}");
+    let of_solver = apply(&profile, &parse("process = solver").unwrap()).unwrap();
+    assert_eq!(of_solver.shown, 1000);
 }
 
 #[test]

@@ -4,13 +4,15 @@
 //! (max − mean) × n: what all of them together wait for the slowest one, if they wait for each
 //! other. It is 0 where all have as much.
 
+use core::cmp::Reverse;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use csprof_format::ids::{ProcessId, ThreadId};
 use csprof_format::profile::{Process, Thread};
 
 use super::printable::{command_line, printable};
-use crate::profile::Profile;
+use crate::profile::{Profile, program};
 use crate::refine::Refined;
 
 /// A process or a thread.
@@ -104,6 +106,36 @@ pub fn all_contexts(refined: &Refined<'_>) -> (Vec<Context>, u64) {
         }
     }
     (list, imbalance(&of_processes))
+}
+
+/// A program, and what its processes had together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Its file name; `process = NAME` refines to it.
+    pub name: String,
+    /// Processes that ran it and have samples that are shown.
+    pub processes: usize,
+    /// Their samples that are shown.
+    pub samples: u64,
+}
+
+/// The programs of a list of contexts, most samples first.
+#[must_use]
+pub fn programs(profile: &Profile, list: &[Context]) -> Vec<Program> {
+    let mut sums: BTreeMap<Cow<'_, str>, (usize, u64)> = BTreeMap::new();
+    for context in list.iter().filter(|context| context.thread.is_none()) {
+        let Some(process) = profile.info.processes.get(context.process.index()) else { continue };
+        let (processes, samples) = sums.entry(program(process)).or_default();
+        *processes += 1;
+        *samples = samples.saturating_add(context.samples);
+    }
+    let mut programs: Vec<Program> = sums
+        .into_iter()
+        .map(|(name, (processes, samples))| Program { name: name.into(), processes, samples })
+        .collect();
+    // Stable: equal ones stay in order of name.
+    programs.sort_by_key(|program| Reverse(program.samples));
+    programs
 }
 
 /// The refinements to processes and threads, as people would type them.
