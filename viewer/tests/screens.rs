@@ -7,7 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a harness of tests: a panic is a failed test")]
 
 use csprof::profile::{Profile, from_outline};
-use csprof::refine::Sets;
+use csprof::refine::{Refined, Sets};
 use csprof::tui::draw::draw;
 use csprof::tui::effect::Effect;
 use csprof::tui::forest::Forest;
@@ -108,7 +108,7 @@ impl<'p> Viewer<'p> {
         for effect in update(&mut self.model, message) {
             match effect {
                 Effect::Refine(request) => {
-                    let answer = perform(self.model.profile, request);
+                    let answer = perform(&Refined::base(self.model.profile), request);
                     self.send(answer);
                 }
                 other => self.effects.push(other),

@@ -27,7 +27,7 @@ fuzz_target!(|input: (u8, &str)| {
     }
     drop(sets.parse_path(text));
     drop(sets.parse_definition(text));
-    drop(complete(text, usize::from(cursor), profile, &sets));
+    drop(complete(text, usize::from(cursor), &Refined::base(profile), &sets));
 
     match parse(text) {
         Ok(refinement) => {

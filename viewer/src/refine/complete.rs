@@ -1,14 +1,16 @@
 //! What may be typed next: completion of stage words, sets, properties and names.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
+use super::Refined;
 use super::lexer::is_sign;
 use super::matcher::Glob;
 use super::metric_test::{Quantity, Sides};
 use super::parser::STAGES;
 use super::sets::Sets;
 use super::syntax::{Axis, Field};
-use crate::profile::{FunctionRef, Profile, base_name, short_name};
+use crate::profile::Profile;
 
 /// Words offered at most.
 const MOST: usize = 40;
@@ -22,25 +24,26 @@ pub struct Completion {
     pub candidates: Vec<String>,
 }
 
-/// Completes the word that ends at the cursor, a byte position in `text`.
+/// Completes the word that ends at the cursor, a byte position in `text`, with what the profile of a
+/// forest has.
 ///
 /// ```
 /// use csprof::profile::from_outline;
-/// use csprof::refine::{Sets, complete};
+/// use csprof::refine::{Refined, Sets, complete};
 /// let profile = from_outline("main\n  MPI_Send 5\n  MPI_Recv 2\n").unwrap();
-/// let completion = complete("through mpi", 11, &profile, &Sets::default());
+/// let completion = complete("through mpi", 11, &Refined::base(&profile), &Sets::default());
 /// assert_eq!(completion.range, 8..11);
 /// assert_eq!(completion.candidates, ["MPI_Recv", "MPI_Send"]);
 /// ```
 #[must_use]
-pub fn complete(text: &str, cursor: usize, profile: &Profile, sets: &Sets) -> Completion {
-    completed(text, cursor, profile, sets, true)
+pub fn complete(text: &str, cursor: usize, refined: &Refined<'_>, sets: &Sets) -> Completion {
+    completed(text, cursor, refined.profile, sets, |typed, quoted| names(refined, typed, quoted))
 }
 
 /// The same without names of functions: costs nothing, however many of them there are.
 #[must_use]
 pub fn complete_words(text: &str, cursor: usize, profile: &Profile, sets: &Sets) -> Completion {
-    completed(text, cursor, profile, sets, false)
+    completed(text, cursor, profile, sets, |_, _| Vec::new())
 }
 
 fn completed(
@@ -48,11 +51,8 @@ fn completed(
     cursor: usize,
     profile: &Profile,
     sets: &Sets,
-    with_names: bool,
+    names: impl Fn(&str, bool) -> Vec<String>,
 ) -> Completion {
-    let names = |typed: &str, quoted| {
-        if with_names { names(profile, typed, quoted) } else { Vec::new() }
-    };
     let typed = text.get(..cursor).unwrap_or(text);
     let quotes = typed.bytes().filter(|&byte| byte == b'"').count();
     if quotes % 2 == 1 {
@@ -197,8 +197,8 @@ fn keywords(before: &str, word: &str) -> Vec<String> {
     expected.into_iter().filter(begins).map(str::to_owned).collect()
 }
 
-/// Functions whose name, with or without namespaces, begins with what is typed.
-fn names(profile: &Profile, typed: &str, quoted: bool) -> Vec<String> {
+/// Functions that the word means, if it is the beginning of a pattern: the shortest names.
+fn names(refined: &Refined<'_>, typed: &str, quoted: bool) -> Vec<String> {
     if typed.is_empty() {
         return Vec::new();
     }
@@ -209,37 +209,21 @@ fn names(profile: &Profile, typed: &str, quoted: bool) -> Vec<String> {
         }
         pattern.push(character);
     }
-    let begins = Glob::new(&format!("{pattern}*"));
-    let contains = Glob::new(&format!("*{pattern}*"));
-    // Its first plain characters are somewhere in every name that is meant.
-    let first = typed.split(['*', '?', '\\']).next().unwrap_or_default().as_bytes();
-    let mut likely: Vec<(usize, &str)> = Vec::new();
-    for function in &profile.functions[FunctionRef::ROOT.index() + 1..] {
-        let name = function.name.as_str();
-        // Nearly all names are sorted out here.
-        if has(name, first) && contains.matches(name) {
-            likely.push((name.chars().count(), name));
+    pattern.push('*');
+    // The best so far, by length.
+    let mut found: BTreeSet<(usize, &str)> = BTreeSet::new();
+    for name in refined.names_that_match(&pattern) {
+        let name = (name.chars().count(), name);
+        if found.len() < MOST || found.last() > Some(&name) {
+            found.insert(name);
+        }
+        if found.len() > MOST {
+            found.pop_last();
         }
     }
-    // Short names come first, so the forms of the long ones are not needed where there are enough.
-    likely.sort_unstable_by_key(|(length, _)| *length);
-    let mut found: Vec<&str> = Vec::new();
-    for same in likely.chunk_by_mut(|a, b| a.0 == b.0) {
-        if found.len() >= MOST {
-            break;
-        }
-        same.sort_unstable();
-        found.extend(same.iter().map(|(_, name)| *name).filter(|name| {
-            begins.matches(name)
-                || begins.matches(&base_name(name))
-                || begins.matches(&short_name(name))
-        }));
-        found.dedup();
-    }
-    found.truncate(MOST);
     found
         .into_iter()
-        .map(|name| {
+        .map(|(_, name)| {
             let needs_quotes = quoted
                 || name.starts_with(['@', '/', '\\'])
                 || name.contains(|character: char| {
@@ -252,18 +236,6 @@ fn names(profile: &Profile, typed: &str, quoted: bool) -> Vec<String> {
             }
         })
         .collect()
-}
-
-/// Whether bytes are in a name, without regard to the case of ASCII letters; others decide nothing.
-fn has(name: &str, part: &[u8]) -> bool {
-    let Some((&first, rest)) = part.split_first().filter(|_| part.is_ascii()) else { return true };
-    let (lower, upper) = (first.to_ascii_lowercase(), first.to_ascii_uppercase());
-    let name = name.as_bytes();
-    let ends = (name.len() + 1).saturating_sub(part.len());
-    (0..ends).any(|at| {
-        (name[at] == lower || name[at] == upper)
-            && name[at + 1..at + part.len()].eq_ignore_ascii_case(rest)
-    })
 }
 
 fn modules(profile: &Profile, typed: &str) -> Vec<String> {
@@ -295,7 +267,8 @@ mod tests {
         )
         .unwrap();
         let cursor = marked.find('_').unwrap();
-        complete(&marked.replacen('_', "", 1), cursor, &profile, &Sets::default()).candidates
+        let refined = Refined::base(&profile);
+        complete(&marked.replacen('_', "", 1), cursor, &refined, &Sets::default()).candidates
     }
 
     #[test]
@@ -329,8 +302,9 @@ idle 0
 ",
         )
         .unwrap();
+        let refined = Refined::base(&profile);
         let offered =
-            |text: &str| complete(text, text.len(), &profile, &Sets::default()).candidates;
+            |text: &str| complete(text, text.len(), &refined, &Sets::default()).candidates;
         assert_eq!(offered("rank = "), ["0", "1"]);
         assert_eq!(offered("through main and rank in 0, "), ["0", "1"]);
         assert_eq!(offered("thread = "), ["main", "worker", "70", "71", "80"]);

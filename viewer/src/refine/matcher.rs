@@ -19,7 +19,7 @@ use super::bits::Bits;
 use super::costs::in_width;
 use super::stages::Unmatched;
 use super::syntax::{Field, FramePattern};
-use crate::profile::{Frame, FrameKind, Function};
+use crate::profile::{Frame, FrameKind, Function, FunctionRef};
 
 /// Which frames nodes with samples have: found out when first asked for, shared by all clones of
 /// a forest.
@@ -154,12 +154,7 @@ impl<'r, 'p> Matcher<'r, 'p> {
             FramePattern::Glob(glob) | FramePattern::Field(Field::Function, glob) => {
                 let names = self.refined.names.of(self.refined.profile);
                 let glob = NameGlob::new(glob);
-                Bits::from_fn(functions.len(), |number| {
-                    names.may_match(number, &glob)
-                        && glob.matches_name(&functions[number].name, |matches| {
-                            names.bare.any(number, matches)
-                        })
-                })
+                by_name(&|number, name| names.matches(number, name, &glob))
             }
             FramePattern::Regex(source) => match regex(source) {
                 Ok(regex) => by_name(&|_, name| regex.is_match(name)),
@@ -227,6 +222,19 @@ impl<'r, 'p> Matcher<'r, 'p> {
     /// All frames but the root's and those that `split` made, which no pattern means.
     fn everything(&self) -> Bits {
         self.by_frame(|_, _| true)
+    }
+}
+
+impl<'p> Refined<'p> {
+    /// The names of the profile's functions that a glob matches in any of their forms.
+    pub(super) fn names_that_match(&self, glob: &str) -> impl Iterator<Item = &'p str> {
+        let names = self.names.of(self.profile);
+        let glob = NameGlob::new(glob);
+        let functions = self.profile.functions.iter().map(|function| function.name.as_str());
+        let named = functions.enumerate().skip(FunctionRef::ROOT.index() + 1);
+        named
+            .filter(move |(number, name)| names.matches(*number, name, &glob))
+            .map(|(_, name)| name)
     }
 }
 

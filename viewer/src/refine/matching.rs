@@ -42,11 +42,6 @@ impl NodeSet {
     pub(crate) fn contains(&self, node: usize) -> bool {
         self.0.contains(node)
     }
-
-    /// Adds a node.
-    pub(crate) fn insert(&mut self, node: usize) {
-        self.0.insert(node);
-    }
 }
 
 impl Refined<'_> {
@@ -55,16 +50,32 @@ impl Refined<'_> {
     /// # Errors
     /// A frame of the chain matches nothing that is shown, or the watch asked for it.
     pub(crate) fn ends_of(&self, chain: &Chain, watch: &Watch<'_>) -> Result<NodeSet, Stopped> {
-        let anywhere = Chain { from_root: false, to_leaf: true, ..chain.clone() };
+        let mut ends = self.ends_of_beginnings(chain, &[chain.length()], watch)?;
+        Ok(ends.pop().unwrap_or_else(|| NodeSet::none(self)))
+    }
+
+    /// The same of the chain's beginnings of these lengths, in frames. O(nodes) for each.
+    ///
+    /// # Errors
+    /// As for [`Refined::ends_of`].
+    pub(crate) fn ends_of_beginnings(
+        &self,
+        chain: &Chain,
+        lengths: &[usize],
+        watch: &Watch<'_>,
+    ) -> Result<Vec<NodeSet>, Stopped> {
         let patterns = std::iter::once(&chain.first).chain(chain.rest.iter().map(|(_, f)| f));
         let sets = patterns
             .map(|pattern| Ok(self.frames_of(pattern)?.0))
             .collect::<Result<Vec<_>, _>>()
             .map_err(Stopped::Refused)?;
         let start = Bits::none(self.frames.len());
-        chain::through(self, &anywhere, &sets, &start, watch)
-            .map(NodeSet)
-            .map_err(|Cancelled| Stopped::Cancelled)
+        let ends = lengths.iter().map(|&length| {
+            let rest = chain.rest.iter().take(length - 1).cloned().collect();
+            let beginning = Chain { from_root: false, rest, to_leaf: true, ..chain.clone() };
+            chain::through(self, &beginning, &sets[..length], &start, watch).map(NodeSet)
+        });
+        ends.collect::<Result<_, _>>().map_err(|Cancelled| Stopped::Cancelled)
     }
 
     /// What a pattern means here; nothing, if it matches nothing. O(nodes).

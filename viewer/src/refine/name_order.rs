@@ -32,6 +32,13 @@ fn places(profile: &Profile) -> Vec<u32> {
 }
 
 impl Refined<'_> {
+    /// Finds out about the names of the profile's functions what patterns and lists need, so that
+    /// the first of them need not wait for it.
+    pub fn prepare_names(&self) {
+        self.names.of(self.profile);
+        self.name_order.of(self.profile);
+    }
+
     /// The place of a function in the order of names, if it is one of the profile's. The first time,
     /// O(functions × log functions).
     pub(crate) fn name_place(&self, function: FunctionRef) -> Option<u32> {

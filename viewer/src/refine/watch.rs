@@ -101,7 +101,7 @@ impl<'w> Watch<'w> {
     }
 
     /// Calls `pass` for all numbers of the range, stretch by stretch in ascending order.
-    pub(super) fn forward(
+    pub(crate) fn forward(
         &self,
         nodes: Range<usize>,
         mut pass: impl FnMut(Range<usize>),

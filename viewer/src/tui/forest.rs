@@ -22,11 +22,19 @@ impl<'p> Forest<'p> {
     /// # Errors
     /// If a stage cannot be read, or cannot be applied to this profile.
     pub fn new(profile: &'p Profile, stages: &Stages, sets: &Sets) -> Result<Self, Refusal> {
-        match refine(&Refined::base(profile), stages, sets, &Watch::none()) {
+        Self::made_of(&Refined::base(profile), stages, sets)
+    }
+
+    /// The same of a profile without stages, which is kept.
+    ///
+    /// # Errors
+    /// As for [`Forest::new`].
+    pub fn made_of(base: &Refined<'p>, stages: &Stages, sets: &Sets) -> Result<Self, Refusal> {
+        match refine(base, stages, sets, &Watch::none()) {
             Ok(refined) => Ok(Self::of(refined)),
             Err(Unmade::Refused(refusal)) => Err(refusal),
             // Nobody asked for it.
-            Err(Unmade::Cancelled) => Ok(Self::of(Refined::base(profile))),
+            Err(Unmade::Cancelled) => Ok(Self::of(base.clone())),
         }
     }
 

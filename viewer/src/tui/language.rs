@@ -3,7 +3,7 @@
 
 use super::message::RowStage;
 use super::prompt::Completion;
-use crate::profile::{FrameKind, Function, Profile};
+use crate::profile::{FrameKind, Function};
 use crate::refine::{
     Chain, Field, FramePattern, Link, ParseError, Predicate, Refined, Sets, Stage,
 };
@@ -132,16 +132,16 @@ pub(super) fn group_beginning(refined: &Refined<'_>, row: &Row) -> Result<String
 /// What the word before the cursor could become, and the byte at which it begins; names of
 /// functions only if so asked, since there may be very many to look through.
 pub(super) fn complete(
-    profile: &Profile,
+    refined: &Refined<'_>,
     sets: &Sets,
     text: &str,
     cursor: usize,
     with_names: bool,
 ) -> (usize, Vec<Completion>) {
     let offered = if with_names {
-        crate::refine::complete(text, cursor, profile, sets)
+        crate::refine::complete(text, cursor, refined, sets)
     } else {
-        crate::refine::complete_words(text, cursor, profile, sets)
+        crate::refine::complete_words(text, cursor, refined.profile, sets)
     };
     let completion = |text| Completion { text, note: String::new() };
     (offered.range.start, offered.candidates.into_iter().map(completion).collect())

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::forest::{Forest, Refusal};
 use super::key::Key;
-use super::model::Notice;
+
+use super::model::{Inverted, Notice};
 use super::prompt::Completion;
 use crate::refine::{Axis, Sets};
 use crate::set_files::SetFile;
 use crate::views::SortKey;
-use crate::views::callers::Callers;
-use crate::views::hall::HallTable;
+use crate::views::hall::ListedRows;
 use crate::views::sets::SetRow;
 
 /// Something happened. The update function decides what it means in the present mode.
@@ -199,7 +199,7 @@ pub enum Message<'p> {
         /// The number under which they were asked for.
         ticket: u64,
         /// Functions and their callers.
-        callers: Box<Callers>,
+        inverted: Box<Inverted>,
     },
     /// The places of what is shown, asked for when they were first looked at.
     Placed {
@@ -230,8 +230,8 @@ pub enum Message<'p> {
     Tabled {
         /// The number under which it was asked for.
         ticket: u64,
-        /// The table.
-        table: HallTable,
+        /// Its rows, below one for the path itself.
+        list: Box<ListedRows>,
     },
     /// What the sets of frames mean in what is shown.
     SetsCounted {

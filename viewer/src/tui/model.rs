@@ -257,9 +257,8 @@ impl<'p> Model<'p> {
     }
 
     /// Takes the callers of what is shown.
-    pub fn invert(&mut self, callers: Callers) {
+    pub fn invert(&mut self, mut inverted: Inverted) {
         let refined = &self.refined;
-        let mut inverted = Inverted::new(callers.clone(), callers, refined);
         if let Some(look) = self.looks.callers.take() {
             inverted.callers.look_like(refined, &look);
         }
@@ -578,8 +577,11 @@ pub struct Inverted {
 }
 
 impl Inverted {
-    /// Both views of one tree, given twice; the flat view begins by exclusive cost.
-    fn new(mut callers: Callers, mut by_function: Callers, refined: &Refined<'_>) -> Self {
+    /// Both views of one tree; the flat view begins by exclusive cost. Costs two orders of all
+    /// functions.
+    #[must_use]
+    pub fn new(mut callers: Callers, refined: &Refined<'_>) -> Self {
+        let mut by_function = callers.clone();
         if refined.profile.comparison.is_some() {
             let sort = Sort { key: SortKey::Delta(Cost::Exclusive), reversed: false };
             callers.set_sort(sort);

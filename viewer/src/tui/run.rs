@@ -29,6 +29,7 @@ use super::theme::{ColorChoice, Theme};
 use super::update::update;
 use super::worker::{self, Requests};
 use crate::profile::Profile;
+use crate::refine::Refined;
 use crate::set_files::SetFiles;
 
 /// How the user wants the viewer to be.
@@ -88,7 +89,8 @@ pub fn run(opened: Opened<'_>, refinement: &str, options: Options) -> anyhow::Re
     let Opened { profile, name, files, salvage, sets: set_files } = opened;
     let sets = Arc::new(set_files.load());
     let stages = Stages::read(refinement, &sets)?;
-    let forest = Forest::new(profile, &stages, &sets)
+    let base = Refined::base(profile);
+    let forest = Forest::made_of(&base, &stages, &sets)
         .map_err(|refusal| anyhow::Error::msg(refusal.cause))?;
     let variable = |name| std::env::var(name).ok();
     let color = options.color.decide(variable("NO_COLOR").as_deref(), variable("TERM").as_deref());
@@ -112,6 +114,7 @@ pub fn run(opened: Opened<'_>, refinement: &str, options: Options) -> anyhow::Re
     let (answer, answers) = channel();
     listen(&sender)?;
     let mut shell = Shell {
+        base: &base,
         model,
         screen,
         requests: &requests,
@@ -126,7 +129,7 @@ pub fn run(opened: Opened<'_>, refinement: &str, options: Options) -> anyhow::Re
         scope.spawn(|| {
             // Told even if the worker panics, so that nobody waits for it.
             let _told = OnDrop(|| drop(sender.send(Arrival::WorkerEnded)));
-            worker::work(profile, &requests, worker::TELL_EVERY, |message| {
+            worker::work(&base, &requests, worker::TELL_EVERY, |message| {
                 // If nobody listens any more, the viewer is ending.
                 drop(answer.send(message));
                 drop(sender.send(Arrival::Answered));
@@ -197,6 +200,8 @@ enum Flow {
 }
 
 struct Shell<'p, 'r> {
+    /// The profile without stages: what every refinement begins with.
+    base: &'r Refined<'p>,
     model: Model<'p>,
     screen: Screen,
     requests: &'r Requests,
@@ -333,7 +338,7 @@ impl<'p> Shell<'p, '_> {
     /// Refines at once where that takes less than a frame, else on the worker.
     fn refine(&mut self, request: Request) -> anyhow::Result<Flow> {
         if self.model.profile.nodes.len() < worker::AT_ONCE {
-            let message = worker::perform(self.model.profile, request);
+            let message = worker::perform(self.base, request);
             return self.update(message);
         }
         self.requests.ask(request);

@@ -8,7 +8,8 @@ use super::name::{cut, cut_start};
 use super::table::{Rows, Table};
 use crate::profile::short_name;
 use crate::refine::{Chain, Field, FramePattern, Link, Refined};
-use crate::views::hall::{HallTable, Listed, ListedRows, Reach, Way};
+use crate::views::hall::{Listed, ListedRows, Reach, Way};
+use crate::views::tree::RowId;
 use crate::views::{Row, Sort};
 
 /// The path, the kind of its table, and the table once it is made.
@@ -120,11 +121,12 @@ impl Tables {
     }
 
     /// Takes the table that was asked for.
-    pub(super) fn take(&mut self, refined: &Refined<'_>, table: &HallTable) {
-        let mut list = Table::new(ListedRows::of(refined, table, self.sort), refined);
+    pub(super) fn take(&mut self, refined: &Refined<'_>, mut rows: ListedRows) {
+        self.cost = Some(rows.row(RowId::ROOT).clone());
+        rows.set_sort(self.sort);
+        let mut list = Table::new(rows, refined);
         select(&mut list, refined, self.follow.take().as_deref());
         self.list = Some(list);
-        self.cost = Some(table.path.clone());
         self.asked = None;
     }
 

@@ -16,14 +16,15 @@ use super::effect::{Purpose, Request};
 use super::forest::{Forest, Refusal, Unmade, refine};
 use super::language::complete;
 use super::message::Message;
-use crate::profile::Profile;
+use super::model::Inverted;
 use crate::refine::{Cancelled, Refined, Stopped, Watch};
+use crate::views::Sort;
 use crate::views::callers::Callers;
-use crate::views::hall::HallTable;
+use crate::views::hall::{HallTable, ListedRows};
 use crate::views::sets::set_rows;
 
 /// Profiles with fewer nodes are refined at once: it takes less than painting a screen.
-pub(super) const AT_ONCE: usize = 100_000;
+pub const AT_ONCE: usize = 100_000;
 
 /// How long a request takes before it tells how far it is, and between two such words. Less would
 /// only flicker.
@@ -131,15 +132,16 @@ fn is_of_what_was_shown(purpose: &Purpose) -> bool {
     }
 }
 
-/// Answers requests until they are closed. What takes longer than `tell_every` tells how far it is.
+/// Answers requests on a profile until they are closed. What takes longer than `tell_every` tells how
+/// far it is.
 pub(super) fn work<'p>(
-    profile: &'p Profile,
+    base: &Refined<'p>,
     requests: &Requests,
     tell_every: Duration,
     answer: impl Fn(Message<'p>),
 ) {
-    // Made once: its sums are what every refinement begins with.
-    let mut base = None;
+    // Nobody waits for it now.
+    base.prepare_names();
     while let Some((request, cancelled)) = requests.next() {
         let ticket = request.ticket;
         let told = Cell::new(Instant::now());
@@ -149,17 +151,16 @@ pub(super) fn work<'p>(
                 answer(Message::Progress { ticket, done });
             }
         };
-        let base = base.get_or_insert_with(|| Refined::base(profile));
         if let Ok(message) = make(base, request, &Watch::until(&cancelled).reporting(&report)) {
             answer(message);
         }
     }
 }
 
-/// Does what is asked.
-pub fn perform(profile: &Profile, request: Request) -> Message<'_> {
+/// Does what is asked, on a profile without stages.
+pub fn perform<'p>(base: &Refined<'p>, request: Request) -> Message<'p> {
     let ticket = request.ticket;
-    make(&Refined::base(profile), request, &Watch::none()).unwrap_or_else(|Cancelled| {
+    make(base, request, &Watch::none()).unwrap_or_else(|Cancelled| {
         // Nobody asked for it.
         let refusal = Refusal { cause: "the refinement was ended".to_owned(), part: None };
         Message::Refused { ticket, refusal }
@@ -187,20 +188,23 @@ fn make<'p>(
             Message::Refined { ticket, forest: Box::new(Forest::watched(refined, watch)?) }
         }
         Purpose::Callers => {
-            let callers = Callers::watched(&refined, watch)?;
-            Message::Inverted { ticket, callers: Box::new(callers) }
+            let inverted = Inverted::new(Callers::watched(&refined, watch)?, &refined);
+            Message::Inverted { ticket, inverted: Box::new(inverted) }
         }
         Purpose::Places(outermost) => {
             let forest = Forest::of_places(&refined, outermost, watch)?;
             Message::Placed { ticket, forest: Box::new(forest) }
         }
         Purpose::Complete { text, cursor } => {
-            let (word, completions) = complete(refined.profile, &sets, &text, cursor, true);
+            let (word, completions) = complete(&refined, &sets, &text, cursor, true);
             Message::Completed { ticket, word, completions }
         }
         Purpose::Table { path, way, reach } => {
             match HallTable::watched(&refined, path.as_ref(), way, reach, watch) {
-                Ok(table) => Message::Tabled { ticket, table },
+                Ok(table) => {
+                    let list = ListedRows::of(&refined, &table, Sort::default());
+                    Message::Tabled { ticket, list: Box::new(list) }
+                }
                 Err(Stopped::Cancelled) => return Err(Cancelled),
                 Err(Stopped::Refused(error)) => {
                     let refusal = Refusal { cause: error.to_string(), part: Some(error.part) };
@@ -217,7 +221,7 @@ fn make<'p>(
 mod tests {
     use super::super::stages::Stages;
     use super::*;
-    use crate::profile::from_outline;
+    use crate::profile::{Profile, from_outline};
     use crate::refine::Sets;
     use crate::views::hall::{Reach, Way};
     use crate::views::places::Level;
@@ -302,19 +306,24 @@ mod tests {
                 let requests = Requests::default();
                 let told = Cell::new(0_u32);
                 requests.ask(request(1, purpose.clone(), stage));
-                work(&profile, &requests, Duration::ZERO, |message| match message {
-                    Message::Progress { ticket: 1, done } => {
-                        assert!((0.0..1.0).contains(&done), "{done}");
-                        told.set(told.get() + 1);
-                        if by_key {
-                            requests.cancel();
+                work(
+                    &Refined::base(&profile),
+                    &requests,
+                    Duration::ZERO,
+                    |message| match message {
+                        Message::Progress { ticket: 1, done } => {
+                            assert!((0.0..1.0).contains(&done), "{done}");
+                            told.set(told.get() + 1);
+                            if by_key {
+                                requests.cancel();
+                            }
+                            requests.ask(request(2, Purpose::Show, "hide f2"));
                         }
-                        requests.ask(request(2, Purpose::Show, "hide f2"));
-                    }
-                    Message::Progress { ticket: 2, .. } => {}
-                    Message::Refined { ticket: 2, .. } => requests.close(),
-                    other => panic!("{purpose:?} was answered: {other:?}"),
-                });
+                        Message::Progress { ticket: 2, .. } => {}
+                        Message::Refined { ticket: 2, .. } => requests.close(),
+                        other => panic!("{purpose:?} was answered: {other:?}"),
+                    },
+                );
                 assert_eq!(told.get(), 1, "{purpose:?}");
             }
         }

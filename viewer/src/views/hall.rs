@@ -14,15 +14,17 @@
 //! Hence the law that tests hold against brute force: the inclusive cost of row g is what
 //! `through path > g` shows (`>>`, `g > path`, `g >> path`).
 //!
-//! Downward, a table is a flat view of the nodes below the path; upward, see `upward`.
+//! Downward, a table is a flat view of the nodes below the path; upward, of the nodes at which the
+//! path ends, each for its callers (`upward`).
 
 mod upward;
 
-use super::flat::{by_function, by_function_of};
+use super::flat::by_function;
+use super::tally::Tally;
 use super::tree::{Direction, Opened, RowTree};
-use super::{Row, Sort, first_of_other};
+use super::{Row, Sort};
 use crate::profile::FrameRef;
-use crate::refine::{Cancelled, Chain, Link, NodeSet, RefineError, Refined, Stopped, Watch};
+use crate::refine::{Cancelled, Chain, Link, RefineError, Refined, Stopped, Watch, in_width};
 
 /// Which way a path is made longer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -123,30 +125,23 @@ fn downward(
 ) -> Result<HallTable, Stopped> {
     watch.begin(0, 1, 2, refined.node_count());
     let ends = refined.ends_of(path, watch)?;
-    // Nodes at or below such an end.
-    let mut inside = NodeSet::none(refined);
-    let root = refined.frames[refined.frame[0].index()];
-    let mut row = Row::empty(root.function, root.kind);
-    let first_of_other = first_of_other(refined);
-    let rows = by_function_of(refined, watch, |node| {
-        let above = refined.parent[node] as usize;
-        let is_below = inside.contains(above);
-        if ends.contains(node) {
-            // Node numbers fit: `parent` holds them in the same type.
-            row.add(refined, node as u32, !is_below, first_of_other);
-        }
-        if is_below || ends.contains(node) {
-            inside.insert(node);
-        }
-        match reach {
-            Reach::Immediate => ends.contains(above),
-            Reach::Extended => is_below,
-        }
+    let (parent, frame) = (&refined.parent[..], &refined.frame[..]);
+    let (mut rows, path) = in_width!(&refined.costs, costs => {
+        let tally = Tally::by_frame(refined, costs, watch, |tally, node, at| {
+            let counts = match reach {
+                Reach::Immediate => ends.contains(parent[node] as usize),
+                Reach::Extended => at < tally.end_of_path(),
+            };
+            if ends.contains(node) {
+                tally.add_to_path(node, at);
+            }
+            counts.then(|| frame[node])
+        });
+        tally.map_err(|Cancelled| Stopped::Cancelled)?.rows()
     });
-    let mut rows = rows.map_err(|Cancelled| Stopped::Cancelled)?;
     rows.iter_mut().for_each(|row| row.has_children = false);
     watch.end();
-    Ok(HallTable { path: row, rows })
+    Ok(HallTable { path, rows })
 }
 
 /// What the rows of a table are, in words: `called directly by: main > solve`.

@@ -25,6 +25,7 @@ pub mod search;
 pub mod sets;
 pub mod sort;
 pub mod summary;
+mod tally;
 pub mod top_down;
 pub mod tree;
 pub mod verdict;

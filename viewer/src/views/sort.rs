@@ -69,7 +69,7 @@ impl Sort {
     }
 
     /// Puts in order whatever rows are known by. As comparing them does, but quicker where the key
-    /// is a number: rows are large, and names are far away.
+    /// is a number of 32 bits: rows are large, and names are far away.
     pub(super) fn order<'r, T: Copy>(
         self,
         refined: &Refined<'_>,
@@ -82,25 +82,30 @@ impl Sort {
             _ => None,
         };
         let is_many = places.len() >= MANY;
-        let keys = places.iter().map(|&place| {
+        let keys = places.iter().zip(0..).map(|(&place, index)| {
             let row = row(place);
-            let key = number(row)?;
+            let key = u32::try_from(number(row)?).ok()?;
             let key = if self.reversed { key } else { !key };
+            let inclusive = u32::try_from(row.inclusive).ok()?;
             // A group has a name that was made up later, and no place among the others.
             let name = if is_many { refined.name_place(row.function)? } else { 0 };
-            Some(((key, !row.inclusive, name), place))
+            Some(joined([key, !inclusive, name, index]))
         });
         let Some(mut keys) = keys.collect::<Option<Vec<_>>>() else {
             places.sort_unstable_by(|&a, &b| self.compare(refined, row(a), row(b)));
             return;
         };
-        keys.sort_unstable_by_key(|&(key, _)| key);
-        for ties in keys.chunk_by_mut(|a, b| a.0 == b.0).filter(|ties| ties.len() > 1) {
-            ties.sort_unstable_by(|a, b| self.compare(refined, row(a.1), row(b.1)));
+        keys.sort_unstable();
+        let mut sorted: Vec<T> = keys.iter().map(|&key| places[key as u32 as usize]).collect();
+        let mut start = 0;
+        for ties in keys.chunk_by(|a, b| a >> 32 == b >> 32) {
+            let end = start + ties.len();
+            if ties.len() > 1 {
+                sorted[start..end].sort_unstable_by(|&a, &b| self.compare(refined, row(a), row(b)));
+            }
+            start = end;
         }
-        for (place, (_, sorted)) in places.iter_mut().zip(keys) {
-            *place = sorted;
-        }
+        places.copy_from_slice(&sorted);
     }
 
     /// Compares two rows. Ties are broken by inclusive cost, then name, then identity, and these
@@ -124,6 +129,11 @@ impl Sort {
             .then_with(|| name(a).cmp(name(b)))
             .then_with(|| (a.function, a.kind).cmp(&(b.function, b.kind)))
     }
+}
+
+/// Numbers as one, which are compared one after the other.
+fn joined(numbers: [u32; 4]) -> u128 {
+    numbers.into_iter().fold(0, |all, number| all << 32 | u128::from(number))
 }
 
 /// Rows from which on the order of all names is worth finding out.

@@ -1,6 +1,7 @@
 //! Undo and redo: one history of screens.
 
 use csprof::profile::Profile;
+use csprof::refine::Refined;
 use csprof::tui::effect::{Effect, Purpose, Request};
 use csprof::tui::message::Message;
 use csprof::tui::model::Notice;
@@ -181,7 +182,7 @@ fn what_is_being_refined_can_be_ended() {
     assert_eq!(press_unanswered(&mut viewer, "<esc>"), [Effect::Cancel]);
     assert_eq!(viewer.model.stages, viewer.model.shown_stages);
     // Its answer would come too late, and there is no step.
-    let answer = perform(&profile, request.clone());
+    let answer = perform(&Refined::base(&profile), request.clone());
     viewer.send(answer);
     assert_eq!(picture(&viewer), shown);
     viewer.press("u");
@@ -221,7 +222,7 @@ fn what_is_refused_is_forgotten_alone() {
     press_unanswered(&mut viewer, "ts");
     press_unanswered(&mut viewer, "fhide nowhere<enter>");
     let asked = last_request(&press_unanswered(&mut viewer, "fhide nothing<enter>"));
-    viewer.send(perform(&profile, asked));
+    viewer.send(perform(&Refined::base(&profile), asked));
     assert_eq!(said(&viewer), "no function matches nowhere");
     assert_eq!(picture(&viewer), wanted);
     viewer.press("<C-r>");
@@ -234,7 +235,7 @@ fn what_is_refused_is_forgotten_alone() {
     assert_eq!(picture(viewer.press("<C-r><C-r>")), wanted);
     press_unanswered(&mut viewer, "uu");
     let asked = last_request(&press_unanswered(&mut viewer, "fhide nothing<enter>"));
-    viewer.send(perform(&profile, asked));
+    viewer.send(perform(&Refined::base(&profile), asked));
     assert_eq!(picture(&viewer), first);
 }
 

@@ -355,7 +355,7 @@ proptest! {
                 }
                 Err(error) => prop_assert!(text.get(error.range.clone()).is_some(), "{:?}", error),
             }
-            let completion = complete(text, cursor, &profile, &sets);
+            let completion = complete(text, cursor, &Refined::base(&profile), &sets);
             prop_assert!(text.get(completion.range).is_some());
         }
         for problem in sets.problems() {

@@ -6,10 +6,11 @@
 //! characters; a table says which, with 64 bits for each name. Of other globs, the longest plain
 //! word is looked for in the name.
 
+use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 
 use super::{Glob, Part};
-use crate::profile::{self, BareNames, Profile};
+use crate::profile::{BareNames, NameForms, Profile};
 
 /// The bare names of the profile's functions: made when a pattern first needs them, shared by all
 /// forests made of the profile.
@@ -18,7 +19,7 @@ pub(in super::super) struct Names(Arc<OnceLock<NameTable>>);
 
 impl Names {
     /// The table of a profile.
-    pub(super) fn of(&self, profile: &Profile) -> &NameTable {
+    pub(in super::super) fn of(&self, profile: &Profile) -> &NameTable {
         self.0.get_or_init(|| {
             NameTable::of(profile.functions.iter().map(|function| function.name.as_str()))
         })
@@ -27,9 +28,9 @@ impl Names {
 
 /// What is known of names before a pattern is.
 #[derive(Debug)]
-pub(super) struct NameTable {
+pub(in super::super) struct NameTable {
     /// Their bare forms.
-    pub(super) bare: BareNames,
+    bare: BareNames,
     /// For each name, what [`beginning`] gives for its forms, together.
     beginnings: Vec<u64>,
 }
@@ -38,17 +39,24 @@ impl NameTable {
     pub(super) fn of<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Self {
         let bare = BareNames::of(names.clone());
         let beginnings = names.enumerate().map(|(number, name)| {
+            let components = bare.components(number);
+            if components.len() > 0 {
+                return components.map(beginning).fold(beginning(name), |all, one| all | one);
+            }
+            // A function of C or Fortran.
             let public = name.trim_start_matches('_');
             let in_module = public.split_once("_MOD_").map_or(0, |(_, name)| beginning(name));
-            let components = bare.components(number).map(beginning);
-            components.fold(beginning(name) | beginning(public) | in_module, |all, one| all | one)
+            beginning(name) | beginning(public) | in_module
         });
         Self { beginnings: beginnings.collect(), bare }
     }
 
-    /// Whether a name may match a glob; `true` for names that are not in the table.
-    pub(super) fn may_match(&self, number: usize, glob: &NameGlob) -> bool {
-        self.beginnings.get(number).is_none_or(|known| known & glob.begins_with != 0)
+    /// Whether a glob matches a name, in any of its forms. Of a name that is not in the table,
+    /// nothing is known before.
+    pub(super) fn matches(&self, number: usize, name: &str, glob: &NameGlob) -> bool {
+        let known = self.beginnings.get(number).copied().unwrap_or(u64::MAX);
+        known & glob.begins_with != 0
+            && glob.matches_name(name, |matches| self.bare.any(number, matches))
     }
 }
 
@@ -73,7 +81,8 @@ pub(super) struct NameGlob {
     /// If it is a beginning of at least three letters, digits and `_`, the [`beginning`] of every
     /// name that matches; otherwise all bits.
     begins_with: u64,
-    /// The longest run of ASCII letters, digits and `_`: it is in every name that matches.
+    /// The longest run of ASCII letters, digits and `_`, or of two with a `<` between them: it is in
+    /// every name that matches.
     word: String,
     /// Whether it is a beginning, perhaps followed by `*`, without signs that begin what a bare
     /// name lacks: then a form that matches does so before any such part, and the bare form
@@ -82,6 +91,8 @@ pub(super) struct NameGlob {
     /// Rust's `f::<T>` without its template arguments is `f`: a colon at the end of the glob may
     /// be part of what a bare name lacks.
     ends_in_colon: bool,
+    /// The forms of the present name.
+    forms: RefCell<NameForms>,
 }
 
 impl NameGlob {
@@ -94,6 +105,9 @@ impl NameGlob {
                 Part::Is(character) if character.is_ascii_alphanumeric() || *character == '_' => {
                     run.push(*character);
                 }
+                // Template arguments are left out as a whole, so what they begin with stands
+                // directly behind what has them.
+                Part::Is('<') if !run.is_empty() && !run.ends_with('<') => run.push('<'),
                 _ => run.clear(),
             }
             if run.len() > word.len() {
@@ -114,11 +128,12 @@ impl NameGlob {
             }
             _ => u64::MAX,
         };
-        Self { glob, begins_with, word, is_beginning, ends_in_colon }
+        let forms = RefCell::default();
+        Self { glob, begins_with, word, is_beginning, ends_in_colon, forms }
     }
 
     /// Whether a name matches. `bare` has its bare forms, if it has any but itself.
-    pub(super) fn matches_name(
+    fn matches_name(
         &self,
         name: &str,
         bare: impl Fn(&dyn Fn(&str) -> bool) -> Option<bool>,
@@ -157,7 +172,7 @@ impl NameGlob {
         if !name.contains(['(', '<', ':']) {
             return c_forms(name).any(|form| self.glob.matches(form));
         }
-        profile::has_form(name, |form| self.glob.matches(form))
+        self.forms.borrow_mut().any(name, |form| self.glob.matches(form))
     }
 
     fn has_word(&self, name: &str) -> bool {

@@ -152,7 +152,7 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
         Message::ToggleReach => tables::toggle_reach(model),
         Message::ToggleWay => tables::toggle_way(model),
         Message::RefineByPath => return tables::refine(model),
-        Message::Tabled { ticket, table } => tables::arrived(model, ticket, &table),
+        Message::Tabled { ticket, list } => tables::arrived(model, ticket, *list),
 
         Message::SortNext => sort_next(model),
         Message::SortReverse => {
@@ -195,9 +195,9 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
             return refinement::sets_loaded(model, sets, notice);
         }
         Message::Refined { ticket, forest } => refinement::arrived(model, ticket, *forest),
-        Message::Inverted { ticket, callers } => {
+        Message::Inverted { ticket, inverted } => {
             if model.inverting == Some(ticket) {
-                model.invert(*callers);
+                model.invert(*inverted);
             }
         }
         Message::Placed { ticket, forest } => {

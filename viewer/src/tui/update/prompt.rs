@@ -150,7 +150,7 @@ fn offer(model: &Model<'_>, prompt: &mut Prompt) {
         | PromptKind::Set(_) => {
             let (text, cursor) = (prompt.line.text(), prompt.line.cursor());
             let with_names = model.profile.functions.len() <= NAMES_AT_ONCE;
-            language::complete(model.profile, &model.sets, text, cursor, with_names)
+            language::complete(&model.refined, &model.sets, text, cursor, with_names)
         }
         PromptKind::Command => {
             let offered = commands::beginning_with(prompt.line.before()).map(|command| {

@@ -7,7 +7,7 @@ use super::super::message::View;
 use super::super::model::{Model, Notice};
 use super::{Effects, refinement};
 use crate::refine::{Predicate, Stage};
-use crate::views::hall::{HallTable, Reach, Way};
+use crate::views::hall::{ListedRows, Reach, Way};
 
 /// Asks the shell for the table, if it is looked at and missing.
 pub(super) fn table_if_looked_at(model: &mut Model<'_>) -> Option<Effect> {
@@ -27,9 +27,9 @@ pub(super) fn table_if_looked_at(model: &mut Model<'_>) -> Option<Effect> {
 }
 
 /// The shell has made the table.
-pub(super) fn arrived(model: &mut Model<'_>, ticket: u64, table: &HallTable) {
+pub(super) fn arrived(model: &mut Model<'_>, ticket: u64, list: ListedRows) {
     if model.tables.asked == Some(ticket) {
-        model.tables.take(&model.refined, table);
+        model.tables.take(&model.refined, list);
     }
 }
 

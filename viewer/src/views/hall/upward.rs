@@ -1,13 +1,14 @@
 //! Hall's tables upward: what calls a path.
 //!
-//! One walk over the tree. The callers to be counted at a match are those above its latest possible
-//! beginning, and further in there can only be more of them, so each is looked at once on every way
-//! inward: deep recursion costs no more than anything else.
+//! Only the nodes at which the path ends are looked at, and of the nodes above them those that are
+//! callers. These lie above the latest possible beginning of the match, and further in there can
+//! only be more of them, so each is looked at once on every way inward: recursion of the path costs
+//! no more than anything else.
 
-use super::super::{Edges, Row, first_of_other};
+use super::super::tally::{Own, Tally};
 use super::{HallTable, Reach};
-use crate::profile::{FrameKind, FrameRef, FunctionRef};
-use crate::refine::{Cancelled, Chain, Link, RefineError, Refined, Stopped, Watch, depth_first};
+use crate::profile::{Count, FrameKind, FrameRef};
+use crate::refine::{Cancelled, Chain, CostsOf, Link, NodeSet, Refined, Stopped, Watch, in_width};
 
 /// The table of the functions that call a path.
 pub(super) fn table(
@@ -16,285 +17,214 @@ pub(super) fn table(
     reach: Reach,
     watch: &Watch<'_>,
 ) -> Result<HallTable, Stopped> {
-    watch.begin(0, 1, 1, refined.node_count());
-    let mut walk = Tabulation::new(refined, path, reach).map_err(Stopped::Refused)?;
-    walk.run(watch).map_err(|Cancelled| Stopped::Cancelled)?;
+    let lengths = lengths_to_gaps(path);
+    watch.begin(0, 1, 2 * lengths.len(), refined.node_count());
+    let ends = refined.ends_of_beginnings(path, &lengths, watch)?;
+    let mut before = 0;
+    let parts: Vec<Part> = lengths
+        .into_iter()
+        .zip(ends)
+        .map(|(to, ends)| Part { length: to - std::mem::replace(&mut before, to), ends })
+        .collect();
+    let tallied = in_width!(&refined.costs, costs => {
+        tally(refined, costs, &parts, reach, watch).map(Tally::rows)
+    });
+    let (mut rows, path) = tallied.map_err(|Cancelled| Stopped::Cancelled)?;
+    rows.iter_mut().for_each(|row| row.has_children = false);
     watch.end();
-    Ok(walk.finish())
+    Ok(HallTable { path, rows })
 }
 
-/// Sums over nodes at which the path ends, in the order of the walk.
-#[derive(Clone, Copy, Default)]
-struct Sums {
-    exclusive: u64,
-    edges_low: u64,
-    edges_high: u64,
-    edge_samples: u64,
-    /// Nodes that have an edge count.
-    counted: u64,
-}
-
-/// A function's row, and how often it is locked on the way to the present node.
-struct Entry {
-    row: Row,
-    locks: u32,
-}
-
-/// A row that was entered at a node, with the sums before that node.
-struct Lock {
-    depth: usize,
-    function: FunctionRef,
-    before: Sums,
-    /// Whether the node, and so all below it, is OTHER's.
-    is_other: bool,
-}
-
-/// The table while it is made.
-struct Tabulation<'r, 'p> {
+fn tally<'r, 'p, C: Count>(
     refined: &'r Refined<'p>,
+    costs: &'r CostsOf<'p, C>,
+    parts: &[Part],
     reach: Reach,
-    /// For each frame, the positions of the path that it fits.
-    fits: Vec<u32>,
-    /// How each position is reached from the one before it.
-    links: Vec<Link>,
-    /// The position from which the latest beginning is counted: 0, or the one behind the first gap
-    /// where callers of what is before the gap are asked for.
-    split: usize,
-    /// For each level of the present way inward and each position, twice: for matches up to that
-    /// position that end at this very node, and at it or above, 1 + the level of the latest
-    /// beginning (of the part from `split` on; 1 before it); 0 if there is none.
-    states: Vec<u32>,
-    /// Function and kind of each level of the present way inward; level 0 is the root.
-    labels: Vec<(FunctionRef, FrameKind)>,
-    entries: Vec<Entry>,
-    path: Entry,
-    sums: Sums,
-    locks: Vec<Lock>,
-    /// Beginnings below this level were looked at, for each match on the way inward.
-    done: Vec<(usize, u32)>,
-    /// Where the nodes of OTHER begin, where two profiles are compared.
-    first_of_other: u32,
+    watch: &Watch<'_>,
+) -> Result<Tally<'r, 'p, C>, Cancelled> {
+    match (reach, parts) {
+        (Reach::Immediate, [path]) => direct(refined, costs, path, watch),
+        // A direct caller calls the first part, wherever above the others that is.
+        (Reach::Immediate, [callees, first, others @ ..]) => {
+            above(refined, costs, Some(callees), (first, others), watch)
+        }
+        (_, [first, others @ ..]) => above(refined, costs, None, (first, others), watch),
+        // No path is that short.
+        (_, []) => Tally::of(refined, costs, watch, |_, _, _| {}),
+    }
 }
 
-impl<'r, 'p> Tabulation<'r, 'p> {
-    fn new(refined: &'r Refined<'p>, path: &Chain, reach: Reach) -> Result<Self, RefineError> {
-        let mut sets = vec![refined.frames_of(&path.first)?];
-        let mut links = vec![Link::Below];
-        for (link, pattern) in &path.rest {
-            sets.push(refined.frames_of(pattern)?);
-            links.push(*link);
-        }
-        let fits = (0..refined.frames.len()).map(|frame| {
-            // Frame numbers fit: nodes hold them in the same type.
-            let frame = FrameRef(frame as u32);
-            sets.iter()
-                .enumerate()
-                .fold(0, |fits, (position, set)| fits | u32::from(set.contains(frame)) << position)
-        });
-        let gap = links.iter().skip(1).position(|link| *link == Link::Below);
-        let split = match (reach, gap) {
-            (Reach::Immediate, Some(gap)) => gap + 1,
-            _ => 0,
-        };
-        let function = |function| {
-            let row = Row::empty(FunctionRef(function as u32), FrameKind::Inline);
-            Entry { row, locks: 0 }
-        };
-        let root = refined.frames[refined.frame[0].index()];
-        Ok(Self {
-            refined,
-            reach,
-            fits: fits.collect(),
-            split,
-            states: vec![0; 2 * links.len()],
-            links,
-            labels: vec![(root.function, root.kind)],
-            entries: (0..refined.functions.len()).map(function).collect(),
-            path: Entry { row: Row::empty(root.function, root.kind), locks: 0 },
-            sums: Sums::default(),
-            locks: Vec::new(),
-            done: Vec::new(),
-            first_of_other: first_of_other(refined),
-        })
-    }
+/// How many frames a path has up to each of its gaps, and to its end.
+fn lengths_to_gaps(path: &Chain) -> Vec<usize> {
+    let gaps = path.rest.iter().zip(1..).filter(|((link, _), _)| *link == Link::Below);
+    gaps.map(|(_, length)| length).chain([path.length()]).collect()
+}
 
-    /// One walk over the tree, with a stack of its own, so that depth is bounded by memory alone.
-    fn run(&mut self, watch: &Watch<'_>) -> Result<(), Cancelled> {
-        // The nodes of the present way inward, by level.
-        let mut way: Vec<u32> = vec![0];
-        depth_first(self.refined, watch, |node| {
-            while way.last().is_some_and(|&last| last != self.refined.parent[node]) {
-                way.pop();
-                self.leave();
-            }
+/// Frames of a path that call one another directly.
+struct Part {
+    /// How many there are.
+    length: usize,
+    /// The nodes at which a match of the path up to and with them ends.
+    ends: NodeSet,
+}
+
+/// The node so many levels above another one.
+fn ancestor(refined: &Refined<'_>, node: u32, levels: usize) -> u32 {
+    (0..levels).fold(node, |node, _| refined.parent[node as usize])
+}
+
+/// The direct callers of a path without gaps: each match has one.
+fn direct<'r, 'p, C: Count>(
+    refined: &'r Refined<'p>,
+    costs: &'r CostsOf<'p, C>,
+    path: &Part,
+    watch: &Watch<'_>,
+) -> Result<Tally<'r, 'p, C>, Cancelled> {
+    Tally::by_frame(refined, costs, watch, |tally, node, at| {
+        path.ends.contains(node).then(|| {
+            tally.add_to_path(node, at);
             // Node numbers fit: `parent` holds them in the same type.
-            way.push(node as u32);
-            self.enter(node as u32);
-        })?;
-        for _ in 1..way.len() {
-            self.leave();
-        }
-        Ok(())
-    }
+            refined.frame[ancestor(refined, node as u32, path.length) as usize]
+        })
+    })
+}
 
-    fn enter(&mut self, node: u32) {
-        let frame = self.refined.frames[self.refined.frame[node as usize].index()];
-        let depth = self.labels.len();
-        self.labels.push((frame.function, frame.kind));
-        self.advance(node, depth);
-        if self.ends_at(depth) {
-            let outermost = self.path.locks == 0;
-            self.path.row.add(self.refined, node, outermost, self.first_of_other);
-            self.path.locks += 1;
-            self.callers(node, depth);
-        }
-    }
-
-    fn leave(&mut self) {
-        let depth = self.labels.len() - 1;
-        while let Some(lock) = self.locks.pop_if(|lock| lock.depth == depth) {
-            self.unlock(lock);
-        }
-        self.done.pop_if(|(at, _)| *at == depth);
-        if self.ends_at(depth) {
-            self.path.locks -= 1;
-        }
-        self.labels.pop();
-        self.states.truncate(2 * self.links.len() * depth);
-    }
-
-    /// Appends the state of a level.
-    fn advance(&mut self, node: u32, depth: usize) {
-        let end = self.links.len();
-        let above = 2 * end * (depth - 1);
-        let fits = self.fits[self.refined.frame[node as usize].index()];
-        for position in 0..end {
-            let reached = match (position, self.links[position]) {
-                (0, _) => 1,
-                (_, Link::Direct) => self.states[above + position - 1],
-                (_, Link::Below) => self.states[above + end + position - 1],
-            };
-            let here = match (fits >> position & 1, reached) {
-                (0, _) | (_, 0) => 0,
-                // Levels fit: there are no more of them than nodes.
-                _ if position == self.split => depth as u32 + 1,
-                (_, reached) => reached,
-            };
-            self.states.push(here);
-        }
-        for position in 0..end {
-            let here = self.states[2 * end * depth + position];
-            self.states.push(here.max(self.states[above + end + position]));
-        }
-    }
-
-    /// Whether a match of the whole path ends at a level.
-    fn ends_at(&self, depth: usize) -> bool {
-        let end = self.links.len();
-        self.states[2 * end * depth + end - 1] > 0
-    }
-
-    /// At a node where the path ends: enters it for every caller that has not yet been
-    /// entered on the way inward.
-    fn callers(&mut self, node: u32, depth: usize) {
-        let end = self.links.len();
-        let before = self.sums;
-        self.add_to_sums(node);
-        if self.reach == Reach::Immediate && self.split == 0 {
-            // No gap: there is one beginning, and the caller of the next match may be another one.
-            self.enter_for(node, depth, depth - end, before);
+/// Several callers for each match: all above it, or those that call `callees` there.
+fn above<'r, 'p, C: Count>(
+    refined: &'r Refined<'p>,
+    costs: &'r CostsOf<'p, C>,
+    callees: Option<&Part>,
+    parts: (&Part, &[Part]),
+    watch: &Watch<'_>,
+) -> Result<Tally<'r, 'p, C>, Cancelled> {
+    let beginnings = Beginnings::of(refined, parts, watch)?;
+    let mut open = OpenEnds::default();
+    let mut callers: Vec<FrameRef> = Vec::new();
+    let mut tally = Tally::of(refined, costs, watch, |tally, node, at| {
+        if !beginnings.has_end(node) {
             return;
         }
-        let latest = self.states[2 * end * depth + end - 1] - 1;
-        let seen = self.done.last().map_or(1, |(_, seen)| *seen);
-        self.done.push((depth, latest.max(seen)));
-        for level in seen as usize..latest as usize {
-            match self.reach {
-                Reach::Extended if self.labels[level].1 != FrameKind::Root => {
-                    self.enter_for(node, depth, level, before);
+        open.leave(tally, at);
+        // Callers of the matches further out have been looked at there.
+        let seen = open.beginning();
+        // Node numbers fit: `parent` holds them in the same type.
+        let beginning = beginnings.latest(node as u32);
+        open.enter(tally, node, beginning, at + costs.inclusive[node]);
+        tally.add_to_path(node, at);
+        let mut above = refined.parent[beginning as usize];
+        while above != 0 && above >= seen {
+            let caller = match callees {
+                Some(callees) => callees
+                    .ends
+                    .contains(above as usize)
+                    .then(|| refined.frame[ancestor(refined, above, callees.length) as usize]),
+                None => Some(refined.frame[above as usize])
+                    .filter(|frame| refined.frames[frame.index()].kind != FrameKind::Root),
+            };
+            callers.extend(caller);
+            above = refined.parent[above as usize];
+        }
+        tally.fetch(callers.iter().copied());
+        open.callers.extend(callers.drain(..).filter(|&caller| tally.enter(caller, node, at)));
+    })?;
+    open.leave(&mut tally, C::MAX);
+    Ok(tally)
+}
+
+/// The latest beginnings of the matches of some parts of a path.
+struct Beginnings<'r, 'p, 't> {
+    refined: &'r Refined<'p>,
+    last: &'t Part,
+    /// For each node, the latest beginning of the parts before the last that end at it or above;
+    /// `None` if the last is all.
+    others: Option<Vec<u32>>,
+}
+
+impl<'r, 'p, 't> Beginnings<'r, 'p, 't> {
+    /// Of a first part and others, as if the path began with them.
+    fn of(
+        refined: &'r Refined<'p>,
+        (first, others): (&'t Part, &'t [Part]),
+        watch: &Watch<'_>,
+    ) -> Result<Self, Cancelled> {
+        let mut beginnings = Self { refined, last: first, others: None };
+        for part in others {
+            let mut latest = vec![0; refined.node_count()];
+            watch.forward(1..refined.node_count(), |nodes| {
+                for node in nodes {
+                    latest[node] = if beginnings.has_end(node) {
+                        beginnings.latest(node as u32)
+                    } else {
+                        latest[refined.parent[node] as usize]
+                    };
                 }
-                // What is before the gap ends at this level.
-                Reach::Immediate if self.states[2 * end * level + self.split - 1] > 0 => {
-                    self.enter_for(node, depth, level - self.split, before);
-                }
-                _ => {}
-            }
+            })?;
+            beginnings = Self { refined, last: part, others: Some(latest) };
         }
+        Ok(beginnings)
     }
 
-    /// Enters a node where the path ends for the function at a level above it.
-    fn enter_for(&mut self, node: u32, depth: usize, level: usize, before: Sums) {
-        let (function, kind) = self.labels[level];
-        let Entry { row, locks } = &mut self.entries[function.index()];
-        name(row, kind);
-        let single = self.reach == Reach::Immediate && self.split == 0;
-        let is_other = node >= self.first_of_other;
-        if *locks == 0 {
-            let inclusive = self.refined.inclusive(node as usize);
-            row.inclusive += inclusive;
-            row.other.inclusive += if is_other { inclusive } else { 0 };
-        } else if !single {
-            return;
-        }
-        *locks += 1;
-        // Without a gap each match has its own caller, so the sums are those of this node alone.
-        let lock = Lock { depth, function, before, is_other };
-        if single {
-            self.add(&lock);
-        }
-        self.locks.push(lock);
+    /// Whether a match ends at a node.
+    fn has_end(&self, node: usize) -> bool {
+        self.last.ends.contains(node)
     }
 
-    fn unlock(&mut self, lock: Lock) {
-        self.entries[lock.function.index()].locks -= 1;
-        if !(self.reach == Reach::Immediate && self.split == 0) {
-            self.add(&lock);
+    /// Where the latest match begins that ends at a node.
+    fn latest(&self, node: u32) -> u32 {
+        let first = ancestor(self.refined, node, self.last.length - 1);
+        match &self.others {
+            Some(others) => others[self.refined.parent[first as usize] as usize],
+            None => first,
         }
-    }
-
-    fn add_to_sums(&mut self, node: u32) {
-        let n = node as usize;
-        self.sums.exclusive += self.refined.exclusive(n);
-        if let Edges::Range { low, high } = Edges::of_node(self.refined, node) {
-            let sums = &mut self.sums;
-            sums.edges_low = sums.edges_low.saturating_add(low);
-            sums.edges_high = sums.edges_high.saturating_add(high);
-            sums.edge_samples = sums.edge_samples.saturating_add(self.refined.inclusive(n));
-            sums.counted += 1;
-        }
-    }
-
-    /// Adds the sums since a function's row was locked to it.
-    fn add(&mut self, lock: &Lock) {
-        let (before, after) = (&lock.before, &self.sums);
-        let row = &mut self.entries[lock.function.index()].row;
-        let exclusive = after.exclusive - before.exclusive;
-        row.exclusive += exclusive;
-        let edge_samples = after.edge_samples - before.edge_samples;
-        row.edge_samples = row.edge_samples.saturating_add(edge_samples);
-        let edges = match after.counted > before.counted {
-            true => Edges::Range {
-                low: after.edges_low - before.edges_low,
-                high: after.edges_high - before.edges_high,
-            },
-            false => Edges::None,
-        };
-        row.edges = row.edges.plus(edges);
-        if lock.is_other {
-            row.other.exclusive += exclusive;
-            row.other.edges = row.other.edges.plus(edges);
-        }
-    }
-
-    fn finish(self) -> HallTable {
-        let rows = self.entries.into_iter().map(|entry| entry.row).filter(|row| row.inclusive > 0);
-        HallTable { path: self.path.row, rows: rows.collect() }
     }
 }
 
-/// A function that was both called and inlined is shown as called.
-fn name(row: &mut Row, kind: FrameKind) {
-    if kind != FrameKind::Inline {
-        row.kind = kind;
+/// The nodes on the present way inward at which the path ends.
+struct OpenEnds<C> {
+    ends: Vec<OpenEnd<C>>,
+    /// Callers in whose rows the nodes below such an end are counted, end by end.
+    callers: Vec<FrameRef>,
+    /// Sums over all ends so far.
+    sums: Own<C>,
+}
+
+struct OpenEnd<C> {
+    node: usize,
+    /// Where the latest match begins that ends here.
+    beginning: u32,
+    /// How many samples are on the nodes before when this one has been left.
+    until: C,
+    /// How many callers there were before.
+    callers: usize,
+    /// Sums over all ends before this one.
+    before: Own<C>,
+}
+
+impl<C: Count> Default for OpenEnds<C> {
+    fn default() -> Self {
+        Self { ends: Vec::new(), callers: Vec::new(), sums: Own::default() }
+    }
+}
+
+impl<C: Count> OpenEnds<C> {
+    /// Where the innermost match begins; at the outermost node if there is none.
+    fn beginning(&self) -> u32 {
+        self.ends.last().map_or(1, |end| end.beginning)
+    }
+
+    fn enter(&mut self, tally: &Tally<'_, '_, C>, node: usize, beginning: u32, until: C) {
+        let (callers, before) = (self.callers.len(), self.sums);
+        self.ends.push(OpenEnd { node, beginning, until, callers, before });
+        self.sums = before.plus(tally.own(node));
+    }
+
+    /// Leaves the ends that a node with so many samples before it is not below.
+    fn leave(&mut self, tally: &mut Tally<'_, '_, C>, at: C) {
+        while let Some(end) = self.ends.pop_if(|end| end.until <= at) {
+            let below = self.sums.minus(end.before);
+            for caller in self.callers.drain(end.callers..) {
+                tally.add_own(caller, end.node, below);
+            }
+        }
     }
 }

@@ -1,0 +1,425 @@
+//! Function names as people say them: without arguments, templates and namespaces.
+//!
+//! Demangled C++ and Rust names are split into the components that `::` separates, at the depth
+//! where no bracket is open. What each component carries in `<…>` and `(…)` is set aside. Names
+//! that do not look like either (C, Fortran, addresses, groups) come back unchanged.
+
+mod bare;
+mod scan;
+
+use std::borrow::Cow;
+
+pub(crate) use bare::BareNames;
+pub(crate) use scan::{OPERATORS, closed_group};
+use scan::{Parts, group_end, scan};
+
+/// The name without arguments, template arguments and return type: what a narrow column shows.
+///
+/// ```
+/// use csprof::profile::short_name;
+/// assert_eq!(short_name("void ns::sort<int*>(int*, int*)"), "ns::sort");
+/// assert_eq!(short_name("<Vec<T> as Drop>::drop"), "<Vec as Drop>::drop");
+/// ```
+#[must_use]
+pub fn short_name(name: &str) -> Cow<'_, str> {
+    if is_plain(name) {
+        return Cow::Borrowed(name);
+    }
+    let short = Form::of(name).text;
+    if short.is_empty() { Cow::Borrowed(name) } else { Cow::Owned(short) }
+}
+
+/// The last component of the short name: the function without its namespaces.
+///
+/// For a lambda or closure it begins at the function that holds it, since every lambda is called
+/// the same.
+///
+/// ```
+/// use csprof::profile::base_name;
+/// assert_eq!(base_name("ns::Matrix<double>::row(int) const"), "row");
+/// assert_eq!(base_name("app::run::{{closure}}"), "run::{{closure}}");
+/// ```
+#[must_use]
+pub fn base_name(name: &str) -> Cow<'_, str> {
+    if is_plain(name) {
+        return Cow::Borrowed(name);
+    }
+    let bare = Form::of(name);
+    let mut first = bare.starts.len() - 1;
+    // `{lambda#1}::operator()` is named by what surrounds the lambda.
+    if first > 0 && bare.from(first) == "operator()" && bare.from(first - 1).starts_with('{') {
+        first -= 1;
+    }
+    while first > 0 && bare.from(first).starts_with('{') {
+        first -= 1;
+    }
+    let base = bare.from(first);
+    if base.is_empty() { Cow::Borrowed(name) } else { Cow::Owned(base.to_owned()) }
+}
+
+/// Whether a name has nothing to set aside.
+fn is_plain(name: &str) -> bool {
+    let is_mark = |byte| matches!(byte, b'<' | b'(' | b'{' | b':');
+    name.starts_with('[') || !name.bytes().any(is_mark)
+}
+
+/// The forms of one name after the other, in the same memory.
+#[derive(Default)]
+pub(crate) struct NameForms(Forms);
+
+impl NameForms {
+    /// Whether one of the ways to say a name matches: without namespaces, from each of them
+    /// inwards, each with and without arguments and template arguments; a method by its type and by
+    /// its trait. The name as it is need not be among them.
+    pub(crate) fn any(&mut self, name: &str, matches: impl Fn(&str) -> bool) -> bool {
+        // People leave out what stands behind the arguments.
+        let is_match = |text: &str| {
+            matches(text)
+                || text.find(" [clone ").is_some_and(|end| matches(&text[..end]))
+                || text.rfind(") ").is_some_and(|end| matches(&text[..=end]))
+        };
+        let Self(forms) = self;
+        forms.scan(name);
+        if forms.any(is_match) {
+            return true;
+        }
+        let self_type = forms.bare.self_type.take();
+        also_called(name, self_type.as_ref(), name).iter().any(|name| {
+            forms.scan(name);
+            forms.any(is_match)
+        })
+    }
+}
+
+/// The bare form of a name, in each of the ways to say it, from its last so many components on.
+pub(crate) fn last_components(name: &str, count: usize) -> Vec<String> {
+    let last = |form: &Form| form.from(form.starts.len().saturating_sub(count)).to_owned();
+    let form = Form::of(name);
+    let others = also_called(name, form.self_type.as_ref(), &form.text);
+    [last(&form)].into_iter().chain(others.iter().map(|name| last(&Form::of(name)))).collect()
+}
+
+/// What else a name is called: `<T as Trait>::f` is `T::f` and `Trait::f`, and what lies in an
+/// inline namespace of C++'s standard library is in `std` itself. `wanted` is what is wanted of
+/// the name: where it has no such namespace, neither has another form of it.
+fn also_called(name: &str, self_type: Option<&[String; 2]>, wanted: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    if let Some([inside, after]) = self_type {
+        let (one, other) = match inside.strip_prefix("impl ") {
+            Some(of) => split_outside(of, " for "),
+            None => split_outside(inside, " as "),
+        };
+        for part in [Some(one), other].into_iter().flatten() {
+            let part = part.trim_start_matches(['&', '*']);
+            let part = ["mut ", "const ", "dyn "]
+                .iter()
+                .fold(part, |part, word| part.strip_prefix(word).unwrap_or(part));
+            if is_path(part) {
+                names.push(format!("{part}{after}"));
+            }
+        }
+    }
+    const STRING: &str = "basic_string<char, std::char_traits<char>, std::allocator<char> >";
+    if !wanted.as_bytes().windows(4).any(|four| four == b"::__") {
+        return names;
+    }
+    for inline in ["std::__cxx11::", "std::__1::"] {
+        if wanted.contains(inline) {
+            let outside = name.replace(inline, "std::");
+            let string = outside.replace(&format!("std::{STRING}"), "std::string");
+            names.extend((string != outside).then_some(string));
+            names.push(outside);
+        }
+    }
+    names
+}
+
+/// The two sides of a separator, which begins with a space, that stands in no brackets, or the
+/// text itself.
+fn split_outside<'t>(text: &'t str, separator: &str) -> (&'t str, Option<&'t str>) {
+    let mut at = 0;
+    while at < text.len() {
+        at = match text.as_bytes()[at] {
+            b' ' if text[at..].starts_with(separator) => {
+                return (&text[..at], Some(&text[at + separator.len()..]));
+            }
+            b'<' | b'(' | b'[' | b'{' => group_end(text.as_bytes(), at),
+            _ => at + 1,
+        };
+    }
+    (text, None)
+}
+
+/// Whether a type is one with a name, and not a reference, slice, tuple or the like.
+fn is_path(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_alphabetic() || first == '_')
+        && !["impl ", "dyn ", "fn(", "unsafe ", "extern "].iter().any(|word| text.starts_with(word))
+}
+
+/// Rust's `<Type>::f` as `Type::f`.
+fn of_type(name: &str) -> Cow<'_, str> {
+    if !name.starts_with('<') {
+        return Cow::Borrowed(name);
+    }
+    let Some(end) = closed_group(name.as_bytes(), 0) else { return Cow::Borrowed(name) };
+    let inside = &name[1..end - 1];
+    if is_path(inside) && name[end..].starts_with("::") && split_outside(inside, " as ").1.is_none()
+    {
+        Cow::Owned(format!("{inside}{}", &name[end..]))
+    } else {
+        Cow::Borrowed(name)
+    }
+}
+
+/// A name with some of what its components carry.
+#[derive(Default)]
+struct Form {
+    text: String,
+    /// Where each component begins.
+    starts: Vec<usize>,
+    /// What stands inside the first `<T as Trait>` or `<impl Trait for T>`, and what follows it.
+    self_type: Option<[String; 2]>,
+}
+
+impl Form {
+    /// The bare form of a name.
+    fn of(name: &str) -> Self {
+        let mut form = Self::default();
+        form.scan(name);
+        form
+    }
+
+    /// Makes it the bare form of another name.
+    fn scan(&mut self, name: &str) {
+        self.clear();
+        scan(&of_type(name), self);
+    }
+
+    fn clear(&mut self) {
+        self.text.clear();
+        self.starts.clear();
+        self.self_type = None;
+    }
+
+    /// The components from one of them on.
+    fn from(&self, component: usize) -> &str {
+        &self.text[self.starts[component]..]
+    }
+}
+
+/// The bare form, from the parts of a name.
+impl Parts for Form {
+    fn begin_component(&mut self) {
+        if !self.starts.is_empty() {
+            self.text.push_str("::");
+        }
+        self.starts.push(self.text.len());
+    }
+
+    fn at_component_start(&self) -> bool {
+        self.starts.last() == Some(&self.text.len())
+    }
+
+    fn restart(&mut self) {
+        self.text.clear();
+        self.starts.clear();
+        self.begin_component();
+    }
+
+    fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    fn push_braces(&mut self, bare: [&str; 2], _whole: &str) {
+        bare.into_iter().for_each(|piece| self.push(piece));
+    }
+
+    fn note_self_type(&mut self, inside: &str, after: &str) {
+        self.self_type.get_or_insert_with(|| [inside.to_owned(), after.to_owned()]);
+    }
+}
+
+/// A name in its four forms.
+#[derive(Default)]
+struct Forms {
+    /// Without arguments and template arguments.
+    bare: Form,
+    /// With template arguments.
+    templated: Form,
+    /// With arguments and qualifiers.
+    called: Form,
+    /// With both.
+    full: Form,
+}
+
+impl Forms {
+    /// Makes them those of another name.
+    fn scan(&mut self, name: &str) {
+        self.all().into_iter().for_each(Form::clear);
+        scan(&of_type(name), self);
+    }
+
+    /// Whether one of them matches, from one of its components on.
+    fn any(&mut self, matches: impl Fn(&str) -> bool) -> bool {
+        let is_match = |form: &mut Form| form.starts.iter().any(|&at| matches(&form.text[at..]));
+        self.all().into_iter().any(is_match)
+    }
+
+    fn all(&mut self) -> [&mut Form; 4] {
+        [&mut self.bare, &mut self.templated, &mut self.called, &mut self.full]
+    }
+}
+
+impl Parts for Forms {
+    fn begin_component(&mut self) {
+        self.all().into_iter().for_each(Form::begin_component);
+    }
+
+    fn at_component_start(&self) -> bool {
+        self.bare.at_component_start()
+    }
+
+    fn restart(&mut self) {
+        self.all().into_iter().for_each(Form::restart);
+    }
+
+    fn push(&mut self, text: &str) {
+        self.all().into_iter().for_each(|form| form.push(text));
+    }
+
+    fn push_braces(&mut self, bare: [&str; 2], whole: &str) {
+        self.bare.push_braces(bare, whole);
+        self.called.push_braces(bare, whole);
+        self.templated.push(whole);
+        self.full.push(whole);
+    }
+
+    fn note_self_type(&mut self, inside: &str, after: &str) {
+        self.bare.note_self_type(inside, after);
+    }
+
+    fn push_template(&mut self, text: &str) {
+        self.templated.push(text);
+        self.full.push(text);
+    }
+
+    fn push_arguments(&mut self, text: &str) {
+        self.called.push(text);
+        self.full.push(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{base_name, short_name};
+
+    /// Full name, short name, base name.
+    const NAMES: &[(&str, &str, &str)] = &[
+        ("main", "main", "main"),
+        ("dgemm_", "dgemm_", "dgemm_"),
+        ("libc.so.6+0x1234", "libc.so.6+0x1234", "libc.so.6+0x1234"),
+        ("[partial: no-cfi]", "[partial: no-cfi]", "[partial: no-cfi]"),
+        ("<root>", "<root>", "<root>"),
+        ("MPI library", "MPI library", "MPI library"),
+        ("foo(int, char const*)", "foo", "foo"),
+        ("foo(int) [clone .cold]", "foo", "foo"),
+        ("ns::Matrix<double, 3>::row(unsigned long) const", "ns::Matrix::row", "row"),
+        ("void ns::sort<int*, std::less<int> >(int*, int*)", "ns::sort", "sort"),
+        ("unsigned long count(char)", "count", "count"),
+        ("decltype(auto) apply<int>(int)", "apply", "apply"),
+        ("(anonymous namespace)::work(int)", "(anonymous namespace)::work", "work"),
+        ("foo[abi:cxx11](int)", "foo", "foo"),
+        ("<hashbrown::raw::RawTable<u8>>::probe", "hashbrown::raw::RawTable::probe", "probe"),
+        ("<usize>::wrapping_sub", "usize::wrapping_sub", "wrapping_sub"),
+        ("Vec::operator[](unsigned long)", "Vec::operator[]", "operator[]"),
+        ("Vec::operator()(int) const", "Vec::operator()", "operator()"),
+        ("bool operator< <int>(A<int> const&, A<int> const&)", "operator<", "operator<"),
+        ("A::operator<(A const&) const", "A::operator<", "operator<"),
+        ("std::ostream& operator<<(std::ostream&, A const&)", "operator<<", "operator<<"),
+        ("A::operator->() const", "A::operator->", "operator->"),
+        ("A::operator<=>(A const&) const", "A::operator<=>", "operator<=>"),
+        ("operator new(unsigned long)", "operator new", "operator new"),
+        ("operator delete[](void*)", "operator delete[]", "operator delete[]"),
+        ("A::operator bool() const", "A::operator bool", "operator bool"),
+        ("A::operator std::vector<int>() const", "A::operator std::vector", "operator std::vector"),
+        (
+            "main::{lambda(int)#1}::operator()(int) const",
+            "main::{lambda#1}::operator()",
+            "main::{lambda#1}::operator()",
+        ),
+        (
+            "ns::run(int)::{lambda(int, void (*)(char))#2}::operator()(int, void (*)(char)) const",
+            "ns::run::{lambda#2}::operator()",
+            "run::{lambda#2}::operator()",
+        ),
+        (
+            "Foo::bar() const::{lambda()#1}::operator()() const",
+            "Foo::bar::{lambda#1}::operator()",
+            "bar::{lambda#1}::operator()",
+        ),
+        (
+            "std::function<void (int)>::operator()(int) const",
+            "std::function::operator()",
+            "operator()",
+        ),
+        ("qsort_by(void*, int (*)(void const*, void const*))", "qsort_by", "qsort_by"),
+        (
+            "std::_Function_handler<void (int), f(int)::{lambda()#1}>::_M_invoke(std::_Any_data const&)",
+            "std::_Function_handler::_M_invoke",
+            "_M_invoke",
+        ),
+        ("Buffer<(1 << 3)>::size() const", "Buffer::size", "size"),
+        ("non-virtual thunk to A::f()", "A::f", "f"),
+        ("alloc::vec::Vec<T,A>::push", "alloc::vec::Vec::push", "push"),
+        (
+            "<alloc::vec::Vec<T> as core::ops::Drop>::drop",
+            "<alloc::vec::Vec as core::ops::Drop>::drop",
+            "drop",
+        ),
+        (
+            "<F as core::ops::FnOnce<()>>::call_once",
+            "<F as core::ops::FnOnce>::call_once",
+            "call_once",
+        ),
+        (
+            "core::ops::function::impls::<impl core::ops::FnOnce<A> for &F>::call_once",
+            "core::ops::function::impls::<impl core::ops::FnOnce for &F>::call_once",
+            "call_once",
+        ),
+        (
+            "core::ptr::drop_in_place::<alloc::vec::Vec<u8>>",
+            "core::ptr::drop_in_place",
+            "drop_in_place",
+        ),
+        ("core::ptr::drop_in_place<fn(i32) -> i32>", "core::ptr::drop_in_place", "drop_in_place"),
+        ("<[T]>::sort_by", "<[T]>::sort_by", "sort_by"),
+        ("app::run::{{closure}}", "app::run::{{closure}}", "run::{{closure}}"),
+        (
+            "app::run::{closure#0}::{closure#1}",
+            "app::run::{closure#0}::{closure#1}",
+            "run::{closure#0}::{closure#1}",
+        ),
+        (
+            "std::rt::lang_start::<()>::{closure#0}",
+            "std::rt::lang_start::{closure#0}",
+            "lang_start::{closure#0}",
+        ),
+    ];
+
+    #[test]
+    fn names_lose_arguments_templates_and_namespaces() {
+        for &(name, short, base) in NAMES {
+            assert_eq!(short_name(name), short, "short form of {name}");
+            assert_eq!(base_name(name), base, "base of {name}");
+        }
+    }
+
+    #[test]
+    fn broken_names_come_back_somehow() {
+        for name in ["(", "<", "a<b", "a(b", "operator", "operator(", "::", "{", "é<ü>(ö)", "a::"]
+        {
+            assert!(!short_name(name).is_empty(), "{name}");
+            assert!(!base_name(name).is_empty(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! One pass over a name, which hands out its parts: components, and what they carry in brackets.
+
+/// Where the parts of a name go.
+pub(super) trait Parts {
+    /// What follows is another component.
+    fn begin_component(&mut self);
+
+    /// Whether nothing of the present component has come yet.
+    fn at_component_start(&self) -> bool;
+
+    /// Forgets what came so far: it was a return type.
+    fn restart(&mut self);
+
+    /// Text that no form lacks.
+    fn push(&mut self, text: &str);
+
+    /// `{lambda#1}`, in two pieces, and `{lambda(int)#1}` where template arguments are.
+    fn push_braces(&mut self, bare: [&str; 2], whole: &str);
+
+    /// What stands inside the first `<T as Trait>` or `<impl Trait for T>`, and what follows it.
+    fn note_self_type(&mut self, inside: &str, after: &str);
+
+    /// Template arguments.
+    fn push_template(&mut self, _text: &str) {}
+
+    /// Arguments and qualifiers.
+    fn push_arguments(&mut self, _text: &str) {}
+}
+
+/// Symbols that may follow `operator`, longer ones first.
+pub(crate) const OPERATORS: &[&str] = &[
+    "<=>", "<<=", ">>=", "->*", "()", "[]", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "++",
+    "--", "+=", "-=", "*=", "/=", "%=", "^=", "&=", "|=", "->", "<", ">", "+", "-", "*", "/", "%",
+    "^", "&", "|", "~", "!", "=", ",",
+];
+
+/// C++'s namespace without a name.
+const ANONYMOUS: &str = "(anonymous namespace)";
+
+/// Hands out the parts of a name. Bytes are looked at one by one: what decides is ASCII.
+pub(super) fn scan(name: &str, parts: &mut impl Parts) {
+    Scanner { name, text: name.as_bytes(), at: 0 }.scan(parts);
+}
+
+struct Scanner<'n> {
+    name: &'n str,
+    text: &'n [u8],
+    at: usize,
+}
+
+impl<'n> Scanner<'n> {
+    fn rest(&self) -> &'n str {
+        self.name.get(self.at..).unwrap_or("")
+    }
+
+    fn scan(mut self, parts: &mut impl Parts) {
+        parts.begin_component();
+        while let Some(&byte) = self.text.get(self.at) {
+            let start = self.at;
+            match byte {
+                b':' if self.text.get(start + 1) == Some(&b':') => {
+                    self.at += 2;
+                    // Rust's `f::<T>`: what follows is no component of its own.
+                    if !parts.at_component_start()
+                        && self.text.get(self.at) == Some(&b'<')
+                        && !self.is_self_type()
+                    {
+                        self.skip_group();
+                        parts.push_template(&self.name[start..self.at]);
+                    } else {
+                        parts.begin_component();
+                    }
+                }
+                b'(' if self.rest().starts_with(ANONYMOUS) => {
+                    parts.push(ANONYMOUS);
+                    self.at += ANONYMOUS.len();
+                }
+                b'o' if parts.at_component_start() && self.at_operator() => {
+                    self.operator(parts);
+                }
+                b'(' => {
+                    self.skip_group();
+                    parts.push_arguments(&self.name[start..self.at]);
+                }
+                b'<' if parts.at_component_start() => {
+                    self.self_type(parts);
+                }
+                b'<' => {
+                    self.skip_group();
+                    parts.push_template(&self.name[start..self.at]);
+                }
+                b'[' if self.rest().starts_with("[abi:") => {
+                    self.skip_group();
+                    parts.push_template(&self.name[start..self.at]);
+                }
+                b'{' => {
+                    self.braces(parts);
+                }
+                b' ' if self.skip_qualifier() => {
+                    parts.push_arguments(&self.name[start..self.at]);
+                }
+                // Spaces separate a return type from the name only where arguments follow; a name
+                // without arguments is taken as it is.
+                b' ' if self.has_arguments() => {
+                    parts.restart();
+                    self.at += 1;
+                    while matches!(self.text.get(self.at), Some(b'*' | b'&')) {
+                        self.at += 1;
+                    }
+                }
+                _ => {
+                    // The first character, whatever it is, and all plain ones after it.
+                    let begins_more =
+                        |byte: &u8| matches!(byte, b':' | b'(' | b'<' | b'{' | b' ' | b'[');
+                    let plain = self.text[start + 1..].iter().position(begins_more);
+                    self.at = plain.map_or(self.text.len(), |length| start + 1 + length);
+                    parts.push(&self.name[start..self.at]);
+                }
+            }
+        }
+    }
+
+    fn has_arguments(&self) -> bool {
+        self.text.ends_with(b")") || self.text.windows(2).rev().any(|pair| pair == b") ")
+    }
+
+    /// Skips what may follow an argument list: ` const`, ` &&`, ` [clone .cold]`.
+    fn skip_qualifier(&mut self) -> bool {
+        const QUALIFIERS: [&str; 6] = [" const", " volatile", " noexcept", " &&", " &", " (.cold)"];
+        if self.at == 0 || self.text[self.at - 1] == b',' {
+            return false;
+        }
+        if self.text.get(self.at + 1) == Some(&b'[') {
+            let end = self.rest().find(']').map_or(self.text.len(), |end| self.at + end + 1);
+            self.at = end;
+            return true;
+        }
+        if !matches!(self.text[self.at - 1], b')' | b't' | b'e' | b'&' | b']') {
+            return false;
+        }
+        for word in QUALIFIERS {
+            if let Some(after) = self.rest().strip_prefix(word)
+                && (after.is_empty() || after.starts_with([':', ' ', '(']))
+            {
+                self.at += word.len();
+                return true;
+            }
+        }
+        false
+    }
+
+    fn at_operator(&self) -> bool {
+        self.rest().strip_prefix("operator").is_some_and(|after| {
+            after.starts_with(|next: char| !next.is_alphanumeric() && next != '_')
+        })
+    }
+
+    /// `operator<<`, `operator new[]`, `operator bool`, `operator"" _s`.
+    fn operator(&mut self, parts: &mut impl Parts) {
+        let start = self.at;
+        self.at += "operator".len();
+        if let Some(symbol) = OPERATORS.iter().find(|symbol| self.rest().starts_with(**symbol)) {
+            self.at += symbol.len();
+            parts.push(&self.name[start..self.at]);
+            // The demangler writes `operator< <int>`.
+            if self.rest().starts_with(" <") {
+                self.at += 1;
+            }
+            return;
+        }
+        // A conversion's type, or `new`, `delete`, a literal's suffix: all up to the arguments.
+        while let Some(&byte) = self.text.get(self.at) {
+            match byte {
+                b'(' => break,
+                b'<' => self.skip_group(),
+                _ => self.at += 1,
+            }
+        }
+        push_without_angles(&self.name[start..self.at], parts);
+    }
+
+    /// Whether the `<` here opens Rust's `<T as Trait>` or `<impl Trait for T>`.
+    fn is_self_type(&self) -> bool {
+        let end = group_end(self.text, self.at);
+        let inside = self.name.get(self.at..end).unwrap_or("");
+        inside.starts_with("<impl ") || inside.contains(" as ")
+    }
+
+    /// Rust's `<T as Trait>`, without the generics inside it.
+    fn self_type(&mut self, parts: &mut impl Parts) {
+        let start = self.at;
+        self.skip_group();
+        let inside = self.name.get(start + 1..self.at - 1).unwrap_or("");
+        parts.push("<");
+        push_without_angles(inside, parts);
+        parts.push(">");
+        parts.note_self_type(inside, self.rest());
+    }
+
+    /// `{lambda(int)#1}` becomes `{lambda#1}`; `{{closure}}` stays.
+    fn braces(&mut self, parts: &mut impl Parts) {
+        let start = self.at;
+        self.skip_group();
+        let whole = &self.name[start..self.at];
+        let bare = match (whole.find('('), whole.rfind(')')) {
+            (Some(open), Some(close)) if open < close => [&whole[..open], &whole[close + 1..]],
+            _ => [whole, ""],
+        };
+        parts.push_braces(bare, whole);
+    }
+
+    fn skip_group(&mut self) {
+        self.at = group_end(self.text, self.at);
+    }
+}
+
+/// Hands out `text` without what stands in `<…>`.
+fn push_without_angles(text: &str, parts: &mut impl Parts) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    let mut from = 0;
+    while at < bytes.len() {
+        if bytes[at] == b'<' && at > from {
+            parts.push(&text[from..at]);
+            at = group_end(bytes, at);
+            from = at;
+        } else {
+            at += 1;
+        }
+    }
+    parts.push(&text[from..]);
+}
+
+/// One past the bracket that closes the group opened at `start`; the end of the text if none does.
+pub(super) fn group_end(text: &[u8], start: usize) -> usize {
+    closed_group(text, start).unwrap_or(text.len())
+}
+
+/// One past the bracket that closes the group opened at `start`, if one does.
+pub(crate) fn closed_group(text: &[u8], start: usize) -> Option<usize> {
+    let mut open = OpenBrackets::default();
+    let mut at = start;
+    loop {
+        let byte = *text.get(at)?;
+        match byte {
+            b'(' | b'{' | b'[' | b'<' => open.push(byte),
+            // `->` closes nothing, nor does a `>` inside parentheses: `(a > b)`.
+            b'>' if open.last() == Some(b'<') && text[at - 1] != b'-' => open.pop(),
+            b')' | b'}' | b']' => {
+                // A stray `<` inside, as in `(1 << 3)`, is given up.
+                while open.last() == Some(b'<') {
+                    open.pop();
+                }
+                if open.last().is_some_and(|open| is_pair(open, byte)) {
+                    open.pop();
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+        if open.last().is_none() {
+            return Some(at);
+        }
+        while text.get(at).is_some_and(|&byte| !IS_BRACKET[byte as usize]) {
+            at += 1;
+        }
+    }
+}
+
+/// For each byte, whether it is a bracket. Most of a name is within brackets, and most of that is
+/// none.
+const IS_BRACKET: [bool; 256] = {
+    let mut is_bracket = [false; 256];
+    let brackets = b"(){}[]<>";
+    let mut at = 0;
+    while at < brackets.len() {
+        is_bracket[brackets[at] as usize] = true;
+        at += 1;
+    }
+    is_bracket
+};
+
+fn is_pair(open: u8, close: u8) -> bool {
+    matches!((open, close), (b'(', b')') | (b'{', b'}') | (b'[', b']'))
+}
+
+/// The brackets that are open, each as one byte: eight in a word, so that nearly all names need no
+/// memory for it.
+#[derive(Default)]
+struct OpenBrackets {
+    /// The innermost of them, the last one in the lowest byte.
+    word: u64,
+    /// Full words of those further out.
+    outer: Vec<u64>,
+}
+
+impl OpenBrackets {
+    fn push(&mut self, bracket: u8) {
+        if self.word >> 56 != 0 {
+            self.outer.push(self.word);
+            self.word = 0;
+        }
+        self.word = self.word << 8 | u64::from(bracket);
+    }
+
+    fn pop(&mut self) {
+        self.word >>= 8;
+        if self.word == 0 {
+            self.word = self.outer.pop().unwrap_or(0);
+        }
+    }
+
+    fn last(&self) -> Option<u8> {
+        let [last, ..] = self.word.to_le_bytes();
+        (last != 0).then_some(last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::closed_group;
+
+    #[test]
+    fn groups_end_however_deep_they_are() {
+        for depth in [1, 7, 8, 9, 16, 17, 40] {
+            let text = format!("f{}x{}::g", "<(".repeat(depth), ")>".repeat(depth));
+            assert_eq!(closed_group(text.as_bytes(), 1), Some(2 + 4 * depth), "{text}");
+            assert_eq!(closed_group(&text.as_bytes()[..1 + 4 * depth], 1), None, "{text}");
+        }
+        assert_eq!(closed_group(b"(1 << 3)>", 0), Some(8));
+        assert_eq!(closed_group(b"<fn() -> (a > b)>x", 0), Some(17));
+    }
+}
