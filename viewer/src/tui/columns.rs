@@ -161,10 +161,16 @@ impl Columns {
         Self::fitting(width, &Column::ALL, Cost::Inclusive)
     }
 
-    /// The columns of a comparison for a screen of this width.
+    /// The columns of a comparison for a screen of this width. Where not even the difference has
+    /// room beside both costs, it stands without them.
     #[must_use]
     pub fn of_comparison(width: usize, cost: Cost) -> Self {
-        Self::fitting(width, &Column::OF_COMPARISON, cost)
+        let [_, _, difference, growth, ..] = Column::OF_COMPARISON;
+        let all = Self::fitting(width, &Column::OF_COMPARISON, cost);
+        if all.numbers.iter().any(|(column, _)| *column == difference) {
+            return all;
+        }
+        Self::fitting(width, &[difference, growth], cost)
     }
 
     /// As many of these columns as fit, the first one always.
@@ -213,6 +219,19 @@ mod tests {
         assert_eq!(shown(65), "time | % | excl% | edges");
         assert_eq!(shown(40), "time");
         assert_eq!(shown(8), "time");
+    }
+
+    #[test]
+    fn the_difference_is_the_last_to_go() {
+        let shown = |width| {
+            let columns = Columns::of_comparison(width, Cost::Inclusive);
+            let headings = columns.numbers.into_iter().map(|(column, _)| column.heading(true));
+            headings.collect::<Vec<_>>().join(" | ")
+        };
+        assert_eq!(shown(100), "base | other | delta | % | noise | edges");
+        assert_eq!(shown(60), "base | other | delta");
+        assert_eq!(shown(50), "delta | %");
+        assert_eq!(shown(40), "delta");
     }
 
     #[test]

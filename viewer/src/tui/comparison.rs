@@ -77,17 +77,25 @@ pub(super) fn title(model: &Model<'_>, comparison: &Comparison, cells: usize) ->
     cut(&text, cells, model.theme.glyphs.ellipsis).into_owned()
 }
 
-/// The account of all samples of both sides.
-pub(super) fn account_text(model: &Model<'_>, comparison: &Comparison) -> String {
+/// The account of all samples of both sides, of which so many are shown.
+pub(super) fn account_text(comparison: &Comparison, shown_of_sides: [u64; 2]) -> String {
     let of = |side: usize| {
-        let shown = model.shown_of_sides[side];
+        let shown = shown_of_sides[side];
         let total = comparison.sides[side].total;
         match shares(shown, total - shown) {
             Some((shown, out)) => Cow::Owned(format!("{shown}+{out}")),
             None => Cow::Borrowed("0+0"),
         }
     };
-    format!("shown+out %: base {}  other {} ", of(BASE), of(OTHER))
+    format!("shown+out %: base {}  other {}", of(BASE), of(OTHER))
+}
+
+/// What the current path of the tables costs on both sides, and by how much they differ.
+pub(super) fn path_cost(model: &Model<'_>, comparison: &Comparison, row: &Row) -> String {
+    let form = model.form();
+    let of = Difference::new(comparison, Cost::Inclusive.of(row));
+    let arrow = if model.theme.is_ascii() { "->" } else { "→" };
+    format!("{} {arrow} {}  {}", of.amount(BASE, form), of.amount(OTHER, form), of.delta(form))
 }
 
 /// What the numbers of a row are made of.

@@ -82,7 +82,7 @@ pub fn title(model: &Model<'_>, cells: usize) -> String {
 #[must_use]
 pub fn account_text(model: &Model<'_>) -> String {
     if let Some(comparison) = model.comparison() {
-        return comparison::account_text(model, comparison);
+        return comparison::account_text(comparison, model.shown_of_sides) + " ";
     }
     let account = account(model.refined.shown, model.refined.out);
     if usize::from(model.size.0) < NARROW {

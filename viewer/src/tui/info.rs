@@ -3,10 +3,11 @@
 use core::cmp::Reverse;
 
 use csprof_format::ids::{ModuleId, ProcessId};
-use csprof_format::profile::{EpochReason, Exit, Origin, Process, SymbolSource};
+use csprof_format::profile::{EpochReason, Exit, Origin, Process, RunInfo, SymbolSource};
 
 use super::page::Item;
 use crate::profile::Profile;
+use crate::profile::comparison::Comparison;
 use crate::views::cost_lines::{self, Line};
 use crate::views::names::nameless;
 use crate::views::number::{Form, amount, count, counted, duration, percent};
@@ -25,8 +26,13 @@ const LONGEST_COMMAND: usize = 100;
 #[must_use]
 pub fn items(profile: &Profile, form: Form) -> Vec<Item> {
     let summary = Summary::of(profile);
+    let compared = profile.comparison.as_deref();
+    let runs = match compared {
+        Some(comparison) => sides(comparison, form),
+        None => run("Run", &profile.info.run, form),
+    };
     let sections = [
-        run(profile, form),
+        runs,
         samples(profile, &summary, form),
         losses(profile, &summary, form),
         lines("CPU time", cost_lines::cpu_time(profile, form)),
@@ -100,10 +106,26 @@ fn seconds(ns: u64, form: Form) -> String {
     duration(ns as f64, form)
 }
 
-fn run(profile: &Profile, form: Form) -> Vec<Item> {
-    let run = &profile.info.run;
+/// Both runs of a comparison; all that comes after them is about the two together.
+fn sides(comparison: &Comparison, form: Form) -> Vec<Item> {
+    let mut items = Vec::new();
+    for (side, name) in comparison.sides.iter().zip(["Base", "Other"]) {
+        items.extend(run(&format!("{name}: {}", side.name), &side.run, form));
+        let period = amount(1, &side.metric, form);
+        let source = &side.metric.source;
+        items.push(pair("source", format!("{source}, one sample for {period}")));
+        items.push(pair("samples", count(side.total, form)));
+        items.push(warning_if(side.lost > 0, "lost", counted(side.lost, "sample", form)));
+        items.push(Item::Gap);
+    }
+    let said = "What follows is about both together; csprof info tells of each file alone.";
+    items.push(Item::Text(said.to_owned()));
+    items
+}
+
+fn run(title: &str, run: &RunInfo, form: Form) -> Vec<Item> {
     let mut items = vec![
-        heading("Run"),
+        heading(title),
         pair("command", command_line(&run.command)),
         pair("in", String::from_utf8_lossy(&run.directory)),
         pair("on", [run.host.as_str(), &run.cpu, &run.kernel].join(", ")),
@@ -119,12 +141,14 @@ fn samples(profile: &Profile, summary: &Summary, form: Form) -> Vec<Item> {
     let of_delivered = |samples: u64| {
         format!("{}, {} %", counted(samples, "sample", form), percent(samples, summary.delivered))
     };
-    let mut items = vec![
-        heading("Samples"),
-        pair("source", format!("{}, one sample for {}", metric.source, amount(1, metric, form))),
-    ];
-    if let Some(rate) = summary.asked_per_s {
-        items.push(pair("rate asked for", format!("{rate:.0} per second and thread")));
+    let mut items = vec![heading("Samples")];
+    // Two that are compared may have been sampled in different ways.
+    if profile.comparison.is_none() {
+        let period = amount(1, metric, form);
+        items.push(pair("source", format!("{}, one sample for {period}", metric.source)));
+        if let Some(rate) = summary.asked_per_s {
+            items.push(pair("rate asked for", format!("{rate:.0} per second and thread")));
+        }
     }
     if let Some(rate) = summary.delivered_per_cpu_s {
         let text = format!(

@@ -225,6 +225,8 @@ pub enum Message<'p> {
         shown: u64,
         /// Samples that would be taken out.
         out: u64,
+        /// Those of BASE and of OTHER that would be shown, where two profiles are compared.
+        of_sides: [u64; 2],
     },
     /// The table of the current path.
     Tabled {

@@ -25,7 +25,7 @@ pub struct Prompt {
     /// The completion that was taken last.
     pub taken: Option<usize>,
     /// How many accepted lines back the line was taken from, and what had been typed instead.
-    pub recalled: Option<(usize, String)>,
+    pub recalled: Option<Box<(usize, String)>>,
     /// What is known about the line.
     pub trial: Trial,
     /// What was open and selected when the prompt opened: leaving a search goes back there.
@@ -64,6 +64,8 @@ pub enum Trial {
         shown: u64,
         /// Samples that would be taken out.
         out: u64,
+        /// Those of BASE and of OTHER that would be shown, where two profiles are compared.
+        of_sides: [u64; 2],
     },
     /// A search, and whether it found a row.
     Found(bool),

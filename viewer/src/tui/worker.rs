@@ -22,6 +22,7 @@ use crate::views::Sort;
 use crate::views::callers::Callers;
 use crate::views::hall::{HallTable, ListedRows};
 use crate::views::sets::set_rows;
+use crate::views::shown_of_sides;
 
 /// Profiles with fewer nodes are refined at once: it takes less than painting a screen.
 pub const AT_ONCE: usize = 100_000;
@@ -213,7 +214,12 @@ fn make<'p>(
             }
         }
         Purpose::Sets => Message::SetsCounted { ticket, rows: set_rows(&refined, &sets) },
-        Purpose::Try => Message::Tried { ticket, shown: refined.shown, out: refined.out },
+        Purpose::Try => Message::Tried {
+            ticket,
+            shown: refined.shown,
+            out: refined.out,
+            of_sides: shown_of_sides(&refined),
+        },
     })
 }
 
@@ -268,7 +274,7 @@ mod tests {
         assert!(make(&base, asked(), &Watch::until(&cancelled)).is_err());
         cancelled.store(false, Ordering::Relaxed);
         let message = make(&base, asked(), &Watch::until(&cancelled));
-        assert!(matches!(message, Ok(Message::Tried { ticket: 1, shown: 3, out: 0 })));
+        assert!(matches!(message, Ok(Message::Tried { ticket: 1, shown: 3, out: 0, .. })));
     }
 
     /// Three hundred thousand nodes, each below one of the last hundred.

@@ -15,6 +15,24 @@ pub(crate) fn compared() -> Profile {
     Profile::compared(("runs/before.csprof", solver()), ("runs/after.csprof", other), &[]).unwrap()
 }
 
+/// Samples of two profiles are never added up: each side has an account of its own.
+#[test]
+fn sides_are_told_apart_wherever_samples_are_counted() {
+    let profile = compared();
+    for (keys, text) in [
+        ("5/solve<enter><enter>", "   880 ms → 630 ms  -250 ms\n"),
+        (
+            "fthrough MPI_*",
+            "refine: through MPI_*\n         shown+out %: base 67.5+32.5  other 46.4+53.6",
+        ),
+        ("fthrough MPI_*<enter>F", "together: shown+out %: base 67.5+32.5  other 46.4+53.6"),
+    ] {
+        let shown = screen(&profile, "80x24", keys);
+        assert!(shown.contains(text), "{text}:\n{shown}");
+    }
+    assert_snapshot!(screen(&profile, "80x40", "4"));
+}
+
 #[test]
 fn the_list_of_processes_says_whose_they_are() {
     let profile = compared();

@@ -1,5 +1,6 @@
 //! A prompt: the line, what is known about it, and what its last word could become.
 
+use super::super::comparison::account_text;
 use super::super::name::{cut, width};
 use super::super::prompt::{COMPLETIONS, Prompt, Trial};
 use super::Canvas;
@@ -66,9 +67,13 @@ fn knowledge(canvas: &mut Canvas<'_, '_>, prompt: &Prompt, y: usize, start: usiz
                 canvas.text(start.max(1), y, &cause, cells, theme.error());
             }
         }
-        Trial::Counted { shown, out } => {
+        Trial::Counted { shown, out, of_sides } => {
             let style = if *shown == 0 { theme.warning() } else { theme.text() };
-            canvas.text(start, y, &account(*shown, *out), room, style);
+            let text = match canvas.model.comparison() {
+                Some(comparison) => account_text(comparison, *of_sides),
+                None => account(*shown, *out),
+            };
+            canvas.text(start, y, &text, room, style);
         }
         Trial::Waiting(_) => {
             canvas.text(start, y, theme.glyphs.ellipsis, room, theme.faint());

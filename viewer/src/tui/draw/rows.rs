@@ -61,8 +61,13 @@ fn current_path(canvas: &mut Canvas<'_, '_>, y: usize) {
     let theme = model.theme;
     let mut cost = String::new();
     if let Some(row) = &model.tables.cost {
-        let time = amount(row.inclusive, &model.profile.info.metric, model.form());
-        cost = format!("{time}  {} %", percent(row.inclusive, model.whole()));
+        cost = match model.comparison() {
+            Some(comparison) => compared::path_cost(model, comparison, row),
+            None => {
+                let time = amount(row.inclusive, &model.profile.info.metric, model.form());
+                format!("{time}  {} %", percent(row.inclusive, model.whole()))
+            }
+        };
     }
     let end = canvas.width().saturating_sub(1);
     canvas.text_right(end, y, &cost, width(&cost), theme.strong());

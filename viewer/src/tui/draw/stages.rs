@@ -1,5 +1,6 @@
 //! The list of stages: what each let through, took out and moved.
 
+use super::super::comparison::account_text;
 use super::super::model::Model;
 use super::super::name::cut;
 use super::Canvas;
@@ -33,7 +34,9 @@ pub(super) fn draw(canvas: &mut Canvas<'_, '_>, selected: usize, y: usize) {
     }
     let line = theme.glyphs.horizontal.repeat(cells);
     canvas.text(0, y, &line, cells, theme.faint());
-    canvas.text(1, y, " Stages ", cells, theme.strong());
+    // Of two profiles, what each stage did to both.
+    let title = if model.comparison().is_some() { " Stages, samples of both " } else { " Stages " };
+    canvas.text(1, y, title, cells, theme.strong());
     // As many numbers as leave room for the text; what came in is what is shown and what is out.
     let wanted: &[Figure] = match cells.saturating_sub(28) / NUMBER {
         0 => &[],
@@ -76,13 +79,18 @@ pub(super) fn draw(canvas: &mut Canvas<'_, '_>, selected: usize, y: usize) {
         }
     }
     let refined = &model.refined;
-    let total = format!(
-        "together: {} of {} shown ({} %), {} out",
-        count(refined.shown, model.form()),
-        count(refined.base, model.form()),
-        percent(refined.shown, refined.base),
-        count(refined.out, model.form()),
-    );
+    let total = match model.comparison() {
+        Some(comparison) => {
+            format!("together: {}", account_text(comparison, model.shown_of_sides))
+        }
+        None => format!(
+            "together: {} of {} shown ({} %), {} out",
+            count(refined.shown, model.form()),
+            count(refined.base, model.form()),
+            percent(refined.shown, refined.base),
+            count(refined.out, model.form()),
+        ),
+    };
     let last = y + height - 1;
     canvas.text(1, last - 1, &total, cells - 2, theme.text());
     super::hints(canvas, last);

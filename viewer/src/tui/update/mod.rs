@@ -19,6 +19,7 @@ use super::keymap;
 use super::message::{Message, PromptKind, View};
 use super::model::{HOT_SHARE, Model, Notice, Over, PercentOf};
 use super::page::Page;
+use super::prompt::Trial;
 use super::table::{OPEN_LIMIT, Rows};
 use crate::refine::Grain;
 use crate::views::contexts::contexts;
@@ -212,7 +213,9 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
         Message::Completed { ticket, word, completions } => {
             prompt::completed(model, ticket, word, completions);
         }
-        Message::Tried { ticket, shown, out } => prompt::tried(model, ticket, shown, out),
+        Message::Tried { ticket, shown, out, of_sides } => {
+            prompt::tried(model, ticket, Trial::Counted { shown, out, of_sides });
+        }
 
         Message::CopyPath => return copy_path(model),
         Message::Repro => return repro::show(model),

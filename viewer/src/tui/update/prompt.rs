@@ -82,10 +82,8 @@ pub(super) fn edit(model: &mut Model<'_>, change: impl FnOnce(&mut Line)) -> Eff
 /// Puts an accepted line in place of the one being typed.
 pub(super) fn recall(model: &mut Model<'_>, older: bool) -> Effects {
     let Some(Over::Prompt(prompt)) = model.over.last() else { return Vec::new() };
-    let (back, own) = match &prompt.recalled {
-        Some((back, own)) => (*back, own.clone()),
-        None => (0, prompt.line.text().to_owned()),
-    };
+    let recalled = prompt.recalled.as_deref().cloned();
+    let (back, own) = recalled.unwrap_or_else(|| (0, prompt.line.text().to_owned()));
     let back = if older { back + 1 } else { back.saturating_sub(1) };
     let label = prompt.label();
     let mut lines = model.typed.iter().rev().filter(|(before, _)| *before == label);
@@ -95,7 +93,7 @@ pub(super) fn recall(model: &mut Model<'_>, older: bool) -> Effects {
     };
     let Some(text) = line else { return Vec::new() };
     if let Some(Over::Prompt(prompt)) = model.over.last_mut() {
-        prompt.recalled = Some((back, own));
+        prompt.recalled = Some(Box::new((back, own)));
     }
     edit(model, |line| *line = Line::new(&text))
 }
@@ -282,11 +280,11 @@ fn remember(model: &mut Model<'_>, label: &'static str, text: &str) {
 }
 
 /// The shell has tried a line out.
-pub(super) fn tried(model: &mut Model<'_>, ticket: u64, shown: u64, out: u64) {
+pub(super) fn tried(model: &mut Model<'_>, ticket: u64, counted: Trial) {
     if let Some(Over::Prompt(prompt)) = model.over.last_mut()
         && prompt.trial == Trial::Waiting(ticket)
     {
-        prompt.trial = Trial::Counted { shown, out };
+        prompt.trial = counted;
     }
 }
 
