@@ -23,7 +23,7 @@ const ENTRIES: [&str; 9] = [
     "csprof_collector::sampling::trap::on_trap",
     "csprof_collector::preload::signals::action::program_handler",
     "csprof_collector::preload::signals::trap::by_default",
-    "csprof_collector::modules::discovery::in_place::{{closure}}",
+    "csprof_collector::modules::elf::in_place::{{closure}}",
     "<csprof_collector::unwind::cfi::direct::InPlace<F> as csprof_collector::unwind::table::Lookup>::lookup",
     "<csprof_collector::unwind::cfi::direct::InPlace<F> as csprof_collector::unwind::table::Lookup>::lookup_all",
     "<csprof_collector::unwind::table::RecipeTable as csprof_collector::unwind::table::Lookup>::lookup",

@@ -1,6 +1,8 @@
 /* Processes made while other threads come and go have the limit of open files that this one has: forked
- * ones, and programs that they execute. Says how often they had another. */
+ * ones, and programs that they execute. Says how often they had another, and how often one that this process set
+ * meanwhile did not stay. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -29,6 +31,18 @@ static unsigned limit(void) {
     return (unsigned)now.rlim_cur;
 }
 
+static int is_lost(unsigned wanted) {
+    struct rlimit now;
+    getrlimit(RLIMIT_NOFILE, &now);
+    now.rlim_cur = wanted;
+    setrlimit(RLIMIT_NOFILE, &now);
+    for (int i = 0; i < 10000; i++) {
+        if (limit() == wanted) return 0;
+        sched_yield();
+    }
+    return 1;
+}
+
 int main(int count, char **arguments) {
     if (count > 1) return limit() != (unsigned)atoi(arguments[1]);
     int wrong = 0;
@@ -48,8 +62,10 @@ int main(int count, char **arguments) {
         waitpid(child, &status, 0);
         wrong += status != 0;
     }
+    int lost = 0;
+    for (unsigned i = 0; i < 5000; i++) lost += is_lost(300 + i % 1000);
     stop = 1;
     for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
-    printf("wrong: %d\n", wrong);
+    printf("wrong: %d, lost: %d\n", wrong, lost);
     return 0;
 }

@@ -28,7 +28,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use libc::{Elf64_Ehdr, Elf64_Phdr, dl_phdr_info};
 
-use super::discovery::{self, LoaderModule};
+use super::elf::{self, LoaderModule};
 use crate::sys;
 use crate::unwind::arch::recipe::{CalleeSaved, Recipe};
 use crate::unwind::cfi::direct;
@@ -185,7 +185,7 @@ impl<'a> Foreign<'a> {
         };
         let again = || {
             let notes = self.segment(libc::PT_NOTE).and_then(|notes| self.bytes(&notes));
-            let build_id = notes.and_then(discovery::build_id);
+            let build_id = notes.and_then(elf::build_id);
             self.bias == other.bias && build_id == Some(&other.identity.build_id)
         };
         self.code().any(|code| overlaps(&code)) && !again()
@@ -276,6 +276,7 @@ impl<'a> Foreign<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::modules::discovery::loaded_modules;
 
     #[test]
     fn memory_that_belongs_to_no_module() {
@@ -289,12 +290,12 @@ mod tests {
     #[test]
     fn the_same_recipe_as_from_the_table() {
         start();
-        let modules = discovery::loaded_modules(&Vec::new(), || true).unwrap().modules;
+        let modules = loaded_modules(&Vec::new(), || true).unwrap().modules;
         let (mut rows, readable) = (0, Cell::new(0));
         // The vdso is in no list of the loader that `_dl_find_object` looks at.
         let listed = modules.iter().map(|(module, _)| module);
         for module in listed.filter(|module| module.identity.path != b"[vdso]") {
-            let Some(built) = discovery::recipes(module) else { continue };
+            let Some(built) = elf::recipes(module) else { continue };
             let text = module.text();
             for pc in text.clone() {
                 let offset = u32::try_from(pc - text.start).unwrap();
@@ -323,7 +324,7 @@ mod tests {
         start();
         let here = what_takes_the_place_of_something_else as *const () as u64;
         let foreign = Foreign::containing(here, &Cell::new(0)).unwrap();
-        let modules = discovery::loaded_modules(&Vec::new(), || true).unwrap().modules;
+        let modules = loaded_modules(&Vec::new(), || true).unwrap().modules;
         let (own, _) = modules.iter().find(|(module, _)| module.text().contains(&here)).unwrap();
         assert!(!foreign.displaces(own), "the same again");
         let mut another = own.clone();

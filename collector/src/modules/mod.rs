@@ -1,9 +1,9 @@
 //! The load map: which module's code lies where, and how to unwind through it.
 //!
 //! Setup side: after the program loaded or unloaded something, the loader's list is compared with
-//! what is known ([`discovery`]), recipes of new modules are found where they are or copied
-//! into tables, the log is told, and a new [`LoadMap`] is published. Signal side: [`LoadMap::find`], a binary search in an array that
-//! never changes.
+//! what is known ([`discovery`]), recipes of new modules are found where they are or copied into tables
+//! ([`code`]), the log is told, and a new [`LoadMap`] is published ([`reading`]). Signal side:
+//! [`LoadMap::find`], a binary search in an array that never changes.
 //!
 //! **Epochs** (ICS'05 section 2.5.1). Loading at fresh addresses only extends the load map. A new
 //! epoch begins when a module takes addresses that another one had in the present epoch, or at
@@ -12,7 +12,8 @@
 //! Invariants: a published map is not changed, and not freed while a handler could read it;
 //! recipes are read in place only in modules that the program was started with, which the loader
 //! never unloads; any other module's are copied once and kept, so a library that is loaded a
-//! thousand times costs one table; one that comes back to its old place within an epoch costs no word of the log.
+//! thousand times costs one table; one that comes back to its old place within an epoch costs no word of
+//! the log.
 //!
 //! **Locks.** The loader's own lock may be held by the program while it calls us: it forks or creates a
 //! thread in a callback of dl_iterate_phdr(3). So nobody waits for the loader while they hold
@@ -24,155 +25,26 @@
 //! the module is *foreign*: its code unwinds by [`foreign`], without a table, and the sample
 //! that met it leaves a note for [`after_note`].
 
-#![expect(unsafe_code, reason = "publication of the load map to signal handlers")]
-
+mod code;
 mod discovery;
+mod elf;
 pub mod foreign;
 mod namespaces;
+mod reading;
 pub mod split_stack;
 
 use core::ops::Range;
-use core::ptr::NonNull;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use csprof_format::arena::{LoadRecord, LogRecord, epoch_reason};
 
 use crate::setup_lock::{SetupGuard, SetupLock};
-use crate::trampoline::rules::ModuleRules;
-use crate::unwind::cfi;
-use crate::unwind::table::{Lookup, RecipeTable};
-use crate::{allocator, process, report, sys};
+use crate::{allocator, process, report};
 
-pub use discovery::{Identity, LoaderModule};
-
-/// What is known about a module's code, whatever its address.
-#[derive(Default)]
-pub struct Code {
-    recipes: Recipes,
-    /// Code of an unwinder inside the module, by offset from the start of the text range.
-    unwinders: Vec<Range<u32>>,
-    /// What the trampoline may do in it.
-    pub rules: ModuleRules,
-}
-
-/// How the code of a module unwinds; by the same offsets.
-#[derive(Default)]
-enum Recipes {
-    /// Without call frame information.
-    #[default]
-    None,
-    /// Where the linker put them. The module stays loaded for ever.
-    InPlace(discovery::Mapped),
-    /// A copy.
-    Table {
-        table: RecipeTable,
-        /// Code that may handle an exception, ascending.
-        handlers: Vec<Range<u32>>,
-    },
-}
-
-/// One stretch of code in the load map.
-#[derive(Clone, Copy)]
-pub struct Stretch {
-    /// First runtime address.
-    pub start: u64,
-    /// One past the last.
-    pub end: u64,
-    /// One past the last that can be read; `start` if none can.
-    pub readable_end: u64,
-    /// Runtime address of the table's offset zero.
-    pub base: u64,
-    /// The module's code.
-    pub code: &'static Code,
-}
-
-impl Stretch {
-    /// Whether the code at `pc`, which lies in the stretch, unwinds stacks. Signal side.
-    #[must_use]
-    pub fn is_unwinder(&self, pc: u64) -> bool {
-        let offset = pc.wrapping_sub(self.base);
-        let holds = |range: &Range<u32>| (range.start.into()..range.end.into()).contains(&offset);
-        self.code.rules.unwinder || self.code.unwinders.iter().any(holds)
-    }
-
-    /// Whether what the code at `pc`, which lies in the stretch, does as an unwinder can be seen on
-    /// the stack: it is one, or its module has one that calls it. Either side.
-    #[must_use]
-    pub fn unwinds(&self, pc: u64) -> bool {
-        self.is_unwinder(pc) || self.code.has_static_unwinder()
-    }
-
-    /// Whether the function at `pc`, which lies in the stretch, may handle an exception. Signal
-    /// side.
-    #[must_use]
-    pub fn may_handle_exceptions(&self, pc: u64) -> bool {
-        let Ok(offset) = u32::try_from(pc.wrapping_sub(self.base)) else { return false };
-        match &self.code.recipes {
-            Recipes::None => false,
-            Recipes::InPlace(module) => module.may_handle_exceptions(offset),
-            Recipes::Table { handlers, .. } => {
-                let after = handlers.partition_point(|range| range.start <= offset);
-                let before = after.checked_sub(1).and_then(|before| handlers.get(before));
-                before.is_some_and(|range| offset < range.end)
-            }
-        }
-    }
-}
-
-impl Code {
-    /// Nothing is known: whatever is in it, nothing may be touched while it is on the stack.
-    const UNKNOWN: Self = Self {
-        recipes: Recipes::None,
-        unwinders: Vec::new(),
-        rules: ModuleRules { never: true, unwinder: true, has_unsafe_functions: false },
-    };
-
-    /// Reads a module that stays loaded meanwhile.
-    ///
-    /// # Safety
-    /// With `stays` it must stay loaded for ever.
-    unsafe fn of(module: &LoaderModule, stays: bool) -> Self {
-        let rules = ModuleRules::of(module);
-        // SAFETY: the caller's promise.
-        let in_place = stays.then(|| unsafe { discovery::in_place(module) }).flatten();
-        if let Some((mapped, census)) = in_place {
-            let recipes = Recipes::InPlace(mapped);
-            return Self { recipes, unwinders: census.unwinders, rules };
-        }
-        match discovery::recipes(module) {
-            Some(cfi::Built { table, handlers, unwinders, .. }) => {
-                Self { recipes: Recipes::Table { table, handlers }, unwinders, rules }
-            }
-            None => Self { rules, ..Self::default() },
-        }
-    }
-
-    /// Bytes of memory it takes.
-    fn bytes(&self) -> usize {
-        let ranges = |ranges: &Vec<Range<u32>>| size_of_val(ranges.as_slice());
-        let recipes = match &self.recipes {
-            Recipes::None => 0,
-            Recipes::InPlace(module) => module.bytes(),
-            Recipes::Table { table, handlers } => table.bytes() + ranges(handlers),
-        };
-        size_of::<Self>() + recipes + ranges(&self.unwinders)
-    }
-
-    /// The recipes, by offset from the start of the text range. Signal side.
-    #[must_use]
-    pub fn recipes(&self) -> Option<&dyn Lookup> {
-        match &self.recipes {
-            Recipes::None => None,
-            Recipes::InPlace(module) => Some(module),
-            Recipes::Table { table, .. } => Some(table),
-        }
-    }
-
-    /// Whether the module brings an unwinder of its own: linked with `-static-libgcc`.
-    fn has_static_unwinder(&self) -> bool {
-        !self.rules.unwinder && !self.unwinders.is_empty()
-    }
-}
+pub use code::{Code, Stretch};
+pub use elf::{Identity, LoaderModule};
+use reading::Replaced;
+pub use reading::{Reading, wait_for_readers};
 
 /// All code that is loaded, ordered by address.
 #[derive(Default)]
@@ -204,63 +76,14 @@ impl LoadMap {
     }
 }
 
-static CURRENT: AtomicPtr<LoadMap> = AtomicPtr::new(core::ptr::null_mut());
 /// See [`has_small_stacks`].
 static SMALL_STACKS: AtomicBool = AtomicBool::new(false);
-/// Handlers that may hold a reference to a load map right now.
-static READERS: AtomicU32 = AtomicU32::new(0);
-
-/// The load map, held for the length of one sample. Signal side.
-pub struct Reading(&'static LoadMap);
-
-impl Reading {
-    /// Takes the present map; `None` before there is one.
-    #[must_use]
-    pub fn begin() -> Option<Self> {
-        // Sequentially consistent, as is `publish`: either the reader is counted before the
-        // publisher looks, or it sees the new map.
-        READERS.fetch_add(1, Ordering::SeqCst);
-        // SAFETY: null or a published map, which is not freed while READERS counts us.
-        match unsafe { CURRENT.load(Ordering::SeqCst).as_ref() } {
-            Some(map) => Some(Self(map)),
-            None => {
-                READERS.fetch_sub(1, Ordering::SeqCst);
-                None
-            }
-        }
-    }
-
-    /// The map.
-    #[must_use]
-    pub const fn map(&self) -> &LoadMap {
-        self.0
-    }
-}
-
-impl Drop for Reading {
-    fn drop(&mut self) {
-        READERS.fetch_sub(1, Ordering::SeqCst);
-    }
-}
 
 /// A module that is loaded, or was in the present epoch.
 struct Loaded {
     number: u32,
     module: LoaderModule,
     code: &'static Code,
-}
-
-/// A load map that has been replaced: not moved and not freed while a handler may read it.
-struct Replaced(NonNull<LoadMap>);
-
-// SAFETY: a load map is immutable plain data.
-unsafe impl Send for Replaced {}
-
-impl Drop for Replaced {
-    fn drop(&mut self) {
-        // SAFETY: made by `Box::into_raw` in `publish`, which drops it only when no reader is left.
-        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
-    }
 }
 
 /// Code by identity, kept for ever.
@@ -360,6 +183,10 @@ pub fn start() {
 pub fn start_again() {
     foreign::start_again();
     let mut known = KNOWN.lock();
+    if reading::forget_readers() {
+        // One of them may be this thread, in a handler of the program that has forked.
+        known.limbo.drain(..).chain(reading::take()).for_each(core::mem::forget);
+    }
     known.epoch = 0;
     known.retired.clear();
     process::log(&LogRecord::Epoch { number: 0, reason: epoch_reason::START });
@@ -520,8 +347,7 @@ impl Known {
         }
         let (generation, epoch) = (self.generation, self.epoch);
         let map = LoadMap { generation, epoch, static_unwinder, stretches, retired };
-        let old = CURRENT.swap(Box::into_raw(Box::new(map)), Ordering::SeqCst);
-        self.limbo.extend(NonNull::new(old).map(Replaced));
+        self.limbo.extend(reading::publish(map));
         // A moment without any reader after the swap proves that nobody holds an old map. Samples
         // take microseconds; a busy machine may postpone the release to a later call.
         if wait_for_readers() {
@@ -530,20 +356,23 @@ impl Known {
     }
 }
 
-/// Waits a little for a moment in which no handler holds a load map; whether there was one.
-pub fn wait_for_readers() -> bool {
-    for _ in 0..100 {
-        if READERS.load(Ordering::SeqCst) == 0 {
-            return true;
-        }
-        sys::yield_now();
-    }
-    false
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A child of fork has none of the threads that were reading, nor what their handlers were to say.
+    #[test]
+    fn a_child_waits_for_no_reader_of_its_parent() {
+        start();
+        let here = a_child_waits_for_no_reader_of_its_parent as *const () as u64;
+        let of_parent = Reading::begin().unwrap();
+        start_again();
+        assert!(wait_for_readers());
+        assert!(of_parent.map().find(here).is_some(), "not freed: it may be this thread's");
+        drop(of_parent);
+        assert!(wait_for_readers());
+        assert!(Reading::begin().unwrap().map().find(here).is_some());
+    }
 
     #[test]
     fn a_pc_is_found_in_its_stretch_only() {

@@ -36,26 +36,48 @@ const ROOM: u64 = 1 << 14;
 pub(super) fn out_of_the_way(open: impl FnOnce() -> Result<i32, Errno>) -> Result<i32, Errno> {
     let Some(_only) = Only::enter() else { return moved(open()?, HIGH_FD) };
     let mut before = [0; 2];
-    let raised = limit(core::ptr::null(), &raw mut before).is_ok()
+    let may_be_raised = limit(core::ptr::null(), &raw mut before).is_ok()
         && before[0] <= LARGEST_LIMIT
-        && before[1] > before[0]
-        && {
-            for (place, value) in BEFORE.iter().zip(before) {
-                place.store(value, Ordering::Relaxed);
-            }
-            // Release: who sees it sees what the limit was before.
-            RAISED.store(true, Ordering::Release);
-            let wanted = [before[1].min(before[0] + ROOM), before[1]];
-            limit(&raw const wanted, core::ptr::null_mut()).is_ok()
-        };
-    if !raised {
-        RAISED.store(false, Ordering::Relaxed);
+        && before[1] > before[0];
+    if !may_be_raised {
         return moved(open()?, HIGH_FD);
     }
-    let number = open().and_then(|low| moved(low, before[0] as usize));
-    let _ = limit(&raw const before, core::ptr::null_mut());
+    note_limit(before);
+    // Release: who sees it sees what the limit was before.
+    RAISED.store(true, Ordering::Release);
+    let raised = [before[1].min(before[0] + ROOM), before[1]];
+    let mut replaced = before;
+    let is_raised = limit(&raw const raised, &raw mut replaced).is_ok();
+    if replaced != before {
+        // The program has just set another one.
+        note_limit(replaced);
+    }
+    let from = if is_raised { replaced[0] as usize } else { HIGH_FD };
+    let number = open().and_then(|low| moved(low, from));
+    if is_raised {
+        lower(raised, replaced);
+    }
     RAISED.store(false, Ordering::Release);
     number
+}
+
+fn note_limit(before: [u64; 2]) {
+    for (place, value) in BEFORE.iter().zip(before) {
+        place.store(value, Ordering::Relaxed);
+    }
+}
+
+/// Sets the limit back, or what the program has set meanwhile: what each call finds and nobody here has set.
+fn lower(raised: [u64; 2], before: [u64; 2]) {
+    let (mut last_set, mut wanted) = (raised, before);
+    for _ in 0..LOOKS {
+        let mut found = last_set;
+        let _ = limit(&raw const wanted, &raw mut found);
+        if found == last_set {
+            return;
+        }
+        (last_set, wanted) = (wanted, found);
+    }
 }
 
 /// RLIMIT_NOFILE, soft and hard.

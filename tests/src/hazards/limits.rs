@@ -27,7 +27,7 @@ pub const ALL: &[Hazard] = &[
         .says("died: 0\n")
         .also(want_of_memory_has_a_word),
     Hazard::new("limit_kept", &["cc -O2 -pthread -o program @limit_kept.c"])
-        .says("wrong: 0\n")
+        .says("wrong: 0, lost: 0\n")
         .also(nothing_is_damaged),
     Hazard::new("sandbox_by_prctl", SANDBOX)
         .command(&["./program", "prctl"])
