@@ -20,6 +20,7 @@ use crate::launch::spawn::Settings;
 use crate::launch::{self, Recording};
 use crate::profile::Profile;
 use crate::symbols::{self, files::DiskFiles};
+use crate::views::cost_lines::coverage;
 use crate::views::names;
 use crate::views::number::{Form, count};
 use crate::views::printable::printable;
@@ -215,6 +216,9 @@ pub(super) fn summary(path: &Path, profile: &Profile) -> Vec<String> {
     lines.extend(killed(profile));
     lines.extend(why_no_samples(profile, form).map(|reason| format!("no samples: {reason}")));
     lines.extend(told_clustered(profile));
+    if profile.total() > 0 {
+        lines.extend(coverage(profile));
+    }
     lines.extend(names::advice(profile, form));
 
     let mut parts = vec![format!("{} samples", count(summary.recorded, form))];

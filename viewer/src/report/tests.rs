@@ -385,6 +385,38 @@ fn samples_that_come_several_at_a_time_do_not_tell_how_long_calls_are() {
 }
 
 #[test]
+fn a_report_says_that_most_of_the_run_is_not_in_it() {
+    use csprof_format::profile::{Account, ThreadAccount};
+    let ms = |ms: u64| ms * 1_000_000;
+    let mut profile = profile("main 8\n");
+    profile.info.threads[0].delivered = 8;
+    profile.info.threads[0].cpu_ns = ms(44);
+    profile.info.accounts = vec![Account {
+        cpu_ns: ms(45),
+        cpu_before_ns: ms(4),
+        threads: vec![ThreadAccount { cpu_before_ns: ms(4), late: 0 }],
+        ..Account::default()
+    }];
+    let report = |profile: &Profile| text_of(&Refined::base(profile), &Options::default());
+    profile.info.run.cpu_ns = ms(49);
+    assert!(!report(&profile).contains("stand for"), "{}", report(&profile));
+    profile.info.run.cpu_ns = ms(1340);
+    assert!(
+        report(&profile).contains(
+            "\nno samples lost\nsamples stand for 3.0% of the CPU time; most of the rest was used in \
+             programs that csprof is not in (statically linked, set-user-id, without its \
+             environment): csprof info\n"
+        ),
+        "{}",
+        report(&profile)
+    );
+    // The same, in a program that is half as long as its loading.
+    profile.info.accounts[0].cpu_before_ns = ms(1295);
+    profile.info.accounts[0].cpu_ns = ms(1335);
+    assert!(report(&profile).contains("before sampling began"), "{}", report(&profile));
+}
+
+#[test]
 fn a_refinement_that_shows_nothing_says_so() {
     let profile = profile("main 1\n  f 2\n");
     let refined = apply(&profile, &parse("not through main").unwrap()).unwrap();

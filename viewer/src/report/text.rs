@@ -10,6 +10,7 @@ use super::{Measure, Options, View};
 use crate::profile::{FrameKind, short_name};
 use crate::refine::Refined;
 use crate::views::Row;
+use crate::views::cost_lines::coverage;
 use crate::views::number::{Form, account, amount, count, counted, duration, edges, percent};
 use crate::views::printable::{command_line, printable};
 use crate::views::summary::{Summary, clustered, why_no_samples};
@@ -89,6 +90,11 @@ fn heading(
     }
     writeln!(out)?;
     writeln!(out, "{}", losses(&summary, form))?;
+    if refined.base > 0
+        && let Some(coverage) = coverage(refined.profile)
+    {
+        writeln!(out, "{coverage}")?;
+    }
     if let Some(refinement) = &options.refinement {
         writeln!(out, "refined: {}", printable(refinement))?;
     }

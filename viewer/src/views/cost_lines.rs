@@ -1,6 +1,7 @@
 //! [`costs`](super::costs) in words, one fact in each line, for `csprof info` and the terminal.
 
 use csprof_format::ids::ProcessId;
+use csprof_format::launch::SourceKind;
 use csprof_format::profile::Account;
 
 use super::costs::{CpuTime, Memory, late};
@@ -77,6 +78,35 @@ pub fn cpu_time(profile: &Profile, form: Form) -> Vec<Line> {
         lines.push(line("elsewhere", cpu.elsewhere, true, text));
     }
     lines
+}
+
+/// Says that samples stand for much less CPU time than the run used, and where most of the rest went:
+/// no sample was lost, and what is shown is still not what the run did. `None` where samples stand for
+/// most of it, and for runs too short to tell.
+#[must_use]
+pub fn coverage(profile: &Profile) -> Option<String> {
+    const LEAST_PERCENT: u8 = 80;
+    const LEAST_PERIODS: u64 = 20;
+    let cpu = CpuTime::of(profile)?;
+    let is_short = cpu.used < profile.info.metric.period.saturating_mul(LEAST_PERIODS);
+    let is_most = u128::from(cpu.sampled) * 100 >= u128::from(cpu.used) * u128::from(LEAST_PERCENT);
+    if is_short || is_most {
+        return None;
+    }
+    let most = cpu.elsewhere.max(cpu.before).max(cpu.undelivered);
+    let rest = if most == cpu.elsewhere {
+        "in programs that csprof is not in (statically linked, set-user-id, without its environment)"
+    } else if most == cpu.before {
+        "before sampling began, while programs were loaded"
+    } else if profile.info.metric.source == SourceKind::CpuTime.name() {
+        "by threads that the kernel's tick did not meet; -e task-clock samples them"
+    } else {
+        "by threads after their last sample"
+    };
+    let share = percent(cpu.sampled, cpu.used);
+    Some(format!(
+        "samples stand for {share}% of the CPU time; most of the rest was used {rest}: csprof info"
+    ))
 }
 
 /// What happened to samples or threads that is no loss of a sample.
