@@ -193,9 +193,11 @@ fn part_of_name(text: &str, start: usize, at: usize) -> Option<usize> {
     let group = || group_of(text, at);
     let is_name = || {
         let last = before.chars().next_back();
-        let operator = before.rsplit_once("operator").map_or("", |(_, symbol)| symbol);
+        let is_symbol = |symbol: &&str| {
+            before.strip_suffix(*symbol).is_some_and(|named| named.ends_with("operator"))
+        };
         (last.is_some_and(|c| c.is_alphanumeric() || "_:>})]".contains(c))
-            || OPERATORS.contains(&operator))
+            || OPERATORS.iter().any(is_symbol))
             && !KEYWORDS.contains(&before)
             && !is_measured(before)
             && !matches!(before, "incl" | "excl")
