@@ -30,9 +30,12 @@ impl Output {
     ///
     /// # Errors
     ///
-    /// When the folder does not exist or cannot be written to, or the file asked for exists and
-    /// `overwrite` is not set.
+    /// When the folder does not exist or cannot be written to, the file asked for exists and
+    /// `overwrite` is not set, or it is `-`, which is no file.
     pub fn new(asked: Option<&Path>, program: &OsStr, overwrite: bool) -> anyhow::Result<Self> {
+        if asked.is_some_and(|path| path.as_os_str() == "-") {
+            bail!("-: standard output is the program's; name a file (./- is one of that name)");
+        }
         let name = match asked {
             Some(path) => path.to_path_buf(),
             None => {
@@ -139,6 +142,12 @@ mod tests {
         let output = Output::new(Some(&path), "xz".as_ref(), true).unwrap();
         output.save(&small_profile()).unwrap();
         assert_ne!(fs::read(&path).unwrap(), b"precious");
+    }
+
+    #[test]
+    fn standard_output_is_refused() {
+        let error = Output::new(Some("-".as_ref()), "xz".as_ref(), true).unwrap_err().to_string();
+        assert!(error.starts_with("-: standard output is the program's; name a file"), "{error}");
     }
 
     #[test]

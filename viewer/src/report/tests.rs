@@ -385,6 +385,17 @@ fn samples_that_come_several_at_a_time_do_not_tell_how_long_calls_are() {
 }
 
 #[test]
+fn a_short_wait_without_samples_has_two_remedies() {
+    let mut profile = profile("");
+    profile.info.processes.push(csprof_format::profile::Process::default());
+    (profile.info.run.cpu_ns, profile.info.run.duration_ns) = (2_640_000, 57_200_000);
+    let said = text_of(&Refined::base(&profile), &Options::default());
+    let remedies = "`-e realtime@200` samples it while it waits, `-e task-clock@10000` while it \
+                    works.\n";
+    assert!(said.ends_with(remedies), "{said}");
+}
+
+#[test]
 fn a_report_says_that_most_of_the_run_is_not_in_it() {
     use csprof_format::profile::{Account, ThreadAccount};
     let ms = |ms: u64| ms * 1_000_000;

@@ -39,7 +39,7 @@ impl CpuTime {
             return None;
         }
         let mut sum = Self::default();
-        let (mut due, mut noted) = (0u64, 0u64);
+        let (mut due, mut noted, mut unnoted) = (0u64, 0u64, 0u64);
         for (thread, account) in threads(profile) {
             let sampled = thread.delivered.saturating_mul(info.metric.period);
             let noted = cpu_due(thread, account);
@@ -48,6 +48,7 @@ impl CpuTime {
             let ended = thread.end_ns > 0
                 || info.processes.get(thread.process.index()).is_some_and(|p| p.end_ns > 0);
             due = due.saturating_add(if ended { noted } else { noted.max(sampled) });
+            unnoted = unnoted.saturating_add(if ended { 0 } else { sampled.saturating_sub(noted) });
             sum.sampled = sum.sampled.saturating_add(sampled);
             sum.threads_without += u64::from(noted > 0 && thread.delivered == 0);
         }
@@ -56,7 +57,11 @@ impl CpuTime {
             noted = noted.saturating_add(account.cpu_ns.max(account.cpu_before_ns));
         }
         sum.undelivered = due.saturating_sub(sum.sampled);
-        sum.used = info.run.cpu_ns.max(noted);
+        // The kernel's count leaves out who was not waited for.
+        sum.used = match info.run.cpu_ns {
+            counted if counted >= noted => counted,
+            _ => noted.saturating_add(unnoted),
+        };
         let known = sum.sampled.saturating_add(sum.before).saturating_add(sum.undelivered);
         sum.elsewhere = sum.used.saturating_sub(known);
         Some(sum)
@@ -118,5 +123,28 @@ impl Memory {
         [self.node_bytes, self.record_bytes, self.table_bytes, self.other_bytes]
             .iter()
             .fold(0, |sum, bytes| sum.saturating_add(*bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::from_outline;
+
+    #[test]
+    fn what_killed_processes_used_is_at_least_what_was_sampled() {
+        let mut profile = from_outline("main 17\n").unwrap();
+        // Killed, and waited for by nobody: their time was last noted before the last samples.
+        (profile.info.threads[0].delivered, profile.info.threads[0].cpu_ns) = (17, 77_800_000);
+        let account = |cpu_before_ns| Account {
+            cpu_ns: 77_800_000,
+            cpu_before_ns,
+            threads: vec![ThreadAccount { cpu_before_ns, late: 0 }],
+            ..Account::default()
+        };
+        profile.info.accounts = vec![account(1_200_000)];
+        profile.info.run.cpu_ns = 2_000_000;
+        let cpu = CpuTime::of(&profile).unwrap();
+        assert_eq!((cpu.used, cpu.sampled, cpu.elsewhere), (86_200_000, 85_000_000, 0));
     }
 }

@@ -177,9 +177,11 @@ pub fn why_no_samples(profile: &Profile, form: Form) -> Option<String> {
         (*message).to_owned()
     } else if waited && not_waiting {
         let (used, elapsed) = (duration(cpu as f64, form), duration(elapsed as f64, form));
+        let is_short = info.metric.unit == "ns" && cpu < info.metric.period;
+        let otherwise = if is_short { ", `-e task-clock@10000` while it works" } else { "" };
         format!(
             "the program used {used} of CPU time in {elapsed}, so it waited nearly all the time; \
-             `-e realtime@200` samples it while it waits"
+             `-e realtime@200` samples it while it waits{otherwise}"
         )
     } else if cpu > 0 && info.metric.unit == "ns" && cpu < info.metric.period {
         let used = duration(cpu as f64, form);
