@@ -3,6 +3,8 @@
 //! The newest request wins. A request that has not begun is replaced by a newer one of its kind;
 //! one that has begun is ended by it, between two stretches of nodes, and is not answered. What is
 //! to be shown ends everything that is made of what was shown before, and the user can end all.
+//! Counting what sets of frames mean takes longest and is wanted least: it gives way to whatever
+//! else is asked for, and begins again when there is nothing else to do.
 //!
 //! What takes long enough to be waited for tells how far it is.
 
@@ -21,7 +23,7 @@ use crate::refine::{Cancelled, Refined, Stopped, Watch};
 use crate::views::Sort;
 use crate::views::callers::Callers;
 use crate::views::hall::{HallTable, ListedRows};
-use crate::views::sets::set_rows;
+use crate::views::sets::watched_set_rows;
 use crate::views::shown_of_sides;
 
 /// Profiles with fewer nodes are refined at once: it takes less than painting a screen.
@@ -46,8 +48,9 @@ struct Waiting {
     table: Option<Request>,
     completion: Option<Request>,
     attempt: Option<Request>,
+    sets: Option<Request>,
     /// What is being done, and whether it is to end.
-    running: Option<(Purpose, Arc<AtomicBool>)>,
+    running: Option<(Request, Arc<AtomicBool>)>,
     closed: bool,
 }
 
@@ -56,13 +59,19 @@ impl Requests {
     pub(super) fn ask(&self, request: Request) {
         let mut waiting = self.lock();
         let is_shown = request.purpose == Purpose::Show;
-        if let Some((running, cancelled)) = &waiting.running {
-            let is_same = discriminant(running) == discriminant(&request.purpose);
-            if is_same || (is_shown && is_of_what_was_shown(running)) {
+        let mut put_off = None;
+        if let Some((Request { purpose, .. }, cancelled)) = &waiting.running {
+            let is_same = discriminant(purpose) == discriminant(&request.purpose);
+            let gives_way = *purpose == Purpose::Sets;
+            if is_same || gives_way || (is_shown && is_of_what_was_shown(purpose)) {
                 // Relaxed: nothing else is told by it.
                 cancelled.store(true, Ordering::Relaxed);
             }
+            if gives_way {
+                put_off = waiting.running.as_ref().map(|(request, _)| request.clone());
+            }
         }
+        waiting.sets = put_off.or(waiting.sets.take());
         if is_shown {
             (waiting.callers, waiting.places, waiting.table) = (None, None, None);
             waiting.attempt.take_if(|attempt| is_of_what_was_shown(&attempt.purpose));
@@ -73,7 +82,8 @@ impl Requests {
             Purpose::Places(_) => waiting.places = Some(request),
             Purpose::Complete { .. } => waiting.completion = Some(request),
             Purpose::Table { .. } => waiting.table = Some(request),
-            Purpose::Try | Purpose::Sets => waiting.attempt = Some(request),
+            Purpose::Try => waiting.attempt = Some(request),
+            Purpose::Sets => waiting.sets = Some(request),
         }
         self.changed.notify_one();
     }
@@ -107,12 +117,13 @@ impl Requests {
             if waiting.closed {
                 return None;
             }
-            let Waiting { show, callers, places, table, completion, attempt, .. } = &mut *waiting;
-            let slots = [show, callers, places, table, completion, attempt];
+            let Waiting { show, callers, places, table, completion, attempt, sets, .. } =
+                &mut *waiting;
+            let slots = [show, callers, places, table, completion, attempt, sets];
             let next = slots.into_iter().find_map(Option::take);
             if let Some(request) = next {
                 let cancelled = Arc::new(AtomicBool::new(false));
-                waiting.running = Some((request.purpose.clone(), Arc::clone(&cancelled)));
+                waiting.running = Some((request.clone(), Arc::clone(&cancelled)));
                 return Some((request, cancelled));
             }
             waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
@@ -213,7 +224,10 @@ fn make<'p>(
                 }
             }
         }
-        Purpose::Sets => Message::SetsCounted { ticket, rows: set_rows(&refined, &sets) },
+        Purpose::Sets => {
+            let rows = watched_set_rows(&refined, &sets, watch)?;
+            Message::SetsCounted { ticket, rows }
+        }
         Purpose::Try => Message::Tried {
             ticket,
             shown: refined.shown,
@@ -225,6 +239,8 @@ fn make<'p>(
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::super::stages::Stages;
     use super::*;
     use crate::profile::{Profile, from_outline};
@@ -287,6 +303,26 @@ mod tests {
         }
         profile.streams[0].nodes.end = 300_000;
         profile
+    }
+
+    #[test]
+    fn counting_sets_gives_way_and_goes_on_later() {
+        let profile = large();
+        let requests = Requests::default();
+        let answered = RefCell::new(Vec::new());
+        requests.ask(request(1, Purpose::Sets, ""));
+        work(&Refined::base(&profile), &requests, Duration::ZERO, |message| match message {
+            Message::Progress { ticket: 1, .. } if answered.borrow().is_empty() => {
+                requests.ask(request(2, Purpose::Show, "hide f2"));
+            }
+            Message::Refined { ticket, .. } => answered.borrow_mut().push(ticket),
+            Message::SetsCounted { ticket, .. } => {
+                answered.borrow_mut().push(ticket);
+                requests.close();
+            }
+            _ => {}
+        });
+        assert_eq!(answered.into_inner(), [2, 1]);
     }
 
     /// The worker tells how far it is, and another thread asks for something else, or ends it, at

@@ -4,7 +4,7 @@
 //! their costs do not add up to anything.
 
 use crate::profile::FunctionRef;
-use crate::refine::{FramePattern, Preset, Refined, Sets};
+use crate::refine::{Cancelled, FramePattern, Preset, Refined, Sets, Watch};
 
 /// A set of frames and what it means in a profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,23 +24,37 @@ pub struct SetRow {
 /// All sets that can be named, in the order of [`Sets::names`]. O(nodes) for each set.
 #[must_use]
 pub fn set_rows(refined: &Refined<'_>, sets: &Sets) -> Vec<SetRow> {
+    // Nobody ends it.
+    watched_set_rows(refined, sets, &Watch::none()).unwrap_or_default()
+}
+
+/// The same, which can be ended between two sets.
+///
+/// # Errors
+/// The watch asked for it.
+pub fn watched_set_rows(
+    refined: &Refined<'_>,
+    sets: &Sets,
+    watch: &Watch<'_>,
+) -> Result<Vec<SetRow>, Cancelled> {
+    let nodes = refined.frame.len();
+    watch.begin(0, 1, 1 + sets.named().len() + Preset::ALL.len(), nodes);
     let mut cost = vec![0_u64; refined.functions.len()];
-    for (node, frame) in refined.frame.iter().enumerate() {
-        let cost = &mut cost[refined.frames[frame.index()].function.index()];
-        *cost = cost.saturating_add(refined.inclusive(node));
-    }
+    watch.forward(0..nodes, |stretch| {
+        for node in stretch {
+            let frame = refined.frame[node];
+            let cost = &mut cost[refined.frames[frame.index()].function.index()];
+            *cost = cost.saturating_add(refined.inclusive(node));
+        }
+    })?;
     let row = |name: &str, place: Option<&str>, definition: String, pattern: &FramePattern| {
+        watch.step(nodes)?;
         let found = refined.matching(pattern);
         let mut functions = found.functions;
         functions.sort_by_key(|function| core::cmp::Reverse(cost[function.index()]));
         let name = name.to_owned();
-        SetRow {
-            name,
-            place: place.map(str::to_owned),
-            definition,
-            functions,
-            samples: found.samples,
-        }
+        let place = place.map(str::to_owned);
+        Ok(SetRow { name, place, definition, functions, samples: found.samples })
     };
     let named = sets
         .named()
