@@ -65,12 +65,25 @@ fn pattern(refined: &Refined<'_>, row: &Row) -> Result<FramePattern, String> {
         (FrameKind::Root | FrameKind::Context, _) | (_, None) => {
             Err("this row is no function, so no stage can be made of it".to_owned())
         }
-        (_, Some(function)) => Ok(FramePattern::Exact(function.name.clone())),
+        (_, Some(function)) => Ok(function_pattern(refined, function)),
+    }
+}
+
+/// A pattern that means this function; together with its module, where others have its name.
+pub(super) fn function_pattern(refined: &Refined<'_>, function: &Function) -> FramePattern {
+    let name = FramePattern::Exact(function.name.clone());
+    let others = refined.functions.iter().filter(|other| other.name == function.name);
+    match function.module {
+        Some(module) if others.count() > 1 => {
+            let glob = literally(refined.profile.module_path(module));
+            FramePattern::All(vec![name, FramePattern::Field(Field::Module, glob)])
+        }
+        _ => name,
     }
 }
 
 /// A glob that matches this text alone.
-pub(super) fn literally(text: &str) -> String {
+fn literally(text: &str) -> String {
     let mut glob = String::new();
     for character in text.chars() {
         if matches!(character, '*' | '?' | '\\') {

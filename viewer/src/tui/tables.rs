@@ -3,11 +3,11 @@
 //! The path is a chain of frames in the refinement language, so that it can become a stage. What it
 //! was before each step is kept, for going back.
 
-use super::language::literally;
+use super::language::function_pattern;
 use super::name::{cut, cut_start};
 use super::table::{Rows, Table};
 use crate::profile::short_name;
-use crate::refine::{Chain, Field, FramePattern, Link, Refined};
+use crate::refine::{Chain, FramePattern, Link, Refined};
 use crate::views::hall::{Listed, ListedRows, Reach, Way};
 use crate::views::tree::RowId;
 use crate::views::{Row, Sort};
@@ -142,7 +142,7 @@ impl Tables {
             return Err(format!("a path can have {} functions at most", Chain::MAX_LENGTH));
         }
         let name = refined.functions[function.index()].name.clone();
-        let pattern = pattern_of(refined, function.index());
+        let pattern = function_pattern(refined, &refined.functions[function.index()]);
         let link = self.reach.link();
         let longer = match (&self.path, self.way) {
             (None, _) => Chain::of(pattern),
@@ -198,18 +198,4 @@ fn select(list: &mut Table<Listed>, refined: &Refined<'_>, name: Option<&str>) {
     };
     let at = (0..list.len()).find(is_it);
     list.select(at.unwrap_or(0));
-}
-
-/// A pattern that means this function; together with its module, where others have its name.
-fn pattern_of(refined: &Refined<'_>, function: usize) -> FramePattern {
-    let this = &refined.functions[function];
-    let name = FramePattern::Exact(this.name.clone());
-    let others = refined.functions.iter().filter(|other| other.name == this.name);
-    match this.module {
-        Some(module) if others.count() > 1 => {
-            let glob = literally(refined.profile.module_path(module));
-            FramePattern::All(vec![name, FramePattern::Field(Field::Module, glob)])
-        }
-        _ => name,
-    }
 }

@@ -34,6 +34,21 @@ fn one_key_on_a_row() {
     );
 }
 
+/// Every program has a `main`.
+#[test]
+fn a_key_on_a_row_means_its_function_alone() {
+    let outline = "main 3 module:/bin/sh\nmain 5 module:/bin/cc\nidle 1 module:/bin/cc\n";
+    let profile = csprof::profile::from_outline(outline).unwrap();
+    let after = |keys: &str| {
+        let mut viewer = Viewer::new(&profile, "80x24");
+        viewer.press(keys);
+        format!("{}: {}", viewer.model.shown_stages, viewer.model.refined.shown)
+    };
+    assert_eq!(after("t"), "through \"main\" & module:/bin/cc: 5");
+    assert_eq!(after("jt"), "through \"main\" & module:/bin/sh: 3");
+    assert_eq!(after("jjt"), "through \"idle\": 1");
+}
+
 #[test]
 fn undo_and_redo() {
     assert_eq!(account("jjtu"), account("jj"));
