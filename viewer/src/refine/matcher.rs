@@ -4,6 +4,7 @@
 //! nodes has some hundred thousand functions. How globs are compared with names stands in
 //! [`names`].
 
+mod lists;
 mod names;
 mod suggest;
 

@@ -99,8 +99,8 @@ pub(crate) fn last_components(name: &str, count: usize) -> Vec<String> {
     [last(&form)].into_iter().chain(others.iter().map(|name| last(&Form::of(name)))).collect()
 }
 
-/// What else a name is called: `<T as Trait>::f` is `T::f` and `Trait::f`, and what lies in an
-/// inline namespace of C++'s standard library is in `std` itself. `wanted` is what is wanted of
+/// What else a name is called: `<T as Trait>::f` is `T::f` and `Trait::f`, what lies in an inline
+/// namespace of C++'s standard library is outside of it, and `std::string` has its name. `wanted` is what is wanted of
 /// the name: where it has no such namespace, neither has another form of it.
 fn also_called(name: &str, self_type: Option<&[String; 2]>, wanted: &str) -> Vec<String> {
     let mut names = Vec::new();
@@ -119,19 +119,59 @@ fn also_called(name: &str, self_type: Option<&[String; 2]>, wanted: &str) -> Vec
             }
         }
     }
-    const STRING: &str = "basic_string<char, std::char_traits<char>, std::allocator<char> >";
-    if !wanted.as_bytes().windows(4).any(|four| four == b"::__") {
-        return names;
+    let is_inline = |four: &[u8]| four == b"::__" || four == b"::_V";
+    let has_inline = wanted.as_bytes().windows(4).any(is_inline);
+    let outside = if has_inline { without_inline_namespaces(name) } else { None };
+    if wanted.contains("::basic_") {
+        names.extend(with_aliases(outside.as_deref().unwrap_or(name)));
     }
-    for inline in ["std::__cxx11::", "std::__1::"] {
-        if wanted.contains(inline) {
-            let outside = name.replace(inline, "std::");
-            let string = outside.replace(&format!("std::{STRING}"), "std::string");
-            names.extend((string != outside).then_some(string));
-            names.push(outside);
-        }
-    }
+    names.extend(outside);
     names
+}
+
+/// What lies in an inline namespace of C++'s standard libraries, outside of it.
+fn without_inline_namespaces(name: &str) -> Option<String> {
+    const INLINE: [&str; 3] = ["::__cxx11::", "::__1::", "::_V2::"];
+    let mut outside = Cow::Borrowed(name);
+    for inline in INLINE.iter().filter(|inline| name.contains(**inline)) {
+        outside = Cow::Owned(outside.replace(inline, "::"));
+    }
+    match outside {
+        Cow::Owned(outside) => Some(outside),
+        Cow::Borrowed(_) => None,
+    }
+}
+
+/// `std::basic_string<char, std::char_traits<char>, std::allocator<char> >` is `std::string`, and
+/// so on for streams, views and buffers: what `<string>`, `<string_view>` and `<iosfwd>` define for
+/// `char`, and for `wchar_t` with a `w` before it.
+fn with_aliases(name: &str) -> Option<String> {
+    const BASIC: &str = "std::basic_";
+    let mut out = String::new();
+    let mut from = 0;
+    while let Some(found) = name[from..].find(BASIC) {
+        let start = from + found;
+        let class = start + BASIC.len();
+        out.push_str(&name[from..start]);
+        let end = name[class..].find(|c: char| !c.is_ascii_lowercase() && c != '_');
+        let list = class + end.unwrap_or(name.len() - class);
+        let inside = name[list..].strip_prefix('<').unwrap_or("");
+        let wide = [("char", ""), ("wchar_t", "w")].into_iter().find(|(of, _)| {
+            inside.strip_prefix(of).is_some_and(|after| after.starts_with([',', '>']))
+        });
+        from = match (wide, closed_group(name.as_bytes(), list)) {
+            (Some((_, wide)), Some(end)) => {
+                out.push_str(&format!("std::{wide}{}", &name[class..list]));
+                end
+            }
+            _ => {
+                out.push_str(&name[start..list]);
+                list
+            }
+        };
+    }
+    out.push_str(&name[from..]);
+    (out != name).then_some(out)
 }
 
 /// The two sides of a separator, which begins with a space, that stands in no brackets, or the

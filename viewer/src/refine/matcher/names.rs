@@ -9,6 +9,7 @@
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 
+use super::lists::Lists;
 use super::{Glob, Part};
 use crate::profile::{BareNames, NameForms, Profile};
 
@@ -91,6 +92,8 @@ pub(super) struct NameGlob {
     /// Rust's `f::<T>` without its template arguments is `f`: a colon at the end of the glob may
     /// be part of what a bare name lacks.
     ends_in_colon: bool,
+    /// The same, if it has arguments or template arguments: some may be left out.
+    lists: Option<Lists>,
     /// The forms of the present name.
     forms: RefCell<NameForms>,
 }
@@ -98,6 +101,7 @@ pub(super) struct NameGlob {
 impl NameGlob {
     pub(super) fn new(text: &str) -> Self {
         let glob = Glob::new(text);
+        let lists = Lists::of(text);
         let mut word = String::new();
         let mut run = String::new();
         for part in &glob.parts {
@@ -106,13 +110,21 @@ impl NameGlob {
                     run.push(*character);
                 }
                 // Template arguments are left out as a whole, so what they begin with stands
-                // directly behind what has them.
-                Part::Is('<') if !run.is_empty() && !run.ends_with('<') => run.push('<'),
+                // directly behind what has them; but for their namespaces.
+                Part::Is('<') if lists.is_none() && !run.is_empty() && !run.ends_with('<') => {
+                    run.push('<');
+                }
                 _ => run.clear(),
             }
             if run.len() > word.len() {
                 word.clone_from(&run);
             }
+        }
+        // `std::wstring` is found in `std::basic_string<wchar_t, …>`.
+        if word.starts_with('w')
+            && ["string", "stream", "buf", "view"].iter().any(|end| word.ends_with(end))
+        {
+            word.remove(0);
         }
         let (last, others) = glob.parts.split_last().map_or((None, &[][..]), |(l, o)| (Some(l), o));
         let is_plain = |part: &Part| matches!(part, Part::Is(c) if !"(<{[ ".contains(*c));
@@ -129,7 +141,7 @@ impl NameGlob {
             _ => u64::MAX,
         };
         let forms = RefCell::default();
-        Self { glob, begins_with, word, is_beginning, ends_in_colon, forms }
+        Self { glob, begins_with, word, is_beginning, ends_in_colon, lists, forms }
     }
 
     /// Whether a name matches. `bare` has its bare forms, if it has any but itself.
@@ -149,7 +161,13 @@ impl NameGlob {
             }
             return is_match(name) || self.matches_in_c(name, begins);
         }
-        self.matches(name)
+        match &self.lists {
+            // Where the bare forms differ, no list has to be looked at.
+            Some(lists) if bare(&|text| lists.may_match(text)) != Some(true) => {
+                self.has_word(name) && self.glob.matches(name)
+            }
+            _ => self.matches(name),
+        }
     }
 
     fn matches_in_c(&self, name: &str, begins: impl Fn(&str) -> bool) -> bool {
@@ -172,7 +190,9 @@ impl NameGlob {
         if !name.contains(['(', '<', ':']) {
             return c_forms(name).any(|form| self.glob.matches(form));
         }
-        self.forms.borrow_mut().any(name, |form| self.glob.matches(form))
+        self.forms.borrow_mut().any(name, |form| {
+            self.glob.matches(form) || self.lists.as_ref().is_some_and(|lists| lists.matches(form))
+        })
     }
 
     fn has_word(&self, name: &str) -> bool {
