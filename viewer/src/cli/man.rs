@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -34,16 +34,84 @@ impl ManPages {
     pub fn run(&self) -> Result<ExitCode> {
         match &self.all {
             Some(folder) => {
-                fs::create_dir_all(folder)
-                    .and_then(|()| clap_mangen::generate_to(Cli::command(), folder))
+                write_all(folder)
                     .with_context(|| format!("{}: cannot be written", folder.display()))?;
             }
-            None => {
-                let mut page = Vec::new();
-                Man::new(Cli::command()).render(&mut page)?;
-                io::stdout().write_all(&page)?;
-            }
+            None => io::stdout().write_all(page(&Man::new(Cli::command()))?.as_bytes())?,
         }
         Ok(exit_code::DONE)
+    }
+}
+
+/// Writes a page for csprof and one for each subcommand.
+fn write_all(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    // `help` is a subcommand of csprof's own.
+    let mut cli = Cli::command().disable_help_subcommand(true);
+    // Puts the program's name before those of the subcommands.
+    cli.build();
+    let shown = cli.get_subcommands().filter(|command| !command.is_hide_set());
+    for command in shown.cloned().chain([cli.clone()]) {
+        let man = Man::new(command);
+        fs::write(folder.join(man.get_filename()), page(&man)?)?;
+    }
+    Ok(())
+}
+
+/// A page whose examples stand under a heading of their own, line by line, and whose words are
+/// neither hyphenated nor spread: people copy commands from it.
+fn page(man: &Man) -> io::Result<String> {
+    let mut rendered = Vec::new();
+    man.render(&mut rendered)?;
+    let rendered = String::from_utf8_lossy(&rendered);
+    let mut page = String::with_capacity(rendered.len());
+    let mut lines = rendered.lines().peekable();
+    let mut in_examples = false;
+    while let Some(line) = lines.next() {
+        if in_examples && !line.starts_with("  ") {
+            in_examples = false;
+            page.push_str(".fi\n");
+            page.push_str(if line.is_empty() { ".SH NOTES\n" } else { "" });
+        }
+        match line {
+            // What clap knows only as what follows the help.
+            ".SH EXTRA" if lines.peek() == Some(&"Examples:") => {}
+            ".SH EXTRA" => page.push_str(".SH NOTES\n"),
+            "Examples:" => {
+                in_examples = true;
+                page.push_str(".SH EXAMPLES\n.nf\n");
+            }
+            _ => {
+                page.push_str(line);
+                page.push('\n');
+            }
+        }
+        if line.starts_with(".TH ") {
+            page.push_str(".ad l\n.nh\n");
+        }
+    }
+    Ok(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_page_has_its_examples_line_by_line() {
+        let folder = tempfile::tempdir().unwrap();
+        write_all(folder.path()).unwrap();
+        let mut pages = 0;
+        for entry in fs::read_dir(folder.path()).unwrap() {
+            let text = fs::read_to_string(entry.unwrap().path()).unwrap();
+            let (_, examples) = text.split_once(".SH EXAMPLES\n.nf\n").unwrap();
+            let (examples, _) = examples.split_once(".fi\n").unwrap();
+            assert!(examples.lines().all(|line| line.starts_with("  ")), "{examples}");
+            assert!(!examples.is_empty() && !text.contains(".SH EXTRA"), "{text}");
+            pages += 1;
+        }
+        let cli = Cli::command();
+        let shown = cli.get_subcommands().filter(|command| !command.is_hide_set());
+        assert_eq!(pages, shown.count() + 1);
     }
 }
