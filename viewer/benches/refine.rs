@@ -1,11 +1,12 @@
-//! How long refinement takes on a large made-up profile, and how much memory.
+//! How long refinement takes on large made-up profiles, and how much memory.
 //!
-//! One million nodes, or as many as `CSPROF_BENCH_NODES` says (inlined frames are nodes, too), two
-//! hundred thousand frames of functions with C++ names, four threads, stacks of up to sixty frames
-//! with recursion.
+//! One million nodes, or as many as `CSPROF_BENCH_NODES` says (inlined frames are nodes, too); in
+//! the usual shape two hundred thousand frames of functions with C++ names, four threads, stacks of
+//! up to sixty frames with recursion.
 //! `CSPROF_BENCH_NODES=10000000 cargo bench -p csprof --bench refine`. The best of
-//! `CSPROF_BENCH_RUNS` counts, since other work on the machine only ever adds;
-//! `CSPROF_BENCH_ONLY` names a part of the stages wanted.
+//! `CSPROF_BENCH_RUNS` counts, since other work on the machine only ever adds; the first time,
+//! memory is still to be had from the kernel and what is kept of a profile to be made.
+//! `CSPROF_BENCH_ONLY` names a part of the stages wanted, `CSPROF_BENCH_SHAPE` a shape.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measures")]
 
@@ -23,32 +24,53 @@ use csprof::views::hall::{HallTable, Reach, Way};
 use csprof::views::tree::RowId;
 use nix::time::{ClockId, clock_gettime};
 
-/// A stage and the most milliseconds it may take on ten million nodes; shorter profiles have less
-/// in proportion, but never less than 16 ms for a million.
-const STAGES: [(&str, u32); 23] = [
-    ("through MPI_*", 150),
-    ("through step_* >> memcpy* > *", 150),
-    ("not through MPI_* and not under memcpy*", 150),
-    ("through /solver.*step/", 150),
-    ("through ^MPI_* >> app::*$", 150),
-    ("times(app::*) >= 3 and depth < 40", 150),
-    ("in memcpy* or leaf MPI_*", 150),
-    ("thread in 1..2", 150),
-    ("node[incl(time) > 0.01%]", 150),
-    ("node[edges >= 3]", 150),
-    ("hide app::*", 150),
-    ("hide MPI_*", 150),
-    ("group module:libpart3* as Part3", 150),
-    ("stop at app::*", 150),
-    ("cut MPI_*", 150),
-    ("collapse *", 150),
-    ("collapse-run *", 150),
-    ("fold MPI_*", 150),
-    ("root at MPI_*", 150),
-    ("by module", 150),
-    ("callers of MPI_*", 150),
-    ("split thread", 150),
-    ("small incl(time) < 0.01%", 150),
+use made_up::{MIXED, Shape};
+
+/// The shapes, the usual one first.
+const SHAPES: [Shape; 5] = [
+    MIXED,
+    Shape { name: "deep", functions: 1_000, depth: 2_000, ..MIXED },
+    Shape { name: "wide", fan: 5, ..MIXED },
+    Shape { name: "threads", functions: 20_000, threads: 1_000, alike: true, ..MIXED },
+    Shape { name: "few", functions: 50, ..MIXED },
+];
+
+/// Stages. Each may take 150 ms on ten million nodes, and less in proportion on fewer, but never
+/// less than the 16 ms of a million.
+const STAGES: [&str; 27] = [
+    "through MPI_*",
+    "through step_* >> memcpy* > *",
+    "not through MPI_* and not under memcpy*",
+    "through /solver.*step/",
+    "through ^MPI_* >> app::*$",
+    "times(app::*) >= 3 and depth < 40",
+    "in memcpy* or leaf MPI_*",
+    "thread in 1..2",
+    "node[incl(time) > 0.01%]",
+    "node[edges >= 3]",
+    "node[edges < 2]",
+    "node[cost per edge > 1ms]",
+    "not node[excl(samples) = 2]",
+    "hide app::*",
+    "hide MPI_*",
+    "group module:libpart3* as Part3",
+    "stop at app::*",
+    "cut MPI_*",
+    "collapse *",
+    "collapse-run *",
+    "fold MPI_*",
+    "root at MPI_*",
+    "by module",
+    "callers of MPI_*",
+    "split thread",
+    "small incl(time) < 0.01%",
+    "small edges < 1",
+];
+
+/// Stages one after another; each may take what it may take alone.
+const CHAINS: [&str; 2] = [
+    "not under memcpy* | hide app::* | collapse * | through MPI_* | small incl(time) < 0.01%",
+    "group module:libpart3* as Part3 | stop at MPI_* | node[edges >= 1] | by module | fold *1.so",
 ];
 
 /// CPU time of this thread in milliseconds: what a run would take if nothing else ran.
@@ -57,24 +79,32 @@ fn now() -> f64 {
     time.unwrap_or_default().as_secs_f64() * 1e3
 }
 
-/// The best of some runs, and their median, in milliseconds.
-fn timed<T>(runs: usize, mut work: impl FnMut() -> T) -> (f64, f64) {
-    let mut times: Vec<f64> = (0..runs)
+/// What work took, in milliseconds: the first time, at best, and in the median.
+struct Times {
+    first: f64,
+    best: f64,
+    median: f64,
+}
+
+fn timed<T>(runs: usize, mut work: impl FnMut() -> T) -> Times {
+    let mut times: Vec<f64> = (0..=runs)
         .map(|_| {
             let start = now();
             black_box(work());
             now() - start
         })
         .collect();
+    let first = times.remove(0);
     times.sort_by(f64::total_cmp);
-    (times[0], times[runs / 2])
+    Times { first, best: times[0], median: times[runs / 2] }
 }
 
-fn print(what: &str, (best, median): (f64, f64), most: Option<f64>) {
+fn print(what: &str, times: &Times, most: Option<f64>, remark: &str) {
+    let Times { first, best, median } = times;
     let most = most.map_or_else(String::new, |most| {
-        format!("{most:8.0}{}", if best > most { "  EXCEEDED" } else { "" })
+        format!("{most:8.0}{}", if *best > most { "  EXCEEDED" } else { "          " })
     });
-    println!("{what:44}{best:8.1}{median:8.1}{most}");
+    println!("{what:44}{first:8.1}{best:8.1}{median:8.1}{most}{remark}");
 }
 
 /// A line of `/proc/self/status`, in MB.
@@ -91,19 +121,31 @@ fn bytes_for_each_node(refined: &Refined<'_>) -> String {
     format!("{all:.1} bytes for each node, {shared:.1} of them the profile's{exceeded}")
 }
 
+/// What a stage, or several, make of a forest.
+fn stages(base: &Refined<'_>, text: &str, runs: usize, most: Option<f64>) {
+    let Ok(refinement) = parse(text) else { unreachable!("{text} is a refinement") };
+    let refine = || base.clone().refine(&refinement.stages, &Watch::none());
+    let times = timed(runs, || refine().is_ok());
+    let remark = match refine() {
+        Ok(refined) => {
+            assert_eq!(refined.shown + refined.out, refined.base);
+            bytes_for_each_node(&refined)
+        }
+        Err(stopped) => format!("{stopped:?}"),
+    };
+    print(text, &times, most, &format!("  {remark}"));
+}
+
 /// What a key on a forest makes.
 fn views(base: &Refined<'_>, runs: usize, most: Option<f64>) {
-    print("callers view", timed(runs, || Callers::new(base)), most);
+    print("callers view", &timed(runs, || Callers::new(base)), most, "");
     let mut callers = Callers::new(base);
     let first = callers.children(base, RowId::ROOT)[0];
-    print(
-        "  a function of it opened",
-        timed(runs, || {
-            let mut callers = callers.clone();
-            callers.children(base, first).len()
-        }),
-        most,
-    );
+    let opened = timed(runs, || {
+        let mut callers = callers.clone();
+        callers.children(base, first).len()
+    });
+    print("  a function of it opened", &opened, most, "");
     let chain = |text: &str| match parse(text).map(|mut parsed| parsed.stages.pop()) {
         Ok(Some(Stage::Where(Predicate::Through(chain)))) => chain,
         _ => unreachable!("{text} is a path"),
@@ -115,7 +157,7 @@ fn views(base: &Refined<'_>, runs: usize, most: Option<f64>) {
                 let what = format!("table {way:?}, {reach:?}: {path}");
                 let table =
                     || HallTable::watched(base, Some(&chain), way, reach, &Watch::none()).is_ok();
-                print(&what, timed(runs, table), most);
+                print(&what, &timed(runs, table), most, "");
             }
         }
     }
@@ -123,53 +165,7 @@ fn views(base: &Refined<'_>, runs: usize, most: Option<f64>) {
         let what = format!("completion of {text}");
         let sets = Sets::default();
         let complete = || complete(text, text.len(), base, &sets).candidates.len();
-        print(&what, timed(runs, complete), Some(16.0));
-    }
-}
-
-fn main() {
-    let number = |name: &str, usual: usize| {
-        std::env::var(name).ok().and_then(|count| count.parse().ok()).unwrap_or(usual)
-    };
-    // `cargo test` runs benchmarks, too: to see that they work.
-    let is_test = !std::env::args().any(|argument| argument == "--bench");
-    let nodes = number("CSPROF_BENCH_NODES", if is_test { 10_000 } else { 1_000_000 });
-    let runs = number("CSPROF_BENCH_RUNS", if is_test { 1 } else { 15 });
-    let only = std::env::var("CSPROF_BENCH_ONLY").unwrap_or_default();
-    let profile =
-        Profile::from_saved(made_up::large_profile(u32::try_from(nodes).unwrap_or(u32::MAX)));
-    let before = megabytes("VmRSS:");
-    let count = profile.nodes.len();
-    println!(
-        "{count} nodes, {} frames, {} functions; {before} MB resident",
-        profile.frames.len(),
-        profile.functions.len()
-    );
-    println!(
-        "{:44}{:>8}{:>8}{:>8}",
-        "milliseconds of CPU time, one thread", "best", "median", "most"
-    );
-    let share = |most: u32| Some((f64::from(most) * nodes as f64 / 1e7).max(16.0));
-    print("inclusive", timed(runs, || Refined::base(&profile)), None);
-    let base = Refined::base(&profile);
-    println!("{:44}{}", "", bytes_for_each_node(&base));
-    for (text, most) in STAGES {
-        if !text.contains(&only) {
-            continue;
-        }
-        let stage: Stage = parse(text)
-            .ok()
-            .and_then(|mut refinement| refinement.stages.pop())
-            .unwrap_or_else(|| unreachable!("{text} is a stage"));
-        let start = now();
-        let first = base.then(&stage);
-        let cold = now() - start;
-        let Ok(refined) = first else { unreachable!("{text} matches something") };
-        assert_eq!(refined.shown + refined.out, refined.base);
-        let bytes = bytes_for_each_node(&refined);
-        drop(refined);
-        print(text, timed(runs, || base.then(&stage).is_ok()), share(most));
-        println!("{:44}{cold:8.1} the first time; {bytes}", "");
+        print(&what, &timed(runs, complete), Some(16.0), "");
     }
     for text in
         ["*step_1*", "app::*", "/solver.*step/", "/^std::vector.*\\[\\]/", "module:libpart3*"]
@@ -177,15 +173,90 @@ fn main() {
         let hide = parse(&format!("hide {text}")).map(|mut hide| hide.stages.pop());
         if let Ok(Some(Stage::Hide(pattern))) = hide {
             let what = format!("name matching of {text}");
-            print(&what, timed(runs, || base.frames_of(&pattern).is_ok()), Some(20.0));
+            print(&what, &timed(runs, || base.frames_of(&pattern).is_ok()), Some(20.0), "");
         }
     }
-    let start = now();
-    black_box(flat(&base, Sort::default()));
-    let cold = now() - start;
-    print("recursion-safe flat", timed(runs, || flat(&base, Sort::default())), share(250));
-    println!("{:44}{cold:8.1} the first time", "");
-    views(&base, runs, Some((100.0 * nodes as f64 / 1e7).max(16.0)));
-    print("index of children", timed(runs, || ChildIndex::new(&base)), None);
+}
+
+/// What is asked for, by variables of the environment.
+struct Wanted {
+    nodes: usize,
+    runs: usize,
+    only: String,
+    shape: String,
+}
+
+impl Wanted {
+    fn read() -> Self {
+        let text = |name: &str| std::env::var(name).unwrap_or_default();
+        let number = |name: &str, usual: usize| text(name).parse().unwrap_or(usual);
+        // `cargo test` runs benchmarks, too: to see that they work.
+        let is_test = !std::env::args().any(|argument| argument == "--bench");
+        Self {
+            nodes: number("CSPROF_BENCH_NODES", if is_test { 10_000 } else { 1_000_000 }),
+            runs: number("CSPROF_BENCH_RUNS", if is_test { 1 } else { 15 }),
+            only: text("CSPROF_BENCH_ONLY"),
+            shape: text("CSPROF_BENCH_SHAPE"),
+        }
+    }
+
+    /// Everything that is measured of one profile.
+    fn measure(&self, name: &str, profile: &Profile) {
+        let runs = self.runs;
+        println!(
+            "\n{name}: {} nodes, {} frames, {} functions; {} MB resident",
+            profile.nodes.len(),
+            profile.frames.len(),
+            profile.functions.len(),
+            megabytes("VmRSS:")
+        );
+        println!(
+            "{:44}{:>8}{:>8}{:>8}{:>8}",
+            "milliseconds of CPU time, one thread", "first", "best", "median", "most"
+        );
+        let share = |most: f64| Some((most * profile.nodes.len() as f64 / 1e7).max(16.0));
+        let base = Refined::base(profile);
+        let inclusive = timed(runs, || Refined::base(profile));
+        print("inclusive", &inclusive, None, &format!("{:10}{}", "", bytes_for_each_node(&base)));
+        for text in STAGES {
+            if text.contains(&self.only) {
+                stages(&base, text, runs, share(150.0));
+            }
+        }
+        for text in CHAINS {
+            if text.contains(&self.only) {
+                let most = share(150.0).map(|most| most * text.split('|').count() as f64);
+                stages(&base, text, runs, most);
+            }
+        }
+        if self.only.is_empty() {
+            print(
+                "recursion-safe flat",
+                &timed(runs, || flat(&base, Sort::default())),
+                share(250.0),
+                "",
+            );
+            print("index of children", &timed(runs, || ChildIndex::new(&base)), None, "");
+            if name == SHAPES[0].name {
+                views(&base, runs, share(100.0));
+            }
+        }
+    }
+}
+
+fn main() {
+    let wanted = Wanted::read();
+    let nodes = u32::try_from(wanted.nodes).unwrap_or(u32::MAX);
+    for shape in SHAPES.iter().filter(|shape| shape.name.contains(&wanted.shape)) {
+        wanted.measure(shape.name, &Profile::from_saved(shape.profile(nodes)));
+    }
+    let two_sides = "two sides";
+    if two_sides.contains(&wanted.shape) {
+        let [base, other] =
+            [&SHAPES[0], &SHAPES[4]].map(|shape| Profile::from_saved(shape.profile(nodes)));
+        let compared = Profile::compared(("base", base), ("other", other), &[]);
+        let Ok(compared) = compared else { unreachable!("both count the same") };
+        wanted.measure(two_sides, &compared);
+    }
     println!("{} MB resident, {} MB at most", megabytes("VmRSS:"), megabytes("VmHWM:"));
 }

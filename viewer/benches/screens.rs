@@ -96,7 +96,7 @@ fn megabytes(line: &str) -> f64 {
 
 /// A made-up profile in which one function calls all others.
 fn made_up(nodes: u32) -> saved::Profile {
-    let mut profile = made_up::large_profile(nodes);
+    let mut profile = made_up::MIXED.profile(nodes);
     profile.run.trampoline = true;
     profile.metric.source = "cputime".into();
     profile.metric.unit = "ns".into();
@@ -104,21 +104,21 @@ fn made_up(nodes: u32) -> saved::Profile {
     profile.threads.push(profile.threads[0].clone());
     let first = profile.nodes.push(
         u32::try_from(profile.nodes.len()).unwrap_or(0),
-        FrameId(made_up::FUNCTIONS),
+        FrameId(made_up::MIXED.functions),
         0,
         0,
     );
     let caller = profile.nodes.push(first, FrameId(0), 0, 0);
     // Enough for it to be the costliest.
-    let samples = u64::from(nodes / made_up::FUNCTIONS * 3 + 3);
-    for callee in 1..made_up::FUNCTIONS {
+    let samples = u64::from(nodes / made_up::MIXED.functions * 3 + 3);
+    for callee in 1..made_up::MIXED.functions {
         profile.nodes.push(caller, FrameId(callee), samples, samples / 2);
     }
     profile.trees.push(saved::Tree {
         thread: ThreadId(u32::try_from(profile.threads.len() - 1).unwrap_or(0)),
         epoch: EpochId(0),
         first_node: first,
-        node_count: made_up::FUNCTIONS + 1,
+        node_count: made_up::MIXED.functions + 1,
     });
     profile
 }
