@@ -14,18 +14,38 @@ pub const MOST: u64 = i64::MAX as u64;
 
 /// A width that counts are stored in.
 pub trait Count:
-    Copy + Debug + Default + Ord + Into<u64> + Add<Output = Self> + AddAssign + Sub<Output = Self>
+    Copy
+    + Debug
+    + Default
+    + Ord
+    + Into<u64>
+    + Add<Output = Self>
+    + AddAssign
+    + Sub<Output = Self>
+    + 'static
 {
     /// The greatest number; no sum of counts reaches it.
     const MAX: Self;
+
+    /// The count, or 0; takes the same time whichever, also where it cannot be foreseen.
+    #[must_use]
+    fn only_if(self, condition: bool) -> Self;
 }
 
 impl Count for u32 {
     const MAX: Self = Self::MAX;
+
+    fn only_if(self, condition: bool) -> Self {
+        self * Self::from(condition)
+    }
 }
 
 impl Count for u64 {
     const MAX: Self = Self::MAX;
+
+    fn only_if(self, condition: bool) -> Self {
+        self * Self::from(condition)
+    }
 }
 
 /// A column of counts.

@@ -61,6 +61,11 @@ impl Bits {
         self.words[number / 64] |= 1 << (number % 64);
     }
 
+    /// Adds a number if so said; does the same work if not.
+    pub(super) fn insert_if(&mut self, number: usize, condition: bool) {
+        self.words[number / 64] |= u64::from(condition) << (number % 64);
+    }
+
     /// Adds all numbers of a range, which ends at the length at most.
     pub(super) fn insert_range(&mut self, numbers: std::ops::Range<usize>) {
         let mut next = numbers.start;

@@ -99,21 +99,27 @@ impl Order {
     }
 }
 
-/// Looks at every node: its parent is the node before it, or above that.
+/// Whether all that is below a node is numbered next to it. With S samples on the nodes before, a
+/// node and those below it have the samples from S to S plus its inclusive ones, if they are numbered
+/// depth first; if not, a node reaches beyond its parent, since these samples are as many as theirs.
 pub(super) fn is_depth_first(refined: &Refined<'_>) -> bool {
-    let parent = &refined.parent[..];
-    let mut before = 0;
-    for node in (1..parent.len()).filter(|&node| refined.inclusive(node) > 0) {
-        // Parents have smaller numbers.
-        while before > parent[node] {
-            before = parent[before as usize];
+    in_width!(&refined.costs, costs => {
+        let (parent, home) = (&refined.parent[..], &costs.home);
+        let mut ends = home.empty(parent.len());
+        let mut before = costs.exclusive[0];
+        ends.push(costs.inclusive[0]);
+        let mut is_within = true;
+        for node in 1..parent.len() {
+            // What is not shown ends where it begins, and reaches beyond nothing that is.
+            let end = before + costs.inclusive[node];
+            let is_shown = end > before;
+            is_within &= !is_shown | (end <= ends[parent[node] as usize]);
+            ends.push(end);
+            before += costs.exclusive[node];
         }
-        if before != parent[node] {
-            return false;
-        }
-        before = node_number(node);
-    }
-    true
+        home.give_back(ends);
+        is_within
+    })
 }
 
 /// Calls `visit` for the nodes that have samples at or below them, a node before those below it and

@@ -167,7 +167,7 @@ impl<T> Home<T> {
         self.lock().pop_if(suits).unwrap_or_else(|| Vec::with_capacity(length))
     }
 
-    fn give_back(&self, mut values: Vec<T>) {
+    pub(super) fn give_back(&self, mut values: Vec<T>) {
         values.clear();
         let mut free = self.lock();
         if values.capacity() > 0 && free.len() < self.spare {

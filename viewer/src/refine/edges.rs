@@ -46,14 +46,20 @@ impl<'p, C: Count> Recorded<'p, C> {
             .all(|(&edges, &samples)| edges <= samples || (self.marked && edges == C::MAX))
     }
 
+    /// The counts of all nodes whose frame is of a kind that has edges, if nothing has made them
+    /// less exact since they were recorded.
+    pub(super) fn exact(&self, inclusive: &Column<'p, C>) -> Option<&Column<'p, C>> {
+        let is_whole = self.low.is(&self.high) && self.inclusive.is(inclusive);
+        (is_whole && !self.marked).then_some(&self.low)
+    }
+
     /// The bounds for a node of this kind that has so many inclusive samples now.
     pub(super) fn edges(&self, node: usize, kind: FrameKind, now: C) -> Option<(C, C)> {
         let (low, high) = (self.low[node], self.high[node]);
         let has_edges = match kind {
             FrameKind::Root | FrameKind::Context => false,
             _ if self.marked => low != C::MAX,
-            FrameKind::Call | FrameKind::Unknown => true,
-            FrameKind::Inline | FrameKind::Partial => false,
+            kind => is_called(kind),
         };
         let before = self.inclusive[node];
         has_edges.then(|| {
@@ -65,4 +71,9 @@ impl<'p, C: Count> Recorded<'p, C> {
             (if low > lost { (low - lost).min(high) } else { C::default() }, high)
         })
     }
+}
+
+/// Whether frames of this kind are called and return.
+pub(super) fn is_called(kind: FrameKind) -> bool {
+    matches!(kind, FrameKind::Call | FrameKind::Unknown)
 }

@@ -7,6 +7,7 @@
 
 use std::cmp::Ordering;
 use std::fmt::{self, Display, Formatter};
+use std::ops::Range;
 
 use super::syntax::Comparison;
 
@@ -335,22 +336,9 @@ impl MetricTest {
         weighed(1).saturating_sub(weighed(0)).saturating_mul(scale).cmp(&bound)
     }
 
-    /// Whether a row passes. An edge count between two bounds passes if all counts in it do; a row
-    /// that has no edges fails a test of them, and one without returns has no cost per edge.
+    /// Whether a row passes.
     pub(super) fn holds(&self, row: &RowCost, scale: &Scale) -> bool {
-        match self.quantity {
-            Quantity::Inclusive(_) => self.samples_hold(row.inclusive, scale),
-            Quantity::Exclusive(_) => self.samples_hold(row.exclusive, scale),
-            Quantity::Edges => row.edges.is_some_and(|(low, high)| {
-                self.holds_between(
-                    wide(low) * self.scale(),
-                    wide(high) * self.scale(),
-                    self.bound(),
-                )
-            }),
-            Quantity::CostPerEdge => self.ratio_holds(row, scale.period),
-            Quantity::SamplesPerEdge => self.ratio_holds(row, 1),
-        }
+        self.on(scale).holds(row)
     }
 
     /// Whether it asks for edges.
@@ -389,42 +377,44 @@ impl MetricTest {
         }
     }
 
-    fn samples_hold(&self, samples: u64, scale: &Scale) -> bool {
-        let (left, right) = match self.value.unit {
-            Unit::One => (wide(samples), self.bound()),
-            Unit::Percent(whole) => (wide(samples) * 100, self.bound() * wide(scale.whole(whole))),
-            unit => (wide(samples) * wide(scale.period), self.bound() * unit.nanoseconds()),
-        };
-        self.comparison.holds(&left.saturating_mul(self.scale()), &right)
-    }
-
-    /// Inclusive samples, each of this weight, divided by edges. The ratio is greatest where the
-    /// count is least, and without bound where that is 0.
-    fn ratio_holds(&self, row: &RowCost, weight: u64) -> bool {
-        let Some((low, high)) = row.edges.filter(|&(_, high)| high > 0) else { return false };
-        let cost = wide(row.inclusive).saturating_mul(wide(weight)).saturating_mul(self.scale());
-        let one_edge = self.bound() * self.value.unit.nanoseconds();
-        // cost / edges against one_edge, as cost against one_edge × edges.
-        let against = |edges: u64, comparison: Comparison| {
-            comparison.holds(&cost, &one_edge.saturating_mul(wide(edges)))
-        };
-        match self.comparison {
-            Comparison::Less | Comparison::AtMost => low > 0 && against(low, self.comparison),
-            Comparison::Greater | Comparison::AtLeast => against(high, self.comparison),
-            Comparison::Equal => low == high && against(high, self.comparison),
-            Comparison::NotEqual => {
-                against(high, Comparison::Greater) || (low > 0 && against(low, Comparison::Less))
-            }
+    /// The test with its value made comparable.
+    pub(super) fn on(&self, scale: &Scale) -> Asked {
+        match self.quantity {
+            Quantity::Inclusive(_) => Asked::Inclusive(self.numbers(scale)),
+            Quantity::Exclusive(_) => Asked::Exclusive(self.numbers(scale)),
+            Quantity::Edges => Asked::Edges(self.numbers(scale)),
+            Quantity::CostPerEdge => Asked::PerEdge(self.ratio(scale.period)),
+            Quantity::SamplesPerEdge => Asked::PerEdge(self.ratio(1)),
         }
     }
 
-    /// Whether every number between the two compares as the test asks.
-    fn holds_between(&self, low: u128, high: u128, bound: u128) -> bool {
-        match self.comparison {
-            Comparison::Less | Comparison::AtMost => self.comparison.holds(&high, &bound),
-            Comparison::Greater | Comparison::AtLeast => self.comparison.holds(&low, &bound),
-            Comparison::Equal => low == high && low == bound,
-            Comparison::NotEqual => bound < low || high < bound,
+    /// The numbers of samples or edges that pass.
+    fn numbers(&self, scale: &Scale) -> Numbers {
+        // A number passes if weight times the number compares so with the value.
+        let (weight, value) = match self.value.unit {
+            Unit::One => (1, 1),
+            Unit::Percent(whole) => (100, wide(scale.whole(whole))),
+            unit => (wide(scale.period.max(1)), unit.nanoseconds()),
+        };
+        let (weight, value) = (weight * self.scale(), self.bound() * value);
+        // The least number that is not less than the value, and the least that is greater.
+        let (equal, greater) = (value.div_ceil(weight), value / weight + 1);
+        let (numbers, are_in) = match self.comparison {
+            Comparison::Less => (0..equal, true),
+            Comparison::AtMost => (0..greater, true),
+            Comparison::Greater => (0..greater, false),
+            Comparison::AtLeast => (0..equal, false),
+            Comparison::Equal => (equal..greater, true),
+            Comparison::NotEqual => (equal..greater, false),
+        };
+        Numbers::new(numbers, are_in)
+    }
+
+    fn ratio(&self, period: u64) -> Ratio {
+        Ratio {
+            comparison: self.comparison,
+            sample: wide(period).saturating_mul(self.scale()),
+            edge: self.bound() * self.value.unit.nanoseconds(),
         }
     }
 
@@ -434,6 +424,99 @@ impl MetricTest {
 
     fn scale(&self) -> u128 {
         10_u128.pow(self.value.decimals)
+    }
+}
+
+/// What a test asks of rows, in samples and edges.
+#[derive(Clone, Debug)]
+pub(super) enum Asked {
+    Inclusive(Numbers),
+    Exclusive(Numbers),
+    Edges(Numbers),
+    PerEdge(Ratio),
+}
+
+impl Asked {
+    /// Whether a row passes. An edge count between two bounds passes if all counts in it do; a row
+    /// that has no edges fails a test of them, and one without returns has no cost per edge.
+    #[inline]
+    pub(super) fn holds(&self, row: &RowCost) -> bool {
+        match self {
+            Self::Inclusive(numbers) => numbers.contain(row.inclusive),
+            Self::Exclusive(numbers) => numbers.contain(row.exclusive),
+            Self::Edges(numbers) => {
+                row.edges.is_some_and(|(low, high)| numbers.contain_all(low, high))
+            }
+            Self::PerEdge(ratio) => {
+                row.edges.is_some_and(|edges| ratio.holds(row.inclusive, edges))
+            }
+        }
+    }
+}
+
+/// A range of numbers, or all others.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Numbers {
+    first: u64,
+    /// Less than the first if the range is empty.
+    last: u64,
+    are_in: bool,
+}
+
+impl Numbers {
+    fn new(range: Range<u128>, are_in: bool) -> Self {
+        let last = range.end.saturating_sub(1).min(u64::MAX.into());
+        let (first, last) = match u64::try_from(range.start) {
+            Ok(first) if !range.is_empty() => (first, last as u64),
+            _ => (1, 0),
+        };
+        Self { first, last, are_in }
+    }
+
+    /// Whether a number is among them.
+    #[inline]
+    pub(super) fn contain(&self, number: u64) -> bool {
+        (self.first <= number && number <= self.last) == self.are_in
+    }
+
+    /// Whether every number between two is among them.
+    #[inline]
+    pub(super) fn contain_all(&self, low: u64, high: u64) -> bool {
+        if self.are_in {
+            self.first <= low && high <= self.last
+        } else {
+            high < self.first || self.last < low || self.last < self.first
+        }
+    }
+}
+
+/// What an edge costs, as the fraction edge / sample.
+#[derive(Clone, Debug)]
+pub(super) struct Ratio {
+    comparison: Comparison,
+    sample: u128,
+    edge: u128,
+}
+
+impl Ratio {
+    /// Whether samples divided by edges compare so. The ratio is greatest where the count is least,
+    /// and without bound where that is 0.
+    fn holds(&self, samples: u64, (low, high): (u64, u64)) -> bool {
+        if high == 0 {
+            return false;
+        }
+        let cost = wide(samples).saturating_mul(self.sample);
+        let against = |edges: u64, comparison: Comparison| {
+            comparison.holds(&cost, &self.edge.saturating_mul(wide(edges)))
+        };
+        match self.comparison {
+            Comparison::Less | Comparison::AtMost => low > 0 && against(low, self.comparison),
+            Comparison::Greater | Comparison::AtLeast => against(high, self.comparison),
+            Comparison::Equal => low == high && against(high, self.comparison),
+            Comparison::NotEqual => {
+                against(high, Comparison::Greater) || (low > 0 && against(low, Comparison::Less))
+            }
+        }
     }
 }
 
@@ -538,6 +621,39 @@ mod tests {
                 }
             }
             assert_eq!(is_known, known, "{text}");
+        }
+    }
+
+    /// By the definition: multiplied out, a number compares as the test says.
+    #[test]
+    fn the_numbers_that_pass_are_those_that_compare_so() {
+        let scale = Scale { period: 3, base: 70, view: 20 };
+        for (value, weight, whole) in [
+            ("incl(samples) # 4", 10, 40),
+            ("edges # 4.5", 10, 45),
+            ("excl(samples) # 10%", 100, 700),
+            ("incl(samples) # 5% of view", 100, 100),
+            ("excl(time) # 7ns", 3, 7),
+            ("incl(time) # 0.009us", 3, 9),
+            ("incl(time) # 0%", 100, 0),
+        ] {
+            for (comparison, sign) in Comparison::ALL {
+                let test = test(&value.replace('#', sign));
+                let holds = |number: u64| comparison.holds(&(number * weight), &whole);
+                let asked = test.on(&scale);
+                for low in 0..12 {
+                    for high in low..12 {
+                        let all = (low..=high).all(holds);
+                        let edges = RowCost { edges: Some((low, high)), ..RowCost::default() };
+                        let samples =
+                            RowCost { inclusive: high, exclusive: high, ..RowCost::default() };
+                        match test.quantity {
+                            Quantity::Edges => assert_eq!(asked.holds(&edges), all, "{test}"),
+                            _ => assert_eq!(asked.holds(&samples), holds(high), "{test}: {high}"),
+                        }
+                    }
+                }
+            }
         }
     }
 

@@ -39,7 +39,6 @@ mod laws;
 mod lexer;
 mod matcher;
 mod matching;
-mod measure;
 #[cfg(test)]
 mod memory;
 mod metric_test;

@@ -9,6 +9,7 @@ mod execution;
 mod language;
 mod recorded;
 mod reference;
+mod rows;
 
 use std::collections::BTreeMap;
 
@@ -74,7 +75,8 @@ fn assert_sound(refined: &Refined<'_>) {
         refined.shown
     );
     assert_eq!(refined.base, refined.profile.total());
-    let in_order = is_depth_first(refined);
+    let in_order = follows_its_parent(refined);
+    assert_eq!(is_depth_first(refined), in_order);
     assert!(in_order || !refined.order.is_depth_first(refined));
     let mut input = refined.base;
     for outcome in &refined.outcomes {
@@ -97,6 +99,19 @@ fn assert_sound(refined: &Refined<'_>) {
         }
     }
     assert!((0..refined.node_count()).all(|node| inclusive[node] == refined.inclusive(node)));
+}
+
+/// Whether the parent of each node that is shown is the one before it, or above that.
+fn follows_its_parent(refined: &Refined<'_>) -> bool {
+    let mut shown = (1..refined.node_count()).filter(|&node| refined.inclusive(node) > 0);
+    let mut path = vec![0];
+    shown.all(|node| {
+        while path.last().is_some_and(|&above| above != refined.parent[node]) {
+            path.pop();
+        }
+        path.push(u32::try_from(node).unwrap());
+        path.len() > 1
+    })
 }
 
 /// Applies stages; one whose pattern matches nothing changes nothing.

@@ -27,7 +27,7 @@ fn keep_in<C: Count>(
     let count = parent.len();
     // The old sums are not needed: their memory is used for the new ones, if nobody else has it.
     let mut inclusive = out_of(&mut costs.inclusive).into_empty(&costs.home);
-    let left = |node: usize, samples: C| if kept.contains(node) { samples } else { C::default() };
+    let left = |node: usize, samples: C| samples.only_if(kept.contains(node));
     let exclusive = match out_of(&mut costs.exclusive).into_own() {
         Ok(mut own) => {
             watch.forward(0..count, |nodes| {

@@ -1,23 +1,18 @@
-//! Rows as a person sees them, for tests on what they cost.
-//!
-//! A row is all nodes of one function and kind below one row: call sites, threads and epochs
-//! together. Rows are found from the top, those below one row at a time, and only where the answer
-//! is not known already: below a row of less than 1 % all rows have less than 1 %.
+//! Rows from the top, those below one row at a time, as long as the answer is not known already.
 
-use super::Cause;
-use super::Refined;
-use super::bits::Bits;
-use super::children::node_number;
-use super::costs::{CostsOf, in_width};
+use super::super::Refined;
+use super::super::bits::Bits;
+use super::super::children::node_number;
+use super::super::costs::{CostsOf, in_width};
+use super::super::metric_test::MetricTest;
+use super::super::stages::Stop;
+use super::super::watch::{Cancelled, Watch};
 use super::measure::Measure;
-use super::metric_test::MetricTest;
-use super::stages::Stop;
-use super::watch::Watch;
 use crate::profile::{Count, FrameKind, FrameRef};
 
 /// What is done about the rows below a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Below {
+pub(in super::super) enum Below {
     /// They are visited.
     Open,
     /// They are not.
@@ -25,28 +20,29 @@ pub(super) enum Below {
 }
 
 /// A row that is visited.
-pub(super) struct Row<'v> {
-    pub(super) kind: FrameKind,
+pub(in super::super) struct Row<'v> {
+    pub(in super::super) kind: FrameKind,
     /// Whether it passes the test.
-    pub(super) passes: bool,
+    pub(in super::super) passes: bool,
     /// The nodes it is made of.
-    pub(super) nodes: &'v [u32],
+    pub(in super::super) nodes: &'v [u32],
     /// The number of its parent among all rows visited; rows of one parent come one after another.
-    pub(super) parent: u32,
+    pub(in super::super) parent: u32,
     /// What the test says of all rows below, if that is known.
-    pub(super) below: Option<bool>,
+    pub(in super::super) below: Option<bool>,
 }
 
 /// The nodes of rows that pass a test.
-pub(super) fn of_passing_rows(
+pub(super) fn passing<C: Count>(
     refined: &Refined<'_>,
-    test: &MetricTest,
+    costs: &CostsOf<'_, C>,
+    measure: &Measure<'_>,
     watch: &Watch<'_>,
-) -> Result<Bits, Stop> {
+) -> Result<Bits, Cancelled> {
     let mut passing = Bits::none(refined.node_count());
     // Nodes with rows below them that all pass.
     let mut closed = Bits::none(refined.node_count());
-    visit(refined, test, watch, |row| {
+    visit_in(refined, costs, measure, watch, |row| {
         if row.passes {
             insert(&mut passing, row.nodes);
         }
@@ -79,27 +75,25 @@ fn insert(set: &mut Bits, nodes: &[u32]) {
 
 /// Calls `visitor` for every row, a parent before its children. Nodes are looked at one by one
 /// only where the test asks for edges or one side of a comparison, and samples do not answer it.
-pub(super) fn visit(
+pub(in super::super) fn visit(
     refined: &Refined<'_>,
     test: &MetricTest,
     watch: &Watch<'_>,
     visitor: impl FnMut(&Row<'_>) -> Below,
 ) -> Result<(), Stop> {
-    in_width!(&refined.costs, costs => visit_in(refined, costs, test, watch, visitor))
+    in_width!(&refined.costs, costs => {
+        let measure = super::measure(refined, costs, test)?;
+        Ok(visit_in(refined, costs, &measure, watch, visitor)?)
+    })
 }
 
 fn visit_in<C: Count>(
     refined: &Refined<'_>,
     costs: &CostsOf<'_, C>,
-    test: &MetricTest,
+    measure: &Measure<'_>,
     watch: &Watch<'_>,
     mut visitor: impl FnMut(&Row<'_>) -> Below,
-) -> Result<(), Stop> {
-    // What csprof records never has more edges than samples; a made-up file may.
-    let bounded = test.is_of_edges() && costs.recorded.is_bounded();
-    let Some(measure) = Measure::new(refined, test, bounded) else {
-        return Err(Stop::Refused { part: test.to_string(), cause: Cause::NotCompared });
-    };
+) -> Result<(), Cancelled> {
     let index = refined.children();
     let mut siblings = Siblings::new(refined, costs);
     // Rows to be opened, the next one last, as the nodes they are made of and their number.

@@ -1,0 +1,67 @@
+//! Rows as a person sees them, for tests on what they cost.
+//!
+//! A row is all nodes of one function and kind below one row: call sites, threads and epochs
+//! together. Where a test is answered by samples alone for nearly all rows, since below a row of
+//! less than 1 % all rows have less than 1 %, the others are found from the top (`from_top`).
+//! Otherwise all rows are found in one pass over the nodes (`at_once`).
+
+mod at_once;
+mod from_top;
+mod measure;
+
+pub(super) use from_top::{Below, visit};
+
+use self::measure::Measure;
+use super::bits::Bits;
+use super::costs::{CostsOf, in_width};
+use super::metric_test::MetricTest;
+use super::stages::Stop;
+use super::watch::Watch;
+use super::{Cause, Refined};
+use crate::profile::Count;
+
+/// The nodes of rows that pass a test.
+pub(super) fn of_passing_rows(
+    refined: &Refined<'_>,
+    test: &MetricTest,
+    watch: &Watch<'_>,
+) -> Result<Bits, Stop> {
+    in_width!(&refined.costs, costs => {
+        let measure = measure(refined, costs, test)?;
+        let unknown = costs.inclusive.iter().filter(|&&samples| !measure.knows(samples.into()));
+        // A row that is found from the top costs more than ten nodes of the other way.
+        if unknown.count() > refined.node_count() / 10 {
+            Ok(at_once::passing(refined, costs, &measure, watch)?)
+        } else {
+            Ok(from_top::passing(refined, costs, &measure, watch)?)
+        }
+    })
+}
+
+/// What a test asks of the rows of a forest.
+fn measure<'t, C: Count>(
+    refined: &Refined<'_>,
+    costs: &CostsOf<'_, C>,
+    test: &'t MetricTest,
+) -> Result<Measure<'t>, Stop> {
+    // What csprof records never has more edges than samples; a made-up file may.
+    let bounded = test.is_of_edges() && costs.recorded.is_bounded();
+    Measure::new(refined, test, bounded)
+        .ok_or_else(|| Stop::Refused { part: test.to_string(), cause: Cause::NotCompared })
+}
+
+/// The nodes of rows that pass a test: found from the top, and all at once.
+#[cfg(test)]
+pub(super) fn passing_both_ways(
+    refined: &Refined<'_>,
+    test: &MetricTest,
+    watch: &Watch<'_>,
+) -> Result<[Bits; 2], Stop> {
+    in_width!(&refined.costs, costs => {
+        let measure = measure(refined, costs, test)?;
+        Ok([
+            from_top::passing(refined, costs, &measure, watch)?,
+            at_once::passing(refined, costs, &measure, watch)?,
+        ])
+    })
+}
