@@ -27,12 +27,12 @@ use nix::time::{ClockId, clock_gettime};
 use made_up::{MIXED, Shape};
 
 /// The shapes, the usual one first.
-const SHAPES: [Shape; 5] = [
-    MIXED,
-    Shape { name: "deep", functions: 1_000, depth: 2_000, ..MIXED },
-    Shape { name: "wide", fan: 5, ..MIXED },
-    Shape { name: "threads", functions: 20_000, threads: 1_000, alike: true, ..MIXED },
-    Shape { name: "few", functions: 50, ..MIXED },
+const SHAPES: [(&str, Shape); 5] = [
+    ("mixed", MIXED),
+    ("deep", Shape { functions: 1_000, depth: 2_000, ..MIXED }),
+    ("wide", Shape { fan: 5, ..MIXED }),
+    ("threads", Shape { functions: 20_000, threads: 1_000, alike: true, ..MIXED }),
+    ("few", Shape { functions: 50, ..MIXED }),
 ];
 
 /// Stages. Each may take 150 ms on ten million nodes, and less in proportion on fewer, but never
@@ -237,7 +237,7 @@ impl Wanted {
                 "",
             );
             print("index of children", &timed(runs, || ChildIndex::new(&base)), None, "");
-            if name == SHAPES[0].name {
+            if name == SHAPES[0].0 {
                 views(&base, runs, share(100.0));
             }
         }
@@ -247,13 +247,13 @@ impl Wanted {
 fn main() {
     let wanted = Wanted::read();
     let nodes = u32::try_from(wanted.nodes).unwrap_or(u32::MAX);
-    for shape in SHAPES.iter().filter(|shape| shape.name.contains(&wanted.shape)) {
-        wanted.measure(shape.name, &Profile::from_saved(shape.profile(nodes)));
+    for (name, shape) in SHAPES.iter().filter(|(name, _)| name.contains(&wanted.shape)) {
+        wanted.measure(name, &Profile::from_saved(shape.profile(nodes)));
     }
     let two_sides = "two sides";
     if two_sides.contains(&wanted.shape) {
         let [base, other] =
-            [&SHAPES[0], &SHAPES[4]].map(|shape| Profile::from_saved(shape.profile(nodes)));
+            [&SHAPES[0].1, &SHAPES[4].1].map(|shape| Profile::from_saved(shape.profile(nodes)));
         let compared = Profile::compared(("base", base), ("other", other), &[]);
         let Ok(compared) = compared else { unreachable!("both count the same") };
         wanted.measure(two_sides, &compared);

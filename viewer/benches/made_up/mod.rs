@@ -6,7 +6,6 @@ use csprof_format::profile as saved;
 
 /// What the call paths of a profile are like.
 pub(crate) struct Shape {
-    pub(crate) name: &'static str,
     /// Functions; one in five has another one inlined.
     pub(crate) functions: u32,
     pub(crate) threads: u32,
@@ -21,7 +20,7 @@ pub(crate) struct Shape {
 /// Two hundred thousand frames of functions with C++ names, four threads, stacks of up to sixty frames
 /// with recursion.
 pub(crate) const MIXED: Shape =
-    Shape { name: "mixed", functions: 165_000, threads: 4, depth: 60, fan: 0, alike: false };
+    Shape { functions: 165_000, threads: 4, depth: 60, fan: 0, alike: false };
 
 /// Numbers that look random and are the same in every run (Knuth's MMIX generator).
 struct Numbers(u64);

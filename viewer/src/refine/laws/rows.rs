@@ -44,8 +44,8 @@ fn rows_below_one_row_may_be_many() {
         "incl(samples) >= 8",
         "excl(samples) = 4",
         "excl(samples) < 3",
-        "edges = 3",
-        "edges >= 4",
+        "edges = 4",
+        "edges >= 5",
         "samples per edge > 2",
     ] {
         let stage = parse(&format!("node[{text}]")).unwrap().stages.remove(0);

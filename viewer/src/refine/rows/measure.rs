@@ -56,11 +56,6 @@ impl<'t> Measure<'t> {
         self.known.of(samples)
     }
 
-    /// Whether something is known of such a row.
-    pub(super) fn knows(&self, samples: u64) -> bool {
-        self.known(samples).is_some()
-    }
-
     /// The quantity that is measured.
     pub(super) fn quantity(&self) -> Quantity {
         self.test.quantity

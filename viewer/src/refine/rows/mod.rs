@@ -28,14 +28,20 @@ pub(super) fn of_passing_rows(
 ) -> Result<Bits, Stop> {
     in_width!(&refined.costs, costs => {
         let measure = measure(refined, costs, test)?;
-        let unknown = costs.inclusive.iter().filter(|&&samples| !measure.knows(samples.into()));
-        // A row that is found from the top costs more than ten nodes of the other way.
-        if unknown.count() > refined.node_count() / 10 {
+        if are_many(costs, &measure) {
             Ok(at_once::passing(refined, costs, &measure, watch)?)
         } else {
             Ok(from_top::passing(refined, costs, &measure, watch)?)
         }
     })
+}
+
+/// Whether there are many nodes of which samples say too little. A row that is found from the top
+/// costs as much as ten nodes where all rows are found.
+fn are_many<C: Count>(costs: &CostsOf<'_, C>, measure: &Measure<'_>) -> bool {
+    let unknown =
+        costs.inclusive.iter().filter(|&&samples| measure.known(samples.into()).is_none());
+    unknown.count() > costs.inclusive.len() / 10
 }
 
 /// What a test asks of the rows of a forest.
