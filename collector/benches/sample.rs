@@ -8,6 +8,9 @@
 //! and is called again, so with the trampoline there is one return to count and one new frame.
 //! Runs with and without the trampoline alternate, each in a process of its own; medians.
 //!
+//! A *first* sample is one below [`HOPS`] functions that no sample has met: their recipes are looked up, and nodes
+//! are added. What both handlers pay, cold code of the program's own, is subtracted.
+//!
 //! A *firing* is a return through the trampoline, which counts it: after one sample below
 //! [`RETURNS`] frames, all of them return.
 
@@ -33,8 +36,8 @@ fn main() {
         worker.expect("a thread").join().expect("the measurement");
         return;
     }
-    // One row for each depth, and the last for a return.
-    let mut with = vec![Vec::new(); DEPTHS.len() + 1];
+    // One row for each depth, one for a first sample, and the last for a return.
+    let mut with = vec![Vec::new(); DEPTHS.len() + 2];
     let mut without = with.clone();
     for _ in 0..ROUNDS {
         for (trampoline, results) in [(true, &mut with), (false, &mut without)] {
@@ -49,8 +52,12 @@ fn main() {
         let (with, without) = (median(with), median(without));
         println!("{depth:>8} {with:>14.0} {without:>14.0} {:>7.1}x", without / with);
     }
-    if let (Some(with), Some(without)) = (with.last_mut(), without.last_mut()) {
-        let (with, without) = (median(with), median(without));
+    if let ([.., first, last], [.., other_first, other_last]) = (&mut with[..], &mut without[..]) {
+        let (with, without) = (median(first), median(other_first));
+        println!(
+            "a first sample below {HOPS} functions: {with:.0} ns, without trampoline {without:.0}"
+        );
+        let (with, without) = (median(last), median(other_last));
         println!("a return through the trampoline: {with:.1} ns, an ordinary one: {without:.1} ns");
     }
 }
@@ -74,7 +81,7 @@ fn run(trampoline: bool) -> Vec<f64> {
         .expect("a process to measure in");
     let text = String::from_utf8(output.stdout).expect("numbers");
     let numbers: Vec<f64> = text.lines().map(|line| line.parse().expect("a number")).collect();
-    assert_eq!(numbers.len(), DEPTHS.len() + 1, "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(numbers.len(), DEPTHS.len() + 2, "{}", String::from_utf8_lossy(&output.stderr));
     numbers
 }
 
@@ -99,11 +106,60 @@ fn measure() {
         }
         println!("{}", gross - floor);
     }
+    println!("{}", first_samples(cookie));
     let returns = (0..BATCHES * 20).map(|_| {
         let sampled = descend(RETURNS, 0, libc::SIGPROF, cookie);
         (cpu_ns() as f64 - sampled) / f64::from(RETURNS)
     });
     println!("{}", returns.fold(f64::MAX, f64::min));
+}
+
+/// Functions of a way that no sample has met.
+const HOPS: usize = 16;
+const WAYS: usize = 64;
+
+/// A function pointer that may lie in a list of its own kind.
+#[derive(Clone, Copy)]
+struct Hops(fn(&[Self], i32, u64) -> usize);
+
+/// One of many functions that call the next one, and at last for a sample.
+#[inline(never)]
+fn hop<const NUMBER: usize>(way: &[Hops], signal: i32, cookie: u64) -> usize {
+    match way {
+        [Hops(next), rest @ ..] => next(rest, signal, cookie) + black_box(NUMBER),
+        [] => leaf(signal, cookie) as usize,
+    }
+}
+
+macro_rules! ways {
+    ($($way:literal)*) => { [$([
+        Hops(hop::<{ $way * 16 }>), Hops(hop::<{ $way * 16 + 1 }>),
+        Hops(hop::<{ $way * 16 + 2 }>), Hops(hop::<{ $way * 16 + 3 }>),
+        Hops(hop::<{ $way * 16 + 4 }>), Hops(hop::<{ $way * 16 + 5 }>),
+        Hops(hop::<{ $way * 16 + 6 }>), Hops(hop::<{ $way * 16 + 7 }>),
+        Hops(hop::<{ $way * 16 + 8 }>), Hops(hop::<{ $way * 16 + 9 }>),
+        Hops(hop::<{ $way * 16 + 10 }>), Hops(hop::<{ $way * 16 + 11 }>),
+        Hops(hop::<{ $way * 16 + 12 }>), Hops(hop::<{ $way * 16 + 13 }>),
+        Hops(hop::<{ $way * 16 + 14 }>), Hops(hop::<{ $way * 16 + 15 }>),
+    ]),*] };
+}
+
+static WAY: [[Hops; HOPS]; WAYS] = ways!(
+    0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+    32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
+);
+
+/// Nanoseconds of CPU time that a first sample adds: the median of every second way, less that of the others.
+fn first_samples(cookie: u64) -> f64 {
+    let mut costs = [Vec::new(), Vec::new()];
+    for (number, way) in WAY.iter().enumerate() {
+        let signal = if number % 2 == 0 { libc::SIGPROF } else { libc::SIGUSR1 };
+        let start = cpu_ns();
+        black_box(hop::<{ HOPS * WAYS }>(way, signal, cookie));
+        costs[number % 2].push((cpu_ns() - start) as f64);
+    }
+    let [mut gross, mut floor] = costs;
+    median(&mut gross) - median(&mut floor)
 }
 
 /// Takes `samples` signals below `depth` frames; nanoseconds of CPU time for each. With no samples

@@ -26,7 +26,7 @@ use core::arch::naked_asm;
 use core::ffi::{c_int, c_void};
 
 use super::real::{self, Real, slots};
-use super::stub::{ENGAGED, drop_frame, fast_path, restore_arguments, save_arguments};
+use super::stub::{ENGAGED, fast_path, jump_on, save_arguments};
 use crate::thread;
 use crate::trampoline::{Suspended, rules};
 
@@ -76,11 +76,7 @@ macro_rules! unwinders {
                 "lea rdi, [rip + {real}]",
                 "mov rsi, [rbp + 8]",
                 "call {prepare}",
-                "mov r11, rax",
-                restore_arguments!(),
-                drop_frame!(),
-                "jmp r11",
-                ".cfi_endproc",
+                jump_on!(),
                 real = sym slots::$name,
                 engaged = sym ENGAGED,
                 prepare = sym $prepare,
@@ -156,11 +152,7 @@ pub(crate) unsafe extern "C" fn _Unwind_SetIP() {
         fast_path!(),
         save_arguments!(),
         "call {prepare}",
-        "mov r11, rax",
-        restore_arguments!(),
-        drop_frame!(),
-        "jmp r11",
-        ".cfi_endproc",
+        jump_on!(),
         real = sym slots::_Unwind_SetIP,
         engaged = sym ENGAGED,
         prepare = sym prepare_landing,

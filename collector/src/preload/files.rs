@@ -14,7 +14,7 @@ use core::arch::naked_asm;
 use core::ffi::{c_int, c_uint, c_void};
 
 use super::real::{self, Real, slots};
-use super::stub::{self, ENGAGED, drop_frame, fast_path, restore_arguments, save_arguments};
+use super::stub::{self, ENGAGED, fast_path, jump_on, save_arguments};
 use super::view::sampled;
 use crate::{process, sys, thread};
 
@@ -59,11 +59,7 @@ macro_rules! numbered {
                 save_arguments!(),
                 "lea rdx, [rip + {real}]",
                 "call {before}",
-                "mov r11, rax",
-                restore_arguments!(),
-                drop_frame!(),
-                "jmp r11",
-                ".cfi_endproc",
+                jump_on!(),
                 real = sym slots::$name,
                 engaged = sym ENGAGED,
                 smallest = sym sys::SMALLEST_OWN,

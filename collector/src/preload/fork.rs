@@ -16,7 +16,7 @@ use libc::pid_t;
 
 use super::real;
 use super::real::slots;
-use super::stub::{self, ENGAGED, drop_frame, fast_path, restore_arguments, save_arguments};
+use super::stub::{self, ENGAGED, fast_path, jump_on, save_arguments};
 use super::view::Belief;
 use crate::process;
 
@@ -85,11 +85,7 @@ pub(crate) unsafe extern "C" fn vfork() {
         fast_path!(),
         save_arguments!(),
         "call {before}",
-        "mov r11, rax",
-        restore_arguments!(),
-        drop_frame!(),
-        "jmp r11",
-        ".cfi_endproc",
+        jump_on!(),
         real = sym slots::vfork,
         engaged = sym ENGAGED,
         before = sym before_vfork,

@@ -18,7 +18,7 @@ use core::arch::{asm, naked_asm};
 use core::ffi::c_void;
 
 use super::real::{self, Real, slots};
-use super::stub::{self, ENGAGED, drop_frame, fast_path, restore_arguments, save_arguments};
+use super::stub::{self, ENGAGED, fast_path, jump_on, save_arguments};
 use super::view::{Belief, sampled};
 use crate::sampling::trap;
 use crate::{sys, thread};
@@ -63,11 +63,7 @@ macro_rules! jumps {
                 save_arguments!(),
                 "lea rsi, [rip + {real}]",
                 "call {prepare}",
-                "mov r11, rax",
-                restore_arguments!(),
-                drop_frame!(),
-                "jmp r11",
-                ".cfi_endproc",
+                jump_on!(),
                 real = sym slots::$name,
                 engaged = sym ENGAGED,
                 prepare = sym prepare,

@@ -22,7 +22,7 @@ use csprof_format::arena::LeftOut;
 use csprof_format::launch::{LD_PRELOAD, RUN_DIR};
 
 use super::real::{Real, Strings, slots};
-use super::stub::{self, ENGAGED, drop_frame, fast_path, restore_arguments, save_arguments};
+use super::stub::{self, ENGAGED, fast_path, jump_on, save_arguments};
 use crate::process::{self, Process};
 use crate::sys;
 
@@ -240,11 +240,7 @@ macro_rules! starters {
                 "lea rdi, [rbp - 48]",
                 "lea rsi, [rip + {real}]",
                 "call {before}",
-                "mov r11, rax",
-                restore_arguments!(),
-                drop_frame!(),
-                "jmp r11",
-                ".cfi_endproc",
+                jump_on!(),
                 real = sym slots::$name,
                 engaged = sym ENGAGED,
                 before = sym $before,

@@ -21,7 +21,7 @@ use core::arch::naked_asm;
 use core::ffi::{c_int, c_long, c_uint, c_void};
 
 use super::real::slots;
-use super::stub::{self, ENGAGED, drop_frame, fast_path, restore_arguments, save_arguments};
+use super::stub::{self, ENGAGED, fast_path, jump_on, save_arguments};
 use crate::trampoline::Suspended;
 use crate::{process, report, sys, thread};
 
@@ -94,11 +94,7 @@ macro_rules! watched {
                 "4:",
                 save_arguments!(),
                 "call {before}",
-                "mov r11, rax",
-                restore_arguments!(),
-                drop_frame!(),
-                "jmp r11",
-                ".cfi_endproc",
+                jump_on!(),
                 real = sym slots::$name,
                 engaged = sym ENGAGED,
                 before = sym $before,

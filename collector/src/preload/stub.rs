@@ -93,7 +93,20 @@ macro_rules! drop_frame {
     };
 }
 
-pub(super) use {drop_frame, fast_path, restore_arguments, save_arguments};
+/// The end of a stub that jumps where a call has answered: the arguments are as they were, and so is the stack.
+macro_rules! jump_on {
+    () => {
+        concat!(
+            "mov r11, rax\n",
+            $crate::preload::stub::restore_arguments!(),
+            "\n",
+            $crate::preload::stub::drop_frame!(),
+            "\njmp r11\n.cfi_endproc"
+        )
+    };
+}
+
+pub(super) use {drop_frame, fast_path, jump_on, restore_arguments, save_arguments};
 
 /// Where to jump for `real`: the function, or one that answers "not implemented" as an old C
 /// library would, had it been asked.

@@ -7,6 +7,7 @@ pub mod inference;
 pub mod instruction;
 pub mod landing;
 pub(super) mod linkage;
+mod list;
 pub mod recipe;
 pub mod registers;
 pub(super) mod rows;

@@ -5,9 +5,9 @@
 //! is left to. But they are few, go straight, and every register of interrupted code is known: they
 //! are run on, in thought, to the jump. SIGNAL side: no heap, and a bound on the steps.
 
-use super::inference::List;
 use super::instruction::{Effect, RegisterSet, decode};
 use super::landing::frame;
+use super::list::List;
 use super::registers::{Register, Registers};
 
 /// Instructions to the jump: 45 in LLVM's `__libunwind_Registers_x86_64_jumpto`.
