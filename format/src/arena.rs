@@ -139,7 +139,8 @@ impl LeftOut {
             }
             Self::OutOfReach => {
                 "started, not in this profile: csprof's files cannot be reached from where it was \
-                 (chroot, or mounts of its own)"
+                 (chroot, or mounts of its own), unless /dev/shm and csprof's folder in /var/tmp are \
+                 mounted there, too"
             }
         }
     }

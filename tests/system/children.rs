@@ -1,6 +1,8 @@
 //! fork, exec and all that is made of them: every process of the run is in the profile, with samples
 //! of its own.
 
+use csprof_tests::installed::are_installed;
+use csprof_tests::notes::skip;
 use csprof_tests::paths::is_share;
 use csprof_tests::workshop::Workshop;
 use serde_json::Value;
@@ -31,6 +33,28 @@ fn children_of_every_kind_are_in_the_profile() {
     let forked = processes.iter().filter(|process| process["origin"] == "fork");
     let workers = forked.filter(works).count();
     assert!((1..=5).contains(&workers), "{}", recording.info);
+}
+
+/// Without /proc, as in many a chroot, the loader and the kernel tell nobody the program's path but the
+/// program itself.
+#[test]
+fn a_program_has_its_name_without_proc() {
+    let test = "a_program_has_its_name_without_proc";
+    let workshop = Workshop::new(test);
+    let hide = "mount -t tmpfs none /proc && exec";
+    if !are_installed(test, &["unshare"])
+        || !workshop.run(&["unshare", "-rm", "sh", "-c", &format!("{hide} true")]).status.success()
+    {
+        skip(test, "no namespace of mounts to be had");
+        return;
+    }
+    workshop.compile("cc -O2 -o program @figure1.c");
+    let run = format!("{hide} ./program");
+    let recording = workshop.record(&[], &["unshare", "-rm", "sh", "-c", &run]);
+    let flat = recording.output(&["report", "--view", "flat", "--format", "csv"]);
+    let program = workshop.path("program");
+    let row = format!(",c,{},", program.display());
+    assert!(flat.contains(&row), "{flat}{}", recording.info);
 }
 
 #[test]

@@ -224,7 +224,7 @@ unsafe fn path(name: *const libc::c_char, is_program: bool) -> Vec<u8> {
         // The program itself has no name in the list.
         b"" if is_program => std::fs::read_link("/proc/self/exe")
             .map(|path| path.into_os_string().into_vec())
-            .unwrap_or_default(),
+            .unwrap_or_else(|_| executed_as()),
         b"linux-vdso.so.1" => b"[vdso]".to_vec(),
         bytes if bytes.first() == Some(&b'/') => bytes.to_vec(),
         // A relative path means something only in this folder, now.
@@ -233,6 +233,16 @@ unsafe fn path(name: *const libc::c_char, is_program: bool) -> Vec<u8> {
         )))
         .map_or_else(|_| bytes.to_vec(), |path| path.into_os_string().into_vec()),
     }
+}
+
+/// The name by which the program was executed: where /proc is not mounted, in a chroot for instance,
+/// it is all that is known of its path.
+fn executed_as() -> Vec<u8> {
+    // SAFETY: takes a number; the answer is 0, or a C string of the kernel's (getauxval(3)).
+    let name = unsafe { libc::getauxval(libc::AT_EXECFN) };
+    let name: *const libc::c_char = core::ptr::with_exposed_provenance(name as usize);
+    // SAFETY: as above.
+    unsafe { path(name, false) }
 }
 
 /// The bytes of a runtime range, if it lies in one of the module's readable segments.

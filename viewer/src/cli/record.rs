@@ -212,9 +212,13 @@ pub(super) fn summary(path: &Path, profile: &Profile) -> Vec<String> {
     let file = shown_path(path);
     let warnings = profile.info.run.warnings.iter();
     let mut lines: Vec<String> = warnings.map(|warning| format!("warning: {warning}")).collect();
-    lines.extend(told_by_processes(profile));
+    let cause = why_no_samples(profile, form);
+    let mut told = told_by_processes(profile);
+    // What is the cause is told as such below.
+    told.retain(|line| !cause.as_ref().is_some_and(|cause| line.starts_with(cause.as_str())));
+    lines.extend(told);
     lines.extend(killed(profile));
-    lines.extend(why_no_samples(profile, form).map(|reason| format!("no samples: {reason}")));
+    lines.extend(cause.map(|cause| format!("no samples: {cause}")));
     lines.extend(told_clustered(profile));
     if profile.total() > 0 {
         lines.extend(coverage(profile));
