@@ -4,29 +4,26 @@
 //! changes it. The model holds no terminal, no file and no thread, so a test can drive it by keys
 //! and compare what is painted.
 
-use std::sync::Arc;
+mod keys;
+mod made;
+mod screen;
 
-use csprof_format::ids::ProcessId;
+use std::sync::Arc;
 
 use crate::profile::comparison::Comparison;
 use crate::profile::{FrameKind, FunctionRef, Profile};
 use crate::refine::{Grain, Refined, Sets};
-use crate::views::callers::{Callers, Upward};
 use crate::views::contexts::Context;
 use crate::views::hot_path;
-use crate::views::number::Form;
 use crate::views::search::{NamePattern, Search};
 use crate::views::summary::clustered;
 use crate::views::top_down::Downward;
 use crate::views::{Cost, Row, Sort, SortKey, shown_of_sides};
 
-use super::columns::Columns;
 use super::forest::Forest;
 use super::history::{History, Looks, Moment};
 use super::info;
-use super::key::Key;
-use super::keymap::{self, Mode};
-use super::message::{Message, View};
+use super::message::View;
 use super::page::Page;
 use super::prompt::Prompt;
 use super::stages::Stages;
@@ -34,8 +31,9 @@ use super::table::{Rows, Table};
 use super::tables::Tables;
 use super::theme::Theme;
 
-/// Terminals smaller than this get one line of text.
-pub const SMALLEST: (u16, u16) = (40, 10);
+pub use self::made::{Inverted, Places};
+use self::screen::form;
+pub use self::screen::{SMALLEST, TOP};
 
 /// What percentages are of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -369,63 +367,6 @@ impl<'p> Model<'p> {
         self.progress.filter(|(of, _)| *of == ticket).map(|(_, done)| done)
     }
 
-    /// What has the focus.
-    #[must_use]
-    pub fn mode(&self) -> Mode {
-        if self.is_too_small() {
-            return Mode::TooSmall;
-        }
-        match (self.over.last(), self.view) {
-            (Some(Over::Page(_)), _) => Mode::Page,
-            (Some(Over::Menu(_)), _) => Mode::Menu,
-            (Some(Over::Stages(_)), _) => Mode::Stages,
-            (Some(Over::Contexts(..)), _) => Mode::Contexts,
-            (Some(Over::Prompt(_)), _) => Mode::Prompt,
-            (None, _) => self.view_mode(),
-        }
-    }
-
-    /// The mode of the view.
-    #[must_use]
-    pub fn view_mode(&self) -> Mode {
-        match self.view {
-            View::Tree => Mode::Tree,
-            View::Callers => Mode::Callers,
-            View::Flat if self.grain != Grain::Function => Mode::Places,
-            View::Flat => Mode::Flat,
-            View::Info => Mode::Info,
-            View::Tables => Mode::Tables,
-        }
-    }
-
-    /// What a key means now. In the action menu, the keys of its items mean what they mean in the
-    /// view.
-    #[must_use]
-    pub fn message(&self, key: Key) -> Option<Message<'static>> {
-        keymap::message(self.mode(), key).or_else(|| {
-            if self.is_too_small() {
-                return None;
-            }
-            let in_menu = matches!(self.over.last(), Some(Over::Menu(_)));
-            if in_menu {
-                let item = self.menu_items().find(|item| item.keys().any(|k| k == key))?;
-                return Some(item.message.clone());
-            }
-            // Over a view there is a line to say so.
-            self.over.is_empty().then_some(Message::Unbound(key))
-        })
-    }
-
-    /// What can be done with the selected row.
-    pub fn menu_items(&self) -> impl Iterator<Item = &'static keymap::Binding> + use<> {
-        use keymap::Group::{Find, Move, Numbers, Refine};
-        let mode = self.view_mode();
-        let groups = [Refine, Find, Numbers, Move].into_iter();
-        groups
-            .flat_map(move |group| keymap::bindings(mode, group))
-            .filter(|binding| binding.message.is_about_a_row())
-    }
-
     /// The rows of the view; `None` on the information page, and while they are being made.
     #[must_use]
     pub fn rows(&self) -> Option<&dyn Rows> {
@@ -478,137 +419,12 @@ impl<'p> Model<'p> {
         }
     }
 
-    /// What percentages are of, in samples.
-    #[must_use]
-    pub fn whole(&self) -> u64 {
-        match self.percent_of {
-            PercentOf::Base => self.refined.base,
-            PercentOf::View => self.refined.shown,
-        }
-    }
-
-    /// What percentages of a process's samples are of: of two that are compared, its own.
-    #[must_use]
-    pub fn whole_for(&self, process: ProcessId) -> u64 {
-        let Some(comparison) = self.comparison() else { return self.whole() };
-        let side = usize::from(process >= comparison.first_other);
-        match self.percent_of {
-            PercentOf::Base => comparison.sides[side].total,
-            PercentOf::View => self.shown_of_sides[side],
-        }
-    }
-
-    /// Which characters numbers may use.
-    #[must_use]
-    pub fn form(&self) -> Form {
-        form(self.theme)
-    }
-
-    /// The columns of the view.
-    #[must_use]
-    pub fn columns(&self) -> Columns {
-        let width = usize::from(self.size.0);
-        match (self.comparison(), self.view) {
-            (None, _) => Columns::fit(width),
-            (Some(_), View::Callers | View::Flat) if !self.has_places() => {
-                Columns::of_comparison(width, Cost::Exclusive)
-            }
-            (Some(_), _) => Columns::of_comparison(width, Cost::Inclusive),
-        }
-    }
-
     /// What is compared, where two profiles are.
     #[must_use]
     pub fn comparison(&self) -> Option<&'p Comparison> {
         self.profile.comparison.as_deref()
     }
-
-    /// Whether the terminal is too small for more than one line of text.
-    #[must_use]
-    pub fn is_too_small(&self) -> bool {
-        self.size.0 < SMALLEST.0 || self.size.1 < SMALLEST.1
-    }
-
-    /// Lines above the rows: title, stages, headings, and in the tables the path.
-    #[must_use]
-    pub fn top(&self) -> usize {
-        let has_page = matches!(self.over.last(), Some(Over::Page(_)));
-        TOP + usize::from(self.view == View::Tables && !has_page)
-    }
-
-    /// Lines at the bottom: hints or notice, a prompt, the list of stages, a menu.
-    #[must_use]
-    pub fn bottom_height(&self) -> usize {
-        let most = usize::from(self.size.1).saturating_sub(self.top() + 2).max(1);
-        let wanted = match self.over.last() {
-            Some(Over::Prompt(prompt)) => prompt.height(),
-            // A heading, a line for each stage, one for what all do, and the hints.
-            Some(Over::Stages(_)) => self.stages.0.len().max(1) + 3,
-            _ => 1,
-        };
-        wanted.min(most)
-    }
-
-    /// Lines for rows or for a page.
-    #[must_use]
-    pub fn body_height(&self) -> usize {
-        usize::from(self.size.1).saturating_sub(self.top() + self.bottom_height())
-    }
-}
-
-/// Lines above the rows of most views: title, stages, headings.
-pub const TOP: usize = 3;
-
-/// Which characters numbers may use.
-fn form(theme: Theme) -> Form {
-    if theme.is_ascii() { Form::Ascii } else { Form::Unicode }
 }
 
 /// The share of its parent that keeps a child on the hot path, in percent.
 pub const HOT_SHARE: u32 = hot_path::USUAL_SHARE;
-
-/// The views from functions outward.
-#[derive(Clone, Debug)]
-pub struct Inverted {
-    /// The callers view.
-    pub callers: Table<Upward>,
-    /// The flat view: the first level of the callers view, in an order of its own.
-    pub flat: Table<Upward>,
-}
-
-impl Inverted {
-    /// Both views of one tree; the flat view begins by exclusive cost. Costs two orders of all
-    /// functions.
-    #[must_use]
-    pub fn new(mut callers: Callers, refined: &Refined<'_>) -> Self {
-        let mut by_function = callers.clone();
-        if refined.profile.comparison.is_some() {
-            let sort = Sort { key: SortKey::Delta(Cost::Exclusive), reversed: false };
-            callers.set_sort(sort);
-            by_function.set_sort(sort);
-        } else {
-            by_function.set_sort(Sort { key: SortKey::Exclusive, reversed: false });
-        }
-        Self { callers: Table::new(callers, refined), flat: Table::new(by_function, refined) }
-    }
-}
-
-/// The flat view as a tree of places.
-#[derive(Clone, Debug)]
-pub struct Places<'p> {
-    /// What the rows are made from.
-    pub forest: Refined<'p>,
-    /// The rows.
-    pub rows: Table<Downward>,
-}
-
-impl<'p> Places<'p> {
-    /// All rows closed, by inclusive cost, or by what differs.
-    fn new(forest: Forest<'p>) -> Self {
-        let Forest { refined: forest, mut top_down } = forest;
-        if forest.profile.comparison.is_some() {
-            top_down.set_sort(Sort { key: SortKey::Delta(Cost::Inclusive), reversed: false });
-        }
-        Self { rows: Table::new(top_down, &forest), forest }
-    }
-}

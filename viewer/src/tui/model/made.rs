@@ -1,0 +1,54 @@
+//! What is made of a refined profile for other views than the tree.
+
+use crate::refine::Refined;
+use crate::tui::forest::Forest;
+use crate::tui::table::Table;
+use crate::views::callers::{Callers, Upward};
+use crate::views::top_down::Downward;
+use crate::views::{Cost, Sort, SortKey};
+
+/// The views from functions outward.
+#[derive(Clone, Debug)]
+pub struct Inverted {
+    /// The callers view.
+    pub callers: Table<Upward>,
+    /// The flat view: the first level of the callers view, in an order of its own.
+    pub flat: Table<Upward>,
+}
+
+impl Inverted {
+    /// Both views of one tree; the flat view begins by exclusive cost. Costs two orders of all
+    /// functions.
+    #[must_use]
+    pub fn new(mut callers: Callers, refined: &Refined<'_>) -> Self {
+        let mut by_function = callers.clone();
+        if refined.profile.comparison.is_some() {
+            let sort = Sort { key: SortKey::Delta(Cost::Exclusive), reversed: false };
+            callers.set_sort(sort);
+            by_function.set_sort(sort);
+        } else {
+            by_function.set_sort(Sort { key: SortKey::Exclusive, reversed: false });
+        }
+        Self { callers: Table::new(callers, refined), flat: Table::new(by_function, refined) }
+    }
+}
+
+/// The flat view as a tree of places.
+#[derive(Clone, Debug)]
+pub struct Places<'p> {
+    /// What the rows are made from.
+    pub forest: Refined<'p>,
+    /// The rows.
+    pub rows: Table<Downward>,
+}
+
+impl<'p> Places<'p> {
+    /// All rows closed, by inclusive cost, or by what differs.
+    pub(super) fn new(forest: Forest<'p>) -> Self {
+        let Forest { refined: forest, mut top_down } = forest;
+        if forest.profile.comparison.is_some() {
+            top_down.set_sort(Sort { key: SortKey::Delta(Cost::Inclusive), reversed: false });
+        }
+        Self { rows: Table::new(top_down, &forest), forest }
+    }
+}
