@@ -57,7 +57,7 @@ const KEYS: [(&str, &str, &str); 24] = [
     ("H", "=<esc>", "numbers explained"),
     ("H", "/method<esc>", "a search, letter by letter"),
     ("", "/step_77<enter>nnNN<esc>", "the next found, and the last one"),
-    ("", "f", "the prompt of refinements"),
+    ("", "f<esc>", "the prompt of refinements"),
     ("", "fstep_7<esc>", "a refinement, letter by letter"),
     ("", "fvector > <esc>", "another one"),
     ("H", "tu", "only paths through a row, undone"),
@@ -120,6 +120,11 @@ fn made_up(nodes: u32) -> saved::Profile {
         first_node: first,
         node_count: made_up::MIXED.functions + 1,
     });
+    for (thread, tree) in profile.threads.iter_mut().zip(&profile.trees) {
+        let nodes = tree.first_node as usize..(tree.first_node + tree.node_count) as usize;
+        let samples = profile.nodes.samples[nodes].iter().sum();
+        (thread.recorded, thread.delivered) = (samples, samples);
+    }
     profile
 }
 
@@ -212,7 +217,7 @@ fn measure(file: &Path, presses: usize) {
     );
     let size = std::fs::metadata(file).map_or(0.0, |data| data.len() as f64 / 1e6);
     let memory = megabytes("VmRSS:");
-    let most = (nodes as f64 / 1e7 * 400.0).max(50.0) + size;
+    let most = 400.0 + size;
     println!(
         "{memory:.0} MB resident, {:.0} MB at most; the file has {size:.1} MB, so {most:.0} may be{}",
         megabytes("VmHWM:"),

@@ -21,11 +21,12 @@ pub(super) fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) ->
     let mut found: Vec<(usize, usize, &str)> = Vec::new();
     let mut rows = <[Vec<usize>; 3]>::default();
     for name in names {
-        let whole = name.to_ascii_lowercase();
-        let contains =
-            wanted.len() >= 3 && whole.as_bytes().windows(wanted.len()).any(|part| part == wanted);
+        let contains = wanted.len() >= 3 && has(name, wanted);
         let distance = if contains {
             0
+        } else if missing(name, wanted) > most {
+            // As many letters would have to be put in at least.
+            continue;
         } else {
             let distance = |end: &String| {
                 let end = end.to_ascii_lowercase();
@@ -46,6 +47,26 @@ pub(super) fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) ->
     found.dedup_by_key(|(_, _, name)| *name);
     found.truncate(SUGGESTIONS);
     found.into_iter().map(|(_, _, name)| name.to_owned()).collect()
+}
+
+/// Whether letters are in a name, one after the other, without regard to the case of ASCII letters.
+pub(super) fn has(name: &str, part: &[u8]) -> bool {
+    let Some((first, rest)) = part.split_first() else { return true };
+    let (lower, upper) = (first.to_ascii_lowercase(), first.to_ascii_uppercase());
+    let name = name.as_bytes();
+    let ends = (name.len() + 1).saturating_sub(part.len());
+    (0..ends).any(|at| {
+        (name[at] == lower || name[at] == upper)
+            && name[at + 1..at + part.len()].eq_ignore_ascii_case(rest)
+    })
+}
+
+/// How many letters of a word in lower case are nowhere in a name; some that are not may not be
+/// counted.
+fn missing(name: &str, wanted: &[u8]) -> usize {
+    let bit = |byte: u8| 1_u64 << (byte.to_ascii_lowercase() % 64);
+    let there = name.bytes().fold(0, |there, byte| there | bit(byte));
+    wanted.iter().filter(|&&byte| there & bit(byte) == 0).count()
 }
 
 /// Fills the middle row: how many insertions, deletions, replacements and swaps of neighbours make

@@ -69,22 +69,17 @@ impl Sort {
     }
 
     /// Puts in order whatever rows are known by. As comparing them does, but quicker where the key
-    /// is a number of 32 bits: rows are large, and names are far away.
+    /// is near to a number of 32 bits: rows are large, and names are far away.
     pub(super) fn order<'r, T: Copy>(
         self,
         refined: &Refined<'_>,
         row: impl Fn(T) -> &'r Row,
         places: &mut [T],
     ) {
-        let number = |row: &Row| match self.key {
-            SortKey::Inclusive => Some(row.inclusive),
-            SortKey::Exclusive => Some(row.exclusive),
-            _ => None,
-        };
         let is_many = places.len() >= MANY;
         let keys = places.iter().zip(0..).map(|(&place, index)| {
             let row = row(place);
-            let key = u32::try_from(number(row)?).ok()?;
+            let key = self.number(refined, row, is_many)?;
             let key = if self.reversed { key } else { !key };
             let inclusive = u32::try_from(row.inclusive).ok()?;
             // A group has a name that was made up later, and no place among the others.
@@ -97,38 +92,90 @@ impl Sort {
         };
         keys.sort_unstable();
         let mut sorted: Vec<T> = keys.iter().map(|&key| places[key as u32 as usize]).collect();
+        let is_near = matches!(self.key, SortKey::PerEdge | SortKey::Delta(_));
         let mut start = 0;
-        for ties in keys.chunk_by(|a, b| a >> 32 == b >> 32) {
-            let end = start + ties.len();
-            if ties.len() > 1 {
-                sorted[start..end].sort_unstable_by(|&a, &b| self.compare(refined, row(a), row(b)));
+        for near in keys.chunk_by(|a, b| a >> 96 == b >> 96) {
+            let rows = &mut sorted[start..start + near.len()];
+            start += near.len();
+            let first = row(rows[0]);
+            let differs = |&other: &T| self.by_key(refined, first, row(other)).is_ne();
+            if is_near && rows.iter().any(differs) {
+                rows.sort_unstable_by(|&a, &b| self.compare(refined, row(a), row(b)));
+                continue;
             }
-            start = end;
+            let mut start = 0;
+            for ties in near.chunk_by(|a, b| a >> 32 == b >> 32) {
+                let rows = &mut rows[start..start + ties.len()];
+                start += ties.len();
+                if rows.len() > 1 {
+                    rows.sort_unstable_by(|&a, &b| self.compare(refined, row(a), row(b)));
+                }
+            }
         }
         places.copy_from_slice(&sorted);
+    }
+
+    /// The key as a number, greater for rows that come first; the same for keys that are nearly the
+    /// same. `None` if it is not known, or too great. The order of names is looked at only where rows
+    /// are many.
+    fn number(self, refined: &Refined<'_>, row: &Row, is_many: bool) -> Option<u32> {
+        let exactly = |samples: u64| u32::try_from(samples).ok();
+        // Greater ones have no exact counterpart, so their ratios might be out of order.
+        let float = |count: u64| (count < 1 << f64::MANTISSA_DIGITS).then_some(count as f64);
+        match self.key {
+            SortKey::Inclusive => exactly(row.inclusive),
+            SortKey::Exclusive => exactly(row.exclusive),
+            SortKey::Base(cost) => exactly(cost.of(row)[0]),
+            SortKey::Other(cost) => exactly(cost.of(row)[1]),
+            SortKey::Edges => {
+                upper_bound(row).map_or(Some(0), |edges| exactly(edges)?.checked_add(1))
+            }
+            SortKey::PerEdge => Some(match upper_bound(row) {
+                None => 0,
+                Some(0) => 1,
+                Some(edges) => near(float(row.edge_samples)? / float(edges)?) + 2,
+            }),
+            SortKey::Delta(cost) => Some(near(delta(refined, row, cost) as f64)),
+            SortKey::Name if is_many => Some(!refined.name_place(row.function)?),
+            SortKey::Name | SortKey::Growth(_) => None,
+        }
+    }
+
+    /// Compares two rows by the key alone.
+    fn by_key(self, refined: &Refined<'_>, a: &Row, b: &Row) -> Ordering {
+        match self.key {
+            SortKey::Inclusive => b.inclusive.cmp(&a.inclusive),
+            SortKey::Exclusive => b.exclusive.cmp(&a.exclusive),
+            SortKey::Edges => upper_bound(b).cmp(&upper_bound(a)),
+            SortKey::PerEdge => per_edge(a, b),
+            SortKey::Name => name(refined, a).cmp(name(refined, b)),
+            SortKey::Delta(cost) => delta(refined, b, cost).cmp(&delta(refined, a, cost)),
+            SortKey::Base(cost) => cost.of(b)[0].cmp(&cost.of(a)[0]),
+            SortKey::Other(cost) => cost.of(b)[1].cmp(&cost.of(a)[1]),
+            SortKey::Growth(cost) => growth(cost.of(b), cost.of(a)),
+        }
     }
 
     /// Compares two rows. Ties are broken by inclusive cost, then name, then identity, and these
     /// are not reversed.
     #[must_use]
     pub fn compare(self, refined: &Refined<'_>, a: &Row, b: &Row) -> Ordering {
-        let name = |row: &Row| refined.functions[row.function.0 as usize].name.as_str();
-        let by_key = match self.key {
-            SortKey::Inclusive => b.inclusive.cmp(&a.inclusive),
-            SortKey::Exclusive => b.exclusive.cmp(&a.exclusive),
-            SortKey::Edges => upper_bound(b).cmp(&upper_bound(a)),
-            SortKey::PerEdge => per_edge(a, b),
-            SortKey::Name => name(a).cmp(name(b)),
-            SortKey::Delta(cost) => delta(refined, b, cost).cmp(&delta(refined, a, cost)),
-            SortKey::Base(cost) => cost.of(b)[0].cmp(&cost.of(a)[0]),
-            SortKey::Other(cost) => cost.of(b)[1].cmp(&cost.of(a)[1]),
-            SortKey::Growth(cost) => growth(cost.of(b), cost.of(a)),
-        };
+        let by_key = self.by_key(refined, a, b);
         if self.reversed { by_key.reverse() } else { by_key }
             .then_with(|| Reverse(a.inclusive).cmp(&Reverse(b.inclusive)))
-            .then_with(|| name(a).cmp(name(b)))
+            .then_with(|| name(refined, a).cmp(name(refined, b)))
             .then_with(|| (a.function, a.kind).cmp(&(b.function, b.kind)))
     }
+}
+
+fn name<'r>(refined: &'r Refined<'_>, row: &Row) -> &'r str {
+    &refined.functions[row.function.index()].name
+}
+
+/// A number from 0 on as one of 32 bits in the same order, or the same for numbers that are nearly
+/// the same.
+fn near(number: f64) -> u32 {
+    (number as f32).to_bits()
 }
 
 /// Numbers as one, which are compared one after the other.
@@ -183,5 +230,45 @@ fn per_edge(a: &Row, b: &Row) -> Ordering {
             left.cmp(&right)
         }
         (ea, eb) => class(ea).cmp(&class(eb)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{Profile, from_outline};
+    use crate::views::flat::flat;
+
+    /// Rows that are few, and so many that names have places, with many ties.
+    #[test]
+    fn every_order_is_that_of_comparing() {
+        for count in [40, MANY + 100] {
+            let outline: String = (0..count)
+                .map(|f| format!("f{} {} e={}\n", f * 11 % count, f * 31 % 9 + 1, f * 17 % 6))
+                .collect();
+            let other: String = outline.replace("1 e=", "2 e=");
+            let [base, other] = [outline, other].map(|text| from_outline(&text).unwrap());
+            let both = Profile::compared(("base", base), ("other", other), &[]).unwrap();
+            let refined = Refined::base(&both);
+            let costs = [Cost::Inclusive, Cost::Exclusive];
+            let of_costs = costs.into_iter().flat_map(|cost| {
+                [
+                    SortKey::Delta(cost),
+                    SortKey::Base(cost),
+                    SortKey::Other(cost),
+                    SortKey::Growth(cost),
+                ]
+            });
+            let keys = [SortKey::Inclusive, SortKey::Exclusive, SortKey::Edges, SortKey::PerEdge];
+            for key in keys.into_iter().chain([SortKey::Name]).chain(of_costs) {
+                for reversed in [false, true] {
+                    let sort = Sort { key, reversed };
+                    let rows = flat(&refined, sort);
+                    assert!(rows.len() >= count);
+                    let in_order = |a: &Row, b: &Row| sort.compare(&refined, a, b).is_lt();
+                    assert!(rows.is_sorted_by(in_order), "{count} rows by {sort:?}");
+                }
+            }
+        }
     }
 }

@@ -9,6 +9,7 @@
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 
+use super::super::nearest::has;
 use super::lists::Lists;
 use super::{Glob, Part};
 use crate::profile::{BareNames, NameForms, Profile};
@@ -199,14 +200,7 @@ impl NameGlob {
         if !self.glob.ignore_case {
             return name.contains(&self.word);
         }
-        let (name, word) = (name.as_bytes(), self.word.as_bytes());
-        let Some((&first, rest)) = word.split_first() else { return true };
-        let (lower, upper) = (first, first.to_ascii_uppercase());
-        let last = (name.len() + 1).saturating_sub(word.len());
-        (0..last).any(|at| {
-            (name[at] == lower || name[at] == upper)
-                && name[at + 1..at + word.len()].eq_ignore_ascii_case(rest)
-        })
+        has(name, self.word.as_bytes())
     }
 }
 

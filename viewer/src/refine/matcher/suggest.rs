@@ -1,10 +1,11 @@
 //! What could have been meant by a pattern that matches nothing.
 
+use super::super::bits::Bits;
 use super::super::nearest::nearest;
 use super::super::parser::STAGES;
 use super::super::syntax::{Field, FramePattern, KINDS};
 use super::{Glob, Matcher, kind_name, regex};
-use crate::profile::{Frame, Function, short_name};
+use crate::profile::{Frame, Function, FunctionRef, short_name};
 
 /// Suggestions at most.
 const MOST: usize = 5;
@@ -55,12 +56,15 @@ impl<'r> Shown<'_, 'r, '_> {
         found
     }
 
+    /// Their names, in no order. There may be very many.
     fn functions(&self) -> Vec<&'r str> {
-        let mut names = self.of_frames(|frame, function| {
-            (frame.function.index() > 0).then_some(function.name.as_str())
-        });
-        names.dedup();
-        names
+        let refined = self.matcher.refined;
+        let mut shown = Bits::none(refined.functions.len());
+        for frame in refined.frames_shown.of(refined).iter() {
+            shown.insert(refined.frames[frame].function.index());
+        }
+        let named = shown.iter().filter(|&function| function != FunctionRef::ROOT.index());
+        named.map(|function| refined.functions[function].name.as_str()).collect()
     }
 
     fn modules(&self) -> Vec<&'r str> {
