@@ -115,9 +115,10 @@ impl Preset {
         (
             Self::Start,
             "start",
-            "{_start, __libc_start_main*, __libc_start_call_main*, \
-             generic_start_main*, clone, __clone, clone3, __clone3, start_thread, \
-             __GI___clone*, thread_start}",
+            // Exact names: programs have methods that are called so.
+            "{\"_start\", __libc_start_main*, __libc_start_call_main*, \
+             generic_start_main*, \"clone\", __clone, clone3, __clone3, \"start_thread\", \
+             __GI___clone*, \"thread_start\"}",
         ),
     ];
 
@@ -164,6 +165,10 @@ mod tests {
             ("main module:/home/me/app", "user"),
             ("_start module:/usr/bin/xz", "user start"),
             ("__libc_start_main_impl module:/usr/lib/x86_64-linux-gnu/libc.so.6", "libc start"),
+            ("clone module:/lib/libc.so.6", "libc start"),
+            ("start_thread module:/lib/libc.so.6", "libc start"),
+            ("cgraph_edge::clone(cgraph_node*)", "user"),
+            ("Pool::start_thread()", "user"),
             ("build_expr module:/usr/libexec/gcc/x86_64-linux-gnu/14/cc1plus", "user"),
             ("build_expr module:/usr/lib/gcc/x86_64-linux-gnu/12/cc1plus", "user"),
             ("MPI_Send module:/usr/lib/x86_64-linux-gnu/libmpi.so.40.30.4", "mpi"),

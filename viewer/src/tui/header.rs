@@ -49,7 +49,11 @@ pub fn title(model: &Model<'_>, cells: usize) -> String {
         let word = String::from_utf8_lossy(word);
         word.rsplit('/').next().unwrap_or_default().to_owned()
     });
-    let mut parts = vec![format!("{} samples", brief(model.refined.base, Rounding::Nearest))];
+    let samples = match model.refined.base {
+        1 => "1 sample".to_owned(),
+        base => format!("{} samples", brief(base, Rounding::Nearest)),
+    };
+    let mut parts = vec![samples];
     let of_processes = info.processes.iter().flat_map(|process| &process.losses);
     let of_threads = info.threads.iter().flat_map(|thread| &thread.losses);
     let lost = of_processes.chain(of_threads).fold(0, |sum: u64, &lost| sum.saturating_add(lost));

@@ -67,8 +67,8 @@ pub enum Trial {
         /// Those of BASE and of OTHER that would be shown, where two profiles are compared.
         of_sides: [u64; 2],
     },
-    /// A search, and whether it found a row.
-    Found(bool),
+    /// A search, and how many names it found; `None` before anything is typed.
+    Found(Option<usize>),
 }
 
 impl Prompt {

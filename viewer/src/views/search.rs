@@ -77,6 +77,8 @@ pub struct Search {
     functions: Vec<bool>,
     /// For each node, whether it or a node below it matches.
     below: Vec<bool>,
+    /// Functions with samples whose name matches.
+    found: usize,
 }
 
 impl Search {
@@ -88,13 +90,27 @@ impl Search {
         let frames: Vec<bool> =
             refined.frames.iter().map(|frame| functions[frame.function.index()]).collect();
         let mut below = vec![false; refined.parent.len()];
+        let mut seen = vec![false; refined.frames.len()];
         for n in (1..below.len()).rev() {
-            if refined.inclusive(n) > 0 && (below[n] || frames[refined.frame[n].index()]) {
+            let frame = refined.frame[n].index();
+            if refined.inclusive(n) > 0 && (below[n] || frames[frame]) {
                 below[n] = true;
                 below[refined.parent[n] as usize] = true;
+                seen[frame] = true;
             }
         }
-        Self { functions, below }
+        let seen = seen.iter().zip(&frames).zip(refined.frames.iter());
+        let with_samples = seen.filter(|((seen, matches), _)| **seen && **matches);
+        let mut found: Vec<_> = with_samples.map(|(_, frame)| frame.function).collect();
+        found.sort_unstable();
+        found.dedup();
+        Self { functions, below, found: found.len() }
+    }
+
+    /// How many functions of the tree have the text in their name.
+    #[must_use]
+    pub fn functions_found(&self) -> usize {
+        self.found
     }
 
     /// Whether the tree has any row to find.

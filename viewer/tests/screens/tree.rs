@@ -7,6 +7,23 @@ use insta::assert_snapshot;
 use super::{Viewer, screen, solver};
 
 #[test]
+fn a_search_says_how_many_names_it_finds() {
+    let profile = solver();
+    let last_line = |keys: &str| {
+        let screen = screen(&profile, "80x20", keys);
+        screen.lines().last().unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    // `main`, `memcpy` below closed rows, `MPI_Sendrecv`, `MPI_Allreduce`; `poll` has two rows.
+    assert_eq!(last_line("/"), "/");
+    assert_eq!(last_line("/m"), "/m 4 names");
+    assert_eq!(last_line("/MPI"), "/MPI 2 names");
+    assert_eq!(last_line("/poll"), "/poll 1 name");
+    assert_eq!(last_line("3/poll"), "/poll 1 name");
+    assert_eq!(last_line("fnot through poll<enter>/poll"), "/poll not found");
+    assert_eq!(last_line("3<lt>/libc"), "/libc not found", "load modules are not listed");
+}
+
+#[test]
 fn who_has_not_moved_sees_what_comes_first() {
     let profile = solver();
     let mut viewer = Viewer::new(&profile, "80x10");

@@ -4,7 +4,7 @@ use super::super::comparison::account_text;
 use super::super::name::{cut, width};
 use super::super::prompt::{COMPLETIONS, Prompt, Trial};
 use super::Canvas;
-use crate::views::number::account;
+use crate::views::number::{account, counted};
 
 /// Paints the prompt from line `y` on; returns the cell of the cursor.
 pub(super) fn draw(canvas: &mut Canvas<'_, '_>, prompt: &Prompt, y: usize) -> (u16, u16) {
@@ -25,8 +25,14 @@ pub(super) fn draw(canvas: &mut Canvas<'_, '_>, prompt: &Prompt, y: usize) -> (u
 
     if y + 1 < bottom {
         knowledge(canvas, prompt, y + 1, start, skipped);
-    } else if let Trial::Found(false) = prompt.trial {
-        canvas.text_right(cells - 1, y, "not found", room, theme.error());
+    } else if let Trial::Found(Some(names)) = prompt.trial {
+        let (said, style) = match names {
+            0 => ("not found".to_owned(), theme.error()),
+            _ => (counted(names as u64, "name", canvas.model.form()), theme.faint()),
+        };
+        if names == 0 || start + width(text) + 2 + width(&said) < cells {
+            canvas.text_right(cells - 1, y, &said, room, style);
+        }
     }
     let offered = prompt.completions.iter().enumerate();
     // The window of completions follows the one that was taken.

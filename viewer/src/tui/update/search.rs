@@ -3,6 +3,8 @@
 //! In the trees of calls and of places it finds rows whether they are open or not, and opens the way
 //! to them. In other views it goes over the rows that have a line.
 
+use std::collections::BTreeSet;
+
 use super::super::message::View;
 use super::super::model::{Model, Notice};
 use super::super::table::{Place, Rows};
@@ -27,23 +29,38 @@ pub(super) fn for_selected(model: &mut Model<'_>) {
 }
 
 /// While typing: goes to the first row found at or after the place where the search began;
-/// returns whether there is one.
-pub(super) fn typed(model: &mut Model<'_>, text: &str, from: Option<Place>) -> bool {
+/// returns how many names there are, `None` if nothing was typed.
+pub(super) fn typed(model: &mut Model<'_>, text: &str, from: Option<Place>) -> Option<usize> {
     if let (Some((rows, _)), Some(place)) = (model.rows_mut(), from) {
         rows.return_to(place);
     }
     model.search_for(NamePattern::new(text));
-    text.is_empty() || go(model, None)
+    if text.is_empty() {
+        return None;
+    }
+    Some(if go(model, None) { names_found(model) } else { 0 })
+}
+
+/// How many names of the view have the text in them.
+fn names_found(model: &Model<'_>) -> usize {
+    let (Some(pattern), Some(rows)) = (&model.search, model.rows()) else { return 0 };
+    if let Some(search) = model.found.as_ref().filter(|_| is_searched_whole(model)) {
+        return search.functions_found();
+    }
+    let lines = (0..rows.len()).filter_map(|at| rows.line(at));
+    let functions: BTreeSet<_> = lines.map(|line| rows.row(line).function).collect();
+    functions.into_iter().filter(|function| pattern.is_in(model.name(*function))).count()
+}
+
+/// Whether rows are found that have no line yet.
+fn is_searched_whole(model: &Model<'_>) -> bool {
+    model.view == View::Tree || model.has_places()
 }
 
 /// Goes from the selected row to a row found: the next, the previous, or (`None`) this one or the
 /// next.
 fn go(model: &mut Model<'_>, way: Option<bool>) -> bool {
-    let found = match model.view {
-        View::Tree => in_tree(model, way),
-        View::Flat if model.has_places() => in_tree(model, way),
-        _ => in_lines(model, way),
-    };
+    let found = if is_searched_whole(model) { in_tree(model, way) } else { in_lines(model, way) };
     model.notice = match found {
         Some(true) => Some(Notice::Said("went round the end".to_owned())),
         Some(false) => None,
