@@ -21,9 +21,9 @@ use csprof_format::arena::{
 use csprof_format::launch::SampleSource;
 use csprof_format::loss::LossReason;
 
-use crate::allocator;
 use crate::cct::{Node, NodeStore};
 use crate::sys::{self, Clock, Errno, File, Folder};
+use crate::{allocator, config};
 
 /// The arena file of this process.
 pub struct Arena {
@@ -84,7 +84,7 @@ impl Arena {
             end_ns: 0,
             used: EXTENT_ALIGN,
             threads: 0,
-            rank_plus_one: sys::rank_from_environment().map_or(0, |rank| rank.saturating_add(1)),
+            rank_plus_one: config::rank().map_or(0, |rank| rank.saturating_add(1)),
             losses: [0; csprof_format::arena::REASON_SLOTS],
             foreign_signals: 0,
             left_out: [0; csprof_format::arena::LEFT_OUT_SLOTS],

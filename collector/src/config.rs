@@ -1,4 +1,4 @@
-//! What `csprof record` asked for, read once from the environment.
+//! What `csprof record` asked for, and what else is read from the environment.
 
 use core::ffi::CStr;
 use std::ffi::CString;
@@ -16,7 +16,7 @@ pub struct Config {
     pub trampoline: bool,
     /// Whether every load begins an epoch.
     pub epoch_per_load: bool,
-    /// Most bytes of the arena.
+    /// Most bytes that the arena may take.
     pub memory: u64,
     /// Whether messages stay off standard error.
     pub quiet: bool,
@@ -54,11 +54,25 @@ fn launch_variable(name: &str) -> Option<&'static CStr> {
     variable(CStr::from_bytes_with_nul(&bytes).ok()?)
 }
 
-/// The value of an environment variable. Setup side, before the program's `main`.
+/// The rank that an MPI library or a job launcher gave this process. Setup side.
+#[must_use]
+pub fn rank() -> Option<u32> {
+    const NAMES: [&CStr; 6] = [
+        c"OMPI_COMM_WORLD_RANK",
+        c"PMIX_RANK",
+        c"PMI_RANK",
+        c"MPI_LOCALRANKID",
+        c"SLURM_PROCID",
+        c"FLUX_TASK_RANK",
+    ];
+    NAMES.iter().find_map(|name| variable(name)?.to_str().ok()?.parse().ok())
+}
+
+/// The value of an environment variable. Setup side, before the program's `main`, and in a forked child.
 #[expect(unsafe_code, reason = "getenv returns a pointer into the environment")]
-pub fn variable(name: &CStr) -> Option<&'static CStr> {
-    // SAFETY: `name` is a C string; the constructor runs while no other thread could change the
-    // environment, and the value is used before it returns.
+fn variable(name: &CStr) -> Option<&'static CStr> {
+    // SAFETY: `name` is a C string; there is no other thread yet that could change the environment, and the
+    // value is used before the program goes on.
     unsafe {
         let value = libc::getenv(name.as_ptr());
         if value.is_null() { None } else { Some(CStr::from_ptr(value)) }

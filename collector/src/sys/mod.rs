@@ -1,9 +1,9 @@
 //! The only raw system calls of the collector.
 //!
 //! The signal side must not go through libc: its wrappers set `errno`, are cancellation points,
-//! and may be replaced by other preloaded libraries. Each function here is one `syscall`
-//! instruction, async-signal-safe, and returns the kernel's answer as a value: `errno` of the
-//! interrupted program stays untouched. See syscall(2) and the x86-64 psABI, A.2.1.
+//! and may be replaced by other preloaded libraries. All functions here but [`SignalStatus::read`] are
+//! made of `syscall` instructions, async-signal-safe, and return the kernel's answer as a value:
+//! `errno` of the interrupted program stays untouched. See syscall(2) and the x86-64 psABI, A.2.1.
 
 #![expect(unsafe_code, reason = "system calls are instructions; each function states its effect")]
 
@@ -27,8 +27,8 @@ pub use memory::{
 };
 pub use perf::{Delivery, PerfError, PerfTaskClock};
 pub use process::{
-    Mask, SignalStatus, block, kernel_release, parent_pid, pid, rank_from_environment, set_mask,
-    shadow_stack_active, stack_limit, thread_name, tid, unblock, yield_now,
+    Mask, SignalStatus, block, kernel_release, parent_pid, pid, set_mask, shadow_stack_active,
+    stack_limit, thread_name, tid, unblock, yield_now,
 };
 pub use signal::{
     Disposition, Handler, handler_of, interrupts, pending, send_again, set_disposition,

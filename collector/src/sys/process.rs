@@ -126,20 +126,6 @@ pub fn shadow_stack_active() -> bool {
     asked.is_ok() && features & ARCH_SHSTK_SHSTK != 0
 }
 
-/// The rank that an MPI library or a job launcher gave this process.
-#[must_use]
-pub fn rank_from_environment() -> Option<u32> {
-    const NAMES: [&core::ffi::CStr; 6] = [
-        c"OMPI_COMM_WORLD_RANK",
-        c"PMIX_RANK",
-        c"PMI_RANK",
-        c"MPI_LOCALRANKID",
-        c"SLURM_PROCID",
-        c"FLUX_TASK_RANK",
-    ];
-    NAMES.iter().find_map(|name| crate::config::variable(name)?.to_str().ok()?.parse().ok())
-}
-
 /// How many bytes the main thread's stack may grow to now (RLIMIT_STACK); 0 if nobody says.
 #[must_use]
 pub fn stack_limit() -> u64 {

@@ -7,6 +7,7 @@ use core::ops::Range;
 use libc::pthread_attr_t;
 
 use crate::sampling::Room;
+use crate::sys;
 use crate::trampoline::thread_pointer;
 use crate::unwind::validate::StackBounds;
 
@@ -105,13 +106,9 @@ fn main_stack() -> StackBounds {
     unsafe extern "C" {
         static __libc_stack_end: *const u8;
     }
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a live structure; the loader sets the pointer before any constructor runs.
-    let end = unsafe {
-        libc::getrlimit(libc::RLIMIT_STACK, &raw mut limit);
-        __libc_stack_end.addr() as u64
-    };
-    let size = limit.rlim_cur.clamp(CLEAR, MOST);
+    // SAFETY: the loader sets the pointer before any constructor runs.
+    let end = unsafe { __libc_stack_end.addr() as u64 };
+    let size = sys::stack_limit().clamp(CLEAR, MOST);
     StackBounds { low: end.saturating_sub(size), high: end + StackBounds::ABOVE_ENTRY }
 }
 
