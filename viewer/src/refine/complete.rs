@@ -263,7 +263,7 @@ mod tests {
     /// Candidates where `_` marks the cursor.
     fn candidates(marked: &str) -> Vec<String> {
         let profile = from_outline(
-            "main module:/opt/app\n  solve 1 module:/opt/libsolve.so\n    \"ns::sort<int>(int*)\" 3\n    MPI_Send 1\n",
+            "main module:/opt/app\n  solve 1 module:/opt/libsolve.so\n    \"ns::sort<int>(int*)\" 3\n    MPI_Send 1\n    \"std::vector<int>::push_back(int const&)\" 1\n",
         )
         .unwrap();
         let cursor = marked.find('_').unwrap();
@@ -277,6 +277,8 @@ mod tests {
         assert_eq!(candidates("hide so_"), ["solve", "\"ns::sort<int>(int*)\""]);
         assert_eq!(candidates("hide \"so_"), ["\"solve\"", "\"ns::sort<int>(int*)\""]);
         assert_eq!(candidates("ma_"), ["main"]);
+        // As the pattern, from any namespace on.
+        assert_eq!(candidates("hide vec_"), ["\"std::vector<int>::push_back(int const&)\""]);
         assert_eq!(candidates("through main > mp_"), ["MPI_Send"]);
         assert_eq!(candidates("not t_"), ["through", "times", "thread"]);
         assert_eq!(candidates("root _"), ["at"]);
