@@ -183,13 +183,14 @@ mod tests {
         let here = this_program_is_in_the_list_with_its_own_code as *const () as u64;
         let Seen { counts, modules, built } = loaded_modules(&Vec::new(), || true).unwrap();
         assert_ne!(counts, Counts::NONE);
-        assert_eq!(counts, super::counts());
         let (own, code) = modules.iter().find(|(module, _)| module.text().contains(&here)).unwrap();
         assert!(loaded_modules(&built, || false).is_none());
         assert_eq!(own.identity.path, std::env::current_exe().unwrap().into_os_string().into_vec());
         assert!(code.recipes().is_some());
         assert!(elf::recipes(own).is_some_and(|built| built.table.rows() > 1000));
-        assert!(loaded_modules(&built, || true).unwrap().built.is_empty(), "built once");
+        // Other tests open libraries meanwhile.
+        let again = loaded_modules(&built, || true).unwrap().built;
+        assert!(again.iter().all(|(identity, _)| *identity != own.identity), "built once");
     }
 
     #[test]
