@@ -15,6 +15,7 @@
 //! A place in the pattern may so stand for several in the name: all are kept, as in the simulation
 //! of an automaton, and none is looked at twice. O(pattern · name).
 
+use super::names::{has_word, without_width};
 use super::{Glob, Part};
 use crate::profile::{closed_group, short_name};
 
@@ -24,6 +25,9 @@ pub(super) struct Lists {
     glob: Glob,
     /// The same without them: matches the bare form of every name that matches.
     bare: Glob,
+    /// Its words: what is skipped of a name leaves them whole, so they are in every name that
+    /// matches.
+    words: Vec<String>,
 }
 
 impl Lists {
@@ -43,12 +47,22 @@ impl Lists {
         has_list.then(|| Self {
             glob: Glob::new(&without_blanks(text)),
             bare: Glob::new(&short_name(text)),
+            words: text
+                .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+                .map(|word| without_width(word).to_owned())
+                .filter(|word| !word.is_empty())
+                .collect(),
         })
     }
 
     /// Whether the bare form of a name may be that of one that matches.
     pub(super) fn may_match(&self, bare: &str) -> bool {
         self.bare.matches(bare)
+    }
+
+    /// Whether a name has all the words.
+    pub(super) fn has_words(&self, name: &str) -> bool {
+        self.words.iter().all(|word| has_word(name, word, self.glob.ignore_case))
     }
 
     /// Whether a name in one of its forms matches.

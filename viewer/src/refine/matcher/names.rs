@@ -121,12 +121,7 @@ impl NameGlob {
                 word.clone_from(&run);
             }
         }
-        // `std::wstring` is found in `std::basic_string<wchar_t, …>`.
-        if word.starts_with('w')
-            && ["string", "stream", "buf", "view"].iter().any(|end| word.ends_with(end))
-        {
-            word.remove(0);
-        }
+        let word = without_width(&word).to_owned();
         let (last, others) = glob.parts.split_last().map_or((None, &[][..]), |(l, o)| (Some(l), o));
         let is_plain = |part: &Part| matches!(part, Part::Is(c) if !"(<{[ ".contains(*c));
         let end = if last == Some(&Part::Any) { others.last() } else { last };
@@ -164,7 +159,9 @@ impl NameGlob {
         }
         match &self.lists {
             // Where the bare forms differ, no list has to be looked at.
-            Some(lists) if bare(&|text| lists.may_match(text)) != Some(true) => {
+            Some(lists)
+                if !lists.has_words(name) || bare(&|text| lists.may_match(text)) != Some(true) =>
+            {
                 self.has_word(name) && self.glob.matches(name)
             }
             _ => self.matches(name),
@@ -197,11 +194,30 @@ impl NameGlob {
     }
 
     fn has_word(&self, name: &str) -> bool {
-        if !self.glob.ignore_case {
-            return name.contains(&self.word);
-        }
-        has(name, self.word.as_bytes())
+        has_word(name, &self.word, self.glob.ignore_case)
     }
+}
+
+/// A word as it stands in names: `std::wstring` is in `std::basic_string<wchar_t, …>`.
+pub(super) fn without_width(word: &str) -> &str {
+    let is_wide =
+        |rest: &&str| ["string", "stream", "buf", "view"].iter().any(|end| rest.ends_with(end));
+    word.strip_prefix('w').filter(is_wide).unwrap_or(word)
+}
+
+/// Whether a word, of ASCII letters where case is ignored, is somewhere in a name.
+pub(super) fn has_word(name: &str, word: &str, ignore_case: bool) -> bool {
+    if !ignore_case {
+        return name.contains(word);
+    }
+    let (name, word) = (name.as_bytes(), word.as_bytes());
+    let Some((&first, rest)) = word.split_first() else { return true };
+    let (lower, upper) = (first, first.to_ascii_uppercase());
+    let last = (name.len() + 1).saturating_sub(word.len());
+    (0..last).any(|at| {
+        (name[at] == lower || name[at] == upper)
+            && name[at + 1..at + word.len()].eq_ignore_ascii_case(rest)
+    })
 }
 
 /// What else a function of C or Fortran is called. `__write` is `write`;
