@@ -207,17 +207,7 @@ pub(super) fn without_width(word: &str) -> &str {
 
 /// Whether a word, of ASCII letters where case is ignored, is somewhere in a name.
 pub(super) fn has_word(name: &str, word: &str, ignore_case: bool) -> bool {
-    if !ignore_case {
-        return name.contains(word);
-    }
-    let (name, word) = (name.as_bytes(), word.as_bytes());
-    let Some((&first, rest)) = word.split_first() else { return true };
-    let (lower, upper) = (first, first.to_ascii_uppercase());
-    let last = (name.len() + 1).saturating_sub(word.len());
-    (0..last).any(|at| {
-        (name[at] == lower || name[at] == upper)
-            && name[at + 1..at + word.len()].eq_ignore_ascii_case(rest)
-    })
+    if ignore_case { has(name, word.as_bytes()) } else { name.contains(word) }
 }
 
 /// What else a function of C or Fortran is called. `__write` is `write`;
