@@ -267,4 +267,16 @@ mod tests {
         assert_eq!(walked(outline, "fold f"), "1@0 2@1 5@2 /5 /2 4@1 /4 /1 ");
         assert_eq!(walked(outline, "hide g"), "1@0 3@1 4@2 /4 /3 5@1 ");
     }
+
+    #[test]
+    fn a_stage_that_moves_nodes_has_children_and_order_of_its_own() {
+        let profile = from_outline("f 1\n  g 1\n    f 1\n      x 1\n    y 1\n").unwrap();
+        let base = Refined::base(&profile);
+        assert!(base.order.is_depth_first(&base));
+        assert_eq!(base.children().of(1), [2]);
+        let fold = parse("fold f").unwrap().stages.remove(0);
+        let folded = base.then(&fold).unwrap();
+        assert!(!folded.order.is_depth_first(&folded));
+        assert_eq!(folded.children().of(1), [2, 4]);
+    }
 }

@@ -114,3 +114,16 @@ impl Refined<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::profile::from_outline;
+    use crate::refine::{FramePattern, Refined};
+
+    #[test]
+    fn recursion_counts_once() {
+        let profile = from_outline("f 1\n  g 2\n    f 4\nh 8\n").unwrap();
+        let meant = Refined::base(&profile).matching(&FramePattern::Exact("f".to_owned()));
+        assert_eq!((meant.functions.len(), meant.samples), (1, 7));
+    }
+}

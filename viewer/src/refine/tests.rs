@@ -60,6 +60,54 @@ thread=0
 }
 
 #[test]
+fn callers_end_below_what_split_put_there() {
+    // Both calls of f by a are one row.
+    assert_eq!(
+        refined("a 1\n  f 2 e=1\n  f 4 e=3\n", "split thread | callers of f"),
+        "thread=0\n  f e=4\n    a 6 e=4\n= 6 + 1\n"
+    );
+    assert_eq!(
+        refined("a\n  f 3 e=1\n", "split thread | split thread | root at f"),
+        "thread=0\n  thread=0\n    f 3 e=1\n= 3 + 0\n"
+    );
+}
+
+#[test]
+fn callers_of_what_lost_samples_have_bounds() {
+    // f keeps 2 of its 5 samples, so that 1 of its 4 returns is certain.
+    assert_eq!(
+        refined("a\n  f 3 e=4\n    g 2 e=1\n", "through g | callers of f"),
+        "f e=1..2\n  a 2 e=1..2\n= 2 + 3\n"
+    );
+}
+
+#[test]
+fn more_edges_than_samples_are_found() {
+    // No program makes them, but a file may have them.
+    let outline = format!("main 20\n  f 1 e=7\n{}", "  g 1 e=1\n".repeat(30));
+    assert_eq!(refined(&outline, "node[edges >= 7] and leaf f"), "main\n  f 1 e=7\n= 1 + 50\n");
+}
+
+#[test]
+fn modules_are_called_whatever_their_code_is() {
+    assert_eq!(
+        refined("main\n  f 1 e=1 unknown module:m\n  g 2 e=3 module:m\n", "by module"),
+        "\"[no module]\"\n  m 3 e=4\n= 3 + 0\n"
+    );
+}
+
+#[test]
+fn stages_of_one_pattern_name_it() {
+    let pattern = |text: &str| parse(text).unwrap().stages[0].pattern().map(ToString::to_string);
+    for text in ["hide f", "through f", "not under f", "leaf f", "callers of f"] {
+        assert_eq!(pattern(text).as_deref(), Some("f"), "{text}");
+    }
+    for text in ["through f > g", "f and g", "split thread", "by module"] {
+        assert_eq!(pattern(text), None, "{text}");
+    }
+}
+
+#[test]
 fn through_keeps_paths_and_bounds_the_edges_of_their_callers() {
     // solve loses 6 of its 16 samples, so up to 6 of its 3 returns: none is certain any more.
     assert_eq!(

@@ -19,7 +19,7 @@ use self::execution::{Execution, NAMES, executions};
 use self::language::{patterns, predicates, stages};
 use self::reference::World;
 use super::children::is_depth_first;
-use super::syntax::{FramePattern, Predicate, Stage};
+use super::syntax::{FramePattern, Grain, Predicate, Stage};
 use super::{Chain, Refined, Refinement, Sets, Source, apply, complete, parse};
 use crate::profile::{FrameKind, Profile};
 
@@ -265,6 +265,45 @@ proptest! {
             prop_assert_eq!(once.out, 0);
             let twice = applied(&profile, &[stage.clone(), stage.clone()]);
             prop_assert_eq!(shown(&once), shown(&twice), "{} twice", stage);
+        }
+    }
+
+    /// A stage that deletes frames moves the samples whose last frame it deletes.
+    #[test]
+    fn samples_of_deleted_frames_are_said_to_have_moved(
+        execution in executions(),
+        hidden in patterns(),
+        pattern in patterns(),
+    ) {
+        let profile = execution.profile();
+        // What has no frame left is not to move once more.
+        let hide = Stage::Hide(hidden);
+        let refined = applied(&profile, std::slice::from_ref(&hide));
+        let world = World::of(&execution);
+        let samples = match refined.outcomes[..] {
+            [] => execution.samples(),
+            _ => reference::apply(&hide, execution.samples(), &world),
+        };
+        let group = Stage::Group { pattern: pattern.clone(), name: "G".to_owned() };
+        for stage in [
+            Stage::Hide(pattern.clone()),
+            Stage::StopAt(pattern.clone()),
+            Stage::Cut(pattern.clone()),
+            Stage::Collapse(pattern.clone()),
+            Stage::CollapseRun(pattern.clone()),
+            group,
+            Stage::By(Grain::Module),
+            Stage::Fold(pattern.clone()),
+        ] {
+            let Ok(next) = refined.then(&stage) else { continue };
+            let moves = |sample: &reference::Deleted| match &stage {
+                Stage::Fold(_) => sample.matches > 1 && sample.last_matches,
+                _ => sample.last_is_deleted,
+            };
+            let deleted = reference::deleted(&stage, &pattern, &samples, &world);
+            let moved: u64 =
+                deleted.iter().filter(|sample| moves(sample)).map(|sample| sample.weight).sum();
+            prop_assert_eq!(next.outcomes.last().unwrap().moved, moved, "{}", stage);
         }
     }
 

@@ -189,6 +189,39 @@ pub(super) fn apply(stage: &Stage, samples: Vec<Sample>, world: &World<'_>) -> V
         .collect()
 }
 
+/// What a stage does to the last frame of a sample.
+pub(super) struct Deleted {
+    pub(super) weight: u64,
+    /// Whether the path is as long as it would be without its last frame.
+    pub(super) last_is_deleted: bool,
+    /// How many frames match, and whether the last one does.
+    pub(super) matches: usize,
+    pub(super) last_matches: bool,
+}
+
+/// For stages that take out no sample.
+pub(super) fn deleted(
+    stage: &Stage,
+    pattern: &FramePattern,
+    samples: &[Sample],
+    world: &World<'_>,
+) -> Vec<Deleted> {
+    let length = |path: &[Activation], sample: &Sample| {
+        let sample = Sample { path: path.to_vec(), ..sample.clone() };
+        rewrite(stage, sample, world, None).map_or(0, |path| path.len())
+    };
+    let of = |sample: &Sample| {
+        let (last, above) = sample.path.split_last()?;
+        Some(Deleted {
+            weight: sample.weight,
+            last_is_deleted: length(&sample.path, sample) == length(above, sample),
+            matches: sample.path.iter().filter(|frame| matches(pattern, frame)).count(),
+            last_matches: matches(pattern, last),
+        })
+    };
+    samples.iter().filter_map(of).collect()
+}
+
 fn needs_rows(stage: &Stage) -> bool {
     fn in_predicate(predicate: &Predicate) -> bool {
         match predicate {

@@ -45,6 +45,7 @@ fn values_are_compared_without_rounding() {
         ("cost per edge <= 12.5ms", true),
         ("cost per edge != 13ms", true),
         ("cost per edge != 10ms", false),
+        ("cost per edge = 6.25ms", false),
         ("samples per edge >= 1.25", true),
         ("samples per edge < 2.6", true),
     ] {
