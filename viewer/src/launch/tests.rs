@@ -395,7 +395,8 @@ fn processes_that_are_not_in_the_run_are_told_of() {
             "1 process made by fork, not in this profile: shared memory for it was refused (a \
              limit of files, file size or memory, or a full /dev/shm)",
             "2 processes started, not in this profile: csprof's files cannot be reached from \
-             where it was (chroot, or mounts of its own)",
+             where it was (chroot, or mounts of its own), unless /dev/shm and csprof's folder in \
+             /var/tmp are mounted there, too",
         ]
     );
 }
