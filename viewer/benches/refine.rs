@@ -167,9 +167,17 @@ fn views(base: &Refined<'_>, runs: usize, most: Option<f64>) {
         let complete = || complete(text, text.len(), base, &sets).candidates.len();
         print(&what, &timed(runs, complete), Some(16.0), "");
     }
-    for text in
-        ["*step_1*", "app::*", "/solver.*step/", "/^std::vector.*\\[\\]/", "module:libpart3*"]
-    {
+    for text in [
+        "s*_1*7",
+        "std::*[]",
+        "std::vector<app::Cell<47>>::*",
+        "vector<Cell>::*",
+        "*step_1*",
+        "app::*",
+        "/solver.*step/",
+        "/^std::vector.*\\[\\]/",
+        "module:libpart3*",
+    ] {
         let hide = parse(&format!("hide {text}")).map(|mut hide| hide.stages.pop());
         if let Ok(Some(Stage::Hide(pattern))) = hide {
             let what = format!("name matching of {text}");

@@ -70,8 +70,14 @@ pub(crate) struct NameForms(Forms);
 impl NameForms {
     /// Whether one of the ways to say a name matches: without namespaces, from each of them
     /// inwards, each with and without arguments and template arguments; a method by its type and by
-    /// its trait. The name as it is need not be among them.
-    pub(crate) fn any(&mut self, name: &str, matches: impl Fn(&str) -> bool) -> bool {
+    /// its trait. The name as it is need not be among them. With `ends_too`, `matches` holds for
+    /// every text of which it holds for an end: then nothing is asked from each namespace inwards.
+    pub(crate) fn any(
+        &mut self,
+        name: &str,
+        ends_too: bool,
+        matches: impl Fn(&str) -> bool,
+    ) -> bool {
         // People leave out what stands behind the arguments.
         let is_match = |text: &str| {
             matches(text)
@@ -79,14 +85,15 @@ impl NameForms {
                 || text.rfind(") ").is_some_and(|end| matches(&text[..=end]))
         };
         let Self(forms) = self;
+        let most = if ends_too { 1 } else { usize::MAX };
         forms.scan(name);
-        if forms.any(is_match) {
+        if forms.any(most, is_match) {
             return true;
         }
         let self_type = forms.bare.self_type.take();
         also_called(name, self_type.as_ref(), name).iter().any(|name| {
             forms.scan(name);
-            forms.any(is_match)
+            forms.any(most, is_match)
         })
     }
 }
@@ -299,9 +306,10 @@ impl Forms {
         scan(&of_type(name), self);
     }
 
-    /// Whether one of them matches, from one of its components on.
-    fn any(&mut self, matches: impl Fn(&str) -> bool) -> bool {
-        let is_match = |form: &mut Form| form.starts.iter().any(|&at| matches(&form.text[at..]));
+    /// Whether one of them matches, from one of its first so many components on.
+    fn any(&mut self, most: usize, matches: impl Fn(&str) -> bool) -> bool {
+        let is_match =
+            |form: &mut Form| form.starts.iter().take(most).any(|&at| matches(&form.text[at..]));
         self.all().into_iter().any(is_match)
     }
 

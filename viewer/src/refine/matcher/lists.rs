@@ -23,10 +23,11 @@ use crate::profile::{closed_group, short_name};
 #[derive(Debug)]
 pub(super) struct Lists {
     glob: Glob,
-    /// The same without them: matches the bare form of every name that matches.
-    bare: Glob,
+    /// The same without them: matches the bare form of every name that matches. Not known of a glob
+    /// with more words behind arguments, as they may be a function that these are a type of.
+    bare: Option<Glob>,
     /// Its words: what is skipped of a name leaves them whole, so they are in every name that
-    /// matches.
+    /// matches. The last first, for namespaces tell names apart least.
     words: Vec<String>,
 }
 
@@ -44,11 +45,12 @@ impl Lists {
         };
         let has_list = text.match_indices('<').any(|(at, _)| is_list(at))
             || text.match_indices('(').any(|(at, _)| are_arguments(at));
+        let is_known = text.rsplit_once(')').is_none_or(|(_, rest)| !rest.contains(' '));
         has_list.then(|| Self {
             glob: Glob::new(&without_blanks(text)),
-            bare: Glob::new(&short_name(text)),
+            bare: is_known.then(|| Glob::new(&short_name(text))),
             words: text
-                .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+                .rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_')
                 .map(|word| without_width(word).to_owned())
                 .filter(|word| !word.is_empty())
                 .collect(),
@@ -57,7 +59,7 @@ impl Lists {
 
     /// Whether the bare form of a name may be that of one that matches.
     pub(super) fn may_match(&self, bare: &str) -> bool {
-        self.bare.matches(bare)
+        self.bare.as_ref().is_none_or(|glob| glob.matches(bare))
     }
 
     /// Whether a name has all the words.
@@ -76,8 +78,9 @@ impl Lists {
         let mut here = vec![false; form.len() + 1];
         here[0] = true;
         skips.spread(&mut here);
+        let mut next = vec![false; form.len() + 1];
         for part in &self.glob.parts {
-            let mut next = vec![false; form.len() + 1];
+            next.fill(false);
             match part {
                 Part::Any => {
                     let Some(first) = here.iter().position(|&is_here| is_here) else {
@@ -103,7 +106,7 @@ impl Lists {
                 }
             }
             skips.spread(&mut next);
-            here = next;
+            std::mem::swap(&mut here, &mut next);
         }
         here[form.len()]
     }

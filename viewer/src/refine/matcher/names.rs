@@ -1,10 +1,10 @@
 //! Function names compared with globs, in all their forms: whole, without arguments, without
 //! templates, and that from each namespace inwards.
 //!
-//! Two things sort out nearly all names before the forms are looked at. A glob that is the
-//! beginning of a name is compared with those only of which a form may begin with the same three
-//! characters; a table says which, with 64 bits for each name. Of other globs, the longest plain
-//! word is looked for in the name.
+//! Three things sort out nearly all names before the forms are looked at, the first two by a table
+//! with 24 bytes for each name: whether a form may begin with the same three characters as the
+//! glob, whether one may begin and end with the same letter, and whether the longest plain word of
+//! the glob is in the name.
 
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
@@ -33,32 +33,77 @@ impl Names {
 pub(in super::super) struct NameTable {
     /// Their bare forms.
     bare: BareNames,
-    /// For each name, what [`beginning`] gives for its forms, together.
-    beginnings: Vec<u64>,
+    /// For each name, what is known of the ends of its forms, together.
+    ends: Vec<Ends>,
+}
+
+/// What texts begin and end with, or what a glob wants there, each in one of 64 bits.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ends {
+    /// What [`beginning`] gives.
+    beginning: u64,
+    /// What [`letter`] gives for the first character, and for the last.
+    first: u64,
+    last: u64,
+}
+
+impl Ends {
+    const ALL: Self = Self { beginning: u64::MAX, first: u64::MAX, last: u64::MAX };
+
+    fn add(&mut self, text: &str) {
+        self.beginning |= beginning(text);
+        self.first |= text.bytes().next().map_or(0, letter);
+        self.last |= text.bytes().last().map_or(0, letter);
+    }
+
+    /// Whether one of the texts may be what a glob wants.
+    fn may_match(&self, wanted: &Self) -> bool {
+        self.beginning & wanted.beginning != 0
+            && self.first & wanted.first != 0
+            && self.last & wanted.last != 0
+    }
 }
 
 impl NameTable {
     pub(super) fn of<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Self {
         let bare = BareNames::of(names.clone());
-        let beginnings = names.enumerate().map(|(number, name)| {
-            let components = bare.components(number);
-            if components.len() > 0 {
-                return components.map(beginning).fold(beginning(name), |all, one| all | one);
+        let ends = names.enumerate().map(|(number, name)| {
+            let mut ends = Ends::default();
+            ends.add(name);
+            if is_of_c(name) {
+                let public = name.trim_start_matches('_');
+                ends.add(public);
+                public.split_once("_MOD_").into_iter().for_each(|(_, name)| ends.add(name));
+                // What else is left out of it is left out at the end.
+                ends.last = u64::MAX;
+                return ends;
             }
-            // A function of C or Fortran.
-            let public = name.trim_start_matches('_');
-            let in_module = public.split_once("_MOD_").map_or(0, |(_, name)| beginning(name));
-            beginning(name) | beginning(public) | in_module
+            // What carries arguments or template arguments begins like what does not, and ends
+            // with a bracket or like the name.
+            bare.components(number).for_each(|form| ends.add(form));
+            name.find(" [clone ").into_iter().for_each(|end| ends.add(&name[..end]));
+            ends
         });
-        Self { beginnings: beginnings.collect(), bare }
+        Self { ends: ends.collect(), bare }
     }
 
     /// Whether a glob matches a name, in any of its forms. Of a name that is not in the table,
     /// nothing is known before.
     pub(super) fn matches(&self, number: usize, name: &str, glob: &NameGlob) -> bool {
-        let known = self.beginnings.get(number).copied().unwrap_or(u64::MAX);
-        known & glob.begins_with != 0
+        self.ends.get(number).is_none_or(|ends| ends.may_match(&glob.ends))
+            && self.may_begin(number, name, glob)
             && glob.matches_name(name, |matches| self.bare.any(number, matches))
+    }
+
+    /// Whether a form of a name may begin with the letters that a glob does; of names in C, and for
+    /// globs that are nothing but a beginning, this is found out as fast by comparing.
+    fn may_begin(&self, number: usize, name: &str, glob: &NameGlob) -> bool {
+        let begins = |text: &str| {
+            let mut letters = text.chars();
+            glob.begins.chars().all(|c| letters.next().is_some_and(|next| glob.glob.same(c, next)))
+        };
+        let mut components = self.bare.components(number);
+        glob.is_beginning || components.len() == 0 || begins(name) || components.any(begins)
     }
 }
 
@@ -77,12 +122,27 @@ fn beginning(text: &str) -> u64 {
     1 << ((a << 16 | b << 8 | c).wrapping_mul(0x9E37_79B9) >> 26)
 }
 
+/// The same for one letter, digit and so on; all bits for what is neither.
+fn letter(byte: u8) -> u64 {
+    match byte.to_ascii_uppercase() {
+        upper @ 32..96 => 1 << (upper - 32),
+        _ => u64::MAX,
+    }
+}
+
+/// Whether a name is one of a function of C or Fortran.
+fn is_of_c(name: &str) -> bool {
+    !name.contains(['(', '<', ':'])
+}
+
 /// A glob over function names in all their forms.
 pub(super) struct NameGlob {
     glob: Glob,
-    /// If it is a beginning of at least three letters, digits and `_`, the [`beginning`] of every
-    /// name that matches; otherwise all bits.
-    begins_with: u64,
+    /// What a form of every name that matches begins and ends with: so far as these are letters,
+    /// digits and `_`, which no form lacks in part.
+    ends: Ends,
+    /// The letters, digits and `_` that it begins with.
+    begins: String,
     /// The longest run of ASCII letters, digits and `_`, or of two with a `<` between them: it is in
     /// every name that matches.
     word: String,
@@ -127,17 +187,19 @@ impl NameGlob {
         let end = if last == Some(&Part::Any) { others.last() } else { last };
         let is_beginning = end.is_some_and(is_plain) && others.iter().all(is_plain);
         let ends_in_colon = end == Some(&Part::Is(':'));
-        let begins_with = match &glob.parts[..] {
-            [Part::Is(a), Part::Is(b), Part::Is(c), ..]
-                if is_beginning
-                    && [a, b, c].iter().all(|c| c.is_ascii_alphanumeric() || **c == '_') =>
-            {
-                beginning(&String::from_iter([a, b, c]))
-            }
-            _ => u64::MAX,
+        let mut ends = Ends::ALL;
+        let plain = |part: &Part| match part {
+            Part::Is(c) if c.is_ascii_alphanumeric() || *c == '_' => u8::try_from(*c).ok(),
+            _ => None,
         };
+        let begins: String = glob.parts.iter().map_while(plain).map(char::from).collect();
+        if begins.len() >= 3 {
+            ends.beginning = beginning(&begins);
+        }
+        ends.first = glob.parts.first().and_then(plain).map_or(u64::MAX, letter);
+        ends.last = glob.parts.last().and_then(plain).map_or(u64::MAX, letter);
         let forms = RefCell::default();
-        Self { glob, begins_with, word, is_beginning, ends_in_colon, lists, forms }
+        Self { glob, ends, begins, word, is_beginning, ends_in_colon, lists, forms }
     }
 
     /// Whether a name matches. `bare` has its bare forms, if it has any but itself.
@@ -164,6 +226,9 @@ impl NameGlob {
             {
                 self.has_word(name) && self.glob.matches(name)
             }
+            // Forms without anything set aside are there already.
+            None if !self.has_word(name) => false,
+            None if bare(&|text| self.glob.matches(text)) == Some(true) => true,
             _ => self.matches(name),
         }
     }
@@ -171,7 +236,7 @@ impl NameGlob {
     fn matches_in_c(&self, name: &str, begins: impl Fn(&str) -> bool) -> bool {
         (begins(name) || begins(name.trim_start_matches('_')) || name.contains("_MOD_"))
             && !name.starts_with('[')
-            && !name.contains(['(', '<', ':'])
+            && is_of_c(name)
             && c_forms(name).any(|form| self.glob.matches(form))
     }
 
@@ -185,10 +250,11 @@ impl NameGlob {
         if name.starts_with('[') {
             return false;
         }
-        if !name.contains(['(', '<', ':']) {
+        if is_of_c(name) {
             return c_forms(name).any(|form| self.glob.matches(form));
         }
-        self.forms.borrow_mut().any(name, |form| {
+        let ends_too = self.glob.parts.first() == Some(&Part::Any);
+        self.forms.borrow_mut().any(name, ends_too, |form| {
             self.glob.matches(form) || self.lists.as_ref().is_some_and(|lists| lists.matches(form))
         })
     }

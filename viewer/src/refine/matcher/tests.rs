@@ -29,11 +29,11 @@ fn c_names_match_as_they_were_called() {
 }
 
 /// The quick way through bare names and the long way must agree.
-fn matches(glob: &str, name: &str) -> bool {
+fn matches(text: &str, name: &str) -> bool {
     let names = NameTable::of(std::iter::once(name));
-    let glob = NameGlob::new(glob);
+    let glob = NameGlob::new(text);
     let found = glob.matches(name);
-    assert_eq!(names.matches(0, name, &glob), found, "{name}");
+    assert_eq!(names.matches(0, name, &glob), found, "{text} {name}");
     found
 }
 
@@ -488,4 +488,35 @@ fn names_match_in_all_their_forms() {
     assert!(matches("f::*", "f::<int>"));
     assert!(matches("drop", "<alloc::vec::Vec<T> as core::ops::Drop>::drop"));
     assert!(matches("operator()", "main::{lambda(int)#1}::operator()(int) const"));
+}
+
+#[test]
+fn what_is_known_of_the_ends_of_names_leaves_no_match_out() {
+    for name in [
+        "void ns::Matrix<double>::multiply<4>(ns::Matrix<double> const&) const",
+        "std::__cxx11::basic_string<wchar_t, std::char_traits<wchar_t> >::at(unsigned long)",
+        "std::vector<int, std::allocator<int> >::operator[](unsigned long)",
+        "(anonymous namespace)::f<int>(int) [clone .part.0]",
+        "main::{lambda(int)#1}::operator()(int) const",
+        "<alloc::vec::Vec<T> as core::ops::Drop>::drop",
+        "core::ops::function::FnOnce::call_once{{vtable.shim}}",
+        "f::<g::H>",
+        "__memcpy_avx512_unaligned_erms",
+        "__grid_MOD_step.isra.0",
+        "dgemm_",
+        "straße::größe<K>(K)",
+    ] {
+        for text in [name, &crate::profile::short_name(name)] {
+            let cuts = || text.char_indices().map(|(at, _)| at).chain([text.len()]).step_by(3);
+            for (from, to) in cuts().flat_map(|from| cuts().map(move |to| (from, to))) {
+                let [begin, end] = [&text[..from], &text[to..]].map(|piece| {
+                    piece.replace('\\', r"\\").replace('*', r"\*").replace('?', r"\?")
+                });
+                // Compares the long way with the quick one.
+                matches(&format!("{begin}*{end}"), name);
+                matches(&format!("*{begin}*{end}"), name);
+                matches(&format!("{end}*"), name);
+            }
+        }
+    }
 }
