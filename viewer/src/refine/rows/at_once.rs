@@ -2,7 +2,7 @@
 //!
 //! A row is known by its first node. Since parents have smaller numbers, one pass finds the row of
 //! every node: the row that its parent belongs to keeps a list of the rows below it. Nearly always a
-//! node is the first of its row, and 32 bits for each list tell that it need not be looked at. What
+//! node is the first of its row, and 31 bits for each list tell that it need not be looked at. What
 //! rows cost are sums over nodes, at the first node of each row.
 
 use std::collections::HashMap;
@@ -222,7 +222,7 @@ struct Lists<'r> {
 
 #[derive(Clone, Copy, Default)]
 struct List {
-    /// For the key of each row below one of 32 bits; all of them if the rows are in `of_many`.
+    /// For the key of each row below one of 31 bits; [`MANY`] if the rows are in `of_many`.
     seen: u32,
     /// The last row in the list; 0 if there is none.
     last: u32,
@@ -233,8 +233,8 @@ struct List {
 /// Rows that a list has at most: more are faster looked up than gone through.
 const FEW: usize = 16;
 
-/// No list of [`FEW`] rows has all bits.
-const MANY: u32 = u32::MAX;
+/// The bit of no key: the list is no longer kept.
+const MANY: u32 = 1 << 31;
 
 impl<'r> Lists<'r> {
     fn new(refined: &'r Refined<'_>) -> Self {
@@ -256,9 +256,8 @@ impl<'r> Lists<'r> {
         let mut list = List::default();
         let row = above.map_or(0, |above| {
             let key = self.key(node);
-            let bit = 1 << (key.wrapping_mul(0x9e37_79b9) >> 27);
-            let of_above = &mut self.all[above as usize];
-            if of_above.seen & bit != 0
+            let bit = 1 << (key.wrapping_mul(0x9e37_79b9) >> 27).min(30);
+            if self.all[above as usize].seen & (bit | MANY) != 0
                 && let Some(row) = self.known(above, key, node)
             {
                 return row;
@@ -277,7 +276,7 @@ impl<'r> Lists<'r> {
     #[inline(never)]
     fn known(&mut self, above: u32, key: u32, node: u32) -> Option<u32> {
         let List { seen, last, .. } = self.all[above as usize];
-        if seen == MANY {
+        if seen & MANY != 0 {
             return Some(*self.of_many.entry((above, key)).or_insert(node));
         }
         let in_list = std::iter::successors(Some(last), |&row| Some(self.all[row as usize].before));
