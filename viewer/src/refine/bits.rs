@@ -1,6 +1,7 @@
 //! Sets of frames and of nodes, one bit each.
 
 use super::watch::{Cancelled, Watch};
+use crate::profile::Count;
 
 /// A set of numbers below a fixed length.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +48,15 @@ impl Bits {
             }
         })?;
         Ok(Self { words, length })
+    }
+
+    /// Appends the counts of the nodes from `first` on, a multiple of 64: 0 for those that are not
+    /// in the set.
+    pub(super) fn select<C: Count>(&self, first: usize, counts: &[C], selected: &mut Vec<C>) {
+        for (word, counts) in self.words[first / 64..].iter().zip(counts.chunks(64)) {
+            let counts = counts.iter().enumerate();
+            selected.extend(counts.map(|(bit, count)| count.only_if(word >> bit & 1 == 1)));
+        }
     }
 
     pub(super) fn len(&self) -> usize {

@@ -184,18 +184,26 @@ impl<C: Count> Edges<C> {
         watch: &Watch<'_>,
     ) -> Result<Self, Cancelled> {
         let frame = &refined.frame[..];
-        let mut counted = Bits::none(refined.node_count());
         if let Some(exact) = costs.recorded.exact(&costs.inclusive) {
-            let called =
+            let is_called =
                 Bits::from_fn(refined.frames.len(), |frame| is_called(refined.frames[frame].kind));
-            rows.each(nodes.clone(), watch, |row, node| {
-                counted.insert_if(row, called.contains(frame[node].index()));
-            })?;
+            let is_called = |node: usize| is_called.contains(frame[node].index());
+            // All nodes of a row are of one kind.
+            let counted = if nodes.len() == refined.node_count() {
+                Bits::of_nodes(nodes.len(), watch, is_called)?
+            } else {
+                let mut counted = Bits::none(refined.node_count());
+                rows.each(nodes.clone(), watch, |row, node| {
+                    counted.insert_if(row, is_called(node));
+                })?;
+                counted
+            };
             let counts = rows.sum(costs, exact, nodes, watch)?;
             return Ok(Self { low: counts.clone(), high: counts, counted });
         }
         let kinds: Vec<FrameKind> = refined.frames.iter().map(|frame| frame.kind).collect();
         let (mut low, mut high) = (rows.zeros(costs), rows.zeros(costs));
+        let mut counted = Bits::none(refined.node_count());
         rows.each(nodes, watch, |row, node| {
             let kind = kinds[frame[node].index()];
             if let Some((least, most)) = costs.recorded_edges(node, kind) {

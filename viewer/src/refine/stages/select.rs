@@ -27,12 +27,11 @@ fn keep_in<C: Count>(
     let count = parent.len();
     // The old sums are not needed: their memory is used for the new ones, if nobody else has it.
     let mut inclusive = out_of(&mut costs.inclusive).into_empty(&costs.home);
-    let left = |node: usize, samples: C| samples.only_if(kept.contains(node));
     let exclusive = match out_of(&mut costs.exclusive).into_own() {
         Ok(mut own) => {
             watch.forward(0..count, |nodes| {
                 for node in nodes {
-                    own[node] = left(node, own[node]);
+                    own[node] = own[node].only_if(kept.contains(node));
                     inclusive.push(own[node]);
                 }
             })?;
@@ -41,7 +40,7 @@ fn keep_in<C: Count>(
         Err(shared) => {
             let mut exclusive = costs.home.empty(count);
             watch.forward(0..count, |nodes| {
-                exclusive.extend(nodes.clone().map(|node| left(node, shared[node])));
+                kept.select(nodes.start, &shared[nodes.clone()], &mut exclusive);
                 inclusive.extend_from_slice(&exclusive[nodes]);
             })?;
             exclusive
