@@ -196,6 +196,11 @@ fn make<'p>(
     };
     watch.parts(passes..passes + 1, passes + 1);
     Ok(match purpose {
+        // A screen without rows would tell less than the one there is.
+        Purpose::Show if refined.shown == 0 && base.shown > 0 => {
+            let cause = "no call path would be left; nothing was changed".to_owned();
+            Message::Refused { ticket, refusal: Refusal { cause, part: None } }
+        }
         Purpose::Show => {
             Message::Refined { ticket, forest: Box::new(Forest::watched(refined, watch)?) }
         }

@@ -50,7 +50,7 @@ fn every_step_is_taken_back_and_made_again() {
         ("jje", "jjt", "the stages"),
         ("jje", "fhide MPI_*<enter>", "the stages"),
         ("jje", ":by-module<enter>", "the stages"),
-        ("2j", "x", "the stages"),
+        ("2jj", "x", "the stages"),
         ("5/solve<enter>", "<enter>", "the path of the table"),
         ("5/solve<enter><enter>", "i", "the path of the table"),
         ("5/solve<enter><enter>j", "<backspace>", "the path of the table"),
@@ -263,4 +263,17 @@ fn a_view_that_is_being_counted_can_be_left() {
     assert!(viewer.screen().contains("counting  99 %"));
     assert_eq!(press_unanswered(&mut viewer, "<esc>"), [Effect::Cancel]);
     assert_eq!(picture(&viewer), tree);
+}
+
+#[test]
+fn a_stage_that_leaves_no_path_changes_nothing() {
+    let profile = solver();
+    for keys in ["x", "fnot through main<enter>", "fthrough memcpy > main<enter>"] {
+        let mut viewer = Viewer::new(&profile, "80x20");
+        let old = picture(viewer.press("j"));
+        assert_eq!(picture(viewer.press(keys)), old, "{keys}");
+        assert_eq!(said(&viewer), "no call path would be left; nothing was changed", "{keys}");
+        viewer.press("u");
+        assert_eq!(said(&viewer), "nothing to undo", "{keys}");
+    }
 }
