@@ -44,8 +44,8 @@ pub struct SignalGuard {
 /// Whose business a signal is.
 #[derive(Debug)]
 enum Stage {
-    /// Nothing runs yet.
-    Preparing,
+    /// Nothing runs yet, as far as is known: what arrives meanwhile.
+    Preparing(Vec<i32>),
     /// The program's, which lives.
     Running(Pid),
     /// csprof's own: the program has ended (its id may belong to somebody else by now), and the
@@ -71,7 +71,7 @@ impl SignalGuard {
             .partition(|signal| mask & (1 << (signal - 1)) != 0);
         let mut signals = Signals::new(taken)?;
         let handle = signals.handle();
-        let stage = Arc::new(Mutex::new(Stage::Preparing));
+        let stage = Arc::new(Mutex::new(Stage::Preparing(Vec::new())));
         let seen = Arc::clone(&stage);
         let listener = thread::Builder::new().name("signals".into()).spawn(move || {
             for signal in signals.forever() {
@@ -89,7 +89,7 @@ impl SignalGuard {
     /// When the kernel does not know the child, which would be a mistake of csprof.
     pub fn wait(&self, child: &mut Child, run_dir: &Path) -> io::Result<ExitStatus> {
         let pid = Pid::from_raw(child.id().cast_signed());
-        *lock(&self.stage) = Stage::Running(pid);
+        self.begin_running(pid);
         // The program has inherited that these are ignored. It may take them nevertheless, so from
         // now on they are passed on like the others.
         for &signal in &self.ignored {
@@ -113,6 +113,14 @@ impl SignalGuard {
 }
 
 impl SignalGuard {
+    /// From here on signals are the program's, and so are those that came since it was started.
+    fn begin_running(&self, pid: Pid) {
+        let mut stage = lock(&self.stage);
+        if let Stage::Preparing(early) = std::mem::replace(&mut *stage, Stage::Running(pid)) {
+            early.into_iter().for_each(|signal| pass_on(signal, pid));
+        }
+    }
+
     /// From here on the first interrupt is a wish to wait no longer for processes that outlive the
     /// program.
     pub fn begin_waiting(&self) {
@@ -151,18 +159,11 @@ impl Drop for SignalGuard {
 /// Does what is to be done about a signal. `ignored` are those with which csprof was started as
 /// ignored, bit `n − 1` for signal `n`.
 fn arrived(signal: i32, ignored: u64, stage: &mut Stage) {
-    let from_terminal = FROM_TERMINAL.contains(&signal);
     match stage {
-        Stage::Preparing => {}
-        Stage::Running(pid) => {
-            let has_it_already = from_terminal && in_foreground();
-            if !has_it_already && let Ok(signal) = Signal::try_from(signal) {
-                // The program may have ended this moment; then there is nobody to tell.
-                let _ = signal::kill(*pid, signal);
-            }
-        }
+        Stage::Preparing(early) => early.push(signal),
+        Stage::Running(pid) => pass_on(signal, *pid),
         Stage::Saving { since, interrupts, waiting, run_dir } => {
-            let is_wish = (from_terminal || signal == SIGTERM)
+            let is_wish = (FROM_TERMINAL.contains(&signal) || signal == SIGTERM)
                 && ignored & (1 << (signal - 1)) == 0
                 && since.elapsed() > SAME_KEY_PRESS;
             if !is_wish {
@@ -184,6 +185,15 @@ fn arrived(signal: i32, ignored: u64, stage: &mut Stage) {
             );
             std::process::exit(128 + signal);
         }
+    }
+}
+
+/// Sends the program a signal, unless the terminal has done so.
+fn pass_on(signal: i32, pid: Pid) {
+    let has_it_already = FROM_TERMINAL.contains(&signal) && in_foreground();
+    if !has_it_already && let Ok(signal) = Signal::try_from(signal) {
+        // The program may have ended this moment; then there is nobody to tell.
+        let _ = signal::kill(pid, signal);
     }
 }
 
@@ -252,5 +262,14 @@ mod tests {
         let trapped = "trap 'exit 9' USR1; kill -USR1 $PPID; while :; do sleep 0.1; done";
         assert_eq!(status_of(trapped).code(), Some(9));
         assert_eq!(status_of("kill -TERM $PPID; read never").signal(), Some(15));
+
+        // Before it is known that the program runs.
+        let guard = SignalGuard::new().unwrap();
+        let mut shell = Command::new("sleep").arg("1000").spawn().unwrap();
+        signal::raise(Signal::SIGTERM).unwrap();
+        while matches!(&*lock(&guard.stage), Stage::Preparing(early) if early.is_empty()) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(guard.wait(&mut shell, Path::new("/nowhere")).unwrap().signal(), Some(15));
     }
 }
