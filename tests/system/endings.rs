@@ -3,6 +3,7 @@
 
 use std::io::{BufRead, BufReader};
 
+use csprof_tests::binary::csprof;
 use csprof_tests::deadline;
 use csprof_tests::paths::is_share;
 use csprof_tests::recording::Recording;
@@ -72,4 +73,20 @@ fn worked(recording: &Recording) -> u64 {
     let missed = |key: &str| recording.info["cpu_time"][key].as_f64().unwrap();
     let missed = (missed("undelivered_s") + missed("elsewhere_s")) * 200.0;
     recording.rows().inclusive_of("work") + missed as u64
+}
+
+/// What became csprof by exec(3) has left it the CPU time of its children, as `cargo run` does that of the
+/// compiler: it is not the run's.
+#[test]
+fn only_what_the_run_used_is_its_cpu_time() {
+    let workshop = Workshop::new("endings_exec");
+    workshop.compile("cc -O2 -pthread -o program @endings.c");
+    let cpu_s = |recording: &Recording| recording.info["cpu_s"].as_f64().unwrap();
+    let alone = cpu_s(&workshop.record(&[], &["./program", "return"]));
+    let work = "./program return; ";
+    let record = "exec \"$0\" record -f -o run.csprof -- ./program return";
+    let script = format!("{}{record}", work.repeat(4));
+    let outcome = workshop.run(&["sh", "-c", &script, csprof().to_str().unwrap()]);
+    let after = cpu_s(&Recording::new(outcome, workshop.path("run.csprof")));
+    assert!(after < 2.5 * alone, "{after} s after four runs, {alone} s alone");
 }

@@ -89,6 +89,8 @@ pub fn record(
     };
     run_file::write(run_dir.path(), &run)?;
     let signals = SignalGuard::new().context("cannot watch for signals")?;
+    // A program that becomes csprof by exec(3), as cargo and shells do, leaves it what its children used.
+    let cpu_before_ns = machine::children_cpu_ns();
     let mut child = spawn::spawn(&path, command, &collector, run_dir.arenas(), settings)
         .with_context(|| format!("{}: cannot be started", path.display()))?;
     run.pid = Some(child.id());
@@ -97,7 +99,7 @@ pub fn record(
     let (arenas, warnings, still_running) =
         settled_arenas(&run_dir, child.id(), &signals, patience);
     run.info.duration_ns = machine::monotonic_ns().saturating_sub(run.start_ns);
-    run.info.cpu_ns = machine::children_cpu_ns();
+    run.info.cpu_ns = machine::children_cpu_ns().saturating_sub(cpu_before_ns);
     run.info.exit = exit(status);
     run.info.warnings = warnings;
     if !still_running.is_empty() {
