@@ -134,9 +134,10 @@ pub(super) fn explained(model: &Model<'_>, comparison: &Comparison, row: &Row) -
     items.push(pair("difference", format!("other - base = {}{unit}", of.delta(form))));
     items.push(pair(
         "%",
-        match of.growth() {
-            Some(_) => format!("{} of base", of.growth_text(form)),
-            None => "new: base has nothing to compare with".to_owned(),
+        match (of.change(), of.growth()) {
+            (Change::Gone, _) => "gone: other has none of it".to_owned(),
+            (_, Some(_)) => format!("{} of base", of.growth_with_unit(form)),
+            (_, None) => "new: base has nothing to compare with".to_owned(),
         },
     ));
     items.push(pair(

@@ -134,6 +134,13 @@ impl<'c> Difference<'c> {
         }
     }
 
+    /// The same in a sentence: `+49.3%`, `×12.5`, `new`, `gone`.
+    #[must_use]
+    pub fn growth_with_unit(&self, form: Form) -> String {
+        let text = self.growth_text(form);
+        if text.starts_with(['+', '-']) { format!("{text}%") } else { text }
+    }
+
     /// A number in units of the comparison's weights, without sign.
     fn size(&self, value: f64, form: Form) -> String {
         let value = value / self.comparison.unit();

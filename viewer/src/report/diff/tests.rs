@@ -111,6 +111,22 @@ difference: -5.1 percentage points (-16.0%), ±5.0: more than noise
     );
 }
 
+/// What a whole run grew to is a factor from ten times on, and then no percentage.
+#[test]
+fn growth_has_its_unit() {
+    for (base, other, said) in [
+        ("main 10\n", "main 20\n", "(+100%)"),
+        ("main 10\n", "main 200\n", "(×20.0)"),
+        ("main 10\n", "main 0\n", "(gone)"),
+    ] {
+        let [base, other] = [base, other].map(|outline| from_outline(outline).unwrap());
+        let profile = Profile::compared(("a", base), ("b", other), &[]).unwrap();
+        let options = Options::default();
+        let text = text_of(&Refined::base(&profile), &options);
+        assert!(text.contains(said), "{text}");
+    }
+}
+
 #[test]
 fn periods_that_differ_are_said_and_times_compared() {
     let [base, mut other] = ["main 10\n", "main 50\n  f 5 e=2\n"].map(|t| from_outline(t).unwrap());

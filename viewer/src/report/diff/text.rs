@@ -98,9 +98,9 @@ impl Text<'_> {
         let verdict = match (all.change(), all.is_significant()) {
             (Change::Same, _) => "no difference".to_owned(),
             (_, significant) => format!(
-                "{}{unit} ({}%), {}: {}",
+                "{}{unit} ({}), {}: {}",
                 all.delta(form),
-                all.growth_text(form),
+                all.growth_with_unit(form),
                 all.noise(form),
                 if significant { "more than noise" } else { "within noise" }
             ),
