@@ -9,7 +9,7 @@
 //! epoch, each in pre-order, with its root first.
 //!
 //! What is said here of order and sums is checked by [`validate`](crate::validate) before a
-//! profile is written and after one is read. [`RunInfo`], [`Metric`], [`Module`], [`Process`],
+//! profile is written and after one is read. [`RunInfo`], [`Metric`], [`ThreadShare`], [`Module`], [`Process`],
 //! [`Thread`], [`Epoch`], [`MergedRun`] and [`Account`] are stored as they stand here, field by
 //! field: a change to one of them is a new version of its block, and needs a copy of the old type
 //! for old files.
@@ -24,8 +24,11 @@ use crate::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, Th
 pub struct Profile {
     /// What was run, where and when.
     pub run: RunInfo,
-    /// Sample source and the metric it measures.
+    /// Sample source and the metric it measures. Of several, the first.
     pub metric: Metric,
+    /// The other metrics, where samples had several sources. Samples everywhere else are those of
+    /// all sources together; here stands which of them are whose. The rest is the first metric's.
+    pub further: Vec<FurtherMetric>,
     /// Interned text: function names, file names, module paths.
     pub strings: Vec<String>,
     /// Processes of the run, in order of their start.
@@ -177,6 +180,29 @@ pub struct Metric {
     pub unit: String,
     /// Amount of the metric that one sample stands for, in `unit`. Never 0 in a valid profile.
     pub period: u64,
+}
+
+/// A metric beside the first, and what of the samples are its.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FurtherMetric {
+    /// Its source; no other metric of the profile has the same.
+    pub metric: Metric,
+    /// Its part of the counts of each thread, in the order of [`Profile::threads`].
+    pub threads: Vec<ThreadShare>,
+    /// Nodes with exclusive samples of it, in ascending order, and how many; not 0. All further
+    /// metrics together have at most the [samples](Nodes::samples) of a node.
+    pub samples: Vec<(u32, u64)>,
+}
+
+/// The part of a thread's counts that one metric has. What was delivered and not recorded is lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadShare {
+    /// Of [`Thread::delivered`].
+    pub delivered: u64,
+    /// Of [`Thread::recorded`]: the sum over the nodes of its trees.
+    pub recorded: u64,
+    /// Of [`Thread::partial`].
+    pub partial: u64,
 }
 
 /// One process of the run.

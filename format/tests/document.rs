@@ -33,6 +33,7 @@ fn example() -> Profile {
             trampoline: true,
             ..RunInfo::default()
         },
+        further: Vec::new(),
         metric: Metric { source: "cputime".into(), unit: "ns".into(), period: 5_000_000 },
         strings: ["/w/spin", "main", "work", "/w/spin.c"].map(String::from).to_vec(),
         modules: vec![Module {

@@ -52,6 +52,7 @@ pub(crate) fn profile() -> Profile {
             trampoline: true,
             warnings: vec!["task-clock was refused; cputime is used".into()],
         },
+        further: Vec::new(),
         metric: Metric { source: "cputime".into(), unit: "ns".into(), period: 5_000_000 },
         modules: vec![
             Module {

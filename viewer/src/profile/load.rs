@@ -6,6 +6,9 @@
 //! saved trees become node 0. Frames of csprof's own that only pass a call on are left out
 //! ([`passage`](super::passage)).
 
+use std::iter::Peekable;
+use std::vec::IntoIter;
+
 use csprof_format::address::FrameKind as SavedKind;
 use csprof_format::ids::{FrameId, FunctionId, ModuleId, StringId};
 use csprof_format::loss::PartialReason;
@@ -13,7 +16,7 @@ use csprof_format::profile as saved;
 
 use super::intern::Interner;
 use super::passage::{Passages, is_behind};
-use super::{Frame, FrameKind, FrameRef, Function, Nodes, Profile, Stream};
+use super::{Counts, Frame, FrameKind, FrameRef, Function, Nodes, Profile, Stream};
 
 /// Inlined frames kept for one address. Compilers stop far below (GCC's
 /// `max-inline-recursive-depth` is 8, LLVM inlines chains of a few dozen); the limit keeps a
@@ -33,7 +36,10 @@ impl Profile {
         let trees = std::mem::take(&mut saved.trees);
         let machine = std::mem::take(&mut saved.nodes);
         let passages = Passages::of(&saved);
-        let mut forest = Forest::new(machine, passages, Expansion::of(&mut saved));
+        let further = saved.further.iter_mut();
+        let further = further.map(|metric| std::mem::take(&mut metric.samples).into_iter());
+        let further = further.map(Iterator::peekable).collect();
+        let mut forest = Forest::new(machine, further, passages, Expansion::of(&mut saved));
         let mut streams = Vec::with_capacity(trees.len());
         for tree in &trees {
             let first = node_count(&forest.nodes);
@@ -65,6 +71,8 @@ impl Profile {
 /// The source-level nodes, while they are made of the machine's.
 struct Forest {
     machine: saved::Nodes,
+    /// Samples of each further metric on the machine nodes that are still to be added.
+    further: Vec<Peekable<IntoIter<(u32, u64)>>>,
     passages: Passages,
     interner: Interner,
     frames: FrameLists,
@@ -76,10 +84,17 @@ struct Forest {
 }
 
 impl Forest {
-    fn new(machine: saved::Nodes, passages: Passages, expansion: Expansion) -> Self {
+    fn new(
+        machine: saved::Nodes,
+        further: Vec<Peekable<IntoIter<(u32, u64)>>>,
+        passages: Passages,
+        expansion: Expansion,
+    ) -> Self {
         let mut nodes = Nodes::default();
+        nodes.further.resize(further.len(), Counts::default());
         nodes.push(0, FrameRef::ROOT, 0, 0);
         Self {
+            further,
             innermost: vec![0; machine.len()],
             passed: vec![0; machine.len()],
             machine,
@@ -98,7 +113,8 @@ impl Forest {
         if parent == node {
             if samples > 0 {
                 let frame = self.interner.named("[no path]".into(), None, FrameKind::Partial);
-                self.nodes.push(0, frame, samples, 0);
+                let at = self.nodes.push(0, frame, samples, 0);
+                self.share(node, at);
             }
             return;
         }
@@ -116,7 +132,17 @@ impl Forest {
             edges = 0;
         }
         self.nodes.samples.set(above as usize, samples);
+        self.share(node, above);
         self.innermost[node] = above;
+    }
+
+    /// Gives a node that has the samples of a machine node what further metrics have of them.
+    fn share(&mut self, machine: usize, node: u32) {
+        for (left, column) in self.further.iter_mut().zip(&mut self.nodes.further) {
+            if let Some((_, samples)) = left.next_if(|&(at, _)| at as usize == machine) {
+                column.set(node as usize, samples);
+            }
+        }
     }
 
     /// Where a frame hangs that was called through machine nodes that were left out, down to

@@ -56,6 +56,12 @@ impl Profile {
         self.nodes.samples.iter().sum()
     }
 
+    /// All metrics, the first one first; at least one.
+    pub fn metrics(&self) -> impl Iterator<Item = (MetricRef, &saved::Metric)> {
+        let further = self.info.further.iter().map(|further| &further.metric);
+        (0..).map(MetricRef).zip(std::iter::once(&self.info.metric).chain(further))
+    }
+
     /// The function that a node stands for.
     ///
     /// # Panics
@@ -85,6 +91,22 @@ pub fn program(process: &saved::Process) -> Cow<'_, str> {
     let program = process.command.first().map_or(&[][..], Vec::as_slice);
     let file = program.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     String::from_utf8_lossy(file)
+}
+
+/// One of the metrics of a profile: 0 is the first, [`saved::Profile::metric`], and `n` the further
+/// one with number `n - 1`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MetricRef(pub u8);
+
+impl MetricRef {
+    /// The first metric; the only one of most profiles.
+    pub const FIRST: Self = Self(0);
+
+    /// Position among all metrics.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
 /// Index into [`Profile::functions`].
@@ -167,8 +189,11 @@ pub struct Nodes {
     pub parent: Vec<u32>,
     /// Frame of each node.
     pub frame: Vec<FrameRef>,
-    /// Exclusive samples.
+    /// Exclusive samples, of all metrics together.
     pub samples: Counts,
+    /// What of them each further metric has, in the order of [`saved::Profile::further`]; the rest
+    /// is the first metric's. Together at most `samples`, for every node.
+    pub further: Vec<Counts>,
     /// Returns of sampled activations; 0 for inlined frames, which have none.
     pub edges: Counts,
 }
@@ -200,15 +225,17 @@ impl Nodes {
         size_of_val(&self.parent[..])
             + size_of_val(&self.frame[..])
             + self.samples.bytes()
+            + self.further.iter().map(Counts::bytes).sum::<usize>()
             + self.edges.bytes()
     }
 
-    /// Appends a node and returns its number.
+    /// Appends a node and returns its number. All its samples are the first metric's.
     pub fn push(&mut self, parent: u32, frame: FrameRef, samples: u64, edges: u64) -> u32 {
         let id = u32::try_from(self.len()).unwrap_or(u32::MAX);
         self.parent.push(parent);
         self.frame.push(frame);
         self.samples.push(samples);
+        self.further.iter_mut().for_each(|column| column.push(0));
         self.edges.push(edges);
         id
     }

@@ -9,8 +9,8 @@ use super::matcher::{Names, Shown};
 use super::name_order::NameOrder;
 use super::stages::{self, Stop};
 use super::watch::Watch;
-use super::{Outcome, Refined, Refinement, Stage};
-use crate::profile::{Frame, FrameKind, Function, Nodes, Profile, Stream};
+use super::{Account, Outcome, Refined, Refinement, Stage};
+use crate::profile::{Frame, FrameKind, Function, MetricRef, Nodes, Profile, Stream};
 
 /// Why a stage cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,14 +112,28 @@ pub fn apply<'p>(
     }
 }
 
+impl Account {
+    /// Samples that are shown now.
+    fn shown(&self) -> u64 {
+        self.outcomes.last().map_or(self.base, |outcome| outcome.shown)
+    }
+}
+
 impl<'p> Refined<'p> {
     /// The profile itself: no stages, everything shown. O(nodes), for the inclusive sums.
     #[must_use]
     pub fn base(profile: &'p Profile) -> Self {
         let costs = Costs::loaded(&profile.nodes);
-        let total = if profile.nodes.is_empty() { 0 } else { costs.inclusive(0) };
+        let account = |(metric, _)| {
+            let base = if profile.nodes.is_empty() { 0 } else { costs.of_metric(0, metric).0 };
+            Account { base, outcomes: Vec::new() }
+        };
+        let accounts: Vec<Account> = profile.metrics().map(account).collect();
+        let total = accounts[0].base;
         Self {
             profile,
+            metric: MetricRef::FIRST,
+            accounts,
             functions: Table::loaded(&profile.functions),
             frames: Table::loaded(&profile.frames),
             parent: Column::loaded(&profile.nodes.parent),
@@ -204,13 +218,33 @@ impl<'p> Refined<'p> {
         Ok(refined)
     }
 
+    /// The same with another metric looked at.
+    ///
+    /// # Panics
+    /// If there is no such metric.
+    #[must_use]
+    pub fn looking_at(mut self, metric: MetricRef) -> Self {
+        let account = &self.accounts[metric.index()];
+        self.metric = metric;
+        self.base = account.base;
+        self.shown = account.shown();
+        self.out = self.base - self.shown;
+        self.outcomes.clone_from(&account.outcomes);
+        self
+    }
+
     fn run(self, stage: &Stage, watch: &Watch<'_>) -> Result<Self, Stop> {
-        let input = self.shown;
         let (mut next, moved) = stages::run(self, stage, watch)?;
-        next.shown = if next.parent.is_empty() { 0 } else { next.inclusive(0) };
-        next.out = next.base - next.shown;
-        let out = input - next.shown;
-        next.outcomes.push(Outcome { input, shown: next.shown, out, moved });
+        for (number, account) in (0..).zip(&mut next.accounts) {
+            let input = account.shown();
+            let shown = match next.parent.is_empty() {
+                true => 0,
+                false => next.costs.of_metric(0, MetricRef(number)).0,
+            };
+            account.outcomes.push(Outcome { input, shown, out: input - shown, moved });
+        }
+        let metric = next.metric;
+        next = next.looking_at(metric);
         next.index = LazyIndex::default();
         if !stages::keeps_order(stage) {
             next.order = Order::default();
@@ -225,19 +259,35 @@ impl<'p> Refined<'p> {
         self.parent.len()
     }
 
-    /// Exclusive samples shown of a node.
+    /// Exclusive samples shown of a node, of the metric that is looked at.
     ///
     /// # Panics
     /// If there is no such node; as the next ones.
     #[must_use]
     pub fn exclusive(&self, node: usize) -> u64 {
-        self.costs.exclusive(node)
+        self.of_metric(node, self.metric).1
     }
 
-    /// Inclusive samples shown of a node: own plus those of all nodes below.
+    /// Inclusive samples shown of a node: own plus those of all nodes below, of the metric that is
+    /// looked at.
     #[must_use]
     pub fn inclusive(&self, node: usize) -> u64 {
-        self.costs.inclusive(node)
+        self.of_metric(node, self.metric).0
+    }
+
+    /// Whether samples of any metric are shown at a node or below.
+    #[must_use]
+    pub fn is_shown(&self, node: usize) -> bool {
+        self.costs.inclusive(node) > 0
+    }
+
+    /// Inclusive and exclusive samples shown of a node that are of one metric.
+    ///
+    /// # Panics
+    /// If there is no such metric.
+    #[must_use]
+    pub fn of_metric(&self, node: usize, metric: MetricRef) -> (u64, u64) {
+        self.costs.of_metric(node, metric)
     }
 
     /// Memory of the columns of all nodes, in bytes, and what of it is the profile's. Where samples
@@ -269,7 +319,7 @@ impl<'p> Refined<'p> {
     #[must_use]
     pub fn edges_are_exact(&self) -> bool {
         (0..self.node_count())
-            .filter(|&node| self.inclusive(node) > 0)
+            .filter(|&node| self.is_shown(node))
             .filter_map(|node| self.edges(super::children::node_number(node)))
             .all(|(low, high)| low == high)
     }

@@ -181,7 +181,7 @@ pub(crate) fn walk<V: Visitor>(
     let mut in_order = true;
     watch.forward(1..parent.len(), |nodes| {
         for node in nodes {
-            if refined.inclusive(node) == 0 || !in_order {
+            if !refined.is_shown(node) || !in_order {
                 continue;
             }
             while let Some(&(last, entered)) = path.last()

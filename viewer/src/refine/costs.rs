@@ -5,7 +5,7 @@
 
 use super::column::{Column, Home};
 use super::edges::Recorded;
-use crate::profile::{Count, FrameKind, Nodes, Slice, add_up};
+use crate::profile::{Count, Counts, FrameKind, MetricRef, Nodes, Slice, add_up};
 
 /// Samples and edge counts of a forest.
 #[derive(Clone, Debug)]
@@ -23,10 +23,22 @@ pub(crate) struct CostsOf<'p, C> {
     pub(crate) exclusive: Column<'p, C>,
     /// Inclusive samples shown: own plus those of all nodes below.
     pub(crate) inclusive: Column<'p, C>,
+    /// What of both each further metric has, in the order of [`Nodes::further`]; the rest is the
+    /// first metric's.
+    pub(crate) further: Vec<Share<'p, C>>,
     /// Edge counts, as far as they are known.
     pub(super) recorded: Recorded<'p, C>,
     /// Where the columns come from and go to.
     pub(super) home: Home<C>,
+}
+
+/// What of the samples one further metric has.
+#[derive(Clone, Debug)]
+pub(crate) struct Share<'p, C> {
+    /// Of the exclusive samples shown.
+    pub(crate) exclusive: Column<'p, C>,
+    /// Of the inclusive samples shown.
+    pub(crate) inclusive: Column<'p, C>,
 }
 
 /// Evaluates an expression with the costs of a forest in their own width.
@@ -43,26 +55,24 @@ pub(crate) use in_width;
 impl<'p> Costs<'p> {
     /// The costs of a profile as it was loaded.
     pub(super) fn loaded(nodes: &'p Nodes) -> Self {
-        match (nodes.samples.slice(), nodes.edges.slice()) {
-            (Slice::Narrow(samples), Slice::Narrow(edges)) => {
-                Self::Narrow(CostsOf::loaded(&nodes.parent, samples.into(), edges.into()))
-            }
-            (samples, edges) => {
-                Self::Wide(CostsOf::loaded(&nodes.parent, wide(samples), wide(edges)))
-            }
+        let further = || nodes.further.iter().map(Counts::slice);
+        if let (Some(samples), Some(edges), Some(further)) = (
+            narrow(nodes.samples.slice()),
+            narrow(nodes.edges.slice()),
+            further().map(narrow).collect(),
+        ) {
+            return Self::Narrow(CostsOf::loaded(&nodes.parent, samples, further, edges));
         }
+        let (samples, edges) = (wide(nodes.samples.slice()), wide(nodes.edges.slice()));
+        Self::Wide(CostsOf::loaded(&nodes.parent, samples, further().map(wide).collect(), edges))
     }
 
     /// Those of nodes of which nothing returns, exclusive and inclusive.
     pub(super) fn without_edges(exclusive: Vec<u64>, inclusive: Vec<u64>) -> Self {
         let recorded = Recorded::none(exclusive.len());
         let (exclusive, inclusive) = (exclusive.into(), inclusive.into());
-        Self::Wide(CostsOf { exclusive, inclusive, recorded, home: Home::new(2) })
-    }
-
-    /// Exclusive samples of a node.
-    pub(super) fn exclusive(&self, node: usize) -> u64 {
-        in_width!(self, costs => costs.samples(node)).1
+        let further = Vec::new();
+        Self::Wide(CostsOf { exclusive, inclusive, further, recorded, home: Home::new(2) })
     }
 
     /// Inclusive samples of a node.
@@ -70,9 +80,21 @@ impl<'p> Costs<'p> {
         in_width!(self, costs => costs.samples(node)).0
     }
 
+    /// Inclusive and exclusive samples of a node that are of one metric.
+    pub(super) fn of_metric(&self, node: usize, metric: MetricRef) -> (u64, u64) {
+        in_width!(self, costs => costs.of_metric(node, metric))
+    }
+
     /// The edge count of a node whose frame is of this kind.
     pub(super) fn edges(&self, node: usize, kind: FrameKind) -> Option<(u64, u64)> {
         in_width!(self, costs => costs.edges(node, kind))
+    }
+}
+
+fn narrow(counts: Slice<'_>) -> Option<Column<'_, u32>> {
+    match counts {
+        Slice::Narrow(counts) => Some(counts.into()),
+        Slice::Wide(_) => None,
     }
 }
 
@@ -86,17 +108,42 @@ fn wide(counts: Slice<'_>) -> Column<'_, u64> {
 }
 
 impl<'p, C: Count> CostsOf<'p, C> {
-    fn loaded(parent: &[u32], samples: Column<'p, C>, edges: Column<'p, C>) -> Self {
-        let mut inclusive = samples.to_vec();
-        add_up(parent, &mut inclusive);
-        let inclusive: Column<'p, C> = inclusive.into();
+    fn loaded(
+        parent: &[u32],
+        samples: Column<'p, C>,
+        further: Vec<Column<'p, C>>,
+        edges: Column<'p, C>,
+    ) -> Self {
+        let inclusive = |exclusive: &Column<'p, C>| {
+            let mut inclusive = exclusive.to_vec();
+            add_up(parent, &mut inclusive);
+            Column::from(inclusive)
+        };
+        let share = |exclusive| Share { inclusive: inclusive(&exclusive), exclusive };
+        let further: Vec<_> = further.into_iter().map(share).collect();
+        let inclusive = inclusive(&samples);
         let recorded = Recorded::of_kinds(edges, inclusive.clone());
-        Self { exclusive: samples, inclusive, recorded, home: Home::new(2) }
+        let home = Home::new(2 + 2 * further.len());
+        Self { exclusive: samples, inclusive, further, recorded, home }
     }
 
     /// Inclusive and exclusive samples of a node.
     pub(super) fn samples(&self, node: usize) -> (u64, u64) {
         (self.inclusive[node].into(), self.exclusive[node].into())
+    }
+
+    /// Inclusive and exclusive samples of a node that are of one metric.
+    pub(crate) fn of_metric(&self, node: usize, metric: MetricRef) -> (u64, u64) {
+        let share =
+            |share: &Share<'_, C>| (share.inclusive[node].into(), share.exclusive[node].into());
+        match metric.index().checked_sub(1) {
+            Some(further) => share(&self.further[further]),
+            None => self
+                .further
+                .iter()
+                .map(share)
+                .fold(self.samples(node), |rest, share| (rest.0 - share.0, rest.1 - share.1)),
+        }
     }
 
     /// The edge count of a node whose frame is of this kind: least and greatest possible.
@@ -113,7 +160,8 @@ impl<'p, C: Count> CostsOf<'p, C> {
     /// Memory of the columns, in bytes, each counted once, and what of it the profile has.
     pub(super) fn bytes(&self) -> [usize; 2] {
         let Recorded { low, high, inclusive, .. } = &self.recorded;
-        let columns = [&self.exclusive, &self.inclusive, low, high, inclusive];
+        let mut columns = vec![&self.exclusive, &self.inclusive, low, high, inclusive];
+        columns.extend(self.further.iter().flat_map(|share| [&share.exclusive, &share.inclusive]));
         let mut sums = [0, 0];
         for (place, column) in columns.iter().enumerate() {
             if !columns[..place].iter().any(|other| column.is(other)) {

@@ -76,8 +76,8 @@ impl<'r, 'p> Matcher<'r, 'p> {
         };
         let refined = self.refined;
         let is_first = refined.outcomes.is_empty();
-        let cause = if !is_first && (refined.shown == 0 || !set.is_empty()) {
-            Cause::Gone { among, nothing_left: refined.shown == 0 }
+        let cause = if !is_first && (!refined.is_shown(0) || !set.is_empty()) {
+            Cause::Gone { among, nothing_left: !refined.is_shown(0) }
         } else {
             Cause::Unmatched { among, suggestions: suggest::instead_of(self, pattern) }
         };

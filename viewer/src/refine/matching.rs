@@ -89,7 +89,7 @@ impl Refined<'_> {
         for node in 1..self.node_count() {
             let is_below = below[self.parent[node] as usize];
             let frame = self.frame[node];
-            let is_in = self.inclusive(node) > 0 && frames.contains(frame.index());
+            let is_in = self.is_shown(node) && frames.contains(frame.index());
             if is_in {
                 means.insert(self.frames[frame.index()].function.index());
             }

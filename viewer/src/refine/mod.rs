@@ -83,7 +83,7 @@ use self::children::{LazyIndex, Order};
 use self::column::Workspace;
 use self::matcher::{Names, Shown};
 use self::name_order::NameOrder;
-use crate::profile::{Frame, FrameRef, Function, Profile, Stream};
+use crate::profile::{Frame, FrameRef, Function, MetricRef, Profile, Stream};
 
 /// A profile after refinement.
 ///
@@ -110,6 +110,9 @@ pub struct Refined<'p> {
     pub frame: Column<'p, FrameRef>,
     /// Threads and epochs of the nodes, as in the profile.
     pub streams: Column<'p, Stream>,
+    /// The metric that is looked at: what [`Refined::inclusive`] and [`Refined::exclusive`], and
+    /// the four numbers below, are about. Stages do the same to all metrics.
+    pub metric: MetricRef,
     /// One for each stage, in order.
     pub outcomes: Vec<Outcome>,
     /// Samples of the profile.
@@ -118,6 +121,8 @@ pub struct Refined<'p> {
     pub shown: u64,
     /// Samples taken out by the stages together.
     pub out: u64,
+    /// What was measured and what the stages did, of each metric.
+    accounts: Vec<Account>,
     pub(crate) costs: Costs<'p>,
     /// Samples shown of BASE and OTHER, where two profiles are compared and their nodes do not add
     /// up to them.
@@ -128,6 +133,15 @@ pub struct Refined<'p> {
     names: Names,
     name_order: NameOrder,
     workspace: Workspace,
+}
+
+/// The account of one metric.
+#[derive(Clone, Debug)]
+struct Account {
+    /// Samples of the profile.
+    base: u64,
+    /// One for each stage, in order.
+    outcomes: Vec<Outcome>,
 }
 
 /// What one stage did.

@@ -22,7 +22,7 @@ use crate::profile::{FrameKind, FunctionRef, quoted};
 pub fn to_outline(refined: &Refined<'_>) -> String {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); refined.node_count()];
     for node in 1..refined.node_count() {
-        if refined.inclusive(node) > 0 {
+        if refined.is_shown(node) {
             children[refined.parent[node] as usize].push(node);
         }
     }

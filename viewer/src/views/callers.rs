@@ -78,7 +78,7 @@ impl Direction for Upward {
             for node in 1..refined.node_count() {
                 let caller = refined.parent[node];
                 let is_below = inside[caller as usize];
-                let is_ours = ours[refined.frame[node].index()] && refined.inclusive(node) > 0;
+                let is_ours = ours[refined.frame[node].index()] && refined.is_shown(node);
                 inside[node] = is_below || is_ours;
                 if is_ours {
                     // Node numbers fit: `parent` holds them in the same type.

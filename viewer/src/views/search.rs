@@ -93,7 +93,7 @@ impl Search {
         let mut seen = vec![false; refined.frames.len()];
         for n in (1..below.len()).rev() {
             let frame = refined.frame[n].index();
-            if refined.inclusive(n) > 0 && (below[n] || frames[frame]) {
+            if refined.is_shown(n) && (below[n] || frames[frame]) {
                 below[n] = true;
                 below[refined.parent[n] as usize] = true;
                 seen[frame] = true;

@@ -69,7 +69,7 @@ pub(super) fn callers_of<'p>(
     refined.parent = Column::made(parent, &refined.workspace.nodes);
     refined.frame = Column::made(frame, &refined.workspace.frames);
     refined.streams = streams.into();
-    let moved = refined.inclusive(0);
+    let moved = refined.costs.inclusive(0);
     Ok((refined, moved))
 }
 
@@ -98,7 +98,7 @@ fn matches(
                 if below || is_match {
                     inside.insert(node);
                 }
-                if is_match && !below && refined.inclusive(node) > 0 {
+                if is_match && !below && refined.is_shown(node) {
                     let number = node_number(node);
                     found.push(Member { matched: number, at: number });
                 }
@@ -283,6 +283,7 @@ impl<'r, 'p, C: Count> Forest<'r, 'p, C> {
         let costs = CostsOf {
             exclusive: Column::made(self.exclusive, home),
             inclusive: inclusive.clone(),
+            further: Vec::new(),
             recorded: Recorded { low, high, inclusive, marked: true },
             home: home.clone(),
         };
