@@ -13,6 +13,7 @@
 //! | word | meaning |
 //! |---|---|
 //! | `5` | exclusive samples, 0 if absent |
+//! | `realtime:3` | how many of them are of the further metric `realtime`, 0 if absent |
 //! | `e=4` | edge count, 0 if absent |
 //! | `module:NAME` | load module |
 //! | `at:FILE:LINE` | line being executed |
@@ -20,16 +21,20 @@
 //!
 //! A name that holds spaces is quoted: `"operator new(unsigned long)" 3`. A line such as
 //! `# rank=1 thread=7 epoch=0 name=worker` begins the nodes of another thread or epoch; before the
-//! first one, nodes belong to thread 0 of a process without rank.
+//! first one, nodes belong to thread 0 of a process without rank. The first metric is `cputime`; the
+//! further ones are those that occur, in the order of their names.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
 use csprof_format::ids::{EpochId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile as saved;
 
 use super::intern::Interner;
-use super::{Frame, FrameKind, FrameRef, Function, Nodes, Profile, Stream};
+use super::{Counts, Frame, FrameKind, FrameRef, Function, Nodes, Profile, Stream};
+
+/// The metric of samples of which nothing else is said.
+const FIRST_METRIC: &str = "cputime";
 
 /// Reads a profile from its outline; the module's documentation describes the notation.
 ///
@@ -88,6 +93,11 @@ fn write_node(profile: &Profile, node: usize, depth: usize, out: &mut String) {
     if nodes.samples.at(node) > 0 {
         let _ = write!(out, " {}", nodes.samples.at(node));
     }
+    for (metric, samples) in profile.info.further.iter().zip(&nodes.further) {
+        if samples.at(node) > 0 {
+            let _ = write!(out, " {}:{}", metric.metric.source, samples.at(node));
+        }
+    }
     if nodes.edges.at(node) > 0 {
         let _ = write!(out, " e={}", nodes.edges.at(node));
     }
@@ -119,6 +129,8 @@ struct Builder {
     info: saved::Profile,
     interner: Interner,
     nodes: Nodes,
+    /// Samples of each further metric, by node.
+    further: BTreeMap<String, Vec<(u32, u64)>>,
     streams: Vec<Stream>,
     strings: HashMap<String, StringId>,
     modules: HashMap<String, ModuleId>,
@@ -137,15 +149,12 @@ impl Builder {
                     trampoline: true,
                     ..saved::RunInfo::default()
                 },
-                metric: saved::Metric {
-                    source: "cputime".to_owned(),
-                    unit: "ns".to_owned(),
-                    period: 5_000_000,
-                },
+                metric: metric(FIRST_METRIC),
                 ..saved::Profile::default()
             },
             interner: Interner::new(),
             nodes,
+            further: BTreeMap::new(),
             streams: Vec::new(),
             strings: HashMap::new(),
             modules: HashMap::new(),
@@ -181,6 +190,7 @@ impl Builder {
         };
         let (mut samples, mut edges, mut kind) = (0, 0, FrameKind::Call);
         let (mut module, mut file, mut line) = (None, None, 0);
+        let mut further = Vec::new();
         for word in words.split_whitespace() {
             let bad = || format!("`{word}` is not understood");
             if let Some(count) = word.strip_prefix("e=") {
@@ -191,6 +201,12 @@ impl Builder {
                 let (path, number) = place.rsplit_once(':').ok_or_else(bad)?;
                 file = Some(self.string(path));
                 line = number.parse().map_err(|_| bad())?;
+            } else if let Some((source, count)) = word.split_once(':') {
+                let known = further.iter().any(|&(other, _)| other == source);
+                if known || source == FIRST_METRIC {
+                    return Err(bad());
+                }
+                further.push((source, count.parse::<u64>().map_err(|_| bad())?));
             } else {
                 match word {
                     "inline" => kind = FrameKind::Inline,
@@ -200,11 +216,17 @@ impl Builder {
                 }
             }
         }
+        if further.iter().map(|&(_, count)| count).sum::<u64>() > samples {
+            return Err(format!("further metrics have more than its {samples} samples"));
+        }
         let function =
             self.interner.function(Function { name: name.to_owned(), module, file: None, line: 0 });
         let frame = self.interner.frame(Frame { function, kind, file, line });
         let parent = self.above.last().copied().unwrap_or(0);
         let node = self.nodes.push(parent, frame, samples, edges);
+        for (source, count) in further {
+            self.further.entry(source.to_owned()).or_default().push((node, count));
+        }
         if let Some(stream) = self.streams.last_mut() {
             stream.nodes.end = node + 1;
             let thread = &mut self.info.threads[stream.thread.index()];
@@ -279,7 +301,23 @@ impl Builder {
         })
     }
 
-    fn finish(self) -> Profile {
+    fn finish(mut self) -> Profile {
+        for (source, counts) in std::mem::take(&mut self.further) {
+            let mut samples: Counts = std::iter::repeat_n(0, self.nodes.len()).collect();
+            for (node, count) in counts {
+                samples.set(node as usize, count);
+            }
+            let mut threads = vec![saved::ThreadShare::default(); self.info.threads.len()];
+            for stream in &self.streams {
+                let share = &mut threads[stream.thread.index()];
+                let nodes = stream.nodes.start as usize..stream.nodes.end as usize;
+                share.recorded += nodes.map(|node| samples.at(node)).sum::<u64>();
+                share.delivered = share.recorded;
+            }
+            let metric = metric(&source);
+            self.info.further.push(saved::FurtherMetric { metric, threads, samples: Vec::new() });
+            self.nodes.further.push(samples);
+        }
         Profile {
             info: self.info,
             functions: self.interner.functions,
@@ -289,6 +327,10 @@ impl Builder {
             comparison: None,
         }
     }
+}
+
+fn metric(source: &str) -> saved::Metric {
+    saved::Metric { source: source.to_owned(), unit: "ns".to_owned(), period: 5_000_000 }
 }
 
 /// Position of the first entry that `is` it, which is `made` where there is none.
@@ -320,6 +362,28 @@ main 2
     }
 
     #[test]
+    fn samples_of_further_metrics_are_told_apart() {
+        let text = "\
+# rank=0 thread=10 epoch=0
+main 2
+  wait 5 realtime:5
+  solve 9 realtime:2 task-clock:3
+# rank=0 thread=11 epoch=0
+idle 4 realtime:4
+";
+        let profile = from_outline(text).unwrap();
+        assert_eq!(to_outline(&profile), text);
+        let sources: Vec<_> = profile.metrics().map(|(_, metric)| &metric.source[..]).collect();
+        assert_eq!(sources, ["cputime", "realtime", "task-clock"]);
+        let shares = |further: &saved::FurtherMetric| {
+            further.threads.iter().map(|share| (share.delivered, share.recorded)).collect()
+        };
+        let shares: Vec<Vec<_>> = profile.info.further.iter().map(shares).collect();
+        assert_eq!(shares, [[(7, 7), (4, 4)], [(3, 3), (0, 0)]]);
+        assert_eq!(profile.nodes.further[1].iter().collect::<Vec<_>>(), [0, 0, 0, 3, 0]);
+    }
+
+    #[test]
     fn a_single_thread_needs_no_heading() {
         assert_eq!(to_outline(&from_outline("a 1\n  b 2\nc 3\n").unwrap()), "a 1\n  b 2\nc 3\n");
     }
@@ -332,6 +396,14 @@ main 2
             "line 2: indented by more than one level below the line above:     b"
         );
         assert_eq!(error("a x\n"), "line 1: `x` is not understood: a x");
+        assert_eq!(
+            error("a 3 realtime:2 task-clock:2\n"),
+            "line 1: further metrics have more than its 3 samples: a 3 realtime:2 task-clock:2"
+        );
+        assert_eq!(
+            error("a 3 cputime:2\n"),
+            "line 1: `cputime:2` is not understood: a 3 cputime:2"
+        );
         assert_eq!(error("\"a 1\n"), "line 1: a name lacks its closing quote: \"a 1");
     }
 }

@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use csprof_format::profile::Metric;
+
 use super::Refined;
 use super::children::node_number;
-use crate::profile::{FrameKind, FunctionRef, quoted};
+use crate::profile::{FrameKind, FunctionRef, MetricRef, quoted};
 
 /// Writes the nodes that are shown, as [`crate::profile::from_outline`] notes them: exclusive
-/// samples and edge counts, `e=4..9` where these are bounds. Siblings of one function and kind
+/// samples, whichever metric is looked at, and edge counts, `e=4..9` where these are bounds. Siblings of one function and kind
 /// are one line, in the order in which they first occur; threads and epochs are not told apart.
 ///
 /// ```
@@ -61,9 +63,17 @@ fn write_row(refined: &Refined<'_>, depth: usize, nodes: &[usize], out: &mut Str
     let frame = refined.frames[refined.frame[nodes[0]].index()];
     let name = &refined.functions[frame.function.index()].name;
     let _ = write!(out, "{:width$}{}", "", quoted(name), width = 2 * depth);
-    let exclusive: u64 = nodes.iter().map(|&node| refined.exclusive(node)).sum();
+    let of_metric = |(metric, about): (MetricRef, &Metric)| {
+        let own: u64 = nodes.iter().map(|&node| refined.of_metric(node, metric).1).sum();
+        (own, about.source.clone())
+    };
+    let metrics: Vec<(u64, String)> = refined.profile.metrics().map(of_metric).collect();
+    let exclusive: u64 = metrics.iter().map(|&(own, _)| own).sum();
     if exclusive > 0 {
         let _ = write!(out, " {exclusive}");
+    }
+    for (own, source) in metrics.iter().skip(1).filter(|&&(own, _)| own > 0) {
+        let _ = write!(out, " {source}:{own}");
     }
     let edges = nodes.iter().filter_map(|&node| refined.edges(node_number(node)));
     let (low, high) = edges.fold((0, 0), |(low, high), (a, b)| (low + a, high + b));
