@@ -9,10 +9,10 @@
 //! epoch, each in pre-order, with its root first.
 //!
 //! What is said here of order and sums is checked by [`validate`](crate::validate) before a
-//! profile is written and after one is read. [`RunInfo`], [`Metric`], [`ThreadShare`], [`Module`], [`Process`],
-//! [`Thread`], [`Epoch`], [`MergedRun`] and [`Account`] are stored as they stand here, field by
-//! field: a change to one of them is a new version of its block, and needs a copy of the old type
-//! for old files.
+//! profile is written and after one is read. [`RunInfo`], [`Metric`], [`ThreadShare`], [`Module`],
+//! [`Process`], [`Thread`], [`Epoch`], [`MergedRun`] and [`Account`] are stored as they stand here,
+//! field by field: a change to one of them is a new version of its block, and needs a copy of the
+//! old type for old files.
 
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +58,30 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// All metrics, the first one first.
+    pub fn metrics(&self) -> impl Iterator<Item = &Metric> {
+        core::iter::once(&self.metric).chain(self.further.iter().map(|further| &further.metric))
+    }
+
+    /// The part of a thread's counts that a metric has, by its number among [all](Self::metrics).
+    ///
+    /// # Panics
+    /// If there is no such thread or metric.
+    #[must_use]
+    pub fn share(&self, thread: ThreadId, metric: usize) -> ThreadShare {
+        let share = |further: &FurtherMetric| further.threads[thread.index()];
+        if let Some(number) = metric.checked_sub(1) {
+            return share(&self.further[number]);
+        }
+        let Thread { delivered, recorded, partial, .. } = self.threads[thread.index()];
+        let all = ThreadShare { delivered, recorded, partial };
+        self.further.iter().map(share).fold(all, |rest, other| ThreadShare {
+            delivered: rest.delivered.saturating_sub(other.delivered),
+            recorded: rest.recorded.saturating_sub(other.recorded),
+            partial: rest.partial.saturating_sub(other.partial),
+        })
+    }
+
     /// The threads of a process, which stand together.
     #[must_use]
     pub fn threads_of(&self, process: ProcessId) -> &[Thread] {

@@ -135,7 +135,7 @@ impl ProfileFiles {
     /// When a file cannot be read, or they do not go together.
     pub fn merged(&self) -> Result<saved::Profile> {
         let mut progress = Progress::new("reading profiles");
-        let mut merger = Merger::new(Agreement::OneMetric);
+        let mut merger = Merger::new(Agreement::SameMetrics);
         for (place, file) in self.files.iter().enumerate() {
             progress.report(place, self.files.len());
             let profile = read_profile(file, self.salvage)?;

@@ -13,6 +13,7 @@
 //! is one row for the whole module.
 //!
 //! Samples of the two sides are never added up: a sample of each stands for a period of its own.
+//! Each side is of one metric; of several, one is [chosen](Profile::compared_by).
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -21,8 +22,8 @@ use csprof_format::profile::{Metric, RunInfo};
 use regex::Regex;
 
 use super::intern::Interner;
-use super::merge::{Agreement, Merger, Renumbered, Unmergeable};
-use super::{Frame, FrameKind, FrameRef, Function, FunctionRef, Nodes, Profile, Stream};
+use super::merge::{Agreement, Merger, Renumbered, Unmergeable, measure_the_same};
+use super::{Frame, FrameKind, FrameRef, Function, FunctionRef, MetricRef, Nodes, Profile, Stream};
 
 /// What is compared with what.
 #[derive(Clone, Debug, PartialEq)]
@@ -165,7 +166,8 @@ fn split_rule(rule: &str) -> Option<(&str, &str)> {
 }
 
 impl Profile {
-    /// Two profiles, to be compared; each with the name that people know it by.
+    /// Two profiles, to be compared; each with the name that people know it by. Of several metrics,
+    /// the first of BASE that OTHER has, too.
     ///
     /// # Errors
     /// If they measure different things.
@@ -174,8 +176,24 @@ impl Profile {
         other: (&str, Self),
         renames: &[Rename],
     ) -> Result<Self, Unmergeable> {
+        Self::compared_by(base, other, None, renames)
+    }
+
+    /// The same, by the metric of a source.
+    ///
+    /// # Errors
+    /// If a side does not have it; without a source, if they measure different things.
+    pub fn compared_by(
+        base: (&str, Self),
+        other: (&str, Self),
+        source: Option<&str>,
+        renames: &[Rename],
+    ) -> Result<Self, Unmergeable> {
+        let metrics = metrics_of([(base.0, &base.1), (other.0, &other.1)], source)?;
+        let base = (base.0, base.1.projected(metrics[BASE]));
+        let other = (other.0, other.1.projected(metrics[OTHER]));
         let sides = [side(&base), side(&other)];
-        let mut merger = Merger::new(Agreement::OneUnit);
+        let mut merger = Merger::new(Agreement::Nothing);
         let (mut base, mut other) = (base.1, other.1);
         let of_base = merger.add(&sides[BASE].name, std::mem::take(&mut base.info))?;
         let so_far = merger.so_far();
@@ -215,6 +233,35 @@ impl Profile {
         }
         Ok(Self { functions: interner.functions, frames: interner.frames, ..profile })
     }
+}
+
+/// The metric of each side that is compared: of one source, or else of two that measure the same.
+fn metrics_of(
+    sides: [(&str, &Profile); 2],
+    source: Option<&str>,
+) -> Result<[MetricRef; 2], Unmergeable> {
+    let [(base_name, base), (other_name, other)] = sides;
+    let same =
+        |(number, metric): (MetricRef, &Metric)| Some([number, other.metric_of(&metric.source)?]);
+    let alike = |(number, metric): (MetricRef, &Metric)| {
+        let mut others = other.metrics();
+        Some([number, others.find(|(_, other)| measure_the_same(metric, other))?.0])
+    };
+    let asked = || base.metrics().filter(|(_, metric)| source.is_none_or(|s| s == metric.source));
+    let pair = asked().find_map(same).or_else(|| asked().find_map(alike));
+    pair.ok_or_else(|| {
+        let (of_base, of_other) = (base.sources(), other.sources());
+        Unmergeable(match source {
+            Some(source) => format!(
+                "they cannot be compared by {source}: {base_name} measures {of_base}, and \
+                 {other_name} {of_other}"
+            ),
+            None => format!(
+                "{other_name}: measures {of_other}, but {base_name} measures {of_base}; record both \
+                 with the same -e to compare them"
+            ),
+        })
+    })
 }
 
 fn side((name, profile): &(&str, Profile)) -> Side {
@@ -449,6 +496,44 @@ main 4
             error.to_string(),
             "b.csprof: measures realtime, but a.csprof measures cputime; record both with the \
              same -e to compare them"
+        );
+    }
+
+    #[test]
+    fn of_several_metrics_one_is_compared() {
+        let both = "main 2 e=1\n  wait 5 realtime:5\n";
+        let mut elapsed = from_outline("wait 7\n").unwrap();
+        elapsed.info.metric.source = "realtime".to_owned();
+        let mut clock = from_outline("wait 7\n").unwrap();
+        clock.info.metric.source = "task-clock".to_owned();
+        let [both, elapsed, clock] = [from_outline(both).unwrap(), elapsed, clock];
+        let compared = |base: &Profile, other: &Profile, source: Option<&str>| {
+            let (base, other) = (("a", base.clone()), ("b", other.clone()));
+            let profile = Profile::compared_by(base, other, source, &[]);
+            let comparison = *profile.map_err(|error| error.to_string())?.comparison.unwrap();
+            Ok(comparison.sides.map(|side| (side.metric.source, side.total)))
+        };
+        let sides = |a: &str, b: &str, totals: [u64; 2]| {
+            Ok::<_, String>([(a.to_owned(), totals[0]), (b.to_owned(), totals[1])])
+        };
+        assert_eq!(compared(&both, &both, None), sides("cputime", "cputime", [2, 2]));
+        assert_eq!(compared(&both, &both, Some("realtime")), sides("realtime", "realtime", [5, 5]));
+        assert_eq!(compared(&both, &elapsed, None), sides("realtime", "realtime", [5, 7]));
+        assert_eq!(compared(&elapsed, &both, None), sides("realtime", "realtime", [7, 5]));
+        assert_eq!(compared(&both, &clock, None), sides("cputime", "task-clock", [2, 7]));
+        assert_eq!(
+            compared(&both, &elapsed, Some("cputime")),
+            Err("they cannot be compared by cputime: a measures cputime and realtime, and b \
+                 realtime"
+                .to_owned())
+        );
+        assert_eq!(
+            compared(&clock, &elapsed, None),
+            Err(
+                "b: measures realtime, but a measures task-clock; record both with the same -e to \
+                 compare them"
+                    .to_owned()
+            )
         );
     }
 }

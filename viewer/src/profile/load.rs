@@ -138,9 +138,13 @@ impl Forest {
 
     /// Gives a node that has the samples of a machine node what further metrics have of them.
     fn share(&mut self, machine: usize, node: u32) {
+        // Of a made-up file, some of the node's samples may have been left out.
+        let mut rest = self.nodes.samples.at(node as usize);
         for (left, column) in self.further.iter_mut().zip(&mut self.nodes.further) {
             if let Some((_, samples)) = left.next_if(|&(at, _)| at as usize == machine) {
+                let samples = samples.min(rest);
                 column.set(node as usize, samples);
+                rest -= samples;
             }
         }
     }

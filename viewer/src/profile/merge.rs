@@ -15,13 +15,13 @@ use std::collections::hash_map::Entry;
 use std::fmt;
 
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
-use csprof_format::profile::{self as saved, MergedRun, SymbolSource};
+use csprof_format::profile::{self as saved, FurtherMetric, MergedRun, Metric, SymbolSource};
 
 use self::runs::{is_elapsed, runs_of, together};
 
 /// Why profiles cannot be one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unmergeable(String);
+pub struct Unmergeable(pub(super) String);
 
 impl fmt::Display for Unmergeable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -34,12 +34,12 @@ impl std::error::Error for Unmergeable {}
 /// What the parts must have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Agreement {
-    /// One source and period, and no run twice: the result is a profile like any other, in which
-    /// a sample means one thing and edges of all parts add up.
-    OneMetric,
-    /// One unit, and all of CPU time or all of elapsed time: the parts are only compared, each
-    /// counted in its own periods.
-    OneUnit,
+    /// The same sources and periods, and no run twice: the result is a profile like any other, in
+    /// which a sample means one thing and edges of all parts add up.
+    SameMetrics,
+    /// Nothing: the parts are only compared, each counted in its own periods. Whether they can be,
+    /// the comparison says.
+    Nothing,
 }
 
 /// A profile that grows by other profiles.
@@ -49,8 +49,8 @@ pub struct Merger {
     merged: saved::Profile,
     /// The runs so far: what their part was called, and their ids.
     parts: Vec<(String, u128)>,
-    /// Metric of each part.
-    metrics: Vec<saved::Metric>,
+    /// Metrics of each part.
+    metrics: Vec<Vec<Metric>>,
     /// Whether each part has edge counts, by its name.
     edges: Vec<(String, bool)>,
     strings: HashMap<String, StringId>,
@@ -122,9 +122,10 @@ impl Merger {
             )));
         }
         self.parts.extend(runs_of(&part).into_iter().map(|run| (name.to_owned(), run)));
-        self.metrics.push(part.metric.clone());
+        self.metrics.push(part.metrics().cloned().collect());
         self.edges.push((name.to_owned(), part.run.trampoline));
         self.runs(name, &part);
+        self.further(&part);
         let strings: Vec<_> = part.strings.iter().map(|text| self.string(text)).collect();
         let modules: Vec<_> = part.modules.iter().map(|m| self.module(m, &strings)).collect();
         let frames = self.frames_of(&part, &strings, &modules);
@@ -135,8 +136,7 @@ impl Merger {
     /// The merged profile.
     #[must_use]
     pub fn finish(self) -> saved::Profile {
-        let Self { mut merged, metrics, edges, sites, .. } = self;
-        merged.metric = metrics.into_iter().next().unwrap_or_default();
+        let Self { mut merged, edges, sites, .. } = self;
         if let [only] = &merged.runs[..] {
             merged.run = only.info.clone();
             merged.runs.clear();
@@ -147,7 +147,7 @@ impl Merger {
             merged.accounts.clear();
         }
         let of_parts = |with: bool| edges.iter().filter(move |(_, has)| *has == with);
-        if self.agreement == Agreement::OneMetric
+        if self.agreement == Agreement::SameMetrics
             && of_parts(true).count() > 0
             && of_parts(false).count() > 0
         {
@@ -179,17 +179,22 @@ impl Merger {
         else {
             return Ok(());
         };
-        let metric = &part.metric;
-        let said = |metric: &saved::Metric| {
-            format!("{} every {} {}", metric.source, metric.period, metric.unit)
+        let said = |metrics: &[&Metric]| {
+            let said = |metric: &&Metric| {
+                format!("{} every {} {}", metric.source, metric.period, metric.unit)
+            };
+            metrics.iter().map(said).collect::<Vec<_>>().join(" and ")
         };
-        if self.agreement == Agreement::OneMetric {
-            if metric != first {
+        if self.agreement == Agreement::SameMetrics {
+            let metrics: Vec<&Metric> = part.metrics().collect();
+            let first: Vec<&Metric> = first.iter().collect();
+            let is_same = metrics.iter().all(|metric| first.contains(metric));
+            if metrics.len() != first.len() || !is_same {
                 return Err(Unmergeable(format!(
                     "{name}: was sampled by {}, but {first_name} by {}; samples and edges of \
                      different sources or periods do not add up; csprof diff compares such runs",
-                    said(metric),
-                    said(first)
+                    said(&metrics),
+                    said(&first)
                 )));
             }
             let runs = runs_of(part);
@@ -199,12 +204,6 @@ impl Merger {
                     "{name}: {is} {same}, which would count twice; leave one out"
                 )));
             }
-        } else if metric.unit != first.unit || is_elapsed(metric) != is_elapsed(first) {
-            return Err(Unmergeable(format!(
-                "{name}: measures {}, but {first_name} measures {}; record both with the same -e \
-                 to compare them",
-                metric.source, first.source
-            )));
         }
         Ok(())
     }
@@ -218,6 +217,32 @@ impl Merger {
             self.merged.runs.push(MergedRun { info, processes: number(part.processes.len()) });
         } else {
             self.merged.runs.extend(part.runs.iter().cloned());
+        }
+    }
+
+    /// Appends what further metrics have of a part; its own metrics may be in another order. Comes
+    /// before its nodes.
+    fn further(&mut self, part: &saved::Profile) {
+        let merged = &mut self.merged;
+        if self.metrics.len() == 1 {
+            merged.metric = part.metric.clone();
+            let of =
+                |metric: &Metric| FurtherMetric { metric: metric.clone(), ..Default::default() };
+            merged.further = part.metrics().skip(1).map(of).collect();
+        }
+        let first_node = number(merged.nodes.len());
+        let threads = (0..part.threads.len()).map(ThreadId::from_index);
+        for (number, metric) in part.metrics().enumerate() {
+            let into = merged.further.iter_mut().find(|further| further.metric == *metric);
+            let Some(into) = into else { continue };
+            into.threads.extend(threads.clone().map(|thread| part.share(thread, number)));
+            let moved = |(node, samples): (u32, u64)| (node + first_node, samples);
+            match number.checked_sub(1) {
+                Some(number) => {
+                    into.samples.extend(part.further[number].samples.iter().copied().map(moved));
+                }
+                None => into.samples.extend(first_samples(part).into_iter().map(moved)),
+            }
         }
     }
 
@@ -370,6 +395,20 @@ impl Merger {
         merged.nodes.samples.extend(nodes.samples);
         merged.nodes.edges.extend(nodes.edges);
     }
+}
+
+/// Whether both are amounts of one unit, and of CPU time or of elapsed time: then they compare.
+pub(super) fn measure_the_same(one: &Metric, other: &Metric) -> bool {
+    one.unit == other.unit && is_elapsed(one) == is_elapsed(other)
+}
+
+/// Samples of the first metric, as those of a further one are noted.
+fn first_samples(part: &saved::Profile) -> Vec<(u32, u64)> {
+    let mut rest = part.nodes.samples.clone();
+    for &(node, samples) in part.further.iter().flat_map(|further| &further.samples) {
+        rest[node as usize] -= samples;
+    }
+    (0..).zip(rest).filter(|&(_, samples)| samples > 0).collect()
 }
 
 /// Lets times count from a moment that is earlier by so many nanoseconds. An end of 0 is unknown

@@ -17,6 +17,7 @@ pub mod merge;
 mod name;
 mod outline;
 mod passage;
+mod projection;
 
 pub use counts::{Count, Counts, MOST, Slice};
 pub(crate) use name::{BareNames, NameForms, OPERATORS, closed_group, last_components};
@@ -58,8 +59,7 @@ impl Profile {
 
     /// All metrics, the first one first; at least one.
     pub fn metrics(&self) -> impl Iterator<Item = (MetricRef, &saved::Metric)> {
-        let further = self.info.further.iter().map(|further| &further.metric);
-        (0..).map(MetricRef).zip(std::iter::once(&self.info.metric).chain(further))
+        (0..).map(MetricRef).zip(self.info.metrics())
     }
 
     /// The function that a node stands for.

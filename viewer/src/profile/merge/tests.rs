@@ -78,7 +78,7 @@ fn run(rank: u32, start: u64, nodes: &[(u32, u64, u64, u64)]) -> saved::Profile 
 }
 
 fn merged(parts: &[saved::Profile]) -> saved::Profile {
-    let mut merger = Merger::new(Agreement::OneMetric);
+    let mut merger = Merger::new(Agreement::SameMetrics);
     for (number, part) in parts.iter().enumerate() {
         merger.add(&format!("{number}.csprof"), part.clone()).unwrap();
     }
@@ -86,7 +86,7 @@ fn merged(parts: &[saved::Profile]) -> saved::Profile {
 }
 
 fn refused(parts: &[saved::Profile]) -> String {
-    let mut merger = Merger::new(Agreement::OneMetric);
+    let mut merger = Merger::new(Agreement::SameMetrics);
     let errors = parts.iter().zip(["a", "b", "c"]).filter_map(|(part, name)| {
         merger.add(&format!("{name}.csprof"), part.clone()).err().map(|error| error.to_string())
     });
