@@ -6,7 +6,7 @@
 
 use super::Row;
 use super::sort::Sort;
-use super::tally::Tally;
+use super::tally::{self, Tally};
 use crate::refine::{Cancelled, Refined, Watch, in_width};
 
 /// A row for each function that has samples in it or below it, greatest exclusive cost first
@@ -23,11 +23,11 @@ pub fn flat(refined: &Refined<'_>, sort: Sort) -> Vec<Row> {
 /// has a caller. Node 0 stands for no function; the root's function has a row only where refinement
 /// left samples without any other frame.
 pub(super) fn by_function(refined: &Refined<'_>, watch: &Watch<'_>) -> Result<Vec<Row>, Cancelled> {
-    watch.begin(0, 1, 1, refined.node_count());
+    watch.begin(0, 1, tally::passes(refined), refined.node_count());
     let frame = &refined.frame[..];
-    let (rows, _) = in_width!(&refined.costs, costs => {
-        Tally::by_frame(refined, costs, watch, |_, node, _| Some(frame[node]))?.rows()
-    });
+    let (rows, _) = in_width!(&refined.costs, costs => tally::rows(costs, |weights| {
+        Tally::by_frame(refined, weights, watch, |_, node, _| Some(frame[node]))
+    }))?;
     watch.end();
     Ok(rows)
 }

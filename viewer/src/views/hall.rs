@@ -20,7 +20,7 @@
 mod upward;
 
 use super::flat::by_function;
-use super::tally::Tally;
+use super::tally::{self, Tally};
 use super::tree::{Direction, Opened, RowTree};
 use super::{Row, Sort};
 use crate::profile::FrameRef;
@@ -111,9 +111,7 @@ impl HallTable {
 fn everything(refined: &Refined<'_>, watch: &Watch<'_>) -> Result<HallTable, Cancelled> {
     let mut rows = by_function(refined, watch)?;
     rows.iter_mut().for_each(|row| row.has_children = false);
-    let root = refined.frames[refined.frame[0].index()];
-    let path = Row { inclusive: refined.shown, ..Row::empty(root.function, root.kind) };
-    Ok(HallTable { path, rows })
+    Ok(HallTable { path: Row::of_empty_path(refined), rows })
 }
 
 /// The table downward: a node counts if the path ends at the one above it, or above that.
@@ -123,11 +121,11 @@ fn downward(
     reach: Reach,
     watch: &Watch<'_>,
 ) -> Result<HallTable, Stopped> {
-    watch.begin(0, 1, 2, refined.node_count());
+    watch.begin(0, 1, 1 + tally::passes(refined), refined.node_count());
     let ends = refined.ends_of(path, watch)?;
     let (parent, frame) = (&refined.parent[..], &refined.frame[..]);
-    let (mut rows, path) = in_width!(&refined.costs, costs => {
-        let tally = Tally::by_frame(refined, costs, watch, |tally, node, at| {
+    let tallied = in_width!(&refined.costs, costs => tally::rows(costs, |weights| {
+        Tally::by_frame(refined, weights, watch, |tally, node, at| {
             let counts = match reach {
                 Reach::Immediate => ends.contains(parent[node] as usize),
                 Reach::Extended => at < tally.end_of_path(),
@@ -136,9 +134,9 @@ fn downward(
                 tally.add_to_path(node, at);
             }
             counts.then(|| frame[node])
-        });
-        tally.map_err(|Cancelled| Stopped::Cancelled)?.rows()
-    });
+        })
+    }));
+    let (mut rows, path) = tallied.map_err(|Cancelled| Stopped::Cancelled)?;
     rows.iter_mut().for_each(|row| row.has_children = false);
     watch.end();
     Ok(HallTable { path, rows })

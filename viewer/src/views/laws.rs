@@ -1,5 +1,6 @@
 //! The laws of views, checked on random trees before and after refinement.
 
+mod metrics;
 mod recorded;
 
 use std::collections::BTreeMap;

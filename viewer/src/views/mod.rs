@@ -41,7 +41,7 @@ pub use sort::{Cost, Sort, SortKey};
 pub(crate) use crate::refine::first_of_other;
 pub use crate::refine::shown_of_sides;
 
-use crate::profile::{FrameKind, FunctionRef};
+use crate::profile::{FrameKind, FunctionRef, MetricRef};
 use crate::refine::Refined;
 
 /// An edge count: exact, between two bounds, or none.
@@ -87,7 +87,8 @@ impl Edges {
     }
 }
 
-/// One row of a view.
+/// One row of a view. Samples are those of the metric that is looked at ([`Refined::metric`]); a
+/// row that has samples of other metrics alone is there, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// What the row stands for.
@@ -98,7 +99,7 @@ pub struct Row {
     pub inclusive: u64,
     /// Exclusive samples.
     pub exclusive: u64,
-    /// Edge count.
+    /// Edge count: of activations that samples of any metric met.
     pub edges: Edges,
     /// Inclusive samples of the activations that `edges` counts, in every one of them: what a
     /// cost per edge is computed from. The same as `inclusive` in the top-down view where there
@@ -109,6 +110,19 @@ pub struct Row {
     pub has_children: bool,
     /// What of the counts above is OTHER's, where two profiles are compared; nothing elsewhere.
     pub other: Counts,
+    /// The samples of every metric, in their order, where the profile has several; else empty.
+    pub further: Vec<Share>,
+}
+
+/// What a row has of one metric.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// Inclusive samples.
+    pub inclusive: u64,
+    /// Exclusive samples.
+    pub exclusive: u64,
+    /// As [`Row::edge_samples`].
+    pub edge_samples: u64,
 }
 
 /// What a row has of one of two profiles that are compared.
@@ -138,16 +152,31 @@ impl Row {
             edge_samples: 0,
             has_children: false,
             other: Counts::NONE,
+            further: Vec::new(),
         }
     }
 
     /// The row of everything that is shown.
     fn of_everything(refined: &Refined<'_>) -> Self {
+        let mut row = Self::of_root(refined);
+        row.other.inclusive = shown_of_sides(refined)[1];
+        row
+    }
+
+    /// The same without its sides.
+    fn of_root(refined: &Refined<'_>) -> Self {
         let frame = refined.frames[refined.frame[0].index()];
         let mut row = Self::empty(frame.function, frame.kind);
         row.add(refined, 0, true, u32::MAX);
-        row.other.inclusive = shown_of_sides(refined)[1];
         row
+    }
+
+    /// The row of the empty path: what is shown, and nothing that is its own.
+    fn of_empty_path(refined: &Refined<'_>) -> Self {
+        let all = Self::of_root(refined);
+        let share = |share: &Share| Share { inclusive: share.inclusive, ..Share::default() };
+        let further = all.further.iter().map(share).collect();
+        Self { inclusive: all.inclusive, further, ..Self::empty(all.function, all.kind) }
     }
 
     /// The counts of BASE and of OTHER.
@@ -175,19 +204,69 @@ impl Row {
     /// Adds what one node costs. `outermost` says that no other node of the row is above it,
     /// `first_of_other` where the nodes of OTHER begin.
     fn add(&mut self, refined: &Refined<'_>, node: u32, outermost: bool, first_of_other: u32) {
-        let n = node as usize;
-        let inclusive = if outermost { refined.inclusive(n) } else { 0 };
-        self.inclusive += inclusive;
-        self.exclusive += refined.exclusive(n);
         let edges = Edges::of_node(refined, node);
-        if edges != Edges::None {
-            self.edge_samples = self.edge_samples.saturating_add(refined.inclusive(n));
-        }
+        let share = |metric| Share::of_node(refined, node, metric, outermost, edges);
+        let of_node = share(refined.metric);
+        self.inclusive += of_node.inclusive;
+        self.exclusive += of_node.exclusive;
+        self.edge_samples = self.edge_samples.saturating_add(of_node.edge_samples);
         self.edges = self.edges.plus(edges);
         if node >= first_of_other {
-            self.other.inclusive += inclusive;
-            self.other.exclusive += refined.exclusive(n);
+            self.other.inclusive += of_node.inclusive;
+            self.other.exclusive += of_node.exclusive;
             self.other.edges = self.other.edges.plus(edges);
+        }
+        let further = &refined.profile.info.further;
+        if !further.is_empty() {
+            self.further.resize(1 + further.len(), Share::default());
+            for (sum, metric) in self.further.iter_mut().zip((0..).map(MetricRef)) {
+                *sum = sum.plus(share(metric));
+            }
+        }
+    }
+
+    /// What the row has of a metric.
+    #[must_use]
+    pub fn of(&self, metric: MetricRef) -> Share {
+        let Self { inclusive, exclusive, edge_samples, .. } = *self;
+        // Where there is one metric, it is the one looked at.
+        let only = Share { inclusive, exclusive, edge_samples };
+        self.further.get(metric.index()).copied().unwrap_or(only)
+    }
+}
+
+impl Share {
+    /// What one node with these edges adds to a row.
+    fn of_node(
+        refined: &Refined<'_>,
+        node: u32,
+        metric: MetricRef,
+        outermost: bool,
+        edges: Edges,
+    ) -> Self {
+        let (inclusive, exclusive) = refined.of_metric(node as usize, metric);
+        Self {
+            inclusive: if outermost { inclusive } else { 0 },
+            exclusive,
+            edge_samples: if edges == Edges::None { 0 } else { inclusive },
+        }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            inclusive: self.inclusive + other.inclusive,
+            exclusive: self.exclusive + other.exclusive,
+            edge_samples: self.edge_samples.saturating_add(other.edge_samples),
+        }
+    }
+
+    /// What is left when a part is taken away.
+    fn minus(self, part: Self) -> Self {
+        Self {
+            inclusive: self.inclusive - part.inclusive,
+            exclusive: self.exclusive - part.exclusive,
+            // The sum of all may have been too great for its type.
+            edge_samples: self.edge_samples.saturating_sub(part.edge_samples),
         }
     }
 }

@@ -4,6 +4,7 @@
 use core::cmp::{Ordering, Reverse};
 
 use super::{Edges, Row};
+use crate::profile::MetricRef;
 use crate::refine::Refined;
 
 /// The column that orders rows.
@@ -28,6 +29,8 @@ pub enum SortKey {
     Other(Cost),
     /// Growth from BASE to OTHER; what is new comes first.
     Growth(Cost),
+    /// Samples of a metric, whichever is looked at.
+    Of(MetricRef, Cost),
 }
 
 /// Which cost of a row a comparison is about.
@@ -41,6 +44,16 @@ pub enum Cost {
 }
 
 impl Cost {
+    /// The samples of a metric in a row.
+    #[must_use]
+    pub fn of_metric(self, row: &Row, metric: MetricRef) -> u64 {
+        let share = row.of(metric);
+        match self {
+            Self::Inclusive => share.inclusive,
+            Self::Exclusive => share.exclusive,
+        }
+    }
+
     /// The samples of BASE and of OTHER in a row.
     #[must_use]
     pub fn of(self, row: &Row) -> [u64; 2] {
@@ -82,8 +95,10 @@ impl Sort {
             let key = self.number(refined, row, is_many)?;
             let key = if self.reversed { key } else { !key };
             let inclusive = u32::try_from(row.inclusive).ok()?;
-            // A group has a name that was made up later, and no place among the others.
-            let name = if is_many { refined.name_place(row.function)? } else { 0 };
+            // A group has a name that was made up later, and no place among the others. What other
+            // metrics there are comes before names.
+            let is_by_name = is_many && row.further.is_empty();
+            let name = if is_by_name { refined.name_place(row.function)? } else { 0 };
             Some(joined([key, !inclusive, name, index]))
         });
         let Some(mut keys) = keys.collect::<Option<Vec<_>>>() else {
@@ -127,6 +142,7 @@ impl Sort {
             SortKey::Exclusive => exactly(row.exclusive),
             SortKey::Base(cost) => exactly(cost.of(row)[0]),
             SortKey::Other(cost) => exactly(cost.of(row)[1]),
+            SortKey::Of(metric, cost) => exactly(cost.of_metric(row, metric)),
             SortKey::Edges => {
                 upper_bound(row).map_or(Some(0), |edges| exactly(edges)?.checked_add(1))
             }
@@ -153,19 +169,25 @@ impl Sort {
             SortKey::Base(cost) => cost.of(b)[0].cmp(&cost.of(a)[0]),
             SortKey::Other(cost) => cost.of(b)[1].cmp(&cost.of(a)[1]),
             SortKey::Growth(cost) => growth(cost.of(b), cost.of(a)),
+            SortKey::Of(metric, cost) => cost.of_metric(b, metric).cmp(&cost.of_metric(a, metric)),
         }
     }
 
-    /// Compares two rows. Ties are broken by inclusive cost, then name, then identity, and these
-    /// are not reversed.
+    /// Compares two rows. Ties are broken by inclusive cost, of the metric that is looked at and
+    /// then of each, then name, then identity, and these are not reversed.
     #[must_use]
     pub fn compare(self, refined: &Refined<'_>, a: &Row, b: &Row) -> Ordering {
         let by_key = self.by_key(refined, a, b);
         if self.reversed { by_key.reverse() } else { by_key }
             .then_with(|| Reverse(a.inclusive).cmp(&Reverse(b.inclusive)))
+            .then_with(|| inclusive_of_each(b).cmp(inclusive_of_each(a)))
             .then_with(|| name(refined, a).cmp(name(refined, b)))
             .then_with(|| (a.function, a.kind).cmp(&(b.function, b.kind)))
     }
+}
+
+fn inclusive_of_each(row: &Row) -> impl Iterator<Item = u64> {
+    row.further.iter().map(|share| share.inclusive)
 }
 
 fn name<'r>(refined: &'r Refined<'_>, row: &Row) -> &'r str {

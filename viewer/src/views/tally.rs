@@ -7,17 +7,45 @@
 //!
 //! The pass goes from one function to another, and memory is what it waits for: so sums are small
 //! and close together, and those of some nodes are asked for before the first of them is needed.
+//!
+//! Where there are several metrics, each further one has a pass of its own, so that those of one
+//! metric pay nothing for it. What lies below what is told by all samples together in all of them.
 
 use std::hint::black_box;
 
-use super::{Counts, Edges, Row, first_of_other};
+use super::{Counts, Edges, Row, Share, first_of_other};
 use crate::profile::{Count, Frame, FrameKind, FrameRef, FunctionRef};
 use crate::refine::{Cancelled, CostsOf, Refined, Watch, depth_first};
+
+/// The samples that a tally adds up: all, or those of one further metric.
+#[derive(Clone, Copy)]
+pub(super) struct Weights<'r, 'p, C> {
+    costs: &'r CostsOf<'p, C>,
+    inclusive: &'r [C],
+    exclusive: &'r [C],
+}
+
+/// How many passes [`rows`] makes.
+pub(super) fn passes(refined: &Refined<'_>) -> usize {
+    1 + refined.profile.info.further.len()
+}
+
+/// The rows of the functions with samples, in order of their numbers, and of the path, of what
+/// `tally` makes of each metric.
+pub(super) fn rows<'r, 'p: 'r, C: Count>(
+    costs: &'r CostsOf<'p, C>,
+    tally: impl Fn(Weights<'r, 'p, C>) -> Result<Tally<'r, 'p, C>, Cancelled>,
+) -> Result<(Vec<Row>, Row), Cancelled> {
+    let of = |inclusive, exclusive| tally(Weights { costs, inclusive, exclusive });
+    let all = of(&costs.inclusive, &costs.exclusive)?;
+    let further = costs.further.iter().map(|share| of(&share.inclusive, &share.exclusive));
+    Ok(all.rows(&further.collect::<Result<Vec<_>, _>>()?))
+}
 
 /// The sums while they are made.
 pub(super) struct Tally<'r, 'p, C> {
     refined: &'r Refined<'p>,
-    costs: &'r CostsOf<'p, C>,
+    weights: Weights<'r, 'p, C>,
     /// Function and kind of each frame, in one number.
     labels: Vec<u32>,
     /// One for each function, and one more for the path that a table belongs to.
@@ -98,14 +126,14 @@ impl<'r, 'p, C: Count> Tally<'r, 'p, C> {
     /// before it.
     pub(super) fn of(
         refined: &'r Refined<'p>,
-        costs: &'r CostsOf<'p, C>,
+        weights: Weights<'r, 'p, C>,
         watch: &Watch<'_>,
         mut visit: impl FnMut(&mut Self, usize, C),
     ) -> Result<Self, Cancelled> {
         let label = |frame: &Frame| frame.function.0 << KIND_BITS | frame.kind as u32;
         let mut tally = Self {
             refined,
-            costs,
+            weights,
             labels: refined.frames.iter().map(label).collect(),
             sums: vec![Sums::default(); refined.functions.len() + 1],
             of_base: None,
@@ -114,7 +142,7 @@ impl<'r, 'p, C: Count> Tally<'r, 'p, C> {
         let mut before = C::default();
         depth_first(refined, watch, |node| {
             let at = before;
-            before += costs.exclusive[node];
+            before += weights.costs.exclusive[node];
             visit(&mut tally, node, at);
         })?;
         Ok(tally)
@@ -124,7 +152,7 @@ impl<'r, 'p, C: Count> Tally<'r, 'p, C> {
     /// which, if it counts at all.
     pub(super) fn by_frame(
         refined: &'r Refined<'p>,
-        costs: &'r CostsOf<'p, C>,
+        weights: Weights<'r, 'p, C>,
         watch: &Watch<'_>,
         mut frame_of: impl FnMut(&mut Self, usize, C) -> Option<FrameRef>,
     ) -> Result<Self, Cancelled> {
@@ -133,7 +161,7 @@ impl<'r, 'p, C: Count> Tally<'r, 'p, C> {
             tally.fetch(together.iter().map(|&(frame, ..)| frame));
             together.drain(..).for_each(|(frame, node, at)| tally.add(frame, node, at));
         };
-        let mut tally = Self::of(refined, costs, watch, |tally, node, at| {
+        let mut tally = Self::of(refined, weights, watch, |tally, node, at| {
             if together.len() == TOGETHER || tally.begins_other(node) {
                 add(tally, &mut together);
             }
@@ -158,17 +186,18 @@ impl<'r, 'p, C: Count> Tally<'r, 'p, C> {
     fn add(&mut self, frame: FrameRef, node: usize, at: C) {
         let own = self.own(node);
         let called = if self.refined.parent[node] == 0 { 0 } else { CALLED };
-        let inclusive = self.costs.inclusive[node];
+        let end = self.weights.end(node, at);
+        let inclusive = self.weights.inclusive[node];
         let sums = self.of_function(frame, node);
         sums.kinds |= called;
-        sums.enter(at, inclusive);
+        sums.enter(at, end, inclusive);
         sums.add(own);
     }
 
     /// Adds inclusive samples alone, unless they are there already: `true` if they were not.
     pub(super) fn enter(&mut self, frame: FrameRef, node: usize, at: C) -> bool {
-        let inclusive = self.costs.inclusive[node];
-        self.of_function(frame, node).enter(at, inclusive)
+        let (end, inclusive) = (self.weights.end(node, at), self.weights.inclusive[node]);
+        self.of_function(frame, node).enter(at, end, inclusive)
     }
 
     /// Adds what nodes have for themselves, the last of which is `node`.
@@ -179,9 +208,10 @@ impl<'r, 'p, C: Count> Tally<'r, 'p, C> {
     /// Adds a node to what the path has.
     pub(super) fn add_to_path(&mut self, node: usize, at: C) {
         self.begin_other_at(node);
-        let (own, inclusive) = (self.own(node), self.costs.inclusive[node]);
+        let own = self.own(node);
+        let (end, inclusive) = (self.weights.end(node, at), self.weights.inclusive[node]);
         let path = self.path();
-        path.enter(at, inclusive);
+        path.enter(at, end, inclusive);
         path.add(own);
     }
 
@@ -195,20 +225,20 @@ impl<'r, 'p, C: Count> Tally<'r, 'p, C> {
     pub(super) fn own(&self, node: usize) -> Own<C> {
         let label = self.labels[self.refined.frame[node].index()];
         let kind = KIND_OF[(label & ((1 << KIND_BITS) - 1)) as usize];
-        let edges = self.costs.recorded_edges(node, kind);
+        let edges = self.weights.costs.recorded_edges(node, kind);
         let (low, high) = edges.unwrap_or_default();
-        let samples = if edges.is_some() { self.costs.inclusive[node] } else { C::default() };
+        let samples = if edges.is_some() { self.weights.inclusive[node] } else { C::default() };
         Own {
-            exclusive: self.costs.exclusive[node],
+            exclusive: self.weights.exclusive[node],
             edges_low: low.into(),
             edges_high: high.into(),
             edge_samples: samples.into(),
         }
     }
 
-    /// The rows of the functions with samples, in order of their numbers, and of the path.
+    /// The rows of what was found, where these are the tallies of the further metrics.
     /// `has_children` says whether one of the nodes has another above it.
-    pub(super) fn rows(self) -> (Vec<Row>, Row) {
+    fn rows(self, further: &[Self]) -> (Vec<Row>, Row) {
         let refined = self.refined;
         let has_edges = refined.profile.info.run.trampoline;
         // What OTHER has is the rest; nothing where all is one profile.
@@ -217,14 +247,18 @@ impl<'r, 'p, C: Count> Tally<'r, 'p, C> {
             let kind = KINDS.into_iter().find(|kind| all.kinds & 1 << *kind as u32 != 0);
             // Function numbers fit: frames hold them in the same type.
             let row = Row::empty(FunctionRef(function as u32), kind.unwrap_or(FrameKind::Inline));
-            let counts = all.counts(has_edges);
+            let further = further.iter().map(|tally| tally.sums[function].share(has_edges));
+            let further = split(all.share(has_edges), further);
+            let share = further.get(refined.metric.index());
+            let share = share.copied().unwrap_or(all.share(has_edges));
             Row {
-                inclusive: counts.inclusive,
-                exclusive: counts.exclusive,
-                edges: counts.edges,
-                edge_samples: if has_edges { all.edge_samples } else { 0 },
+                inclusive: share.inclusive,
+                exclusive: share.exclusive,
+                edges: all.counts(has_edges).edges,
+                edge_samples: share.edge_samples,
                 has_children: all.kinds & CALLED != 0,
                 other: all.without(base).counts(has_edges),
+                further,
                 ..row
             }
         };
@@ -263,6 +297,26 @@ impl<'r, 'p, C: Count> Tally<'r, 'p, C> {
     }
 }
 
+/// What each metric has, if there are further ones; the first one has the rest.
+fn split(all: Share, further: impl ExactSizeIterator<Item = Share>) -> Vec<Share> {
+    if further.len() == 0 {
+        return Vec::new();
+    }
+    let mut each = vec![all];
+    for share in further {
+        each[0] = each[0].minus(share);
+        each.push(share);
+    }
+    each
+}
+
+impl<C: Count> Weights<'_, '_, C> {
+    /// How many samples are on the nodes before when a node has been left that finds `at` of them.
+    pub(super) fn end(&self, node: usize, at: C) -> C {
+        at + self.costs.inclusive[node]
+    }
+}
+
 impl<C: Count> Own<C> {
     /// Both together.
     pub(super) fn plus(self, other: Self) -> Self {
@@ -286,10 +340,11 @@ impl<C: Count> Own<C> {
 }
 
 impl<C: Count> Sums<C> {
-    /// Adds inclusive samples, unless the last outermost node has them: `true` if it has not.
-    fn enter(&mut self, at: C, inclusive: C) -> bool {
+    /// Adds the inclusive samples of a node that begins at `at` and ends at `end`, unless the last
+    /// outermost node has them: `true` if it has not.
+    fn enter(&mut self, at: C, end: C, inclusive: C) -> bool {
         let is_outermost = at >= self.until;
-        self.until = if is_outermost { at + inclusive } else { self.until };
+        self.until = if is_outermost { end } else { self.until };
         self.inclusive += if is_outermost { inclusive } else { C::default() };
         is_outermost
     }
@@ -309,6 +364,14 @@ impl<C: Count> Sums<C> {
             edges_high: self.edges_high - other.edges_high,
             edge_samples: self.edge_samples - other.edge_samples,
             ..*self
+        }
+    }
+
+    fn share(&self, has_edges: bool) -> Share {
+        Share {
+            inclusive: self.inclusive.into(),
+            exclusive: self.exclusive.into(),
+            edge_samples: if has_edges { self.edge_samples } else { 0 },
         }
     }
 

@@ -145,7 +145,7 @@ fn column(key: SortKey) -> Option<&'static str> {
         SortKey::Base(_) => "base",
         SortKey::Other(_) => "other",
         SortKey::Growth(_) => "growth",
-        SortKey::Delta(_) => return None,
+        SortKey::Delta(_) | SortKey::Of(..) => return None,
     })
 }
 

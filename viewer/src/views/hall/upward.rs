@@ -5,10 +5,10 @@
 //! only be more of them, so each is looked at once on every way inward: recursion of the path costs
 //! no more than anything else.
 
-use super::super::tally::{Own, Tally};
+use super::super::tally::{self, Own, Tally, Weights};
 use super::{HallTable, Reach};
 use crate::profile::{Count, FrameKind, FrameRef};
-use crate::refine::{Cancelled, Chain, CostsOf, Link, NodeSet, Refined, Stopped, Watch, in_width};
+use crate::refine::{Cancelled, Chain, Link, NodeSet, Refined, Stopped, Watch, in_width};
 
 /// The table of the functions that call a path.
 pub(super) fn table(
@@ -18,7 +18,7 @@ pub(super) fn table(
     watch: &Watch<'_>,
 ) -> Result<HallTable, Stopped> {
     let lengths = lengths_to_gaps(path);
-    watch.begin(0, 1, 2 * lengths.len(), refined.node_count());
+    watch.begin(0, 1, lengths.len() * (1 + tally::passes(refined)), refined.node_count());
     let ends = refined.ends_of_beginnings(path, &lengths, watch)?;
     let mut before = 0;
     let parts: Vec<Part> = lengths
@@ -27,7 +27,7 @@ pub(super) fn table(
         .map(|(to, ends)| Part { length: to - std::mem::replace(&mut before, to), ends })
         .collect();
     let tallied = in_width!(&refined.costs, costs => {
-        tally(refined, costs, &parts, reach, watch).map(Tally::rows)
+        tally::rows(costs, |weights| tally(refined, weights, &parts, reach, watch))
     });
     let (mut rows, path) = tallied.map_err(|Cancelled| Stopped::Cancelled)?;
     rows.iter_mut().for_each(|row| row.has_children = false);
@@ -37,20 +37,20 @@ pub(super) fn table(
 
 fn tally<'r, 'p, C: Count>(
     refined: &'r Refined<'p>,
-    costs: &'r CostsOf<'p, C>,
+    weights: Weights<'r, 'p, C>,
     parts: &[Part],
     reach: Reach,
     watch: &Watch<'_>,
 ) -> Result<Tally<'r, 'p, C>, Cancelled> {
     match (reach, parts) {
-        (Reach::Immediate, [path]) => direct(refined, costs, path, watch),
+        (Reach::Immediate, [path]) => direct(refined, weights, path, watch),
         // A direct caller calls the first part, wherever above the others that is.
         (Reach::Immediate, [callees, first, others @ ..]) => {
-            above(refined, costs, Some(callees), (first, others), watch)
+            above(refined, weights, Some(callees), (first, others), watch)
         }
-        (_, [first, others @ ..]) => above(refined, costs, None, (first, others), watch),
+        (_, [first, others @ ..]) => above(refined, weights, None, (first, others), watch),
         // No path is that short.
-        (_, []) => Tally::of(refined, costs, watch, |_, _, _| {}),
+        (_, []) => Tally::of(refined, weights, watch, |_, _, _| {}),
     }
 }
 
@@ -76,11 +76,11 @@ fn ancestor(refined: &Refined<'_>, node: u32, levels: usize) -> u32 {
 /// The direct callers of a path without gaps: each match has one.
 fn direct<'r, 'p, C: Count>(
     refined: &'r Refined<'p>,
-    costs: &'r CostsOf<'p, C>,
+    weights: Weights<'r, 'p, C>,
     path: &Part,
     watch: &Watch<'_>,
 ) -> Result<Tally<'r, 'p, C>, Cancelled> {
-    Tally::by_frame(refined, costs, watch, |tally, node, at| {
+    Tally::by_frame(refined, weights, watch, |tally, node, at| {
         path.ends.contains(node).then(|| {
             tally.add_to_path(node, at);
             // Node numbers fit: `parent` holds them in the same type.
@@ -92,7 +92,7 @@ fn direct<'r, 'p, C: Count>(
 /// Several callers for each match: all above it, or those that call `callees` there.
 fn above<'r, 'p, C: Count>(
     refined: &'r Refined<'p>,
-    costs: &'r CostsOf<'p, C>,
+    weights: Weights<'r, 'p, C>,
     callees: Option<&Part>,
     parts: (&Part, &[Part]),
     watch: &Watch<'_>,
@@ -100,7 +100,7 @@ fn above<'r, 'p, C: Count>(
     let beginnings = Beginnings::of(refined, parts, watch)?;
     let mut open = OpenEnds::default();
     let mut callers: Vec<FrameRef> = Vec::new();
-    let mut tally = Tally::of(refined, costs, watch, |tally, node, at| {
+    let mut tally = Tally::of(refined, weights, watch, |tally, node, at| {
         if !beginnings.has_end(node) {
             return;
         }
@@ -109,7 +109,7 @@ fn above<'r, 'p, C: Count>(
         let seen = open.beginning();
         // Node numbers fit: `parent` holds them in the same type.
         let beginning = beginnings.latest(node as u32);
-        open.enter(tally, node, beginning, at + costs.inclusive[node]);
+        open.enter(tally, node, beginning, weights.end(node, at));
         tally.add_to_path(node, at);
         let mut above = refined.parent[beginning as usize];
         while above != 0 && above >= seen {

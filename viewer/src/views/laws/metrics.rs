@@ -1,0 +1,145 @@
+//! The law of several metrics: what a view says of one of them is what it says of a profile that has
+//! no other.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::{NAMES, all_rows};
+use crate::profile::{FrameKind, MetricRef, Profile, from_outline};
+use crate::refine::{Refined, Sets};
+use crate::views::callers::Callers;
+use crate::views::flat::flat;
+use crate::views::hall::{HallTable, Reach, Way};
+use crate::views::top_down::TopDown;
+use crate::views::tree::{Direction, RowId, RowTree};
+use crate::views::{Row, Share, Sort};
+
+/// The metrics, the first one first.
+const METRICS: [&str; 3] = ["cputime", "realtime", "task-clock"];
+
+/// Paths of tables.
+const PATHS: [&str; 5] = ["", "alpha", "beta > alpha", "alpha >> beta", "alpha >> beta > alpha"];
+
+/// A node: how many levels it goes back up, its name, its samples of each metric, whether it is
+/// inlined.
+type Node = (usize, usize, [u64; 3], bool);
+
+fn nodes() -> impl Strategy<Value = Vec<Node>> {
+    let samples = prop::array::uniform3(0u64..4);
+    let node = (0usize..4, 0..NAMES.len(), samples, prop::bool::weighted(0.2));
+    prop::collection::vec(node, 1..40)
+}
+
+/// A profile of all metrics, or of one alone.
+fn profile(nodes: &[Node], only: Option<usize>) -> Profile {
+    let (mut depth, mut text) = (0, String::new());
+    for (number, &(up, name, samples, inline)) in nodes.iter().enumerate() {
+        depth = if number == 0 { 0 } else { (depth + 1_usize).saturating_sub(up) };
+        let samples = match only {
+            Some(metric) => samples[metric].to_string(),
+            None => {
+                let [_, b, c] = samples;
+                let all = samples.iter().sum::<u64>();
+                format!("{all} {}:{b} {}:{c}", METRICS[1], METRICS[2])
+            }
+        };
+        // Which kind a function of several kinds is shown as depends on what has samples.
+        let kind = if inline { "_inlined" } else { "" };
+        let word = if inline { " inline" } else { "" };
+        let name = NAMES[name];
+        text.push_str(&format!("{:w$}{name}{kind} {samples}{word}\n", "", w = 2 * depth));
+    }
+    from_outline(&text).unwrap()
+}
+
+/// What rows have of a metric, by what they are; those that have nothing of it left out.
+type Seen = BTreeMap<Vec<String>, Share>;
+
+fn seen(
+    rows: impl IntoIterator<Item = (Vec<String>, Row)>,
+    (refined, metric): (&Refined<'_>, MetricRef),
+) -> Seen {
+    let share = |(name, row): (_, Row)| {
+        let share = row.of(metric);
+        if metric == refined.metric {
+            let looked_at = [row.inclusive, row.exclusive, row.edge_samples];
+            assert_eq!([share.inclusive, share.exclusive, share.edge_samples], looked_at);
+        }
+        (name, share)
+    };
+    rows.into_iter().map(share).filter(|(_, share)| *share != Share::default()).collect()
+}
+
+fn label(refined: &Refined<'_>, row: &Row) -> String {
+    format!("{} {:?}", refined.functions[row.function.index()].name, row.kind)
+}
+
+fn of_tree<D: Direction>(refined: &Refined<'_>, mut tree: RowTree<D>) -> Vec<(Vec<String>, Row)> {
+    let rows = all_rows(&mut tree, refined);
+    let path = |mut id| {
+        let mut path = vec![label(refined, tree.row(id))];
+        while let Some(above) = tree.parent(id) {
+            path.insert(0, label(refined, tree.row(above)));
+            id = above;
+        }
+        path
+    };
+    // Whether a row says that there is no caller depends on whether it can be opened.
+    let rows = rows.iter().filter(|&&id| tree.row(id).kind != FrameKind::Root);
+    rows.chain([&RowId::ROOT]).map(|&id| (path(id), tree.row(id).clone())).collect()
+}
+
+fn of_list(refined: &Refined<'_>, rows: &[Row]) -> Vec<(Vec<String>, Row)> {
+    rows.iter().map(|row| (vec![label(refined, row)], row.clone())).collect()
+}
+
+/// The rows of every view.
+fn views(refined: &Refined<'_>) -> Vec<Vec<(Vec<String>, Row)>> {
+    let mut views = vec![
+        of_tree(refined, TopDown::new(refined)),
+        of_tree(refined, Callers::new(refined)),
+        of_list(refined, &flat(refined, Sort::default())),
+    ];
+    for text in PATHS {
+        let path = Sets::default().parse_path(text).unwrap();
+        for (way, reach) in [
+            (Way::Down, Reach::Immediate),
+            (Way::Down, Reach::Extended),
+            (Way::Up, Reach::Immediate),
+            (Way::Up, Reach::Extended),
+        ] {
+            // Where a frame of the path has no samples, there is no table.
+            let table = HallTable::new(refined, path.as_ref(), way, reach);
+            let of = |table: HallTable| {
+                let mut rows = of_list(refined, &table.rows);
+                rows.push((Vec::new(), table.path));
+                rows
+            };
+            views.push(table.map_or_else(|_| Vec::new(), of));
+        }
+    }
+    views
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn each_metric_is_as_if_it_were_alone(nodes in nodes()) {
+        let together = profile(&nodes, None);
+        prop_assume!(together.metrics().count() == METRICS.len());
+        for metric in (0..).map(MetricRef).take(METRICS.len()) {
+            let alone = profile(&nodes, Some(metric.index()));
+            let alone = Refined::base(&alone);
+            for looked_at in (0..).map(MetricRef).take(METRICS.len()) {
+                let refined = Refined::base(&together).looking_at(looked_at);
+                let alone_views = views(&alone);
+                for (rows, expected) in views(&refined).into_iter().zip(alone_views) {
+                    let expected = seen(expected, (&alone, MetricRef::FIRST));
+                    prop_assert_eq!(seen(rows, (&refined, metric)), expected);
+                }
+            }
+        }
+    }
+}
