@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use csprof_format::profile as saved;
+
 use super::children::{ChildIndex, LazyIndex, Order};
 use super::column::{Column, Table, Workspace};
 use super::costs::{Costs, in_width};
@@ -155,13 +157,14 @@ impl<'p> Refined<'p> {
     }
 
     /// Another forest of the same samples, made by a view: of these nodes, without edges, whose
-    /// frames may be of functions that are added. The samples of its nodes need not add up.
+    /// frames may be of functions that are added. The samples of its nodes, exclusive and inclusive
+    /// ones of each metric, need not add up.
     pub(crate) fn with_nodes(
         &self,
         added: Vec<Function>,
         frames: Vec<Frame>,
         nodes: Nodes,
-        [exclusive, inclusive]: [Vec<u64>; 2],
+        of_metrics: Vec<[Vec<u64>; 2]>,
         streams: Vec<Stream>,
         shown_of_sides: [u64; 2],
     ) -> Self {
@@ -170,7 +173,7 @@ impl<'p> Refined<'p> {
         Self {
             functions,
             frames: Table::made(frames),
-            costs: Costs::without_edges(exclusive, inclusive),
+            costs: Costs::without_edges(of_metrics),
             parent: nodes.parent.into(),
             frame: nodes.frame.into(),
             streams: streams.into(),
@@ -231,6 +234,32 @@ impl<'p> Refined<'p> {
         self.out = self.base - self.shown;
         self.outcomes.clone_from(&account.outcomes);
         self
+    }
+
+    /// The metric that is looked at: its source, unit and period.
+    #[must_use]
+    pub fn looked_at(&self) -> &'p saved::Metric {
+        self.source_of(self.metric)
+    }
+
+    /// The source, unit and period of a metric.
+    ///
+    /// # Panics
+    /// If there is no such metric; as the next one.
+    #[must_use]
+    pub fn source_of(&self, metric: MetricRef) -> &'p saved::Metric {
+        match metric.index().checked_sub(1) {
+            None => &self.profile.info.metric,
+            Some(further) => &self.profile.info.further[further].metric,
+        }
+    }
+
+    /// The samples of a metric that the profile has, and those of them that are shown; the others
+    /// are taken out.
+    #[must_use]
+    pub fn account_of(&self, metric: MetricRef) -> (u64, u64) {
+        let account = &self.accounts[metric.index()];
+        (account.base, account.shown())
     }
 
     fn run(self, stage: &Stage, watch: &Watch<'_>) -> Result<Self, Stop> {

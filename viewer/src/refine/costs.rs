@@ -67,12 +67,23 @@ impl<'p> Costs<'p> {
         Self::Wide(CostsOf::loaded(&nodes.parent, samples, further().map(wide).collect(), edges))
     }
 
-    /// Those of nodes of which nothing returns, exclusive and inclusive.
-    pub(super) fn without_edges(exclusive: Vec<u64>, inclusive: Vec<u64>) -> Self {
+    /// Those of nodes of which nothing returns, from exclusive and inclusive samples of each metric.
+    pub(super) fn without_edges(of_metrics: Vec<[Vec<u64>; 2]>) -> Self {
+        let mut metrics = of_metrics.into_iter();
+        let mut all = metrics.next().unwrap_or_default();
+        let share = |further: [Vec<u64>; 2]| {
+            for (all, more) in all.iter_mut().zip(&further) {
+                all.iter_mut().zip(more).for_each(|(all, more)| *all += more);
+            }
+            let [exclusive, inclusive] = further;
+            Share { exclusive: exclusive.into(), inclusive: inclusive.into() }
+        };
+        let further: Vec<_> = metrics.map(share).collect();
+        let [exclusive, inclusive] = all;
         let recorded = Recorded::none(exclusive.len());
         let (exclusive, inclusive) = (exclusive.into(), inclusive.into());
-        let further = Vec::new();
-        Self::Wide(CostsOf { exclusive, inclusive, further, recorded, home: Home::new(2) })
+        let home = Home::new(2 + 2 * further.len());
+        Self::Wide(CostsOf { exclusive, inclusive, further, recorded, home })
     }
 
     /// Inclusive samples of a node.

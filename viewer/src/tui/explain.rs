@@ -9,7 +9,7 @@ use super::page::{Item, Page};
 use crate::profile::FrameKind;
 use crate::views::contexts::Context;
 use crate::views::number::{amount, amount_per, count, counted, percent};
-use crate::views::verdict::verdict;
+use crate::views::verdict;
 use crate::views::{Edges, Row};
 
 /// The page about the numbers of what is selected; `None` if nothing is.
@@ -310,7 +310,7 @@ fn edges(model: &Model<'_>, row: &Row, metric: &Metric) -> Vec<Item> {
         ));
         return items;
     }
-    match verdict(row.edge_samples, row.edges) {
+    match verdict::of_row(row) {
         Some(verdict) => {
             items.push(pair("", format!("{}: {}", verdict.word(), verdict.explanation())));
         }

@@ -12,7 +12,7 @@ use csprof_format::ids::{ProcessId, ThreadId};
 use csprof_format::profile::{Process, Thread};
 
 use super::printable::{command_line, printable};
-use crate::profile::{Profile, program};
+use crate::profile::{MetricRef, Profile, program};
 use crate::refine::Refined;
 
 /// A process or a thread.
@@ -26,11 +26,22 @@ pub struct Context {
     pub label: String,
     /// The refinement to it.
     pub stage: String,
-    /// Its samples that are shown.
+    /// Its samples that are shown, of the metric that is looked at.
     pub samples: u64,
-    /// Threads of a process that have samples; 0 for a thread.
+    /// Threads of a process that have samples of any metric; 0 for a thread.
     pub threads: usize,
     /// Imbalance of a process's threads, in samples; 0 for a thread.
+    pub imbalance: u64,
+    /// Both of every metric, in their order, where the profile has several; else empty.
+    pub further: Vec<Part>,
+}
+
+/// What a process or a thread has of one metric.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// As [`Context::samples`].
+    pub samples: u64,
+    /// As [`Context::imbalance`].
     pub imbalance: u64,
 }
 
@@ -53,14 +64,21 @@ pub fn all_contexts(refined: &Refined<'_>) -> (Vec<Context>, u64) {
     let profile = refined.profile;
     let info = &profile.info;
     let stages = Stages::new(refined.profile);
-    let mut samples: BTreeMap<ProcessId, BTreeMap<ThreadId, u64>> = BTreeMap::new();
+    let metrics: Vec<MetricRef> = profile.metrics().map(|(metric, _)| metric).collect();
+    let mut samples: BTreeMap<ProcessId, BTreeMap<ThreadId, Vec<u64>>> = BTreeMap::new();
     for stream in &refined.streams {
-        let nodes = stream.nodes.clone();
-        let sum: u64 = nodes.map(|node| refined.exclusive(node as usize)).sum();
-        if sum > 0 {
-            *samples.entry(stream.process).or_default().entry(stream.thread).or_default() += sum;
+        let exclusive = |node, metric| refined.of_metric(node as usize, metric).1;
+        let sum = |&metric| stream.nodes.clone().map(|node| exclusive(node, metric)).sum();
+        let of_metrics: Vec<u64> = metrics.iter().map(sum).collect();
+        if of_metrics.iter().any(|&samples| samples > 0) {
+            let threads = samples.entry(stream.process).or_default();
+            let sums = threads.entry(stream.thread).or_insert_with(|| vec![0; metrics.len()]);
+            sums.iter_mut().zip(of_metrics).for_each(|(sum, more)| *sum += more);
         }
     }
+    // Where there are several metrics, what the row has of each.
+    let looked_at = refined.metric.index();
+    let of_each = |parts: Vec<Part>| if parts.len() > 1 { parts } else { Vec::new() };
     let mut list = Vec::new();
     let mut of_processes = Vec::new();
     let mut processes: Vec<_> = samples.iter().collect();
@@ -79,19 +97,25 @@ pub fn all_contexts(refined: &Refined<'_>) -> (Vec<Context>, u64) {
             Some(false) => "base: ",
             Some(true) => "other: ",
         };
-        let each: Vec<u64> = threads.values().copied().collect();
-        let sum = each.iter().sum();
-        of_processes.push(sum);
+        let of_metric = |metric: &MetricRef| {
+            let each: Vec<u64> = threads.values().map(|sums| sums[metric.index()]).collect();
+            Part { samples: each.iter().sum(), imbalance: imbalance(&each) }
+        };
+        let parts: Vec<Part> = metrics.iter().map(of_metric).collect();
+        let Part { samples, imbalance } = parts[looked_at];
+        of_processes.push(samples);
         list.push(Context {
             process: *process,
             thread: None,
             label: format!("{run}{rank}pid {} {}", known.pid, command_line(&known.command)),
             stage: stages.process(*process),
-            samples: sum,
-            threads: each.len(),
-            imbalance: imbalance(&each),
+            samples,
+            threads: threads.len(),
+            imbalance,
+            further: of_each(parts),
         });
-        for (thread, &samples) in threads {
+        for (thread, samples) in threads {
+            let parts = samples.iter().map(|&samples| Part { samples, imbalance: 0 }).collect();
             let Some(known) = info.threads.get(thread.index()) else { continue };
             let name = String::from_utf8_lossy(&known.name);
             list.push(Context {
@@ -99,9 +123,10 @@ pub fn all_contexts(refined: &Refined<'_>) -> (Vec<Context>, u64) {
                 thread: Some(*thread),
                 label: format!("{} {}", known.tid, printable(&name)),
                 stage: stages.thread(*thread),
-                samples,
+                samples: samples[looked_at],
                 threads: 0,
                 imbalance: 0,
+                further: of_each(parts),
             });
         }
     }
@@ -115,24 +140,29 @@ pub struct Program {
     pub name: String,
     /// Processes that ran it and have samples that are shown.
     pub processes: usize,
-    /// Their samples that are shown.
+    /// Their samples that are shown, of the metric that is looked at.
     pub samples: u64,
+    /// Those of every metric, in their order, where the profile has several; else empty.
+    pub further: Vec<u64>,
 }
 
 /// The programs of a list of contexts, most samples first.
 #[must_use]
 pub fn programs(profile: &Profile, list: &[Context]) -> Vec<Program> {
-    let mut sums: BTreeMap<Cow<'_, str>, (usize, u64)> = BTreeMap::new();
+    let mut sums: BTreeMap<Cow<'_, str>, Program> = BTreeMap::new();
     for context in list.iter().filter(|context| context.thread.is_none()) {
         let Some(process) = profile.info.processes.get(context.process.index()) else { continue };
-        let (processes, samples) = sums.entry(program(process)).or_default();
-        *processes += 1;
-        *samples = samples.saturating_add(context.samples);
+        let name = program(process);
+        let further = vec![0; context.further.len()];
+        let none = Program { name: name.to_string(), processes: 0, samples: 0, further };
+        let program = sums.entry(name).or_insert(none);
+        program.processes += 1;
+        program.samples = program.samples.saturating_add(context.samples);
+        for (sum, part) in program.further.iter_mut().zip(&context.further) {
+            *sum = sum.saturating_add(part.samples);
+        }
     }
-    let mut programs: Vec<Program> = sums
-        .into_iter()
-        .map(|(name, (processes, samples))| Program { name: name.into(), processes, samples })
-        .collect();
+    let mut programs: Vec<Program> = sums.into_values().collect();
     // Stable: equal ones stay in order of name.
     programs.sort_by_key(|program| Reverse(program.samples));
     programs
@@ -261,6 +291,30 @@ main 5
                 let shown = apply(&profile, &stage).unwrap().shown;
                 assert_eq!(shown, context.samples, "{}", context.stage);
             }
+        }
+    }
+
+    #[test]
+    fn parts_of_several_metrics() {
+        let outline = "\
+# rank=0 thread=10 epoch=0
+main 40 realtime:30
+# rank=0 thread=11 epoch=0
+wait 20 realtime:20
+";
+        let profile = from_outline(outline).unwrap();
+        for (metric, expected) in [(0, "10 10 2, 10 0 0, 0 0 0"), (1, "50 10 2, 30 0 0, 20 0 0")] {
+            let refined = Refined::base(&profile).looking_at(MetricRef(metric));
+            let (list, _) = contexts(&refined);
+            let row = |c: &Context| format!("{} {} {}", c.samples, c.imbalance, c.threads);
+            assert_eq!(list.iter().map(row).collect::<Vec<_>>().join(", "), expected);
+            for context in &list {
+                let part = context.further[metric as usize];
+                assert_eq!((part.samples, part.imbalance), (context.samples, context.imbalance));
+            }
+            let programs = programs(&profile, &list);
+            assert_eq!((programs.len(), &programs[0].further[..]), (1, &[10, 50][..]));
+            assert_eq!(programs[0].samples, list[0].samples);
         }
     }
 

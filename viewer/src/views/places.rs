@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use csprof_format::ids::{EpochId, ModuleId, ProcessId, StringId, ThreadId};
 
 use super::{first_of_other, shown_of_sides};
-use crate::profile::{Frame, FrameKind, FrameRef, Function, FunctionRef, Nodes, Stream};
+use crate::profile::{Frame, FrameKind, FrameRef, Function, FunctionRef, MetricRef, Nodes, Stream};
 use crate::refine::{Cancelled, Refined, Visitor, Watch, walk};
 
 /// What the first level of the tree is; those after it are below.
@@ -50,17 +50,23 @@ pub fn watched_places<'p>(
     let of_other = refined.profile.comparison.is_some().then(|| tree.side(outermost));
     let count = tree.count();
     watch.begin(0, 1, 1, refined.node_count());
+    let metrics: Vec<MetricRef> = refined.profile.metrics().map(|(metric, _)| metric).collect();
     let sums = walk(refined, watch, || Sums {
         refined,
         first_of_other: first_of_other(refined),
         of_frames: [&of_base, of_other.as_ref().unwrap_or(&of_base)],
-        inclusive: vec![0; count as usize],
-        exclusive: vec![0; count as usize],
+        of_metrics: metrics
+            .iter()
+            .map(|_| [vec![0; count as usize], vec![0; count as usize]])
+            .collect(),
+        metrics: &metrics,
         on_path: vec![0; count as usize],
     })?;
     watch.end();
-    let Sums { mut inclusive, exclusive, .. } = sums;
-    inclusive[0] = refined.shown;
+    let mut of_metrics = sums.of_metrics;
+    for ([_, inclusive], &metric) in of_metrics.iter_mut().zip(&metrics) {
+        inclusive[0] = refined.account_of(metric).1;
+    }
     let stream = |process, nodes| Stream {
         process,
         thread: ThreadId::default(),
@@ -73,7 +79,7 @@ pub fn watched_places<'p>(
     // The exclusive cost of a place is that of all in it, so that of all nodes is more than is shown.
     let sides = shown_of_sides(refined);
     let Tree { added, frames, nodes, .. } = tree;
-    Ok(refined.with_nodes(added, frames, nodes, [exclusive, inclusive], streams, sides))
+    Ok(refined.with_nodes(added, frames, nodes, of_metrics, streams, sides))
 }
 
 /// What makes two frames lie in one place.
@@ -191,8 +197,9 @@ struct Sums<'r, 'p> {
     first_of_other: u32,
     /// Of BASE, or of all, and of OTHER.
     of_frames: [&'r [Vec<u32>]; 2],
-    inclusive: Vec<u64>,
-    exclusive: Vec<u64>,
+    metrics: &'r [MetricRef],
+    /// Exclusive and inclusive samples of each.
+    of_metrics: Vec<[Vec<u64>; 2]>,
     /// How many nodes on the path to the present one lie there.
     on_path: Vec<u32>,
 }
@@ -201,13 +208,19 @@ impl Visitor for Sums<'_, '_> {
     fn enter(&mut self, node: u32, _: usize) -> u32 {
         let n = node as usize;
         let frame = self.refined.frame[n];
-        for &place in &self.of_frames[usize::from(node >= self.first_of_other)][frame.index()] {
-            let place = place as usize;
-            if self.on_path[place] == 0 {
-                self.inclusive[place] += self.refined.inclusive(n);
+        let places = &self.of_frames[usize::from(node >= self.first_of_other)][frame.index()];
+        for (&metric, [exclusive, inclusive]) in self.metrics.iter().zip(&mut self.of_metrics) {
+            let of_node = self.refined.of_metric(n, metric);
+            for &place in places {
+                let place = place as usize;
+                if self.on_path[place] == 0 {
+                    inclusive[place] += of_node.0;
+                }
+                exclusive[place] += of_node.1;
             }
-            self.exclusive[place] += self.refined.exclusive(n);
-            self.on_path[place] += 1;
+        }
+        for &place in places {
+            self.on_path[place as usize] += 1;
         }
         node
     }

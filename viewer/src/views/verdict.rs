@@ -62,11 +62,20 @@ impl Verdict {
     }
 }
 
+/// What the edges of a row say. Of several metrics, that of which the activations have most samples
+/// counts: a call that waits is long, whatever little it computes. Samples of all together say
+/// nothing: timers that run out together make two of what was one visit.
+#[must_use]
+pub fn of_row(row: &Row) -> Option<Verdict> {
+    let most = row.further.iter().map(|share| share.edge_samples).max();
+    verdict(most.unwrap_or(row.edge_samples), row.edges)
+}
+
 /// What edges and the samples of the activations they count ([`Row::edge_samples`]) say. `None`
 /// where there is no edge count, or where it is known so roughly that its two bounds say different
 /// things.
 #[must_use]
-pub fn verdict(edge_samples: u64, edges: Edges) -> Option<Verdict> {
+fn verdict(edge_samples: u64, edges: Edges) -> Option<Verdict> {
     match edges {
         Edges::None => None,
         Edges::Range { low, high } => {
@@ -91,7 +100,7 @@ fn of_exact(samples: u64, edges: u64) -> Verdict {
 /// Without the word where samples are `clustered`.
 #[must_use]
 pub fn per_edge(row: &Row, metric: &Metric, clustered: bool, form: Form) -> String {
-    match (row.edges, verdict(row.edge_samples, row.edges)) {
+    match (row.edges, of_row(row)) {
         (Edges::Range { low, high }, Some(verdict)) if low == high && high > 0 => {
             let amount = amount_per(row.edge_samples, high, metric, form);
             if clustered { amount } else { format!("{amount} {}", verdict.word()) }
@@ -104,6 +113,7 @@ pub fn per_edge(row: &Row, metric: &Metric, clustered: bool, form: Form) -> Stri
 mod tests {
     use super::*;
     use crate::profile::{FrameKind, FunctionRef};
+    use crate::views::Share;
 
     #[test]
     fn the_limits_are_1_1_and_3_periods() {
@@ -123,6 +133,20 @@ mod tests {
         assert_eq!(between(10, 20), Some(Verdict::Long));
         assert_eq!(between(10, 50), None);
         assert_eq!(between(0, 20), None);
+    }
+
+    #[test]
+    fn of_several_metrics_the_one_with_most_samples_counts() {
+        let share = |edge_samples| Share { edge_samples, ..Share::default() };
+        let row = |further: [u64; 2]| Row {
+            edges: Edges::exact(100),
+            edge_samples: further[0],
+            further: further.map(share).to_vec(),
+            ..Row::empty(FunctionRef::ROOT, FrameKind::Call)
+        };
+        assert_eq!(of_row(&row([0, 301])), Some(Verdict::Long));
+        assert_eq!(of_row(&row([100, 20])), Some(Verdict::Short));
+        assert_eq!(of_row(&row([100, 100])), Some(Verdict::Short));
     }
 
     #[test]

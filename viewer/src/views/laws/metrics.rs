@@ -11,6 +11,7 @@ use crate::refine::{Refined, Sets};
 use crate::views::callers::Callers;
 use crate::views::flat::flat;
 use crate::views::hall::{HallTable, Reach, Way};
+use crate::views::places::{Level, places};
 use crate::views::top_down::TopDown;
 use crate::views::tree::{Direction, RowId, RowTree};
 use crate::views::{Row, Share, Sort};
@@ -47,8 +48,9 @@ fn profile(nodes: &[Node], only: Option<usize>) -> Profile {
         // Which kind a function of several kinds is shown as depends on what has samples.
         let kind = if inline { "_inlined" } else { "" };
         let word = if inline { " inline" } else { "" };
+        let place = format!("module:lib{} at:{}.c:{name}", name % 2, name / 2);
         let name = NAMES[name];
-        text.push_str(&format!("{:w$}{name}{kind} {samples}{word}\n", "", w = 2 * depth));
+        text.push_str(&format!("{:w$}{name}{kind} {samples}{word} {place}\n", "", w = 2 * depth));
     }
     from_outline(&text).unwrap()
 }
@@ -101,6 +103,10 @@ fn views(refined: &Refined<'_>) -> Vec<Vec<(Vec<String>, Row)>> {
         of_tree(refined, Callers::new(refined)),
         of_list(refined, &flat(refined, Sort::default())),
     ];
+    for level in [Level::Module, Level::File, Level::Function] {
+        let places = places(refined, level);
+        views.push(of_tree(&places, TopDown::new(&places)));
+    }
     for text in PATHS {
         let path = Sets::default().parse_path(text).unwrap();
         for (way, reach) in [
@@ -129,15 +135,21 @@ proptest! {
     fn each_metric_is_as_if_it_were_alone(nodes in nodes()) {
         let together = profile(&nodes, None);
         prop_assume!(together.metrics().count() == METRICS.len());
-        for metric in (0..).map(MetricRef).take(METRICS.len()) {
-            let alone = profile(&nodes, Some(metric.index()));
-            let alone = Refined::base(&alone);
-            for looked_at in (0..).map(MetricRef).take(METRICS.len()) {
-                let refined = Refined::base(&together).looking_at(looked_at);
-                let alone_views = views(&alone);
-                for (rows, expected) in views(&refined).into_iter().zip(alone_views) {
-                    let expected = seen(expected, (&alone, MetricRef::FIRST));
-                    prop_assert_eq!(seen(rows, (&refined, metric)), expected);
+        let metrics = || (0..METRICS.len() as u8).map(MetricRef);
+        let alone: Vec<_> = metrics()
+            .map(|metric| {
+                let profile = profile(&nodes, Some(metric.index()));
+                let refined = Refined::base(&profile);
+                let of_view = |rows| seen(rows, (&refined, MetricRef::FIRST));
+                views(&refined).into_iter().map(of_view).collect::<Vec<_>>()
+            })
+            .collect();
+        for looked_at in metrics() {
+            let refined = Refined::base(&together).looking_at(looked_at);
+            let views = views(&refined);
+            for (metric, alone) in metrics().zip(&alone) {
+                for (rows, alone) in views.iter().zip(alone) {
+                    prop_assert_eq!(&seen(rows.clone(), (&refined, metric)), alone);
                 }
             }
         }
