@@ -1,24 +1,29 @@
-//! Writes the golden file: `cargo run -p csprof-format --example write_golden -- FILE`.
+//! Writes the golden files: `cargo run -p csprof-format --example write_golden -- FOLDER`.
 //!
 //! Refuses to touch a file that is there: what one version wrote stays as it is.
 
 use std::path::Path;
 use std::process::ExitCode;
 
+use csprof_format::write;
+
 #[path = "../tests/sample.rs"]
 mod sample;
 
 #[expect(clippy::print_stderr, reason = "a program for the command line")]
 fn main() -> ExitCode {
-    let Some(path) = std::env::args_os().nth(1) else {
-        eprintln!("usage: write_golden FILE");
+    let Some(folder) = std::env::args_os().nth(1) else {
+        eprintln!("usage: write_golden FOLDER");
         return ExitCode::from(2);
     };
-    match csprof_format::write::save_new(&sample::profile(), Path::new(&path)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
+    let mut status = ExitCode::SUCCESS;
+    let profiles =
+        [("small.csprof", sample::profile()), ("metrics.csprof", sample::of_two_metrics())];
+    for (name, profile) in profiles {
+        if let Err(error) = write::save_new(&profile, &Path::new(&folder).join(name)) {
             eprintln!("write_golden: {error}");
-            ExitCode::FAILURE
+            status = ExitCode::FAILURE;
         }
     }
+    status
 }

@@ -75,7 +75,7 @@ macro_rules! kinds {
 kinds! {
     /// [`RunInfo`](crate::profile::RunInfo).
     Run = 1, "run", "run";
-    /// [`Metric`](crate::profile::Metric).
+    /// [`Metric`](crate::profile::Metric), of every sample source.
     Metrics = 2, "metric", "metrics";
     /// Interned text.
     Strings = 3, "string", "strings";
@@ -106,9 +106,17 @@ kinds! {
 }
 
 impl BlockKind {
-    /// Version of the payload that is written.
-    pub(crate) const fn version(self) -> u16 {
-        1
+    /// Version of the payload that is written, of a profile of several metrics or of one.
+    pub(crate) const fn version(self, several: bool) -> u16 {
+        match self {
+            Self::Metrics | Self::Threads | Self::Nodes if several => 2,
+            _ => 1,
+        }
+    }
+
+    /// Whether a payload of this version can be read.
+    pub(crate) const fn is_known(self, version: u16) -> bool {
+        version == self.version(false) || version == self.version(true)
     }
 
     /// Whether a reader that does not know the kind must refuse the file.
@@ -267,7 +275,7 @@ pub(crate) fn put<T: serde::Serialize>(
     };
     let header = BlockHeader {
         kind: place.kind as u16,
-        version: place.kind.version(),
+        version: place.version,
         codec: CODEC_BINCODE,
         compression,
         flags: if place.kind.critical() { FLAG_CRITICAL } else { 0 },
@@ -289,6 +297,7 @@ pub(crate) fn put<T: serde::Serialize>(
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewBlock {
     pub(crate) kind: BlockKind,
+    pub(crate) version: u16,
     pub(crate) number: u32,
     pub(crate) first: u64,
     pub(crate) count: u32,

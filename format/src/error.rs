@@ -144,6 +144,11 @@ pub enum Layout {
     },
     /// The block comes after one of a later kind.
     Order,
+    /// The block is of the version for several metrics, and the profile has one, or the reverse.
+    Version {
+        /// Version of the payload.
+        version: u16,
+    },
     /// The block's elements do not continue those before it.
     Gap {
         /// First element in the header.
@@ -411,6 +416,9 @@ impl fmt::Display for Layout {
                 write!(f, "the header says block {found}: blocks were lost or repeated")
             }
             Self::Order => f.write_str("it comes after a block of a later kind"),
+            Self::Version { version } => {
+                write!(f, "version {version} does not go with the metrics of the profile")
+            }
             Self::Gap { first, expected } => {
                 write!(f, "its elements begin at {first}, but {expected} came before it")
             }

@@ -3,7 +3,7 @@
 //! ```text
 //! 0x00  8  magic        89 43 53 50 50 0d 0a 1a   "\x89CSPP\r\n\x1a"
 //! 0x08  2  major        1
-//! 0x0a  2  minor        1; 0 in a file that has nothing which 1 added
+//! 0x0a  2  minor        the least version that has all there is in the file
 //! 0x0c  4  zero
 //! 0x10 16  run id       RunInfo::id, equal for every file saved from one run
 //! 0x20  8  start time   nanoseconds since 1970-01-01 UTC
@@ -20,9 +20,13 @@ use crate::error::{ErrorKind, Part};
 pub(crate) const MAGIC: [u8; 8] = *b"\x89CSPP\r\n\x1a";
 /// Files of another major version are not readable here.
 pub(crate) const MAJOR: u16 = 1;
-/// Files of a later minor version are: blocks this version does not know can be skipped.
-pub(crate) const MINOR: u16 = 1;
-/// The minor version of a profile of one run without accounts: everything in it is known to 1.0.
+/// Files of a later minor version are: blocks this version does not know can be skipped. This is the
+/// version of a profile of several metrics.
+pub(crate) const MINOR: u16 = 2;
+/// The minor version of a profile of one metric, of several runs or with accounts.
+pub(crate) const MINOR_OF_RUNS: u16 = 1;
+/// The minor version of a profile of one metric and run without accounts: everything in it is known
+/// to 1.0.
 pub(crate) const MINOR_OF_SAMPLES: u16 = 0;
 /// Length of the header, in bytes.
 pub(crate) const FILE_HEADER: usize = 64;

@@ -19,6 +19,9 @@ use serde::{Deserialize, Serialize};
 use crate::address::FrameKind;
 use crate::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 
+/// Most metrics that a profile may have.
+pub const MAX_METRICS: usize = 16;
+
 /// Everything that one run left, or several runs that were merged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
@@ -28,6 +31,7 @@ pub struct Profile {
     pub metric: Metric,
     /// The other metrics, where samples had several sources. Samples everywhere else are those of
     /// all sources together; here stands which of them are whose. The rest is the first metric's.
+    /// All metrics together are at most [`MAX_METRICS`].
     pub further: Vec<FurtherMetric>,
     /// Interned text: function names, file names, module paths.
     pub strings: Vec<String>,
@@ -75,11 +79,7 @@ impl Profile {
         }
         let Thread { delivered, recorded, partial, .. } = self.threads[thread.index()];
         let all = ThreadShare { delivered, recorded, partial };
-        self.further.iter().map(share).fold(all, |rest, other| ThreadShare {
-            delivered: rest.delivered.saturating_sub(other.delivered),
-            recorded: rest.recorded.saturating_sub(other.recorded),
-            partial: rest.partial.saturating_sub(other.partial),
-        })
+        self.further.iter().map(share).fold(all, ThreadShare::without)
     }
 
     /// The threads of a process, which stand together.
@@ -221,12 +221,24 @@ pub struct FurtherMetric {
 /// The part of a thread's counts that one metric has. What was delivered and not recorded is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadShare {
-    /// Of [`Thread::delivered`].
+    /// Of [`Thread::delivered`]; not less than `recorded`.
     pub delivered: u64,
     /// Of [`Thread::recorded`]: the sum over the nodes of its trees.
     pub recorded: u64,
-    /// Of [`Thread::partial`].
+    /// Of [`Thread::partial`]; not more than `recorded`.
     pub partial: u64,
+}
+
+impl ThreadShare {
+    /// What is left without that of another metric.
+    #[must_use]
+    pub fn without(self, other: Self) -> Self {
+        Self {
+            delivered: self.delivered.saturating_sub(other.delivered),
+            recorded: self.recorded.saturating_sub(other.recorded),
+            partial: self.partial.saturating_sub(other.partial),
+        }
+    }
 }
 
 /// One process of the run.

@@ -15,11 +15,13 @@ use crate::codec;
 use crate::error::{Action, BlockPlace, Error, ErrorKind, Foreign, Layout, Readable};
 use crate::header::{FILE_HEADER, FileHeader, MAGIC};
 use crate::profile::{
-    Account, Epoch, Frame, Function, MergedRun, Module, Process, Profile, Thread, Tree,
+    Account, Epoch, Frame, Function, FurtherMetric, MergedRun, Metric, Module, Process, Profile,
+    Thread, ThreadShare, Tree,
 };
 pub use crate::salvage::{Salvaged, open_salvaged, salvage};
 use crate::sections::{
-    End, FrameColumns, FunctionColumns, NodeColumns, SiteColumns, StringColumns, TreeColumns,
+    End, FrameColumns, FunctionColumns, NodeColumns, SiteColumns, Sparse, StringColumns,
+    TreeColumns, append_shares,
 };
 use crate::validate::validate;
 
@@ -195,7 +197,7 @@ impl Reader {
             return Err(ErrorKind::Layout(Layout::Number { found: header.number }));
         }
         let kind = match BlockKind::from_u16(header.kind) {
-            Some(kind) if header.version == kind.version() => kind,
+            Some(kind) if kind.is_known(header.version) => kind,
             _ if !header.is_critical() => return Ok(()),
             _ => {
                 let (kind, version) = (header.kind, header.version);
@@ -212,6 +214,10 @@ impl Reader {
         if let Some(missing) = missing {
             return Err(ErrorKind::Layout(Layout::Missing(missing)));
         }
+        let several = !self.profile.further.is_empty();
+        if kind != BlockKind::Metrics && header.version != kind.version(several) {
+            return Err(ErrorKind::Layout(Layout::Version { version: header.version }));
+        }
         let single = matches!(kind, BlockKind::Run | BlockKind::Metrics | BlockKind::End);
         if self.last.is_some_and(|last| last > kind || (last == kind && single)) {
             return Err(ErrorKind::Layout(Layout::Order));
@@ -223,7 +229,10 @@ impl Reader {
         }
         self.charge(kind, u64::from(header.count), u64::from(block.decoded()))?;
         let mut buffer = core::mem::take(&mut self.buffer);
-        let applied = block.payload(&mut buffer).and_then(|payload| self.payload(kind, payload));
+        let applied = block.payload(&mut buffer).and_then(|payload| match header.version {
+            1 => self.payload(kind, payload),
+            _ => self.payload_of_several(kind, payload),
+        });
         self.buffer = buffer;
         let found = applied?;
         if found == header.count as usize {
@@ -288,6 +297,45 @@ impl Reader {
         }
     }
 
+    /// The same of a profile of several metrics, for the kinds that have then another payload.
+    fn payload_of_several(&mut self, kind: BlockKind, payload: &[u8]) -> Result<usize, ErrorKind> {
+        let profile = &mut self.profile;
+        match kind {
+            BlockKind::Metrics => {
+                let mut metrics = decode::<Vec<Metric>>(payload)?.into_iter();
+                let count = metrics.len();
+                if count < 2 {
+                    return Err(ErrorKind::Layout(Layout::Version { version: 2 }));
+                }
+                profile.metric = metrics.next().unwrap_or_default();
+                let further = |metric| FurtherMetric { metric, ..FurtherMetric::default() };
+                profile.further = metrics.map(further).collect();
+                Ok(count)
+            }
+            BlockKind::Threads => {
+                let rows: Vec<(Thread, Vec<ThreadShare>)> = decode(payload)?;
+                let count = rows.len();
+                if rows.iter().any(|(_, shares)| shares.len() != profile.further.len()) {
+                    return Err(ErrorKind::Layout(Layout::Columns { column: "shares" }));
+                }
+                for (thread, shares) in rows {
+                    profile.threads.push(thread);
+                    for (further, share) in profile.further.iter_mut().zip(shares) {
+                        further.threads.push(share);
+                    }
+                }
+                Ok(count)
+            }
+            _ => {
+                let (columns, shares): (NodeColumns, Sparse) = decode(payload)?;
+                let start = profile.nodes.len();
+                let count = columns.append(profile)?;
+                append_shares(&shares, &mut profile.further, start, count)?;
+                Ok(count)
+            }
+        }
+    }
+
     /// Elements that the table of a kind has so far.
     fn length(&self, kind: BlockKind) -> usize {
         let profile = &self.profile;
@@ -329,7 +377,10 @@ impl Reader {
             BlockKind::Runs => size_of::<MergedRun>(),
             BlockKind::Accounts => size_of::<Account>(),
         };
+        /// The same for samples of a further metric, which take two bytes or more.
+        const SHARE: u64 = size_of::<(u32, u64)>() as u64 / 2;
         let contents = match kind {
+            BlockKind::Nodes if !self.profile.further.is_empty() => decoded.saturating_mul(SHARE),
             // Their elements have a fixed size.
             BlockKind::Frames | BlockKind::Functions | BlockKind::Trees | BlockKind::Nodes => 0,
             BlockKind::Strings => decoded,

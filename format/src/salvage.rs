@@ -12,11 +12,11 @@ use std::path::Path;
 use crate::address::FrameKind;
 use crate::block::BlockKind;
 use crate::error::{Error, ErrorKind};
-use crate::ids::StringId;
+use crate::ids::{StringId, ThreadId};
 use crate::loss::LossReason;
-use crate::profile::{Nodes, Profile, Sites, SymbolSource};
+use crate::profile::{Nodes, Profile, Sites, SymbolSource, ThreadShare};
 use crate::read::{Reader, load, scan};
-use crate::validate::{self, sum, validate};
+use crate::validate::{self, validate};
 
 /// Stands for text that was lost.
 const LOST: &str = "[lost]";
@@ -188,15 +188,44 @@ fn repair_trees(profile: &mut Profile) -> u64 {
     profile.trees.retain(|tree| tree.node_count > 0);
     let covered = profile.trees.last().map_or(0, |tree| tree.first_node + tree.node_count);
     profile.nodes.truncate(covered as usize);
-    let (recorded, partial) = found(profile);
+    for further in &mut profile.further {
+        let left = further.samples.partition_point(|&(node, _)| node < covered);
+        further.samples.truncate(left);
+    }
+    let places = places(profile);
+    let found = |samples: &mut dyn Iterator<Item = (usize, u64)>| {
+        let mut found = vec![ThreadShare::default(); profile.threads.len()];
+        for (node, samples) in samples {
+            let (thread, is_partial) = places[node];
+            let Some(found) = found.get_mut(thread.index()) else { continue };
+            found.recorded = found.recorded.saturating_add(samples);
+            found.partial = found.partial.saturating_add(if is_partial { samples } else { 0 });
+        }
+        found
+    };
+    let all = found(&mut profile.nodes.samples.iter().copied().enumerate());
+    let entries = |&(node, samples): &(u32, u64)| (node as usize, samples);
+    let of_further = profile.further.iter();
+    let of_further: Vec<_> =
+        of_further.map(|further| found(&mut further.samples.iter().map(entries))).collect();
     let mut lost_samples = 0_u64;
-    for (index, thread) in profile.threads.iter_mut().enumerate() {
-        let lost = thread.recorded.saturating_sub(recorded[index]);
+    for (index, found) in all.into_iter().enumerate() {
+        let lost = profile.threads[index].recorded.saturating_sub(found.recorded);
         if lost == 0 {
             continue;
         }
-        thread.recorded = recorded[index];
-        thread.partial = thread.partial.min(partial[index]);
+        // The first metric has what is left by the others.
+        let first = of_further.iter().fold(found, |rest, of_one| rest.without(of_one[index]));
+        let mut partial = profile.share(ThreadId::from_index(index), 0).partial.min(first.partial);
+        for (further, found) in profile.further.iter_mut().zip(&of_further) {
+            let share = &mut further.threads[index];
+            share.recorded = found[index].recorded;
+            share.partial = share.partial.min(found[index].partial);
+            partial = partial.saturating_add(share.partial);
+        }
+        let thread = &mut profile.threads[index];
+        thread.recorded = found.recorded;
+        thread.partial = partial;
         let reason = LossReason::Unreadable as usize;
         if thread.losses.len() <= reason {
             thread.losses.resize(reason + 1, 0);
@@ -207,24 +236,16 @@ fn repair_trees(profile: &mut Profile) -> u64 {
     lost_samples
 }
 
-/// Samples, and samples with a partial path, in the nodes of each thread.
-fn found(profile: &Profile) -> (Vec<u64>, Vec<u64>) {
-    let Nodes { parent, frame, samples, .. } = &profile.nodes;
-    let mut below_partial = vec![false; parent.len()];
-    let mut recorded = vec![0_u64; profile.threads.len()];
-    let mut partial = recorded.clone();
+/// The thread of each node, and whether its path is partial.
+fn places(profile: &Profile) -> Vec<(ThreadId, bool)> {
+    let Nodes { parent, frame, .. } = &profile.nodes;
+    let mut places: Vec<(ThreadId, bool)> = Vec::with_capacity(parent.len());
     for tree in &profile.trees {
-        let Some(recorded) = recorded.get_mut(tree.thread.index()) else { continue };
-        let nodes = tree.first_node as usize..(tree.first_node + tree.node_count) as usize;
-        *recorded = recorded.saturating_add(sum(&samples[nodes.clone()]));
-        for node in nodes {
-            below_partial[node] = below_partial[parent[node] as usize]
+        for node in places.len()..(tree.first_node + tree.node_count) as usize {
+            let is_partial = places.get(parent[node] as usize).is_some_and(|&(_, partial)| partial)
                 || profile.frames[frame[node].index()].kind == FrameKind::Partial;
-            if below_partial[node] {
-                let partial = &mut partial[tree.thread.index()];
-                *partial = partial.saturating_add(samples[node]);
-            }
+            places.push((tree.thread, is_partial));
         }
     }
-    (recorded, partial)
+    places
 }

@@ -1,10 +1,14 @@
-//! The payload of each kind of block, as it is written: version 1, frozen.
+//! The payload of each kind of block, as it is written: versions 1 and 2, frozen.
 //!
 //! Small tables are rows: the values of [`profile`](crate::profile) themselves, so the order of
 //! their fields is part of the format. Large tables are columns, which encode and compress
 //! better. Three things that could contradict each other are written so that they cannot: the
 //! first node of a tree (only the counts are), the parent of a node (how far the path ascends
 //! before it), and the zeros of a metric (left out).
+//!
+//! Version 2 is that of a profile of several metrics. It is version 1 and behind it what further
+//! metrics have, in each row of threads and in each block of nodes: so a prefix of a file never has
+//! samples of which it does not say whose they are.
 //!
 //! Time and size per node are in `FORMAT.md`; `benches/container.rs` measures them.
 
@@ -13,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::address::FrameKind;
 use crate::error::{ErrorKind, Layout};
 use crate::ids::{EpochId, FrameId, FunctionId, ModuleId, StringId, ThreadId};
-use crate::profile::{Frame, Function, Nodes, Profile, Sites, Tree};
+use crate::profile::{Frame, Function, FurtherMetric, Nodes, Profile, Sites, Tree};
 
 /// Elements of a column that go into one block: half a megabyte of nodes.
 pub(crate) const COLUMN_ELEMENTS: usize = 1 << 16;
@@ -143,6 +147,56 @@ impl Sparse {
         }
         Some(())
     }
+
+    /// Positions and values that are not zero, in a column of `length` entries.
+    fn entries(&self, length: usize) -> Option<Vec<(usize, u64)>> {
+        if self.gap.len() != self.value.len() {
+            return None;
+        }
+        let mut next = 0_usize;
+        let entry = |(&gap, &value)| {
+            let place = next.checked_add(gap as usize)?;
+            next = place + 1;
+            (place < length && value > 0).then_some((place, value))
+        };
+        self.gap.iter().zip(&self.value).map(entry).collect()
+    }
+}
+
+/// What further metrics have of the samples of nodes `range`: a column of the first one for all these
+/// nodes, then one of the second, and so on, as one.
+pub(crate) fn shares(further: &[FurtherMetric], range: core::ops::Range<usize>) -> Sparse {
+    let mut sparse = Sparse::default();
+    let mut next = 0;
+    for (number, metric) in further.iter().enumerate() {
+        let first = metric.samples.partition_point(|&(node, _)| (node as usize) < range.start);
+        let samples = metric.samples.iter().skip(first);
+        for &(node, value) in samples.take_while(|&&(node, _)| (node as usize) < range.end) {
+            let place = number * range.len() + node as usize - range.start;
+            // A block has few nodes, and a profile few metrics.
+            sparse.gap.push((place - next) as u32);
+            sparse.value.push(value);
+            next = place + 1;
+        }
+    }
+    sparse
+}
+
+/// Appends [`shares`] of the `count` nodes from `start` on.
+pub(crate) fn append_shares(
+    shares: &Sparse,
+    further: &mut [FurtherMetric],
+    start: usize,
+    count: usize,
+) -> Result<(), ErrorKind> {
+    let entries = shares.entries(count.saturating_mul(further.len()));
+    let odd = ErrorKind::Layout(Layout::Sparse { column: "shares" });
+    for (place, samples) in entries.ok_or(odd)? {
+        // Nodes have numbers of this size.
+        let node = (start + place % count) as u32;
+        further[place / count].samples.push((node, samples));
+    }
+    Ok(())
 }
 
 fn columns(column: &'static str, length: usize, expected: usize) -> Result<(), ErrorKind> {

@@ -6,8 +6,8 @@
 
 use crate::address::FrameKind;
 use crate::block::BlockKind;
-use crate::ids::{ModuleId, StringId};
-use crate::profile::{Frame, Profile, SymbolSource, Thread};
+use crate::ids::{ModuleId, StringId, ThreadId};
+use crate::profile::{Frame, FurtherMetric, MAX_METRICS, Profile, SymbolSource, Thread};
 pub use crate::violation::{Fault, Violation};
 
 /// Checks every invariant that [`profile`](crate::profile) states.
@@ -22,6 +22,7 @@ pub fn validate(profile: &Profile) -> Result<(), Violation> {
     trees(profile)?;
     nodes(profile)?;
     recorded(profile)?;
+    shares(profile)?;
     runs(profile)?;
     accounts(profile)
 }
@@ -59,11 +60,25 @@ fn enumerate<T>(table: BlockKind, elements: &[T]) -> impl Iterator<Item = (Check
     elements.iter().enumerate().map(move |(element, value)| (Checker { table, element }, value))
 }
 
+/// There are few metrics, each of another source.
+fn metrics(profile: &Profile) -> Result<(), Violation> {
+    if profile.further.len() >= MAX_METRICS {
+        return Err(broken(BlockKind::Metrics, 0, Fault::TooMany));
+    }
+    for (number, metric) in profile.metrics().enumerate() {
+        if metric.period == 0 {
+            return Err(broken(BlockKind::Metrics, number, Fault::Period));
+        }
+        if profile.metrics().take(number).any(|before| before.source == metric.source) {
+            return Err(broken(BlockKind::Metrics, number, Fault::SameSource));
+        }
+    }
+    Ok(())
+}
+
 /// Everything that nodes and symbols refer to.
 fn definitions(profile: &Profile) -> Result<(), Violation> {
-    if profile.metric.period == 0 {
-        return Err(broken(BlockKind::Metrics, 0, Fault::Period));
-    }
+    metrics(profile)?;
     let lengths = [
         (BlockKind::Strings, profile.strings.len()),
         (BlockKind::Modules, profile.modules.len()),
@@ -300,6 +315,88 @@ fn recorded(profile: &Profile) -> Result<(), Violation> {
     Ok(())
 }
 
+/// What metrics have of the samples of threads and nodes adds up. Nodes are known to be those of
+/// their threads.
+fn shares(profile: &Profile) -> Result<(), Violation> {
+    for further in &profile.further {
+        let (found, expected) = (further.threads.len(), profile.threads.len());
+        if found != expected {
+            let fault = Fault::Column { column: "shares", found, expected };
+            return Err(broken(BlockKind::Threads, 0, fault));
+        }
+    }
+    shares_of_nodes(profile)?;
+    // Samples of each further metric that are not counted yet.
+    let mut rest: [&[(u32, u64)]; MAX_METRICS] = [&[]; MAX_METRICS];
+    for (rest, further) in rest.iter_mut().zip(&profile.further) {
+        *rest = &further.samples;
+    }
+    let mut trees = profile.trees.iter().peekable();
+    for (check, thread) in enumerate(BlockKind::Threads, &profile.threads) {
+        let mut end = 0;
+        while let Some(tree) = trees.next_if(|tree| tree.thread.index() == check.element) {
+            end = tree.first_node + tree.node_count;
+        }
+        // Sums of sums that fit: none of a few more overflows.
+        let mut sums = [0_u128; 3];
+        for (metric, rest) in (1..=profile.further.len()).zip(&mut rest) {
+            let share = profile.share(ThreadId::from_index(check.element), metric);
+            let nodes = rest.iter().take_while(|&&(node, _)| node < end);
+            let (count, samples) = nodes.fold((0, 0_u64), |(count, sum), &(_, samples)| {
+                (count + 1, sum.saturating_add(samples))
+            });
+            *rest = rest.get(count..).unwrap_or_default();
+            if samples != share.recorded
+                || share.recorded > share.delivered
+                || share.partial > share.recorded
+            {
+                return Err(broken(check.table, check.element, Fault::Shares));
+            }
+            let counts = [share.delivered, share.recorded, share.partial];
+            sums = core::array::from_fn(|n| sums[n] + u128::from(counts[n]));
+        }
+        let all = [thread.delivered, thread.recorded, thread.partial].map(u128::from);
+        let first = core::array::from_fn(|n| all[n].checked_sub(sums[n]));
+        match first {
+            [Some(delivered), Some(recorded), Some(partial)]
+                if partial <= recorded && recorded <= delivered => {}
+            _ => return Err(broken(check.table, check.element, Fault::Shares)),
+        }
+    }
+    Ok(())
+}
+
+/// Further metrics have samples of nodes in their order, and together at most all of each.
+fn shares_of_nodes(profile: &Profile) -> Result<(), Violation> {
+    let bad = |node: u32| Err(broken(BlockKind::Nodes, node as usize, Fault::ShareOfNode));
+    for further in &profile.further {
+        let mut before = None;
+        for &(node, samples) in &further.samples {
+            if before >= Some(node) || samples == 0 || node as usize >= profile.nodes.len() {
+                return bad(node);
+            }
+            before = Some(node);
+        }
+    }
+    let mut next = [0; MAX_METRICS];
+    let head = |further: &FurtherMetric, next: usize| further.samples.get(next).copied();
+    loop {
+        let heads =
+            profile.further.iter().zip(next).filter_map(|(further, next)| head(further, next));
+        let Some(node) = heads.map(|(node, _)| node).min() else { return Ok(()) };
+        let mut sum = 0_u128;
+        for (further, next) in profile.further.iter().zip(&mut next) {
+            if let Some((_, samples)) = head(further, *next).filter(|&(at, _)| at == node) {
+                sum += u128::from(samples);
+                *next += 1;
+            }
+        }
+        if sum > u128::from(profile.nodes.samples[node as usize]) {
+            return bad(node);
+        }
+    }
+}
+
 /// The runs of a merged profile have its processes.
 pub(crate) fn runs(profile: &Profile) -> Result<(), Violation> {
     let found = profile.runs.iter().map(|run| u64::from(run.processes)).sum();
@@ -334,6 +431,6 @@ pub(crate) fn accounts(profile: &Profile) -> Result<(), Violation> {
 }
 
 /// The sum, `u64::MAX` if it is more.
-pub(crate) fn sum(values: &[u64]) -> u64 {
+fn sum(values: &[u64]) -> u64 {
     values.iter().fold(0, |sum, &value| sum.saturating_add(value))
 }

@@ -40,6 +40,12 @@ pub enum Fault {
     },
     /// The period is zero.
     Period,
+    /// The source is that of an earlier metric.
+    SameSource,
+    /// The parts of a thread's samples that metrics have do not add up.
+    Shares,
+    /// Samples of further metrics are not in order of nodes, are none, or are more than the node's.
+    ShareOfNode,
     /// Elements of one process are not together, or not in order.
     Order,
     /// A mapping has no addresses.
@@ -152,6 +158,11 @@ impl fmt::Display for Violation {
                 write!(f, "names {noun} {id}, but there are only {len}")
             }
             Fault::Period => f.write_str("has period 0"),
+            Fault::SameSource => f.write_str("has the source of a metric before it"),
+            Fault::Shares => f.write_str("has samples that its metrics do not add up to"),
+            Fault::ShareOfNode => {
+                f.write_str("has samples of further metrics that are not among all its samples")
+            }
             Fault::Order => f.write_str("comes after one that belongs behind it"),
             Fault::EmptyMapping { mapping } => write!(f, "has an empty mapping, number {mapping}"),
             Fault::Overlap { mapping } => {

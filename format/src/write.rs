@@ -14,11 +14,11 @@ use serde::Serialize;
 use crate::block::{self, BlockKind, NewBlock, TARGET_DECODED};
 use crate::codec;
 use crate::error::{Action, Error, ErrorKind};
-use crate::header::{FileHeader, MAJOR, MINOR, MINOR_OF_SAMPLES};
-use crate::profile::Profile;
+use crate::header::{FileHeader, MAJOR, MINOR, MINOR_OF_RUNS, MINOR_OF_SAMPLES};
+use crate::profile::{Metric, Profile, Thread, ThreadShare};
 use crate::sections::{
     COLUMN_ELEMENTS, End, FrameColumns, FunctionColumns, NodeColumns, SiteColumns, StringColumns,
-    TreeColumns,
+    TreeColumns, shares,
 };
 use crate::validate::validate;
 
@@ -31,19 +31,23 @@ use crate::validate::validate;
 pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
     validate(profile).map_err(|violation| Error::new(ErrorKind::Unwritable(violation)))?;
     let run_id = profile.run.id();
-    let mut blocks = Blocks { out, bytes: Vec::new(), number: 0, run: run_id as u32 };
+    let several = !profile.further.is_empty();
+    let mut blocks = Blocks { out, bytes: Vec::new(), number: 0, run: run_id as u32, several };
     // The least version that has all there is to write, so that older readers need not wonder.
-    let is_plain = profile.runs.is_empty() && profile.accounts.is_empty();
-    let minor = if is_plain { MINOR_OF_SAMPLES } else { MINOR };
+    let minor = match profile.runs.is_empty() && profile.accounts.is_empty() {
+        _ if several => MINOR,
+        true => MINOR_OF_SAMPLES,
+        false => MINOR_OF_RUNS,
+    };
     let header =
         FileHeader { major: MAJOR, minor, run_id, start_unix_ns: profile.run.start_unix_ns };
     blocks.bytes.extend_from_slice(&header.to_bytes());
     blocks.put(BlockKind::Run, 0, 1, &profile.run)?;
-    blocks.put(BlockKind::Metrics, 0, 1, &profile.metric)?;
+    blocks.metrics(profile)?;
     blocks.strings(&profile.strings)?;
     blocks.rows(BlockKind::Modules, &profile.modules)?;
     blocks.rows(BlockKind::Processes, &profile.processes)?;
-    blocks.rows(BlockKind::Threads, &profile.threads)?;
+    blocks.threads(profile)?;
     blocks.rows(BlockKind::Epochs, &profile.epochs)?;
     blocks.columns(BlockKind::Frames, &profile.frames, FrameColumns::new)?;
     blocks.columns(BlockKind::Functions, &profile.functions, FunctionColumns::new)?;
@@ -170,6 +174,8 @@ struct Blocks<'a, W> {
     bytes: Vec<u8>,
     number: u32,
     run: u32,
+    /// Whether the profile has several metrics.
+    several: bool,
 }
 
 impl<W: Write> Blocks<'_, W> {
@@ -182,6 +188,7 @@ impl<W: Write> Blocks<'_, W> {
     ) -> Result<(), Error> {
         let place = NewBlock {
             kind,
+            version: kind.version(self.several),
             number: self.number,
             first: first as u64,
             // Blocks are cut at far fewer elements.
@@ -202,6 +209,27 @@ impl<W: Write> Blocks<'_, W> {
             |row| codec::encoded_len(row).unwrap_or(0),
             |this, first, rows| this.put(kind, first, rows.len(), &rows),
         )
+    }
+
+    fn metrics(&mut self, profile: &Profile) -> Result<(), Error> {
+        if !self.several {
+            return self.put(BlockKind::Metrics, 0, 1, &profile.metric);
+        }
+        let metrics: Vec<&Metric> = profile.metrics().collect();
+        self.put(BlockKind::Metrics, 0, metrics.len(), &metrics)
+    }
+
+    fn threads(&mut self, profile: &Profile) -> Result<(), Error> {
+        if !self.several {
+            return self.rows(BlockKind::Threads, &profile.threads);
+        }
+        let shares = |thread: usize| -> Vec<ThreadShare> {
+            profile.further.iter().map(|further| further.threads[thread]).collect()
+        };
+        let threads = profile.threads.iter().enumerate();
+        let rows: Vec<(&Thread, _)> =
+            threads.map(|(number, thread)| (thread, shares(number))).collect();
+        self.rows(BlockKind::Threads, &rows)
     }
 
     fn strings(&mut self, strings: &[String]) -> Result<(), Error> {
@@ -268,12 +296,13 @@ impl<W: Write> Blocks<'_, W> {
         let nodes = &profile.nodes;
         for start in (0..nodes.len()).step_by(COLUMN_ELEMENTS) {
             let range = start..nodes.len().min(start + COLUMN_ELEMENTS);
-            self.put(
-                BlockKind::Nodes,
-                start,
-                range.len(),
-                &NodeColumns::new(nodes, range.clone()),
-            )?;
+            let (count, columns) = (range.len(), NodeColumns::new(nodes, range.clone()));
+            if self.several {
+                let columns = (columns, shares(&profile.further, range));
+                self.put(BlockKind::Nodes, start, count, &columns)?;
+            } else {
+                self.put(BlockKind::Nodes, start, count, &columns)?;
+            }
         }
         Ok(())
     }

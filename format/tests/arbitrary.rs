@@ -3,8 +3,9 @@
 use csprof_format::address::FrameKind;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile::{
-    Account, Epoch, EpochReason, Exit, Frame, Function, Mapping, MergedRun, Metric, Module, Origin,
-    Process, Profile, RunInfo, Sites, SymbolSource, Thread, ThreadAccount, Tree,
+    Account, Epoch, EpochReason, Exit, Frame, Function, FurtherMetric, Mapping, MergedRun, Metric,
+    Module, Origin, Process, Profile, RunInfo, Sites, SymbolSource, Thread, ThreadAccount,
+    ThreadShare, Tree,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -99,7 +100,11 @@ pub(crate) fn profile() -> impl Strategy<Value = Profile> {
             if resolved {
                 symbols(&mut profile, &mut choices);
             }
-            trees(&mut profile, &mut choices, nodes);
+            let further = choices.below(4);
+            trees(&mut profile, &mut choices, nodes, further > 0);
+            for number in 0..further {
+                add_metric(&mut profile, &mut choices, number);
+            }
             runs(&mut profile, &mut choices);
             accounts(&mut profile, &mut choices);
             profile
@@ -197,7 +202,9 @@ fn symbols(profile: &mut Profile, choices: &mut Choices) {
     }
 }
 
-fn trees(profile: &mut Profile, choices: &mut Choices, most: usize) {
+/// Sums of samples stop at 2^64 - 1 unless they are to be `divided`.
+fn trees(profile: &mut Profile, choices: &mut Choices, most: usize, divided: bool) {
+    let shift = if divided { 16 } else { 0 };
     for thread in 0..profile.threads.len() {
         let before = profile.nodes.len();
         for epoch in 0..profile.epochs.len() {
@@ -213,7 +220,7 @@ fn trees(profile: &mut Profile, choices: &mut Choices, most: usize) {
                 }
                 // Frame 0 is the root's, frame 1 is always there.
                 let frame = FrameId(1 + choices.below(profile.frames.len() - 1) as u32);
-                let (samples, edges) = (choices.number(), choices.number());
+                let (samples, edges) = (choices.number() >> shift, choices.number());
                 last = profile.nodes.push(last, frame, samples, edges);
             }
             profile.trees.push(Tree {
@@ -225,12 +232,46 @@ fn trees(profile: &mut Profile, choices: &mut Choices, most: usize) {
         }
         let sum = |values: &[u64]| values.iter().fold(0_u64, |sum, &n| sum.saturating_add(n));
         let recorded = sum(&profile.nodes.samples[before..]);
-        let losses = vec![choices.number(); choices.below(4)];
+        let losses = vec![choices.number() >> shift; choices.below(4)];
         let this = &mut profile.threads[thread];
         this.recorded = recorded;
         this.partial = recorded / 2;
         this.delivered = recorded.saturating_add(sum(&losses));
         this.losses = losses;
+    }
+}
+
+/// Adds a metric, and gives it some of the samples that are left to the first one.
+fn add_metric(profile: &mut Profile, choices: &mut Choices, number: usize) {
+    let source = format!("source {number}");
+    let metric = Metric { source, unit: "ns".into(), period: choices.number().max(1) };
+    let mut further = FurtherMetric { metric, ..FurtherMetric::default() };
+    let mut rest = profile.nodes.samples.clone();
+    for &(node, samples) in profile.further.iter().flat_map(|other| &other.samples) {
+        rest[node as usize] -= samples;
+    }
+    further.threads.resize(profile.threads.len(), ThreadShare::default());
+    for tree in &profile.trees {
+        let share = &mut further.threads[tree.thread.index()];
+        for node in tree.first_node..tree.first_node + tree.node_count {
+            let most = if choices.below(2) == 1 { rest[node as usize] } else { 0 };
+            let samples = choices.number().min(most);
+            if samples > 0 {
+                further.samples.push((node, samples));
+                share.recorded += samples;
+            }
+        }
+    }
+    for (thread, share) in further.threads.iter_mut().enumerate() {
+        let rest = profile.share(ThreadId::from_index(thread), 0);
+        share.delivered = share.recorded + choices.number().min(rest.delivered - rest.recorded);
+        share.partial = share.recorded / 2;
+    }
+    profile.further.push(further);
+    for thread in 0..profile.threads.len() {
+        let shares =
+            (0..=profile.further.len()).map(|m| profile.share(ThreadId::from_index(thread), m));
+        profile.threads[thread].partial = shares.map(|share| share.recorded / 2).sum();
     }
 }
 

@@ -1,22 +1,44 @@
 //! Files of every version still open: `tests/golden/vN`, kept for ever.
 //!
-//! A golden file is never written again. One for a new version is added with
-//! `cargo run -p csprof-format --example write_golden -- tests/golden/vN/small.csprof`.
+//! A golden file is never written again. Those of a new version are added with
+//! `cargo run -p csprof-format --example write_golden -- tests/golden/vN`, which leaves alone what is
+//! there.
 
 use std::fmt::Write;
+use std::fs;
 use std::path::Path;
 
 use csprof_format::profile::Profile;
 use csprof_format::read;
 
-use crate::sample;
+use crate::{bytes, sample};
+
+fn golden(name: &str) -> Vec<u8> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden");
+    fs::read(folder.join(name)).expect("it is part of the repository")
+}
 
 #[test]
-fn version_1() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/v1/small.csprof");
-    let profile = read::open(&path).expect("version 1 is readable");
+fn version_1_0() {
+    let file = golden("v1/small.csprof");
+    let profile = read::read(&file).expect("version 1.0 is readable");
     assert_eq!(picture(&profile), PICTURE);
     assert_eq!(profile, sample::profile());
+    assert_eq!(file[0x0a], 0);
+}
+
+#[test]
+fn version_1_2() {
+    let file = golden("v1/metrics.csprof");
+    let profile = read::read(&file).expect("version 1.2 is readable");
+    assert_eq!(profile, sample::of_two_metrics());
+    assert_eq!(file[0x0a], 2);
+}
+
+/// Of one metric, the payloads are still those of version 1.0, bit for bit.
+#[test]
+fn one_metric_is_written_as_ever() {
+    assert_eq!(bytes(&sample::profile()), golden("v1/small.csprof"));
 }
 
 /// Samples, edges and names, as they were when the file was made.

@@ -133,6 +133,66 @@ fn each_broken_invariant_is_named() {
 }
 
 #[test]
+fn each_broken_invariant_of_several_metrics_is_named() {
+    const OF_THREAD: &str = "thread 0 has samples that its metrics do not add up to";
+    let of_node = |node: u32| {
+        format!("node {node} has samples of further metrics that are not among all its samples")
+    };
+    type Case = (fn(&mut Profile), String);
+    let cases: &[Case] = &[
+        (|p| p.further[0].metric.period = 0, "metric 1 has period 0".into()),
+        (
+            |p| p.further[0].metric.source = "cputime".into(),
+            "metric 1 has the source of a metric before it".into(),
+        ),
+        (
+            |p| {
+                for n in 0..15 {
+                    p.further.push(p.further[0].clone());
+                    p.further[n + 1].metric.source = n.to_string();
+                }
+            },
+            "there are too many metrics for their ids".into(),
+        ),
+        (
+            |p| p.further[0].threads.truncate(2),
+            "the column \"shares\" of the threads has 2 entries, not 3".into(),
+        ),
+        // More recorded than its nodes have, or less.
+        (|p| p.further[0].threads[0].recorded += 1, OF_THREAD.into()),
+        (|p| p.further[0].samples[1].1 -= 1, OF_THREAD.into()),
+        // Less delivered than recorded, of it and of the first metric.
+        (|p| p.further[0].threads[0].delivered = 47, OF_THREAD.into()),
+        (|p| p.further[0].threads[0].delivered = 52, OF_THREAD.into()),
+        // More partial than recorded, and than all.
+        (|p| p.further[0].threads[0].partial = 49, OF_THREAD.into()),
+        (|p| p.further[0].threads[0].partial = 9, OF_THREAD.into()),
+        (|p| p.further[0].samples[0].1 = 141, of_node(4)),
+        (|p| p.further[0].samples[0].0 = 5, of_node(5)),
+        (|p| p.further[0].samples.push((15, 1)), of_node(15)),
+        (|p| p.further[0].samples.push((14, 1)), of_node(14)),
+        (|p| p.further[0].samples.insert(0, (3, 0)), of_node(3)),
+        (|p| p.further[0].samples.swap(0, 1), of_node(4)),
+        // Two metrics together have more than all.
+        (
+            |p| {
+                p.further.push(p.further[0].clone());
+                p.further[1].metric.source = "task-clock".into();
+                p.further[1].samples = vec![(4, 101)];
+            },
+            of_node(4),
+        ),
+    ];
+    assert_eq!(validate(&sample::of_two_metrics()), Ok(()));
+    for (change, message) in cases {
+        let mut profile = sample::of_two_metrics();
+        change(&mut profile);
+        let violation = validate(&profile).expect_err(message);
+        assert_eq!(&violation.to_string(), message);
+    }
+}
+
+#[test]
 fn an_invalid_profile_is_not_written() {
     let mut profile = sample::profile();
     profile.frames[0].kind = FrameKind::Leaf;
@@ -410,6 +470,60 @@ fn each_way_in_which_blocks_do_not_fit_is_named() {
         let error = read::read(&parts.join()).expect_err(message).to_string();
         assert!(error.contains(message), "expected {message:?}\n     got {error:?}");
     }
+}
+
+#[test]
+fn blocks_go_with_the_metrics() {
+    const METRICS: u16 = 2;
+    const THREADS: u16 = 6;
+    const NODES: u16 = 12;
+    let of = |change: fn(&mut Parts, Parts), message: &str| {
+        let mut parts = Parts::of(&bytes(&sample::of_two_metrics()));
+        change(&mut parts, Parts::of(&bytes(&sample::profile())));
+        let error = read::read(&parts.join()).expect_err(message).to_string();
+        assert!(error.contains(message), "expected {message:?}\n     got {error:?}");
+    };
+    let other_version = "version 1 does not go with the metrics of the profile";
+    of(|parts, plain| *parts.block(THREADS) = plain.block_of(THREADS), other_version);
+    of(|parts, plain| *parts.block(NODES) = plain.block_of(NODES), other_version);
+    let other_version = "version 2 does not go with the metrics of the profile";
+    of(|parts, plain| *parts.block(METRICS) = plain.block_of(METRICS), other_version);
+    of(
+        |parts, _| {
+            let metrics = parts.block(METRICS);
+            metrics.header[0x18] = 1;
+            let mut payload = metrics.decoded();
+            payload[0] = 1;
+            payload.truncate(1 + 8 + 3 + 5);
+            metrics.set_payload(&payload);
+        },
+        other_version,
+    );
+    of(
+        |parts, _| {
+            // The last thread has no share.
+            let threads = parts.block(THREADS);
+            let mut payload = threads.decoded();
+            let end = payload.len() - 8;
+            assert_eq!(payload[end], 1, "one share: twice 30 000 in three bytes, and 0");
+            payload[end] = 0;
+            payload.truncate(end + 1);
+            threads.set_payload(&payload);
+        },
+        "the column \"shares\" is not as long as the others",
+    );
+    of(
+        |parts, _| {
+            // The gap before the last of four samples: 2, so that it is of node 14.
+            let nodes = parts.block(NODES);
+            let mut payload = nodes.decoded();
+            let gap = payload.len() - 8;
+            assert_eq!(payload[gap..gap + 6], [2, 4, 40, 3, 5, 251]);
+            payload[gap] = 3;
+            nodes.set_payload(&payload);
+        },
+        "the column \"shares\" has zeros, or values outside the block",
+    );
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! What is written is read back equal, and what is not what was written is an error.
 
 use csprof_format::ids::{EpochId, FrameId, ThreadId};
-use csprof_format::profile::{Epoch, Frame, Metric, Nodes, Process, Profile, Sites, Thread, Tree};
+use csprof_format::profile::{
+    Epoch, Frame, FurtherMetric, Metric, Nodes, Process, Profile, Sites, Thread, ThreadShare, Tree,
+};
 use csprof_format::{address::FrameKind, read, write};
 use proptest::prelude::*;
 
@@ -72,16 +74,17 @@ fn bytes_uncompressed(file: &[u8]) -> Vec<Vec<u8>> {
 
 #[test]
 fn the_sample_cut_at_every_byte_is_an_error() {
-    let whole = bytes(&sample::profile());
-    for length in 0..whole.len() {
-        read::read(&whole[..length]).expect_err("a part of a file is not the file");
-        let _ = read::salvage(&whole[..length]);
+    for whole in [sample::profile(), sample::of_two_metrics()].map(|sample| bytes(&sample)) {
+        for length in 0..whole.len() {
+            read::read(&whole[..length]).expect_err("a part of a file is not the file");
+            let _ = read::salvage(&whole[..length]);
+        }
     }
 }
 
 #[test]
 fn the_sample_with_any_bit_flipped_is_an_error() {
-    let mut file = bytes(&sample::profile());
+    let mut file = bytes(&sample::of_two_metrics());
     for bit in 0..file.len() * 8 {
         file[bit / 8] ^= 1 << (bit % 8);
         read::read(&file).expect_err("damage is noticed");
@@ -92,9 +95,9 @@ fn the_sample_with_any_bit_flipped_is_an_error() {
 
 #[test]
 fn every_header_bit_flipped_with_right_checksums_is_an_error() {
-    let whole = bytes(&sample::profile());
-    for block in 0..Parts::of(&whole).blocks.len() {
-        for bit in 0..0x28 * 8 {
+    for whole in [sample::profile(), sample::of_two_metrics()].map(|sample| bytes(&sample)) {
+        let blocks = 0..Parts::of(&whole).blocks.len();
+        for (block, bit) in blocks.flat_map(|block| (0..0x28 * 8).map(move |bit| (block, bit))) {
             let mut parts = Parts::of(&whole);
             // The flag "critical" matters only to readers that do not know the kind; the stored
             // length is set again with the checksums.
@@ -136,6 +139,20 @@ fn one_tree(nodes: u32, parent: impl Fn(u32) -> u32) -> Profile {
         nodes: columns,
         ..Profile::default()
     }
+}
+
+#[test]
+fn samples_of_several_metrics_over_several_blocks_come_back() {
+    let mut profile = one_tree(200_000, |node| node - 1);
+    let metric = |source: &str| Metric { source: source.into(), period: 1, ..Metric::default() };
+    for (source, every, rest) in [("even", 2, 0), ("some odd", 6, 1), ("none", 9, 9)] {
+        let nodes = (1..200_000).filter(|node| node % every == rest);
+        let samples: Vec<_> = nodes.map(|node| (node, 1)).collect();
+        let recorded = samples.len() as u64;
+        let threads = vec![ThreadShare { delivered: recorded, recorded, partial: 0 }];
+        profile.further.push(FurtherMetric { metric: metric(source), threads, samples });
+    }
+    assert_eq!(read::read(&bytes(&profile)).expect("it was just written"), profile);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What is left of damaged files.
 
 use csprof_format::loss::LossReason;
-use csprof_format::profile::Profile;
+use csprof_format::profile::{Profile, ThreadShare};
 use csprof_format::read::{self, Salvaged};
 
 use crate::surgery::Parts;
@@ -11,10 +11,14 @@ const UNREADABLE: usize = LossReason::Unreadable as usize;
 
 /// Damages the payload of the block of a kind, so that its checksum tells.
 fn damaged(kind: u16) -> Salvaged {
-    let parts = Parts::of(&bytes(&sample::profile()));
+    damaged_of(&sample::profile(), kind)
+}
+
+fn damaged_of(profile: &Profile, kind: u16) -> Salvaged {
+    let parts = Parts::of(&bytes(profile));
     let index = parts.blocks.iter().position(|part| part.kind() == kind).expect("it is there");
     let before: usize = parts.blocks[..index].iter().map(|part| 48 + part.payload.len()).sum();
-    let mut file = bytes(&sample::profile());
+    let mut file = bytes(profile);
     file[64 + before + 48] ^= 0xff;
     read::read(&file).expect_err("it is damaged");
     read::salvage(&file).expect("the rest is readable")
@@ -83,6 +87,21 @@ fn nothing_is_left_without_the_run() {
 }
 
 #[test]
+fn samples_stay_those_of_their_metric() {
+    let whole = sample::of_two_metrics();
+    let salvaged = damaged_of(&whole, 12);
+    assert_eq!(salvaged.lost_samples, 300 + 70_000);
+    let [ref further] = salvaged.profile.further[..] else { panic!("it has two metrics") };
+    assert_eq!((&further.metric, further.samples.len()), (&whole.further[0].metric, 0));
+    let shares = further.threads.iter().map(|share| (share.delivered, share.recorded));
+    assert_eq!(shares.collect::<Vec<_>>(), [(49, 0), (0, 0), (30_000, 0)]);
+    // What is lost before the threads leaves none; both metrics are still known.
+    let salvaged = damaged_of(&whole, 6);
+    assert!(salvaged.profile.threads.is_empty());
+    assert_eq!(salvaged.profile.further.len(), 1);
+}
+
+#[test]
 fn a_profile_cut_in_the_middle_keeps_whole_blocks_of_nodes() {
     let mut profile = sample::profile();
     // The last tree: thread 2 gets 200 000 nodes with one sample each below its root.
@@ -93,6 +112,13 @@ fn a_profile_cut_in_the_middle_keeps_whole_blocks_of_nodes() {
     profile.trees[2].node_count = 200_001;
     profile.threads[2].delivered = 200_000;
     profile.threads[2].recorded = 200_000;
+    // Every third sample there is of another metric.
+    let mut further = sample::of_two_metrics().further.remove(0);
+    further.samples.truncate(3);
+    further.samples.extend((14..200_014).step_by(3).map(|node| (node, 1)));
+    let recorded = further.samples.len() as u64 - 3;
+    further.threads[2] = ThreadShare { delivered: recorded, recorded, partial: 0 };
+    profile.further.push(further);
     let whole = bytes(&profile);
     let parts = Parts::of(&whole);
     // Four blocks of nodes and the end: cut inside the third.
@@ -105,4 +131,12 @@ fn a_profile_cut_in_the_middle_keeps_whole_blocks_of_nodes() {
     assert_eq!(salvaged.profile.threads[2].recorded, 2 * 65_536 - 14);
     assert_eq!(salvaged.lost_samples, 200_000 - (2 * 65_536 - 14));
     assert_eq!(losses(&salvaged.profile), [1, 0, salvaged.lost_samples]);
+    let further = &salvaged.profile.further[0];
+    let of_third = further.samples.len() as u64 - 3;
+    assert_eq!(of_third, (2 * 65_536 - 14_u64).div_ceil(3));
+    assert_eq!(
+        further.threads[2],
+        ThreadShare { delivered: recorded, recorded: of_third, partial: 0 }
+    );
+    assert_eq!(further.threads[0], profile.further[0].threads[0]);
 }

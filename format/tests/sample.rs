@@ -1,12 +1,23 @@
-//! A small profile with every form of every value in it; the golden files hold it.
+//! Small profiles with every form of every value in them; the golden files hold them.
 
 use csprof_format::address::FrameKind;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::loss::{LossReason, PartialReason};
 use csprof_format::profile::{
-    Epoch, EpochReason, Exit, Frame, Function, Mapping, Metric, Module, Nodes, Origin, Process,
-    Profile, RunInfo, Sites, SymbolSource, Thread, Tree,
+    Epoch, EpochReason, Exit, Frame, Function, FurtherMetric, Mapping, Metric, Module, Nodes,
+    Origin, Process, Profile, RunInfo, Sites, SymbolSource, Thread, ThreadShare, Tree,
 };
+
+/// The same of two metrics: some of the samples are of elapsed time.
+pub(crate) fn of_two_metrics() -> Profile {
+    let share = |delivered, recorded, partial| ThreadShare { delivered, recorded, partial };
+    let further = FurtherMetric {
+        metric: Metric { source: "realtime".into(), unit: "ns".into(), period: 10_000_000 },
+        threads: vec![share(49, 48, 3), share(0, 0, 0), share(30_000, 30_000, 0)],
+        samples: vec![(4, 40), (8, 3), (11, 5), (14, 30_000)],
+    };
+    Profile { further: vec![further], ..profile() }
+}
 
 /// Figure 1 of the ICS'05 paper in spirit: `a` and `b` share the cost of `c`, which inlines `d`.
 pub(crate) fn profile() -> Profile {

@@ -65,6 +65,11 @@ impl Parts {
         self.blocks.iter_mut().find(|part| part.kind() == kind).expect("the file has this kind")
     }
 
+    /// A copy of the block of this kind.
+    pub(crate) fn block_of(mut self, kind: u16) -> Part {
+        self.block(kind).clone()
+    }
+
     /// Gives the blocks the numbers of their places, and the end block their count.
     pub(crate) fn renumber(&mut self) {
         let count = self.blocks.len();
