@@ -15,10 +15,10 @@ use std::ffi::CString;
 
 use csprof_format::arena::{
     ARENA_MAGIC, ARENA_VERSION, ArenaHeader, EXTENT_ALIGN, EXTENT_MAGIC, ExtentHeader, ExtentKind,
-    FIRST_SEGMENT_NODES, FLAG_TRAMPOLINE, LeftOut, MAX_SEGMENTS, ThreadRecord, locate,
-    segment_nodes,
+    FIRST_SEGMENT_NODES, FLAG_TRAMPOLINE, LeftOut, MAX_SEGMENTS, SourceRecord, ThreadRecord,
+    locate, segment_nodes,
 };
-use csprof_format::launch::SampleSource;
+use csprof_format::launch::{SampleSources, SourceKind};
 use csprof_format::loss::LossReason;
 
 use crate::cct::{Node, NodeStore};
@@ -45,7 +45,7 @@ impl Arena {
     /// Makes the file in the run's folder.
     pub fn create(
         folder: &'static Folder,
-        source: SampleSource,
+        sources: SampleSources,
         trampoline: bool,
         forked: bool,
         limit: u64,
@@ -76,9 +76,8 @@ impl Arena {
             pid,
             parent_pid: sys::parent_pid(),
             forked: u32::from(forked),
-            source: source.kind as u32,
+            source_count: sources.iter().count() as u32,
             flags: if trampoline { FLAG_TRAMPOLINE } else { 0 },
-            period_ns: source.period_ns,
             start_unix_ns: sys::now_ns(Clock::Realtime),
             start_ns,
             end_ns: 0,
@@ -94,6 +93,13 @@ impl Arena {
             table_bytes: 0,
             private_bytes: 0,
             returned: 0,
+            sources: core::array::from_fn(|number| {
+                sources.get(number).map_or(SourceRecord::default(), |source| SourceRecord {
+                    period_ns: source.period_ns,
+                    kind: source.kind as u32,
+                    dropped: 0,
+                })
+            }),
         };
         // SAFETY: a fresh page, large enough (asserted in format) and page-aligned, that nobody
         // else looks at before the magic is there.
@@ -227,11 +233,20 @@ impl Arena {
             .fetch_add(number.cast_unsigned(), Ordering::Relaxed);
     }
 
-    /// Says which source is used, after a fallback. Setup side.
-    pub fn set_source(&self, source: SampleSource) {
-        // SAFETY: as above; only the setup side's lock holder writes this field.
+    /// Says which source is used, after a fallback; `None` if none is. Setup side.
+    pub fn set_source(&self, number: usize, kind: Option<SourceKind>) {
+        // SAFETY: as above.
+        let sources = unsafe { &raw mut (*self.header.as_ptr()).sources };
+        // SAFETY: there is one with this number; atomic for threads that find out at the same time.
         unsafe {
-            (&raw mut (*self.header.as_ptr()).source).write_volatile(source.kind as u32);
+            let source = &raw mut (*sources)[number];
+            match kind {
+                Some(kind) => AtomicU32::from_ptr(&raw mut (*source).kind)
+                    .store(kind as u32, Ordering::Relaxed),
+                None => {
+                    AtomicU32::from_ptr(&raw mut (*source).dropped).store(1, Ordering::Relaxed);
+                }
+            }
         }
     }
 

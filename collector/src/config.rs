@@ -3,7 +3,7 @@
 use core::ffi::CStr;
 use std::ffi::CString;
 
-use csprof_format::launch::{self, SampleSource};
+use csprof_format::launch::{self, SampleSources};
 
 /// The settings of this process. Children inherit the same environment.
 #[derive(Clone, Debug)]
@@ -11,7 +11,7 @@ pub struct Config {
     /// Folder for the arena.
     pub run_dir: CString,
     /// What triggers samples.
-    pub source: SampleSource,
+    pub sources: SampleSources,
     /// Whether return addresses may be replaced.
     pub trampoline: bool,
     /// Whether every load begins an epoch.
@@ -31,16 +31,16 @@ impl Config {
             return None;
         }
         let flag = |name| launch_variable(name).is_some_and(|value| value.to_bytes() == b"1");
-        let source = launch_variable(launch::SOURCE)
-            .and_then(|text| SampleSource::parse(text.to_str().ok()?))
-            .unwrap_or(SampleSource::DEFAULT);
+        let sources = launch_variable(launch::SOURCE)
+            .and_then(|text| SampleSources::parse(text.to_str().ok()?))
+            .unwrap_or(SampleSources::DEFAULT);
         let memory = launch_variable(launch::MEMORY)
             .and_then(|text| text.to_str().ok()?.parse().ok())
             .unwrap_or(u64::MAX);
         Some(Self {
             memory,
             run_dir,
-            source,
+            sources,
             trampoline: !flag(launch::NO_TRAMPOLINE),
             epoch_per_load: flag(launch::EPOCH_PER_LOAD),
             quiet: flag(launch::QUIET),

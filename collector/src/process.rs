@@ -10,7 +10,7 @@ use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use csprof_format::arena::{FLAG_EXECED, LeftOut, LogRecord};
-use csprof_format::launch::{SampleSource, SourceKind};
+use csprof_format::launch::{MAX_SOURCES, SampleSource, SampleSources, SourceKind};
 
 use crate::arena::{Arena, LogExtent};
 use crate::config::Config;
@@ -32,8 +32,9 @@ pub struct Process {
     /// Whether return addresses are replaced.
     pub trampoline: bool,
     log: SetupLock<Option<LogExtent>>,
-    /// The source in use: its kind in the top byte, its period below.
-    source: AtomicU64,
+    /// The sources in use, by number of their metric: kind plus one in the top byte, period below; 0
+    /// where there is none.
+    sources: [AtomicU64; MAX_SOURCES],
 }
 
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new(core::ptr::null_mut());
@@ -111,8 +112,7 @@ pub fn start(default_trap: *mut c_void) {
     }
     trampoline::rules::prepare();
     modules::start();
-    let source = current().map(|process| process.source().kind);
-    if source == Some(SourceKind::TaskClock)
+    if current().is_some_and(|process| process.uses(SourceKind::TaskClock))
         && let Err(why) = trap::borrow(default_trap)
     {
         note_asynchronous(why);
@@ -138,22 +138,26 @@ pub fn note_asynchronous(why: &str) {
     );
 }
 
-/// The signals of samples, each with its name and its handler. They come by the last.
+/// The signals of samples, each with its name and its handler.
 fn signals() -> impl Iterator<Item = (i32, &'static str, Handler)> {
     let trap = trap::on_loan().then_some((trap::TRAP, "SIGTRAP", trap::on_trap as Handler));
     core::iter::once((sampling::SIGNAL, "SIGPROF", sampling::pass_on::on_profile as Handler))
         .chain(trap)
 }
 
-/// Whether the signal that samples come by still has its handler; says so if not.
-fn check_signal() {
-    let Some((signal, name, handler)) = signals().last() else { return };
-    if sys::handler_of(signal) != (handler as *const ()).addr() {
+/// Whether the signals that samples come by still have their handlers; says so if not.
+fn check_signals(process: &Process) {
+    let by_timer = process.uses(SourceKind::CpuTime) || process.uses(SourceKind::Realtime);
+    for (signal, name, handler) in signals() {
+        let is_in_use = signal != sampling::SIGNAL || by_timer || !trap::on_loan();
+        if !is_in_use || sys::handler_of(signal) == (handler as *const ()).addr() {
+            continue;
+        }
         report::warn_once(
             6,
             &format!(
                 "the program took the profiling signal ({name}) by a system call of its own: \
-                 nothing was sampled from there on"
+                 no sample came by it from there on"
             ),
         );
     }
@@ -182,11 +186,11 @@ fn enter(
     trampoline: bool,
     forked: bool,
 ) -> Result<(), sys::Errno> {
-    let arena = Arena::create(folder, config.source, trampoline, forked, config.memory)?;
+    let arena = Arena::create(folder, config.sources, trampoline, forked, config.memory)?;
     let process = Process {
         folder,
         pid: sys::pid(),
-        source: AtomicU64::new(pack(config.source)),
+        sources: packed(config.sources),
         config,
         arena: Box::leak(Box::new(arena)),
         trampoline,
@@ -197,25 +201,51 @@ fn enter(
     Ok(())
 }
 
+const KIND_SHIFT: u32 = 56;
+
 const fn pack(source: SampleSource) -> u64 {
-    (source.kind as u64) << 56 | source.period_ns
+    (source.kind as u64 + 1) << KIND_SHIFT | source.period_ns
+}
+
+fn packed(sources: SampleSources) -> [AtomicU64; MAX_SOURCES] {
+    core::array::from_fn(|number| AtomicU64::new(sources.get(number).map_or(0, pack)))
 }
 
 impl Process {
-    /// The source in use.
+    /// The source in use with this number. Either side.
     #[must_use]
-    pub fn source(&self) -> SampleSource {
-        let packed = self.source.load(Ordering::Relaxed);
-        SampleSource {
-            kind: SourceKind::from_index((packed >> 56) as u32).unwrap_or(SourceKind::CpuTime),
-            period_ns: packed & ((1 << 56) - 1),
-        }
+    #[inline]
+    pub fn source(&self, number: usize) -> Option<SampleSource> {
+        let packed = self.sources.get(number)?.load(Ordering::Relaxed);
+        let kind = ((packed >> KIND_SHIFT) as u32).checked_sub(1)?;
+        let period_ns = packed & ((1 << KIND_SHIFT) - 1);
+        Some(SampleSource { kind: SourceKind::from_index(kind)?, period_ns })
     }
 
-    /// Falls back to another source, for this thread and all later ones.
-    pub fn set_source(&self, source: SampleSource) {
-        self.source.store(pack(source), Ordering::Relaxed);
-        self.arena.set_source(source);
+    /// Whether one of this kind is in use.
+    #[must_use]
+    pub fn uses(&self, kind: SourceKind) -> bool {
+        self.sources().any(|(_, source)| source.kind == kind)
+    }
+
+    /// The sources in use, with their numbers.
+    pub fn sources(&self) -> impl Iterator<Item = (usize, SampleSource)> {
+        (0..MAX_SOURCES).filter_map(|number| Some((number, self.source(number)?)))
+    }
+
+    /// Has a source fall back to one of another kind, for this thread and all later ones; `None`, and it is
+    /// dropped, if there is one of that kind anyway.
+    pub fn fall_back(&self, number: usize, kind: SourceKind) -> Option<SampleSource> {
+        let refused = self.source(number)?;
+        if refused.kind == kind {
+            // Another thread was first.
+            return Some(refused);
+        }
+        let instead = SampleSource { kind, period_ns: refused.period_ns };
+        let instead = (!self.uses(kind)).then_some(instead);
+        self.sources[number].store(instead.map_or(0, pack), Ordering::Relaxed);
+        self.arena.set_source(number, instead.map(|source| source.kind));
+        instead
     }
 }
 
@@ -312,7 +342,7 @@ static EXEC_HOLDS: AtomicBool = AtomicBool::new(false);
 /// gone would end the process.
 pub fn before_exec() {
     let Some(process) = current() else { return };
-    check_signal();
+    check_signals(process);
     thread::note_end();
     if let Some(held) = LimitHeld::hold() {
         // Relaxed: set and cleared by the thread that executes.
@@ -338,7 +368,7 @@ pub fn exec_failed() {
 /// To be called at an orderly exit. Sampling goes on: destructors are part of the program.
 pub fn at_exit() {
     if let (Some(process), true) = (current(), active()) {
-        check_signal();
+        check_signals(process);
         thread::note_end();
         process.arena.set_end(sys::now_ns(Clock::Monotonic), 0, true);
     }

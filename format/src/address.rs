@@ -48,22 +48,43 @@ impl FrameKind {
     }
 }
 
-/// A frame's address (56 bits) and kind (8 bits) in one word: the key of a tree node.
+/// A frame's address (56 bits), kind (4 bits) and metric (4 bits) in one word: the key of a tree node.
 ///
 /// User space ends at 2^47 on x86-64, and at 2^56 with five-level paging, so the top byte is free
 /// (Intel SDM volume 1, 3.3.7.1, canonical addressing).
+///
+/// The metric is that of the samples on the node. It is 0 wherever there is one source only, and on
+/// frames that samples do not end in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct FrameKey(u64);
 
 const ADDRESS_BITS: u32 = 56;
 const ADDRESS_MASK: u64 = (1 << ADDRESS_BITS) - 1;
+const KIND_MASK: u8 = 0xf;
+const METRIC_SHIFT: u32 = 60;
 
 impl FrameKey {
+    /// Numbers of metrics that there are.
+    pub const METRICS: usize = 1 << (u64::BITS - METRIC_SHIFT);
+
     /// The key of `address` seen as `kind`. Bits of the address above 56 are dropped.
     #[must_use]
     pub const fn new(kind: FrameKind, address: u64) -> Self {
         Self((address & ADDRESS_MASK) | ((kind as u64) << ADDRESS_BITS))
+    }
+
+    /// The same frame with samples of the metric with this number, below [`METRICS`](Self::METRICS).
+    #[must_use]
+    #[inline]
+    pub const fn of_metric(self, metric: usize) -> Self {
+        Self((self.0 & !(u64::MAX << METRIC_SHIFT)) | (metric as u64) << METRIC_SHIFT)
+    }
+
+    /// The number of the metric of its samples.
+    #[must_use]
+    pub const fn metric(self) -> usize {
+        (self.0 >> METRIC_SHIFT) as usize
     }
 
     /// The key as stored in an arena.
@@ -75,7 +96,7 @@ impl FrameKey {
     /// A key read from an arena; `None` if its kind is unknown.
     #[must_use]
     pub const fn from_bits(bits: u64) -> Option<Self> {
-        match FrameKind::from_u8((bits >> ADDRESS_BITS) as u8) {
+        match FrameKind::from_u8((bits >> ADDRESS_BITS) as u8 & KIND_MASK) {
             Some(_) => Some(Self(bits)),
             None => None,
         }
@@ -90,7 +111,7 @@ impl FrameKey {
     /// How the address was seen.
     #[must_use]
     pub const fn kind(self) -> FrameKind {
-        match FrameKind::from_u8((self.0 >> ADDRESS_BITS) as u8) {
+        match FrameKind::from_u8((self.0 >> ADDRESS_BITS) as u8 & KIND_MASK) {
             Some(kind) => kind,
             // Both constructors admit known kinds only.
             None => FrameKind::Partial,
@@ -108,6 +129,11 @@ mod tests {
         assert_eq!(key.kind(), FrameKind::Leaf);
         assert_eq!(key.address(), 0x7fff_1234_5678);
         assert_eq!(FrameKey::from_bits(key.to_bits()), Some(key));
+        assert_eq!(key.metric(), 0);
+        let other = key.of_metric(2);
+        assert_eq!((other.kind(), other.address(), other.metric()), (key.kind(), key.address(), 2));
+        assert_eq!(FrameKey::from_bits(other.to_bits()), Some(other));
+        assert_eq!(other.of_metric(0), key);
     }
 
     #[test]

@@ -23,12 +23,14 @@
 mod log;
 
 pub use self::log::{LoadRecord, LogRecord, LogRecordHeader, epoch_reason};
+use crate::address::FrameKey;
+use crate::launch::MAX_SOURCES;
 use crate::loss::{LossReason, PartialReason};
 
 /// First bytes of an arena: the high bit and the line ends show damage by text transfer.
 pub const ARENA_MAGIC: [u8; 8] = *b"\x89CSPA\r\n\x1a";
 /// Version of this layout. An arena is read by the csprof that wrote it, so there is no minor.
-pub const ARENA_VERSION: u32 = 3;
+pub const ARENA_VERSION: u32 = 4;
 /// First four bytes of each extent.
 pub const EXTENT_MAGIC: u32 = u32::from_le_bytes(*b"XTNT");
 /// Alignment of extents, in bytes.
@@ -46,6 +48,7 @@ pub const REASON_SLOTS: usize = 16;
 pub const ARENA_SUFFIX: &str = ".arena";
 
 const _: () = assert!(LossReason::COUNT <= REASON_SLOTS && PartialReason::COUNT <= REASON_SLOTS);
+const _: () = assert!(MAX_SOURCES <= FrameKey::METRICS);
 
 /// The first page of an arena.
 #[derive(Clone, Copy, Debug)]
@@ -61,12 +64,10 @@ pub struct ArenaHeader {
     pub parent_pid: u32,
     /// 0 for a program started by exec, 1 for a forked child.
     pub forked: u32,
-    /// Number of the [`SourceKind`](crate::launch::SourceKind) in use (after any fallback).
-    pub source: u32,
+    /// Number of sources that were asked for.
+    pub source_count: u32,
     /// Bit 0: the trampoline is on. See `FLAG_*`.
     pub flags: u32,
-    /// Period of the source, in nanoseconds.
-    pub period_ns: u64,
     /// `CLOCK_REALTIME` when the arena was made, in nanoseconds.
     pub start_unix_ns: u64,
     /// `CLOCK_MONOTONIC` at the same moment; all other times in the arena are of this clock.
@@ -98,6 +99,20 @@ pub struct ArenaHeader {
     pub private_bytes: u64,
     /// Bytes of extents that were given back: nodes that a thread had in reserve when it ended. Atomic.
     pub returned: u64,
+    /// The sources, by number of their metric.
+    pub sources: [SourceRecord; MAX_SOURCES],
+}
+
+/// A sample source of the process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct SourceRecord {
+    /// Its period, in nanoseconds.
+    pub period_ns: u64,
+    /// Number of the [`SourceKind`](crate::launch::SourceKind) in use, after any fallback.
+    pub kind: u32,
+    /// 1 if the kernel refused it, and what it would fall back to is another of the sources.
+    pub dropped: u32,
 }
 
 /// [`ArenaHeader::flags`]: return addresses are replaced, so edge counts exist.
@@ -105,7 +120,7 @@ pub const FLAG_TRAMPOLINE: u32 = 1;
 /// [`ArenaHeader::flags`]: the process went through exec; another arena continues its story.
 pub const FLAG_EXECED: u32 = 2;
 
-const _: () = assert!(size_of::<ArenaHeader>() == 280);
+const _: () = assert!(size_of::<ArenaHeader>() == 320);
 
 /// Room for reasons in [`ArenaHeader::left_out`].
 pub const LEFT_OUT_SLOTS: usize = 4;
@@ -233,6 +248,59 @@ pub struct ThreadRecord {
     pub cpu_before_ns: u64,
     /// Recorded or lost samples that came long after they were due, see [`LATE_NS`].
     pub late: u64,
+    /// What of `delivered`, `recorded` and `partial` further sources have, from number 1 on. The rest is
+    /// the first one's.
+    pub further: [ShareRecord; MAX_SOURCES - 1],
+}
+
+impl ThreadRecord {
+    /// What the source with this number has of the counts; `None` for the first.
+    #[inline]
+    fn share(&mut self, source: usize) -> Option<&mut ShareRecord> {
+        self.further.get_mut(source.checked_sub(1)?)
+    }
+
+    /// Counts samples of a source as delivered.
+    #[inline]
+    pub fn count_delivered(&mut self, source: usize, samples: u64) {
+        self.delivered += samples;
+        if let Some(share) = self.share(source) {
+            share.delivered += samples;
+        }
+    }
+
+    /// Counts samples of a source as recorded.
+    #[inline]
+    pub fn count_recorded(&mut self, source: usize, samples: u64) {
+        self.recorded += samples;
+        if let Some(share) = self.share(source) {
+            share.recorded += samples;
+        }
+    }
+
+    /// Counts recorded samples of a source as partial.
+    #[inline]
+    pub fn count_partial(&mut self, source: usize, reason: PartialReason, samples: u64) {
+        // By `get_mut`: the compiler may see no bound of the reason, and would put a panic.
+        if let Some(count) = self.partial.get_mut(reason as usize) {
+            *count += samples;
+        }
+        if let Some(share) = self.share(source) {
+            share.partial += samples;
+        }
+    }
+}
+
+/// What one of several sources has of the counts of a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct ShareRecord {
+    /// Of [`ThreadRecord::delivered`].
+    pub delivered: u64,
+    /// Of [`ThreadRecord::recorded`].
+    pub recorded: u64,
+    /// Of all [`ThreadRecord::partial`] together.
+    pub partial: u64,
 }
 
 /// A signal that stands for this much time or more, in nanoseconds, was held up: the profiling
@@ -240,9 +308,12 @@ pub struct ThreadRecord {
 /// timers then.
 pub const LATE_NS: u64 = 50_000_000;
 
-const _: () = assert!(size_of::<ThreadRecord>() == 384);
+const _: () = assert!(size_of::<ThreadRecord>() == 432);
 
 /// One node of a calling context tree.
+///
+/// The samples of a node are of one metric, that of its key: a place at which samples of two metrics
+/// ended has two nodes, which are one in the saved profile.
 ///
 /// The children of a node form an unbalanced binary search tree, ordered by a hash of their keys,
 /// through `left` and `right`; `child` is the root of that search tree. Node 0 of a thread is

@@ -6,7 +6,7 @@
 
 /// Folder in which each process of the run creates its arena. Absolute path.
 pub const RUN_DIR: &str = "CSPROF_RUN_DIR";
-/// What triggers samples: see [`SampleSource`].
+/// What triggers samples: see [`SampleSources`].
 pub const SOURCE: &str = "CSPROF_SOURCE";
 /// `1` turns the return trampoline off.
 pub const NO_TRAMPOLINE: &str = "CSPROF_NO_TRAMPOLINE";
@@ -90,6 +90,87 @@ impl core::fmt::Display for SampleSource {
     }
 }
 
+/// Most sources of a run: there are no more, and each is used once.
+pub const MAX_SOURCES: usize = SourceKind::ALL.len();
+
+/// The sources of a run, each of a kind of its own. Their numbers, from 0, are those of the run's
+/// metrics.
+///
+/// In the environment: `cputime:5000000,realtime:5000000`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SampleSources {
+    first: SampleSource,
+    further: [Option<SampleSource>; MAX_SOURCES - 1],
+}
+
+impl SampleSources {
+    /// The default of `csprof record`.
+    pub const DEFAULT: Self = Self::one(SampleSource::DEFAULT);
+
+    /// A single source.
+    #[must_use]
+    pub const fn one(source: SampleSource) -> Self {
+        Self { first: source, further: [None; MAX_SOURCES - 1] }
+    }
+
+    /// With further ones, in this order.
+    ///
+    /// # Errors
+    ///
+    /// The first kind that comes a second time.
+    pub fn and(
+        mut self,
+        further: impl IntoIterator<Item = SampleSource>,
+    ) -> Result<Self, SourceKind> {
+        for source in further {
+            let is_new = !self.has(source.kind);
+            match self.further.iter_mut().find(|place| place.is_none()) {
+                Some(place) if is_new => *place = Some(source),
+                // There are as many places as kinds.
+                _ => return Err(source.kind),
+            }
+        }
+        Ok(self)
+    }
+
+    /// Reads the form used in the environment. `None` for anything else.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let sources: Option<Vec<_>> = text.split(',').map(SampleSource::parse).collect();
+        let sources = sources?;
+        let (&first, further) = sources.split_first()?;
+        Self::one(first).and(further.iter().copied()).ok()
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = SampleSource> {
+        let further = self.further.into_iter().flatten();
+        core::iter::once(self.first).chain(further)
+    }
+
+    /// The one with this number.
+    #[must_use]
+    pub fn get(&self, number: usize) -> Option<SampleSource> {
+        match number.checked_sub(1) {
+            None => Some(self.first),
+            Some(further) => self.further.get(further).copied().flatten(),
+        }
+    }
+
+    /// Whether there is one of this kind.
+    #[must_use]
+    pub fn has(&self, kind: SourceKind) -> bool {
+        self.iter().any(|source| source.kind == kind)
+    }
+}
+
+impl core::fmt::Display for SampleSources {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}", self.first)?;
+        self.further.iter().flatten().try_for_each(|source| write!(f, ",{source}"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,6 +181,23 @@ mod tests {
             let source = SampleSource { kind, period_ns: 1_000_000 };
             assert_eq!(SampleSource::parse(&source.to_string()), Some(source));
             assert_eq!(SourceKind::from_index(kind as u32), Some(kind));
+        }
+    }
+
+    #[test]
+    fn several_sources_survive_the_environment_in_their_order() {
+        for text in [
+            "cputime:5000000",
+            "realtime:5000000,cputime:5000000",
+            "task-clock:1000000,realtime:5000000,cputime:10000000000",
+        ] {
+            let sources = SampleSources::parse(text).expect(text);
+            assert_eq!(sources.to_string(), text);
+            assert_eq!(sources.get(0), sources.iter().next());
+            assert_eq!(sources.get(sources.iter().count()), None);
+        }
+        for text in ["", "cputime:5000000,", "cputime:5000000,cputime:1000000"] {
+            assert_eq!(SampleSources::parse(text), None, "{text}");
         }
     }
 

@@ -189,10 +189,10 @@ fn arena_records_have_the_stated_layout() {
     };
     assert_eq!(
         rows("### Arena header"),
-        fields!(ArenaHeader: magic, version, pid, parent_pid, forked, source, flags, period_ns,
+        fields!(ArenaHeader: magic, version, pid, parent_pid, forked, source_count, flags,
             start_unix_ns, start_ns, end_ns, used, threads, rank_plus_one, losses, foreign_signals,
             left_out, cpu_before_ns, cpu_ns, unsampled_threads, table_bytes, private_bytes,
-            returned)
+            returned, sources)
     );
     assert_eq!(
         rows("### Extent header"),
@@ -202,7 +202,7 @@ fn arena_records_have_the_stated_layout() {
         rows("### Thread record"),
         fields!(ThreadRecord: tid, index, name, start_ns, end_ns, cpu_ns, node_count, max_depth,
             signals, delivered, recorded, returns, lost_returns, frames_unwound, reused_paths,
-            losses, partial, cpu_before_ns, late)
+            losses, partial, cpu_before_ns, late, further)
     );
     assert_eq!(rows("### Node"), fields!(Node: key, parent, child, left, right, samples, edges));
     assert_eq!(rows("### Log record"), fields!(LogRecordHeader: kind, length, time_ns));

@@ -4,10 +4,11 @@
 //! until it returns.
 //!
 //! What a sample does, in order:
-//! 1. Whose is it, and how many periods does it stand for? ([`Source::weight`])
+//! 1. Whose is it, and how many periods does it stand for? ([`Sources::weight`])
 //! 2. Walk the stack from the interrupted registers until the outermost frame, or until the slot
 //!    that the trampoline has armed: everything outside that is known. (ICS'05 2.3)
-//! 3. Find or add the path's nodes below the known part's node and add the weight to the last.
+//! 3. Find or add the path's nodes below the known part's node and add the weight to the last, which is
+//!    of the source's metric.
 //! 4. If the stack is in a state that the trampoline can follow, make the walked frames the cached
 //!    path and arm the innermost safe one. (ICS'05 2.3.1)
 //!
@@ -15,7 +16,7 @@
 //! [`LossReason`]. Step 4 happens only after step 3 succeeded, so a sample that fails changes
 //! nothing.
 //!
-//! [`Source::weight`]: crate::sources::Source::weight
+//! [`Sources::weight`]: crate::sources::Sources::weight
 
 #![expect(unsafe_code, reason = "signal context, thread state")]
 
@@ -69,24 +70,25 @@ pub(super) unsafe extern "C" fn on_signal(
     let thread = unsafe { &mut *thread };
     // First of all: this may fault, and nothing has been begun.
     let has_room = has_room(thread);
-    let Some(weight) = thread.source.as_mut().and_then(|source| source.weight(info)) else {
+    let Some((metric, weight)) = thread.sources.weight(info) else {
         // An event's SIGTRAP never comes from elsewhere, but perhaps from before an exec or a fork.
         return false;
     };
     thread.in_handler = true;
     let record = thread.arena.record_mut();
     record.signals += 1;
-    record.delivered += weight;
+    record.count_delivered(metric, weight);
     // The name may be set late, and the thread may be killed at any time.
     let note = record.signals.is_power_of_two() || record.signals.is_multiple_of(64);
-    let period_ns = process::current().map_or(0, |process| process.source().period_ns);
+    let source = process::current().and_then(|process| process.source(metric));
+    let period_ns = source.map_or(0, |source| source.period_ns);
     if (weight - 1).saturating_mul(period_ns) >= LATE_NS {
         record.late += weight;
     }
     let sampled =
-        if has_room { sample(thread, context, weight) } else { Err(LossReason::StackFull) };
+        if has_room { sample(thread, context, metric, weight) } else { Err(LossReason::StackFull) };
     match sampled {
-        Ok(()) => thread.arena.record_mut().recorded += weight,
+        Ok(()) => thread.arena.record_mut().count_recorded(metric, weight),
         Err(reason) => thread.arena.record_mut().losses[reason as usize] += weight,
     }
     if note {
@@ -125,11 +127,16 @@ struct Met {
     full: bool,
 }
 
-fn sample(thread: &mut Thread, context: &libc::ucontext_t, weight: u64) -> Result<(), LossReason> {
+fn sample(
+    thread: &mut Thread,
+    context: &libc::ucontext_t,
+    metric: usize,
+    weight: u64,
+) -> Result<(), LossReason> {
     let registers = Registers::from_gregs(&context.uc_mcontext.gregs);
     if is_trampoline_code(registers.ip) {
         let place = (registers.ip, registers.sp());
-        let node = returning(thread, place, FrameKind::Leaf)?;
+        let node = returning(thread, place, FrameKind::Leaf, metric)?;
         cct::add_samples(&thread.arena, node, weight);
         thread.arena.record_mut().reused_paths += 1;
         return Ok(());
@@ -158,7 +165,7 @@ fn sample(thread: &mut Thread, context: &libc::ucontext_t, weight: u64) -> Resul
         Some(reason) => partial_root(thread, reason)?,
         None if met.trampoline.is_some() => {
             let place = met.trampoline.unwrap_or_default();
-            returning(thread, place, FrameKind::Interrupted)?
+            returning(thread, place, FrameKind::Interrupted, 0)?
         }
         None if known > 1 => {
             thread.path.entries().get(known - 1).map_or(thread.root, |entry| entry.node)
@@ -166,6 +173,10 @@ fn sample(thread: &mut Thread, context: &libc::ucontext_t, weight: u64) -> Resul
         None => thread.root,
     };
     let (arena, walked) = (&mut thread.arena, &mut thread.walked);
+    // The frame that the sample ends in has a node for each metric, so that one counter is enough.
+    if let Some(innermost) = walked.frames_mut().first_mut() {
+        innermost.key = innermost.key.of_metric(metric);
+    }
     let mut node = root;
     for frame in walked.frames_mut().iter_mut().rev() {
         node = cct::child(arena, node, frame.key).ok_or(LossReason::ArenaFull)?;
@@ -177,9 +188,8 @@ fn sample(thread: &mut Thread, context: &libc::ucontext_t, weight: u64) -> Resul
     record.frames_unwound += depth as u64;
     record.max_depth = record.max_depth.max((depth + known - 1) as u32);
     record.reused_paths += u64::from(known > 1);
-    // By `get_mut`: the compiler sees no bound of the reason here, and would put a panic.
-    if let Some(count) = partial.and_then(|reason| record.partial.get_mut(reason as usize)) {
-        *count += weight;
+    if let Some(reason) = partial {
+        record.count_partial(metric, reason, weight);
     }
 
     // 4. Arm.
@@ -306,11 +316,16 @@ fn is_in_stub(frame: &Frame) -> bool {
 ///
 /// Record and path are left as they are: the trampoline goes on with them afterwards. Nothing needs
 /// to be armed, for all that is on the stack is in the path.
-fn returning(thread: &mut Thread, place: (u64, u64), kind: FrameKind) -> Result<u32, LossReason> {
+fn returning(
+    thread: &mut Thread,
+    place: (u64, u64),
+    kind: FrameKind,
+    metric: usize,
+) -> Result<u32, LossReason> {
     let node = thread.trampoline.as_mut().and_then(|own| {
         let (caller, address) = own.record().returning_to(place.0, place.1)?;
         let context = cct::parent(&thread.arena, thread.path.node_of(caller)?)?;
-        Some((context, FrameKey::new(kind, address)))
+        Some((context, FrameKey::new(kind, address).of_metric(metric)))
     });
     let (context, key) = node.ok_or(LossReason::InTrampoline)?;
     cct::child(&mut thread.arena, context, key).ok_or(LossReason::ArenaFull)

@@ -1,7 +1,8 @@
 //! What triggers samples, and how much each one stands for.
 //!
 //! A source belongs to one thread and sends it [`SIGNAL`](crate::sampling::SIGNAL), or
-//! [SIGTRAP](crate::sampling::trap). It says how
+//! [SIGTRAP](crate::sampling::trap). A thread has one for each metric of the run; a signal says whose it is
+//! by a cookie or an event's file. It says how
 //! many periods a signal stands for, never simply "one": timers stop at the kernel's tick and
 //! report the rest as overruns, and signals coalesce while they are blocked. So blocked time is
 //! carried forward, Σ weights × period is the time that passed, and threads shorter than a period
@@ -10,7 +11,7 @@
 mod posix_timer;
 mod task_clock;
 
-use csprof_format::launch::{SampleSource, SourceKind};
+use csprof_format::launch::{MAX_SOURCES, SampleSource, SourceKind};
 
 use crate::process::Process;
 use crate::report;
@@ -20,9 +21,46 @@ use crate::sys::{self, Clock, PerfTaskClock, Timer};
 use posix_timer::PosixTimer;
 use task_clock::TaskClock;
 
-/// The source of one thread.
+/// The sources of one thread, by number of their metric.
 #[derive(Debug)]
-pub enum Source {
+pub struct Sources([Option<Source>; MAX_SOURCES]);
+
+impl Sources {
+    /// Those of a thread that has none yet, or any more.
+    pub const NONE: Self = Self([const { None }; MAX_SOURCES]);
+
+    /// Opens the process's sources for the calling thread, stopped. `cookie`, a multiple of a power of
+    /// two that is not below [`MAX_SOURCES`], is what their cookies begin with. Setup side.
+    pub fn open(process: &Process, tid: u32, cookie: usize) -> Self {
+        let mut all = Self::NONE;
+        for (number, place) in all.0.iter_mut().enumerate() {
+            *place = Source::open(process, number, tid, cookie + number);
+        }
+        all
+    }
+
+    /// The kernel objects.
+    pub fn handles(&self) -> impl Iterator<Item = Handle> {
+        self.0.iter().flatten().map(Source::handle)
+    }
+
+    /// Periods that passed without a sample since the program took each source away. Setup side.
+    pub fn lost(&mut self) -> [u64; MAX_SOURCES] {
+        self.0.each_mut().map(|source| source.as_mut().map_or(0, Source::lost))
+    }
+
+    /// Which source sent the signal, and how many periods it stands for; `None` if it is none of these.
+    /// Signal side.
+    #[inline]
+    pub fn weight(&mut self, signal: &SignalInfo) -> Option<(usize, u64)> {
+        let mut all = self.0.iter_mut().enumerate();
+        all.find_map(|(number, source)| Some((number, source.as_mut()?.weight(signal)?)))
+    }
+}
+
+/// One source of one thread.
+#[derive(Debug)]
+enum Source {
     /// A POSIX timer on the thread's CPU time or on elapsed time.
     Timer(PosixTimer),
     /// The kernel's task-clock event.
@@ -39,10 +77,10 @@ pub enum Handle {
 }
 
 impl Source {
-    /// Opens the process's source for the calling thread, stopped. `cookie` comes back in the
-    /// signals of timers, and in SIGTRAP. Falls back from task-clock to CPU time, with a message. Setup side.
-    pub fn open(process: &Process, tid: u32, cookie: usize) -> Option<Self> {
-        let SampleSource { kind, period_ns } = process.source();
+    /// Opens the process's source with this number for the calling thread, stopped. `cookie` comes back
+    /// in the signals of timers, and in SIGTRAP. Falls back from task-clock to CPU time, with a message.
+    fn open(process: &Process, number: usize, tid: u32, cookie: usize) -> Option<Self> {
+        let SampleSource { kind, period_ns } = process.source(number)?;
         let timer = |clock| PosixTimer::open(clock, period_ns, tid, cookie).map(Self::Timer);
         let opened = match kind {
             SourceKind::CpuTime => timer(Clock::ThreadCpu),
@@ -50,27 +88,37 @@ impl Source {
             SourceKind::TaskClock => match TaskClock::open(period_ns, tid, cookie) {
                 Ok(event) => Ok(Self::TaskClock(event)),
                 Err(refused) => {
+                    let instead = process.fall_back(number, SourceKind::CpuTime);
+                    let goes_on = match instead {
+                        Some(_) => "sampling cputime instead",
+                        None => "sampling cputime only",
+                    };
                     report::warn_once(
                         0,
                         &format!(
                             "task-clock was refused by perf_event_open (error {}; see \
-                             /proc/sys/kernel/perf_event_paranoid): sampling cputime instead, \
-                             which the kernel delivers at its tick at most",
+                             /proc/sys/kernel/perf_event_paranoid): {goes_on}, which the kernel \
+                             delivers at its tick at most",
                             refused.0.0
                         ),
                     );
                     trap::give_back();
-                    process.set_source(SampleSource { kind: SourceKind::CpuTime, period_ns });
+                    instead?;
                     timer(Clock::ThreadCpu)
                 }
             },
         };
         opened
             .inspect_err(|errno| {
+                // With one source, it is clear which.
+                let by = match process.sources().count() {
+                    1 => String::new(),
+                    _ => format!(" by {}", kind.name()),
+                };
                 report::warn_once(
                     1,
                     &format!(
-                        "a thread is not sampled: its timer was refused (error {}; see \
+                        "a thread is not sampled{by}: its timer was refused (error {}; see \
                          `ulimit -i`)",
                         errno.0
                     ),
@@ -79,25 +127,22 @@ impl Source {
             .ok()
     }
 
-    /// The kernel object.
-    #[must_use]
-    pub const fn handle(&self) -> Handle {
+    const fn handle(&self) -> Handle {
         match self {
             Self::Timer(timer) => timer.handle(),
             Self::TaskClock(event) => event.handle(),
         }
     }
 
-    /// Periods that passed without a sample since the program took the source away. Setup side.
-    pub fn lost(&mut self) -> u64 {
+    fn lost(&mut self) -> u64 {
         match self {
             Self::Timer(_) => 0,
             Self::TaskClock(event) => event.lost(),
         }
     }
 
-    /// How many periods the signal stands for; `None` if it is not this source's. Signal side.
-    pub fn weight(&mut self, signal: &SignalInfo) -> Option<u64> {
+    #[inline]
+    fn weight(&mut self, signal: &SignalInfo) -> Option<u64> {
         match self {
             Self::Timer(timer) => timer.weight(signal),
             Self::TaskClock(event) => event.weight(signal),
@@ -130,16 +175,17 @@ impl Handle {
         }
     }
 
-    /// Has the source send [`SIGNAL`](crate::sampling::SIGNAL) to thread `tid` from now on, and stops it.
-    pub fn leave_trap(self, tid: u32) {
-        if let Self::TaskClock(event, period_ns) = self
-            && let Err(refused) = event.make_asynchronous(period_ns, tid)
-        {
+    /// Has a source that comes by SIGTRAP send [`SIGNAL`](crate::sampling::SIGNAL) to thread `tid` from
+    /// now on, and stops it. Returns whether it is one.
+    pub fn leave_trap(self, tid: u32) -> bool {
+        let Self::TaskClock(event, period_ns) = self else { return false };
+        if let Err(refused) = event.make_asynchronous(period_ns, tid) {
             report::warn_once(
                 9,
                 &format!("a thread is not sampled any more: error {}", refused.0.0),
             );
         }
+        true
     }
 
     /// The file number, where the object is a file.

@@ -11,7 +11,7 @@ use crate::sys::{Clock, Errno, Timer};
 
 /// A timer of the calling thread.
 #[derive(Debug)]
-pub struct PosixTimer {
+pub(super) struct PosixTimer {
     timer: Timer,
     period_ns: u64,
     cookie: usize,
@@ -19,7 +19,7 @@ pub struct PosixTimer {
 
 impl PosixTimer {
     /// Makes the timer, stopped.
-    pub fn open(clock: Clock, period_ns: u64, tid: u32, cookie: usize) -> Result<Self, Errno> {
+    pub(super) fn open(clock: Clock, period_ns: u64, tid: u32, cookie: usize) -> Result<Self, Errno> {
         Ok(Self { timer: Timer::create(clock, SIGNAL, tid, cookie)?, period_ns, cookie })
     }
 

@@ -11,7 +11,7 @@ use crate::sys::{self, Clock, Delivery, PerfError, PerfTaskClock};
 
 /// An event of the calling thread.
 #[derive(Debug)]
-pub struct TaskClock {
+pub(super) struct TaskClock {
     event: PerfTaskClock,
     period_ns: u64,
     /// What comes back in a SIGTRAP.
@@ -24,7 +24,7 @@ pub struct TaskClock {
 
 impl TaskClock {
     /// Opens the event, stopped.
-    pub fn open(period_ns: u64, tid: u32, cookie: usize) -> Result<Self, PerfError> {
+    pub(super) fn open(period_ns: u64, tid: u32, cookie: usize) -> Result<Self, PerfError> {
         let cookie = cookie as u64;
         let open = |delivery| PerfTaskClock::open(period_ns, SIGNAL, tid, delivery);
         let event = if trap::on_loan() {

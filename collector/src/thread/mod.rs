@@ -18,6 +18,7 @@ mod unarmed;
 
 use core::arch::{asm, global_asm};
 
+use csprof_format::launch::MAX_SOURCES;
 use csprof_format::loss::{LossReason, PartialReason};
 
 pub use fork::{drop_after_fork, pause_here, restart_after_fork, resume_here};
@@ -31,7 +32,7 @@ use buffers::Buffers;
 use crate::arena::ThreadArena;
 use crate::process::{self, Process};
 use crate::sampling::{Path, Suspect, Walked, trap};
-use crate::sources::Source;
+use crate::sources::Sources;
 use crate::sys::{self, Clock, Mask};
 use crate::trampoline::Trampoline;
 use crate::unwind::cache::RecipeCache;
@@ -56,7 +57,7 @@ pub struct Thread {
     /// Kernel's thread id.
     pub tid: u32,
     /// What triggers its samples.
-    pub source: Option<Source>,
+    pub sources: Sources,
     /// The stack that the thread was given.
     pub stack: OwnStack,
     /// The epoch of `root`; `None` before the first sample.
@@ -153,7 +154,7 @@ fn begin(process: &'static Process, stack: OwnStack) {
     let thread = Box::into_raw(Box::new(Thread {
         arena,
         tid,
-        source: None,
+        sources: Sources::NONE,
         stack,
         epoch: None,
         root: 0,
@@ -170,21 +171,25 @@ fn begin(process: &'static Process, stack: OwnStack) {
     set_current(thread);
     // SAFETY: just made, and the signal is blocked.
     let thread = unsafe { &mut *thread };
-    thread.open_source(process);
+    thread.open_sources(process);
 }
 
 impl Thread {
-    fn open_source(&mut self, process: &Process) {
+    fn open_sources(&mut self, process: &Process) {
+        const { assert!(MAX_SOURCES <= align_of::<Self>()) };
         let cookie = (&raw const *self).expose_provenance();
         let by_trap = trap::on_loan();
-        self.source = Source::open(process, self.tid, cookie);
+        self.sources = Sources::open(process, self.tid, cookie);
         self.arena.record_mut().cpu_before_ns = sys::now_ns(Clock::ThreadCpu);
-        let Some(source) = &self.source else {
+        let cpu = self.arena.cpu_cell();
+        let mut is_sampled = false;
+        for handle in self.sources.handles() {
+            registry::join(self.tid, handle, cpu, by_trap);
+            is_sampled = true;
+        }
+        if !is_sampled {
             process.arena.count_unsampled_thread();
-            return;
-        };
-        let (tid, handle, cpu) = (self.tid, source.handle(), self.arena.cpu_cell());
-        registry::join(tid, handle, cpu, by_trap);
+        }
     }
 
     /// Notes name and CPU time so far.
@@ -196,12 +201,14 @@ impl Thread {
         self.arena.process().note_progress();
     }
 
-    /// Counts what the program has taken from the source by closing its file.
+    /// Counts what the program has taken from sources by closing their files.
     fn note_lost(&mut self) {
-        let lost = self.source.as_mut().map_or(0, Source::lost);
+        let lost = self.sources.lost();
         let record = self.arena.record_mut();
-        record.delivered += lost;
-        record.losses[LossReason::SourceClosed as usize] += lost;
+        for (metric, lost) in lost.into_iter().enumerate() {
+            record.count_delivered(metric, lost);
+            record.losses[LossReason::SourceClosed as usize] += lost;
+        }
     }
 
     /// Whether the nodes of the cached path are those of the present epoch.
@@ -221,11 +228,11 @@ pub fn ended() {
     // SAFETY: this thread's state, with the signal blocked; nothing finds it after set_current.
     let mut thread = unsafe { Box::from_raw(thread) };
     thread.note_lost();
-    if let Some(source) = thread.source.take() {
-        let handle = source.handle();
+    for handle in thread.sources.handles() {
         registry::leave(handle);
         handle.close();
     }
+    thread.sources = Sources::NONE;
     let live = thread_stack_in_use(thread.stack.bounds);
     if let Some(trampoline) = &mut thread.trampoline {
         let record = trampoline.record();

@@ -21,7 +21,7 @@ pub struct Registry {
 /// Threads of which the buffers are kept, 52 KB each: as many as end and begin side by side.
 const MOST_SPARE: usize = 16;
 
-/// A thread in the registry.
+/// A source of a thread in the registry.
 struct Registered {
     tid: u32,
     handle: Handle,
@@ -42,13 +42,13 @@ pub fn lock_registry() -> SetupGuard<'static, Registry> {
     REGISTRY.lock()
 }
 
-/// Adds the calling thread's source, and starts it unless all are stopped. It was opened for SIGTRAP if
+/// Adds a source of the calling thread, and starts it unless all are stopped. It was opened for SIGTRAP if
 /// `by_trap`. All signals are blocked.
 pub(super) fn join(tid: u32, handle: Handle, cpu: CpuCell, by_trap: bool) {
     let mut registry = REGISTRY.lock_blocked();
     // The loan ended meanwhile, when this thread was not in the list yet.
     if by_trap && !trap::on_loan() {
-        handle.leave_trap(tid);
+        let _ = handle.leave_trap(tid);
     }
     registry.sources.push(Registered { tid, handle, cpu });
     if registry.stops == 0 {
@@ -136,8 +136,7 @@ pub fn give_trap_back(why: &str) {
         return;
     }
     for thread in &registry.sources {
-        thread.handle.leave_trap(thread.tid);
-        if registry.stops == 0 {
+        if thread.handle.leave_trap(thread.tid) && registry.stops == 0 {
             thread.handle.start();
         }
     }

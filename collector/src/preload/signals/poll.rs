@@ -45,8 +45,8 @@ const _: () = assert!(size_of::<Room>() <= 128);
 /// profiling signal.
 pub(super) fn own_mask() -> Option<u64> {
     let interrupts = || {
-        let source = process::current().map(|process| process.source().kind);
-        source == Some(SourceKind::TaskClock) && !trap::on_loan()
+        let uses = |kind| process::current().is_some_and(|process| process.uses(kind));
+        !trap::on_loan() && uses(SourceKind::TaskClock) && !uses(SourceKind::Realtime)
     };
     if !sampled() || !interrupts() {
         return None;
