@@ -19,7 +19,12 @@ pub(super) struct PosixTimer {
 
 impl PosixTimer {
     /// Makes the timer, stopped.
-    pub(super) fn open(clock: Clock, period_ns: u64, tid: u32, cookie: usize) -> Result<Self, Errno> {
+    pub(super) fn open(
+        clock: Clock,
+        period_ns: u64,
+        tid: u32,
+        cookie: usize,
+    ) -> Result<Self, Errno> {
         Ok(Self { timer: Timer::create(clock, SIGNAL, tid, cookie)?, period_ns, cookie })
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use clap::Args;
-use csprof_format::launch::SampleSource;
+use csprof_format::launch::{SampleSource, SampleSources};
 use csprof_format::profile::{self as saved, Exit};
 use nix::sys::signal::Signal;
 
@@ -35,6 +35,7 @@ Examples:
   csprof record xz -9 -T2 -k linux.tar
   csprof record -o slow.csprof -e task-clock@1000 -- python3 slow.py --all
   csprof record -e realtime@100 ./server      where does it wait?
+  csprof record -e cputime -e realtime ./server     where does it compute, and where does it wait?
 
 The exit status is that of PROG, 128 + signal if it was killed. Ctrl-C goes to PROG, and the
 profile is written when it has ended.";
@@ -72,12 +73,13 @@ pub struct Record {
 #[derive(Debug, Args)]
 pub struct Sampling {
     /// What triggers samples, with a rate (per second and thread) or a period: cputime@200,
-    /// task-clock@1000, realtime@5ms
+    /// task-clock@1000, realtime@5ms; more than one by several -e
     ///
     /// cputime counts CPU time, at most as fast as the kernel ticks (100 to 1000 times per second).
     /// task-clock counts CPU time at any rate, also on an overloaded machine, where perf events are
     /// allowed; it borrows SIGTRAP from programs that have no use for it. realtime counts elapsed
-    /// time and so sees where threads wait.
+    /// time and so sees where threads wait. Of several sources, each is a metric of the profile, and the
+    /// first is the one that reports and the viewer begin with.
     #[arg(short, value_name = "SOURCE[@RATE]", default_value = "cputime@200", value_parser = super::event::parse)]
     event: Vec<SampleSource>,
     /// Do not replace return addresses: no edge counts, and deep stacks cost more
@@ -97,17 +99,18 @@ impl Sampling {
     ///
     /// # Errors
     ///
-    /// [`WrongUsage`] if several sources were given.
+    /// [`WrongUsage`] if a source was given twice.
     pub(super) fn settings(&self, quiet: bool) -> Result<Settings> {
-        let &[source] = self.event.as_slice() else {
-            return Err(WrongUsage(format!(
-                "{} sample sources were given with -e; this version takes one per run",
-                self.event.len()
+        let mut sources = self.event.iter().copied();
+        let first = sources.next().unwrap_or(SampleSource::DEFAULT);
+        let sources = SampleSources::one(first).and(sources).map_err(|twice| {
+            let name = twice.name();
+            WrongUsage(format!(
+                "-e {name} was given twice; each source can be sampled once per run"
             ))
-            .into());
-        };
+        })?;
         Ok(Settings {
-            source,
+            sources,
             trampoline: !self.no_trampoline,
             epoch_per_load: self.epoch_per_load,
             memory: self.memory,

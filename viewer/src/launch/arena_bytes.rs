@@ -6,6 +6,7 @@ use csprof_format::arena::{
     LEFT_OUT_SLOTS, LoadRecord, LogRecord, Node, REASON_SLOTS, ThreadRecord, epoch_reason, locate,
     segment_nodes,
 };
+use csprof_format::launch::MAX_SOURCES;
 
 /// A node to write: (key, parent, samples, edges).
 pub(super) type NodeRow = (FrameKey, u32, u64, u64);
@@ -17,6 +18,11 @@ pub(super) struct ArenaBytes {
     threads: u32,
 }
 
+/// The key of an interrupted function with samples of a further source.
+pub(super) fn leaf_of(source: usize, address: u64) -> FrameKey {
+    leaf(address).of_metric(source)
+}
+
 /// A thread to write.
 #[derive(Default)]
 pub(super) struct ThreadRow<'a> {
@@ -25,6 +31,9 @@ pub(super) struct ThreadRow<'a> {
     pub(super) delivered: u64,
     pub(super) recorded: u64,
     pub(super) losses: &'a [u64],
+    pub(super) partial: u64,
+    /// Of further sources: delivered, recorded, partial.
+    pub(super) further: [[u64; 3]; MAX_SOURCES - 1],
     /// Nodes from number 1; number 0 is never used.
     pub(super) nodes: &'a [NodeRow],
 }
@@ -34,12 +43,12 @@ impl ArenaBytes {
     pub(super) fn new(pid: u32, start_ns: u64, end_ns: u64) -> Self {
         let mut bytes = Vec::new();
         bytes.extend(ARENA_MAGIC);
-        // version, pid, parent, forked, source (cputime), flags (trampoline)
-        for field in [ARENA_VERSION, pid, 1, 0, 0, 1] {
+        // version, pid, parent, forked, number of sources, flags (trampoline)
+        for field in [ARENA_VERSION, pid, 1, 0, 1, 1] {
             bytes.extend(field.to_le_bytes());
         }
-        // period, CLOCK_REALTIME, CLOCK_MONOTONIC at start and end, bytes used
-        for field in [5_000_000, 1_700_000_000_000_000_000, start_ns, end_ns, 0u64] {
+        // CLOCK_REALTIME, CLOCK_MONOTONIC at start and end, bytes used
+        for field in [1_700_000_000_000_000_000, start_ns, end_ns, 0u64] {
             bytes.extend(field.to_le_bytes());
         }
         // threads, rank plus one
@@ -53,15 +62,28 @@ impl ArenaBytes {
         for field in [1000u64, 8000, 0, 300, 70_000, 0] {
             bytes.extend(field.to_le_bytes());
         }
-        assert_eq!(bytes.len(), size_of::<ArenaHeader>());
+        // one source: its period, kind (cputime), not dropped
+        bytes.extend(5_000_000u64.to_le_bytes());
+        bytes.resize(size_of::<ArenaHeader>(), 0);
         bytes.resize(EXTENT_ALIGN as usize, 0);
         Self { bytes, extents: Vec::new(), threads: 0 }
     }
 
     /// Says that so many processes are not in the run, by the number of the reason.
     pub(super) fn left_out(mut self, numbers: [u32; LEFT_OUT_SLOTS]) -> Self {
-        for (place, number) in (216..).step_by(4).zip(numbers) {
+        for (place, number) in (208..).step_by(4).zip(numbers) {
             self.bytes[place..place + 4].copy_from_slice(&number.to_le_bytes());
+        }
+        self
+    }
+
+    /// Gives the process these sources, each with kind, period in ns, and whether it was dropped.
+    pub(super) fn sources(mut self, sources: &[(u32, u64, bool)]) -> Self {
+        self.bytes[24..28].copy_from_slice(&(sources.len() as u32).to_le_bytes());
+        for (place, &(kind, period_ns, dropped)) in (272..).step_by(16).zip(sources) {
+            self.bytes[place..place + 8].copy_from_slice(&period_ns.to_le_bytes());
+            self.bytes[place + 8..place + 12].copy_from_slice(&kind.to_le_bytes());
+            self.bytes[place + 12..place + 16].copy_from_slice(&u32::from(dropped).to_le_bytes());
         }
         self
     }
@@ -107,12 +129,18 @@ impl ArenaBytes {
             payload.extend(field.to_le_bytes());
         }
         let losses = row.losses.iter().copied().chain(std::iter::repeat(0)).take(REASON_SLOTS);
-        for field in losses.chain([0; REASON_SLOTS]) {
+        let partial = std::iter::once(row.partial).chain([0; REASON_SLOTS - 1]);
+        for field in losses.chain(partial) {
             payload.extend(field.to_le_bytes());
         }
         // CPU time before sampling, late samples
         for field in [500u64, 2] {
             payload.extend(field.to_le_bytes());
+        }
+        for share in row.further {
+            for field in share {
+                payload.extend(field.to_le_bytes());
+            }
         }
         assert_eq!(payload.len(), size_of::<ThreadRecord>());
 

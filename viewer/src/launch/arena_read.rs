@@ -15,7 +15,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use csprof_format::address::FrameKey;
 use csprof_format::arena::{
     ARENA_MAGIC, ARENA_VERSION, ArenaHeader, EXTENT_ALIGN, EXTENT_MAGIC, ExtentHeader, ExtentKind,
-    LogRecord, MAX_SEGMENTS, Node, REASON_SLOTS, ThreadRecord, locate, segment_nodes,
+    LogRecord, MAX_SEGMENTS, Node, REASON_SLOTS, ShareRecord, SourceRecord, ThreadRecord, locate,
+    segment_nodes,
 };
 
 /// What one process left, or has written so far.
@@ -384,9 +385,8 @@ fn arena_header(bytes: &[u8]) -> ArenaHeader {
         pid: fields.u32(),
         parent_pid: fields.u32(),
         forked: fields.u32(),
-        source: fields.u32(),
+        source_count: fields.u32(),
         flags: fields.u32(),
-        period_ns: fields.u64(),
         start_unix_ns: fields.u64(),
         start_ns: fields.u64(),
         end_ns: fields.u64(),
@@ -402,6 +402,11 @@ fn arena_header(bytes: &[u8]) -> ArenaHeader {
         table_bytes: fields.u64(),
         private_bytes: fields.u64(),
         returned: fields.u64(),
+        sources: std::array::from_fn(|_| SourceRecord {
+            period_ns: fields.u64(),
+            kind: fields.u32(),
+            dropped: fields.u32(),
+        }),
     }
 }
 
@@ -439,5 +444,10 @@ fn thread_record(bytes: &[u8]) -> ThreadRecord {
         partial: fields.counters(),
         cpu_before_ns: fields.u64(),
         late: fields.u64(),
+        further: std::array::from_fn(|_| ShareRecord {
+            delivered: fields.u64(),
+            recorded: fields.u64(),
+            partial: fields.u64(),
+        }),
     }
 }

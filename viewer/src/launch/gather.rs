@@ -14,23 +14,24 @@ use std::collections::{BTreeMap, HashMap};
 use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::arena::{FLAG_TRAMPOLINE, LeftOut, LogRecord, epoch_reason};
 use csprof_format::ids::{EpochId, FrameId, ModuleId, ProcessId, StringId, ThreadId};
-use csprof_format::launch::{SampleSource, SourceKind};
+use csprof_format::launch::SampleSources;
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{
-    Account, Epoch, EpochReason, Frame, Metric, Module, Origin, Process, Profile, RunInfo, Thread,
+    Account, Epoch, EpochReason, Frame, Module, Origin, Process, Profile, RunInfo, Thread,
     ThreadAccount, Tree,
 };
 
 use super::arena_read::{Arena, ArenaThread};
 use super::load_map::{LoadMaps, load_maps};
+use super::metrics::{ByMetric, Metrics};
 
 /// What `record` knows about the run besides its arenas.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// Command, machine, clocks and exit, without warnings from gathering.
     pub info: RunInfo,
-    /// The sample source that was asked for.
-    pub source: SampleSource,
+    /// The sample sources that were asked for.
+    pub sources: SampleSources,
     /// `CLOCK_MONOTONIC` at the start of the run, in nanoseconds.
     pub start_ns: u64,
     /// Process id of the program that was started, if known.
@@ -41,14 +42,17 @@ pub struct Run {
 #[must_use]
 pub fn gather(run: &Run, mut arenas: Vec<Arena>) -> Profile {
     arenas.sort_by_key(|arena| (arena.header.start_ns, arena.header.pid));
+    let mut profile = Profile { run: run.info.clone(), ..Profile::default() };
+    let metrics = Metrics::of(run.sources, &arenas, &mut profile.run.warnings);
+    metrics.enter(&mut profile);
     let mut gathering = Gathering {
-        profile: Profile { run: run.info.clone(), ..Profile::default() },
+        profile,
+        metrics,
         run_start_ns: run.start_ns,
         strings: HashMap::new(),
         modules: HashMap::new(),
         frames: HashMap::new(),
     };
-    gathering.profile.metric = metric(run.source, &arenas, &mut gathering.profile.run.warnings);
     gathering.profile.run.trampoline =
         arenas.iter().any(|arena| arena.header.flags & FLAG_TRAMPOLINE != 0);
     for arena in &arenas {
@@ -64,32 +68,9 @@ pub fn gather(run: &Run, mut arenas: Vec<Arena>) -> Profile {
     profile
 }
 
-/// The metric of the run: that of the source in use where all processes agree (a source that the
-/// kernel refused was replaced in all of them), else that which was asked for.
-fn metric(asked: SampleSource, arenas: &[Arena], warnings: &mut Vec<String>) -> Metric {
-    let mut used: Vec<(u32, u64)> =
-        arenas.iter().map(|arena| (arena.header.source, arena.header.period_ns)).collect();
-    used.sort_unstable();
-    used.dedup();
-    let source = match used.as_slice() {
-        [] => asked,
-        &[(kind, period_ns)] if period_ns > 0 => {
-            SampleSource { kind: SourceKind::from_index(kind).unwrap_or(asked.kind), period_ns }
-        }
-        _ => {
-            warnings.push(format!(
-                "the processes of this run did not all use one sample source and period; \
-                 values are given as {}",
-                asked.kind.name()
-            ));
-            asked
-        }
-    };
-    Metric { source: source.kind.name().into(), unit: "ns".into(), period: source.period_ns }
-}
-
 struct Gathering {
     profile: Profile,
+    metrics: Metrics,
     run_start_ns: u64,
     strings: HashMap<String, StringId>,
     modules: HashMap<(Vec<u8>, Vec<u8>), ModuleId>,
@@ -212,30 +193,34 @@ impl Gathering {
         let record = &thread.record;
         let name_length = record.name.iter().position(|&byte| byte == 0).unwrap_or(16);
 
-        let mut recorded = 0u64;
+        let mut by_metric = ByMetric::default();
         for (position, number) in load_maps.epochs.keys().enumerate() {
             let Some(nodes) = placed.by_epoch.get(number) else { continue };
             let epoch = EpochId::from_index(first_epoch + position);
-            recorded = recorded.saturating_add(self.tree(id, epoch, thread, nodes));
+            self.tree(id, epoch, thread, nodes, &mut by_metric);
         }
+        let recorded = sum(&by_metric);
 
         let mut losses = record.losses[..LossReason::COUNT].to_vec();
-        let listed = losses.iter().fold(0u64, |sum, &loss| sum.saturating_add(loss));
+        let listed = sum(&losses);
         // A sample is counted as delivered before it is recorded, so in a process that was
         // interrupted the tree may lack one; in a running one it may be ahead of the counter.
         let unreadable = record.delivered.saturating_sub(recorded.saturating_add(listed));
         losses[missing as usize] = losses[missing as usize].saturating_add(unreadable);
-        let delivered = losses.iter().fold(recorded, |sum, &loss| sum.saturating_add(loss));
-        let partial = record.partial.iter().fold(0u64, |sum, &count| sum.saturating_add(count));
+        let lost = sum(&losses);
+        let shares = self.metrics.shares(record, &by_metric, lost);
+        for (metric, share) in self.profile.further.iter_mut().zip(&shares[1..]) {
+            metric.threads.push(*share);
+        }
 
         self.profile.threads.push(Thread {
             process,
             tid: record.tid,
             name: record.name[..name_length].to_vec(),
             signals: record.signals,
-            delivered,
+            delivered: recorded.saturating_add(lost),
             recorded,
-            partial: partial.min(recorded),
+            partial: sum(&shares.map(|share| share.partial)),
             losses,
             returns: record.returns,
             lost_returns: record.lost_returns,
@@ -246,17 +231,19 @@ impl Gathering {
         unreadable
     }
 
-    /// Adds the tree of a thread in an epoch, in pre-order. Returns the sum of its samples.
+    /// Adds the tree of a thread in an epoch, in pre-order, and its samples to `recorded`.
     ///
     /// The children of a node are ordered by module and offset, so that two runs of a program
-    /// give trees that look alike. Paths can be 10^5 frames deep, so nothing here recurses.
+    /// give trees that look alike; those that differ in the metric of their samples only become one.
+    /// Paths can be 10^5 frames deep, so nothing here recurses.
     fn tree(
         &mut self,
         thread: ThreadId,
         epoch: EpochId,
         arena: &ArenaThread,
         members: &[u32],
-    ) -> u64 {
+        recorded: &mut ByMetric,
+    ) {
         let frames: Vec<FrameId> = {
             let mut seen: HashMap<FrameKey, FrameId> = HashMap::new();
             members
@@ -272,36 +259,43 @@ impl Gathering {
             (frame.module, frame.offset, frame.kind as u8)
         });
 
-        let nodes = &mut self.profile.nodes;
-        let Ok(first_node) = u32::try_from(nodes.len()) else { return 0 };
+        let Profile { nodes, further, trees, .. } = &mut self.profile;
+        let Ok(first_node) = u32::try_from(nodes.len()) else { return };
         if nodes.len() + members.len() >= u32::MAX as usize {
-            return 0; // more nodes than a profile can number: the caller books them as lost
+            return; // more nodes than a profile can number: the caller books them as lost
         }
-        let mut recorded = 0u64;
-        let mut stack: Vec<(usize, u32)> = Vec::new();
+        let node_of = |place: u32| &arena.nodes[members[place as usize] as usize];
+        let is_same = |&a: &u32, &b: &u32| {
+            let frame = |place| node_of(place).key.map(|key| key.of_metric(0));
+            frame(a) == frame(b)
+        };
         // All roots of an epoch are one root; a sound arena has one.
-        let mut root_frame = FrameId(0);
-        let mut root_counts = (0u64, 0u64);
-        for &place in children.roots() {
-            let node = &arena.nodes[members[place as usize] as usize];
-            root_frame = frames[place as usize];
-            root_counts.0 = root_counts.0.saturating_add(node.samples);
-            root_counts.1 = root_counts.1.saturating_add(node.edges);
-        }
-        let root = nodes.push(first_node, root_frame, root_counts.0, root_counts.1);
-        recorded = recorded.saturating_add(root_counts.0);
-        for &place in children.roots().iter().rev() {
-            stack.extend(children.below(place as usize).iter().rev().map(|&c| (c as usize, root)));
-        }
-        while let Some((place, parent)) = stack.pop() {
-            let node = &arena.nodes[members[place] as usize];
-            let id = nodes.push(parent, frames[place], node.samples, node.edges);
-            recorded = recorded.saturating_add(node.samples);
-            stack.extend(children.below(place).iter().rev().map(|&child| (child as usize, id)));
+        let mut stack: Vec<(&[u32], u32)> = vec![(children.roots(), first_node)];
+        while let Some((group, parent)) = stack.pop() {
+            let id = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
+            let (mut samples, mut edges) = (ByMetric::default(), 0u64);
+            for node in group.iter().map(|&place| node_of(place)) {
+                let metric = self.metrics.of_source(node.key.map_or(0, FrameKey::metric));
+                samples[metric] = samples[metric].saturating_add(node.samples);
+                edges = edges.saturating_add(node.edges);
+            }
+            let frame = group.first().map_or(FrameId(0), |&place| frames[place as usize]);
+            nodes.push(parent, frame, sum(&samples), edges);
+            for (metric, &samples) in further.iter_mut().zip(&samples[1..]) {
+                if samples > 0 {
+                    metric.samples.push((id, samples));
+                }
+            }
+            for (sum, samples) in recorded.iter_mut().zip(samples) {
+                *sum = sum.saturating_add(samples);
+            }
+            for &place in group.iter().rev() {
+                let groups = children.below(place as usize).chunk_by(is_same).rev();
+                stack.extend(groups.map(|group| (group, id)));
+            }
         }
         let node_count = u32::try_from(nodes.len()).unwrap_or(u32::MAX) - first_node;
-        self.profile.trees.push(Tree { thread, epoch, first_node, node_count });
-        recorded
+        trees.push(Tree { thread, epoch, first_node, node_count });
     }
 
     fn frame(&mut self, epoch: EpochId, key: FrameKey) -> FrameId {
@@ -352,6 +346,10 @@ impl Gathering {
     fn since_start(&self, time_ns: u64) -> u64 {
         time_ns.saturating_sub(self.run_start_ns)
     }
+}
+
+fn sum(counts: &[u64]) -> u64 {
+    counts.iter().fold(0, |sum, &count| sum.saturating_add(count))
 }
 
 /// What the process used beside its samples.

@@ -8,7 +8,8 @@
 //! spawn        the environment contract, the program
 //! signals      csprof outlives the program, whatever ends it
 //! arena_read   arena → values          load_map   log → what was where, by epoch
-//! gather       all arenas → profile    output     where the profile goes
+//! gather       all arenas → profile    metrics    which samples are of which source
+//! output       where the profile goes
 //! ```
 //!
 //! Invariants: the program sees its own arguments, signals and standard streams and nothing else
@@ -23,6 +24,7 @@ pub mod collector_file;
 pub mod gather;
 mod load_map;
 mod machine;
+mod metrics;
 pub mod output;
 pub mod run_dir;
 mod run_file;
@@ -83,7 +85,7 @@ pub fn record(
 
     let mut run = Run {
         info: run_info(command),
-        source: settings.source,
+        sources: settings.sources,
         start_ns: machine::monotonic_ns(),
         pid: None,
     };

@@ -5,19 +5,20 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use csprof_format::launch::{SampleSource, SourceKind};
+use csprof_format::launch::SampleSources;
 use csprof_format::profile::RunInfo;
 use serde::{Deserialize, Serialize};
 
 use super::arena_read::Arena;
 use super::gather::Run;
+use super::metrics;
 
 const FILE: &str = "run.json";
 
 #[derive(Serialize, Deserialize)]
 struct RunFile {
     info: RunInfo,
-    source: String,
+    sources: String,
     start_ns: u64,
     pid: Option<u32>,
 }
@@ -25,7 +26,7 @@ struct RunFile {
 pub(super) fn write(folder: &Path, run: &Run) -> Result<()> {
     let file = RunFile {
         info: run.info.clone(),
-        source: run.source.to_string(),
+        sources: run.sources.to_string(),
         start_ns: run.start_ns,
         pid: run.pid,
     };
@@ -40,16 +41,16 @@ pub(super) fn read(folder: &Path, arenas: &[Arena]) -> Run {
         .ok()
         .and_then(|bytes| serde_json::from_slice::<RunFile>(&bytes).ok());
     if let Some(file) = file
-        && let Some(source) = SampleSource::parse(&file.source)
+        && let Some(sources) = SampleSources::parse(&file.sources)
     {
-        return Run { info: file.info, source, start_ns: file.start_ns, pid: file.pid };
+        return Run { info: file.info, sources, start_ns: file.start_ns, pid: file.pid };
     }
     let mut run =
-        Run { info: RunInfo::default(), source: SampleSource::DEFAULT, start_ns: 0, pid: None };
+        Run { info: RunInfo::default(), sources: SampleSources::DEFAULT, start_ns: 0, pid: None };
     if let Some(first) = arenas.iter().min_by_key(|arena| arena.header.start_ns) {
         run.info.start_unix_ns = first.header.start_unix_ns;
         run.start_ns = first.header.start_ns;
-        run.source.kind = SourceKind::from_index(first.header.source).unwrap_or(run.source.kind);
+        run.sources = metrics::sources_of(&first.header).unwrap_or(run.sources);
     }
     run
 }

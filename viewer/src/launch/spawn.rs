@@ -8,14 +8,14 @@ use std::path::Path;
 use std::process::{Child, Command};
 
 use csprof_format::launch::{
-    EPOCH_PER_LOAD, LD_PRELOAD, MEMORY, NO_TRAMPOLINE, QUIET, RUN_DIR, SOURCE, SampleSource,
+    EPOCH_PER_LOAD, LD_PRELOAD, MEMORY, NO_TRAMPOLINE, QUIET, RUN_DIR, SOURCE, SampleSources,
 };
 
 /// How the collector is to work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// What triggers samples.
-    pub source: SampleSource,
+    pub sources: SampleSources,
     /// Whether returns are counted by the trampoline.
     pub trampoline: bool,
     /// Whether every load of a module begins an epoch.
@@ -65,7 +65,7 @@ fn environment(
         (LD_PRELOAD, Some(preload_list(collector, given(LD_PRELOAD).as_deref()))),
         (ASAN_OPTIONS, Some(sanitizer_options(given(ASAN_OPTIONS)))),
         (RUN_DIR, Some(arenas.into())),
-        (SOURCE, Some(settings.source.to_string().into())),
+        (SOURCE, Some(settings.sources.to_string().into())),
         (NO_TRAMPOLINE, flag(!settings.trampoline)),
         (EPOCH_PER_LOAD, flag(settings.epoch_per_load)),
         (MEMORY, settings.memory.map(|bytes| bytes.to_string().into())),
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn the_environment_is_the_launch_contract() {
         let settings = Settings {
-            source: SampleSource::DEFAULT,
+            sources: SampleSources::DEFAULT,
             trampoline: false,
             epoch_per_load: false,
             memory: Some(1 << 20),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::io::Cursor;
 
 use csprof_format::arena::{ArenaHeader, LogRecord};
-use csprof_format::launch::SampleSource;
+use csprof_format::launch::SampleSources;
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{Origin, Profile, RunInfo};
 use csprof_format::validate::validate;
@@ -24,7 +24,7 @@ fn read_bytes(bytes: &[u8]) -> Result<Arena, NoArena> {
 fn gathered(arenas: Vec<Arena>) -> Profile {
     let run = Run {
         info: RunInfo::default(),
-        source: SampleSource::DEFAULT,
+        sources: SampleSources::DEFAULT,
         start_ns: 400,
         pid: Some(7),
     };
@@ -98,6 +98,8 @@ fn small() -> ArenaBytes {
             delivered: 10,
             recorded: 8,
             losses: &[2],
+            partial: 0,
+            further: Default::default(),
             nodes: &[
                 (root(0), 0, 0, 0),      // 1
                 (call(0x1500), 1, 0, 1), // 2
@@ -262,7 +264,7 @@ fn processes_are_in_the_order_of_their_start() {
     let program = ArenaBytes::new(7, 700, 0).log(&[LogRecord::Command(vec![b"xz".to_vec()])]);
     let mut run = Run {
         info: RunInfo::default(),
-        source: SampleSource::DEFAULT,
+        sources: SampleSources::DEFAULT,
         start_ns: 400,
         pid: Some(7),
     };
@@ -414,7 +416,7 @@ fn what_is_no_arena_is_told_apart() {
     assert_eq!(verdict(&[b'x'; 4096]), "it does not begin like an arena");
     let mut other = small().bytes;
     other[8] = 1;
-    assert_eq!(verdict(&other), "it has arena version 1, and this csprof reads version 3");
+    assert_eq!(verdict(&other), "it has arena version 1, and this csprof reads version 4");
 }
 
 #[test]
