@@ -82,12 +82,12 @@ impl Profile {
         self.further.iter().map(share).fold(all, ThreadShare::without)
     }
 
-    /// The threads of a process, which stand together.
-    #[must_use]
-    pub fn threads_of(&self, process: ProcessId) -> &[Thread] {
+    /// The threads of a process, which stand together, with their numbers.
+    pub fn threads_of(&self, process: ProcessId) -> impl Iterator<Item = (ThreadId, &Thread)> {
         let first = self.threads.partition_point(|thread| thread.process < process);
-        let (_, rest) = self.threads.split_at(first);
-        &rest[..rest.partition_point(|thread| thread.process == process)]
+        let own = self.threads.iter().enumerate().skip(first);
+        let own = own.take_while(move |(_, thread)| thread.process == process);
+        own.map(|(number, thread)| (ThreadId::from_index(number), thread))
     }
 }
 

@@ -137,25 +137,33 @@ fn run(title: &str, run: &RunInfo, form: Form) -> Vec<Item> {
 }
 
 fn samples(profile: &Profile, summary: &Summary, form: Form) -> Vec<Item> {
-    let metric = &profile.info.metric;
     let of_delivered = |samples: u64| {
         format!("{}, {} %", counted(samples, "sample", form), percent(samples, summary.delivered))
     };
-    let mut items = vec![heading("Samples")];
-    // Two that are compared may have been sampled in different ways.
-    if profile.comparison.is_none() {
-        let period = amount(1, metric, form);
-        items.push(pair("source", format!("{}, one sample for {period}", metric.source)));
-        if let Some(rate) = summary.asked_per_s {
-            items.push(pair("rate asked for", format!("{rate:.0} per second and thread")));
-        }
+    let mut items = Vec::new();
+    for (title, about) in cost_lines::sources(summary, form) {
+        items.extend(lines(&title, about));
+        items.push(Item::Gap);
     }
-    if let Some(rate) = summary.delivered_per_cpu_s {
-        let text = format!(
-            "{rate:.0} per second of CPU time ({} in all threads)",
-            seconds(summary.cpu_ns, form)
-        );
-        items.push(pair("rate delivered", text));
+    if let [source] = &summary.sources[..] {
+        items.push(heading("Samples"));
+        // Two that are compared may have been sampled in different ways.
+        if profile.comparison.is_none() {
+            let (name, period) = (&source.metric.source, amount(1, &source.metric, form));
+            items.push(pair("source", format!("{name}, one sample for {period}")));
+            if let Some(rate) = source.asked_per_s {
+                items.push(pair("rate asked for", format!("{rate:.0} per second and thread")));
+            }
+        }
+        if let Some(rate) = source.delivered_per_cpu_s {
+            let text = format!(
+                "{rate:.0} per second of CPU time ({} in all threads)",
+                seconds(summary.cpu_ns, form)
+            );
+            items.push(pair("rate delivered", text));
+        }
+    } else {
+        items.push(heading("Samples of all sources together"));
     }
     items.push(pair("delivered", counted(summary.delivered, "sample", form)));
     items.push(pair("recorded", of_delivered(summary.recorded)));
@@ -225,11 +233,11 @@ fn processes(profile: &Profile, form: Form) -> Vec<Item> {
     listed.sort_by_key(|(_, process)| process.rank);
     for (place, process) in listed {
         items.extend(process_items(process, form));
-        for thread in info.threads_of(ProcessId::from_index(place)) {
+        for (id, thread) in info.threads_of(ProcessId::from_index(place)) {
             let name = String::from_utf8_lossy(&thread.name);
             let losses = thread.losses.iter().fold(0, |sum: u64, &lost| sum.saturating_add(lost));
             let samples = counted(thread.recorded, "sample", form);
-            let rate = cost_lines::rate(thread.delivered, thread.cpu_ns, form);
+            let rate = cost_lines::thread(profile, id, form);
             let mut text = format!("{samples}{rate}");
             if losses > 0 {
                 text.push_str(&format!(", {} lost", count(losses, form)));

@@ -1,12 +1,14 @@
 //! [`costs`](super::costs) in words, one fact in each line, for `csprof info` and the terminal.
 
-use csprof_format::ids::ProcessId;
+use csprof_format::ids::{ProcessId, ThreadId};
 use csprof_format::launch::SourceKind;
-use csprof_format::profile::Account;
+use csprof_format::profile::{Account, Metric, ThreadShare};
 
-use super::costs::{CpuTime, Memory, late};
-use super::number::{Form, bytes, count, counted, duration, percent};
-use crate::profile::Profile;
+use super::costs::{CpuTime, Memory, cpu_metric, late};
+use super::number::{Form, amount, bytes, count, counted, duration, percent};
+use super::printable::printable;
+use super::summary::{Source, Summary};
+use crate::profile::{MetricRef, Profile};
 
 /// An amount, and what it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +26,9 @@ pub struct Line {
 /// Where the CPU time went.
 #[must_use]
 pub fn cpu_time(profile: &Profile, form: Form) -> Vec<Line> {
-    let Some(cpu) = CpuTime::of(profile) else { return Vec::new() };
+    let (Some(cpu), Some((_, metric))) = (CpuTime::of(profile), cpu_metric(&profile.info)) else {
+        return Vec::new();
+    };
     let line = |key, ns: u64, missing, text: String| Line {
         key,
         amount: duration(ns as f64, form),
@@ -45,7 +49,7 @@ pub fn cpu_time(profile: &Profile, form: Form) -> Vec<Line> {
             0 => String::new(),
             n => format!("; {} got no sample at all", counted(n, "thread", form)),
         };
-        let ticks = profile.info.metric.source == "cputime";
+        let ticks = metric.source == SourceKind::CpuTime.name();
         let (since, remedy) = if ticks {
             (
                 "the kernel's last look at its timer, a tick before its end",
@@ -61,7 +65,7 @@ pub fn cpu_time(profile: &Profile, form: Form) -> Vec<Line> {
         lines.push(line("undelivered", cpu.undelivered, ticks, text));
     }
     // Each process takes a little after the last look at its clock.
-    let expected = cpu.elsewhere < (cpu.used / 20).max(profile.info.metric.period);
+    let expected = cpu.elsewhere < (cpu.used / 20).max(metric.period);
     if expected && cpu.elsewhere > 0 {
         let text = format!(
             "elsewhere ({}%): processes after their exit, or in programs that csprof is not in",
@@ -87,8 +91,8 @@ pub fn cpu_time(profile: &Profile, form: Form) -> Vec<Line> {
 pub fn coverage(profile: &Profile) -> Option<String> {
     const LEAST_PERCENT: u8 = 80;
     const LEAST_PERIODS: u64 = 20;
-    let cpu = CpuTime::of(profile)?;
-    let is_short = cpu.used < profile.info.metric.period.saturating_mul(LEAST_PERIODS);
+    let (cpu, (_, metric)) = (CpuTime::of(profile)?, cpu_metric(&profile.info)?);
+    let is_short = cpu.used < metric.period.saturating_mul(LEAST_PERIODS);
     let is_most = u128::from(cpu.sampled) * 100 >= u128::from(cpu.used) * u128::from(LEAST_PERCENT);
     if is_short || is_most {
         return None;
@@ -98,14 +102,15 @@ pub fn coverage(profile: &Profile) -> Option<String> {
         "in programs that csprof is not in (statically linked, set-user-id, without its environment)"
     } else if most == cpu.before {
         "before sampling began, while programs were loaded"
-    } else if profile.info.metric.source == SourceKind::CpuTime.name() {
+    } else if metric.source == SourceKind::CpuTime.name() {
         "by threads that the kernel's tick did not meet; -e task-clock samples them"
     } else {
         "by threads after their last sample"
     };
     let share = percent(cpu.sampled, cpu.used);
+    let of = if profile.info.further.is_empty() { "" } else { &format!(" of {}", metric.source) };
     Some(format!(
-        "samples stand for {share}% of the CPU time; most of the rest was used {rest}: csprof info"
+        "samples{of} stand for {share}% of the CPU time; most of the rest was used {rest}: csprof info"
     ))
 }
 
@@ -174,25 +179,90 @@ pub fn memory(accounts: &[Account], form: Form) -> Vec<Line> {
 #[must_use]
 pub fn process(profile: &Profile, place: usize, form: Form) -> String {
     let info = &profile.info;
-    let (mut recorded, mut delivered, mut cpu) = (0u64, 0u64, 0u64);
-    for thread in info.threads_of(ProcessId::from_index(place)) {
+    let (mut recorded, mut cpu, mut ids) = (0u64, 0u64, Vec::new());
+    for (id, thread) in info.threads_of(ProcessId::from_index(place)) {
         recorded = recorded.saturating_add(thread.recorded);
-        delivered = delivered.saturating_add(thread.delivered);
         cpu = cpu.saturating_add(thread.cpu_ns);
+        ids.push(id);
     }
     let cpu = info.accounts.get(place).map_or(cpu, |account| account.cpu_ns.max(cpu));
-    format!("{}{}", counted(recorded, "sample", form), rate(delivered, cpu, form))
+    format!("{}{}", counted(recorded, "sample", form), used_and_rate(profile, &ids, cpu, form))
 }
 
-/// `, 12.1 s of CPU time, 200 per second of it`; nothing if the time is not known.
+/// What is said of a thread behind its samples, as of a process.
 #[must_use]
-pub fn rate(delivered: u64, cpu_ns: u64, form: Form) -> String {
+pub fn thread(profile: &Profile, id: ThreadId, form: Form) -> String {
+    used_and_rate(profile, &[id], profile.info.threads[id.index()].cpu_ns, form)
+}
+
+/// `, 12.1 s of CPU time, 200 per second of it`; nothing if the time is not known. Of several metrics
+/// first ` (2 200 of cputime, 220 of realtime)`; the rate is then that of CPU time.
+fn used_and_rate(profile: &Profile, threads: &[ThreadId], cpu_ns: u64, form: Form) -> String {
+    let info = &profile.info;
+    let sum = |metric: usize, part: fn(ThreadShare) -> u64| {
+        let shares = threads.iter().map(|&thread| part(info.share(thread, metric)));
+        shares.fold(0, u64::saturating_add)
+    };
+    let mut text = by_source(profile, |metric| sum(metric, |share| share.recorded), form);
     if cpu_ns == 0 {
+        return text;
+    }
+    text.push_str(&format!(", {} of CPU time", duration(cpu_ns as f64, form)));
+    let of_one = info.further.is_empty().then_some(0);
+    if let Some(metric) = of_one.or(cpu_metric(info).map(|(metric, _)| metric)) {
+        let delivered = sum(metric, |share| share.delivered);
+        let rate = (delivered as f64 / (cpu_ns as f64 / 1e9)).round() as u64;
+        text.push_str(&format!(", {} per second of it", count(rate, form)));
+    }
+    text
+}
+
+/// ` (800 of cputime, 790 of realtime)`; nothing if there is one metric.
+#[must_use]
+pub fn by_source(profile: &Profile, samples: impl Fn(usize) -> u64, form: Form) -> String {
+    if profile.info.further.is_empty() {
         return String::new();
     }
-    let rate = (delivered as f64 / (cpu_ns as f64 / 1e9)).round() as u64;
-    let cpu = duration(cpu_ns as f64, form);
-    format!(", {cpu} of CPU time, {} per second of it", count(rate, form))
+    let of = |(metric, about): (MetricRef, &Metric)| {
+        format!("{} of {}", count(samples(metric.index()), form), printable(&about.source))
+    };
+    format!(" ({})", profile.metrics().map(of).collect::<Vec<_>>().join(", "))
+}
+
+/// What each of several sample sources brought: a title, and one fact in each line. Nothing if there is
+/// one source: all samples are its.
+#[must_use]
+pub fn sources(summary: &Summary, form: Form) -> Vec<(String, Vec<Line>)> {
+    let section = |source: &Source| {
+        let name = printable(&source.metric.source);
+        let title = format!("Samples of {name}, one each {}", amount(1, &source.metric, form));
+        let line = |key, n: u64, missing, text: &str| Line {
+            key,
+            amount: count(n, form),
+            text: text.to_owned(),
+            missing,
+        };
+        let rate = |key, rate: f64, text| line(key, rate.round() as u64, false, text);
+        let asked = source.asked_per_s;
+        let asked = asked.map(|n| rate("asked", n, "asked for each second and thread"));
+        // The time of those that wait is not CPU time.
+        let is_cpu = source.metric.source != SourceKind::Realtime.name();
+        let delivered = source.delivered_per_cpu_s.filter(|_| is_cpu);
+        let delivered = delivered.map(|n| rate("rate", n, "delivered for each second of CPU time"));
+        let ThreadShare { delivered: all, recorded, partial } = source.samples;
+        let counts = [
+            line("delivered", all, false, "delivered"),
+            line("recorded", recorded, false, "recorded"),
+            line("lost", source.lost(), source.lost() > 0, "lost"),
+        ];
+        let without = "recorded without their outer callers";
+        let partial = (partial > 0).then(|| line("partial", partial, true, without));
+        (title, asked.into_iter().chain(delivered).chain(counts).chain(partial).collect())
+    };
+    match &summary.sources[..] {
+        [_] => Vec::new(),
+        several => several.iter().map(section).collect(),
+    }
 }
 
 /// `, which used 1.20 s of CPU time`, of the processes that `which` admits.

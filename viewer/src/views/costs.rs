@@ -8,17 +8,25 @@
 //! threads nothing else is missing: `used = sampled + before + undelivered + elsewhere`, where a
 //! single thread's sampled time may be up to one period more or less than it used.
 
+use csprof_format::ids::ThreadId;
 use csprof_format::launch::SourceKind;
-use csprof_format::profile::{Account, Thread, ThreadAccount};
+use csprof_format::profile::{self as saved, Account, Metric, Thread, ThreadAccount};
 
 use crate::profile::Profile;
+
+/// The metric that says where CPU time went, and its number among all: the first that is CPU time.
+#[must_use]
+pub fn cpu_metric(info: &saved::Profile) -> Option<(usize, &Metric)> {
+    let is_cpu = |metric: &Metric| metric.source != SourceKind::Realtime.name();
+    info.metrics().enumerate().find(|(_, metric)| is_cpu(metric))
+}
 
 /// Where CPU time went, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTime {
     /// All of the run: by the kernel's count, or what its processes noted if that is more.
     pub used: u64,
-    /// Samples delivered × period.
+    /// Samples delivered × period, of the [metric](cpu_metric) that says it.
     pub sampled: u64,
     /// Before sampling began: loading programs, and csprof's own start in them.
     pub before: u64,
@@ -35,13 +43,15 @@ impl CpuTime {
     #[must_use]
     pub fn of(profile: &Profile) -> Option<Self> {
         let info = &profile.info;
-        if info.metric.source == SourceKind::Realtime.name() || info.accounts.is_empty() {
+        let (number, metric) = cpu_metric(info)?;
+        if info.accounts.is_empty() {
             return None;
         }
         let mut sum = Self::default();
         let (mut due, mut noted, mut unnoted) = (0u64, 0u64, 0u64);
-        for (thread, account) in threads(profile) {
-            let sampled = thread.delivered.saturating_mul(info.metric.period);
+        for (place, (thread, account)) in threads(profile).enumerate() {
+            let delivered = info.share(ThreadId::from_index(place), number).delivered;
+            let sampled = delivered.saturating_mul(metric.period);
             let noted = cpu_due(thread, account);
             // Of a thread that was killed, the last look at its clock may be older than its
             // samples.
@@ -50,7 +60,7 @@ impl CpuTime {
             due = due.saturating_add(if ended { noted } else { noted.max(sampled) });
             unnoted = unnoted.saturating_add(if ended { 0 } else { sampled.saturating_sub(noted) });
             sum.sampled = sum.sampled.saturating_add(sampled);
-            sum.threads_without += u64::from(noted > 0 && thread.delivered == 0);
+            sum.threads_without += u64::from(noted > 0 && delivered == 0);
         }
         for account in &info.accounts {
             sum.before = sum.before.saturating_add(account.cpu_before_ns);
@@ -130,6 +140,23 @@ impl Memory {
 mod tests {
     use super::*;
     use crate::profile::from_outline;
+
+    #[test]
+    fn cpu_time_is_sampled_by_samples_of_it() {
+        let mut profile = from_outline("main 9 realtime:4\n  wait 30 realtime:30\n").unwrap();
+        profile.info.threads[0].cpu_ns = 27_000_000;
+        profile.info.run.cpu_ns = 27_000_000;
+        let threads = vec![ThreadAccount::default()];
+        profile.info.accounts = vec![Account { cpu_ns: 27_000_000, threads, ..Account::default() }];
+        let of = |profile: &Profile| CpuTime::of(profile).map(|cpu| (cpu.sampled, cpu.undelivered));
+        assert_eq!(of(&profile), Some((25_000_000, 2_000_000)));
+        // Whichever of them comes first.
+        let info = &mut profile.info;
+        std::mem::swap(&mut info.metric, &mut info.further[0].metric);
+        let share = &mut info.further[0].threads[0];
+        (share.delivered, share.recorded) = (5, 5);
+        assert_eq!(of(&profile), Some((25_000_000, 2_000_000)));
+    }
 
     #[test]
     fn what_killed_processes_used_is_at_least_what_was_sampled() {

@@ -2,15 +2,17 @@
 //!
 //! Every sample delivered is recorded in a tree or counted as a loss with a reason, over all
 //! threads and processes together: `delivered = recorded + Σ losses`. Should a file say otherwise,
-//! [`Summary::unaccounted`] says by how much instead of hiding it.
+//! [`Summary::unaccounted`] says by how much instead of hiding it. Where samples have several
+//! sources, this is of all together; [`Summary::sources`] tells them apart.
 
+use csprof_format::ids::ThreadId;
 use csprof_format::launch::SourceKind;
 use csprof_format::loss::{LossReason, PartialReason};
-use csprof_format::profile::{Module, SymbolSource, Thread};
+use csprof_format::profile::{Metric, Module, SymbolSource, Thread, ThreadShare};
 use nix::sys::signal::Signal;
 
 use super::number::{Form, amount, count, duration};
-use crate::profile::{FrameKind, Profile};
+use crate::profile::{FrameKind, MetricRef, Profile};
 
 /// Samples that share a reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,10 +44,30 @@ pub struct Summary {
     pub lost_returns: u64,
     /// CPU time of the profiled threads, in nanoseconds; 0 if unknown.
     pub cpu_ns: u64,
+    /// What each sample source brought, in the order of the metrics.
+    pub sources: Vec<Source>,
+}
+
+/// What a sample source brought.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Source {
+    /// What it measures.
+    pub metric: Metric,
+    /// Its samples in all threads. Of several sources, samples that no thread could own are in none:
+    /// it is not known whose they are.
+    pub samples: ThreadShare,
     /// Samples per second and thread that were asked for; `None` where the metric is no time.
     pub asked_per_s: Option<f64>,
     /// Samples delivered per second of CPU time; `None` if that time is unknown.
     pub delivered_per_cpu_s: Option<f64>,
+}
+
+impl Source {
+    /// Samples delivered and not recorded.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.samples.delivered.saturating_sub(self.samples.recorded)
+    }
 }
 
 impl Summary {
@@ -61,7 +83,26 @@ impl Summary {
         let delivered = sum(&mut info.threads.iter().map(|t| t.delivered)).saturating_add(homeless);
         let thread_cpu = sum(&mut info.threads.iter().map(|t| t.cpu_ns));
         let cpu_ns = if thread_cpu > 0 { thread_cpu } else { info.run.cpu_ns };
-        let is_time = info.metric.unit == "ns" && info.metric.period > 0;
+        let source = |(metric, about): (MetricRef, &Metric)| {
+            let of_thread = |thread| info.share(ThreadId::from_index(thread), metric.index());
+            let shares = (0..info.threads.len()).map(of_thread);
+            let mut samples = shares.fold(ThreadShare::default(), |all, one| ThreadShare {
+                delivered: all.delivered.saturating_add(one.delivered),
+                recorded: all.recorded.saturating_add(one.recorded),
+                partial: all.partial.saturating_add(one.partial),
+            });
+            if info.further.is_empty() {
+                samples.delivered = delivered;
+            }
+            let is_time = about.unit == "ns" && about.period > 0;
+            let rate = || samples.delivered as f64 / (cpu_ns as f64 / 1e9);
+            Source {
+                metric: about.clone(),
+                samples,
+                asked_per_s: is_time.then(|| 1e9 / about.period as f64),
+                delivered_per_cpu_s: (cpu_ns > 0).then(rate),
+            }
+        };
         Self {
             delivered,
             recorded: sum(&mut info.threads.iter().map(|t| t.recorded)),
@@ -71,8 +112,7 @@ impl Summary {
             edges: sum(&mut profile.nodes.edges.iter()),
             lost_returns: sum(&mut info.threads.iter().map(|t| t.lost_returns)),
             cpu_ns,
-            asked_per_s: is_time.then(|| 1e9 / info.metric.period as f64),
-            delivered_per_cpu_s: (cpu_ns > 0).then(|| delivered as f64 / (cpu_ns as f64 / 1e9)),
+            sources: profile.metrics().map(source).collect(),
         }
     }
 
@@ -165,7 +205,7 @@ pub fn why_no_samples(profile: &Profile, form: Form) -> Option<String> {
         .collect();
     let elapsed = info.run.duration_ns;
     let waited = cpu < elapsed / 10 && elapsed > info.metric.period.saturating_mul(10);
-    let not_waiting = info.metric.source != SourceKind::Realtime.name();
+    let not_waiting = info.metrics().all(|metric| metric.source != SourceKind::Realtime.name());
     Some(if summary.delivered > 0 {
         let most = summary.losses.iter().max_by_key(|reason| reason.samples);
         let cause = most.map_or("", |reason| reason.explanation.as_str());
@@ -217,7 +257,8 @@ pub fn signal(number: u8) -> String {
 /// Samples that came in clusters: how many signals brought how many samples, if a signal stands for
 /// several periods so often that samples no longer tell how long calls are. The kernel looks at CPU
 /// timers at its tick only, and a thread that runs for less at a time is met seldom; the signal
-/// that it then gets stands for all periods since the last.
+/// that it then gets stands for all periods since the last. Of several sources, all together: which
+/// of them a signal was of is not known.
 #[must_use]
 pub fn clustered(profile: &Profile) -> Option<(u64, u64)> {
     const ENOUGH: u64 = 100;

@@ -2,19 +2,20 @@
 
 use std::io::{self, Write};
 
+use csprof_format::ids::ThreadId;
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{
-    Account, Exit, MergedRun, Module, Origin, SymbolSource, ThreadAccount,
+    Account, Exit, MergedRun, Metric, Module, Origin, SymbolSource, ThreadAccount, ThreadShare,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{SetPlace, epoch_reason, hex, text};
-use crate::profile::Profile;
+use crate::profile::{MetricRef, Profile};
 use crate::views::costs::{CpuTime, Memory, threads};
 use crate::views::names::nameless;
 use crate::views::number::Form;
-use crate::views::summary::{Reason, Summary, symbols_of, why_no_samples};
+use crate::views::summary::{self, Reason, Summary, symbols_of, why_no_samples};
 
 #[derive(Serialize)]
 struct Info {
@@ -75,6 +76,10 @@ struct Source {
     /// Samples for each second and thread.
     asked: Option<f64>,
     delivered_per_cpu_s: Option<f64>,
+    /// Of its samples: in all threads, and of a single source those that no thread could own.
+    samples: Samples,
+    /// Delivered and not recorded, for whatever reason.
+    lost: u64,
 }
 
 #[derive(Serialize)]
@@ -146,6 +151,17 @@ struct JsonThread {
     /// Samples that came 50 ms or more after they were due.
     late: u64,
     losses: Map<String, Value>,
+    /// What of the samples each source has; absent where there is one source.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sources: Vec<SourceOfThread>,
+}
+
+#[derive(Serialize)]
+struct SourceOfThread {
+    name: String,
+    samples: u64,
+    delivered: u64,
+    partial: u64,
 }
 
 #[derive(Serialize)]
@@ -207,13 +223,7 @@ pub fn write(profile: &Profile, sets: &[SetPlace], out: &mut impl Write) -> io::
         signal,
         duration_s: seconds(run.duration_ns),
         cpu_s: seconds(run.cpu_ns),
-        sources: vec![Source {
-            name: info.metric.source.clone(),
-            unit: info.metric.unit.clone(),
-            period: info.metric.period,
-            asked: summary.asked_per_s,
-            delivered_per_cpu_s: summary.delivered_per_cpu_s,
-        }],
+        sources: summary.sources.iter().map(source).collect(),
         processes: processes(profile),
         modules: modules(profile),
         samples: Samples {
@@ -244,6 +254,19 @@ pub fn write(profile: &Profile, sets: &[SetPlace], out: &mut impl Write) -> io::
     };
     serde_json::to_writer_pretty(&mut *out, &value)?;
     writeln!(out)
+}
+
+fn source(source: &summary::Source) -> Source {
+    let ThreadShare { delivered, recorded, partial } = source.samples;
+    Source {
+        name: source.metric.source.clone(),
+        unit: source.metric.unit.clone(),
+        period: source.metric.period,
+        asked: source.asked_per_s,
+        delivered_per_cpu_s: source.delivered_per_cpu_s,
+        samples: Samples { delivered, recorded, partial },
+        lost: source.lost(),
+    }
 }
 
 fn processes(profile: &Profile) -> Vec<JsonProcess> {
@@ -278,7 +301,7 @@ fn processes(profile: &Profile) -> Vec<JsonProcess> {
         .collect();
     let accounts = threads(profile).map(|(_, account)| account);
     let accounts = accounts.chain(std::iter::repeat(ThreadAccount::default()));
-    for (thread, account) in info.threads.iter().zip(accounts) {
+    for ((place, thread), account) in info.threads.iter().enumerate().zip(accounts) {
         if let Some(process) = list.get_mut(thread.process.index()) {
             process.threads.push(JsonThread {
                 tid: thread.tid,
@@ -292,6 +315,7 @@ fn processes(profile: &Profile) -> Vec<JsonProcess> {
                 cpu_before_s: seconds(account.cpu_before_ns),
                 late: account.late,
                 losses: losses_of(&thread.losses),
+                sources: sources_of(profile, ThreadId::from_index(place)),
             });
         }
     }
@@ -315,6 +339,18 @@ fn processes(profile: &Profile) -> Vec<JsonProcess> {
         }
     }
     list
+}
+
+fn sources_of(profile: &Profile, thread: ThreadId) -> Vec<SourceOfThread> {
+    if profile.info.further.is_empty() {
+        return Vec::new();
+    }
+    let of = |(metric, about): (MetricRef, &Metric)| {
+        let share = profile.info.share(thread, metric.index());
+        let ThreadShare { delivered, recorded: samples, partial } = share;
+        SourceOfThread { name: about.source.clone(), samples, delivered, partial }
+    };
+    profile.metrics().map(of).collect()
 }
 
 fn modules(profile: &Profile) -> Vec<JsonModule> {

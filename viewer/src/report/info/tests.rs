@@ -3,7 +3,8 @@
 use csprof_format::ids::{ModuleId, ProcessId, StringId};
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{
-    Account, Epoch, EpochReason, Exit, Mapping, Module, SymbolSource, Thread, ThreadAccount,
+    Account, Epoch, EpochReason, Exit, FurtherMetric, Mapping, Metric, Module, SymbolSource,
+    Thread, ThreadAccount, ThreadShare,
 };
 use serde_json::{Value, json};
 
@@ -184,7 +185,8 @@ fn json_keeps_its_keys_and_adds_up() {
     assert_eq!(
         info["sources"],
         json!([{"name": "cputime", "unit": "ns", "period": 5_000_000, "asked": 200.0,
-                "delivered_per_cpu_s": 200.0}])
+                "delivered_per_cpu_s": 200.0, "lost": 3,
+                "samples": {"delivered": 30, "recorded": 27, "partial": 5}}])
     );
     assert_eq!(info["samples"], json!({"delivered": 30, "recorded": 27, "partial": 5}));
     assert_eq!(
@@ -223,6 +225,80 @@ fn json_keeps_its_keys_and_adds_up() {
     assert_eq!(
         info["sets"][1],
         json!({"file": "app.csprof.sets", "for": "this profile", "sets": [], "problems": []})
+    );
+}
+
+/// The same run with samples of elapsed time: 10 of 27, and one of those lost.
+fn of_two_sources() -> Profile {
+    let mut profile = profile();
+    let share = |delivered, recorded, partial| ThreadShare { delivered, recorded, partial };
+    profile.info.further = vec![FurtherMetric {
+        metric: Metric { source: "realtime".into(), unit: "ns".into(), period: 10_000_000 },
+        threads: vec![share(6, 6, 0), share(5, 4, 4)],
+        samples: Vec::new(),
+    }];
+    let samples = [0, 0, 6, 0, 4].into_iter().collect();
+    profile.nodes.further = vec![samples];
+    profile
+}
+
+#[test]
+fn sources_are_told_apart() {
+    let text = text_of(&of_two_sources());
+    let (_, rest) = text.split_once("was not profiled\n").unwrap();
+    let (samples, rest) = rest.split_once("               2  lost (6.7%)").unwrap();
+    assert_eq!(
+        samples,
+        "
+Samples of cputime, one each 5.00 ms
+             200  asked for each second and thread
+             120  delivered for each second of CPU time
+              18  delivered
+              17  recorded
+               1  lost
+               1  recorded without their outer callers
+
+Samples of realtime, one each 10.0 ms
+             100  asked for each second and thread
+              11  delivered
+              10  recorded
+               1  lost
+               4  recorded without their outer callers
+
+Samples of all sources together
+              30  delivered
+              27  recorded
+"
+    );
+    // Of CPU time, the samples of CPU time.
+    assert!(rest.contains("         90.0 ms  sampled (45.0%)\n"), "{rest}");
+    for line in [
+        "27 samples (17 of cputime, 10 of realtime), 160 ms of CPU time, 113 per second of it\n",
+        "22  thread 70 main (16 of cputime, 6 of realtime), 110 ms of CPU time, 145 per second of it\n",
+    ] {
+        assert!(rest.contains(line), "{line}\n{rest}");
+    }
+}
+
+#[test]
+fn json_lists_all_sources() {
+    let mut out = Vec::new();
+    super::json::write(&of_two_sources(), &sets(), &mut out).unwrap();
+    let info: Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!(
+        info["sources"],
+        json!([{"name": "cputime", "unit": "ns", "period": 5_000_000, "asked": 200.0,
+                "delivered_per_cpu_s": 120.0, "lost": 1,
+                "samples": {"delivered": 18, "recorded": 17, "partial": 1}},
+               {"name": "realtime", "unit": "ns", "period": 10_000_000, "asked": 100.0,
+                "delivered_per_cpu_s": 11.0 / 0.15, "lost": 1,
+                "samples": {"delivered": 11, "recorded": 10, "partial": 4}}])
+    );
+    assert_eq!(info["samples"], json!({"delivered": 30, "recorded": 27, "partial": 5}));
+    assert_eq!(
+        info["processes"][0]["threads"][1]["sources"],
+        json!([{"name": "cputime", "samples": 1, "delivered": 2, "partial": 1},
+               {"name": "realtime", "samples": 4, "delivered": 5, "partial": 4}])
     );
 }
 

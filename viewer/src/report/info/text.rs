@@ -3,12 +3,12 @@
 use core::cmp::Reverse;
 use std::io::{self, Write};
 
-use csprof_format::ids::{ModuleId, ProcessId};
+use csprof_format::ids::{ModuleId, ProcessId, ThreadId};
 use csprof_format::profile::{Exit, Module, Origin, Process, SymbolSource, Thread};
 
 use super::{SetPlace, epoch_reason, hex, sets, text};
 use crate::profile::Profile;
-use crate::views::cost_lines;
+use crate::views::cost_lines::{self, Line};
 use crate::views::costs::CpuTime;
 use crate::views::names::nameless;
 use crate::views::number::{Form, amount, count, counted, duration, percent};
@@ -138,17 +138,24 @@ fn samples(
     form: Form,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let metric = &profile.info.metric;
-    let source = printable(&metric.source);
-    writeln!(out, "\nSamples of {source}, one each {}", amount(1, metric, form))?;
+    for (title, lines) in cost_lines::sources(summary, form) {
+        writeln!(out, "\n{title}")?;
+        write_lines(&lines, out)?;
+    }
     let line =
         |out: &mut dyn Write, n: u64, what: &str| writeln!(out, "  {:>14}  {what}", count(n, form));
     let rate = |rate: f64| count(rate.round() as u64, form);
-    if let Some(asked) = summary.asked_per_s {
-        writeln!(out, "  {:>14}  asked for each second and thread", rate(asked))?;
-    }
-    if let Some(delivered) = summary.delivered_per_cpu_s {
-        writeln!(out, "  {:>14}  delivered for each second of CPU time", rate(delivered))?;
+    if let [only] = &summary.sources[..] {
+        let source = printable(&only.metric.source);
+        writeln!(out, "\nSamples of {source}, one each {}", amount(1, &only.metric, form))?;
+        if let Some(asked) = only.asked_per_s {
+            writeln!(out, "  {:>14}  asked for each second and thread", rate(asked))?;
+        }
+        if let Some(delivered) = only.delivered_per_cpu_s {
+            writeln!(out, "  {:>14}  delivered for each second of CPU time", rate(delivered))?;
+        }
+    } else {
+        writeln!(out, "\nSamples of all sources together")?;
     }
     line(out, summary.delivered, "delivered")?;
     line(out, summary.recorded, "recorded")?;
@@ -201,6 +208,10 @@ fn cpu_time(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<(
     if !lines.is_empty() {
         writeln!(out, "\nCPU time")?;
     }
+    write_lines(&lines, out)
+}
+
+fn write_lines(lines: &[Line], out: &mut impl Write) -> io::Result<()> {
     lines.iter().try_for_each(|line| writeln!(out, "  {:>14}  {}", line.amount, line.text))
 }
 
@@ -210,7 +221,7 @@ fn memory(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()>
     if !lines.is_empty() {
         writeln!(out, "\nMemory of the collector")?;
     }
-    lines.iter().try_for_each(|line| writeln!(out, "  {:>14}  {}", line.amount, line.text))
+    write_lines(&lines, out)
 }
 
 fn write_process(
@@ -230,18 +241,19 @@ fn write_process(
     for message in &process.messages {
         writeln!(out, "  {}", printable(message))?;
     }
-    let mut threads: Vec<&Thread> = info.threads_of(ProcessId::from_index(number)).iter().collect();
+    let mut threads: Vec<(ThreadId, &Thread)> =
+        info.threads_of(ProcessId::from_index(number)).collect();
     // A stable sort: equal threads stay in the order of their start.
-    threads.sort_by_key(|thread| core::cmp::Reverse(thread.recorded));
-    for thread in threads.iter().take(THREADS_LISTED) {
+    threads.sort_by_key(|(_, thread)| core::cmp::Reverse(thread.recorded));
+    for &(id, thread) in threads.iter().take(THREADS_LISTED) {
         let name = text(&thread.name);
-        let rate = cost_lines::rate(thread.delivered, thread.cpu_ns, form);
+        let rate = cost_lines::thread(profile, id, form);
         let samples = count(thread.recorded, form);
         let name = printable(&name);
         writeln!(out, "  {samples:>14}  thread {} {name}{rate}", thread.tid)?;
     }
     if let Some(rest @ [_, ..]) = threads.get(THREADS_LISTED..) {
-        let samples = rest.iter().fold(0u64, |sum, t| sum.saturating_add(t.recorded));
+        let samples = rest.iter().fold(0u64, |sum, (_, t)| sum.saturating_add(t.recorded));
         let more = counted(rest.len() as u64, "thread", form);
         writeln!(out, "  {:>14}  in {more} more", count(samples, form))?;
     }
