@@ -11,9 +11,9 @@ use csprof_format::read;
 
 use super::exit_code::WrongUsage;
 use super::progress::Progress;
-use crate::profile::Profile;
 use crate::profile::comparison::{Rename, Scale};
 use crate::profile::merge::{Agreement, Merger};
+use crate::profile::{MetricRef, Profile};
 use crate::refine::{self, Refined, Refinement, Sets};
 use crate::report::Measure;
 use crate::set_files::SetFiles;
@@ -175,7 +175,8 @@ pub struct Selection {
     /// Refine the call paths first: `through MPI_* | hide module:libomp*`
     #[arg(long, value_name = "TEXT")]
     refine: Option<String>,
-    /// What is counted: `samples`, or the sample source, such as `cputime`
+    /// What is counted: `samples`, or a sample source, such as `cputime`; of several, the first
+    /// one unless it is named
     #[arg(long, value_name = "NAME")]
     metric: Option<String>,
 }
@@ -187,24 +188,29 @@ impl Selection {
         self.refine.clone().filter(|text| !text.trim().is_empty())
     }
 
-    /// Applies the refinement. It may name the user's sets of frames.
+    /// Applies the refinement, and looks at the metric that was asked for. The refinement may name the
+    /// user's sets of frames.
     ///
     /// # Errors
     ///
-    /// [`WrongUsage`] if the text is no refinement; another error if it asks for something that
+    /// [`WrongUsage`] if the text is no refinement, or there is no such metric; another error if it asks for something that
     /// the profile does not have.
     pub fn apply<'p>(&self, profile: &'p Profile) -> Result<Refined<'p>> {
         self.apply_with(profile, &SetFiles::of(None))
     }
 
-    /// Applies the refinement. It may name the sets in these files.
+    /// The same where the refinement may name the sets in these files.
     ///
     /// # Errors
     ///
     /// As for [`Self::apply`].
     pub fn apply_with<'p>(&self, profile: &'p Profile, files: &SetFiles) -> Result<Refined<'p>> {
         let text = self.refine.as_deref().unwrap_or("");
-        applied(profile, &parsed(text, files)?, text)
+        let refined = applied(profile, &parsed(text, files)?, text)?;
+        Ok(match self.counted(profile)? {
+            Some((_, metric)) => refined.looking_at(metric),
+            None => refined,
+        })
     }
 
     /// The measure that was asked for, if any.
@@ -213,6 +219,10 @@ impl Selection {
     ///
     /// [`WrongUsage`] with the names there are.
     pub fn measure(&self, profile: &Profile) -> Result<Option<Measure>> {
+        Ok(self.counted(profile)?.map(|(measure, _)| measure))
+    }
+
+    fn counted(&self, profile: &Profile) -> Result<Option<(Measure, MetricRef)>> {
         let named = |name: &String| Measure::named(name, profile);
         Ok(self.metric.as_ref().map(named).transpose().map_err(WrongUsage)?)
     }

@@ -16,7 +16,7 @@ use crate::views::child_index::ChildIndex;
 /// What an export has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// What COUNT counts.
+    /// What COUNT counts, of the metric that is looked at.
     pub measure: Measure,
     /// Leaves inlined frames out; their samples go to the function they are inlined into.
     pub no_inline: bool,
@@ -64,7 +64,7 @@ pub fn write(refined: &Refined<'_>, options: Options, out: &mut impl Write) -> i
             }
         }
         if samples > 0 {
-            writeln!(out, "{path} {}", options.measure.of(samples, refined.profile))?;
+            writeln!(out, "{path} {}", options.measure.of(samples, refined.looked_at()))?;
         }
         children.sort_unstable();
         let same_name = children.chunk_by(|a, b| a.0 == b.0);

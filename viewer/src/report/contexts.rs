@@ -6,16 +6,18 @@
 
 use std::io::{self, Write};
 
+use csprof_format::profile::Metric;
 use serde::Serialize;
 
-use super::csv::of_output;
-use super::json::{heading, write_with_rows};
-use super::listing::Limits;
+use super::csv::{further_columns, of_output};
+use super::json::{ByMetric, heading, write_with_rows};
+use super::listing::{Limits, Scale};
 use super::text::{LONG_COMMAND, account_for, cut, dots};
-use super::{Measure, Options};
+use super::{Measure, Options, others, several};
+use crate::profile::MetricRef;
 use crate::refine::Refined;
-use crate::views::contexts::{Context, Program, all_contexts, contexts, programs};
-use crate::views::number::{Form, amount, count, counted, percent};
+use crate::views::contexts::{Context, Part, all_contexts, contexts, programs};
+use crate::views::number::{Form, counted, percent};
 use crate::views::printable::{command_line, printable};
 
 /// Names of the columns.
@@ -25,13 +27,14 @@ pub const COLUMNS: [&str; 9] =
 /// The rows that are wanted, in the order of the list, and how many are left out for being small,
 /// and for coming late.
 fn wanted(refined: &Refined<'_>, list: Vec<Context>, limits: Limits) -> (Vec<Context>, [usize; 2]) {
-    let least = limits.cost(refined);
+    let scale = Scale::new(refined, limits);
     let mut left_out = [0; 2];
     let mut rows = Vec::new();
     for context in
         list.into_iter().filter(|context| limits.levels > u32::from(context.thread.is_some()))
     {
-        if context.samples < least {
+        let of_each = context.further.iter().map(|part| part.samples);
+        if scale.weight(context.samples, of_each) < scale.least {
             left_out[0] += 1;
         } else if rows.len() == limits.rows {
             left_out[1] += 1;
@@ -51,12 +54,19 @@ pub fn text(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> i
     if !account_for(refined, options, form, out)? {
         return Ok(());
     }
-    let metric = &refined.profile.info.metric;
-    let cost = |samples| match options.measure.unwrap_or(Measure::Source) {
-        Measure::Samples => count(samples, form),
-        Measure::Source => amount(samples, metric, form),
+    let looked_at = refined.looked_at();
+    let others = others(refined);
+    let measure = options.measure.unwrap_or(Measure::Source);
+    let cost = |samples| measure.text(samples, looked_at, form);
+    let whole = |metric| {
+        let (base, shown) = refined.account_of(metric);
+        if options.percent_of_all { base } else { shown }
     };
-    let whole = if options.percent_of_all { refined.base } else { refined.shown };
+    // Cost and share of a metric.
+    let cells = |samples, (metric, source): (MetricRef, &Metric)| {
+        [measure.text(samples, source, form), percent(samples, whole(metric))]
+    };
+    let of_looked_at = |samples| cells(samples, (refined.metric, looked_at));
     let (list, of_processes) = contexts(refined);
     let processes = list.iter().filter(|context| context.thread.is_none()).count();
     let mut programs = programs(refined.profile, &list);
@@ -66,25 +76,29 @@ pub fn text(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> i
     }
     let (rows, [small, beyond]) = wanted(refined, list, Limits::for_text(options));
     let unit = match options.measure {
+        _ if !others.is_empty() => &printable(&looked_at.source),
         Some(Measure::Samples) => "samples",
-        _ if metric.unit == "ns" => "time",
-        _ => &printable(&metric.unit),
+        _ if looked_at.unit == "ns" => "time",
+        _ => &printable(&looked_at.unit),
     };
-    let mut lines =
-        vec![[unit, "%", "imbalance", "processes and their threads"].map(str::to_owned)];
+    let mut heads = [unit, "%", "imbalance"].map(str::to_owned).to_vec();
+    let mut further_heads = Vec::new();
+    for (_, metric) in &others {
+        further_heads.extend([&*printable(&metric.source), "%"].map(str::to_owned));
+    }
+    heads.extend_from_slice(&further_heads);
+    heads.push("processes and their threads".to_owned());
+    let mut lines = vec![heads];
     lines.extend(rows.iter().map(|context| {
         let imbalance = if context.imbalance > 0 { cost(context.imbalance) } else { String::new() };
         let indent = if context.thread.is_some() { " " } else { "" };
-        let label = format!("{indent}{}", cut(&context.label, LONG_COMMAND, form));
-        [cost(context.samples), percent(context.samples, whole), imbalance, label]
+        let mut line = of_looked_at(context.samples).to_vec();
+        line.push(imbalance);
+        line.extend(others.iter().flat_map(|&of| cells(context.further[of.0.index()].samples, of)));
+        line.push(format!("{indent}{}", cut(&context.label, LONG_COMMAND, form)));
+        line
     }));
-    let width = |column: usize| {
-        lines.iter().map(|line| line[column].chars().count()).max().unwrap_or_default()
-    };
-    let (time, share, imbalance) = (width(0), width(1), width(2));
-    for [cost, part, uneven, label] in &lines {
-        writeln!(out, "{cost:>time$}  {part:>share$}  {uneven:>imbalance$}  {label}")?;
-    }
+    write_aligned(&lines, out)?;
     writeln!(out)?;
     for (rows, option) in [(small, "--threshold"), (beyond, "--limit")] {
         if rows > 0 {
@@ -96,7 +110,19 @@ pub fn text(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> i
         if small + beyond > 0 {
             writeln!(out)?;
         }
-        write_programs(&programs, unit, |samples| (cost(samples), percent(samples, whole)), out)?;
+        let mut heads = vec![unit.to_owned(), "%".to_owned()];
+        heads.extend(further_heads);
+        heads.extend(["processes", "programs (process = NAME)"].map(str::to_owned));
+        let mut lines = vec![heads];
+        lines.extend(programs.iter().map(|program| {
+            let mut line = of_looked_at(program.samples).to_vec();
+            line.extend(others.iter().flat_map(|&of| cells(program.further[of.0.index()], of)));
+            line.push(program.processes.to_string());
+            line.push(printable(&program.name).into_owned());
+            line
+        }));
+        write_aligned(&lines, out)?;
+        writeln!(out)?;
     }
     if processes > 1 {
         let processes = counted(processes as u64, "process", form);
@@ -109,23 +135,22 @@ pub fn text(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> i
     )
 }
 
-/// Writes what the processes of each program had together; `cells` has a cost and its share.
-fn write_programs(
-    programs: &[Program],
-    unit: &str,
-    cells: impl Fn(u64) -> (String, String),
-    out: &mut impl Write,
-) -> io::Result<()> {
-    let cells: Vec<_> = programs.iter().map(|program| cells(program.samples)).collect();
-    let costs = cells.iter().map(|(cost, _)| cost.chars().count()).chain([unit.chars().count()]);
-    let shares = cells.iter().map(|(_, share)| share.len());
-    let (time, part) = (costs.max().unwrap_or_default(), shares.max().unwrap_or_default());
-    writeln!(out, "{unit:>time$}  {:>part$}  processes  programs (process = NAME)", "%")?;
-    for (program, (cost, share)) in programs.iter().zip(&cells) {
-        let (name, processes) = (printable(&program.name), program.processes);
-        writeln!(out, "{cost:>time$}  {share:>part$}  {processes:>9}  {name}")?;
+/// Writes lines in columns, the last one on the left and the others on the right.
+fn write_aligned(lines: &[Vec<String>], out: &mut impl Write) -> io::Result<()> {
+    let mut widths = vec![0; lines.first().map_or(0, Vec::len)];
+    for line in lines {
+        for (width, cell) in widths.iter_mut().zip(line) {
+            *width = (*width).max(cell.chars().count());
+        }
     }
-    writeln!(out)
+    for line in lines {
+        let Some((last, cells)) = line.split_last() else { continue };
+        for (cell, width) in cells.iter().zip(&widths) {
+            write!(out, "{cell:>width$}  ")?;
+        }
+        writeln!(out, "{last}")?;
+    }
+    Ok(())
 }
 
 /// One row for machines.
@@ -147,13 +172,22 @@ struct JsonRow<'r> {
     inclusive: u128,
     /// That of a process's threads; `null` for a thread.
     imbalance: Option<u128>,
+    #[serde(skip_serializing_if = "ByMetric::is_empty")]
+    metrics: ByMetric<'r, JsonPart>,
 }
 
-fn json_row<'r>(refined: &Refined<'_>, measure: Measure, context: &'r Context) -> JsonRow<'r> {
+/// What a row has of one metric.
+#[derive(Serialize)]
+struct JsonPart {
+    inclusive: u128,
+    imbalance: Option<u128>,
+}
+
+fn json_row<'r>(refined: &Refined<'r>, measure: Measure, context: &'r Context) -> JsonRow<'r> {
     let info = &refined.profile.info;
     let process = &info.processes[context.process.index()];
     let thread = context.thread.map(|thread| &info.threads[thread.index()]);
-    let of = |samples| measure.of(samples, refined.profile);
+    let of = |samples| measure.of(samples, refined.looked_at());
     JsonRow {
         depth: u32::from(thread.is_some()),
         kind: if thread.is_some() { "thread" } else { "process" },
@@ -167,7 +201,23 @@ fn json_row<'r>(refined: &Refined<'_>, measure: Measure, context: &'r Context) -
         stage: &context.stage,
         inclusive: of(context.samples),
         imbalance: thread.is_none().then(|| of(context.imbalance)),
+        metrics: ByMetric(parts(refined, measure, context)),
     }
+}
+
+/// What a row has of each metric, where there are several.
+fn parts<'r>(
+    refined: &Refined<'r>,
+    measure: Measure,
+    context: &Context,
+) -> Vec<(&'r str, JsonPart)> {
+    let is_process = context.thread.is_none();
+    let part = |((_, metric), part): ((_, &'r Metric), &Part)| {
+        let imbalance = is_process.then(|| measure.of(part.imbalance, metric));
+        let inclusive = measure.of(part.samples, metric);
+        (&metric.source[..], JsonPart { inclusive, imbalance })
+    };
+    several(refined).into_iter().zip(&context.further).map(part).collect()
 }
 
 /// Writes the list for scripts: the heading of the other views, `imbalance` of the processes, and
@@ -179,13 +229,14 @@ pub fn json(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> i
     let measure = options.measure.unwrap_or_default();
     let (list, of_processes) = all_contexts(refined);
     let (rows, _) = wanted(refined, list, Limits::for_machines(options));
-    let imbalance = Some(measure.of(of_processes, refined.profile));
+    let imbalance = Some(measure.of(of_processes, refined.looked_at()));
     let heading = heading(refined, measure, imbalance);
     let rows = rows.iter().map(|context| json_row(refined, measure, context));
     write_with_rows(&heading, rows, out)
 }
 
-/// Writes the list for spreadsheets: the rows of JSON, empty where they have `null`.
+/// Writes the list for spreadsheets: the rows of JSON, empty where they have `null`; of several
+/// metrics, two columns for each at the end.
 ///
 /// # Errors
 /// Those of `out`.
@@ -193,9 +244,13 @@ pub fn csv(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io
     let measure = options.measure.unwrap_or_default();
     let (rows, _) = wanted(refined, all_contexts(refined).0, Limits::for_machines(options));
     let mut table = csv::WriterBuilder::new().has_headers(false).from_writer(out);
-    table.write_record(COLUMNS).map_err(of_output)?;
+    let further = further_columns(refined, ["inclusive", "imbalance"]);
+    let columns = COLUMNS.into_iter().chain(further.iter().map(String::as_str));
+    table.write_record(columns).map_err(of_output)?;
     for context in &rows {
-        table.serialize(json_row(refined, measure, context)).map_err(of_output)?;
+        let parts = parts(refined, measure, context).into_iter().map(|(_, part)| part);
+        let row = JsonRow { metrics: ByMetric(Vec::new()), ..json_row(refined, measure, context) };
+        table.serialize((row, parts.collect::<Vec<_>>())).map_err(of_output)?;
     }
     table.flush()
 }

@@ -1,13 +1,15 @@
 //! The report for spreadsheets, as CSV (RFC 4180).
 //!
 //! The columns of the JSON rows, with edge counts as two: `edges_low` and `edges_high`, equal
-//! where the count is exact and empty where there is none. Unknown places are empty.
+//! where the count is exact and empty where there is none. Unknown places are empty. Of a profile of
+//! several metrics, two more columns for each of them follow, such as `realtime_inclusive` and
+//! `realtime_exclusive`.
 
 use std::io::{self, Write};
 
-use super::Options;
 use super::json::kind;
 use super::listing::{Limits, list};
+use super::{Options, several};
 use crate::refine::Refined;
 use crate::views::Edges;
 
@@ -30,11 +32,15 @@ pub const COLUMNS: [&str; 10] = [
 /// # Errors
 /// Those of `out`.
 pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
-    let profile = refined.profile;
+    let (profile, looked_at) = (refined.profile, refined.looked_at());
     let measure = options.measure.unwrap_or_default();
+    let metrics = several(refined);
     let mut table = csv::Writer::from_writer(out);
-    table.write_record(COLUMNS).map_err(of_output)?;
+    let columns = further_columns(refined, ["inclusive", "exclusive"]);
+    let columns = COLUMNS.into_iter().chain(columns.iter().map(String::as_str));
+    table.write_record(columns).map_err(of_output)?;
     let listing = list(refined, options, Limits::for_machines(options));
+    let mut record = csv::StringRecord::new();
     for line in &listing.lines {
         let row = &line.row;
         let function = &refined.functions[row.function.index()];
@@ -42,21 +48,32 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
             Edges::None => (String::new(), String::new()),
             Edges::Range { low, high } => (low.to_string(), high.to_string()),
         };
-        let written = table.write_record([
+        record.clear();
+        record.extend([
             line.depth.to_string().as_str(),
             &function.name,
             function.module.map_or("", |module| profile.module_path(module)),
             function.file.map_or("", |file| profile.string(file)),
             &if function.line > 0 { function.line.to_string() } else { String::new() },
             kind(row.kind),
-            &measure.of(row.inclusive, profile).to_string(),
-            &measure.of(row.exclusive, profile).to_string(),
+            &measure.of(row.inclusive, looked_at).to_string(),
+            &measure.of(row.exclusive, looked_at).to_string(),
             &low,
             &high,
         ]);
-        written.map_err(of_output)?;
+        for (share, (_, metric)) in row.further.iter().zip(&metrics) {
+            let of = |samples| measure.of(samples, metric).to_string();
+            record.extend([of(share.inclusive), of(share.exclusive)]);
+        }
+        table.write_record(&record).map_err(of_output)?;
     }
     table.flush()
+}
+
+/// Names of the columns that each metric has, where there are several.
+pub(super) fn further_columns(refined: &Refined<'_>, names: [&str; 2]) -> Vec<String> {
+    let metrics = several(refined).into_iter();
+    metrics.flat_map(|(_, metric)| names.map(|name| format!("{}_{name}", metric.source))).collect()
 }
 
 /// The error of the output itself: whoever calls wants to know whether it is a broken pipe.

@@ -5,16 +5,22 @@
 //! the metric; `base = shown + out`; rows in the order of display, one on each line. `edges` is a
 //! number where it is exact, `[low, high]` where it is known between bounds, and `null` where there
 //! is no such count. `module`, `file` and `line` are `null` where they are unknown.
+//!
+//! Of a profile of several metrics, all this is about one of them, and there are further keys:
+//! `"metrics": [{"name", "unit", "period", "base", "shown", "out"}]` before the rows, and in each row
+//! `"metrics": {NAME: {"inclusive", "exclusive"}}`, both of every metric. Where samples are counted,
+//! they are so of all. A row with nothing of the first metric may have samples of others.
 
 use std::io::{self, Write};
 
-use serde::Serialize;
+use csprof_format::profile::Metric;
+use serde::{Serialize, Serializer};
 
 use super::listing::{Limits, list};
-use super::{Measure, Options};
+use super::{Measure, Options, several};
 use crate::profile::FrameKind;
 use crate::refine::Refined;
-use crate::views::{Edges, Row};
+use crate::views::{Edges, Row, Share};
 
 /// Everything before the rows.
 #[derive(Serialize)]
@@ -29,6 +35,40 @@ pub(super) struct Heading<'r> {
     /// Of the processes, where they are the rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     imbalance: Option<u128>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    metrics: Vec<JsonMetric<'r>>,
+}
+
+/// One of several metrics.
+#[derive(Serialize)]
+struct JsonMetric<'r> {
+    name: &'r str,
+    unit: &'r str,
+    period: u64,
+    base: u128,
+    shown: u128,
+    out: u128,
+}
+
+/// What a row has of each metric, by name; nothing where there is one metric.
+pub(super) struct ByMetric<'r, T>(pub(super) Vec<(&'r str, T)>);
+
+impl<T> ByMetric<'_, T> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<T: Serialize> Serialize for ByMetric<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+#[derive(Serialize)]
+struct JsonShare {
+    inclusive: u128,
+    exclusive: u128,
 }
 
 /// One row.
@@ -43,6 +83,8 @@ struct JsonRow<'r> {
     inclusive: u128,
     exclusive: u128,
     edges: JsonEdges,
+    #[serde(skip_serializing_if = "ByMetric::is_empty")]
+    metrics: ByMetric<'r, JsonShare>,
 }
 
 #[derive(Serialize)]
@@ -96,22 +138,39 @@ pub(super) fn heading<'r>(
     measure: Measure,
     imbalance: Option<u128>,
 ) -> Heading<'r> {
-    let profile = refined.profile;
-    let of = |samples| measure.of(samples, profile);
+    let looked_at = refined.looked_at();
+    let of = |samples| measure.of(samples, looked_at);
+    let account = |(number, metric): (_, &'r Metric)| {
+        let (base, shown) = refined.account_of(number);
+        JsonMetric {
+            name: &metric.source,
+            unit: measure.unit(metric),
+            period: metric.period,
+            base: measure.of(base, metric),
+            shown: measure.of(shown, metric),
+            out: measure.of(base - shown, metric),
+        }
+    };
     Heading {
-        metric: measure.name(profile),
-        unit: measure.unit(profile),
-        period: profile.info.metric.period,
+        metric: measure.name(looked_at),
+        unit: measure.unit(looked_at),
+        period: looked_at.period,
         base: of(refined.base),
         shown: of(refined.shown),
         out: of(refined.out),
         imbalance,
+        metrics: several(refined).into_iter().map(account).collect(),
     }
 }
 
 fn row<'r>(refined: &'r Refined<'_>, measure: Measure, depth: u32, row: &Row) -> JsonRow<'r> {
-    let profile = refined.profile;
+    let (profile, looked_at) = (refined.profile, refined.looked_at());
     let function = &refined.functions[row.function.index()];
+    let share = |(share, (_, metric)): (&Share, (_, &'r Metric))| {
+        let of = |samples| measure.of(samples, metric);
+        let share = JsonShare { inclusive: of(share.inclusive), exclusive: of(share.exclusive) };
+        (&metric.source[..], share)
+    };
     JsonRow {
         depth,
         function: &function.name,
@@ -119,9 +178,10 @@ fn row<'r>(refined: &'r Refined<'_>, measure: Measure, depth: u32, row: &Row) ->
         file: function.file.map(|file| profile.string(file)),
         line: (function.line > 0).then_some(function.line),
         kind: kind(row.kind),
-        inclusive: measure.of(row.inclusive, profile),
-        exclusive: measure.of(row.exclusive, profile),
+        inclusive: measure.of(row.inclusive, looked_at),
+        exclusive: measure.of(row.exclusive, looked_at),
         edges: row.edges.into(),
+        metrics: ByMetric(row.further.iter().zip(profile.metrics()).map(share).collect()),
     }
 }
 

@@ -2,17 +2,20 @@
 //!
 //! Rows are chosen by cost, greatest first, over the whole tree: a row costs no more than the row
 //! above it, so what is chosen is always a tree, and a limit cuts where there is least to see.
+//! Of several metrics, that counts of which a row has the greatest share: what waits and computes
+//! nothing is there for its waiting.
 
 use core::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 
-use super::{Options, View};
+use super::{Options, View, several};
+use crate::profile::MetricRef;
 use crate::refine::Refined;
 use crate::views::callers::Callers;
 use crate::views::flat::flat;
 use crate::views::top_down::TopDown;
 use crate::views::tree::{Direction, RowId, RowTree};
-use crate::views::{Row, Sort, SortKey};
+use crate::views::{Cost, Row, Sort, SortKey};
 
 /// The rows of a report, in the order in which they are shown.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,16 +40,16 @@ pub struct Line {
 }
 
 /// Rows that are not there, with whatever is below them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
     /// How many cost less than the threshold.
     pub small: usize,
-    /// What these cost, in samples.
-    pub small_cost: u64,
     /// How many had no place within the limit.
     pub beyond: usize,
-    /// What these cost, in samples.
-    pub beyond_cost: u64,
+    /// What both cost, in samples.
+    pub cost: u64,
+    /// The same in samples of every metric, in their order, where there are several; else empty.
+    pub further: Vec<u64>,
     /// Whether there are rows below the last level.
     pub deeper: bool,
 }
@@ -108,9 +111,47 @@ impl Limits {
         }
     }
 
-    /// Least cost of a row, in samples.
-    pub(super) fn cost(&self, refined: &Refined<'_>) -> u64 {
-        (self.share / 100.0 * refined.shown as f64).ceil() as u64
+    /// Least cost of a row, in samples, where so many are shown.
+    pub(super) fn cost(&self, shown: u64) -> u64 {
+        (self.share / 100.0 * shown as f64).ceil() as u64
+    }
+}
+
+/// What makes rows comparable, of whatever metric they have most.
+pub(super) struct Scale {
+    /// What is shown of each metric, if there are several.
+    shown: Vec<u64>,
+    /// Least weight of a row.
+    pub(super) least: u64,
+}
+
+/// The weight of all that is shown of a metric, where there are several.
+const ALL: u64 = 1 << 40;
+
+impl Scale {
+    pub(super) fn new(refined: &Refined<'_>, limits: Limits) -> Self {
+        let shown: Vec<u64> =
+            several(refined).iter().map(|&(metric, _)| refined.account_of(metric).1).collect();
+        let all = if shown.is_empty() { refined.shown } else { ALL };
+        Self { shown, least: limits.cost(all) }
+    }
+
+    /// The weight of what costs so many samples, or so many of each metric if there are several.
+    pub(super) fn weight(&self, cost: u64, of_each: impl Iterator<Item = u64>) -> u64 {
+        let share = |(samples, &shown): (u64, &u64)| {
+            let share = u128::from(samples) * u128::from(ALL) / u128::from(shown.max(1));
+            u64::try_from(share).unwrap_or(u64::MAX)
+        };
+        of_each.zip(&self.shown).map(share).max().unwrap_or(cost)
+    }
+
+    fn of_row(&self, view: View, row: &Row) -> u64 {
+        let (cost, of_each) = costs(view, row);
+        self.weight(cost, of_each)
+    }
+
+    fn is_small(&self, view: View, row: &Row) -> bool {
+        self.of_row(view, row) < self.least
     }
 }
 
@@ -123,20 +164,31 @@ pub const USUAL_SHARE: f64 = 1.0;
 /// What orders the rows of a view.
 #[must_use]
 pub fn order(view: View) -> Sort {
-    let key = match view {
-        View::TopDown | View::Tables | View::Places => SortKey::Inclusive,
-        View::Callers | View::Flat => SortKey::Exclusive,
+    let key = match cost(view) {
+        Cost::Inclusive => SortKey::Inclusive,
+        Cost::Exclusive => SortKey::Exclusive,
     };
     Sort { key, reversed: false }
 }
 
-/// What a row costs in a view: what thresholds and limits go by.
+/// Which cost of a row counts in a view: what thresholds and limits go by.
 #[must_use]
-pub fn cost(view: View, row: &Row) -> u64 {
+pub fn cost(view: View) -> Cost {
     match view {
-        View::TopDown | View::Tables | View::Places => row.inclusive,
-        View::Callers | View::Flat => row.exclusive,
+        View::TopDown | View::Tables | View::Places => Cost::Inclusive,
+        View::Callers | View::Flat => Cost::Exclusive,
     }
+}
+
+/// The samples that count of the metric looked at, and of each, if there are several.
+fn costs(view: View, row: &Row) -> (u64, impl Iterator<Item = u64>) {
+    let cost = cost(view);
+    let all = match cost {
+        Cost::Inclusive => row.inclusive,
+        Cost::Exclusive => row.exclusive,
+    };
+    let metrics = (0..).map(MetricRef).take(row.further.len());
+    (all, metrics.map(move |metric| cost.of_metric(row, metric)))
 }
 
 /// Chooses the rows of a view.
@@ -162,14 +214,12 @@ pub fn list(refined: &Refined<'_>, options: &Options, limits: Limits) -> Listing
 }
 
 fn list_rows(refined: &Refined<'_>, rows: Vec<Row>, view: View, limits: Limits) -> Listing {
-    let least = limits.cost(refined);
+    let scale = Scale::new(refined, limits);
     let mut listing = Listing::default();
     for row in rows {
-        let cost = cost(view, &row);
-        if cost < least {
-            listing.left_out.add_small(cost);
-        } else if listing.lines.len() >= limits.rows {
-            listing.left_out.add_beyond(cost);
+        let is_small = scale.is_small(view, &row);
+        if is_small || listing.lines.len() >= limits.rows {
+            listing.left_out.add(view, &row, is_small);
         } else {
             let row = Row { has_children: false, ..row };
             listing.lines.push(Line { depth: 0, row, left_out: LeftOut::default(), below: 0 });
@@ -205,7 +255,7 @@ fn list_tree<D: Direction>(
     options: &Options,
     limits: Limits,
 ) -> Listing {
-    let (view, least) = (options.view, limits.cost(refined));
+    let (view, scale) = (options.view, Scale::new(refined, limits));
     tree.set_sort(sort);
     let open = options.open.as_ref().map(|places| opened(refined, tree, places));
     // The root of everything is at depth 0 and is no row of the report.
@@ -228,8 +278,9 @@ fn list_tree<D: Direction>(
         if opens(tree, row) {
             tree.children(refined, row);
             let children = tree.opened_children(row).iter();
-            let costs = children.map(|&child| (cost(view, tree.row(child)), Reverse(child)));
-            candidates.extend(costs.filter(|&(cost, _)| cost >= least));
+            let weights =
+                children.map(|&child| (scale.of_row(view, tree.row(child)), Reverse(child)));
+            candidates.extend(weights.filter(|&(weight, _)| weight >= scale.least));
         }
     }
 
@@ -240,13 +291,11 @@ fn list_tree<D: Direction>(
         let mut left_out = LeftOut::default();
         if opens(tree, row) {
             for &child in tree.opened_children(row).iter().rev() {
-                let cost = cost(view, tree.row(child));
                 if chosen.contains(&child) {
                     pending.push(child);
-                } else if cost < least {
-                    left_out.add_small(cost);
                 } else {
-                    left_out.add_beyond(cost);
+                    let row = tree.row(child);
+                    left_out.add(view, row, scale.is_small(view, row));
                 }
             }
         } else {
@@ -282,13 +331,14 @@ impl LeftOut {
         *self == Self::default()
     }
 
-    fn add_small(&mut self, cost: u64) {
-        self.small += 1;
-        self.small_cost = self.small_cost.saturating_add(cost);
-    }
-
-    fn add_beyond(&mut self, cost: u64) {
-        self.beyond += 1;
-        self.beyond_cost = self.beyond_cost.saturating_add(cost);
+    fn add(&mut self, view: View, row: &Row, is_small: bool) {
+        self.small += usize::from(is_small);
+        self.beyond += usize::from(!is_small);
+        let (cost, of_each) = costs(view, row);
+        self.cost = self.cost.saturating_add(cost);
+        self.further.resize(row.further.len(), 0);
+        for (sum, more) in self.further.iter_mut().zip(of_each) {
+            *sum = sum.saturating_add(more);
+        }
     }
 }

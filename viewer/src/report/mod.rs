@@ -14,11 +14,17 @@ pub mod sets;
 pub mod text;
 
 #[cfg(test)]
+mod metrics_tests;
+#[cfg(test)]
 mod tests;
 
-use crate::profile::Profile;
+use csprof_format::profile::Metric;
+
+use crate::profile::{MetricRef, Profile};
+use crate::refine::Refined;
 use crate::views::Sort;
 use crate::views::hall::HallTable;
+use crate::views::number::{Form, amount, count};
 
 /// Which view is reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -48,47 +54,74 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// The measure that a name stands for: `samples`, or the sample source.
+    /// What a name stands for: `samples`, those of the first metric, or a sample source.
     ///
     /// # Errors
     /// A sentence that lists the names there are.
-    pub fn named(name: &str, profile: &Profile) -> Result<Self, String> {
-        let source = &profile.info.metric.source;
-        match name {
-            "samples" => Ok(Self::Samples),
-            _ if name == source => Ok(Self::Source),
-            _ => {
-                Err(format!("no metric `{name}` in this profile; it has `samples` and `{source}`"))
-            }
+    pub fn named(name: &str, profile: &Profile) -> Result<(Self, MetricRef), String> {
+        if name == "samples" {
+            return Ok((Self::Samples, MetricRef::FIRST));
         }
+        let metric = profile.metric_of(name).ok_or_else(|| {
+            let mut names: Vec<_> =
+                profile.metrics().map(|(_, metric)| format!("`{}`", metric.source)).collect();
+            let last = names.pop().unwrap_or_default();
+            names.insert(0, "`samples`".to_owned());
+            format!("no metric `{name}` in this profile; it has {} and {last}", names.join(", "))
+        })?;
+        Ok((Self::Source, metric))
     }
 
     /// Its name.
     #[must_use]
-    pub fn name(self, profile: &Profile) -> &str {
+    pub fn name(self, metric: &Metric) -> &str {
         match self {
             Self::Samples => "samples",
-            Self::Source => &profile.info.metric.source,
+            Self::Source => &metric.source,
         }
     }
 
     /// Its unit.
     #[must_use]
-    pub fn unit(self, profile: &Profile) -> &str {
+    pub fn unit(self, metric: &Metric) -> &str {
         match self {
             Self::Samples => "samples",
-            Self::Source => &profile.info.metric.unit,
+            Self::Source => &metric.unit,
         }
     }
 
     /// What a number of samples is in this measure. Wide enough for every product.
     #[must_use]
-    pub fn of(self, samples: u64, profile: &Profile) -> u128 {
+    pub fn of(self, samples: u64, metric: &Metric) -> u128 {
         match self {
             Self::Samples => u128::from(samples),
-            Self::Source => u128::from(samples) * u128::from(profile.info.metric.period),
+            Self::Source => u128::from(samples) * u128::from(metric.period),
         }
     }
+
+    /// The same for people.
+    #[must_use]
+    fn text(self, samples: u64, metric: &Metric, form: Form) -> String {
+        match self {
+            Self::Samples => count(samples, form),
+            Self::Source => amount(samples, metric, form),
+        }
+    }
+}
+
+/// The metrics of a profile that has several; none of one that has not.
+fn several<'p>(refined: &Refined<'p>) -> Vec<(MetricRef, &'p Metric)> {
+    match refined.profile.info.further.is_empty() {
+        true => Vec::new(),
+        false => refined.profile.metrics().collect(),
+    }
+}
+
+/// Those of them that are not looked at.
+fn others<'p>(refined: &Refined<'p>) -> Vec<(MetricRef, &'p Metric)> {
+    let mut metrics = several(refined);
+    metrics.retain(|&(metric, _)| metric != refined.metric);
+    metrics
 }
 
 /// Which rows a report has.
@@ -105,7 +138,8 @@ pub struct Options {
     /// Most rows to have. Without it: 60 in text, all for machines.
     pub limit: Option<usize>,
     /// Least share of what is shown that a row must have, in percent: inclusive in the top-down
-    /// view, exclusive in the others. Without it: 1 in text, 0 for machines.
+    /// view, exclusive in the others; of several metrics, in one of them. Without it: 1 in text, 0
+    /// for machines.
     pub threshold: Option<f64>,
     /// The refinement as the person wrote it, for the heading.
     pub refinement: Option<String>,

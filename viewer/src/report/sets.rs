@@ -27,7 +27,7 @@ pub fn text(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let form = if ascii { Form::Ascii } else { Form::Unicode };
-    let metric = &refined.profile.info.metric;
+    let metric = refined.looked_at();
     let cells = |row: &SetRow| {
         let cost = match row.samples {
             0 => [String::new(), String::new()],

@@ -1,28 +1,28 @@
 //! Reports on small trees, as written.
 
 use super::{Measure, Options, View, contexts, csv, json, text};
-use crate::profile::{Profile, from_outline};
+use crate::profile::{MetricRef, Profile, from_outline};
 use crate::refine::{Refined, apply, parse};
 
-fn profile(outline: &str) -> Profile {
+pub(super) fn profile(outline: &str) -> Profile {
     from_outline(outline).unwrap()
 }
 
 /// The text without its heading and notes.
-fn table(refined: &Refined<'_>, options: &Options) -> String {
+pub(super) fn table(refined: &Refined<'_>, options: &Options) -> String {
     let text = text_of(refined, options);
     let mut parts = text.split("\n\n");
     format!("\n{}\n", parts.nth(1).unwrap_or_default().trim_end())
 }
 
-fn text_of(refined: &Refined<'_>, options: &Options) -> String {
+pub(super) fn text_of(refined: &Refined<'_>, options: &Options) -> String {
     let mut out = Vec::new();
     let options = Options { ascii: true, ..options.clone() };
     text::write(refined, &options, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
-fn json_of(refined: &Refined<'_>, options: &Options) -> String {
+pub(super) fn json_of(refined: &Refined<'_>, options: &Options) -> String {
     let mut out = Vec::new();
     json::write(refined, options, &mut out).unwrap();
     String::from_utf8(out).unwrap()
@@ -449,8 +449,8 @@ Nothing is shown: the refinement takes out every sample.
 #[test]
 fn metrics_are_asked_for_by_name() {
     let profile = profile("main 1\n");
-    assert_eq!(Measure::named("samples", &profile), Ok(Measure::Samples));
-    assert_eq!(Measure::named("cputime", &profile), Ok(Measure::Source));
+    assert_eq!(Measure::named("samples", &profile), Ok((Measure::Samples, MetricRef::FIRST)));
+    assert_eq!(Measure::named("cputime", &profile), Ok((Measure::Source, MetricRef::FIRST)));
     assert_eq!(
         Measure::named("misses", &profile),
         Err("no metric `misses` in this profile; it has `samples` and `cputime`".to_owned())

@@ -3,11 +3,14 @@
 //! Numbers stand on the left and names on the right, so that long names and deep paths push
 //! nothing out of line. What is left out is said where it is missing.
 
+use core::ops::Range;
 use std::io::{self, Write};
 
+use csprof_format::profile::Metric;
+
 use super::listing::{LeftOut, Limits, Line, Listing, list};
-use super::{Measure, Options, View};
-use crate::profile::{FrameKind, short_name};
+use super::{Measure, Options, View, others, several};
+use crate::profile::{FrameKind, MetricRef, short_name};
 use crate::refine::Refined;
 use crate::views::Row;
 use crate::views::cost_lines::coverage;
@@ -41,7 +44,8 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
     let limits = Limits::for_text(options);
     let listing = list(refined, options, limits);
     let clustered = clustered(refined.profile);
-    let report = Text { refined, options, form, limits, listing, clustered };
+    let others = others(refined);
+    let report = Text { refined, options, form, limits, listing, others, clustered };
     report.table(out)?;
     report.footing(out)
 }
@@ -58,7 +62,7 @@ pub(super) fn account_for(
         writeln!(out, "No samples: {cause}.")?;
         return Ok(false);
     }
-    if refined.shown == 0 {
+    if refined.profile.metrics().all(|(metric, _)| refined.account_of(metric).1 == 0) {
         writeln!(out, "Nothing is shown: the refinement takes out every sample.")?;
         return Ok(false);
     }
@@ -74,14 +78,15 @@ fn heading(
 ) -> io::Result<()> {
     let info = &refined.profile.info;
     let summary = Summary::of(refined.profile);
+    let metrics = several(refined);
     writeln!(out, "{}", cut(&command_line(&info.run.command), LONG_COMMAND, form))?;
+    let samples = match metrics.is_empty() {
+        true => sampled(summary.recorded, &info.metric, form),
+        false => counted(summary.recorded, "sample", form),
+    };
     write!(
         out,
-        "{} of {}, {} each: {} on {} of {}",
-        counted(summary.recorded, "sample", form),
-        printable(&info.metric.source),
-        amount(1, &info.metric, form),
-        amount(summary.recorded, &info.metric, form),
+        "{samples} on {} of {}",
         counted(info.threads.len() as u64, "thread", form),
         counted(info.processes.len() as u64, "process", form),
     )?;
@@ -90,7 +95,7 @@ fn heading(
     }
     writeln!(out)?;
     writeln!(out, "{}", losses(&summary, form))?;
-    if refined.base > 0
+    if summary.recorded > 0
         && let Some(coverage) = coverage(refined.profile)
     {
         writeln!(out, "{coverage}")?;
@@ -98,17 +103,44 @@ fn heading(
     if let Some(refinement) = &options.refinement {
         writeln!(out, "refined: {}", printable(refinement))?;
     }
-    if refined.base > 0 {
+    for (metric, source) in &metrics {
+        let (base, shown) = refined.account_of(*metric);
+        write!(out, "{}", sampled(base, source, form))?;
+        match base {
+            0 => writeln!(out)?,
+            _ => writeln!(out, "; {}", account(shown, base - shown))?,
+        }
+    }
+    if refined.base > 0 && metrics.is_empty() {
         writeln!(out, "{}", account(refined.shown, refined.out))?;
     }
     if let (View::Tables, Some((table, title))) = (options.view, &options.table) {
         let row = &table.path;
-        let cost = amount(row.inclusive, &info.metric, form);
-        let share = percent(row.inclusive, refined.base);
         let path = title.split_once(": ").map_or("the empty path", |(_, path)| path);
-        writeln!(out, "path: {}: {cost}, {share}% of all", printable(path))?;
+        write!(out, "path: {}:", printable(path))?;
+        let looked_at = (refined.metric, refined.looked_at());
+        for (place, (metric, source)) in [looked_at].into_iter().chain(others(refined)).enumerate()
+        {
+            let inclusive = row.of(metric).inclusive;
+            let cost = amount(inclusive, source, form);
+            let share = percent(inclusive, refined.account_of(metric).0);
+            let what = if place == 0 { "all" } else { &*printable(&source.source) };
+            write!(out, "{} {cost}, {share}% of {what}", if place == 0 { "" } else { ";" })?;
+        }
+        writeln!(out)?;
     }
     writeln!(out)
+}
+
+/// How many samples there are, and what they amount to.
+fn sampled(samples: u64, metric: &Metric, form: Form) -> String {
+    format!(
+        "{} of {}, {} each: {}",
+        counted(samples, "sample", form),
+        printable(&metric.source),
+        amount(1, metric, form),
+        amount(samples, metric, form),
+    )
 }
 
 /// The first characters of a line, and dots if it has more.
@@ -153,29 +185,36 @@ struct Text<'t> {
     form: Form,
     limits: Limits,
     listing: Listing,
+    /// The metrics that are not looked at.
+    others: Vec<(MetricRef, &'t Metric)>,
     /// Signals and samples, where samples do not tell how long calls are.
     clustered: Option<(u64, u64)>,
 }
 
-/// The numbers of a row, as written.
-type Cells = [String; 5];
+/// The numbers of a row, as written: cost, shares, edges and cost per edge of the metric that is
+/// looked at, then cost and shares of each other one.
+type Cells = Vec<String>;
+
+/// Which of them are about edges.
+const OF_EDGES: Range<usize> = 3..5;
 
 impl Text<'_> {
     fn table(&self, out: &mut impl Write) -> io::Result<()> {
         let lines = &self.listing.lines;
         let heads = self.heads();
         let cells: Vec<Cells> = lines.iter().map(|line| self.cells(&line.row)).collect();
-        let mut widths = [0; 5];
+        let mut widths = vec![0; heads.len()];
         for row in cells.iter().chain([&heads]) {
             for (width, cell) in widths.iter_mut().zip(row) {
                 *width = (*width).max(cell.chars().count());
             }
         }
-        let edges = cells.iter().any(|row| !row[3].is_empty());
         // Without the trampoline no row has edges, nor do places, and empty columns say nothing.
-        let shown = if edges { 5 } else { 3 };
+        if cells.iter().all(|row| row[OF_EDGES.start].is_empty()) {
+            widths[OF_EDGES].fill(0);
+        }
         let write_cells = |out: &mut dyn Write, cells: &Cells| -> io::Result<()> {
-            for (cell, width) in cells.iter().zip(widths).take(shown) {
+            for (cell, &width) in cells.iter().zip(&widths).filter(|(_, width)| **width > 0) {
                 write!(out, "{cell:>width$}  ")?;
             }
             Ok(())
@@ -190,37 +229,48 @@ impl Text<'_> {
         };
         writeln!(out, "{}", printable(what))?;
 
-        let indent = widths.iter().take(shown).map(|width| width + 2).sum::<usize>();
+        let indent =
+            widths.iter().filter(|width| **width > 0).map(|width| width + 2).sum::<usize>();
         // What a row leaves out is said after everything that is below it.
         let mut pending: Vec<(usize, u32, LeftOut)> = Vec::new();
         for (at, (line, cells)) in lines.iter().zip(&cells).enumerate() {
             while let Some((_, depth, left_out)) = pending.pop_if(|&mut (end, ..)| end == at) {
-                self.left_out(indent, depth, left_out, out)?;
+                self.left_out(indent, depth, &left_out, out)?;
             }
             write_cells(out, cells)?;
             writeln!(out, "{:1$}{2}", "", INDENT * line.depth as usize, self.name(line))?;
-            pending.push((at + 1 + line.below, line.depth + 1, line.left_out));
+            pending.push((at + 1 + line.below, line.depth + 1, line.left_out.clone()));
         }
         while let Some((_, depth, left_out)) = pending.pop() {
-            self.left_out(indent, depth, left_out, out)?;
+            self.left_out(indent, depth, &left_out, out)?;
         }
-        self.left_out(indent, 0, self.listing.left_out, out)
+        self.left_out(indent, 0, &self.listing.left_out, out)
     }
 
     fn heads(&self) -> Cells {
-        let inclusive = match self.measure() {
-            Measure::Samples => "incl samples".to_owned(),
-            Measure::Source if self.refined.profile.info.metric.unit == "ns" => "incl time".into(),
-            Measure::Source => {
-                format!("incl {}", printable(&self.refined.profile.info.metric.unit))
-            }
+        let looked_at = self.refined.looked_at();
+        let source = match self.others.is_empty() {
+            true => String::new(),
+            false => format!("{} ", printable(&looked_at.source)),
         };
-        [inclusive, "%".into(), "excl %".into(), "edges".into(), "time/edge".into()]
+        let inclusive = match self.measure() {
+            Measure::Samples => format!("incl {source}samples"),
+            Measure::Source if looked_at.unit == "ns" && source.is_empty() => "incl time".into(),
+            Measure::Source if looked_at.unit == "ns" => format!("incl {}", source.trim_end()),
+            Measure::Source => format!("incl {}", printable(&looked_at.unit)),
+        };
+        let mut heads: Cells =
+            [&inclusive, "%", "excl %", "edges", "time/edge"].map(str::to_owned).to_vec();
+        for (_, metric) in &self.others {
+            heads.extend([&*printable(&metric.source), "%", "excl %"].map(str::to_owned));
+        }
+        heads
     }
 
     /// What percentages are of.
-    fn whole(&self) -> u64 {
-        if self.options.percent_of_all { self.refined.base } else { self.refined.shown }
+    fn whole(&self, metric: MetricRef) -> u64 {
+        let (base, shown) = self.refined.account_of(metric);
+        if self.options.percent_of_all { base } else { shown }
     }
 
     fn measure(&self) -> Measure {
@@ -228,22 +278,23 @@ impl Text<'_> {
     }
 
     fn cells(&self, row: &Row) -> Cells {
-        let metric = &self.refined.profile.info.metric;
-        let inclusive = match self.measure() {
-            Measure::Samples => count(row.inclusive, self.form),
-            Measure::Source => amount(row.inclusive, metric, self.form),
-        };
-        let exclusive = match row.exclusive {
+        let looked_at = self.refined.looked_at();
+        let mut cells = self.of_metric(row, (self.refined.metric, looked_at)).to_vec();
+        cells.push(edges(row.edges, self.form));
+        cells.push(per_edge(row, looked_at, self.clustered.is_some(), self.form));
+        cells.extend(self.others.iter().flat_map(|&metric| self.of_metric(row, metric)));
+        cells
+    }
+
+    /// Cost and shares of a metric.
+    fn of_metric(&self, row: &Row, (metric, source): (MetricRef, &Metric)) -> [String; 3] {
+        let (share, whole) = (row.of(metric), self.whole(metric));
+        let exclusive = match share.exclusive {
             0 => ".".to_owned(),
-            samples => percent(samples, self.whole()),
+            samples => percent(samples, whole),
         };
-        [
-            inclusive,
-            percent(row.inclusive, self.whole()),
-            exclusive,
-            edges(row.edges, self.form),
-            per_edge(row, metric, self.clustered.is_some(), self.form),
-        ]
+        let inclusive = self.measure().text(share.inclusive, source, self.form);
+        [inclusive, percent(share.inclusive, whole), exclusive]
     }
 
     /// Name, kind and place of a row.
@@ -279,28 +330,44 @@ impl Text<'_> {
         &self,
         indent: usize,
         depth: u32,
-        left_out: LeftOut,
+        left_out: &LeftOut,
         out: &mut impl Write,
     ) -> io::Result<()> {
         let rows = left_out.small + left_out.beyond;
-        let cost = left_out.small_cost.saturating_add(left_out.beyond_cost);
-        let least = self.limits.cost(self.refined).saturating_mul(WORTH_A_LINE);
-        if rows == 0 || cost < least {
-            return Ok(());
-        }
+        let is_worth = |metric: MetricRef, cost: u64| {
+            let shown = self.refined.account_of(metric).1;
+            cost >= self.limits.cost(shown).saturating_mul(WORTH_A_LINE)
+        };
+        let of_each = (0..).map(MetricRef).zip(left_out.further.iter().copied());
+        let of_each: Vec<_> =
+            of_each.filter(|&(metric, cost)| cost > 0 && is_worth(metric, cost)).collect();
+        let share = match left_out.further.is_empty() {
+            _ if rows == 0 => return Ok(()),
+            true if !is_worth(self.refined.metric, left_out.cost) => return Ok(()),
+            true => format!("{}%", percent(left_out.cost, self.whole(self.refined.metric))),
+            false if of_each.is_empty() => return Ok(()),
+            false => {
+                let share = |&(metric, cost): &(MetricRef, u64)| {
+                    let source = printable(&self.refined.source_of(metric).source).into_owned();
+                    format!("{}% of {source}", percent(cost, self.whole(metric)))
+                };
+                of_each.iter().map(share).collect::<Vec<_>>().join(", ")
+            }
+        };
         let dots = dots(self.form);
-        let (rows, share) = (count(rows as u64, self.form), percent(cost, self.whole()));
+        let rows = count(rows as u64, self.form);
         let indent = indent + INDENT * depth as usize;
         if self.options.view == View::Tables {
             // What the rows of a table cost overlaps, so its sum says nothing.
             return writeln!(out, "{:indent$}{dots} {rows} more", "");
         }
-        writeln!(out, "{:indent$}{dots} {rows} more, together {share}%", "")
+        writeln!(out, "{:indent$}{dots} {rows} more, together {share}", "")
     }
 
     /// What to ask for to see more, and what the columns mean.
     fn footing(&self, out: &mut impl Write) -> io::Result<()> {
-        let all = || self.listing.lines.iter().map(|l| l.left_out).chain([self.listing.left_out]);
+        let lines = self.listing.lines.iter();
+        let all = || lines.clone().map(|line| &line.left_out).chain([&self.listing.left_out]);
         let small = all().any(|left_out| left_out.small > 0);
         let beyond = all().any(|left_out| left_out.beyond > 0);
         let deeper = all().any(|left_out| left_out.deeper);
@@ -308,7 +375,8 @@ impl Text<'_> {
         if small {
             let is_inclusive = !matches!(self.options.view, View::Callers | View::Flat);
             let what = if is_inclusive { "" } else { " exclusive" };
-            cuts.push(format!("rows below {}%{what} (--threshold)", self.limits.share));
+            let of = if self.others.is_empty() { "" } else { " of every metric" };
+            cuts.push(format!("rows below {}%{what}{of} (--threshold)", self.limits.share));
         }
         if beyond {
             let rows = counted(self.limits.rows as u64, "row", self.form);
@@ -324,14 +392,26 @@ impl Text<'_> {
         if !cuts.is_empty() {
             notes.push(format!("Left out: {}.", cuts.join(", ")));
         }
-        if self.refined.out > 0 {
+        let is_refined = |metric| {
+            let (base, shown) = self.refined.account_of(metric);
+            shown < base
+        };
+        if self.refined.profile.metrics().any(|(metric, _)| is_refined(metric)) {
             let of =
                 if self.options.percent_of_all { "all that was measured" } else { "what is shown" };
             notes.push(format!("Percentages are of {of}."));
         }
         if self.refined.profile.info.run.trampoline && self.options.view != View::Places {
-            let period = amount(1, &self.refined.profile.info.metric, self.form);
+            let looked_at = self.refined.looked_at();
+            let period = amount(1, looked_at, self.form);
             notes.push(match self.clustered {
+                None if !self.others.is_empty() => format!(
+                    "Edges are returns of activations that any metric sampled, not calls; time/edge \
+                     is of {}.\nWhere no metric has much more than its period for each edge, calls \
+                     are short and more than\nthe edges; where one has well above it, long and about \
+                     as many.",
+                    printable(&looked_at.source),
+                ),
                 None => format!(
                     "Edges are returns of sampled activations, not calls. Near one period \
                      ({period}) per edge,\ncalls are short and more than the edges; well above it, \

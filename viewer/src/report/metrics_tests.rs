@@ -1,0 +1,175 @@
+//! Reports of several metrics on a small tree, as written.
+
+use super::tests::{json_of, profile, table, text_of};
+use super::{Measure, Options, View, contexts, csv};
+use crate::profile::MetricRef;
+use crate::refine::Refined;
+use crate::views::{Cost, Sort, SortKey};
+
+/// A program that computes, and waits for longer.
+const WAITS: &str = "\
+# thread=1 epoch=0 name=main
+main 2
+  compute 600 realtime:290 e=20
+  read 300 realtime:290 e=15
+    decode 10 realtime:4 e=10
+  sleep 400 realtime:400 e=4
+  log 5 realtime:3 e=5
+# thread=2 epoch=0 name=waiter
+wait 900 realtime:900
+";
+
+const REALTIME: MetricRef = MetricRef(1);
+
+#[test]
+fn text_has_the_metric_looked_at_and_then_the_others() {
+    let profile = profile(WAITS);
+    let refined = Refined::base(&profile);
+    assert_eq!(
+        text_of(&refined, &Options::default()),
+        "\
+outline
+2 217 samples on 2 threads of 1 process
+no samples lost
+330 samples of cputime, 5.00 ms each: 1.65 s; shown 100% + out 0% = 100%
+1 887 samples of realtime, 5.00 ms each: 9.44 s; shown 100% + out 0% = 100%
+
+incl cputime     %  excl %  edges      time/edge  realtime     %  excl %  call path
+      1.65 s   100     0.6   live                   4.93 s  52.3       .  main
+      1.55 s  93.9    93.9     20   77.5 ms long    1.45 s  15.4    15.4   compute
+     80.0 ms   4.8     3.0     15   5.33 ms long    1.47 s  15.6    15.4   read
+     30.0 ms   1.8     1.8     10  3.00 ms short   20.0 ms   0.2     0.2    decode
+        0 ns     0       .      4      0 ns long    2.00 s  21.2    21.2   sleep
+        0 ns     0       .   live                   4.50 s  47.7    47.7  wait
+
+Left out: rows below 1% of every metric (--threshold).
+Edges are returns of activations that any metric sampled, not calls; time/edge is of cputime.
+Where no metric has much more than its period for each edge, calls are short and more than
+the edges; where one has well above it, long and about as many.
+"
+    );
+    let by_realtime = Sort { key: SortKey::Of(REALTIME, Cost::Inclusive), reversed: false };
+    let options = Options { view: View::Flat, sort: Some(by_realtime), ..Options::default() };
+    assert_eq!(
+        table(&refined, &options),
+        "
+incl cputime     %  excl %  edges      time/edge  realtime     %  excl %  function
+        0 ns     0       .   live                   4.50 s  47.7    47.7  wait
+        0 ns     0       .      4      0 ns long    2.00 s  21.2    21.2  sleep
+     80.0 ms   4.8     3.0     15   5.33 ms long    1.47 s  15.6    15.4  read
+      1.55 s  93.9    93.9     20   77.5 ms long    1.45 s  15.4    15.4  compute
+     30.0 ms   1.8     1.8     10  3.00 ms short   20.0 ms   0.2     0.2  decode
+"
+    );
+    let options = Options { measure: Some(Measure::Samples), limit: Some(2), ..Options::default() };
+    assert_eq!(
+        table(&refined.looking_at(REALTIME), &options),
+        "
+incl realtime samples     %  excl %  edges     time/edge  cputime     %  excl %  call path
+                  987  52.3       .   live                    330   100     0.6  main
+                  290  15.4    15.4     20  72.5 ms long      310  93.9    93.9   compute
+                                                                                  ... 3 more, \
+         together 5.5% of cputime, 36.9% of realtime
+                                                                                 ... 1 more, \
+         together 47.7% of realtime
+"
+    );
+}
+
+#[test]
+fn machines_get_every_metric() {
+    let profile = profile("main 3 realtime:1\n  wait 5 realtime:5 e=2\n  f 2\n");
+    let refined = Refined::base(&profile).looking_at(REALTIME);
+    assert_eq!(
+        json_of(&refined, &Options::default()),
+        r#"{"metric":"samples","unit":"samples","period":5000000,"base":6,"shown":6,"out":0,"metrics":[{"name":"cputime","unit":"samples","period":5000000,"base":4,"shown":4,"out":0},{"name":"realtime","unit":"samples","period":5000000,"base":6,"shown":6,"out":0}],"rows":[
+{"depth":0,"function":"main","module":null,"file":null,"line":null,"kind":"call","inclusive":6,"exclusive":1,"edges":0,"metrics":{"cputime":{"inclusive":4,"exclusive":2},"realtime":{"inclusive":6,"exclusive":1}}},
+{"depth":1,"function":"wait","module":null,"file":null,"line":null,"kind":"call","inclusive":5,"exclusive":5,"edges":2,"metrics":{"cputime":{"inclusive":0,"exclusive":0},"realtime":{"inclusive":5,"exclusive":5}}},
+{"depth":1,"function":"f","module":null,"file":null,"line":null,"kind":"call","inclusive":0,"exclusive":0,"edges":0,"metrics":{"cputime":{"inclusive":2,"exclusive":2},"realtime":{"inclusive":0,"exclusive":0}}}
+]}
+"#
+    );
+    let options = Options { measure: Some(Measure::Source), ..Options::default() };
+    let mut out = Vec::new();
+    csv::write(&refined, &options, &mut out).unwrap();
+    assert_eq!(String::from_utf8(out).unwrap(), "\
+depth,function,module,file,line,kind,inclusive,exclusive,edges_low,edges_high,cputime_inclusive,cputime_exclusive,realtime_inclusive,realtime_exclusive
+0,main,,,,call,30000000,5000000,0,0,20000000,10000000,30000000,5000000
+1,wait,,,,call,25000000,25000000,2,2,0,0,25000000,25000000
+1,f,,,,call,0,0,0,0,10000000,10000000,0,0
+");
+}
+
+#[test]
+fn processes_and_threads_have_every_metric() {
+    let profile = profile(WAITS);
+    let refined = Refined::base(&profile);
+    let written = |write: fn(&Refined<'_>, &Options, &mut Vec<u8>) -> std::io::Result<()>| {
+        let mut out = Vec::new();
+        write(&refined, &Options { ascii: true, ..Options::default() }, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let text = written(contexts::text);
+    let (_, text) = text.split_once("\n\n").unwrap();
+    assert_eq!(
+        text,
+        "\
+cputime    %  imbalance  realtime     %  processes and their threads
+ 1.65 s  100     1.65 s    9.44 s   100  pid 1000 
+ 1.65 s  100               4.93 s  52.3   1 main
+   0 ns    0               4.50 s  47.7   2 waiter
+
+Imbalance is what all of them together wait for the one with most, if they wait for each other:
+(most - mean) x number; that of a process is its threads'.
+"
+    );
+    assert_eq!(
+        written(contexts::json),
+        r#"{"metric":"samples","unit":"samples","period":5000000,"base":330,"shown":330,"out":0,"imbalance":0,"metrics":[{"name":"cputime","unit":"samples","period":5000000,"base":330,"shown":330,"out":0},{"name":"realtime","unit":"samples","period":5000000,"base":1887,"shown":1887,"out":0}],"rows":[
+{"depth":0,"kind":"process","name":"","rank":null,"pid":1000,"tid":null,"stage":"process = 1000","inclusive":330,"imbalance":330,"metrics":{"cputime":{"inclusive":330,"imbalance":330},"realtime":{"inclusive":1887,"imbalance":87}}},
+{"depth":1,"kind":"thread","name":"main","rank":null,"pid":1000,"tid":1,"stage":"thread = 1","inclusive":330,"imbalance":null,"metrics":{"cputime":{"inclusive":330,"imbalance":null},"realtime":{"inclusive":987,"imbalance":null}}},
+{"depth":1,"kind":"thread","name":"waiter","rank":null,"pid":1000,"tid":2,"stage":"thread = 2","inclusive":0,"imbalance":null,"metrics":{"cputime":{"inclusive":0,"imbalance":null},"realtime":{"inclusive":900,"imbalance":null}}}
+]}
+"#
+    );
+    assert_eq!(written(contexts::csv), "\
+depth,kind,name,rank,pid,tid,stage,inclusive,imbalance,cputime_inclusive,cputime_imbalance,realtime_inclusive,realtime_imbalance
+0,process,,,1000,,process = 1000,330,330,330,330,1887,87
+1,thread,main,,1000,1,thread = 1,330,,330,,987,
+1,thread,waiter,,1000,2,thread = 2,0,,0,,900,
+");
+}
+
+#[test]
+fn a_metric_that_has_no_samples_is_there() {
+    let profile = profile("wait 5 realtime:5\n");
+    assert_eq!(
+        text_of(&Refined::base(&profile), &Options::default()),
+        "\
+outline
+5 samples on 1 thread of 1 process
+no samples lost
+0 samples of cputime, 5.00 ms each: 0 ns
+5 samples of realtime, 5.00 ms each: 25.0 ms; shown 100% + out 0% = 100%
+
+incl cputime  %  excl %  edges  time/edge  realtime    %  excl %  call path
+        0 ns  0       .   live              25.0 ms  100     100  wait
+
+Edges are returns of activations that any metric sampled, not calls; time/edge is of cputime.
+Where no metric has much more than its period for each edge, calls are short and more than
+the edges; where one has well above it, long and about as many.
+"
+    );
+}
+
+#[test]
+fn the_metrics_there_are_are_named() {
+    let profile = profile("f 3 realtime:1 task-clock:1\n");
+    assert_eq!(Measure::named("realtime", &profile), Ok((Measure::Source, REALTIME)));
+    assert_eq!(
+        Measure::named("misses", &profile),
+        Err("no metric `misses` in this profile; it has `samples`, `cputime`, `realtime` and \
+             `task-clock`"
+            .to_owned())
+    );
+}
