@@ -77,6 +77,26 @@ fn run(rank: u32, start: u64, nodes: &[(u32, u64, u64, u64)]) -> saved::Profile 
     profile
 }
 
+/// The same run with about a third of its samples of elapsed time, one of its losses, too; `first` are
+/// these, or those of CPU time.
+fn of_two_metrics(mut profile: saved::Profile, first: &str) -> saved::Profile {
+    let elapsed = saved::Metric { source: "realtime".into(), unit: "ns".into(), period: 9 };
+    let (cpu, is_cpu) = (profile.metric.clone(), first == "cputime");
+    let part = |samples: u64| if is_cpu { samples / 3 } else { samples - samples / 3 };
+    let samples = (0..).zip(&profile.nodes.samples).map(|(node, &samples)| (node, part(samples)));
+    let samples: Vec<_> = samples.filter(|&(_, samples)| samples > 0).collect();
+    let recorded = samples.iter().map(|(_, samples)| samples).sum();
+    let share = saved::ThreadShare {
+        delivered: recorded + if is_cpu { 1 } else { 2 },
+        recorded,
+        partial: 0,
+    };
+    let (first, second) = if is_cpu { (cpu, elapsed) } else { (elapsed, cpu) };
+    profile.metric = first;
+    profile.further = vec![saved::FurtherMetric { metric: second, threads: vec![share], samples }];
+    profile
+}
+
 fn merged(parts: &[saved::Profile]) -> saved::Profile {
     let mut merger = Merger::new(Agreement::SameMetrics);
     for (number, part) in parts.iter().enumerate() {
@@ -185,6 +205,19 @@ fn what_does_not_add_up_is_refused() {
          samples and edges of different sources or periods do not add up; csprof diff compares \
          such runs"
     );
+    let both = of_two_metrics(base.clone(), "cputime");
+    assert_eq!(
+        refused(&[both.clone(), run(1, 2, &[])]),
+        "b.csprof: was sampled by cputime every 5 ns, but a.csprof by cputime every 5 ns and \
+         realtime every 9 ns; samples and edges of different sources or periods do not add up; \
+         csprof diff compares such runs"
+    );
+    let mut other = of_two_metrics(run(1, 2, &[]), "realtime");
+    assert_eq!(refused(&[both.clone(), other.clone()]), "");
+    other.metric.period = 7;
+    assert!(
+        refused(&[both, other]).starts_with("b.csprof: was sampled by realtime every 7 ns and")
+    );
     assert_eq!(
         refused(&[base.clone(), base]),
         "b.csprof: is the same run as a.csprof, which would count twice; leave one out"
@@ -211,5 +244,24 @@ proptest! {
         prop_assert_eq!(&read::read(&bytes).unwrap(), &merged);
         let outline = |part: &saved::Profile| to_outline(&Profile::from_saved(part.clone()));
         prop_assert_eq!(outline(&merged), parts.iter().map(outline).collect::<String>());
+    }
+
+    /// Metrics that are in another order in another run stay what they are.
+    #[test]
+    fn metrics_are_not_mixed(parts in prop::collection::vec((nodes(), any::<bool>()), 1..4)) {
+        let name = |is_cpu| if is_cpu { "cputime" } else { "realtime" };
+        let runs = (0..).zip(&parts).map(|(n, (nodes, _))| run(n, 10 + u64::from(n), nodes));
+        let runs: Vec<_> = runs.collect();
+        let of = |of: &dyn Fn(usize) -> bool| -> Vec<_> {
+            let runs = runs.iter().enumerate();
+            runs.map(|(n, run)| of_two_metrics(run.clone(), name(of(n)))).collect()
+        };
+        let mixed = merged(&of(&|n| parts[n].1));
+        let same = of(&|_| parts[0].1);
+        prop_assert_eq!(&mixed, &merged(&same));
+        let mut bytes = Vec::new();
+        write::write(&mixed, &mut bytes).unwrap();
+        let outline = |part: &saved::Profile| to_outline(&Profile::from_saved(part.clone()));
+        prop_assert_eq!(outline(&mixed), same.iter().map(outline).collect::<String>());
     }
 }

@@ -1,0 +1,290 @@
+//! Small saved profiles as they are loaded.
+
+use csprof_format::ids::{EpochId, ProcessId, ThreadId};
+
+use super::super::{FunctionRef, MOST, to_outline};
+use super::*;
+
+/// A saved profile with the functions `main`, `solve` and `dot` in `/opt/app`.
+fn saved() -> saved::Profile {
+    let strings = ["/opt/app", "main", "solve", "dot", "app.c"].map(str::to_owned).to_vec();
+    let function = |name, line| saved::Function {
+        name: StringId(name),
+        module: ModuleId(0),
+        file: Some(StringId(4)),
+        line,
+    };
+    let mut profile = saved::Profile {
+        strings,
+        processes: vec![saved::Process::default()],
+        threads: vec![saved::Thread { process: ProcessId(0), tid: 7, ..saved::Thread::default() }],
+        epochs: vec![saved::Epoch::default()],
+        modules: vec![saved::Module { path: StringId(0), ..saved::Module::default() }],
+        functions: vec![function(1, 10), function(2, 20), function(3, 30)],
+        ..saved::Profile::default()
+    };
+    profile.sites.first.push(0);
+    profile
+}
+
+/// Adds a frame in `/opt/app` with the functions and lines it stands for, outermost first.
+fn add_frame(profile: &mut saved::Profile, offset: u64, rows: &[(u32, u32)]) -> FrameId {
+    profile.frames.push(saved::Frame { kind: SavedKind::Call, module: Some(ModuleId(0)), offset });
+    for &(function, line) in rows {
+        profile.sites.function.push(FunctionId(function));
+        profile.sites.file.push(Some(StringId(4)));
+        profile.sites.line.push(line);
+    }
+    profile.sites.first.push(u32::try_from(profile.sites.function.len()).unwrap());
+    FrameId::from_index(profile.frames.len() - 1)
+}
+
+fn add_other(profile: &mut saved::Profile, kind: SavedKind, offset: u64) -> FrameId {
+    profile.frames.push(saved::Frame { kind, module: None, offset });
+    profile.sites.first.push(u32::try_from(profile.sites.function.len()).unwrap());
+    FrameId::from_index(profile.frames.len() - 1)
+}
+
+fn add_tree(profile: &mut saved::Profile, first_node: u32) {
+    let count = u32::try_from(profile.nodes.len()).unwrap() - first_node;
+    let (thread, epoch) = (ThreadId(0), EpochId(0));
+    profile.trees.push(saved::Tree { thread, epoch, first_node, node_count: count });
+}
+
+#[test]
+fn an_address_in_inlined_code_becomes_a_chain() {
+    let mut profile = saved();
+    let root = add_other(&mut profile, SavedKind::Root, 0);
+    let main = add_frame(&mut profile, 0x10, &[(0, 11)]);
+    // solve, with dot inlined into it; solve itself; dot on its own, below the first.
+    let inlined = add_frame(&mut profile, 0x20, &[(1, 21), (2, 31)]);
+    let plain = add_frame(&mut profile, 0x28, &[(1, 22)]);
+    let called = add_frame(&mut profile, 0x30, &[(2, 32)]);
+    profile.nodes.push(0, root, 0, 0);
+    profile.nodes.push(0, main, 1, 0);
+    profile.nodes.push(1, inlined, 4, 3);
+    profile.nodes.push(2, called, 2, 5);
+    profile.nodes.push(1, plain, 8, 2);
+    add_tree(&mut profile, 0);
+    let loaded = Profile::from_saved(profile);
+    assert_eq!(
+        to_outline(&loaded),
+        "\
+# thread=7 epoch=0
+main 1 module:/opt/app at:app.c:11
+  solve e=3 module:/opt/app at:app.c:21
+    dot 4 inline module:/opt/app at:app.c:31
+  dot 2 e=5 module:/opt/app at:app.c:32
+  solve 8 e=2 module:/opt/app at:app.c:22
+"
+    );
+    assert_eq!(loaded.function_of(2), loaded.function_of(5), "solve is one function");
+    assert_eq!(loaded.functions[loaded.function_of(2).index()].line, 20);
+    assert_eq!(loaded.function_of(0), FunctionRef::ROOT);
+    assert_eq!(loaded.total(), 15);
+    assert_eq!(loaded.nodes.inclusive(), [15, 15, 6, 6, 2, 8]);
+    assert!(loaded.info.nodes.is_empty() && loaded.info.trees.is_empty());
+}
+
+#[test]
+fn what_has_no_name_says_where_it_is() {
+    let mut profile = saved();
+    let root = add_other(&mut profile, SavedKind::Root, 0);
+    let partial = add_other(&mut profile, SavedKind::Partial, 1);
+    let strange = add_other(&mut profile, SavedKind::Partial, 99);
+    let unnamed = add_frame(&mut profile, 0x1234, &[]);
+    let outside = add_other(&mut profile, SavedKind::Leaf, 0x7f00);
+    profile.nodes.push(0, root, 6, 0);
+    profile.nodes.push(0, partial, 0, 0);
+    profile.nodes.push(1, unnamed, 1, 2);
+    profile.nodes.push(0, strange, 0, 0);
+    profile.nodes.push(3, outside, 3, 0);
+    add_tree(&mut profile, 0);
+    assert_eq!(
+        to_outline(&Profile::from_saved(profile)),
+        "\
+# thread=7 epoch=0
+\"[no path]\" 6 partial
+\"[partial: no-cfi]\" partial
+  app+0x1234 1 e=2 unknown module:/opt/app
+\"[partial: unknown reason]\" partial
+  0x7f00 3 unknown
+"
+    );
+}
+
+/// main calls dlopen: csprof's, which calls the C library's, and afterwards looks what is new.
+#[test]
+fn what_only_passes_a_call_on_is_left_out() {
+    let mut profile = saved();
+    let names = ["/run/libcsprof_collector-1f.so", "dlopen", "look", "dl_iterate_phdr"];
+    profile.strings.extend(names.map(str::to_owned));
+    profile.modules.push(saved::Module { path: StringId(5), ..saved::Module::default() });
+    let function = |name, module| saved::Function {
+        name: StringId(name),
+        module: ModuleId(module),
+        ..saved::Function::default()
+    };
+    let (own, of_libc) = (1, 0);
+    let (wrapper, real, look, visit) = (3, 4, 5, 6);
+    profile.functions.extend([
+        function(6, own),
+        function(6, of_libc),
+        function(7, own),
+        function(8, of_libc),
+    ]);
+    let root = add_other(&mut profile, SavedKind::Root, 0);
+    let main = add_frame(&mut profile, 0x10, &[(0, 11)]);
+    let mut add = |kind, function, module| {
+        let frame = add_frame(&mut profile, 0x40, &[(function, 0)]);
+        profile.frames[frame.index()].kind = kind;
+        profile.frames[frame.index()].module = Some(ModuleId(module));
+        frame
+    };
+    let wrapper_call = add(SavedKind::Call, wrapper, own);
+    let wrapper_leaf = add(SavedKind::Leaf, wrapper, own);
+    let real_call = add(SavedKind::Call, real, of_libc);
+    let look_call = add(SavedKind::Call, look, own);
+    let visit_leaf = add(SavedKind::Leaf, visit, of_libc);
+    let nodes = [
+        (0, root, 0, 0),
+        (0, main, 0, 0),
+        (1, wrapper_call, 0, 0),
+        (2, real_call, 0, 2),
+        (3, visit_leaf, 5, 0),
+        (2, look_call, 0, 0),
+        (5, visit_leaf, 3, 0),
+        (1, wrapper_leaf, 1, 0),
+    ];
+    for (parent, frame, samples, edges) in nodes {
+        profile.nodes.push(parent, frame, samples, edges);
+    }
+    add_tree(&mut profile, 0);
+    let outline = to_outline(&Profile::from_saved(profile));
+    let bare: Vec<&str> =
+        outline.lines().map(|line| line.split(" module:").next().unwrap()).collect();
+    assert_eq!(
+        bare,
+        [
+            "# thread=7 epoch=0",
+            "main",
+            "  dlopen e=2",
+            "    dl_iterate_phdr 5",
+            "  dlopen",
+            "    look",
+            "      dl_iterate_phdr 3",
+            "  dlopen 1",
+        ]
+    );
+}
+
+#[test]
+fn a_made_up_tower_of_calls_that_pass_on_does_not_come_back_for_each_node() {
+    let mut profile = saved();
+    profile.strings.push("/run/libcsprof_collector-1f.so".into());
+    profile.modules.push(saved::Module { path: StringId(5), ..saved::Module::default() });
+    let root = add_other(&mut profile, SavedKind::Root, 0);
+    let own = add_frame(&mut profile, 0x10, &[(0, 0)]);
+    profile.frames[own.index()].module = Some(ModuleId(1));
+    let main = add_frame(&mut profile, 0x20, &[(0, 0)]);
+    let (tower, leaves) = (1000_u32, 1000_u32);
+    profile.nodes.push(0, root, 0, 0);
+    for above in 0..tower {
+        profile.nodes.push(above, own, 0, 0);
+    }
+    for _ in 0..leaves {
+        profile.nodes.push(tower, main, 1, 0);
+    }
+    add_tree(&mut profile, 0);
+    let loaded = Profile::from_saved(profile);
+    assert_eq!(loaded.total(), u64::from(leaves));
+    let (tower, leaves) = (tower as usize, leaves as usize);
+    assert!(loaded.nodes.len() <= 2 * tower + leaves * (1 + usize::from(MAX_PASSED)));
+}
+
+#[test]
+fn trees_become_consecutive_streams() {
+    let mut profile = saved();
+    let root = add_other(&mut profile, SavedKind::Root, 0);
+    let main = add_frame(&mut profile, 0x10, &[(0, 11)]);
+    for first in [0, 2] {
+        profile.nodes.push(first, root, 0, 0);
+        profile.nodes.push(first, main, 1, 0);
+        add_tree(&mut profile, first);
+    }
+    profile.nodes.push(4, root, 0, 0);
+    add_tree(&mut profile, 4);
+    let loaded = Profile::from_saved(profile);
+    let ranges: Vec<_> = loaded.streams.iter().map(|stream| stream.nodes.clone()).collect();
+    assert_eq!(ranges, [1..2, 2..3, 3..3]);
+    assert_eq!(loaded.nodes.parent, [0, 0, 0]);
+}
+
+#[test]
+fn samples_of_further_metrics_go_where_all_go() {
+    let mut profile = saved();
+    let root = add_other(&mut profile, SavedKind::Root, 0);
+    let main = add_frame(&mut profile, 0x10, &[(0, 11), (1, 5)]);
+    let leaf = add_frame(&mut profile, 0x20, &[(2, 7)]);
+    for first in [0, 3] {
+        for (parent, frame, samples) in [(first, root, 1), (first, main, 4), (first + 1, leaf, 9)] {
+            profile.nodes.push(parent, frame, samples, 0);
+        }
+        add_tree(&mut profile, first);
+    }
+    for (source, samples) in
+        [("realtime", vec![(0, 1), (2, 5), (4, 2)]), ("task-clock", vec![(2, 4), (4, 2), (5, 9)])]
+    {
+        let metric = saved::Metric { source: source.into(), ..saved::Metric::default() };
+        profile.further.push(saved::FurtherMetric { metric, samples, threads: Vec::new() });
+    }
+    let loaded = Profile::from_saved(profile);
+    assert!(loaded.info.further.iter().all(|further| further.samples.is_empty()));
+    assert_eq!(
+        to_outline(&loaded),
+        "\
+# thread=7 epoch=0
+\"[no path]\" 1 realtime:1 partial
+main module:/opt/app at:app.c:11
+  solve 4 inline module:/opt/app at:app.c:5
+    dot 9 realtime:5 task-clock:4 module:/opt/app at:app.c:7
+# thread=7 epoch=0
+\"[no path]\" 1 partial
+main module:/opt/app at:app.c:11
+  solve 4 realtime:2 task-clock:2 inline module:/opt/app at:app.c:5
+    dot 9 task-clock:9 module:/opt/app at:app.c:7
+"
+    );
+}
+
+#[test]
+fn metrics_never_have_more_than_what_is_kept_of_all() {
+    let mut profile = saved();
+    let root = add_other(&mut profile, SavedKind::Root, 0);
+    let main = add_frame(&mut profile, 0x10, &[(0, 11)]);
+    for (parent, frame, samples) in [(0, root, 0), (0, main, u64::MAX), (0, main, u64::MAX)] {
+        profile.nodes.push(parent, frame, samples, 0);
+    }
+    add_tree(&mut profile, 0);
+    let samples = vec![(1, 5), (2, u64::MAX)];
+    profile.further.push(saved::FurtherMetric { samples, ..Default::default() });
+    let nodes = Profile::from_saved(profile).nodes;
+    assert_eq!(nodes.samples.iter().collect::<Vec<_>>(), [0, MOST, 0]);
+    assert_eq!(nodes.further[0].iter().collect::<Vec<_>>(), [0, 5, 0]);
+}
+
+#[test]
+fn endless_inlining_is_cut_in_the_middle() {
+    let mut profile = saved();
+    let root = add_other(&mut profile, SavedKind::Root, 0);
+    let rows: Vec<(u32, u32)> = (0..2000).map(|line| (line % 3, line)).collect();
+    let deep = add_frame(&mut profile, 0x10, &rows);
+    profile.nodes.push(0, root, 0, 0);
+    profile.nodes.push(0, deep, 5, 1);
+    add_tree(&mut profile, 0);
+    let loaded = Profile::from_saved(profile);
+    assert_eq!(loaded.nodes.len(), 1 + 1 + MAX_FRAMES_PER_ADDRESS);
+    let line = |node: usize| loaded.frames[loaded.nodes.frame[node].index()].line;
+    assert_eq!((line(1), line(2), line(loaded.nodes.len() - 1)), (0, 1488, 1999));
+    assert_eq!((loaded.nodes.edges.at(1), loaded.nodes.samples.iter().last()), (1, Some(5)));
+}
