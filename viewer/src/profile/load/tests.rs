@@ -74,7 +74,7 @@ fn an_address_in_inlined_code_becomes_a_chain() {
 main 1 module:/opt/app at:app.c:11
   solve e=3 module:/opt/app at:app.c:21
     dot 4 inline module:/opt/app at:app.c:31
-  dot 2 e=5 module:/opt/app at:app.c:32
+      dot 2 e=5 module:/opt/app at:app.c:32
   solve 8 e=2 module:/opt/app at:app.c:22
 "
     );
