@@ -32,6 +32,8 @@ mod contexts;
 mod info;
 #[path = "screens/looks.rs"]
 mod looks;
+#[path = "screens/metrics.rs"]
+mod metrics;
 #[path = "screens/mouse.rs"]
 mod mouse;
 #[path = "screens/places.rs"]

@@ -12,6 +12,7 @@ use nix::unistd::mkdtemp;
 use super::record::{Sampling, save, summary, tell};
 use super::{Appearance, exit_code};
 use crate::launch::output::Output;
+use crate::profile::MetricRef;
 use crate::refine::Refined;
 use crate::set_files::SetFiles;
 use crate::{demo, launch, report, tui};
@@ -73,7 +74,14 @@ impl Demo {
             let name = path.display().to_string();
             let files = std::slice::from_ref(&name);
             let (profile, name) = (&profile, name.as_str());
-            let opened = tui::Opened { profile, name, files, salvage: false, sets: &sets };
+            let opened = tui::Opened {
+                profile,
+                name,
+                files,
+                salvage: false,
+                metric: MetricRef::FIRST,
+                sets: &sets,
+            };
             tui::run(opened, "", appearance.viewer(true))?;
             return Ok(ExitCode::from(status));
         }

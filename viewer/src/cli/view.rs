@@ -8,8 +8,8 @@ use clap::Args;
 use super::exit_code::WrongUsage;
 use super::open::{ProfileFiles, compared};
 use super::{Appearance, exit_code};
-use crate::profile::Profile;
 use crate::profile::comparison::Scale;
+use crate::profile::{MetricRef, Profile};
 use crate::set_files::SetFiles;
 use crate::tui::{Opened, Options, run};
 
@@ -34,6 +34,9 @@ pub struct View {
     /// Begin with this refinement: `through MPI_* | hide module:libomp*`
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     refine: String,
+    /// Begin with this metric, of several: the sample source, such as `realtime`
+    #[arg(long, value_name = "NAME")]
+    metric: Option<String>,
     /// Leave the mouse to the terminal, for selecting text
     #[arg(long)]
     no_mouse: bool,
@@ -59,11 +62,16 @@ impl View {
         if let Err(error) = sets.load().parse(&self.refine) {
             return Err(WrongUsage(format!("--refine:\n{error}")).into());
         }
+        let metric = match &self.metric {
+            Some(name) => profile.metric_named(name).map_err(WrongUsage)?,
+            None => MetricRef::FIRST,
+        };
         let options = appearance.viewer(!self.no_mouse);
         let files: Vec<String> =
             self.files.files.iter().map(|file| file.display().to_string()).collect();
         let (name, salvage) = (self.files.name(), self.files.salvage);
-        let opened = Opened { profile: &profile, name: &name, files: &files, salvage, sets: &sets };
+        let (profile, sets) = (&profile, &sets);
+        let opened = Opened { profile, name: &name, files: &files, salvage, metric, sets };
         run(opened, &self.refine, options)?;
         Ok(exit_code::DONE)
     }

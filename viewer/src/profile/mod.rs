@@ -62,6 +62,16 @@ impl Profile {
         (0..).map(MetricRef).zip(self.info.metrics())
     }
 
+    /// The metric of a sample source.
+    ///
+    /// # Errors
+    /// A sentence that lists the metrics there are.
+    pub fn metric_named(&self, source: &str) -> Result<MetricRef, String> {
+        self.metric_of(source).ok_or_else(|| {
+            format!("no metric `{source}` in this profile; it has {}", self.sources())
+        })
+    }
+
     /// The function that a node stands for.
     ///
     /// # Panics

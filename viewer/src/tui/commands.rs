@@ -1,6 +1,7 @@
 //! The commands of the palette (`:`): everything that has a name besides a key, or no key at all.
 
 use super::message::{Message, PromptKind, View};
+use crate::profile::Profile;
 use crate::refine::Axis;
 use crate::set_files::SetFile;
 
@@ -69,6 +70,7 @@ pub static COMMANDS: &[Command] = &[
         "define a set of frames for this profile alone",
     ),
     command("percent", Message::TogglePercent, "percent of all measured, or of what is shown"),
+    command("metric", Message::NextMetric, "look at the next metric; metric NAME at that one"),
     command("explain", Message::Explain, "explain the numbers of the selected row"),
     command("copy", Message::CopyPath, "copy the call path of the selected row"),
     command("tree", Message::Show(View::Tree), "call tree"),
@@ -88,6 +90,23 @@ pub static COMMANDS: &[Command] = &[
 /// The commands whose name begins with `text`; all, if nothing was typed.
 pub fn beginning_with(text: &str) -> impl Iterator<Item = &'static Command> {
     COMMANDS.iter().filter(move |command| command.name.starts_with(text))
+}
+
+/// What begins the command that looks at a metric by its name.
+const METRIC: &str = "metric ";
+
+/// The name of a metric, if that is what the command is about.
+#[must_use]
+pub fn metric_named(text: &str) -> Option<&str> {
+    text.strip_prefix(METRIC).map(str::trim)
+}
+
+/// The commands that look at a metric, where there are several, and that begin with `text`.
+pub fn metrics_beginning_with(profile: &Profile, text: &str) -> impl Iterator<Item = String> {
+    let several = profile.metrics().nth(1).is_some();
+    let names = profile.metrics().filter(move |_| several);
+    let commands = names.map(|(_, metric)| format!("{METRIC}{}", metric.source));
+    commands.filter(move |command| command.starts_with(text))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::stages::Stages;
+use crate::profile::MetricRef;
 use crate::refine::{Chain, FramePattern, Sets};
 use crate::set_files::SetFile;
 use crate::views::hall::{Reach, Way};
@@ -47,6 +48,8 @@ pub struct Request {
     pub stages: Stages,
     /// The sets of frames that they may name.
     pub sets: Arc<Sets>,
+    /// The metric that the answer is about.
+    pub metric: MetricRef,
 }
 
 /// What a refinement is made for.

@@ -8,7 +8,7 @@ use super::model::{Model, Over, PercentOf};
 use super::page::{Item, Page};
 use crate::profile::FrameKind;
 use crate::views::contexts::Context;
-use crate::views::number::{amount, amount_per, count, counted, percent};
+use crate::views::number::{Form, amount, amount_per, count, counted, percent};
 use crate::views::verdict;
 use crate::views::{Edges, Row};
 
@@ -21,30 +21,67 @@ pub fn page(model: &Model<'_>) -> Option<Page> {
         _ => {}
     }
     let row = model.selected()?.row;
-    let metric = &model.profile.info.metric;
     let mut items = vec![Item::Text(model.row_name(row).to_owned()), Item::Gap];
     items.extend(place(model, row));
     if let Some(comparison) = model.comparison() {
         items.extend(comparison::explained(model, comparison, row));
         return Some(Page::new("The numbers of this row", items));
     }
+    items.extend(looked_at(model));
     items.extend(costs(model, row));
-    items.extend(edges(model, row, metric));
+    items.extend(edges(model, row, model.metric()));
+    items.extend(others(model, row));
     items.extend(stages(model));
     Some(Page::new("The numbers of this row", items))
+}
+
+/// Which metric the page is about, where there are several.
+fn looked_at(model: &Model<'_>) -> Option<Item> {
+    let Metric { source, .. } = model.metric();
+    let period = amount(1, model.metric(), model.form());
+    let text = format!("{source}, one sample for {period}; m looks at the next one");
+    model.has_several_metrics().then(|| pair("metric", text))
+}
+
+/// What columns of inclusive cost are called.
+fn name_of_cost<'m>(model: &'m Model<'_>) -> &'m str {
+    if model.has_several_metrics() { &model.metric().source } else { "time" }
+}
+
+/// What a row has of the other metrics.
+fn others(model: &Model<'_>, row: &Row) -> Vec<Item> {
+    let form = model.form();
+    let mut items = Vec::new();
+    for (number, metric) in model.other_metrics() {
+        let samples = row.of(number).inclusive;
+        let (measured, shown) = model.refined.account_of(number);
+        items.push(pair(&metric.source, of_period(samples, metric, form)));
+        items.push(pair("%", shares(samples, measured, shown, form)));
+    }
+    if !items.is_empty() {
+        items.insert(0, Item::Gap);
+        items.push(pair(
+            "",
+            "inclusive, too: samples that other sources took on the same paths in the same run. A \
+             sample is of one metric, and costs of different metrics do not add up"
+                .to_owned(),
+        ));
+    }
+    items
 }
 
 /// The page about a process or a thread.
 fn context(model: &Model<'_>, list: &[Context], selected: usize) -> Option<Page> {
     let context = list.get(selected)?;
     let mut items = vec![Item::Text(context.label.clone()), Item::Gap];
+    items.extend(looked_at(model));
     let whose = if context.thread.is_some() { "thread" } else { "process" };
     let form = model.form();
     let cost = |samples| match model.comparison() {
         Some(_) => counted(samples, "sample", form),
         None => times_period(model, samples),
     };
-    let name = if model.comparison().is_some() { "samples" } else { "time" };
+    let name = if model.comparison().is_some() { "samples" } else { name_of_cost(model) };
     items.push(pair(name, cost(context.samples)));
     items.push(pair("", format!("all samples of this {whose} that are shown")));
     items.push(pair(
@@ -55,7 +92,7 @@ fn context(model: &Model<'_>, list: &[Context], selected: usize) -> Option<Page>
                 let [part, all] = [context.samples, whole].map(|samples| count(samples, form));
                 format!("{part} of {all} of this run = {} %", percent(context.samples, whole))
             }
-            None => shares(model, context.samples),
+            None => shares_of(model, context.samples),
         },
     ));
     if context.imbalance > 0 {
@@ -80,6 +117,7 @@ fn stage(model: &Model<'_>, selected: usize) -> Option<Page> {
     let stage = model.stages.0.get(selected)?;
     let form = model.form();
     let mut items = vec![Item::Text(stage.text.clone()), Item::Gap];
+    items.extend(looked_at(model));
     let before = model.stages.0[..selected].iter().filter(|stage| stage.on).count();
     match model.refined.outcomes.get(before).filter(|_| stage.on && model.pending.is_none()) {
         Some(outcome) => {
@@ -115,14 +153,22 @@ fn stage(model: &Model<'_>, selected: usize) -> Option<Page> {
 
 /// Samples, and what they stand for.
 fn times_period(model: &Model<'_>, samples: u64) -> String {
-    let (metric, form) = (&model.profile.info.metric, model.form());
+    of_period(samples, model.metric(), model.form())
+}
+
+/// Samples of a metric, and what they stand for.
+fn of_period(samples: u64, metric: &Metric, form: Form) -> String {
     let period = amount(1, metric, form);
     format!("{} × {period} = {}", counted(samples, "sample", form), amount(samples, metric, form))
 }
 
+/// Samples of the metric that is looked at as shares of what was measured and of what is shown.
+fn shares_of(model: &Model<'_>, part: u64) -> String {
+    shares(part, model.refined.base, model.refined.shown, model.form())
+}
+
 /// Samples as shares of what was measured and of what is shown.
-fn shares(model: &Model<'_>, part: u64) -> String {
-    let (base, shown, form) = (model.refined.base, model.refined.shown, model.form());
+fn shares(part: u64, base: u64, shown: u64, form: Form) -> String {
     format!(
         "{} of {} measured = {} %; of {} shown = {} %",
         count(part, form),
@@ -140,7 +186,11 @@ fn stages(model: &Model<'_>) -> Vec<Item> {
     if outcomes.is_empty() {
         return Vec::new();
     }
-    let mut items = vec![Item::Gap, Item::Heading("What the stages did to all samples".to_owned())];
+    let heading = match model.has_several_metrics() {
+        true => format!("What the stages did to all samples of {}", model.metric().source),
+        false => "What the stages did to all samples".to_owned(),
+    };
+    let mut items = vec![Item::Gap, Item::Heading(heading)];
     for (text, outcome) in model.shown_stages.active().zip(outcomes) {
         let mut said = format!("{} came in", count(outcome.input, form));
         match outcome.out {
@@ -229,9 +279,9 @@ fn costs(model: &Model<'_>, row: &Row) -> Vec<Item> {
         PercentOf::View => "the screen shows the share of what is shown; % changes that",
     };
     vec![
-        pair("time", times_period(model, row.inclusive)),
+        pair(name_of_cost(model), times_period(model, row.inclusive)),
         pair("", inclusive_of.to_owned()),
-        pair("%", shares(model, row.inclusive)),
+        pair("%", shares_of(model, row.inclusive)),
         pair("", which.to_owned()),
         pair("excl time", times_period(model, row.exclusive)),
         pair(
@@ -242,7 +292,7 @@ fn costs(model: &Model<'_>, row: &Row) -> Vec<Item> {
                 _ => "samples whose path ends where the longer path ends".to_owned(),
             },
         ),
-        pair("excl%", shares(model, row.exclusive)),
+        pair("excl%", shares_of(model, row.exclusive)),
         Item::Gap,
     ]
 }

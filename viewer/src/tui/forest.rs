@@ -1,6 +1,6 @@
 //! What the screens need of one refinement, made where a worker can make it: each is O(nodes).
 
-use crate::profile::Profile;
+use crate::profile::{MetricRef, Profile};
 use crate::refine::{Cancelled, Refined, Sets, Stopped, Watch};
 use crate::views::places::{Level, watched_places};
 use crate::views::top_down::TopDown;
@@ -52,6 +52,12 @@ impl<'p> Forest<'p> {
     pub fn watched(refined: Refined<'p>, watch: &Watch<'_>) -> Result<Self, Cancelled> {
         let top_down = TopDown::watched(&refined, watch)?;
         Ok(Self { refined, top_down })
+    }
+
+    /// The same with another metric looked at.
+    #[must_use]
+    pub fn looking_at(self, metric: MetricRef) -> Self {
+        Self { refined: self.refined.looking_at(metric), ..self }
     }
 
     /// The places of a refined profile, the outermost of this level.

@@ -1,9 +1,12 @@
 //! The two lines at the top: what is looked at, and what was done to it.
 
+use csprof_format::profile::Metric;
+
 use super::comparison;
 use super::message::View;
 use super::model::{Model, PercentOf};
 use super::name::{cut, width};
+use crate::profile::MetricRef;
 use crate::views::number::{Rounding, account, amount, brief};
 
 /// Screens with fewer columns than this get shorter names of views and a shorter account.
@@ -49,11 +52,14 @@ pub fn title(model: &Model<'_>, cells: usize) -> String {
         let word = String::from_utf8_lossy(word);
         word.rsplit('/').next().unwrap_or_default().to_owned()
     });
-    let samples = match model.refined.base {
+    let samples = |base| match base {
         1 => "1 sample".to_owned(),
         base => format!("{} samples", brief(base, Rounding::Nearest)),
     };
-    let mut parts = vec![samples];
+    let mut parts = match model.has_several_metrics() {
+        false => vec![samples(model.refined.base)],
+        true => profile_totals(model),
+    };
     let of_processes = info.processes.iter().flat_map(|process| &process.losses);
     let of_threads = info.threads.iter().flat_map(|thread| &thread.losses);
     let lost = of_processes.chain(of_threads).fold(0, |sum: u64, &lost| sum.saturating_add(lost));
@@ -66,7 +72,10 @@ pub fn title(model: &Model<'_>, cells: usize) -> String {
     if info.threads.len() > info.processes.len() {
         parts.push(format!("{} threads", info.threads.len()));
     }
-    parts.push(format!("period {}", amount(1, &info.metric, model.form())));
+    let mut periods: Vec<_> =
+        model.profile.metrics().map(|(_, metric)| amount(1, metric, model.form())).collect();
+    periods.dedup();
+    parts.push(format!("period {}", periods.join(", ")));
     let separator = if model.theme.is_ascii() { ", " } else { " · " };
     let mut text = format!(" {file}");
     if !file.starts_with(&*program) {
@@ -80,6 +89,17 @@ pub fn title(model: &Model<'_>, cells: usize) -> String {
         text = longer;
     }
     cut(&text, cells, model.theme.glyphs.ellipsis).into_owned()
+}
+
+/// What was measured of each metric, that which is looked at first.
+fn profile_totals(model: &Model<'_>) -> Vec<String> {
+    let looked_at = (model.refined.metric, model.metric());
+    let metrics = core::iter::once(looked_at).chain(model.other_metrics());
+    let total = |(metric, of): (MetricRef, &Metric)| {
+        let (measured, _) = model.refined.account_of(metric);
+        format!("{} {}", of.source, amount(measured, of, model.form()))
+    };
+    metrics.map(total).collect()
 }
 
 /// The account of all samples: `shown 38.8% + out 61.2% = 100%` and what percentages are of.
@@ -96,7 +116,10 @@ pub fn account_text(model: &Model<'_>) -> String {
         PercentOf::Base => "% of all",
         PercentOf::View => "% of shown",
     };
-    format!("{account}  {of} ")
+    match model.has_several_metrics() {
+        true => format!("{}: {account}  {of} ", model.metric().source),
+        false => format!("{account}  {of} "),
+    }
 }
 
 /// The stages that made what is shown, in at most `cells` cells; the last ones say most.

@@ -45,6 +45,11 @@ fn numbers() -> Vec<Item> {
         pair("%", "the same as a share; the line above says of what, and % changes it"),
         pair("excl%", "samples whose path ends in the row: its own code"),
         pair(
+            "metrics",
+            "record -e cputime -e realtime samples with two sources: the columns above are of \
+            one, and each other one has a column; m, or a click on its heading, looks at it",
+        ),
+        pair(
             "edges",
             "sampled activations of the function that returned. Never the number of \
             calls: an activation that no sample met is not counted",

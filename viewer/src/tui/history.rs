@@ -1,7 +1,7 @@
 //! What the screen was before, for undo and redo.
 //!
-//! A step is whatever changes which rows there are and how they are shown: stages, view, order,
-//! what is open, what is searched for, what percentages are of. Moving about is none, but going
+//! A step is whatever changes which rows there are and how they are shown: stages, view, metric,
+//! order, what is open, what is searched for, what percentages are of. Moving about is none, but going
 //! back leads to where the cursor was when the step was made.
 
 use super::message::View;
@@ -9,6 +9,7 @@ use super::model::{Model, PercentOf};
 use super::stages::Stages;
 use super::table::{Look, Rows};
 use super::tables::TableLook;
+use crate::profile::MetricRef;
 use crate::refine::Grain;
 use crate::views::search::NamePattern;
 
@@ -25,6 +26,8 @@ pub struct Moment {
     pub view: View,
     /// What the rows of the flat view were.
     pub grain: Grain,
+    /// The metric that was looked at.
+    pub metric: MetricRef,
     /// What percentages were of.
     pub percent_of: PercentOf,
     /// What was searched for.
@@ -56,6 +59,7 @@ impl Moment {
             stages: model.stages.clone(),
             view: model.view,
             grain: model.grain,
+            metric: refined.metric,
             percent_of: model.percent_of,
             search: model.search.clone(),
             tree: model.tree.look(refined),
@@ -79,6 +83,8 @@ impl Moment {
             Some("the view")
         } else if self.grain != other.grain {
             Some("what the rows are")
+        } else if self.metric != other.metric {
+            Some("the metric")
         } else if !self.tables.is_same_table(&other.tables) {
             Some("the path of the table")
         } else if looks().any(|(a, b)| a.sort() != b.sort())

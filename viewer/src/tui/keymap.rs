@@ -278,6 +278,8 @@ pub static KEYS: &[Binding] = {
             Message::TogglePercent,
             "percent of all measured, or of what is shown",
         ),
+        bind(Numbers, NUMBERED, "m", Message::NextMetric, "look at the next metric"),
+        bind(Numbers, NUMBERED, "M", Message::PreviousMetric, "look at the previous metric"),
         bind(Numbers, NUMBERED, "=", Message::Explain, "explain the numbers of this row"),
         bind(Numbers, ROWS, "y", Message::CopyPath, "copy the call path"),
         bind(Find, TABLES, "<enter> l", Message::ExtendPath, "make the path longer by this row"),

@@ -7,6 +7,7 @@ use super::key::Key;
 
 use super::model::{Inverted, Notice};
 use super::prompt::Completion;
+use crate::profile::MetricRef;
 use crate::refine::{Axis, Sets};
 use crate::set_files::SetFile;
 use crate::views::SortKey;
@@ -99,6 +100,12 @@ pub enum Message<'p> {
     SortBy(SortKey),
     /// Change what percentages are of: everything measured, or what is shown.
     TogglePercent,
+    /// Look at the next metric.
+    NextMetric,
+    /// Look at the previous metric.
+    PreviousMetric,
+    /// Look at this metric.
+    LookAt(MetricRef),
 
     // Search.
     /// Go to the next row found.
@@ -313,6 +320,9 @@ impl Message<'_> {
                 | Self::SortReverse
                 | Self::SortBy(_)
                 | Self::TogglePercent
+                | Self::NextMetric
+                | Self::PreviousMetric
+                | Self::LookAt(_)
                 | Self::Refine(_)
                 | Self::AddStage(_)
                 | Self::ClearStages

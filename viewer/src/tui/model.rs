@@ -6,6 +6,7 @@
 
 mod keys;
 mod made;
+mod metric;
 mod screen;
 
 use std::sync::Arc;
@@ -272,7 +273,7 @@ impl<'p> Model<'p> {
 
     /// Takes the places of what is shown.
     pub fn place(&mut self, forest: Forest<'p>) {
-        let mut places = Places::new(forest);
+        let mut places = Places::new(forest.looking_at(self.refined.metric));
         if let Some(look) = self.looks.places.take() {
             places.rows.look_like(&places.forest, &look);
         }

@@ -28,7 +28,7 @@ use super::terminal::{Screen, give_back};
 use super::theme::{ColorChoice, Theme};
 use super::update::update;
 use super::worker::{self, Requests};
-use crate::profile::Profile;
+use crate::profile::{MetricRef, Profile};
 use crate::refine::Refined;
 use crate::set_files::SetFiles;
 
@@ -77,6 +77,8 @@ pub struct Opened<'o> {
     pub files: &'o [String],
     /// Whether what is left of damaged files was read.
     pub salvage: bool,
+    /// The metric that is looked at first.
+    pub metric: MetricRef,
     /// The files of sets of frames that belong to it.
     pub sets: &'o SetFiles,
 }
@@ -86,12 +88,13 @@ pub struct Opened<'o> {
 /// # Errors
 /// If standard output is no terminal, or the terminal fails.
 pub fn run(opened: Opened<'_>, refinement: &str, options: Options) -> anyhow::Result<()> {
-    let Opened { profile, name, files, salvage, sets: set_files } = opened;
+    let Opened { profile, name, files, salvage, metric, sets: set_files } = opened;
     let sets = Arc::new(set_files.load());
     let stages = Stages::read(refinement, &sets)?;
     let base = Refined::base(profile);
     let forest = Forest::made_of(&base, &stages, &sets)
-        .map_err(|refusal| anyhow::Error::msg(refusal.cause))?;
+        .map_err(|refusal| anyhow::Error::msg(refusal.cause))?
+        .looking_at(metric);
     let variable = |name| std::env::var(name).ok();
     let color = options.color.decide(variable("NO_COLOR").as_deref(), variable("TERM").as_deref());
     // crossterm has an opinion of its own about NO_COLOR; the decision is made here.

@@ -40,7 +40,7 @@ fn here(model: &Model<'_>, row: &SetRow, items: &mut Vec<Item>) {
     let cost = match row.samples {
         0 => "nothing here".to_owned(),
         samples => {
-            let time = amount(samples, &refined.profile.info.metric, model.form());
+            let time = amount(samples, model.metric(), model.form());
             format!("{time}, {} %: {}", percent(samples, refined.shown), functions(model, row))
         }
     };

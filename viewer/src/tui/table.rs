@@ -116,6 +116,11 @@ pub trait Rows {
     fn sort(&self) -> Sort;
     /// Changes the order of rows.
     fn set_sort(&mut self, refined: &Refined<'_>, sort: Sort);
+    /// Lets rows be of the metric that is looked at. What is open stays so, and the selection stays
+    /// on its row.
+    fn look_at_metric(&mut self, refined: &Refined<'_>);
+    /// Forgets which rows the hot path went through.
+    fn forget_hot_paths(&mut self);
     /// Where the open rows are, but for those above other open rows: each place among the
     /// siblings, from 1, outermost first.
     fn open_places(&self) -> Vec<Vec<usize>>;
@@ -132,6 +137,7 @@ impl<D: Direction> Table<D> {
     /// A table with all rows closed.
     #[must_use]
     pub fn new(mut tree: RowTree<D>, refined: &Refined<'_>) -> Self {
+        tree.look_at(refined.metric);
         let visible = Visible::new(&mut tree, refined, RowId::ROOT);
         let (hot, hot_ends) = (HashSet::new(), Vec::new());
         Self { tree, visible, selected: 0, scroll: 0, hot, hot_ends, open: None }
@@ -231,11 +237,11 @@ impl<D: Direction> Rows for Table<D> {
     }
 
     fn look_like(&mut self, refined: &Refined<'_>, look: &Look) {
+        self.tree.look_at(refined.metric);
         self.tree.set_sort(look.sort);
         self.visible = Visible::with_open(&mut self.tree, refined, &look.open);
         self.open = None;
-        self.hot.clear();
-        self.hot_ends.clear();
+        self.forget_hot_paths();
         for path in &look.hot {
             if let (end, true) = self.tree.locate(refined, path) {
                 self.mark_hot(end);
@@ -344,6 +350,23 @@ impl<D: Direction> Rows for Table<D> {
         self.visible.rebuild(&mut self.tree, refined);
         self.open = None;
         self.selected = row.and_then(|row| self.visible.position(row)).unwrap_or(0);
+    }
+
+    fn look_at_metric(&mut self, refined: &Refined<'_>) {
+        if !self.tree.look_at(refined.metric) {
+            return;
+        }
+        let row = self.line(self.selected).map(|line| line.row);
+        let above = self.selected.saturating_sub(self.scroll);
+        self.visible.rebuild(&mut self.tree, refined);
+        self.open = None;
+        self.selected = row.and_then(|row| self.visible.position(row)).unwrap_or(0);
+        self.scroll = self.selected.saturating_sub(above);
+    }
+
+    fn forget_hot_paths(&mut self) {
+        self.hot.clear();
+        self.hot_ends.clear();
     }
 
     fn path(&self, refined: &Refined<'_>, line: Line) -> Path {

@@ -122,6 +122,7 @@ impl Tables {
 
     /// Takes the table that was asked for.
     pub(super) fn take(&mut self, refined: &Refined<'_>, mut rows: ListedRows) {
+        rows.look_at(refined.metric);
         self.cost = Some(rows.row(RowId::ROOT).clone());
         rows.set_sort(self.sort);
         let mut list = Table::new(rows, refined);

@@ -179,25 +179,30 @@ pub fn perform<'p>(base: &Refined<'p>, request: Request) -> Message<'p> {
     })
 }
 
+/// Whether there is a row, if only one without samples of the metric that is looked at.
+fn shows_anything(refined: &Refined<'_>) -> bool {
+    refined.node_count() > 0 && refined.is_shown(0)
+}
+
 /// Does what is asked, unless it is ended before it is done.
 fn make<'p>(
     base: &Refined<'p>,
     request: Request,
     watch: &Watch<'_>,
 ) -> Result<Message<'p>, Cancelled> {
-    let Request { ticket, purpose, stages, sets } = request;
+    let Request { ticket, purpose, stages, sets, metric } = request;
     // What is made of the refined profile takes about as long as a stage.
     let passes = stages.active().count();
     watch.parts(0..passes, passes + 1);
     let refined = match refine(base, &stages, &sets, watch) {
-        Ok(refined) => refined,
+        Ok(refined) => refined.looking_at(metric),
         Err(Unmade::Refused(refusal)) => return Ok(Message::Refused { ticket, refusal }),
         Err(Unmade::Cancelled) => return Err(Cancelled),
     };
     watch.parts(passes..passes + 1, passes + 1);
     Ok(match purpose {
         // A screen without rows would tell less than the one there is.
-        Purpose::Show if refined.shown == 0 && base.shown > 0 => {
+        Purpose::Show if !shows_anything(&refined) && shows_anything(base) => {
             let cause = "no call path would be left; nothing was changed".to_owned();
             Message::Refused { ticket, refusal: Refusal { cause, part: None } }
         }
@@ -248,7 +253,7 @@ mod tests {
 
     use super::super::stages::Stages;
     use super::*;
-    use crate::profile::{Profile, from_outline};
+    use crate::profile::{MetricRef, Profile, from_outline};
     use crate::refine::Sets;
     use crate::views::hall::{Reach, Way};
     use crate::views::places::Level;
@@ -258,7 +263,8 @@ mod tests {
         if !stage.is_empty() {
             stages.push(stage.to_owned());
         }
-        Request { ticket, purpose, stages, sets: Arc::new(Sets::default()) }
+        let metric = MetricRef::FIRST;
+        Request { ticket, purpose, stages, sets: Arc::new(Sets::default()), metric }
     }
 
     #[test]

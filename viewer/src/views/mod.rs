@@ -225,6 +225,12 @@ impl Row {
         }
     }
 
+    /// Lets the row be of this metric.
+    pub fn look_at(&mut self, metric: MetricRef) {
+        let Share { inclusive, exclusive, edge_samples } = self.of(metric);
+        (self.inclusive, self.exclusive, self.edge_samples) = (inclusive, exclusive, edge_samples);
+    }
+
     /// What the row has of a metric.
     #[must_use]
     pub fn of(&self, metric: MetricRef) -> Share {

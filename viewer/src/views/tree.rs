@@ -11,7 +11,7 @@
 use core::ops::Range;
 
 use super::{Row, Sort, first_of_other};
-use crate::profile::{FrameKind, FrameRef, FunctionRef};
+use crate::profile::{FrameKind, FrameRef, FunctionRef, MetricRef};
 use crate::refine::Refined;
 
 /// A row of one [`RowTree`].
@@ -71,8 +71,8 @@ struct Entry {
     members: Range<u32>,
     /// Range of `RowTree::order`, once opened.
     children: Option<Range<u32>>,
-    /// How the children are ordered at present.
-    sorted: Sort,
+    /// How the children are ordered at present; `None` if by numbers that rows had before.
+    sorted: Option<Sort>,
 }
 
 /// A tree of rows, made as it is opened.
@@ -91,6 +91,8 @@ pub struct RowTree<D: Direction> {
     position: Vec<u32>,
     /// Where the nodes of OTHER begin, where two profiles are compared.
     first_of_other: u32,
+    /// The metric that rows are of.
+    metric: MetricRef,
 }
 
 /// Frame kinds, for numbering pairs of function and kind.
@@ -114,7 +116,7 @@ impl<D: Direction> RowTree<D> {
             depth: 0,
             members: 0..number(members.len()),
             children: None,
-            sorted: Sort::default(),
+            sorted: None,
         };
         let position = vec![0; refined.functions.len() * KINDS];
         let entries = vec![root];
@@ -126,6 +128,7 @@ impl<D: Direction> RowTree<D> {
             sort: Sort::default(),
             position,
             first_of_other: first_of_other(refined),
+            metric: refined.metric,
         }
     }
 
@@ -138,7 +141,7 @@ impl<D: Direction> RowTree<D> {
             depth: 1,
             members: 0..0,
             children: None,
-            sorted: Sort::default(),
+            sorted: None,
         }));
         self.adopt(refined, RowId::ROOT, first..number(self.entries.len()));
     }
@@ -173,6 +176,20 @@ impl<D: Direction> RowTree<D> {
         self.sort = sort;
     }
 
+    /// Lets rows be of the metric that is looked at now; returns whether they were of another one.
+    /// As with [`RowTree::set_sort`], children keep their order until they are asked for again.
+    pub fn look_at(&mut self, metric: MetricRef) -> bool {
+        if self.metric == metric {
+            return false;
+        }
+        self.metric = metric;
+        for entry in &mut self.entries {
+            entry.row.look_at(metric);
+            entry.sorted = None;
+        }
+        true
+    }
+
     /// The children of a row in the order of [`RowTree::sort`], made now if they were not yet.
     /// Costs O(children of its members) the first time.
     pub fn children(&mut self, refined: &Refined<'_>, id: RowId) -> &[RowId] {
@@ -182,8 +199,8 @@ impl<D: Direction> RowTree<D> {
         let Self { entries, order, sort, .. } = self;
         let entry = &mut entries[id.index()];
         let range = entry.children.clone().unwrap_or_default();
-        let stale = entry.sorted != *sort;
-        entry.sorted = *sort;
+        let stale = entry.sorted != Some(*sort);
+        entry.sorted = Some(*sort);
         let children = &mut order[range.start as usize..range.end as usize];
         if stale {
             sort_rows(refined, entries, *sort, children);
@@ -224,7 +241,7 @@ impl<D: Direction> RowTree<D> {
                     depth,
                     members: 0..0,
                     children: None,
-                    sorted: Sort::default(),
+                    sorted: None,
                 });
                 *position = number(self.entries.len() - first);
             }
@@ -261,7 +278,7 @@ impl<D: Direction> RowTree<D> {
         sort_rows(refined, &self.entries, self.sort, &mut self.order[start..]);
         let entry = &mut self.entries[id.index()];
         entry.children = Some(number(start)..number(self.order.len()));
-        entry.sorted = self.sort;
+        entry.sorted = Some(self.sort);
     }
 }
 

@@ -20,13 +20,17 @@ pub(super) fn draw(
 ) {
     let model = canvas.model;
     let (theme, form) = (model.theme, model.form());
-    let metric = &model.profile.info.metric;
+    let metric = model.metric();
     // Two runs may have different periods, and only samples are then of one kind.
     let cost = |samples| match model.comparison() {
         Some(_) => count(samples, form),
         None => amount(samples, metric, form),
     };
-    let unit = if model.comparison().is_some() { "samples" } else { "time" };
+    let unit = match model.comparison() {
+        Some(_) => "samples",
+        None if model.has_several_metrics() => &metric.source,
+        None => "time",
+    };
     let cells = canvas.width();
     let line = theme.glyphs.horizontal.repeat(cells);
     canvas.text(0, top - 1, &line, cells, theme.faint());

@@ -140,7 +140,12 @@ fn hints(canvas: &mut Canvas<'_, '_>, y: usize) {
         canvas.text(1, y, &cut(&text, room, model.theme.glyphs.ellipsis), room, style);
         return;
     }
-    canvas.key_hints(y, hints_for(model));
+    let mut hints = hints_for(model).to_vec();
+    let explains = hints.iter().position(|(key, _)| *key == "=");
+    if let (Some(place), Some((_, next))) = (explains, model.metric_after(1)) {
+        hints.insert(place + 1, ("m", &next.source));
+    }
+    canvas.key_hints(y, &hints);
 }
 
 /// How far the shell is with what the screen waits for, and the key that ends it.

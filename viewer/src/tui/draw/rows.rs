@@ -2,7 +2,7 @@
 
 use ratatui::style::Style;
 
-use super::super::columns::{Column, Columns};
+use super::super::columns::{Column, Columns, Placed};
 use super::super::comparison as compared;
 use super::super::name::{cut_start, shorten, width};
 use super::super::table::Rows;
@@ -64,7 +64,7 @@ fn current_path(canvas: &mut Canvas<'_, '_>, y: usize) {
         cost = match model.comparison() {
             Some(comparison) => compared::path_cost(model, comparison, row),
             None => {
-                let time = amount(row.inclusive, &model.profile.info.metric, model.form());
+                let time = amount(row.inclusive, model.metric(), model.form());
                 format!("{time}  {} %", percent(row.inclusive, model.whole()))
             }
         };
@@ -78,10 +78,11 @@ fn current_path(canvas: &mut Canvas<'_, '_>, y: usize) {
 }
 
 fn headings(canvas: &mut Canvas<'_, '_>, columns: &Columns, rows: &dyn Rows, y: usize) {
-    let theme = canvas.model.theme;
+    let model = canvas.model;
+    let theme = model.theme;
     let glyphs = theme.glyphs;
     let sort = rows.sort();
-    let is_time = canvas.model.profile.info.metric.unit == "ns";
+    let is_time = model.metric().unit == "ns";
     let line = glyphs.horizontal.repeat(canvas.width());
     canvas.text(0, y, &line, canvas.width(), theme.faint());
     let mark = |key: SortKey| match (sort.key == key, sort.reversed) {
@@ -89,14 +90,14 @@ fn headings(canvas: &mut Canvas<'_, '_>, columns: &Columns, rows: &dyn Rows, y: 
         (true, true) => glyphs.ascending,
         (false, _) => "",
     };
-    let mut path_heading = match canvas.model.view {
+    let mut path_heading = match model.view {
         super::View::Tree => " Call path ".to_owned(),
         super::View::Callers => " Function, then its callers ".to_owned(),
         super::View::Tables => {
-            let tables = &canvas.model.tables;
+            let tables = &model.tables;
             format!(" {} ", hall::relation(tables.path.is_some(), tables.way, tables.reach))
         }
-        super::View::Flat => match canvas.model.grain {
+        super::View::Flat => match model.grain {
             Grain::Module => " Modules, files, functions ".to_owned(),
             Grain::File => " Files, functions, lines ".to_owned(),
             Grain::Line => " Functions, lines ".to_owned(),
@@ -104,7 +105,7 @@ fn headings(canvas: &mut Canvas<'_, '_>, columns: &Columns, rows: &dyn Rows, y: 
         },
         super::View::Info => String::new(),
     };
-    if canvas.model.comparison().is_some() && columns.cost == Cost::Exclusive {
+    if model.comparison().is_some() && columns.cost == Cost::Exclusive {
         path_heading.push_str("(exclusive cost) ");
     }
     if sort.key == SortKey::Name {
@@ -115,13 +116,15 @@ fn headings(canvas: &mut Canvas<'_, '_>, columns: &Columns, rows: &dyn Rows, y: 
     canvas.text(1, y, &path_heading, columns.path_width.saturating_sub(2), theme.strong());
     canvas.text(columns.path_width, y, glyphs.tee, 1, theme.faint());
     let mut marked = false;
-    for &(column, start) in &columns.numbers {
+    for &Placed { column, start, width: cells } in &columns.numbers {
         // Several columns may stand for one order; the first carries the mark.
-        let is_first = sort.key == column.sort_key(columns.cost) && !marked;
+        let is_first = Some(sort.key) == column.sort_key(columns.cost) && !marked;
         marked |= is_first;
         let mark = if is_first { mark(sort.key) } else { "" };
         let heading = match column {
             Column::Compared(column) => compared::heading(theme, column),
+            Column::Inclusive if model.has_several_metrics() => &model.metric().source,
+            Column::Metric(metric) => &model.refined.source_of(metric).source,
             _ => column.heading(is_time),
         };
         if heading.is_empty() {
@@ -130,11 +133,15 @@ fn headings(canvas: &mut Canvas<'_, '_>, columns: &Columns, rows: &dyn Rows, y: 
         let spaced = format!(" {heading} {mark}");
         let text = match mark {
             "" => format!(" {heading}"),
-            _ if width(&spaced) <= column.width() => spaced,
+            _ if width(&spaced) <= cells => spaced,
             _ => format!("{heading}{mark}"),
         };
-        let style = if is_first { theme.current() } else { theme.strong() };
-        canvas.text_right(start + column.width(), y, &text, column.width(), style);
+        let style = match column {
+            _ if is_first => theme.current(),
+            Column::Metric(_) | Column::MetricPercent(_) => theme.text(),
+            _ => theme.strong(),
+        };
+        canvas.text_right(start + cells, y, &text, cells, style);
     }
 }
 
@@ -224,11 +231,17 @@ fn numbers(canvas: &mut Canvas<'_, '_>, row: &Row, columns: &Columns, y: usize) 
     let model = canvas.model;
     let theme = model.theme;
     let form = model.form();
-    let metric = &model.profile.info.metric;
+    let metric = model.metric();
     let whole = model.whole();
-    for &(column, start) in &columns.numbers {
+    let several = model.has_several_metrics();
+    for &Placed { column, start, width: cells } in &columns.numbers {
         let heat = |samples| theme.heat(samples, whole);
+        let of = |metric| row.of(metric).inclusive;
         let (text, style): (String, Style) = match column {
+            // Such rows are there for the sake of another metric.
+            Column::Inclusive | Column::Percent if several && row.inclusive == 0 => {
+                (".".to_owned(), theme.faint())
+            }
             Column::Inclusive => (amount(row.inclusive, metric, form), heat(row.inclusive)),
             Column::Percent => (percent(row.inclusive, whole), heat(row.inclusive)),
             Column::Exclusive if row.exclusive == 0 => (".".to_owned(), theme.faint()),
@@ -240,14 +253,23 @@ fn numbers(canvas: &mut Canvas<'_, '_>, row: &Row, columns: &Columns, y: usize) 
                 (per_edge(row, metric, model.clustered.is_some(), form), theme.text())
             }
             Column::Samples => (count(row.inclusive, form), theme.text()),
+            Column::Metric(metric) | Column::MetricPercent(metric) if of(metric) == 0 => {
+                (".".to_owned(), theme.faint())
+            }
+            Column::Metric(metric) => {
+                (amount(of(metric), model.refined.source_of(metric), form), theme.text())
+            }
+            Column::MetricPercent(metric) => {
+                (percent(of(metric), model.whole_of(metric)), theme.text())
+            }
             Column::Compared(column) => compared::cell(model, row, column, columns.cost),
             Column::Bar => {
-                let bar = bar(row.inclusive, whole, column.width(), theme.glyphs.bars);
-                canvas.text(start, y, &bar, column.width(), heat(row.inclusive));
+                let bar = bar(row.inclusive, whole, cells, theme.glyphs.bars);
+                canvas.text(start, y, &bar, cells, heat(row.inclusive));
                 continue;
             }
         };
-        canvas.text_right(start + column.width(), y, &text, column.width(), style);
+        canvas.text_right(start + cells, y, &text, cells, style);
     }
 }
 

@@ -35,8 +35,14 @@ pub(super) fn draw(canvas: &mut Canvas<'_, '_>, selected: usize, y: usize) {
     let line = theme.glyphs.horizontal.repeat(cells);
     canvas.text(0, y, &line, cells, theme.faint());
     // Of two profiles, what each stage did to both.
-    let title = if model.comparison().is_some() { " Stages, samples of both " } else { " Stages " };
-    canvas.text(1, y, title, cells, theme.strong());
+    let title = match model.comparison() {
+        Some(_) => " Stages, samples of both ".to_owned(),
+        None if model.has_several_metrics() => {
+            format!(" Stages, samples of {} ", model.metric().source)
+        }
+        None => " Stages ".to_owned(),
+    };
+    canvas.text(1, y, &title, cells, theme.strong());
     // As many numbers as leave room for the text; what came in is what is shown and what is out.
     let wanted: &[Figure] = match cells.saturating_sub(28) / NUMBER {
         0 => &[],

@@ -47,6 +47,7 @@ impl Model<'_> {
     pub fn columns(&self) -> Columns {
         let width = usize::from(self.size.0);
         match (self.comparison(), self.view) {
+            (None, _) if self.has_several_metrics() => Columns::of_metrics(width, &self.refined),
             (None, _) => Columns::fit(width),
             (Some(_), View::Callers | View::Flat) if !self.has_places() => {
                 Columns::of_comparison(width, Cost::Exclusive)

@@ -3,6 +3,7 @@
 //! Nothing here waits, reads or writes; what has to be done outside the model is returned as
 //! effects. Refining is such an effect, since it costs O(nodes) and may go to a worker.
 
+mod metric;
 mod mouse;
 mod prompt;
 mod refinement;
@@ -10,8 +11,10 @@ mod repro;
 mod search;
 mod tables;
 
+use std::sync::Arc;
+
 use super::commands;
-use super::effect::Effect;
+use super::effect::{Effect, Purpose, Request};
 use super::explain;
 use super::help;
 use super::history::Moment;
@@ -20,6 +23,7 @@ use super::message::{Message, PromptKind, View};
 use super::model::{HOT_SHARE, Model, Notice, Over, PercentOf};
 use super::page::Page;
 use super::prompt::Trial;
+use super::stages::Stages;
 use super::table::{OPEN_LIMIT, Rows};
 use crate::refine::Grain;
 use crate::views::contexts::contexts;
@@ -45,6 +49,7 @@ pub fn update<'p>(model: &mut Model<'p>, message: Message<'p>) -> Vec<Effect> {
     effects.extend(refinement::callers_if_looked_at(model));
     effects.extend(refinement::places_if_looked_at(model));
     effects.extend(tables::table_if_looked_at(model));
+    model.count_rows();
     keep_in_view(model);
     effects
 }
@@ -93,6 +98,12 @@ fn end_step(model: &mut Model<'_>, began: Began, is_search: bool) {
     }
 }
 
+/// What asks the shell under the last number, about the metric that is looked at.
+fn ask(model: &Model<'_>, purpose: Purpose, stages: Stages) -> Effect {
+    let (ticket, metric) = (model.ticket, model.refined.metric);
+    Effect::Refine(Request { ticket, purpose, stages, sets: Arc::clone(&model.sets), metric })
+}
+
 fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
     match message {
         Message::Up => move_by(model, -1),
@@ -128,7 +139,7 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
             let (list, imbalance) = contexts(&model.refined);
             // Processes of two runs do not wait for each other.
             if imbalance > 0 && model.comparison().is_none() {
-                let all = amount(imbalance, &model.profile.info.metric, model.form());
+                let all = amount(imbalance, model.metric(), model.form());
                 let said = format!("{all} imbalance of the processes, (max - mean) × n");
                 model.notice = Some(Notice::Said(said));
             }
@@ -163,6 +174,9 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
             change_sort(model, |sort| Sort { key, reversed: sort.key == key && !sort.reversed })
         }
         Message::TogglePercent => toggle_percent(model),
+        Message::NextMetric => metric::step(model, true),
+        Message::PreviousMetric => metric::step(model, false),
+        Message::LookAt(metric) => metric::look_at(model, metric),
 
         Message::SearchNext => search::step(model, true),
         Message::SearchPrevious => search::step(model, false),
@@ -373,8 +387,7 @@ fn cancel(model: &mut Model<'_>) -> Effects {
 fn sort_next(model: &mut Model<'_>) {
     let mut keys: Vec<SortKey> = Vec::new();
     let columns = model.columns();
-    for (column, _) in &columns.numbers {
-        let key = column.sort_key(columns.cost);
+    for key in columns.numbers.iter().filter_map(|place| place.column.sort_key(columns.cost)) {
         if !keys.contains(&key) {
             keys.push(key);
         }
@@ -430,6 +443,10 @@ fn run_command(model: &mut Model<'_>, text: &str) -> Effects {
     let exact = commands::COMMANDS.iter().find(|command| command.name == text);
     match exact.or_else(|| commands::beginning_with(text).next()) {
         Some(command) => apply(model, command.message.clone()),
+        None if let Some(name) = commands::metric_named(text) => {
+            metric::look_at_named(model, name);
+            Vec::new()
+        }
         None => {
             let failed = format!("no command begins with “{text}”; ? lists the keys");
             model.notice = Some(Notice::Failed(failed));

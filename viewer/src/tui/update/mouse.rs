@@ -10,7 +10,7 @@ use crate::tui::header;
 /// Lines that one step of the wheel moves.
 const WHEEL_LINES: isize = 3;
 
-/// A click selects: a row, a view by its name, an order by its heading, an item of the menu or of a
+/// A click selects: a row, a view by its name, an order or a metric by its heading, an item of the menu or of a
 /// list; on the line of stages it lists them.
 pub(super) fn click<'p>(model: &mut Model<'p>, x: u16, y: u16) -> Effects {
     let (x, y) = (usize::from(x), usize::from(y));
@@ -39,8 +39,8 @@ pub(super) fn click<'p>(model: &mut Model<'p>, x: u16, y: u16) -> Effects {
         return apply(model, Message::Show(view));
     }
     if y + 1 == model.top() && model.view != View::Info {
-        let key = model.columns().sort_key_at(x);
-        return apply(model, Message::SortBy(key));
+        let message = model.columns().message_at(x);
+        return apply(model, message);
     }
     if let Some(line) = line_at(model, y)
         && let Some((rows, _)) = model.rows_mut()

@@ -3,10 +3,8 @@
 //! A refinement is read at every key: what is wrong is pointed at while it is wrong, what is right
 //! is tried out by the shell, and the share that it would show stands under the line.
 
-use std::sync::Arc;
-
 use super::super::commands;
-use super::super::effect::{Effect, Purpose, Request};
+use super::super::effect::{Effect, Purpose};
 use super::super::forest::Refusal;
 use super::super::history::Moment;
 use super::super::language;
@@ -16,7 +14,7 @@ use super::super::model::{Model, Notice, Over};
 use super::super::prompt::{Completion, Prompt, Trial};
 use super::super::stages::{Stage, Stages};
 use super::super::table::Rows;
-use super::{Effects, refinement, run_command, search};
+use super::{Effects, ask, refinement, run_command, search};
 use crate::refine::{contexts, is_definition};
 use crate::set_files::SetFile;
 
@@ -119,12 +117,7 @@ fn ask_for_names(model: &mut Model<'_>, prompt: &mut Prompt) -> Effects {
     model.ticket += 1;
     prompt.completing = Some(model.ticket);
     let (text, cursor) = (prompt.line.text().to_owned(), prompt.line.cursor());
-    vec![Effect::Refine(Request {
-        ticket: model.ticket,
-        purpose: Purpose::Complete { text, cursor },
-        stages: Stages::default(),
-        sets: Arc::clone(&model.sets),
-    })]
+    vec![ask(model, Purpose::Complete { text, cursor }, Stages::default())]
 }
 
 /// The shell has found names. They are of no use if a completion was taken meanwhile.
@@ -151,10 +144,16 @@ fn offer(model: &Model<'_>, prompt: &mut Prompt) {
             language::complete(&model.refined, &model.sets, text, cursor, with_names)
         }
         PromptKind::Command => {
-            let offered = commands::beginning_with(prompt.line.before()).map(|command| {
-                Completion { text: command.name.to_owned(), note: command.help.to_owned() }
+            let text = prompt.line.before();
+            let offered = commands::beginning_with(text).map(|command| Completion {
+                text: command.name.to_owned(),
+                note: command.help.to_owned(),
             });
-            (0, offered.collect())
+            let metrics = commands::metrics_beginning_with(model.profile, text);
+            let metrics = metrics.map(|text| Completion { text, note: String::new() });
+            // A metric is chosen once it is clear that it is to be.
+            let metrics = metrics.filter(|_| !text.is_empty());
+            (0, offered.chain(metrics).collect())
         }
         PromptKind::Search => (0, Vec::new()),
     };
@@ -210,8 +209,7 @@ fn meant(prompt: &Prompt) -> PromptKind {
 fn try_stages(model: &mut Model<'_>, prompt: &mut Prompt, stages: Stages) -> Effects {
     model.ticket += 1;
     prompt.trial = Trial::Waiting(model.ticket);
-    let sets = Arc::clone(&model.sets);
-    vec![Effect::Refine(Request { ticket: model.ticket, purpose: Purpose::Try, stages, sets })]
+    vec![ask(model, Purpose::Try, stages)]
 }
 
 /// The stages as they would be with this line. An empty line adds nothing, and removes the stage

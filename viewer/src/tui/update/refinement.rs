@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::super::effect::{Effect, Purpose, Request};
+use super::super::effect::{Effect, Purpose};
 use super::super::forest::{Forest, Refusal};
 use super::super::history::Moment;
 use super::super::language;
@@ -14,7 +14,7 @@ use super::super::message::{PromptKind, RowStage, View};
 use super::super::model::{Model, Notice, Over, Pending};
 use super::super::sets;
 use super::super::stages::Stages;
-use super::{Effects, prompt};
+use super::{Effects, ask, prompt};
 use crate::refine::{Grain, Sets};
 use crate::set_files::SetFile;
 use crate::views::places::Level;
@@ -36,9 +36,7 @@ fn request(model: &mut Model<'_>, is_change: bool, look: Option<Box<Moment>>) ->
     model.pending = Some(Pending { ticket: model.ticket, is_change, look });
     // The worker ends what was being made of the rows there were.
     (model.inverting, model.placing, model.tables.asked) = (None, None, None);
-    let (ticket, stages) = (model.ticket, model.stages.clone());
-    let sets = Arc::clone(&model.sets);
-    vec![Effect::Refine(Request { ticket, purpose: Purpose::Show, stages, sets })]
+    vec![ask(model, Purpose::Show, model.stages.clone())]
 }
 
 /// Asks the shell for the callers of what is shown, if a view of them is open and lacks them.
@@ -50,9 +48,7 @@ pub(super) fn callers_if_looked_at(model: &mut Model<'_>) -> Option<Effect> {
     }
     model.ticket += 1;
     model.inverting = Some(model.ticket);
-    let (ticket, stages) = (model.ticket, model.shown_stages.clone());
-    let sets = Arc::clone(&model.sets);
-    Some(Effect::Refine(Request { ticket, purpose: Purpose::Callers, stages, sets }))
+    Some(ask(model, Purpose::Callers, model.shown_stages.clone()))
 }
 
 /// Ends what is being made: the stages are again those that are shown, and a view that is not there
@@ -81,9 +77,7 @@ pub(super) fn places_if_looked_at(model: &mut Model<'_>) -> Option<Effect> {
     };
     model.ticket += 1;
     model.placing = Some(model.ticket);
-    let (ticket, stages) = (model.ticket, model.shown_stages.clone());
-    let sets = Arc::clone(&model.sets);
-    Some(Effect::Refine(Request { ticket, purpose: Purpose::Places(level), stages, sets }))
+    Some(ask(model, Purpose::Places(level), model.shown_stages.clone()))
 }
 
 /// Adds the stage that one key makes of the selected row.
@@ -142,6 +136,7 @@ fn go_to(model: &mut Model<'_>, moment: &Moment) {
     if model.view == View::Info {
         model.make_info();
     }
+    model.look_at(moment.metric);
     model.percent_of = moment.percent_of;
     if model.search != moment.search {
         model.search_for(moment.search.clone());
@@ -219,9 +214,7 @@ pub(super) fn list_sets(model: &mut Model<'_>) -> Effects {
     model.over.push(Over::Page(sets::page(model, None)));
     model.ticket += 1;
     model.listing = Some(model.ticket);
-    let (ticket, stages) = (model.ticket, model.shown_stages.clone());
-    let sets = Arc::clone(&model.sets);
-    vec![Effect::Refine(Request { ticket, purpose: Purpose::Sets, stages, sets })]
+    vec![ask(model, Purpose::Sets, model.shown_stages.clone())]
 }
 
 /// The shell has counted what the sets mean.
@@ -255,7 +248,8 @@ pub(super) fn sets_loaded(model: &mut Model<'_>, sets: Arc<Sets>, notice: Notice
 pub(super) fn arrived<'p>(model: &mut Model<'p>, ticket: u64, forest: Forest<'p>) {
     let Some(pending) = model.pending.take_if(|pending| pending.ticket == ticket) else { return };
     let stages = model.stages.clone();
-    model.show(forest, stages);
+    // Another one may have been chosen meanwhile.
+    model.show(forest.looking_at(model.refined.metric), stages);
     if let Some(moment) = pending.look {
         model.look_like(&moment);
     }

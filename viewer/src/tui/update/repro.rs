@@ -6,6 +6,7 @@ use super::super::model::{Model, Notice, Over, PercentOf};
 use super::super::page::{Item, Page};
 use super::super::table::Rows;
 use super::Effects;
+use crate::profile::MetricRef;
 use crate::profile::comparison::Scale;
 use crate::refine::Grain;
 use crate::report::listing::{USUAL_ROWS, USUAL_SHARE};
@@ -97,6 +98,9 @@ fn words(model: &Model<'_>) -> Result<Vec<String>, String> {
         if model.tables.way == Way::Up {
             add("--upward", None);
         }
+    }
+    if model.refined.metric != MetricRef::FIRST {
+        add("--metric", Some(&model.metric().source));
     }
     if comparison.is_some_and(|comparison| comparison.scale == Scale::Share) {
         add("--normalize", None);

@@ -1,11 +1,9 @@
 //! The tables of the current path: making it longer and shorter, and its table when it is there.
 
-use std::sync::Arc;
-
-use super::super::effect::{Effect, Purpose, Request};
+use super::super::effect::{Effect, Purpose};
 use super::super::message::View;
 use super::super::model::{Model, Notice};
-use super::{Effects, refinement};
+use super::{Effects, ask, refinement};
 use crate::refine::{Predicate, Stage};
 use crate::views::hall::{ListedRows, Reach, Way};
 
@@ -18,12 +16,7 @@ pub(super) fn table_if_looked_at(model: &mut Model<'_>) -> Option<Effect> {
     model.ticket += 1;
     model.tables.asked = Some(model.ticket);
     let (path, way, reach) = (model.tables.path.clone(), model.tables.way, model.tables.reach);
-    Some(Effect::Refine(Request {
-        ticket: model.ticket,
-        purpose: Purpose::Table { path, way, reach },
-        stages: model.shown_stages.clone(),
-        sets: Arc::clone(&model.sets),
-    }))
+    Some(ask(model, Purpose::Table { path, way, reach }, model.shown_stages.clone()))
 }
 
 /// The shell has made the table.

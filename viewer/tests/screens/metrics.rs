@@ -1,0 +1,171 @@
+//! Several metrics in one profile: which one is looked at, and what the screen says of the others.
+
+use csprof::profile::{Profile, from_outline};
+use csprof::tui::message::Message;
+use csprof::tui::model::Over;
+use csprof::tui::table::Rows;
+use csprof::tui::theme::Theme;
+use insta::assert_snapshot;
+
+use super::{Viewer, screen};
+
+/// A solver that computes, and waits for its neighbors and its disk.
+const WAITING: &str = "
+_start
+  main 2 realtime:1 at:solver.c:20 module:solver
+    read_input 30 realtime:25 e=1 at:solver.c:40 module:solver
+      fread 46 realtime:40 e=20 module:libc.so.6
+    solve 40 realtime:20 e=2 at:solver.c:80 module:solver
+      dot_product 61 realtime:31 inline at:vector.h:12 module:solver
+      exchange 2 realtime:1 e=40 at:halo.c:33 module:solver
+        poll 200 realtime:195 e=9 module:libc.so.6
+    sleep 20 realtime:20 e=1 module:libc.so.6
+";
+
+fn waiting() -> Profile {
+    let mut profile = from_outline(WAITING).unwrap();
+    profile.info.run.command = vec![b"./solver".to_vec()];
+    profile
+}
+
+/// The names on the screen, and where the cursor is.
+fn names(viewer: &Viewer<'_>) -> (Vec<String>, String) {
+    let model = &viewer.model;
+    let rows: &dyn Rows = model.rows().unwrap();
+    let name = |at| model.row_name(rows.row(rows.line(at).unwrap())).to_owned();
+    ((0..rows.len()).map(name).collect(), name(rows.selected()))
+}
+
+#[test]
+fn first_screen() {
+    let profile = waiting();
+    assert_snapshot!(screen(&profile, "80x14", ""));
+    assert_snapshot!(screen(&profile, "80x14", "m"));
+}
+
+#[test]
+fn widths() {
+    let profile = waiting();
+    assert_snapshot!(screen(&profile, "40x10", "m"));
+    assert_snapshot!(screen(&profile, "60x10", "m"));
+    assert_snapshot!(screen(&profile, "120x12", "jje"));
+    assert_snapshot!(screen(&profile, "200x12", "jjem"));
+}
+
+#[test]
+fn ascii() {
+    let profile = waiting();
+    let mut viewer = Viewer::with_theme(&profile, "120x12", Theme::new(false, true));
+    let text = viewer.press("jjem").screen();
+    assert!(text.replace('◀', "").is_ascii(), "{text}");
+    assert_snapshot!(text);
+}
+
+#[test]
+fn rows_are_ordered_by_the_metric_and_the_cursor_stays() {
+    let profile = waiting();
+    let mut viewer = Viewer::new(&profile, "80x24");
+    viewer.press("jjej");
+    let computing = names(&viewer);
+    assert_eq!(computing.1, "dot_product");
+    viewer.press("m");
+    let waiting = names(&viewer);
+    assert_ne!(computing.0, waiting.0);
+    assert_eq!(waiting.1, "dot_product");
+    viewer.press("M");
+    assert_eq!(names(&viewer), computing);
+    // The same rows as if it had been looked at from the beginning.
+    let mut other = Viewer::new(&profile, "80x24");
+    other.press("mgjje");
+    assert_eq!(names(&other).0, waiting.0);
+}
+
+#[test]
+fn numbers_are_explained_with_those_of_other_metrics() {
+    let profile = waiting();
+    assert_snapshot!(screen(&profile, "80x40", "jjjm="));
+}
+
+#[test]
+fn a_metric_is_chosen_by_its_name() {
+    let profile = waiting();
+    let mut viewer = Viewer::new(&profile, "80x14");
+    assert_snapshot!(viewer.press(":met").screen());
+    viewer.press("<esc>:metric re<enter>");
+    assert_eq!(viewer.model.metric().source, "realtime");
+    viewer.press(":metric cputime<enter>");
+    assert_eq!(viewer.model.metric().source, "cputime");
+    viewer.press(":metric<enter>");
+    assert_eq!(viewer.model.metric().source, "realtime");
+    viewer.press(":metric nonsense<enter>");
+    let said = "no metric `nonsense` in this profile; it has cputime and realtime";
+    assert!(viewer.screen().contains(said), "{}", viewer.screen());
+}
+
+#[test]
+fn a_click_on_its_heading_looks_at_a_metric() {
+    let profile = waiting();
+    let mut viewer = Viewer::new(&profile, "80x14");
+    let heading = |viewer: &Viewer<'_>, name: &str| {
+        let screen = viewer.screen();
+        let line = screen.lines().nth(2).unwrap().to_owned();
+        let before = &line[..line.find(name).unwrap()];
+        u16::try_from(before.chars().count()).unwrap() + 1
+    };
+    let x = heading(&viewer, "realtime");
+    viewer.send(Message::Click { x, y: 2 });
+    assert_eq!(viewer.model.metric().source, "realtime");
+    let x = heading(&viewer, "cputime");
+    viewer.send(Message::Click { x, y: 2 });
+    assert_eq!(viewer.model.metric().source, "cputime");
+}
+
+#[test]
+fn the_list_of_threads_is_of_the_metric() {
+    let profile = from_outline(
+        "
+# rank=0 thread=100 epoch=0 name=solver
+main 60 realtime:20
+# rank=0 thread=101 epoch=0 name=waiter
+main 41 realtime:40
+# rank=1 thread=200 epoch=0 name=solver
+main 100 realtime:50
+",
+    )
+    .unwrap();
+    let mut viewer = Viewer::new(&profile, "80x12");
+    assert_snapshot!(viewer.press("Pjj").screen());
+    let at = |viewer: &Viewer<'_>| match viewer.model.over.last() {
+        Some(Over::Contexts(list, at)) => (list[*at].label.clone(), list[*at].samples),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(at(&viewer), ("101 waiter".to_owned(), 1));
+    viewer.press("m");
+    assert_eq!(at(&viewer), ("101 waiter".to_owned(), 40));
+}
+
+#[test]
+fn all_sources_stand_on_the_information_page() {
+    let profile = waiting();
+    assert_snapshot!(screen(&profile, "100x24", "4"));
+}
+
+#[test]
+fn where_there_is_one_metric_it_is_said_how_there_are_more() {
+    let profile = super::solver();
+    let mut viewer = Viewer::new(&profile, "80x14");
+    let before = viewer.screen();
+    let said = viewer.press("m").screen();
+    assert!(
+        said.contains("cputime alone was recorded; csprof record -e cputime -e realtime"),
+        "{said}"
+    );
+    assert_eq!(viewer.press("<esc>").screen(), before);
+    viewer.press("M:metric cputime<enter><esc>");
+    assert_eq!(viewer.screen(), before);
+    assert_eq!(viewer.model.history.steps(), 0);
+    let compared = super::compare::compared();
+    let mut viewer = Viewer::new(&compared, "100x14");
+    let said = viewer.press("m").screen();
+    assert!(said.contains("csprof view --metric NAME BASE OTHER is of another"), "{said}");
+}
