@@ -142,7 +142,8 @@ fn samples(profile: &Profile, summary: &Summary, form: Form) -> Vec<Item> {
     };
     let mut items = Vec::new();
     for (title, about) in cost_lines::sources(summary, form) {
-        items.extend(lines(&title, about));
+        items.push(heading(&title));
+        items.extend(about.into_iter().map(|of| warning_if(of.missing, &of.amount, of.text)));
         items.push(Item::Gap);
     }
     if let [source] = &summary.sources[..] {

@@ -22,7 +22,7 @@ _start
     sleep 20 realtime:20 e=1 module:libc.so.6
 ";
 
-fn waiting() -> Profile {
+pub(super) fn waiting() -> Profile {
     let mut profile = from_outline(WAITING).unwrap();
     profile.info.run.command = vec![b"./solver".to_vec()];
     profile
@@ -147,7 +147,7 @@ main 100 realtime:50
 #[test]
 fn all_sources_stand_on_the_information_page() {
     let profile = waiting();
-    assert_snapshot!(screen(&profile, "100x24", "4"));
+    assert_snapshot!(screen(&profile, "100x34", "4"));
 }
 
 #[test]

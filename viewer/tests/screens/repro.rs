@@ -13,6 +13,7 @@ use csprof::tui::table::Rows;
 use csprof::views::{Edges, Row};
 
 use super::compare::compared;
+use super::metrics::waiting;
 use super::{SOLVER, Viewer, solver};
 
 #[derive(Parser)]
@@ -139,6 +140,30 @@ fn the_rows_of_the_screen_are_reported() {
         reproduced("5/poll<enter><enter>iwS"),
         "--view tables --path '\"poll\"' --extended --upward --reverse --open none"
     );
+}
+
+#[test]
+fn the_metric_is_named_if_it_is_not_the_first() {
+    let profile = waiting();
+    let reproduced = |keys: &str| {
+        let line = reproduced_of(&profile, keys);
+        line.strip_prefix("report runs/solver.csprof ").unwrap().to_owned()
+    };
+    assert_eq!(reproduced(""), "--open 1.1");
+    assert_eq!(reproduced("m"), "--metric realtime --open 1.1");
+    assert_eq!(reproduced("mm"), "--open 1.1");
+    assert_eq!(reproduced("jjem"), "--metric realtime --open 1.1.1.1");
+    assert_eq!(reproduced("mjjes"), "--metric realtime --sort excl --open 1.1.2.2");
+    assert_eq!(reproduced("m3"), "--view flat --metric realtime --open none");
+    assert_eq!(reproduced("2mjl"), "--view callers --metric realtime --open 2");
+    assert_eq!(
+        reproduced("5/solve<enter><enter>mi"),
+        "--view tables --path '\"solve\"' --extended --metric realtime --open none"
+    );
+    let mut viewer = Viewer::new(&profile, "80x16");
+    viewer.press("mP:repro<enter>");
+    let line = "csprof report runs/solver.csprof --view threads --metric realtime".to_owned();
+    assert_eq!(viewer.effects, [Effect::Copy(line.clone()), Effect::PrintAtEnd(line)]);
 }
 
 #[test]
