@@ -27,12 +27,13 @@ use nix::time::{ClockId, clock_gettime};
 use made_up::{MIXED, Shape};
 
 /// The shapes, the usual one first.
-const SHAPES: [(&str, Shape); 5] = [
+const SHAPES: [(&str, Shape); 6] = [
     ("mixed", MIXED),
     ("deep", Shape { functions: 1_000, depth: 2_000, ..MIXED }),
     ("wide", Shape { fan: 5, ..MIXED }),
     ("threads", Shape { functions: 20_000, threads: 1_000, alike: true, ..MIXED }),
     ("few", Shape { functions: 50, ..MIXED }),
+    ("metrics", Shape { metrics: 2, ..MIXED }),
 ];
 
 /// Stages. Each may take 150 ms on ten million nodes, and less in proportion on fewer, but never
@@ -65,6 +66,15 @@ const STAGES: [&str; 27] = [
     "split thread",
     "small incl(time) < 0.01%",
     "small edges < 1",
+];
+
+/// Stages that ask for one metric of several.
+const STAGES_OF_METRICS: [&str; 5] = [
+    "node[incl(realtime) > 0.01%]",
+    "node[excl(cputime) >= 5ms]",
+    "not node[excl(realtime) = 10ms]",
+    "small incl(realtime) < 0.01%",
+    "small incl(realtime) < 5ms",
 ];
 
 /// Stages one after another; each may take what it may take alone.
@@ -114,10 +124,11 @@ fn megabytes(line: &str) -> u64 {
     found.and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) / 1024
 }
 
-/// Memory of a forest, which may be 16 bytes for each node and 8 for the one metric.
+/// Memory of a forest, which may be 16 bytes for each node and 8 for each metric.
 fn bytes_for_each_node(refined: &Refined<'_>) -> String {
     let [all, shared] = refined.bytes().map(|bytes| bytes as f64 / refined.node_count() as f64);
-    let exceeded = if all >= 24.05 { "  EXCEEDED" } else { "" };
+    let most = 16 + 8 * refined.profile.metrics().count();
+    let exceeded = if all >= most as f64 + 0.05 { "  EXCEEDED" } else { "" };
     format!("{all:.1} bytes for each node, {shared:.1} of them the profile's{exceeded}")
 }
 
@@ -226,7 +237,8 @@ impl Wanted {
         let base = Refined::base(profile);
         let inclusive = timed(runs, || Refined::base(profile));
         print("inclusive", &inclusive, None, &format!("{:10}{}", "", bytes_for_each_node(&base)));
-        for text in STAGES {
+        let of_metrics = &STAGES_OF_METRICS[..if profile.info.further.is_empty() { 0 } else { 5 }];
+        for text in STAGES.iter().chain(of_metrics) {
             if text.contains(&self.only) {
                 stages(&base, text, runs, share(150.0));
             }

@@ -15,12 +15,17 @@ pub(crate) struct Shape {
     pub(crate) fan: u32,
     /// Whether all threads go nearly the same ways.
     pub(crate) alike: bool,
+    /// Metrics among which the samples are shared out, three at most.
+    pub(crate) metrics: usize,
 }
+
+/// Sources of the metrics.
+const SOURCES: [&str; 3] = ["cputime", "realtime", "task-clock"];
 
 /// Two hundred thousand frames of functions with C++ names, four threads, stacks of up to sixty frames
 /// with recursion.
 pub(crate) const MIXED: Shape =
-    Shape { functions: 165_000, threads: 4, depth: 60, fan: 0, alike: false };
+    Shape { functions: 165_000, threads: 4, depth: 60, fan: 0, alike: false, metrics: 1 };
 
 /// Numbers that look random and are the same in every run (Knuth's MMIX generator).
 struct Numbers(u64);
@@ -62,7 +67,33 @@ impl Shape {
                 node_count: number(profile.nodes.len() - first),
             });
         }
+        let metric = |number: usize| saved::Metric {
+            source: SOURCES[number].to_owned(),
+            unit: "ns".to_owned(),
+            period: 5_000_000,
+        };
+        profile.metric = metric(0);
+        profile.further = (1..self.metrics)
+            .map(|number| saved::FurtherMetric {
+                metric: metric(number),
+                threads: vec![saved::ThreadShare::default(); profile.threads.len()],
+                samples: self.share(&profile.nodes.samples, number),
+            })
+            .collect();
         profile
+    }
+
+    /// What a further metric has of the samples of each node: all, none, or its part.
+    fn share(&self, samples: &[u64], metric: usize) -> Vec<(u32, u64)> {
+        let of_node = |(node, &samples): (usize, &u64)| {
+            let share = match node % (self.metrics + 1) {
+                one if one == metric => samples,
+                one if one < self.metrics => 0,
+                _ => samples / self.metrics as u64,
+            };
+            (u32::try_from(node).unwrap_or(u32::MAX), share)
+        };
+        samples.iter().enumerate().map(of_node).filter(|&(_, share)| share > 0).collect()
     }
 
     fn add_frames(&self, profile: &mut saved::Profile) {

@@ -44,6 +44,13 @@ pub enum Cause {
     },
     /// It asks for one side of a comparison, and nothing is compared.
     NotCompared,
+    /// It asks for a metric that there is not.
+    NoMetric {
+        /// Which sources there are.
+        there: Vec<String>,
+        /// Whether these are what is compared.
+        compared: bool,
+    },
     /// The callers would be more nodes than memory should be spent on.
     TooManyCallers {
         /// How many there may be.
@@ -75,6 +82,19 @@ impl fmt::Display for RefineError {
                 f,
                 "`{}` asks for one side of a comparison, and this is one profile; leave out its                  first word, or compare two: csprof diff",
                 self.part
+            ),
+            Cause::NoMetric { there, compared: false } => write!(
+                f,
+                "no metric is called `{}`; there is samples, time, {}",
+                self.part,
+                there.join(", ")
+            ),
+            Cause::NoMetric { there, compared: true } => write!(
+                f,
+                "`{}` is not what is compared here, but {}; another metric is compared by csprof \
+                 diff --metric",
+                self.part,
+                there.join(" with ")
             ),
             Cause::TooManyCallers { limit } => write!(
                 f,
@@ -116,7 +136,7 @@ pub fn apply<'p>(
 
 impl Account {
     /// Samples that are shown now.
-    fn shown(&self) -> u64 {
+    pub(super) fn shown(&self) -> u64 {
         self.outcomes.last().map_or(self.base, |outcome| outcome.shown)
     }
 }
@@ -208,7 +228,8 @@ impl<'p> Refined<'p> {
     pub fn refine(self, stages: &[Stage], watch: &Watch<'_>) -> Result<Self, Stopped> {
         let mut refined = self;
         for (number, stage) in stages.iter().enumerate() {
-            watch.begin(number, stages.len(), stages::passes(stage), refined.node_count());
+            let passes = stages::passes(stage, refined.accounts.len());
+            watch.begin(number, stages.len(), passes, refined.node_count());
             let before = refined.outcomes.len();
             refined = refined.run(stage, watch).map_err(|stop| match stop {
                 Stop::Refused { part, cause } => {
@@ -264,12 +285,13 @@ impl<'p> Refined<'p> {
 
     fn run(self, stage: &Stage, watch: &Watch<'_>) -> Result<Self, Stop> {
         let (mut next, moved) = stages::run(self, stage, watch)?;
-        for (number, account) in (0..).zip(&mut next.accounts) {
+        for (metric, account) in (0..).map(MetricRef).zip(&mut next.accounts) {
             let input = account.shown();
             let shown = match next.parent.is_empty() {
                 true => 0,
-                false => next.costs.of_metric(0, MetricRef(number)).0,
+                false => next.costs.of_metric(0, metric).0,
             };
+            let moved = moved.of(metric);
             account.outcomes.push(Outcome { input, shown, out: input - shown, moved });
         }
         let metric = next.metric;
@@ -321,7 +343,7 @@ impl<'p> Refined<'p> {
 
     /// Memory of the columns of all nodes, in bytes, and what of it is the profile's. Where samples
     /// and edges are less than four billion, a node takes 24 bytes at most: 16, and 8 for samples,
-    /// exclusive and inclusive, as any further metric would. Selections among the callers of a
+    /// exclusive and inclusive; and 8 for each further metric. Selections among the callers of a
     /// selection take 4 more, since they lose of edge counts that are between two bounds.
     #[must_use]
     pub fn bytes(&self) -> [usize; 2] {

@@ -116,6 +116,19 @@ impl Bits {
         }
     }
 
+    /// Calls `visit` for the numbers of a range that are in the set, ascending. The range begins and
+    /// ends at multiples of 64, or at the length. Quicker than [`Self::iter`] where they are many.
+    pub(super) fn visit(&self, numbers: std::ops::Range<usize>, mut visit: impl FnMut(usize)) {
+        let words = numbers.start / 64..numbers.end.div_ceil(64);
+        for (index, &word) in words.clone().zip(&self.words[words]) {
+            let mut word = word;
+            while word != 0 {
+                visit(index * 64 + word.trailing_zeros() as usize);
+                word &= word - 1;
+            }
+        }
+    }
+
     /// The numbers in the set, ascending.
     pub(super) fn iter(&self) -> impl Iterator<Item = usize> {
         self.words.iter().enumerate().flat_map(|(index, &word)| {

@@ -182,7 +182,7 @@ impl<T> Home<T> {
 }
 
 impl<T: Copy> Home<T> {
-    fn copy_of(&self, values: &[T]) -> Vec<T> {
+    pub(super) fn copy_of(&self, values: &[T]) -> Vec<T> {
         let mut copy = self.empty(values.len());
         copy.extend_from_slice(values);
         copy

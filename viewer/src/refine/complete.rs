@@ -73,6 +73,11 @@ fn completed(
     } else if let Some(name) = word.strip_prefix('@') {
         let known = sets.names().filter(|known| known.starts_with(name));
         candidates.extend(known.map(|known| format!("@{known}")));
+    } else if before.ends_with("incl(") || before.ends_with("excl(") {
+        let sources = profile.metrics().map(|(_, metric)| metric.source.as_str());
+        let all = ["samples", "time"].into_iter().chain(sources);
+        let there = all.filter(|name| name.starts_with(word));
+        candidates.extend(there.map(|name| format!("{name})")));
     } else if let Some((axis, numbers)) = context(before) {
         let there = contexts(profile, axis, numbers);
         candidates.extend(there.into_iter().filter(|name| name.starts_with(word)));

@@ -41,6 +41,12 @@ pub(crate) struct Share<'p, C> {
     pub(crate) inclusive: Column<'p, C>,
 }
 
+/// The same, to be changed.
+pub(super) struct ShareMut<'c, 'p, C> {
+    pub(super) exclusive: &'c mut Column<'p, C>,
+    pub(super) inclusive: &'c mut Column<'p, C>,
+}
+
 /// Evaluates an expression with the costs of a forest in their own width.
 macro_rules! in_width {
     ($costs:expr, $in_width:ident => $then:expr) => {
@@ -136,6 +142,37 @@ impl<'p, C: Count> CostsOf<'p, C> {
         let recorded = Recorded::of_kinds(edges, inclusive.clone());
         let home = Home::new(2 + 2 * further.len());
         Self { exclusive: samples, inclusive, further, recorded, home }
+    }
+
+    /// What samples all metrics have together, and then what of them each further one has, to be
+    /// changed in the same way; and where the columns go.
+    pub(super) fn shares_mut(&mut self) -> (impl Iterator<Item = ShareMut<'_, 'p, C>>, &Home<C>) {
+        let all = ShareMut { exclusive: &mut self.exclusive, inclusive: &mut self.inclusive };
+        let further = self.further.iter_mut();
+        let further =
+            further.map(|Share { exclusive, inclusive }| ShareMut { exclusive, inclusive });
+        (std::iter::once(all).chain(further), &self.home)
+    }
+
+    /// What samples one metric has. That of the first of several has no columns of its own: O(nodes).
+    pub(super) fn share_of(&self, metric: MetricRef) -> Share<'p, C> {
+        if let Some(further) = metric.index().checked_sub(1) {
+            return self.further[further].clone();
+        }
+        type Which<'p, C> = for<'s> fn(&'s Share<'p, C>) -> &'s Column<'p, C>;
+        let rest = |all: &Column<'p, C>, column: Which<'p, C>| {
+            let Some((first, others)) = self.further.split_first() else { return all.clone() };
+            let mut rest = self.home.empty(all.len());
+            rest.extend(all.iter().zip(column(first)).map(|(&all, &part)| all - part));
+            for share in others {
+                rest.iter_mut().zip(column(share)).for_each(|(rest, &part)| *rest = *rest - part);
+            }
+            Column::made(rest, &self.home)
+        };
+        Share {
+            exclusive: rest(&self.exclusive, |share| &share.exclusive),
+            inclusive: rest(&self.inclusive, |share| &share.inclusive),
+        }
     }
 
     /// Inclusive and exclusive samples of a node.

@@ -5,15 +5,20 @@ use crate::profile::{Profile, from_outline};
 
 const NODES: usize = 100_001;
 
-/// Two threads, paths of up to nine frames, recursion; every second node has samples of its own.
-fn profile() -> Profile {
+/// Two threads, paths of up to nine frames, recursion; of two samples on a node each metric has one.
+fn profile(metrics: usize) -> Profile {
     let mut text = String::new();
     for node in 0..NODES - 1 {
         if node % (NODES / 2) == 0 {
             text.push_str(&format!("# thread={} epoch=0\n", 1 + node / (NODES / 2)));
         }
         let depth = node % (NODES / 2) % 10;
-        text.push_str(&format!("{:1$}f{2} {3} e=1\n", "", 2 * depth, node % 97, 1 + node % 2));
+        let samples = metrics.max(1 + node % 2);
+        text.push_str(&format!("{:1$}f{2} {samples} e=1", "", 2 * depth, node % 97));
+        for source in &["realtime:1", "task-clock:1"][..metrics - 1] {
+            text.push_str(&format!(" {source}"));
+        }
+        text.push('\n');
     }
     from_outline(&text).unwrap()
 }
@@ -27,11 +32,26 @@ fn bytes(refined: &Refined<'_>) -> (usize, usize) {
 
 #[test]
 fn a_node_takes_24_bytes() {
-    let profile = profile();
-    assert_eq!(profile.nodes.len(), NODES);
+    bytes_of_metrics(1);
+}
+
+#[test]
+fn a_further_metric_takes_8_bytes() {
+    bytes_of_metrics(2);
+    bytes_of_metrics(3);
+}
+
+fn bytes_of_metrics(metrics: usize) {
+    let profile = profile(metrics);
+    assert_eq!((profile.nodes.len(), profile.metrics().count()), (NODES, metrics));
     let base = Refined::base(&profile);
-    assert_eq!(profile.nodes.bytes(), 16 * NODES);
-    assert_eq!(base.bytes(), [20 * NODES, 16 * NODES], "inclusive samples are all that is new");
+    let further = metrics - 1;
+    assert_eq!(profile.nodes.bytes(), (16 + 4 * further) * NODES);
+    assert_eq!(
+        base.bytes(),
+        [(20 + 8 * further) * NODES, (16 + 4 * further) * NODES],
+        "inclusive samples are all that is new"
+    );
     // All of it, and what is not the profile's.
     let of = |stages: &str| {
         let stages = parse(stages).unwrap().stages;
@@ -55,6 +75,6 @@ fn a_node_takes_24_bytes() {
         ("through f5 | callers of f3", 24, 24),
         ("through f5 | callers of f3 | through f2", 28, 28),
     ] {
-        assert_eq!(of(stages), (all, own), "{stages}");
+        assert_eq!(of(stages), (all + 8 * further, own + 8 * further), "{stages}");
     }
 }

@@ -12,7 +12,7 @@ use std::ops::Range;
 use super::syntax::Comparison;
 
 /// A comparison of what a row costs with a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetricTest {
     /// Of which side it is measured, where two profiles are compared.
     pub of: Sides,
@@ -45,7 +45,7 @@ impl Sides {
 }
 
 /// What a test measures of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// `incl(…)`: the row's own cost and that of all below it.
     Inclusive(Metric),
@@ -53,14 +53,14 @@ pub enum Quantity {
     Exclusive(Metric),
     /// `edges`: sampled activations that returned.
     Edges,
-    /// `cost per edge`: inclusive time divided by edges.
+    /// `cost per edge`: inclusive time of the first metric divided by edges.
     CostPerEdge,
-    /// `samples per edge`: inclusive samples divided by edges.
+    /// `samples per edge`: inclusive samples of the first metric divided by edges.
     SamplesPerEdge,
 }
 
 impl Quantity {
-    /// All quantities and their names.
+    /// All quantities and their names, but for those that name a source.
     pub const ALL: [(Self, &'static str); 7] = [
         (Self::Inclusive(Metric::Samples), "incl(samples)"),
         (Self::Inclusive(Metric::Time), "incl(time)"),
@@ -71,39 +71,47 @@ impl Quantity {
         (Self::SamplesPerEdge, "samples per edge"),
     ];
 
-    /// The name used in the language.
+    /// The metric whose samples are measured; none for edges, which are of all together.
     #[must_use]
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(quantity, _)| *quantity == self).map_or("", |&(_, name)| name)
+    pub fn metric(&self) -> Option<&Metric> {
+        match self {
+            Self::Inclusive(metric) | Self::Exclusive(metric) => Some(metric),
+            Self::CostPerEdge => Some(&Metric::Time),
+            Self::SamplesPerEdge => Some(&Metric::Samples),
+            Self::Edges => None,
+        }
     }
 
     /// Whether the difference of two sides can be tested by it.
     #[must_use]
-    pub fn has_delta(self) -> bool {
+    pub fn has_delta(&self) -> bool {
         matches!(self, Self::Inclusive(_) | Self::Exclusive(_))
     }
 
     /// Whether a value of this unit can be compared with it.
     #[must_use]
-    pub fn allows(self, unit: Unit) -> bool {
+    pub fn allows(&self, unit: Unit) -> bool {
         match self {
             Self::Inclusive(Metric::Samples) | Self::Exclusive(Metric::Samples) => {
                 matches!(unit, Unit::One | Unit::Percent(_))
             }
-            Self::Inclusive(Metric::Time) | Self::Exclusive(Metric::Time) => unit != Unit::One,
+            Self::Inclusive(_) | Self::Exclusive(_) => unit != Unit::One,
             Self::Edges | Self::SamplesPerEdge => unit == Unit::One,
             Self::CostPerEdge => !matches!(unit, Unit::One | Unit::Percent(_)),
         }
     }
 }
 
-/// What samples are counted in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Which samples are counted, and in what.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Metric {
-    /// Their number.
+    /// The number of those of the first metric, whichever is looked at: so a text always means the
+    /// same.
     Samples,
     /// The time they stand for: their number times the sampling period.
     Time,
+    /// The time that those of the source with this name stand for.
+    Source(String),
 }
 
 /// A number with a unit: `digits` / 10^`decimals`, without zeros at the end of the fraction. Only a
@@ -198,7 +206,20 @@ impl Display for MetricTest {
         if let Some((_, name)) = Sides::NAMED.iter().find(|(sides, _)| *sides == self.of) {
             write!(f, "{name} ")?;
         }
-        write!(f, "{} {} {}", self.quantity.name(), self.comparison.sign(), self.value)
+        write!(f, "{} {} {}", self.quantity, self.comparison.sign(), self.value)
+    }
+}
+
+impl Display for Quantity {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Inclusive(Metric::Source(source)) => write!(f, "incl({source})"),
+            Self::Exclusive(Metric::Source(source)) => write!(f, "excl({source})"),
+            named => {
+                let known = Self::ALL.into_iter().find(|(known, _)| known == named);
+                f.write_str(known.map_or("", |(_, name)| name))
+            }
+        }
     }
 }
 
@@ -236,9 +257,9 @@ pub(super) struct RowCost {
 pub(super) struct Scale {
     /// Nanoseconds that a sample stands for.
     pub(super) period: u64,
-    /// Samples of the profile.
+    /// Samples of the profile, of the metric that is asked for.
     pub(super) base: u64,
-    /// Samples that enter the stage.
+    /// Those of them that enter the stage.
     pub(super) view: u64,
 }
 
@@ -352,7 +373,7 @@ impl MetricTest {
         let holds = |comparison: Comparison, number: u64| {
             let edges = Some((number, number));
             let row = RowCost { inclusive: number, exclusive: number, edges };
-            Self { comparison, ..*self }.holds(&row, scale)
+            Self { comparison, ..self.clone() }.holds(&row, scale)
         };
         let of_numbers = || match self.comparison {
             Comparison::Equal => holds(Comparison::Less, most).then_some(false),

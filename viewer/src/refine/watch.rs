@@ -141,11 +141,11 @@ mod tests {
     use crate::profile::{Profile, from_outline};
     use crate::refine::{Refined, Stopped, parse};
 
-    /// Two hundred thousand nodes below one.
+    /// Two hundred thousand nodes below one, of two metrics.
     fn wide() -> Profile {
         let mut text = String::from("main\n");
         for number in 0..200_000 {
-            text.push_str(&format!("  f{} 1\n", number % 7));
+            text.push_str(&format!("  f{} 1 realtime:{}\n", number % 7, number % 2));
         }
         from_outline(&text).unwrap()
     }

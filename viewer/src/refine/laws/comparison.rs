@@ -1,13 +1,14 @@
 //! Refining two profiles that are compared is comparing two refined profiles.
 
 use super::super::metric_test::{RowCost, Scale};
-use super::super::{Cause, MetricTest, Quantity, Sides, Unit, Value};
+use super::super::{Cause, Metric, MetricTest, Quantity, Sides, Unit, Value};
+use super::execution::executions_of;
 use super::*;
 
 /// Costs without edge counts, threads counted from `first`.
 fn costs(paths: BTreeMap<Path, Cost>, first: usize) -> BTreeMap<Path, (u64, u64)> {
     let moved = |((thread, path), cost): (Path, Cost)| {
-        ((thread + first, path), (cost.inclusive, cost.exclusive))
+        ((thread + first, path), (cost.inclusive[0], cost.exclusive[0]))
     };
     paths.into_iter().map(moved).collect()
 }
@@ -20,8 +21,8 @@ proptest! {
     /// sides together, and are left out.
     #[test]
     fn stages_do_to_both_sides_what_they_do_to_each(
-        base in executions(),
-        other in executions(),
+        base in executions_of(1),
+        other in executions_of(1),
         stages in prop::collection::vec(language::path_stages(), 0..4),
     ) {
         let both = [("base", base.profile()), ("other", other.profile())];
@@ -32,7 +33,7 @@ proptest! {
         let mut refined = Refined::base(&profile);
         for stage in &stages {
             let Ok(next) = refined.then(stage) else {
-                let unmatched = |samples: &Vec<_>| reference::has_unmatched_pattern(stage, samples);
+                let unmatched = |samples: &Vec<_>| reference::is_refused(stage, samples, 1);
                 prop_assert!(samples.iter().all(unmatched), "{} matches on one side", stage);
                 continue;
             };
@@ -55,8 +56,8 @@ proptest! {
     /// test of a difference those whose costs on the two sides differ so.
     #[test]
     fn tests_of_a_side_ask_it_alone(
-        base in executions(),
-        other in executions(),
+        base in executions_of(1),
+        other in executions_of(1),
         test in language::metric_tests(),
         of in prop::sample::select(vec![Sides::Base, Sides::Other, Sides::Delta]),
         negative in any::<bool>(),
@@ -68,7 +69,13 @@ proptest! {
         let [base_side, other_side] = sides.clone();
         let profile = Profile::compared(("base", base_side), ("other", other_side), &[]).unwrap();
         let refined = Refined::base(&profile);
-        let kept = refined.then(&Stage::Where(Predicate::Node(test))).unwrap();
+        if test.quantity.metric() == Some(&Metric::Source("realtime".to_owned())) {
+            let error = refined.then(&Stage::Where(Predicate::Node(test))).unwrap_err();
+            let there = vec!["cputime".to_owned()];
+            prop_assert_eq!(error.cause, Cause::NoMetric { there, compared: true });
+            return Ok(());
+        }
+        let kept = refined.then(&Stage::Where(Predicate::Node(test.clone()))).unwrap();
         assert_sound(&kept);
         let rows = sides.each_ref().map(|side| rows(&Refined::base(side)));
         let totals = sides.each_ref().map(Profile::total);
@@ -81,7 +88,8 @@ proptest! {
                 Sides::Delta => differ_so(&test, cost(path), totals),
                 _ => {
                     let side = usize::from(of == Sides::Other);
-                    let scale = Scale { period: 1, base: totals[side], view: totals[side] };
+                    let (period, total) = (5_000_000, totals[side]);
+                    let scale = Scale { period, base: total, view: total };
                     let (inclusive, exclusive, edges) = cost(path)[side];
                     test.holds(&RowCost { inclusive, exclusive, edges }, &scale)
                 }
@@ -106,8 +114,8 @@ fn rows(refined: &Refined<'_>) -> BTreeMap<Vec<(String, FrameKind)>, Row> {
     for ((_, path), cost) in shown(refined) {
         let has_edges = path.last().is_some_and(|(_, kind)| *kind == FrameKind::Call);
         let row = rows.entry(path).or_default();
-        row.0 += cost.inclusive;
-        row.1 += cost.exclusive;
+        row.0 += cost.inclusive[0];
+        row.1 += cost.exclusive[0];
         if has_edges {
             let (low, high) = row.2.unwrap_or_default();
             row.2 = Some((low + cost.edges_low, high + cost.edges_high));
@@ -126,6 +134,7 @@ fn differ_so(test: &MetricTest, cost: [Row; 2], totals: [u64; 2]) -> bool {
     let value = i128::from(test.value.digits) * if test.value.negative { -1 } else { 1 };
     let (difference, value) = match test.value.unit {
         Unit::One => (other - base, value),
+        Unit::Milliseconds => (5 * (other - base), value),
         _ => (100 * (other * base_total - base * other_total), value * base_total * other_total),
     };
     test.comparison.holds(&difference, &value)

@@ -115,10 +115,14 @@ fn path_stages_of(predicate: BoxedStrategy<Predicate>) -> impl Strategy<Value = 
 /// Tests that some rows of an execution pass and others do not.
 pub(super) fn metric_tests() -> impl Strategy<Value = MetricTest> {
     use Quantity::{Edges, Exclusive, Inclusive, SamplesPerEdge};
+    let source = || Metric::Source("realtime".to_owned());
     let quantity = select(vec![
         Inclusive(Metric::Samples),
         Inclusive(Metric::Samples),
         Exclusive(Metric::Samples),
+        Inclusive(source()),
+        Exclusive(source()),
+        Inclusive(Metric::Source("cputime".to_owned())),
         Edges,
         SamplesPerEdge,
     ]);
@@ -126,8 +130,14 @@ pub(super) fn metric_tests() -> impl Strategy<Value = MetricTest> {
     let percent = select(vec![Unit::Percent(Whole::Base), Unit::Percent(Whole::View)]);
     (quantity, comparison, 0_u64..6, prop::option::weighted(0.4, percent)).prop_map(
         |(quantity, comparison, count, percent)| {
-            let unit = percent.filter(|unit| quantity.allows(*unit)).unwrap_or(Unit::One);
-            let digits = if unit == Unit::One { count } else { count * 10 };
+            let number = if quantity.allows(Unit::One) { Unit::One } else { Unit::Milliseconds };
+            let unit = percent.filter(|unit| quantity.allows(*unit)).unwrap_or(number);
+            // Samples of outlines stand for 5 ms.
+            let digits = match unit {
+                Unit::One => count,
+                Unit::Milliseconds => 5 * count,
+                _ => 10 * count,
+            };
             let value = Value { negative: false, digits, decimals: 0, unit };
             MetricTest { of: Sides::Both, quantity, comparison, value }
         },
@@ -296,7 +306,12 @@ pub(super) fn any_stages() -> impl Strategy<Value = Stage> {
 
 /// Tests of every quantity with every unit that it can have.
 fn any_metric_tests() -> impl Strategy<Value = MetricTest> {
-    let quantity = select(Quantity::ALL.map(|(quantity, _)| quantity).to_vec());
+    let mut quantities = Quantity::ALL.map(|(quantity, _)| quantity).to_vec();
+    for source in ["cputime", "task-clock", "samples2", "é", "in", "incl", "5ms", "L1-misses:u"] {
+        let metric = Metric::Source(source.to_owned());
+        quantities.extend([Quantity::Inclusive(metric.clone()), Quantity::Exclusive(metric)]);
+    }
+    let quantity = select(quantities);
     let comparison = select(Comparison::ALL.map(|(comparison, _)| comparison).to_vec());
     let mut units = Unit::ALL.map(|(unit, _)| unit).to_vec();
     units.push(Unit::Percent(Whole::View));
@@ -372,6 +387,7 @@ pub(super) fn texts() -> impl Strategy<Value = String> {
         "node[",
         "]",
         "incl(time)",
+        "excl(realtime)",
         "cost per edge",
         "0.5%",
         "2ms",

@@ -7,6 +7,7 @@
 mod comparison;
 mod execution;
 mod language;
+mod metrics;
 mod recorded;
 mod reference;
 mod rows;
@@ -15,22 +16,22 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use self::execution::{Execution, NAMES, executions};
+use self::execution::{Execution, METRICS, NAMES, executions};
 use self::language::{patterns, predicates, stages};
 use self::reference::World;
 use super::children::is_depth_first;
 use super::syntax::{FramePattern, Grain, Predicate, Stage};
-use super::{Chain, Refined, Refinement, Sets, Source, apply, complete, parse};
-use crate::profile::{FrameKind, Profile};
+use super::{Chain, Refined, Refinement, Sets, Source, apply, complete, in_width, parse};
+use crate::profile::{Counts, FrameKind, Profile};
 
 /// A path as it is shown: thread, then function and kind of each frame.
 type Path = (usize, Vec<(String, FrameKind)>);
 
-/// What is known of a path.
+/// What is known of a path; samples of each metric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Cost {
-    inclusive: u64,
-    exclusive: u64,
+    inclusive: [u64; METRICS],
+    exclusive: [u64; METRICS],
     edges_low: u64,
     edges_high: u64,
 }
@@ -44,7 +45,7 @@ fn shown(refined: &Refined<'_>) -> BTreeMap<Path, Cost> {
         }
     }
     let mut paths: BTreeMap<Path, Cost> = BTreeMap::new();
-    for node in (1..refined.node_count()).filter(|&node| refined.inclusive(node) > 0) {
+    for node in (1..refined.node_count()).filter(|&node| refined.is_shown(node)) {
         let mut path = Vec::new();
         let mut at = node;
         while at != 0 {
@@ -57,8 +58,11 @@ fn shown(refined: &Refined<'_>) -> BTreeMap<Path, Cost> {
         }
         path.reverse();
         let cost = paths.entry((thread[node], path)).or_default();
-        cost.inclusive += refined.inclusive(node);
-        cost.exclusive += refined.exclusive(node);
+        for (metric, _) in refined.profile.metrics() {
+            let (inclusive, exclusive) = refined.of_metric(node, metric);
+            cost.inclusive[metric.index()] += inclusive;
+            cost.exclusive[metric.index()] += exclusive;
+        }
         if let Some((low, high)) = refined.edges(u32::try_from(node).unwrap()) {
             cost.edges_low += low;
             cost.edges_high += high;
@@ -69,15 +73,39 @@ fn shown(refined: &Refined<'_>) -> BTreeMap<Path, Cost> {
 
 /// What must hold of every forest, whatever the stages were.
 fn assert_sound(refined: &Refined<'_>) {
+    let in_order = follows_its_parent(refined);
+    assert_eq!(is_depth_first(refined), in_order);
+    assert!(in_order || !refined.order.is_depth_first(refined));
+    let mut together = vec![(0, 0); refined.node_count()];
+    let mut base = 0;
+    for (metric, _) in refined.profile.metrics() {
+        let refined = refined.clone().looking_at(metric);
+        assert_metric_is_sound(&refined);
+        base += refined.base;
+        for (node, sum) in together.iter_mut().enumerate() {
+            *sum = (sum.0 + refined.inclusive(node), sum.1 + refined.exclusive(node));
+        }
+    }
+    assert_eq!(base, refined.profile.total());
+    for (node, sum) in together.into_iter().enumerate() {
+        assert_eq!(in_width!(&refined.costs, costs => costs.samples(node)), sum);
+        assert_eq!(refined.is_shown(node), sum.0 > 0);
+        if let Some((low, high)) = refined.edges(u32::try_from(node).unwrap())
+            && refined.is_shown(node)
+        {
+            assert!(low <= high);
+            assert!(high <= sum.0);
+        }
+    }
+}
+
+/// What must hold of the metric that is looked at.
+fn assert_metric_is_sound(refined: &Refined<'_>) {
     assert_eq!(refined.shown + refined.out, refined.base);
     assert_eq!(
         (0..refined.node_count()).map(|node| refined.exclusive(node)).sum::<u64>(),
         refined.shown
     );
-    assert_eq!(refined.base, refined.profile.total());
-    let in_order = follows_its_parent(refined);
-    assert_eq!(is_depth_first(refined), in_order);
-    assert!(in_order || !refined.order.is_depth_first(refined));
     let mut input = refined.base;
     for outcome in &refined.outcomes {
         assert_eq!(outcome.input, input);
@@ -91,19 +119,18 @@ fn assert_sound(refined: &Refined<'_>) {
         let parent = refined.parent[node] as usize;
         assert!(parent < node);
         inclusive[parent] += inclusive[node];
-        if let Some((low, high)) = refined.edges(u32::try_from(node).unwrap())
-            && refined.inclusive(node) > 0
-        {
-            assert!(low <= high);
-            assert!(high <= refined.inclusive(node));
-        }
     }
     assert!((0..refined.node_count()).all(|node| inclusive[node] == refined.inclusive(node)));
 }
 
+/// Samples shown, of all metrics together.
+fn all_shown(refined: &Refined<'_>) -> u64 {
+    refined.costs.inclusive(0)
+}
+
 /// Whether the parent of each node that is shown is the one before it, or above that.
 fn follows_its_parent(refined: &Refined<'_>) -> bool {
-    let mut shown = (1..refined.node_count()).filter(|&node| refined.inclusive(node) > 0);
+    let mut shown = (1..refined.node_count()).filter(|&node| refined.is_shown(node));
     let mut path = vec![0];
     shown.all(|node| {
         while path.last().is_some_and(|&above| above != refined.parent[node]) {
@@ -152,7 +179,7 @@ proptest! {
             if !exact && reference::tests_edges(stage) {
                 continue;
             }
-            let unmatched = reference::has_unmatched_pattern(stage, &samples);
+            let unmatched = reference::is_refused(stage, &samples, world.metrics);
             match refined.then(stage) {
                 Err(error) => {
                     prop_assert!(unmatched, "{}: {}", stage, error);
@@ -197,6 +224,7 @@ proptest! {
         let profile = execution.profile();
         let mut wide = profile.clone();
         wide.nodes.samples.widen();
+        wide.nodes.further.iter_mut().for_each(Counts::widen);
         wide.nodes.edges.widen();
         let (narrow, wide) = (applied(&profile, &stages), applied(&wide, &stages));
         assert_sound(&wide);
@@ -217,15 +245,17 @@ proptest! {
         };
         let (Ok(with_p), Ok(with_q)) = (select(&p), select(&q)) else { return Ok(()) };
         let without_p = select(&not(&p)).unwrap();
-        prop_assert_eq!(with_p.shown + without_p.shown, profile.total());
+        prop_assert_eq!(all_shown(&with_p) + all_shown(&without_p), profile.total());
         for node in 0..profile.nodes.len() {
             prop_assert!(with_p.exclusive(node) == 0 || without_p.exclusive(node) == 0);
         }
         let both = select(&Predicate::And(vec![p.clone(), q.clone()])).unwrap();
         let either = select(&Predicate::Or(vec![p.clone(), q.clone()])).unwrap();
-        prop_assert_eq!(
-            with_p.shown + with_q.shown, both.shown + either.shown, "{} / {}", &p, &q
-        );
+        for (metric, _) in profile.metrics() {
+            let [p, q, both, either] = [&with_p, &with_q, &both, &either]
+                .map(|refined| refined.clone().looking_at(metric).shown);
+            prop_assert_eq!(p + q, both + either);
+        }
         if let (Ok(p_q), Ok(q_p)) = (
             with_p.then(&Stage::Where(q.clone())),
             with_q.then(&Stage::Where(p.clone())),
@@ -262,7 +292,7 @@ proptest! {
             Stage::Group { pattern: pattern.clone(), name: "G".to_owned() },
         ] {
             let once = applied(&profile, std::slice::from_ref(&stage));
-            prop_assert_eq!(once.out, 0);
+            prop_assert_eq!(all_shown(&once), profile.total());
             let twice = applied(&profile, &[stage.clone(), stage.clone()]);
             prop_assert_eq!(shown(&once), shown(&twice), "{} twice", stage);
         }
@@ -301,9 +331,17 @@ proptest! {
                 _ => sample.last_is_deleted,
             };
             let deleted = reference::deleted(&stage, &pattern, &samples, &world);
-            let moved: u64 =
-                deleted.iter().filter(|sample| moves(sample)).map(|sample| sample.weight).sum();
-            prop_assert_eq!(next.outcomes.last().unwrap().moved, moved, "{}", stage);
+            for (metric, _) in profile.metrics() {
+                let is_ours = |sample: &&reference::Deleted| sample.metric == metric.index();
+                let moved: u64 = deleted
+                    .iter()
+                    .filter(is_ours)
+                    .filter(|sample| moves(sample))
+                    .map(|sample| sample.weight)
+                    .sum();
+                let next = next.clone().looking_at(metric);
+                prop_assert_eq!(next.outcomes.last().unwrap().moved, moved, "{}", stage);
+            }
         }
     }
 
@@ -345,12 +383,16 @@ proptest! {
         let rooted = Stage::RootAt { pattern: pattern.clone(), last: false };
         let Ok(rooted) = Refined::base(&profile).then(&rooted) else { return Ok(()) };
         let selected = Refined::base(&profile).then(&through(&pattern)).unwrap();
-        prop_assert_eq!(rooted.shown, selected.shown);
-        let maximal = reference::inclusive_of(&pattern, &execution.samples());
-        prop_assert_eq!(rooted.shown, maximal);
+        for (metric, _) in profile.metrics() {
+            let [rooted, selected] =
+                [&rooted, &selected].map(|refined| refined.clone().looking_at(metric).shown);
+            prop_assert_eq!(rooted, selected);
+            let maximal = reference::inclusive_of(&pattern, &execution.samples());
+            prop_assert_eq!(rooted, maximal[metric.index()]);
+        }
         // At and below a match nothing was lost, so counts are exact there.
         for node in 1..selected.node_count() {
-            if selected.inclusive(node) == profile.nodes.inclusive()[node] {
+            if selected.costs.inclusive(node) == profile.nodes.inclusive()[node] {
                 let edges = selected.edges(u32::try_from(node).unwrap());
                 prop_assert!(edges.is_none_or(|(low, high)| low == high));
             }
@@ -369,7 +411,7 @@ proptest! {
             let Ok(one) = whole.then(&select) else { continue };
             let other_order = applied(&profile, &[select, Stage::Hide(pattern.clone())]);
             prop_assert_eq!(shown(&one), shown(&other_order));
-            sum += one.shown;
+            sum += all_shown(&one);
         }
         prop_assert_eq!(sum, profile.total());
     }

@@ -1,8 +1,8 @@
 //! The laws on profiles of real runs: an MPI program of two ranks, and a compiler, deep and
 //! recursive (`tests/fixtures/README.md`).
 //!
-//! Each node with samples of its own is a sample of the reference; stages are made of the names
-//! that occur. True edge counts are not known here, so counts are only held against their bounds.
+//! Each node with samples of its own is a sample of the reference, of each metric one; stages are
+//! made of the names that occur. What was measured is dealt out among two or three metrics. True edge counts are not known here, so counts are only held against their bounds.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,7 +10,9 @@ use std::sync::LazyLock;
 
 use proptest::sample::select;
 
-use super::execution::{Activation, Sample};
+use csprof_format::profile::{FurtherMetric, ThreadShare};
+
+use super::execution::{Activation, SOURCES, Sample};
 use super::*;
 use crate::refine::Link;
 
@@ -23,11 +25,15 @@ struct Recorded {
     modules: BTreeMap<String, String>,
 }
 
-static MPI: LazyLock<Recorded> =
-    LazyLock::new(|| Recorded::read(include_bytes!("../../../tests/fixtures/mpi_exchange.csprof")));
+static EXCHANGE: LazyLock<Profile> =
+    LazyLock::new(|| read(include_bytes!("../../../tests/fixtures/mpi_exchange.csprof")));
 
-static COMPILER: LazyLock<Recorded> =
-    LazyLock::new(|| Recorded::read(include_bytes!("../../../tests/fixtures/cc1plus.csprof")));
+static MPI: LazyLock<Recorded> = LazyLock::new(|| Recorded::of(dealt(&EXCHANGE, 3)));
+
+static COMPILER: LazyLock<Recorded> = LazyLock::new(|| {
+    let profile = read(include_bytes!("../../../tests/fixtures/cc1plus.csprof"));
+    Recorded::of(dealt(&profile, 2))
+});
 
 /// Every 31st call path of the compiler that has samples: rows cost the reference far more.
 static SOME_OF_COMPILER: LazyLock<Recorded> = LazyLock::new(|| {
@@ -41,19 +47,59 @@ static SOME_OF_COMPILER: LazyLock<Recorded> = LazyLock::new(|| {
 /// The MPI program against a run of it that did some things not at all and others twice, and
 /// against the compiler.
 static COMPARED: LazyLock<[Recorded; 2]> = LazyLock::new(|| {
-    let second_run = resampled(&MPI.profile, |node, samples| samples * (node as u64 % 3));
+    let second_run = resampled(&EXCHANGE, |node, samples| samples * (node as u64 % 3));
     [second_run, SOME_OF_COMPILER.profile.clone()].map(|other| {
-        let base = MPI.profile.clone();
+        let base = EXCHANGE.clone();
         Recorded::of(Profile::compared(("base", base), ("other", other), &[]).unwrap())
     })
 });
+
+fn read(bytes: &[u8]) -> Profile {
+    Profile::from_saved(csprof_format::read::read(bytes).unwrap())
+}
+
+/// The samples of a profile of one metric as those of several: of one node all are of one, of
+/// another they are shared out evenly, or nearly.
+fn dealt(profile: &Profile, metrics: usize) -> Profile {
+    let mut profile = profile.clone();
+    profile.info.metric.source = SOURCES[0].to_owned();
+    for (further, source) in SOURCES.into_iter().enumerate().take(metrics).skip(1) {
+        let share = |node: usize| {
+            let samples = profile.nodes.samples.at(node);
+            match node % (metrics + 1) {
+                one if one < metrics => {
+                    if one == further {
+                        samples
+                    } else {
+                        0
+                    }
+                }
+                _ => samples / metrics as u64,
+            }
+        };
+        let samples: Counts = (0..profile.nodes.len()).map(share).collect();
+        profile.nodes.further.push(samples);
+        let metric = csprof_format::profile::Metric {
+            source: source.to_owned(),
+            ..profile.info.metric.clone()
+        };
+        let threads = vec![ThreadShare::default(); profile.info.threads.len()];
+        profile.info.further.push(FurtherMetric { metric, threads, samples: Vec::new() });
+    }
+    profile
+}
 
 /// The same call paths with other samples, and no more returns than these can have seen.
 fn resampled(profile: &Profile, mut samples: impl FnMut(usize, u64) -> u64) -> Profile {
     let mut profile = profile.clone();
     let nodes = &mut profile.nodes;
     for node in 0..nodes.len() {
-        nodes.samples.set(node, samples(node, nodes.samples.at(node)));
+        let before = nodes.samples.at(node);
+        let now = samples(node, before);
+        nodes.samples.set(node, now);
+        if now < before {
+            nodes.further.iter_mut().for_each(|column| column.set(node, 0));
+        }
     }
     let mut inclusive: Vec<u64> = nodes.samples.iter().collect();
     for node in (1..nodes.len()).rev() {
@@ -64,10 +110,6 @@ fn resampled(profile: &Profile, mut samples: impl FnMut(usize, u64) -> u64) -> P
 }
 
 impl Recorded {
-    fn read(bytes: &[u8]) -> Self {
-        Self::of(Profile::from_saved(csprof_format::read::read(bytes).unwrap()))
-    }
-
     fn of(mut profile: Profile) -> Self {
         // Functions of one name in several modules are several functions, which the reference,
         // where a function is its name, would not know.
@@ -101,7 +143,15 @@ impl Recorded {
                     at = profile.nodes.parent[at as usize];
                 }
                 path.reverse();
-                samples.push(Sample { thread, path, weight, inverted: false });
+                let further = profile.nodes.further.iter();
+                let further: Vec<u64> = further.map(|column| column.at(node as usize)).collect();
+                let first = weight - further.iter().sum::<u64>();
+                for (metric, weight) in std::iter::once(first).chain(further).enumerate() {
+                    if weight > 0 {
+                        let path = path.clone();
+                        samples.push(Sample { thread, path, weight, metric, inverted: false });
+                    }
+                }
             }
         }
         let mut names: Vec<_> = times.into_iter().map(|(name, times)| (times, name)).collect();
@@ -121,7 +171,9 @@ impl Recorded {
 
     fn world(&self) -> World<'_> {
         World {
-            base: self.profile.total(),
+            base: reference::totals(&self.samples),
+            metrics: self.profile.metrics().count(),
+            period: self.profile.info.metric.period,
             execution: None,
             labels: self.labels.clone(),
             modules: self.modules.clone(),
@@ -135,8 +187,9 @@ impl Recorded {
     }
 }
 
-/// Inclusive and exclusive samples of every path; paths by their hash, since they are long.
-type Costs = HashMap<(usize, u64), (u64, u64)>;
+/// Inclusive and exclusive samples of every path, of each metric; paths by their hash, since they
+/// are long.
+type Costs = HashMap<(usize, u64), [(u64, u64); METRICS]>;
 
 fn extended(hash: u64, name: &str, kind: FrameKind) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -150,9 +203,10 @@ fn costs_of_samples(samples: &[Sample]) -> Costs {
         let mut hash = 0;
         for frame in &sample.path {
             hash = extended(hash, &frame.name, frame.kind);
-            costs.entry((sample.thread, hash)).or_default().0 += sample.weight;
+            let costs = costs.entry((sample.thread, hash)).or_default();
+            costs[sample.metric].0 += sample.weight;
         }
-        let cost = costs.entry((sample.thread, hash)).or_default();
+        let cost = &mut costs.entry((sample.thread, hash)).or_default()[sample.metric];
         cost.0 += if sample.path.is_empty() { sample.weight } else { 0 };
         cost.1 += sample.weight;
     }
@@ -170,10 +224,13 @@ fn costs_of_nodes(refined: &Refined<'_>) -> Costs {
                 FrameKind::Root => above,
                 kind => extended(above, &refined.functions[frame.function.index()].name, kind),
             };
-            if refined.inclusive(node) > 0 {
+            if refined.is_shown(node) {
                 let cost = costs.entry((stream.thread.index(), hashes[node])).or_default();
-                cost.0 += refined.inclusive(node);
-                cost.1 += refined.exclusive(node);
+                for (metric, _) in refined.profile.metrics() {
+                    let (inclusive, exclusive) = refined.of_metric(node, metric);
+                    let cost = &mut cost[metric.index()];
+                    *cost = (cost.0 + inclusive, cost.1 + exclusive);
+                }
             }
         }
     }
@@ -205,9 +262,9 @@ fn check(recorded: &Recorded, stages: &[Stage]) -> Result<(), TestCaseError> {
         if reference::tests_edges(stage) {
             continue;
         }
-        let unmatched = reference::has_unmatched_pattern(stage, &samples);
+        let refused = reference::is_refused(stage, &samples, world.metrics);
         let next = refined.then(stage);
-        prop_assert_eq!(next.is_err(), unmatched, "{}", stage);
+        prop_assert_eq!(next.is_err(), refused, "{}", stage);
         let Ok(next) = next else { continue };
         refined = next;
         samples = reference::apply(stage, samples, &world);
@@ -218,7 +275,10 @@ fn check(recorded: &Recorded, stages: &[Stage]) -> Result<(), TestCaseError> {
         check_sides(recorded, &refined, &samples)?;
         // Law 3.
         if !matches!(stage, Stage::Where(_) | Stage::RootAt { .. } | Stage::CallersOf(_)) {
-            prop_assert_eq!(refined.outcomes.last().unwrap().out, 0, "{}", stage);
+            for (metric, _) in recorded.profile.metrics() {
+                let refined = refined.clone().looking_at(metric);
+                prop_assert_eq!(refined.outcomes.last().unwrap().out, 0, "{}", stage);
+            }
         }
     }
     // Law 10: what the stages were made of has not changed.
@@ -257,13 +317,22 @@ fn check_sides(
 fn check_function(recorded: &Recorded, name: &str) {
     let base = Refined::base(&recorded.profile);
     let f = FramePattern::Exact(name.to_owned());
-    let shown = |stage: Stage| base.then(&stage).unwrap().shown;
+    let shown = |stage: Stage| {
+        let refined = base.then(&stage).unwrap();
+        let mut shown = [0; METRICS];
+        for (metric, _) in recorded.profile.metrics() {
+            shown[metric.index()] = refined.clone().looking_at(metric).shown;
+        }
+        shown
+    };
     let inclusive = reference::inclusive_of(&f, &recorded.samples);
     assert_eq!(shown(through(&f)), inclusive, "through {name}");
     assert_eq!(shown(Stage::RootAt { pattern: f.clone(), last: false }), inclusive, "{name}");
     assert_eq!(shown(Stage::CallersOf(f.clone())), inclusive, "{name}");
     let not = Stage::Where(not(&Predicate::Through(Chain::of(f.clone()))));
-    assert_eq!(shown(not), base.base - inclusive, "not {name}");
+    let mut rest = reference::totals(&recorded.samples);
+    rest.iter_mut().zip(inclusive).for_each(|(rest, inclusive)| *rest -= inclusive);
+    assert_eq!(shown(not), rest, "not {name}");
 
     let hidden = base.then(&Stage::Hide(f.clone())).unwrap();
     assert!(hidden.then(&Stage::Hide(f.clone())).is_err(), "there is no {name} left");

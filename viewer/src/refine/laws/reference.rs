@@ -2,18 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::execution::{Activation, Execution, MODULES, NAMES, Sample};
+use super::execution::{Activation, Execution, METRICS, MODULES, NAMES, SOURCES, Sample};
 use super::{Cost, Path};
 use crate::profile::FrameKind;
 use crate::refine::metric_test::{RowCost, Scale};
 use crate::refine::preset::Preset;
 use crate::refine::syntax::{Axis, Chain, Field, FramePattern, Grain, Link, Predicate, Stage};
-use crate::refine::{MetricTest, Quantity};
+use crate::refine::{Metric, MetricTest};
 
 /// What the reference knows of a run besides its samples.
 pub(super) struct World<'w> {
-    /// Samples before all stages.
-    pub(super) base: u64,
+    /// Samples of each metric before all stages.
+    pub(super) base: [u64; METRICS],
+    /// How many metrics there are.
+    pub(super) metrics: usize,
+    /// Nanoseconds that a sample stands for, of whichever.
+    pub(super) period: u64,
     /// The run itself, where edge counts are known.
     pub(super) execution: Option<&'w Execution>,
     /// What `split` calls threads, where it is not by their number.
@@ -24,10 +28,12 @@ pub(super) struct World<'w> {
 
 impl<'w> World<'w> {
     pub(super) fn of(execution: &'w Execution) -> Self {
-        let base = execution.samples().iter().map(|sample| sample.weight).sum();
+        let base = totals(&execution.samples());
+        let metrics = execution.metrics();
         let pairs = NAMES.into_iter().zip(MODULES).chain(MODULES.into_iter().zip(MODULES));
         let modules = pairs.map(|(name, module)| (name.to_owned(), module.to_owned())).collect();
-        Self { base, execution: Some(execution), labels: BTreeMap::new(), modules }
+        let period = 5_000_000;
+        Self { base, metrics, period, execution: Some(execution), labels: BTreeMap::new(), modules }
     }
 
     fn label(&self, axis: Axis, thread: usize) -> String {
@@ -56,15 +62,32 @@ impl<'w> World<'w> {
     }
 }
 
+/// Samples of each metric.
+pub(super) fn totals(samples: &[Sample]) -> [u64; METRICS] {
+    let mut totals = [0; METRICS];
+    samples.iter().for_each(|sample| totals[sample.metric] += sample.weight);
+    totals
+}
+
 /// Rows as a person sees them, threads together, with what they cost.
 struct Rows {
-    costs: BTreeMap<Vec<(String, FrameKind)>, RowCost>,
-    scale: Scale,
+    costs: BTreeMap<Vec<(String, FrameKind)>, RowOf>,
+    base: [u64; METRICS],
+    view: [u64; METRICS],
+    period: u64,
+}
+
+/// What a row costs, of each metric.
+#[derive(Default)]
+struct RowOf {
+    inclusive: [u64; METRICS],
+    exclusive: [u64; METRICS],
+    edges: Option<(u64, u64)>,
 }
 
 impl Rows {
     fn of(samples: &[Sample], world: &World<'_>) -> Self {
-        let mut costs: BTreeMap<_, RowCost> = BTreeMap::new();
+        let mut costs: BTreeMap<_, RowOf> = BTreeMap::new();
         let prefixes = samples
             .iter()
             .flat_map(|sample| (1..=sample.path.len()).map(|end| &sample.path[..end]));
@@ -73,20 +96,36 @@ impl Rows {
         for ((_, path), cost) in paths(samples, world) {
             let edges = counted.contains(&path).then_some((cost.edges_low, cost.edges_high));
             let row = costs.entry(path).or_default();
-            row.inclusive += cost.inclusive;
-            row.exclusive += cost.exclusive;
+            for metric in 0..METRICS {
+                row.inclusive[metric] += cost.inclusive[metric];
+                row.exclusive[metric] += cost.exclusive[metric];
+            }
             row.edges = [row.edges, edges]
                 .into_iter()
                 .flatten()
                 .reduce(|(low, high), (l, h)| (low + l, high + h));
         }
-        let view = samples.iter().map(|sample| sample.weight).sum();
-        Self { costs, scale: Scale { period: 1, base: world.base, view } }
+        Self { costs, base: world.base, view: totals(samples), period: world.period }
     }
 
     /// Whether the row of a path passes.
     fn pass(&self, test: &MetricTest, path: &[Activation]) -> bool {
-        test.holds(&self.costs[&named(path)], &self.scale)
+        self.passes(test, &self.costs[&named(path)])
+    }
+
+    fn passes(&self, test: &MetricTest, row: &RowOf) -> bool {
+        let metric = match test.quantity.metric() {
+            Some(Metric::Source(name)) => SOURCES.iter().position(|source| source == name).unwrap(),
+            _ => 0,
+        };
+        let cost = RowCost {
+            inclusive: row.inclusive[metric],
+            exclusive: row.exclusive[metric],
+            edges: row.edges,
+        };
+        let Self { period, .. } = *self;
+        let scale = Scale { period, base: self.base[metric], view: self.view[metric] };
+        test.holds(&cost, &scale)
     }
 }
 
@@ -96,22 +135,7 @@ fn named(path: &[Activation]) -> Vec<(String, FrameKind)> {
 
 /// Whether a test in the stage looks at edge counts, which must be exact to be compared.
 pub(super) fn tests_edges(stage: &Stage) -> bool {
-    fn in_predicate(predicate: &Predicate) -> bool {
-        match predicate {
-            Predicate::And(inner) | Predicate::Or(inner) => inner.iter().any(in_predicate),
-            Predicate::Not(inner) => in_predicate(inner),
-            Predicate::Node(test) => in_test(test),
-            _ => false,
-        }
-    }
-    fn in_test(test: &MetricTest) -> bool {
-        !matches!(test.quantity, Quantity::Inclusive(_) | Quantity::Exclusive(_))
-    }
-    match stage {
-        Stage::Where(predicate) => in_predicate(predicate),
-        Stage::Small(test) => in_test(test),
-        _ => false,
-    }
+    tests(stage).iter().any(|test| test.is_of_edges())
 }
 
 /// Whether a frame matches; for the patterns that the strategies make.
@@ -136,8 +160,37 @@ fn matches_call(pattern: &FramePattern, frame: &Activation) -> bool {
     }
 }
 
-/// Whether a stage can be applied to these samples: every pattern in it means a frame.
-pub(super) fn has_unmatched_pattern(stage: &Stage, samples: &[Sample]) -> bool {
+/// The tests of rows in a stage.
+pub(super) fn tests(stage: &Stage) -> Vec<&MetricTest> {
+    fn in_predicate(predicate: &Predicate) -> Vec<&MetricTest> {
+        match predicate {
+            Predicate::And(inner) | Predicate::Or(inner) => {
+                inner.iter().flat_map(in_predicate).collect()
+            }
+            Predicate::Not(inner) => in_predicate(inner),
+            Predicate::Node(test) => vec![test],
+            _ => Vec::new(),
+        }
+    }
+    match stage {
+        Stage::Where(predicate) => in_predicate(predicate),
+        Stage::Small(test) => vec![test],
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a stage cannot be applied to these samples: a pattern in it means no frame, or a test
+/// none of the first so many metrics.
+pub(super) fn is_refused(stage: &Stage, samples: &[Sample], metrics: usize) -> bool {
+    let is_unknown = |test: &&MetricTest| match test.quantity.metric() {
+        Some(Metric::Source(name)) => !SOURCES[..metrics].contains(&name.as_str()),
+        _ => false,
+    };
+    has_unmatched_pattern(stage, samples) || tests(stage).iter().any(is_unknown)
+}
+
+/// Whether a pattern in a stage means no frame of these samples.
+fn has_unmatched_pattern(stage: &Stage, samples: &[Sample]) -> bool {
     fn in_predicate(predicate: &Predicate, unmatched: &dyn Fn(&FramePattern) -> bool) -> bool {
         match predicate {
             Predicate::And(inner) | Predicate::Or(inner) => {
@@ -178,7 +231,7 @@ pub(super) fn is_prefix_stable(stage: &Stage) -> bool {
 }
 
 pub(super) fn apply(stage: &Stage, samples: Vec<Sample>, world: &World<'_>) -> Vec<Sample> {
-    let rows = needs_rows(stage).then(|| Rows::of(&samples, world));
+    let rows = (!tests(stage).is_empty()).then(|| Rows::of(&samples, world));
     samples
         .into_iter()
         .filter_map(|mut sample| {
@@ -192,6 +245,7 @@ pub(super) fn apply(stage: &Stage, samples: Vec<Sample>, world: &World<'_>) -> V
 /// What a stage does to the last frame of a sample.
 pub(super) struct Deleted {
     pub(super) weight: u64,
+    pub(super) metric: usize,
     /// Whether the path is as long as it would be without its last frame.
     pub(super) last_is_deleted: bool,
     /// How many frames match, and whether the last one does.
@@ -214,24 +268,13 @@ pub(super) fn deleted(
         let (last, above) = sample.path.split_last()?;
         Some(Deleted {
             weight: sample.weight,
+            metric: sample.metric,
             last_is_deleted: length(&sample.path, sample) == length(above, sample),
             matches: sample.path.iter().filter(|frame| matches(pattern, frame)).count(),
             last_matches: matches(pattern, last),
         })
     };
     samples.iter().filter_map(of).collect()
-}
-
-fn needs_rows(stage: &Stage) -> bool {
-    fn in_predicate(predicate: &Predicate) -> bool {
-        match predicate {
-            Predicate::And(inner) | Predicate::Or(inner) => inner.iter().any(in_predicate),
-            Predicate::Not(inner) => in_predicate(inner),
-            Predicate::Node(_) => true,
-            _ => false,
-        }
-    }
-    matches!(stage, Stage::Small(_)) || matches!(stage, Stage::Where(p) if in_predicate(p))
 }
 
 /// The path after a stage; `None` if the stage takes the sample out.
@@ -337,7 +380,7 @@ fn rewrite(
                 row.len() == end
                     && row[..end - 1] == parent[..]
                     && row[end - 1].1 != FrameKind::Context
-                    && test.holds(cost, &rows.scale)
+                    && rows.passes(test, cost)
             });
             let name = format!("({} small)", siblings.count()).into();
             let counted = counted(&path[end - 1]);
@@ -397,10 +440,10 @@ fn continues(rest: &[(Link, FramePattern)], to_leaf: bool, path: &[Activation], 
     (at + 1..end).any(|next| matches(f, &path[next]) && continues(further, to_leaf, path, next))
 }
 
-/// Samples whose path has a match.
-pub(super) fn inclusive_of(pattern: &FramePattern, samples: &[Sample]) -> u64 {
+/// Samples of each metric whose path has a match.
+pub(super) fn inclusive_of(pattern: &FramePattern, samples: &[Sample]) -> [u64; METRICS] {
     let has = |sample: &&Sample| sample.path.iter().any(|frame| matches(pattern, frame));
-    samples.iter().filter(has).map(|sample| sample.weight).sum()
+    totals(&samples.iter().filter(has).cloned().collect::<Vec<_>>())
 }
 
 /// Every path of the samples, with its true cost and edge count.
@@ -410,15 +453,16 @@ pub(super) fn paths(samples: &[Sample], world: &World<'_>) -> BTreeMap<Path, Cos
         let path = named(&sample.path);
         if path.is_empty() {
             let (cost, _) = paths.entry((sample.thread, path)).or_default();
-            cost.inclusive += sample.weight;
-            cost.exclusive += sample.weight;
+            cost.inclusive[sample.metric] += sample.weight;
+            cost.exclusive[sample.metric] += sample.weight;
             continue;
         }
         for (depth, frame) in sample.path.iter().enumerate() {
             let prefix = (sample.thread, path[..=depth].to_vec());
             let (cost, activations) = paths.entry(prefix).or_default();
-            cost.inclusive += sample.weight;
-            cost.exclusive += if depth + 1 == path.len() { sample.weight } else { 0 };
+            cost.inclusive[sample.metric] += sample.weight;
+            cost.exclusive[sample.metric] +=
+                if depth + 1 == path.len() { sample.weight } else { 0 };
             activations.extend(world.returned(frame));
         }
     }

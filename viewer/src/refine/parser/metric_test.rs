@@ -1,6 +1,6 @@
 //! Tests on what rows cost.
 
-use super::super::metric_test::{MetricTest, Quantity, Sides, Unit, Value, Whole};
+use super::super::metric_test::{Metric, MetricTest, Quantity, Sides, Unit, Value, Whole};
 use super::{ParseError, Parser};
 
 impl Parser<'_> {
@@ -34,7 +34,7 @@ impl Parser<'_> {
             Some(number) if Value::read(number).is_some() => {
                 self.error("only a difference can be below zero: delta incl(time) < -5%", &[])
             }
-            _ => self.error("a number is expected here", &examples(quantity)),
+            _ => self.error("a number is expected here", &examples(&quantity)),
         })?;
         if value.unit == Unit::Percent(Whole::Base) && self.take_keyword("of") {
             let whole = match self.keyword(0) {
@@ -47,8 +47,8 @@ impl Parser<'_> {
         }
         if !quantity.allows(value.unit) {
             let range = self.tokens[start].range.clone();
-            let message = format!("`{}` is compared with values such as", quantity.name());
-            return Err(self.error_at(range, message, &examples(quantity)));
+            let message = format!("`{quantity}` is compared with values such as");
+            return Err(self.error_at(range, message, &examples(&quantity)));
         }
         Ok(MetricTest { of, quantity, comparison, value })
     }
@@ -95,12 +95,26 @@ impl Parser<'_> {
                 return Ok(quantity);
             }
         }
+        let of_source = match self.keyword(0) {
+            "incl" => Some(Quantity::Inclusive as fn(Metric) -> Quantity),
+            "excl" => Some(Quantity::Exclusive as fn(Metric) -> Quantity),
+            _ => None,
+        };
+        if let Some(of_source) = of_source
+            && self.is_sign(1, "(")
+            && !self.keyword(2).is_empty()
+            && self.is_sign(3, ")")
+        {
+            let source = self.keyword(2).to_owned();
+            self.at += 4;
+            return Ok(of_source(Metric::Source(source)));
+        }
         let names = Quantity::ALL.map(|(_, name)| name);
         Err(self.error("rows are tested by", &names))
     }
 }
 
-fn examples(quantity: Quantity) -> Vec<&'static str> {
+fn examples(quantity: &Quantity) -> Vec<&'static str> {
     let all = [("3", Unit::One), ("0.5%", Unit::Percent(Whole::Base)), ("5ms", Unit::Milliseconds)];
     all.iter().filter(|(_, unit)| quantity.allows(*unit)).map(|&(text, _)| text).collect()
 }

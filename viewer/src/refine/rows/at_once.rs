@@ -24,13 +24,13 @@ use crate::profile::{Count, Frame, FrameKind, FrameRef};
 pub(super) fn passing<C: Count>(
     refined: &Refined<'_>,
     costs: &CostsOf<'_, C>,
-    measure: &Measure<'_>,
+    measure: &Measure<'_, '_, C>,
     watch: &Watch<'_>,
 ) -> Result<Bits, Cancelled> {
     let rows = Rows::new(refined, costs, watch)?;
     let sums = |part: usize| {
         let nodes = measure.parts()[part].clone();
-        Sums::new(refined, costs, &rows, measure.quantity(), nodes, watch)
+        Sums::new(refined, costs, &rows, measure, nodes, watch)
     };
     // Most tests look at one sum of a row, and are to be told by that alone.
     match (measure.asked(), sums(0)?) {
@@ -141,18 +141,18 @@ impl<C: Count> Sums<C> {
         refined: &Refined<'_>,
         costs: &CostsOf<'_, C>,
         rows: &Rows,
-        quantity: Quantity,
+        measure: &Measure<'_, '_, C>,
         nodes: Range<u32>,
         watch: &Watch<'_>,
     ) -> Result<Self, Cancelled> {
         let count = refined.node_count();
         let nodes = count.min(nodes.start as usize)..count.min(nodes.end as usize);
-        let samples = match quantity {
-            Quantity::Exclusive(_) => Some(&costs.exclusive),
+        let samples = match measure.test().quantity {
+            Quantity::Exclusive(_) => Some(&measure.samples().exclusive),
             Quantity::Edges => None,
-            _ => Some(&costs.inclusive),
+            _ => Some(&measure.samples().inclusive),
         };
-        let is_of_edges = !matches!(quantity, Quantity::Inclusive(_) | Quantity::Exclusive(_));
+        let is_of_edges = measure.test().is_of_edges();
         Ok(Self {
             samples: samples
                 .map(|samples| rows.sum(costs, samples, nodes.clone(), watch))

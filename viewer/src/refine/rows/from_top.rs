@@ -3,7 +3,7 @@
 use super::super::Refined;
 use super::super::bits::Bits;
 use super::super::children::node_number;
-use super::super::costs::{CostsOf, in_width};
+use super::super::costs::{CostsOf, Share, in_width};
 use super::super::metric_test::MetricTest;
 use super::super::stages::Stop;
 use super::super::watch::{Cancelled, Watch};
@@ -36,7 +36,7 @@ pub(in super::super) struct Row<'v> {
 pub(super) fn passing<C: Count>(
     refined: &Refined<'_>,
     costs: &CostsOf<'_, C>,
-    measure: &Measure<'_>,
+    measure: &Measure<'_, '_, C>,
     watch: &Watch<'_>,
 ) -> Result<Bits, Cancelled> {
     let mut passing = Bits::none(refined.node_count());
@@ -90,12 +90,12 @@ pub(in super::super) fn visit(
 fn visit_in<C: Count>(
     refined: &Refined<'_>,
     costs: &CostsOf<'_, C>,
-    measure: &Measure<'_>,
+    measure: &Measure<'_, '_, C>,
     watch: &Watch<'_>,
     mut visitor: impl FnMut(&Row<'_>) -> Below,
 ) -> Result<(), Cancelled> {
     let index = refined.children();
-    let mut siblings = Siblings::new(refined, costs);
+    let mut siblings = Siblings::new(refined, measure.samples());
     // Rows to be opened, the next one last, as the nodes they are made of and their number.
     let mut nodes: Vec<u32> = vec![0];
     let mut open: Vec<(usize, u32)> = vec![(0, 0)];
@@ -132,7 +132,8 @@ fn visit_in<C: Count>(
             let samples_below = inclusive.saturating_sub(exclusive);
             let below = measure.known(samples_below);
             let row = Row { kind, passes, nodes: of_row, parent: number, below };
-            if visitor(&row) == Below::Open && samples_below > 0 {
+            let has_below = samples_below > 0 || !measure.is_of_all();
+            if visitor(&row) == Below::Open && has_below {
                 open.push((kept, rows));
                 nodes.copy_within(begin..end, kept);
                 kept += end - begin;
@@ -147,7 +148,7 @@ fn visit_in<C: Count>(
 /// The rows below one row while they are being made.
 struct Siblings<'r, 'p, C> {
     frame: &'r [FrameRef],
-    costs: &'r CostsOf<'p, C>,
+    samples: &'r Share<'p, C>,
     /// For each node found, which sibling it belongs to.
     sibling_of: Vec<u32>,
     rows: Vec<Sibling>,
@@ -179,7 +180,7 @@ const FEW: usize = 8;
 impl<'r, 'p, C: Count> Siblings<'r, 'p, C> {
     /// Numbers the functions and kinds that frames have, so that what is used often is close
     /// together.
-    fn new(refined: &'r Refined<'_>, costs: &'r CostsOf<'p, C>) -> Self {
+    fn new(refined: &'r Refined<'_>, samples: &'r Share<'p, C>) -> Self {
         let mut numbers = vec![u32::MAX; refined.functions.len() * KINDS];
         let mut next = 0;
         let mut pairs = Vec::with_capacity(refined.frames.len());
@@ -193,7 +194,7 @@ impl<'r, 'p, C: Count> Siblings<'r, 'p, C> {
         }
         Self {
             frame: &refined.frame,
-            costs,
+            samples,
             sibling_of: Vec::new(),
             rows: Vec::new(),
             pairs,
@@ -204,7 +205,7 @@ impl<'r, 'p, C: Count> Siblings<'r, 'p, C> {
 
     /// Parts nodes into rows and appends them to `nodes`, row by row.
     fn part(&mut self, found: &[u32], nodes: &mut Vec<u32>) {
-        let Self { frame, costs, sibling_of, rows, pairs, kinds, place } = self;
+        let Self { frame, samples, sibling_of, rows, pairs, kinds, place } = self;
         rows.clear();
         sibling_of.clear();
         let are_few = found.len() <= FEW;
@@ -227,8 +228,8 @@ impl<'r, 'p, C: Count> Siblings<'r, 'p, C> {
             sibling_of.push(node_number(sibling));
             let row = &mut rows[sibling];
             row.end += 1;
-            row.inclusive += costs.inclusive[node as usize].into();
-            row.exclusive += costs.exclusive[node as usize].into();
+            row.inclusive += samples.inclusive[node as usize].into();
+            row.exclusive += samples.exclusive[node as usize].into();
         }
         let mut start = nodes.len();
         if rows.len() == found.len() {

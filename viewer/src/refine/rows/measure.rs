@@ -7,17 +7,20 @@
 
 use std::ops::Range;
 
-use super::super::costs::CostsOf;
-use super::super::metric_test::{
-    Asked, Known, Metric, MetricTest, Quantity, RowCost, Scale, Sides,
-};
-use super::super::{Refined, first_of_other, shown_of_sides};
+use super::super::costs::{CostsOf, Share};
+use super::super::metric_test::{Asked, Known, Metric, MetricTest, RowCost, Scale, Sides};
+use super::super::stages::Unmatched;
+use super::super::{Account, Cause, Refined, first_of_other, shown_of_sides};
 use crate::profile::comparison::Comparison;
-use crate::profile::{Count, FrameKind};
+use crate::profile::{Count, FrameKind, MetricRef};
 
 /// A test, and what it measures in a forest.
-pub(super) struct Measure<'t> {
+pub(super) struct Measure<'t, 'p, C> {
     test: &'t MetricTest,
+    /// Samples of the metric that is asked for.
+    samples: Share<'p, C>,
+    /// Whether they are those of all metrics.
+    is_of_all: bool,
     known: Known,
     /// The nodes of which costs are asked for, those of each side by themselves if need be.
     parts: [Range<u32>; 2],
@@ -34,31 +37,49 @@ enum Of {
     Delta([Scale; 2]),
 }
 
-impl<'t> Measure<'t> {
-    /// `bounded` says that no row has more edges than samples. `None` if the test asks for a side,
-    /// and nothing is compared.
-    pub(super) fn new(refined: &Refined<'_>, test: &'t MetricTest, bounded: bool) -> Option<Self> {
-        let one = |nodes: Range<u32>, scale: &Scale| Self {
-            test,
-            known: test.known(bounded, scale),
-            parts: [nodes, 0..0],
-            of: Of::One(test.on(scale)),
+impl<'t, 'p, C: Count> Measure<'t, 'p, C> {
+    /// `bounded` says that no row has more edges than samples. Fails if the test asks for a metric
+    /// that there is not, or for a side, and nothing is compared.
+    pub(super) fn new(
+        refined: &Refined<'_>,
+        costs: &CostsOf<'p, C>,
+        test: &'t MetricTest,
+        bounded: bool,
+    ) -> Result<Self, Unmatched> {
+        let metric = metric(refined, test)?;
+        let all = Share { exclusive: costs.exclusive.clone(), inclusive: costs.inclusive.clone() };
+        let samples = metric.map_or(all, |metric| costs.share_of(metric));
+        let is_of_all = samples.inclusive.is(&costs.inclusive);
+        let one = |nodes: Range<u32>, scale: &Scale| {
+            (test.known(bounded, scale), [nodes, 0..0], Of::One(test.on(scale)))
         };
-        match &refined.profile.comparison {
-            None if test.of == Sides::Both => Some(one(0..u32::MAX, &scale(refined))),
-            None => None,
-            Some(comparison) => Some(of_comparison(refined, comparison, test, one)),
-        }
+        let scale = scale(refined, metric);
+        let (known, parts, of) = match &refined.profile.comparison {
+            None if test.of == Sides::Both => one(0..u32::MAX, &scale),
+            None => return Err(Unmatched { part: test.to_string(), cause: Cause::NotCompared }),
+            Some(comparison) => of_comparison(refined, comparison, test, &scale, one),
+        };
+        Ok(Self { test, samples, is_of_all, known, parts, of })
+    }
+
+    /// The test.
+    pub(super) fn test(&self) -> &'t MetricTest {
+        self.test
+    }
+
+    /// Samples of each node, of the metric that is asked for.
+    pub(super) fn samples(&self) -> &Share<'p, C> {
+        &self.samples
+    }
+
+    /// Whether they are those of all metrics: then a row without any is not shown.
+    pub(super) fn is_of_all(&self) -> bool {
+        self.is_of_all
     }
 
     /// What is known of a row with so many inclusive samples, and of all rows that have less.
     pub(super) fn known(&self, samples: u64) -> Option<bool> {
         self.known.of(samples)
-    }
-
-    /// The quantity that is measured.
-    pub(super) fn quantity(&self) -> Quantity {
-        self.test.quantity
     }
 
     /// What is asked, if it is asked of one part.
@@ -86,7 +107,7 @@ impl<'t> Measure<'t> {
 
     /// Whether the row that is made of these nodes passes. Edges are looked at only where the test
     /// asks for them.
-    pub(super) fn passes<C: Count>(
+    pub(super) fn passes(
         &self,
         costs: &CostsOf<'_, C>,
         nodes: &[u32],
@@ -103,9 +124,8 @@ impl<'t> Measure<'t> {
             }
             let mut row = RowCost { edges: edges(part), ..RowCost::default() };
             for &node in nodes.iter().filter(|node| part.contains(node)) {
-                let (inclusive, exclusive) = costs.samples(node as usize);
-                row.inclusive += inclusive;
-                row.exclusive += exclusive;
+                row.inclusive += self.samples.inclusive[node as usize].into();
+                row.exclusive += self.samples.exclusive[node as usize].into();
             }
             row
         };
@@ -138,13 +158,17 @@ fn edges<'n, C: Count>(
     together(nodes.filter_map(|&node| costs.edges(node as usize, kind)))
 }
 
-/// What a test measures where two profiles are compared.
-fn of_comparison<'t>(
+/// What is known of rows, which nodes of them are asked for, and what of these.
+type Asks = (Known, [Range<u32>; 2], Of);
+
+/// What a test measures where two profiles are compared; `both` is the scale of the two together.
+fn of_comparison(
     refined: &Refined<'_>,
     comparison: &Comparison,
-    test: &'t MetricTest,
-    one: impl Fn(Range<u32>, &Scale) -> Measure<'t>,
-) -> Measure<'t> {
+    test: &MetricTest,
+    both: &Scale,
+    one: impl Fn(Range<u32>, &Scale) -> Asks,
+) -> Asks {
     let shown = shown_of_sides(refined);
     let first_of_other = first_of_other(refined);
     let side = |side: usize| Scale {
@@ -154,18 +178,11 @@ fn of_comparison<'t>(
     };
     let scales = [side(0), side(1)];
     let parts = [0..first_of_other, first_of_other..u32::MAX];
-    let is_of_time = matches!(
-        test.quantity,
-        Quantity::Inclusive(Metric::Time)
-            | Quantity::Exclusive(Metric::Time)
-            | Quantity::CostPerEdge
-    );
+    let is_of_time = test.quantity.metric().is_some_and(|metric| *metric != Metric::Samples);
     match test.of {
         Sides::Base => one(0..first_of_other, &scales[0]),
         Sides::Other => one(first_of_other..u32::MAX, &scales[1]),
-        Sides::Delta => {
-            Measure { test, known: test.known_delta(&scales), parts, of: Of::Delta(scales) }
-        }
+        Sides::Delta => (test.known_delta(&scales), parts, Of::Delta(scales)),
         Sides::Both if is_of_time && scales[0].period != scales[1].period => {
             let time = |samples: fn(&Scale) -> u64| {
                 let of_side = |side: &Scale| samples(side).saturating_mul(side.period);
@@ -173,15 +190,49 @@ fn of_comparison<'t>(
             };
             let scale = Scale { period: 1, base: time(|s| s.base), view: time(|s| s.view) };
             let periods = [scales[0].period, scales[1].period];
-            let of = Of::Time { periods, asked: test.on(&scale) };
-            Measure { test, known: Known::NOTHING, parts, of }
+            (Known::NOTHING, parts, Of::Time { periods, asked: test.on(&scale) })
         }
-        Sides::Both => one(0..u32::MAX, &scale(refined)),
+        Sides::Both => one(0..u32::MAX, both),
     }
 }
 
-/// The scale of tests on a forest of one profile.
-fn scale(refined: &Refined<'_>) -> Scale {
-    let period = refined.profile.info.metric.period.max(1);
-    Scale { period, base: refined.base, view: refined.shown }
+/// The metric whose samples a test asks for; `None` for those of all together.
+fn metric(refined: &Refined<'_>, test: &MetricTest) -> Result<Option<MetricRef>, Unmatched> {
+    let Some(metric) = test.quantity.metric() else { return Ok(None) };
+    let Metric::Source(name) = metric else { return Ok(Some(MetricRef::FIRST)) };
+    let profile = refined.profile;
+    let mut there: Vec<&String> = match &profile.comparison {
+        None => profile.metrics().map(|(_, metric)| &metric.source).collect(),
+        // Each side has one, and nearly always the same.
+        Some(comparison) => {
+            let sides = match test.of {
+                Sides::Base => &comparison.sides[..1],
+                Sides::Other => &comparison.sides[1..],
+                Sides::Both | Sides::Delta => &comparison.sides[..],
+            };
+            sides.iter().map(|side| &side.metric.source).collect()
+        }
+    };
+    there.dedup();
+    let compared = profile.comparison.is_some();
+    match there.iter().position(|source| *source == name) {
+        Some(place) if !compared || there.len() == 1 => Ok(u8::try_from(place).ok().map(MetricRef)),
+        _ => {
+            let there = there.into_iter().cloned().collect();
+            Err(Unmatched { part: name.clone(), cause: Cause::NoMetric { there, compared } })
+        }
+    }
+}
+
+/// The scale of tests of a metric, or of all together, on a forest of one profile.
+fn scale(refined: &Refined<'_>, metric: Option<MetricRef>) -> Scale {
+    let accounts = match metric {
+        Some(metric) => &refined.accounts[metric.index()..=metric.index()],
+        None => &refined.accounts[..],
+    };
+    Scale {
+        period: refined.source_of(metric.unwrap_or_default()).period.max(1),
+        base: accounts.iter().map(|account| account.base).sum(),
+        view: accounts.iter().map(Account::shown).sum(),
+    }
 }

@@ -12,12 +12,12 @@ mod measure;
 pub(super) use from_top::{Below, visit};
 
 use self::measure::Measure;
+use super::Refined;
 use super::bits::Bits;
 use super::costs::{CostsOf, in_width};
 use super::metric_test::MetricTest;
 use super::stages::Stop;
 use super::watch::Watch;
-use super::{Cause, Refined};
 use crate::profile::Count;
 
 /// The nodes of rows that pass a test.
@@ -28,7 +28,7 @@ pub(super) fn of_passing_rows(
 ) -> Result<Bits, Stop> {
     in_width!(&refined.costs, costs => {
         let measure = measure(refined, costs, test)?;
-        if are_many(costs, &measure) {
+        if are_many(&measure) {
             Ok(at_once::passing(refined, costs, &measure, watch)?)
         } else {
             Ok(from_top::passing(refined, costs, &measure, watch)?)
@@ -38,22 +38,21 @@ pub(super) fn of_passing_rows(
 
 /// Whether there are many nodes of which samples say too little. A row that is found from the top
 /// costs as much as ten nodes where all rows are found.
-fn are_many<C: Count>(costs: &CostsOf<'_, C>, measure: &Measure<'_>) -> bool {
-    let unknown =
-        costs.inclusive.iter().filter(|&&samples| measure.known(samples.into()).is_none());
-    unknown.count() > costs.inclusive.len() / 10
+fn are_many<C: Count>(measure: &Measure<'_, '_, C>) -> bool {
+    let inclusive = &measure.samples().inclusive;
+    let unknown = inclusive.iter().filter(|&&samples| measure.known(samples.into()).is_none());
+    unknown.count() > inclusive.len() / 10
 }
 
 /// What a test asks of the rows of a forest.
-fn measure<'t, C: Count>(
+fn measure<'t, 'p, C: Count>(
     refined: &Refined<'_>,
-    costs: &CostsOf<'_, C>,
+    costs: &CostsOf<'p, C>,
     test: &'t MetricTest,
-) -> Result<Measure<'t>, Stop> {
+) -> Result<Measure<'t, 'p, C>, Stop> {
     // What csprof records never has more edges than samples; a made-up file may.
     let bounded = test.is_of_edges() && costs.recorded.is_bounded();
-    Measure::new(refined, test, bounded)
-        .ok_or_else(|| Stop::Refused { part: test.to_string(), cause: Cause::NotCompared })
+    Ok(Measure::new(refined, costs, test, bounded)?)
 }
 
 /// The nodes of rows that pass a test: found from the top, and all at once.

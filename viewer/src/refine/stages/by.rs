@@ -9,7 +9,7 @@ use super::super::Refined;
 use super::super::column::Table;
 use super::super::syntax::Grain;
 use super::super::watch::{Cancelled, Watch};
-use super::relocate;
+use super::{Moved, relocate};
 use crate::profile::{Frame, FrameKind, Function, FunctionRef};
 
 /// What a frame becomes; equal ones become one function.
@@ -26,9 +26,9 @@ pub(super) fn by<'p>(
     mut refined: Refined<'p>,
     grain: Grain,
     watch: &Watch<'_>,
-) -> Result<(Refined<'p>, u64), Cancelled> {
+) -> Result<(Refined<'p>, Moved), Cancelled> {
     if grain == Grain::Function {
-        return Ok((refined, 0));
+        return Ok((refined, Moved::NONE));
     }
     let mut numbers: HashMap<Key, FunctionRef> = HashMap::new();
     let mut frames: Vec<Frame> = refined.frames.iter().copied().collect();
@@ -52,7 +52,7 @@ pub(super) fn by<'p>(
         }
     }
     refined.functions.add(functions);
-    let mut moved = 0;
+    let mut moved = Moved::NONE;
     if grain != Grain::Line {
         let named: Vec<FunctionRef> = frames.iter().map(|frame| frame.function).collect();
         (refined, moved) = relocate::runs_of_one(refined, &named, watch)?;

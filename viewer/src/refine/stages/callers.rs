@@ -8,12 +8,12 @@ use super::super::Refined;
 use super::super::apply::Cause;
 use super::super::bits::Bits;
 use super::super::children::node_number;
-use super::super::column::{Column, Home, Table};
-use super::super::costs::{CostsOf, in_width};
+use super::super::column::{Column, Table};
+use super::super::costs::{CostsOf, Share, in_width};
 use super::super::edges::Recorded;
 use super::super::syntax::Stage;
 use super::super::watch::{Cancelled, Watch};
-use super::{Stop, contexts};
+use super::{Moved, Stop, add_up, contexts};
 use crate::profile::{Count, Frame, FrameRef};
 
 /// A match, and how far outward from it the row has come.
@@ -31,7 +31,7 @@ pub(super) fn callers_of<'p>(
     frames: &Bits,
     stage: &Stage,
     watch: &Watch<'_>,
-) -> Result<(Refined<'p>, u64), Stop> {
+) -> Result<(Refined<'p>, Moved), Stop> {
     let limit = limit(refined.node_count());
     let matches = matches(&refined, frames, watch)?;
     let contexts = contexts(&refined);
@@ -46,7 +46,7 @@ pub(super) fn callers_of<'p>(
         let mut forest = Forest::new(old);
         for ((stream, context), matches) in streams.iter_mut().zip(contexts).zip(matches) {
             let start = node_number(forest.parent.len());
-            let top = forest.copy_contexts(stream.nodes.start, context, &matches);
+            let top = forest.copy_contexts(stream.nodes.start, context);
             forest.spread(matches, top);
             let mut seen = 0;
             while let Some((begin, above)) = forest.open.pop() {
@@ -62,14 +62,16 @@ pub(super) fn callers_of<'p>(
             }
             stream.nodes = start..node_number(forest.parent.len());
         }
-        let (parent, frame, grown) = forest.finish();
+        let (parent, frame, grown) = forest.finish(watch)?;
         *costs = grown;
         (parent, frame)
     });
     refined.parent = Column::made(parent, &refined.workspace.nodes);
     refined.frame = Column::made(frame, &refined.workspace.frames);
     refined.streams = streams.into();
-    let moved = refined.costs.inclusive(0);
+    let further = refined.profile.metrics().skip(1);
+    let further = further.map(|(metric, _)| refined.costs.of_metric(0, metric).0);
+    let moved = std::iter::once(refined.costs.inclusive(0)).chain(further).collect();
     Ok((refined, moved))
 }
 
@@ -122,10 +124,10 @@ struct Forest<'r, 'p, C> {
     old: Old<'r, 'p, C>,
     parent: Vec<u32>,
     frame: Vec<FrameRef>,
-    exclusive: Vec<C>,
-    inclusive: Vec<C>,
     low: Vec<C>,
     high: Vec<C>,
+    /// Each match, and the node on which it ends: its samples are there.
+    ends: Vec<(u32, u32)>,
     /// Members of the nodes that are still to be made, those of the next one last.
     members: Vec<Member>,
     /// Where the members of these nodes begin, and the node they hang below.
@@ -136,6 +138,9 @@ struct Forest<'r, 'p, C> {
     counts: Vec<usize>,
 }
 
+/// Parents and frames of the new forest, and its costs.
+type Grown<'p, C> = (Vec<u32>, Vec<FrameRef>, CostsOf<'p, C>);
+
 impl<'r, 'p, C: Count> Forest<'r, 'p, C> {
     fn new(old: Old<'r, 'p, C>) -> Self {
         let place = vec![0; old.frames.len()];
@@ -143,10 +148,9 @@ impl<'r, 'p, C: Count> Forest<'r, 'p, C> {
             old,
             parent: Vec::new(),
             frame: Vec::new(),
-            exclusive: Vec::new(),
-            inclusive: Vec::new(),
             low: Vec::new(),
             high: Vec::new(),
+            ends: Vec::new(),
             members: Vec::new(),
             open: Vec::new(),
             place,
@@ -159,28 +163,18 @@ impl<'r, 'p, C: Count> Forest<'r, 'p, C> {
     fn push(&mut self, parent: u32, frame: FrameRef) -> u32 {
         self.parent.push(parent);
         self.frame.push(frame);
-        for column in [&mut self.exclusive, &mut self.inclusive] {
-            column.push(C::default());
-        }
         for column in [&mut self.low, &mut self.high] {
             column.push(C::MAX);
         }
         node_number(self.parent.len() - 1)
     }
 
-    /// Copies what `split` put above the paths of a stream; returns the deepest, or 0. What the
-    /// matches cost is added to these, and to node 0.
-    fn copy_contexts(&mut self, first: u32, deepest: u32, matches: &[Member]) -> u32 {
-        let mut sum = C::default();
-        for member in matches {
-            sum += self.old.costs.inclusive[member.matched as usize];
-        }
-        self.inclusive[0] += sum;
+    /// Copies what `split` put above the paths of a stream; returns the deepest, or 0.
+    fn copy_contexts(&mut self, first: u32, deepest: u32) -> u32 {
         let mut above = 0;
         if deepest > 0 {
             for node in first..=deepest {
                 above = self.push(above, self.old.frame[node as usize]);
-                self.inclusive[above as usize] = sum;
             }
         }
         above
@@ -223,12 +217,11 @@ impl<'r, 'p, C: Count> Forest<'r, 'p, C> {
 
     /// Adds a match to a node, on which it may end.
     fn add(&mut self, node: u32, member: Member, is_end: bool) {
+        if is_end {
+            self.ends.push((member.matched, node));
+        }
         let (node, matched, old) = (node as usize, member.matched as usize, &self.old);
         let samples = old.costs.inclusive[matched];
-        self.inclusive[node] += samples;
-        if is_end {
-            self.exclusive[node] += samples;
-        }
         let kind = old.frames[old.frame[matched].index()].kind;
         if let Some((low, high)) = old.costs.recorded.edges(matched, kind, samples) {
             for (column, count) in [(&mut self.low, low), (&mut self.high, high)] {
@@ -268,25 +261,36 @@ impl<'r, 'p, C: Count> Forest<'r, 'p, C> {
         }
     }
 
-    /// Parents and frames of the new forest, and its costs.
-    fn finish(mut self) -> (Vec<u32>, Vec<FrameRef>, CostsOf<'p, C>) {
+    /// The forest when it is whole.
+    fn finish(mut self, watch: &Watch<'_>) -> Result<Grown<'p, C>, Cancelled> {
         let is_exact = self.low == self.high;
         self.parent.shrink_to_fit();
         self.frame.shrink_to_fit();
-        for column in [&mut self.exclusive, &mut self.inclusive, &mut self.low, &mut self.high] {
+        for column in [&mut self.low, &mut self.high] {
             column.shrink_to_fit();
         }
-        let home: &Home<C> = &self.old.costs.home;
-        let inclusive = Column::made(self.inclusive, home);
+        let old = self.old.costs;
+        let home = &old.home;
+        // A node costs what the matches cost that end there or further outward.
+        let share = |of_matches: &[C]| {
+            let mut exclusive = home.empty(self.parent.len());
+            exclusive.resize(self.parent.len(), C::default());
+            for &(matched, node) in &self.ends {
+                exclusive[node as usize] += of_matches[matched as usize];
+            }
+            let mut inclusive = home.copy_of(&exclusive);
+            add_up(&self.parent, &mut inclusive, watch)?;
+            let [exclusive, inclusive] =
+                [exclusive, inclusive].map(|column| Column::made(column, home));
+            Ok(Share { exclusive, inclusive })
+        };
+        let Share { exclusive, inclusive } = share(&old.inclusive)?;
+        let further = old.further.iter().map(|old| share(&old.inclusive));
+        let further = further.collect::<Result<_, _>>()?;
         let low = Column::made(self.low, home);
         let high = if is_exact { low.clone() } else { Column::made(self.high, home) };
-        let costs = CostsOf {
-            exclusive: Column::made(self.exclusive, home),
-            inclusive: inclusive.clone(),
-            further: Vec::new(),
-            recorded: Recorded { low, high, inclusive, marked: true },
-            home: home.clone(),
-        };
-        (self.parent, self.frame, costs)
+        let recorded = Recorded { low, high, inclusive: inclusive.clone(), marked: true };
+        let costs = CostsOf { exclusive, inclusive, further, recorded, home: home.clone() };
+        Ok((self.parent, self.frame, costs))
     }
 }

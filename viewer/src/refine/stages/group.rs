@@ -4,7 +4,7 @@ use super::super::Refined;
 use super::super::bits::Bits;
 use super::super::column::Table;
 use super::super::watch::{Cancelled, Watch};
-use super::relocate;
+use super::{Moved, relocate};
 use crate::profile::{Frame, FrameKind, Function, FunctionRef};
 
 /// Maximal runs of these frames become one frame each: the first one, under the group's name and
@@ -14,7 +14,7 @@ pub(super) fn group<'p>(
     members: &Bits,
     name: &str,
     watch: &Watch<'_>,
-) -> Result<(Refined<'p>, u64), Cancelled> {
+) -> Result<(Refined<'p>, Moved), Cancelled> {
     let (mut refined, moved) = relocate::runs(refined, members, watch)?;
     let function = Function { name: name.to_owned(), module: None, file: None, line: 0 };
     let function = FunctionRef(refined.functions.number_of(function));

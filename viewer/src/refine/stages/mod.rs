@@ -20,7 +20,7 @@ use super::matcher::Matcher;
 use super::predicate;
 use super::syntax::{Grain, Predicate, Stage};
 use super::watch::{Cancelled, Watch};
-use crate::profile::{Count, FrameKind};
+use crate::profile::{Count, FrameKind, MetricRef};
 
 /// What a stage asks for and the forest does not show.
 #[derive(Debug)]
@@ -50,17 +50,44 @@ impl From<Unmatched> for Stop {
     }
 }
 
+/// Samples that a stage moved to another frame.
+#[derive(Debug)]
+pub(super) struct Moved {
+    /// Of all metrics together, then of each further one; empty if none has moved.
+    numbers: Vec<u64>,
+}
+
+impl Moved {
+    /// None.
+    const NONE: Self = Self { numbers: Vec::new() };
+
+    /// Those of one metric; the first has what no further one has.
+    pub(super) fn of(&self, metric: MetricRef) -> u64 {
+        match (metric.index(), &self.numbers[..]) {
+            (_, []) => 0,
+            (0, [all, further @ ..]) => all - further.iter().sum::<u64>(),
+            (number, numbers) => numbers[number],
+        }
+    }
+}
+
+impl FromIterator<u64> for Moved {
+    fn from_iter<I: IntoIterator<Item = u64>>(numbers: I) -> Self {
+        Self { numbers: numbers.into_iter().collect() }
+    }
+}
+
 /// The forest after a stage, and the samples that the stage moved to another frame.
 pub(super) fn run<'p>(
     refined: Refined<'p>,
     stage: &Stage,
     watch: &Watch<'_>,
-) -> Result<(Refined<'p>, u64), Stop> {
+) -> Result<(Refined<'p>, Moved), Stop> {
     let matcher = Matcher::new(&refined);
     Ok(match stage {
         Stage::Where(predicate) => {
             let kept = predicate::nodes(&matcher, &refined, predicate, watch)?;
-            (select::keep(refined, &kept, watch)?, 0)
+            (select::keep(refined, &kept, watch)?, Moved::NONE)
         }
         Stage::Hide(pattern) => {
             let frames = matcher.frames(pattern)?;
@@ -93,7 +120,7 @@ pub(super) fn run<'p>(
         }
         Stage::RootAt { pattern, last } => {
             let frames = matcher.frames(pattern)?;
-            (root::root_at(refined, &frames, *last, watch)?, 0)
+            (root::root_at(refined, &frames, *last, watch)?, Moved::NONE)
         }
         Stage::CallersOf(pattern) => {
             let frames = matcher.frames(pattern)?;
@@ -110,8 +137,8 @@ pub(super) fn keeps_order(stage: &Stage) -> bool {
     !matches!(stage, Stage::Fold(_) | Stage::RootAt { last: true, .. } | Stage::CallersOf(_))
 }
 
-/// How many times a stage goes over all nodes, more or less.
-pub(super) fn passes(stage: &Stage) -> usize {
+/// How many times a stage goes over all nodes of a forest of so many metrics, more or less.
+pub(super) fn passes(stage: &Stage, metrics: usize) -> usize {
     fn atoms(predicate: &Predicate) -> usize {
         match predicate {
             Predicate::And(inner) | Predicate::Or(inner) => inner.iter().map(atoms).sum(),
@@ -121,10 +148,12 @@ pub(super) fn passes(stage: &Stage) -> usize {
         }
     }
     match stage {
-        Stage::Where(predicate) => 2 + atoms(predicate),
+        Stage::Where(predicate) => atoms(predicate) + 2 * metrics,
         Stage::By(Grain::Function | Grain::Line) => 0,
-        Stage::Collapse(_) | Stage::Fold(_) | Stage::Small(_) => 2,
-        _ => 1,
+        Stage::RootAt { .. } => 1 + 2 * metrics,
+        Stage::Collapse(_) | Stage::Small(_) => 2 + metrics,
+        Stage::Split(_) => 2 + 2 * metrics,
+        _ => 1 + metrics,
     }
 }
 

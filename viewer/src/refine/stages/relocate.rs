@@ -8,23 +8,23 @@
 use super::super::Refined;
 use super::super::bits::Bits;
 use super::super::children::{depth_first, node_number};
-use super::super::column::Column;
-use super::super::costs::{CostsOf, in_width};
+use super::super::column::{Column, Home};
+use super::super::costs::{CostsOf, ShareMut, in_width};
 use super::super::watch::{Cancelled, Watch};
-use super::out_of;
+use super::{Moved, out_of};
 use crate::profile::{Count, FrameRef, FunctionRef};
 
 /// The forest after frames were deleted, and the samples that moved.
-type Moved<'p> = Result<(Refined<'p>, u64), Cancelled>;
+type Done<'p> = Result<(Refined<'p>, Moved), Cancelled>;
 
 /// Deletes these frames.
-pub(super) fn hide<'p>(refined: Refined<'p>, frames: &Bits, watch: &Watch<'_>) -> Moved<'p> {
+pub(super) fn hide<'p>(refined: Refined<'p>, frames: &Bits, watch: &Watch<'_>) -> Done<'p> {
     let frame = refined.frame.clone();
     delete(refined, watch, |node, _| frames.contains(frame[node].index()))
 }
 
 /// Deletes what is below an outermost match.
-pub(super) fn stop_at<'p>(refined: Refined<'p>, frames: &Bits, watch: &Watch<'_>) -> Moved<'p> {
+pub(super) fn stop_at<'p>(refined: Refined<'p>, frames: &Bits, watch: &Watch<'_>) -> Done<'p> {
     let frame = refined.frame.clone();
     let mut closed = Bits::none(refined.node_count());
     delete(refined, watch, |node, above| {
@@ -37,11 +37,7 @@ pub(super) fn stop_at<'p>(refined: Refined<'p>, frames: &Bits, watch: &Watch<'_>
 }
 
 /// Deletes what is below these nodes, of which none is below another.
-pub(super) fn stop_below<'p>(
-    refined: Refined<'p>,
-    mut nodes: Bits,
-    watch: &Watch<'_>,
-) -> Moved<'p> {
+pub(super) fn stop_below<'p>(refined: Refined<'p>, mut nodes: Bits, watch: &Watch<'_>) -> Done<'p> {
     delete(refined, watch, |node, above| {
         let below = nodes.contains(above);
         if below {
@@ -52,7 +48,7 @@ pub(super) fn stop_below<'p>(
 }
 
 /// Deletes an outermost match and what is below it.
-pub(super) fn cut<'p>(refined: Refined<'p>, frames: &Bits, watch: &Watch<'_>) -> Moved<'p> {
+pub(super) fn cut<'p>(refined: Refined<'p>, frames: &Bits, watch: &Watch<'_>) -> Done<'p> {
     let frame = refined.frame.clone();
     let mut closed = Bits::none(refined.node_count());
     delete(refined, watch, |node, above| {
@@ -65,7 +61,7 @@ pub(super) fn cut<'p>(refined: Refined<'p>, frames: &Bits, watch: &Watch<'_>) ->
 }
 
 /// Deletes matching frames whose function occurs higher on the path.
-pub(super) fn collapse<'p>(refined: Refined<'p>, frames: &Bits, watch: &Watch<'_>) -> Moved<'p> {
+pub(super) fn collapse<'p>(refined: Refined<'p>, frames: &Bits, watch: &Watch<'_>) -> Done<'p> {
     let repeated = in_width!(&refined.costs, costs => repeated(&refined, costs, frames, watch))?;
     delete(refined, watch, |node, _| repeated.contains(node))
 }
@@ -97,11 +93,7 @@ fn repeated<C: Count>(
 }
 
 /// Deletes matching frames directly below a frame of the same function.
-pub(super) fn collapse_run<'p>(
-    refined: Refined<'p>,
-    frames: &Bits,
-    watch: &Watch<'_>,
-) -> Moved<'p> {
+pub(super) fn collapse_run<'p>(refined: Refined<'p>, frames: &Bits, watch: &Watch<'_>) -> Done<'p> {
     let frame = refined.frame.clone();
     let function = functions(&refined);
     delete(refined, watch, |node, above| {
@@ -111,7 +103,7 @@ pub(super) fn collapse_run<'p>(
 }
 
 /// Deletes all members of a run but the first.
-pub(super) fn runs<'p>(refined: Refined<'p>, frames: &Bits, watch: &Watch<'_>) -> Moved<'p> {
+pub(super) fn runs<'p>(refined: Refined<'p>, frames: &Bits, watch: &Watch<'_>) -> Done<'p> {
     let frame = refined.frame.clone();
     delete(refined, watch, |node, above| {
         frames.contains(frame[node].index()) && frames.contains(frame[above].index())
@@ -123,7 +115,7 @@ pub(super) fn runs_of_one<'p>(
     refined: Refined<'p>,
     function: &[FunctionRef],
     watch: &Watch<'_>,
-) -> Moved<'p> {
+) -> Done<'p> {
     let frame = refined.frame.clone();
     delete(refined, watch, |node, above| {
         let (here, above) = (frame[node].index(), frame[above].index());
@@ -146,14 +138,16 @@ fn delete<'p>(
     mut refined: Refined<'p>,
     watch: &Watch<'_>,
     deleted: impl FnMut(usize, usize) -> bool,
-) -> Moved<'p> {
+) -> Done<'p> {
     let workspace = refined.workspace.clone();
     let mut parent = out_of(&mut refined.parent).take(&workspace.nodes);
     let mut holders: Vec<u32> = Vec::new();
-    let moved = in_width!(
-        &mut refined.costs,
-        costs => move_samples(costs, &mut parent, &mut holders, watch, deleted)
-    )?;
+    let gone = gone(&mut parent, &mut holders, watch, deleted)?;
+    let moved = in_width!(&mut refined.costs, costs => {
+        let (shares, home) = costs.shares_mut();
+        let moved = shares.map(|share| move_up(share, home, &parent, &gone, watch));
+        moved.collect::<Result<Moved, _>>()
+    })?;
     if !holders.is_empty() {
         let mut frame = out_of(&mut refined.frame).take(&workspace.frames);
         for holder in holders {
@@ -165,19 +159,14 @@ fn delete<'p>(
     Ok((refined, moved))
 }
 
-/// The pass of [`delete`]: returns the samples that moved, and notes which nodes hold samples
-/// without a frame.
-fn move_samples<C: Count>(
-    costs: &mut CostsOf<'_, C>,
+/// The nodes that [`delete`] deletes; notes which of them hold samples without a frame.
+fn gone(
     parent: &mut [u32],
     holders: &mut Vec<u32>,
     watch: &Watch<'_>,
     mut deleted: impl FnMut(usize, usize) -> bool,
-) -> Result<u64, Cancelled> {
-    let mut exclusive = out_of(&mut costs.exclusive).take(&costs.home);
-    let mut inclusive = out_of(&mut costs.inclusive).take(&costs.home);
+) -> Result<Bits, Cancelled> {
     let mut gone = Bits::none(parent.len());
-    let mut moved = 0;
     watch.forward(1..parent.len(), |nodes| {
         for node in nodes {
             let above = parent[node];
@@ -187,29 +176,50 @@ fn move_samples<C: Count>(
                 0 => above,
                 target => target,
             };
-            let is_holder = gone.contains(target as usize);
-            if !deleted(node, above as usize) {
-                parent[node] = if is_holder { 0 } else { target };
-                continue;
-            }
-            gone.insert(node);
-            let samples = exclusive[node];
-            moved += samples.into();
-            if target == 0 {
-                holders.push(node_number(node));
-                inclusive[node] = samples;
-                continue;
-            }
-            parent[node] = target;
-            exclusive[node] = C::default();
-            inclusive[node] = C::default();
-            exclusive[target as usize] += samples;
-            if is_holder {
-                inclusive[target as usize] += samples;
+            if deleted(node, above as usize) {
+                gone.insert(node);
+                parent[node] = target;
+                if target == 0 {
+                    holders.push(node_number(node));
+                }
+            } else {
+                parent[node] = if gone.contains(target as usize) { 0 } else { target };
             }
         }
     })?;
-    costs.exclusive = Column::made(exclusive, &costs.home);
-    costs.inclusive = Column::made(inclusive, &costs.home);
+    Ok(gone)
+}
+
+/// Moves the samples of nodes that are gone to their parents; returns how many. Those that have
+/// none are holders.
+fn move_up<C: Count>(
+    share: ShareMut<'_, '_, C>,
+    home: &Home<C>,
+    parent: &[u32],
+    gone: &Bits,
+    watch: &Watch<'_>,
+) -> Result<u64, Cancelled> {
+    let mut exclusive = out_of(share.exclusive).take(home);
+    let mut inclusive = out_of(share.inclusive).take(home);
+    let mut moved = 0;
+    watch.forward(0..parent.len(), |nodes| {
+        gone.visit(nodes, |node| {
+            let samples = exclusive[node];
+            moved += samples.into();
+            let target = parent[node] as usize;
+            if target == 0 {
+                inclusive[node] = samples;
+                return;
+            }
+            exclusive[node] = C::default();
+            inclusive[node] = C::default();
+            exclusive[target] += samples;
+            if gone.contains(target) {
+                inclusive[target] += samples;
+            }
+        });
+    })?;
+    *share.exclusive = Column::made(exclusive, home);
+    *share.inclusive = Column::made(inclusive, home);
     Ok(moved)
 }

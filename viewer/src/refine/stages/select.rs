@@ -2,8 +2,8 @@
 
 use super::super::Refined;
 use super::super::bits::Bits;
-use super::super::column::Column;
-use super::super::costs::{CostsOf, in_width};
+use super::super::column::{Column, Home};
+use super::super::costs::{CostsOf, ShareMut, in_width};
 use super::super::watch::{Cancelled, Watch};
 use super::{add_up, out_of};
 use crate::profile::Count;
@@ -24,10 +24,21 @@ fn keep_in<C: Count>(
     kept: &Bits,
     watch: &Watch<'_>,
 ) -> Result<(), Cancelled> {
+    let (mut shares, home) = costs.shares_mut();
+    shares.try_for_each(|share| keep_share(share, home, parent, kept, watch))
+}
+
+fn keep_share<C: Count>(
+    share: ShareMut<'_, '_, C>,
+    home: &Home<C>,
+    parent: &[u32],
+    kept: &Bits,
+    watch: &Watch<'_>,
+) -> Result<(), Cancelled> {
     let count = parent.len();
     // The old sums are not needed: their memory is used for the new ones, if nobody else has it.
-    let mut inclusive = out_of(&mut costs.inclusive).into_empty(&costs.home);
-    let exclusive = match out_of(&mut costs.exclusive).into_own() {
+    let mut inclusive = out_of(share.inclusive).into_empty(home);
+    let exclusive = match out_of(share.exclusive).into_own() {
         Ok(mut own) => {
             watch.forward(0..count, |nodes| {
                 for node in nodes {
@@ -38,7 +49,7 @@ fn keep_in<C: Count>(
             own
         }
         Err(shared) => {
-            let mut exclusive = costs.home.empty(count);
+            let mut exclusive = home.empty(count);
             watch.forward(0..count, |nodes| {
                 kept.select(nodes.start, &shared[nodes.clone()], &mut exclusive);
                 inclusive.extend_from_slice(&exclusive[nodes]);
@@ -47,7 +58,7 @@ fn keep_in<C: Count>(
         }
     };
     add_up(parent, &mut inclusive, watch)?;
-    costs.exclusive = Column::made(exclusive, &costs.home);
-    costs.inclusive = Column::made(inclusive, &costs.home);
+    *share.exclusive = Column::made(exclusive, home);
+    *share.inclusive = Column::made(inclusive, home);
     Ok(())
 }

@@ -8,7 +8,7 @@ use super::super::column::Column;
 use super::super::metric_test::MetricTest;
 use super::super::rows::{self, Below};
 use super::super::watch::Watch;
-use super::{Stop, out_of, relocate};
+use super::{Moved, Stop, out_of, relocate};
 use crate::profile::{Frame, FrameKind, FrameRef, Function, FunctionRef};
 
 /// Makes one row, `(3 small)`, of the outermost rows below each parent that pass the test; what is
@@ -17,7 +17,7 @@ pub(super) fn small<'p>(
     mut refined: Refined<'p>,
     test: &MetricTest,
     watch: &Watch<'_>,
-) -> Result<(Refined<'p>, u64), Stop> {
+) -> Result<(Refined<'p>, Moved), Stop> {
     let mut found = Bits::none(refined.node_count());
     // Their nodes, parent by parent: number of the parent, of its rows that pass, and the end.
     let mut nodes: Vec<u32> = Vec::new();

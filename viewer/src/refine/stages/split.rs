@@ -8,11 +8,11 @@ use std::collections::HashMap;
 use super::super::Refined;
 use super::super::children::node_number;
 use super::super::column::{Column, Home};
-use super::super::costs::{CostsOf, in_width};
+use super::super::costs::{CostsOf, ShareMut, in_width};
 use super::super::predicate::Contexts;
 use super::super::syntax::Axis;
 use super::super::watch::{Cancelled, Watch};
-use super::{contexts, out_of};
+use super::{Moved, contexts, out_of};
 use crate::profile::{Count, Frame, FrameKind, FrameRef, Function, FunctionRef, Stream};
 
 /// A node that is put in.
@@ -30,7 +30,7 @@ pub(super) fn split<'p>(
     mut refined: Refined<'p>,
     axis: Axis,
     watch: &Watch<'_>,
-) -> Result<(Refined<'p>, u64), Cancelled> {
+) -> Result<(Refined<'p>, Moved), Cancelled> {
     let added = added(&mut refined, axis);
     let workspace = refined.workspace.clone();
     let mut streams: Vec<Stream> = refined.streams.to_vec();
@@ -78,58 +78,74 @@ pub(super) fn split<'p>(
     Ok((refined, moved))
 }
 
-/// Gives the nodes that are put in the samples of those `below` them. Holders of samples that an
-/// earlier stage left without any frame give them up: these have one again, and have moved. So have
-/// those left at the node of an earlier split, which are below this one as all of the stream are.
+/// The costs with those of the nodes that are put in.
 fn add_costs<C: Count>(
     costs: &mut CostsOf<'_, C>,
     frame: &[FrameRef],
     added: &[Added],
     below: &[Vec<usize>],
     watch: &Watch<'_>,
+) -> Result<Moved, Cancelled> {
+    let before = costs.inclusive.clone();
+    let (shares, home) = costs.shares_mut();
+    let moved = shares.map(|share| add_share(share, home, frame, added, below, watch));
+    let moved = moved.collect::<Result<Moved, _>>()?;
+    let CostsOf { recorded, home, .. } = costs;
+    let none = vec![C::default(); added.len()];
+    let exact = recorded.low.is(&recorded.high);
+    recorded.low = with(&recorded.low, added, &none, home, watch)?;
+    recorded.high =
+        if exact { recorded.low.clone() } else { with(&recorded.high, added, &none, home, watch)? };
+    recorded.inclusive = if recorded.inclusive.is(&before) {
+        costs.inclusive.clone()
+    } else {
+        with(&recorded.inclusive, added, &none, home, watch)?
+    };
+    Ok(moved)
+}
+
+/// Gives the nodes that are put in the samples of those `below` them. Holders of samples that an
+/// earlier stage left without any frame give them up: these have one again, and have moved. So have
+/// those left at the node of an earlier split, which are below this one as all of the stream are.
+/// Returns how many have moved.
+fn add_share<C: Count>(
+    share: ShareMut<'_, '_, C>,
+    home: &Home<C>,
+    frame: &[FrameRef],
+    added: &[Added],
+    below: &[Vec<usize>],
+    watch: &Watch<'_>,
 ) -> Result<u64, Cancelled> {
-    let home = &costs.home;
+    let ShareMut { exclusive, inclusive } = share;
     let mut sums = vec![C::default(); added.len()];
     let mut own = vec![C::default(); added.len()];
     let mut holders: Vec<usize> = Vec::new();
     let mut earlier: Vec<usize> = Vec::new();
     for (number, (put, nodes)) in added.iter().zip(below).enumerate() {
         if put.above != 0 {
-            own[number] += costs.exclusive[put.above as usize];
-            sums[number] += costs.exclusive[put.above as usize];
+            own[number] += exclusive[put.above as usize];
+            sums[number] += exclusive[put.above as usize];
             earlier.push(put.above as usize + number);
         }
         for &node in nodes {
-            sums[number] += costs.inclusive[node];
+            sums[number] += inclusive[node];
             if frame[node] == FrameRef::ROOT {
-                own[number] += costs.inclusive[node];
+                own[number] += inclusive[node];
                 holders.push(node + number + 1);
             }
         }
     }
-    let old = out_of(&mut costs.inclusive);
-    let mut exclusive = with(&costs.exclusive, added, &own, home, watch)?.take(home);
-    let mut inclusive = with(&old, added, &sums, home, watch)?.take(home);
+    let mut new_exclusive = with(exclusive, added, &own, home, watch)?.take(home);
+    let mut new_inclusive = with(inclusive, added, &sums, home, watch)?.take(home);
     for node in earlier {
-        exclusive[node] = C::default();
+        new_exclusive[node] = C::default();
     }
     for holder in holders {
-        exclusive[holder] = C::default();
-        inclusive[holder] = C::default();
+        new_exclusive[holder] = C::default();
+        new_inclusive[holder] = C::default();
     }
-    costs.exclusive = Column::made(exclusive, home);
-    costs.inclusive = Column::made(inclusive, home);
-    let recorded = &mut costs.recorded;
-    let none = vec![C::default(); added.len()];
-    let exact = recorded.low.is(&recorded.high);
-    recorded.low = with(&recorded.low, added, &none, home, watch)?;
-    recorded.high =
-        if exact { recorded.low.clone() } else { with(&recorded.high, added, &none, home, watch)? };
-    recorded.inclusive = if recorded.inclusive.is(&old) {
-        costs.inclusive.clone()
-    } else {
-        with(&recorded.inclusive, added, &sums, home, watch)?
-    };
+    *exclusive = Column::made(new_exclusive, home);
+    *inclusive = Column::made(new_inclusive, home);
     Ok(own.into_iter().map(Into::into).sum())
 }
 

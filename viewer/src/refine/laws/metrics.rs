@@ -1,0 +1,98 @@
+//! Metrics are refined together as each would be alone.
+
+use super::execution::executions_of;
+use super::*;
+
+/// The same profile with all samples as the first metric's.
+fn of_one_metric(profile: &Profile) -> Profile {
+    let mut profile = profile.clone();
+    profile.info.further.clear();
+    profile.nodes.further.clear();
+    profile
+}
+
+fn asks_for_samples(stage: &Stage) -> bool {
+    reference::tests(stage).iter().any(|test| test.quantity.metric().is_some())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+    /// Which nodes there are, in what order, and what is known of edges does not depend on how the
+    /// samples are shared out among metrics.
+    #[test]
+    fn structure_and_edges_are_of_all_samples_together(
+        execution in executions_of(METRICS),
+        stages in prop::collection::vec(stages(), 1..5),
+    ) {
+        let profile = execution.profile();
+        let together = of_one_metric(&profile);
+        let stages: Vec<_> = stages.into_iter().filter(|stage| !asks_for_samples(stage)).collect();
+        let (several, one) = (applied(&profile, &stages), applied(&together, &stages));
+        prop_assert_eq!(several.outcomes.len(), one.outcomes.len());
+        prop_assert_eq!(&several.parent[..], &one.parent[..]);
+        prop_assert_eq!(&several.frame[..], &one.frame[..]);
+        for node in 0..one.node_count() {
+            let samples = in_width!(&several.costs, costs => costs.samples(node));
+            prop_assert_eq!(samples, (one.inclusive(node), one.exclusive(node)));
+            let node = u32::try_from(node).unwrap();
+            prop_assert_eq!(several.edges(node), one.edges(node));
+        }
+        prop_assert_eq!(several.edges_are_exact(), one.edges_are_exact());
+    }
+
+    /// Looking at a metric of what was refined is refining what that metric alone measured.
+    #[test]
+    fn a_metric_is_refined_as_if_it_were_alone(
+        execution in executions_of(METRICS),
+        stages in prop::collection::vec(language::path_stages(), 1..5),
+    ) {
+        let profile = execution.profile();
+        for (metric, _) in profile.metrics() {
+            let alone = profile.clone().projected(metric);
+            let mut alone = Refined::base(&alone);
+            let mut refined = Refined::base(&profile).looking_at(metric);
+            for stage in &stages {
+                let Ok(next) = refined.then(stage) else { continue };
+                // What is shown with samples of other metrics only is not there.
+                let Ok(next_alone) = alone.then(stage) else { break };
+                (refined, alone) = (next, next_alone);
+                prop_assert_eq!(refined.metric, metric);
+                prop_assert_eq!(&refined.outcomes, &alone.outcomes, "{}", stage);
+                prop_assert_eq!(
+                    [refined.base, refined.shown, refined.out],
+                    [alone.base, alone.shown, alone.out]
+                );
+                let costs = |refined: &Refined<'_>| -> BTreeMap<Path, (u64, u64)> {
+                    let at = |cost: &Cost| {
+                        let metric = refined.metric.index();
+                        (cost.inclusive[metric], cost.exclusive[metric])
+                    };
+                    let costs = shown(refined).into_iter().map(|(path, cost)| (path, at(&cost)));
+                    costs.filter(|(_, (inclusive, _))| *inclusive > 0).collect()
+                };
+                prop_assert_eq!(costs(&refined), costs(&alone), "{}", stage);
+            }
+        }
+    }
+
+    /// Which metric is looked at when a stage is applied changes nothing.
+    #[test]
+    fn stages_do_not_ask_what_is_looked_at(
+        execution in executions_of(METRICS),
+        stages in prop::collection::vec(stages(), 1..5),
+        looked_at in 0..METRICS,
+    ) {
+        let profile = execution.profile();
+        let metrics: Vec<_> = profile.metrics().map(|(metric, _)| metric).collect();
+        let looked_at = metrics[looked_at % metrics.len()];
+        let before = Refined::base(&profile).looking_at(looked_at);
+        let before = stages.iter().fold(before, |refined, stage| {
+            refined.then(stage).unwrap_or(refined)
+        });
+        let after = applied(&profile, &stages).looking_at(looked_at);
+        prop_assert_eq!(shown(&before), shown(&after));
+        prop_assert_eq!(&before.outcomes, &after.outcomes);
+        prop_assert_eq!([before.base, before.shown], [after.base, after.shown]);
+    }
+}
