@@ -25,6 +25,7 @@ mod record;
 mod report;
 mod rows;
 mod salvage;
+mod sort;
 mod symbolize;
 mod view;
 

@@ -269,21 +269,41 @@ pub(super) fn applied<'p>(
     })
 }
 
-/// Two files as one profile that compares them.
+/// Two files as one profile that compares them by a metric: by its name, or the first that both have.
 ///
 /// # Errors
 ///
-/// When a file cannot be read, or they measure different things.
+/// When a file cannot be read, or they measure different things; [`WrongUsage`] when neither has the
+/// metric.
 pub(super) fn compared(
     files: [&PathBuf; 2],
     salvage: bool,
+    metric: Option<&str>,
     renames: &[Rename],
     scale: Scale,
 ) -> Result<Profile> {
     let open = |file| Ok::<_, anyhow::Error>(Profile::from_saved(read_profile(file, salvage)?));
     let (base, other) = (open(files[0])?, open(files[1])?);
     let names = files.map(|file| file.display().to_string());
-    let mut profile = Profile::compared((&names[0], base), (&names[1], other), renames)?;
+    let has = |profile: &Profile| metric.is_none_or(|name| profile.metric_of(name).is_some());
+    if let Some(name) = metric.filter(|_| !has(&base) && !has(&other)) {
+        let mut sources: Vec<String> = Vec::new();
+        for (_, metric) in base.metrics().chain(other.metrics()) {
+            let source = format!("`{}`", metric.source);
+            if !sources.contains(&source) {
+                sources.push(source);
+            }
+        }
+        let last = sources.pop().unwrap_or_default();
+        let names = [&["`samples`".to_owned()], &sources[..]].concat().join(", ");
+        let cause = format!("no metric `{name}` in these profiles; they have {names} and {last}");
+        return Err(WrongUsage(cause).into());
+    }
+    // Two of one metric each are compared if they measure the same, whichever of them is named.
+    let several = [&base, &other].iter().any(|profile| profile.metrics().count() > 1);
+    let source = metric.filter(|_| several);
+    let sides = ((&names[0][..], base), (&names[1][..], other));
+    let mut profile = Profile::compared_by(sides.0, sides.1, source, renames)?;
     if let Some(comparison) = &mut profile.comparison {
         comparison.scale = scale;
     }

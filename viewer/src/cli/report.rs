@@ -9,14 +9,15 @@ use clap::{Args, ValueEnum};
 use super::exit_code::WrongUsage;
 use super::open::{ProfileFiles, Selection, tell_problems};
 use super::rows::Rows;
+use super::sort::{SortBy, SortParser};
 use super::{Appearance, CANNOT_PRINT, exit_code};
 use crate::profile::Profile;
 use crate::refine::Refined;
 use crate::report::{self, Options, View};
 use crate::set_files::SetFiles;
+use crate::views::Sort;
 use crate::views::places::{Level, places};
 use crate::views::sets::set_rows;
-use crate::views::{Sort, SortKey};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,6 +26,7 @@ Examples:
   csprof report run.csprof --view flat --by module
   csprof report rank0.csprof rank1.csprof
   csprof report run.csprof --view threads --refine 'through MPI_*'
+  csprof report run.csprof --metric realtime --sort cputime
   csprof report run.csprof --view tables --path 'main > solve' --extended
   csprof report run.csprof --format json | jq '.rows[0]'";
 
@@ -52,9 +54,10 @@ pub struct Report {
     /// Show rows with at least this share, in percent [default: 1 in text, 0 for machines]
     #[arg(long, value_name = "P%", value_parser = percent, allow_negative_numbers = true)]
     threshold: Option<f64>,
-    /// Order rows by this column [default: time in top-down and tables, excl in callers and flat]
-    #[arg(long, value_enum, value_name = "COLUMN")]
-    sort: Option<SortName>,
+    /// Order rows by this column [default: time in top-down and tables, excl in callers and flat];
+    /// of several metrics also by one of them, such as `realtime` or, exclusive, `realtime:excl`
+    #[arg(long, value_name = "COLUMN", value_parser = SortParser)]
+    sort: Option<SortBy>,
     /// What percentages in text are of
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = Whole::Shown)]
     percent: Whole,
@@ -81,21 +84,6 @@ enum ReportView {
     Tables,
     /// Processes and their threads, and how unevenly they share the cost
     Threads,
-}
-
-/// Columns by name.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum SortName {
-    /// Inclusive cost
-    Time,
-    /// Exclusive cost
-    Excl,
-    /// Edge count
-    Edges,
-    /// Cost per edge
-    PerEdge,
-    /// Function name
-    Name,
 }
 
 /// Places by name.
@@ -197,13 +185,7 @@ impl Report {
             None => refined,
         };
         let usual = report::listing::order(view);
-        let key = self.sort.map(|name| match name {
-            SortName::Time => SortKey::Inclusive,
-            SortName::Excl => SortKey::Exclusive,
-            SortName::Edges => SortKey::Edges,
-            SortName::PerEdge => SortKey::PerEdge,
-            SortName::Name => SortKey::Name,
-        });
+        let key = self.sort.as_ref().map(|by| by.key(profile)).transpose()?;
         let options = Options {
             view,
             measure: self.selection.measure(profile)?,

@@ -80,7 +80,7 @@ impl View {
     fn compared(&self) -> Result<Profile> {
         let scale = if self.normalize { Scale::Share } else { Scale::Amount };
         let [base, other] = [0, 1].map(|at| &self.files.files[at]);
-        compared([base, other], self.files.salvage, &[], scale)
+        compared([base, other], self.files.salvage, None, &[], scale)
     }
 }
 
