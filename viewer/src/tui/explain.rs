@@ -186,10 +186,7 @@ fn stages(model: &Model<'_>) -> Vec<Item> {
     if outcomes.is_empty() {
         return Vec::new();
     }
-    let heading = match model.has_several_metrics() {
-        true => format!("What the stages did to all samples of {}", model.metric().source),
-        false => "What the stages did to all samples".to_owned(),
-    };
+    let heading = format!("What the stages did to all samples{}", model.of_metric());
     let mut items = vec![Item::Gap, Item::Heading(heading)];
     for (text, outcome) in model.shown_stages.active().zip(outcomes) {
         let mut said = format!("{} came in", count(outcome.input, form));

@@ -116,10 +116,7 @@ pub fn account_text(model: &Model<'_>) -> String {
         PercentOf::Base => "% of all",
         PercentOf::View => "% of shown",
     };
-    match model.has_several_metrics() {
-        true => format!("{}: {account}  {of} ", model.metric().source),
-        false => format!("{account}  {of} "),
-    }
+    format!("{account}{}  {of} ", model.of_metric())
 }
 
 /// The stages that made what is shown, in at most `cells` cells; the last ones say most.

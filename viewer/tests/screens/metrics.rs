@@ -1,6 +1,6 @@
 //! Several metrics in one profile: which one is looked at, and what the screen says of the others.
 
-use csprof::profile::{Profile, from_outline};
+use csprof::profile::{MetricRef, Profile, from_outline};
 use csprof::tui::message::Message;
 use csprof::tui::model::Over;
 use csprof::tui::table::Rows;
@@ -81,9 +81,80 @@ fn rows_are_ordered_by_the_metric_and_the_cursor_stays() {
 }
 
 #[test]
+fn every_view_is_of_the_metric() {
+    let profile = waiting();
+    let total = |viewer: &Viewer<'_>| {
+        let rows: &dyn Rows = viewer.model.rows().unwrap();
+        let lines = (0..rows.len()).filter_map(|at| rows.line(at));
+        lines.filter(|line| line.depth == 0).map(|line| rows.row(line).exclusive).sum::<u64>()
+    };
+    for view in ["2", "3", "5"] {
+        let mut viewer = Viewer::new(&profile, "80x24");
+        viewer.press(view);
+        assert_eq!(total(&viewer), 68, "{view}");
+        assert_eq!(total(viewer.press("m")), 333, "{view}");
+        // A view that was made before it was changed elsewhere.
+        assert_eq!(total(viewer.press(&format!("1m{view}"))), 68, "{view}");
+    }
+    for grain in ["3<lt><lt>", "3<lt>", "3>"] {
+        let mut viewer = Viewer::new(&profile, "80x24");
+        viewer.press(grain);
+        let row = |viewer: &Viewer<'_>| {
+            let rows: &dyn Rows = viewer.model.rows().unwrap();
+            rows.row(rows.line(0).unwrap()).inclusive
+        };
+        let before = row(&viewer);
+        viewer.press("m");
+        assert!(row(&viewer) > before, "{grain}");
+        let other = screen(&profile, "80x24", &format!("m{grain}"));
+        let mut same = Viewer::new(&profile, "80x24");
+        same.press(grain).press("m<esc>");
+        let body = |text: &str| text.lines().skip(2).take(20).collect::<Vec<_>>().join("\n");
+        assert_eq!(body(&same.screen()), body(&other), "{grain}");
+    }
+    assert_snapshot!(screen(&profile, "80x14", "m3"));
+}
+
+#[test]
+fn stages_work_on_all_metrics_and_tell_of_the_one_that_is_looked_at() {
+    let profile = waiting();
+    let mut viewer = Viewer::new(&profile, "80x16");
+    viewer.press("fthrough solve | hide poll<enter>");
+    assert_eq!((viewer.model.refined.shown, viewer.model.refined.out), (56, 12));
+    assert_snapshot!(viewer.press("F").screen());
+    assert_snapshot!(viewer.press("m").screen());
+    assert_eq!((viewer.model.refined.shown, viewer.model.refined.out), (247, 86));
+    assert_snapshot!(viewer.press("=").screen());
+    // What is typed is tried out on the metric that is looked at.
+    assert_snapshot!(viewer.press("qqfnot through exchange").screen());
+    // A stage that leaves paths of another metric alone is one.
+    viewer.press("<esc>M:clear<enter>fthrough sleep<enter>");
+    assert_eq!(viewer.model.shown_stages.to_string(), "through sleep");
+    assert_eq!((viewer.model.refined.shown, viewer.model.refined.out), (0, 68));
+    assert_snapshot!(viewer.screen());
+}
+
+#[test]
 fn numbers_are_explained_with_those_of_other_metrics() {
     let profile = waiting();
     assert_snapshot!(screen(&profile, "80x40", "jjjm="));
+}
+
+#[test]
+fn a_step_is_taken_back() {
+    let profile = waiting();
+    let mut viewer = Viewer::new(&profile, "80x20");
+    viewer.press("jjeHm");
+    let waiting = viewer.screen();
+    viewer.press("jjt");
+    viewer.press("u").press("u");
+    assert_eq!(viewer.model.refined.metric, MetricRef::FIRST);
+    viewer.press("<C-r>");
+    assert!(viewer.screen().contains("redo: the metric"), "{}", viewer.screen());
+    viewer.press("<esc>");
+    // The cursor had moved on.
+    let rows = |text: &str| text.replace("  ◀", "").lines().take(19).collect::<Vec<_>>().join("\n");
+    assert_eq!(rows(&viewer.screen()), rows(&waiting));
 }
 
 #[test]

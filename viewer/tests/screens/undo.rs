@@ -114,7 +114,7 @@ fn a_new_step_forgets_what_was_taken_back() {
 /// Keys at random (not those of pages, whose place is kept); then all steps back, each to the screen before it, and forward again.
 fn random_walk(profile: &Profile, seed: u64, length: usize) {
     const KEYS: &str = "j j j k G g <pagedown> l l h e E H s S % 1 2 3 5 q /m<enter> n N * <esc> \
-                        t x d z u <lt> > <lt>";
+                        t x d z u <lt> > <lt> m M";
     let keys: Vec<&str> = KEYS.split(' ').collect();
     let mut state = seed;
     let mut viewer = Viewer::new(profile, "80x20");
@@ -151,6 +151,12 @@ fn any_steps_are_taken_back_to_the_screens_there_were() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/cc1plus.csprof");
     let saved = csprof_format::read::open(std::path::Path::new(file)).unwrap();
     random_walk(&Profile::from_saved(saved), 7, 40);
+}
+
+#[test]
+fn steps_between_metrics_are_taken_back_too() {
+    let profile = super::metrics::waiting();
+    (0..30).for_each(|seed| random_walk(&profile, seed, 40));
 }
 
 /// Presses keys without answering what they ask for, and returns that.

@@ -77,10 +77,7 @@ fn knowledge(canvas: &mut Canvas<'_, '_>, prompt: &Prompt, y: usize, start: usiz
             let style = if *shown == 0 { theme.warning() } else { theme.text() };
             let text = match canvas.model.comparison() {
                 Some(comparison) => account_text(comparison, *of_sides),
-                None if canvas.model.has_several_metrics() => {
-                    format!("{}: {}", canvas.model.metric().source, account(*shown, *out))
-                }
-                None => account(*shown, *out),
+                None => account(*shown, *out) + &canvas.model.of_metric(),
             };
             canvas.text(start, y, &text, room, style);
         }

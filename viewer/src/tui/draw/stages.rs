@@ -37,9 +37,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_, '_>, selected: usize, y: usize) {
     // Of two profiles, what each stage did to both.
     let title = match model.comparison() {
         Some(_) => " Stages, samples of both ".to_owned(),
-        None if model.has_several_metrics() => {
-            format!(" Stages, samples of {} ", model.metric().source)
-        }
+        None if model.has_several_metrics() => format!(" Stages, samples{} ", model.of_metric()),
         None => " Stages ".to_owned(),
     };
     canvas.text(1, y, &title, cells, theme.strong());

@@ -20,6 +20,15 @@ impl<'p> Model<'p> {
         !self.profile.info.further.is_empty()
     }
 
+    /// What numbers are of, where they could be of another metric: ` of cputime`.
+    #[must_use]
+    pub fn of_metric(&self) -> String {
+        match self.has_several_metrics() {
+            true => format!(" of {}", self.metric().source),
+            false => String::new(),
+        }
+    }
+
     /// The others, in their order.
     pub fn other_metrics(&self) -> impl Iterator<Item = (MetricRef, &'p saved::Metric)> + use<'p> {
         let looked_at = self.refined.metric;
