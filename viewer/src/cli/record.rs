@@ -228,7 +228,7 @@ pub(super) fn summary(path: &Path, profile: &Profile) -> Vec<String> {
     }
     lines.extend(names::advice(profile, form));
 
-    let mut parts = vec![format!("{} samples", count(summary.recorded, form))];
+    let mut parts = vec![samples(&summary, form)];
     if summary.partial > 0 {
         parts.push(format!("{} of them partial", count(summary.partial, form)));
     }
@@ -240,6 +240,21 @@ pub(super) fn summary(path: &Path, profile: &Profile) -> Vec<String> {
     }
     lines.push(format!("{file}: {}; csprof view {file}", parts.join(", ")));
     lines
+}
+
+/// `855 samples`; of several sources, `201 samples of cputime, 654 of realtime`.
+fn samples(summary: &Summary, form: Form) -> String {
+    let (first, further) = match summary.sources.as_slice() {
+        [first, further @ ..] if !further.is_empty() => (first, further),
+        _ => return format!("{} samples", count(summary.recorded, form)),
+    };
+    let mut text =
+        format!("{} samples of {}", count(first.samples.recorded, form), first.metric.source);
+    for source in further {
+        let samples = count(source.samples.recorded, form);
+        text.push_str(&format!(", {samples} of {}", source.metric.source));
+    }
+    text
 }
 
 /// What the collector left to say in the processes of the run, each thing once.
