@@ -5,7 +5,7 @@
 //!
 //! - alone, which says that the answer is right on this machine;
 //! - with the collector preloaded but not launched by csprof, when it must be inert;
-//! - under `csprof record` at each of [`SOURCES`].
+//! - under `csprof record` at each of [`SOURCES`], and some with [`TWO`] at once.
 //!
 //! Output, errors and status must be the same every time, to the byte. Every recording obeys the
 //! [laws](crate::recording) of all recordings, its stacks are whole, and what is special about the
@@ -26,6 +26,9 @@ use crate::workshop::Workshop;
 
 /// What triggers samples: the default, and a rate that few programs will ever be profiled at.
 pub const SOURCES: [&str; 2] = ["cputime@200", "task-clock@5000"];
+
+/// Two sources in one run, by two signals.
+pub const TWO: &str = "task-clock@5000 realtime@1000";
 
 /// A program with its known answer.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +51,8 @@ pub struct Hazard {
     pub complains: &'static str,
     /// How it ends.
     pub ends: Ended,
+    /// Whether it is recorded with [`TWO`] sources, too.
+    pub by_two: bool,
     /// What else is true of each recording.
     pub also: fn(&Trial<'_>),
 }
@@ -66,7 +71,7 @@ pub enum Ended {
 pub struct Trial<'a> {
     /// The program.
     pub program: &'a Program,
-    /// One of [`SOURCES`].
+    /// One of [`SOURCES`], or [`TWO`].
     pub source: &'a str,
     /// What came of it.
     pub recording: Recording,
@@ -85,6 +90,7 @@ impl Hazard {
             says: "",
             complains: "",
             ends: Ended::Status(0),
+            by_two: false,
             also: |_| {},
         }
     }
@@ -128,6 +134,14 @@ impl Hazard {
     #[must_use]
     pub const fn ends(mut self, end: Ended) -> Self {
         self.ends = end;
+        self
+    }
+
+    /// With [`TWO`] sources at once, too. Not for programs that sleep, for samples of elapsed time end
+    /// sleeps.
+    #[must_use]
+    pub const fn by_two(mut self) -> Self {
+        self.by_two = true;
         self
     }
 
@@ -212,7 +226,7 @@ impl Program {
     pub fn check(&self) {
         self.run_alone();
         self.run_inert();
-        for source in SOURCES {
+        for source in SOURCES.into_iter().chain(self.hazard.by_two.then_some(TWO)) {
             self.record(source);
         }
     }
@@ -240,13 +254,15 @@ impl Program {
         self.hold("collector preloaded, inert", &outcome, self.hazard.ends);
     }
 
-    /// Runs it under csprof with this source.
+    /// Runs it under csprof with this source, or with several, separated by spaces.
     ///
     /// # Panics
     ///
     /// If its answer is not the known one, or the recording is not what it should be.
     pub fn record(&self, source: &str) -> Recording {
-        let recording = self.workshop.record(&["--quiet", "-e", source], self.hazard.command);
+        let mut options = vec!["--quiet"];
+        options.extend(source.split(' ').flat_map(|source| ["-e", source]));
+        let recording = self.workshop.record(&options, self.hazard.command);
         // As a shell has it, and csprof after it.
         let (status, signal) = match self.hazard.ends {
             Ended::Status(status) => (status, None),

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use csprof_format::ids::ThreadId;
 use csprof_format::profile::Profile;
 use csprof_tests::installed::are_installed;
 use csprof_tests::notes::skip;
@@ -77,6 +78,24 @@ fn through_epochs() {
     let words = ["./program", "7", "2", "4000", "return", "./library.so"];
     let recording = check(&workshop, &["--epoch-per-load"], &words);
     assert!(recording.profile.epochs.len() > 3, "{}", recording.profile.epochs.len());
+}
+
+/// Samples of two sources take turns: whichever takes the next one, an activation is the same.
+#[test]
+fn of_a_random_walk_with_two_sources() {
+    if !timers_are_listed() {
+        return;
+    }
+    let workshop = Workshop::new("edges_two_sources");
+    workshop.compile(&format!("{GCC} -O2"));
+    let words = ["./program", "9", "3", "4000", "return"];
+    let recording = check(&workshop, &["-e", "realtime@10s"], &words);
+    // The main thread takes no samples.
+    for thread in (1..recording.profile.threads.len()).map(ThreadId::from_index) {
+        let [first, second] = [0, 1].map(|metric| recording.profile.share(thread, metric).recorded);
+        // The timers might have sent one more each, before they were stopped.
+        assert!(first.abs_diff(second) <= 2 && first > 100, "{first}, {second}");
+    }
 }
 
 /// A sample that comes while the trampoline runs is one of the place to which it returns, whichever

@@ -15,6 +15,8 @@ mod figure1;
 mod libraries;
 /// What is late, seldom or never sampled.
 mod losses;
+/// Several sample sources in one run.
+mod sources;
 /// Stacks that are deep, left by jumps, or replaced by tail calls.
 mod stacks;
 /// Who worked: threads, with what they block.

@@ -1,9 +1,10 @@
 // How a program takes samples of itself, at moments that it chooses.
 //
-// The timer by which csprof samples the calling thread is found in /proc/self/timers (the kernel
-// shows what proc_pid_timers(5) lists), stopped, and from then on stood in for: RAISE queues the
-// profiling signal to the thread in the form in which the timer sends it, with the value that says
-// whose it is. Without csprof there is no timer, and nothing is raised.
+// The timers by which csprof samples the calling thread, one for each source, are found in
+// /proc/self/timers (the kernel shows what proc_pid_timers(5) lists), stopped, and from then on stood
+// in for: RAISE queues the profiling signal to the thread in the form in which a timer sends it, with
+// the value that says whose it is. They take turns. Without csprof there is no timer, and nothing is
+// raised.
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,6 +22,9 @@ struct signal_source {
     long process, thread;
     // The system call, or -1, which is none.
     long call;
+    // Values of the timers, and how many samples were taken.
+    uint64_t values[4];
+    unsigned long timers, taken;
 };
 
 static inline void take_over(struct signal_source *source) {
@@ -41,6 +45,8 @@ static inline void take_over(struct signal_source *source) {
             struct itimerspec never = {{0, 0}, {0, 0}};
             syscall(SYS_timer_settime, id, 0, &never, 0);
             source->info.value = value;
+            if (source->timers < sizeof source->values / sizeof *source->values)
+                source->values[source->timers++] = value;
             source->call = SYS_rt_tgsigqueueinfo;
         }
     }
@@ -54,6 +60,8 @@ static inline void take_over(struct signal_source *source) {
     do {                                                                                           \
         register long r10_ asm("r10") = (long)&(signal).info;                                      \
         long result_ = (signal).call;                                                              \
+        if ((signal).timers)                                                                       \
+            (signal).info.value = (signal).values[(signal).taken++ % (signal).timers];             \
         asm volatile("syscall"                                                                     \
                      : "+a"(result_)                                                               \
                      : "D"((signal).process), "S"((signal).thread), "d"((long)SIGPROF), "r"(r10_)  \

@@ -5,6 +5,7 @@ use crate::hazard::{Ended, Hazard, Trial};
 /// All of them.
 pub const ALL: &[Hazard] = &[
     Hazard::new("thrown_far_and_near", &["c++ -O2 -pthread -o program @exceptions.cpp"])
+        .by_two()
         .variants(CPP)
         .command(&["./program", "100"])
         .in_gate(3)

@@ -5,6 +5,7 @@ use crate::hazard::Hazard;
 /// All of them.
 pub const ALL: &[Hazard] = &[
     Hazard::new("jumps_in_loops", &["cc -O2 -pthread -o program @jumps_in_loops.c"])
+        .by_two()
         .variants(&[
             "",
             "-D_FORTIFY_SOURCE=2",

@@ -6,6 +6,7 @@ use crate::paths::is_share;
 /// All of them.
 pub const ALL: &[Hazard] = &[
     Hazard::new("forks", &["cc -O2 -pthread -o program @forks.c"])
+        .by_two()
         .says(
             "fork among threads: 20 right\n\
              long child: 3\n\

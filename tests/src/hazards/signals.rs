@@ -14,6 +14,7 @@ pub const ALL: &[Hazard] = &[
     .in_gate(2)
     .says("returned 600, jumped 600, caught 600, cleaned 7200, overflowed 200\n"),
     Hazard::new("nested_signals", &["cc -O2 -o program @nested_signals.c"])
+        .by_two()
         .variants(&["", "-O0", "-O3 -fomit-frame-pointer", "clang"])
         .says("deepest 5, again 12000, ticked 1, handled 3000 3000 3000 3000 3000\n"),
     Hazard::new("traps", &["cc -O2 -w -pthread -o program @traps.c"])

@@ -6,6 +6,7 @@ use crate::hazard::{Hazard, Trial};
 /// All of them.
 pub const ALL: &[Hazard] = &[
     Hazard::new("thread_storm", &["cc -O2 -pthread -o program @thread_storm.c"])
+        .by_two()
         .command(&["./program", "2000", "300"])
         .says("brief: 1999000\nC11: 4950\ntasks: 301\nalive: 44850\nraw: done, 1 left\n")
         .also(all_threads_are_there),

@@ -7,7 +7,7 @@
 //! second. There each of these functions is its relative that waits with a mask: the thread's own,
 //! with the profiling signal. The sample comes right after the wait.
 //!
-//! With `realtime` the wait is what is to be seen, and is interrupted.
+//! With `realtime`, alone or beside it, the wait is what is to be seen, and is interrupted.
 
 #![expect(unsafe_code, reason = "exported C functions with pointers from the program")]
 

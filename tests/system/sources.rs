@@ -1,0 +1,189 @@
+//! Several sample sources in one run: each is a metric of the profile, and they do not mix.
+
+use csprof_format::ids::{ProcessId, ThreadId};
+use csprof_tests::notes::note;
+use csprof_tests::recording::Recording;
+use csprof_tests::workshop::Workshop;
+
+const COMPILE: &str = "cc -O1 -g -pthread -o program @compute_and_wait.c";
+
+/// Turns of the program, and samples of 5 ms in 50 ms.
+const TURNS: u64 = 10;
+const IN_A_TURN: u64 = 10;
+
+fn record(test: &str, sources: &[&str], how: &str) -> Recording {
+    let workshop = Workshop::new(test);
+    workshop.compile(COMPILE);
+    let options: Vec<&str> = sources.iter().flat_map(|source| ["-e", source]).collect();
+    let recording = workshop.record(&options, &["./program", how]);
+    assert_eq!(recording.outcome.said(), "done\n");
+    assert!(recording.outcome.status.success());
+    recording
+}
+
+fn sources(recording: &Recording) -> Vec<&str> {
+    recording.profile.metrics().map(|metric| metric.source.as_str()).collect()
+}
+
+/// Samples of a metric on call paths through a function.
+fn inclusive(recording: &Recording, metric: usize, function: &str) -> u64 {
+    let profile = &recording.profile;
+    let nodes = &profile.nodes;
+    let of_metric = |node: usize| {
+        let of = |samples: &[(u32, u64)]| {
+            let at = samples.binary_search_by_key(&node, |&(at, _)| at as usize);
+            at.map_or(0, |at| samples[at].1)
+        };
+        let further = profile.further.iter().map(|further| of(&further.samples));
+        match metric.checked_sub(1) {
+            Some(number) => of(&profile.further[number].samples),
+            None => nodes.samples[node] - further.sum::<u64>(),
+        }
+    };
+    let mut is_below = vec![false; nodes.len()];
+    let mut sum = 0;
+    for node in 0..nodes.len() {
+        let mut functions = profile.sites.rows(nodes.frame[node]).map(|row| {
+            let name = profile.functions[profile.sites.function[row].index()].name;
+            profile.strings[name.index()].as_str()
+        });
+        is_below[node] =
+            is_below[nodes.parent[node] as usize] || functions.any(|name| name == function);
+        sum += if is_below[node] { of_metric(node) } else { 0 };
+    }
+    sum
+}
+
+/// CPU time is where it computes; elapsed time there and where it waits, for both take at least as
+/// long.
+fn check_places(recording: &Recording, cpu: usize, realtime: usize, threads: u64) {
+    let at_least = threads * TURNS * IN_A_TURN;
+    let of = |metric, function| inclusive(recording, metric, function);
+    let computed = of(cpu, "compute");
+    // Each thread may have the part of a period more or less, and what no tick has met.
+    assert!(computed >= at_least * 8 / 10, "{computed} of {at_least}");
+    assert!(computed <= at_least * 11 / 10, "{computed} of {at_least}");
+    let waited = of(cpu, "wait_a_while");
+    assert!(waited <= at_least / 10, "{waited} samples of CPU time in a sleep");
+    for function in ["compute", "wait_a_while"] {
+        let elapsed = of(realtime, function);
+        assert!(elapsed >= at_least * 9 / 10, "{function}: {elapsed} of {at_least}");
+    }
+}
+
+#[test]
+fn computing_and_waiting() {
+    let recording = record("sources_two", &["cputime", "realtime"], "plain");
+    assert_eq!(sources(&recording), ["cputime", "realtime"]);
+    check_places(&recording, 0, 1, 1);
+    // Each call was in samples, of whichever source.
+    let rows = recording.rows();
+    for function in ["compute", "wait_a_while"] {
+        assert_eq!(rows.at(&["turns", function]).edges, Some(TURNS), "{rows}");
+    }
+    let thread = ThreadId::from_index(0);
+    let [cpu, realtime] = [0, 1].map(|metric| recording.profile.share(thread, metric));
+    let said = recording.outcome.complained();
+    let counts = format!("{} samples of cputime, {} of realtime", cpu.recorded, realtime.recorded);
+    assert!(said.contains(&counts), "{said}: {counts}");
+}
+
+/// The same numbers, whichever comes first.
+#[test]
+fn the_first_source_is_the_first_metric() {
+    let recording = record("sources_order", &["realtime", "cputime"], "plain");
+    assert_eq!(sources(&recording), ["realtime", "cputime"]);
+    check_places(&recording, 1, 0, 1);
+}
+
+#[test]
+fn with_a_source_that_sends_another_signal() {
+    let recording = record("sources_trap", &["task-clock@200", "realtime"], "plain");
+    if sources(&recording)[0] != "task-clock" {
+        note("task-clock was refused; cputime was sampled instead");
+    }
+    check_places(&recording, 0, 1, 1);
+}
+
+#[test]
+fn all_there_are() {
+    let all = ["cputime", "task-clock@200", "realtime"];
+    let recording = record("sources_all", &all, "plain");
+    let found = sources(&recording);
+    check_places(&recording, 0, found.len() - 1, 1);
+    if found.len() < all.len() {
+        let messages = recording.messages();
+        assert!(messages.contains("sampling cputime only"), "{messages}");
+        return;
+    }
+    assert_eq!(found, ["cputime", "task-clock", "realtime"]);
+    check_places(&recording, 1, 2, 1);
+}
+
+#[test]
+fn of_threads() {
+    let recording = record("sources_threads", &["cputime", "realtime"], "threads");
+    check_places(&recording, 0, 1, 2);
+    assert_eq!(recording.profile.threads.len(), 3);
+    // The main thread waits for the others.
+    let main = ThreadId::from_index(0);
+    let [cpu, realtime] = [0, 1].map(|metric| recording.profile.share(main, metric).recorded);
+    assert!(cpu < TURNS && realtime >= TURNS * IN_A_TURN, "{cpu}, {realtime}");
+}
+
+#[test]
+fn of_a_forked_child() {
+    let recording = record("sources_fork", &["cputime", "realtime"], "fork");
+    assert_eq!(recording.profile.processes.len(), 2);
+    check_places(&recording, 0, 1, 1);
+    check_each_process(&recording);
+}
+
+#[test]
+fn of_a_program_that_executes_another() {
+    let recording = record("sources_exec", &["cputime", "realtime"], "exec");
+    assert_eq!(recording.profile.processes.len(), 2);
+    check_each_process(&recording);
+}
+
+/// Every process has samples of elapsed time, and that of CPU time, too, which computes.
+fn check_each_process(recording: &Recording) {
+    let profile = &recording.profile;
+    for process in (0..profile.processes.len()).map(ProcessId::from_index) {
+        let (mut cpu, mut realtime) = (0, 0);
+        for (number, thread) in profile.threads.iter().enumerate() {
+            if thread.process == process {
+                cpu += profile.share(ThreadId::from_index(number), 0).recorded;
+                realtime += profile.share(ThreadId::from_index(number), 1).recorded;
+            }
+        }
+        assert!(realtime >= 4 * IN_A_TURN, "{process:?}: {cpu}, {realtime}");
+        let waits_only =
+            process.index() == 0 && profile.processes[0].command.ends_with(&[b"fork".into()]);
+        assert_eq!(cpu > TURNS, !waits_only, "{process:?}: {cpu}, {realtime}");
+    }
+}
+
+/// Signals of both are pending at the same time, and both arrive, each with its weight.
+#[test]
+fn that_were_held_up_together() {
+    let workshop = Workshop::new("sources_late");
+    workshop.compile("cc -O1 -g -o losses @losses.c");
+    for mode in ["late", "blocked"] {
+        let recording = workshop.record(&["-e", "cputime", "-e", "realtime"], &["./losses", mode]);
+        let thread = ThreadId::from_index(0);
+        let [cpu, realtime] = [0, 1].map(|metric| recording.profile.share(thread, metric).recorded);
+        // 500 ms of CPU time, of 5 ms each; elapsed time is not less.
+        assert!((90..=110).contains(&cpu), "{mode}: {cpu} samples of CPU time");
+        assert!(realtime >= 90, "{mode}: {realtime} samples of elapsed time");
+    }
+}
+
+#[test]
+fn a_source_can_be_given_once() {
+    let workshop = Workshop::new("sources_twice");
+    let outcome = workshop.csprof(&["record", "-e", "cputime@100", "-e", "cputime", "--", "true"]);
+    assert_eq!(outcome.status.code(), Some(2));
+    let said = outcome.complained();
+    assert!(said.contains("-e cputime was given twice"), "{said}");
+}
