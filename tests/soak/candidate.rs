@@ -5,13 +5,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use csprof_tests::hazard::{Hazard, Program};
+use csprof_tests::hazard::{Hazard, Program, quietly};
 use csprof_tests::hazards;
 use csprof_tests::recording::Recording;
 use csprof_tests::script::{Alone, Script, Skipped};
 use csprof_tests::workshop::Workshop;
-
-const SOURCE: &str = "task-clock@5000";
 
 /// One program.
 pub(crate) enum Candidate {
@@ -47,12 +45,12 @@ impl Candidate {
         }
     }
 
-    /// Runs it once under csprof. Before the first time it is built and run alone.
+    /// Runs it once under csprof with this source, or with several, separated by spaces. Before the first time it is built and run alone.
     ///
     /// # Panics
     ///
     /// If something is not as it should be.
-    pub(crate) fn run(&mut self) -> Result<Recording, Skipped> {
+    pub(crate) fn run(&mut self, source: &str) -> Result<Recording, Skipped> {
         match self {
             Self::Hazard(hazard, number, program) => {
                 if program.is_none() {
@@ -62,19 +60,19 @@ impl Candidate {
                 let program = program.as_ref().ok_or_else(|| {
                     Skipped(format!("variant {:?}: not built", hazard.variants[*number]))
                 })?;
-                Ok(program.record(SOURCE))
+                Ok(program.record(source))
             }
             Self::Script(script, alone) => {
                 if alone.is_none() {
                     *alone = Some(script.run_alone("soak")?);
                 }
-                Ok(script.record(alone.as_ref().unwrap(), SOURCE))
+                Ok(script.record(alone.as_ref().unwrap(), source))
             }
         }
     }
 
     /// Keeps what a failed run left, and how to repeat it; returns where.
-    pub(crate) fn keep(&self, why: &str, number: usize) -> PathBuf {
+    pub(crate) fn keep(&self, source: &str, why: &str, number: usize) -> PathBuf {
         let place = Workshop::new(&format!("soak-failures/{number}-{}", self.name()));
         let (workshop, command) = match self {
             Self::Hazard(hazard, _, program) => {
@@ -85,7 +83,7 @@ impl Candidate {
                 (alone.as_ref().map(|alone| &alone.workshop), command)
             }
         };
-        let text = format!("csprof record --quiet -e {SOURCE} -- {command}\n\n{why}\n");
+        let text = format!("csprof record {} -- {command}\n\n{why}\n", quietly(source).join(" "));
         fs::write(place.path("why"), text).unwrap();
         if let Some(workshop) = workshop {
             // Best effort: a file that cannot be copied is not what failed.

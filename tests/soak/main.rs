@@ -5,6 +5,7 @@
 //! CSPROF_SOAK_MINUTES  how long; 30 if not given
 //! CSPROF_SOAK_SEED     the order; printed, and another one each time if not given
 //! CSPROF_SOAK_ONLY     names, separated by commas; all if not given
+//! CSPROF_SOAK_SOURCE   another source, or several at once, separated by spaces
 //! ```
 //!
 //! Each run must be what the run alone is: output, errors, status. Each recording obeys the laws of
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
     if let Some(only) = only {
         candidates.retain(|candidate| only.split(',').any(|name| name == candidate.name()));
     }
+    let source = env::var("CSPROF_SOAK_SOURCE").unwrap_or_else(|_| "task-clock@5000".to_owned());
     let mut tally = Tally::default();
     let end = Instant::now() + Duration::from_secs(minutes * 60);
     while !candidates.is_empty() {
@@ -53,7 +55,7 @@ fn main() -> ExitCode {
             if Instant::now() >= end {
                 return tally.close();
             }
-            match panic::catch_unwind(AssertUnwindSafe(|| candidate.run())) {
+            match panic::catch_unwind(AssertUnwindSafe(|| candidate.run(&source))) {
                 Ok(Ok(recording)) => {
                     note(&format!("{}: {:?}", candidate.name(), recording.samples()));
                     tally.ran(candidate.name(), candidate.is_native(), &recording);
@@ -65,7 +67,7 @@ fn main() -> ExitCode {
                 Err(_) => {
                     let why = std::mem::take(&mut *SAID.lock().unwrap());
                     note(&format!("{} FAILED: {why}", candidate.name()));
-                    tally.failed(candidate.name(), candidate.keep(&why, tally.failures()));
+                    tally.failed(candidate.name(), candidate.keep(&source, &why, tally.failures()));
                 }
             }
             kept.push(candidate);

@@ -260,9 +260,7 @@ impl Program {
     ///
     /// If its answer is not the known one, or the recording is not what it should be.
     pub fn record(&self, source: &str) -> Recording {
-        let mut options = vec!["--quiet"];
-        options.extend(source.split(' ').flat_map(|source| ["-e", source]));
-        let recording = self.workshop.record(&options, self.hazard.command);
+        let recording = self.workshop.record(&quietly(source), self.hazard.command);
         // As a shell has it, and csprof after it.
         let (status, signal) = match self.hazard.ends {
             Ended::Status(status) => (status, None),
@@ -311,11 +309,11 @@ impl Trial<'_> {
         self.recording.profile.threads.iter().map(|thread| thread.lost_returns).sum()
     }
 
-    /// Samples that so many milliseconds of CPU time are worth, at the rate that was asked for.
+    /// Samples that so many milliseconds of CPU time are worth, at the rate that was asked for first.
     /// Where perf events are forbidden, fewer come, and each counts for more.
     #[must_use]
     pub fn samples_in_ms(&self, milliseconds: u64) -> u64 {
-        let rate = self.source.split('@').nth(1).unwrap().parse::<u64>().unwrap();
+        let rate = self.source.split(['@', ' ']).nth(1).unwrap().parse::<u64>().unwrap();
         milliseconds * rate / 1000
     }
 
@@ -325,6 +323,12 @@ impl Trial<'_> {
     pub fn is_fast(&self) -> bool {
         self.recording.info["sources"][0]["name"] == "task-clock"
     }
+}
+
+/// Options to record with this source, or with several, separated by spaces.
+#[must_use]
+pub fn quietly(source: &str) -> Vec<&str> {
+    core::iter::once("--quiet").chain(source.split(' ').flat_map(|source| ["-e", source])).collect()
 }
 
 /// The path at which csprof preloads its collector.

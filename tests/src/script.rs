@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::deadline::Outcome;
+use crate::hazard::quietly;
 use crate::installed::find;
 use crate::recording::Recording;
 use crate::workshop::Workshop;
@@ -101,7 +102,7 @@ impl Script {
     /// If it says or does something else than alone, or the recording breaks a law.
     #[must_use]
     pub fn record(&self, alone: &Alone, source: &str) -> Recording {
-        let recording = alone.workshop.record(&["--quiet", "-e", source], &self.words("run"));
+        let recording = alone.workshop.record(&quietly(source), &self.words("run"));
         let (found, expected) = (&recording.outcome, &alone.outcome);
         assert_eq!(found.said(), expected.said(), "output");
         assert_eq!(found.complained(), expected.complained(), "errors");
