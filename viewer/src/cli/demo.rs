@@ -80,6 +80,7 @@ impl Demo {
                 files,
                 salvage: false,
                 metric: MetricRef::FIRST,
+                compared_by: None,
                 sets: &sets,
             };
             tui::run(opened, "", appearance.viewer(true))?;

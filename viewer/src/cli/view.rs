@@ -16,6 +16,7 @@ use crate::tui::{Opened, Options, run};
 const EXAMPLES: &str = "\
 Examples:
   csprof view run.csprof                    ? in the viewer shows its keys
+  csprof view --metric realtime run.csprof  of several metrics, this one first; m shows the next
   csprof view before.csprof after.csprof    compares two runs
   csprof view rank*.csprof                  shows three or more together";
 
@@ -34,7 +35,8 @@ pub struct View {
     /// Begin with this refinement: `through MPI_* | hide module:libomp*`
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     refine: String,
-    /// Begin with this metric, of several: the sample source, such as `realtime`
+    /// Begin with this metric, a sample source such as `realtime`; compare two files by it [default:
+    /// the first; of two, the first that both have]
     #[arg(long, value_name = "NAME")]
     metric: Option<String>,
     /// Leave the mouse to the terminal, for selecting text
@@ -62,16 +64,18 @@ impl View {
         if let Err(error) = sets.load().parse(&self.refine) {
             return Err(WrongUsage(format!("--refine:\n{error}")).into());
         }
-        let metric = match &self.metric {
+        let metric = match self.metric.as_deref().filter(|_| !two) {
             Some(name) => profile.metric_named(name).map_err(WrongUsage)?,
             None => MetricRef::FIRST,
         };
+        let compared_by = self.metric.as_deref().filter(|_| two);
         let options = appearance.viewer(!self.no_mouse);
         let files: Vec<String> =
             self.files.files.iter().map(|file| file.display().to_string()).collect();
         let (name, salvage) = (self.files.name(), self.files.salvage);
         let (profile, sets) = (&profile, &sets);
-        let opened = Opened { profile, name: &name, files: &files, salvage, metric, sets };
+        let (name, files) = (&name, &files);
+        let opened = Opened { profile, name, files, salvage, metric, compared_by, sets };
         run(opened, &self.refine, options)?;
         Ok(exit_code::DONE)
     }
@@ -80,7 +84,7 @@ impl View {
     fn compared(&self) -> Result<Profile> {
         let scale = if self.normalize { Scale::Share } else { Scale::Amount };
         let [base, other] = [0, 1].map(|at| &self.files.files[at]);
-        compared([base, other], self.files.salvage, None, &[], scale)
+        compared([base, other], self.files.salvage, self.metric.as_deref(), &[], scale)
     }
 }
 

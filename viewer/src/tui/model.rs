@@ -92,6 +92,8 @@ pub struct Model<'p> {
     pub files: Vec<String>,
     /// Whether what is left of damaged files was read.
     pub salvage: bool,
+    /// The metric by which two profiles are compared, if the user named it.
+    pub compared_by: Option<String>,
     /// Signals and samples, where samples do not tell how long calls are.
     pub clustered: Option<(u64, u64)>,
     /// The sets of frames that refinements can name.
@@ -181,6 +183,7 @@ impl<'p> Model<'p> {
             path: path.to_owned(),
             files: vec![path.to_owned()],
             salvage: false,
+            compared_by: None,
             clustered: clustered(refined.profile),
             sets: Arc::default(),
             theme,

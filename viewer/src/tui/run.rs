@@ -79,6 +79,8 @@ pub struct Opened<'o> {
     pub salvage: bool,
     /// The metric that is looked at first.
     pub metric: MetricRef,
+    /// The metric by which two profiles are compared, if the user named it.
+    pub compared_by: Option<&'o str>,
     /// The files of sets of frames that belong to it.
     pub sets: &'o SetFiles,
 }
@@ -88,7 +90,7 @@ pub struct Opened<'o> {
 /// # Errors
 /// If standard output is no terminal, or the terminal fails.
 pub fn run(opened: Opened<'_>, refinement: &str, options: Options) -> anyhow::Result<()> {
-    let Opened { profile, name, files, salvage, metric, sets: set_files } = opened;
+    let Opened { profile, name, files, salvage, metric, compared_by, sets: set_files } = opened;
     let sets = Arc::new(set_files.load());
     let stages = Stages::read(refinement, &sets)?;
     let base = Refined::base(profile);
@@ -110,6 +112,7 @@ pub fn run(opened: Opened<'_>, refinement: &str, options: Options) -> anyhow::Re
         model.notice = Some(Notice::Failed(problem.to_string()));
     }
     (model.files, model.salvage) = (files.to_vec(), salvage);
+    model.compared_by = compared_by.map(str::to_owned);
     model.sets = sets;
     model.begin_with(stages);
     let requests = Requests::default();

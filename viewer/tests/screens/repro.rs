@@ -196,6 +196,17 @@ fn the_rows_of_a_comparison_are_reported() {
 }
 
 #[test]
+fn a_comparison_is_by_the_metric_that_was_named() {
+    let (base, other) = (("before.csprof", waiting()), ("after.csprof", waiting()));
+    let profile = Profile::compared_by(base, other, Some("realtime"), &[]).unwrap();
+    let mut viewer = Viewer::new(&profile, "80x16");
+    viewer.model.compared_by = Some("realtime".to_owned());
+    viewer.press(":repro<enter>");
+    let line = "csprof diff before.csprof after.csprof --metric realtime --open 1.1".to_owned();
+    assert_eq!(viewer.effects, [Effect::Copy(line.clone()), Effect::PrintAtEnd(line)]);
+}
+
+#[test]
 fn the_list_of_threads_is_reported() {
     let profile = solver();
     let mut viewer = Viewer::new(&profile, "80x16");

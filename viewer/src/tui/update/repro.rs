@@ -99,8 +99,12 @@ fn words(model: &Model<'_>) -> Result<Vec<String>, String> {
             add("--upward", None);
         }
     }
-    if model.refined.metric != MetricRef::FIRST {
-        add("--metric", Some(&model.metric().source));
+    match &model.compared_by {
+        Some(name) => add("--metric", Some(name)),
+        None if model.refined.metric != MetricRef::FIRST => {
+            add("--metric", Some(&model.metric().source));
+        }
+        None => {}
     }
     if comparison.is_some_and(|comparison| comparison.scale == Scale::Share) {
         add("--normalize", None);
