@@ -235,7 +235,8 @@ fn leave_as_inferred(
     target: &impl Target,
 ) -> Option<(Registers, u64)> {
     let mut caller = *registers;
-    let stepped = step(&mut caller, way.recipe, |word| target.read(word));
+    let read = |word| target.read(word);
+    let stepped = step_with_callee_saved(&mut caller, way.recipe, &way.saved, read);
     let Ok(Step::Caller { ra_slot: Some(slot) }) = stepped else { return None };
     let admitted = bounds.admits_caller(registers.sp(), caller.sp());
     let last = caller.ip.wrapping_sub(1);
