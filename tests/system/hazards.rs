@@ -35,7 +35,8 @@ checks! {
     // Contexts.
     coroutines coroutines_in_assembly boost_contexts small_stacks
     // Stacks.
-    registers_kept realigned_frames large_frames deep_recursion without_cfi lazy_binding split_stack
+    registers_kept realigned_frames large_frames deep_recursion without_cfi matrix_kernels lazy_binding
+    split_stack
     // Processes.
     forks fork_in_thread children exec_among_threads exec_in_a_thread huge_environment endings
     identities

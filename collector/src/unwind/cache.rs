@@ -18,8 +18,8 @@ const SETS: usize = 1 << BITS;
 const BITS: u32 = 8;
 /// Entries of 16 bytes in a line of 64.
 const WAYS: usize = 4;
-const INFERRED: usize = 1 << INFERRED_BITS;
-const INFERRED_BITS: u32 = 7;
+const INFERRED_SETS: usize = 1 << INFERRED_BITS;
+const INFERRED_BITS: u32 = 5;
 
 /// What is known about the code at an address besides its recipe: bits that mean something to
 /// whoever answers [`Target::marks`](super::walk::Target::marks), and nothing to a walk.
@@ -37,14 +37,14 @@ impl Marks {
     }
 }
 
-/// Recipes by address: 19 KB.
+/// Recipes by address: 20 KB.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct RecipeCache {
     /// Of each set, the last one inserted is the first.
     sets: [[Entry; WAYS]; SETS],
-    /// Those read off code that nothing describes, by the pc itself.
-    inferred: [(u64, Inferred); INFERRED],
+    /// What was read off code that nothing describes, from these pcs on.
+    inferred: [[(u64, Inferred); WAYS]; INFERRED_SETS],
     /// The load map's generation that all entries belong to.
     generation: u32,
 }
@@ -107,7 +107,11 @@ impl RecipeCache {
     /// An empty cache.
     #[must_use]
     pub const fn new() -> Self {
-        Self { sets: [[Entry::EMPTY; WAYS]; SETS], inferred: [NOTHING; INFERRED], generation: 0 }
+        Self {
+            sets: [[Entry::EMPTY; WAYS]; SETS],
+            inferred: [[NOTHING; WAYS]; INFERRED_SETS],
+            generation: 0,
+        }
     }
 
     /// Must be called before a walk with the generation of the load map; what was remembered from
@@ -122,7 +126,7 @@ impl RecipeCache {
     #[cold]
     fn forget(&mut self, generation: u32) {
         self.sets = [[Entry::EMPTY; WAYS]; SETS];
-        self.inferred = [NOTHING; INFERRED];
+        self.inferred = [[NOTHING; WAYS]; INFERRED_SETS];
         self.generation = generation;
     }
 
@@ -147,17 +151,21 @@ impl RecipeCache {
         }
     }
 
-    /// What was read off the code at this pc: [`Inferred::NOTHING`] if nothing could be.
+    /// What was read off the code at this pc, or before it in its block if it holds here too:
+    /// [`Inferred::NOTHING`] if nothing could be.
     #[must_use]
     pub fn get_inferred(&self, pc: u64) -> Option<Inferred> {
-        let (address, inferred) = self.inferred.get(slot(pc, INFERRED_BITS))?;
-        (*address == pc).then_some(*inferred)
+        let set = self.inferred.get(slot(pc / BLOCK, INFERRED_BITS))?;
+        let reaches = |from: u64, reach: u8| from <= pc && pc - from <= u64::from(reach);
+        let found = set.iter().find(|(from, inferred)| reaches(*from, inferred.reach))?;
+        Some(found.1)
     }
 
-    /// Remembers it in place of whatever had its entry.
+    /// Remembers it in place of what was remembered first of its set.
     pub fn insert_inferred(&mut self, pc: u64, inferred: Inferred) {
-        if let Some(entry) = self.inferred.get_mut(slot(pc, INFERRED_BITS)) {
-            *entry = (pc, inferred);
+        if let Some(set) = self.inferred.get_mut(slot(pc / BLOCK, INFERRED_BITS)) {
+            set.rotate_right(1);
+            set[0] = (pc, inferred);
         }
     }
 }
@@ -230,6 +238,30 @@ mod tests {
         }
         let found: Vec<_> = of_one_set.iter().map(|&address| cache.get(address)).collect();
         assert_eq!(found, [None, FOUND, FOUND, FOUND, FOUND]);
+    }
+
+    #[test]
+    fn what_was_inferred_holds_as_far_as_it_reaches() {
+        let mut cache = Box::new(RecipeCache::new());
+        let of_reach = |reach| Inferred { reach, ..Inferred::NOTHING };
+        for (at, reach) in [(0x1000, 3), (0x1008, 0), (0x1010, 5), (0x1020, 0x3f)] {
+            cache.insert_inferred(at, of_reach(reach));
+        }
+        let reaches: Vec<_> = (0x1000..0x1018)
+            .map(|at| cache.get_inferred(at).map(|inferred| inferred.reach))
+            .collect();
+        let expected: Vec<_> = [
+            vec![Some(3); 4],
+            vec![None; 4],
+            vec![Some(0)],
+            vec![None; 7],
+            vec![Some(5); 6],
+            vec![None; 2],
+        ]
+        .concat();
+        assert_eq!(reaches, expected);
+        cache.prepare(1);
+        assert_eq!(cache.get_inferred(0x1000), None);
     }
 
     #[test]

@@ -20,6 +20,16 @@ pub const ALL: &[Hazard] = &[
     Hazard::new("without_cfi", &["cc -O2 -o program @without_cfi.c"])
         .variants(&["", "-fno-omit-frame-pointer", "clang"])
         .says("10500\n"),
+    Hazard::new("matrix_kernels", &["cc -O2 -o program @matrix_kernels.c"])
+        .variants(&["", "-O0", "-O3 -fomit-frame-pointer", "clang"])
+        .says("wrong 0\n")
+        .also(|trial| {
+            // Below their callers, which lead to main.
+            let rows = trial.recording.refined("through main > with_room");
+            for function in ["frame_in_rbx", "frame_on_stack"] {
+                assert!(rows.inclusive_of(function) > 0, "no {function}:\n{rows}");
+            }
+        }),
     Hazard::new(
         "lazy_binding",
         &[

@@ -84,8 +84,17 @@ pub(super) fn overcome(
                 return Detour::EndOfStack;
             }
             let pc = registers.ip.wrapping_sub(kind.lookup_bias());
-            if let Some(slot) = follow_code(registers, bounds, target, cache) {
-                return Detour::Caller { slot };
+            match follow_code(registers, bounds, target, cache) {
+                Ok(slot) => return Detour::Caller { slot },
+                // A kernel that calls, with its frame in rbx.
+                Err(Some(register)) if CalleeSaved::REGISTERS.contains(&register) => {
+                    let found = walk_again(origin, registers, register, bounds, target, cache);
+                    if let Some(found) = found.filter(|found| found.get(register).is_some()) {
+                        *registers = found;
+                        return Detour::Carry;
+                    }
+                }
+                Err(_) => {}
             }
             // Before guesses: a frame pointer may still be that of the stack that is left.
             if let Some((switch, stack)) = switch(registers, kind, target)
@@ -183,8 +192,8 @@ fn leave_undescribed(
     target: &impl Target,
     cache: &mut RecipeCache,
 ) -> Option<u64> {
-    follow_code(registers, bounds, target, cache)
-        .or_else(|| guess_caller(registers, bounds, target))
+    let followed = follow_code(registers, bounds, target, cache).ok();
+    followed.or_else(|| guess_caller(registers, bounds, target))
 }
 
 /// The same, of code that does not say how it returns.
@@ -196,34 +205,44 @@ fn guess_caller(
     find_call(registers, bounds, target).or_else(|| follow_frame_pointer(registers, bounds, target))
 }
 
-/// Reads in the code how it will return, and takes the first way that the stack agrees to.
+/// Reads in the code how it will return, takes the first way that the stack agrees to, and returns the
+/// slot of the return address; if none, the register that a way needs and that is not known.
 fn follow_code(
     registers: &mut Registers,
     bounds: StackBounds,
     target: &impl Target,
     cache: &mut RecipeCache,
-) -> Option<u64> {
+) -> Result<u64, Option<Register>> {
     let pc = registers.ip;
     let leave = |way| leave_as_inferred(registers, way, bounds, target);
     let remembered = cache.get_inferred(pc);
     if remembered == Some(Inferred::NOTHING) {
-        return None;
+        return Err(None);
     }
-    let mut found = remembered.and_then(leave);
-    if found.is_none() {
-        let (code, at) = target.text(pc)?;
+    let mut found = remembered.map_or(Err(Obstacle::NoCfi), leave);
+    if !matches!(found, Ok(_) | Err(Obstacle::Unknown(_))) {
+        let (code, at) = target.text(pc).ok_or(None)?;
         let way = infer(code, at, |way| {
-            found = leave(way);
-            found.is_some()
+            match leave(way) {
+                Err(obstacle) if !matches!(obstacle, Obstacle::Unknown(_)) => {}
+                better => found = better,
+            }
+            found.is_ok()
         });
         // What is not in the load map may be other code at the next sample.
-        if target.code(pc).is_some() {
+        let is_known = !matches!(found, Err(Obstacle::Unknown(_)));
+        if target.code(pc).is_some() && is_known {
             cache.insert_inferred(pc, way.unwrap_or(Inferred::NOTHING));
         }
     }
-    let (caller, slot) = found?;
-    *registers = caller;
-    Some(slot)
+    match found {
+        Ok((caller, slot)) => {
+            *registers = caller;
+            Ok(slot)
+        }
+        Err(Obstacle::Unknown(register)) => Err(Some(register)),
+        Err(_) => Err(None),
+    }
 }
 
 /// The caller's registers, and the slot of the return address, if this is how code without CFI is left:
@@ -233,20 +252,18 @@ fn leave_as_inferred(
     way: Inferred,
     bounds: StackBounds,
     target: &impl Target,
-) -> Option<(Registers, u64)> {
+) -> Result<(Registers, u64), Obstacle> {
     let mut caller = *registers;
-    let stepped = step(&mut caller, way.recipe, |word| target.read(word));
-    let Ok(Step::Caller { ra_slot: Some(slot) }) = stepped else { return None };
-    let admitted = bounds.admits_caller(registers.sp(), caller.sp());
-    let last = caller.ip.wrapping_sub(1);
-    let (code, at) = target.text(last).filter(|_| admitted)?;
-    let end = at + 1;
-    let called = if way.conforms {
-        is_behind_call(code, end)
-    } else {
-        let here = isize::try_from(registers.ip.wrapping_sub(last).cast_signed()).ok()?;
-        is_called_by(code, end, at.checked_add_signed(here)?)
+    let read = |word| target.read(word);
+    let Step::Caller { ra_slot: Some(slot) } =
+        step_with_callee_saved(&mut caller, way.recipe, &way.saved, read)?
+    else {
+        return Err(Obstacle::Unsupported);
     };
+    let admitted = bounds.admits_caller(registers.sp(), caller.sp());
+    if !admitted || !is_called(registers, &caller, way, target).unwrap_or(false) {
+        return Err(Obstacle::Unsupported);
+    }
     for number in (0..16).filter(|number| way.kept >> number & 1 == 1) {
         let register = Register::from_dwarf(number).filter(|register| *register != Register::RSP);
         if let Some((register, value)) =
@@ -255,7 +272,24 @@ fn leave_as_inferred(
             caller.set(register, value);
         }
     }
-    called.then_some((caller, slot))
+    Ok((caller, slot))
+}
+
+/// Whether the caller may have called the frame, which is left in this way.
+fn is_called(
+    frame: &Registers,
+    caller: &Registers,
+    way: Inferred,
+    target: &impl Target,
+) -> Option<bool> {
+    let last = caller.ip.wrapping_sub(1);
+    let (code, at) = target.text(last)?;
+    let end = at + 1;
+    if way.conforms {
+        return Some(is_behind_call(code, end));
+    }
+    let here = isize::try_from(frame.ip.wrapping_sub(last).cast_signed()).ok()?;
+    Some(is_called_by(code, end, at.checked_add_signed(here)?))
 }
 
 /// Words above the stack pointer that may hold the return address of a function that does not return.

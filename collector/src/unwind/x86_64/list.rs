@@ -23,6 +23,11 @@ impl<T: Copy + PartialEq, const N: usize> List<T, N> {
         Some(())
     }
 
+    pub(super) fn pop(&mut self) -> Option<T> {
+        self.length = self.length.checked_sub(1)?;
+        self.values.get(self.length).copied()
+    }
+
     pub(super) fn retain(&mut self, keep: impl Fn(&T) -> bool) {
         let mut kept = 0;
         for index in 0..self.length {

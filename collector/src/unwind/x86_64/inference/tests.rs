@@ -1,7 +1,9 @@
 //! Functions as assemblers make them, byte by byte. What is read off compiled functions is compared
 //! with their CFI in `tests/instructions_of_real_binaries.rs`.
 
+use super::state::bit;
 use super::*;
+use crate::unwind::arch::recipe::Slot;
 
 /// What is inferred of a function that keeps to the ABI.
 fn recipe_of(code: &[u8], at: usize) -> Option<Recipe> {
@@ -81,6 +83,33 @@ fn a_function_that_aligns_its_stack() {
     }
 }
 
+/// Registers that are saved where only a word on the stack leads to.
+#[test]
+fn a_function_that_keeps_its_frame_on_an_aligned_stack() {
+    let code = [
+        0x55, // 00 push %rbp
+        0x53, // 01 push %rbx
+        0x48, 0x89, 0xe0, // 02 mov %rsp,%rax
+        0x48, 0x83, 0xe4, 0xe0, // 05 and $-32,%rsp
+        0x50, // 09 push %rax
+        0x31, 0xed, // 0a xor %ebp,%ebp
+        0x31, 0xdb, // 0c xor %ebx,%ebx
+        0x5c, // 0e pop %rsp
+        0x5b, // 0f pop %rbx
+        0x5d, // 10 pop %rbp
+        0xc3, // 11 ret
+    ];
+    let bp = AT_16;
+    let deref = Recipe::Deref { register: Register::RSP, bp, inner: 0, outer: 24 };
+    let saved = CalleeSaved::new([Slot::at_cfa(-24), SAME, SAME, SAME, SAME]);
+    for at in [0x0a, 0x0c, 0x0e] {
+        let found = infer(&code, at, |way| way.conforms).unwrap();
+        assert_eq!((found.recipe, found.saved), (deref, saved), "{at:#x}");
+    }
+    let found = infer(&code, 0x0a, |_| true).unwrap();
+    assert_eq!(found.reach, 4);
+}
+
 /// A frame pointer, and a stack that was lowered by a register.
 #[test]
 fn a_function_that_leaves_by_its_frame_pointer() {
@@ -92,10 +121,68 @@ fn a_function_that_leaves_by_its_frame_pointer() {
         0xc9, // 9 leave
         0xc3, // a ret
     ];
-    let bp = Recipe::Bp { bp: Slot::new(Saved::AtBp(0)), offset: 16 };
+    let bp = Recipe::Bp { bp: AT_16, offset: 16 };
     assert_eq!(recipe_of(&code, 1), Some(sp(16, AT_16)));
     assert_eq!([4, 7, 9].map(|at| recipe_of(&code, at)), [Some(bp); 3]);
     assert!(is_behind_call(&code, 9));
+}
+
+/// A matrix kernel: its frame in rbx, a stack aligned further down, every other register for itself, and
+/// more loops one behind the other that a way in circles leads through than any in OpenBLAS has.
+#[test]
+fn a_kernel_that_keeps_its_frame_in_a_register() {
+    let before = [
+        0x48, 0x83, 0xec, 0x40, // 00 sub $64,%rsp
+        0x48, 0x89, 0x1c, 0x24, // 04 mov %rbx,(%rsp)
+        0x48, 0x89, 0x6c, 0x24, 8, // 08 mov %rbp,8(%rsp)
+        0x4c, 0x89, 0x64, 0x24, 16, // 0d mov %r12,16(%rsp)
+        0x48, 0x89, 0xe3, // 12 mov %rsp,%rbx
+        0x48, 0x81, 0xec, 0, 1, 0, 0, // 15 sub $256,%rsp
+        0x48, 0x83, 0xe4, 0xc0, // 1c and $-64,%rsp
+        0x48, 0x89, 0xfd, // 20 mov %rdi,%rbp
+        0x48, 0x89, 0x6c, 0x24, 24, // 23 mov %rbp,24(%rsp)
+    ];
+    let a_loop = [
+        0x48, 0xff, 0xcd, // 0 dec %rbp
+        0x74, 2, // 3 je 7
+        0xeb, 0xf9, // 5 jmp 0
+    ];
+    let after = [
+        0x48, 0x89, 0xdc, // 00 mov %rbx,%rsp
+        0x48, 0x8b, 0x1c, 0x24, // 03 mov (%rsp),%rbx
+        0x48, 0x8b, 0x6c, 0x24, 8, // 07 mov 8(%rsp),%rbp
+        0x4c, 0x8b, 0x64, 0x24, 16, // 0c mov 16(%rsp),%r12
+        0x48, 0x83, 0xc4, 0x40, // 11 add $64,%rsp
+        0xc3, // 15 ret
+    ];
+    let loops = before.len();
+    let end = loops + 30 * a_loop.len();
+    let code = [&before[..], &a_loop.repeat(30), &after].concat();
+    let slot = Slot::at_cfa;
+    let by_rbx = Recipe::Register { register: Register::RBX, bp: slot(-64), offset: 72 };
+    for (at, recipe, rbx, r12) in [
+        (0x00, sp(8, SAME), SAME, SAME),
+        (0x04, sp(72, SAME), SAME, SAME),
+        (0x08, sp(72, SAME), slot(-72), SAME),
+        (0x0d, sp(72, slot(-64)), slot(-72), SAME),
+        (0x15, by_rbx, slot(-72), slot(-56)),
+        (0x20, by_rbx, slot(-72), slot(-56)),
+        (loops, by_rbx, slot(-72), slot(-56)),
+        (loops + 5, by_rbx, slot(-72), slot(-56)),
+        (loops + 7 * 15 + 3, by_rbx, slot(-72), slot(-56)),
+        (end, by_rbx, slot(-72), slot(-56)),
+        (end + 0x03, sp(72, slot(-64)), slot(-72), slot(-56)),
+        (end + 0x0c, sp(72, SAME), SAME, slot(-56)),
+        (end + 0x15, sp(8, SAME), SAME, SAME),
+    ] {
+        let found = infer(&code, at, |way| way.conforms).unwrap();
+        let saved = CalleeSaved::new([rbx, r12, SAME, SAME, SAME]);
+        assert_eq!((found.recipe, found.saved), (recipe, saved), "{at:#x}");
+    }
+    // As far as nothing changes in terms of which it is said, and to where the way forks.
+    for (at, reach) in [(0x00, 0), (0x04, 14), (0x15, 22), (0x20, 11), (0x28, 3), (end, 3)] {
+        assert_eq!(infer(&code, at, |way| way.conforms).unwrap().reach, reach, "{at:#x}");
+    }
 }
 
 /// The straight way is an endless loop; the way out forks off within it.
@@ -138,11 +225,19 @@ fn a_subroutine_that_keeps_nothing() {
         0x48, 0x8b, 0x6c, 0x24, 0x48, // 0e mov 72(%rsp),%rbp
         0xc3, // 13 ret
     ];
+    let mut slots = [SAME; 5];
+    slots[3] = Slot::LOST;
+    let kept = !(bit(Register::R14) | bit(Register::RBP));
     let expected = Inferred {
         // What its caller finds in rbp.
         recipe: sp(8, Slot::at_cfa(64)),
-        kept: !(bit(Register::R14) | bit(Register::RBP)),
+        saved: CalleeSaved::new(slots),
+        kept,
+        terms: [Register::RSP, Register::RBX, Register::R12, Register::R13, Register::R15]
+            .iter()
+            .fold(0, |set, register| set | bit(*register)),
         conforms: false,
+        reach: 0,
     };
     let ways = |at| {
         let mut ways = Vec::new();

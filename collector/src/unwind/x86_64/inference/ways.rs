@@ -1,0 +1,159 @@
+//! The ways out of code without call frame information: where control goes from a frame to where
+//! its function ends, whatever it does there.
+//!
+//! Where a way forks, it goes straight on; where it comes to an end that is none, or to code that was
+//! seen, the last fork is taken differently. So loops are left, and no instruction is looked at
+//! twice, whatever their number: the matrix kernels of OpenBLAS have fifteen that a way in circles
+//! leads through, one behind the other. SIGNAL side: no heap, and a bound on the steps.
+
+use super::{MOST_STEPS, is_padding};
+use crate::unwind::arch::instruction::{Effect, Instruction, decode};
+use crate::unwind::arch::list::List;
+
+/// Forks on a way: 70 in OpenBLAS's longest kernel.
+const MOST_FORKS: usize = 128;
+/// Pieces of code that were gone through without a jump.
+const MOST_PIECES: usize = 64;
+
+/// A branch forwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fork {
+    at: u32,
+    /// Whether the way goes there, not straight on.
+    pub(super) is_taken: bool,
+}
+
+/// A search for ways.
+pub(super) struct Ways<'a> {
+    code: &'a [u8],
+    /// Where it goes on; `None` if the last fork must be taken differently first.
+    next: Option<usize>,
+    /// Those of the present way, in its order.
+    forks: List<Fork, MOST_FORKS>,
+    /// First and behind the last byte of each piece.
+    seen: List<(u32, u32), MOST_PIECES>,
+    steps: u32,
+}
+
+impl<'a> Ways<'a> {
+    pub(super) fn new(code: &'a [u8], at: usize) -> Self {
+        let nowhere = Fork { at: 0, is_taken: false };
+        let (forks, seen) = (List::new(nowhere), List::new((0, 0)));
+        Self { code, next: Some(at), forks, seen, steps: MOST_STEPS }
+    }
+
+    /// The forks of the way that was found.
+    pub(super) fn forks(&self) -> &[Fork] {
+        self.forks.as_slice()
+    }
+
+    /// Finds a way, or another one; `None` if there is none.
+    pub(super) fn find_next(&mut self) -> Option<()> {
+        loop {
+            let from = match self.next.take() {
+                Some(from) => from,
+                None => self.turn()?,
+            };
+            if self.go(from)? {
+                return Some(());
+            }
+        }
+    }
+
+    /// Takes the last fork that can be taken differently, and returns where it leads.
+    fn turn(&mut self) -> Option<usize> {
+        loop {
+            let fork = self.forks.pop()?;
+            if fork.is_taken {
+                continue;
+            }
+            let at = fork.at as usize;
+            let Instruction { length, effect } = decode(self.code.get(at..)?)?;
+            if let Effect::Branch(offset) = effect {
+                self.forks.push(Fork { is_taken: true, ..fork })?;
+                return is_fork(self.code, at + usize::from(length), offset);
+            }
+        }
+    }
+
+    /// Goes on from there, and says whether the way leaves the function; `None` if it is too long.
+    fn go(&mut self, mut from: usize) -> Option<bool> {
+        loop {
+            let Some(end) = self.unseen(from) else { return Some(false) };
+            let (last, onwards) = self.go_straight(from, end)?;
+            self.seen.push((u32::try_from(from).ok()?, u32::try_from(last).ok()?))?;
+            match onwards {
+                Onwards::Out => return Some(true),
+                Onwards::Nowhere => return Some(false),
+                Onwards::To(target) => from = target,
+            }
+        }
+    }
+
+    /// Goes on to the next jump, or to `end`; returns where the piece ends, and how it goes on there.
+    fn go_straight(&mut self, mut at: usize, end: usize) -> Option<(usize, Onwards)> {
+        while at < end {
+            self.steps = self.steps.checked_sub(1)?;
+            let found = self.code.get(at..).and_then(decode);
+            let Some(Instruction { length, effect }) = found else { break };
+            let next = at + usize::from(length);
+            let onwards = match effect {
+                Effect::Return => Onwards::Out,
+                Effect::Stop | Effect::JumpIndirect(_) => Onwards::Nowhere,
+                // What does not come back is followed by padding, or by other code.
+                Effect::Call(_) if is_padding(self.code, next) => Onwards::Nowhere,
+                Effect::Jump(offset) => {
+                    // Another module's code; the caller is the same.
+                    target(self.code, next, offset).map_or(Onwards::Out, Onwards::To)
+                }
+                Effect::Branch(offset) => {
+                    if is_fork(self.code, next, offset).is_some() {
+                        let at = u32::try_from(at).ok()?;
+                        self.forks.push(Fork { at, is_taken: false })?;
+                    }
+                    at = next;
+                    continue;
+                }
+                _ => {
+                    at = next;
+                    continue;
+                }
+            };
+            return Some((next, onwards));
+        }
+        Some((at, Onwards::Nowhere))
+    }
+
+    /// Where code that was seen begins, from `at` on; `None` if it does there.
+    fn unseen(&self, at: usize) -> Option<usize> {
+        let mut end = self.code.len();
+        for (first, last) in self.seen.as_slice() {
+            let (first, last) = (*first as usize, *last as usize);
+            if at < first {
+                end = end.min(first);
+            } else if at < last {
+                return None;
+            }
+        }
+        Some(end)
+    }
+}
+
+/// How a piece goes on at its end.
+enum Onwards {
+    /// Out of the function.
+    Out,
+    Nowhere,
+    To(usize),
+}
+
+/// Where a jump leads whose instruction ends at `next`, if that is in the code.
+pub(super) fn target(code: &[u8], next: usize, offset: i32) -> Option<usize> {
+    let target = next.checked_add_signed(isize::try_from(offset).ok()?)?;
+    (target < code.len()).then_some(target)
+}
+
+/// Where a branch leads that a way may take. One backwards closes a loop that is left straight on.
+pub(super) fn is_fork(code: &[u8], next: usize, offset: i32) -> Option<usize> {
+    (offset > 0).then(|| target(code, next, offset)).flatten()
+}
