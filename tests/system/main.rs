@@ -37,6 +37,8 @@ mod signals;
 mod bad_input;
 /// Two profiles compared, and several as one.
 mod diff;
+/// Reports and exports of several metrics.
+mod metrics;
 /// Python, a compiler, compressors, perl, sqlite, MPI.
 mod programs;
 /// Refinements of what was recorded.

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::{NAMES, all_rows};
 use crate::profile::{FrameKind, MetricRef, Profile, from_outline};
-use crate::refine::{Refined, Sets};
+use crate::refine::{Refined, Sets, apply, parse};
 use crate::views::callers::Callers;
 use crate::views::flat::flat;
 use crate::views::hall::{HallTable, Reach, Way};
@@ -21,6 +21,19 @@ const METRICS: [&str; 3] = ["cputime", "realtime", "task-clock"];
 
 /// Paths of tables.
 const PATHS: [&str; 5] = ["", "alpha", "beta > alpha", "alpha >> beta", "alpha >> beta > alpha"];
+
+/// Stages that go by names, so that they do the same to a metric and to it alone; an empty text is
+/// no stage.
+const STAGES: [&str; 8] = [
+    "",
+    "through beta",
+    "hide alpha",
+    "group {alpha, beta} as G",
+    "root at gamma",
+    "not under delta",
+    "fold beta",
+    "callers of beta",
+];
 
 /// A node: how many levels it goes back up, its name, its samples of each metric, whether it is
 /// inlined.
@@ -132,23 +145,27 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn each_metric_is_as_if_it_were_alone(nodes in nodes()) {
+    fn each_metric_is_as_if_it_were_alone(nodes in nodes(), stage in 0..STAGES.len()) {
         let together = profile(&nodes, None);
         prop_assume!(together.metrics().count() == METRICS.len());
+        // A stage whose pattern matches nothing is refused.
+        let stages = parse(STAGES[stage]).unwrap();
+        let Ok(refined) = apply(&together, &stages) else { return Ok(()) };
         let metrics = || (0..METRICS.len() as u8).map(MetricRef);
         let alone: Vec<_> = metrics()
             .map(|metric| {
                 let profile = profile(&nodes, Some(metric.index()));
-                let refined = Refined::base(&profile);
+                let refined = apply(&profile, &stages).ok()?;
                 let of_view = |rows| seen(rows, (&refined, MetricRef::FIRST));
-                views(&refined).into_iter().map(of_view).collect::<Vec<_>>()
+                Some(views(&refined).into_iter().map(of_view).collect::<Vec<_>>())
             })
             .collect();
         for looked_at in metrics() {
-            let refined = Refined::base(&together).looking_at(looked_at);
+            let refined = refined.clone().looking_at(looked_at);
+            prop_assert_eq!(refined.shown + refined.out, refined.base);
             let views = views(&refined);
             for (metric, alone) in metrics().zip(&alone) {
-                for (rows, alone) in views.iter().zip(alone) {
+                for (rows, alone) in views.iter().zip(alone.iter().flatten()) {
                     prop_assert_eq!(&seen(rows.clone(), (&refined, metric)), alone);
                 }
             }
