@@ -3,7 +3,9 @@
 use super::tests::{json_of, profile, table, text_of};
 use super::{Measure, Options, View, contexts, csv};
 use crate::profile::MetricRef;
-use crate::refine::Refined;
+use crate::refine::{Refined, Sets};
+use crate::views::hall::{HallTable, Reach, Way, title};
+use crate::views::places::{Level, places};
 use crate::views::{Cost, Sort, SortKey};
 
 /// A program that computes, and waits for longer.
@@ -72,6 +74,35 @@ incl realtime samples     %  excl %  edges     time/edge  cputime     %  excl % 
          together 5.5% of cputime, 36.9% of realtime
                                                                                  ... 1 more, \
          together 47.7% of realtime
+"
+    );
+}
+
+#[test]
+fn the_path_of_a_table_has_every_metric() {
+    let profile = profile(WAITS);
+    let refined = Refined::base(&profile).looking_at(REALTIME);
+    let path = Sets::default().parse_path("read").unwrap();
+    let (way, reach) = (Way::Down, Reach::Immediate);
+    let table = HallTable::new(&refined, path.as_ref(), way, reach).unwrap();
+    let table = Some((table, title(path.as_ref(), way, reach)));
+    let text = text_of(&refined, &Options { view: View::Tables, table, ..Options::default() });
+    let line = "\npath: read: 1.47 s, 15.6% of realtime; 80.0 ms, 4.8% of cputime\n";
+    assert!(text.contains(line), "{text}");
+}
+
+#[test]
+fn what_places_cost_is_not_added_up() {
+    let profile = profile("f 50 realtime:20 at:f.c:1\n  g 50 at:g.c:1\n    h 50 at:h.c:1\n");
+    let forest = places(&Refined::base(&profile), Level::File);
+    let options = Options { view: View::Places, limit: Some(1), ..Options::default() };
+    assert_eq!(
+        table(&forest, &options),
+        "
+incl cputime    %  excl %  realtime    %  excl %  place
+      650 ms  100    23.1    100 ms  100     100  f.c
+                                                   ... 1 more
+                                                  ... 2 more
 "
     );
 }

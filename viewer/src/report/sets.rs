@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use super::others;
 use crate::profile::short_name;
 use crate::refine::Refined;
 use crate::views::number::{Form, amount, count, percent};
@@ -36,7 +37,12 @@ pub fn text(
         let [time, share] = cost;
         [format!("@{}", printable(&row.name)), time, share, what(refined, row, form)]
     };
-    let heads = ["set", if metric.unit == "ns" { "time" } else { "cost" }, "%", "functions here"];
+    let cost = match others(refined).is_empty() {
+        true if metric.unit == "ns" => "time",
+        true => "cost",
+        false => &*printable(&metric.source),
+    };
+    let heads = ["set", cost, "%", "functions here"];
     let mut lines = vec![heads.map(str::to_owned)];
     lines.extend(rows.iter().map(cells));
     let width = |column: usize| {

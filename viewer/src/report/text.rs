@@ -119,15 +119,14 @@ fn heading(
         let path = title.split_once(": ").map_or("the empty path", |(_, path)| path);
         write!(out, "path: {}:", printable(path))?;
         let looked_at = (refined.metric, refined.looked_at());
-        for (place, (metric, source)) in [looked_at].into_iter().chain(others(refined)).enumerate()
-        {
+        let each = [looked_at].into_iter().chain(others(refined)).map(|(metric, source)| {
             let inclusive = row.of(metric).inclusive;
             let cost = amount(inclusive, source, form);
             let share = percent(inclusive, refined.account_of(metric).0);
-            let what = if place == 0 { "all" } else { &*printable(&source.source) };
-            write!(out, "{} {cost}, {share}% of {what}", if place == 0 { "" } else { ";" })?;
-        }
-        writeln!(out)?;
+            let what = if metrics.is_empty() { "all" } else { &*printable(&source.source) };
+            format!("{cost}, {share}% of {what}")
+        });
+        writeln!(out, " {}", each.collect::<Vec<_>>().join("; "))?;
     }
     writeln!(out)
 }
@@ -357,8 +356,8 @@ impl Text<'_> {
         let dots = dots(self.form);
         let rows = count(rows as u64, self.form);
         let indent = indent + INDENT * depth as usize;
-        if self.options.view == View::Tables {
-            // What the rows of a table cost overlaps, so its sum says nothing.
+        if matches!(self.options.view, View::Tables | View::Places) {
+            // What the rows of a table cost overlaps, and what places do, so its sum says nothing.
             return writeln!(out, "{:indent$}{dots} {rows} more", "");
         }
         writeln!(out, "{:indent$}{dots} {rows} more, together {share}", "")
