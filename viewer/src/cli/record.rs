@@ -24,7 +24,7 @@ use crate::views::cost_lines::coverage;
 use crate::views::names;
 use crate::views::number::{Form, count};
 use crate::views::printable::printable;
-use crate::views::summary::{Summary, clustered, signal, why_no_samples};
+use crate::views::summary::{Summary, clustered, signal, why_clustered, why_no_samples};
 
 /// Signals that a shell does not tell of: people send one themselves, and the other is the end of a
 /// pipe.
@@ -279,11 +279,9 @@ fn told_by_processes(profile: &Profile) -> Vec<String> {
 /// Says that samples came in clusters: see [`clustered`].
 fn told_clustered(profile: &Profile) -> Option<String> {
     let (signals, samples) = clustered(profile)?;
-    Some(format!(
-        "{samples} samples came in {signals} signals: the kernel looks at CPU timers at its tick \
-         only, and most threads ran for less at a time; the counts are right, and -e task-clock sees \
-         finer detail"
-    ))
+    let (why, finer) = why_clustered(profile);
+    let finer = finer.map_or(String::new(), |source| format!(", and {source} sees finer detail"));
+    Some(format!("{samples} samples came in {signals} signals: {why}; the counts are right{finer}"))
 }
 
 /// How a signal ended the program. A shell says so of programs that it has started itself, which

@@ -16,7 +16,7 @@ use crate::views::Row;
 use crate::views::cost_lines::coverage;
 use crate::views::number::{Form, account, amount, count, counted, duration, edges, percent};
 use crate::views::printable::{command_line, printable};
-use crate::views::summary::{Summary, clustered, why_no_samples};
+use crate::views::summary::{Summary, clustered, why_clustered, why_no_samples};
 use crate::views::verdict::per_edge;
 
 /// Names longer than this lose their arguments and templates.
@@ -416,11 +416,16 @@ impl Text<'_> {
                      ({period}) per edge,\ncalls are short and more than the edges; well above it, \
                      long and about as many."
                 ),
-                Some((signals, samples)) => format!(
-                    "Edges are returns of sampled activations, not calls. How long calls are is not \
-                     told here:\n{samples} samples came in {signals} signals, several periods at a \
-                     time (-e task-clock sees finer detail)."
-                ),
+                Some((signals, samples)) => {
+                    let (_, finer) = why_clustered(self.refined.profile);
+                    let finer =
+                        finer.map_or(String::new(), |source| format!(" ({source} sees finer detail)"));
+                    format!(
+                        "Edges are returns of sampled activations, not calls. How long calls are is \
+                         not told here:\n{samples} samples came in {signals} signals, several periods \
+                         at a time{finer}."
+                    )
+                }
             });
         }
         if notes.is_empty() {

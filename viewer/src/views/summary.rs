@@ -256,8 +256,9 @@ pub fn signal(number: u8) -> String {
 
 /// Samples that came in clusters: how many signals brought how many samples, if a signal stands for
 /// several periods so often that samples no longer tell how long calls are. The kernel looks at CPU
-/// timers at its tick only, and a thread that runs for less at a time is met seldom; the signal
-/// that it then gets stands for all periods since the last. Of several sources, all together: which
+/// timers at its tick only, and a thread that runs for less at a time is met seldom; no signal gets
+/// through to a thread that waits for a disk. The one that then comes stands for all periods since
+/// the last. Of several sources, all together: which
 /// of them a signal was of is not known.
 #[must_use]
 pub fn clustered(profile: &Profile) -> Option<(u64, u64)> {
@@ -268,6 +269,25 @@ pub fn clustered(profile: &Profile) -> Option<(u64, u64)> {
     let (signals, samples) = (sum(|thread| thread.signals), sum(|thread| thread.delivered));
     // Profiles of no run have no signals.
     (samples > ENOUGH && (1..samples / 4 * 3).contains(&signals)).then_some((signals, samples))
+}
+
+/// What [`clustered`] samples come from, and a source that sees finer detail, if there is one.
+#[must_use]
+pub fn why_clustered(profile: &Profile) -> (&'static str, Option<&'static str>) {
+    let has = |kind: SourceKind| profile.metrics().any(|(_, metric)| metric.source == kind.name());
+    let finer = has(SourceKind::CpuTime).then_some("-e task-clock");
+    let why = match (has(SourceKind::CpuTime), has(SourceKind::Realtime)) {
+        (true, true) => {
+            "the kernel looks at CPU timers at its tick only, and signals do not reach a thread that \
+             waits for a disk"
+        }
+        (true, false) => {
+            "the kernel looks at CPU timers at its tick only, and most threads ran for less at a time"
+        }
+        (false, true) => "signals do not reach a thread that waits for a disk",
+        (false, false) => "the profiling signal was held up",
+    };
+    (why, finer)
 }
 
 /// For each process, whether it says something: samples, losses, messages, epochs of its own
