@@ -51,7 +51,8 @@ pub struct Report {
     /// Show at most this many rows [default: 60 in text, all for machines]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Show rows with at least this share, in percent [default: 1 in text, 0 for machines]
+    /// Show rows with at least this share, in percent, of the metric or of one of several [default: 1
+    /// in text, 0 for machines]
     #[arg(long, value_name = "P%", value_parser = percent, allow_negative_numbers = true)]
     threshold: Option<f64>,
     /// Order rows by this column [default: time in top-down and tables, excl in callers and flat];

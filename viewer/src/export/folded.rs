@@ -116,7 +116,7 @@ fn name(refined: &Refined<'_>, frame: &crate::profile::Frame) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::from_outline;
+    use crate::profile::{MetricRef, from_outline};
     use crate::refine::{apply, parse};
 
     fn folded(outline: &str, options: Options) -> String {
@@ -172,6 +172,14 @@ main;solve;[unknown a.out+0x1234] 3
     fn counts_are_in_the_metric_asked_for() {
         let options = Options { measure: Measure::Source, ..Options::default() };
         assert_eq!(folded("main 3\n", options), "main 15000000\n");
+        let profile = from_outline("main 3 realtime:1\n  wait 2 realtime:2\n").unwrap();
+        let of = |metric| {
+            let mut out = Vec::new();
+            write(&Refined::base(&profile).looking_at(metric), options, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(of(MetricRef(0)), "main 10000000\n");
+        assert_eq!(of(MetricRef(1)), "main 5000000\nmain;wait 10000000\n");
     }
 
     #[test]

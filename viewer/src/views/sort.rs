@@ -272,6 +272,7 @@ mod tests {
             let [base, other] = [outline, other].map(|text| from_outline(&text).unwrap());
             let both = Profile::compared(("base", base), ("other", other), &[]).unwrap();
             let refined = Refined::base(&both);
+            of_metrics(count);
             let costs = [Cost::Inclusive, Cost::Exclusive];
             let of_costs = costs.into_iter().flat_map(|cost| {
                 [
@@ -283,14 +284,39 @@ mod tests {
             });
             let keys = [SortKey::Inclusive, SortKey::Exclusive, SortKey::Edges, SortKey::PerEdge];
             for key in keys.into_iter().chain([SortKey::Name]).chain(of_costs) {
-                for reversed in [false, true] {
-                    let sort = Sort { key, reversed };
-                    let rows = flat(&refined, sort);
-                    assert!(rows.len() >= count);
-                    let in_order = |a: &Row, b: &Row| sort.compare(&refined, a, b).is_lt();
-                    assert!(rows.is_sorted_by(in_order), "{count} rows by {sort:?}");
-                }
+                check(&refined, key, count);
             }
+        }
+    }
+
+    /// The same rows of several metrics: what has nothing of one has ties there.
+    fn of_metrics(count: usize) {
+        let line = |f: usize| {
+            let (all, realtime) = (f * 31 % 9 + 1, f * 7 % 5);
+            format!("f{} {} realtime:{realtime} e={}\n", f * 11 % count, all.max(realtime), f % 4)
+        };
+        let profile = from_outline(&(0..count).map(line).collect::<String>()).unwrap();
+        let refined = Refined::base(&profile);
+        let costs = [Cost::Inclusive, Cost::Exclusive];
+        let of_costs = costs.map(|cost| SortKey::Of(MetricRef(1), cost));
+        let keys = [SortKey::Inclusive, SortKey::Exclusive, SortKey::Edges, SortKey::PerEdge];
+        for looked_at in [0, 1].map(MetricRef) {
+            let refined = refined.clone().looking_at(looked_at);
+            for key in keys.into_iter().chain([SortKey::Name]).chain(of_costs) {
+                check(&refined, key, count);
+            }
+        }
+        let rows = flat(&refined, Sort { key: of_costs[0], reversed: false });
+        assert!(rows.is_sorted_by_key(|row| Reverse(row.further[1].inclusive)));
+    }
+
+    fn check(refined: &Refined<'_>, key: SortKey, count: usize) {
+        for reversed in [false, true] {
+            let sort = Sort { key, reversed };
+            let rows = flat(refined, sort);
+            assert!(rows.len() >= count);
+            let in_order = |a: &Row, b: &Row| sort.compare(refined, a, b).is_lt();
+            assert!(rows.is_sorted_by(in_order), "{count} rows by {sort:?}");
         }
     }
 }
