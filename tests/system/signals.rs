@@ -3,6 +3,7 @@
 
 use csprof_format::profile::Process;
 use csprof_tests::notes::skip;
+use csprof_tests::paths::Rows;
 use csprof_tests::workshop::Workshop;
 
 #[test]
@@ -15,6 +16,23 @@ fn no_wait_ends_early_by_a_sample_that_comes_by_sigtrap() {
         return;
     }
     assert_eq!(recording.outcome.said(), "interrupted 0\n");
+}
+
+#[test]
+fn no_wait_ends_early_by_a_sample_of_elapsed_time() {
+    let workshop = Workshop::new("waits_by_elapsed_time");
+    workshop.compile("cc -O2 -pthread -o program @interrupted_waits.c");
+    for sources in ["realtime@5000", "cputime,realtime@1000"] {
+        let options: Vec<&str> = sources.split(',').flat_map(|source| ["-e", source]).collect();
+        let recording = workshop.record(&options, &["./program", "100"]);
+        assert_eq!(recording.outcome.said(), "interrupted 0\n", "{sources}");
+        // A hundred waits of a kind take 30 ms at least, and are seen.
+        let report = recording.output(&["report", "--format", "json", "--metric", "realtime"]);
+        let rows = Rows::new(&report);
+        for wait in ["by_receive", "by_semtimedop", "ppoll", "usleep", "nanosleep"] {
+            assert!(rows.inclusive_of(wait) >= 15, "{sources}: {wait}: {rows}");
+        }
+    }
 }
 
 #[test]

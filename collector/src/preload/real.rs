@@ -191,6 +191,8 @@ real_functions! {
     jumped_to {
         sigsuspend, ppoll, __ppoll_chk, pselect, epoll_pwait, epoll_pwait2, pause,
         sigwait, sigwaitinfo, sigtimedwait, poll, __poll_chk, select, epoll_wait,
+        sleep, usleep, nanosleep, __nanosleep, clock_nanosleep, thrd_sleep, sem_timedwait, sem_clockwait,
+        semop, semtimedop, msgsnd, msgrcv, recv, recvfrom, recvmsg, recvmmsg, accept, accept4,
         close, dup2, dup3, posix_spawn, posix_spawnp, system, popen,
         vfork, dlopen, dlmopen, dlclose, dlsym,
         _Unwind_RaiseException, _Unwind_Resume, _Unwind_Resume_or_Rethrow,

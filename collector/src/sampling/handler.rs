@@ -22,6 +22,7 @@
 
 use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::arena::LATE_NS;
+use csprof_format::launch::SourceKind;
 use csprof_format::loss::{LossReason, PartialReason};
 
 use super::restart::decide_for_next_signal;
@@ -81,7 +82,9 @@ pub(super) unsafe extern "C" fn on_signal(
     // The name may be set late, and the thread may be killed at any time.
     let note = record.signals.is_power_of_two() || record.signals.is_multiple_of(64);
     let source = process::current().and_then(|process| process.source(metric));
-    let period_ns = source.map_or(0, |source| source.period_ns);
+    // Of elapsed time, it is the wait that a sample stands for, and the thread has been there.
+    let timed = source.filter(|source| source.kind != SourceKind::Realtime);
+    let period_ns = timed.map_or(0, |source| source.period_ns);
     if (weight - 1).saturating_mul(period_ns) >= LATE_NS {
         record.late += weight;
     }

@@ -9,6 +9,7 @@
 //! - [`mask`]: remembered bits per thread ([`Belief`](super::view::Belief));
 //! - [`wait`]: waiting with a mask, and waiting for signals;
 //! - [`poll`]: waiting for files;
+//! - [`hold`]: waiting for time, semaphores, messages and sockets;
 //! - [`trap`]: SIGTRAP, which is the program's unless it has no use for it;
 //! - [`histogram`]: the profiler in the C library.
 //!
@@ -17,6 +18,7 @@
 
 pub(super) mod action;
 mod histogram;
+mod hold;
 pub(super) mod mask;
 mod poll;
 pub(super) mod trap;

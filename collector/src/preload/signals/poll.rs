@@ -4,10 +4,9 @@
 //! sample that comes while the thread enters or leaves the wait would end it with `EINTR`. The CPU
 //! timers signal at the kernel's tick, which does not meet that moment; SIGTRAP waits for the end of the
 //! system call. `task-clock` without SIGTRAP does meet it, in one wait of fifty at 5000 samples per
-//! second. There each of these functions is its relative that waits with a mask: the thread's own,
-//! with the profiling signal. The sample comes right after the wait.
-//!
-//! With `realtime`, alone or beside it, the wait is what is to be seen, and is interrupted.
+//! second, and `realtime` meets every wait that is longer than its period. There each of these
+//! functions is its relative that waits with a mask: the thread's own, with the profiling signal. The
+//! sample comes right after the wait, and stands for all of it.
 
 #![expect(unsafe_code, reason = "exported C functions with pointers from the program")]
 
@@ -46,7 +45,7 @@ const _: () = assert!(size_of::<Room>() <= 128);
 pub(super) fn own_mask() -> Option<u64> {
     let interrupts = || {
         let uses = |kind| process::current().is_some_and(|process| process.uses(kind));
-        !trap::on_loan() && uses(SourceKind::TaskClock) && !uses(SourceKind::Realtime)
+        uses(SourceKind::Realtime) || (uses(SourceKind::TaskClock) && !trap::on_loan())
     };
     if !sampled() || !interrupts() {
         return None;

@@ -120,12 +120,11 @@ unsafe extern "C" fn own_with_signal(
     Prepared { mask: room, target: stub::target(&slots::sigsuspend) }
 }
 
-/// Defines exported functions that differ in the register of their mask and in what is done to it.
+/// Defines functions that differ in the register of their mask and in what is done to it.
 macro_rules! waits {
-    ($($(#[$doc:meta])* $name:ident($register:literal) = $real:ident, $prepare:ident;)*) => {$(
-        $(#[$doc])*
+    ($($(#[$attribute:meta])* $name:ident($register:literal) = $real:ident, $prepare:ident;)*) => {$(
+        $(#[$attribute])*
         #[unsafe(naked)]
-        #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name() {
             naked_asm!(
                 ".cfi_startproc",
@@ -152,27 +151,36 @@ macro_rules! waits {
 
 waits! {
     /// sigsuspend(2).
+    #[unsafe(no_mangle)]
     sigsuspend("rdi") = sigsuspend, with_signal;
     /// sigsuspend(2) under the name that old libraries use.
+    #[unsafe(no_mangle)]
     __sigsuspend("rdi") = sigsuspend, with_signal;
     /// ppoll(2).
+    #[unsafe(no_mangle)]
     ppoll("rcx") = ppoll, with_signal;
     /// ppoll(2) as programs built with `_FORTIFY_SOURCE` call it.
+    #[unsafe(no_mangle)]
     __ppoll_chk("rcx") = __ppoll_chk, with_signal;
     /// pselect(2).
+    #[unsafe(no_mangle)]
     pselect("r9") = pselect, with_signal;
     /// epoll_pwait(2).
+    #[unsafe(no_mangle)]
     epoll_pwait("r8") = epoll_pwait, with_signal;
     /// epoll_pwait2(2).
+    #[unsafe(no_mangle)]
     epoll_pwait2("r8") = epoll_pwait2, with_signal;
     /// pause(2).
+    #[unsafe(no_mangle)]
     pause("rdi") = pause, own_with_signal;
     /// sigwait(3).
+    #[unsafe(no_mangle)]
     sigwait("rdi") = sigwait, without_signal;
-    /// sigwaitinfo(2).
-    sigwaitinfo("rdi") = sigwaitinfo, without_signal;
-    /// sigtimedwait(2).
-    sigtimedwait("rdi") = sigtimedwait, without_signal;
+    /// sigwaitinfo(2), for [`hold`](super::hold).
+    filtered_sigwaitinfo("rdi") = sigwaitinfo, without_signal;
+    /// sigtimedwait(2), for [`hold`](super::hold).
+    filtered_sigtimedwait("rdi") = sigtimedwait, without_signal;
 }
 
 /// signalfd(2).

@@ -1,0 +1,143 @@
+//! Waiting for time, semaphores, messages and sockets, where samples come by elapsed time.
+//!
+//! After a handler has run, the kernel does not go on with these, whatever the handler's flags (signal(7)):
+//! a sample would end the wait with `EINTR`, and sleep(3) of a second would take one sampling period.
+//! They have no relatives that wait with a mask, as [`poll`](super::poll) has. So the profiling signal is
+//! held back meanwhile, by two system calls. The timer counts on; the sample comes right after the
+//! wait, in the function that waited, and stands for all of it.
+//!
+//! Only with `realtime`. Samples of CPU time come at the kernel's tick, or by SIGTRAP when the call is over;
+//! where SIGTRAP is not to be had, one wait of a hundred ends early at 5000 samples per second, and
+//! two system calls for every wait would be too much. Not here are `read`, `write`, `send` and `connect`, which end
+//! early only on sockets with a time limit of their own.
+
+#![expect(unsafe_code, reason = "exported C functions, a system call")]
+
+use core::arch::naked_asm;
+use core::ffi::c_void;
+
+use csprof_format::launch::SourceKind;
+
+use super::BIT;
+use crate::preload::real::{Real, slots};
+use crate::preload::stub::{
+    self, ENGAGED, drop_frame, fast_path, jump_on, restore_arguments, save_arguments,
+};
+use crate::preload::view::{Belief, sampled};
+use crate::process;
+use crate::sys;
+
+/// What a stub does: the function to call, and whether the signal is to be let through afterwards.
+#[repr(C)]
+struct Held {
+    target: *mut c_void,
+    is_held: usize,
+}
+
+/// Holds the signal back, if it could end a wait. `inner` is to be called instead of the real
+/// function, or null.
+extern "C" fn hold(real: &Real, inner: *mut c_void) -> Held {
+    let by_elapsed_time =
+        || process::current().is_some_and(|process| process.uses(SourceKind::Realtime));
+    let target = if inner.is_null() { stub::target(real) } else { inner };
+    if !sampled() || !by_elapsed_time() {
+        return Held { target, is_held: 0 };
+    }
+    let before = sys::block(sys::Mask(BIT));
+    // A wait that was left by an exception has not let it through.
+    let is_ours = before.0 & BIT == 0 || Belief::Waited.get();
+    Belief::Waited.set(true);
+    Held { target, is_held: usize::from(is_ours) }
+}
+
+/// Defines exported functions that call the real one with the signal held back.
+macro_rules! waits {
+    ($($(#[$doc:meta])* $name:ident $(= $inner:path)?;)*) => {$(
+        $(#[$doc])*
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $name() {
+            naked_asm!(
+                ".cfi_startproc",
+                fast_path!(),
+                save_arguments!(),
+                "lea rdi, [rip + {real}]",
+                waits!(@inner $($inner)?),
+                "call {hold}",
+                "test rdx, rdx",
+                "jz 6f",
+                "mov r11, rax",
+                restore_arguments!(),
+                "call r11",
+                "mov [rbp - 8], rax",
+                "mov qword ptr [rsp], {signal}",
+                "mov edi, {unblock}",
+                "mov rsi, rsp",
+                "xor edx, edx",
+                "mov r10d, 8",
+                "mov eax, {sigprocmask}",
+                // The sample comes here.
+                "syscall",
+                "mov rax, [rbp - 8]",
+                ".cfi_remember_state",
+                drop_frame!(),
+                "ret",
+                ".cfi_restore_state",
+                "6:",
+                jump_on!(),
+                real = sym slots::$name,
+                engaged = sym ENGAGED,
+                hold = sym hold,
+                signal = const BIT,
+                unblock = const libc::SIG_UNBLOCK,
+                sigprocmask = const libc::SYS_rt_sigprocmask,
+                $(inner = sym $inner,)?
+            )
+        }
+    )*};
+    (@inner) => { "xor esi, esi" };
+    (@inner $inner:path) => { "lea rsi, [rip + {inner}]" };
+}
+
+waits! {
+    /// sleep(3).
+    sleep;
+    /// usleep(3).
+    usleep;
+    /// nanosleep(2).
+    nanosleep;
+    /// nanosleep(2) under the name that old libraries use.
+    __nanosleep;
+    /// clock_nanosleep(2).
+    clock_nanosleep;
+    /// thrd_sleep(3).
+    thrd_sleep;
+    /// sem_timedwait(3).
+    sem_timedwait;
+    /// sem_clockwait(3).
+    sem_clockwait;
+    /// semop(2).
+    semop;
+    /// semtimedop(2).
+    semtimedop;
+    /// msgsnd(2).
+    msgsnd;
+    /// msgrcv(2).
+    msgrcv;
+    /// recv(2), which may have a time limit (SO_RCVTIMEO, socket(7)); and so the next ones.
+    recv;
+    /// recvfrom(2).
+    recvfrom;
+    /// recvmsg(2).
+    recvmsg;
+    /// recvmmsg(2).
+    recvmmsg;
+    /// accept(2).
+    accept;
+    /// accept4(2).
+    accept4;
+    /// sigwaitinfo(2).
+    sigwaitinfo = super::wait::filtered_sigwaitinfo;
+    /// sigtimedwait(2).
+    sigtimedwait = super::wait::filtered_sigtimedwait;
+}
