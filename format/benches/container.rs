@@ -11,7 +11,9 @@ use std::time::Duration;
 use criterion::{Criterion, Throughput};
 use csprof_format::address::FrameKind;
 use csprof_format::ids::{EpochId, FrameId, ModuleId, StringId, ThreadId};
-use csprof_format::profile::{Epoch, Frame, Metric, Module, Process, Profile, Thread, Tree};
+use csprof_format::profile::{
+    Epoch, Frame, FurtherMetric, Metric, Module, Process, Profile, Thread, ThreadShare, Tree,
+};
 use csprof_format::{read, validate, write};
 use nix::time::ClockId;
 
@@ -167,38 +169,70 @@ fn cpu_time<T>(turns: u64, mut work: impl FnMut() -> T) -> Duration {
     now().expect("Linux has this clock") - start
 }
 
-#[expect(clippy::print_stderr, reason = "sizes are results too")]
+/// Half of the samples are of a second source, each as a coin falls.
+fn add_metric(profile: &mut Profile) {
+    let mut random = Random(2009);
+    let metric = Metric { source: "realtime".into(), unit: "ns".into(), period: 5_000_000 };
+    let mut further = FurtherMetric { metric, ..FurtherMetric::default() };
+    for tree in &profile.trees {
+        let mut recorded = 0;
+        for node in tree.first_node..tree.first_node + tree.node_count {
+            let all = profile.nodes.samples[node as usize];
+            let samples = (0..all).map(|_| random.below(2)).sum();
+            if samples > 0 {
+                further.samples.push((node, samples));
+                recorded += samples;
+            }
+        }
+        further.threads.push(ThreadShare {
+            delivered: recorded,
+            recorded,
+            ..ThreadShare::default()
+        });
+    }
+    profile.further.push(further);
+}
+
 fn main() {
-    let profile = profile();
+    let mut criterion = Criterion::default()
+        .sample_size(20)
+        .measurement_time(Duration::from_secs(8))
+        .configure_from_args();
+    let mut profile = profile();
+    measure(&mut criterion, "container", &profile);
+    add_metric(&mut profile);
+    measure(&mut criterion, "container of two metrics", &profile);
+    criterion.final_summary();
+}
+
+#[expect(clippy::print_stderr, reason = "sizes are results too")]
+fn measure(criterion: &mut Criterion, name: &str, profile: &Profile) {
     let nodes = profile.nodes.len();
     let mut file = Vec::new();
-    write::write(&profile, &mut file).expect("the profile is valid");
+    write::write(profile, &mut file).expect("the profile is valid");
     let nonzero = |column: &[u64]| column.iter().filter(|&&value| value != 0).count();
+    let of_further: usize = profile.further.iter().map(|further| further.samples.len()).sum();
     eprintln!(
-        "{nodes} nodes, {} frames, {} with samples, {} with edges: {} bytes, {:.2} per node",
+        "{nodes} nodes, {} frames, {} with samples, {of_further} with those of further metrics, \
+         {} with edges: {} bytes, {:.2} per node",
         profile.frames.len(),
         nonzero(&profile.nodes.samples),
         nonzero(&profile.nodes.edges),
         file.len(),
         file.len() as f64 / nodes as f64
     );
-    let mut criterion = Criterion::default()
-        .sample_size(20)
-        .measurement_time(Duration::from_secs(8))
-        .configure_from_args();
-    let mut group = criterion.benchmark_group("container");
+    let mut group = criterion.benchmark_group(name);
     group.throughput(Throughput::Elements(nodes as u64));
     group.bench_function("write", |bencher| {
         bencher.iter_custom(|turns| {
-            cpu_time(turns, || write::write(black_box(&profile), &mut std::io::sink()))
+            cpu_time(turns, || write::write(black_box(profile), &mut std::io::sink()))
         });
     });
     group.bench_function("read", |bencher| {
         bencher.iter_custom(|turns| cpu_time(turns, || read::read(black_box(&file))));
     });
     group.bench_function("validate", |bencher| {
-        bencher.iter_custom(|turns| cpu_time(turns, || validate::validate(black_box(&profile))));
+        bencher.iter_custom(|turns| cpu_time(turns, || validate::validate(black_box(profile))));
     });
     group.finish();
-    criterion.final_summary();
 }

@@ -248,8 +248,8 @@ pub struct ThreadRecord {
     pub cpu_before_ns: u64,
     /// Recorded or lost samples that came long after they were due, see [`LATE_NS`].
     pub late: u64,
-    /// What of `delivered`, `recorded` and `partial` further sources have, from number 1 on. The rest is
-    /// the first one's.
+    /// What of `signals`, `delivered`, `recorded` and `partial` further sources have, from number 1 on.
+    /// The rest is the first one's.
     pub further: [ShareRecord; MAX_SOURCES - 1],
 }
 
@@ -258,6 +258,15 @@ impl ThreadRecord {
     #[inline]
     fn share(&mut self, source: usize) -> Option<&mut ShareRecord> {
         self.further.get_mut(source.checked_sub(1)?)
+    }
+
+    /// Counts a signal of a source as handled.
+    #[inline]
+    pub fn count_signal(&mut self, source: usize) {
+        self.signals += 1;
+        if let Some(share) = self.share(source) {
+            share.signals += 1;
+        }
     }
 
     /// Counts samples of a source as delivered.
@@ -295,6 +304,8 @@ impl ThreadRecord {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct ShareRecord {
+    /// Of [`ThreadRecord::signals`]: a signal is of one source.
+    pub signals: u64,
     /// Of [`ThreadRecord::delivered`].
     pub delivered: u64,
     /// Of [`ThreadRecord::recorded`].
@@ -308,7 +319,7 @@ pub struct ShareRecord {
 /// timers then.
 pub const LATE_NS: u64 = 50_000_000;
 
-const _: () = assert!(size_of::<ThreadRecord>() == 432);
+const _: () = assert!(size_of::<ThreadRecord>() == 448);
 
 /// One node of a calling context tree.
 ///

@@ -77,8 +77,8 @@ impl Profile {
         if let Some(number) = metric.checked_sub(1) {
             return share(&self.further[number]);
         }
-        let Thread { delivered, recorded, partial, .. } = self.threads[thread.index()];
-        let all = ThreadShare { delivered, recorded, partial };
+        let Thread { signals, delivered, recorded, partial, .. } = self.threads[thread.index()];
+        let all = ThreadShare { signals, delivered, recorded, partial };
         self.further.iter().map(share).fold(all, ThreadShare::without)
     }
 
@@ -221,6 +221,8 @@ pub struct FurtherMetric {
 /// The part of a thread's counts that one metric has. What was delivered and not recorded is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadShare {
+    /// Of [`Thread::signals`].
+    pub signals: u64,
     /// Of [`Thread::delivered`]; not less than `recorded`.
     pub delivered: u64,
     /// Of [`Thread::recorded`]: the sum over the nodes of its trees.
@@ -234,6 +236,7 @@ impl ThreadShare {
     #[must_use]
     pub fn without(self, other: Self) -> Self {
         Self {
+            signals: self.signals.saturating_sub(other.signals),
             delivered: self.delivered.saturating_sub(other.delivered),
             recorded: self.recorded.saturating_sub(other.recorded),
             partial: self.partial.saturating_sub(other.partial),

@@ -338,7 +338,7 @@ fn shares(profile: &Profile) -> Result<(), Violation> {
             end = tree.first_node + tree.node_count;
         }
         // Sums of sums that fit: none of a few more overflows.
-        let mut sums = [0_u128; 3];
+        let mut sums = [0_u128; 4];
         for (metric, rest) in (1..=profile.further.len()).zip(&mut rest) {
             let share = profile.share(ThreadId::from_index(check.element), metric);
             let nodes = rest.iter().take_while(|&&(node, _)| node < end);
@@ -352,13 +352,14 @@ fn shares(profile: &Profile) -> Result<(), Violation> {
             {
                 return Err(broken(check.table, check.element, Fault::Shares));
             }
-            let counts = [share.delivered, share.recorded, share.partial];
+            let counts = [share.delivered, share.recorded, share.partial, share.signals];
             sums = core::array::from_fn(|n| sums[n] + u128::from(counts[n]));
         }
-        let all = [thread.delivered, thread.recorded, thread.partial].map(u128::from);
+        let all = [thread.delivered, thread.recorded, thread.partial, thread.signals];
+        let all = all.map(u128::from);
         let first = core::array::from_fn(|n| all[n].checked_sub(sums[n]));
         match first {
-            [Some(delivered), Some(recorded), Some(partial)]
+            [Some(delivered), Some(recorded), Some(partial), Some(_)]
                 if partial <= recorded && recorded <= delivered => {}
             _ => return Err(broken(check.table, check.element, Fault::Shares)),
         }

@@ -234,6 +234,7 @@ fn trees(profile: &mut Profile, choices: &mut Choices, most: usize, divided: boo
         let recorded = sum(&profile.nodes.samples[before..]);
         let losses = vec![choices.number() >> shift; choices.below(4)];
         let this = &mut profile.threads[thread];
+        this.signals = choices.number();
         this.recorded = recorded;
         this.partial = recorded / 2;
         this.delivered = recorded.saturating_add(sum(&losses));
@@ -266,6 +267,7 @@ fn add_metric(profile: &mut Profile, choices: &mut Choices, number: usize) {
         let rest = profile.share(ThreadId::from_index(thread), 0);
         share.delivered = share.recorded + choices.number().min(rest.delivered - rest.recorded);
         share.partial = share.recorded / 2;
+        share.signals = choices.number().min(rest.signals);
     }
     profile.further.push(further);
     for thread in 0..profile.threads.len() {

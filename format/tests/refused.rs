@@ -164,6 +164,7 @@ fn each_broken_invariant_of_several_metrics_is_named() {
         // Less delivered than recorded, of it and of the first metric.
         (|p| p.further[0].threads[0].delivered = 47, OF_THREAD.into()),
         (|p| p.further[0].threads[0].delivered = 52, OF_THREAD.into()),
+        (|p| p.further[0].threads[1].signals = 1, OF_THREAD.replace('0', "1")),
         // More partial than recorded, and than all.
         (|p| p.further[0].threads[0].partial = 49, OF_THREAD.into()),
         (|p| p.further[0].threads[0].partial = 9, OF_THREAD.into()),
@@ -504,8 +505,8 @@ fn blocks_go_with_the_metrics() {
             // The last thread has no share.
             let threads = parts.block(THREADS);
             let mut payload = threads.decoded();
-            let end = payload.len() - 8;
-            assert_eq!(payload[end], 1, "one share: twice 30 000 in three bytes, and 0");
+            let end = payload.len() - 11;
+            assert_eq!(payload[end], 1, "one share: three numbers of three bytes, and 0");
             payload[end] = 0;
             payload.truncate(end + 1);
             threads.set_payload(&payload);

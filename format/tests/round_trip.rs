@@ -149,7 +149,7 @@ fn samples_of_several_metrics_over_several_blocks_come_back() {
         let nodes = (1..200_000).filter(|node| node % every == rest);
         let samples: Vec<_> = nodes.map(|node| (node, 1)).collect();
         let recorded = samples.len() as u64;
-        let threads = vec![ThreadShare { delivered: recorded, recorded, partial: 0 }];
+        let threads = vec![ThreadShare { delivered: recorded, recorded, ..ThreadShare::default() }];
         profile.further.push(FurtherMetric { metric: metric(source), threads, samples });
     }
     assert_eq!(read::read(&bytes(&profile)).expect("it was just written"), profile);

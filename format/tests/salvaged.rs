@@ -117,7 +117,7 @@ fn a_profile_cut_in_the_middle_keeps_whole_blocks_of_nodes() {
     further.samples.truncate(3);
     further.samples.extend((14..200_014).step_by(3).map(|node| (node, 1)));
     let recorded = further.samples.len() as u64 - 3;
-    further.threads[2] = ThreadShare { delivered: recorded, recorded, partial: 0 };
+    further.threads[2] = ThreadShare { delivered: recorded, recorded, ..ThreadShare::default() };
     profile.further.push(further);
     let whole = bytes(&profile);
     let parts = Parts::of(&whole);
@@ -136,7 +136,7 @@ fn a_profile_cut_in_the_middle_keeps_whole_blocks_of_nodes() {
     assert_eq!(of_third, (2 * 65_536 - 14_u64).div_ceil(3));
     assert_eq!(
         further.threads[2],
-        ThreadShare { delivered: recorded, recorded: of_third, partial: 0 }
+        ThreadShare { delivered: recorded, recorded: of_third, ..ThreadShare::default() }
     );
     assert_eq!(further.threads[0], profile.further[0].threads[0]);
 }

@@ -10,10 +10,15 @@ use csprof_format::profile::{
 
 /// The same of two metrics: some of the samples are of elapsed time.
 pub(crate) fn of_two_metrics() -> Profile {
-    let share = |delivered, recorded, partial| ThreadShare { delivered, recorded, partial };
+    let share = |signals, delivered, recorded, partial| ThreadShare {
+        signals,
+        delivered,
+        recorded,
+        partial,
+    };
     let further = FurtherMetric {
         metric: Metric { source: "realtime".into(), unit: "ns".into(), period: 10_000_000 },
-        threads: vec![share(49, 48, 3), share(0, 0, 0), share(30_000, 30_000, 0)],
+        threads: vec![share(20, 49, 48, 3), share(0, 0, 0, 0), share(300, 30_000, 30_000, 0)],
         samples: vec![(4, 40), (8, 3), (11, 5), (14, 30_000)],
     };
     Profile { further: vec![further], ..profile() }

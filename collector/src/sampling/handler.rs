@@ -77,7 +77,7 @@ pub(super) unsafe extern "C" fn on_signal(
     };
     thread.in_handler = true;
     let record = thread.arena.record_mut();
-    record.signals += 1;
+    record.count_signal(metric);
     record.count_delivered(metric, weight);
     // The name may be set late, and the thread may be killed at any time.
     let note = record.signals.is_power_of_two() || record.signals.is_multiple_of(64);

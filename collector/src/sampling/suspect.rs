@@ -4,31 +4,37 @@
 //! Such code asks the loader again for each frame that it goes on, which takes microseconds. So what
 //! was armed before is put right when it asks (`preload/exceptions.rs`), and the samples that
 //! follow arm nothing while functions near the one that asked are on the stack: those of an unwinder
-//! are linked next to each other. Two samples later it has asked again, or is done.
+//! are linked next to each other. A millisecond later it has asked again, or is done. That is told by samples, but only
+//! those count between which the thread has run: samples of elapsed time also come while it waits for the loader's lock.
 
 use super::walked::WalkedFrame;
+use crate::sys::{self, Clock};
 
 /// What asked last.
 #[derive(Clone, Copy, Debug)]
 pub struct Suspect {
-    /// An address in it, and in the two highest bits the samples for which it is suspected.
+    /// An address in it, and in the highest byte the samples for which it is suspected.
     word: u64,
+    /// CPU time of the thread at the sample that counted last, in nanoseconds; 0 before the first.
+    counted_ns: u64,
 }
 
 /// How far the other functions of an unwinder may be.
 const NEAR: u64 = 16 << 10;
 /// For so many samples. Addresses of user space leave the upper bits free.
-const SAMPLES: u64 = 2;
-const SAMPLES_SHIFT: u32 = 62;
+const SAMPLES: u64 = 8;
+/// CPU time between samples that count, in nanoseconds: at 5000 samples per second, each does.
+const APART_NS: u64 = 150_000;
+const SAMPLES_SHIFT: u32 = 56;
 
 impl Suspect {
     /// Nothing.
-    pub const NONE: Self = Self { word: 0 };
+    pub const NONE: Self = Self { word: 0, counted_ns: 0 };
 
     /// The function at `pc` has asked.
     #[must_use]
     pub const fn new(pc: u64) -> Self {
-        Self { word: pc | SAMPLES << SAMPLES_SHIFT }
+        Self { word: pc | SAMPLES << SAMPLES_SHIFT, counted_ns: 0 }
     }
 
     /// Whether it is on the stack that this sample has met. Once for each sample.
@@ -36,7 +42,11 @@ impl Suspect {
         if self.word >> SAMPLES_SHIFT == 0 {
             return false;
         }
-        self.word -= 1 << SAMPLES_SHIFT;
+        let now_ns = sys::now_ns(Clock::ThreadCpu);
+        if now_ns.saturating_sub(self.counted_ns) >= APART_NS {
+            self.counted_ns = now_ns;
+            self.word -= 1 << SAMPLES_SHIFT;
+        }
         let pc = self.word & !(u64::MAX << SAMPLES_SHIFT);
         frames.iter().any(|frame| frame.key.address().abs_diff(pc) < NEAR)
     }

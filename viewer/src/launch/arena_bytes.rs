@@ -32,8 +32,8 @@ pub(super) struct ThreadRow<'a> {
     pub(super) recorded: u64,
     pub(super) losses: &'a [u64],
     pub(super) partial: u64,
-    /// Of further sources: delivered, recorded, partial.
-    pub(super) further: [[u64; 3]; MAX_SOURCES - 1],
+    /// Of further sources: signals, delivered, recorded, partial.
+    pub(super) further: [[u64; 4]; MAX_SOURCES - 1],
     /// Nodes from number 1; number 0 is never used.
     pub(super) nodes: &'a [NodeRow],
 }

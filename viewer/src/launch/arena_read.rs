@@ -445,6 +445,7 @@ fn thread_record(bytes: &[u8]) -> ThreadRecord {
         cpu_before_ns: fields.u64(),
         late: fields.u64(),
         further: std::array::from_fn(|_| ShareRecord {
+            signals: fields.u64(),
             delivered: fields.u64(),
             recorded: fields.u64(),
             partial: fields.u64(),

@@ -81,16 +81,19 @@ impl Metrics {
         recorded: &ByMetric,
         lost: u64,
     ) -> [ThreadShare; MAX_SOURCES] {
-        let mut shares =
-            recorded.map(|recorded| ThreadShare { delivered: recorded, recorded, partial: 0 });
+        let share =
+            |recorded| ThreadShare { signals: 0, delivered: recorded, recorded, partial: 0 };
+        let mut shares = recorded.map(share);
         let partial = record.partial.iter().fold(0u64, |sum, &count| sum.saturating_add(count));
-        let (mut lost, mut partial) = (lost, partial);
+        let (mut signals, mut lost, mut partial) = (record.signals, lost, partial);
         for (source, counts) in (1..).zip(&record.further) {
             let metric = self.of_source(source);
             if metric == 0 {
                 continue;
             }
             let share = &mut shares[metric];
+            share.signals = counts.signals.min(signals);
+            signals -= share.signals;
             let taken = counts.delivered.saturating_sub(share.recorded).min(lost);
             share.delivered = share.delivered.saturating_add(taken);
             lost -= taken;
@@ -98,6 +101,7 @@ impl Metrics {
             partial -= share.partial;
         }
         let first = &mut shares[0];
+        first.signals = signals;
         first.delivered = first.delivered.saturating_add(lost);
         first.partial = partial.min(first.recorded);
         shares
@@ -180,7 +184,7 @@ mod tests {
                 losses: &[2],
                 partial: 5,
                 // One more was delivered than lost and recorded: the process was killed.
-                further: [[21, 20, 2], [8, 7, 0]],
+                further: [[14, 21, 20, 2], [8, 8, 7, 0]],
                 nodes: &[
                     (root(0), 0, 0, 0),
                     (call(0x1500), 1, 0, 1),
@@ -234,8 +238,13 @@ mod tests {
             let all = &profile.threads[thread.index()];
             assert_eq!((all.delivered, all.recorded, all.losses.iter().sum::<u64>()), (41, 38, 3));
             let shares = [0, 1, 2].map(|metric| profile.share(thread, metric));
-            let share = |delivered, recorded, partial| ThreadShare { delivered, recorded, partial };
-            assert_eq!(shares, [share(12, 11, 3), share(21, 20, 2), share(8, 7, 0)]);
+            let share = |signals, delivered, recorded, partial| ThreadShare {
+                signals,
+                delivered,
+                recorded,
+                partial,
+            };
+            assert_eq!(shares, [share(19, 12, 11, 3), share(14, 21, 20, 2), share(8, 8, 7, 0)]);
         }
     }
 
@@ -248,7 +257,7 @@ mod tests {
                 tid: pid,
                 delivered: 5,
                 recorded: 5,
-                further: [[3, 3, 0], [0; 3]],
+                further: [[3, 3, 3, 0], [0; 4]],
                 nodes: &[(root(0), 0, 0, 0), (leaf(0x10), 1, 2, 0), (leaf_of(1, 0x10), 1, 3, 0)],
                 ..ThreadRow::default()
             })
@@ -270,7 +279,7 @@ mod tests {
             tid: 7,
             delivered: 5,
             recorded: 5,
-            further: [[2, 2, 0], [3, 3, 0]],
+            further: [[2, 2, 2, 0], [3, 3, 3, 0]],
             nodes: &[(root(0), 0, 0, 0), (leaf_of(1, 0x10), 1, 2, 0), (leaf_of(2, 0x10), 1, 3, 0)],
             ..ThreadRow::default()
         });
@@ -300,7 +309,7 @@ mod tests {
                 tid: 7,
                 delivered: 6,
                 recorded: 6,
-                further: [[u64::MAX, 9, u64::MAX], [7, u64::MAX, 3]],
+                further: [[u64::MAX, u64::MAX, 9, u64::MAX], [7, 7, u64::MAX, 3]],
                 nodes: &[
                     (root(0), 0, 0, 0),
                     (leaf_of(2, 0x10), 1, 2, 0),

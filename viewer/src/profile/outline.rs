@@ -312,7 +312,7 @@ impl Builder {
                 let share = &mut threads[stream.thread.index()];
                 let nodes = stream.nodes.start as usize..stream.nodes.end as usize;
                 share.recorded += nodes.map(|node| samples.at(node)).sum::<u64>();
-                share.delivered = share.recorded;
+                (share.signals, share.delivered) = (share.recorded, share.recorded);
             }
             let metric = metric(&source);
             self.info.further.push(saved::FurtherMetric { metric, threads, samples: Vec::new() });

@@ -64,7 +64,8 @@ impl Profile {
 /// Leaves a thread the counts of one metric. How much of them was lost is known, and the reason where
 /// there is only one; else it is one that no version knows.
 fn narrow(thread: &mut Thread, share: ThreadShare) {
-    let ThreadShare { delivered, recorded, partial } = share;
+    let ThreadShare { signals, delivered, recorded, partial } = share;
+    thread.signals = signals;
     if (delivered, recorded) != (thread.delivered, thread.recorded) {
         let lost = delivered.saturating_sub(recorded);
         let mut reasons = (0..thread.losses.len()).filter(|&reason| thread.losses[reason] > 0);

@@ -249,7 +249,7 @@ pub fn sources(summary: &Summary, form: Form) -> Vec<(String, Vec<Line>)> {
         let is_cpu = source.metric.source != SourceKind::Realtime.name();
         let delivered = source.delivered_per_cpu_s.filter(|_| is_cpu);
         let delivered = delivered.map(|n| rate("rate", n, "delivered for each second of CPU time"));
-        let ThreadShare { delivered: all, recorded, partial } = source.samples;
+        let ThreadShare { delivered: all, recorded, partial, .. } = source.samples;
         let counts = [
             line("delivered", all, false, "delivered"),
             line("recorded", recorded, false, "recorded"),

@@ -8,7 +8,7 @@
 use csprof_format::ids::ThreadId;
 use csprof_format::launch::SourceKind;
 use csprof_format::loss::{LossReason, PartialReason};
-use csprof_format::profile::{Metric, Module, SymbolSource, Thread, ThreadShare};
+use csprof_format::profile::{Metric, Module, SymbolSource, ThreadShare};
 use nix::sys::signal::Signal;
 
 use super::number::{Form, amount, count, duration};
@@ -87,6 +87,7 @@ impl Summary {
             let of_thread = |thread| info.share(ThreadId::from_index(thread), metric.index());
             let shares = (0..info.threads.len()).map(of_thread);
             let mut samples = shares.fold(ThreadShare::default(), |all, one| ThreadShare {
+                signals: all.signals.saturating_add(one.signals),
                 delivered: all.delivered.saturating_add(one.delivered),
                 recorded: all.recorded.saturating_add(one.recorded),
                 partial: all.partial.saturating_add(one.partial),
@@ -257,37 +258,47 @@ pub fn signal(number: u8) -> String {
 /// Samples that came in clusters: how many signals brought how many samples, if a signal stands for
 /// several periods so often that samples no longer tell how long calls are. The kernel looks at CPU
 /// timers at its tick only, and a thread that runs for less at a time is met seldom; no signal gets
-/// through to a thread that waits for a disk. The one that then comes stands for all periods since
-/// the last. Of several sources, all together: which
-/// of them a signal was of is not known.
+/// through to a thread that waits for a processor or a disk. The one that then comes stands for all
+/// periods since the last. Of several sources, the one whose samples have fewest signals.
 #[must_use]
 pub fn clustered(profile: &Profile) -> Option<(u64, u64)> {
+    clusters(profile).map(|(_, signals, samples)| (signals, samples))
+}
+
+/// The same with the source whose samples they are.
+fn clusters(profile: &Profile) -> Option<(&str, u64, u64)> {
     const ENOUGH: u64 = 100;
-    let sum = |part: fn(&Thread) -> u64| {
-        profile.info.threads.iter().fold(0, |sum: u64, thread| sum.saturating_add(part(thread)))
+    let info = &profile.info;
+    let of_source = |(number, metric)| {
+        let shares = (0..info.threads.len()).map(ThreadId::from_index);
+        let shares = shares.map(|thread| info.share(thread, number));
+        let (signals, samples) = shares.fold((0u64, 0u64), |(signals, samples), share| {
+            (signals.saturating_add(share.signals), samples.saturating_add(share.delivered))
+        });
+        let metric: &Metric = metric;
+        (metric.source.as_str(), signals, samples)
     };
-    let (signals, samples) = (sum(|thread| thread.signals), sum(|thread| thread.delivered));
+    let sources = info.metrics().enumerate().map(of_source);
     // Profiles of no run have no signals.
-    (samples > ENOUGH && (1..samples / 4 * 3).contains(&signals)).then_some((signals, samples))
+    let clustered = sources.filter(|&(_, signals, samples)| {
+        samples > ENOUGH && (1..samples / 4 * 3).contains(&signals)
+    });
+    let density = |&(_, signals, samples): &(&str, u64, u64)| signals as f64 / samples as f64;
+    clustered.min_by(|one, other| density(one).total_cmp(&density(other)))
 }
 
 /// What [`clustered`] samples come from, and a source that sees finer detail, if there is one.
 #[must_use]
 pub fn why_clustered(profile: &Profile) -> (&'static str, Option<&'static str>) {
-    let has = |kind: SourceKind| profile.metrics().any(|(_, metric)| metric.source == kind.name());
-    let finer = has(SourceKind::CpuTime).then_some("-e task-clock");
-    let why = match (has(SourceKind::CpuTime), has(SourceKind::Realtime)) {
-        (true, true) => {
-            "the kernel looks at CPU timers at its tick only, and signals do not reach a thread that \
-             waits for a disk"
-        }
-        (true, false) => {
-            "the kernel looks at CPU timers at its tick only, and most threads ran for less at a time"
-        }
-        (false, true) => "signals do not reach a thread that waits for a disk",
-        (false, false) => "the profiling signal was held up",
-    };
-    (why, finer)
+    let source = clusters(profile).map_or("", |(source, _, _)| source);
+    if source == SourceKind::CpuTime.name() {
+        let why = "the kernel looks at CPU timers at its tick only, and most threads ran for less at a time";
+        (why, Some("-e task-clock"))
+    } else if source == SourceKind::Realtime.name() {
+        ("signals do not reach a thread that waits for a processor or a disk", None)
+    } else {
+        ("the profiling signal was held up", None)
+    }
 }
 
 /// For each process, whether it says something: samples, losses, messages, epochs of its own
@@ -350,4 +361,25 @@ pub fn lacks_symbols(module: &Module) -> bool {
             | SymbolSource::Unreadable(_)
             | SymbolSource::BuildIdDiffers(_)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::from_outline;
+
+    #[test]
+    fn clusters_of_one_source_are_seen_beside_another() {
+        let clusters = |signals: [u64; 2]| {
+            let mut profile = from_outline("main 400\n  wait 500 realtime:500\n").unwrap();
+            profile.info.threads[0].signals = signals[0] + signals[1];
+            profile.info.further[0].threads[0].signals = signals[1];
+            clustered(&profile).map(|counts| (counts, why_clustered(&profile).1))
+        };
+        let finer = Some("-e task-clock");
+        assert_eq!(clusters([400, 500]), None);
+        assert_eq!(clusters([200, 500]), Some(((200, 400), finer)));
+        assert_eq!(clusters([400, 300]), Some(((300, 500), None)));
+        assert_eq!(clusters([200, 100]), Some(((100, 500), None)));
+    }
 }

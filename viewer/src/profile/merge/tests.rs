@@ -89,7 +89,7 @@ fn of_two_metrics(mut profile: saved::Profile, first: &str) -> saved::Profile {
     let share = saved::ThreadShare {
         delivered: recorded + if is_cpu { 1 } else { 2 },
         recorded,
-        partial: 0,
+        ..Default::default()
     };
     let (first, second) = if is_cpu { (cpu, elapsed) } else { (elapsed, cpu) };
     profile.metric = first;

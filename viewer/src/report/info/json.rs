@@ -257,7 +257,7 @@ pub fn write(profile: &Profile, sets: &[SetPlace], out: &mut impl Write) -> io::
 }
 
 fn source(source: &summary::Source) -> Source {
-    let ThreadShare { delivered, recorded, partial } = source.samples;
+    let ThreadShare { delivered, recorded, partial, .. } = source.samples;
     Source {
         name: source.metric.source.clone(),
         unit: source.metric.unit.clone(),
@@ -347,7 +347,7 @@ fn sources_of(profile: &Profile, thread: ThreadId) -> Vec<SourceOfThread> {
     }
     let of = |(metric, about): (MetricRef, &Metric)| {
         let share = profile.info.share(thread, metric.index());
-        let ThreadShare { delivered, recorded: samples, partial } = share;
+        let ThreadShare { delivered, recorded: samples, partial, .. } = share;
         SourceOfThread { name: about.source.clone(), samples, delivered, partial }
     };
     profile.metrics().map(of).collect()

@@ -231,7 +231,12 @@ fn json_keeps_its_keys_and_adds_up() {
 /// The same run with samples of elapsed time: 10 of 27, and one of those lost.
 fn of_two_sources() -> Profile {
     let mut profile = profile();
-    let share = |delivered, recorded, partial| ThreadShare { delivered, recorded, partial };
+    let share = |delivered, recorded, partial| ThreadShare {
+        delivered,
+        recorded,
+        partial,
+        ..ThreadShare::default()
+    };
     profile.info.further = vec![FurtherMetric {
         metric: Metric { source: "realtime".into(), unit: "ns".into(), period: 10_000_000 },
         threads: vec![share(6, 6, 0), share(5, 4, 4)],
