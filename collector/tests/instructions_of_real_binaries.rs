@@ -10,9 +10,11 @@ use std::process::Command;
 
 use binaries::Binary;
 use csprof_collector::unwind::arch::inference::infer;
-use csprof_collector::unwind::arch::instruction::decode;
+use csprof_collector::unwind::arch::instruction::{Effect, Instruction, decode};
 use csprof_collector::unwind::arch::recipe::Recipe;
 use csprof_collector::unwind::cfi;
+use csprof_collector::unwind::table::Lookup;
+use object::{Object, ObjectSection};
 
 /// Address and text of each instruction, as objdump lists them; section by section.
 fn listed(binary: &Binary) -> Option<Vec<Vec<(u64, String)>>> {
@@ -123,5 +125,58 @@ fn is_like(found: Recipe, expected: Recipe) -> bool {
         (Recipe::Sp { offset: found, .. }, Recipe::Sp { offset, .. }) => found == offset,
         (Recipe::Bp { offset: found, .. }, Recipe::Bp { offset, .. }) => found == offset,
         _ => true,
+    }
+}
+
+/// Libraries with much assembly that has no CFI, for all processors that they know: what runs on other
+/// machines too.
+const ASSEMBLY: [&str; 5] =
+    ["libopenblas.so.0", "libavcodec.so.59", "libswscale.so.6", "libjpeg.so.62", "libx265.so.199"];
+
+/// Instructions looked at of each.
+const LOOKED_AT: usize = 3000;
+
+/// From everywhere in it there is a way out on which the caller gets back what it wants. Subroutines
+/// that keep nothing, and jumps that a register decides, have none.
+#[test]
+fn assembly_leads_out() {
+    for name in ASSEMBLY {
+        let path = format!("/usr/lib/x86_64-linux-gnu/{name}");
+        let Some(binary) = Binary::open(&path) else {
+            eprintln!("skipped, not installed here: {path}");
+            continue;
+        };
+        let (bytes, address) = binary.eh_frame();
+        let segment = |address| binary.segment_from(address);
+        let built = cfi::from_section(bytes, address, segment, binary.text());
+        let table = built.expect("a table").table;
+        let file = std::fs::read(&binary.path).expect("a file");
+        let file = object::File::parse(&*file).expect("ELF");
+        let section = file.section_by_name(".text").expect(".text");
+        let code = section.data().expect("section data");
+        let first = (section.address() - binary.text().start) as usize;
+        let mut places = Vec::new();
+        let mut at = 0;
+        while at < code.len() {
+            let (recipe, around) = Lookup::lookup(&table, (first + at) as u32);
+            if recipe != Recipe::NoCfi {
+                at = (around.end as usize).saturating_sub(first).max(at + 1);
+                continue;
+            }
+            // Not known: data.
+            let found = decode(&code[at..]);
+            let Instruction { length, effect } =
+                found.unwrap_or(Instruction { length: 1, effect: Effect::Padding });
+            if !matches!(effect, Effect::Padding | Effect::Stop) {
+                places.push(at);
+            }
+            at += usize::from(length);
+        }
+        let looked_at = places.iter().step_by(1 + places.len() / LOOKED_AT);
+        let all = looked_at.len();
+        let is_silent = |at: &&usize| infer(code, **at, |way| way.conforms).is_none();
+        let silent = looked_at.filter(is_silent).count();
+        eprintln!("{name}: of {all} of {} instructions, {silent} lead nowhere", places.len());
+        assert!(all > 100 && silent * 100 <= all, "{name}");
     }
 }

@@ -23,6 +23,15 @@ use crate::paths::Rows;
 /// that runs for an instant they are no share.
 pub const FEW_PARTIAL: u64 = 5;
 
+/// Partial samples that a program may have because of code in it that differs by machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allowed {
+    /// Why they are partial.
+    pub reason: PartialReason,
+    /// So many in a thousand samples.
+    pub per_thousand: u64,
+}
+
 /// A recorded run.
 #[derive(Debug)]
 pub struct Recording {
@@ -121,9 +130,18 @@ impl Recording {
 
     /// Asserts that at most one sample in a thousand is partial, or [`FEW_PARTIAL`].
     pub fn check_partial(&self, what: &str) {
+        self.check_partial_but(what, &[]);
+    }
+
+    /// The same, but for samples that are `allowed` to be partial.
+    pub fn check_partial_but(&self, what: &str, allowed: &[Allowed]) {
         let Samples { recorded, partial, .. } = self.samples();
         let reasons = self.partial_reasons();
-        let limit = (recorded / 1000).max(FEW_PARTIAL);
+        let found = |reason: PartialReason| self.info["partial_reasons"][reason.key()].as_u64();
+        let allowed = allowed.iter().map(|Allowed { reason, per_thousand }| {
+            found(*reason).unwrap_or(0).min(recorded * per_thousand / 1000)
+        });
+        let limit = (recorded / 1000).max(FEW_PARTIAL) + allowed.sum::<u64>();
         assert!(partial <= limit, "{what}: {partial} of {recorded} samples partial: {reasons}");
     }
 

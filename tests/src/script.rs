@@ -4,14 +4,18 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use csprof_format::loss::PartialReason;
+
 use crate::deadline::Outcome;
 use crate::hazard::quietly;
 use crate::installed::find;
-use crate::recording::Recording;
+use crate::recording::{Allowed, Recording};
 use crate::workshop::Workshop;
 
 /// A file with the functions `prepare` and `run`. Its first lines say what it is, which tools it
-/// `needs`, and, by `# jit`, that its code is made at run time or by Go.
+/// `needs`, and, by `# jit`, that its code is made at run time or by Go. `# partial: no-cfi 5` says that
+/// five in a thousand samples may be partial for that reason: the processor chooses among kernels in
+/// assembly, in whatever version of a library, and not all were seen.
 pub struct Script {
     /// The name of the file, without `.sh`.
     pub name: String,
@@ -56,6 +60,25 @@ impl Script {
     #[must_use]
     pub fn is_native(&self) -> bool {
         !self.text.contains("\n# jit\n")
+    }
+
+    /// Partial samples that it may have besides those that any program may have.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such reason.
+    #[must_use]
+    pub fn allowed(&self) -> Vec<Allowed> {
+        let line = self.text.lines().find_map(|line| line.strip_prefix("# partial: "));
+        let words = line.into_iter().flat_map(|line| line.split(", "));
+        words
+            .map(|words| {
+                let (key, share) = words.split_once(' ').unwrap();
+                let mut reasons = PartialReason::ALL.iter().copied();
+                let reason = reasons.find(|reason| reason.key() == key);
+                Allowed { reason: reason.unwrap(), per_thousand: share.parse().unwrap() }
+            })
+            .collect()
     }
 
     /// Prepares it in a folder `place` of its own and runs it twice: what differs from itself cannot be

@@ -6,7 +6,7 @@
 //! `CSPROF_BENCH_NODES=10000000 cargo bench -p csprof --bench refine`. The best of
 //! `CSPROF_BENCH_RUNS` counts, since other work on the machine only ever adds; the first time,
 //! memory is still to be had from the kernel and what is kept of a profile to be made.
-//! `CSPROF_BENCH_ONLY` names a part of the stages wanted, `CSPROF_BENCH_SHAPE` a shape.
+//! `CSPROF_BENCH_ONLY` names a part of the stages wanted, or is `names`; `CSPROF_BENCH_SHAPE` a shape.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measures")]
 
@@ -172,28 +172,55 @@ fn views(base: &Refined<'_>, runs: usize, most: Option<f64>) {
             }
         }
     }
-    for text in ["step_1", "vector", "x", "mpi_f"] {
+}
+
+/// What is asked of names.
+fn names(profile: &Profile, base: &Refined<'_>, runs: usize) {
+    let table = || Refined::base(profile).prepare_names();
+    print("what is known of names, and their order", &timed(runs, table), None, "");
+    base.prepare_names();
+    for text in ["step_1", "vector", "x", "s", "mpi_f"] {
         let what = format!("completion of {text}");
         let sets = Sets::default();
         let complete = || complete(text, text.len(), base, &sets).candidates.len();
         print(&what, &timed(runs, complete), Some(16.0), "");
     }
+    let pattern = |text: &str| match parse(&format!("hide {text}")).map(|mut all| all.stages.pop())
+    {
+        Ok(Some(Stage::Hide(pattern))) => pattern,
+        _ => unreachable!("{text} is a pattern"),
+    };
     for text in [
         "s*_1*7",
         "std::*[]",
         "std::vector<app::Cell<47>>::*",
         "vector<Cell>::*",
+        "Solver<double>::*",
+        "Drop::drop",
+        "*step",
         "*step_1*",
         "app::*",
         "/solver.*step/",
         "/^std::vector.*\\[\\]/",
         "module:libpart3*",
     ] {
-        let hide = parse(&format!("hide {text}")).map(|mut hide| hide.stages.pop());
-        if let Ok(Some(Stage::Hide(pattern))) = hide {
-            let what = format!("name matching of {text}");
-            print(&what, &timed(runs, || base.frames_of(&pattern).is_ok()), Some(20.0), "");
-        }
+        let pattern = pattern(text);
+        let what = format!("name matching of {text}");
+        print(&what, &timed(runs, || base.frames_of(&pattern).is_ok()), Some(20.0), "");
+    }
+    // Nothing is known of names yet.
+    for text in ["MPI_*", "app::*", "Solver<double>::*", "Drop::drop", "*step"] {
+        let pattern = pattern(text);
+        let first = || Refined::base(profile).frames_of(&pattern).is_ok();
+        print(&format!("  the first of all: {text}"), &timed(runs, first), Some(20.0), "");
+    }
+    for text in ["setp_1234", "vectro::push", "app::part3::Solvr", "xyzzy", "q*"] {
+        let pattern = pattern(text);
+        let found =
+            base.frames_of(&pattern).map_or_else(|error| error.to_string(), |_| String::new());
+        let what = format!("suggestions for {text}");
+        let suggest = || base.frames_of(&pattern).is_err();
+        print(&what, &timed(runs, suggest), Some(16.0), &format!("  {found}"));
     }
 }
 
@@ -260,6 +287,9 @@ impl Wanted {
             if name == SHAPES[0].0 {
                 views(&base, runs, share(100.0));
             }
+        }
+        if "names".contains(&self.only) && name == SHAPES[0].0 {
+            names(profile, &base, runs);
         }
     }
 }

@@ -9,10 +9,11 @@
 #![expect(unsafe_code, reason = "signal handlers, registers and the C runtime's unwinder")]
 #![expect(clippy::print_stderr, reason = "says what was compared, and what was skipped")]
 
+mod kernels;
 mod process;
 
 use std::cell::Cell;
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::hint::black_box;
 use std::path::PathBuf;
 use std::process::Command;
@@ -227,14 +228,14 @@ extern "C" fn observe(signal: c_int, _info: *mut libc::siginfo_t, context: *mut 
         context.uc_mcontext.gregs[libc::REG_EFL as usize] &= !TRAP_FLAG;
         return;
     }
+    let start = Registers::from_gregs(&context.uc_mcontext.gregs);
     let watch = WATCH.get();
-    if watch.is_null() {
+    if kernels::sample(&start) || watch.is_null() {
         return;
     }
     // SAFETY: set by this thread to a live Watch, which the interrupted code does not touch
     // while its signals can arrive.
     let watch = unsafe { &mut *watch };
-    let start = Registers::from_gregs(&context.uc_mcontext.gregs);
     watch.sample(&start);
     match watch.reference {
         Reference::Unwinder => watch.compare(start.ip),
@@ -340,28 +341,40 @@ fn every_instruction_in_a_thread_that_ends() {
 }
 
 /// A function of `fixture.c`, built by gcc; `None`, and a line that says so, if it cannot be.
-fn fixture(name: &std::ffi::CStr) -> Option<extern "C" fn() -> f64> {
-    let name_as_text = name.to_str().ok()?;
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live_unwind/fixture.c");
-    let library = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("lib{name_as_text}.so"));
+fn fixture(name: &CStr) -> Option<extern "C" fn() -> f64> {
+    let found = symbol(build("fixture", name.to_str().ok()?, &["-lm"])?, name);
+    // SAFETY: the functions of that file have this type in their source.
+    Some(unsafe { std::mem::transmute::<*mut c_void, extern "C" fn() -> f64>(found) })
+}
+
+/// Loads a library that gcc builds from the source file of that name, for the test of that name; `None`,
+/// and a line that says so, if it cannot be.
+fn build(source: &str, name: &str, arguments: &[&str]) -> Option<*mut c_void> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live_unwind");
+    let source = PathBuf::from(folder).join(source).with_extension("c");
+    let library = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("lib{name}.so"));
     let built = Command::new("gcc")
         .args(["-shared", "-fPIC", "-O2", "-fno-builtin", "-Wl,-z,lazy", "-o"])
-        .args([library.as_os_str(), source.as_ref(), "-lm".as_ref()])
+        .args([&library, &source])
+        .args(arguments)
         .status();
     if !built.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: gcc cannot build a library here");
+        eprintln!("skipped: gcc cannot build {name} here");
         return None;
     }
     let path = std::ffi::CString::new(library.to_str()?).ok()?;
-    // SAFETY: both strings end in a zero byte; the library has no constructors; its functions have
-    // this type in their source.
-    unsafe {
-        let handle = libc::dlopen(path.as_ptr(), libc::RTLD_LAZY);
-        assert!(!handle.is_null());
-        let symbol = libc::dlsym(handle, name.as_ptr());
-        assert!(!symbol.is_null());
-        Some(std::mem::transmute::<*mut c_void, extern "C" fn() -> f64>(symbol))
-    }
+    // SAFETY: the string ends in a zero byte; constructors that come with the library may run here.
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY) };
+    assert!(!handle.is_null());
+    Some(handle)
+}
+
+/// What a loaded library has under this name.
+fn symbol(library: *mut c_void, name: &CStr) -> *mut c_void {
+    // SAFETY: a handle of dlopen's, and a string that ends in a zero byte.
+    let found = unsafe { libc::dlsym(library, name.as_ptr()) };
+    assert!(!found.is_null(), "{name:?}");
+    found
 }
 
 /// The last instructions of longjmp, setcontext and swapcontext too, where the stack pointer is already elsewhere.

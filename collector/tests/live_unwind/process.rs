@@ -37,6 +37,12 @@ impl Process {
         self.stacks.push(StackBounds { low: range.start as u64, high: range.end as u64 & !7 });
     }
 
+    /// The text of the module that `pc` belongs to.
+    pub(crate) fn text_of(&self, pc: u64) -> Option<Range<u64>> {
+        let module = self.modules.iter().find(|module| module.text.contains(&pc))?;
+        Some(module.text.clone())
+    }
+
     /// Whether the code at `pc` belongs to the module that contains `other`.
     pub(crate) fn same_module(&self, pc: u64, other: u64) -> bool {
         self.modules.iter().any(|module| module.text.contains(&pc) && module.text.contains(&other))

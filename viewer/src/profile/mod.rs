@@ -20,7 +20,7 @@ mod passage;
 mod projection;
 
 pub use counts::{Count, Counts, MOST, Slice};
-pub(crate) use name::{BareNames, NameForms, OPERATORS, closed_group, last_components};
+pub(crate) use name::{BareNames, OPERATORS, Parts, closed_group, spell};
 pub use name::{base_name, short_name};
 pub(crate) use outline::quoted;
 pub use outline::{from_outline, to_outline};

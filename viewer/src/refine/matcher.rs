@@ -6,7 +6,11 @@
 
 mod lists;
 mod names;
+#[cfg(test)]
+mod reference;
 mod suggest;
+mod walk;
+mod words;
 
 use std::sync::{Arc, OnceLock};
 
@@ -153,7 +157,7 @@ impl<'r, 'p> Matcher<'r, 'p> {
         };
         match pattern {
             FramePattern::Glob(glob) | FramePattern::Field(Field::Function, glob) => {
-                let names = self.refined.names.of(self.refined.profile);
+                let names = self.refined.names.for_pattern(self.refined.profile);
                 let glob = NameGlob::new(glob);
                 by_name(&|number, name| names.matches(number, name, &glob))
             }
@@ -229,7 +233,7 @@ impl<'r, 'p> Matcher<'r, 'p> {
 impl<'p> Refined<'p> {
     /// The names of the profile's functions that a glob matches in any of their forms.
     pub(super) fn names_that_match(&self, glob: &str) -> impl Iterator<Item = &'p str> {
-        let names = self.names.of(self.profile);
+        let names = self.names.for_pattern(self.profile);
         let glob = NameGlob::new(glob);
         let functions = self.profile.functions.iter().map(|function| function.name.as_str());
         let named = functions.enumerate().skip(FunctionRef::ROOT.index() + 1);
@@ -285,13 +289,13 @@ pub(super) fn regex(source: &str) -> Result<Regex, String> {
 }
 
 /// A glob over whole texts.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Glob {
     parts: Vec<Part>,
     ignore_case: bool,
 }
 
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 enum Part {
     Any,
     One,
@@ -333,8 +337,7 @@ impl Glob {
             let next = rest.next();
             let fits = match (self.parts.get(part), next) {
                 (None, None) => return true,
-                (Some(Part::One), Some(_)) => true,
-                (Some(&Part::Is(wanted)), Some(next)) => self.same(wanted, next),
+                (Some(part), Some(next)) => self.fits(part, next),
                 _ => false,
             };
             if fits {
@@ -355,6 +358,15 @@ impl Glob {
     fn matches_path(&self, path: &str) -> bool {
         self.matches(path)
             || path.match_indices('/').any(|(slash, _)| self.matches(&path[slash + 1..]))
+    }
+
+    /// Whether a part that is no `*` stands for a character.
+    fn fits(&self, part: &Part, next: char) -> bool {
+        match part {
+            Part::Any => false,
+            Part::One => true,
+            Part::Is(wanted) => self.same(*wanted, next),
+        }
     }
 
     fn same(&self, wanted: char, next: char) -> bool {

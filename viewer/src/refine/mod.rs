@@ -36,6 +36,7 @@ mod costs;
 mod edges;
 #[cfg(test)]
 mod laws;
+mod letters;
 mod lexer;
 mod matcher;
 mod matching;

@@ -1,99 +1,174 @@
 //! Names near to one that does not exist.
 
-use crate::profile::{last_components, short_name};
+use std::collections::BTreeSet;
+
+use super::letters::Letters;
+use crate::profile::{BareNames, short_name};
 
 /// How many names are suggested.
 const SUGGESTIONS: usize = 5;
+
+/// Letters that are compared at most: as many as a word of the machine has bits.
+const COMPARED: usize = 64;
 
 /// The names that resemble `wanted` most, nearest first: those that contain it, then those that
 /// differ by few letters in as many components, without regard to case, wildcards, arguments and
 /// template parameters.
 pub(super) fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Vec<String> {
+    let names: Vec<&str> = names.collect();
+    let bare = BareNames::of(names.iter().copied());
+    nearest_of(wanted, &bare, names.into_iter().enumerate())
+}
+
+/// The same of names whose bare forms are known, with their numbers there.
+pub(super) fn nearest_of<'n>(
+    wanted: &str,
+    bare: &BareNames,
+    names: impl Iterator<Item = (usize, &'n str)>,
+) -> Vec<String> {
     let wanted = wanted.replace(['*', '?', '\\', '^', '$'], "").to_ascii_lowercase();
     let wanted = short_name(&wanted);
-    let components = wanted.matches("::").count() + 1;
-    let wanted = wanted.as_bytes();
     if wanted.is_empty() {
         return Vec::new();
     }
+    let components = wanted.matches("::").count() + 1;
+    let letters = Letters::new(wanted.as_bytes(), true);
+    let word = Word::new(wanted.as_bytes());
     // A third of the letters may be wrong.
-    let most = (wanted.len() / 3).max(1);
-    let mut found: Vec<(usize, usize, &str)> = Vec::new();
-    let mut rows = <[Vec<usize>; 3]>::default();
-    for name in names {
-        let contains = wanted.len() >= 3 && has(name, wanted);
-        let distance = if contains {
-            0
-        } else if missing(name, wanted) > most {
-            // As many letters would have to be put in at least.
-            continue;
+    let mut most = (wanted.len() / 3).max(1);
+    let mut found: BTreeSet<(usize, usize, &str)> = BTreeSet::new();
+    for (number, name) in names {
+        let contains = || wanted.len() >= 3 && letters.find(name.as_bytes(), 0).is_some();
+        let distance = if contains() {
+            Some(0)
         } else {
-            let distance = |end: &String| {
-                let end = end.to_ascii_lowercase();
-                let length = end.len().min(wanted.len() + most);
-                distances(wanted, &end.as_bytes()[..length], &mut rows);
-                let [_, distances, _] = &rows;
-                // The beginning of a name may be all that was typed.
-                let from = if wanted.len() < 4 { length } else { length.min(wanted.len() - most) };
-                distances[from..].iter().copied().min().unwrap_or(usize::MAX)
-            };
-            last_components(name, components).iter().map(distance).min().unwrap_or(usize::MAX)
+            let of_name = bare.components(number).len() == 0;
+            let ends = bare.last(number, components).chain(of_name.then_some(name));
+            ends.filter_map(|end| word.distance(end.as_bytes(), most)).min()
         };
-        if distance <= most {
-            found.push((distance, name.len(), name));
+        if let Some(distance) = distance {
+            found.insert((distance, name.len(), name));
+        }
+        if found.len() > SUGGESTIONS {
+            found.pop_last();
+            // What is further off than all of them is no longer of interest.
+            most = found.last().map_or(most, |&(distance, ..)| distance);
         }
     }
-    found.sort_unstable();
-    found.dedup_by_key(|(_, _, name)| *name);
-    found.truncate(SUGGESTIONS);
     found.into_iter().map(|(_, _, name)| name.to_owned()).collect()
 }
 
-/// Whether letters are in a name, one after the other, without regard to the case of ASCII letters.
-pub(super) fn has(name: &str, part: &[u8]) -> bool {
-    let Some((first, rest)) = part.split_first() else { return true };
-    let (lower, upper) = (first.to_ascii_lowercase(), first.to_ascii_uppercase());
-    let name = name.as_bytes();
-    let ends = (name.len() + 1).saturating_sub(part.len());
-    (0..ends).any(|at| {
-        (name[at] == lower || name[at] == upper)
-            && name[at + 1..at + part.len()].eq_ignore_ascii_case(rest)
-    })
+/// A word in lower case that others are compared with.
+struct Word {
+    length: usize,
+    /// Letters that may be missing at the end of what it is compared with.
+    may_lack: usize,
+    /// For each byte its places in the word, in either case.
+    places: Box<[u64; 256]>,
+    /// A bit for each byte that is in it.
+    bytes: Vec<u64>,
 }
 
-/// How many letters of a word in lower case are nowhere in a name; some that are not may not be
-/// counted.
-fn missing(name: &str, wanted: &[u8]) -> usize {
-    let bit = |byte: u8| 1_u64 << (byte.to_ascii_lowercase() % 64);
-    let there = name.bytes().fold(0, |there, byte| there | bit(byte));
-    wanted.iter().filter(|&&byte| there & bit(byte) == 0).count()
-}
-
-/// Fills the middle row: how many insertions, deletions, replacements and swaps of neighbours make
-/// each beginning of `b` of `a` (optimal string alignment).
-fn distances(a: &[u8], b: &[u8], rows: &mut [Vec<usize>; 3]) {
-    let [before, above, row] = rows;
-    above.clear();
-    above.extend(0..=b.len());
-    before.clone_from(above);
-    for (i, x) in a.iter().enumerate() {
-        row.clear();
-        row.push(i + 1);
-        for (j, y) in b.iter().enumerate() {
-            let mut least = (above[j] + usize::from(x != y)).min(above[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && a[i - 1] == *y && b[j - 1] == *x {
-                least = least.min(before[j - 1] + 1);
-            }
-            row.push(least);
+impl Word {
+    fn new(word: &[u8]) -> Self {
+        let word = &word[..word.len().min(COMPARED)];
+        let mut places = Box::new([0; 256]);
+        for (at, byte) in word.iter().enumerate() {
+            places[byte.to_ascii_lowercase() as usize] |= 1 << at;
+            places[byte.to_ascii_uppercase() as usize] |= 1 << at;
         }
-        std::mem::swap(before, above);
-        std::mem::swap(above, row);
+        // The beginning of a name may be all that was typed.
+        let may_lack = if word.len() < 4 { 0 } else { (word.len() / 3).max(1) };
+        Self {
+            length: word.len(),
+            may_lack,
+            places,
+            bytes: word.iter().map(|&byte| byte_bit(byte)).collect(),
+        }
     }
+
+    /// How many insertions, deletions, replacements and swaps of neighbours make a text, or a
+    /// beginning of it that is about as long, of the word (optimal string alignment); `None` if
+    /// these are more than `most`.
+    ///
+    /// All rows of a column of the usual table are bits of words (Hyyrö, "A bit-vector algorithm for
+    /// computing Levenshtein and Damerau edit distances", 2003).
+    fn distance(&self, text: &[u8], most: usize) -> Option<usize> {
+        let most_wrong = (self.length / 3).max(1);
+        let length = text.len().min(self.length + most_wrong);
+        let text = &text[..length];
+        // As many letters as are missing would have to be put in at least.
+        let there = text.iter().fold(0, |there, &byte| there | byte_bit(byte));
+        if self.bytes.iter().filter(|&&bit| there & bit == 0).count() > most {
+            return None;
+        }
+        let from =
+            if self.may_lack == 0 { length } else { length.min(self.length - self.may_lack) };
+        let (mut above, mut below) = (u64::MAX, 0_u64);
+        let (mut same, mut before) = (0_u64, 0_u64);
+        let last = 1 << (self.length - 1);
+        let mut distance = self.length;
+        let mut least = if from == 0 { distance } else { usize::MAX };
+        for (count, &byte) in (1..).zip(text) {
+            let places = self.places[byte as usize];
+            let swapped = (!same & places) << 1 & before;
+            same = swapped | ((places & above).wrapping_add(above) ^ above) | places | below;
+            let (greater, less) = (below | !(same | above), same & above);
+            distance += usize::from(greater & last != 0);
+            distance -= usize::from(less & last != 0);
+            let (greater, less) = (greater << 1 | 1, less << 1);
+            above = less | !(same | greater);
+            below = greater & same;
+            before = places;
+            if count >= from {
+                least = least.min(distance);
+            }
+        }
+        (least <= most).then_some(least)
+    }
+}
+
+/// One of 64 bits for a byte, the same for letters of either case.
+fn byte_bit(byte: u8) -> u64 {
+    1 << (byte.to_ascii_lowercase() % 64)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use proptest::prelude::*;
+
+    use super::{Word, nearest};
+
+    /// The table of the textbooks: the last row.
+    fn distances(a: &[u8], b: &[u8]) -> Vec<usize> {
+        let mut table = vec![(0..=b.len()).collect::<Vec<_>>()];
+        for (i, x) in a.iter().enumerate() {
+            let mut row = vec![i + 1];
+            for (j, y) in b.iter().enumerate() {
+                let replaced = table[i][j] + usize::from(!x.eq_ignore_ascii_case(y));
+                row.push(replaced.min(table[i][j + 1] + 1).min(row[j] + 1));
+                let is_same = |p: u8, q: u8| p.eq_ignore_ascii_case(&q);
+                if i > 0 && j > 0 && is_same(a[i - 1], *y) && is_same(b[j - 1], *x) {
+                    row[j + 1] = row[j + 1].min(table[i - 1][j - 1] + 1);
+                }
+            }
+            table.push(row);
+        }
+        table.pop().unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn distances_are_those_of_the_table(word in "[abc]{1,70}", text in "[abcA]{0,80}", most in 0..40_usize) {
+            let compared = &word.as_bytes()[..word.len().min(64)];
+            let wrong = (compared.len() / 3).max(1);
+            let length = text.len().min(compared.len() + wrong);
+            let from = if compared.len() < 4 { length } else { length.min(compared.len() - wrong) };
+            let row = distances(compared, &text.as_bytes()[..length]);
+            let least = row[from..].iter().copied().min().filter(|&least| least <= most);
+            prop_assert_eq!(Word::new(word.as_bytes()).distance(text.as_bytes(), most), least);
+        }
+    }
 
     #[test]
     fn likely_names_come_first() {

@@ -23,7 +23,7 @@ use ways::{Fork, Ways, is_fork, target};
 
 /// Instructions looked at for the ways, and as many for what they do: some 15 ns each. The longest
 /// functions of video codecs have thousands without a fork.
-const MOST_STEPS: u32 = 8192;
+const MOST_STEPS: u32 = 16384;
 /// Bytes of code that are said to be alike.
 const MOST_REACH: u8 = 63;
 
@@ -172,6 +172,8 @@ fn is_padding(code: &[u8], at: usize) -> bool {
 fn follow(code: &[u8], mut at: usize, forks: &[Fork], steps: &mut u32) -> Option<Inferred> {
     let mut state = State::new();
     let mut forks = forks.iter();
+    // Unrolled loops call the same subroutine a hundred times.
+    let (mut called, mut kept) = (None, 0);
     loop {
         *steps = steps.checked_sub(1)?;
         let Instruction { length, effect } = decode(code.get(at..)?)?;
@@ -189,8 +191,11 @@ fn follow(code: &[u8], mut at: usize, forks: &[Fork], steps: &mut u32) -> Option
             },
             Effect::Call(offset) => {
                 let callee = offset.and_then(|offset| target(code, next, offset));
-                let kept = callee.and_then(|callee| keeps(code, callee, steps));
-                state.call(kept.unwrap_or(0));
+                if callee != called {
+                    called = callee;
+                    kept = callee.and_then(|callee| keeps(code, callee, steps)).unwrap_or(0);
+                }
+                state.call(kept);
                 next
             }
             effect => {

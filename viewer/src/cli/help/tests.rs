@@ -75,6 +75,10 @@ fn names_on_the_page_are_found() {
             "find(Key*), find(app::Key const&)",
             "std::map<app::Key, int, std::less<app::Key> >::find(app::Key const&)",
         ),
+        (
+            "fmt::vformat",
+            "fmt::v9::vformat[abi:cxx11](fmt::v9::basic_string_view<char>, fmt::v9::format_args)",
+        ),
         ("Circle::area, Shape::area, area", "<app::Circle as app::Shape>::area"),
         ("Vec::push", "<alloc::vec::Vec<T>>::push"),
         ("run::{closure#0}", "app::run::{closure#0}"),

@@ -6,12 +6,18 @@
 
 mod bare;
 mod scan;
+mod versions;
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 
 pub(crate) use bare::BareNames;
-pub(crate) use scan::{OPERATORS, closed_group};
-use scan::{Parts, group_end, scan};
+use scan::{Found, Pieces, group_end, scan};
+pub(crate) use scan::{OPERATORS, Parts, closed_group};
+pub(crate) use versions::is_version;
+use versions::without_versions;
 
 /// The name without arguments, template arguments and return type: what a narrow column shows.
 ///
@@ -63,90 +69,63 @@ fn is_plain(name: &str) -> bool {
     name.starts_with('[') || !name.bytes().any(is_mark)
 }
 
-/// The forms of one name after the other, in the same memory.
-#[derive(Default)]
-pub(crate) struct NameForms(Forms);
-
-impl NameForms {
-    /// Whether one of the ways to say a name matches: without namespaces, from each of them
-    /// inwards, each with and without arguments and template arguments; a method by its type and by
-    /// its trait. The name as it is need not be among them. With `ends_too`, `matches` holds for
-    /// every text of which it holds for an end: then nothing is asked from each namespace inwards.
-    pub(crate) fn any(
-        &mut self,
-        name: &str,
-        ends_too: bool,
-        matches: impl Fn(&str) -> bool,
-    ) -> bool {
-        // People leave out what stands behind the arguments.
-        let is_match = |text: &str| {
-            matches(text)
-                || text.find(" [clone ").is_some_and(|end| matches(&text[..end]))
-                || text.rfind(") ").is_some_and(|end| matches(&text[..=end]))
-        };
-        let Self(forms) = self;
-        let most = if ends_too { 1 } else { usize::MAX };
-        forms.scan(name);
-        if forms.any(most, is_match) {
-            return true;
-        }
-        let self_type = forms.bare.self_type.take();
-        also_called(name, self_type.as_ref(), name).iter().any(|name| {
-            forms.scan(name);
-            forms.any(most, is_match)
-        })
+/// Hands out the parts of a name as it is spelled, and of each other way to spell it: a method by
+/// its type and by its trait, what lies in an inline namespace outside of it, and `std::string` by
+/// its name. `end` is called behind each, and tells whether that is enough; it makes `parts` ready
+/// for the next one. Returns whether it ever was.
+pub(crate) fn spell<P: Parts>(
+    name: &str,
+    parts: &mut P,
+    mut end: impl FnMut(&mut P) -> bool,
+) -> bool {
+    let pieces = of_type(name);
+    let found = scan(pieces, parts);
+    if end(parts) {
+        return true;
     }
+    let is_enough = |pieces: Pieces<'_>, parts: &mut P, end: &mut dyn FnMut(&mut P) -> bool| {
+        scan(pieces, parts);
+        end(parts)
+    };
+    by_self_type(pieces, &found).any(|pieces| is_enough(pieces, parts, &mut end))
+        || otherwise_called(name, found.is_called)
+            .any(|name| is_enough(of_type(&name), parts, &mut end))
 }
 
-/// The bare form of a name, in each of the ways to say it, from its last so many components on.
-pub(crate) fn last_components(name: &str, count: usize) -> Vec<String> {
-    let last = |form: &Form| form.from(form.starts.len().saturating_sub(count)).to_owned();
-    let form = Form::of(name);
-    let others = also_called(name, form.self_type.as_ref(), &form.text);
-    [last(&form)].into_iter().chain(others.iter().map(|name| last(&Form::of(name)))).collect()
-}
-
-/// What else a name is called: `<T as Trait>::f` is `T::f` and `Trait::f`, what lies in an inline
-/// namespace of C++'s standard library is outside of it, and `std::string` has its name. `wanted` is what is wanted of
-/// the name: where it has no such namespace, neither has another form of it.
-fn also_called(name: &str, self_type: Option<&[String; 2]>, wanted: &str) -> Vec<String> {
-    let mut names = Vec::new();
-    if let Some([inside, after]) = self_type {
+/// A method of `<T as Trait>` or `<impl Trait for T>` as that of `T`, and of `Trait`.
+fn by_self_type<'n>(pieces: Pieces<'n>, found: &Found) -> impl Iterator<Item = Pieces<'n>> {
+    let halves = found.self_type.clone().and_then(|inside| {
+        let [first, second, _] = pieces;
+        let (range, whole, after) = match inside.start.checked_sub(first.len()) {
+            Some(start) => (start..inside.end - first.len(), second, ""),
+            None => (inside, first, second),
+        };
+        let inside = whole.get(range.clone())?;
+        let rest = [whole.get(range.end + 1..)?, after];
         let (one, other) = match inside.strip_prefix("impl ") {
             Some(of) => split_outside(of, " for "),
             None => split_outside(inside, " as "),
         };
-        for part in [Some(one), other].into_iter().flatten() {
-            let part = part.trim_start_matches(['&', '*']);
-            let part = ["mut ", "const ", "dyn "]
+        Some(([Some(one), other], rest))
+    });
+    halves.into_iter().flat_map(|(halves, [rest, after])| {
+        let path = |half: &'n str| {
+            let half = half.trim_start_matches(['&', '*']);
+            let half = ["mut ", "const ", "dyn "]
                 .iter()
-                .fold(part, |part, word| part.strip_prefix(word).unwrap_or(part));
-            if is_path(part) {
-                names.push(format!("{part}{after}"));
-            }
-        }
-    }
-    let is_inline = |four: &[u8]| four == b"::__" || four == b"::_V";
-    let has_inline = wanted.as_bytes().windows(4).any(is_inline);
-    let outside = if has_inline { without_inline_namespaces(name) } else { None };
-    if wanted.contains("::basic_") {
-        names.extend(with_aliases(outside.as_deref().unwrap_or(name)));
-    }
-    names.extend(outside);
-    names
+                .fold(half, |half, word| half.strip_prefix(word).unwrap_or(half));
+            is_path(half).then_some([half, rest, after])
+        };
+        halves.into_iter().flatten().filter_map(path)
+    })
 }
 
-/// What lies in an inline namespace of C++'s standard libraries, outside of it.
-fn without_inline_namespaces(name: &str) -> Option<String> {
-    const INLINE: [&str; 3] = ["::__cxx11::", "::__1::", "::_V2::"];
-    let mut outside = Cow::Borrowed(name);
-    for inline in INLINE.iter().filter(|inline| name.contains(**inline)) {
-        outside = Cow::Owned(outside.replace(inline, "::"));
-    }
-    match outside {
-        Cow::Owned(outside) => Some(outside),
-        Cow::Borrowed(_) => None,
-    }
+/// A name outside of inline namespaces, and with the names that the standard library has for types
+/// of its own.
+fn otherwise_called(name: &str, is_called: bool) -> impl Iterator<Item = String> {
+    let outside = without_versions(name, is_called);
+    let aliases = with_aliases(outside.as_deref().unwrap_or(name));
+    outside.into_iter().chain(aliases)
 }
 
 /// `std::basic_string<char, std::char_traits<char>, std::allocator<char> >` is `std::string`, and
@@ -154,6 +133,8 @@ fn without_inline_namespaces(name: &str) -> Option<String> {
 /// `char`, and for `wchar_t` with a `w` before it.
 fn with_aliases(name: &str) -> Option<String> {
     const BASIC: &str = "std::basic_";
+    static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(BASIC));
+    FINDER.find(name.as_bytes())?;
     let mut out = String::new();
     let mut from = 0;
     while let Some(found) = name[from..].find(BASIC) {
@@ -204,48 +185,34 @@ fn is_path(text: &str) -> bool {
 }
 
 /// Rust's `<Type>::f` as `Type::f`.
-fn of_type(name: &str) -> Cow<'_, str> {
+fn of_type(name: &str) -> Pieces<'_> {
+    let as_it_is = [name, "", ""];
     if !name.starts_with('<') {
-        return Cow::Borrowed(name);
+        return as_it_is;
     }
-    let Some(end) = closed_group(name.as_bytes(), 0) else { return Cow::Borrowed(name) };
-    let inside = &name[1..end - 1];
-    if is_path(inside) && name[end..].starts_with("::") && split_outside(inside, " as ").1.is_none()
-    {
-        Cow::Owned(format!("{inside}{}", &name[end..]))
+    let Some(end) = closed_group(name.as_bytes(), 0) else { return as_it_is };
+    let (inside, after) = (&name[1..end - 1], &name[end..]);
+    if is_path(inside) && after.starts_with("::") && split_outside(inside, " as ").1.is_none() {
+        [inside, after, ""]
     } else {
-        Cow::Borrowed(name)
+        as_it_is
     }
 }
 
-/// A name with some of what its components carry.
+/// A name without what its components carry.
 #[derive(Default)]
 struct Form {
     text: String,
     /// Where each component begins.
     starts: Vec<usize>,
-    /// What stands inside the first `<T as Trait>` or `<impl Trait for T>`, and what follows it.
-    self_type: Option<[String; 2]>,
 }
 
 impl Form {
     /// The bare form of a name.
     fn of(name: &str) -> Self {
         let mut form = Self::default();
-        form.scan(name);
+        scan(of_type(name), &mut form);
         form
-    }
-
-    /// Makes it the bare form of another name.
-    fn scan(&mut self, name: &str) {
-        self.clear();
-        scan(&of_type(name), self);
-    }
-
-    fn clear(&mut self) {
-        self.text.clear();
-        self.starts.clear();
-        self.self_type = None;
     }
 
     /// The components from one of them on.
@@ -254,7 +221,6 @@ impl Form {
     }
 }
 
-/// The bare form, from the parts of a name.
 impl Parts for Form {
     fn begin_component(&mut self) {
         if !self.starts.is_empty() {
@@ -279,81 +245,6 @@ impl Parts for Form {
 
     fn push_braces(&mut self, bare: [&str; 2], _whole: &str) {
         bare.into_iter().for_each(|piece| self.push(piece));
-    }
-
-    fn note_self_type(&mut self, inside: &str, after: &str) {
-        self.self_type.get_or_insert_with(|| [inside.to_owned(), after.to_owned()]);
-    }
-}
-
-/// A name in its four forms.
-#[derive(Default)]
-struct Forms {
-    /// Without arguments and template arguments.
-    bare: Form,
-    /// With template arguments.
-    templated: Form,
-    /// With arguments and qualifiers.
-    called: Form,
-    /// With both.
-    full: Form,
-}
-
-impl Forms {
-    /// Makes them those of another name.
-    fn scan(&mut self, name: &str) {
-        self.all().into_iter().for_each(Form::clear);
-        scan(&of_type(name), self);
-    }
-
-    /// Whether one of them matches, from one of its first so many components on.
-    fn any(&mut self, most: usize, matches: impl Fn(&str) -> bool) -> bool {
-        let is_match =
-            |form: &mut Form| form.starts.iter().take(most).any(|&at| matches(&form.text[at..]));
-        self.all().into_iter().any(is_match)
-    }
-
-    fn all(&mut self) -> [&mut Form; 4] {
-        [&mut self.bare, &mut self.templated, &mut self.called, &mut self.full]
-    }
-}
-
-impl Parts for Forms {
-    fn begin_component(&mut self) {
-        self.all().into_iter().for_each(Form::begin_component);
-    }
-
-    fn at_component_start(&self) -> bool {
-        self.bare.at_component_start()
-    }
-
-    fn restart(&mut self) {
-        self.all().into_iter().for_each(Form::restart);
-    }
-
-    fn push(&mut self, text: &str) {
-        self.all().into_iter().for_each(|form| form.push(text));
-    }
-
-    fn push_braces(&mut self, bare: [&str; 2], whole: &str) {
-        self.bare.push_braces(bare, whole);
-        self.called.push_braces(bare, whole);
-        self.templated.push(whole);
-        self.full.push(whole);
-    }
-
-    fn note_self_type(&mut self, inside: &str, after: &str) {
-        self.bare.note_self_type(inside, after);
-    }
-
-    fn push_template(&mut self, text: &str) {
-        self.templated.push(text);
-        self.full.push(text);
-    }
-
-    fn push_arguments(&mut self, text: &str) {
-        self.called.push(text);
-        self.full.push(text);
     }
 }
 

@@ -1,7 +1,13 @@
 //! One pass over a name, which hands out its parts: components, and what they carry in brackets.
 
+use std::ops::Range;
+
+/// A name in pieces that follow each other, so that none has to be copied to be left out. Brackets
+/// that open in a piece close in it.
+pub(super) type Pieces<'n> = [&'n str; 3];
+
 /// Where the parts of a name go.
-pub(super) trait Parts {
+pub(crate) trait Parts {
     /// What follows is another component.
     fn begin_component(&mut self);
 
@@ -17,14 +23,28 @@ pub(super) trait Parts {
     /// `{lambda#1}`, in two pieces, and `{lambda(int)#1}` where template arguments are.
     fn push_braces(&mut self, bare: [&str; 2], whole: &str);
 
-    /// What stands inside the first `<T as Trait>` or `<impl Trait for T>`, and what follows it.
-    fn note_self_type(&mut self, inside: &str, after: &str);
-
     /// Template arguments.
     fn push_template(&mut self, _text: &str) {}
 
     /// Arguments and qualifiers.
     fn push_arguments(&mut self, _text: &str) {}
+
+    /// Whether nothing that may still come matters.
+    fn is_done(&self) -> bool {
+        false
+    }
+}
+
+/// What a pass over a name finds that is no part of it.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Where the last return type ended.
+    pub(super) begin: usize,
+    /// Where, in all pieces together, the text inside the first `<T as Trait>` or
+    /// `<impl Trait for T>` stands.
+    pub(super) self_type: Option<Range<usize>>,
+    /// Whether it has arguments.
+    pub(super) is_called: bool,
 }
 
 /// Symbols that may follow `operator`, longer ones first.
@@ -38,24 +58,39 @@ pub(crate) const OPERATORS: &[&str] = &[
 const ANONYMOUS: &str = "(anonymous namespace)";
 
 /// Hands out the parts of a name. Bytes are looked at one by one: what decides is ASCII.
-pub(super) fn scan(name: &str, parts: &mut impl Parts) {
-    Scanner { name, text: name.as_bytes(), at: 0 }.scan(parts);
+pub(super) fn scan(pieces: Pieces<'_>, parts: &mut impl Parts) -> Found {
+    let mut found = Found::default();
+    parts.begin_component();
+    let mut before = 0;
+    for name in pieces {
+        let scanner =
+            Scanner { name, text: name.as_bytes(), at: 0, before, pieces, found: &mut found };
+        scanner.scan(parts);
+        before += name.len();
+    }
+    found
 }
 
-struct Scanner<'n> {
+struct Scanner<'n, 'f> {
     name: &'n str,
     text: &'n [u8],
     at: usize,
+    /// The length of the pieces before this one.
+    before: usize,
+    pieces: Pieces<'n>,
+    found: &'f mut Found,
 }
 
-impl<'n> Scanner<'n> {
+impl<'n> Scanner<'n, '_> {
     fn rest(&self) -> &'n str {
         self.name.get(self.at..).unwrap_or("")
     }
 
     fn scan(mut self, parts: &mut impl Parts) {
-        parts.begin_component();
         while let Some(&byte) = self.text.get(self.at) {
+            if parts.is_done() {
+                return;
+            }
             let start = self.at;
             match byte {
                 b':' if self.text.get(start + 1) == Some(&b':') => {
@@ -79,6 +114,7 @@ impl<'n> Scanner<'n> {
                     self.operator(parts);
                 }
                 b'(' => {
+                    self.found.is_called = true;
                     self.skip_group();
                     parts.push_arguments(&self.name[start..self.at]);
                 }
@@ -107,6 +143,7 @@ impl<'n> Scanner<'n> {
                     while matches!(self.text.get(self.at), Some(b'*' | b'&')) {
                         self.at += 1;
                     }
+                    self.found.begin = self.before + self.at;
                 }
                 _ => {
                     // The first character, whatever it is, and all plain ones after it.
@@ -121,7 +158,12 @@ impl<'n> Scanner<'n> {
     }
 
     fn has_arguments(&self) -> bool {
-        self.text.ends_with(b")") || self.text.windows(2).rev().any(|pair| pair == b") ")
+        let last = self.pieces.iter().rfind(|piece| !piece.is_empty());
+        last.is_some_and(|last| last.ends_with(')'))
+            || self
+                .pieces
+                .iter()
+                .any(|piece| piece.as_bytes().windows(2).rev().any(|pair| pair == b") "))
     }
 
     /// Skips what may follow an argument list: ` const`, ` &&`, ` [clone .cold]`.
@@ -194,7 +236,8 @@ impl<'n> Scanner<'n> {
         parts.push("<");
         push_without_angles(inside, parts);
         parts.push(">");
-        parts.note_self_type(inside, self.rest());
+        let start = self.before + start + 1;
+        self.found.self_type.get_or_insert(start..start + inside.len());
     }
 
     /// `{lambda(int)#1}` becomes `{lambda#1}`; `{{closure}}` stays.

@@ -3,28 +3,47 @@
 //!
 //! Three things sort out nearly all names before the forms are looked at, the first two by a table
 //! with 24 bytes for each name: whether a form may begin with the same three characters as the
-//! glob, whether one may begin and end with the same letter, and whether the longest plain word of
-//! the glob is in the name.
+//! glob, whether one may begin and end with the same letter, and whether the words of the glob are
+//! in the name.
 
-use std::cell::RefCell;
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, OnceLock};
 
-use super::super::nearest::has;
 use super::lists::Lists;
+use super::walk::{Automaton, Walk};
+use super::words::Words;
 use super::{Glob, Part};
-use crate::profile::{BareNames, NameForms, Profile};
+use crate::profile::{BareNames, Profile, spell};
 
-/// The bare names of the profile's functions: made when a pattern first needs them, shared by all
-/// forests made of the profile.
+/// What is known of the profile's functions by name, shared by all forests made of the profile.
 #[derive(Clone, Debug, Default)]
-pub(in super::super) struct Names(Arc<OnceLock<NameTable>>);
+pub(in super::super) struct Names(Arc<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    table: OnceLock<NameTable>,
+    /// Patterns that were compared without the table.
+    without: AtomicUsize,
+}
+
+/// Patterns that are compared without a table: that takes up to 10 ms for 165 000 names, and the
+/// table takes 35. So whoever has few patterns does not pay for many, and whoever has many pays
+/// less than twice.
+const WITHOUT_TABLE: usize = 4;
 
 impl Names {
-    /// The table of a profile.
+    /// The table of a profile, made if nobody did.
     pub(in super::super) fn of(&self, profile: &Profile) -> &NameTable {
-        self.0.get_or_init(|| {
+        self.0.table.get_or_init(|| {
             NameTable::of(profile.functions.iter().map(|function| function.name.as_str()))
         })
+    }
+
+    /// The table for one more pattern; an empty one as long as it is not worth while to make it.
+    pub(super) fn for_pattern(&self, profile: &Profile) -> &NameTable {
+        static EMPTY: LazyLock<NameTable> = LazyLock::new(|| NameTable::of(std::iter::empty()));
+        let few = || self.0.without.fetch_add(1, Ordering::Relaxed) < WITHOUT_TABLE;
+        if self.0.table.get().is_none() && few() { &EMPTY } else { self.of(profile) }
     }
 }
 
@@ -66,33 +85,70 @@ impl Ends {
 
 impl NameTable {
     pub(super) fn of<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Self {
-        let bare = BareNames::of(names.clone());
-        let ends = names.enumerate().map(|(number, name)| {
-            let mut ends = Ends::default();
-            ends.add(name);
-            if is_of_c(name) {
-                let public = name.trim_start_matches('_');
-                ends.add(public);
-                public.split_once("_MOD_").into_iter().for_each(|(_, name)| ends.add(name));
-                // What else is left out of it is left out at the end.
-                ends.last = u64::MAX;
-                return ends;
-            }
+        let [count, length] =
+            names.clone().fold([0, 0], |[count, length], name| [count + 1, length + name.len()]);
+        let mut table =
+            Self { bare: BareNames::with_capacity(count, length), ends: Vec::with_capacity(count) };
+        names.for_each(|name| table.add(name));
+        table
+    }
+
+    fn add(&mut self, name: &str) {
+        self.bare.add(name);
+        let mut ends = Ends::default();
+        ends.add(name);
+        if is_of_c(name) {
+            let public = name.trim_start_matches('_');
+            ends.add(public);
+            public.split_once("_MOD_").into_iter().for_each(|(_, name)| ends.add(name));
+            // What else is left out of it is left out at the end.
+            ends.last = u64::MAX;
+        } else {
             // What carries arguments or template arguments begins like what does not, and ends
             // with a bracket or like the name.
-            bare.components(number).for_each(|form| ends.add(form));
-            name.find(" [clone ").into_iter().for_each(|end| ends.add(&name[..end]));
-            ends
-        });
-        Self { ends: ends.collect(), bare }
+            let number = self.ends.len();
+            self.bare.components(number).for_each(|form| ends.add(form));
+            if name.ends_with(']') {
+                name.find(" [clone ").into_iter().for_each(|end| ends.add(&name[..end]));
+            }
+        }
+        self.ends.push(ends);
+    }
+
+    /// The bare forms of the names.
+    pub(super) fn bare(&self) -> &BareNames {
+        &self.bare
     }
 
     /// Whether a glob matches a name, in any of its forms. Of a name that is not in the table,
     /// nothing is known before.
     pub(super) fn matches(&self, number: usize, name: &str, glob: &NameGlob) -> bool {
-        self.ends.get(number).is_none_or(|ends| ends.may_match(&glob.ends))
-            && self.may_begin(number, name, glob)
-            && glob.matches_name(name, |matches| self.bare.any(number, matches))
+        if self.ends.get(number).is_some_and(|ends| !ends.may_match(&glob.ends))
+            || !self.may_begin(number, name, glob)
+        {
+            return false;
+        }
+        let bare = |glob: &Glob| self.bare.components(number).any(|form| glob.matches(form));
+        let has_bare = self.bare.components(number).len() > 0;
+        // Of a name that begins so the words need not be looked for.
+        if glob.is_beginning && bare(&glob.glob) {
+            return true;
+        }
+        if !glob.words.are_in(name) {
+            return false;
+        }
+        let Some(begin) = self.bare.begin(number).filter(|_| has_bare) else {
+            return glob.glob.matches(name) || glob.matches_unknown(name);
+        };
+        match &glob.lists {
+            // Where the bare forms differ, no list has to be looked at.
+            Some(Lists { bare: Some(without), .. }) if !bare(without) => glob.glob.matches(name),
+            None if !glob.is_beginning && bare(&glob.glob) => true,
+            None if glob.is_beginning && !(glob.ends_in_colon && name.contains("::<")) => {
+                glob.glob.matches(name)
+            }
+            _ => glob.glob.matches(name) || glob.automaton.matches(&name[begin..], true),
+        }
     }
 
     /// Whether a form of a name may begin with the letters that a glob does; of names in C, and for
@@ -131,8 +187,8 @@ fn letter(byte: u8) -> u64 {
 }
 
 /// Whether a name is one of a function of C or Fortran.
-fn is_of_c(name: &str) -> bool {
-    !name.contains(['(', '<', ':'])
+pub(super) fn is_of_c(name: &str) -> bool {
+    !name.bytes().any(|byte| matches!(byte, b'(' | b'<' | b':'))
 }
 
 /// A glob over function names in all their forms.
@@ -143,9 +199,8 @@ pub(super) struct NameGlob {
     ends: Ends,
     /// The letters, digits and `_` that it begins with.
     begins: String,
-    /// The longest run of ASCII letters, digits and `_`, or of two with a `<` between them: it is in
-    /// every name that matches.
-    word: String,
+    /// What every name that matches has.
+    words: Words,
     /// Whether it is a beginning, perhaps followed by `*`, without signs that begin what a bare
     /// name lacks: then a form that matches does so before any such part, and the bare form
     /// matches as well.
@@ -155,33 +210,13 @@ pub(super) struct NameGlob {
     ends_in_colon: bool,
     /// The same, if it has arguments or template arguments: some may be left out.
     lists: Option<Lists>,
-    /// The forms of the present name.
-    forms: RefCell<NameForms>,
+    automaton: AnyAutomaton,
 }
 
 impl NameGlob {
     pub(super) fn new(text: &str) -> Self {
         let glob = Glob::new(text);
         let lists = Lists::of(text);
-        let mut word = String::new();
-        let mut run = String::new();
-        for part in &glob.parts {
-            match part {
-                Part::Is(character) if character.is_ascii_alphanumeric() || *character == '_' => {
-                    run.push(*character);
-                }
-                // Template arguments are left out as a whole, so what they begin with stands
-                // directly behind what has them; but for their namespaces.
-                Part::Is('<') if lists.is_none() && !run.is_empty() && !run.ends_with('<') => {
-                    run.push('<');
-                }
-                _ => run.clear(),
-            }
-            if run.len() > word.len() {
-                word.clone_from(&run);
-            }
-        }
-        let word = without_width(&word).to_owned();
         let (last, others) = glob.parts.split_last().map_or((None, &[][..]), |(l, o)| (Some(l), o));
         let is_plain = |part: &Part| matches!(part, Part::Is(c) if !"(<{[ ".contains(*c));
         let end = if last == Some(&Part::Any) { others.last() } else { last };
@@ -198,89 +233,68 @@ impl NameGlob {
         }
         ends.first = glob.parts.first().and_then(plain).map_or(u64::MAX, letter);
         ends.last = glob.parts.last().and_then(plain).map_or(u64::MAX, letter);
-        let forms = RefCell::default();
-        Self { glob, ends, begins, word, is_beginning, ends_in_colon, lists, forms }
+        let words = Words::of(&glob);
+        let automaton = AnyAutomaton::new(&glob, lists.as_ref());
+        Self { glob, ends, begins, words, is_beginning, ends_in_colon, lists, automaton }
     }
 
-    /// Whether a name matches. `bare` has its bare forms, if it has any but itself.
-    fn matches_name(
-        &self,
-        name: &str,
-        bare: impl Fn(&dyn Fn(&str) -> bool) -> Option<bool>,
-    ) -> bool {
-        if self.is_beginning {
-            let Some(Part::Is(first)) = self.glob.parts.first() else { return false };
-            let begins =
-                |text: &str| text.chars().next().is_some_and(|c| self.glob.same(*first, c));
-            let is_match = |text: &str| begins(text) && self.glob.matches(text);
-            if let Some(found) = bare(&is_match) {
-                let may_be_elsewhere = self.ends_in_colon && name.contains("::<");
-                return found || is_match(name) || (may_be_elsewhere && self.matches(name));
-            }
-            return is_match(name) || self.matches_in_c(name, begins);
-        }
-        match &self.lists {
-            // Where the bare forms differ, no list has to be looked at.
-            Some(lists)
-                if !lists.has_words(name) || bare(&|text| lists.may_match(text)) != Some(true) =>
-            {
-                self.has_word(name) && self.glob.matches(name)
-            }
-            // Forms without anything set aside are there already.
-            None if !self.has_word(name) => false,
-            None if bare(&|text| self.glob.matches(text)) == Some(true) => true,
-            _ => self.matches(name),
-        }
-    }
-
-    fn matches_in_c(&self, name: &str, begins: impl Fn(&str) -> bool) -> bool {
-        (begins(name) || begins(name.trim_start_matches('_')) || name.contains("_MOD_"))
-            && !name.starts_with('[')
-            && is_of_c(name)
-            && c_forms(name).any(|form| self.glob.matches(form))
-    }
-
-    pub(super) fn matches(&self, name: &str) -> bool {
-        if !self.has_word(name) {
-            return false;
-        }
-        if self.glob.matches(name) {
-            return true;
-        }
+    /// Whether a name of which no bare forms are known matches in another form than its own.
+    fn matches_unknown(&self, name: &str) -> bool {
         if name.starts_with('[') {
-            return false;
+            false
+        } else if is_of_c(name) {
+            c_forms(name).any(|form| self.glob.matches(form))
+        } else {
+            self.automaton.matches(name, false)
         }
-        if is_of_c(name) {
-            return c_forms(name).any(|form| self.glob.matches(form));
-        }
-        let ends_too = self.glob.parts.first() == Some(&Part::Any);
-        self.forms.borrow_mut().any(name, ends_too, |form| {
-            self.glob.matches(form) || self.lists.as_ref().is_some_and(|lists| lists.matches(form))
-        })
-    }
-
-    fn has_word(&self, name: &str) -> bool {
-        has_word(name, &self.word, self.glob.ignore_case)
     }
 }
 
-/// A word as it stands in names: `std::wstring` is in `std::basic_string<wchar_t, …>`.
-pub(super) fn without_width(word: &str) -> &str {
-    let is_wide =
-        |rest: &&str| ["string", "stream", "buf", "view"].iter().any(|end| rest.ends_with(end));
-    word.strip_prefix('w').filter(is_wide).unwrap_or(word)
+/// An automaton with as many words as a glob needs.
+enum AnyAutomaton {
+    Short(Automaton<1>),
+    Long(Automaton<4>),
+    /// What a glob of more than 4000 parts ends with does not count.
+    Longest(Box<Automaton<64>>),
 }
 
-/// Whether a word, of ASCII letters where case is ignored, is somewhere in a name.
-pub(super) fn has_word(name: &str, word: &str, ignore_case: bool) -> bool {
-    if ignore_case { has(name, word.as_bytes()) } else { name.contains(word) }
+impl AnyAutomaton {
+    fn new(glob: &Glob, lists: Option<&Lists>) -> Self {
+        let skips = lists.is_some();
+        let mut glob = lists.map_or(glob, |lists| &lists.glob).clone();
+        let length = glob.parts.len();
+        if length <= Automaton::<1>::MOST {
+            return Self::Short(Automaton::new(glob, skips));
+        }
+        if length <= Automaton::<4>::MOST {
+            return Self::Long(Automaton::new(glob, skips));
+        }
+        if length > Automaton::<64>::MOST {
+            glob.parts.truncate(Automaton::<64>::MOST - 1);
+            if glob.parts.last() != Some(&Part::Any) {
+                glob.parts.push(Part::Any);
+            }
+        }
+        Self::Longest(Box::new(Automaton::new(glob, skips)))
+    }
+
+    /// Whether a name matches in one of its forms. `is_settled` says that it has no return type.
+    fn matches(&self, name: &str, is_settled: bool) -> bool {
+        match self {
+            Self::Short(automaton) => spell(name, &mut Walk::new(automaton, is_settled), Walk::end),
+            Self::Long(automaton) => spell(name, &mut Walk::new(automaton, is_settled), Walk::end),
+            Self::Longest(automaton) => {
+                spell(name, &mut Walk::new(automaton, is_settled), Walk::end)
+            }
+        }
+    }
 }
 
 /// What else a function of C or Fortran is called. `__write` is `write`;
 /// `__memcpy_avx512_unaligned_erms`, one of the implementations that glibc chooses from when the
 /// program starts, is `memcpy_avx512_unaligned_erms` and `memcpy`; `scan.part.0`, which the compiler
 /// made of a piece of it, is `scan`; `dgemm_` is `dgemm`, and `__grid_MOD_step` is `step`.
-fn c_forms(name: &str) -> impl Iterator<Item = &str> {
+pub(super) fn c_forms(name: &str) -> impl Iterator<Item = &str> {
     const PROCESSORS: [&str; 7] =
         ["_avx", "_evex", "_sse2", "_sse4", "_ssse3", "_erms", "_generic"];
     let whole = without_clone(name);

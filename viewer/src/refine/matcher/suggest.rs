@@ -1,11 +1,12 @@
 //! What could have been meant by a pattern that matches nothing.
 
 use super::super::bits::Bits;
-use super::super::nearest::nearest;
+use super::super::nearest::{nearest, nearest_of};
 use super::super::parser::STAGES;
 use super::super::syntax::{Field, FramePattern, KINDS};
 use super::{Glob, Matcher, kind_name, regex};
 use crate::profile::{Frame, Function, FunctionRef, short_name};
+use crate::refine::Refined;
 
 /// Suggestions at most.
 const MOST: usize = 5;
@@ -16,7 +17,7 @@ pub(super) fn instead_of(matcher: &Matcher<'_, '_>, pattern: &FramePattern) -> V
     match pattern {
         FramePattern::Glob(glob) | FramePattern::Field(Field::Function, glob) => {
             // Any of its forms will do.
-            let near = nearest(glob, shown.functions().into_iter());
+            let near = shown.nearest_functions(glob);
             let mut found: Vec<String> =
                 near.iter().map(|name| short_name(name).into_owned()).collect();
             found.dedup();
@@ -24,9 +25,7 @@ pub(super) fn instead_of(matcher: &Matcher<'_, '_>, pattern: &FramePattern) -> V
             found.truncate(MOST);
             found
         }
-        FramePattern::Exact(name) | FramePattern::Regex(name) => {
-            nearest(name, shown.functions().into_iter())
-        }
+        FramePattern::Exact(name) | FramePattern::Regex(name) => shown.nearest_functions(name),
         FramePattern::Field(Field::Module, glob) => nearest(glob, shown.modules().into_iter()),
         FramePattern::Field(Field::File, glob) => nearest(glob, shown.files().into_iter()),
         FramePattern::Field(Field::Line, glob) => shown.lines_near(glob),
@@ -48,34 +47,53 @@ impl<'r> Shown<'_, 'r, '_> {
     fn of_frames<T: Ord>(&self, of: impl Fn(&'r Frame, &'r Function) -> Option<T>) -> Vec<T> {
         let refined = self.matcher.refined;
         let frames = refined.frames_shown.of(refined).iter().map(|frame| &refined.frames[frame]);
-        let mut found: Vec<T> = frames
-            .filter_map(|frame| of(frame, &refined.functions[frame.function.index()]))
-            .collect();
-        found.sort_unstable();
-        found.dedup();
-        found
+        let of = |frame| of(frame, &refined.functions[frame.function.index()]);
+        sorted(frames.filter_map(of).collect())
     }
 
-    /// Their names, in no order. There may be very many.
-    fn functions(&self) -> Vec<&'r str> {
+    /// Their functions.
+    fn functions(&self) -> impl Iterator<Item = usize> + use<> {
         let refined = self.matcher.refined;
         let mut shown = Bits::none(refined.functions.len());
         for frame in refined.frames_shown.of(refined).iter() {
             shown.insert(refined.frames[frame].function.index());
         }
-        let named = shown.iter().filter(|&function| function != FunctionRef::ROOT.index());
-        named.map(|function| refined.functions[function].name.as_str()).collect()
+        let numbers: Vec<usize> = shown.iter().collect();
+        numbers.into_iter().filter(|&number| number != FunctionRef::ROOT.index())
     }
 
+    /// The names of functions that are near to one.
+    fn nearest_functions(&self, wanted: &str) -> Vec<String> {
+        let refined = self.matcher.refined;
+        let names = self.functions().map(|number| (number, &*refined.functions[number].name));
+        nearest_of(wanted, refined.names.of(refined.profile).bare(), names)
+    }
+
+    /// The names of their load modules, each once, in order.
     fn modules(&self) -> Vec<&'r str> {
-        let profile = self.matcher.refined.profile;
-        self.of_frames(|_, function| Some(name_of_file(profile.module_path(function.module?))))
+        let Refined { profile, functions, .. } = self.matcher.refined;
+        let mut modules = Bits::none(profile.info.modules.len());
+        for function in self.functions() {
+            let module = functions[function].module;
+            let module = module.filter(|module| module.index() < modules.len());
+            module.into_iter().for_each(|module| modules.insert(module.index()));
+        }
+        let modules = modules.iter().map(|of| profile.string(profile.info.modules[of].path));
+        sorted(modules.map(name_of_file).collect())
     }
 
+    /// The names of their source files, each once, in order.
     fn files(&self) -> Vec<&'r str> {
-        let profile = self.matcher.refined.profile;
-        let file = |frame: &Frame, function: &Function| frame.file.or(function.file);
-        self.of_frames(|frame, function| Some(name_of_file(profile.string(file(frame, function)?))))
+        let refined = self.matcher.refined;
+        let mut files = Bits::none(refined.profile.info.strings.len());
+        for frame in refined.frames_shown.of(refined).iter() {
+            let frame = &refined.frames[frame];
+            let file = frame.file.or(refined.functions[frame.function.index()].file);
+            let file = file.filter(|file| file.index() < files.len());
+            file.into_iter().for_each(|file| files.insert(file.index()));
+        }
+        let files = files.iter().map(|file| &*refined.profile.info.strings[file]);
+        sorted(files.map(name_of_file).collect())
     }
 
     /// The lines that are nearest to one.
@@ -98,7 +116,10 @@ impl<'r> Shown<'_, 'r, '_> {
         let expression = (word.contains(['.', '|', '^', '$', '+', '[']))
             .then(|| regex(word).ok())
             .flatten()
-            .filter(|regex| self.functions().iter().any(|name| regex.is_match(name)))
+            .filter(|regex| {
+                let functions = &self.matcher.refined.functions;
+                self.functions().any(|number| regex.is_match(&functions[number].name))
+            })
             .map(|_| format!("/{word}/, which is a regular expression"));
         let stage = STAGES
             .iter()
@@ -108,6 +129,13 @@ impl<'r> Shown<'_, 'r, '_> {
             (first(self.modules(), Field::Module), first(self.files(), Field::File));
         [stage, modules, files, expression].into_iter().flatten().collect()
     }
+}
+
+/// Each once, in order.
+fn sorted<T: Ord>(mut all: Vec<T>) -> Vec<T> {
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// The last part of a path.

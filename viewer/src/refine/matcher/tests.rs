@@ -1,5 +1,7 @@
 //! Globs, and names in their forms.
 
+use proptest::prelude::*;
+
 use super::names::NameTable;
 use super::*;
 use crate::refine::parser::parse_pattern;
@@ -28,12 +30,14 @@ fn c_names_match_as_they_were_called() {
     assert!(!matches("write", "fwrite"));
 }
 
-/// The quick way through bare names and the long way must agree.
+/// The quick ways, with what is known of names before and without it, and the long way agree.
 fn matches(text: &str, name: &str) -> bool {
     let names = NameTable::of(std::iter::once(name));
     let glob = NameGlob::new(text);
-    let found = glob.matches(name);
+    let found = reference::matches(text, name);
     assert_eq!(names.matches(0, name, &glob), found, "{text} {name}");
+    let nothing_known = NameTable::of(std::iter::empty());
+    assert_eq!(nothing_known.matches(0, name, &glob), found, "{text} {name}, nothing known");
     found
 }
 
@@ -232,6 +236,78 @@ fn real_names_match_as_people_type_them() {
         ("f(std::vector<int>)", &["std::*", "vector*"]),
     ] {
         for typed in typed {
+            assert!(!matches(typed, name), "{typed} is not {name}");
+        }
+    }
+}
+
+/// Names of libraries whose namespaces hold a version.
+#[test]
+fn inline_namespaces_may_be_left_out() {
+    for (name, typed, others) in [
+        (
+            "fmt::v9::vformat[abi:cxx11](fmt::v9::basic_string_view<char>, fmt::v9::basic_format_args<fmt::v9::basic_format_context<fmt::v9::appender, char> >)",
+            &[
+                "fmt::vformat",
+                "fmt::v*",
+                "fmt::v9::vformat",
+                "vformat",
+                "fmt::vformat(fmt::basic_string_view<char>, *)",
+            ][..],
+            &["fmt::v8::vformat", "fmt::format"][..],
+        ),
+        (
+            "void fmt::v10::detail::vformat_to<char>(fmt::v10::detail::buffer<char>&, fmt::v10::basic_string_view<char>)",
+            &["fmt::detail::vformat_to", "fmt::detail::vformat_to<char>", "detail::vformat_to"],
+            &["fmt::vformat_to"],
+        ),
+        (
+            "absl::lts_20220623::synchronization_internal::Waiter::Wait(absl::lts_20220623::synchronization_internal::KernelTimeout)",
+            &["absl::synchronization_internal::Waiter::Wait", "absl::*", "absl::lts_*::Wait"],
+            &["absl::Wait"],
+        ),
+        (
+            "std::__1::basic_string<char, std::__1::char_traits<char>, std::__1::allocator<char> >::append(char const*)",
+            &[
+                "std::string::append",
+                "std::basic_string::append",
+                "std::basic_string<char>::append",
+            ],
+            &["std::wstring::append"],
+        ),
+        (
+            "std::__8::vector<int, std::__8::allocator<int> >::push_back(int const&)",
+            &[
+                "std::vector::push_back",
+                "std::vector<int>::push_back",
+                "std::vector<int, std::allocator<int>>::*",
+            ],
+            &["std::vector<long>::push_back"],
+        ),
+        (
+            "std::_V2::condition_variable_any::notify_all()",
+            &["std::condition_variable_any::notify_all"],
+            &["std::notify_all"],
+        ),
+        (
+            "nlohmann::json_abi_v3_11_2::detail::lexer<char>::scan()",
+            &["nlohmann::detail::lexer::scan", "nlohmann::detail::lexer<char>::scan"],
+            &["nlohmann::lexer::scan"],
+        ),
+        (
+            "boost::log::v2s_mt_posix::core::flush()",
+            &["boost::log::core::flush"],
+            &["boost::core::flush"],
+        ),
+        // A module of Rust is none.
+        ("api::v1::serve", &["api::v1::serve", "v1::serve"], &["api::serve"]),
+        // The function itself.
+        ("fmt::v9()", &["fmt::v9"], &["fmt"]),
+    ] {
+        for typed in typed {
+            assert!(matches(typed, name), "{typed} is {name}");
+        }
+        for typed in others {
             assert!(!matches(typed, name), "{typed} is not {name}");
         }
     }
@@ -518,5 +594,104 @@ fn what_is_known_of_the_ends_of_names_leaves_no_match_out() {
                 matches(&format!("{end}*"), name);
             }
         }
+    }
+}
+
+/// A type as demanglers write it.
+fn a_type() -> impl Strategy<Value = String> {
+    let word = prop::sample::select(&["a", "b", "ab", "int", "char", "Vec", "wide", "_x", "é"][..]);
+    word.prop_map(str::to_owned).prop_recursive(3, 8, 3, |inner| {
+        let list = prop::collection::vec(inner.clone(), 1..3).prop_map(|types| types.join(", "));
+        prop_oneof![
+            (inner.clone(), inner.clone()).prop_map(|(space, of)| format!("{space}::{of}")),
+            list.clone().prop_map(|list| {
+                let end = if list.ends_with('>') { " >" } else { ">" };
+                format!("Vec<{list}{end}")
+            }),
+            list.clone().prop_map(|list| format!("std::__cxx11::basic_string<char, {list}>")),
+            list.clone().prop_map(|list| format!("Map::<{list}>")),
+            list.clone().prop_map(|list| format!("a::{{lambda({list})#1}}")),
+            (inner.clone(), list).prop_map(|(one, list)| format!("{one} ({list})")),
+            inner.clone().prop_map(|of| format!("{of} const&")),
+            inner.prop_map(|of| format!("&{of}")),
+        ]
+    })
+}
+
+/// A component of a name.
+fn a_component() -> impl Strategy<Value = String> {
+    const PLAIN: &[&str] = &[
+        "a",
+        "b",
+        "ab",
+        "step_1",
+        "Vec",
+        "operator()",
+        "operator<",
+        "operator new",
+        "v9",
+        "__1",
+        "(anonymous namespace)",
+        "{closure#0}",
+        "{{closure}}",
+        "f[abi:cxx11]",
+        "_x",
+        "straße",
+    ];
+    prop_oneof![
+        4 => prop::sample::select(PLAIN).prop_map(str::to_owned),
+        2 => a_type().prop_map(|of| format!("Vec<{of}>")),
+        1 => a_type().prop_map(|of| format!("b::<{of}>")),
+        1 => a_type().prop_map(|of| format!("operator< <{of}>")),
+        1 => a_type().prop_map(|of| format!("{{lambda({of})#2}}")),
+        1 => a_type().prop_map(|of| format!("std::basic_string<wchar_t, {of}>")),
+        1 => (a_type(), a_type()).prop_map(|(of, by)| format!("<{of} as {by}>")),
+        1 => (a_type(), a_type()).prop_map(|(by, of)| format!("<impl {by} for {of}>")),
+        1 => a_type().prop_map(|of| format!("run({of})")),
+    ]
+}
+
+fn a_name() -> impl Strategy<Value = String> {
+    (
+        prop::option::weighted(0.3, a_type()),
+        prop::collection::vec(a_component(), 1..5),
+        prop::option::weighted(0.6, prop::collection::vec(a_type(), 0..3)),
+        prop::sample::select(&["", " const", " const &", " [clone .cold]"][..]),
+    )
+        .prop_map(|(result, components, arguments, end)| {
+            let name = components.join("::");
+            match arguments {
+                Some(types) => {
+                    let result = result.map_or_else(String::new, |result| result + " ");
+                    format!("{result}{name}({}){end}", types.join(", "))
+                }
+                None => name,
+            }
+        })
+}
+
+proptest! {
+    /// What is typed is the name with some of it left out, or with wildcards for it.
+    #[test]
+    fn the_quick_ways_find_what_the_long_way_finds(
+        name in a_name(),
+        edits in prop::collection::vec((any::<prop::sample::Index>(), 0..12_usize, 0..6_usize), 0..5),
+    ) {
+        let mut typed: Vec<char> = name.chars().collect();
+        for (at, length, what) in edits {
+            let at = at.index(typed.len() + 1);
+            let end = (at + length).min(typed.len());
+            match what {
+                0 => drop(typed.drain(..at)),
+                1 => drop(typed.drain(at..)),
+                2 | 3 => drop(typed.splice(at..end, ['*'])),
+                4 if at < end => drop(typed.splice(at..at + 1, ['?'])),
+                _ => drop(typed.drain(at..end)),
+            }
+        }
+        let typed: String = typed.into_iter().collect();
+        matches(&typed, &name);
+        matches(&format!("{typed}*"), &name);
+        matches(&typed.to_lowercase(), &name);
     }
 }
