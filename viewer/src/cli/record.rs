@@ -78,7 +78,8 @@ pub struct Sampling {
     /// cputime counts CPU time, at most as fast as the kernel ticks (100 to 1000 times per second).
     /// task-clock counts CPU time at any rate, also on an overloaded machine, where perf events are
     /// allowed; it borrows SIGTRAP from programs that have no use for it. realtime counts elapsed
-    /// time and so sees where threads wait. Of several sources, each is a metric of the profile, and the
+    /// time and so sees where threads wait; a sleep, or a wait for files, has its samples when it is
+    /// over, and none if the program is killed meanwhile. Of several sources, each is a metric of the profile, and the
     /// first is the one that reports and the viewer begin with.
     #[arg(short, value_name = "SOURCE[@RATE]", default_value = "cputime@200", value_parser = super::event::parse)]
     event: Vec<SampleSource>,

@@ -257,9 +257,10 @@ pub fn signal(number: u8) -> String {
 
 /// Samples that came in clusters: how many signals brought how many samples, if a signal stands for
 /// several periods so often that samples no longer tell how long calls are. The kernel looks at CPU
-/// timers at its tick only, and a thread that runs for less at a time is met seldom; no signal gets
-/// through to a thread that waits for a processor or a disk. The one that then comes stands for all
-/// periods since the last. Of several sources, the one whose samples have fewest signals.
+/// timers at its tick only, and a thread that runs for less at a time is met seldom; the signal
+/// that it then gets stands for all periods since the last. Of several sources, the one whose
+/// samples have fewest signals. A sample of elapsed time that stands for several periods is no
+/// cluster: it comes when a wait is over, and all of them were spent there.
 #[must_use]
 pub fn clustered(profile: &Profile) -> Option<(u64, u64)> {
     clusters(profile).map(|(_, signals, samples)| (signals, samples))
@@ -280,8 +281,9 @@ fn clusters(profile: &Profile) -> Option<(&str, u64, u64)> {
     };
     let sources = info.metrics().enumerate().map(of_source);
     // Profiles of no run have no signals.
-    let clustered = sources.filter(|&(_, signals, samples)| {
-        samples > ENOUGH && (1..samples / 4 * 3).contains(&signals)
+    let clustered = sources.filter(|&(source, signals, samples)| {
+        let of_cpu_time = source != SourceKind::Realtime.name();
+        of_cpu_time && samples > ENOUGH && (1..samples / 4 * 3).contains(&signals)
     });
     let density = |&(_, signals, samples): &(&str, u64, u64)| signals as f64 / samples as f64;
     clustered.min_by(|one, other| density(one).total_cmp(&density(other)))
@@ -294,8 +296,6 @@ pub fn why_clustered(profile: &Profile) -> (&'static str, Option<&'static str>) 
     if source == SourceKind::CpuTime.name() {
         let why = "the kernel looks at CPU timers at its tick only, and most threads ran for less at a time";
         (why, Some("-e task-clock"))
-    } else if source == SourceKind::Realtime.name() {
-        ("signals do not reach a thread that waits for a processor or a disk", None)
     } else {
         ("the profiling signal was held up", None)
     }
@@ -379,7 +379,7 @@ mod tests {
         let finer = Some("-e task-clock");
         assert_eq!(clusters([400, 500]), None);
         assert_eq!(clusters([200, 500]), Some(((200, 400), finer)));
-        assert_eq!(clusters([400, 300]), Some(((300, 500), None)));
-        assert_eq!(clusters([200, 100]), Some(((100, 500), None)));
+        assert_eq!(clusters([400, 100]), None, "they are of long waits");
+        assert_eq!(clusters([200, 100]), Some(((200, 400), finer)));
     }
 }
