@@ -131,7 +131,7 @@ fn made_up(nodes: u32, metrics: usize) -> saved::Profile {
             let nodes = tree.first_node..tree.first_node + tree.node_count;
             let of_tree = further.samples.iter().filter(|(node, _)| nodes.contains(node));
             let samples = of_tree.map(|(_, samples)| samples).sum();
-            saved::ThreadShare { delivered: samples, recorded: samples, partial: 0 }
+            saved::ThreadShare { delivered: samples, recorded: samples, ..Default::default() }
         };
         further.threads = profile.trees.iter().map(share).collect();
     }
