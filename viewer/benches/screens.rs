@@ -1,7 +1,8 @@
 //! From a key to the painted screen: what a person waits for.
 //!
 //! The profile is read from a file: the recorded one that `CSPROF_BENCH_PROFILE` names, or a made-up
-//! one of a million nodes, or as many as `CSPROF_BENCH_NODES` says. A process of its own does so, so
+//! one of a million nodes, or as many as `CSPROF_BENCH_NODES` says, of as many metrics (three at most)
+//! as `CSPROF_BENCH_METRICS` says. A process of its own does so, so
 //! that its memory is what the viewer takes. Painting goes to a buffer of 80×24 cells; the terminal
 //! is not measured.
 //!
@@ -43,7 +44,7 @@ const KEY: f64 = 16.0;
 const PRESSES: usize = 200;
 
 /// Keys before, keys that are measured and come back to where they began, and what they do.
-const KEYS: [(&str, &str, &str); 24] = [
+const KEYS: [(&str, &str, &str); 27] = [
     ("HeHe", "kj", "up and down among open rows"),
     ("HeHe", "gG", "to the top and to the bottom"),
     ("He", "<pageup><pagedown>", "a screen up and down"),
@@ -54,6 +55,7 @@ const KEYS: [(&str, &str, &str); 24] = [
     ("H", "hu", "a row closed, and that undone"),
     ("g<space>", "ssss<S><S>", "four orders, and turned round"),
     ("He", "%%", "percent of all, of what is shown"),
+    ("He", "mM", "the next metric, the one before"),
     ("H", "=<esc>", "numbers explained"),
     ("H", "/method<esc>", "a search, letter by letter"),
     ("", "/step_77<enter>nnNN<esc>", "the next found, and the last one"),
@@ -65,8 +67,10 @@ const KEYS: [(&str, &str, &str); 24] = [
     ("H", "zu", "a row as the root, undone"),
     ("", "21", "the callers view"),
     ("2j", "lh", "callers of a function"),
+    ("2jl", "mM", "other metrics of callers"),
     ("", "31", "the flat view"),
     ("3", "ss<S><S>", "other orders of it"),
+    ("3", "mM", "other metrics of it"),
     ("5", "liwh", "a path in the tables, its kinds"),
 ];
 
@@ -94,13 +98,10 @@ fn megabytes(line: &str) -> f64 {
     found.and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok()).unwrap_or(0.0) / 1e3
 }
 
-/// A made-up profile in which one function calls all others.
-fn made_up(nodes: u32) -> saved::Profile {
-    let mut profile = made_up::MIXED.profile(nodes);
+/// A made-up profile of so many metrics in which one function calls all others.
+fn made_up(nodes: u32, metrics: usize) -> saved::Profile {
+    let mut profile = made_up::Shape { metrics, ..made_up::MIXED }.profile(nodes);
     profile.run.trampoline = true;
-    profile.metric.source = "cputime".into();
-    profile.metric.unit = "ns".into();
-    profile.metric.period = 5_000_000;
     profile.threads.push(profile.threads[0].clone());
     let first = profile.nodes.push(
         u32::try_from(profile.nodes.len()).unwrap_or(0),
@@ -124,6 +125,15 @@ fn made_up(nodes: u32) -> saved::Profile {
         let nodes = tree.first_node as usize..(tree.first_node + tree.node_count) as usize;
         let samples = profile.nodes.samples[nodes].iter().sum();
         (thread.recorded, thread.delivered) = (samples, samples);
+    }
+    for further in &mut profile.further {
+        let share = |tree: &saved::Tree| {
+            let nodes = tree.first_node..tree.first_node + tree.node_count;
+            let of_tree = further.samples.iter().filter(|(node, _)| nodes.contains(node));
+            let samples = of_tree.map(|(_, samples)| samples).sum();
+            saved::ThreadShare { delivered: samples, recorded: samples, ..Default::default() }
+        };
+        further.threads = profile.trees.iter().map(share).collect();
     }
     profile
 }
@@ -267,7 +277,9 @@ fn main() {
     let nodes = std::env::var("CSPROF_BENCH_NODES").ok().and_then(|text| text.parse().ok());
     let nodes = nodes.unwrap_or(if is_test { 10_000 } else { 1_000_000 });
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
-    csprof_format::write::save(&made_up(nodes), file.path()).expect("room for a profile");
+    let metrics = std::env::var("CSPROF_BENCH_METRICS").ok().and_then(|text| text.parse().ok());
+    csprof_format::write::save(&made_up(nodes, metrics.unwrap_or(1)), file.path())
+        .expect("room for a profile");
     let status = Command::new(std::env::current_exe().expect("this program"))
         .args(std::env::args_os().skip(1))
         .env("CSPROF_BENCH_PROFILE", file.path())

@@ -193,6 +193,8 @@ impl Profile {
         let base = (base.0, base.1.projected(metrics[BASE]));
         let other = (other.0, other.1.projected(metrics[OTHER]));
         let sides = [side(&base), side(&other)];
+        // Counts of one side would look as if nothing returned on the other.
+        let has_edges = sides.iter().all(|side| side.run.trampoline);
         let mut merger = Merger::new(Agreement::Nothing);
         let (mut base, mut other) = (base.1, other.1);
         let of_base = merger.add(&sides[BASE].name, std::mem::take(&mut base.info))?;
@@ -227,6 +229,10 @@ impl Profile {
         union.add(other, &of_other, first);
         let Union { mut profile, interner, .. } = union;
         let total = profile.total();
+        if !has_edges {
+            profile.nodes.edges = std::iter::repeat_n(0, profile.nodes.len()).collect();
+            profile.info.run.trampoline = false;
+        }
         if let Some(Comparison { sides: [base, other], .. }) = profile.comparison.as_deref_mut() {
             // Counts of a made-up file may have been left out.
             other.total = total - base.total;
@@ -497,6 +503,16 @@ main 4
             "b.csprof: measures realtime, but a.csprof measures cputime; record both with the \
              same -e to compare them"
         );
+    }
+
+    #[test]
+    fn edges_compare_where_both_sides_have_them() {
+        let has_edges = |base: &str, other: &str| {
+            let profile = compared(base, other, &[]);
+            (profile.info.run.trampoline, profile.nodes.edges.iter().sum::<u64>())
+        };
+        assert_eq!(has_edges("main 2 e=1\n", "main 3 e=4\n"), (true, 5));
+        assert_eq!(has_edges("main 2 e=1\n", "main 3 e=4 realtime:1\n"), (false, 0));
     }
 
     #[test]

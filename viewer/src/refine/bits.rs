@@ -156,6 +156,18 @@ mod tests {
     }
 
     #[test]
+    fn stretches_together_are_visited_as_the_whole() {
+        let set = Bits::from_fn(300, |number| number % 7 == 0 || (64..128).contains(&number));
+        for stretch in [64, 128, 192, 300] {
+            let mut visited = Vec::new();
+            for start in (0..300).step_by(stretch) {
+                set.visit(start..300.min(start + stretch), |number| visited.push(number));
+            }
+            assert_eq!(visited, set.iter().collect::<Vec<_>>(), "{stretch}");
+        }
+    }
+
+    #[test]
     fn ranges_may_cross_words() {
         for (start, end) in
             [(0, 0), (3, 3), (0, 64), (5, 9), (60, 70), (64, 128), (1, 200), (199, 200)]

@@ -142,7 +142,8 @@ impl<'c, T> IntoIterator for &'c Column<'_, T> {
     }
 }
 
-/// Where columns of one type come from and go to. Keeps up to `spare` of those that are free.
+/// Where columns of one type come from and go to. Keeps up to `spare` of those that are free, the
+/// latest ones: they are as long as the forests that are made now.
 #[derive(Debug)]
 pub(super) struct Home<T> {
     free: Arc<Mutex<Vec<Vec<T>>>>,
@@ -163,16 +164,24 @@ impl<T> Home<T> {
     /// An empty vector with room for `length` values, and not for many more: a free one, if its
     /// size suits.
     pub(super) fn empty(&self, length: usize) -> Vec<T> {
-        let suits = |values: &mut Vec<T>| (length..=2 * length).contains(&values.capacity());
-        self.lock().pop_if(suits).unwrap_or_else(|| Vec::with_capacity(length))
+        let suits = |values: &Vec<T>| (length..=2 * length).contains(&values.capacity());
+        let mut free = self.lock();
+        let found = free.iter().rposition(suits).map(|place| free.remove(place));
+        drop(free);
+        found.unwrap_or_else(|| Vec::with_capacity(length))
     }
 
     pub(super) fn give_back(&self, mut values: Vec<T>) {
+        if values.capacity() == 0 || self.spare == 0 {
+            return;
+        }
         values.clear();
         let mut free = self.lock();
-        if values.capacity() > 0 && free.len() < self.spare {
-            free.push(values);
-        }
+        let oldest = (free.len() == self.spare).then(|| free.remove(0));
+        free.push(values);
+        drop(free);
+        // Only now: memory goes back to the kernel, which takes its time.
+        drop(oldest);
     }
 
     /// The data are whole at every moment, so a panic elsewhere does not make them wrong.
@@ -303,6 +312,18 @@ mod tests {
         drop(Column::made(alone, &home));
         let again = home.empty(2);
         assert_eq!(again.as_ptr(), place, "it came home");
+    }
+
+    #[test]
+    fn what_is_kept_is_what_came_last() {
+        let home: Home<u32> = Home::new(2);
+        for length in [10, 20, 40] {
+            home.give_back(Vec::with_capacity(length));
+        }
+        let capacities = || home.lock().iter().map(Vec::capacity).collect::<Vec<_>>();
+        assert_eq!(capacities(), [20, 40]);
+        assert_eq!(home.empty(15).capacity(), 20, "it suits, whatever came after it");
+        assert_eq!(capacities(), [40]);
     }
 
     #[test]

@@ -296,6 +296,17 @@ mod tests {
     }
 
     #[test]
+    fn metrics_of_the_profile_are_offered() {
+        let profile = from_outline("main 3 realtime:1\n").unwrap();
+        let refined = Refined::base(&profile);
+        let offered =
+            |text: &str| complete(text, text.len(), &refined, &Sets::default()).candidates;
+        assert_eq!(offered("small incl("), ["samples)", "time)", "cputime)", "realtime)"]);
+        assert_eq!(offered("node[excl(real"), ["realtime)"]);
+        assert_eq!(candidates("node[incl(_"), ["samples)", "time)", "cputime)"]);
+    }
+
+    #[test]
     fn ranks_and_threads_of_the_run_are_offered() {
         let profile = from_outline(
             "# rank=1 thread=70 epoch=0 name=main

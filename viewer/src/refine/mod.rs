@@ -95,7 +95,7 @@ use crate::profile::{Frame, FrameRef, Function, MetricRef, Profile, Stream};
 ///
 /// A node takes 8 bytes for parent and frame, 8 for its samples, exclusive and inclusive, and 8 for
 /// what edge counts are computed from ([`Refined::edges`]), nearly all of it shared with the
-/// profile; see [`Refined::bytes`]. Cloning is cheap: stages share the columns that they do not
+/// profile; and 8 for each metric beside the first; see [`Refined::bytes`]. Cloning is cheap: stages share the columns that they do not
 /// change.
 #[derive(Clone, Debug)]
 pub struct Refined<'p> {
@@ -122,7 +122,7 @@ pub struct Refined<'p> {
     pub shown: u64,
     /// Samples taken out by the stages together.
     pub out: u64,
-    /// What was measured and what the stages did, of each metric.
+    /// What was measured and what the stages did, of each metric in their order.
     accounts: Vec<Account>,
     pub(crate) costs: Costs<'p>,
     /// Samples shown of BASE and OTHER, where two profiles are compared and their nodes do not add

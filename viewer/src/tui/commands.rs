@@ -1,7 +1,6 @@
 //! The commands of the palette (`:`): everything that has a name besides a key, or no key at all.
 
 use super::message::{Message, PromptKind, View};
-use crate::profile::Profile;
 use crate::refine::Axis;
 use crate::set_files::SetFile;
 
@@ -101,12 +100,10 @@ pub fn metric_named(text: &str) -> Option<&str> {
     text.strip_prefix(METRIC).map(str::trim)
 }
 
-/// The commands that look at a metric, where there are several, and that begin with `text`.
-pub fn metrics_beginning_with(profile: &Profile, text: &str) -> impl Iterator<Item = String> {
-    let several = profile.metrics().nth(1).is_some();
-    let names = profile.metrics().filter(move |_| several);
-    let commands = names.map(|(_, metric)| format!("{METRIC}{}", metric.source));
-    commands.filter(move |command| command.starts_with(text))
+/// The command that looks at a metric.
+#[must_use]
+pub fn to_look_at(source: &str) -> String {
+    format!("{METRIC}{source}")
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use super::page::{Item, Page};
 use crate::profile::FrameKind;
 use crate::views::contexts::Context;
 use crate::views::number::{Form, amount, amount_per, count, counted, percent};
+use crate::views::summary::why_no_edges;
 use crate::views::verdict;
 use crate::views::{Edges, Row};
 
@@ -297,10 +298,9 @@ fn costs(model: &Model<'_>, row: &Row) -> Vec<Item> {
 fn edges(model: &Model<'_>, row: &Row, metric: &Metric) -> Vec<Item> {
     let form = model.form();
     let mut items = Vec::new();
+    let why = why_no_edges(model.profile);
     let text = match row.edges {
-        Edges::None if !model.profile.info.run.trampoline => {
-            "none: the run was recorded without the return trampoline".to_owned()
-        }
+        Edges::None if why.is_some() => format!("none: {}", why.unwrap_or_default()),
         Edges::None if model.has_places() => {
             "none: what returns is an activation of a function; > and the other views count them"
                 .to_owned()

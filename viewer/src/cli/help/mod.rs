@@ -87,7 +87,7 @@ fn page(name: &str) -> Result<String> {
 }
 
 /// What people want, and the refinement that shows it.
-pub(super) const INTENTS: [(&str, &str); 24] = [
+pub(super) const INTENTS: [(&str, &str); 25] = [
     ("paths through any MPI call", "through MPI_*"),
     ("memcpy somewhere below MPI_Send", "through MPI_Send >> memcpy*"),
     ("what solve calls directly", "through solve > dgemm_"),
@@ -110,6 +110,7 @@ pub(super) const INTENTS: [(&str, &str); 24] = [
     ("one rank, some threads", "rank in 0 and thread = main*"),
     ("rows above 5 % only", "node[incl(time) >= 5%]"),
     ("small rows as one", "small incl(time) < 0.5%"),
+    ("rows that wait (record -e cputime -e realtime)", "node[incl(realtime) >= 5%]"),
     ("many short calls", "node[cost per edge < 6ms]"),
     ("allocation inside MPI", "through @mpi >> @alloc"),
 ];

@@ -96,3 +96,37 @@ proptest! {
         prop_assert_eq!([before.base, before.shown], [after.base, after.shown]);
     }
 }
+
+/// Stages go over the nodes in stretches of 65 536.
+#[test]
+fn many_nodes_are_refined_as_few_are() {
+    let mut outline = String::new();
+    for node in 0..70_000 {
+        if node % 35_000 == 0 {
+            outline.push_str(&format!("# thread={} epoch=0\n", node / 35_000));
+        }
+        let (depth, samples) = (node % 35_000 % 10, node % 4);
+        let realtime = samples / 2;
+        outline.push_str(&format!("{:1$}f{2} ", "", 2 * depth, node % 7));
+        outline.push_str(&format!("{samples} realtime:{realtime} e={}\n", samples.min(1)));
+    }
+    let profile = crate::profile::from_outline(&outline).unwrap();
+    let base = Refined::base(&profile);
+    for (text, moves) in [
+        ("through f1", false),
+        ("hide f*", true),
+        ("collapse *", true),
+        ("fold {f1, f2, f3}", true),
+        ("root at f3", false),
+        ("callers of f3", true),
+        ("split thread", false),
+        ("small incl(realtime) < 50%", true),
+    ] {
+        let refined = base.then(&parse(text).unwrap().stages[0]).unwrap();
+        assert_sound(&refined);
+        for (metric, _) in profile.metrics() {
+            let last = refined.clone().looking_at(metric).outcomes[0];
+            assert!(last.shown > 0 && (last.moved > 0) == moves, "{text}: {last:?}");
+        }
+    }
+}

@@ -37,10 +37,15 @@ pub(super) fn draw(
     canvas.text(1, top - 1, " Processes and threads ", cells, theme.strong());
     /// Cells of each number.
     const NUMBER: usize = 11;
-    let numbers = (cells.saturating_sub(28) / NUMBER).clamp(1, 3);
+    // Of other metrics, what each had.
+    let others: Vec<_> = model.other_metrics().collect();
+    let mut headings = vec![unit, "%", "imbalance"];
+    headings.extend(others.iter().map(|(_, metric)| &metric.source[..]));
+    let numbers = (cells.saturating_sub(28) / NUMBER).clamp(1, headings.len());
     let end = |column: usize| cells - 1 - (numbers - 1 - column) * NUMBER;
-    for (column, heading) in [unit, "%", "imbalance"].iter().take(numbers).enumerate() {
-        canvas.text_right(end(column), top - 1, &format!(" {heading}"), NUMBER, theme.strong());
+    for (column, heading) in headings.iter().take(numbers).enumerate() {
+        let style = if column < 3 { theme.strong() } else { theme.text() };
+        canvas.text_right(end(column), top - 1, &format!(" {heading}"), NUMBER, style);
     }
     let room = cells.saturating_sub(2 + numbers * NUMBER);
     let first = first_shown(selected, height);
@@ -55,7 +60,17 @@ pub(super) fn draw(
             samples => cost(samples),
         };
         let whole = model.whole_for(context.process);
-        let texts = [cost(context.samples), percent(context.samples, whole), imbalance];
+        let mut texts = match context.samples {
+            // It is there for the sake of another metric.
+            0 => [".", ".", ""].map(str::to_owned).to_vec(),
+            samples => vec![cost(samples), percent(samples, whole), imbalance],
+        };
+        texts.extend(others.iter().map(|&(number, metric)| {
+            match context.further.get(number.index()).map_or(0, |part| part.samples) {
+                0 => ".".to_owned(),
+                samples => amount(samples, metric, form),
+            }
+        }));
         for (column, text) in texts.iter().take(numbers).enumerate() {
             let style = if column < 2 { theme.heat(context.samples, whole) } else { theme.text() };
             canvas.text_right(end(column), y, text, NUMBER, style);

@@ -17,6 +17,7 @@ use super::super::table::Rows;
 use super::{Effects, ask, refinement, run_command, search};
 use crate::refine::{contexts, is_definition};
 use crate::set_files::SetFile;
+use crate::views::number::amount;
 
 /// Lines that can be recalled.
 const MOST_TYPED: usize = 200;
@@ -149,10 +150,14 @@ fn offer(model: &Model<'_>, prompt: &mut Prompt) {
                 text: command.name.to_owned(),
                 note: command.help.to_owned(),
             });
-            let metrics = commands::metrics_beginning_with(model.profile, text);
-            let metrics = metrics.map(|text| Completion { text, note: String::new() });
-            // A metric is chosen once it is clear that it is to be.
-            let metrics = metrics.filter(|_| !text.is_empty());
+            // A metric is chosen once it is clear that it is to be, if there is a choice.
+            let wanted = model.has_several_metrics() && !text.is_empty();
+            let metrics = model.profile.metrics().filter(|_| wanted).map(|(number, metric)| {
+                let (measured, _) = model.refined.account_of(number);
+                let note = format!("{} measured", amount(measured, metric, model.form()));
+                Completion { text: commands::to_look_at(&metric.source), note }
+            });
+            let metrics = metrics.filter(|command| command.text.starts_with(text));
             (0, offered.chain(metrics).collect())
         }
         PromptKind::Search => (0, Vec::new()),
