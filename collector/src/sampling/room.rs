@@ -10,7 +10,7 @@
 
 use crate::sys;
 
-/// What a sample takes of the stack, below the kernel's own frame: 4 KB, where it is most.
+/// What a sample takes of the stack, below the kernel's own frame: 5 KB, where it is most.
 const NEEDED: u64 = 6 << 10;
 
 /// What is known about the room on a thread's own stack.

@@ -379,7 +379,9 @@ fn walk_again(
     (registers.ip == present.ip && registers.sp() == present.sp()).then_some(registers)
 }
 
-/// Whether the code of a frame leaves a register alone on its way to its caller.
+/// Whether the code of a frame leaves a register alone on its way to its caller. Not inlined, so that its
+/// frame is not on the stack while code is followed.
+#[inline(never)]
 fn keeps(
     register: Register,
     frame: &Registers,

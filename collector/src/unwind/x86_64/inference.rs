@@ -186,7 +186,7 @@ fn follow(code: &[u8], mut at: usize, forks: &[Fork], steps: &mut u32) -> Option
                 None => return state.leave(),
             },
             Effect::Branch(offset) => match is_fork(code, next, offset) {
-                Some(target) if forks.next()?.is_taken => target,
+                Some(target) if forks.next()?.is_taken() => target,
                 _ => next,
             },
             Effect::Call(offset) => {

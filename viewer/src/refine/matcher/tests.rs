@@ -597,6 +597,34 @@ fn what_is_known_of_the_ends_of_names_leaves_no_match_out() {
     }
 }
 
+#[test]
+fn what_stands_behind_arguments_may_be_left_out() {
+    let cold = "ns::f(int) const [clone .part.0] [clone .cold]";
+    for glob in ["f(int)", "f(int) const", "ns::f", "f(int) const [clone .part.0]*"] {
+        assert!(matches(glob, cold), "{glob}");
+    }
+    assert!(!matches("f(int) const [clone .part.0]", cold));
+    // But not what else it may be the scope of.
+    let local = "ns::f(int) const::Local::run(char)";
+    assert!(matches("ns::f::Local::run", local) && matches("run(char)", local));
+    assert!(!matches("ns::f(int)", local) && !matches("f(int) const", local));
+}
+
+#[test]
+fn long_globs_are_compared_to_their_end() {
+    for length in [10, 58, 59, 60, 61, 250, 251, 252, 253, 2000] {
+        let long = "x".repeat(length);
+        let name = format!("void ns::f<{long}>(int)");
+        assert!(matches(&format!("f<{long}>"), &name), "{length}");
+        assert!(matches(&format!("f<{long}>(?nt)"), &name), "{length}");
+        assert!(!matches(&format!("f<{long}y>"), &name), "{length}");
+        assert!(!matches(&format!("f<{long}>x"), &name), "{length}");
+    }
+    // Of a glob longer than that, the beginning counts.
+    let long = "x".repeat(5000);
+    assert!(matches(&format!("f<{long}>*"), &format!("ns::f<{long}>(int)")));
+}
+
 /// A type as demanglers write it.
 fn a_type() -> impl Strategy<Value = String> {
     let word = prop::sample::select(&["a", "b", "ab", "int", "char", "Vec", "wide", "_x", "é"][..]);
