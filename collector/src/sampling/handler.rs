@@ -81,11 +81,13 @@ pub(super) unsafe extern "C" fn on_signal(
     record.count_delivered(metric, weight);
     // The name may be set late, and the thread may be killed at any time.
     let note = record.signals.is_power_of_two() || record.signals.is_multiple_of(64);
-    let source = process::current().and_then(|process| process.source(metric));
     // Of elapsed time, it is the wait that a sample stands for, and the thread has been there.
-    let timed = source.filter(|source| source.kind != SourceKind::Realtime);
-    let period_ns = timed.map_or(0, |source| source.period_ns);
-    if (weight - 1).saturating_mul(period_ns) >= LATE_NS {
+    let is_late = || {
+        let source = process::current().and_then(|process| process.source(metric));
+        let timed = source.filter(|source| source.kind != SourceKind::Realtime);
+        timed.is_some_and(|source| (weight - 1).saturating_mul(source.period_ns) >= LATE_NS)
+    };
+    if weight > 1 && is_late() {
         record.late += weight;
     }
     let sampled =

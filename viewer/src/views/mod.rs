@@ -41,6 +41,8 @@ pub use sort::{Cost, Sort, SortKey};
 pub(crate) use crate::refine::first_of_other;
 pub use crate::refine::shown_of_sides;
 
+use core::ops::Deref;
+
 use crate::profile::{FrameKind, FunctionRef, MetricRef};
 use crate::refine::Refined;
 
@@ -111,7 +113,30 @@ pub struct Row {
     /// What of the counts above is OTHER's, where two profiles are compared; nothing elsewhere.
     pub other: Counts,
     /// The samples of every metric, in their order, where the profile has several; else empty.
-    pub further: Vec<Share>,
+    pub further: Shares,
+}
+
+/// What a row has of each metric; nothing where there is one. Rows are many and are moved about, so
+/// what most profiles do not have takes one word of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shares(Option<Box<Each>>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Each(Vec<Share>);
+
+impl Deref for Shares {
+    type Target = [Share];
+
+    fn deref(&self) -> &[Share] {
+        self.0.as_deref().map_or(&[], |each| &each.0)
+    }
+}
+
+impl FromIterator<Share> for Shares {
+    fn from_iter<I: IntoIterator<Item = Share>>(shares: I) -> Self {
+        let each: Vec<Share> = shares.into_iter().collect();
+        Self((!each.is_empty()).then(|| Box::new(Each(each))))
+    }
 }
 
 /// What a row has of one metric.
@@ -152,7 +177,7 @@ impl Row {
             edge_samples: 0,
             has_children: false,
             other: Counts::NONE,
-            further: Vec::new(),
+            further: Shares(None),
         }
     }
 
@@ -218,8 +243,9 @@ impl Row {
         }
         let further = &refined.profile.info.further;
         if !further.is_empty() {
-            self.further.resize(1 + further.len(), Share::default());
-            for (sum, metric) in self.further.iter_mut().zip((0..).map(MetricRef)) {
+            let none = || Box::new(Each(vec![Share::default(); 1 + further.len()]));
+            let Each(each) = &mut **self.further.0.get_or_insert_with(none);
+            for (sum, metric) in each.iter_mut().zip((0..).map(MetricRef)) {
                 *sum = sum.plus(share(metric));
             }
         }

@@ -13,7 +13,7 @@
 
 use std::hint::black_box;
 
-use super::{Counts, Edges, Row, Share, first_of_other};
+use super::{Counts, Edges, Row, Share, Shares, first_of_other};
 use crate::profile::{Count, Frame, FrameKind, FrameRef, FunctionRef};
 use crate::refine::{Cancelled, CostsOf, Refined, Watch, depth_first};
 
@@ -298,16 +298,12 @@ impl<'r, 'p, C: Count> Tally<'r, 'p, C> {
 }
 
 /// What each metric has, if there are further ones; the first one has the rest.
-fn split(all: Share, further: impl ExactSizeIterator<Item = Share>) -> Vec<Share> {
+fn split(all: Share, further: impl ExactSizeIterator<Item = Share> + Clone) -> Shares {
     if further.len() == 0 {
-        return Vec::new();
+        return Shares::default();
     }
-    let mut each = vec![all];
-    for share in further {
-        each[0] = each[0].minus(share);
-        each.push(share);
-    }
-    each
+    let first = further.clone().fold(all, Share::minus);
+    core::iter::once(first).chain(further).collect()
 }
 
 impl<C: Count> Weights<'_, '_, C> {

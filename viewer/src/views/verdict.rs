@@ -141,7 +141,7 @@ mod tests {
         let row = |further: [u64; 2]| Row {
             edges: Edges::exact(100),
             edge_samples: further[0],
-            further: further.map(share).to_vec(),
+            further: further.map(share).into_iter().collect(),
             ..Row::empty(FunctionRef::ROOT, FrameKind::Call)
         };
         assert_eq!(of_row(&row([0, 301])), Some(Verdict::Long));
