@@ -1,6 +1,7 @@
 //! Several sample sources in one run: each is a metric of the profile, and they do not mix.
 
 use csprof_format::ids::{ProcessId, ThreadId};
+use csprof_tests::binary::csprof;
 use csprof_tests::notes::note;
 use csprof_tests::recording::Recording;
 use csprof_tests::workshop::Workshop;
@@ -186,4 +187,29 @@ fn a_source_can_be_given_once() {
     assert_eq!(outcome.status.code(), Some(2));
     let said = outcome.complained();
     assert!(said.contains("-e cputime was given twice"), "{said}");
+}
+
+/// Where perf events are forbidden, what takes the place of `task-clock` is not sampled twice.
+#[test]
+fn one_that_is_refused_beside_what_would_replace_it() {
+    let workshop = Workshop::new("sources_refused");
+    workshop.compile(COMPILE);
+    workshop.compile("cc -O2 -o forbidding @forbidding.c");
+    for (asked, used) in [
+        (["task-clock", "cputime", "realtime"], &["cputime", "realtime"][..]),
+        (["realtime", "task-clock", "cputime"], &["realtime", "cputime"]),
+    ] {
+        let mut words = vec!["./forbidding", "perf", csprof().to_str().unwrap(), "record", "-f"];
+        words.extend(["-o", "run.csprof"]);
+        words.extend(asked.iter().flat_map(|source| ["-e", source]));
+        words.extend(["--", "./program", "plain"]);
+        let recording = Recording::new(workshop.run(&words), workshop.path("run.csprof"));
+        assert_eq!(recording.outcome.said(), "done\n");
+        assert_eq!(sources(&recording), used);
+        let place = |name| used.iter().position(|source| *source == name).unwrap();
+        check_places(&recording, place("cputime"), place("realtime"), 1);
+        let messages = recording.messages();
+        assert!(messages.contains("sampling cputime only"), "{messages}");
+        assert_eq!(recording.info["warnings"].as_array().unwrap().len(), 0, "{}", recording.info);
+    }
 }
