@@ -315,7 +315,7 @@ pub struct ShareRecord {
 }
 
 /// A signal that stands for this much time or more, in nanoseconds, was held up: the profiling
-/// signal was blocked, or the machine stood still. Kernels tick every 10 ms at least, and look at CPU
+/// signal was blocked, or the machine stood still (not of elapsed time: there it is a wait). Kernels tick every 10 ms at least, and look at CPU
 /// timers then.
 pub const LATE_NS: u64 = 50_000_000;
 

@@ -36,6 +36,7 @@ pub fn items(profile: &Profile, form: Form) -> Vec<Item> {
         samples(profile, &summary, form),
         losses(profile, &summary, form),
         lines("CPU time", cost_lines::cpu_time(profile, form)),
+        lines("Elapsed time of threads", cost_lines::elapsed_time(profile, form)),
         lines("Memory of the collector", cost_lines::memory(&profile.info.accounts, form)),
         edges(profile, &summary, form),
         processes(profile, form),

@@ -4,7 +4,7 @@ use csprof_format::ids::{ProcessId, ThreadId};
 use csprof_format::launch::SourceKind;
 use csprof_format::profile::{Account, Metric, ThreadShare};
 
-use super::costs::{CpuTime, Memory, cpu_metric, late};
+use super::costs::{CpuTime, ElapsedTime, Memory, cpu_metric, late};
 use super::number::{Form, amount, bytes, count, counted, duration, percent};
 use super::printable::printable;
 use super::summary::{Source, Summary};
@@ -80,6 +80,33 @@ pub fn cpu_time(profile: &Profile, form: Form) -> Vec<Line> {
             share(cpu.elsewhere)
         );
         lines.push(line("elsewhere", cpu.elsewhere, true, text));
+    }
+    lines
+}
+
+/// Where the elapsed time of threads went.
+#[must_use]
+pub fn elapsed_time(profile: &Profile, form: Form) -> Vec<Line> {
+    let Some(time) = ElapsedTime::of(profile) else { return Vec::new() };
+    let line = |key, ns: u64, text: String| Line {
+        key,
+        amount: duration(ns as f64, form),
+        text,
+        missing: false,
+    };
+    let share = |ns| percent(ns, time.passed);
+    let threads = counted(profile.info.threads.len() as u64, "thread", form);
+    let mut lines = vec![
+        line("passed", time.passed, format!("passed for {threads}, from start to end")),
+        line("sampled", time.sampled, format!("sampled ({}%)", share(time.sampled))),
+    ];
+    if time.undelivered > 0 {
+        let text = format!(
+            "not delivered ({}%): what passed after a thread's last sample; a wait has its samples \
+             when it is over, and none if the thread or the process ends meanwhile",
+            share(time.undelivered)
+        );
+        lines.push(line("undelivered", time.undelivered, text));
     }
     lines
 }

@@ -78,6 +78,39 @@ impl CpuTime {
     }
 }
 
+/// Where the elapsed time of threads went, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ElapsedTime {
+    /// From the start to the end of all threads, added up.
+    pub passed: u64,
+    /// Samples delivered × period, of `realtime`.
+    pub sampled: u64,
+    /// Due to threads and never delivered: a sample of a wait comes when the wait is over, so one
+    /// that is cut short by the end of the thread or of the process has none.
+    pub undelivered: u64,
+}
+
+impl ElapsedTime {
+    /// Adds up a profile; `None` where samples are not of elapsed time.
+    #[must_use]
+    pub fn of(profile: &Profile) -> Option<Self> {
+        let info = &profile.info;
+        let is_elapsed = |metric: &Metric| metric.source == SourceKind::Realtime.name();
+        let (number, metric) = info.metrics().enumerate().find(|(_, m)| is_elapsed(m))?;
+        let mut sum = Self::default();
+        for (place, thread) in info.threads.iter().enumerate() {
+            let process = info.processes.get(thread.process.index()).map_or(0, |p| p.end_ns);
+            let ends = [thread.end_ns, process, info.run.duration_ns];
+            let end = ends.into_iter().find(|&end| end > 0).unwrap_or(0);
+            let delivered = info.share(ThreadId::from_index(place), number).delivered;
+            sum.passed = sum.passed.saturating_add(end.saturating_sub(thread.start_ns));
+            sum.sampled = sum.sampled.saturating_add(delivered.saturating_mul(metric.period));
+        }
+        sum.undelivered = sum.passed.saturating_sub(sum.sampled);
+        Some(sum)
+    }
+}
+
 /// CPU time of a thread while it was sampled, in nanoseconds.
 #[must_use]
 pub fn cpu_due(thread: &Thread, account: ThreadAccount) -> u64 {
@@ -156,6 +189,20 @@ mod tests {
         let share = &mut info.further[0].threads[0];
         (share.delivered, share.recorded) = (5, 5);
         assert_eq!(of(&profile), Some((25_000_000, 2_000_000)));
+    }
+
+    #[test]
+    fn a_wait_without_an_end_is_elapsed_time_without_samples() {
+        let mut profile = from_outline("main 9 realtime:4\n  wait 30 realtime:30\n").unwrap();
+        assert_eq!(ElapsedTime::of(&from_outline("main 9\n").unwrap()), None);
+        let of = |profile: &Profile| {
+            ElapsedTime::of(profile).map(|time| (time.passed, time.sampled, time.undelivered))
+        };
+        profile.info.threads[0].start_ns = 10_000_000;
+        profile.info.run.duration_ns = 300_000_000;
+        assert_eq!(of(&profile), Some((290_000_000, 170_000_000, 120_000_000)));
+        profile.info.threads[0].end_ns = 182_000_000;
+        assert_eq!(of(&profile), Some((172_000_000, 170_000_000, 2_000_000)));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::{SetPlace, epoch_reason, hex, text};
 use crate::profile::{MetricRef, Profile};
-use crate::views::costs::{CpuTime, Memory, threads};
+use crate::views::costs::{CpuTime, ElapsedTime, Memory, threads};
 use crate::views::names::nameless;
 use crate::views::number::Form;
 use crate::views::summary::{self, Reason, Summary, symbols_of, why_no_samples};
@@ -39,6 +39,8 @@ struct Info {
     losses: Map<String, Value>,
     /// Where CPU time went, in seconds; `null` where samples are not of CPU time.
     cpu_time: Option<JsonCpuTime>,
+    /// Where the elapsed time of threads went, in seconds; `null` where samples are not of it.
+    elapsed_time: Option<JsonElapsedTime>,
     /// Memory of the collector over all processes, in bytes; `null` if unknown.
     collector_memory: Option<JsonMemory>,
     partial_reasons: Map<String, Value>,
@@ -80,6 +82,13 @@ struct Source {
     samples: Samples,
     /// Delivered and not recorded, for whatever reason.
     lost: u64,
+}
+
+#[derive(Serialize)]
+struct JsonElapsedTime {
+    passed_s: f64,
+    sampled_s: f64,
+    undelivered_s: f64,
 }
 
 #[derive(Serialize)]
@@ -232,6 +241,11 @@ pub fn write(profile: &Profile, sets: &[SetPlace], out: &mut impl Write) -> io::
             partial: summary.partial,
         },
         losses: by_key(&summary.losses),
+        elapsed_time: ElapsedTime::of(profile).map(|time| JsonElapsedTime {
+            passed_s: seconds(time.passed),
+            sampled_s: seconds(time.sampled),
+            undelivered_s: seconds(time.undelivered),
+        }),
         cpu_time: CpuTime::of(profile).map(|cpu| JsonCpuTime {
             used_s: seconds(cpu.used),
             sampled_s: seconds(cpu.sampled),

@@ -40,7 +40,7 @@ pub fn write(
     let summary = Summary::of(profile);
     run(profile, form, out)?;
     samples(profile, &summary, form, out)?;
-    cpu_time(profile, form, out)?;
+    times(profile, form, out)?;
     memory(profile, form, out)?;
     let mut worth = worth_listing(profile);
     let cut = keep_largest(profile, &mut worth);
@@ -202,13 +202,16 @@ fn samples(
     Ok(())
 }
 
-/// Where the CPU time went: what samples stand for, and what is in none.
-fn cpu_time(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()> {
-    let lines = cost_lines::cpu_time(profile, form);
-    if !lines.is_empty() {
-        writeln!(out, "\nCPU time")?;
-    }
-    write_lines(&lines, out)
+/// Where the time went: what samples stand for, and what is in none.
+fn times(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()> {
+    let cpu = ("CPU time", cost_lines::cpu_time(profile, form));
+    let elapsed = ("Elapsed time of threads", cost_lines::elapsed_time(profile, form));
+    [cpu, elapsed].into_iter().filter(|(_, lines)| !lines.is_empty()).try_for_each(
+        |(title, lines)| {
+            writeln!(out, "\n{title}")?;
+            write_lines(&lines, out)
+        },
+    )
 }
 
 fn write_lines(lines: &[Line], out: &mut impl Write) -> io::Result<()> {
