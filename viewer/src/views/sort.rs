@@ -104,7 +104,7 @@ impl Sort {
             Some(joined([key, !inclusive, name, index]))
         });
         let Some(mut keys) = keys.collect::<Option<Vec<_>>>() else {
-            places.sort_unstable_by(|&a, &b| self.compare(refined, row(a), row(b)));
+            places.sort_unstable_by(|&a, &b| self.compare_among(refined, row(a), row(b), is_many));
             return;
         };
         keys.sort_unstable();
@@ -117,7 +117,9 @@ impl Sort {
             let first = row(rows[0]);
             let differs = |&other: &T| self.by_key(refined, first, row(other)).is_ne();
             if is_near && rows.iter().any(differs) {
-                rows.sort_unstable_by(|&a, &b| self.compare(refined, row(a), row(b)));
+                rows.sort_unstable_by(|&a, &b| {
+                    self.compare_among(refined, row(a), row(b), is_many)
+                });
                 continue;
             }
             let mut start = 0;
@@ -125,7 +127,9 @@ impl Sort {
                 let rows = &mut rows[start..start + ties.len()];
                 start += ties.len();
                 if rows.len() > 1 {
-                    rows.sort_unstable_by(|&a, &b| self.compare(refined, row(a), row(b)));
+                    rows.sort_unstable_by(|&a, &b| {
+                        self.compare_among(refined, row(a), row(b), is_many)
+                    });
                 }
             }
         }
@@ -179,11 +183,21 @@ impl Sort {
     /// then of each, then name, then identity, and these are not reversed.
     #[must_use]
     pub fn compare(self, refined: &Refined<'_>, a: &Row, b: &Row) -> Ordering {
+        self.compare_among(refined, a, b, false)
+    }
+
+    /// The same. Among many, names are told by their places: ties may be as many.
+    fn compare_among(self, refined: &Refined<'_>, a: &Row, b: &Row, is_many: bool) -> Ordering {
+        let places = || Some((refined.name_place(a.function)?, refined.name_place(b.function)?));
+        let by_name = || match is_many.then(places).flatten() {
+            Some((a, b)) => a.cmp(&b),
+            None => name(refined, a).cmp(name(refined, b)),
+        };
         let by_key = self.by_key(refined, a, b);
         if self.reversed { by_key.reverse() } else { by_key }
             .then_with(|| Reverse(a.inclusive).cmp(&Reverse(b.inclusive)))
             .then_with(|| inclusive_of_each(b).cmp(inclusive_of_each(a)))
-            .then_with(|| name(refined, a).cmp(name(refined, b)))
+            .then_with(by_name)
             .then_with(|| (a.function, a.kind).cmp(&(b.function, b.kind)))
     }
 }
