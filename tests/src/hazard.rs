@@ -137,8 +137,7 @@ impl Hazard {
         self
     }
 
-    /// With [`TWO`] sources at once, too. Not for programs that sleep, for samples of elapsed time end
-    /// sleeps.
+    /// With [`TWO`] sources at once, too.
     #[must_use]
     pub const fn by_two(mut self) -> Self {
         self.by_two = true;

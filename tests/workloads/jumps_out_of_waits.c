@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 static volatile unsigned long sink;
@@ -31,9 +33,32 @@ static void by_epoll_pwait(void) {
     struct epoll_event event;
     epoll_pwait(epoll_create1(0), &event, 1, -1, &open_usr1);
 }
+/* These have no mask of their own: the signal is opened before, and comes in the wait. */
+static void by_sleep(void) { sleep(3600); }
+static void by_nanosleep(void) { nanosleep(&(struct timespec){3600, 0}, NULL); }
+static void by_recv(void) {
+    int sockets[2];
+    char byte;
+    socketpair(AF_UNIX, SOCK_STREAM, 0, sockets);
+    recv(sockets[0], &byte, 1, 0);
+}
+static void by_poll(void) { poll(NULL, 0, 3600000); }
+
+/* Sends the signal when the wait has begun. */
+static void later(void) {
+    pid_t parent = getpid();
+    if (fork() == 0) {
+        usleep(100000);
+        kill(parent, SIGUSR1);
+        _exit(0);
+    }
+}
+
+enum { MASKED = 4 };
 
 int main(void) {
-    static void (*const waits[])(void) = {by_sigsuspend, by_ppoll, by_pselect, by_epoll_pwait};
+    static void (*const waits[])(void) = {by_sigsuspend, by_ppoll, by_pselect, by_epoll_pwait,
+                                          by_sleep, by_nanosleep, by_recv, by_poll};
     volatile int left = 0, open = 0, blocked = 0;
     sigset_t usr1, now;
     sigemptyset(&usr1);
@@ -42,9 +67,13 @@ int main(void) {
     sigaddset(&open_usr1, SIGUSR2);
     struct sigaction action = {.sa_handler = leave, .sa_flags = SA_NODEFER};
     sigaction(SIGUSR1, &action, NULL);
-    for (volatile int kind = 0; kind < 4; kind++) {
-        sigprocmask(SIG_SETMASK, &usr1, NULL);
-        raise(SIGUSR1);
+    signal(SIGCHLD, SIG_IGN);
+    for (volatile int kind = 0; kind < (int)(sizeof waits / sizeof waits[0]); kind++) {
+        sigprocmask(SIG_SETMASK, kind < MASKED ? &usr1 : &open_usr1, NULL);
+        if (kind < MASKED)
+            raise(SIGUSR1);
+        else
+            later();
         if (_setjmp(back) == 0)
             waits[kind]();
         else

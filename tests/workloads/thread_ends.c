@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/socket.h>
 #include <threads.h>
 #include <unistd.h>
 
@@ -73,6 +74,19 @@ static void wait_sigtimedwait(void) {
     sigaddset(&set, SIGUSR2);
     while (sigtimedwait(&set, NULL, &hour) < 0 && errno == EINTR) {}
 }
+static void wait_sleep(void) { sleep(3600); }
+static void wait_recv(void) {
+    int sockets[2];
+    char byte;
+    socketpair(AF_UNIX, SOCK_STREAM, 0, sockets);
+    recv(sockets[0], &byte, 1, 0);
+}
+static void wait_semaphore(void) {
+    struct timespec never = {1LL << 40, 0};
+    sem_t none;
+    sem_init(&none, 0, 0);
+    while (sem_timedwait(&none, &never) < 0 && errno == EINTR) {}
+}
 static void leave(void) { pthread_exit("left"); }
 static void spin(void) {
     pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
@@ -129,6 +143,9 @@ int main(void) {
     end("sigwait", wait_sigwait, 1);
     end("sigwaitinfo", wait_sigwaitinfo, 1);
     end("sigtimedwait", wait_sigtimedwait, 1);
+    end("sleep", wait_sleep, 1);
+    end("recv", wait_recv, 1);
+    end("sem_timedwait", wait_semaphore, 1);
     end("asynchronous", spin, 1);
 
     thrd_t c11;

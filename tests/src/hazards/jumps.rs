@@ -27,7 +27,8 @@ pub const ALL: &[Hazard] = &[
         .says("left 400\n"),
     Hazard::new("jumps_out_of_waits", &["cc -O2 -o program @jumps_out_of_waits.c"])
         .variants(&["", "-D_FORTIFY_SOURCE=2", "clang"])
-        .says("left 4, open 4, blocked 4\n")
+        .by_two()
+        .says("left 8, open 8, blocked 8\n")
         .also(|trial| {
             let rows = trial.recording.rows();
             assert!(rows.inclusive_of("work_at_last") > 0, "sampling has ended:\n{rows}");

@@ -134,6 +134,7 @@ pub const ALL: &[Hazard] = &[
         .also(threads_are_sampled),
     Hazard::new("waits", &["cc -O2 -o program @waits.c"])
         .variants(&["", "-D_FORTIFY_SOURCE=2", "clang"])
+        .by_two()
         .says(
             "sigsuspend: -1 Interrupted system call, handler got usr1\n\
              ppoll: -1 Interrupted system call, handler got usr1\n\
@@ -151,6 +152,7 @@ pub const ALL: &[Hazard] = &[
         ),
     Hazard::new("thread_ends", &["cc -O2 -pthread -o program @thread_ends.c"])
         .variants(&["", "-O0", "-static-libgcc", "-fexceptions", "-fcf-protection"])
+        .by_two()
         .says(
             "return: returned, cleaned 1, destroyed 1\n\
              pthread_exit: left, cleaned 2, destroyed 2\n\
@@ -162,9 +164,12 @@ pub const ALL: &[Hazard] = &[
              sigwait: canceled, cleaned 8, destroyed 8\n\
              sigwaitinfo: canceled, cleaned 9, destroyed 9\n\
              sigtimedwait: canceled, cleaned 10, destroyed 10\n\
-             asynchronous: canceled, cleaned 11, destroyed 11\n\
+             sleep: canceled, cleaned 11, destroyed 11\n\
+             recv: canceled, cleaned 12, destroyed 12\n\
+             sem_timedwait: canceled, cleaned 13, destroyed 13\n\
+             asynchronous: canceled, cleaned 14, destroyed 14\n\
              thrd_exit: 23\n\
-             detached: cleaned 31, destroyed 31\n",
+             detached: cleaned 34, destroyed 34\n",
         ),
 ];
 
