@@ -2,7 +2,6 @@
 //! same screen.
 
 use core::cmp::{Ordering, Reverse};
-use core::mem;
 
 use super::{Edges, Row};
 use crate::profile::MetricRef;
@@ -79,8 +78,7 @@ impl Sort {
     pub fn sort(self, refined: &Refined<'_>, rows: &mut Vec<Row>) {
         let mut places: Vec<usize> = (0..rows.len()).collect();
         self.order(refined, |place| &rows[place], &mut places);
-        let mut unsorted: Vec<Option<Row>> = mem::take(rows).into_iter().map(Some).collect();
-        *rows = places.into_iter().filter_map(|place| unsorted[place].take()).collect();
+        *rows = places.into_iter().map(|place| rows[place].clone()).collect();
     }
 
     /// Puts in order whatever rows are known by. As comparing them does, but quicker where the key
