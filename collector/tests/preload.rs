@@ -356,9 +356,12 @@ epoll_pwait: canceled, cleaned 7, destroyed 7
 sigwait: canceled, cleaned 8, destroyed 8
 sigwaitinfo: canceled, cleaned 9, destroyed 9
 sigtimedwait: canceled, cleaned 10, destroyed 10
-asynchronous: canceled, cleaned 11, destroyed 11
+sleep: canceled, cleaned 11, destroyed 11
+recv: canceled, cleaned 12, destroyed 12
+sem_timedwait: canceled, cleaned 13, destroyed 13
+asynchronous: canceled, cleaned 14, destroyed 14
 thrd_exit: 23
-detached: cleaned 31, destroyed 31
+detached: cleaned 34, destroyed 34
 ",
     );
 }

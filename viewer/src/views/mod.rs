@@ -41,6 +41,7 @@ pub use sort::{Cost, Sort, SortKey};
 pub(crate) use crate::refine::first_of_other;
 pub use crate::refine::shown_of_sides;
 
+use core::mem;
 use core::ops::Deref;
 
 use crate::profile::{FrameKind, FunctionRef, MetricRef};
@@ -116,26 +117,22 @@ pub struct Row {
     pub further: Shares,
 }
 
-/// What a row has of each metric; nothing where there is one. Rows are many and are moved about, so
-/// what most profiles do not have takes one word of them.
+/// What a row has of each metric; nothing, and no memory, where there is one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Shares(Option<Box<Each>>);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Each(Vec<Share>);
+pub struct Shares(Option<Box<[Share]>>);
 
 impl Deref for Shares {
     type Target = [Share];
 
     fn deref(&self) -> &[Share] {
-        self.0.as_deref().map_or(&[], |each| &each.0)
+        self.0.as_deref().unwrap_or_default()
     }
 }
 
 impl FromIterator<Share> for Shares {
     fn from_iter<I: IntoIterator<Item = Share>>(shares: I) -> Self {
-        let each: Vec<Share> = shares.into_iter().collect();
-        Self((!each.is_empty()).then(|| Box::new(Each(each))))
+        let each: Box<[Share]> = shares.into_iter().collect();
+        Self((!each.is_empty()).then_some(each))
     }
 }
 
@@ -243,12 +240,18 @@ impl Row {
         }
         let further = &refined.profile.info.further;
         if !further.is_empty() {
-            let none = || Box::new(Each(vec![Share::default(); 1 + further.len()]));
-            let Each(each) = &mut **self.further.0.get_or_insert_with(none);
+            let none = || vec![Share::default(); 1 + further.len()].into_boxed_slice();
+            let each = self.further.0.get_or_insert_with(none);
             for (sum, metric) in each.iter_mut().zip((0..).map(MetricRef)) {
                 *sum = sum.plus(share(metric));
             }
         }
+    }
+
+    /// The row, which stays without what it has of each metric.
+    fn taken(&mut self) -> Self {
+        let further = mem::take(&mut self.further);
+        Self { further, ..self.clone() }
     }
 
     /// Lets the row be of this metric.

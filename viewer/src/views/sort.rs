@@ -1,7 +1,7 @@
 //! The order of rows: by a column, with ties broken so that the same profile always gives the
 //! same screen.
 
-use core::cmp::{Ordering, Reverse};
+use core::cmp::Ordering;
 
 use super::{Edges, Row};
 use crate::profile::MetricRef;
@@ -78,7 +78,7 @@ impl Sort {
     pub fn sort(self, refined: &Refined<'_>, rows: &mut Vec<Row>) {
         let mut places: Vec<usize> = (0..rows.len()).collect();
         self.order(refined, |place| &rows[place], &mut places);
-        *rows = places.into_iter().map(|place| rows[place].clone()).collect();
+        *rows = places.into_iter().map(|place| rows[place].taken()).collect();
     }
 
     /// Puts in order whatever rows are known by. As comparing them does, but quicker where the key
@@ -94,12 +94,9 @@ impl Sort {
             let row = row(place);
             let key = self.number(refined, row, is_many)?;
             let key = if self.reversed { key } else { !key };
-            let inclusive = u32::try_from(row.inclusive).ok()?;
-            // A group has a name that was made up later, and no place among the others. What other
-            // metrics there are comes before names.
-            let is_by_name = is_many && row.further.is_empty();
-            let name = if is_by_name { refined.name_place(row.function)? } else { 0 };
-            Some(joined([key, !inclusive, name, index]))
+            // A group has a name that was made up later, and no place among the others.
+            let name = if is_many { refined.name_place(row.function)? } else { 0 };
+            Some(joined([key, !tie(row)?, name, index]))
         });
         let Some(mut keys) = keys.collect::<Option<Vec<_>>>() else {
             places.sort_unstable_by(|&a, &b| self.compare_among(refined, row(a), row(b), is_many));
@@ -177,8 +174,8 @@ impl Sort {
         }
     }
 
-    /// Compares two rows. Ties are broken by inclusive cost, of the metric that is looked at and
-    /// then of each, then name, then identity, and these are not reversed.
+    /// Compares two rows. Ties are broken by inclusive cost, of the metric that is looked at, or of
+    /// the others where there is none of it; then by name, then identity, and these are not reversed.
     #[must_use]
     pub fn compare(self, refined: &Refined<'_>, a: &Row, b: &Row) -> Ordering {
         self.compare_among(refined, a, b, false)
@@ -193,15 +190,31 @@ impl Sort {
         };
         let by_key = self.by_key(refined, a, b);
         if self.reversed { by_key.reverse() } else { by_key }
-            .then_with(|| Reverse(a.inclusive).cmp(&Reverse(b.inclusive)))
-            .then_with(|| inclusive_of_each(b).cmp(inclusive_of_each(a)))
+            .then_with(|| b.inclusive.cmp(&a.inclusive))
+            .then_with(|| of_others(b).cmp(&of_others(a)))
             .then_with(by_name)
             .then_with(|| (a.function, a.kind).cmp(&(b.function, b.kind)))
     }
 }
 
-fn inclusive_of_each(row: &Row) -> impl Iterator<Item = u64> {
-    row.further.iter().map(|share| share.inclusive)
+/// Inclusive samples of all metrics, of a row that has none of the one that is looked at; else 0.
+fn of_others(row: &Row) -> u64 {
+    match row.inclusive {
+        0 => row.further.iter().fold(0, |sum, share| sum.saturating_add(share.inclusive)),
+        _ => 0,
+    }
+}
+
+/// What breaks ties before names do, as a number, greater for rows that come first; `None` if it is
+/// too great.
+fn tie(row: &Row) -> Option<u32> {
+    const LOOKED_AT: u32 = 1 << 31;
+    let below = |samples: u64| u32::try_from(samples).ok().filter(|&samples| samples < LOOKED_AT);
+    match (row.further.is_empty(), row.inclusive) {
+        (true, inclusive) => u32::try_from(inclusive).ok(),
+        (false, 0) => below(of_others(row)),
+        (false, inclusive) => Some(below(inclusive)? | LOOKED_AT),
+    }
 }
 
 fn name<'r>(refined: &'r Refined<'_>, row: &Row) -> &'r str {
@@ -271,6 +284,8 @@ fn per_edge(a: &Row, b: &Row) -> Ordering {
 
 #[cfg(test)]
 mod tests {
+    use core::cmp::Reverse;
+
     use super::*;
     use crate::profile::{Profile, from_outline};
     use crate::views::flat::flat;

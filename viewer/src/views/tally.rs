@@ -222,6 +222,7 @@ impl<'r, 'p, C: Count> Tally<'r, 'p, C> {
     }
 
     /// What a node has for itself.
+    #[inline]
     pub(super) fn own(&self, node: usize) -> Own<C> {
         let label = self.labels[self.refined.frame[node].index()];
         let kind = KIND_OF[(label & ((1 << KIND_BITS) - 1)) as usize];
@@ -272,6 +273,7 @@ impl<'r, 'p, C: Count> Tally<'r, 'p, C> {
         (found.filter(|(_, (sums, _))| sums.inclusive > C::default()).map(row).collect(), path)
     }
 
+    #[inline]
     fn of_function(&mut self, frame: FrameRef, node: usize) -> &mut Sums<C> {
         self.begin_other_at(node);
         let label = self.labels[frame.index()];
