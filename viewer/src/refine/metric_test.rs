@@ -521,23 +521,29 @@ pub(super) struct Ratio {
 
 impl Ratio {
     /// Whether samples divided by edges compare so. The ratio is greatest where the count is least,
-    /// and without bound where that is 0.
-    fn holds(&self, samples: u64, (low, high): (u64, u64)) -> bool {
-        if high == 0 {
-            return false;
-        }
-        let cost = wide(samples).saturating_mul(self.sample);
+    /// and without bound where that is 0. Without a branch on what rows cost.
+    #[inline]
+    pub(super) fn holds(&self, samples: u64, (low, high): (u64, u64)) -> bool {
+        let cost = product(self.sample, samples);
         let against = |edges: u64, comparison: Comparison| {
-            comparison.holds(&cost, &self.edge.saturating_mul(wide(edges)))
+            (edges > 0) & comparison.holds(&cost, &product(self.edge, edges))
         };
         match self.comparison {
-            Comparison::Less | Comparison::AtMost => low > 0 && against(low, self.comparison),
+            Comparison::Less | Comparison::AtMost => against(low, self.comparison),
             Comparison::Greater | Comparison::AtLeast => against(high, self.comparison),
-            Comparison::Equal => low == high && against(high, self.comparison),
+            Comparison::Equal => (low == high) & against(high, self.comparison),
             Comparison::NotEqual => {
-                against(high, Comparison::Greater) || (low > 0 && against(low, Comparison::Less))
+                against(high, Comparison::Greater) | against(low, Comparison::Less)
             }
         }
+    }
+}
+
+/// A weight, which is nearly always small enough for one multiplication, times a count.
+fn product(weight: u128, count: u64) -> u128 {
+    match u64::try_from(weight) {
+        Ok(weight) => wide(weight) * wide(count),
+        Err(_) => weight.saturating_mul(wide(count)),
     }
 }
 

@@ -43,6 +43,13 @@ pub(super) fn passing<C: Count>(
                 counted.contains(row) & numbers.contain_all(low[row].into(), high[row].into())
             })
         }
+        (
+            Some(Asked::PerEdge(ratio)),
+            Sums { samples: Some(samples), edges: Some(Edges { low, high, counted }) },
+        ) => rows.those(watch, |row| {
+            let edges = (low[row].into(), high[row].into());
+            counted.contains(row) & ratio.holds(samples[row].into(), edges)
+        }),
         (Some(asked), sums) => rows.those(watch, |row| asked.holds(&sums.of(row))),
         (None, base) => {
             let other = sums(1)?;
