@@ -91,14 +91,16 @@ impl Target for Interrupted<'_> {
         let left = stretch.end - pc;
         let unsafe_function = || rules.has_unsafe_functions && rules::is_unsafe_function(pc);
         let leaving = || rules.has_unsafe_functions && rules::is_leaving(pc);
+        let unwinder = stretch.is_unwinder(pc);
+        let waits = unwinder && rules::is_wait(pc);
         [
-            (mark::UNWINDER, stretch.is_unwinder(pc) || leaving()),
-            (mark::KEPT, rules.never || unsafe_function()),
+            (mark::UNWINDER, (unwinder && !waits) || leaving()),
+            (mark::KEPT, rules.never || waits || unsafe_function()),
             (mark::LAST, left < rules::LONGEST_STUB),
             (mark::CATCHES, self.map.static_unwinder && stretch.may_handle_exceptions(pc)),
             // Functions of which something is marked are known by their symbols, and those of an
             // unwinder change their recipe within a row.
-            (Marks::HERE, rules.has_unsafe_functions || stretch.is_unwinder(pc)),
+            (Marks::HERE, rules.has_unsafe_functions || unwinder),
             (Marks::HERE, left < BLOCK + rules::LONGEST_STUB),
         ]
         .into_iter()

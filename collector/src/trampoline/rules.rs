@@ -68,6 +68,23 @@ pub fn is_own_code(pc: u64) -> bool {
     (OWN_CODE.0.load(Ordering::Relaxed)..OWN_CODE.1.load(Ordering::Relaxed)).contains(&pc)
 }
 
+unsafe extern "C" {
+    /// The first byte of the section of wrappers that wait, and the one past its last; the linker says where
+    /// (ld(1), "Orphan sections").
+    #[link_name = "__start_csprof_waits"]
+    static WAITS_START: u8;
+    #[link_name = "__stop_csprof_waits"]
+    static WAITS_END: u8;
+}
+
+/// Whether `pc` lies in a wrapper that waits: it returns as any function does, and no unwinder is called from
+/// it, so what called it may be followed while it waits. Either side.
+#[must_use]
+#[inline]
+pub fn is_wait(pc: u64) -> bool {
+    ((&raw const WAITS_START).addr() as u64..(&raw const WAITS_END).addr() as u64).contains(&pc)
+}
+
 /// A function of libc, and its code in runtime addresses; no address at first.
 struct Function {
     name: &'static CStr,

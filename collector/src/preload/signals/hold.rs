@@ -56,6 +56,7 @@ macro_rules! waits {
         $(#[$doc])*
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
+        #[unsafe(link_section = "csprof_waits")]
         pub(crate) unsafe extern "C" fn $name() {
             naked_asm!(
                 ".cfi_startproc",

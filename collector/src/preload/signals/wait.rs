@@ -125,6 +125,7 @@ macro_rules! waits {
     ($($(#[$attribute:meta])* $name:ident($register:literal) = $real:ident, $prepare:ident;)*) => {$(
         $(#[$attribute])*
         #[unsafe(naked)]
+        #[unsafe(link_section = "csprof_waits")]
         pub(crate) unsafe extern "C" fn $name() {
             naked_asm!(
                 ".cfi_startproc",
