@@ -8,6 +8,7 @@
 
 #![expect(unsafe_code, reason = "looks symbols up and reads instruction bytes")]
 
+use core::arch::global_asm;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -67,6 +68,9 @@ pub fn is_own_code(pc: u64) -> bool {
     // Relaxed: both are written before the first sample.
     (OWN_CODE.0.load(Ordering::Relaxed)..OWN_CODE.1.load(Ordering::Relaxed)).contains(&pc)
 }
+
+// They are no names of the library's.
+global_asm!(".hidden __start_csprof_waits", ".hidden __stop_csprof_waits");
 
 unsafe extern "C" {
     /// The first byte of the section of wrappers that wait, and the one past its last; the linker says where
