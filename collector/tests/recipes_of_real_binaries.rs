@@ -9,6 +9,7 @@
 mod binaries;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::process::Command;
 
 use binaries::Binary;
@@ -22,6 +23,7 @@ use gimli::{
     BaseAddresses, CfaRule, CieOrFde, EhFrame, EndianSlice, EvaluationResult, LittleEndian,
     RegisterRule, UnwindContext, UnwindExpression, UnwindSection, UnwindTableRow, Value, X86_64,
 };
+use object::{Object, ObjectSection, SectionKind};
 
 fn build(binary: &Binary) -> Built {
     let (bytes, address) = binary.eh_frame();
@@ -201,6 +203,14 @@ fn compare_row(
     }
 }
 
+/// The sections of code, by address.
+fn code_sections(binary: &Binary) -> Vec<Range<u64>> {
+    let bytes = std::fs::read(&binary.path).expect("the file");
+    let file = object::File::parse(&*bytes).expect("64-bit ELF");
+    let code = file.sections().filter(|section| section.kind() == SectionKind::Text);
+    code.map(|section| section.address()..section.address() + section.size()).collect()
+}
+
 /// Compares every row of a binary, at its first and its last byte.
 fn compare_all(binary: &Binary) -> (Built, Tally) {
     let built = build(binary);
@@ -243,9 +253,14 @@ fn compare_all(binary: &Binary) -> (Built, Tally) {
         }
     }
     covered.sort_unstable();
+    let sections = code_sections(binary);
     for pair in covered.windows(2) {
         let [(_, end), (next, _)] = *pair else { unreachable!("windows of two") };
         assert!(end <= next, "FDEs overlap at {next:#x}: choose another reference");
+        // Between sections there may be the start files', which are known without FDEs.
+        if !sections.iter().any(|section| section.contains(&end) && section.contains(&next)) {
+            continue;
+        }
         for address in [end, next - 1] {
             if (end..next).contains(&address) {
                 let recipe = built.table.lookup((address - text.start) as u32);
