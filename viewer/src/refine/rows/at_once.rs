@@ -16,7 +16,7 @@ use super::super::children::node_number;
 use super::super::column::{Column, Home};
 use super::super::costs::CostsOf;
 use super::super::edges::is_called;
-use super::super::metric_test::{Asked, Quantity, RowCost};
+use super::super::metric_test::{Asked, Quantity, Ratio, RowCost, Weight};
 use super::super::watch::{Cancelled, Watch};
 use super::measure::Measure;
 use crate::profile::{Count, Frame, FrameKind, FrameRef};
@@ -44,13 +44,12 @@ pub(super) fn passing<C: Count>(
                 counted.contains(row) & numbers.contain_all(low[row].into(), high[row].into())
             })
         }
-        (
-            Some(Asked::PerEdge(ratio)),
-            Sums { samples: Some(samples), edges: Some(Edges { low, high, counted }) },
-        ) => rows.those(watch, |row| {
-            let edges = (low[row].into(), high[row].into());
-            counted.contains(row) & ratio.holds(samples[row].into(), edges)
-        }),
+        (Some(Asked::PerEdge(ratio)), Sums { samples: Some(samples), edges: Some(edges) }) => {
+            match ratio.narrow(C::MAX.into()) {
+                Some(ratio) => rows.of_ratio(&ratio, &samples, &edges, watch),
+                None => rows.of_ratio(ratio, &samples, &edges, watch),
+            }
+        }
         (Some(asked), sums) => rows.those(watch, |row| asked.holds(&sums.of(row))),
         (None, base) => {
             let other = sums(1)?;
@@ -103,6 +102,21 @@ impl Rows {
             those.insert_if(node, those.contains(row));
         })?;
         Ok(those)
+    }
+
+    /// Those of which an edge costs so much.
+    fn of_ratio<C: Count, W: Weight>(
+        &self,
+        ratio: &Ratio<W>,
+        samples: &[C],
+        Edges { low, high, counted }: &Edges<C>,
+        watch: &Watch<'_>,
+    ) -> Result<Bits, Cancelled> {
+        let (low, high) = (&low[..], &high[..]);
+        self.those(watch, |row| {
+            let edges = (low[row].into(), high[row].into());
+            counted.contains(row) & ratio.holds(samples[row].into(), edges)
+        })
     }
 
     /// Sums over the nodes of a range, at the first node of each row.
