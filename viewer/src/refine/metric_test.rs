@@ -513,20 +513,31 @@ impl Numbers {
 
 /// What an edge costs, as the fraction edge / sample.
 #[derive(Clone, Debug)]
-pub(super) struct Ratio {
+pub(super) struct Ratio<W = u128> {
     comparison: Comparison,
-    sample: u128,
-    edge: u128,
+    sample: W,
+    edge: W,
 }
 
 impl Ratio {
+    /// The same in 64 bits, if products with counts of at most `most` fit in.
+    pub(super) fn narrow(&self, most: u64) -> Option<Ratio<u64>> {
+        let fits = |weight: u128| {
+            u64::try_from(weight).ok().filter(|weight| weight.checked_mul(most).is_some())
+        };
+        let Self { comparison, sample, edge } = *self;
+        Some(Ratio { comparison, sample: fits(sample)?, edge: fits(edge)? })
+    }
+}
+
+impl<W: Weight> Ratio<W> {
     /// Whether samples divided by edges compare so. The ratio is greatest where the count is least,
     /// and without bound where that is 0. Without a branch on what rows cost.
     #[inline]
     pub(super) fn holds(&self, samples: u64, (low, high): (u64, u64)) -> bool {
-        let cost = product(self.sample, samples);
+        let cost = self.sample.times(samples);
         let against = |edges: u64, comparison: Comparison| {
-            (edges > 0) & comparison.holds(&cost, &product(self.edge, edges))
+            (edges > 0) & comparison.holds(&cost, &self.edge.times(edges))
         };
         match self.comparison {
             Comparison::Less | Comparison::AtMost => against(low, self.comparison),
@@ -539,11 +550,24 @@ impl Ratio {
     }
 }
 
-/// A weight, which is nearly always small enough for one multiplication, times a count.
-fn product(weight: u128, count: u64) -> u128 {
-    match u64::try_from(weight) {
-        Ok(weight) => wide(weight) * wide(count),
-        Err(_) => weight.saturating_mul(wide(count)),
+/// What counts are multiplied by.
+pub(super) trait Weight: Copy + Ord {
+    /// The weight times a count.
+    fn times(self, count: u64) -> Self;
+}
+
+/// For counts with which the product fits in.
+impl Weight for u64 {
+    #[inline]
+    fn times(self, count: u64) -> Self {
+        self * count
+    }
+}
+
+impl Weight for u128 {
+    #[inline]
+    fn times(self, count: u64) -> Self {
+        self.saturating_mul(wide(count))
     }
 }
 

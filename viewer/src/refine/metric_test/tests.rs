@@ -130,6 +130,34 @@ fn the_numbers_that_pass_are_those_that_compare_so() {
 }
 
 #[test]
+fn a_ratio_is_the_same_in_64_bits() {
+    let scale = Scale { period: 3, base: 40, view: 20 };
+    for (value, sample, edge) in [
+        ("cost per edge # 2ns", 3, 2),
+        ("cost per edge # 0ns", 3, 0),
+        ("samples per edge # 1.5", 10, 15),
+    ] {
+        for (comparison, sign) in Comparison::ALL {
+            let test = test(&value.replace('#', sign));
+            let Asked::PerEdge(wide) = test.on(&scale) else { unreachable!("{test}") };
+            let narrow = wide.narrow(12).unwrap();
+            for samples in 0..12 {
+                for high in 0..12 {
+                    let holds = high > 0 && comparison.holds(&(samples * sample), &(high * edge));
+                    assert_eq!(wide.holds(samples, (high, high)), holds, "{test}: {samples}");
+                    for low in 0..=high {
+                        let [wide, narrow] =
+                            [wide.holds(samples, (low, high)), narrow.holds(samples, (low, high))];
+                        assert_eq!(narrow, wide, "{test}: {samples} of {low} to {high}");
+                    }
+                }
+            }
+            assert!(wide.narrow(u64::MAX).is_none(), "{test}");
+        }
+    }
+}
+
+#[test]
 fn the_greatest_values_do_not_overflow() {
     let scale = Scale { period: u64::MAX, base: u64::MAX, view: u64::MAX };
     let row = RowCost { inclusive: u64::MAX, exclusive: 0, edges: Some((1, u64::MAX)) };

@@ -2,8 +2,9 @@
 //!
 //! A row is known by its first node. Since parents have smaller numbers, one pass finds the row of
 //! every node: the row that its parent belongs to keeps a list of the rows below it. Nearly always a
-//! node is the first of its row, and 31 bits for each list tell that it need not be looked at. What
-//! rows cost are sums over nodes, at the first node of each row.
+//! node is the first of its row, and 63 bits for each list tell that it need not be looked at. What
+//! rows cost is at the first node of each: that node's cost, to which those of the others are added.
+//! So what is done for each node needs no row, and goes straight through the columns.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -12,10 +13,10 @@ use std::ops::Range;
 use super::super::Refined;
 use super::super::bits::Bits;
 use super::super::children::node_number;
-use super::super::column::Column;
+use super::super::column::{Column, Home};
 use super::super::costs::CostsOf;
 use super::super::edges::is_called;
-use super::super::metric_test::{Asked, Quantity, RowCost};
+use super::super::metric_test::{Asked, Quantity, Ratio, RowCost, Weight};
 use super::super::watch::{Cancelled, Watch};
 use super::measure::Measure;
 use crate::profile::{Count, Frame, FrameKind, FrameRef};
@@ -43,13 +44,12 @@ pub(super) fn passing<C: Count>(
                 counted.contains(row) & numbers.contain_all(low[row].into(), high[row].into())
             })
         }
-        (
-            Some(Asked::PerEdge(ratio)),
-            Sums { samples: Some(samples), edges: Some(Edges { low, high, counted }) },
-        ) => rows.those(watch, |row| {
-            let edges = (low[row].into(), high[row].into());
-            counted.contains(row) & ratio.holds(samples[row].into(), edges)
-        }),
+        (Some(Asked::PerEdge(ratio)), Sums { samples: Some(samples), edges: Some(edges) }) => {
+            match ratio.narrow(C::MAX.into()) {
+                Some(ratio) => rows.of_ratio(&ratio, &samples, &edges, watch),
+                None => rows.of_ratio(ratio, &samples, &edges, watch),
+            }
+        }
         (Some(asked), sums) => rows.those(watch, |row| asked.holds(&sums.of(row))),
         (None, base) => {
             let other = sums(1)?;
@@ -62,6 +62,8 @@ pub(super) fn passing<C: Count>(
 struct Rows {
     /// For each node the first node of its row; 0 for those that are not shown.
     first: Column<'static, u32>,
+    /// The nodes of rows but for the first of each.
+    others: Bits,
 }
 
 impl Rows {
@@ -73,24 +75,51 @@ impl Rows {
     ) -> Result<Self, Cancelled> {
         let (parent, inclusive) = (&refined.parent[..], &costs.inclusive[..]);
         let mut first = refined.workspace.nodes.empty(parent.len());
+        first.push(0);
+        let mut others = Bits::none(parent.len());
         let mut lists = Lists::new(refined);
-        watch.forward(0..parent.len(), |nodes| {
+        watch.forward(1..parent.len(), |nodes| {
             for node in nodes {
-                let is_shown = node > 0 && inclusive[node] > C::default();
-                let above = first.get(parent[node] as usize).copied().unwrap_or(0);
-                first.push(lists.add(node_number(node), is_shown.then_some(above)));
+                let is_shown = inclusive[node] > C::default();
+                let above = first[parent[node] as usize];
+                let row = lists.add(node_number(node), above, is_shown);
+                first.push(row);
+                if is_shown & (row as usize != node) {
+                    others.insert(node);
+                }
             }
         })?;
-        Ok(Self { first: Column::made(first, &refined.workspace.nodes) })
+        Ok(Self { first: Column::made(first, &refined.workspace.nodes), others })
     }
 
-    /// The nodes of rows that satisfy `test`. The root of everything is no row.
+    /// The nodes of rows that satisfy `test`, which is called for first nodes, and what it says of
+    /// other nodes does not matter. The root of everything is no row.
     fn those(&self, watch: &Watch<'_>, test: impl Fn(usize) -> bool) -> Result<Bits, Cancelled> {
         let first = &self.first[..];
-        Bits::of_nodes(first.len(), watch, |node| (first[node] > 0) & test(first[node] as usize))
+        let is_first = |node: usize| (first[node] as usize == node) & (node > 0);
+        let mut those = Bits::of_nodes(first.len(), watch, |node| is_first(node) & test(node))?;
+        self.each_other(watch, |row, node| {
+            those.insert_if(node, those.contains(row));
+        })?;
+        Ok(those)
     }
 
-    /// Sums over the nodes of a range.
+    /// Those of which an edge costs so much.
+    fn of_ratio<C: Count, W: Weight>(
+        &self,
+        ratio: &Ratio<W>,
+        samples: &[C],
+        Edges { low, high, counted }: &Edges<C>,
+        watch: &Watch<'_>,
+    ) -> Result<Bits, Cancelled> {
+        let (low, high) = (&low[..], &high[..]);
+        self.those(watch, |row| {
+            let edges = (low[row].into(), high[row].into());
+            counted.contains(row) & ratio.holds(samples[row].into(), edges)
+        })
+    }
+
+    /// Sums over the nodes of a range, at the first node of each row.
     fn sum<C: Count>(
         &self,
         costs: &CostsOf<'_, C>,
@@ -98,31 +127,36 @@ impl Rows {
         nodes: Range<usize>,
         watch: &Watch<'_>,
     ) -> Result<Column<'static, C>, Cancelled> {
-        let mut sums = self.zeros(costs);
-        self.each(nodes, watch, |row, node| sums[row] += column[node])?;
-        Ok(Column::made(sums, &costs.home))
+        let mut counts = costs.home.empty(column.len());
+        counts.resize(nodes.start, C::default());
+        counts.extend_from_slice(&column[nodes]);
+        counts.resize(column.len(), C::default());
+        self.sum_of(counts, &costs.home, watch)
     }
 
-    /// A count for each row, at its first node.
-    fn zeros<C: Count>(&self, costs: &CostsOf<'_, C>) -> Vec<C> {
-        let mut zeros = costs.home.empty(self.first.len());
-        zeros.resize(self.first.len(), C::default());
-        zeros
-    }
-
-    /// Calls `add` with the first node of its row for each node of a range; nodes that are not
-    /// shown are taken for node 0's.
-    fn each(
+    /// Sums of counts of the nodes, at the first node of each row.
+    fn sum_of<C: Count>(
         &self,
-        nodes: Range<usize>,
+        mut counts: Vec<C>,
+        home: &Home<C>,
         watch: &Watch<'_>,
-        mut add: impl FnMut(usize, usize),
+    ) -> Result<Column<'static, C>, Cancelled> {
+        self.each_other(watch, |row, node| {
+            let count = counts[node];
+            counts[row] += count;
+        })?;
+        Ok(Column::made(counts, home))
+    }
+
+    /// Calls `visit` for each node that is not the first of its row, and with that one before it.
+    fn each_other(
+        &self,
+        watch: &Watch<'_>,
+        mut visit: impl FnMut(usize, usize),
     ) -> Result<(), Cancelled> {
         let first = &self.first[..];
-        watch.forward(nodes, |nodes| {
-            for node in nodes {
-                add(first[node] as usize, node);
-            }
+        watch.forward(0..first.len(), |nodes| {
+            self.others.visit(nodes, |node| visit(first[node] as usize, node));
         })
     }
 }
@@ -191,35 +225,30 @@ impl<C: Count> Edges<C> {
         watch: &Watch<'_>,
     ) -> Result<Self, Cancelled> {
         let frame = &refined.frame[..];
-        if let Some(exact) = costs.recorded.exact(&costs.inclusive) {
-            let is_called =
-                Bits::from_fn(refined.frames.len(), |frame| is_called(refined.frames[frame].kind));
-            let is_called = |node: usize| is_called.contains(frame[node].index());
-            // All nodes of a row are of one kind.
-            let counted = if nodes.len() == refined.node_count() {
-                Bits::of_nodes(nodes.len(), watch, is_called)?
-            } else {
-                let mut counted = Bits::none(refined.node_count());
-                rows.each(nodes.clone(), watch, |row, node| {
-                    counted.insert_if(row, is_called(node));
-                })?;
-                counted
-            };
-            let counts = rows.sum(costs, exact, nodes, watch)?;
-            return Ok(Self { low: counts.clone(), high: counts, counted });
-        }
         let kinds: Vec<FrameKind> = refined.frames.iter().map(|frame| frame.kind).collect();
-        let (mut low, mut high) = (rows.zeros(costs), rows.zeros(costs));
-        let mut counted = Bits::none(refined.node_count());
-        rows.each(nodes, watch, |row, node| {
-            let kind = kinds[frame[node].index()];
-            if let Some((least, most)) = costs.recorded_edges(node, kind) {
-                counted.insert(row);
-                low[row] += least;
-                high[row] += most;
-            }
-        })?;
-        let [low, high] = [low, high].map(|sums| Column::made(sums, &costs.home));
+        let kind = |node: usize| kinds[frame[node].index()];
+        let mut counted;
+        let [low, high] = if let Some(exact) = costs.recorded.exact(&costs.inclusive) {
+            counted = Bits::of_nodes(frame.len(), watch, |node| {
+                nodes.contains(&node) & is_called(kind(node))
+            })?;
+            let counts = rows.sum(costs, exact, nodes, watch)?;
+            [counts.clone(), counts]
+        } else {
+            let mut low = costs.home.empty(frame.len());
+            let mut high = costs.home.empty(frame.len());
+            counted = Bits::of_nodes(frame.len(), watch, |node| {
+                let edges = costs.recorded_edges(node, kind(node));
+                let edges = edges.filter(|_| nodes.contains(&node));
+                let (least, most) = edges.unwrap_or_default();
+                low.push(least);
+                high.push(most);
+                edges.is_some()
+            })?;
+            let home = &costs.home;
+            [rows.sum_of(low, home, watch)?, rows.sum_of(high, home, watch)?]
+        };
+        rows.each_other(watch, |row, node| counted.insert_if(row, counted.contains(node)))?;
         Ok(Self { low, high, counted })
     }
 }
@@ -237,8 +266,8 @@ struct Lists<'r> {
 
 #[derive(Clone, Copy, Default)]
 struct List {
-    /// For the key of each row below one of 31 bits; [`MANY`] if the rows are in `of_many`.
-    seen: u32,
+    /// For the key of each row below one of 63 bits; all and [`MANY`] if the rows are in `of_many`.
+    seen: u64,
     /// The last row in the list; 0 if there is none.
     last: u32,
     /// The row before this one in the list of the row above; 0 if there is none.
@@ -246,17 +275,20 @@ struct List {
 }
 
 /// Rows that a list has at most: more are faster looked up than gone through.
-const FEW: usize = 16;
+const FEW: usize = 32;
 
 /// The bit of no key: the list is no longer kept.
-const MANY: u32 = 1 << 31;
+const MANY: u64 = 1 << 63;
 
 impl<'r> Lists<'r> {
+    /// The list of the root of everything.
     fn new(refined: &'r Refined<'_>) -> Self {
+        let mut all = Vec::with_capacity(refined.node_count());
+        all.push(List::default());
         Self {
             frame: &refined.frame,
             keys: refined.frames.iter().map(key).collect(),
-            all: Vec::with_capacity(refined.node_count()),
+            all,
             of_many: HashMap::default(),
         }
     }
@@ -265,24 +297,23 @@ impl<'r> Lists<'r> {
         self.keys[self.frame[node as usize].index()]
     }
 
-    /// Adds the next node, below a row unless it is not shown. Returns the row that it belongs to:
-    /// one that is in the list, or a new one, which it begins.
-    fn add(&mut self, node: u32, above: Option<u32>) -> u32 {
-        let mut list = List::default();
-        let row = above.map_or(0, |above| {
-            let key = self.key(node);
-            let bit = 1 << (key.wrapping_mul(0x9e37_79b9) >> 27).min(30);
-            if self.all[above as usize].seen & (bit | MANY) != 0
-                && let Some(row) = self.known(above, key, node)
-            {
-                return row;
-            }
-            let of_above = &mut self.all[above as usize];
-            of_above.seen |= bit;
-            list.before = std::mem::replace(&mut of_above.last, node);
-            node
-        });
-        self.all.push(list);
+    /// Adds the next node, below a row. Returns the row that it belongs to: one that is in the list,
+    /// or a new one, which it begins; 0 if it is not shown. Nobody can guess which are: so there is
+    /// no branch on it.
+    fn add(&mut self, node: u32, above: u32, is_shown: bool) -> u32 {
+        let key = self.key(node);
+        let bit = u64::from(is_shown) << (key.wrapping_mul(0x9e37_79b9) >> 26).min(62);
+        if self.all[above as usize].seen & bit != 0
+            && let Some(row) = self.known(above, key, node)
+        {
+            self.all.push(List::default());
+            return row;
+        }
+        let List { seen, last: before, .. } = self.all[above as usize];
+        let (row, last) = if is_shown { (node, node) } else { (0, before) };
+        let of_above = &mut self.all[above as usize];
+        (of_above.seen, of_above.last) = (seen | bit, last);
+        self.all.push(List { seen: 0, last: 0, before });
         row
     }
 
@@ -310,7 +341,7 @@ impl<'r> Lists<'r> {
             self.of_many.insert((above, self.key(row)), row);
             row = self.all[row as usize].before;
         }
-        self.all[above as usize].seen = MANY;
+        self.all[above as usize].seen = u64::MAX;
         self.of_many.insert((above, key), node);
         Some(node)
     }
