@@ -277,23 +277,6 @@ fn a_new_size_is_painted() {
     viewer.end();
 }
 
-/// Both may be ready at once, and neither may be forgotten.
-#[test]
-fn a_key_beside_a_new_size_is_read() {
-    let mut viewer = Session::start(&[]);
-    let cells = |n| NonZeroU16::new(n).unwrap();
-    for round in 0..30 {
-        let (rows, key, shown) = [(20, "4", "recorded by"), (24, "1", "Call path")][round % 2];
-        let size = PtySize { rows, cols: 80, pixel_width: 0, pixel_height: 0 };
-        viewer.master.resize(size).unwrap();
-        viewer.press(key);
-        viewer.emulator.screen_mut().set_size(cells(rows), cells(80));
-        viewer.wait_for(shown);
-    }
-    viewer.press("q");
-    viewer.end();
-}
-
 #[test]
 fn mouse_reports_are_asked_for_and_understood() {
     let mut viewer = Session::start(&[]);
