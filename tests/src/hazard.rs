@@ -308,12 +308,11 @@ impl Trial<'_> {
         self.recording.profile.threads.iter().map(|thread| thread.lost_returns).sum()
     }
 
-    /// Samples that so many milliseconds of CPU time are worth, at the rate that was asked for first.
+    /// Samples that so many milliseconds of CPU time are worth, by the period of the first source.
     /// Where perf events are forbidden, fewer come, and each counts for more.
     #[must_use]
     pub fn samples_in_ms(&self, milliseconds: u64) -> u64 {
-        let rate = self.source.split(['@', ' ']).nth(1).unwrap().parse::<u64>().unwrap();
-        milliseconds * rate / 1000
+        milliseconds * 1_000_000 / self.recording.profile.metric.period
     }
 
     /// Whether samples come at the rate that was asked for, not at that of the fallback where perf

@@ -71,6 +71,9 @@ macro_rules! waits {
                 restore_arguments!(),
                 "call r11",
                 "mov [rbp - 8], rax",
+                // Another thread may have entered a sandbox meanwhile, where system calls can be deadly.
+                "cmp byte ptr [rip + {engaged}], 0",
+                "je 5f",
                 "mov qword ptr [rsp], {signal}",
                 "mov edi, {unblock}",
                 "mov rsi, rsp",
@@ -79,6 +82,7 @@ macro_rules! waits {
                 "mov eax, {sigprocmask}",
                 // The sample comes here.
                 "syscall",
+                "5:",
                 "mov rax, [rbp - 8]",
                 ".cfi_remember_state",
                 drop_frame!(),
