@@ -256,12 +256,13 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Appends one block to `out`: `value` is its payload, elements `first ..` of the table.
+/// Appends one block to `out`: `value` is its payload, elements `first ..` of the table. Returns the
+/// length of the payload before compression.
 pub(crate) fn put<T: serde::Serialize>(
     out: &mut Vec<u8>,
     place: NewBlock,
     value: &T,
-) -> Result<(), ErrorKind> {
+) -> Result<u32, ErrorKind> {
     let too_large = ErrorKind::TooLarge { table: place.kind.table(), element: place.first };
     let Some(payload) = codec::encode(value) else { return Err(too_large) };
     let Some(decoded) = u32::try_from(payload.len()).ok().filter(|&n| n <= MAX_DECODED) else {
@@ -290,7 +291,7 @@ pub(crate) fn put<T: serde::Serialize>(
     };
     out.extend_from_slice(&header.to_bytes());
     out.extend_from_slice(&stored);
-    Ok(())
+    Ok(decoded)
 }
 
 /// Where a new block belongs.

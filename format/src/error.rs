@@ -12,7 +12,7 @@ pub use crate::block::BlockKind;
 pub use crate::codec::Malformed;
 pub use crate::foreign::Foreign;
 use crate::header;
-pub use crate::validate::Violation;
+pub use crate::validate::{Fault, Violation};
 
 /// Why a profile could not be read or written.
 #[derive(Debug)]
@@ -241,8 +241,9 @@ impl Error {
             ErrorKind::Truncated { .. }
             | ErrorKind::Checksum(_)
             | ErrorKind::Layout(_)
-            | ErrorKind::Malformed(_)
-            | ErrorKind::Invalid(_) => true,
+            | ErrorKind::Malformed(_) => true,
+            // What is too much now is too much salvaged.
+            ErrorKind::Invalid(violation) => !matches!(violation.fault, Fault::Memory { .. }),
             ErrorKind::Io { .. }
             | ErrorKind::Folder
             | ErrorKind::Exists
@@ -361,7 +362,11 @@ impl fmt::Display for ErrorKind {
                  a fault of csprof, please report it"
             ),
             Self::TooMuch { limit } => {
-                write!(f, "the profile needs more than {} MiB, the most csprof reads", limit >> 20)
+                write!(
+                    f,
+                    "the profile needs more than {} MiB, the most that a file of its size may ask for",
+                    limit >> 20
+                )
             }
             Self::TooLarge { table, element } => {
                 write!(f, "element {element} of the {table} is larger than a block can be")

@@ -59,6 +59,8 @@ pub mod loss;
 #[cfg(feature = "saved")]
 mod block;
 #[cfg(feature = "saved")]
+pub mod budget;
+#[cfg(feature = "saved")]
 mod codec;
 #[cfg(feature = "saved")]
 pub mod error;

@@ -2,7 +2,7 @@
 //!
 //! Bytes are checked from the outside in (magic, version, checksums, lengths) and values from the
 //! first definition to the last node, so that no step trusts what an earlier one has not checked.
-//! No input makes this panic, recurse deeply, or use more than [`MAX_MEMORY`].
+//! No input makes this panic, recurse deeply, or use more memory than its [`budget`](crate::budget).
 
 use std::fs::File;
 use std::io::Read;
@@ -11,13 +11,11 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::block::{Block, BlockKind};
+use crate::budget::Budget;
 use crate::codec;
 use crate::error::{Action, BlockPlace, Error, ErrorKind, Foreign, Layout, Readable};
 use crate::header::{FILE_HEADER, FileHeader, MAGIC};
-use crate::profile::{
-    Account, Epoch, Frame, Function, FurtherMetric, MergedRun, Metric, Module, Process, Profile,
-    Thread, ThreadShare, Tree,
-};
+use crate::profile::{FurtherMetric, Metric, Profile, Thread, ThreadShare};
 pub use crate::salvage::{Salvaged, open_salvaged, salvage};
 use crate::sections::{
     End, FrameColumns, FunctionColumns, NodeColumns, SiteColumns, Sparse, StringColumns,
@@ -27,8 +25,6 @@ use crate::validate::validate;
 
 /// Largest file that is read: 4 GiB.
 pub const MAX_FILE: u64 = 4 << 30;
-/// Most memory that reading takes for a profile, in bytes: 4 GiB, or 170 million nodes.
-pub const MAX_MEMORY: u64 = 4 << 30;
 
 /// Reads a saved profile.
 ///
@@ -46,15 +42,17 @@ pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
             error
         }
     };
-    let mut reader = Reader::new(scan.header);
+    let mut reader = Reader::new(scan.header, bytes.len());
     for (index, block) in scan.blocks.iter().enumerate() {
         reader.apply(block).map_err(|kind| damaged(index, scan.error_in(index, kind)))?;
     }
     if let Some(stop) = scan.stop {
         return Err(damaged(scan.blocks.len(), stop));
     }
+    let mut budget = reader.budget();
     let profile = reader.finish(None).map_err(Error::new)?;
-    validate(&profile).map_err(|violation| {
+    let checked = validate(&profile).and_then(|()| budget.expansion(&profile));
+    checked.map_err(|violation| {
         let index = scan.block_of(violation.table, violation.element);
         let kind = ErrorKind::Invalid(violation);
         match index {
@@ -170,20 +168,20 @@ pub(crate) struct Reader {
     /// Kind of the last block that was understood.
     last: Option<BlockKind>,
     end: Option<End>,
-    /// Memory still allowed, in bytes.
-    memory: u64,
+    budget: Budget,
     buffer: Vec<u8>,
 }
 
 impl Reader {
-    pub(crate) fn new(header: FileHeader) -> Self {
+    /// Of a file of so many bytes.
+    pub(crate) fn new(header: FileHeader, bytes: usize) -> Self {
         Self {
             header,
             profile: Profile::default(),
             number: 0,
             last: None,
             end: None,
-            memory: MAX_MEMORY,
+            budget: Budget::of_file(bytes),
             buffer: Vec::new(),
         }
     }
@@ -227,7 +225,7 @@ impl Reader {
         if header.first != expected {
             return Err(ErrorKind::Layout(Layout::Gap { first: header.first, expected }));
         }
-        self.charge(kind, u64::from(header.count), u64::from(block.decoded()))?;
+        self.budget.block(kind, header.count, block.decoded(), several)?;
         let mut buffer = core::mem::take(&mut self.buffer);
         let applied = block.payload(&mut buffer).and_then(|payload| match header.version {
             1 => self.payload(kind, payload),
@@ -240,6 +238,11 @@ impl Reader {
         } else {
             Err(ErrorKind::Layout(Layout::Count { declared: header.count, found }))
         }
+    }
+
+    /// The memory that is still allowed.
+    pub(crate) fn budget(&self) -> Budget {
+        self.budget.clone()
     }
 
     /// Passes over a block.
@@ -353,46 +356,6 @@ impl Reader {
             BlockKind::Nodes => profile.nodes.len(),
             BlockKind::Runs => profile.runs.len(),
             BlockKind::Accounts => profile.accounts.len(),
-        }
-    }
-
-    /// Counts the memory that a block will take against the limit.
-    fn charge(&mut self, kind: BlockKind, count: u64, decoded: u64) -> Result<(), ErrorKind> {
-        /// The largest value that one encoded byte can become: an empty vector.
-        const EXPANSION: u64 = size_of::<Vec<u8>>() as u64;
-        const NODE: usize = 2 * size_of::<u32>() + 2 * size_of::<u64>();
-        let element = match kind {
-            BlockKind::Run | BlockKind::Metrics | BlockKind::End => 0,
-            // The allocator adds a header and rounds up.
-            BlockKind::Strings => size_of::<String>() + 32,
-            BlockKind::Modules => size_of::<Module>(),
-            BlockKind::Processes => size_of::<Process>(),
-            BlockKind::Threads => size_of::<Thread>(),
-            BlockKind::Epochs => size_of::<Epoch>(),
-            BlockKind::Frames => size_of::<Frame>(),
-            BlockKind::Functions => size_of::<Function>(),
-            BlockKind::Sites => size_of::<u32>(),
-            BlockKind::Trees => size_of::<Tree>(),
-            BlockKind::Nodes => NODE,
-            BlockKind::Runs => size_of::<MergedRun>(),
-            BlockKind::Accounts => size_of::<Account>(),
-        };
-        /// The same for samples of a further metric, which take two bytes or more.
-        const SHARE: u64 = size_of::<(u32, u64)>() as u64 / 2;
-        let contents = match kind {
-            BlockKind::Nodes if !self.profile.further.is_empty() => decoded.saturating_mul(SHARE),
-            // Their elements have a fixed size.
-            BlockKind::Frames | BlockKind::Functions | BlockKind::Trees | BlockKind::Nodes => 0,
-            BlockKind::Strings => decoded,
-            _ => decoded.saturating_mul(EXPANSION),
-        };
-        let need = count.saturating_mul(element as u64).saturating_add(contents);
-        match self.memory.checked_sub(need) {
-            Some(rest) => {
-                self.memory = rest;
-                Ok(())
-            }
-            None => Err(ErrorKind::TooMuch { limit: MAX_MEMORY }),
         }
     }
 

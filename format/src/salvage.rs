@@ -62,7 +62,7 @@ impl fmt::Display for Salvaged {
 /// are intact but contradict each other.
 pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
     let mut scan = scan(bytes)?;
-    let mut reader = Reader::new(scan.header);
+    let mut reader = Reader::new(scan.header, bytes.len());
     let mut damage = None;
     let mut closed = Vec::new();
     let mut blocks = 0;
@@ -92,6 +92,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
     let damage = damage.or_else(|| scan.stop.take());
     let symbols_lost = closed.contains(&BlockKind::Sites);
     let strings_lost = closed.contains(&BlockKind::Strings);
+    let mut budget = reader.budget();
     let finished = reader.finish(damage.as_ref());
     let (mut profile, damage) = match (finished, damage) {
         (Ok(profile), damage) => (profile, damage),
@@ -116,7 +117,8 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
         Some(_) => (repair_symbols(&mut profile) || symbols_lost, repair_trees(&mut profile)),
         None => (false, 0),
     };
-    validate(&profile).map_err(|violation| Error::new(ErrorKind::Invalid(violation)))?;
+    let checked = validate(&profile).and_then(|()| budget.expansion(&profile));
+    checked.map_err(|violation| Error::new(ErrorKind::Invalid(violation)))?;
     let mut salvaged = Salvaged { profile, damage, blocks, of, lost_samples, lost_symbols };
     if salvaged.damage.is_some() {
         let warning = salvaged.to_string();

@@ -88,6 +88,17 @@ pub enum Fault {
         /// Processes there are.
         processes: usize,
     },
+    /// With it, the profile takes more memory than its file may ask for.
+    Memory {
+        /// What there is much of.
+        what: &'static str,
+        /// How much of it.
+        amount: u64,
+        /// Bytes of memory that the whole profile takes.
+        needed: u64,
+        /// Bytes of memory that it may take.
+        limit: u64,
+    },
     /// A root lies in a module.
     RootInModule,
     /// First rows decrease, or do not begin at 0 and end at the number of rows.
@@ -177,6 +188,13 @@ impl fmt::Display for Violation {
             Fault::Recorded { recorded, nodes } => {
                 write!(f, "recorded {recorded} samples, but its nodes hold {nodes}")
             }
+            Fault::Memory { what, amount, needed, limit } => write!(
+                f,
+                "takes the profile beyond the {} MiB of memory that a file of its size may ask \
+                 for: {amount} {what}, {} MiB in all",
+                limit >> 20,
+                needed >> 20
+            ),
             Fault::RootInModule => f.write_str("is a root, but lies in a module"),
             Fault::Rows => f.write_str("has rows that do not continue those before it"),
             Fault::EmptyTree => f.write_str("has no nodes"),

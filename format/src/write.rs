@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::block::{self, BlockKind, NewBlock, TARGET_DECODED};
+use crate::budget::Budget;
 use crate::codec;
 use crate::error::{Action, Error, ErrorKind};
 use crate::header::{FileHeader, MAJOR, MINOR, MINOR_OF_RUNS, MINOR_OF_SAMPLES};
@@ -27,12 +28,18 @@ use crate::validate::validate;
 /// # Errors
 ///
 /// [`ErrorKind::Unwritable`] if the profile contradicts itself, and then nothing is written;
-/// [`ErrorKind::TooLarge`] if one string or row exceeds 16 MiB; [`ErrorKind::Io`] from `out`.
+/// [`ErrorKind::TooLarge`] if one string or row exceeds 16 MiB; [`ErrorKind::TooMuch`] or
+/// [`Fault::Memory`](crate::validate::Fault::Memory) if no reader would take it; [`ErrorKind::Io`]
+/// from `out`.
 pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
     validate(profile).map_err(|violation| Error::new(ErrorKind::Unwritable(violation)))?;
     let run_id = profile.run.id();
     let several = !profile.further.is_empty();
-    let mut blocks = Blocks { out, bytes: Vec::new(), number: 0, run: run_id as u32, several };
+    let mut budget = Budget::largest();
+    let fits = |violation| Error::new(ErrorKind::Invalid(violation));
+    budget.expansion(profile).map_err(fits)?;
+    let run = run_id as u32;
+    let mut blocks = Blocks { out, bytes: Vec::new(), number: 0, run, several, budget };
     // The least version that has all there is to write, so that older readers need not wonder.
     let minor = match profile.runs.is_empty() && profile.accounts.is_empty() {
         _ if several => MINOR,
@@ -176,6 +183,8 @@ struct Blocks<'a, W> {
     run: u32,
     /// Whether the profile has several metrics.
     several: bool,
+    /// What a reader will allow.
+    budget: Budget,
 }
 
 impl<W: Write> Blocks<'_, W> {
@@ -195,7 +204,9 @@ impl<W: Write> Blocks<'_, W> {
             count: count as u32,
             run: self.run,
         };
-        block::put(&mut self.bytes, place, value).map_err(Error::new)?;
+        let decoded = block::put(&mut self.bytes, place, value).map_err(Error::new)?;
+        let charged = self.budget.block(kind, place.count, decoded, self.several);
+        charged.map_err(Error::new)?;
         self.number += 1;
         self.out.write_all(&self.bytes).map_err(|error| Error::io(Action::Write, error))?;
         self.bytes.clear();

@@ -2,7 +2,7 @@
 
 use csprof_format::address::FrameKind;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
-use csprof_format::profile::{Profile, SymbolSource};
+use csprof_format::profile::{Frame, Function, Profile, SymbolSource};
 use csprof_format::validate::validate;
 use csprof_format::{read, write};
 
@@ -562,7 +562,71 @@ fn a_promise_of_more_memory_than_allowed_is_refused() {
     parts.block(12).header[0x1b] = 0xff;
     let error = read::read(&parts.join()).expect_err("four thousand million nodes").to_string();
     assert!(
-        error.ends_with("the profile needs more than 4096 MiB, the most csprof reads"),
+        error.ends_with(
+            "the profile needs more than 384 MiB, the most that a file of its size may ask for"
+        ),
         "{error}"
     );
+}
+
+/// The sample, with `rows` functions at the address of frame 1, and `more` nodes there.
+fn expanding(rows: u32, more: u32) -> Profile {
+    let mut profile = sample::profile();
+    let sites = &mut profile.sites;
+    let at = sites.first[1] as usize..sites.first[2] as usize;
+    let added = rows - at.len() as u32;
+    for (function, start) in [(FunctionId(0), at.start)].repeat(added as usize) {
+        sites.function.insert(start, function);
+        sites.file.insert(start, None);
+        sites.line.insert(start, 0);
+    }
+    sites.first[2..].iter_mut().for_each(|first| *first += added);
+    // Appended to the last tree, below its root.
+    let root = profile.trees[2].first_node;
+    for _ in 0..more {
+        profile.nodes.push(root, FrameId(1), 0, 0);
+    }
+    profile.trees[2].node_count += more;
+    profile
+}
+
+#[test]
+fn functions_inlined_at_the_address_of_many_nodes_are_counted() {
+    assert!(read::read(&bytes(&expanding(40, 100_000))).is_ok());
+    let file = bytes(&expanding(512, 100_000));
+    let error = read::read(&file).expect_err("a node for each of 50 million functions");
+    let (error, ending) = (error.to_string(), "512 functions at its address, 2346 MiB in all");
+    assert!(error.contains("(nodes) at byte") && error.ends_with(ending), "{error}");
+    let salvaged = read::salvage(&file).expect_err("salvaging takes as much").to_string();
+    assert!(salvaged.ends_with(ending), "{salvaged}");
+    // A million of them nobody would read, so nobody writes them.
+    let error = write::write(&expanding(512, 1_000_000), &mut Vec::new()).expect_err("24 GB");
+    assert!(error.to_string().contains("beyond the 8192 MiB"), "{error}");
+}
+
+#[test]
+fn a_long_name_in_many_modules_is_counted() {
+    let mut profile = sample::profile();
+    let name = StringId(profile.strings.len() as u32);
+    profile.strings.push("n".repeat(4 << 20));
+    for module in 0..100 {
+        profile.modules.push(profile.modules[0].clone());
+        let module = ModuleId(profile.modules.len() as u32 - 1 - module % 2);
+        profile.functions.push(Function { name, module, file: None, line: 0 });
+    }
+    let error = read::read(&bytes(&profile)).expect_err("1.2 GB of names").to_string();
+    assert!(error.contains("(functions) at byte"), "{error}");
+    assert!(error.ends_with("4194304 bytes of its name, 1204 MiB in all"), "{error}");
+
+    // What has no name is called by its module.
+    let mut profile = sample::profile();
+    profile.modules[0].path = StringId(profile.strings.len() as u32);
+    profile.strings.push("/m".repeat(10) + &"m".repeat(1 << 20));
+    for offset in 0..400 {
+        profile.frames.push(Frame { kind: FrameKind::Leaf, module: Some(ModuleId(0)), offset });
+        profile.sites.first.push(profile.sites.function.len() as u32);
+    }
+    let error = read::read(&bytes(&profile)).expect_err("1.2 GB of names").to_string();
+    assert!(error.contains("(frames) at byte"), "{error}");
+    assert!(error.contains("1048577 bytes of its module's name"), "{error}");
 }

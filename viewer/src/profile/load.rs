@@ -10,6 +10,7 @@ use std::iter::Peekable;
 use std::vec::IntoIter;
 
 use csprof_format::address::FrameKind as SavedKind;
+use csprof_format::budget::MAX_INLINED;
 use csprof_format::ids::{FrameId, FunctionId, ModuleId, StringId};
 use csprof_format::loss::PartialReason;
 use csprof_format::profile as saved;
@@ -18,14 +19,13 @@ use super::intern::Interner;
 use super::passage::{Passages, is_behind};
 use super::{Counts, Frame, FrameKind, FrameRef, Function, Nodes, Profile, Stream};
 
-/// Inlined frames kept for one address. Compilers stop far below (GCC's
-/// `max-inline-recursive-depth` is 8, LLVM inlines chains of a few dozen); the limit keeps a
-/// made-up file from growing in memory.
-const MAX_FRAMES_PER_ADDRESS: usize = 512;
-
-/// Calls of the collector's, one below the other, that are left out. It has a few; what hangs below
-/// more of them has them come back each time, and a made-up file could have that take for ever.
+/// Calls of the collector's, one below the other, that are left out: it has a few.
 const MAX_PASSED: u8 = 16;
+
+/// Nodes that may come back in all for work of the collector's own, besides one for each machine
+/// node. Each child of a made-up chain of calls would have all of them come back, and a profile's
+/// [budget](csprof_format::budget) counts none; from then on the work hangs under the caller.
+const MOST_BACK: usize = 1 << 16;
 
 impl Profile {
     /// Loads a saved profile.
@@ -81,6 +81,8 @@ struct Forest {
     innermost: Vec<u32>,
     /// How many machine nodes, up to this one, only pass a call on; at most [`MAX_PASSED`].
     passed: Vec<u8>,
+    /// How many nodes may still come back.
+    back: usize,
 }
 
 impl Forest {
@@ -97,6 +99,7 @@ impl Forest {
             further,
             innermost: vec![0; machine.len()],
             passed: vec![0; machine.len()],
+            back: machine.len() + MOST_BACK,
             machine,
             passages,
             interner: expansion.interner,
@@ -164,8 +167,12 @@ impl Forest {
         if !self.passages.is_own(frame) && is_behind(wrapper, self.interner.name(called)) {
             return above;
         }
-        for node in chain.into_iter().rev() {
-            for &frame in self.frames.of(self.machine.frame[node]) {
+        let frames = |node: &usize| self.frames.of(self.machine.frame[*node]);
+        let count = chain.iter().map(|node| frames(node).len()).sum();
+        let Some(rest) = self.back.checked_sub(count) else { return above };
+        self.back = rest;
+        for node in chain.iter().rev() {
+            for &frame in frames(node) {
                 above = self.nodes.push(above, frame, 0, 0);
             }
         }
@@ -227,7 +234,7 @@ impl Expansion {
             }
             let outermost = rows.start;
             // Beyond the limit the middle is left out: the caller and the innermost frames stay.
-            let inner = (outermost + 1).max(rows.end.saturating_sub(MAX_FRAMES_PER_ADDRESS));
+            let inner = (outermost + 1).max(rows.end.saturating_sub(MAX_INLINED));
             for row in std::iter::once(outermost).chain(inner..rows.end) {
                 let FunctionId(function) = sites.function[row];
                 let kind = match row == outermost {

@@ -283,7 +283,7 @@ fn endless_inlining_is_cut_in_the_middle() {
     profile.nodes.push(0, deep, 5, 1);
     add_tree(&mut profile, 0);
     let loaded = Profile::from_saved(profile);
-    assert_eq!(loaded.nodes.len(), 1 + 1 + MAX_FRAMES_PER_ADDRESS);
+    assert_eq!(loaded.nodes.len(), 1 + 1 + MAX_INLINED);
     let line = |node: usize| loaded.frames[loaded.nodes.frame[node].index()].line;
     assert_eq!((line(1), line(2), line(loaded.nodes.len() - 1)), (0, 1488, 1999));
     assert_eq!((loaded.nodes.edges.at(1), loaded.nodes.samples.iter().last()), (1, Some(5)));

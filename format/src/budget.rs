@@ -1,0 +1,158 @@
+//! What a profile may take in memory: its tables as they are read, and what they expand to.
+//!
+//! A few bytes can stand for very much: a block of equal nodes compresses 255 to 1, and every node
+//! of an address with 500 inlined functions becomes 500 rows. So there is one limit for all of it,
+//! which grows with the file. Reading charges each block before anything is allocated, and the
+//! expansion is charged before anybody is handed the profile. The writer refuses what no reader
+//! would take.
+
+use crate::block::BlockKind;
+use crate::error::ErrorKind;
+use crate::ids::FrameId;
+use crate::profile::{
+    Account, Epoch, Frame, Function, MergedRun, Module, Process, Profile, Thread, Tree,
+};
+use crate::violation::{Fault, Violation};
+
+/// Bytes of memory that a profile may take however small its file is: 384 MiB, or five million
+/// nodes.
+pub const FLOOR: u64 = 384 << 20;
+/// Bytes of memory that a profile may take besides, for each byte of its file. Nodes of recorded
+/// programs take a third of that or less.
+pub const PER_BYTE: u64 = 512;
+/// Most bytes of memory that any profile may take: 8 GiB, or 119 million nodes.
+pub const CEILING: u64 = 8 << 30;
+
+/// Source-level frames that are kept for one address. Compilers stop far below (GCC's
+/// `max-inline-recursive-depth` is 8, LLVM inlines chains of a few dozen).
+pub const MAX_INLINED: usize = 512;
+
+/// Bytes that a node takes in the columns that are read.
+const NODE: u64 = 2 * size_of::<u32>() as u64 + 2 * size_of::<u64>() as u64;
+/// Bytes that a source-level node takes with the columns that views add to it.
+const SOURCE_NODE: u64 = 48;
+/// Bytes that a function or frame takes besides its name, with its entry in a table by value.
+const ROW: u64 = 128;
+/// Copies of a name: in the table of functions, in the table by value, and in what orders names.
+const COPIES: u64 = 3;
+/// The largest value that one encoded byte can become: an empty vector.
+const EXPANSION: u64 = size_of::<Vec<u8>>() as u64;
+/// The same for samples of a further metric, which take two bytes or more.
+const SHARE: u64 = size_of::<(u32, u64)>() as u64 / 2;
+
+/// Memory that is still allowed.
+#[derive(Clone, Debug)]
+pub(crate) struct Budget {
+    limit: u64,
+    /// What was charged; more than `limit` only after a charge was refused.
+    used: u64,
+}
+
+impl Budget {
+    /// That of a file of this many bytes.
+    pub(crate) fn of_file(bytes: usize) -> Self {
+        let limit = FLOOR.saturating_add((bytes as u64).saturating_mul(PER_BYTE));
+        Self { limit: limit.min(CEILING), used: 0 }
+    }
+
+    /// The largest there is.
+    pub(crate) fn largest() -> Self {
+        Self { limit: CEILING, used: 0 }
+    }
+
+    /// Charges what a block takes when it is read: `count` elements from `decoded` bytes, of a
+    /// profile of several metrics or of one.
+    pub(crate) fn block(
+        &mut self,
+        kind: BlockKind,
+        count: u32,
+        decoded: u32,
+        several: bool,
+    ) -> Result<(), ErrorKind> {
+        let element = match kind {
+            BlockKind::Run | BlockKind::Metrics | BlockKind::End => 0,
+            // The allocator adds a header and rounds up.
+            BlockKind::Strings => size_of::<String>() + 32,
+            BlockKind::Modules => size_of::<Module>(),
+            BlockKind::Processes => size_of::<Process>(),
+            BlockKind::Threads => size_of::<Thread>(),
+            BlockKind::Epochs => size_of::<Epoch>(),
+            BlockKind::Frames => size_of::<Frame>(),
+            BlockKind::Functions => size_of::<Function>(),
+            BlockKind::Sites => size_of::<u32>(),
+            BlockKind::Trees => size_of::<Tree>(),
+            BlockKind::Nodes => NODE as usize,
+            BlockKind::Runs => size_of::<MergedRun>(),
+            BlockKind::Accounts => size_of::<Account>(),
+        };
+        let decoded = u64::from(decoded);
+        let contents = match kind {
+            BlockKind::Nodes if several => decoded.saturating_mul(SHARE),
+            // Their elements have a fixed size.
+            BlockKind::Frames | BlockKind::Functions | BlockKind::Trees | BlockKind::Nodes => 0,
+            BlockKind::Strings => decoded,
+            _ => decoded.saturating_mul(EXPANSION),
+        };
+        self.add(u64::from(count).saturating_mul(element as u64).saturating_add(contents));
+        if self.used <= self.limit {
+            return Ok(());
+        }
+        Err(ErrorKind::TooMuch { limit: self.limit })
+    }
+
+    fn add(&mut self, bytes: u64) {
+        self.used = self.used.saturating_add(bytes);
+    }
+
+    /// Charges what a valid profile becomes when it is loaded: a function for each name in each
+    /// module, a name made up for each address without one, and for each node as many as there are
+    /// functions inlined at its address.
+    ///
+    /// # Errors
+    /// The element at which the limit is passed, and what all together take.
+    pub(crate) fn expansion(&mut self, profile: &Profile) -> Result<(), Violation> {
+        let length = |id: crate::ids::StringId| {
+            profile.strings.get(id.index()).map_or(0, |text| text.len() as u64)
+        };
+        let mut first = None;
+        let mut charge = |bytes: u64, table, element, what, amount| {
+            self.add(bytes);
+            if self.used > self.limit {
+                first.get_or_insert((table, element, what, amount));
+            }
+        };
+        for (element, function) in profile.functions.iter().enumerate() {
+            let name = length(function.name);
+            let bytes = name.saturating_mul(COPIES).saturating_add(ROW);
+            charge(bytes, BlockKind::Functions, element, "bytes of its name", name);
+        }
+        // The file name of a module is what its addresses without names are called by.
+        let base = |path: &String| (path.len() - path.rfind('/').map_or(0, |at| at + 1)) as u64;
+        let bases: Vec<u64> = profile
+            .modules
+            .iter()
+            .map(|module| profile.strings.get(module.path.index()).map_or(0, base))
+            .collect();
+        let rows = |frame: usize| {
+            profile.sites.rows(FrameId::from_index(frame)).len().clamp(1, MAX_INLINED) as u64
+        };
+        for (element, frame) in profile.frames.iter().enumerate() {
+            let count = rows(element);
+            charge(count * ROW, BlockKind::Sites, element, "functions at its address", count);
+            let named = !profile.sites.rows(FrameId::from_index(element)).is_empty();
+            let module = frame.module.filter(|_| !named);
+            if let Some(&name) = module.and_then(|module| bases.get(module.index())) {
+                let bytes = name.saturating_mul(COPIES);
+                charge(bytes, BlockKind::Frames, element, "bytes of its module's name", name);
+            }
+        }
+        for (element, frame) in profile.nodes.frame.iter().enumerate() {
+            let count = rows(frame.index());
+            let bytes = count * SOURCE_NODE;
+            charge(bytes, BlockKind::Nodes, element, "functions at its address", count);
+        }
+        let Some((table, element, what, amount)) = first else { return Ok(()) };
+        let fault = Fault::Memory { what, amount, needed: self.used, limit: self.limit };
+        Err(Violation { table, element, fault })
+    }
+}
