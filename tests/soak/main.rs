@@ -1,11 +1,13 @@
-//! The soak: every hazard in every variant, and the real programs that are installed, recorded at
-//! 5000 samples a second, in random order, again and again for as long as asked.
+//! The soak: every hazard in every variant, and the real programs that are installed, recorded with
+//! each setting of the sources, in random order, again and again for as long as asked, or as often.
 //!
 //! ```text
-//! CSPROF_SOAK_MINUTES  how long; 30 if not given
+//! CSPROF_SOAK_MINUTES  how long; 30 if neither this nor a number of runs is given
+//! CSPROF_SOAK_RUNS     how often each program is recorded with each setting
 //! CSPROF_SOAK_SEED     the order; printed, and another one each time if not given
 //! CSPROF_SOAK_ONLY     names, separated by commas; all if not given
-//! CSPROF_SOAK_SOURCE   another source, or several at once, separated by spaces
+//! CSPROF_SOAK_SOURCE   settings, separated by commas; a setting is a source, or several at once,
+//!                      separated by spaces; those of the gate if not given
 //! ```
 //!
 //! Each run must be what the run alone is: output, errors, status. Each recording obeys the laws of
@@ -25,6 +27,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use candidate::Candidate;
+use csprof_tests::hazard::{SOURCES, TWO};
 use csprof_tests::notes::note;
 use csprof_tests::script::Skipped;
 use tally::Tally;
@@ -34,47 +37,58 @@ static SAID: Mutex<String> = Mutex::new(String::new());
 
 fn main() -> ExitCode {
     let number = |name: &str| env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
-    let minutes = number("CSPROF_SOAK_MINUTES").unwrap_or(30);
+    let rounds = number("CSPROF_SOAK_RUNS");
+    let minutes = number("CSPROF_SOAK_MINUTES").or(rounds.is_none().then_some(30));
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let mut random = Random(number("CSPROF_SOAK_SEED").unwrap_or_else(now));
     let only = env::var("CSPROF_SOAK_ONLY").ok();
-    note(&format!("soak: {minutes} minutes, CSPROF_SOAK_SEED={}", random.0));
+    note(&format!("soak: CSPROF_SOAK_SEED={}", random.0));
     panic::set_hook(Box::new(|info| *SAID.lock().unwrap() = info.to_string()));
 
     let mut candidates = Candidate::all();
     if let Some(only) = only {
         candidates.retain(|candidate| only.split(',').any(|name| name == candidate.name()));
     }
-    let source = env::var("CSPROF_SOAK_SOURCE").unwrap_or_else(|_| "task-clock@5000".to_owned());
+    let gate = || SOURCES.into_iter().chain([TWO]).collect::<Vec<_>>().join(",");
+    let settings = env::var("CSPROF_SOAK_SOURCE").unwrap_or_else(|_| gate());
     let mut tally = Tally::default();
-    let end = Instant::now() + Duration::from_secs(minutes * 60);
-    while !candidates.is_empty() {
+    let end = minutes.map(|minutes| Instant::now() + Duration::from_secs(minutes * 60));
+    let mut left = rounds.unwrap_or(u64::MAX);
+    while left > 0 && !candidates.is_empty() {
+        left -= 1;
         random.shuffle(&mut candidates);
-        let mut kept = Vec::new();
-        for mut candidate in candidates {
-            if Instant::now() >= end {
-                return tally.close();
-            }
-            match panic::catch_unwind(AssertUnwindSafe(|| candidate.run(&source))) {
-                Ok(Ok(recording)) => {
-                    note(&format!("{}: {:?}", candidate.name(), recording.samples()));
-                    tally.ran(candidate.name(), candidate.is_native(), &recording);
+        candidates.retain_mut(|candidate| {
+            for source in settings.split(',') {
+                if end.is_some_and(|end| Instant::now() >= end) {
+                    left = 0;
+                    return true;
                 }
-                Ok(Err(Skipped(reason))) => {
+                if let Err(Skipped(reason)) = run(candidate, source, &mut tally) {
                     tally.skipped(candidate.name(), &reason);
-                    continue;
-                }
-                Err(_) => {
-                    let why = std::mem::take(&mut *SAID.lock().unwrap());
-                    note(&format!("{} FAILED: {why}", candidate.name()));
-                    tally.failed(candidate.name(), candidate.keep(&source, &why, tally.failures()));
+                    return false;
                 }
             }
-            kept.push(candidate);
-        }
-        candidates = kept;
+            true
+        });
     }
     tally.close()
+}
+
+/// Runs a program once; what fails is kept.
+fn run(candidate: &mut Candidate, source: &str, tally: &mut Tally) -> Result<(), Skipped> {
+    match panic::catch_unwind(AssertUnwindSafe(|| candidate.run(source))) {
+        Ok(recording) => {
+            let recording = recording?;
+            note(&format!("{} {source}: {:?}", candidate.name(), recording.samples()));
+            tally.ran(candidate.name(), candidate.is_native(), &recording);
+        }
+        Err(_) => {
+            let why = std::mem::take(&mut *SAID.lock().unwrap());
+            note(&format!("{} {source} FAILED: {why}", candidate.name()));
+            tally.failed(candidate.name(), candidate.keep(source, &why, tally.failures()));
+        }
+    }
+    Ok(())
 }
 
 /// Knuth's linear congruential generator.

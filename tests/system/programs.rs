@@ -4,13 +4,11 @@
 use std::process::Command;
 
 use csprof_tests::deadline;
+use csprof_tests::hazard::{SOURCES, TWO};
 use csprof_tests::installed::are_installed;
 use csprof_tests::notes::skip;
 use csprof_tests::script::{Script, Skipped};
 use csprof_tests::workshop::Workshop;
-
-/// The default, and a rate at which every moment of a program is hit.
-const SOURCES: [&str; 2] = ["cputime@200", "task-clock@5000"];
 
 macro_rules! scripts {
     ($($name:ident)*) => {
@@ -33,35 +31,58 @@ macro_rules! scripts {
 
 scripts! {
     bash
+    bits32
     c_compiler
     cargo
+    cgo
+    chez
+    chicken
     clang
     cmake
     compressors
+    d
+    deno
+    ecl
+    erlang
     ffmpeg
     gdb_attaches
     gdb_runs_program
+    gevent
+    ghc
     git
     go
+    gprolog
+    greenlet
     gromacs
+    guile
     gxx
     java
     lammps
     llvm_opt
     luajit
     make
+    mono
+    musl
     nginx
     node
+    ocaml
+    ocaml_compilers
     octave
     openmp
     openmp_llvm
     openmpi
+    pascal
     perl
     postgres
+    pypy
     python
+    qemu_user
     r
+    racket
     ruby
+    ruby_callcc
     rustc
+    sbcl
     setuid_child
     sqlite
     static_pie
@@ -70,14 +91,14 @@ scripts! {
     valgrind
 }
 
-/// Runs a script alone and with each source.
+/// Runs a script alone, with each source and with two at once.
 fn behaves(name: &str) {
     let script = Script::all().into_iter().find(|script| script.name == name).unwrap();
     let alone = match script.run_alone("programs") {
         Ok(alone) => alone,
         Err(Skipped(reason)) => return skip(name, &reason),
     };
-    for source in SOURCES {
+    for source in SOURCES.into_iter().chain([TWO]) {
         let recording = script.record(&alone, source);
         if script.is_native() {
             recording.check_partial_but(&format!("{name} -e {source}"), &script.allowed());
