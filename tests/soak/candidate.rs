@@ -1,10 +1,11 @@
-//! What the soak runs: hazards, whose answers are known, and scripts of real programs, which must
-//! say what they said alone.
+//! What the soak runs: hazards, whose answers are known, and scripts of real programs and random
+//! hazards, which must say what they said alone.
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
+use csprof_tests::generator::Generated;
 use csprof_tests::hazard::{Hazard, Program, quietly};
 use csprof_tests::hazards;
 use csprof_tests::recording::Recording;
@@ -17,6 +18,8 @@ pub(crate) enum Candidate {
     Hazard(&'static Hazard, usize, Option<Program>),
     /// A script, and what it said alone.
     Script(Script, Option<Alone>),
+    /// A random hazard, by its seed, and the program once it was built.
+    Generated(u64, Option<Generated>),
 }
 
 impl Candidate {
@@ -34,6 +37,7 @@ impl Candidate {
         match self {
             Self::Hazard(hazard, ..) => hazard.name,
             Self::Script(script, _) => &script.name,
+            Self::Generated(..) => "generated",
         }
     }
 
@@ -42,7 +46,14 @@ impl Candidate {
         match self {
             Self::Hazard(..) => true,
             Self::Script(script, _) => script.is_native(),
+            // It has code of its own, without call frame information.
+            Self::Generated(..) => false,
         }
+    }
+
+    /// Whether it is run again, when it has been run with every setting.
+    pub(crate) fn stays(&self) -> bool {
+        !matches!(self, Self::Generated(..))
     }
 
     /// Runs it once under csprof with this source, or with several, separated by spaces. Before the first time it is built and run alone.
@@ -68,6 +79,9 @@ impl Candidate {
                 }
                 Ok(script.record(alone.as_ref().unwrap(), source))
             }
+            Self::Generated(seed, program) => {
+                Ok(program.get_or_insert_with(|| Generated::new("soak", *seed)).record(source))
+            }
         }
     }
 
@@ -81,6 +95,9 @@ impl Candidate {
             Self::Script(script, alone) => {
                 let command = format!("sh {} run", script.path.display());
                 (alone.as_ref().map(|alone| &alone.workshop), command)
+            }
+            Self::Generated(_, program) => {
+                (program.as_ref().map(|program| &program.workshop), "./program".to_owned())
             }
         };
         let text = format!("csprof record {} -- {command}\n\n{why}\n", quietly(source).join(" "));

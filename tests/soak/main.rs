@@ -5,7 +5,8 @@
 //! CSPROF_SOAK_MINUTES  how long; 30 if neither this nor a number of runs is given
 //! CSPROF_SOAK_RUNS     how often each program is recorded with each setting
 //! CSPROF_SOAK_SEED     the order; printed, and another one each time if not given
-//! CSPROF_SOAK_ONLY     names, separated by commas; all if not given
+//! CSPROF_SOAK_ONLY     names, separated by commas; all if not given; `generated` is a random hazard,
+//!                      another one each time
 //! CSPROF_SOAK_SOURCE   settings, separated by commas; a setting is a source, or several at once,
 //!                      separated by spaces; those of the gate if not given
 //! ```
@@ -27,6 +28,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use candidate::Candidate;
+use csprof_tests::generator::Random;
 use csprof_tests::hazard::{SOURCES, TWO};
 use csprof_tests::notes::note;
 use csprof_tests::script::Skipped;
@@ -45,30 +47,36 @@ fn main() -> ExitCode {
     note(&format!("soak: CSPROF_SOAK_SEED={}", random.0));
     panic::set_hook(Box::new(|info| *SAID.lock().unwrap() = info.to_string()));
 
+    let is_asked_for = |candidate: &Candidate| {
+        only.as_ref().is_none_or(|only| only.split(',').any(|name| name == candidate.name()))
+    };
     let mut candidates = Candidate::all();
-    if let Some(only) = only {
-        candidates.retain(|candidate| only.split(',').any(|name| name == candidate.name()));
-    }
+    candidates.retain(is_asked_for);
     let gate = || SOURCES.into_iter().chain([TWO]).collect::<Vec<_>>().join(",");
     let settings = env::var("CSPROF_SOAK_SOURCE").unwrap_or_else(|_| gate());
     let mut tally = Tally::default();
     let end = minutes.map(|minutes| Instant::now() + Duration::from_secs(minutes * 60));
     let mut left = rounds.unwrap_or(u64::MAX);
-    while left > 0 && !candidates.is_empty() {
+    loop {
+        let generated = Candidate::Generated(random.below(1 << 31) as u64, None);
+        candidates.extend(is_asked_for(&generated).then_some(generated));
+        if left == 0 || candidates.is_empty() {
+            break;
+        }
         left -= 1;
         random.shuffle(&mut candidates);
         candidates.retain_mut(|candidate| {
             for source in settings.split(',') {
                 if end.is_some_and(|end| Instant::now() >= end) {
                     left = 0;
-                    return true;
+                    return false;
                 }
                 if let Err(Skipped(reason)) = run(candidate, source, &mut tally) {
                     tally.skipped(candidate.name(), &reason);
                     return false;
                 }
             }
-            true
+            candidate.stays()
         });
     }
     tally.close()
@@ -89,21 +97,4 @@ fn run(candidate: &mut Candidate, source: &str, tally: &mut Tally) -> Result<(),
         }
     }
     Ok(())
-}
-
-/// Knuth's linear congruential generator.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % limit
-    }
-
-    fn shuffle<T>(&mut self, values: &mut [T]) {
-        for last in (1..values.len()).rev() {
-            values.swap(last, self.below(last + 1));
-        }
-    }
 }

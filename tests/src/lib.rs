@@ -8,6 +8,7 @@
 //! recording   a recorded profile: its laws, its information, its call paths
 //! hazard      a program that profilers stumble over, and its known answer
 //! hazards     the tables of them
+//! generator   random hazards, held against themselves alone
 //! script      a real program of `tests/programs`, which says what it says alone
 //! paths       call paths as a report shows them, with their numbers
 //! installed   is a tool here? if not, the test says so and is skipped
@@ -24,6 +25,7 @@
 
 pub mod binary;
 pub mod deadline;
+pub mod generator;
 pub mod hazard;
 pub mod hazards;
 pub mod installed;

@@ -149,8 +149,9 @@ fn merged(workshop: &Workshop, old: u64, new: u64) {
     let line = workshop.csprof(&["merge", "-o", "both.csprof", "old.csprof", "new.csprof"]);
     assert!(line.status.success(), "{}", line.complained());
     let total = old + new;
+    // Digits stand in groups.
     assert_eq!(
-        line.complained(),
+        line.complained().replace('\u{2009}', ""),
         format!("csprof: both.csprof: {total} samples of 2 runs; csprof view both.csprof\n")
     );
     let report = said(workshop, &["report", "both.csprof", "--format", "json"]);

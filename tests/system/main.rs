@@ -26,6 +26,8 @@ mod threads;
 
 /// Every way to end; the samples stay.
 mod endings;
+/// Random hazards, a few of them.
+mod generated;
 /// What profilers stumble over: one program for each, in several variants.
 mod hazards;
 /// Signals that csprof uses and the program, too.

@@ -88,6 +88,7 @@ scripts! {
     static_pie
     strace
     tmux
+    unison
     valgrind
 }
 
