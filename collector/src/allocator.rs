@@ -238,6 +238,8 @@ unsafe impl GlobalAlloc for OwnHeap {
 
 #[cfg(test)]
 mod tests {
+    use std::prelude::rust_2024::*;
+
     use core::cell::UnsafeCell;
     use core::sync::atomic::AtomicUsize;
 

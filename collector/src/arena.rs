@@ -9,9 +9,10 @@
 
 #![expect(unsafe_code, reason = "typed access to the mapped arena file")]
 
+use alloc::ffi::CString;
+use alloc::format;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::ffi::CString;
 
 use csprof_format::arena::{
     ARENA_MAGIC, ARENA_VERSION, ArenaHeader, EXTENT_ALIGN, EXTENT_MAGIC, ExtentHeader, ExtentKind,

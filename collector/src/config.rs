@@ -1,7 +1,9 @@
 //! What `csprof record` asked for, and what else is read from the environment.
 
+use crate::c_library;
+use alloc::borrow::ToOwned;
+use alloc::ffi::CString;
 use core::ffi::CStr;
-use std::ffi::CString;
 
 use csprof_format::launch::{self, SampleSources};
 
@@ -69,12 +71,16 @@ pub fn rank() -> Option<u32> {
 }
 
 /// The value of an environment variable. Setup side, before the program's `main`, and in a forked child.
-#[expect(unsafe_code, reason = "getenv returns a pointer into the environment")]
+#[expect(unsafe_code, reason = "strings of the environment")]
 fn variable(name: &CStr) -> Option<&'static CStr> {
-    // SAFETY: `name` is a C string; there is no other thread yet that could change the environment, and the
-    // value is used before the program goes on.
-    unsafe {
-        let value = libc::getenv(name.as_ptr());
-        if value.is_null() { None } else { Some(CStr::from_ptr(value)) }
-    }
+    // SAFETY: there is no other thread yet that could change the environment, and the value is used
+    // before the program goes on.
+    let mut strings = unsafe { c_library::strings(c_library::environment()) };
+    strings.find_map(|string| {
+        // SAFETY: as above.
+        let string = unsafe { CStr::from_ptr(string) };
+        let value = string.to_bytes().strip_prefix(name.to_bytes())?.strip_prefix(b"=")?;
+        let start = string.count_bytes() - value.len();
+        CStr::from_bytes_with_nul(string.to_bytes_with_nul().get(start..)?).ok()
+    })
 }

@@ -16,16 +16,28 @@
 //! | [`unwind`] | setup: tables ([`unwind::cfi`]); signal: the walk | tables only | no | yes, pure |
 //! | [`cct`] | signal: find or add a node | no | no | no, one tree per thread |
 //! | [`arena`] | both: extents of the shared file | no | no | yes, atomics |
+//! | [`c_library`] | setup: the C library's functions, by name | by the C library | by the loader | yes |
 //! | [`sys`] | both: system calls | no | no | yes |
 //! | [`allocator`], [`setup_lock`], [`config`], [`report`] | setup | – | – | no |
 
+#![no_std]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+extern crate alloc;
+// Tests and benchmarks link the standard library. The preloaded one does not: its functions call
+// those of the C library by names that the program may define (see `c_library`).
+#[cfg(not(panic = "abort"))]
+#[cfg_attr(test, macro_use)]
+extern crate std;
 
 pub mod allocator;
 pub mod arena;
+pub mod c_library;
 pub mod cct;
 pub mod config;
 pub mod modules;
+#[cfg(panic = "abort")]
+mod panic;
 mod preload;
 pub mod process;
 pub mod report;

@@ -6,6 +6,9 @@
 
 #![expect(unsafe_code, reason = "one global pointer to the process's state")]
 
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec::Vec;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
@@ -264,7 +267,7 @@ pub fn log(record: &LogRecord) {
 }
 
 fn command_line() -> Vec<Vec<u8>> {
-    let bytes = std::fs::read("/proc/self/cmdline").unwrap_or_default();
+    let bytes = sys::read_file(c"/proc/self/cmdline").unwrap_or_default();
     let text = bytes.strip_suffix(&[0]).unwrap_or(&bytes);
     text.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect()
 }

@@ -3,6 +3,9 @@
 //! Setup side. The program's own standard error stays its own, except when the collector cannot
 //! work at all: then one line is all the user ever gets.
 
+use crate::sys;
+use alloc::borrow::ToOwned;
+use alloc::format;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use csprof_format::arena::LogRecord;
@@ -23,9 +26,7 @@ pub fn note(text: &str) {
 }
 
 /// Says on standard error that the collector cannot work here.
-#[expect(unsafe_code, reason = "write(2) without Rust's standard streams")]
 pub fn inert(why: &str) {
-    let line = format!("csprof: not profiling process {}: {why}\n", crate::sys::pid());
-    // SAFETY: the buffer is live; what cannot be written is not worth a failure.
-    let _ = unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
+    let line = format!("csprof: not profiling process {}: {why}\n", sys::pid());
+    sys::write_message(line.as_bytes());
 }

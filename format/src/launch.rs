@@ -4,6 +4,8 @@
 //! program's children, so every process of a run writes its arena into the same run folder:
 //! `<RUN_DIR>/<pid>-<start time>.arena`. `record` gathers them when the program has ended.
 
+use alloc::vec::Vec;
+
 /// Folder in which each process of the run creates its arena. Absolute path.
 pub const RUN_DIR: &str = "CSPROF_RUN_DIR";
 /// What triggers samples: see [`SampleSources`].

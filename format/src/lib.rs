@@ -51,6 +51,10 @@
 //! Invariant: nothing here panics, recurses deeply or allocates without limit, whatever bytes it
 //! is given.
 
+#![cfg_attr(not(any(feature = "saved", test)), no_std)] // as the collector is
+
+extern crate alloc;
+
 pub mod address;
 pub mod arena;
 pub mod launch;

@@ -12,14 +12,14 @@ use csprof_tests::workshop::Workshop;
 /// pure makes no system calls; what runs in a signal handler neither allocates nor formats.
 const ARROWS: &[(&str, &[&str])] = &[
     ("format/src", &["csprof::", "csprof_collector", "libc", "gimli", "object"]),
-    ("collector/src", &["csprof::", "ratatui", "serde"]),
-    ("collector/src/unwind", &["libc", "std::fs", "std::io", "asm", "unsafe", ABOVE_UNWIND]),
-    ("collector/src/cct", &["libc", "std::fs", "std::io", "asm", "unsafe", ABOVE_UNWIND]),
+    ("collector/src", &["csprof::", "ratatui", "serde", "std::{fs,io,env,process}"]),
+    ("collector/src/unwind", &["libc", "asm", "unsafe", ABOVE_UNWIND]),
+    ("collector/src/cct", &["libc", "asm", "unsafe", ABOVE_UNWIND]),
     ("collector/src/sys", &["crate::{arena,cct,modules,preload,sampling,sources,thread,unwind}"]),
     ("collector/src/arena.rs", &["crate::{modules,preload,sampling,sources,thread,unwind}"]),
     ("collector/src/modules", &["crate::{preload,sampling,sources,thread}"]),
     ("collector/src/trampoline", &["crate::{preload,sampling,sources,thread}"]),
-    ("collector/src/sampling", &["crate::preload", SETUP_ONLY]),
+    ("collector/src/sampling", &["crate::{c_library,preload}", SETUP_ONLY]),
     ("collector/src/sources", &["crate::preload"]),
     ("collector/src/thread", &["crate::preload"]),
     ("collector/src/process.rs", &["crate::preload"]),
@@ -41,8 +41,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tests", &["csprof_collector::"]),
 ];
 const ABOVE_UNWIND: &str =
-    "crate::{arena,modules,preload,process,sampling,sources,sys,thread,trampoline}";
-const SETUP_ONLY: &str = "std::{boxed,collections,fmt,fs,io,string,sync,vec}";
+    "crate::{arena,c_library,modules,preload,process,sampling,sources,sys,thread,trampoline}";
+const SETUP_ONLY: &str = "alloc::{boxed,collections,fmt,format,string,sync,vec}";
 const TERMINAL: &str = "{crossterm,ratatui}";
 
 #[test]

@@ -122,6 +122,8 @@ impl Link {
 
 #[cfg(test)]
 mod tests {
+    use std::prelude::rust_2024::*;
+
     use super::*;
     use csprof_format::address::FrameKind;
 

@@ -4,6 +4,7 @@
 
 #![expect(unsafe_code, reason = "recipes are read in modules that stay loaded")]
 
+use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::elf::{self, LoaderModule, Mapped};

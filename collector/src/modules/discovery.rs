@@ -4,7 +4,11 @@
 
 #![expect(unsafe_code, reason = "callbacks of the loader")]
 
-use core::ffi::{c_int, c_void};
+use crate::c_library;
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ffi::{CStr, c_int, c_void};
 
 use super::elf::{Identity, LoaderModule, Names, describe};
 use super::{Code, Codes, namespaces};
@@ -33,8 +37,35 @@ pub(super) fn counts() -> Counts {
     }
     let mut counts = Counts::NONE;
     // SAFETY: the callback matches what dl_iterate_phdr calls, and outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut counts).cast()) };
+    unsafe { c_library::dl_iterate_phdr(first, (&raw mut counts).cast()) };
     counts
+}
+
+/// The runtime address of the first function of this name behind this library, in the order of
+/// loading; null if there is none. Not dlsym(3), which knows of what was loaded for one library
+/// alone only if it is asked on behalf of that one, and leaves its complaint on the program's heap.
+pub fn function_behind(name: &CStr) -> *mut c_void {
+    struct Search<'a> {
+        name: &'a CStr,
+        is_behind: bool,
+        found: Option<u64>,
+    }
+    extern "C" fn each(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
+        // SAFETY: the loader passes a live structure; `search` is the caller's local.
+        let (info, search) = unsafe { (&*info, &mut *search.cast::<Search<'_>>()) };
+        // SAFETY: the loader holds its list.
+        let Some(module) = (unsafe { describe(info, false) }) else { return 0 };
+        if search.is_behind {
+            search.found = module.address_of(search.name);
+        }
+        let own = function_behind as *const () as u64;
+        search.is_behind |= module.code.iter().any(|code| code.contains(&own));
+        c_int::from(search.found.is_some())
+    }
+    let mut search = Search { name, is_behind: false, found: None };
+    // SAFETY: the callback matches what dl_iterate_phdr calls, and outlives the call.
+    unsafe { c_library::dl_iterate_phdr(each, (&raw mut search).cast()) };
+    core::ptr::with_exposed_provenance_mut(search.found.unwrap_or(0) as usize)
 }
 
 /// Stands for the code of a module for whose recipes there is no memory.
@@ -124,7 +155,7 @@ pub(super) fn loaded_modules(known: &Codes, go_on: fn() -> bool) -> Option<Seen>
     let staying = if known.is_empty() { staying_modules() } else { Vec::new() };
     let mut looking = Looking { known, staying, go_on, apart: Vec::new(), all_apart: true, seen };
     // SAFETY: as in `counts`.
-    let stopped = unsafe { libc::dl_iterate_phdr(Some(each), (&raw mut looking).cast()) };
+    let stopped = unsafe { c_library::dl_iterate_phdr(each, (&raw mut looking).cast()) };
     let Looking { apart, all_apart, mut seen, .. } = looking;
     seen.modules.extend(apart);
     if !all_apart {
@@ -151,7 +182,7 @@ fn staying_modules() -> Vec<u64> {
     }
     let mut list: Vec<(LoaderModule, Names)> = Vec::new();
     // SAFETY: as in `counts`.
-    unsafe { libc::dl_iterate_phdr(Some(each), (&raw mut list).cast()) };
+    unsafe { c_library::dl_iterate_phdr(each, (&raw mut list).cast()) };
     let this_library = (staying_modules as *const ()).expose_provenance() as u64;
     let is_root =
         |place: usize, module: &LoaderModule| place == 0 || module.text().contains(&this_library);

@@ -6,9 +6,12 @@
 
 #![expect(unsafe_code, reason = "reads the program headers and notes of loaded modules")]
 
+use crate::c_library;
+use crate::sys;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::ffi::CStr;
 use core::ops::Range;
-use std::os::unix::ffi::OsStringExt;
 
 use crate::trampoline::rules;
 use crate::unwind::cfi;
@@ -182,16 +185,28 @@ impl LoaderModule {
 
     /// The size of the function `name` that begins at the runtime address `address`, as the
     /// module's symbols have it; `None` if they do not have it.
+    #[must_use]
+    pub fn size_of_function(&self, name: &CStr, address: u64) -> Option<u64> {
+        self.find_symbol(name, |symbol| symbol.address == address).map(|symbol| symbol.size)
+    }
+
+    /// The runtime address of what the module defines under this name.
+    #[must_use]
+    pub fn address_of(&self, name: &CStr) -> Option<u64> {
+        self.find_symbol(name, |symbol| symbol.is_defined).map(|symbol| symbol.address)
+    }
+
+    /// The first symbol of this name that is wanted.
     ///
     /// By [`GNU_HASH`], whose buckets are followed by hashes parallel to the symbols, of which the
     /// last one of a bucket has its lowest bit set. dladdr1(3) tells the same by a look at each
     /// symbol of the C library.
-    #[must_use]
-    pub fn size_of_function(&self, name: &CStr, address: u64) -> Option<u64> {
+    fn find_symbol(&self, name: &CStr, is_wanted: impl Fn(&Symbol) -> bool) -> Option<Symbol> {
         let (words, _) = self.dynamic_table(GNU_HASH)?.as_chunks::<4>();
         let word = |at: usize| words.get(at).map(|word| u32::from_le_bytes(*word));
         let (buckets, first, filter) = (word(0)?, word(1)?, word(2)? as usize);
         let (symbols, _) = self.dynamic_table(SYMBOL_TABLE)?.as_chunks::<8>();
+        let strings = self.dynamic_table(STRING_TABLE)?;
         let hash = name
             .to_bytes()
             .iter()
@@ -202,17 +217,35 @@ impl LoaderModule {
             let of_symbol = word(hashes + number.checked_sub(first)? as usize)?;
             if of_symbol | 1 == hash | 1 {
                 // Name, kind and section in one word; value; size (ELF gABI, symbol table).
-                let [_, value, size] = *symbols.as_chunks().0.get(number as usize)?;
-                if self.bias.wrapping_add(u64::from_le_bytes(value)) == address {
-                    return Some(u64::from_le_bytes(size));
+                let [head, value, size] = *symbols.as_chunks().0.get(number as usize)?;
+                let [at @ .., _, _, low, high] = head;
+                let symbol = Symbol {
+                    address: self.bias.wrapping_add(u64::from_le_bytes(value)),
+                    size: u64::from_le_bytes(size),
+                    is_defined: [low, high] != [0, 0],
+                };
+                let has_name = strings
+                    .get(u32::from_le_bytes(at) as usize..)
+                    .is_some_and(|rest| rest.starts_with(name.to_bytes_with_nul()));
+                if has_name && is_wanted(&symbol) {
+                    return Some(symbol);
                 }
             }
             if of_symbol & 1 == 1 {
                 return None;
             }
-            number += 1;
+            number = number.checked_add(1)?;
         }
     }
+}
+
+/// A symbol of a module.
+struct Symbol {
+    /// Runtime address.
+    address: u64,
+    /// In bytes.
+    size: u64,
+    is_defined: bool,
 }
 
 /// # Safety
@@ -222,16 +255,11 @@ unsafe fn path(name: *const libc::c_char, is_program: bool) -> Vec<u8> {
     let name = if name.is_null() { c"" } else { unsafe { CStr::from_ptr(name) } };
     match name.to_bytes() {
         // The program itself has no name in the list.
-        b"" if is_program => std::fs::read_link("/proc/self/exe")
-            .map(|path| path.into_os_string().into_vec())
-            .unwrap_or_else(|_| executed_as()),
+        b"" if is_program => sys::read_link(c"/proc/self/exe").unwrap_or_else(executed_as),
         b"linux-vdso.so.1" => b"[vdso]".to_vec(),
         bytes if bytes.first() == Some(&b'/') => bytes.to_vec(),
         // A relative path means something only in this folder, now.
-        bytes => std::fs::canonicalize(std::path::Path::new(&std::ffi::OsString::from_vec(
-            bytes.to_vec(),
-        )))
-        .map_or_else(|_| bytes.to_vec(), |path| path.into_os_string().into_vec()),
+        bytes => sys::absolute(name).unwrap_or_else(|| bytes.to_vec()),
     }
 }
 
@@ -239,7 +267,7 @@ unsafe fn path(name: *const libc::c_char, is_program: bool) -> Vec<u8> {
 /// it is all that is known of its path.
 fn executed_as() -> Vec<u8> {
     // SAFETY: takes a number; the answer is 0, or a C string of the kernel's (getauxval(3)).
-    let name = unsafe { libc::getauxval(libc::AT_EXECFN) };
+    let name = unsafe { c_library::getauxval(libc::AT_EXECFN) };
     let name: *const libc::c_char = core::ptr::with_exposed_provenance(name as usize);
     // SAFETY: as above.
     unsafe { path(name, false) }

@@ -20,6 +20,7 @@
 
 #![expect(unsafe_code, reason = "asks the loader, and reads a module's memory")]
 
+use crate::c_library;
 use core::cell::Cell;
 use core::ffi::{c_char, c_int, c_ulonglong, c_void};
 use core::ops::Range;
@@ -73,15 +74,7 @@ pub(super) fn start_again() {
 
 /// Finds the loader's function. Setup side.
 pub(super) fn start() {
-    // SAFETY: both strings end with 0.
-    let found = unsafe {
-        libc::dlvsym(libc::RTLD_NEXT, c"_dl_find_object".as_ptr(), c"GLIBC_2.35".as_ptr())
-    };
-    if found.is_null() {
-        // The message is not the program's.
-        // SAFETY: takes nothing; the message is not looked at.
-        unsafe { libc::dlerror() };
-    }
+    let found = c_library::next_of_version(c"_dl_find_object", c"GLIBC_2.35");
     // Relaxed: an address of code that was mapped before this library.
     FIND_OBJECT.store(found, Ordering::Relaxed);
 }
@@ -275,6 +268,8 @@ impl<'a> Foreign<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::prelude::rust_2024::*;
+
     use super::*;
     use crate::modules::discovery::loaded_modules;
 

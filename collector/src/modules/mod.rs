@@ -25,6 +25,7 @@
 //! the module is *foreign*: its code unwinds by [`foreign`], without a table, and the sample
 //! that met it leaves a note for [`after_note`].
 
+use alloc::vec::Vec;
 mod code;
 mod discovery;
 mod elf;
@@ -42,6 +43,7 @@ use crate::setup_lock::{SetupGuard, SetupLock};
 use crate::{allocator, process, report};
 
 pub use code::{Code, Stretch};
+pub use discovery::function_behind;
 pub use elf::{Identity, LoaderModule};
 use reading::Replaced;
 pub use reading::{Reading, wait_for_readers};
@@ -358,6 +360,8 @@ impl Known {
 
 #[cfg(test)]
 mod tests {
+    use std::prelude::rust_2024::*;
+
     use super::*;
 
     /// A child of fork has none of the threads that were reading, nor what their handlers were to say.

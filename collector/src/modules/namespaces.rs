@@ -10,6 +10,7 @@
 
 #![expect(unsafe_code, reason = "reads the loader's lists for debuggers")]
 
+use crate::c_library;
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -45,13 +46,7 @@ static FIRST: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 /// Finds the loader's list.
 pub(super) fn start() {
     // Behind this library: a program that names the symbol has a copy, as short as the old one.
-    // SAFETY: the string ends with 0.
-    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, c"_r_debug".as_ptr()) };
-    if found.is_null() {
-        // The message is not the program's.
-        // SAFETY: takes nothing; the message is not looked at.
-        unsafe { libc::dlerror() };
-    }
+    let found = c_library::next(c"_r_debug");
     // Relaxed: an address of data that was mapped before this library.
     FIRST.store(found, Ordering::Relaxed);
 }

@@ -5,6 +5,7 @@
 
 #![expect(unsafe_code, reason = "publication of the load map to signal handlers")]
 
+use alloc::boxed::Box;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 

@@ -12,6 +12,7 @@
 
 #![expect(unsafe_code, reason = "reads the dynamic section and code of loaded modules")]
 
+use crate::c_library;
 use core::ffi::{c_int, c_void};
 
 use libc::{Elf64_Addr, Elf64_Phdr};
@@ -39,7 +40,7 @@ pub fn is_loaded() -> bool {
         c_int::from(unsafe { splits_stacks(&*info) })
     }
     // SAFETY: the callback matches what dl_iterate_phdr calls, and needs nothing.
-    unsafe { libc::dl_iterate_phdr(Some(each), core::ptr::null_mut()) != 0 }
+    unsafe { c_library::dl_iterate_phdr(each, core::ptr::null_mut()) != 0 }
 }
 
 /// # Safety

@@ -15,10 +15,10 @@
 //! `_Unwind_SetIP`. That is the moment in which the frames inside are left: they are counted as lost
 //! returns, and the trampoline takes the innermost frame that remains.
 //!
-//! The collector is linked with libgcc_s (Rust's standard library needs it), so there is an unwinder
-//! in the global scope of every program that is sampled, found at start: not at the first throw,
-//! when another thread may hold the loader's lock and wait for the one that throws. A program that
-//! brings another unwinder, LLVM's for one, has it earlier in the scope, and gets it.
+//! The collector has no unwinder. The program's may come late, and be visible to one library alone
+//! (a C program that opens a C++ plug-in): it is the first in the loader's list behind this
+//! library. That list has a lock of its own, which is held for moments: another thread that waits
+//! in a constructor for the one that throws, with the loader's lock in hand, does no harm.
 
 #![expect(unsafe_code, reason = "stubs in front of C functions")]
 
@@ -48,10 +48,14 @@ extern "C" fn prepare(real: &Real) -> *mut c_void {
         target
     } else if is(&raw const slots::_Unwind_Resume) {
         // It cannot return: no code was written to return to.
-        libc::abort as *mut c_void
+        cannot_resume as *mut c_void
     } else {
         no_unwinder as *mut c_void
     }
+}
+
+extern "C" fn cannot_resume() -> ! {
+    crate::sys::abort()
 }
 
 /// What an unwinder answers on a stack without a handler. The C++ ABI asks callers to terminate
@@ -135,10 +139,15 @@ unwinders! {
 /// The frame of `context` will go on: all inside it is left.
 extern "C" fn prepare_landing(context: *mut c_void) -> *mut c_void {
     let errno = real::errno();
-    // SAFETY: the context that a personality routine was given. The canonical frame address of
-    // an unwinder's context is the stack pointer at the call in the frame.
-    let sp = unsafe { real::_Unwind_GetCFA(context) };
-    thread::left_to(sp as u64);
+    type GetCfa = unsafe extern "C" fn(*mut c_void) -> usize;
+    let get_cfa = slots::_Unwind_GetCFA.address();
+    if !get_cfa.is_null() {
+        // SAFETY: the function of this name, whose signature this is (Itanium C++ ABI).
+        let get_cfa = unsafe { core::mem::transmute::<*mut c_void, GetCfa>(get_cfa) };
+        // SAFETY: the context that a personality routine was given. The canonical frame address of
+        // an unwinder's context is the stack pointer at the call in the frame.
+        thread::left_to(unsafe { get_cfa(context) } as u64);
+    }
     real::set_errno(errno);
     super::stub::target(&slots::_Unwind_SetIP)
 }

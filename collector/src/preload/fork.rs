@@ -10,6 +10,7 @@
 
 #![expect(unsafe_code, reason = "callbacks for, and exported functions of, the C library")]
 
+use crate::c_library;
 use core::arch::naked_asm;
 
 use libc::pid_t;
@@ -24,7 +25,7 @@ use crate::process;
 pub(super) fn register() -> bool {
     // SAFETY: three functions that live as long as the process, for the collector is never
     // unloaded (-z nodelete).
-    unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) == 0 }
+    unsafe { c_library::__register_atfork(prepare, parent, child, core::ptr::null()) == 0 }
 }
 
 unsafe extern "C" fn prepare() {

@@ -34,6 +34,7 @@
 
 #![expect(unsafe_code, reason = "entries of .init_array and .fini_array")]
 
+use crate::c_library;
 mod dl;
 mod exceptions;
 mod exec;
@@ -69,14 +70,9 @@ extern "C" fn construct(
     _arguments: *const *const c_char,
     environment: *const *const c_char,
 ) {
-    unsafe extern "C" {
-        static mut environ: *const *const c_char;
-    }
-    // SAFETY: no other thread exists. The C library's constructor comes later and assigns the same.
-    unsafe {
-        if environ.is_null() {
-            environ = environment;
-        }
+    if c_library::environment().is_null() {
+        // SAFETY: the kernel's vector. The C library's constructor comes later and assigns the same.
+        unsafe { c_library::set_environment(environment) };
     }
     for real in real::ALL {
         real.address();

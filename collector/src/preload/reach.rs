@@ -13,10 +13,13 @@
 
 #![expect(unsafe_code, reason = "environments of the program, and stubs in front of C functions")]
 
+use crate::c_library;
+use alloc::boxed::Box;
+use alloc::ffi::CString;
+use alloc::vec::Vec;
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_char, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
-use std::ffi::CString;
 
 use csprof_format::arena::LeftOut;
 use csprof_format::launch::{LD_PRELOAD, RUN_DIR};
@@ -29,16 +32,12 @@ use crate::sys;
 /// This library's path, as it was preloaded. Null until [`remember`].
 static LIBRARY: AtomicPtr<c_char> = AtomicPtr::new(core::ptr::null_mut());
 
-unsafe extern "C" {
-    static mut environ: Strings;
-}
-
 /// Notes under which name this library was preloaded.
 pub(super) fn remember() {
     // SAFETY: all zeros is a valid value of this plain structure.
     let mut found: libc::Dl_info = unsafe { core::mem::zeroed() };
     // SAFETY: an address in this library, and a live local.
-    let known = unsafe { libc::dladdr((remember as *const ()).cast(), &raw mut found) } != 0;
+    let known = unsafe { c_library::dladdr((remember as *const ()).cast(), &raw mut found) } != 0;
     // The loader's string, which lives as long as this library: for ever.
     LIBRARY.store(
         if known { found.dli_fname.cast_mut() } else { core::ptr::null_mut() },
@@ -95,12 +94,12 @@ impl Start {
     /// there, for whatever the C library starts with it.
     pub(super) fn with_own() -> Self {
         // SAFETY: the C library keeps it as a vector.
-        let mut start = unsafe { Self::with(environ) };
+        let mut start = unsafe { Self::with(c_library::environment()) };
         if process::active()
             && let Some(replaced) = start.replaced.take()
         {
             // SAFETY: the old vector stays as it is for whoever is reading it.
-            unsafe { environ = Box::leak(Box::new(replaced)).pointers.as_ptr() };
+            unsafe { c_library::set_environment(Box::leak(Box::new(replaced)).pointers.as_ptr()) };
         }
         start
     }
@@ -130,7 +129,7 @@ impl<'a> Variables<'a> {
     unsafe fn of(envp: Strings) -> Self {
         let mut found = Self { preloaded: b"", run_dir: b"" };
         // SAFETY: as the caller promises.
-        for variable in unsafe { strings(envp) } {
+        for variable in unsafe { c_library::strings(envp) } {
             // SAFETY: as the caller promises.
             let variable = unsafe { CStr::from_ptr(variable) }.to_bytes();
             if let Some(value) = value_of(variable, LD_PRELOAD) {
@@ -158,27 +157,11 @@ fn value_of<'a>(variable: &'a [u8], name: &str) -> Option<&'a [u8]> {
 
 /// # Safety
 /// `envp` is null or the vector of an environment.
-unsafe fn strings(envp: Strings) -> impl Iterator<Item = *const c_char> {
-    let mut at = envp;
-    core::iter::from_fn(move || {
-        if at.is_null() {
-            return None;
-        }
-        // SAFETY: not past the null pointer at the end.
-        let string = unsafe { at.read() };
-        // SAFETY: at most past the null pointer at the end, where it is not read.
-        at = unsafe { at.add(usize::from(!string.is_null())) };
-        (!string.is_null()).then_some(string)
-    })
-}
-
-/// # Safety
-/// `envp` is null or the vector of an environment.
 unsafe fn without_csprof(envp: Strings, library: &CStr) -> Environment {
     let mut left = None;
     let mut pointers = Vec::new();
     // SAFETY: as the caller promises.
-    for string in unsafe { strings(envp) } {
+    for string in unsafe { c_library::strings(envp) } {
         // SAFETY: as the caller promises.
         let variable = unsafe { CStr::from_ptr(string) }.to_bytes();
         if value_of(variable, RUN_DIR).is_some() {
@@ -203,11 +186,9 @@ unsafe fn without_csprof(envp: Strings, library: &CStr) -> Environment {
 
 /// Before a program is started with the environment at `envp`.
 unsafe extern "C" fn before_spawn(envp: &mut Strings, real: &Real) -> *mut c_void {
-    // SAFETY: the program's own argument.
-    if *envp == unsafe { environ } {
+    if *envp == c_library::environment() {
         Start::with_own();
-        // SAFETY: the C library keeps it as a vector.
-        *envp = unsafe { environ };
+        *envp = c_library::environment();
     } else {
         // SAFETY: the program's own argument.
         let start = unsafe { Start::with(*envp) };

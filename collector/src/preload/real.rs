@@ -1,95 +1,22 @@
 //! The real functions behind the exported names.
 //!
-//! Each [`Real`] is one function of another library, found by name in the objects that come after
-//! the collector (`RTLD_NEXT`), so that other preloaded libraries keep their place in the chain.
-//! The constructor finds all of them at once; a call that comes earlier, from the constructor of
-//! another library, finds its own.
+//! Each [`Real`] is found behind the collector in the loader's search order, so that other
+//! preloaded libraries keep their place in the chain. The constructor finds all of them at once; a
+//! call that comes earlier, from the constructor of another library, finds its own.
 //!
-//! Invariant: inside the collector, `libc::sigaction` and the other exported names mean the
-//! collector's own wrappers, because the linker binds them first. Code that wants the real
-//! function calls it through this module (setup side) or through `crate::sys` (either side).
+//! Invariant: inside the collector an exported name means the collector's own wrapper, whatever
+//! the program defines: the library is linked with `-Bsymbolic`. Code that wants the real function
+//! calls it through this module or [`c_library`](crate::c_library) (setup side), or makes the
+//! system call (`crate::sys`, either side).
 
 #![expect(unsafe_code, reason = "functions found by name are called through their address")]
 #![expect(non_snake_case, reason = "named like the C functions they stand for")]
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_ushort, c_void};
-use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, Ordering};
 
 use libc::{itimerval, pid_t, pthread_attr_t, pthread_t, sigset_t, timeval};
 
-/// A function of another library.
-#[derive(Debug)]
-#[repr(C)]
-pub(super) struct Real {
-    /// Null until found. First, because the assembly of the stubs reads it by the static's address.
-    address: AtomicPtr<c_void>,
-    name: &'static CStr,
-}
-
-impl Real {
-    pub(super) const fn new(name: &'static CStr) -> Self {
-        Self { address: AtomicPtr::new(null_mut()), name }
-    }
-
-    /// Where the function is; null where no library has it.
-    #[inline]
-    pub(super) fn address(&self) -> *mut c_void {
-        // Relaxed: the value is an address of code that was mapped before anyone could find it.
-        let known = self.address.load(Ordering::Relaxed);
-        if known.is_null() { self.find() } else { known }
-    }
-
-    /// Looks the function up. May lock the loader and allocate.
-    ///
-    /// A name that does not exist leaves a message for dlerror(3); it is taken away again.
-    #[cold]
-    fn find(&self) -> *mut c_void {
-        let found = if core::ptr::eq(self, &raw const slots::dlsym) {
-            find_dlsym()
-        } else {
-            next(self.name)
-        };
-        if found.is_null() {
-            // SAFETY: takes nothing; the message is not looked at.
-            unsafe { libc::dlerror() };
-        }
-        self.address.store(found, Ordering::Relaxed);
-        found
-    }
-}
-
-/// The address of `name` in the objects after this one, by the real dlsym.
-fn next(name: &CStr) -> *mut c_void {
-    type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
-    let dlsym = slots::dlsym.address();
-    if dlsym.is_null() {
-        return null_mut();
-    }
-    // SAFETY: the address of dlsym(3), whose signature this is.
-    let dlsym = unsafe { core::mem::transmute::<*mut c_void, Dlsym>(dlsym) };
-    // SAFETY: `name` ends with 0.
-    unsafe { dlsym(libc::RTLD_NEXT, name.as_ptr()) }
-}
-
-/// The real dlsym: `dlsym` is a name that the collector exports, `dlvsym` is not.
-fn find_dlsym() -> *mut c_void {
-    // SAFETY: both strings end with 0. Every x86-64 glibc has this version: since 2.34, when the
-    // function moved into libc.so.6, as an old one.
-    unsafe { libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), c"GLIBC_2.2.5".as_ptr()) }
-}
-
-/// `errno` of the calling thread. Wrappers that work after the real call put it back.
-pub(super) fn errno() -> c_int {
-    // SAFETY: glibc returns the address of a thread-local that lives as long as the thread.
-    unsafe { *libc::__errno_location() }
-}
-
-/// Sets `errno` of the calling thread.
-pub(super) fn set_errno(value: c_int) {
-    // SAFETY: as in `errno`; only this thread uses it.
-    unsafe { *libc::__errno_location() = value };
-}
+pub(super) use crate::c_library::{Real, Strings, errno, set_errno};
 
 /// Declares the real functions: one static each in `slots`, their list, and for those that Rust
 /// code calls a function with the signature of the manual page. Where an old C library lacks the
@@ -98,6 +25,7 @@ macro_rules! real_functions {
     (
         called { $(fn $name:ident($($arg:ident: $type:ty),* $(,)?) -> $result:ty, else $missing:expr;)* }
         jumped_to { $($stub:ident),* $(,)? }
+        of_unwinder { $($unwinder:ident),* $(,)? }
     ) => {
         /// The real functions by name.
         #[expect(non_upper_case_globals, reason = "named like the function they stand for")]
@@ -116,9 +44,13 @@ macro_rules! real_functions {
                 Real::new(c_name(concat!(stringify!($name), "\0")));)*
             $(pub(in crate::preload) static $stub: Real =
                 Real::new(c_name(concat!(stringify!($stub), "\0")));)*
+            $(pub(in crate::preload) static $unwinder: Real = Real::found_by(
+                crate::modules::function_behind,
+                c_name(concat!(stringify!($unwinder), "\0")),
+            );)*
         }
 
-        /// All of them, for the constructor.
+        /// All of them, for the constructor, but those of unwinders, which may come later.
         pub(super) static ALL: &[&Real] = &[$(&slots::$name,)* $(&slots::$stub,)*];
 
         $(
@@ -150,8 +82,6 @@ type Nothing = ();
 const NOTHING: Nothing = ();
 /// The start routine of a thread.
 pub(super) type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
-/// A vector of strings that ends with a null pointer.
-pub(super) type Strings = *const *const c_char;
 
 real_functions! {
     called {
@@ -184,7 +114,6 @@ real_functions! {
         fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int, else -1;
         fn closefrom(low: c_int) -> Nothing, else NOTHING;
         fn _Fork() -> pid_t, else -1;
-        fn _Unwind_GetCFA(context: *mut c_void) -> usize, else 0;
         fn pthread_create(thread: *mut pthread_t, attributes: *const pthread_attr_t, start: Start, argument: *mut c_void) -> c_int, else libc::ENOSYS;
         fn thrd_create(thread: *mut pthread_t, start: Start, argument: *mut c_void) -> c_int, else 2;
     }
@@ -195,9 +124,12 @@ real_functions! {
         semop, semtimedop, msgsnd, msgrcv, recv, recvfrom, recvmsg, recvmmsg, accept, accept4,
         close, dup2, dup3, posix_spawn, posix_spawnp, system, popen,
         vfork, dlopen, dlmopen, dlclose, dlsym,
-        _Unwind_RaiseException, _Unwind_Resume, _Unwind_Resume_or_Rethrow,
-        _Unwind_ForcedUnwind, _Unwind_Backtrace, backtrace, _dl_find_object, dl_iterate_phdr, _Unwind_SetIP,
+        backtrace, _dl_find_object, dl_iterate_phdr,
         longjmp, _longjmp, siglongjmp, __longjmp_chk,
         prctl, syscall, clone,
+    }
+    of_unwinder {
+        _Unwind_RaiseException, _Unwind_Resume, _Unwind_Resume_or_Rethrow,
+        _Unwind_ForcedUnwind, _Unwind_Backtrace, _Unwind_SetIP, _Unwind_GetCFA,
     }
 }

@@ -10,6 +10,8 @@
 
 #![expect(unsafe_code, reason = "exported C functions and a start routine in assembly")]
 
+use crate::c_library;
+use alloc::boxed::Box;
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -130,7 +132,7 @@ const ROUNDS: usize = 4;
 pub(super) fn create_key() {
     let mut key: pthread_key_t = 0;
     // SAFETY: a live local, and a function that lives as long as the process.
-    if unsafe { libc::pthread_key_create(&raw mut key, Some(end_of_round)) } == 0 {
+    if unsafe { c_library::pthread_key_create(&raw mut key, end_of_round) } == 0 {
         END_KEY.store(key + 1, Ordering::Relaxed);
     }
 }
@@ -145,7 +147,7 @@ fn set_rounds(rounds: usize) {
     if let Some(key) = END_KEY.load(Ordering::Relaxed).checked_sub(1) {
         // SAFETY: the key was made by `create_key` and is never deleted. Keys below 32 need no
         // memory; failure for others means the thread's end goes unnoticed.
-        unsafe { libc::pthread_setspecific(key, core::ptr::without_provenance(rounds)) };
+        unsafe { c_library::pthread_setspecific(key, core::ptr::without_provenance(rounds)) };
     }
 }
 

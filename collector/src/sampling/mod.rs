@@ -33,7 +33,7 @@ pub fn abort_in_handler() {
     let thread = crate::thread::current();
     // SAFETY: null or this thread's live state.
     if unsafe { thread.as_ref() }.is_some_and(|thread| thread.in_handler) {
-        // SAFETY: the defined way to say that an invariant is broken.
-        unsafe { libc::abort() };
+        // The defined way to say that an invariant is broken.
+        crate::sys::abort();
     }
 }

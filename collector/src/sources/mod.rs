@@ -8,6 +8,8 @@
 //! carried forward, Σ weights × period is the time that passed, and threads shorter than a period
 //! have their chance of a sample.
 
+use alloc::format;
+use alloc::string::String;
 mod posix_timer;
 mod task_clock;
 

@@ -1,4 +1,4 @@
-//! `memcpy`, `memmove`, `memset` and `bcmp`, bound inside the collector.
+//! `memcpy`, `memmove`, `memset`, `memcmp`, `bcmp` and `strlen`, bound inside the collector.
 //!
 //! The compiler calls them for what is larger than a few words, on the signal side, too. Another library's
 //! would be functions of the program: ThreadSanitizer puts some there that watch the collector's memory
@@ -60,6 +60,28 @@ core::arch::global_asm!(
     "setne al",
     "ret",
     "csprof_end bcmp",
+    // The difference of the first bytes that differ, 0 if none do: then rcx has run out, too.
+    "csprof_bytes memcmp",
+    "mov rcx, rdx",
+    "xor eax, eax",
+    "xor edx, edx",
+    "repe cmpsb",
+    "je 3f",
+    "movzx eax, byte ptr [rdi - 1]",
+    "movzx edx, byte ptr [rsi - 1]",
+    // rdi is the first argument: (first - second).
+    "sub eax, edx",
+    "3:",
+    "ret",
+    "csprof_end memcmp",
+    "csprof_bytes strlen",
+    "mov rcx, -1",
+    "xor eax, eax",
+    "repne scasb",
+    "not rcx",
+    "lea rax, [rcx - 1]",
+    "ret",
+    "csprof_end strlen",
     ".popsection",
     ".purgem csprof_bytes",
     ".purgem csprof_end",
@@ -73,6 +95,8 @@ mod tests {
         fn memmove(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void;
         fn memset(to: *mut c_void, byte: c_int, bytes: usize) -> *mut c_void;
         fn bcmp(one: *const c_void, other: *const c_void, bytes: usize) -> c_int;
+        fn memcmp(one: *const c_void, other: *const c_void, bytes: usize) -> c_int;
+        fn strlen(text: *const core::ffi::c_char) -> usize;
     }
 
     /// In both directions, over itself, beside itself, and nothing.
@@ -107,5 +131,22 @@ mod tests {
         assert_eq!(compare(b"", b"abc"), 0);
         assert_ne!(compare(b"abd", b"abc"), 0);
         assert_ne!(compare(b"bbc", b"abc"), 0);
+        let order = |one: &[u8], other: &[u8]| {
+            // SAFETY: both have as many bytes as the shorter one.
+            unsafe {
+                memcmp(one.as_ptr().cast(), other.as_ptr().cast(), one.len().min(other.len()))
+            }
+        };
+        for (one, other) in
+            [(&b"abc"[..], &b"abd"[..]), (b"a\x01z", b"a\xffa"), (b"", b"x"), (b"q", b"q")]
+        {
+            let length = one.len().min(other.len());
+            assert_eq!(order(one, other).signum(), one[..length].cmp(&other[..length]) as c_int);
+            assert_eq!(order(other, one).signum(), other[..length].cmp(&one[..length]) as c_int);
+        }
+        for text in [c"", c"a", c"some words"] {
+            // SAFETY: a C string.
+            assert_eq!(unsafe { strlen(text.as_ptr()) }, text.to_bytes().len());
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! Files: the arena's, reached by number and checked before each use.
 
+use alloc::ffi::CString;
 use core::ffi::CStr;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
-use std::ffi::CString;
 
 use super::Errno;
 use super::call::call;

@@ -1,7 +1,8 @@
 //! The only raw system calls of the collector.
 //!
 //! The signal side must not go through libc: its wrappers set `errno`, are cancellation points,
-//! and may be replaced by other preloaded libraries. All functions here but [`SignalStatus::read`] are
+//! and may be replaced by other preloaded libraries. All functions here but
+//! [`SignalStatus::read`] and those that read files whole are
 //! made of `syscall` instructions, async-signal-safe, and return the kernel's answer as a value:
 //! `errno` of the interrupted program stays untouched. See syscall(2) and the x86-64 psABI, A.2.1.
 
@@ -14,6 +15,7 @@ mod file;
 mod memory;
 mod perf;
 mod process;
+mod read;
 mod signal;
 mod timer;
 
@@ -27,9 +29,10 @@ pub use memory::{
 };
 pub use perf::{Delivery, PerfError, PerfTaskClock};
 pub use process::{
-    Mask, SignalStatus, block, kernel_release, parent_pid, pid, set_mask, shadow_stack_active,
-    stack_limit, thread_name, tid, unblock, yield_now,
+    Mask, SignalStatus, abort, block, kernel_release, parent_pid, pid, set_mask,
+    shadow_stack_active, stack_limit, thread_name, tid, unblock, write_message, yield_now,
 };
+pub use read::{absolute, read_file, read_link};
 pub use signal::{
     Disposition, Handler, handler_of, interrupts, pending, send_again, set_disposition,
 };

@@ -40,6 +40,28 @@ pub fn thread_name() -> [u8; 16] {
     name
 }
 
+/// Writes to standard error. What cannot be written is not worth a failure.
+pub fn write_message(text: &[u8]) {
+    let number = libc::STDERR_FILENO as usize;
+    // SAFETY: the kernel reads the live slice.
+    let _ = unsafe { call(libc::SYS_write, [number, text.as_ptr().addr(), text.len(), 0, 0, 0]) };
+}
+
+/// Ends the process as abort(3) does: by SIGABRT, to which the program's handler may answer first.
+pub fn abort() -> ! {
+    let raise = || {
+        unblock(Mask(1 << (libc::SIGABRT - 1)));
+        let (pid, tid) = (pid() as usize, tid() as usize);
+        // SAFETY: takes numbers.
+        let _ = unsafe { call(libc::SYS_tgkill, [pid, tid, libc::SIGABRT as usize, 0, 0, 0]) };
+    };
+    raise();
+    let _ = super::set_disposition(libc::SIGABRT, super::Disposition::Default);
+    loop {
+        raise();
+    }
+}
+
 /// A signal mask as the kernel holds it: bit `n − 1` for signal `n`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mask(pub u64);
@@ -104,7 +126,8 @@ impl SignalStatus {
     /// The present state; nobody and none if it cannot be read.
     #[must_use]
     pub fn read() -> Self {
-        let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let text = super::read_file(c"/proc/self/status").unwrap_or_default();
+        let text = core::str::from_utf8(&text).unwrap_or_default();
         let value = |name| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
         let caught = value("SigCgt:").and_then(|word| u64::from_str_radix(word, 16).ok());
         let traced = value("TracerPid:").is_some_and(|pid| pid != "0");

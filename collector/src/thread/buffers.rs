@@ -6,6 +6,7 @@
 use crate::allocator;
 use crate::sampling::{Path, Walked};
 use crate::unwind::cache::RecipeCache;
+use alloc::boxed::Box;
 
 /// What does not depend on whose it is.
 pub(super) struct Buffers {

@@ -8,6 +8,7 @@ use crate::process;
 use crate::sources::Handle;
 use crate::sys::{self, Mask};
 use crate::trampoline::Suspended;
+use alloc::boxed::Box;
 
 /// Before a fork: the calling thread must not be sampled, nor have a replaced return address,
 /// until both processes know who they are.

@@ -10,6 +10,8 @@
 
 #![expect(unsafe_code, reason = "thread-local pointer, state shared with the signal handler")]
 
+use alloc::boxed::Box;
+use alloc::format;
 mod buffers;
 mod fork;
 mod registry;

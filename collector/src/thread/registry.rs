@@ -9,6 +9,7 @@ use crate::sampling::trap;
 use crate::setup_lock::{SetupGuard, SetupLock};
 use crate::sources::Handle;
 use crate::sys;
+use alloc::vec::Vec;
 
 /// Sources of all threads, for [`stop_all`] and [`restart_all`].
 pub struct Registry {

@@ -2,6 +2,8 @@
 
 #![expect(unsafe_code, reason = "asks the C library and the loader")]
 
+use crate::c_library;
+use core::ffi::CStr;
 use core::ops::Range;
 
 use libc::pthread_attr_t;
@@ -43,20 +45,20 @@ impl AskedStack {
         // live locals for the answers, which stay as they are if there is none.
         unsafe {
             let asked = if attributes.is_null() {
-                libc::pthread_attr_init(default.as_mut_ptr());
+                c_library::pthread_attr_init(default.as_mut_ptr());
                 default.as_ptr()
             } else {
                 attributes
             };
-            libc::pthread_attr_getstack(asked, &raw mut low, &raw mut size);
-            libc::pthread_attr_getguardsize(asked, &raw mut guard);
+            c_library::pthread_attr_getstack(asked, &raw mut low, &raw mut size);
+            c_library::pthread_attr_getguardsize(asked, &raw mut guard);
             // Where no stack is given, the C library computes with a null pointer to its end.
             let end = low.addr().wrapping_add(size);
             if end == 0 {
-                libc::pthread_attr_getstacksize(asked, &raw mut size);
+                c_library::pthread_attr_getstacksize(asked, &raw mut size);
             }
             if attributes.is_null() {
-                libc::pthread_attr_destroy(default.as_mut_ptr());
+                c_library::pthread_attr_destroy(default.as_mut_ptr());
             }
             if end == 0 {
                 Self::Made(size as u64, guard as u64)
@@ -103,11 +105,9 @@ pub(super) fn thread_stack_in_use(stack: StackBounds) -> Range<u64> {
 fn main_stack() -> StackBounds {
     const CLEAR: u64 = 128 << 20;
     const MOST: u64 = 16 << 30;
-    unsafe extern "C" {
-        static __libc_stack_end: *const u8;
-    }
-    // SAFETY: the loader sets the pointer before any constructor runs.
-    let end = unsafe { __libc_stack_end.addr() as u64 };
+    let end = c_library::next(c"__libc_stack_end").cast::<u64>();
+    // SAFETY: null, or the loader's variable, which it sets before any constructor runs.
+    let end = unsafe { end.as_ref() }.copied().unwrap_or_else(main_stack_top);
     let size = sys::stack_limit().clamp(CLEAR, MOST);
     StackBounds { low: end.saturating_sub(size), high: end + StackBounds::ABOVE_ENTRY }
 }
@@ -116,12 +116,13 @@ fn main_stack() -> StackBounds {
 /// word (binfmt_elf.c), at the end of a page.
 fn main_stack_top() -> u64 {
     // SAFETY: takes a number; the answer is 0, or a C string of the kernel's.
-    let name = unsafe { libc::getauxval(libc::AT_EXECFN) };
+    let name = unsafe { c_library::getauxval(libc::AT_EXECFN) };
     let length = if name == 0 {
         0
     } else {
         // SAFETY: as above.
-        unsafe { libc::strlen(core::ptr::with_exposed_provenance(name as usize)) as u64 }
+        let name = unsafe { CStr::from_ptr(core::ptr::with_exposed_provenance(name as usize)) };
+        name.count_bytes() as u64
     };
     (name + length + 9).next_multiple_of(4096)
 }

@@ -15,6 +15,7 @@
 
 #![expect(unsafe_code, reason = "stack slots and the record shared with assembly")]
 
+use alloc::vec::Vec;
 mod entry;
 pub mod rules;
 
@@ -449,6 +450,6 @@ extern "C" fn lost(record: *const Record, slot: u64) -> u64 {
         entry = unsafe { entry.sub(1) };
     }
     crate::report::inert("a replaced return address was copied and cannot be put right");
-    // SAFETY: there is no address to return to; ending here is the defined way out.
-    unsafe { libc::abort() }
+    // There is no address to return to; ending here is the defined way out.
+    sys::abort()
 }

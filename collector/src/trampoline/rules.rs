@@ -8,6 +8,7 @@
 
 #![expect(unsafe_code, reason = "looks symbols up and reads instruction bytes")]
 
+use crate::c_library;
 use core::arch::global_asm;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -148,13 +149,7 @@ static LEAVING: [Function; 3] = [
 /// before the first look at what is loaded, by which [`ModuleRules::of`] learns where they end.
 pub fn prepare() {
     for function in UNSAFE.iter().chain(&LEAVING) {
-        // SAFETY: the name is a C string.
-        let start = unsafe { libc::dlsym(libc::RTLD_NEXT, function.name.as_ptr()) };
-        if start.is_null() {
-            // The message is not the program's.
-            // SAFETY: takes nothing; the message is not looked at.
-            unsafe { libc::dlerror() };
-        }
+        let start = c_library::next(function.name);
         function.start.store(start.expose_provenance() as u64, Ordering::Relaxed);
     }
 }

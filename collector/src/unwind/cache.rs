@@ -178,6 +178,8 @@ const fn slot(address: u64, bits: u32) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::prelude::rust_2024::*;
+
     use super::*;
 
     const MARKS: Marks = Marks(0x41);

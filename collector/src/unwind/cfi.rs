@@ -5,10 +5,11 @@
 //! table of FDEs is what the C++ runtime itself searches. The sections are untrusted bytes: what
 //! cannot be read becomes [`Recipe::Unsupported`] for the addresses concerned, and is counted.
 
+use alloc::vec::Vec;
 pub mod direct;
 pub(super) mod entry;
 
-use std::ops::Range;
+use core::ops::Range;
 
 use gimli::{BaseAddresses, CieOrFde, EhFrame, EhFrameHdr, LittleEndian, UnwindSection};
 
@@ -65,8 +66,8 @@ pub enum CfiError {
     Entries(gimli::Error),
 }
 
-impl std::fmt::Display for CfiError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Display for CfiError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::TextRange => write!(f, "the text range is empty or larger than 4 GB"),
             Self::Header(error) => write!(f, ".eh_frame_hdr cannot be read: {error}"),
@@ -76,7 +77,7 @@ impl std::fmt::Display for CfiError {
     }
 }
 
-impl std::error::Error for CfiError {}
+impl core::error::Error for CfiError {}
 
 /// Builds the table of a loaded module from the contents of its `PT_GNU_EH_FRAME` segment.
 ///

@@ -15,9 +15,9 @@
 //! earlier block holds. Offsets that no FDE covers have rows of their own ([`Recipe::NoCfi`]), so
 //! that every offset has exactly one recipe.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-use std::ops::Range;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::arch::recipe::{CalleeSaved, Recipe};
 
@@ -126,8 +126,7 @@ pub(super) struct Builder {
     length: u32,
     /// Offsets at which a recipe begins to hold, ascending, and the recipe's number.
     rows: Vec<(u32, u16)>,
-    /// Recipe numbers by the bits of recipe and callee-saved slots.
-    numbers: HashMap<(u64, u128), u16, BuildHasherDefault<FoldHasher>>,
+    numbers: Numbers,
     recipes: Vec<Recipe>,
     callee_saved: Vec<CalleeSaved>,
 }
@@ -141,7 +140,7 @@ impl Builder {
         let mut builder = Self {
             length,
             rows: Vec::new(),
-            numbers: HashMap::default(),
+            numbers: Numbers(Vec::new()),
             recipes: Vec::new(),
             callee_saved: Vec::new(),
         };
@@ -177,14 +176,19 @@ impl Builder {
 
     /// The recipe's number; that of [`Recipe::Unsupported`] once all are given away.
     fn number(&mut self, recipe: (Recipe, CalleeSaved)) -> u16 {
-        let key = (recipe.0.bits(), recipe.1.bits());
-        if let Some(number) = self.numbers.get(&key) {
-            return *number;
+        let is_it = |number: u16| {
+            let at = usize::from(number);
+            self.recipes.get(at) == Some(&recipe.0) && self.callee_saved.get(at) == Some(&recipe.1)
+        };
+        let hash = hash(recipe);
+        if let Some(number) = self.numbers.find(hash, is_it) {
+            return number;
         }
         let Ok(number) = u16::try_from(self.recipes.len()) else { return 1 };
-        self.numbers.insert(key, number);
         self.recipes.push(recipe.0);
         self.callee_saved.push(recipe.1);
+        let all = self.recipes.iter().copied().zip(self.callee_saved.iter().copied());
+        self.numbers.insert(hash, number, all);
         number
     }
 
@@ -209,31 +213,62 @@ impl Builder {
     }
 }
 
-/// A multiplicative hash: the dictionary is consulted once per row of a module's CFI, and its keys
-/// come from a file that already decides what the unwinder does, so there is nothing to defend.
-#[derive(Default)]
-struct FoldHasher(u64);
+/// Numbers of recipes by their hashes: open addressing, at most half full. Empty places hold
+/// [`Numbers::NONE`].
+struct Numbers(Vec<u32>);
 
-impl Hasher for FoldHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
+impl Numbers {
+    const NONE: u32 = u32::MAX;
+
+    /// Where to look for this hash, in order.
+    fn places(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
+        let mask = self.0.len().wrapping_sub(1);
+        (0..self.0.len()).map(move |step| (hash as usize).wrapping_add(step) & mask)
+    }
+
+    fn find(&self, hash: u64, is_it: impl Fn(u16) -> bool) -> Option<u16> {
+        self.places(hash)
+            .map_while(|place| u16::try_from(*self.0.get(place)?).ok())
+            .find(|number| is_it(*number))
+    }
+
+    /// Adds the last one of `all`, whose number and hash are given.
+    fn insert(
+        &mut self,
+        hash_of_last: u64,
+        number: u16,
+        all: impl Iterator<Item = (Recipe, CalleeSaved)>,
+    ) {
+        let count = usize::from(number) + 1;
+        if count * 2 <= self.0.len() {
+            return self.put(hash_of_last, number);
+        }
+        let size = (count * 4).next_power_of_two();
+        self.0.clear();
+        self.0.resize(size, Self::NONE);
+        for (number, recipe) in (0..=number).zip(all) {
+            self.put(hash(recipe), number);
         }
     }
 
-    fn write_u64(&mut self, value: u64) {
-        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    fn put(&mut self, hash: u64, number: u16) {
+        let free = self.places(hash).find(|place| self.0.get(*place) == Some(&Self::NONE));
+        if let Some(place) = free.and_then(|place| self.0.get_mut(place)) {
+            *place = u32::from(number);
+        }
     }
+}
 
-    fn write_u128(&mut self, value: u128) {
-        self.write_u64(value as u64);
-        self.write_u64((value >> 64) as u64);
-    }
-
-    fn finish(&self) -> u64 {
-        // The product's good bits are the high ones; the hash map indexes by the low ones.
-        self.0 ^ (self.0 >> 32)
-    }
+/// A multiplicative hash: the dictionary is consulted once per row of a module's CFI, and its keys
+/// come from a file that already decides what the unwinder does, so there is nothing to defend.
+fn hash((recipe, callee_saved): (Recipe, CalleeSaved)) -> u64 {
+    let saved = callee_saved.bits();
+    let words = [recipe.bits(), saved as u64, (saved >> 64) as u64];
+    let folded = words
+        .into_iter()
+        .fold(0_u64, |hash, word| (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    // The product's good bits are the high ones; the table is indexed by the low ones.
+    folded ^ (folded >> 32)
 }
 
 #[cfg(test)]

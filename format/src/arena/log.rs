@@ -1,5 +1,8 @@
 //! Records of the log: what a process ran and loaded, its epochs, and what it has to say.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 /// A record of the log: `length` bytes of payload follow this header, then zeros up to a multiple
 /// of eight.
 #[derive(Clone, Copy, Debug)]

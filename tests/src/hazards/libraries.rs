@@ -39,6 +39,29 @@ pub const ALL: &[Hazard] = &[
     )
     .says("sum 48\n")
     .also(namespaces_have_names),
+    // An unwinder that comes with a library of one library's own.
+    Hazard::new(
+        "late_unwinder",
+        &[
+            "cc -O2 -o program @late_unwinder.c",
+            "c++ -O2 -shared -fPIC -o throws.so @late_unwinder_library.cpp",
+        ],
+    )
+    .says("caught: 30000\n")
+    .also(nothing_is_damaged),
+    // Functions of the program's own under names of the C library's.
+    Hazard::new(
+        "own_names",
+        &["cc -O2 -w -fno-builtin -rdynamic -pthread -o program @own_names.c"],
+    )
+    .says("foreign calls: 0\n")
+    .by_two()
+    .also(nothing_is_damaged),
+    Hazard::new("own_wrappers", &["cc -O2 -rdynamic -pthread -o program @own_wrappers.c"])
+        .variants(&["", "-Wl,-z,now", "clang"])
+        .says(OWN_WRAPPERS_SAY)
+        .by_two()
+        .also(nothing_is_damaged),
     // Other preloaded libraries, in front of csprof's and behind it.
     Hazard::new("between_in_front", BETWEEN)
         .command(&["sh", "-c", "LD_PRELOAD=./between.so:$LD_PRELOAD exec ./program"])
@@ -91,6 +114,18 @@ pub const ALL: &[Hazard] = &[
         .ends(Ended::Status(3))
         .also(nothing_is_damaged),
 ];
+
+const OWN_WRAPPERS_SAY: &str = "\
+two signals: 2
+SIGPROF: 3, before 1
+blocked: 3
+open: 4
+poll: 0
+close: -1
+dlopen: 1
+executed
+child: 0
+";
 
 const BETWEEN: &[&str] = &[
     "cc -O2 -pthread -o program @between/main.c",

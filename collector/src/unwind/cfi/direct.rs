@@ -15,6 +15,7 @@
 //!
 //! [`RecipeTable`]: crate::unwind::table::RecipeTable
 
+use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::entry::{self, Fde};

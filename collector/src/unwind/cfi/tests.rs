@@ -3,6 +3,8 @@
 use super::*;
 use crate::unwind::arch::recipe::{Saved, Slot};
 use crate::unwind::arch::registers::Register;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The section lies here, and the text at [`TEXT`].
 const SECTION: u64 = 0x2000;

@@ -5,6 +5,9 @@ use crate::unwind::arch::recipe::Slot;
 use crate::unwind::arch::registers::Register;
 use crate::unwind::table::Builder;
 use crate::unwind::table::RecipeTable;
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
 
 const SAME: [Slot; 5] = [Slot::SAME; 5];
 

@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn gregs_are_named_as_in_the_c_library() {
         // REG_R8 = 0 … REG_RSP = 15, REG_RIP = 16: each word holds its own index.
-        let gregs: [i64; 23] = std::array::from_fn(|index| index as i64);
+        let gregs: [i64; 23] = core::array::from_fn(|index| index as i64);
         let registers = Registers::from_gregs(&gregs);
         assert_eq!(registers.ip, libc::REG_RIP as u64);
         for (register, index) in [

@@ -76,7 +76,7 @@ pub(super) struct State {
 impl State {
     pub(super) fn new() -> Self {
         let register = |number: usize| Register::from_dwarf(number as u16);
-        let registers = std::array::from_fn(|number| {
+        let registers = core::array::from_fn(|number| {
             register(number).map_or(Value::Unknown, |register| Value::At(register, 0))
         });
         Self { registers, slots: List::new((Value::Unknown, Value::Unknown)), lowered: 0 }

@@ -4,6 +4,8 @@
 use super::state::bit;
 use super::*;
 use crate::unwind::arch::recipe::Slot;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// What is inferred of a function that keeps to the ABI.
 fn recipe_of(code: &[u8], at: usize) -> Option<Recipe> {

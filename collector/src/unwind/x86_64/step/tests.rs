@@ -2,6 +2,7 @@
 //! and stack words in, the caller's registers out.
 
 use super::*;
+use alloc::vec;
 
 /// A stack whose lowest word is at `base`.
 fn stack(base: u64, words: &[u64]) -> impl FnMut(u64) -> Option<u64> + '_ {

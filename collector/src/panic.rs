@@ -1,0 +1,34 @@
+//! What the standard library would bring: a panic ends the process by SIGABRT, with one line that
+//! says where. Nothing is formatted on a heap.
+
+#![expect(unsafe_code, reason = "a symbol in assembly")]
+
+use core::fmt::Write;
+
+use crate::sys;
+
+/// Standard error.
+struct Message;
+
+impl Write for Message {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        sys::write_message(text.as_bytes());
+        Ok(())
+    }
+}
+
+#[panic_handler]
+fn ended_by_panic(panic: &core::panic::PanicInfo<'_>) -> ! {
+    let _ = writeln!(Message, "csprof: {panic}");
+    sys::abort()
+}
+
+// Frames of the standard library's that were compiled for unwinding name it. Nothing unwinds here.
+core::arch::global_asm!(
+    ".globl rust_eh_personality",
+    ".hidden rust_eh_personality",
+    ".type rust_eh_personality, @function",
+    "rust_eh_personality:",
+    "ud2",
+    ".size rust_eh_personality, . - rust_eh_personality",
+);
