@@ -66,10 +66,12 @@ fn build_collector(workspace: &Path) -> PathBuf {
     let copy = out_dir.join("libcsprof_collector.so");
     let bytes = fs::read(&library)
         .unwrap_or_else(|error| fail(&format!("cannot read {}: {error}", library.display())));
-    if !fs::read(&copy).is_ok_and(|present| present == bytes)
-        && let Err(error) = fs::write(&copy, bytes)
-    {
-        fail(&format!("cannot write {}: {error}", copy.display()));
+    if !fs::read(&copy).is_ok_and(|present| present == bytes) {
+        // A file of its own: a copied build folder may share the old one by a hard link.
+        let _ = fs::remove_file(&copy);
+        if let Err(error) = fs::write(&copy, bytes) {
+            fail(&format!("cannot write {}: {error}", copy.display()));
+        }
     }
     copy
 }
