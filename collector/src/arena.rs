@@ -23,7 +23,7 @@ use csprof_format::launch::{SampleSources, SourceKind};
 use csprof_format::loss::LossReason;
 
 use crate::cct::{Node, NodeStore};
-use crate::sys::{self, Clock, Errno, File, Folder};
+use crate::sys::{self, Clock, Errno, File, Folder, Place};
 use crate::{allocator, config};
 
 /// The arena file of this process.
@@ -43,7 +43,7 @@ unsafe impl Sync for Arena {}
 unsafe impl Send for Arena {}
 
 impl Arena {
-    /// Makes the file in the run's folder.
+    /// Makes the file in the run's folder. The process has no other thread.
     pub fn create(
         folder: &'static Folder,
         sources: SampleSources,
@@ -58,7 +58,7 @@ impl Arena {
             format!("/{pid}-{start_ns}{}", csprof_format::arena::ARENA_SUFFIX).as_bytes(),
         );
         let path = CString::new(path).map_err(|_| Errno(libc::EINVAL))?;
-        let file = File::create_new(folder, &path)?;
+        let file = File::create_new(folder, Place::AboveLimit, &path)?;
         let map = || {
             file.allocate(0, EXTENT_ALIGN)?;
             file.map(0, EXTENT_ALIGN as usize)
@@ -268,9 +268,15 @@ impl Arena {
         }
     }
 
-    /// Lets the file's number go; mappings stay. For a forked child, which has its own arena.
+    /// Lets the file's number go; mappings stay. For a forked child, which makes its own arena.
     pub fn forget_file(&self) {
         self.file.close();
+    }
+
+    /// Unmaps the header. For a forked child that has its own arena: nothing may be counted here any more.
+    pub fn leave(&self) {
+        // SAFETY: the mapping that `create` made, of which the caller says that nobody uses it.
+        unsafe { sys::unmap(self.header.cast(), EXTENT_ALIGN as usize) };
     }
 
     /// The arena file's number.
@@ -315,6 +321,15 @@ impl LogExtent {
         unsafe { AtomicU64::from_ptr(&raw mut (*header.as_ptr()).committed) }
             .store(self.committed as u64, Ordering::Release);
         true
+    }
+}
+
+impl Drop for LogExtent {
+    /// What is written stays in the file.
+    fn drop(&mut self) {
+        let size = (self.room + size_of::<ExtentHeader>()).next_multiple_of(EXTENT_ALIGN as usize);
+        // SAFETY: the whole mapping of one extent, to which nobody else has a pointer.
+        unsafe { sys::unmap(self.start, size) };
     }
 }
 

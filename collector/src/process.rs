@@ -19,7 +19,7 @@ use crate::arena::{Arena, LogExtent};
 use crate::config::Config;
 use crate::sampling::trap;
 use crate::setup_lock::{SetupGuard, SetupLock};
-use crate::sys::{self, Clock, Disposition, Folder, Handler, LimitHeld};
+use crate::sys::{self, Clock, Disposition, Folder, Handler};
 use crate::{modules, report, sampling, thread, trampoline};
 
 /// State of a profiled process.
@@ -279,7 +279,6 @@ static FORKING: SetupLock<Option<Held>> = SetupLock::new(None);
 struct Held {
     _threads: SetupGuard<'static, thread::Registry>,
     modules: modules::Held,
-    _limit: Option<LimitHeld>,
 }
 
 // SAFETY: made and dropped by the forking thread, or by its copy in the child.
@@ -292,7 +291,7 @@ pub fn before_fork() {
     }
     thread::pause_here();
     let modules = modules::hold();
-    let held = Held { _threads: thread::lock_registry(), modules, _limit: LimitHeld::hold() };
+    let held = Held { _threads: thread::lock_registry(), modules };
     *FORKING.lock() = Some(held);
 }
 
@@ -317,14 +316,17 @@ pub fn after_fork_child() {
         held.modules.in_child();
     }
     drop(held);
-    sys::settle_limit_in_child();
-    EXEC_HOLDS.store(false, Ordering::Relaxed);
     parent.arena.forget_file();
     match enter(parent.config.clone(), parent.folder, parent.trampoline, true) {
         Ok(()) => {
             log(&LogRecord::Command(command_line()));
             modules::start_again();
             thread::restart_after_fork();
+            // Nothing here knows the parent's arena any more. Its log may be locked by a thread that is not here.
+            if let Some(mut log) = parent.log.lock_within(0) {
+                drop(log.take());
+            }
+            parent.arena.leave();
             if let Some(process) = current() {
                 process.arena.note_start();
             }
@@ -338,20 +340,12 @@ pub fn after_fork_child() {
     }
 }
 
-/// Whether an exec under way has [`LimitHeld`].
-static EXEC_HOLDS: AtomicBool = AtomicBool::new(false);
-
 /// To be called before an exec in place: a profiling signal that is pending when the handler is
 /// gone would end the process.
 pub fn before_exec() {
     let Some(process) = current() else { return };
     check_signals(process);
     thread::note_end();
-    if let Some(held) = LimitHeld::hold() {
-        // Relaxed: set and cleared by the thread that executes.
-        EXEC_HOLDS.store(true, Ordering::Relaxed);
-        core::mem::forget(held);
-    }
     thread::stop_all();
     // Exec resets handlers to the default action.
     drop_pending();
@@ -361,9 +355,6 @@ pub fn before_exec() {
 /// To be called when an exec failed: goes on as before.
 pub fn exec_failed() {
     let Some(process) = current() else { return };
-    if EXEC_HOLDS.swap(false, Ordering::Relaxed) {
-        LimitHeld::let_go();
-    }
     process.arena.set_end(0, FLAG_EXECED, false);
     thread::restart_all();
 }

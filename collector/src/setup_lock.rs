@@ -1,8 +1,12 @@
 //! A lock for the setup side.
 //!
-//! Not a futex and not libc's mutex: those may be interposed, and a fork must be able to hold the
-//! lock across and leave both processes with a free one. Held for microseconds; waiting yields.
+//! Made of the kernel's futex with priority inheritance, and not of libc's mutex, which may be interposed: a
+//! real-time thread that waits lends its priority to the holder, which would else not run before it. Where
+//! the kernel has no such futex, and in a process that has given up system calls, waiting yields or spins.
 //! The signal side never takes it.
+//!
+//! A fork must be able to hold the lock across and leave both processes with a free one: the word says who
+//! holds it, so the guard that the child has drops what is not the child's without asking the kernel.
 //!
 //! Invariant: while a thread holds a lock it takes no signal. A handler of the program that ran in
 //! between might fork, create a thread or load a library, and would wait for its own thread; or it
@@ -13,14 +17,16 @@
 
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 
+use crate::process;
 use crate::sys::{self, Clock, Mask};
 
 /// A value that one thread at a time may use.
 #[derive(Debug)]
 pub struct SetupLock<T> {
-    held: AtomicBool,
+    /// The holder's thread id, 0 while the lock is free; with the kernel's mark if others wait (futex(2)).
+    holder: AtomicU32,
     value: UnsafeCell<T>,
 }
 
@@ -31,7 +37,7 @@ unsafe impl<T: Send> Sync for SetupLock<T> {}
 impl<T> SetupLock<T> {
     /// A free lock.
     pub const fn new(value: T) -> Self {
-        Self { held: AtomicBool::new(false), value: UnsafeCell::new(value) }
+        Self { holder: AtomicU32::new(0), value: UnsafeCell::new(value) }
     }
 
     /// Waits for the lock.
@@ -46,26 +52,54 @@ impl<T> SetupLock<T> {
     }
 
     fn enter(&self, mask: Option<Mask>) -> SetupGuard<'_, T> {
-        // Acquire: pairs with the release in `drop`.
-        while self.held.swap(true, Ordering::Acquire) {
-            sys::yield_now();
+        let me = sys::tid();
+        while !self.try_take(me) {
+            if self.wait(None) {
+                break;
+            }
         }
-        SetupGuard { lock: self, mask }
+        SetupGuard { lock: self, mask, me }
+    }
+
+    /// Takes the lock if it is free.
+    fn try_take(&self, me: u32) -> bool {
+        // Acquire: pairs with the release in `drop`.
+        self.holder.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Waits until the lock is this thread's, or until a time of the monotonic clock; `false` if it is not.
+    fn wait(&self, until_ns: Option<u64>) -> bool {
+        if process::sealed() {
+            core::hint::spin_loop();
+            return false;
+        }
+        match sys::lock_pi(&self.holder, until_ns) {
+            Ok(()) => true,
+            // A kernel without it; or the holder is just ending.
+            Err(errno) if errno.0 != libc::ETIMEDOUT => {
+                sys::yield_now();
+                false
+            }
+            Err(_) => false,
+        }
     }
 
     /// Waits for the lock, but for this many nanoseconds at most; 0 takes it only if it is free.
     pub fn lock_within(&self, ns: u64) -> Option<SetupGuard<'_, T>> {
         let mask = sys::set_mask(Mask::ALL);
-        let start = (ns > 0).then(|| sys::now_ns(Clock::Monotonic));
-        // Acquire: as in `enter`.
-        while self.held.swap(true, Ordering::Acquire) {
-            if start.is_none_or(|start| sys::now_ns(Clock::Monotonic).saturating_sub(start) > ns) {
+        let (me, mut end) = (sys::tid(), None);
+        while !self.try_take(me) {
+            let now = sys::now_ns(Clock::Monotonic);
+            let end = *end.get_or_insert(now.saturating_add(ns));
+            if ns == 0 || now >= end {
                 sys::set_mask(mask);
                 return None;
             }
-            sys::yield_now();
+            if self.wait(Some(end)) {
+                break;
+            }
         }
-        Some(SetupGuard { lock: self, mask: Some(mask) })
+        Some(SetupGuard { lock: self, mask: Some(mask), me })
     }
 }
 
@@ -73,7 +107,7 @@ impl SetupLock<()> {
     /// Frees the lock in a forked child, where the thread that held it does not exist. There must
     /// be no other thread yet, and no value that could be half changed.
     pub fn free_in_child(&self) {
-        self.held.store(false, Ordering::Release);
+        self.holder.store(0, Ordering::Release);
     }
 }
 
@@ -83,6 +117,8 @@ pub struct SetupGuard<'a, T> {
     lock: &'a SetupLock<T>,
     /// The thread's signal mask before, to be set again.
     mask: Option<Mask>,
+    /// The holder's thread id.
+    me: u32,
 }
 
 impl<T> Deref for SetupGuard<'_, T> {
@@ -102,10 +138,53 @@ impl<T> DerefMut for SetupGuard<'_, T> {
 
 impl<T> Drop for SetupGuard<'_, T> {
     fn drop(&mut self) {
-        // Release: pairs with the acquire in `enter`.
-        self.lock.held.store(false, Ordering::Release);
+        let word = &self.lock.holder;
+        // Release: pairs with the acquire in `try_take`.
+        if word.compare_exchange(self.me, 0, Ordering::Release, Ordering::Relaxed).is_err() {
+            // Somebody waits; or this is the child of a fork, in which nobody can.
+            if process::sealed() || sys::tid() != self.me || sys::unlock_pi(word).is_err() {
+                word.store(0, Ordering::Release);
+            }
+        }
         if let Some(mask) = self.mask {
             sys::set_mask(mask);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SetupLock;
+
+    #[test]
+    fn one_thread_at_a_time() {
+        let lock = SetupLock::new((0u64, 0u64));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..20_000 {
+                        let mut both = lock.lock();
+                        both.0 += 1;
+                        both.1 += 1;
+                        assert_eq!(both.0, both.1);
+                    }
+                });
+            }
+        });
+        assert_eq!(*lock.lock(), (80_000, 80_000));
+    }
+
+    #[test]
+    fn a_wait_with_a_limit_ends() {
+        let lock = SetupLock::new(());
+        let held = lock.lock();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                assert!(lock.lock_within(0).is_none());
+                assert!(lock.lock_within(1_000_000).is_none());
+            });
+        });
+        drop(held);
+        assert!(lock.lock_within(0).is_some());
     }
 }

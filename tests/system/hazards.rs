@@ -38,10 +38,10 @@ checks! {
     registers_kept realigned_frames large_frames deep_recursion without_cfi matrix_kernels lazy_binding
     split_stack
     // Processes.
-    forks fork_in_thread children exec_among_threads exec_in_a_thread huge_environment endings
+    forks fork_chain fork_in_thread children exec_among_threads exec_in_a_thread huge_environment endings
     identities
     // Threads.
-    thread_storm threads_alive raw_threads
+    thread_storm threads_alive real_time raw_exits raw_threads
     // Libraries.
     load_storm late_unwinder own_names own_wrappers linked_constructor namespaces between_in_front between_behind jemalloc_in_front
     jemalloc_behind own_malloc tcmalloc_in_front tcmalloc_behind sanitized

@@ -45,3 +45,23 @@ fn samples_by_thread(recording: &Recording) -> Vec<(String, u64)> {
         })
         .collect()
 }
+
+/// Elapsed time of 200 threads at 1000 samples each second is more than two processors bear: threads are
+/// interrupted less often, and what samples stand for adds up all the same.
+#[test]
+fn threads_are_not_interrupted_more_often_than_the_machine_bears() {
+    let workshop = Workshop::new("threads_pace");
+    workshop.compile("cc -O2 -pthread -o program @waiting_threads.c");
+    let recording = workshop.record(&["-e", "realtime@10000"], &["./program", "200"]);
+    let messages = recording.messages();
+    assert!(messages.contains("threads were interrupted less often"), "{messages}");
+    let time = &recording.info["elapsed_time"];
+    let seconds = |key: &str| time[key].as_f64().unwrap();
+    assert!(seconds("sampled_s") > 0.5 * seconds("passed_s"), "{time}");
+    assert!(seconds("sampled_s") <= seconds("passed_s"), "{time}");
+    let threads = &recording.profile.threads;
+    let (signals, delivered) = threads
+        .iter()
+        .fold((0, 0), |sum, thread| (sum.0 + thread.signals, sum.1 + thread.delivered));
+    assert!(signals * 8 < delivered, "{signals} signals, {delivered} samples");
+}

@@ -2,8 +2,12 @@
  * with EINTR, and select says that no time is left. Arguments: how many of each, and "files" for
  * those that wait for files. */
 #define _GNU_SOURCE
+#include <aio.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/aio_abi.h>
+#include <linux/futex.h>
+#include <linux/io_uring.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -17,6 +21,7 @@
 #include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -100,11 +105,63 @@ static int by_condition(void) {
     return errno == ETIMEDOUT ? 0 : -1;
 }
 
+static int by_receive_checked(void) {
+    char bytes[4];
+    static volatile size_t size = 4;
+    return timed_out((int)recv(sockets[0], bytes, size, 0));
+}
+static int by_send(void) {
+    static char bytes[1 << 16];
+    static __thread int full[2] = {-1, -1};
+    struct timeval limit = {0, 1000};
+    if (full[0] < 0) {
+        socketpair(AF_UNIX, SOCK_STREAM, 0, full);
+        while (send(full[0], bytes, sizeof bytes, MSG_DONTWAIT) > 0) {}
+        setsockopt(full[0], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    }
+    return timed_out((int)send(full[0], bytes, sizeof bytes, 0));
+}
+static int by_aio_suspend(void) {
+    static char byte;
+    static struct aiocb block;
+    const struct aiocb *blocks[1] = {&block};
+    if (block.aio_buf == NULL) {
+        block = (struct aiocb){.aio_fildes = nothing[0], .aio_buf = &byte, .aio_nbytes = 1};
+        block.aio_sigevent.sigev_notify = SIGEV_NONE;
+        aio_read(&block);
+    }
+    return timed_out(aio_suspend(blocks, 1, &short_time));
+}
+static int by_io_getevents(void) {
+    static aio_context_t context;
+    struct io_event event;
+    /* Where there is none, nothing is waited for. */
+    if (context == 0 && syscall(SYS_io_setup, 8, &context) < 0) return 0;
+    return (int)syscall(SYS_io_getevents, context, 1L, 1L, &event, &short_time);
+}
+static int by_io_uring(void) {
+    static int ring = -2;
+    struct io_uring_params parameters = {0};
+    struct io_uring_getevents_arg argument = {.ts = (unsigned long)&short_time};
+    if (ring == -2) ring = (int)syscall(SYS_io_uring_setup, 8, &parameters);
+    if (ring < 0) return 0;
+    unsigned flags = IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG;
+    return timed_out((int)syscall(SYS_io_uring_enter, ring, 0, 1, flags, &argument, sizeof argument));
+}
+static int by_futex(void) {
+    static int word;
+    return timed_out((int)syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &short_time, NULL, 0));
+}
+static int by_raw_nanosleep(void) { return (int)syscall(SYS_nanosleep, &short_time, NULL); }
+
 static const struct { const char *name; int (*wait)(void); } waits[] = {
     {"poll", by_poll}, {"ppoll", by_ppoll}, {"select", by_select}, {"pselect", by_pselect},
     {"epoll_wait", by_epoll_wait}, {"epoll_pwait", by_epoll_pwait}, {"nanosleep", by_nanosleep},
     {"clock_nanosleep", by_clock_nanosleep}, {"usleep", by_usleep},
     {"sem_timedwait", by_sem_timedwait}, {"semtimedop", by_semtimedop}, {"recv", by_receive},
+    {"recv, checked", by_receive_checked}, {"send", by_send}, {"aio_suspend", by_aio_suspend},
+    {"io_getevents", by_io_getevents}, {"io_uring_enter", by_io_uring}, {"futex", by_futex},
+    {"raw nanosleep", by_raw_nanosleep},
     {"sigtimedwait", by_sigtimedwait}, {"pthread_cond_timedwait", by_condition},
 };
 

@@ -1,14 +1,16 @@
 /* Processes made while other threads come and go have the limit of open files that this one has: forked
- * ones, and programs that they execute. Says how often they had another, and how often one that this process set
+ * ones, programs that they execute, and those of posix_spawn and vfork. Says how often they had another, and how often one that this process set
  * meanwhile did not stay. */
 #include <pthread.h>
 #include <sched.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+extern char **environ;
 static volatile int stop;
 static volatile unsigned long result;
 
@@ -62,6 +64,20 @@ int main(int count, char **arguments) {
         waitpid(child, &status, 0);
         wrong += status != 0;
     }
+    for (int i = 0; i < 100; i++) {
+        int status = 0;
+        pid_t child = -1;
+        char *words[] = {arguments[0], text, NULL};
+        if (i % 2) {
+            posix_spawn(&child, "/proc/self/exe", NULL, NULL, words, environ);
+        } else if ((child = vfork()) == 0) {
+            execv("/proc/self/exe", words);
+            _exit(9);
+        }
+        waitpid(child, &status, 0);
+        wrong += status != 0;
+    }
+    for (int i = 0; i < 200000; i++) wrong += limit() != 256;
     int lost = 0;
     for (unsigned i = 0; i < 5000; i++) lost += is_lost(300 + i % 1000);
     stop = 1;

@@ -11,7 +11,7 @@
 //! | `signals::mask` | `sigprocmask` `pthread_sigmask` `sigblock` `sigsetmask` `siggetmask` `sighold` `sigrelse` | the profiling signal is not blocked |
 //! | `signals::wait` | `sigsuspend` `__sigsuspend` `ppoll` `__ppoll_chk` `pselect` `epoll_pwait` `epoll_pwait2` `pause` | waiting is not interrupted by samples |
 //! | `signals::poll` | `poll` `__poll_chk` `select` `epoll_wait` | the same, with `realtime`, and with `task-clock` where SIGTRAP is not on loan |
-//! | `signals::hold` | `sleep` `usleep` `nanosleep` `__nanosleep` `clock_nanosleep` `thrd_sleep` `sem_timedwait` `sem_clockwait` `semop` `semtimedop` `msgsnd` `msgrcv` `recv` `recvfrom` `recvmsg` `recvmmsg` `accept` `accept4` | the same, with `realtime` |
+//! | `signals::hold` | `sleep` `usleep` `nanosleep` `__nanosleep` `clock_nanosleep` `thrd_sleep` `sem_timedwait` `sem_clockwait` `semop` `semtimedop` `msgsnd` `msgrcv` `recv` `recvfrom` `recvmsg` `recvmmsg` `accept` `accept4` `__recv_chk` `__recvfrom_chk` `send` `sendto` `sendmsg` `sendmmsg` `connect` `aio_suspend` `aio_suspend64` `lio_listio` `lio_listio64` `gai_suspend` `io_getevents` `io_pgetevents` `io_uring_enter` `io_uring_enter2` `io_uring_submit_and_wait` `io_uring_submit_and_wait_timeout` `io_uring_wait_cqes` `io_uring_wait_cqe_timeout` `__io_uring_get_cqe`, waits by `syscall` | the same, with `realtime` |
 //! | `signals::wait` | `sigwait` `sigwaitinfo` `sigtimedwait` `signalfd` | samples are not waited away |
 //! | `signals::histogram` | `__monstartup` `monstartup` `moncontrol` `profil` `sprofil` | the C library's own profiler does not take the signal |
 //! | [`exec`] | `execve` `execv` `execvp` `execvpe` `execl` `execlp` `execle` `fexecve` `execveat` | a pending sample must not kill the new program |

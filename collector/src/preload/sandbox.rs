@@ -21,7 +21,9 @@ use core::arch::naked_asm;
 use core::ffi::{c_int, c_long, c_uint, c_void};
 
 use super::real::slots;
-use super::stub::{self, ENGAGED, fast_path, jump_on, save_arguments};
+use super::signals::BIT;
+use super::signals::hold::{CALLS, answer, by_elapsed_time, hold_syscall, is_wait};
+use super::stub::{self, ENGAGED, drop_frame, fast_path, jump_on, save_arguments};
 use crate::trampoline::Suspended;
 use crate::{process, report, sys, thread};
 
@@ -33,8 +35,32 @@ extern "C" fn before_prctl(option: c_int) -> *mut c_void {
     stub::target(&slots::prctl)
 }
 
-/// Before a raw system call: seccomp(2), the three that fork, and calls before the constructor.
-extern "C" fn before_syscall(number: c_long, first: c_long) -> *mut c_void {
+/// The system calls that are looked at, one bit each.
+static WATCHED: [u64; 8] = {
+    let mut bits = [0; 8];
+    let fixed = [libc::SYS_seccomp, libc::SYS_fork, libc::SYS_clone, libc::SYS_clone3];
+    let mut place = 0;
+    while place < fixed.len() {
+        bits[fixed[place] as usize / 64] |= 1 << (fixed[place] % 64);
+        place += 1;
+    }
+    place = 0;
+    while place < CALLS.len() {
+        bits[CALLS[place] as usize / 64] |= 1 << (CALLS[place] % 64);
+        place += 1;
+    }
+    bits
+};
+
+/// Before a raw system call: seccomp(2), the three that fork, waits, and calls before the constructor. Null for a
+/// wait that is to be made with the signal held back.
+extern "C" fn before_syscall(
+    number: c_long,
+    first: c_long,
+    second: c_int,
+    _: c_long,
+    fourth: *const c_void,
+) -> *mut c_void {
     /// SECCOMP_SET_MODE_STRICT and SECCOMP_SET_MODE_FILTER; larger ones are questions.
     const SET_MODES: core::ops::RangeInclusive<c_long> = 0..=1;
     match number {
@@ -48,6 +74,9 @@ extern "C" fn before_syscall(number: c_long, first: c_long) -> *mut c_void {
                 _ => 0,
             };
             note_thread(flags);
+        }
+        _ if by_elapsed_time() && is_wait(number, second, fourth) => {
+            return core::ptr::null_mut();
         }
         _ => {}
     }
@@ -108,19 +137,75 @@ watched! {
     prctl = before_prctl, "cmp edi, 22" "je 4f";
     /// clone(2); bit 16 of its third argument is CLONE_THREAD.
     clone = before_clone, "bt edx, 16" "jc 4f";
-    /// syscall(2); 317 is seccomp, 56, 57 and 435 are clone, fork and clone3.
-    syscall = before_syscall,
-        "cmp rdi, 317" "je 4f"
-        "cmp rdi, 56" "je 4f"
-        "cmp rdi, 57" "je 4f"
-        "cmp rdi, 435" "je 4f";
 }
 
-const _: () = assert!(
-    libc::PR_SET_SECCOMP == 22
-        && libc::CLONE_THREAD == 1 << 16
-        && libc::SYS_seccomp == 317
-        && libc::SYS_clone == 56
-        && libc::SYS_fork == 57
-        && libc::SYS_clone3 == 435
-);
+/// syscall(2).
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "csprof_waits")]
+pub(crate) unsafe extern "C" fn syscall() {
+    naked_asm!(
+        ".cfi_startproc",
+        fast_path!(),
+        // Not found yet: before the constructor.
+        "test r11, r11",
+        "jz 4f",
+        "cmp rdi, 511",
+        "ja 3f",
+        // No argument is there.
+        "lea r10, [rip + {watched}]",
+        "bt qword ptr [r10], rdi",
+        "jc 4f",
+        "3:",
+        "jmp r11",
+        "4:",
+        save_arguments!(),
+        "call {before}",
+        "test rax, rax",
+        "jnz 6f",
+        "call {hold}",
+        "mov [rsp + 8], rax",
+        "mov rax, [rbp - 8]",
+        "mov rdi, [rbp - 16]",
+        "mov rsi, [rbp - 24]",
+        "mov rdx, [rbp - 32]",
+        "mov r10, [rbp - 40]",
+        "mov r8, [rbp - 48]",
+        "mov r9, [rbp + 16]",
+        "syscall",
+        "mov [rbp - 8], rax",
+        "cmp qword ptr [rsp + 8], 0",
+        "je 5f",
+        // Another thread may have entered a sandbox meanwhile, where system calls can be deadly.
+        "cmp byte ptr [rip + {engaged}], 0",
+        "je 5f",
+        "mov qword ptr [rsp], {signal}",
+        "mov edi, {unblock}",
+        "mov rsi, rsp",
+        "xor edx, edx",
+        "mov r10d, 8",
+        "mov eax, {sigprocmask}",
+        // The sample comes here.
+        "syscall",
+        "5:",
+        "mov rdi, [rbp - 8]",
+        "call {answer}",
+        ".cfi_remember_state",
+        drop_frame!(),
+        "ret",
+        ".cfi_restore_state",
+        "6:",
+        jump_on!(),
+        real = sym slots::syscall,
+        engaged = sym ENGAGED,
+        watched = sym WATCHED,
+        before = sym before_syscall,
+        hold = sym hold_syscall,
+        answer = sym answer,
+        signal = const BIT,
+        unblock = const libc::SIG_UNBLOCK,
+        sigprocmask = const libc::SYS_rt_sigprocmask,
+    )
+}
+
+const _: () = assert!(libc::PR_SET_SECCOMP == 22 && libc::CLONE_THREAD == 1 << 16);

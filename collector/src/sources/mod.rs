@@ -10,6 +10,10 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
+
+mod due;
+mod pace;
 mod posix_timer;
 mod task_clock;
 
@@ -20,6 +24,7 @@ use crate::report;
 use crate::sampling::trap;
 use crate::sys::{self, Clock, PerfTaskClock, Timer};
 
+pub use pace::Pace;
 use posix_timer::PosixTimer;
 use task_clock::TaskClock;
 
@@ -31,7 +36,7 @@ impl Sources {
     /// Those of a thread that has none yet, or any more.
     pub const NONE: Self = Self([const { None }; MAX_SOURCES]);
 
-    /// Opens the process's sources for the calling thread, stopped. `cookie`, a multiple of a power of
+    /// Opens the process's sources for the calling thread; those of CPU time are started. `cookie`, a multiple of a power of
     /// two that is not below [`MAX_SOURCES`], is what their cookies begin with. Setup side.
     pub fn open(process: &Process, tid: u32, cookie: usize) -> Self {
         let mut all = Self::NONE;
@@ -41,7 +46,7 @@ impl Sources {
         all
     }
 
-    /// The kernel objects.
+    /// The kernel objects, by number of their metric.
     pub fn handles(&self) -> impl Iterator<Item = Handle> {
         self.0.iter().flatten().map(Source::handle)
     }
@@ -70,20 +75,26 @@ enum Source {
 }
 
 /// The kernel object behind a source, enough to stop and restart it from another thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Handle {
-    /// A timer and its period in nanoseconds.
+    /// A timer of CPU time and its period in nanoseconds.
     Timer(Timer, u64),
-    /// An event and its period in nanoseconds.
-    TaskClock(PerfTaskClock, u64),
+    /// A timer of elapsed time and its period in nanoseconds.
+    Elapsed(Timer, u64),
+    /// An event and its cookie.
+    TaskClock(Arc<PerfTaskClock>, u64),
 }
 
 impl Source {
-    /// Opens the process's source with this number for the calling thread, stopped. `cookie` comes back
+    /// Opens the process's source with this number for the calling thread. `cookie` comes back
     /// in the signals of timers, and in SIGTRAP. Falls back from task-clock to CPU time, with a message.
     fn open(process: &Process, number: usize, tid: u32, cookie: usize) -> Option<Self> {
         let SampleSource { kind, period_ns } = process.source(number)?;
-        let timer = |clock| PosixTimer::open(clock, period_ns, tid, cookie).map(Self::Timer);
+        let timer = |clock| {
+            PosixTimer::open(clock, period_ns, tid, cookie)
+                .inspect(|timer| timer.handle().start(Pace::EACH_PERIOD))
+                .map(Self::Timer)
+        };
         let opened = match kind {
             SourceKind::CpuTime => timer(Clock::ThreadCpu),
             SourceKind::Realtime => timer(Clock::Monotonic),
@@ -129,7 +140,7 @@ impl Source {
             .ok()
     }
 
-    const fn handle(&self) -> Handle {
+    fn handle(&self) -> Handle {
         match self {
             Self::Timer(timer) => timer.handle(),
             Self::TaskClock(event) => event.handle(),
@@ -153,59 +164,81 @@ impl Source {
 }
 
 impl Handle {
-    /// Starts or restarts the source.
-    pub fn start(self) {
+    /// Starts the source, or has it begin again.
+    pub fn start(&self, pace: Pace) {
         match self {
+            Self::Elapsed(timer, period_ns) => {
+                let interval_ns = period_ns.saturating_mul(pace.periods());
+                let _ = timer.set(random_below(interval_ns) + 1, interval_ns);
+            }
             Self::Timer(timer, period_ns) => {
                 // The first sample comes after a part of a period chosen at random. With a whole
                 // one, each thread would lose its unfinished period, and a run of many short
                 // processes most of its samples. What passes between the kernel's last tick and a
                 // thread's end is still not seen.
-                let _ = timer.set(random_below(period_ns) + 1, period_ns);
+                let _ = timer.set(random_below(*period_ns) + 1, *period_ns);
             }
-            Self::TaskClock(event, _) => event.enable(true),
+            Self::TaskClock(event, cookie) => {
+                event.close();
+                if let Err(refused) = task_clock::start(event, *cookie) {
+                    report::warn_once(
+                        9,
+                        &format!("a thread is not sampled any more: error {}", refused.0.0),
+                    );
+                }
+            }
         }
     }
 
     /// Stops the source.
-    pub fn stop(self) {
+    pub fn stop(&self) {
         match self {
-            Self::Timer(timer, _) => {
+            Self::Timer(timer, _) | Self::Elapsed(timer, _) => {
                 let _ = timer.set(0, 0);
             }
-            Self::TaskClock(event, _) => event.enable(false),
+            Self::TaskClock(event, _) => event.close(),
         }
     }
 
-    /// Has a source that comes by SIGTRAP send [`SIGNAL`](crate::sampling::SIGNAL) to thread `tid` from
-    /// now on, and stops it. Returns whether it is one.
-    pub fn leave_trap(self, tid: u32) -> bool {
-        let Self::TaskClock(event, period_ns) = self else { return false };
-        if let Err(refused) = event.make_asynchronous(period_ns, tid) {
-            report::warn_once(
-                9,
-                &format!("a thread is not sampled any more: error {}", refused.0.0),
-            );
-        }
-        true
-    }
-
-    /// The file number, where the object is a file.
+    /// Whether the source may come by SIGTRAP.
     #[must_use]
-    pub const fn file_number(self) -> Option<i32> {
+    pub const fn is_event(&self) -> bool {
+        matches!(self, Self::TaskClock(..))
+    }
+
+    /// The period of a timer of elapsed time, in nanoseconds.
+    #[must_use]
+    pub const fn elapsed_period_ns(&self) -> Option<u64> {
         match self {
-            Self::Timer(..) => None,
-            Self::TaskClock(event, _) => Some(event.fd()),
+            Self::Elapsed(_, period_ns) => Some(*period_ns),
+            Self::Timer(..) | Self::TaskClock(..) => None,
+        }
+    }
+
+    /// The file number, where the object is one.
+    #[must_use]
+    pub fn file_number(&self) -> Option<i32> {
+        match self {
+            Self::Timer(..) | Self::Elapsed(..) => None,
+            Self::TaskClock(event, _) => event.file_number(),
         }
     }
 
     /// Stops the source and gives the kernel object back.
-    pub fn close(self) {
+    pub fn close(&self) {
         match self {
-            Self::Timer(timer, _) => timer.delete(),
-            Self::TaskClock(event, _) => {
-                event.enable(false);
-                event.close();
+            Self::Timer(timer, _) | Self::Elapsed(timer, _) => timer.delete(),
+            Self::TaskClock(event, _) => event.close(),
+        }
+    }
+
+    /// In a forked child: lets go of what is the parent's. Timers are not inherited, nor are mappings of events;
+    /// files are.
+    pub fn forget(&self) {
+        if let Self::TaskClock(event, _) = self {
+            match event.file_number() {
+                Some(_) => event.close(),
+                None => event.forget(),
             }
         }
     }

@@ -3,8 +3,10 @@
 //! On `CLOCK_THREAD_CPUTIME_ID` the kernel looks at the timer at its tick only, so at most HZ
 //! signals arrive each second (250 on many systems), each with the overruns since the last. That
 //! costs nothing measurable and wakes nobody up. On `CLOCK_MONOTONIC` a high-resolution timer
-//! interrupts sleeping system calls.
+//! interrupts sleeping system calls, at an interval of one period or, where threads are many, of several
+//! ([`Pace`](super::Pace)). It may be set again at any time, so what a signal stands for is told by the clock.
 
+use super::due::Due;
 use super::{Handle, SignalInfo};
 use crate::sampling::SIGNAL;
 use crate::sys::{Clock, Errno, Timer};
@@ -15,6 +17,8 @@ pub(super) struct PosixTimer {
     timer: Timer,
     period_ns: u64,
     cookie: usize,
+    /// Periods of elapsed time; `None` for CPU time, of which the kernel counts them.
+    due: Option<Due>,
 }
 
 impl PosixTimer {
@@ -25,15 +29,22 @@ impl PosixTimer {
         tid: u32,
         cookie: usize,
     ) -> Result<Self, Errno> {
-        Ok(Self { timer: Timer::create(clock, SIGNAL, tid, cookie)?, period_ns, cookie })
+        let due = (clock == Clock::Monotonic).then(|| Due::new(clock, period_ns));
+        Ok(Self { timer: Timer::create(clock, SIGNAL, tid, cookie)?, period_ns, cookie, due })
     }
 
     pub(super) const fn handle(&self) -> Handle {
-        Handle::Timer(self.timer, self.period_ns)
+        match self.due {
+            Some(_) => Handle::Elapsed(self.timer, self.period_ns),
+            None => Handle::Timer(self.timer, self.period_ns),
+        }
     }
 
-    pub(super) fn weight(&self, signal: &SignalInfo) -> Option<u64> {
+    pub(super) fn weight(&mut self, signal: &SignalInfo) -> Option<u64> {
         let ours = signal.code == libc::SI_TIMER && signal.value == self.cookie as u64;
-        ours.then(|| 1 + u64::from(signal.overrun.unsigned_abs()))
+        ours.then(|| match &mut self.due {
+            Some(due) => due.take_one_or_more(),
+            None => 1 + u64::from(signal.overrun.unsigned_abs()),
+        })
     }
 }

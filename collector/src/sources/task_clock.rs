@@ -5,60 +5,59 @@
 //! says nothing about what it stands for, and a second one is dropped while the first is pending,
 //! so the weight is computed from the thread's CPU clock.
 
+use alloc::sync::Arc;
+
+use super::due::Due;
 use super::{Handle, SignalInfo};
+use crate::report;
 use crate::sampling::{SIGNAL, trap};
-use crate::sys::{self, Clock, Delivery, PerfError, PerfTaskClock};
+use crate::sys::{Clock, Delivery, PerfError, PerfTaskClock};
 
 /// An event of the calling thread.
 #[derive(Debug)]
 pub(super) struct TaskClock {
-    event: PerfTaskClock,
-    period_ns: u64,
+    event: Arc<PerfTaskClock>,
     /// What comes back in a SIGTRAP.
     cookie: u64,
-    /// CPU time of the thread when the event was opened, in nanoseconds.
-    start_ns: u64,
-    /// Periods accounted for since then.
-    accounted: u64,
+    due: Due,
+}
+
+/// Shortest interval of signals, in nanoseconds: each takes up to 27 µs of the thread's own CPU time, so a thread
+/// with a shorter one would do little else. A shorter period has samples that stand for several.
+const LEAST_NS: u64 = 50_000;
+
+/// Opens and starts an event, by SIGTRAP if that is on loan.
+pub(super) fn start(event: &PerfTaskClock, cookie: u64) -> Result<(), PerfError> {
+    let by_trap = match trap::on_loan() {
+        true => event.open(Delivery::Synchronous(cookie)).is_ok(),
+        false => false,
+    };
+    if by_trap { Ok(()) } else { event.open(Delivery::Asynchronous) }
 }
 
 impl TaskClock {
-    /// Opens the event, stopped.
+    /// Opens the event, and starts it.
     pub(super) fn open(period_ns: u64, tid: u32, cookie: usize) -> Result<Self, PerfError> {
-        let cookie = cookie as u64;
-        let open = |delivery| PerfTaskClock::open(period_ns, SIGNAL, tid, delivery);
-        let event = if trap::on_loan() {
-            open(Delivery::Synchronous(cookie)).or_else(|_| open(Delivery::Asynchronous))
-        } else {
-            open(Delivery::Asynchronous)
-        };
-        Ok(Self {
-            event: event?,
-            period_ns,
-            cookie,
-            start_ns: sys::now_ns(Clock::ThreadCpu),
-            accounted: 0,
-        })
+        if period_ns < LEAST_NS {
+            report::warn_once(
+                10,
+                "a thread is sampled every 50 us of its CPU time at most, for a sample takes up to \
+                 27 us: each stands for several periods",
+            );
+        }
+        let event = PerfTaskClock::new(period_ns.max(LEAST_NS), SIGNAL, tid);
+        let (cookie, due) = (cookie as u64, Due::new(Clock::ThreadCpu, period_ns));
+        start(&event, cookie)?;
+        Ok(Self { event: Arc::new(event), cookie, due })
     }
 
-    pub(super) const fn handle(&self) -> Handle {
-        Handle::TaskClock(self.event, self.period_ns)
-    }
-
-    /// Periods that have passed and that no signal stood for.
-    fn due(&self) -> u64 {
-        let elapsed = sys::now_ns(Clock::ThreadCpu).saturating_sub(self.start_ns);
-        elapsed.checked_div(self.period_ns).unwrap_or(0).saturating_sub(self.accounted)
+    pub(super) fn handle(&self) -> Handle {
+        Handle::TaskClock(Arc::clone(&self.event), self.cookie)
     }
 
     /// What passed without a sample since the program closed the event's file; 0 if it did not.
     pub(super) fn lost(&mut self) -> u64 {
-        if self.event.is_ours() {
-            return 0;
-        }
-        let due = self.due();
-        self.accounted += due;
-        due
+        if self.event.is_lost() { self.due.take() } else { 0 }
     }
 
     pub(super) fn weight(&mut self, signal: &SignalInfo) -> Option<u64> {
@@ -66,16 +65,8 @@ impl TaskClock {
             signal.code == trap::TRAP_PERF && signal.value == self.cookie
         } else {
             // F_SETSIG fills si_code with the band's POLL_ code and si_fd with the file (fcntl(2)).
-            signal.code > 0 && signal.value as i32 == self.event.fd()
+            signal.code > 0 && signal.value as i32 == self.event.number()
         };
-        if !ours {
-            return None;
-        }
-        let due = self.due();
-        // The event's clock and the thread's differ by a fraction of a period: a signal is always
-        // worth one, and what that anticipates is not counted again.
-        let weight = due.max(1);
-        self.accounted += weight;
-        Some(weight)
+        ours.then(|| self.due.take_one_or_more())
     }
 }

@@ -3,14 +3,14 @@
 use alloc::ffi::CString;
 use core::ffi::CStr;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use super::Errno;
 use super::call::call;
 
 /// An open file whose number the program might close or give to something else behind our back.
 ///
-/// The number is moved out of the way of programs that count on low ones (see [`out_of_the_way`]),
+/// The number is moved out of the way of programs that count on low ones (see [`Place`]),
 /// and its device and inode are compared before each use.
 #[derive(Debug)]
 pub struct File {
@@ -20,64 +20,42 @@ pub struct File {
 }
 
 /// File numbers at or above this are used where they must be within the limit.
-const HIGH_FD: usize = 900;
+pub(super) const HIGH_FD: usize = 900;
 /// Up to this limit, numbers above it are used. The kernel's table reaches to the largest number, and
 /// fork copies it: 32 KiB here.
 const LARGEST_LIMIT: u64 = 1 << 12;
-/// How many numbers above the limit are asked for: one per thread, and the arena's.
-const ROOM: u64 = 1 << 14;
+/// How many numbers above the limit are asked for: the run folder's and the arena's.
+const ROOM: u64 = 1 << 6;
 
-/// Opens a file and moves it out of the program's way: to a number *above* the program's soft limit,
-/// which the program cannot reach, count or run out of. RLIMIT_NOFILE bounds new numbers only
-/// (getrlimit(2)), so it is raised for the moment of opening. Where that is refused, because the
-/// hard limit is no higher or another thread is just here, to a high number below.
+/// What a new file's number may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// *Above* the program's soft limit, where the program cannot reach, count or run out of it. RLIMIT_NOFILE
+    /// bounds new numbers only (getrlimit(2)), so it is raised for the moment of opening, and only while the
+    /// process has no other thread: a program that posix_spawn or vfork starts at that moment would keep the
+    /// raised limit, and getrlimit would show it.
+    AboveLimit,
+    /// As high as the limit allows.
+    BelowLimit,
+}
+
+/// Opens a file and moves it out of the program's way, to a number that `place` allows. Above the limit
+/// means below it where the hard limit is no higher.
 ///
 /// `open` returns a number; that, or the one it was moved to, is the answer.
-pub(super) fn out_of_the_way(open: impl FnOnce() -> Result<i32, Errno>) -> Result<i32, Errno> {
-    let Some(_only) = Only::enter() else { return moved(open()?, HIGH_FD) };
+fn out_of_the_way(place: Place, open: impl FnOnce() -> Result<i32, Errno>) -> Result<i32, Errno> {
     let mut before = [0; 2];
-    let may_be_raised = limit(core::ptr::null(), &raw mut before).is_ok()
+    let may_be_raised = place == Place::AboveLimit
+        && limit(core::ptr::null(), &raw mut before).is_ok()
         && before[0] <= LARGEST_LIMIT
         && before[1] > before[0];
-    if !may_be_raised {
+    let raised = [before[1].min(before[0] + ROOM), before[1]];
+    if !may_be_raised || limit(&raw const raised, core::ptr::null_mut()).is_err() {
         return moved(open()?, HIGH_FD);
     }
-    note_limit(before);
-    // Release: who sees it sees what the limit was before.
-    RAISED.store(true, Ordering::Release);
-    let raised = [before[1].min(before[0] + ROOM), before[1]];
-    let mut replaced = before;
-    let is_raised = limit(&raw const raised, &raw mut replaced).is_ok();
-    if replaced != before {
-        // The program has just set another one.
-        note_limit(replaced);
-    }
-    let from = if is_raised { replaced[0] as usize } else { HIGH_FD };
-    let number = open().and_then(|low| moved(low, from));
-    if is_raised {
-        lower(raised, replaced);
-    }
-    RAISED.store(false, Ordering::Release);
+    let number = open().and_then(|low| moved(low, before[0] as usize));
+    let _ = limit(&raw const before, core::ptr::null_mut());
     number
-}
-
-fn note_limit(before: [u64; 2]) {
-    for (place, value) in BEFORE.iter().zip(before) {
-        place.store(value, Ordering::Relaxed);
-    }
-}
-
-/// Sets the limit back, or what the program has set meanwhile: what each call finds and nobody here has set.
-fn lower(raised: [u64; 2], before: [u64; 2]) {
-    let (mut last_set, mut wanted) = (raised, before);
-    for _ in 0..LOOKS {
-        let mut found = last_set;
-        let _ = limit(&raw const wanted, &raw mut found);
-        if found == last_set {
-            return;
-        }
-        (last_set, wanted) = (wanted, found);
-    }
 }
 
 /// RLIMIT_NOFILE, soft and hard.
@@ -89,39 +67,9 @@ fn limit(new: *const [u64; 2], old: *mut [u64; 2]) -> Result<(), Errno> {
     .map(drop)
 }
 
-/// Whether the limit may be raised just now, and what it was.
-static RAISED: AtomicBool = AtomicBool::new(false);
-static BEFORE: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
-
-/// In a forked child: a thread that the child does not have may have been raising the limit.
-pub fn settle_limit_in_child() {
-    if RAISED.swap(false, Ordering::Acquire) {
-        let before = [BEFORE[0].load(Ordering::Relaxed), BEFORE[1].load(Ordering::Relaxed)];
-        let _ = limit(&raw const before, core::ptr::null_mut());
-    }
-    CHANGING.store(false, Ordering::Release);
-}
-
-/// Nobody raises the limit until this is dropped: a fork copies it, and an exec keeps it.
-#[derive(Debug)]
-pub struct LimitHeld(Only);
-
-impl LimitHeld {
-    /// Waits a little for whoever is raising it; `None` if they do not come to an end.
-    #[must_use]
-    pub fn hold() -> Option<Self> {
-        Only::enter().map(Self)
-    }
-
-    /// Ends a hold that was forgotten.
-    pub fn let_go() {
-        drop(Only);
-    }
-}
-
 /// Duplicates a file to the first free number from `from` on, and closes the old one. Keeps the old
 /// one where there is no room.
-fn moved(low: i32, from: usize) -> Result<i32, Errno> {
+pub(super) fn moved(low: i32, from: usize) -> Result<i32, Errno> {
     let duplicate = |from: usize| {
         // SAFETY: duplicating a file number touches no memory.
         unsafe {
@@ -140,7 +88,7 @@ fn moved(low: i32, from: usize) -> Result<i32, Errno> {
 }
 
 /// Numbers below this are told apart by [`is_own`]: more than are ever used.
-const TOLD_APART: usize = 1 << 15;
+const TOLD_APART: usize = 1 << 13;
 const _: () = assert!(LARGEST_LIMIT + ROOM < TOLD_APART as u64);
 
 /// Which numbers are the collector's, one bit each.
@@ -178,37 +126,6 @@ pub fn give_up(number: i32) {
     note_own(number, false);
 }
 
-/// One thread at a time changes the limit.
-///
-/// The others wait, since threads often start together; but not for ever: the handler comes here
-/// too, and a forked child may find the place taken by a thread that it does not have.
-#[derive(Debug)]
-struct Only;
-
-/// How often to look whether the place is free: some hundred microseconds at most.
-const LOOKS: u32 = 1_000;
-
-static CHANGING: AtomicBool = AtomicBool::new(false);
-
-impl Only {
-    fn enter() -> Option<Self> {
-        for _ in 0..LOOKS {
-            // Acquire and release: the next one in finds the limit as it was left.
-            if !CHANGING.swap(true, Ordering::Acquire) {
-                return Some(Self);
-            }
-            super::yield_now();
-        }
-        None
-    }
-}
-
-impl Drop for Only {
-    fn drop(&mut self) {
-        CHANGING.store(false, Ordering::Release);
-    }
-}
-
 /// A folder that stays reachable when the process has another root, or other mounts.
 #[derive(Debug)]
 pub struct Folder {
@@ -218,20 +135,21 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Opens the folder at `path`.
+    /// Opens the folder at `path`. The process has no other thread yet.
     #[must_use]
     pub fn open(path: CString) -> Self {
-        let fd = open(libc::AT_FDCWD, &path, libc::O_PATH | libc::O_DIRECTORY);
+        let flags = libc::O_PATH | libc::O_DIRECTORY;
+        let fd = open(Place::AboveLimit, libc::AT_FDCWD, &path, flags);
         let file = fd.ok().and_then(|fd| File::of(fd).ok());
         Self { file, path }
     }
 
     /// Opens the file that was in it at `path`. Either side.
-    fn open_file(&self, path: &CStr, flags: i32) -> Result<i32, Errno> {
+    fn open_file(&self, place: Place, path: &CStr, flags: i32) -> Result<i32, Errno> {
         match &self.file {
-            Some(folder) if folder.is_open() => open(folder.number(), name_of(path), flags),
+            Some(folder) if folder.is_open() => open(place, folder.number(), name_of(path), flags),
             // The program has closed the number.
-            _ => open(libc::AT_FDCWD, path, flags),
+            _ => open(place, libc::AT_FDCWD, path, flags),
         }
     }
 
@@ -281,8 +199,8 @@ pub fn exists(path: &CStr) -> bool {
 
 impl File {
     /// Creates the file, which must not exist, readable and writable by its owner only.
-    pub fn create_new(folder: &Folder, path: &CStr) -> Result<Self, Errno> {
-        Self::of(folder.open_file(path, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL)?)
+    pub fn create_new(folder: &Folder, place: Place, path: &CStr) -> Result<Self, Errno> {
+        Self::of(folder.open_file(place, path, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL)?)
     }
 
     /// The file with this number, which was just opened; closed if it is none.
@@ -302,7 +220,7 @@ impl File {
         if self.is_open() {
             return Ok(());
         }
-        let fd = folder.open_file(path, libc::O_RDWR)?;
+        let fd = folder.open_file(Place::BelowLimit, path, libc::O_RDWR)?;
         if identity(fd) != Ok((self.device, self.inode)) {
             close_number(fd);
             return Err(Errno(libc::ENOENT));
@@ -369,9 +287,9 @@ impl File {
     }
 }
 
-fn open(at: i32, path: &CStr, flags: i32) -> Result<i32, Errno> {
+fn open(place: Place, at: i32, path: &CStr, flags: i32) -> Result<i32, Errno> {
     let flags = flags | libc::O_CLOEXEC | libc::O_NOFOLLOW;
-    out_of_the_way(|| {
+    out_of_the_way(place, || {
         // SAFETY: `path` is a live C string.
         unsafe {
             call(libc::SYS_openat, [at as usize, path.as_ptr().addr(), flags as usize, 0o600, 0, 0])

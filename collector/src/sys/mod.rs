@@ -20,17 +20,16 @@ mod signal;
 mod timer;
 
 pub use clock::{Clock, now_ns, thread_cpu_ns};
-pub use file::{
-    File, Folder, LimitHeld, SMALLEST_OWN, exists, give_up, is_own, settle_limit_in_child,
-};
+pub use file::{File, Folder, Place, SMALLEST_OWN, exists, give_up, is_own};
 pub use memory::{
     give_back, map_anonymous, private_bytes, probe, remap, replace_by_zeros, swap_word, unmap,
     unmap_anonymous,
 };
 pub use perf::{Delivery, PerfError, PerfTaskClock};
 pub use process::{
-    Mask, SignalStatus, abort, block, kernel_release, parent_pid, pid, set_mask,
-    shadow_stack_active, stack_limit, thread_name, tid, unblock, write_message, yield_now,
+    Mask, SignalStatus, abort, block, kernel_release, lock_pi, parent_pid, pid, processors,
+    set_mask, shadow_stack_active, stack_limit, thread_exists, thread_name, tid, unblock,
+    unlock_pi, write_message, yield_now,
 };
 pub use read::{absolute, read_file, read_link};
 pub use signal::{

@@ -3,15 +3,29 @@
 //! There are two ways to be told, see [`Delivery`]. The event's file has the signal of the second one
 //! set in both: nobody else's event has, so it tells whether a file number still means this event.
 
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+
 use super::Errno;
 use super::call::call;
-use super::file::{close_number, out_of_the_way};
+use super::file::{HIGH_FD, close_number, moved};
+use super::memory::unmap;
 
-/// An open `task-clock` event of one thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A `task-clock` event of one thread, which may be opened and closed by any.
+///
+/// Its file is closed as soon as its first page is mapped: the mapping keeps the event (perf_event_open(2)),
+/// takes no file number from the program, cannot be closed or counted by it, and is inherited by no child,
+/// however that is made. Where the page is refused (RLIMIT_MEMLOCK), the file number stays.
+#[derive(Debug)]
 pub struct PerfTaskClock {
-    fd: i32,
+    period_ns: u64,
     signal: i32,
+    tid: u32,
+    /// The number that its file has, or had when it was made: it is what signals by
+    /// [`Delivery::Asynchronous`] carry.
+    number: AtomicI32,
+    /// The mapped page; null where the file is kept, and while there is no event.
+    page: AtomicPtr<u8>,
 }
 
 /// How the thread is told that a period has passed.
@@ -58,104 +72,114 @@ const FLAG_REMOVE_ON_EXEC: u64 = 1 << 36;
 const FLAG_SIGTRAP: u64 = 1 << 37;
 const PERF_FLAG_FD_CLOEXEC: usize = 8;
 const PERF_EVENT_IOC_ENABLE: usize = 0x2400;
-const PERF_EVENT_IOC_DISABLE: usize = 0x2401;
-const F_SETSIG: usize = 10;
+const PAGE: usize = 4096;
+const ASYNCHRONOUS: usize = (libc::O_ASYNC | libc::O_NONBLOCK) as usize;
+const F_SETSIG: i32 = 10;
 const F_GETSIG: usize = 11;
-const F_SETOWN_EX: usize = 15;
+const F_SETOWN_EX: i32 = 15;
 const F_OWNER_TID: i32 = 0;
 
 impl PerfTaskClock {
-    /// Opens the event for thread `tid` of this process, stopped; each `period_ns` of its CPU time
-    /// sends it a signal: `signal`, if by `Delivery::Asynchronous`.
+    /// For thread `tid` of this process: each `period_ns` of its CPU time is to send it a signal, which is
+    /// `signal` by [`Delivery::Asynchronous`]. Not open yet.
+    #[must_use]
+    pub const fn new(period_ns: u64, signal: i32, tid: u32) -> Self {
+        let number = AtomicI32::new(-1);
+        Self { period_ns, signal, tid, number, page: AtomicPtr::new(core::ptr::null_mut()) }
+    }
+
+    /// Opens the event, and starts it. One thread at a time, while no other forks.
     ///
     /// Kernel time is included: leaving it out drops about a quarter of the samples of programs
     /// that make system calls. A kernel that forbids that to users is asked for user time only.
-    pub fn open(
-        period_ns: u64,
-        signal: i32,
-        tid: u32,
-        delivery: Delivery,
-    ) -> Result<Self, PerfError> {
-        let fd = open_event(period_ns, tid, delivery, 0)
-            .or_else(|_| open_event(period_ns, tid, delivery, FLAG_EXCLUDE_KERNEL))
+    pub fn open(&self, delivery: Delivery) -> Result<(), PerfError> {
+        let fd = open_event(self.period_ns, self.tid, delivery, 0)
+            .or_else(|_| open_event(self.period_ns, self.tid, delivery, FLAG_EXCLUDE_KERNEL))
             .map_err(PerfError)?;
-        let event = Self { fd, signal };
-        let owner = [F_OWNER_TID, tid as i32];
-        event
-            .control(F_SETOWN_EX, (&raw const owner).addr())
-            .and_then(|()| event.control(F_SETSIG, signal as usize))
-            .and_then(|()| match delivery {
-                Delivery::Synchronous(_) => Ok(()),
-                Delivery::Asynchronous => event.signal_through_file(),
+        let owner = [F_OWNER_TID, self.tid as i32];
+        let by_file = match delivery {
+            Delivery::Synchronous(_) => Ok(()),
+            Delivery::Asynchronous => control(fd, libc::F_SETFL, ASYNCHRONOUS),
+        };
+        // Relaxed: the handler compares the number with that of a signal, which comes after this.
+        self.number.store(fd, Ordering::Relaxed);
+        by_file
+            .and_then(|()| control(fd, F_SETOWN_EX, (&raw const owner).addr()))
+            .and_then(|()| control(fd, F_SETSIG, self.signal as usize))
+            // SAFETY: this request takes no argument.
+            .and_then(|()| unsafe {
+                call(libc::SYS_ioctl, [fd as usize, PERF_EVENT_IOC_ENABLE, 0, 0, 0, 0])
             })
-            .map(|()| event)
             .map_err(|errno| {
+                self.number.store(-1, Ordering::Relaxed);
                 close_number(fd);
                 PerfError(errno)
-            })
-    }
-
-    /// Puts an event that signals asynchronously in the place of this one, under the same number and
-    /// stopped.
-    pub fn make_asynchronous(self, period_ns: u64, tid: u32) -> Result<(), PerfError> {
-        if !self.is_ours() {
-            return Ok(());
+            })?;
+        if let Ok(page) = map_page(fd) {
+            self.page.store(page, Ordering::Relaxed);
+            close_number(fd);
         }
-        let new = Self::open(period_ns, self.signal, tid, Delivery::Asynchronous)?;
-        // SAFETY: duplicating a file number touches no memory.
-        let moved = unsafe {
-            let flags = libc::O_CLOEXEC as usize;
-            call(libc::SYS_dup3, [new.fd as usize, self.fd as usize, flags, 0, 0, 0])
-        };
-        close_number(new.fd);
-        // Off and on again: the kernel puts the number through which it was switched on into the signal.
-        moved
-            .and_then(|_| self.control(libc::F_SETFL as usize, libc::O_NONBLOCK as usize))
-            .and_then(|()| self.signal_through_file())
-            .map_err(PerfError)
-    }
-
-    fn signal_through_file(self) -> Result<(), Errno> {
-        self.control(libc::F_SETFL as usize, (libc::O_ASYNC | libc::O_NONBLOCK) as usize)
-    }
-
-    fn control(self, command: usize, argument: usize) -> Result<(), Errno> {
-        // SAFETY: F_SETOWN_EX reads the two integers that its caller has; the others take numbers.
-        unsafe { call(libc::SYS_fcntl, [self.fd as usize, command, argument, 0, 0, 0]) }.map(drop)
+        Ok(())
     }
 
     /// The file number, which the kernel puts into the signal's `si_fd`.
     #[must_use]
-    pub const fn fd(self) -> i32 {
-        self.fd
+    pub fn number(&self) -> i32 {
+        self.number.load(Ordering::Relaxed)
     }
 
-    /// Starts or stops the event.
-    pub fn enable(self, on: bool) {
-        if !self.is_ours() {
-            return;
-        }
-        let request = if on { PERF_EVENT_IOC_ENABLE } else { PERF_EVENT_IOC_DISABLE };
-        // SAFETY: these requests take no argument.
-        let _ = unsafe { call(libc::SYS_ioctl, [self.fd as usize, request, 0, 0, 0, 0]) };
-    }
-
-    /// Whether the number still means an event of a profiling signal: a program that closes all files
-    /// it knows nothing about may have given the number to one of its own.
+    /// The number, if the file is still open under it.
     #[must_use]
-    pub fn is_ours(self) -> bool {
-        // SAFETY: asks for a number; files that are no events of ours have no or another signal.
-        let signal = unsafe { call(libc::SYS_fcntl, [self.fd as usize, F_GETSIG, 0, 0, 0, 0]) };
-        signal == Ok(self.signal as usize)
+    pub fn file_number(&self) -> Option<i32> {
+        let is_mapped = !self.page.load(Ordering::Relaxed).is_null();
+        (self.number() >= 0 && !is_mapped).then(|| self.number())
     }
 
-    /// Closes the event.
-    pub fn close(self) {
-        if !self.is_ours() {
-            return;
-        }
-        close_number(self.fd);
+    /// Whether the program has closed the event: one that closes all files it knows nothing about may also have
+    /// given the number to one of its own.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        let Some(number) = self.file_number() else { return false };
+        // SAFETY: asks for a number; files that are no events of ours have no or another signal.
+        let signal = unsafe { call(libc::SYS_fcntl, [number as usize, F_GETSIG, 0, 0, 0, 0]) };
+        signal != Ok(self.signal as usize)
     }
+
+    /// Ends the event.
+    pub fn close(&self) {
+        let file = self.file_number().filter(|_| !self.is_lost());
+        let page = self.page.swap(core::ptr::null_mut(), Ordering::Relaxed);
+        if let Some(page) = NonNull::new(page) {
+            // SAFETY: the page that `open` mapped, which only the kernel uses.
+            unsafe { unmap(page, PAGE) };
+        } else if let Some(number) = file {
+            close_number(number);
+        }
+        self.number.store(-1, Ordering::Relaxed);
+    }
+
+    /// In a forked child, which does not inherit the mapping: lets the parent's event go.
+    pub fn forget(&self) {
+        self.page.store(core::ptr::null_mut(), Ordering::Relaxed);
+        self.number.store(-1, Ordering::Relaxed);
+    }
+}
+
+fn control(fd: i32, command: i32, argument: usize) -> Result<(), Errno> {
+    // SAFETY: F_SETOWN_EX reads the two integers that its caller has; the others take numbers.
+    unsafe { call(libc::SYS_fcntl, [fd as usize, command as usize, argument, 0, 0, 0]) }.map(drop)
+}
+
+/// Maps the first page of an event, without a buffer behind it.
+fn map_page(fd: i32) -> Result<*mut u8, Errno> {
+    // SAFETY: a fresh mapping at an address of the kernel's choice overlaps no Rust object.
+    let page = unsafe {
+        call(
+            libc::SYS_mmap,
+            [0, PAGE, libc::PROT_READ as usize, libc::MAP_SHARED as usize, fd as usize, 0],
+        )
+    }?;
+    Ok(core::ptr::with_exposed_provenance_mut(page))
 }
 
 fn open_event(period_ns: u64, tid: u32, delivery: Delivery, more: u64) -> Result<i32, Errno> {
@@ -178,21 +202,19 @@ fn open_event(period_ns: u64, tid: u32, delivery: Delivery, more: u64) -> Result
         unused: [0; 6],
         sig_data,
     };
-    out_of_the_way(|| {
-        // SAFETY: `attributes` is live and says its own size. Any CPU (-1), no group (-1).
-        unsafe {
-            call(
-                libc::SYS_perf_event_open,
-                [
-                    (&raw const attributes).addr(),
-                    tid as usize,
-                    usize::MAX,
-                    usize::MAX,
-                    PERF_FLAG_FD_CLOEXEC,
-                    0,
-                ],
-            )
-        }
-        .map(|number| number as i32)
-    })
+    // SAFETY: `attributes` is live and says its own size. Any CPU (-1), no group (-1).
+    let low = unsafe {
+        call(
+            libc::SYS_perf_event_open,
+            [
+                (&raw const attributes).addr(),
+                tid as usize,
+                usize::MAX,
+                usize::MAX,
+                PERF_FLAG_FD_CLOEXEC,
+                0,
+            ],
+        )
+    }?;
+    moved(low as i32, HIGH_FD)
 }

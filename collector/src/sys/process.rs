@@ -1,5 +1,8 @@
 //! The calling process and thread.
 
+use core::sync::atomic::AtomicU32;
+
+use super::Errno;
 use super::call::call;
 
 /// Process id, from the kernel: right in a vfork child too.
@@ -27,6 +30,51 @@ pub fn tid() -> u32 {
 pub fn yield_now() {
     // SAFETY: takes nothing, changes nothing.
     let _ = unsafe { call(libc::SYS_sched_yield, [0; 6]) };
+}
+
+/// Processors that this thread may run on: sched_getaffinity(2); 1 if nobody says.
+#[must_use]
+pub fn processors() -> u64 {
+    let mut set = [0_u64; 128];
+    // SAFETY: the kernel fills the live array as far as it needs.
+    let filled = unsafe {
+        call(libc::SYS_sched_getaffinity, [0, size_of_val(&set), set.as_mut_ptr().addr(), 0, 0, 0])
+    };
+    let words = filled.unwrap_or(0) / size_of::<u64>();
+    let count = set.iter().take(words).map(|word| u64::from(word.count_ones())).sum::<u64>();
+    count.max(1)
+}
+
+/// Whether a thread of this process has this id: one that ended by a system call of its own has not.
+#[must_use]
+pub fn thread_exists(tid: u32) -> bool {
+    // SAFETY: signal 0 is only looked for.
+    let found = unsafe { call(libc::SYS_tgkill, [pid() as usize, tid as usize, 0, 0, 0, 0]) };
+    found != Err(Errno(libc::ESRCH))
+}
+
+/// Takes a futex with priority inheritance, waiting for its holder: FUTEX_LOCK_PI2 (Linux 5.14) with a time
+/// of the monotonic clock, FUTEX_LOCK_PI without.
+pub fn lock_pi(word: &AtomicU32, until_ns: Option<u64>) -> Result<(), Errno> {
+    const LOCK_PI2: i32 = 13;
+    let until = until_ns.map(|ns| libc::timespec {
+        tv_sec: (ns / 1_000_000_000) as i64,
+        tv_nsec: (ns % 1_000_000_000) as i64,
+    });
+    let (operation, until) = match &until {
+        Some(until) => (LOCK_PI2, (&raw const *until).addr()),
+        None => (libc::FUTEX_LOCK_PI, 0),
+    };
+    let operation = (operation | libc::FUTEX_PRIVATE_FLAG) as usize;
+    // SAFETY: a live word of a lock, and null or a live time.
+    unsafe { call(libc::SYS_futex, [word.as_ptr().addr(), operation, 0, until, 0, 0]) }.map(drop)
+}
+
+/// Frees such a futex, which this thread holds, and wakes who waits for it.
+pub fn unlock_pi(word: &AtomicU32) -> Result<(), Errno> {
+    let operation = (libc::FUTEX_UNLOCK_PI | libc::FUTEX_PRIVATE_FLAG) as usize;
+    // SAFETY: a live word of a lock.
+    unsafe { call(libc::SYS_futex, [word.as_ptr().addr(), operation, 0, 0, 0, 0]) }.map(drop)
 }
 
 /// The calling thread's name, padded with zeros: prctl(2), PR_GET_NAME.

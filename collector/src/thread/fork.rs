@@ -2,10 +2,11 @@
 
 #![expect(unsafe_code, reason = "the state of the calling thread")]
 
+use super::buffers::Buffers;
 use super::stack::thread_stack_in_use;
 use super::{Thread, begin, current, registry, set_current};
 use crate::process;
-use crate::sources::Handle;
+use crate::sampling::Path;
 use crate::sys::{self, Mask};
 use crate::trampoline::Suspended;
 use alloc::boxed::Box;
@@ -46,12 +47,17 @@ pub fn resume_here() {
 /// After a fork, in the child: only this thread exists, and its tree begins anew.
 pub fn restart_after_fork() {
     let (old, mask) = take_after_fork();
-    // What remains of the parent's state is a few pages: a forked child keeps them rather than risk
-    // touching what other threads were using, and the trampoline may be busy with them.
-    let stack = old.as_ref().map(|thread| thread.stack);
-    core::mem::forget(old);
-    if let (Some(process), Some(stack)) = (process::current(), stack) {
-        begin(process, stack);
+    // The trampoline may be busy with the record and the path of this thread, and with the counts in its nodes:
+    // these few pages stay. The rest is for the thread that it is now.
+    let old = old.map(core::mem::ManuallyDrop::new);
+    if let (Some(process), Some(old)) = (process::current(), old) {
+        if let Some(path) = Path::new() {
+            // SAFETY: what is read is never used or dropped in its old place.
+            let (walked, cache) =
+                unsafe { ((&raw const old.walked).read(), (&raw const old.cache).read()) };
+            registry::leave_buffers(Buffers { path, walked, cache });
+        }
+        begin(process, old.stack);
     }
     if let Some(mask) = mask {
         sys::set_mask(mask);
@@ -68,12 +74,7 @@ pub fn drop_after_fork() {
 }
 
 fn take_after_fork() -> (Option<Box<Thread>>, Option<Mask>) {
-    registry::forget_all(|handle| {
-        // POSIX timers are not inherited; files are.
-        if let Handle::TaskClock(event, _) = handle {
-            event.close();
-        }
-    });
+    registry::forget_all();
     let thread = current();
     if thread.is_null() {
         return (None, None);

@@ -60,6 +60,8 @@ pub struct Thread {
     pub tid: u32,
     /// What triggers its samples.
     pub sources: Sources,
+    /// Where the registry has it.
+    place: registry::Place,
     /// The stack that the thread was given.
     pub stack: OwnStack,
     /// The epoch of `root`; `None` before the first sample.
@@ -157,6 +159,7 @@ fn begin(process: &'static Process, stack: OwnStack) {
         arena,
         tid,
         sources: Sources::NONE,
+        place: registry::Place::MAX,
         stack,
         epoch: None,
         root: 0,
@@ -180,16 +183,12 @@ impl Thread {
     fn open_sources(&mut self, process: &Process) {
         const { assert!(MAX_SOURCES <= align_of::<Self>()) };
         let cookie = (&raw const *self).expose_provenance();
-        let by_trap = trap::on_loan();
-        self.sources = Sources::open(process, self.tid, cookie);
         self.arena.record_mut().cpu_before_ns = sys::now_ns(Clock::ThreadCpu);
-        let cpu = self.arena.cpu_cell();
-        let mut is_sampled = false;
-        for handle in self.sources.handles() {
-            registry::join(self.tid, handle, cpu, by_trap);
-            is_sampled = true;
-        }
-        if !is_sampled {
+        let tid = self.tid;
+        let open = || Sources::open(process, tid, cookie);
+        let (sources, place) = registry::join(tid, self.arena.cpu_cell(), open);
+        (self.sources, self.place) = (sources, place);
+        if self.sources.handles().next().is_none() {
             process.arena.count_unsampled_thread();
         }
     }
@@ -230,10 +229,7 @@ pub fn ended() {
     // SAFETY: this thread's state, with the signal blocked; nothing finds it after set_current.
     let mut thread = unsafe { Box::from_raw(thread) };
     thread.note_lost();
-    for handle in thread.sources.handles() {
-        registry::leave(handle);
-        handle.close();
-    }
+    registry::leave(thread.place);
     thread.sources = Sources::NONE;
     let live = thread_stack_in_use(thread.stack.bounds);
     if let Some(trampoline) = &mut thread.trampoline {

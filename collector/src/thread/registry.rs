@@ -2,65 +2,160 @@
 
 #![expect(unsafe_code, reason = "writes the CPU time of other threads")]
 
+use csprof_format::launch::MAX_SOURCES;
+
 use super::buffers::Buffers;
 use crate::arena::CpuCell;
-use crate::process;
 use crate::sampling::trap;
 use crate::setup_lock::{SetupGuard, SetupLock};
-use crate::sources::Handle;
+use crate::sources::{Handle, Pace, Sources};
 use crate::sys;
+use crate::{process, report};
 use alloc::vec::Vec;
 
-/// Sources of all threads, for [`stop_all`] and [`restart_all`].
+/// Sources of all threads, for [`stop_all`] and [`restart_all`]. To join and to leave takes the same time
+/// however many there are.
 pub struct Registry {
-    sources: Vec<Registered>,
+    /// By place; `None` where a thread has left.
+    threads: Vec<Option<Registered>>,
+    /// Places to be taken again.
+    free: Vec<Place>,
+    /// The place that [`Registry::look_for_dead`] looks at next.
+    next: usize,
+    /// How often timers of elapsed time interrupt.
+    pace: Pace,
     /// Calls of [`stop_all`] that no [`restart_all`] has followed: new threads stay stopped too.
     stops: u32,
     spare: Vec<Buffers>,
 }
 
+/// A thread's place in the registry.
+pub(super) type Place = u32;
+
 /// Threads of which the buffers are kept, 52 KB each: as many as end and begin side by side.
 const MOST_SPARE: usize = 16;
 
-/// A source of a thread in the registry.
+/// A thread in the registry.
 struct Registered {
     tid: u32,
-    handle: Handle,
+    handles: [Option<Handle>; MAX_SOURCES],
     cpu: CpuCell,
 }
 
-impl Registry {
-    fn apply_to_all(&self, change: impl Fn(Handle)) {
-        self.sources.iter().for_each(|thread| change(thread.handle));
+impl Registered {
+    fn handles(&self) -> impl Iterator<Item = &Handle> {
+        self.handles.iter().flatten()
     }
 }
 
-static REGISTRY: SetupLock<Registry> =
-    SetupLock::new(Registry { sources: Vec::new(), stops: 0, spare: Vec::new() });
+impl Registry {
+    fn threads(&self) -> impl Iterator<Item = &Registered> {
+        self.threads.iter().flatten()
+    }
+
+    fn handles(&self) -> impl Iterator<Item = &Handle> {
+        self.threads().flat_map(Registered::handles)
+    }
+
+    /// Sets all timers like this one, of elapsed time, where the number of threads asks for another pace.
+    fn keep_pace(&mut self, like: &Handle) {
+        let threads = (self.threads.len() - self.free.len()) as u64;
+        let wanted = Pace::of(threads, like.elapsed_period_ns().unwrap_or(u64::MAX));
+        if !self.pace.is_to_become(wanted) {
+            return;
+        }
+        self.pace = wanted;
+        if wanted != Pace::EACH_PERIOD {
+            report::warn_once(
+                11,
+                "more samples of realtime were asked for than 5000 interruptions per second and \
+                 processor: threads were interrupted less often, and each sample stands for \
+                 several periods",
+            );
+        }
+        if self.stops == 0 {
+            let elapsed = self.handles().filter(|handle| handle.elapsed_period_ns().is_some());
+            elapsed.for_each(|handle| handle.start(wanted));
+        }
+    }
+
+    /// Closes the sources of a thread that ended by a system call of its own, if the next one looked at has:
+    /// a timer stays when its thread goes. Each new thread looks at two, so as many places are
+    /// taken at most as there were threads at a time, and half as many again.
+    fn look_for_dead(&mut self) {
+        for _ in 0..2 {
+            let place = self.next.checked_rem(self.threads.len()).unwrap_or(0);
+            self.next = place + 1;
+            let Some(entry) = self.threads.get_mut(place) else { return };
+            if let Some(dead) = entry.take_if(|thread| !sys::thread_exists(thread.tid)) {
+                self.free.push(place as Place);
+                dead.handles().for_each(Handle::close);
+            }
+        }
+    }
+}
+
+static REGISTRY: SetupLock<Registry> = SetupLock::new(Registry {
+    threads: Vec::new(),
+    free: Vec::new(),
+    next: 0,
+    pace: Pace::EACH_PERIOD,
+    stops: 0,
+    spare: Vec::new(),
+});
 
 /// Locks the registry, for a fork.
 pub fn lock_registry() -> SetupGuard<'static, Registry> {
     REGISTRY.lock()
 }
 
-/// Adds a source of the calling thread, and starts it unless all are stopped. It was opened for SIGTRAP if
-/// `by_trap`. All signals are blocked.
-pub(super) fn join(tid: u32, handle: Handle, cpu: CpuCell, by_trap: bool) {
+/// Adds the calling thread, and opens its sources by `open`, stopped if all are. All signals are blocked.
+///
+/// Sources are opened here, so that a fork, which has the lock, meets no file that is on its way, and the end of
+/// a loan none that it does not know.
+pub(super) fn join(tid: u32, cpu: CpuCell, open: impl FnOnce() -> Sources) -> (Sources, Place) {
     let mut registry = REGISTRY.lock_blocked();
-    // The loan ended meanwhile, when this thread was not in the list yet.
-    if by_trap && !trap::on_loan() {
-        let _ = handle.leave_trap(tid);
+    registry.look_for_dead();
+    let sources = open();
+    let is_stopped = registry.stops > 0;
+    if is_stopped {
+        sources.handles().for_each(|handle| handle.stop());
     }
-    registry.sources.push(Registered { tid, handle, cpu });
-    if registry.stops == 0 {
-        handle.start();
+    let elapsed = sources.handles().find(|handle| handle.elapsed_period_ns().is_some());
+    let mut handles = [const { None }; MAX_SOURCES];
+    handles.iter_mut().zip(sources.handles()).for_each(|(place, handle)| *place = Some(handle));
+    let thread = Some(Registered { tid, handles, cpu });
+    let place = match registry.free.pop() {
+        Some(place) => {
+            registry.threads[place as usize] = thread;
+            place
+        }
+        None => {
+            registry.threads.push(thread);
+            (registry.threads.len() - 1) as Place
+        }
+    };
+    if let Some(elapsed) = elapsed {
+        registry.keep_pace(&elapsed);
+        if !is_stopped {
+            elapsed.start(registry.pace);
+        }
     }
+    (sources, place)
 }
 
-/// Removes a source: [`stop_all`] in another thread must not meet a number that is closed, and perhaps
-/// means something else by then. All signals are blocked.
-pub(super) fn leave(handle: Handle) {
-    REGISTRY.lock_blocked().sources.retain(|other| other.handle != handle);
+/// Removes a thread, and closes its sources: [`stop_all`] in another thread must not meet a timer that is
+/// deleted, and perhaps is somebody else's by then. All signals are blocked.
+pub(super) fn leave(place: Place) {
+    let mut registry = REGISTRY.lock_blocked();
+    let Some(thread) = registry.threads.get_mut(place as usize).and_then(Option::take) else {
+        return;
+    };
+    registry.free.push(place);
+    thread.handles().for_each(Handle::close);
+    if let Some(elapsed) = thread.handles().find(|handle| handle.elapsed_period_ns().is_some()) {
+        registry.keep_pace(elapsed);
+    }
 }
 
 /// Buffers that a thread has left. All signals are blocked.
@@ -80,19 +175,24 @@ pub(super) fn leave_buffers(buffers: Buffers) {
 }
 
 /// Removes all, in the child of a fork, where the other threads are not.
-pub(super) fn forget_all(close: impl Fn(Handle)) {
+pub(super) fn forget_all() {
     let mut registry = REGISTRY.lock();
     registry.stops = 0;
-    let inherited = core::mem::take(&mut registry.sources);
-    drop(registry);
-    inherited.into_iter().for_each(|thread| close(thread.handle));
+    registry.pace = Pace::EACH_PERIOD;
+    registry.free.clear();
+    registry.handles().for_each(Handle::forget);
+    registry.threads.clear();
 }
 
 /// Notes the CPU time of all threads.
 pub(super) fn note_cpu_times() {
-    for thread in &REGISTRY.lock().sources {
-        // SAFETY: a thread leaves the registry before it releases its arena.
-        unsafe { thread.cpu.note(sys::thread_cpu_ns(thread.tid)) };
+    for thread in REGISTRY.lock().threads() {
+        // 0 of one that ended by a system call of its own.
+        let cpu_ns = sys::thread_cpu_ns(thread.tid);
+        if cpu_ns > 0 {
+            // SAFETY: a thread leaves the registry before it releases its arena.
+            unsafe { thread.cpu.note(cpu_ns) };
+        }
     }
 }
 
@@ -101,14 +201,9 @@ pub fn file_numbers() -> Vec<i32> {
     let process = process::current();
     let arena = process.map(|process| process.arena.file_number());
     let folder = process.and_then(|process| process.folder.number());
-    let mut numbers: Vec<i32> = REGISTRY
-        .lock()
-        .sources
-        .iter()
-        .filter_map(|thread| thread.handle.file_number())
-        .chain(arena)
-        .chain(folder)
-        .collect();
+    let registry = REGISTRY.lock();
+    let mut numbers: Vec<i32> =
+        registry.handles().filter_map(Handle::file_number).chain(arena).chain(folder).collect();
     numbers.sort_unstable();
     numbers
 }
@@ -117,7 +212,7 @@ pub fn file_numbers() -> Vec<i32> {
 pub fn stop_all() {
     let mut registry = REGISTRY.lock();
     registry.stops += 1;
-    registry.apply_to_all(Handle::stop);
+    registry.handles().for_each(Handle::stop);
 }
 
 /// Restarts the sources of all threads.
@@ -125,7 +220,7 @@ pub fn restart_all() {
     let mut registry = REGISTRY.lock();
     registry.stops = registry.stops.saturating_sub(1);
     if registry.stops == 0 {
-        registry.apply_to_all(Handle::start);
+        registry.handles().for_each(|handle| handle.start(registry.pace));
     }
 }
 
@@ -136,10 +231,9 @@ pub fn give_trap_back(why: &str) {
     if !trap::give_back() {
         return;
     }
-    for thread in &registry.sources {
-        if thread.handle.leave_trap(thread.tid) && registry.stops == 0 {
-            thread.handle.start();
-        }
+    if registry.stops == 0 {
+        let events = registry.handles().filter(|handle| handle.is_event());
+        events.for_each(|handle| handle.start(registry.pace));
     }
     drop(registry);
     process::note_asynchronous(why);

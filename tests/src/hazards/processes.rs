@@ -36,6 +36,9 @@ pub const ALL: &[Hazard] = &[
              sum 293c370824365444\n",
         )
         .also(fourteen_processes),
+    Hazard::new("fork_chain", &["cc -O1 -o program @fork_chain.c"])
+        .says("mappings: few\n")
+        .also(nothing_is_damaged),
     Hazard::new("exec_among_threads", &["cc -O2 -pthread -o program @exec_threads.c"])
         .command(&["./program", "40"])
         .says("end\n")

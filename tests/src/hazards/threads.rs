@@ -15,6 +15,13 @@ pub const ALL: &[Hazard] = &[
         .command(&["./program", "0", "2500"])
         .says("brief: 0\nC11: 4950\ntasks: 2501\nalive: 3123750\nraw: done, 1 left\n")
         .also(some_have_no_edges),
+    Hazard::new("real_time", &["cc -O2 -pthread -o program @real_time.c"])
+        .says("CPU time: little\n")
+        .also(nothing_is_damaged),
+    Hazard::new("raw_exits", &["cc -O2 -pthread -o program @raw_exits.c"])
+        .by_two()
+        .says("timers: few\n")
+        .also(nothing_is_damaged),
     Hazard::new("raw_threads", &["cc -O2 -o program @raw_threads.c"])
         .says("3 threads worked\n")
         .also(their_time_is_shown),

@@ -1,4 +1,4 @@
-//! Waiting for time, semaphores, messages and sockets, where samples come by elapsed time.
+//! Waiting for time, semaphores, messages, sockets and asynchronous I/O, where samples come by elapsed time.
 //!
 //! After a handler has run, the kernel does not go on with these, whatever the handler's flags (signal(7)):
 //! a sample would end the wait with `EINTR`, and sleep(3) of a second would take one sampling period.
@@ -8,13 +8,16 @@
 //!
 //! Only with `realtime`. Samples of CPU time come at the kernel's tick, or by SIGTRAP when the call is over;
 //! where SIGTRAP is not to be had, one wait of a hundred ends early at 5000 samples per second, and
-//! two system calls for every wait would be too much. Not here are `read`, `write`, `send` and `connect`, which end
+//! two system calls for every wait would be too much. Not here are `read` and `write`, which end
 //! early only on sockets with a time limit of their own.
+//!
+//! Waits by syscall(2) are held in [its wrapper](crate::preload::sandbox). libaio and liburing make their system calls by
+//! instructions of their own; so their functions are here, and what a program has compiled in is not.
 
 #![expect(unsafe_code, reason = "exported C functions, a system call")]
 
 use core::arch::naked_asm;
-use core::ffi::c_void;
+use core::ffi::{c_int, c_long, c_void};
 
 use csprof_format::launch::SourceKind;
 
@@ -34,11 +37,14 @@ struct Held {
     is_held: usize,
 }
 
+/// Whether a sample may come while a thread waits.
+pub(in crate::preload) fn by_elapsed_time() -> bool {
+    process::current().is_some_and(|process| process.uses(SourceKind::Realtime))
+}
+
 /// Holds the signal back, if it could end a wait. `inner` is to be called instead of the real
 /// function, or null.
 extern "C" fn hold(real: &Real, inner: *mut c_void) -> Held {
-    let by_elapsed_time =
-        || process::current().is_some_and(|process| process.uses(SourceKind::Realtime));
     let target = if inner.is_null() { stub::target(real) } else { inner };
     if !sampled() || !by_elapsed_time() {
         return Held { target, is_held: 0 };
@@ -48,6 +54,57 @@ extern "C" fn hold(real: &Real, inner: *mut c_void) -> Held {
     let is_ours = before.0 & BIT == 0 || Belief::Waited.get();
     Belief::Waited.set(true);
     Held { target, is_held: usize::from(is_ours) }
+}
+
+/// The system calls that a handler ends, of those without a mask of their own; futex(2) and others that take a mask
+/// are asked further by [`is_wait`].
+pub(in crate::preload) const CALLS: [c_long; 19] = [
+    libc::SYS_poll,
+    libc::SYS_select,
+    libc::SYS_nanosleep,
+    libc::SYS_accept,
+    libc::SYS_sendto,
+    libc::SYS_recvfrom,
+    libc::SYS_recvmsg,
+    libc::SYS_semop,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_rt_sigtimedwait,
+    libc::SYS_futex,
+    libc::SYS_io_getevents,
+    libc::SYS_semtimedop,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_epoll_wait,
+    libc::SYS_accept4,
+    libc::SYS_recvmmsg,
+    libc::SYS_io_uring_enter,
+];
+
+/// Whether a call of syscall(2) is to be held: one of [`CALLS`], and of futex(2) a wait with a time limit, for the
+/// kernel goes on with others.
+pub(in crate::preload) fn is_wait(number: c_long, operation: c_int, limit: *const c_void) -> bool {
+    let commands = libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME;
+    match number {
+        libc::SYS_futex => {
+            let waits = [libc::FUTEX_WAIT, libc::FUTEX_WAIT_BITSET];
+            waits.contains(&(operation & !commands)) && !limit.is_null()
+        }
+        _ => CALLS.contains(&number),
+    }
+}
+
+/// Holds the signal back, for a call of syscall(2) that waits.
+pub(in crate::preload) extern "C" fn hold_syscall() -> usize {
+    hold(&slots::syscall, core::ptr::null_mut()).is_held
+}
+
+/// The kernel's answer as syscall(2) gives it.
+pub(in crate::preload) extern "C" fn answer(result: isize) -> isize {
+    if !(-4095..0).contains(&result) {
+        return result;
+    }
+    crate::preload::real::set_errno(-result as c_int);
+    -1
 }
 
 /// Defines exported functions that call the real one with the signal held back.
@@ -137,10 +194,52 @@ waits! {
     recvmsg;
     /// recvmmsg(2).
     recvmmsg;
+    /// recv(2) as programs built with `_FORTIFY_SOURCE` call it.
+    __recv_chk;
+    /// recvfrom(2) as programs built with `_FORTIFY_SOURCE` call it.
+    __recvfrom_chk;
+    /// send(2), which may have a time limit (SO_SNDTIMEO, socket(7)); and so the next ones.
+    send;
+    /// sendto(2).
+    sendto;
+    /// sendmsg(2).
+    sendmsg;
+    /// sendmmsg(2).
+    sendmmsg;
+    /// connect(2).
+    connect;
     /// accept(2).
     accept;
     /// accept4(2).
     accept4;
+    /// aio_suspend(3).
+    aio_suspend;
+    /// aio_suspend(3) where files are large.
+    aio_suspend64;
+    /// lio_listio(3).
+    lio_listio;
+    /// lio_listio(3) where files are large.
+    lio_listio64;
+    /// gai_suspend(3).
+    gai_suspend;
+    /// io_getevents(2), of libaio; and so the next one.
+    io_getevents;
+    /// io_pgetevents(2).
+    io_pgetevents;
+    /// io_uring_enter(2), of liburing; and so the next ones.
+    io_uring_enter;
+    /// io_uring_enter2(2).
+    io_uring_enter2;
+    /// io_uring_submit_and_wait(3).
+    io_uring_submit_and_wait;
+    /// io_uring_submit_and_wait_timeout(3).
+    io_uring_submit_and_wait_timeout;
+    /// io_uring_wait_cqes(3).
+    io_uring_wait_cqes;
+    /// io_uring_wait_cqe_timeout(3).
+    io_uring_wait_cqe_timeout;
+    /// What io_uring_wait_cqe(3) calls.
+    __io_uring_get_cqe;
     /// sigwaitinfo(2).
     sigwaitinfo = super::wait::filtered_sigwaitinfo;
     /// sigtimedwait(2).

@@ -18,7 +18,7 @@
 
 pub(super) mod action;
 mod histogram;
-mod hold;
+pub(super) mod hold;
 pub(super) mod mask;
 mod poll;
 pub(super) mod trap;
@@ -28,7 +28,7 @@ use crate::sampling::SIGNAL;
 use crate::sampling::trap::bit;
 
 /// The profiling signal in a word of the kernel's signal mask.
-const BIT: u64 = bit(SIGNAL);
+pub(super) const BIT: u64 = bit(SIGNAL);
 
 /// The signals that samples come by, in such a word: the profiling signal, and SIGTRAP on loan.
 #[inline]
