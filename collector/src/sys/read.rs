@@ -64,12 +64,33 @@ pub fn read_link(path: &CStr) -> Option<Vec<u8>> {
     (length < name.len()).then(|| name[..length].to_vec())
 }
 
-/// The absolute path of a file, without links, as the kernel has it; `None` if it cannot be opened
-/// or /proc is not there. Setup side.
+/// The absolute path of a file, without links, as the kernel has it; where /proc is not there, with its
+/// links, from the working folder. `None` if it cannot be opened. Setup side.
 #[must_use]
 pub fn absolute(path: &CStr) -> Option<Vec<u8>> {
     let file = Opened::at(path, libc::O_PATH).ok()?;
     let mut link = format!("/proc/self/fd/{}", file.0).into_bytes();
     link.push(0);
-    read_link(CStr::from_bytes_with_nul(&link).ok()?)
+    read_link(CStr::from_bytes_with_nul(&link).ok()?).or_else(|| from_working_folder(path))
+}
+
+fn from_working_folder(path: &CStr) -> Option<Vec<u8>> {
+    let mut folder = [0_u8; 4096];
+    // SAFETY: the kernel writes at most as much as the live array holds.
+    let length = unsafe {
+        let array = [folder.as_mut_ptr().addr(), folder.len(), 0, 0, 0, 0];
+        call(libc::SYS_getcwd, array)
+    };
+    // The length is that with the final zero.
+    let mut whole = folder.get(..length.ok()?.checked_sub(1)?)?.to_vec();
+    let name = path.to_bytes();
+    // Outside of the root folder there is no absolute path.
+    if name.starts_with(b"/") || !whole.starts_with(b"/") {
+        return None;
+    }
+    for part in name.split(|byte| *byte == b'/').filter(|part| !matches!(*part, b"" | b".")) {
+        whole.push(b'/');
+        whole.extend_from_slice(part);
+    }
+    Some(whole)
 }
