@@ -62,8 +62,9 @@ static SEALED: AtomicBool = AtomicBool::new(false);
 /// Whether the process has given up system calls: see [`seal`].
 #[must_use]
 pub fn sealed() -> bool {
-    // Relaxed: set by the thread that enters the sandbox, before any filter is there.
-    SEALED.load(Ordering::Relaxed)
+    // Sequentially consistent, as in `seal`: a handler is counted before it looks, so either it
+    // sees this or `seal` waits for it.
+    SEALED.load(Ordering::SeqCst)
 }
 
 /// To be called before the program forbids itself system calls (seccomp(2)): from here on the
@@ -79,10 +80,10 @@ pub fn seal() {
     thread::stop_all();
     thread::disarm_here(trampoline::Suspended::No);
     thread::note_end();
-    SEALED.store(true, Ordering::Relaxed);
-    // Lets handlers in other threads come to their ends.
+    SEALED.store(true, Ordering::SeqCst);
     drop_pending();
-    modules::wait_for_readers();
+    // Handlers in other threads may be about to make a system call.
+    modules::outwait_readers();
 }
 
 /// Starts profiling, if csprof launched this program. Called once, from the constructor.

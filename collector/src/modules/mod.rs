@@ -45,8 +45,8 @@ use crate::{allocator, process, report};
 pub use code::{Code, Stretch};
 pub use discovery::function_behind;
 pub use elf::{Identity, LoaderModule};
-use reading::Replaced;
-pub use reading::{Reading, wait_for_readers};
+pub use reading::{Reading, outwait_readers};
+use reading::{Replaced, wait_for_readers};
 
 /// All code that is loaded, ordered by address.
 #[derive(Default)]

@@ -16,7 +16,7 @@ static CURRENT: AtomicPtr<LoadMap> = AtomicPtr::new(null_mut());
 /// Handlers that may hold a reference to a load map right now.
 static READERS: AtomicU32 = AtomicU32::new(0);
 
-/// The load map, held for the length of one sample. Signal side.
+/// The load map, held for the length of one handler. Signal side.
 pub struct Reading(&'static LoadMap);
 
 impl Reading {
@@ -82,12 +82,24 @@ pub(super) fn forget_readers() -> bool {
 }
 
 /// Waits a little for a moment in which no handler holds a load map; whether there was one.
-pub fn wait_for_readers() -> bool {
-    for _ in 0..100 {
+pub(super) fn wait_for_readers() -> bool {
+    is_without_readers_within(100, sys::yield_now)
+}
+
+/// Waits until all handlers that began before have ended. A handler takes microseconds, but its
+/// thread may have lost the processor in it; a second is the most that this waits.
+pub fn outwait_readers() {
+    if !wait_for_readers() {
+        is_without_readers_within(1000, || sys::sleep_ns(1_000_000));
+    }
+}
+
+fn is_without_readers_within(rounds: u32, pause: impl Fn()) -> bool {
+    for _ in 0..rounds {
         if READERS.load(Ordering::SeqCst) == 0 {
             return true;
         }
-        sys::yield_now();
+        pause();
     }
     false
 }

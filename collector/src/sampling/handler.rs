@@ -52,6 +52,8 @@ pub(super) unsafe extern "C" fn on_signal(
     // SAFETY: the kernel passes live structures; siginfo_t is at least as large as SignalInfo.
     let (info, context) = unsafe { (&*info.cast::<SignalInfo>(), &mut *context) };
     let is_trap = info.signo == TRAP;
+    // Held to the end: who seals the process waits for handlers that began before.
+    let reading = Reading::begin();
     if is_trap && !process::sealed() {
         decide_for_next_signal(context);
     }
@@ -90,8 +92,11 @@ pub(super) unsafe extern "C" fn on_signal(
     if weight > 1 && is_late() {
         record.late += weight;
     }
-    let sampled =
-        if has_room { sample(thread, context, metric, weight) } else { Err(LossReason::StackFull) };
+    let sampled = if has_room {
+        sample(thread, reading.as_ref(), context, metric, weight)
+    } else {
+        Err(LossReason::StackFull)
+    };
     match sampled {
         Ok(()) => thread.arena.record_mut().count_recorded(metric, weight),
         Err(reason) => thread.arena.record_mut().losses[reason as usize] += weight,
@@ -134,6 +139,7 @@ struct Met {
 
 fn sample(
     thread: &mut Thread,
+    reading: Option<&Reading>,
     context: &libc::ucontext_t,
     metric: usize,
     weight: u64,
@@ -146,8 +152,7 @@ fn sample(
         thread.arena.record_mut().reused_paths += 1;
         return Ok(());
     }
-    let reading = Reading::begin().ok_or(LossReason::NoThreadState)?;
-    let map = reading.map();
+    let map = reading.ok_or(LossReason::NoThreadState)?.map();
     thread.cache.prepare(map.generation);
     // A tree may be ahead of the map, never behind.
     if thread.epoch.is_none_or(|epoch| epoch < map.epoch) {

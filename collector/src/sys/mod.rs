@@ -28,7 +28,7 @@ pub use memory::{
 pub use perf::{Delivery, PerfError, PerfTaskClock};
 pub use process::{
     Mask, SignalStatus, abort, block, kernel_release, lock_pi, parent_pid, pid, processors,
-    set_mask, shadow_stack_active, stack_limit, thread_exists, thread_name, tid, unblock,
+    set_mask, shadow_stack_active, sleep_ns, stack_limit, thread_exists, thread_name, tid, unblock,
     unlock_pi, write_message, yield_now,
 };
 pub use read::{absolute, read_file, read_link};

@@ -77,6 +77,13 @@ pub fn unlock_pi(word: &AtomicU32) -> Result<(), Errno> {
     unsafe { call(libc::SYS_futex, [word.as_ptr().addr(), operation, 0, 0, 0, 0]) }.map(drop)
 }
 
+/// Gives the processor away for so long, less than a second, or until a signal.
+pub fn sleep_ns(ns: u32) {
+    let time = [0_i64, i64::from(ns)];
+    // SAFETY: the kernel reads two words of the live array, and writes nothing.
+    let _ = unsafe { call(libc::SYS_nanosleep, [time.as_ptr().addr(), 0, 0, 0, 0, 0]) };
+}
+
 /// The calling thread's name, padded with zeros: prctl(2), PR_GET_NAME.
 #[must_use]
 pub fn thread_name() -> [u8; 16] {
