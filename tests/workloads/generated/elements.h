@@ -547,7 +547,8 @@ template <class F> NOINLINE static void on_split_stack(F block) {
     size_t page = 4096, half = 32768;
     char *region = (char *)mmap(nullptr, page + 2 * half, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     mmap(region + page, half, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-    mmap(region + page + half, half, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    // With other rights, or the kernel would make one mapping of the two.
+    mmap(region + page + half, half, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     call_on(region + page + half + 512, run_block<F>, &block);
     munmap(region, page + 2 * half);
 }
