@@ -37,6 +37,18 @@ const ARROWS: &[(&str, &[&str])] = &[
     // What the screens are made of is drawn from values alone.
     ("viewer/src/tui/draw", &["crossterm", "std::{fs,io,env,time}"]),
     ("viewer/src/tui/update", &["ratatui", "crossterm", "std::{fs,io,env,time}"]),
+    // What comes out of files reaches a terminal through `print` alone.
+    ("viewer/src/main.rs", &[STREAMS, STREAMS_OF_IO]),
+    ("viewer/src/cli", &[STREAMS, STREAMS_OF_IO]),
+    ("viewer/src/launch", &[STREAMS, STREAMS_OF_IO]),
+    ("viewer/src/profile", &[STREAMS, STREAMS_OF_IO]),
+    ("viewer/src/symbols", &[STREAMS, STREAMS_OF_IO]),
+    ("viewer/src/refine", &[STREAMS, STREAMS_OF_IO]),
+    ("viewer/src/views", &[STREAMS, STREAMS_OF_IO]),
+    ("viewer/src/report", &[STREAMS, STREAMS_OF_IO]),
+    ("viewer/src/export", &[STREAMS, STREAMS_OF_IO]),
+    ("viewer/src/tui/run.rs", &[STREAMS, STREAMS_OF_IO]),
+    ("viewer/src/tui/update", &[STREAMS, STREAMS_OF_IO]),
     // The collector is run as a library of other programs, never as a part of a test.
     ("tests", &["csprof_collector::"]),
 ];
@@ -44,6 +56,8 @@ const ABOVE_UNWIND: &str =
     "crate::{arena,c_library,modules,preload,process,sampling,sources,sys,thread,trampoline}";
 const SETUP_ONLY: &str = "alloc::{boxed,collections,fmt,format,string,sync,vec}";
 const TERMINAL: &str = "{crossterm,ratatui}";
+const STREAMS: &str = "std::io::{stdout,stderr}";
+const STREAMS_OF_IO: &str = "io::{stdout,stderr}";
 
 #[test]
 fn no_layer_names_what_is_above_it() {

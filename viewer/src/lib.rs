@@ -1,4 +1,4 @@
-//! The parts of the csprof viewer. In the order of its layers, lower ones first: profile, symbols,
+//! The parts of the csprof viewer. In the order of its layers, lower ones first: print, profile, symbols,
 //! refine, set_files, views, then report, export and tui side by side, then launch and cli. No part
 //! names one of a layer above its own.
 
@@ -6,6 +6,7 @@ pub mod cli;
 pub mod demo;
 pub mod export;
 pub mod launch;
+pub mod print;
 pub mod profile;
 pub mod refine;
 pub mod report;

@@ -1,21 +1,31 @@
 //! The command line program. What it does is in the library; what it answers is decided here.
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
 use csprof::cli::{Cli, exit_code};
+use csprof::print;
 
 /// Runs a subcommand, turns its outcome into an exit code and its error into one line.
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // What was asked for: help, or the version.
+        Err(answer) if !answer.use_stderr() => answer.exit(),
+        // Arguments are often names of files, which a shell has put in for `*`.
+        Err(error) => {
+            let text = error.render().to_string();
+            let _ = print::plain_message(text.trim_end());
+            return ExitCode::from(exit_code::WRONG_USAGE);
+        }
+    };
     match cli.run() {
         Ok(code) => code,
         // The reader of our output has seen enough (`csprof report … | head`): that is success.
         Err(error) if exit_code::is_broken_pipe(&error) => exit_code::DONE,
         Err(error) => {
             // If standard error is closed, there is nobody left to tell.
-            let _ = writeln!(io::stderr(), "csprof: {error:#}");
+            let _ = print::message(format_args!("{error:#}"));
             exit_code::of_error(&error)
         }
     }

@@ -1,6 +1,5 @@
 //! `csprof completions`
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -8,6 +7,7 @@ use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
 use super::{Cli, exit_code};
+use crate::print;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,7 +31,7 @@ impl Completions {
     pub fn run(&self) -> Result<ExitCode> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::command(), "csprof", &mut script);
-        io::stdout().write_all(&script)?;
+        print::as_it_is(&script)?;
         Ok(exit_code::DONE)
     }
 }

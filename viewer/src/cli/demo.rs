@@ -1,7 +1,7 @@
 //! `csprof demo`
 
 use std::ffi::OsString;
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ use crate::launch::output::Output;
 use crate::profile::MetricRef;
 use crate::refine::Refined;
 use crate::set_files::SetFiles;
-use crate::{demo, launch, report, tui};
+use crate::{demo, launch, print, report, tui};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -86,7 +86,7 @@ impl Demo {
             tui::run(opened, "", appearance.viewer(true))?;
             return Ok(ExitCode::from(status));
         }
-        let mut out = BufWriter::new(io::stdout().lock());
+        let mut out = print::output(print::Form::Text);
         let refined = Refined::base(&profile);
         let options = report::Options { ascii: appearance.ascii, ..report::Options::default() };
         report::text::write(&refined, &options, &mut out)?;
@@ -108,7 +108,7 @@ impl DemoProgram {
     pub fn run(self) -> Result<ExitCode> {
         let done = demo::run(demo::DURATION).context("cannot start a thread")?;
         // On standard error, because a report may follow on standard output.
-        writeln!(io::stderr(), "demo: {done}")?;
+        print::plain_message(&format!("demo: {done}"))?;
         Ok(exit_code::DONE)
     }
 }

@@ -1,6 +1,6 @@
 //! `csprof diff`
 
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -12,6 +12,7 @@ use super::open::{applied, compared, parsed};
 use super::report::{Format, percent};
 use super::rows::Rows;
 use super::{Appearance, CANNOT_PRINT, exit_code};
+use crate::print;
 use crate::profile::Profile;
 use crate::profile::comparison::{Rename, Scale};
 use crate::refine::{Grain, Refined, Refinement, Stage};
@@ -161,7 +162,7 @@ impl Diff {
             comparison.scale = scale;
         }
         let (refined, options) = self.prepare(&profile, appearance)?;
-        let mut out = BufWriter::new(io::stdout().lock());
+        let mut out = print::output(self.format.of_output());
         let written = match self.format {
             Format::Text => text::write(&refined, &options, &mut out),
             Format::Json => json::write(&refined, &options, &mut out),
@@ -174,13 +175,12 @@ impl Diff {
         });
         if let Some(most) = above.filter(|_| !all.delta(Form::Ascii).starts_with('-')) {
             let growth = all.growth_text(Form::Ascii);
-            writeln!(
-                io::stderr(),
-                "csprof: {} costs {} more than {} ({growth}%), and --fail-above allows {most}%",
+            print::message(format_args!(
+                "{} costs {} more than {} ({growth}%), and --fail-above allows {most}%",
                 self.other.display(),
                 all.delta(Form::Ascii).trim_start_matches('+'),
                 self.base.display(),
-            )?;
+            ))?;
             return Ok(ExitCode::FAILURE);
         }
         Ok(exit_code::DONE)

@@ -18,6 +18,9 @@ use std::os::unix::process::ExitStatusExt;
 /// Done.
 pub const DONE: ExitCode = ExitCode::SUCCESS;
 
+/// Wrong usage.
+pub const WRONG_USAGE: u8 = 2;
+
 /// An error that is the fault of the command line, not of the world.
 #[derive(Debug)]
 pub struct WrongUsage(pub String);
@@ -33,7 +36,11 @@ impl std::error::Error for WrongUsage {}
 /// The exit code for an error.
 #[must_use]
 pub fn of_error(error: &anyhow::Error) -> ExitCode {
-    if error.downcast_ref::<WrongUsage>().is_some() { ExitCode::from(2) } else { ExitCode::from(1) }
+    if error.downcast_ref::<WrongUsage>().is_some() {
+        ExitCode::from(WRONG_USAGE)
+    } else {
+        ExitCode::from(1)
+    }
 }
 
 /// The exit code that stands for a program's status: its own, or 128 + signal.

@@ -11,6 +11,7 @@ use clap::{Args, ValueEnum};
 use super::open::{ProfileFile, Selection};
 use super::{CANNOT_PRINT, exit_code};
 use crate::export::folded::{self, Options};
+use crate::print::{self, Printable};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -53,7 +54,7 @@ impl Export {
         let refined = self.selection.apply_with(&profile, &self.file.set_files())?;
         let measure = self.selection.measure(&profile)?.unwrap_or_default();
         let write = |out: &mut dyn Write| -> io::Result<()> {
-            let mut out = BufWriter::new(out);
+            let mut out = Printable::new(BufWriter::new(out), print::Form::Text);
             match self.format {
                 Format::Folded => {
                     let options = Options { measure, no_inline: self.no_inline };
@@ -66,7 +67,7 @@ impl Export {
             Some(path) => File::create(path)
                 .and_then(|mut file| write(&mut file))
                 .with_context(|| format!("{}: cannot be written", path.display()))?,
-            None => write(&mut io::stdout().lock()).context(CANNOT_PRINT)?,
+            None => write(&mut print::output(print::Form::Text)).context(CANNOT_PRINT)?,
         }
         Ok(exit_code::DONE)
     }

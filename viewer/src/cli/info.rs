@@ -1,6 +1,6 @@
 //! `csprof info`
 
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 
 use super::open::ProfileFile;
 use super::{Appearance, CANNOT_PRINT, exit_code};
+use crate::print;
 use crate::report::info::{self, SetPlace};
 use crate::set_files::{SetFile, SetFiles};
 
@@ -44,7 +45,10 @@ impl Info {
     pub fn run(&self, appearance: Appearance) -> Result<ExitCode> {
         let profile = self.file.open()?;
         let sets = set_places(&self.file.set_files());
-        let mut out = BufWriter::new(io::stdout().lock());
+        let mut out = print::output(match self.format {
+            Format::Text => print::Form::Text,
+            Format::Json => print::Form::Json,
+        });
         let written = match self.format {
             Format::Text => info::text::write(&profile, &sets, appearance.ascii, &mut out),
             Format::Json => info::json::write(&profile, &sets, &mut out),

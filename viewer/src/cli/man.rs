@@ -1,7 +1,7 @@
 //! `csprof man`
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -10,6 +10,7 @@ use clap::{Args, CommandFactory};
 use clap_mangen::Man;
 
 use super::{Cli, exit_code};
+use crate::print;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,7 +38,7 @@ impl ManPages {
                 write_all(folder)
                     .with_context(|| format!("{}: cannot be written", folder.display()))?;
             }
-            None => io::stdout().write_all(page(&Man::new(Cli::command()))?.as_bytes())?,
+            None => print::as_it_is(page(&Man::new(Cli::command()))?.as_bytes())?,
         }
         Ok(exit_code::DONE)
     }

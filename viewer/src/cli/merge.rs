@@ -1,7 +1,6 @@
 //! `csprof merge`
 
 use std::fs;
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -11,6 +10,7 @@ use clap::Args;
 use super::exit_code;
 use super::open::ProfileFiles;
 use crate::launch::output::Output;
+use crate::print;
 use crate::views::number::{Form, counted};
 
 const EXAMPLES: &str = "\
@@ -60,13 +60,12 @@ impl Merge {
         output.save(&merged)?;
         let form = Form::Unicode;
         let samples = merged.nodes.total_samples();
-        writeln!(
-            io::stderr(),
-            "csprof: {}: {} of {}; csprof view {0}",
+        print::message(format_args!(
+            "{}: {} of {}; csprof view {0}",
             self.output.display(),
             counted(samples, "sample", form),
             counted(merged.runs.len().max(1) as u64, "run", form),
-        )?;
+        ))?;
         Ok(exit_code::DONE)
     }
 }

@@ -1,6 +1,6 @@
 //! What subcommands that read a profile have in common: which file, which part of it.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
@@ -11,6 +11,7 @@ use csprof_format::read;
 
 use super::exit_code::WrongUsage;
 use super::progress::Progress;
+use crate::print;
 use crate::profile::comparison::{Rename, Scale};
 use crate::profile::merge::{Agreement, Merger};
 use crate::profile::{MetricRef, Profile};
@@ -80,7 +81,7 @@ pub(super) fn read_profile(file: &Path, salvage: bool) -> Result<saved::Profile>
         None => read::open_salvaged(file).map_err(|error| complete(&error, false))?,
     };
     if salvaged.damage.is_some() {
-        writeln!(io::stderr(), "csprof: {salvaged}")?;
+        print::message(&salvaged)?;
     }
     Ok(salvaged.profile)
 }
@@ -161,11 +162,11 @@ const MOST_PROBLEMS: usize = 20;
 pub(super) fn tell_problems(sets: &Sets) -> io::Result<()> {
     let problems = sets.problems();
     for problem in problems.iter().take(MOST_PROBLEMS) {
-        writeln!(io::stderr(), "csprof: {problem}")?;
+        print::message(problem)?;
     }
     match problems.len().saturating_sub(MOST_PROBLEMS) {
         0 => Ok(()),
-        more => writeln!(io::stderr(), "csprof: and {more} more problems with sets"),
+        more => print::message(format_args!("and {more} more problems with sets")),
     }
 }
 

@@ -1,8 +1,9 @@
 //! One line on standard error that says how far a long step is, for people: only on a terminal,
 //! only after a second, and gone when the step is done.
 
-use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
+
+use crate::print;
 
 /// How long a step takes before it is worth a line, and how often the line changes.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -20,7 +21,7 @@ impl Progress {
     /// A step that does `what` ("resolving symbols").
     #[must_use]
     pub(super) fn new(what: &'static str) -> Self {
-        let next = io::stderr().is_terminal().then(|| Instant::now() + PATIENCE);
+        let next = print::is_watched().then(|| Instant::now() + PATIENCE);
         Self { what, next, shown: false }
     }
 
@@ -29,7 +30,7 @@ impl Progress {
         let now = Instant::now();
         if self.next.is_some_and(|next| now >= next) {
             let percent = (done * 100).checked_div(total).unwrap_or(100);
-            let _ = write!(io::stderr(), "\rcsprof: {} {percent} %", self.what);
+            print::passing(&format!("{} {percent} %", self.what));
             self.next = Some(now + REFRESH);
             self.shown = true;
         }
@@ -39,8 +40,7 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         if self.shown {
-            // Return to the start of the line and erase it (ECMA-48, EL).
-            let _ = write!(io::stderr(), "\r\x1b[K");
+            print::passed();
         }
     }
 }

@@ -1,7 +1,6 @@
 //! `csprof record`
 
 use std::ffi::OsString;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -18,6 +17,7 @@ use crate::launch::output::Output;
 use crate::launch::run_dir::kept_text;
 use crate::launch::spawn::Settings;
 use crate::launch::{self, Recording};
+use crate::print;
 use crate::profile::Profile;
 use crate::symbols::{self, files::DiskFiles};
 use crate::views::cost_lines::coverage;
@@ -156,7 +156,7 @@ impl Record {
             Ok(saved) => saved,
             // The program's own failure tells more than ours; the message tells ours.
             Err(error) if status != 0 => {
-                let _ = writeln!(io::stderr(), "csprof: {error:#}");
+                let _ = print::message(format_args!("{error:#}"));
                 return Ok(ExitCode::from(status));
             }
             Err(error) => return Err(error),
@@ -203,9 +203,8 @@ pub(super) fn resolve(profile: &mut saved::Profile, debug_folders: &[PathBuf]) -
 /// file. The profile is saved by then, so that a standard error which takes no more (closed, a full
 /// disk) changes nothing.
 pub(super) fn tell(lines: &[String]) {
-    let mut stderr = io::stderr().lock();
     for line in lines {
-        let _ = writeln!(stderr, "csprof: {}", printable(line));
+        let _ = print::message(printable(line));
     }
 }
 

@@ -1,6 +1,6 @@
 //! `csprof report`
 
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -11,6 +11,7 @@ use super::open::{ProfileFiles, Selection, tell_problems};
 use super::rows::Rows;
 use super::sort::{SortBy, SortParser};
 use super::{Appearance, CANNOT_PRINT, exit_code};
+use crate::print;
 use crate::profile::Profile;
 use crate::refine::Refined;
 use crate::report::{self, Options, View};
@@ -117,6 +118,16 @@ pub(super) enum Format {
     Csv,
 }
 
+impl Format {
+    /// How its characters are escaped.
+    pub(super) fn of_output(self) -> print::Form {
+        match self {
+            Self::Json => print::Form::Json,
+            Self::Text | Self::Csv => print::Form::Text,
+        }
+    }
+}
+
 impl Report {
     /// Prints the report.
     ///
@@ -136,7 +147,7 @@ impl Report {
             return Err(WrongUsage(cause.into()).into());
         }
         let (refined, options) = self.prepare(&profile, appearance, &files)?;
-        let mut out = BufWriter::new(io::stdout().lock());
+        let mut out = print::output(self.format.of_output());
         let written = match (self.view, self.format) {
             (ReportView::Threads, Format::Text) => {
                 report::contexts::text(&refined, &options, &mut out)
@@ -207,7 +218,7 @@ impl Report {
         let sets = self.files.set_files().load();
         tell_problems(&sets)?;
         let rows = set_rows(refined, &sets);
-        let mut out = BufWriter::new(io::stdout().lock());
+        let mut out = print::output(self.format.of_output());
         let written = match self.format {
             Format::Text => report::sets::text(refined, &rows, appearance.ascii, &mut out),
             Format::Json => report::sets::json(refined, &rows, &mut out),

@@ -1,6 +1,6 @@
 //! `csprof salvage`
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -11,6 +11,7 @@ use super::exit_code;
 use super::record::{resolve, summary, tell};
 use crate::launch;
 use crate::launch::output::Output;
+use crate::print;
 use crate::profile::Profile;
 use crate::views::printable::{command_line, printable};
 
@@ -69,7 +70,7 @@ fn list() -> Result<ExitCode> {
     if found.is_empty() {
         tell(&["no interrupted run has left anything on this machine".to_owned()]);
     }
-    let mut out = io::stdout().lock();
+    let mut out = print::output(print::Form::Text);
     for (path, command) in found {
         writeln!(out, "{}  {}", path.display(), printable(&command_line(&command)))?;
     }

@@ -13,7 +13,7 @@
 //! ```
 
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, Read, Write as _};
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -27,6 +27,7 @@ use nix::sys::statvfs::statvfs;
 use nix::unistd::{Uid, mkdtemp};
 
 use super::arena_read::{self, Arena, NoArena};
+use crate::print;
 
 /// Free space that `/dev/shm` must have to be chosen, in bytes. Containers often give 64 MiB in
 /// all; an arena that cannot grow loses samples.
@@ -177,7 +178,7 @@ impl Drop for RunDir {
         if thread::panicking() && has_arenas {
             // An error in csprof is no reason to lose an hour of somebody's program.
             let kept = kept_text(&self.path);
-            let _ = writeln!(io::stderr(), "csprof: {kept}");
+            let _ = print::message(kept);
         } else if !self.keep {
             // A program that still runs may add a file at this moment; what is left over is small.
             let _ = fs::remove_dir_all(&self.path);

@@ -11,7 +11,7 @@
 //! csprof stops too, so that the shell notices.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,6 +24,8 @@ use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::{Pid, getpgrp, tcgetpgrp};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::{Handle, Signals};
+
+use crate::print;
 
 /// Signals that the terminal sends to the whole foreground group.
 const FROM_TERMINAL: [i32; 3] = [SIGINT, SIGQUIT, SIGHUP];
@@ -173,16 +175,14 @@ fn arrived(signal: i32, ignored: u64, stage: &mut Stage) {
                 return;
             }
             *interrupts += 1;
-            let mut stderr = io::stderr().lock();
             if *interrupts == 1 {
-                let _ = writeln!(stderr, "csprof: writing the profile; interrupt again to stop");
+                let _ = print::message("writing the profile; interrupt again to stop");
                 return;
             }
-            let _ = writeln!(
-                stderr,
-                "csprof: stopped; csprof salvage {} -o FILE makes the profile later",
+            let _ = print::message(format_args!(
+                "stopped; csprof salvage {} -o FILE makes the profile later",
                 run_dir.display()
-            );
+            ));
             std::process::exit(128 + signal);
         }
     }

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use csprof_format::profile::Metric;
 use serde::Serialize;
 
-use super::csv::{further_columns, of_output};
+use super::csv::{cell, further_columns, of_output};
 use super::json::{ByMetric, heading, write_with_rows};
 use super::listing::{Limits, Scale};
 use super::text::{LONG_COMMAND, account_for, cut, dots};
@@ -249,7 +249,9 @@ pub fn csv(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io
     table.write_record(columns).map_err(of_output)?;
     for context in &rows {
         let parts = parts(refined, measure, context).into_iter().map(|(_, part)| part);
-        let row = JsonRow { metrics: ByMetric(Vec::new()), ..json_row(refined, measure, context) };
+        let row = json_row(refined, measure, context);
+        let name = cell(&row.name).into_owned();
+        let row = JsonRow { metrics: ByMetric(Vec::new()), name, ..row };
         table.serialize((row, parts.collect::<Vec<_>>())).map_err(of_output)?;
     }
     table.flush()

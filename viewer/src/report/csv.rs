@@ -1,10 +1,15 @@
 //! The report for spreadsheets, as CSV (RFC 4180).
 //!
+//! Cells are one line: what a terminal would obey is escaped, as in text. A spreadsheet takes a cell
+//! that begins with `=`, `+`, `-` or `@` for a formula, so names that do begin with `'`, as OWASP
+//! advises ("CSV Injection"). Programs that read names should read JSON.
+//!
 //! The columns of the JSON rows, with edge counts as two: `edges_low` and `edges_high`, equal
 //! where the count is exact and empty where there is none. Unknown places are empty. Of a profile of
 //! several metrics, two more columns for each of them follow, such as `realtime_inclusive` and
 //! `realtime_exclusive`.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::json::kind;
@@ -12,6 +17,7 @@ use super::listing::{Limits, list};
 use super::{Options, several};
 use crate::refine::Refined;
 use crate::views::Edges;
+use crate::views::printable::printable;
 
 /// Names of the columns.
 pub const COLUMNS: [&str; 10] = [
@@ -26,6 +32,13 @@ pub const COLUMNS: [&str; 10] = [
     "edges_low",
     "edges_high",
 ];
+
+/// Text as a cell: one line, and no formula.
+pub(super) fn cell(text: &str) -> Cow<'_, str> {
+    const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
+    let text = printable(text);
+    if text.trim_start().starts_with(FORMULA) { Cow::Owned(format!("'{text}")) } else { text }
+}
 
 /// Writes the report.
 ///
@@ -51,9 +64,9 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
         record.clear();
         record.extend([
             line.depth.to_string().as_str(),
-            &function.name,
-            function.module.map_or("", |module| profile.module_path(module)),
-            function.file.map_or("", |file| profile.string(file)),
+            &cell(&function.name),
+            &cell(function.module.map_or("", |module| profile.module_path(module))),
+            &cell(function.file.map_or("", |file| profile.string(file))),
             &if function.line > 0 { function.line.to_string() } else { String::new() },
             kind(row.kind),
             &measure.of(row.inclusive, looked_at).to_string(),
@@ -73,7 +86,11 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
 /// Names of the columns that each metric has, where there are several.
 pub(super) fn further_columns(refined: &Refined<'_>, names: [&str; 2]) -> Vec<String> {
     let metrics = several(refined).into_iter();
-    metrics.flat_map(|(_, metric)| names.map(|name| format!("{}_{name}", metric.source))).collect()
+    metrics
+        .flat_map(|(_, metric)| {
+            names.map(|name| cell(&format!("{}_{name}", metric.source)).into_owned())
+        })
+        .collect()
 }
 
 /// The error of the output itself: whoever calls wants to know whether it is a broken pipe.

@@ -1,20 +1,6 @@
 //! Text from a profile on its way to a terminal.
 
-use std::borrow::Cow;
-
-/// The text with control characters as escapes. Names and paths come out of files, and a terminal
-/// must not obey what a file contains.
-#[must_use]
-pub fn printable(text: &str) -> Cow<'_, str> {
-    if !text.contains(char::is_control) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        if c.is_control() { out.extend(c.escape_default()) } else { out.push(c) }
-    }
-    Cow::Owned(out)
-}
+pub use crate::print::printable;
 
 /// A command line on one line, as a person would type it in a shell.
 #[must_use]
@@ -35,12 +21,6 @@ fn shell_word(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn control_characters_are_escaped() {
-        assert_eq!(printable("f(int)"), "f(int)");
-        assert_eq!(printable("\u{1b}[31mred\nµ"), "\\u{1b}[31mred\\nµ");
-    }
 
     #[test]
     fn commands_read_as_typed() {

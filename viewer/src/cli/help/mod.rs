@@ -3,7 +3,6 @@
 //! Every refinement on these pages is held against a profile by a test, so that no page says
 //! what does not work.
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -11,6 +10,7 @@ use clap::{Args, CommandFactory};
 
 use super::exit_code::WrongUsage;
 use super::{CANNOT_PRINT, Cli, exit_code};
+use crate::print;
 use crate::refine::Preset;
 
 const EXAMPLES: &str = "\
@@ -52,7 +52,7 @@ impl Help {
             None => overview(),
             Some(name) => page(name)?,
         };
-        io::stdout().lock().write_all(page.as_bytes()).context(CANNOT_PRINT)?;
+        print::as_it_is(page.as_bytes()).context(CANNOT_PRINT)?;
         Ok(exit_code::DONE)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::super::csv::of_output;
+use super::super::csv::{cell, of_output};
 use super::super::json::kind;
 use super::super::listing::Limits;
 use super::json::Written;
@@ -55,9 +55,9 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
         let cells = [
             &[
                 line.depth.to_string(),
-                function.name.clone(),
-                function.module.map_or("", |module| profile.module_path(module)).to_owned(),
-                function.file.map_or("", |file| profile.string(file)).to_owned(),
+                cell(&function.name).into_owned(),
+                cell(function.module.map_or("", |module| profile.module_path(module))).into_owned(),
+                cell(function.file.map_or("", |file| profile.string(file))).into_owned(),
                 if function.line > 0 { function.line.to_string() } else { String::new() },
                 kind(row.kind).to_owned(),
             ][..],
