@@ -20,7 +20,9 @@ mod passage;
 mod projection;
 
 pub use counts::{Count, Counts, MOST, Slice};
-pub(crate) use name::{BareNames, OPERATORS, Parts, closed_group, spell};
+#[cfg(test)]
+pub(crate) use name::hard_names;
+pub(crate) use name::{BareNames, NarrowName, OPERATORS, Parts, closed_group, spell};
 pub use name::{base_name, short_name};
 pub(crate) use outline::quoted;
 pub use outline::{from_outline, to_outline};

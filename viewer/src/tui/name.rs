@@ -3,36 +3,86 @@
 //! A demangled C++ or Rust name can be thousands of characters long; what tells functions apart
 //! is mostly the end of its path. When a name does not fit, these are left out in turn, until it
 //! does: arguments, the trait of a Rust method, template arguments, enclosing namespaces, the end. A
-//! closure means nothing without the function that it stands in, so the two stay together.
+//! closure means nothing without the function that it stands in, so the two stay together. What
+//! the parts of a name are is told by [`profile::NarrowName`](crate::profile).
+//!
+//! A file from outside may have names of megabytes, and many of them on one screen. So no more than
+//! [`LONGEST`] bytes of a text are ever looked at, whatever of it could be shown.
 
 use std::borrow::Cow;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::print::printable;
+use crate::profile::NarrowName;
+
+/// Bytes of a text that are looked at: far more than any screen shows.
+const LONGEST: usize = 1 << 14;
+
+/// Characters that take no cell of their own, one after the other, that are painted with the one
+/// before them. Languages need up to four.
+const MOST_MARKS: usize = 4;
+
+/// The beginning of a text that is looked at.
+pub(super) fn head(text: &str) -> &str {
+    &text[..text.floor_char_boundary(LONGEST)]
+}
+
+/// The end of a text that is looked at.
+fn tail(text: &str) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(LONGEST))..]
+}
+
+/// Text as it can be painted: with escapes for what a terminal would obey, and few marks on one
+/// character.
+pub(super) fn paintable(text: &str) -> Cow<'_, str> {
+    let text = printable(head(text));
+    let is_mark = |c: char| c.width() == Some(0);
+    if text.is_ascii() || !text.contains(is_mark) {
+        return text;
+    }
+    let mut marks = 0;
+    let few = |&c: &char| {
+        marks = if is_mark(c) { marks + 1 } else { 0 };
+        marks <= MOST_MARKS
+    };
+    Cow::Owned(text.chars().filter(few).collect())
+}
+
 /// Cells that `text` takes on a terminal.
 #[must_use]
 pub fn width(text: &str) -> usize {
-    text.width()
+    head(text).width()
 }
 
 /// The end of `text` that fits into `cells`, after `ellipsis` if something was cut: of a path through
 /// folders or calls it says most.
 #[must_use]
 pub fn cut_start<'a>(text: &'a str, cells: usize, ellipsis: &str) -> Cow<'a, str> {
-    if width(text) <= cells {
-        return Cow::Borrowed(text);
+    if text.len() <= LONGEST {
+        let text = paintable(text);
+        if width(&text) <= cells {
+            return text;
+        }
     }
+    let text = paintable(tail(text));
     let room = cells.saturating_sub(width(ellipsis));
-    let ends = text.char_indices().map(|(at, _)| &text[at..]);
-    let end = ends.into_iter().find(|end| width(end) <= room).unwrap_or("");
-    Cow::Owned(format!("{ellipsis}{end}"))
+    let mut used = 0;
+    let mut fits = |c: char| {
+        used += c.width().unwrap_or(0);
+        used <= room
+    };
+    let end = text.char_indices().rev().take_while(|&(_, c)| fits(c)).last();
+    Cow::Owned(format!("{ellipsis}{}", end.map_or("", |(at, _)| &text[at..])))
 }
 
 /// The beginning of `text` that fits into `cells`, ending in `ellipsis` if something was cut.
 #[must_use]
 pub fn cut<'a>(text: &'a str, cells: usize, ellipsis: &str) -> Cow<'a, str> {
-    if width(text) <= cells {
-        return Cow::Borrowed(text);
+    let is_all = text.len() <= LONGEST;
+    let text = paintable(text);
+    if is_all && width(&text) <= cells {
+        return text;
     }
     let Some(room) = cells.checked_sub(width(ellipsis)) else { return Cow::Borrowed("") };
     let mut used = 0;
@@ -49,8 +99,10 @@ pub fn cut<'a>(text: &'a str, cells: usize, ellipsis: &str) -> Cow<'a, str> {
 /// `name` in at most `cells` cells.
 #[must_use]
 pub fn shorten<'a>(name: &'a str, cells: usize, ellipsis: &str) -> Cow<'a, str> {
-    if width(name) <= cells {
-        return Cow::Borrowed(name);
+    let is_all = name.len() <= LONGEST;
+    let name = paintable(name);
+    if is_all && width(&name) <= cells {
+        return name;
     }
     if let Some((module, offset)) = name.rsplit_once("+0x")
         && !name.contains(['(', '<', ' '])
@@ -61,170 +113,41 @@ pub fn shorten<'a>(name: &'a str, cells: usize, ellipsis: &str) -> Cow<'a, str> 
             return Cow::Owned(format!("{}+0x{offset}", cut(module, room, ellipsis)));
         }
     }
-    let plain = without_arguments(name);
-    if width(&plain) <= cells {
-        return Cow::Owned(plain);
+    let Some(narrow) = NarrowName::of(&name, ellipsis) else {
+        return Cow::Owned(cut_all(&name, cells, ellipsis));
+    };
+    let forms = [Some(narrow.whole), narrow.of_type].into_iter().flatten();
+    if let Some(fits) = forms.filter(|form| width(form) <= cells).find(|_| is_all) {
+        return Cow::Owned(fits);
     }
-    let plain = without_trait(plain);
-    if width(&plain) <= cells {
-        return Cow::Owned(plain);
+    let mut own = narrow.marked.as_str();
+    let mut needed = width(own);
+    let scope = width(ellipsis) + "::".len();
+    for (place, &start) in narrow.starts.iter().enumerate() {
+        let before = narrow.starts[place.saturating_sub(1)]..start;
+        needed -= width(&narrow.marked[before]);
+        own = &narrow.marked[start..];
+        let (lead, taken) = if start > 0 { (scope, true) } else { (0, false) };
+        if needed + lead <= cells {
+            return Cow::Owned(if taken { format!("{ellipsis}::{own}") } else { own.to_owned() });
+        }
     }
-    let plain = without_template_arguments(&plain, ellipsis);
-    // What a Rust function was instantiated for says less than where it is.
-    let generic = format!("::<{ellipsis}>");
-    let plain = plain.strip_suffix(&generic).unwrap_or(&plain);
-    let mut rest = plain;
-    let mut shown = Cow::Borrowed(rest);
-    while width(&shown) > cells {
-        let Some(next) = after_first_scope(rest) else { break };
-        rest = next;
-        shown = Cow::Owned(format!("{ellipsis}::{rest}"));
-    }
-    if width(&shown) > cells {
-        // Even the last part is too long: its beginning says more than the ellipsis before it.
-        shown = Cow::Owned(cut(rest, cells, ellipsis).into_owned());
-    }
-    Cow::Owned(shown.into_owned())
+    // Even the last part is too long: its beginning says more than the ellipsis before it.
+    Cow::Owned(cut_all(own, cells, ellipsis))
 }
 
-const ANONYMOUS: &str = "(anonymous namespace)";
-
-/// Length of an operator name such as `operator<<` or `operator()` at the start of `text`; its
-/// brackets are not those of arguments.
-fn operator_length(text: &str, before: Option<char>) -> Option<usize> {
-    let rest = text.strip_prefix("operator")?;
-    if before.is_some_and(|c| c.is_alphanumeric() || c == '_') {
-        return None;
+/// As [`cut`], of text that may be the beginning of more.
+fn cut_all(text: &str, cells: usize, ellipsis: &str) -> String {
+    match width(text) < cells {
+        true => format!("{text}{ellipsis}"),
+        false => cut(text, cells, ellipsis).into_owned(),
     }
-    const SYMBOLS: &[&str] =
-        &["()", "<=>", "<<=", ">>=", "<<", ">>", "<=", ">=", "->*", "->", "<", ">"];
-    SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)).map(|s| "operator".len() + s.len())
-}
-
-/// The name without the arguments of functions, what follows them (`const`), and a return type.
-fn without_arguments(name: &str) -> String {
-    let mut out = String::with_capacity(name.len());
-    let (mut round, mut angle) = (0_usize, 0_usize);
-    let mut return_type_end = 0;
-    let mut removed = false;
-    let mut at = 0;
-    while let Some(c) = name[at..].chars().next() {
-        let mut length = c.len_utf8();
-        if let Some(operator) = operator_length(&name[at..], name[..at].chars().next_back()) {
-            length = operator;
-        } else if name[at..].starts_with(ANONYMOUS) {
-            length = ANONYMOUS.len();
-        } else {
-            match c {
-                '<' if round == 0 => angle += 1,
-                '>' if round == 0 && !name[..at].ends_with('-') => angle = angle.saturating_sub(1),
-                '(' if angle == 0 => {
-                    round += 1;
-                    removed = true;
-                }
-                ')' if angle == 0 && round > 0 => {
-                    round -= 1;
-                    at += 1;
-                    continue;
-                }
-                ' ' if round == 0 && angle == 0 && !removed && !out.ends_with("operator") => {
-                    return_type_end = out.len() + 1;
-                }
-                _ => {}
-            }
-        }
-        if round == 0 {
-            out.push_str(&name[at..at + length]);
-        }
-        at += length;
-    }
-    if !removed {
-        return out;
-    }
-    let mut plain = &out[return_type_end..];
-    for tail in [" const", " volatile", " &", " &&"] {
-        plain = plain.strip_suffix(tail).unwrap_or(plain);
-    }
-    plain.trim_end().to_owned()
-}
-
-/// `Type::method` for `<Type as Trait>::method` and `<Type>::method`, if the type is a path.
-fn without_trait(name: String) -> String {
-    let Some(inner) = name.strip_prefix('<') else { return name };
-    let mut depth = 0_usize;
-    let mut end_of_type = None;
-    for (at, c) in inner.char_indices() {
-        match c {
-            '<' => depth += 1,
-            '>' if inner[..at].ends_with('-') => {}
-            '>' if depth == 0 => {
-                return format!("{}{}", &inner[..end_of_type.unwrap_or(at)], &inner[at + 1..]);
-            }
-            '>' => depth -= 1,
-            ' ' if depth == 0 && end_of_type.is_none() && inner[at..].starts_with(" as ") => {
-                end_of_type = Some(at);
-            }
-            c if depth == 0
-                && end_of_type.is_none()
-                && !(c.is_alphanumeric() || matches!(c, '_' | ':')) =>
-            {
-                break;
-            }
-            _ => {}
-        }
-    }
-    name
-}
-
-/// The name with every outermost `<…>` emptied.
-fn without_template_arguments(name: &str, ellipsis: &str) -> String {
-    let mut out = String::with_capacity(name.len());
-    let mut angle = 0_usize;
-    let mut at = 0;
-    while let Some(c) = name[at..].chars().next() {
-        let mut length = c.len_utf8();
-        if let Some(operator) = operator_length(&name[at..], name[..at].chars().next_back()) {
-            length = operator;
-        } else if c == '<' {
-            angle += 1;
-            if angle == 1 {
-                out.push('<');
-                out.push_str(ellipsis);
-            }
-        } else if c == '>' && !name[..at].ends_with('-') && angle > 0 {
-            angle -= 1;
-        }
-        if angle == 0 {
-            out.push_str(&name[at..at + length]);
-        }
-        at += length;
-    }
-    out
-}
-
-/// What follows the first `::` that is outside all brackets, and not before one: `f::{closure#0}` and
-/// `f::<…>` are one part.
-fn after_first_scope(name: &str) -> Option<&str> {
-    let mut depth = 0_usize;
-    for (at, c) in name.char_indices() {
-        match c {
-            '<' | '(' | '{' | '[' => depth += 1,
-            '>' | ')' | '}' | ']' => depth = depth.saturating_sub(1),
-            ':' if depth == 0 && name[at..].starts_with("::") => {
-                let rest = &name[at + 2..];
-                if !rest.starts_with(['<', '{']) {
-                    return Some(rest);
-                }
-            }
-            _ => {}
-        }
-    }
-    None
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::hard_names;
 
     #[test]
     fn arguments_go_first_then_templates_then_namespaces() {
@@ -259,12 +182,16 @@ mod tests {
             ("<alloc::vec::Vec<u8>>::push", 15, "…::Vec<…>::push"),
             ("<&dyn Fn<()> + Sync as FnOnce<()>>::call_once", 20, "<…>::call_once"),
             ("<fn() -> u8 as FnOnce<()>>::call_once", 20, "<…>::call_once"),
+            ("bool operator< <int>(A<int> const&, A<int> const&)", 20, "operator< <int>"),
+            ("bool operator< <ns::Long<int>>(ns::Long<int> const&)", 20, "operator< <…>"),
+            ("Buffer<(1 << 3)>::size_of_all() const", 20, "…::size_of_all"),
+            ("Buffer<(1 << 3)>::size_of_all() const", 24, "Buffer<…>::size_of_all"),
             ("std::panic::catch_unwind::<isize, f::{closure#0}>", 30, "std::panic::catch_unwind"),
             ("std::panic::catch_unwind::<isize, f::{closure#0}>", 16, "…::catch_unwind"),
             ("std::rt::lang_start::{closure#0}", 30, "…::rt::lang_start::{closure#0}"),
             ("std::rt::lang_start::{closure#0}", 27, "…::lang_start::{closure#0}"),
             ("std::rt::lang_start::{{closure}}", 12, "lang_start:…"),
-            ("std::iter::map::<u8>::{closure#0}", 29, "…::map::<…>::{closure#0}"),
+            ("std::iter::map::<u8>::{closure#0}", 29, "std::iter::map::{closure#0}"),
         ] {
             assert_eq!(shorten(name, cells, "…"), expected);
             assert!(width(&shorten(name, cells, "…")) <= cells, "{name} in {cells}");
@@ -282,23 +209,42 @@ mod tests {
     }
 
     #[test]
-    fn brackets_that_are_names_stay() {
-        for (name, expected) in [
-            ("std::ostream& operator<<(std::ostream&, int)", "operator<<"),
-            (
-                "foo(int)::{lambda(int, long)#1}::operator()(int) const",
-                "foo::{lambda#1}::operator()",
-            ),
-            ("(anonymous namespace)::run(int, char**)", "(anonymous namespace)::run"),
-            ("<T as core::ops::Fn(u8)>::call(x)", "<T as core::ops::Fn(u8)>::call"),
-            ("a::my_operator<int>(int)", "a::my_operator<int>"),
-            ("libfoo.so+0x1234", "libfoo.so+0x1234"),
-            ("two words", "two words"),
-            ("unbalanced)>(", "unbalanced)>"),
-        ] {
-            assert_eq!(without_arguments(name), expected);
+    fn no_form_loses_the_functions_own_name() {
+        // Of a place in a module, the offset is what stays.
+        for (name, own) in hard_names().filter(|(name, _)| !name.contains("+0x")) {
+            for cells in 0..=width(name) + 1 {
+                let shown = shorten(name, cells, "…");
+                assert!(width(&shown) <= cells, "{shown} in {cells}");
+                let visible = shown.strip_suffix('…').unwrap_or(&shown);
+                let is_whole = shown == name || shown.contains(own);
+                let is_beginning = own.starts_with(visible);
+                assert!(is_whole || is_beginning, "{name}: {shown} in {cells} without {own}");
+                assert!(is_whole || cells < width(own) + 3, "{name}: {shown} in {cells}");
+            }
         }
-        assert_eq!(without_template_arguments("a<b<c>>::operator<", "…"), "a<…>::operator<");
+    }
+
+    #[test]
+    fn long_texts_are_cut_soon() {
+        let deep = "a::".repeat(1 << 20) + "f";
+        let open = "f<".repeat(1 << 20);
+        let marks = "e".to_owned() + &"\u{301}".repeat(1 << 20);
+        for text in [&deep, &open, &marks, &"名".repeat(1 << 20), &"x".repeat(1 << 20)] {
+            for cells in [0, 1, 7, 80] {
+                for shown in [shorten(text, cells, "…"), cut(text, cells, "…")] {
+                    assert!(shown.width() <= cells && shown.len() <= 1000, "{} bytes", shown.len());
+                }
+                assert!(cut_start(text, cells, "…").width() <= cells.max(1));
+            }
+        }
+        assert_eq!(cut(&marks, 80, "…"), "e\u{301}\u{301}\u{301}\u{301}…");
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_takes_its_cells() {
+        assert_eq!(cut("a\u{202e}b", 20, "…"), "a\\u{202e}b");
+        assert_eq!(cut("a\u{1b}[31m", 6, "…"), "a\\u{1…");
+        assert_eq!(shorten("ns::a\u{9b}\u{200b}", 40, "…"), "ns::a\\u{9b}\\u{200b}");
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! Pages of text: help, explanations, what was measured.
 //!
 //! A page is a list of items; laying it out for a width gives its lines. Scrolling counts the
-//! lines, so both the update function and the painter lay it out, in the same way.
+//! lines, so both the update function and the painter lay it out, in the same way. Of a text from a
+//! file only the beginning is shown, if it is longer than people read.
 
 use unicode_width::UnicodeWidthChar;
 
-use super::name::width;
+use super::name::{paintable, width};
 
 /// Names of pairs up to this many cells decide how wide the left column is.
 const LONGEST_NAME: usize = 26;
@@ -87,7 +88,7 @@ impl Page {
         for item in &self.items {
             match item {
                 Item::Heading(text) => {
-                    lines.push(line(text.clone(), String::new(), Look::Heading));
+                    lines.push(line(paintable(text).into_owned(), String::new(), Look::Heading));
                 }
                 Item::Text(text) => {
                     for part in wrap(text, cells.saturating_sub(1)) {
@@ -95,13 +96,13 @@ impl Page {
                     }
                 }
                 Item::Verbatim(text) => {
-                    lines.push(line(format!(" {text}"), String::new(), Look::Text));
+                    lines.push(line(format!(" {}", paintable(text)), String::new(), Look::Text));
                 }
                 Item::Gap => lines.push(line(String::new(), String::new(), Look::Text)),
                 Item::Pair(name, text) | Item::Warning(name, text) => {
                     let look =
                         if matches!(item, Item::Pair(..)) { Look::Pair } else { Look::Warning };
-                    let mut left = format!(" {name}");
+                    let mut left = format!(" {}", paintable(name));
                     if width(&left) >= indent {
                         // Too long for its column: a line of its own.
                         lines.push(line(std::mem::take(&mut left), String::new(), look));
@@ -118,6 +119,7 @@ impl Page {
 
 /// Breaks text into lines of at most `cells` cells, between words where possible.
 fn wrap(text: &str, cells: usize) -> Vec<String> {
+    let text = paintable(text);
     let mut lines = vec![String::new()];
     let mut used = 0;
     for word in text.split(' ') {

@@ -5,6 +5,7 @@
 //! that do not look like either (C, Fortran, addresses, groups) come back unchanged.
 
 mod bare;
+mod narrow;
 mod scan;
 mod versions;
 
@@ -14,6 +15,7 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 
 pub(crate) use bare::BareNames;
+pub(crate) use narrow::NarrowName;
 use scan::{Found, Pieces, group_end, scan};
 pub(crate) use scan::{OPERATORS, Parts, closed_group};
 pub(crate) use versions::is_version;
@@ -51,22 +53,30 @@ pub fn base_name(name: &str) -> Cow<'_, str> {
         return Cow::Borrowed(name);
     }
     let bare = Form::of(name);
-    let mut first = bare.starts.len() - 1;
-    // `{lambda#1}::operator()` is named by what surrounds the lambda.
-    if first > 0 && bare.from(first) == "operator()" && bare.from(first - 1).starts_with('{') {
-        first -= 1;
-    }
-    while first > 0 && bare.from(first).starts_with('{') {
-        first -= 1;
-    }
-    let base = bare.from(first);
+    let base = bare.from(base_component(bare.starts.len(), |component| bare.from(component)));
     if base.is_empty() { Cow::Borrowed(name) } else { Cow::Owned(base.to_owned()) }
+}
+
+/// The component from which on a function is called by its own name; `from` is the text from one on.
+fn base_component<'t>(components: usize, from: impl Fn(usize) -> &'t str) -> usize {
+    let mut first = components - 1;
+    // `{lambda#1}::operator()` is named by what surrounds the lambda, also as LLVM writes it.
+    let is_lambda = |text: &str| text.starts_with(['{', '\'']);
+    if first > 0 && from(first) == "operator()" && is_lambda(from(first - 1)) {
+        first -= 1;
+    }
+    while first > 0 && is_lambda(from(first)) {
+        first -= 1;
+    }
+    first
 }
 
 /// Whether a name has nothing to set aside.
 fn is_plain(name: &str) -> bool {
     let is_mark = |byte| matches!(byte, b'<' | b'(' | b'{' | b':');
-    name.starts_with('[') || !name.bytes().any(is_mark)
+    // Objective-C's `-[Class(Category) method:]`, and what stands for code without a name.
+    ["[", "-[", "+["].iter().any(|start| name.starts_with(start))
+        || !(name.bytes().any(is_mark) || name.contains("[go.shape."))
 }
 
 /// Hands out the parts of a name as it is spelled, and of each other way to spell it: a method by
@@ -248,12 +258,18 @@ impl Parts for Form {
     }
 }
 
+/// Names that are hard to take apart, each with the function's own name.
+#[cfg(test)]
+pub(crate) fn hard_names() -> impl Iterator<Item = (&'static str, &'static str)> {
+    tests::NAMES.iter().map(|&(name, _, base)| (name, base))
+}
+
 #[cfg(test)]
 mod tests {
     use super::{base_name, short_name};
 
     /// Full name, short name, base name.
-    const NAMES: &[(&str, &str, &str)] = &[
+    pub(super) const NAMES: &[(&str, &str, &str)] = &[
         ("main", "main", "main"),
         ("dgemm_", "dgemm_", "dgemm_"),
         ("libc.so.6+0x1234", "libc.so.6+0x1234", "libc.so.6+0x1234"),
@@ -343,6 +359,77 @@ mod tests {
             "std::rt::lang_start::{closure#0}",
             "lang_start::{closure#0}",
         ),
+        // Operators of templates, and those that look like brackets inside of arguments.
+        ("bool ns::operator<< <char>(A<char>&, char)", "ns::operator<<", "operator<<"),
+        ("bool operator<=> <int>(A<int>, A<int>)", "operator<=>", "operator<=>"),
+        ("ns::A<int>::operator->*(int)", "ns::A::operator->*", "operator->*"),
+        ("ns::A<int>::operator, (int)", "ns::A::operator,", "operator,"),
+        ("operator\"\" _km(long double)", "operator\"\" _km", "operator\"\" _km"),
+        ("Buffer<1 << 3>::size_of(int)", "Buffer::size_of", "size_of"),
+        ("Buffer<((1)<<(3))>::size_of(int)", "Buffer::size_of", "size_of"),
+        ("If<(a < b), (c > d)>::then() const", "If::then", "then"),
+        ("If<a <= b>::then()", "If::then", "then"),
+        ("std::enable_if<(8)>=(4), int>::type pick<unsigned long>(unsigned long)", "pick", "pick"),
+        ("decltype (f(x)) ns::pick<int>(int)", "ns::pick", "pick"),
+        ("decltype((*this).at(0)) Vec<int>::front<0>() const &", "Vec::front", "front"),
+        (
+            "A::operator std::vector<B<1 << 2> > const&() const",
+            "A::operator std::vector const&",
+            "operator std::vector const&",
+        ),
+        // Lambdas and types without a name, as libiberty and LLVM write them.
+        ("main::$_0::operator()(int) const", "main::$_0::operator()", "operator()"),
+        (
+            "main::'lambda'(int)::operator()(int) const",
+            "main::'lambda'::operator()",
+            "main::'lambda'::operator()",
+        ),
+        ("f(int)::{unnamed type#1}::g()", "f::{unnamed type#1}::g", "g"),
+        (
+            "(anonymous namespace)::A<(anonymous namespace)::B>::f()",
+            "(anonymous namespace)::A::f",
+            "f",
+        ),
+        // Rust: what debug information says of impl blocks.
+        ("app::{impl#0}::run", "app::{impl#0}::run", "run"),
+        (
+            "app::{impl#3}::run::{closure_env#0}<u8>",
+            "app::{impl#3}::run::{closure_env#0}",
+            "run::{closure_env#0}",
+        ),
+        (
+            "<app::A<T> as app::B<U>>::f::{{closure}}",
+            "<app::A as app::B>::f::{{closure}}",
+            "f::{{closure}}",
+        ),
+        ("<<A as B>::C as D>::f", "<<A as B>::C as D>::f", "f"),
+        // Fortran, OCaml, D, Go, Swift, Java, Objective-C, Haskell.
+        ("__solver_MOD_apply", "__solver_MOD_apply", "__solver_MOD_apply"),
+        ("camlStdlib__List__map_123", "camlStdlib__List__map_123", "camlStdlib__List__map_123"),
+        ("Stdlib.List.(@)", "Stdlib.List.(@)", "Stdlib.List.(@)"),
+        ("int app.foo(int, char[])", "app.foo", "app.foo"),
+        (
+            "pure @safe void std.sort!(\"a < b\", int[]).sort(int[])",
+            "std.sort!.sort",
+            "std.sort!.sort",
+        ),
+        ("main.Map[go.shape.int,go.shape.string]", "main.Map", "main.Map"),
+        ("main.(*List[go.shape.int]).Push", "main.(*List).Push", "main.(*List).Push"),
+        ("main.(*Buffer).Write", "main.(*Buffer).Write", "main.(*Buffer).Write"),
+        ("main.main.func1", "main.main.func1", "main.main.func1"),
+        ("app.Foo.bar(x: Swift.Int) -> Swift.Int", "app.Foo.bar", "app.Foo.bar"),
+        ("app.load(from: A) async throws -> B", "app.load", "app.load"),
+        (
+            "void com.app.Main.<init>(java.lang.String[])",
+            "com.app.Main.<init>",
+            "com.app.Main.<init>",
+        ),
+        ("-[NSString(Extra) at:]", "-[NSString(Extra) at:]", "-[NSString(Extra) at:]"),
+        ("+[A b]", "+[A b]", "+[A b]"),
+        ("GHC.Base.(>>=)", "GHC.Base.(>>=)", "GHC.Base.(>>=)"),
+        // Nothing closes these.
+        ("void f<A<B", "void f<A<B", "void f<A<B"),
+        ("ns::f(int", "ns::f(int", "f(int"),
     ];
 
     #[test]

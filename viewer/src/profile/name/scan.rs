@@ -20,6 +20,13 @@ pub(crate) trait Parts {
     /// Text that no form lacks.
     fn push(&mut self, text: &str);
 
+    /// What stands inside of Rust's `<T as Trait>`.
+    fn push_self_type(&mut self, inside: &str) {
+        self.push("<");
+        push_without_angles(inside, self);
+        self.push(">");
+    }
+
     /// `{lambda#1}`, in two pieces, and `{lambda(int)#1}` where template arguments are.
     fn push_braces(&mut self, bare: [&str; 2], whole: &str);
 
@@ -62,9 +69,12 @@ pub(super) fn scan(pieces: Pieces<'_>, parts: &mut impl Parts) -> Found {
     let mut found = Found::default();
     parts.begin_component();
     let mut before = 0;
+    let has_arguments = has_arguments(pieces);
     for name in pieces {
-        let scanner =
-            Scanner { name, text: name.as_bytes(), at: 0, before, pieces, found: &mut found };
+        let found = &mut found;
+        let is_broken = false;
+        let text = name.as_bytes();
+        let scanner = Scanner { name, text, at: 0, before, has_arguments, is_broken, found };
         scanner.scan(parts);
         before += name.len();
     }
@@ -77,8 +87,19 @@ struct Scanner<'n, 'f> {
     at: usize,
     /// The length of the pieces before this one.
     before: usize,
-    pieces: Pieces<'n>,
+    /// Whether arguments follow somewhere.
+    has_arguments: bool,
+    /// Whether a bracket was met that nothing closes. From there on brackets are text: nothing
+    /// is lost, and no bracket is looked for twice.
+    is_broken: bool,
     found: &'f mut Found,
+}
+
+/// Whether a function's arguments are in the name, and not only `(anonymous namespace)`.
+fn has_arguments(pieces: Pieces<'_>) -> bool {
+    let last = pieces.iter().rfind(|piece| !piece.is_empty());
+    last.is_some_and(|last| last.ends_with(')'))
+        || pieces.iter().any(|piece| piece.as_bytes().windows(2).any(|pair| pair == b") "))
 }
 
 impl<'n> Scanner<'n, '_> {
@@ -93,6 +114,11 @@ impl<'n> Scanner<'n, '_> {
             }
             let start = self.at;
             match byte {
+                _ if self.is_broken => self.plain(parts),
+                // Go's `pkg.(*Type).Method`, OCaml's `Module.(+)`, Java's `Class.<init>`.
+                b'(' | b'<' if start > 0 && self.text[start - 1] == b'.' => {
+                    self.member(parts);
+                }
                 b':' if self.text.get(start + 1) == Some(&b':') => {
                     self.at += 2;
                     // Rust's `f::<T>`: what follows is no component of its own.
@@ -100,8 +126,11 @@ impl<'n> Scanner<'n, '_> {
                         && self.text.get(self.at) == Some(&b'<')
                         && !self.is_self_type()
                     {
-                        self.skip_group();
-                        parts.push_template(&self.name[start..self.at]);
+                        if self.skip_group() {
+                            parts.push_template(&self.name[start..self.at]);
+                        } else {
+                            parts.push("::");
+                        }
                     } else {
                         parts.begin_component();
                     }
@@ -114,20 +143,17 @@ impl<'n> Scanner<'n, '_> {
                     self.operator(parts);
                 }
                 b'(' => {
-                    self.found.is_called = true;
-                    self.skip_group();
-                    parts.push_arguments(&self.name[start..self.at]);
+                    if self.skip_group() {
+                        self.found.is_called = true;
+                        parts.push_arguments(&self.name[start..self.at]);
+                    }
                 }
                 b'<' if parts.at_component_start() => {
                     self.self_type(parts);
                 }
-                b'<' => {
-                    self.skip_group();
-                    parts.push_template(&self.name[start..self.at]);
-                }
-                b'[' if self.rest().starts_with("[abi:") => {
-                    self.skip_group();
-                    parts.push_template(&self.name[start..self.at]);
+                b'<' => self.template(parts),
+                b'[' if GROUPS_IN_BRACKETS.iter().any(|group| self.rest().starts_with(group)) => {
+                    self.template(parts);
                 }
                 b'{' => {
                     self.braces(parts);
@@ -137,7 +163,7 @@ impl<'n> Scanner<'n, '_> {
                 }
                 // Spaces separate a return type from the name only where arguments follow; a name
                 // without arguments is taken as it is.
-                b' ' if self.has_arguments() => {
+                b' ' if self.has_arguments => {
                     parts.restart();
                     self.at += 1;
                     while matches!(self.text.get(self.at), Some(b'*' | b'&')) {
@@ -145,25 +171,46 @@ impl<'n> Scanner<'n, '_> {
                     }
                     self.found.begin = self.before + self.at;
                 }
-                _ => {
-                    // The first character, whatever it is, and all plain ones after it.
-                    let begins_more =
-                        |byte: &u8| matches!(byte, b':' | b'(' | b'<' | b'{' | b' ' | b'[');
-                    let plain = self.text[start + 1..].iter().position(begins_more);
-                    self.at = plain.map_or(self.text.len(), |length| start + 1 + length);
-                    parts.push(&self.name[start..self.at]);
-                }
+                _ => self.plain(parts),
             }
         }
     }
 
-    fn has_arguments(&self) -> bool {
-        let last = self.pieces.iter().rfind(|piece| !piece.is_empty());
-        last.is_some_and(|last| last.ends_with(')'))
-            || self
-                .pieces
-                .iter()
-                .any(|piece| piece.as_bytes().windows(2).rev().any(|pair| pair == b") "))
+    /// The first character, whatever it is, and all plain ones after it; all there is behind a
+    /// bracket that nothing closes.
+    fn plain(&mut self, parts: &mut impl Parts) {
+        let start = self.at;
+        let begins_more =
+            |byte: &u8| !self.is_broken && matches!(byte, b':' | b'(' | b'<' | b'{' | b' ' | b'[');
+        let plain = self.text[start + 1..].iter().position(begins_more);
+        self.at = plain.map_or(self.text.len(), |length| start + 1 + length);
+        parts.push(&self.name[start..self.at]);
+    }
+
+    /// What stands in brackets and tells no functions apart.
+    fn template(&mut self, parts: &mut impl Parts) {
+        let start = self.at;
+        if self.skip_group() {
+            parts.push_template(&self.name[start..self.at]);
+        }
+    }
+
+    /// A part of the name in brackets, such as `(*List[go.shape.int])`.
+    fn member(&mut self, parts: &mut impl Parts) {
+        let start = self.at;
+        if !self.skip_group() {
+            return;
+        }
+        let whole = &self.name[start..self.at];
+        match whole.split_once(GROUPS_IN_BRACKETS[1]) {
+            Some((before, _)) => {
+                let inside = before.len()..group_end(whole.as_bytes(), before.len());
+                parts.push(before);
+                parts.push_template(&whole[inside.clone()]);
+                parts.push(&whole[inside.end..]);
+            }
+            None => parts.push(whole),
+        }
     }
 
     /// Skips what may follow an argument list: ` const`, ` &&`, ` [clone .cold]`.
@@ -171,6 +218,15 @@ impl<'n> Scanner<'n, '_> {
         const QUALIFIERS: [&str; 6] = [" const", " volatile", " noexcept", " &&", " &", " (.cold)"];
         if self.at == 0 || self.text[self.at - 1] == b',' {
             return false;
+        }
+        // Swift's result: `f(x: Int) async throws -> Int`.
+        if self.found.is_called {
+            for word in [" -> ", " async ", " throws "] {
+                if self.rest().starts_with(word) {
+                    self.at = self.text.len();
+                    return true;
+                }
+            }
         }
         if self.text.get(self.at + 1) == Some(&b'[') {
             let end = self.rest().find(']').map_or(self.text.len(), |end| self.at + end + 1);
@@ -204,8 +260,8 @@ impl<'n> Scanner<'n, '_> {
         if let Some(symbol) = OPERATORS.iter().find(|symbol| self.rest().starts_with(**symbol)) {
             self.at += symbol.len();
             parts.push(&self.name[start..self.at]);
-            // The demangler writes `operator< <int>`.
-            if self.rest().starts_with(" <") {
+            // The demangler writes `operator< <int>`, and `operator, (int)`.
+            if self.rest().starts_with([' ']) && self.rest()[1..].starts_with(['<', '(']) {
                 self.at += 1;
             }
             return;
@@ -214,7 +270,7 @@ impl<'n> Scanner<'n, '_> {
         while let Some(&byte) = self.text.get(self.at) {
             match byte {
                 b'(' => break,
-                b'<' => self.skip_group(),
+                b'<' if !self.is_broken => _ = self.skip_group(),
                 _ => self.at += 1,
             }
         }
@@ -231,11 +287,11 @@ impl<'n> Scanner<'n, '_> {
     /// Rust's `<T as Trait>`, without the generics inside it.
     fn self_type(&mut self, parts: &mut impl Parts) {
         let start = self.at;
-        self.skip_group();
+        if !self.skip_group() {
+            return;
+        }
         let inside = self.name.get(start + 1..self.at - 1).unwrap_or("");
-        parts.push("<");
-        push_without_angles(inside, parts);
-        parts.push(">");
+        parts.push_self_type(inside);
         let start = self.before + start + 1;
         self.found.self_type.get_or_insert(start..start + inside.len());
     }
@@ -243,7 +299,9 @@ impl<'n> Scanner<'n, '_> {
     /// `{lambda(int)#1}` becomes `{lambda#1}`; `{{closure}}` stays.
     fn braces(&mut self, parts: &mut impl Parts) {
         let start = self.at;
-        self.skip_group();
+        if !self.skip_group() {
+            return;
+        }
         let whole = &self.name[start..self.at];
         let bare = match (whole.find('('), whole.rfind(')')) {
             (Some(open), Some(close)) if open < close => [&whole[..open], &whole[close + 1..]],
@@ -252,13 +310,22 @@ impl<'n> Scanner<'n, '_> {
         parts.push_braces(bare, whole);
     }
 
-    fn skip_group(&mut self) {
-        self.at = group_end(self.text, self.at);
+    /// Goes behind the group that opens here, if it is closed.
+    fn skip_group(&mut self) -> bool {
+        match closed_group(self.text, self.at) {
+            Some(end) => self.at = end,
+            None => self.is_broken = true,
+        }
+        !self.is_broken
     }
 }
 
+/// Groups in square brackets that tell no functions apart: ABI tags, and what Go's compiler made a
+/// generic function for.
+const GROUPS_IN_BRACKETS: [&str; 2] = ["[abi:", "[go.shape."];
+
 /// Hands out `text` without what stands in `<…>`.
-fn push_without_angles(text: &str, parts: &mut impl Parts) {
+fn push_without_angles(text: &str, parts: &mut (impl Parts + ?Sized)) {
     let bytes = text.as_bytes();
     let mut at = 0;
     let mut from = 0;
@@ -286,6 +353,10 @@ pub(crate) fn closed_group(text: &[u8], start: usize) -> Option<usize> {
     loop {
         let byte = *text.get(at)?;
         match byte {
+            // Operators between spaces, `1 << 3` or `a < b`. A `>` may stand so and close.
+            b'<' if at > start && text[at - 1] == b' ' && is_operator(&text[at..]) => {
+                at += usize::from(text[at + 1] == b'<');
+            }
             b'(' | b'{' | b'[' | b'<' => open.push(byte),
             // `->` closes nothing, nor does a `>` inside parentheses: `(a > b)`.
             b'>' if open.last() == Some(b'<') && text[at - 1] != b'-' => open.pop(),
@@ -308,6 +379,11 @@ pub(crate) fn closed_group(text: &[u8], start: usize) -> Option<usize> {
             at += 1;
         }
     }
+}
+
+/// Whether `<` begins an operator that is followed by a space.
+fn is_operator(text: &[u8]) -> bool {
+    ["< ", "<< ", "<= ", "<=> "].iter().any(|operator| text.starts_with(operator.as_bytes()))
 }
 
 /// For each byte, whether it is a bracket. Most of a name is within brackets, and most of that is

@@ -17,7 +17,7 @@ use ratatui::style::Style;
 
 use super::message::View;
 use super::model::{Model, Notice, Over, SMALLEST};
-use super::name::{cut, width, width as cells_of};
+use super::name::{cut, paintable, width, width as cells_of};
 
 /// Paints the model.
 pub fn draw(model: &Model<'_>, frame: &mut Frame<'_>) {
@@ -77,13 +77,14 @@ impl Canvas<'_, '_> {
         usize::from(self.area.width)
     }
 
-    /// Writes text from a cell on, at most `cells` wide; returns the cell behind it.
+    /// Writes text from a cell on, at most `cells` wide; returns the cell behind it. Whatever the
+    /// text, a terminal has nothing to obey.
     fn text(&mut self, x: usize, y: usize, text: &str, cells: usize, style: Style) -> usize {
         let (Ok(left), Ok(line)) = (u16::try_from(x), u16::try_from(y)) else { return x };
         if left >= self.area.width || line >= self.area.height {
             return x;
         }
-        let (end, _) = self.buffer.set_stringn(left, line, text, cells, style);
+        let (end, _) = self.buffer.set_stringn(left, line, paintable(text), cells, style);
         usize::from(end)
     }
 

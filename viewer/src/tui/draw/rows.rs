@@ -4,7 +4,7 @@ use ratatui::style::Style;
 
 use super::super::columns::{Column, Columns, Placed};
 use super::super::comparison as compared;
-use super::super::name::{cut_start, shorten, width};
+use super::super::name::{cut_start, head, shorten, width};
 use super::super::table::Rows;
 use super::Canvas;
 use crate::profile::FrameKind;
@@ -209,7 +209,7 @@ fn where_it_is(canvas: &mut Canvas<'_, '_>, row: &Row, from: usize, end: usize, 
     if row.kind == FrameKind::Context {
         return;
     }
-    let base = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let base = |path: &str| head(path.rsplit('/').next().unwrap_or_default()).to_owned();
     let mut text = match (function.file, function.module) {
         (Some(file), _) if function.line > 0 => {
             format!("{}:{}", base(model.profile.string(file)), function.line)
