@@ -41,6 +41,11 @@ const PATHS: &[(usize, &str, u64)] = &[
 
 /// A saved profile with these paths, in a folder that goes with the test.
 fn saved() -> (tempfile::TempDir, PathBuf) {
+    saved_with(str::to_owned)
+}
+
+/// The same with names made of these.
+fn saved_with(named: impl Fn(&str) -> String) -> (tempfile::TempDir, PathBuf) {
     let mut profile = Profile {
         strings: vec!["/opt/solver".to_owned()],
         modules: vec![Module { path: StringId(0), ..Module::default() }],
@@ -57,7 +62,7 @@ fn saved() -> (tempfile::TempDir, PathBuf) {
     let mut path = vec![0];
     for (place, &(depth, name, samples)) in PATHS.iter().enumerate() {
         let number = u32::try_from(place).unwrap();
-        profile.strings.push(name.to_owned());
+        profile.strings.push(named(name));
         let name = StringId(number + 1);
         profile.functions.push(Function { name, module: ModuleId(0), file: None, line: 0 });
         let offset = 0x1000 + u64::from(number);
@@ -106,13 +111,21 @@ impl Session {
 
     /// On another kind of terminal, waiting for this text.
     fn start_on(terminal: &str, arguments: &[&str], first: &str) -> Self {
-        let (folder, file) = saved();
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_csprof"));
+        command.args(["view", "solver.csprof"]);
+        command.args(arguments);
+        Self::start_command(command, terminal, saved(), first)
+    }
+
+    /// Any command, in the folder of this profile.
+    fn start_command(
+        mut command: CommandBuilder,
+        terminal: &str,
+        (folder, _file): (tempfile::TempDir, PathBuf),
+        first: &str,
+    ) -> Self {
         let size = PtySize { rows: 24, cols: 80, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).unwrap();
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_csprof"));
-        command.arg("view");
-        command.arg(file.file_name().unwrap());
-        command.args(arguments);
         command.cwd(folder.path());
         command.env("TERM", terminal);
         command.env_remove("NO_COLOR");
@@ -212,7 +225,7 @@ fn a_terminal_that_only_prints_lines_is_refused() {
 
 #[test]
 fn a_signal_that_ends_it_gives_the_terminal_back() {
-    for signal in [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT] {
+    for signal in [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT] {
         let viewer = Session::start(&[]);
         let pid = i32::try_from(viewer.child.process_id().unwrap()).unwrap();
         kill(Pid::from_raw(pid), signal).unwrap();
@@ -222,30 +235,61 @@ fn a_signal_that_ends_it_gives_the_terminal_back() {
     }
 }
 
+/// The viewer as a job of a shell, which goes on with these commands when it ends or stops.
+fn as_a_job(then: &str) -> Session {
+    let mut command = CommandBuilder::new("/bin/sh");
+    let viewer = env!("CARGO_BIN_EXE_csprof");
+    command.args(["-m", "-c", &format!("{viewer} view solver.csprof; {then}")]);
+    Session::start_command(command, "xterm-256color", saved(), "shown 100% + out 0% = 100%")
+}
+
+/// By the key, and as a shell's `suspend` or a batch system does it.
 #[test]
 fn suspension_gives_the_terminal_back_and_takes_it_again() {
-    // The kernel does not stop an orphaned process group, such as this one without a shell, so
-    // the viewer comes back by itself; a stopped one is continued in the same way.
-    let mut viewer = Session::start(&[]);
-    assert!(viewer.emulator.screen().alternate_screen());
-    viewer.press("\x1a");
-    viewer.wait_until("normal screen", |screen| !screen.alternate_screen());
-    viewer.wait_until("alternate screen", Screen::alternate_screen);
-    viewer.wait_for("solve");
-    viewer.press("q");
-    assert_eq!(viewer.end().0.exit_code(), 0);
+    for by_key in [true, false] {
+        let mut viewer = as_a_job("stty -a; read line; fg");
+        assert!(viewer.emulator.screen().alternate_screen());
+        if by_key {
+            viewer.press("\x1a");
+        } else {
+            let group = viewer.master.process_group_leader().unwrap();
+            kill(Pid::from_raw(group), Signal::SIGTSTP).unwrap();
+        }
+        // Says ` icanon` and ` echo `, or `-icanon` and `-echo `.
+        viewer.wait_until("normal screen with modes of lines", |screen| {
+            let text = screen.contents();
+            !screen.alternate_screen() && text.contains(" icanon") && text.contains(" echo ")
+        });
+        viewer.press("\n");
+        viewer.wait_until("alternate screen", Screen::alternate_screen);
+        viewer.wait_for("solve");
+        viewer.press("q");
+        assert_eq!(viewer.end().0.exit_code(), 0);
+    }
 }
 
 #[test]
 fn a_signal_that_ends_it_while_it_is_suspended_is_heeded() {
-    let mut viewer = Session::start(&[]);
-    let pid = Pid::from_raw(i32::try_from(viewer.child.process_id().unwrap()).unwrap());
+    let mut viewer = as_a_job("kill -TERM %1; fg; echo ended $?; read line");
     viewer.press("\x1a");
-    viewer.wait_until("normal screen", |screen| !screen.alternate_screen());
-    kill(pid, Signal::SIGTERM).unwrap();
-    let (status, left) = viewer.end();
-    assert!(status.signal().is_some(), "{status:?}");
-    assert_eq!(left, "");
+    viewer.wait_until("end", |screen| {
+        !screen.alternate_screen() && screen.contents().contains("ended 143")
+    });
+    viewer.press("\n");
+    viewer.end();
+}
+
+/// The kernel does not stop an orphaned process group, such as this one without a shell: nobody
+/// would continue it.
+#[test]
+fn a_viewer_without_a_shell_is_not_suspended() {
+    let mut viewer = Session::start(&[]);
+    viewer.press("\x1ajj");
+    viewer.press("3");
+    viewer.wait_for("[3 Flat]");
+    assert!(viewer.emulator.screen().alternate_screen());
+    viewer.press("qq");
+    assert_eq!(viewer.end().0.exit_code(), 0);
 }
 
 #[test]
@@ -260,6 +304,76 @@ fn a_stopped_viewer_paints_again_when_it_is_continued() {
     viewer.wait_for("solve");
     viewer.press("q");
     assert_eq!(viewer.end().0.exit_code(), 0);
+}
+
+/// Nobody reads what the viewer writes, so it waits in the middle of a screen.
+#[test]
+fn a_signal_ends_a_viewer_that_cannot_write() {
+    for signal in [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT] {
+        let (folder, _file) = saved();
+        let size = PtySize { rows: 400, cols: 400, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size).unwrap();
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_csprof"));
+        command.args(["view", "solver.csprof"]);
+        command.cwd(folder.path());
+        command.env("TERM", "xterm-256color");
+        let mut child = pair.slave.spawn_command(command).unwrap();
+        let pid = child.process_id().unwrap();
+        let mut keys = pair.master.take_writer().unwrap();
+        let modes = || format!("{:?}", pair.master.get_termios().unwrap().local_flags);
+        let deadline = Instant::now() + PATIENCE;
+        while modes().contains("ICANON") {
+            assert!(Instant::now() < deadline, "it never took the terminal");
+            std::thread::yield_now();
+        }
+        // Screen after screen, until no more are taken: the last key is not answered.
+        let switches = || {
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+            let line = status.lines().find(|line| line.starts_with("voluntary_ctxt")).unwrap();
+            line.to_owned()
+        };
+        let mut before = String::new();
+        while before != switches() {
+            before = switches();
+            keys.write_all(b"?q2q3q").unwrap();
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        kill(Pid::from_raw(i32::try_from(pid).unwrap()), signal).unwrap();
+        let deadline = Instant::now() + PATIENCE;
+        let status = loop {
+            match child.try_wait().unwrap() {
+                Some(status) => break status,
+                None if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
+                None => panic!("{signal} did not end it"),
+            }
+        };
+        assert!(status.signal().is_some(), "{signal}: {status:?}");
+        assert!(modes().contains("ICANON"), "{}", modes());
+    }
+}
+
+#[test]
+fn names_of_a_megabyte_are_painted() {
+    let long = |name: &str| match name {
+        "solve" => format!("void ns::solve<{}>(int)", "ns::vector<int>, ".repeat(1 << 16)),
+        "poll" => format!("poll{}", "\u{301}".repeat(1 << 19)),
+        "memcpy" => "memcpy::".repeat(1 << 17),
+        _ => format!("{name}{}", "x".repeat(1 << 20)),
+    };
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_csprof"));
+    command.args(["view", "solver.csprof"]);
+    let first = "shown 100% + out 0% = 100%";
+    let mut viewer = Session::start_command(command, "xterm-256color", saved_with(long), first);
+    viewer.wait_for("solve<ns::vector<int>");
+    viewer.press("e");
+    viewer.wait_for("poll");
+    viewer.press("/poll\r=");
+    viewer.wait_for("q back");
+    viewer.press("q3");
+    viewer.wait_for("MPI_Allreducexx");
+    viewer.press("q");
+    viewer.press("q");
+    viewer.end();
 }
 
 #[test]

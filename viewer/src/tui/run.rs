@@ -14,9 +14,10 @@ use crossterm::event::{
     Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM};
+use nix::unistd::{Pid, getpgid, getpgrp, getppid, getsid};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
 
 use super::effect::{Effect, Request};
 use super::forest::Forest;
@@ -24,10 +25,11 @@ use super::key::{Code, Key};
 use super::message::Message;
 use super::model::{Model, Notice};
 use super::stages::Stages;
-use super::terminal::{Screen, give_back};
+use super::terminal::{Screen, give_back, give_back_modes};
 use super::theme::{ColorChoice, Theme};
 use super::update::update;
 use super::worker::{self, Requests};
+use crate::print;
 use crate::profile::{MetricRef, Profile};
 use crate::refine::Refined;
 use crate::set_files::SetFiles;
@@ -52,9 +54,9 @@ impl Default for Options {
 /// Two clicks on one cell within this time are a double click.
 const DOUBLE_CLICK: Duration = Duration::from_millis(400);
 
-/// How long to wait for the continuation of a job that may not have been stopped at all: the
-/// kernel does not stop an orphaned process group (POSIX, "Orphaned Process Group").
-const STOPPED_BY_NOW: Duration = Duration::from_millis(50);
+/// How long a signal that ends the viewer waits for the shell to end it, and then for the terminal
+/// to take what gives it back. The shell may be at work, or wait for a terminal that is held (Ctrl-S).
+const GRACE: Duration = Duration::from_secs(1);
 
 /// What wakes the shell up.
 enum Arrival {
@@ -102,6 +104,9 @@ pub fn run(opened: Opened<'_>, refinement: &str, options: Options) -> anyhow::Re
     // crossterm has an opinion of its own about NO_COLOR; the decision is made here.
     crossterm::style::force_color_output(color);
 
+    let (sender, arrivals) = channel();
+    // Before the terminal is taken: from then on a signal must give it back.
+    watch_signals(&sender)?;
     let screen = Screen::take(options.mouse)?;
     // The first look for events sets up the handler of SIGWINCH; a change of size before that would
     // go unseen, so the size is asked for after it.
@@ -116,9 +121,8 @@ pub fn run(opened: Opened<'_>, refinement: &str, options: Options) -> anyhow::Re
     model.sets = sets;
     model.begin_with(stages);
     let requests = Requests::default();
-    let (sender, arrivals) = channel();
     let (answer, answers) = channel();
-    listen(&sender)?;
+    read_keys(&sender);
     let mut shell = Shell {
         base: &base,
         model,
@@ -131,35 +135,36 @@ pub fn run(opened: Opened<'_>, refinement: &str, options: Options) -> anyhow::Re
         set_files,
         ended_by: None,
     };
-    let outcome = thread::scope(|scope| {
-        scope.spawn(|| {
-            // Told even if the worker panics, so that nobody waits for it.
-            let _told = OnDrop(|| drop(sender.send(Arrival::WorkerEnded)));
-            worker::work(&base, &requests, worker::TELL_EVERY, |message| {
-                // If nobody listens any more, the viewer is ending.
-                drop(answer.send(message));
-                drop(sender.send(Arrival::Answered));
-            });
+    let work = || {
+        // Told even if the worker panics, so that nobody waits for it.
+        let _told = OnDrop(|| drop(sender.send(Arrival::WorkerEnded)));
+        worker::work(&base, &requests, worker::TELL_EVERY, |message| {
+            // If nobody listens any more, the viewer is ending.
+            drop(answer.send(message));
+            drop(sender.send(Arrival::Answered));
         });
-        let outcome = shell.run();
-        requests.close();
-        outcome
-    });
+    };
+    let outcome = beside(work, &requests, || shell.run());
     let Shell { screen, print_at_end, ended_by, .. } = shell;
     drop(screen);
     for line in print_at_end {
-        print_line(&line);
+        print::line(&line).context("standard output: cannot be written")?;
     }
     if let Some(signal) = ended_by {
         // Ends the process in the way the signal would have.
-        signal_hook::low_level::emulate_default_handler(signal)?;
+        emulate_default_handler(signal)?;
     }
     outcome
 }
 
-#[expect(clippy::print_stdout, reason = "what the user asked to be printed at the end")]
-fn print_line(line: &str) {
-    println!("{line}");
+/// Runs the shell beside the worker, which ends when the shell does, also by a panic: nobody would
+/// ever end it otherwise, and its end is waited for.
+fn beside<T>(work: impl FnOnce() + Send, requests: &Requests, shell: impl FnOnce() -> T) -> T {
+    thread::scope(|scope| {
+        scope.spawn(work);
+        let _closed = OnDrop(|| requests.close());
+        shell()
+    })
 }
 
 struct OnDrop<F: FnMut()>(F);
@@ -170,21 +175,34 @@ impl<F: FnMut()> Drop for OnDrop<F> {
     }
 }
 
-/// Starts the threads that wait for the terminal and for signals. They wait in the kernel and
-/// cannot be told to stop, so they are not joined; they end with the process.
-fn listen(sender: &Sender<Arrival>) -> anyhow::Result<()> {
-    let mut signals =
-        Signals::new([SIGTERM, SIGHUP, SIGINT, SIGCONT]).context("signals cannot be watched")?;
+/// Starts the thread that waits for signals. Like the one that waits for keys it waits in the kernel
+/// and cannot be told to stop, so it is not joined; it ends with the process.
+fn watch_signals(sender: &Sender<Arrival>) -> anyhow::Result<()> {
+    let watched = [SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGCONT];
+    let mut signals = Signals::new(watched).context("signals cannot be watched")?;
     let to_shell = sender.clone();
     thread::spawn(move || {
         for signal in &mut signals {
+            if !matches!(signal, SIGTSTP | SIGCONT) {
+                thread::spawn(move || end_by(signal));
+            }
             if to_shell.send(Arrival::Signal(signal)).is_err() {
                 return;
             }
         }
     });
+    Ok(())
+}
+
+/// Starts the thread that waits for the terminal.
+fn read_keys(sender: &Sender<Arrival>) {
     let to_shell = sender.clone();
     thread::spawn(move || {
+        // Without keys nobody could end the viewer.
+        let _told = OnDrop(|| {
+            let cause = "the thread that reads keys has ended";
+            drop(to_shell.send(Arrival::TerminalFailed(std::io::Error::other(cause))));
+        });
         loop {
             let (arrival, failed) = match crossterm::event::read() {
                 Ok(event) => (Arrival::Terminal(event), false),
@@ -195,7 +213,47 @@ fn listen(sender: &Sender<Arrival>) -> anyhow::Result<()> {
             }
         }
     });
-    Ok(())
+}
+
+/// Ends the process by a signal, unless the shell does so in time.
+fn end_by(signal: i32) {
+    thread::sleep(GRACE);
+    let (given, gave) = channel();
+    // Waits for the shell where that is in the middle of writing.
+    thread::spawn(move || {
+        give_back();
+        let _ = given.send(());
+    });
+    if gave.recv_timeout(GRACE).is_err() {
+        give_back_modes();
+    }
+    // Fails for no signal that is watched.
+    let _ = emulate_default_handler(signal);
+}
+
+/// Whether nobody would continue this process group if it stopped: none of its processes, as far as
+/// this one descends from them, has a parent in another group of the session. The kernel does not
+/// stop such a group for the terminal's sake (POSIX, "Orphaned Process Group").
+fn is_orphaned() -> bool {
+    let (group, session) = (getpgrp(), getsid(None));
+    let mut parent = Some(getppid());
+    while let Some(process) = parent.filter(|process| process.as_raw() > 0) {
+        if getsid(Some(process)) != session {
+            return true;
+        }
+        if getpgid(Some(process)) != Ok(group) {
+            return false;
+        }
+        parent = parent_of(process);
+    }
+    true
+}
+
+/// The parent of a process, by proc_pid_stat(5): the second field behind the name in parentheses.
+fn parent_of(process: Pid) -> Option<Pid> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let (_, fields) = stat.rsplit_once(") ")?;
+    fields.split(' ').nth(1)?.parse().ok().map(Pid::from_raw)
 }
 
 /// Whether the viewer goes on.
@@ -247,6 +305,14 @@ impl<'p> Shell<'p, '_> {
             Arrival::Signal(SIGCONT) => {
                 self.resume()?;
                 Ok(Flow::GoOn)
+            }
+            Arrival::Signal(SIGTSTP) => {
+                if is_orphaned() {
+                    return Ok(Flow::GoOn);
+                }
+                give_back();
+                emulate_default_handler(SIGTSTP).context("the viewer cannot be stopped")?;
+                self.stopped()
             }
             Arrival::Signal(signal) => {
                 self.ended_by = Some(signal);
@@ -334,7 +400,12 @@ impl<'p> Shell<'p, '_> {
             }
             Effect::Copy(text) => self.screen.copy(&text).context(TERMINAL)?,
             Effect::PrintAtEnd(line) => self.print_at_end.push(line),
-            Effect::Suspend => return self.suspend(),
+            // The whole process group, as Ctrl-Z in a shell does: a program that started the viewer
+            // stops with it, and the shell sees the job stop. The viewer is told like all others.
+            Effect::Suspend => {
+                kill(Pid::from_raw(0), Signal::SIGTSTP)
+                    .context("the viewer cannot be suspended")?;
+            }
             Effect::Repaint => self.screen.forget().context(TERMINAL)?,
             Effect::Quit => return Ok(Flow::End),
         }
@@ -351,24 +422,15 @@ impl<'p> Shell<'p, '_> {
         Ok(Flow::GoOn)
     }
 
-    /// Gives the terminal back and stops the whole process group, as Ctrl-Z in a shell does:
-    /// a program that started the viewer stops with it, and the shell sees the job stop.
-    fn suspend(&mut self) -> anyhow::Result<Flow> {
-        give_back();
-        kill(Pid::from_raw(0), Signal::SIGTSTP).context("the viewer cannot be suspended")?;
-        // The signal may reach another thread a moment later. What arrives meanwhile is kept.
-        let mut kept = Vec::new();
-        loop {
-            match self.arrivals.recv_timeout(STOPPED_BY_NOW) {
-                Ok(Arrival::Signal(SIGCONT)) | Err(_) => break,
-                Ok(arrival) => kept.push(arrival),
-            }
-        }
+    /// The job goes on after it was stopped: what arrived meanwhile comes before anything is painted.
+    fn stopped(&mut self) -> anyhow::Result<Flow> {
         // A signal that ends the viewer does so before it takes the terminal again.
-        for arrival in kept {
-            // Keys that arrive while the terminal is not ours were meant for the shell.
-            let is_for_shell = matches!(arrival, Arrival::Terminal(_));
-            if !is_for_shell && self.take_in(arrival)? == Flow::End {
+        for arrival in self.arrivals.try_iter().collect::<Vec<_>>() {
+            // Keys that arrive while the terminal is not ours were meant for the shell; the others
+            // that stop or continue the job have had their effect.
+            let is_over =
+                matches!(arrival, Arrival::Terminal(_) | Arrival::Signal(SIGCONT | SIGTSTP));
+            if !is_over && self.take_in(arrival)? == Flow::End {
                 return Ok(Flow::End);
             }
         }
@@ -410,4 +472,29 @@ fn to_key(event: KeyEvent) -> Option<Key> {
         control: event.modifiers.contains(KeyModifiers::CONTROL),
         alt: event.modifiers.contains(KeyModifiers::ALT),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    /// Long enough for the slowest machine; the test waits as long only if it fails.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_shell_that_panics_ends_the_worker() {
+        let (sender, ended) = channel();
+        thread::spawn(move || {
+            let profile = crate::profile::from_outline("main 1\n").unwrap();
+            let base = Refined::base(&profile);
+            let requests = Requests::default();
+            let work = || worker::work(&base, &requests, worker::TELL_EVERY, |_| {});
+            let shell = || beside(work, &requests, || panic!("an error in the shell"));
+            let panicked = catch_unwind(AssertUnwindSafe(shell)).is_err();
+            sender.send(panicked).unwrap();
+        });
+        assert_eq!(ended.recv_timeout(PATIENCE), Ok(true));
+    }
 }

@@ -1,7 +1,7 @@
 //! The user's terminal: taken over on entry, given back on every way out.
 //!
-//! Ways out are: leaving normally, an error, a panic in any thread, SIGTERM, SIGHUP, SIGINT, and
-//! Ctrl-Z. What was changed is changed back in the opposite order; giving back twice is harmless.
+//! Ways out are: leaving normally, an error, a panic in any thread, SIGTERM, SIGHUP, SIGINT, SIGQUIT,
+//! SIGTSTP, and Ctrl-Z. What was changed is changed back in the opposite order; giving back twice is harmless.
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -164,6 +164,11 @@ pub(super) fn give_back() {
     );
     let _ = disable_raw_mode();
     let _ = io::stdout().flush();
+}
+
+/// Gives back what can be without writing: lines, echo and signals by keys.
+pub(super) fn give_back_modes() {
+    let _ = disable_raw_mode();
 }
 
 /// A panic message must not end in the alternate screen, where it is lost.
