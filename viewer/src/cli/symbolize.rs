@@ -22,7 +22,8 @@ const EXAMPLES: &str = "\
 Debug symbols are looked for beside each file, in /usr/lib/debug, in the folders of --debug-dir and of
 CSPROF_DEBUG_PATH (separated by colons), and in the cache of debuginfod. Only those of the very build
 that ran are taken (by build id), and names that the profile has are kept where nothing better is
-found, so it may be done on any machine. Samples and counts stay as they are.
+found, so it may be done on any machine. Names of a file without build id are never replaced: nothing
+would show that the file is still the same. Samples and counts stay as they are.
 
 Examples:
   csprof symbolize run.csprof                       after `apt-get install libfoo1-dbgsym`

@@ -70,7 +70,7 @@ use self::elf::Elf;
 use self::locate::{Own, Wanted};
 use self::module::{ResolvedModule, Source};
 use self::request::FileSource;
-use self::sites::{ModuleSites, Place, Strings};
+use self::sites::{Place, Strings};
 
 /// Threads that resolve modules. More than a few gain nothing: one or two modules of a program
 /// hold most of its debug information.
@@ -124,7 +124,8 @@ fn resolve_all(
     name_chosen(profile, &directory, &places, &mut resolved, files);
 
     let mut warnings = Vec::new();
-    let mut sites = ModuleSites::of_profile(profile, &addresses, &places);
+    let rows_before = sites::rows_of_modules(profile, &places);
+    let mut better = HashMap::new();
     let mut sources = Vec::new();
     let strings_before = profile.strings.len();
     let mut strings = Strings::new(&mut profile.strings);
@@ -134,11 +135,21 @@ fn resolve_all(
             continue;
         };
         let source = module.source.saved(&mut strings);
-        let rows = sites.get(&id).map_or(0, |sites| sites.rows.len());
+        let rows = rows_before.get(&id).copied().unwrap_or(0);
         let is_better = (source.worth(), module.sites.rows.len()) > (saved.symbols.worth(), rows);
+        // Without a build id nothing shows that the file is what ran. Right after the run it most
+        // likely is; names that are there already came from what was there then.
+        if is_better && rows > 0 && saved.build_id.is_empty() {
+            let path = strings.text(saved.path);
+            warnings.push(format!(
+                "{path}: has no build id, so the file that is there now may be another; its names \
+                 stay as they are"
+            ));
+            continue;
+        }
         if is_better {
             sources.push((id, source));
-            sites.insert(id, module.sites);
+            better.insert(id, module.sites);
         }
         // A module that has its names does not miss the files that they came from.
         if is_better || saved.symbols.lacks_names() {
@@ -149,7 +160,8 @@ fn resolve_all(
         profile.strings.truncate(strings_before);
         return warnings;
     }
-    (profile.functions, profile.sites) = sites::assemble(&places, &sites, &mut strings);
+    let known = (&profile.functions[..], &profile.sites);
+    (profile.functions, profile.sites) = sites::assemble(&places, &better, known, &mut strings);
     for (id, source) in sources {
         let module = &mut profile.modules[id.index()];
         module.symbols = source;

@@ -80,54 +80,6 @@ pub(super) struct ModuleSites {
 }
 
 impl ModuleSites {
-    /// What a profile has of the addresses of each module, as [`resolve`](super::resolve) has left it.
-    pub(super) fn of_profile(
-        profile: &saved::Profile,
-        addresses: &BTreeMap<ModuleId, Vec<u64>>,
-        places: &[Option<Place>],
-    ) -> HashMap<ModuleId, Self> {
-        // Frames of one address have the same rows.
-        let mut frames: BTreeMap<ModuleId, Vec<Option<FrameId>>> =
-            addresses.iter().map(|(&id, all)| (id, vec![None; all.len()])).collect();
-        for (frame, place) in places.iter().enumerate() {
-            if let Some(Place { module, index }) = *place
-                && let Some(of_module) = frames.get_mut(&module)
-            {
-                of_module[index] = Some(FrameId::from_index(frame));
-            }
-        }
-        let of_module = |(id, frames): (ModuleId, Vec<Option<FrameId>>)| {
-            let mut sites = Self::default();
-            for frame in frames {
-                for row in frame.map_or(0..0, |frame| profile.sites.rows(frame)) {
-                    sites.take(profile, row);
-                }
-                sites.end_address();
-            }
-            (id, sites)
-        };
-        frames.into_iter().map(of_module).collect()
-    }
-
-    /// Adds a row of a profile.
-    fn take(&mut self, profile: &saved::Profile, row: usize) {
-        let mut text = |id: StringId| {
-            let text = profile.strings.get(id.index()).map_or("", String::as_str);
-            self.strings.id(text)
-        };
-        let Some(function) = profile.functions.get(profile.sites.function[row].index()) else {
-            return;
-        };
-        let function = Function {
-            name: text(function.name),
-            file: function.file.map(&mut text),
-            line: function.line,
-        };
-        let file = profile.sites.file[row].map(text);
-        let function = self.functions.id(&function);
-        self.rows.push(Row { function, file, line: profile.sites.line[row] });
-    }
-
     /// Begins the next address.
     pub(super) fn end_address(&mut self) {
         self.ends.push(u32::try_from(self.rows.len()).unwrap_or(u32::MAX));
@@ -183,6 +135,11 @@ impl<'a> Strings<'a> {
         Self { ids, strings }
     }
 
+    /// A string by its number; empty if there is none.
+    pub(super) fn text(&self, id: StringId) -> &str {
+        self.strings.get(id.index()).map_or("", String::as_str)
+    }
+
     /// The number of a string, which is added if it is new.
     pub(super) fn id(&mut self, text: &str) -> StringId {
         if let Some(&id) = self.ids.get(text) {
@@ -195,11 +152,33 @@ impl<'a> Strings<'a> {
     }
 }
 
-/// Puts the rows of all modules into the profile's tables: functions, and sites for each of
-/// `places`, which is `None` for a frame without code.
+/// How many rows a profile has for the addresses of each module; frames of one address count once.
+pub(super) fn rows_of_modules(
+    profile: &saved::Profile,
+    places: &[Option<Place>],
+) -> HashMap<ModuleId, usize> {
+    let mut seen = HashMap::new();
+    for (frame, place) in places.iter().enumerate() {
+        if let Some(place) = place {
+            let rows = profile.sites.rows(FrameId::from_index(frame)).len();
+            let most = seen.entry((place.module, place.index)).or_insert(0);
+            *most = rows.max(*most);
+        }
+    }
+    let mut counts = HashMap::new();
+    for ((module, _), rows) in seen {
+        *counts.entry(module).or_insert(0) += rows;
+    }
+    counts
+}
+
+/// The tables of a profile with the rows of these modules: functions, and sites for each of
+/// `places`, which is `None` for a frame without code. A frame of which the modules say nothing keeps
+/// what the profile has of it.
 pub(super) fn assemble(
     places: &[Option<Place>],
     modules: &HashMap<ModuleId, ModuleSites>,
+    known: (&[saved::Function], &saved::Sites),
     strings: &mut Strings<'_>,
 ) -> (Vec<saved::Function>, saved::Sites) {
     let mut functions = Vec::new();
@@ -219,17 +198,34 @@ pub(super) fn assemble(
         translations.insert(id, (module, text, first_function));
     }
 
+    let (known_functions, known) = known;
+    let mut kept = HashMap::new();
     let mut sites = saved::Sites::default();
     sites.first.reserve(places.len() + 1);
     sites.first.push(0);
-    for place in places {
+    for (frame, place) in places.iter().enumerate() {
         let translation = place.and_then(|place| Some((place, translations.get(&place.module)?)));
+        let before = sites.function.len();
         if let Some((place, (module, text, first_function))) = translation {
             for row in module.rows_of(place.index) {
                 let function = first_function + row.function as usize;
                 sites.function.push(FunctionId::from_index(function));
                 sites.file.push(row.file.map(|file| text[file as usize]));
                 sites.line.push(row.line);
+            }
+        }
+        if sites.function.len() == before {
+            for row in known.rows(FrameId::from_index(frame)) {
+                let Some(function) = known_functions.get(known.function[row].index()) else {
+                    continue;
+                };
+                let number = *kept.entry(known.function[row]).or_insert_with(|| {
+                    functions.push(function.clone());
+                    FunctionId::from_index(functions.len() - 1)
+                });
+                sites.function.push(number);
+                sites.file.push(known.file[row]);
+                sites.line.push(known.line[row]);
             }
         }
         sites.first.push(u32::try_from(sites.function.len()).unwrap_or(u32::MAX));

@@ -3,8 +3,8 @@
 use csprof::symbols::files::DiskFiles;
 use csprof::symbols::resolve;
 use csprof_format::address::FrameKind;
-use csprof_format::ids::{ModuleId, StringId};
-use csprof_format::profile::{Frame, Module, Profile, SymbolSource};
+use csprof_format::ids::{FunctionId, ModuleId, StringId};
+use csprof_format::profile::{Frame, Function, Module, Profile, SymbolSource};
 
 use crate::build::{Binary, Resolved, Workshop, run};
 
@@ -97,6 +97,64 @@ fn a_failure_changes_nothing() {
         let said = "csprof failed while it looked for symbols, so no function was named";
         assert_eq!(warnings, [said]);
     }
+}
+
+/// Without a build id nothing shows whether a file is what ran.
+#[test]
+fn a_file_without_build_id_names_nothing_that_has_a_name() {
+    let shop = Workshop::new();
+    let build = |source: &str, level: &str| {
+        let flags = ["-O1", level, "-Wl,--build-id=none"];
+        shop.compile("cc", "program", source, &flags)
+    };
+    let Some(program) = build("int main(void) { return 1; }", "-g0") else { return };
+    let binary = Binary::open(&program);
+    let address = binary.address("main");
+    let mut first = Resolved::pcs(&binary, &[address, address + 1]);
+    assert_eq!(first.names(), ["main", "main"]);
+    // Another program at the same path, with more to tell.
+    build("int other(void) { return 2; } int main(void) { for (;;) other(); }", "-g").unwrap();
+    let second = Resolved::with_debug_folders(first.profile.clone(), &[]);
+    assert_eq!(second.profile, first.profile);
+    let told =
+        "has no build id, so the file that is there now may be another; its names stay as they are";
+    assert!(second.warnings.iter().any(|warning| warning.ends_with(told)), "{:?}", second.warnings);
+
+    // Merged runs of two builds: one address is two functions.
+    let profile = &mut first.profile;
+    profile.frames[1].offset = address;
+    profile.strings.push("main_of_the_other_build".to_owned());
+    let name = StringId(u32::try_from(profile.strings.len()).unwrap() - 1);
+    profile.functions.push(Function { name, ..profile.functions[0].clone() });
+    *profile.sites.function.last_mut().unwrap() = FunctionId(1);
+    let names: Vec<String> = first.names().into_iter().map(str::to_owned).collect();
+    assert_eq!(names, ["main", "main_of_the_other_build"]);
+    let third = Resolved::with_debug_folders(first.profile.clone(), &[]);
+    assert_eq!(third.names(), names);
+}
+
+/// A debug file knows neither stubs nor functions without symbols; the program's own file did.
+#[test]
+fn what_a_better_file_does_not_name_keeps_its_name() {
+    let shop = Workshop::new();
+    let source = "#include <stdlib.h>\nint main(void) { return atoi(getenv(\"X\")); }\n";
+    let flags = ["-O1", "-g", "-Wl,--build-id=sha1", "-Wl,-z,lazy", "-fcf-protection=none"];
+    let Some(program) = shop.compile("cc", "program", source, &flags) else { return };
+    let debug = shop.path("program.debug");
+    let Some(_) = run("objcopy", &["--only-keep-debug", &program, &debug], "") else { return };
+    let Some(_) = run("strip", &["--strip-all", &program], "") else { return };
+    let binary = Binary::open(&program);
+    let (start, code) = binary.section(".plt");
+    let stubs: Vec<u64> = (start..start + code.len() as u64).step_by(16).collect();
+    let first = Resolved::pcs(&binary, &stubs);
+    assert!(first.names().iter().any(|name| name.ends_with("@plt")), "{:?}", first.names());
+    let id = binary.build_id().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let installed = shop.write(&format!("debug/.build-id/{}/{}.debug", &id[..2], &id[2..]), "");
+    std::fs::rename(debug, &installed).unwrap();
+    std::fs::remove_file(&program).unwrap();
+    let second = Resolved::with_debug_folders(first.profile.clone(), &[&shop.path("debug")]);
+    assert_eq!(second.source().0, "dwarf");
+    assert_eq!(second.names(), first.names());
 }
 
 #[test]
