@@ -119,12 +119,21 @@ struct Scope {
     signals: bool,
     /// A coroutine may yield.
     yields: bool,
+    /// It is not the main thread, which the kernel gives the signals of a process to.
+    thread: bool,
     /// Other threads run the same block.
     shared: bool,
 }
 
-const MAIN: Scope =
-    Scope { depth: 0, room: 1 << 20, pure: false, signals: false, yields: false, shared: false };
+const MAIN: Scope = Scope {
+    depth: 0,
+    room: 1 << 20,
+    pure: false,
+    signals: false,
+    yields: false,
+    thread: false,
+    shared: false,
+};
 
 /// What no trick needs more of.
 const ROOMY: usize = 60_000;
@@ -192,20 +201,22 @@ fn nested(random: &mut Random, scope: Scope) -> String {
         };
     }
     let new_stack = |room| Scope { room, yields: false, ..inner };
+    let new_thread = |room| Scope { thread: true, ..new_stack(room) };
     match random.below(18) {
         0 => wrapped("with_alignment_checks(", &aligned(random)),
         1 => wrapped(rounding(random), &block(random, inner)),
         2 => wrapped(x87(random), &block(random, inner)),
-        3 => wrapped("with_protection_keys(", &block(random, pure)),
+        // There are fifteen in a process.
+        3 if !scope.shared => wrapped("with_protection_keys(", &block(random, pure)),
         4 => wrapped("with_errno(", &work(random)),
         5 => {
             let signals = Scope { signals: true, yields: false, ..inner };
             wrapped("with_signals_blocked(", &block(random, signals))
         }
-        6 => wrapped("on_thread(16384, ", &block(random, new_stack(5_000))),
-        7 => wrapped("on_thread(0, ", &block(random, new_stack(1 << 20))),
+        6 => wrapped("on_thread(16384, ", &block(random, new_thread(5_000))),
+        7 => wrapped("on_thread(0, ", &block(random, new_thread(1 << 20))),
         8 => {
-            let shared = Scope { shared: true, signals: true, ..new_stack(1 << 20) };
+            let shared = Scope { shared: true, signals: true, ..new_thread(1 << 20) };
             let threads = 2 + random.below(10);
             wrapped(format!("on_threads({threads}, "), &block(random, shared))
         }
@@ -280,13 +291,14 @@ fn trick(random: &mut Random, scope: Scope) -> String {
         2 => format!("fills_x87({});\n", times),
         3 => format!("fills_wide_registers({});\n", times),
         4 => format!("with_direction_down({}, {});\n", 1 + depth / 4, times),
-        5 => format!("allocates({}, {});\n", 10 + random.below(1000), times),
+        5 => format!("allocates({}, {});\n", 10 + random.below((scope.room / 40).min(1000)), times),
         6 => format!("jumps({depth}, {times});\n"),
         7 => format!("runs_code_of_its_own({}, {});\n", random.one(&["true", "false"]), times * 4),
         8 => format!("copies_the_stack({depth}, {times});\n"),
         9 => format!("runs_unreadable_code({});\n", times * 4),
         10 => format!("sorts({});\n", times),
-        11 => "asks();\n".to_owned(),
+        // Side by side, numbers of files are those of whoever comes first.
+        11 if !scope.shared => "asks();\n".to_owned(),
         12 => format!("jumps({depth}, {});\n", times * 4),
         13 => format!("copies_the_stack({depth}, {});\n", times * 4),
         14 => format!("throws({depth}, {});\n", times / 4),
@@ -297,7 +309,7 @@ fn trick(random: &mut Random, scope: Scope) -> String {
         19 => "spawns();\n".to_owned(),
         20 => "vforks();\n".to_owned(),
         21 | 22 => {
-            let interrupted = random.one(&["true", "false"]);
+            let interrupted = if scope.thread { "false" } else { random.one(&["true", "false"]) };
             format!("waits({}, {interrupted});\n", random.below(10))
         }
         23 => {
@@ -305,7 +317,9 @@ fn trick(random: &mut Random, scope: Scope) -> String {
             let flags = random.one(&["0", "SA_RESTART", "SA_NODEFER", "SA_ONSTACK"]);
             format!("has_a_timer({timer}, {flags}, {});\n", 1 + random.below(8))
         }
-        24 => format!("jumps_out_of_handlers({});\n", 1 + random.below(8)),
+        24 if !scope.thread => {
+            format!("jumps_out_of_handlers({});\n", 1 + random.below(8))
+        }
         25 => {
             let signal = random.one(&["SIGPROF", "SIGUSR2", "SIGTRAP", "SIGRTMIN + 1", "SIGALRM"]);
             format!("sends_itself({signal}, {times});\n")
