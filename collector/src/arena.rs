@@ -12,12 +12,12 @@
 use alloc::ffi::CString;
 use alloc::format;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use csprof_format::arena::{
     ARENA_MAGIC, ARENA_VERSION, ArenaHeader, EXTENT_ALIGN, EXTENT_MAGIC, ExtentHeader, ExtentKind,
-    FIRST_SEGMENT_NODES, FLAG_TRAMPOLINE, LeftOut, MAX_SEGMENTS, SourceRecord, ThreadRecord,
-    locate, segment_nodes,
+    FIRST_SEGMENT_NODES, FLAG_TRAMPOLINE, LEFT_OUT_NAME, LeftOut, MAX_SEGMENTS, SourceRecord,
+    ThreadRecord, locate, segment_nodes,
 };
 use csprof_format::launch::{SampleSources, SourceKind};
 use csprof_format::loss::LossReason;
@@ -88,6 +88,7 @@ impl Arena {
             losses: [0; csprof_format::arena::REASON_SLOTS],
             foreign_signals: 0,
             left_out: [0; csprof_format::arena::LEFT_OUT_SLOTS],
+            left_out_names: [[0; LEFT_OUT_NAME]; csprof_format::arena::LEFT_OUT_SLOTS],
             cpu_before_ns: 0,
             cpu_ns: 0,
             unsampled_threads: 0,
@@ -232,6 +233,21 @@ impl Arena {
         // SAFETY: as above; every reason has a slot.
         unsafe { AtomicU32::from_ptr(&raw mut (*self.header.as_ptr()).left_out[reason as usize]) }
             .fetch_add(number.cast_unsigned(), Ordering::Relaxed);
+    }
+
+    /// Notes what a program is called that is counted for this reason, if it is the first.
+    pub fn name_left_out(&self, reason: LeftOut, name: &[u8]) {
+        // SAFETY: as above.
+        let names = unsafe { &raw mut (*self.header.as_ptr()).left_out_names };
+        // SAFETY: every reason has a slot. Bytes that two processes write at once are a name that
+        // is partly the one's and partly the other's.
+        let slot =
+            unsafe { &*(&raw const (*names)[reason as usize]).cast::<[AtomicU8; LEFT_OUT_NAME]>() };
+        if slot[0].load(Ordering::Relaxed) == 0 {
+            for (byte, letter) in slot.iter().zip(name) {
+                byte.store(*letter, Ordering::Relaxed);
+            }
+        }
     }
 
     /// Says which source is used, after a fallback; `None` if none is. Setup side.

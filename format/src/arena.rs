@@ -30,7 +30,7 @@ use crate::loss::{LossReason, PartialReason};
 /// First bytes of an arena: the high bit and the line ends show damage by text transfer.
 pub const ARENA_MAGIC: [u8; 8] = *b"\x89CSPA\r\n\x1a";
 /// Version of this layout. An arena is read by the csprof that wrote it, so there is no minor.
-pub const ARENA_VERSION: u32 = 4;
+pub const ARENA_VERSION: u32 = 5;
 /// First four bytes of each extent.
 pub const EXTENT_MAGIC: u32 = u32::from_le_bytes(*b"XTNT");
 /// Alignment of extents, in bytes.
@@ -86,6 +86,9 @@ pub struct ArenaHeader {
     pub foreign_signals: u64,
     /// Processes that this one started and that are not in the run, by [`LeftOut`]. Atomic.
     pub left_out: [u32; LEFT_OUT_SLOTS],
+    /// What the first program of each reason is called, cut off where it is longer; padded with
+    /// zeros, which is all there is where nobody knows.
+    pub left_out_names: [[u8; LEFT_OUT_NAME]; LEFT_OUT_SLOTS],
     /// CPU time of the process when sampling began, in nanoseconds: loading, and what csprof needed.
     pub cpu_before_ns: u64,
     /// CPU time of the process, all its threads together, when it was last noted.
@@ -120,10 +123,12 @@ pub const FLAG_TRAMPOLINE: u32 = 1;
 /// [`ArenaHeader::flags`]: the process went through exec; another arena continues its story.
 pub const FLAG_EXECED: u32 = 2;
 
-const _: () = assert!(size_of::<ArenaHeader>() == 320);
+const _: () = assert!(size_of::<ArenaHeader>() == 464);
 
 /// Room for reasons in [`ArenaHeader::left_out`].
-pub const LEFT_OUT_SLOTS: usize = 4;
+pub const LEFT_OUT_SLOTS: usize = 8;
+/// Room for the name of a program in [`ArenaHeader::left_out_names`], in bytes.
+pub const LEFT_OUT_NAME: usize = 16;
 
 /// Why a process has no arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,11 +140,27 @@ pub enum LeftOut {
     Environment = 1,
     /// Executed where the collector or the run folder cannot be reached.
     OutOfReach = 2,
+    /// Built for another machine, or with 32-bit pointers.
+    Machine = 3,
+    /// Statically linked.
+    Static = 4,
+    /// Started by another loader than glibc's, musl's for one.
+    Loader = 5,
+    /// A program that runs another one inside: an emulator, or a tool of valgrind's.
+    Guest = 6,
 }
 
 impl LeftOut {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Self; 3] = [Self::Refused, Self::Environment, Self::OutOfReach];
+    pub const ALL: [Self; 7] = [
+        Self::Refused,
+        Self::Environment,
+        Self::OutOfReach,
+        Self::Machine,
+        Self::Static,
+        Self::Loader,
+        Self::Guest,
+    ];
 
     /// What happened to processes of this kind, after their number.
     #[must_use]
@@ -156,6 +177,22 @@ impl LeftOut {
                 "started, not in this profile: csprof's files cannot be reached from where it was \
                  (chroot, or mounts of its own), unless /dev/shm and csprof's folder in /var/tmp are \
                  mounted there, too"
+            }
+            Self::Machine => {
+                "started, not in this profile, nor what it started: built for another machine than \
+                 x86-64"
+            }
+            Self::Static => {
+                "started, not in this profile: statically linked, so no loader runs that could load \
+                 the collector"
+            }
+            Self::Loader => {
+                "started, not in this profile, nor what it started: its loader is not glibc's (musl \
+                 has one of its own)"
+            }
+            Self::Guest => {
+                "started, not in this profile, nor what it started: it runs another program inside, \
+                 which would get the collector (qemu-user), or checks threads (valgrind)"
             }
         }
     }

@@ -59,6 +59,7 @@ pub mod address;
 pub mod arena;
 pub mod launch;
 pub mod loss;
+pub mod program;
 
 #[cfg(feature = "saved")]
 mod block;

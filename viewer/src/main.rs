@@ -6,6 +6,12 @@ use clap::Parser;
 use csprof::cli::{Cli, exit_code};
 use csprof::print;
 
+/// Before Rust's runtime: see `csprof::launch::inherited`.
+#[used]
+#[expect(unsafe_code, reason = "an entry of .init_array")]
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = csprof::launch::inherited::note;
+
 /// Runs a subcommand, turns its outcome into an exit code and its error into one line.
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {

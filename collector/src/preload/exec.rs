@@ -15,6 +15,7 @@
 use core::arch::naked_asm;
 use core::ffi::{c_char, c_int};
 
+use super::program::File;
 use super::reach::Start;
 use super::real::{self, Strings};
 use super::stub::drop_frame;
@@ -40,14 +41,18 @@ fn replacing(start: Start, exec: impl FnOnce(Option<Strings>) -> c_int) -> c_int
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn execve(path: *const c_char, argv: Strings, envp: Strings) -> c_int {
     // SAFETY: the program's own arguments, passed on; or an environment made of its own.
-    unsafe { replacing(Start::with(envp), |new| real::execve(path, argv, new.unwrap_or(envp))) }
+    unsafe {
+        replacing(Start::with(envp, File::at(path)), |new| {
+            real::execve(path, argv, new.unwrap_or(envp))
+        })
+    }
 }
 
 /// execv(3).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn execv(path: *const c_char, argv: Strings) -> c_int {
     // SAFETY: the program's own arguments, passed on; or an environment made of its own.
-    replacing(Start::with_own(), |new| unsafe {
+    replacing(Start::with_own(unsafe { File::at(path) }), |new| unsafe {
         match new {
             Some(envp) => real::execve(path, argv, envp),
             None => real::execv(path, argv),
@@ -59,7 +64,7 @@ pub(crate) unsafe extern "C" fn execv(path: *const c_char, argv: Strings) -> c_i
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn execvp(file: *const c_char, argv: Strings) -> c_int {
     // SAFETY: the program's own arguments, passed on; or an environment made of its own.
-    replacing(Start::with_own(), |new| unsafe {
+    replacing(Start::with_own(unsafe { File::named(file) }), |new| unsafe {
         match new {
             Some(envp) => real::execvpe(file, argv, envp),
             None => real::execvp(file, argv),
@@ -75,14 +80,22 @@ pub(crate) unsafe extern "C" fn execvpe(
     envp: Strings,
 ) -> c_int {
     // SAFETY: the program's own arguments, passed on; or an environment made of its own.
-    unsafe { replacing(Start::with(envp), |new| real::execvpe(file, argv, new.unwrap_or(envp))) }
+    unsafe {
+        replacing(Start::with(envp, File::named(file)), |new| {
+            real::execvpe(file, argv, new.unwrap_or(envp))
+        })
+    }
 }
 
 /// fexecve(3).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fexecve(fd: c_int, argv: Strings, envp: Strings) -> c_int {
     // SAFETY: the program's own arguments, passed on; or an environment made of its own.
-    unsafe { replacing(Start::with(envp), |new| real::fexecve(fd, argv, new.unwrap_or(envp))) }
+    unsafe {
+        replacing(Start::with(envp, File::below(fd, c"".as_ptr())), |new| {
+            real::fexecve(fd, argv, new.unwrap_or(envp))
+        })
+    }
 }
 
 /// execveat(2).
@@ -96,7 +109,7 @@ pub(crate) unsafe extern "C" fn execveat(
 ) -> c_int {
     // SAFETY: the program's own arguments, passed on; or an environment made of its own.
     unsafe {
-        replacing(Start::with(envp), |new| {
+        replacing(Start::with(envp, File::below(fd, path)), |new| {
             real::execveat(fd, path, argv, new.unwrap_or(envp), flags)
         })
     }

@@ -41,6 +41,7 @@ mod exec;
 mod files;
 mod fork;
 mod jumps;
+mod program;
 mod reach;
 mod real;
 mod sandbox;

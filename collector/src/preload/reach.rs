@@ -8,8 +8,13 @@
 //! Either way somebody has to know. The count is in the arena, which the child of a vfork, too, has
 //! mapped, and `csprof record` tells.
 //!
-//! Programs that are started behind the C library's back go uncounted; so do static ones, and those that
-//! run with other privileges, for which the dynamic linker ignores the environment.
+//! A program that the collector cannot be preloaded into ([`program`]) gets an environment without
+//! it: the loader of another C library would refuse to start the program, that of another machine
+//! would complain. What such a program starts is not sampled either. Static programs read none of
+//! it, and keep it for what they start.
+//!
+//! Programs that are started behind the C library's back go uncounted; so do those that run with other
+//! privileges, for which the dynamic linker ignores the environment.
 
 #![expect(unsafe_code, reason = "environments of the program, and stubs in front of C functions")]
 
@@ -24,6 +29,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use csprof_format::arena::LeftOut;
 use csprof_format::launch::{LD_PRELOAD, RUN_DIR};
 
+use super::program::{self, File};
 use super::real::{Real, Strings, slots};
 use super::stub::{self, ENGAGED, fast_path, jump_on, save_arguments};
 use crate::process::{self, Process};
@@ -48,23 +54,37 @@ pub(super) fn remember() {
 /// A program that is about to be started.
 pub(super) struct Start {
     /// What to give it in place of its environment.
-    replaced: Option<Environment>,
+    replaced: Option<&'static Environment>,
     counted: Option<(&'static Process, LeftOut)>,
 }
 
-/// An environment without csprof's variables.
+/// An environment without csprof's variables. Never freed: a program that the child of a vfork
+/// executes has no time to, and the next one that is started like it can use it again.
 struct Environment {
     pointers: Vec<*const c_char>,
     /// The changed `LD_PRELOAD`, if anything is left of it.
-    _preloaded: Option<CString>,
+    preloaded: Option<CString>,
+}
+
+// SAFETY: never changed; the pointers are only compared here, and read by the kernel.
+unsafe impl Sync for Environment {}
+
+/// What of csprof's is taken out of an environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Taken {
+    /// The collector's place in `LD_PRELOAD`.
+    Preload,
+    /// The name of the run folder, too.
+    All,
 }
 
 impl Start {
-    /// Looks at the environment of a program that this process, or its vfork child, starts now.
+    /// Looks at the environment of a program that this process, or its vfork child, starts now, and
+    /// at its file.
     ///
     /// # Safety
     /// `envp` is null or the vector of an environment.
-    pub(super) unsafe fn with(envp: Strings) -> Self {
+    pub(super) unsafe fn with(envp: Strings, file: Option<File<'_>>) -> Self {
         let mut start = Self { replaced: None, counted: None };
         let (Some(process), false) = (process::current(), process::sealed()) else { return start };
         let library = LIBRARY.load(Ordering::Relaxed);
@@ -79,8 +99,16 @@ impl Start {
             LeftOut::Environment
         } else if !sys::exists(library) || !sys::exists(process.folder.path()) {
             // SAFETY: as the caller promises.
-            start.replaced = Some(unsafe { without_csprof(envp, library) });
+            start.replaced = Some(unsafe { without_csprof(envp, library, Taken::All) });
             LeftOut::OutOfReach
+        } else if let Some(finding) = file.and_then(program::obstacle) {
+            if !finding.obstacle.ignores_preloading() {
+                // SAFETY: as the caller promises.
+                start.replaced = Some(unsafe { without_csprof(envp, library, Taken::Preload) });
+            }
+            let reason = finding.obstacle.reason();
+            process.arena.name_left_out(reason, finding.name());
+            reason
         } else {
             return start;
         };
@@ -92,21 +120,22 @@ impl Start {
     /// The environment of this process, looked at. Where csprof is out of reach, it is out of reach
     /// for good: the process, if it is no vfork child, gets an environment that does not lead
     /// there, for whatever the C library starts with it.
-    pub(super) fn with_own() -> Self {
+    pub(super) fn with_own(file: Option<File<'_>>) -> Self {
         // SAFETY: the C library keeps it as a vector.
-        let mut start = unsafe { Self::with(c_library::environment()) };
-        if process::active()
-            && let Some(replaced) = start.replaced.take()
+        let start = unsafe { Self::with(c_library::environment(), file) };
+        if let Some((_, LeftOut::OutOfReach)) = start.counted
+            && process::active()
+            && let Some(replaced) = start.replaced
         {
             // SAFETY: the old vector stays as it is for whoever is reading it.
-            unsafe { c_library::set_environment(Box::leak(Box::new(replaced)).pointers.as_ptr()) };
+            unsafe { c_library::set_environment(replaced.pointers.as_ptr()) };
         }
         start
     }
 
     /// What to start the program with in place of `envp`, if anything.
     pub(super) fn environment(&self) -> Option<Strings> {
-        self.replaced.as_ref().map(|replaced| replaced.pointers.as_ptr())
+        self.replaced.map(|replaced| replaced.pointers.as_ptr())
     }
 
     /// It was not started.
@@ -155,55 +184,82 @@ fn value_of<'a>(variable: &'a [u8], name: &str) -> Option<&'a [u8]> {
     variable.strip_prefix(name.as_bytes())?.strip_prefix(b"=")
 }
 
+/// The environment without csprof's variables: the last one that was made, if it is the same.
+///
 /// # Safety
 /// `envp` is null or the vector of an environment.
-unsafe fn without_csprof(envp: Strings, library: &CStr) -> Environment {
-    let mut left = None;
+unsafe fn without_csprof(envp: Strings, library: &CStr, taken: Taken) -> &'static Environment {
+    static LAST: AtomicPtr<Environment> = AtomicPtr::new(core::ptr::null_mut());
+    let mut preloaded = None;
     let mut pointers = Vec::new();
     // SAFETY: as the caller promises.
     for string in unsafe { c_library::strings(envp) } {
         // SAFETY: as the caller promises.
         let variable = unsafe { CStr::from_ptr(string) }.to_bytes();
-        if value_of(variable, RUN_DIR).is_some() {
+        if taken == Taken::All && value_of(variable, RUN_DIR).is_some() {
             continue;
         }
-        let Some(preloaded) = value_of(variable, LD_PRELOAD) else {
+        let Some(value) = value_of(variable, LD_PRELOAD) else {
             pointers.push(string);
             continue;
         };
-        let others: Vec<&[u8]> =
-            parts(preloaded).filter(|part| *part != library.to_bytes()).collect();
+        let others: Vec<&[u8]> = parts(value).filter(|part| *part != library.to_bytes()).collect();
         let others = others.join(&b':');
         if !others.is_empty() {
             let text = [LD_PRELOAD.as_bytes(), b"=", &others].concat();
-            left = CString::new(text).ok();
-            pointers.extend(left.as_ref().map(|left| left.as_ptr()));
+            preloaded = CString::new(text).ok();
         }
     }
+    // Acquire: pairs with the release below. Never freed.
+    // SAFETY: null or a leaked box.
+    let last = unsafe { LAST.load(Ordering::Acquire).as_ref() };
+    // The pointers of the last one end with its own string, if it has one, and with null.
+    let is_same = |last: &&Environment| {
+        last.preloaded == preloaded
+            && last.pointers.get(..pointers.len()) == Some(&pointers)
+            && last.pointers.len() == pointers.len() + 1 + usize::from(preloaded.is_some())
+    };
+    if let Some(last) = last.filter(is_same) {
+        return last;
+    }
+    pointers.extend(preloaded.as_ref().map(|preloaded| preloaded.as_ptr()));
     pointers.push(core::ptr::null());
-    Environment { pointers, _preloaded: left }
+    let made = Box::into_raw(Box::new(Environment { pointers, preloaded }));
+    LAST.store(made, Ordering::Release);
+    // SAFETY: just made, and never freed.
+    unsafe { &*made }
 }
 
-/// Before a program is started with the environment at `envp`.
-unsafe extern "C" fn before_spawn(envp: &mut Strings, real: &Real) -> *mut c_void {
-    if *envp == c_library::environment() {
-        Start::with_own();
-        *envp = c_library::environment();
+/// The six integer arguments of a call, the last one first: as [`save_arguments`] leaves them.
+type Arguments = [*const c_void; 6];
+
+/// Before posix_spawn and posix_spawnp, whose path is the second argument and whose environment is
+/// the last one.
+unsafe extern "C" fn before_spawn(arguments: &mut Arguments, real: &Real) -> *mut c_void {
+    let (envp, path) = (arguments[0].cast(), arguments[4].cast());
+    // SAFETY: the program's own argument.
+    let file = unsafe {
+        if core::ptr::eq(real, &raw const slots::posix_spawnp) {
+            File::named(path)
+        } else {
+            File::at(path)
+        }
+    };
+    let start = if core::ptr::eq(envp, c_library::environment()) {
+        Start::with_own(file)
     } else {
         // SAFETY: the program's own argument.
-        let start = unsafe { Start::with(*envp) };
-        if let Some(environment) = start.environment() {
-            *envp = environment;
-            // The program's copy of it: it is needed until the function returns.
-            core::mem::forget(start);
-        }
+        unsafe { Start::with(envp, file) }
+    };
+    if let Some(environment) = start.environment() {
+        arguments[0] = environment.cast();
     }
     stub::target(real)
 }
 
 /// Before the C library starts a shell with this process's environment.
-unsafe extern "C" fn before_shell(_: &mut Strings, real: &Real) -> *mut c_void {
-    Start::with_own();
+unsafe extern "C" fn before_shell(_: &mut Arguments, real: &Real) -> *mut c_void {
+    Start::with_own(None);
     stub::target(real)
 }
 

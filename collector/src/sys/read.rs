@@ -10,16 +10,19 @@ use super::Errno;
 use super::call::call;
 
 /// A file that is open for reading until this is dropped.
+#[derive(Debug)]
 struct Opened(usize);
 
 impl Opened {
     fn at(path: &CStr, flags: i32) -> Result<Self, Errno> {
+        Self::from(libc::AT_FDCWD, path, flags)
+    }
+
+    fn from(folder: i32, path: &CStr, flags: i32) -> Result<Self, Errno> {
         let flags = (flags | libc::O_CLOEXEC) as usize;
         // SAFETY: `path` is a live C string.
-        let number = unsafe {
-            call(libc::SYS_openat, [libc::AT_FDCWD as usize, path.as_ptr().addr(), flags, 0, 0, 0])
-        };
-        number.map(Self)
+        unsafe { call(libc::SYS_openat, [folder as usize, path.as_ptr().addr(), flags, 0, 0, 0]) }
+            .map(Self)
     }
 }
 
@@ -48,6 +51,54 @@ pub fn read_file(path: &CStr) -> Option<Vec<u8>> {
             Err(_) => return None,
         }
     }
+}
+
+/// A regular file whose beginning is looked at. Either side: no heap.
+#[derive(Debug)]
+pub struct Peeked(Opened);
+
+impl Peeked {
+    /// Opens the file at `path`, taken from the folder that is open as `folder` (`AT_FDCWD`: the
+    /// current one). `None` if it cannot be read, or is no regular file: opening a device could do
+    /// something.
+    #[must_use]
+    pub fn open(folder: i32, path: &CStr) -> Option<Self> {
+        let mut status = core::mem::MaybeUninit::<libc::stat>::uninit();
+        // SAFETY: a live C string; the kernel fills the whole structure when it succeeds.
+        let mode = unsafe {
+            let (at, status_at) = (folder as usize, status.as_mut_ptr().addr());
+            call(libc::SYS_newfstatat, [at, path.as_ptr().addr(), status_at, 0, 0, 0]).ok()?;
+            status.assume_init().st_mode
+        };
+        if mode & libc::S_IFMT != libc::S_IFREG {
+            return None;
+        }
+        Opened::from(folder, path, libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY)
+            .ok()
+            .map(Self)
+    }
+
+    /// Reads from `offset` on; returns how many bytes there were.
+    pub fn read(&self, offset: u64, to: &mut [u8]) -> usize {
+        // SAFETY: the kernel writes at most as much as the live slice holds.
+        let read = unsafe {
+            let (start, size) = (to.as_mut_ptr().addr(), to.len());
+            call(libc::SYS_pread64, [self.0.0, start, size, offset as usize, 0, 0])
+        };
+        read.unwrap_or(0)
+    }
+}
+
+/// Whether the process may execute the file at this path. Either side.
+#[must_use]
+pub fn is_executable(path: &CStr) -> bool {
+    let at = libc::AT_FDCWD as usize;
+    // SAFETY: a live C string.
+    unsafe {
+        let path = path.as_ptr().addr();
+        call(libc::SYS_faccessat, [at, path, libc::X_OK as usize, 0, 0, 0])
+    }
+    .is_ok()
 }
 
 /// Where a symbolic link leads, up to 4095 bytes. Setup side.

@@ -7,13 +7,16 @@
 //! | 2 | wrong usage |
 //!
 //! `record` and `demo` return the status of the program they ran, 128 + signal if it was killed,
-//! as a shell does; 1 if it succeeded but its profile could not be saved.
+//! as a shell does; 127 if it does not exist and 126 if it cannot be executed; 1 if it succeeded but
+//! its profile could not be saved.
 
 use std::fmt;
 use std::io;
 use std::process::{ExitCode, ExitStatus};
 
 use std::os::unix::process::ExitStatusExt;
+
+use crate::launch::check::CannotStart;
 
 /// Done.
 pub const DONE: ExitCode = ExitCode::SUCCESS;
@@ -37,10 +40,13 @@ impl std::error::Error for WrongUsage {}
 #[must_use]
 pub fn of_error(error: &anyhow::Error) -> ExitCode {
     if error.downcast_ref::<WrongUsage>().is_some() {
-        ExitCode::from(WRONG_USAGE)
-    } else {
-        ExitCode::from(1)
+        return ExitCode::from(WRONG_USAGE);
     }
+    ExitCode::from(match error.downcast_ref() {
+        Some(CannotStart::NotFound(_)) => 127,
+        Some(CannotStart::NotExecutable(..)) => 126,
+        None => 1,
+    })
 }
 
 /// The exit code that stands for a program's status: its own, or 128 + signal.

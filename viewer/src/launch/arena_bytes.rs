@@ -2,7 +2,7 @@
 
 use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::arena::{
-    ARENA_MAGIC, ARENA_VERSION, ArenaHeader, EXTENT_ALIGN, EXTENT_MAGIC, ExtentKind,
+    ARENA_MAGIC, ARENA_VERSION, ArenaHeader, EXTENT_ALIGN, EXTENT_MAGIC, ExtentKind, LEFT_OUT_NAME,
     LEFT_OUT_SLOTS, LoadRecord, LogRecord, Node, REASON_SLOTS, ThreadRecord, epoch_reason, locate,
     segment_nodes,
 };
@@ -55,8 +55,9 @@ impl ArenaBytes {
         for field in [0u32, 0] {
             bytes.extend(field.to_le_bytes());
         }
-        // losses, foreign signals, left out
-        bytes.resize(bytes.len() + 8 * (REASON_SLOTS + 1) + 4 * LEFT_OUT_SLOTS, 0);
+        // losses, foreign signals, left out and their names
+        bytes
+            .resize(bytes.len() + 8 * (REASON_SLOTS + 1) + (4 + LEFT_OUT_NAME) * LEFT_OUT_SLOTS, 0);
         // CPU time before sampling and in all, unsampled threads, bytes of tables, private and given
         // back
         for field in [1000u64, 8000, 0, 300, 70_000, 0] {
@@ -77,10 +78,17 @@ impl ArenaBytes {
         self
     }
 
+    /// Names the first program that was left out for this reason.
+    pub(super) fn left_out_name(mut self, reason: usize, name: &str) -> Self {
+        let place = 240 + reason * LEFT_OUT_NAME;
+        self.bytes[place..place + name.len()].copy_from_slice(name.as_bytes());
+        self
+    }
+
     /// Gives the process these sources, each with kind, period in ns, and whether it was dropped.
     pub(super) fn sources(mut self, sources: &[(u32, u64, bool)]) -> Self {
         self.bytes[24..28].copy_from_slice(&(sources.len() as u32).to_le_bytes());
-        for (place, &(kind, period_ns, dropped)) in (272..).step_by(16).zip(sources) {
+        for (place, &(kind, period_ns, dropped)) in (416..).step_by(16).zip(sources) {
             self.bytes[place..place + 8].copy_from_slice(&period_ns.to_le_bytes());
             self.bytes[place + 8..place + 12].copy_from_slice(&kind.to_le_bytes());
             self.bytes[place + 12..place + 16].copy_from_slice(&u32::from(dropped).to_le_bytes());

@@ -396,6 +396,7 @@ fn arena_header(bytes: &[u8]) -> ArenaHeader {
         losses: fields.counters(),
         foreign_signals: fields.u64(),
         left_out: std::array::from_fn(|_| fields.u32()),
+        left_out_names: std::array::from_fn(|_| fields.array()),
         cpu_before_ns: fields.u64(),
         cpu_ns: fields.u64(),
         unsampled_threads: fields.u64(),

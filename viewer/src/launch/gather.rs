@@ -100,7 +100,14 @@ impl Gathering {
             let number = header.left_out[reason as usize];
             if number > 0 {
                 let processes = if number == 1 { "process" } else { "processes" };
-                messages.push(format!("{number} {processes} {}", reason.explanation()));
+                let name = header.left_out_names[reason as usize];
+                let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+                let name = match String::from_utf8_lossy(name) {
+                    name if name.is_empty() => String::new(),
+                    name if number == 1 => format!(" ({name})"),
+                    name => format!(" ({name} first)"),
+                };
+                messages.push(format!("{number} {processes}{name} {}", reason.explanation()));
             }
         }
         self.profile.processes.push(Process {

@@ -2,7 +2,8 @@
 //! its processes sampled into one profile.
 //!
 //! ```text
-//! check        can this program be profiled at all?
+//! check        can this program be started, and profiled?
+//! inherited    signals as the program would find them without csprof
 //! run_dir      a private folder in memory, where processes keep their arenas
 //! collector_file   the library to preload, unpacked if need be
 //! spawn        the environment contract, the program
@@ -22,6 +23,7 @@ pub mod arena_read;
 pub mod check;
 pub mod collector_file;
 pub mod gather;
+pub mod inherited;
 mod load_map;
 mod machine;
 mod metrics;
@@ -47,6 +49,7 @@ use csprof_format::profile::{Exit, Profile, RunInfo};
 
 use self::arena_read::Arena;
 use self::gather::Run;
+use self::inherited::Inherited;
 use self::run_dir::RunDir;
 use self::signals::SignalGuard;
 use self::spawn::Settings;
@@ -71,7 +74,7 @@ pub struct Recording {
 ///
 /// # Errors
 ///
-/// When the program cannot be profiled or started, or there is no place for its data. Nothing has
+/// When the program cannot be started, or there is no place for its data. Nothing has
 /// run then.
 pub fn record(
     command: &[OsString],
@@ -79,7 +82,8 @@ pub fn record(
     patience: Option<Duration>,
 ) -> Result<Recording> {
     let Some(program) = command.first() else { bail!("no program to run") };
-    let path = check::check(program)?;
+    let check::Startable { path, unprofiled } = check::check(program)?;
+    let inherited = Inherited::take();
     let run_dir = RunDir::create()?;
     let collector = collector_file::find(&run_dir)?;
 
@@ -93,7 +97,9 @@ pub fn record(
     let signals = SignalGuard::new().context("cannot watch for signals")?;
     // A program that becomes csprof by exec(3), as cargo and shells do, leaves it what its children used.
     let cpu_before_ns = machine::children_cpu_ns();
-    let mut child = spawn::spawn(&path, command, &collector, run_dir.arenas(), settings)
+    let preloaded = unprofiled.as_ref().is_none_or(|unprofiled| unprofiled.ignores_preloading);
+    let preloaded = preloaded.then_some(&*collector);
+    let mut child = spawn::spawn(&path, command, preloaded, run_dir.arenas(), settings, inherited)
         .with_context(|| format!("{}: cannot be started", path.display()))?;
     run.pid = Some(child.id());
     let status = signals.wait(&mut child, run_dir.path()).context("cannot wait for the program")?;
@@ -111,7 +117,9 @@ pub fn record(
             count(still_running.len(), "process", "processes")
         ));
     }
-    if arenas.is_empty() {
+    if let Some(unprofiled) = &unprofiled {
+        run.info.warnings.push(unprofiled.to_string());
+    } else if arenas.is_empty() {
         run.info.warnings.push(
             "no process of the run loaded the collector: the program may have cleared its \
              environment, or have started one that is statically linked, set-user-id or has file \

@@ -1,12 +1,13 @@
 //! Starts the program with the collector preloaded: the environment contract of
 //! [`csprof_format::launch`], from the side of `record`.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command};
 
+use super::inherited::Inherited;
 use csprof_format::launch::{
     EPOCH_PER_LOAD, LD_PRELOAD, MEMORY, NO_TRAMPOLINE, QUIET, RUN_DIR, SOURCE, SampleSources,
 };
@@ -27,7 +28,7 @@ pub struct Settings {
 }
 
 /// Starts the program at `path` with `command` as its arguments, the name as which it was called
-/// first.
+/// first. Without a `collector`, it is not preloaded.
 ///
 /// # Errors
 ///
@@ -35,9 +36,10 @@ pub struct Settings {
 pub fn spawn(
     path: &Path,
     command: &[OsString],
-    collector: &Path,
+    collector: Option<&Path>,
     arenas: &Path,
     settings: Settings,
+    inherited: Inherited,
 ) -> io::Result<Child> {
     let mut program = Command::new(path);
     if let Some((name, arguments)) = command.split_first() {
@@ -49,20 +51,21 @@ pub fn spawn(
             None => program.env_remove(name),
         };
     }
+    inherited.give_to(&mut program);
     program.spawn()
 }
 
 /// The variables that start the collector, given those around csprof; `None` for those that must not
 /// be there, for instance from a `csprof record` around this one.
 fn environment(
-    collector: &Path,
+    collector: Option<&Path>,
     arenas: &Path,
     settings: Settings,
     given: impl Fn(&str) -> Option<OsString>,
 ) -> [(&'static str, Option<OsString>); 8] {
     let flag = |is_set: bool| is_set.then(|| OsString::from("1"));
     [
-        (LD_PRELOAD, Some(preload_list(collector, given(LD_PRELOAD).as_deref()))),
+        (LD_PRELOAD, preload_list(collector, given(LD_PRELOAD))),
         (ASAN_OPTIONS, Some(sanitizer_options(given(ASAN_OPTIONS)))),
         (RUN_DIR, Some(arenas.into())),
         (SOURCE, Some(settings.sources.to_string().into())),
@@ -74,13 +77,14 @@ fn environment(
 }
 
 /// The collector, then what the user preloads: its wrappers must come first to see every call.
-fn preload_list(collector: &Path, preloaded: Option<&OsStr>) -> OsString {
+fn preload_list(collector: Option<&Path>, preloaded: Option<OsString>) -> Option<OsString> {
+    let Some(collector) = collector else { return preloaded };
     let mut list = collector.as_os_str().to_owned();
     if let Some(preloaded) = preloaded.filter(|preloaded| !preloaded.is_empty()) {
         list.push(":");
         list.push(preloaded);
     }
-    list
+    Some(list)
 }
 
 /// Options of AddressSanitizer, separated by colons.
@@ -103,13 +107,17 @@ mod tests {
 
     #[test]
     fn the_collector_is_preloaded_before_what_the_user_preloads() {
-        let collector = Path::new("/c.so");
-        assert_eq!(preload_list(collector, None), "/c.so");
-        assert_eq!(preload_list(collector, Some("".as_ref())), "/c.so");
-        assert_eq!(
-            preload_list(collector, Some("libfoo.so bar.so".as_ref())),
-            "/c.so:libfoo.so bar.so"
-        );
+        let collector = Some(Path::new("/c.so"));
+        for (collector, given, expected) in [
+            (collector, None, Some("/c.so")),
+            (collector, Some(""), Some("/c.so")),
+            (collector, Some("libfoo.so bar.so"), Some("/c.so:libfoo.so bar.so")),
+            (None, Some("libfoo.so"), Some("libfoo.so")),
+            (None, None, None),
+        ] {
+            let list = preload_list(collector, given.map(OsString::from));
+            assert_eq!(list, expected.map(OsString::from));
+        }
     }
 
     #[test]
@@ -122,7 +130,7 @@ mod tests {
             quiet: true,
         };
         let given = |name: &str| (name == ASAN_OPTIONS).then(|| OsString::from("symbolize=0"));
-        let variables = environment(Path::new("/c.so"), Path::new("/run"), settings, given);
+        let variables = environment(Some(Path::new("/c.so")), Path::new("/run"), settings, given);
         let text: Vec<String> = variables
             .iter()
             .map(|(name, value)| match value {
