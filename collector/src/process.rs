@@ -40,14 +40,51 @@ pub struct Process {
     sources: [AtomicU64; MAX_SOURCES],
 }
 
-static PROCESS: AtomicPtr<Process> = AtomicPtr::new(core::ptr::null_mut());
+/// What belongs to this very process, in a page of its own that a fork wipes (madvise(2),
+/// MADV_WIPEONFORK): the child finds zeros, however it was made, and so is inert. Otherwise one of a
+/// fork behind the C library's back would take its parent's timers, events and shared memory for
+/// its own, and end them.
+#[repr(C, align(4096))]
+#[derive(Debug)]
+pub struct OfThisProcess {
+    /// Whether the wrappers have anything to do. First, because the assembly of the stubs reads it
+    /// by the static's address.
+    pub engaged: AtomicBool,
+    process: AtomicPtr<Process>,
+    rest: [u8; 4096 - 16],
+}
+
+const _: () = assert!(size_of::<OfThisProcess>() == 4096);
+
+/// The page.
+pub static OF_THIS_PROCESS: OfThisProcess = OfThisProcess {
+    engaged: AtomicBool::new(false),
+    process: AtomicPtr::new(core::ptr::null_mut()),
+    rest: [0; _],
+};
+
+/// The state that this process began with: its own, or in the child of a fork its parent's.
+static BEGAN_WITH: AtomicPtr<Process> = AtomicPtr::new(core::ptr::null_mut());
 
 /// The state, if csprof launched this program. Either side.
 #[inline]
 pub fn current() -> Option<&'static Process> {
     // Acquire: pairs with the release in `enter`. Never freed, so 'static.
     // SAFETY: null or a leaked box.
-    unsafe { PROCESS.load(Ordering::Acquire).as_ref() }
+    unsafe { OF_THIS_PROCESS.process.load(Ordering::Acquire).as_ref() }
+}
+
+/// The state, or in the child of a fork by hand, which has none, its parent's. Only its counters may
+/// be touched, which are in shared memory, and what never changes.
+pub fn nearest() -> Option<&'static Process> {
+    // Acquire: as above.
+    // SAFETY: null or a leaked box.
+    unsafe { BEGAN_WITH.load(Ordering::Acquire).as_ref() }
+}
+
+/// Makes the process inert.
+fn leave() {
+    OF_THIS_PROCESS.process.store(core::ptr::null_mut(), Ordering::Release);
 }
 
 /// Whether this very process is profiled: not inert, not sealed, and not a vfork child running on
@@ -75,7 +112,8 @@ pub fn seal() {
         return;
     }
     report::note(
-        "the program restricted its system calls (seccomp): it is not sampled from there on",
+        "the program restricted its system calls (seccomp, or syscall user dispatch): it is not \
+         sampled from there on",
     );
     thread::stop_all();
     thread::disarm_here(trampoline::Suspended::No);
@@ -91,6 +129,7 @@ pub fn seal() {
 /// `default_trap` answers a SIGTRAP that is no sample, as long as the program has no handler for it.
 pub fn start(default_trap: *mut c_void) {
     let Some(config) = Config::from_environment() else { return };
+    sys::wipe_on_fork(&OF_THIS_PROCESS);
     let trampoline = config.trampoline && !sys::shadow_stack_active();
     let quiet = config.quiet;
     let asked = config.trampoline;
@@ -111,7 +150,7 @@ pub fn start(default_trap: *mut c_void) {
         report::note(
             "the program's stacks are split (-fsplit-stack), no handler has room: not sampled",
         );
-        PROCESS.store(core::ptr::null_mut(), Ordering::Release);
+        leave();
         return;
     }
     trampoline::rules::prepare();
@@ -201,7 +240,9 @@ fn enter(
         log: SetupLock::new(None),
     };
     // Release: pairs with the acquire in `current`.
-    PROCESS.store(Box::leak(Box::new(process)), Ordering::Release);
+    let process = Box::into_raw(Box::new(process));
+    BEGAN_WITH.store(process, Ordering::Release);
+    OF_THIS_PROCESS.process.store(process, Ordering::Release);
     Ok(())
 }
 
@@ -308,14 +349,13 @@ pub fn after_fork_parent() {
 
 /// To be called after a fork, in the child: it gets an arena, a load map and a tree of its own.
 pub fn after_fork_child() {
-    let Some(parent) = current() else { return };
+    let Some(parent) = nearest() else { return };
     if sealed() || parent.pid == sys::pid() {
         return;
     }
-    let held = FORKING.lock().take();
-    if let Some(held) = &held {
-        held.modules.in_child();
-    }
+    // Nothing, if the parent was inert: the child of a fork by hand.
+    let Some(held) = FORKING.lock().take() else { return };
+    held.modules.in_child();
     drop(held);
     parent.arena.forget_file();
     match enter(parent.config.clone(), parent.folder, parent.trampoline, true) {
@@ -336,7 +376,7 @@ pub fn after_fork_child() {
             // The file is the parent's, the memory is still here: it tells the user.
             parent.arena.count_left_out(LeftOut::Refused, 1);
             thread::drop_after_fork();
-            PROCESS.store(core::ptr::null_mut(), Ordering::Release);
+            leave();
         }
     }
 }

@@ -148,11 +148,13 @@ pub enum LeftOut {
     Loader = 5,
     /// A program that runs another one inside: an emulator, or a tool of valgrind's.
     Guest = 6,
+    /// Forked by a raw system call, behind the C library's back.
+    ByHand = 7,
 }
 
 impl LeftOut {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Refused,
         Self::Environment,
         Self::OutOfReach,
@@ -160,6 +162,7 @@ impl LeftOut {
         Self::Static,
         Self::Loader,
         Self::Guest,
+        Self::ByHand,
     ];
 
     /// What happened to processes of this kind, after their number.
@@ -193,6 +196,10 @@ impl LeftOut {
             Self::Guest => {
                 "started, not in this profile, nor what it started: it runs another program inside, \
                  which would get the collector (qemu-user), or checks threads (valgrind)"
+            }
+            Self::ByHand => {
+                "made by a raw system call, not in this profile: the C library was not told of the \
+                 fork; programs that it executed are in it"
             }
         }
     }

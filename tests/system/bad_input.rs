@@ -65,30 +65,37 @@ fn files_that_are_no_profiles() {
     }
 }
 
+/// With the status of a shell.
 #[test]
-fn programs_that_cannot_be_profiled() {
-    let workshop = Workshop::new("programs_that_cannot_be_profiled");
-    workshop.compile("cc -O2 -static -o static @tail_calls.c");
+fn programs_that_cannot_be_started() {
+    let workshop = Workshop::new("programs_that_cannot_be_started");
     fs::write(workshop.path("data"), "to do: buy milk\n").unwrap();
     fs::write(workshop.path("script"), "#!/no/such/interpreter\n").unwrap();
     fs::set_permissions(workshop.path("script"), Permissions::from_mode(0o755)).unwrap();
     fs::create_dir(workshop.path("folder")).unwrap();
 
-    for (program, expected) in [
-        ("./missing", "csprof: ./missing: there is no such file\n"),
-        ("no-such-program", "csprof: no-such-program: not found in any folder of PATH\n"),
-        ("./data", "csprof: ./data: cannot be executed: permission denied\n"),
-        ("./folder", "csprof: ./folder: cannot be executed: it is a folder\n"),
-        ("./script", "csprof: /no/such/interpreter: there is no such file\n"),
-        (
-            "./static",
-            "csprof: ./static: cannot be preloaded: it is statically linked, so no dynamic loader \
-             runs\n",
-        ),
+    for (program, status, expected) in [
+        ("./missing", 127, "csprof: ./missing: there is no such file\n"),
+        ("no-such-program", 127, "csprof: no-such-program: not found in any folder of PATH\n"),
+        ("./data", 126, "csprof: ./data: cannot be executed: permission denied\n"),
+        ("./folder", 126, "csprof: ./folder: cannot be executed: it is a folder\n"),
+        ("./script", 127, "csprof: /no/such/interpreter: there is no such file\n"),
     ] {
-        refuses(&workshop, &["record", "-o", "run.csprof", program], 1, expected);
+        refuses(&workshop, &["record", "-o", "run.csprof", program], status, expected);
     }
     assert!(!workshop.path("run.csprof").exists());
+}
+
+#[test]
+fn a_program_that_cannot_be_profiled_runs() {
+    let workshop = Workshop::new("a_program_that_cannot_be_profiled_runs");
+    workshop.compile("cc -O2 -static -o static @starts.c");
+    let outcome = workshop.csprof(&["record", "-o", "run.csprof", "./static"]);
+    assert_eq!(outcome.said(), "runs\n");
+    assert_eq!(outcome.status.code(), Some(7));
+    let expected = "csprof: warning: ./static is not profiled: it is statically linked, so no \
+                    dynamic loader runs; programs that it starts are\n";
+    assert!(outcome.complained().starts_with(expected), "{}", outcome.complained());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! fork, exec and all that is made of them: every process of the run is in the profile, with samples
 //! of its own.
 
+use csprof_tests::deadline;
 use csprof_tests::installed::are_installed;
 use csprof_tests::notes::skip;
 use csprof_tests::paths::is_share;
@@ -33,6 +34,64 @@ fn children_of_every_kind_are_in_the_profile() {
     let forked = processes.iter().filter(|process| process["origin"] == "fork");
     let workers = forked.filter(works).count();
     assert!((1..=5).contains(&workers), "{}", recording.info);
+}
+
+/// Programs that the collector cannot be preloaded into run as they do alone, however they are
+/// started; each is counted for its reason, and what a static one starts is profiled.
+#[test]
+fn programs_that_cannot_be_preloaded_are_counted() {
+    let workshop = Workshop::new("programs_that_cannot_be_preloaded_are_counted");
+    workshop.compile("cc -O2 -o program @starts.c");
+    workshop.compile("cc -O2 -static -o fixed @starts.c");
+    // glibc's loader under another name stands for that of another C library.
+    std::fs::copy("/lib64/ld-linux-x86-64.so.2", workshop.path("ld-musl-test.so.1")).unwrap();
+    let loader = workshop.path("ld-musl-test.so.1");
+    let option = format!("-Wl,--dynamic-linker={}", loader.display());
+    workshop.compile(&format!("cc -O2 {option} -o other @starts.c"));
+    let script = "for way in spawn spawnp vfork fork raw descriptor here; do \
+                  ./program $way ./fixed; ./program $way ./other; done; ./fixed here ./program";
+    let words = ["sh", "-c", script];
+    let alone = workshop.run(&words);
+    let recording = workshop.record(&[], &words);
+    assert_eq!(recording.outcome.said(), alone.said());
+    assert_eq!(recording.outcome.status, alone.status);
+    let processes = recording.info["processes"].as_array().unwrap();
+    let told = |kind: &str| {
+        let messages = processes.iter().flat_map(|p| p["messages"].as_array().unwrap());
+        messages.filter(|message| message.as_str().unwrap().contains(kind)).count()
+    };
+    // One for each way; and the shell has started one that is static.
+    let counts = (
+        told("(fixed) started, not in this profile: statically linked"),
+        told("(other) started, not in this profile, nor what it started: its loader"),
+    );
+    assert_eq!(counts, (8, 7), "{}", recording.info);
+    let last = processes.last().unwrap()["command"].to_string();
+    assert!(last.contains("./program"), "{}", recording.info);
+}
+
+/// The program itself may be one of them; and whoever starts csprof may ignore signals that csprof
+/// needs.
+#[test]
+fn a_program_finds_the_signals_that_it_would_find_alone() {
+    let workshop = Workshop::new("a_program_finds_the_signals_that_it_would_find_alone");
+    let csprof = workshop.csprof_command();
+    let record = [csprof.get_program().to_str().unwrap(), "record", "-q", "-f", "-o", "run.csprof"];
+    let look = ["grep", "-E", "Sig(Blk|Ign|Cgt)", "/proc/self/status"];
+    for options in [
+        &["--default-signal"][..],
+        &["--ignore-signal=CHLD"],
+        &["--ignore-signal=PIPE"],
+        &["--ignore-signal=CHLD,PIPE,USR1,TTOU", "--block-signal=USR2,TERM"],
+    ] {
+        let alone = deadline::run(workshop.command("env").args(options).args(look));
+        let under =
+            deadline::run(workshop.command("env").args(options).args(record).arg("--").args(look));
+        assert_eq!(under.said(), alone.said(), "{options:?}");
+        assert_eq!(under.complained(), "", "{options:?}");
+        assert_eq!(under.status, alone.status, "{options:?}");
+        assert!(workshop.path("run.csprof").exists());
+    }
 }
 
 /// Without /proc, as in many a chroot, the loader and the kernel tell nobody the program's path but the

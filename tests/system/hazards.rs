@@ -30,7 +30,7 @@ checks! {
     // Signals.
     alternate_stack nested_signals interrupted_waits own_profiler own_profiling_signal
     blocked_signals waits
-    traps
+    traps default_profiling_signal
     thread_ends
     // Contexts.
     coroutines coroutines_in_assembly boost_contexts small_stacks
@@ -38,7 +38,7 @@ checks! {
     registers_kept realigned_frames large_frames deep_recursion without_cfi matrix_kernels lazy_binding
     split_stack
     // Processes.
-    forks fork_chain fork_in_thread children exec_among_threads exec_in_a_thread huge_environment endings
+    forks fork_chain fork_in_thread children exec_among_threads exec_in_a_thread huge_environment endings raw_forks
     identities
     // Threads.
     thread_storm threads_alive real_time raw_exits raw_threads
@@ -49,5 +49,6 @@ checks! {
     files_closed_one_by_one files_closed_in_a_range file_numbers_reused
     // Limits.
     limits tight_memory limit_kept sandbox_by_prctl sandbox_by_syscall sandbox_strict
+    dispatched_by_prctl dispatched_by_syscall
     perf_events_forbidden timers_forbidden all_sources_forbidden
 }

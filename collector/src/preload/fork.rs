@@ -5,8 +5,9 @@
 //! before the fork and first after it. `_Fork` calls no handlers and has a wrapper.
 //!
 //! vfork returns twice on one stack, which no wrapper's frame survives: its stub leaves a note and
-//! jumps on. The child, and that of a clone(2) by hand, is recognized by its process id
-//! (`process::active()`) and left alone until it executes a program.
+//! jumps on. The child is recognized by its process id (`process::active()`) and left alone until it
+//! executes a program. That of a fork by hand, by a raw system call, has no state
+//! ([`process::OfThisProcess`]) and is inert.
 
 #![expect(unsafe_code, reason = "callbacks for, and exported functions of, the C library")]
 
@@ -48,7 +49,9 @@ unsafe extern "C" fn parent() {
 unsafe extern "C" fn child() {
     let errno = real::errno();
     process::after_fork_child();
-    if !process::active() {
+    if process::active() {
+        stub::engage();
+    } else {
         stub::disengage();
     }
     real::set_errno(errno);

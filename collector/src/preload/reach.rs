@@ -86,7 +86,7 @@ impl Start {
     /// `envp` is null or the vector of an environment.
     pub(super) unsafe fn with(envp: Strings, file: Option<File<'_>>) -> Self {
         let mut start = Self { replaced: None, counted: None };
-        let (Some(process), false) = (process::current(), process::sealed()) else { return start };
+        let (Some(process), false) = (process::nearest(), process::sealed()) else { return start };
         let library = LIBRARY.load(Ordering::Relaxed);
         if library.is_null() {
             return start;

@@ -6,7 +6,8 @@
 //! message. A program that is executed under a filter of somebody else is sampled: there it is the
 //! launcher of the sandbox that decides, and containers of every kind have one.
 //!
-//! Filters are installed by prctl(2) or, having no wrapper in the C library, by syscall(2). The stubs
+//! The same goes for system calls that a handler of the program's gets in place of the kernel
+//! (syscall user dispatch). Filters are installed by prctl(2) or, having no wrapper in the C library, by syscall(2). The stubs
 //! jump on: their arguments are variadic.
 //!
 //! Through syscall(2) a program may also fork behind the C library's back. The child returns on a
@@ -20,6 +21,8 @@
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_long, c_uint, c_void};
 
+use csprof_format::arena::LeftOut;
+
 use super::real::slots;
 use super::signals::BIT;
 use super::signals::hold::{CALLS, answer, by_elapsed_time, hold_syscall, is_wait};
@@ -29,16 +32,27 @@ use crate::{process, report, sys, thread};
 
 /// Before prctl: what installs a filter comes here, and calls before the constructor.
 extern "C" fn before_prctl(option: c_int) -> *mut c_void {
-    if option == libc::PR_SET_SECCOMP {
+    if restricts(option.into()) {
         enter();
     }
     stub::target(&slots::prctl)
 }
 
+/// Whether prctl(2) with this option takes system calls away: by a filter, or by a handler that gets
+/// them in place of the kernel.
+fn restricts(option: c_long) -> bool {
+    [PR_SET_SECCOMP, PR_SET_SYSCALL_USER_DISPATCH].contains(&option)
+}
+
+const PR_SET_SECCOMP: c_long = libc::PR_SET_SECCOMP as c_long;
+/// Linux 5.11 (Documentation/admin-guide/syscall-user-dispatch.rst).
+const PR_SET_SYSCALL_USER_DISPATCH: c_long = 59;
+
 /// The system calls that are looked at, one bit each.
 static WATCHED: [u64; 8] = {
     let mut bits = [0; 8];
-    let fixed = [libc::SYS_seccomp, libc::SYS_fork, libc::SYS_clone, libc::SYS_clone3];
+    let fixed =
+        [libc::SYS_seccomp, libc::SYS_prctl, libc::SYS_fork, libc::SYS_clone, libc::SYS_clone3];
     let mut place = 0;
     while place < fixed.len() {
         bits[fixed[place] as usize / 64] |= 1 << (fixed[place] % 64);
@@ -52,7 +66,7 @@ static WATCHED: [u64; 8] = {
     bits
 };
 
-/// Before a raw system call: seccomp(2), the three that fork, waits, and calls before the constructor. Null for a
+/// Before a raw system call: seccomp(2), prctl(2), the three that fork, waits, and calls before the constructor. Null for a
 /// wait that is to be made with the signal held back.
 extern "C" fn before_syscall(
     number: c_long,
@@ -65,6 +79,7 @@ extern "C" fn before_syscall(
     const SET_MODES: core::ops::RangeInclusive<c_long> = 0..=1;
     match number {
         libc::SYS_seccomp if SET_MODES.contains(&first) => enter(),
+        libc::SYS_prctl if restricts(first) => enter(),
         libc::SYS_fork | libc::SYS_clone | libc::SYS_clone3 => {
             thread::disarm_here(Suspended::No);
             // clone3 takes a structure, which begins with the flags.
@@ -74,6 +89,7 @@ extern "C" fn before_syscall(
                 _ => 0,
             };
             note_thread(flags);
+            note_child(flags);
         }
         _ if by_elapsed_time() && is_wait(number, second, fourth) => {
             return core::ptr::null_mut();
@@ -95,6 +111,14 @@ fn note_thread(flags: u64) {
     if let (true, true, Some(process)) = (is_thread, process::active(), process::current()) {
         process.arena.count_unsampled_thread();
         report::warn_once(7, "a thread is not sampled: made by clone(2), unknown to the C library");
+    }
+}
+
+/// Counts a process that is not sampled.
+fn note_child(flags: u64) {
+    let shares_memory = flags & u64::from(libc::CLONE_VM.cast_unsigned()) != 0;
+    if let (false, true, Some(process)) = (shares_memory, process::active(), process::current()) {
+        process.arena.count_left_out(LeftOut::ByHand, 1);
     }
 }
 
@@ -133,8 +157,8 @@ macro_rules! watched {
 }
 
 watched! {
-    /// prctl(2); 22 is PR_SET_SECCOMP.
-    prctl = before_prctl, "cmp edi, 22" "je 4f";
+    /// prctl(2); 22 is PR_SET_SECCOMP, 59 PR_SET_SYSCALL_USER_DISPATCH.
+    prctl = before_prctl, "cmp edi, 22" "je 4f" "cmp edi, 59" "je 4f";
     /// clone(2); bit 16 of its third argument is CLONE_THREAD.
     clone = before_clone, "bt edx, 16" "jc 4f";
 }

@@ -13,30 +13,30 @@
 //! address is where the call put it, so an unwinder or a sample may come at any time.
 
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::Ordering;
 
 use super::real::{self, Real};
 
-/// Whether the collector samples, or sampled, in this process or in one it was forked from.
+/// Begins with whether the collector samples, or sampled, in this process.
 ///
 /// Cheaper than `process::active()`, which must recognize the child of a vfork; the slow path asks
-/// it. Written by the constructor, and by a forked child that cannot be sampled.
-pub(super) static ENGAGED: AtomicBool = AtomicBool::new(false);
+/// it. Written by the constructor and in forked children.
+pub(super) use crate::process::OF_THIS_PROCESS as ENGAGED;
 
 /// Lets the stubs take the slow path.
 pub(super) fn engage() {
-    ENGAGED.store(true, Ordering::Relaxed);
+    ENGAGED.engaged.store(true, Ordering::Relaxed);
 }
 
 /// Whether the slow path is on.
 #[inline]
 pub(super) fn engaged() -> bool {
-    ENGAGED.load(Ordering::Relaxed)
+    ENGAGED.engaged.load(Ordering::Relaxed)
 }
 
 /// Turns the slow path off: the process is not sampled any more.
 pub(super) fn disengage() {
-    ENGAGED.store(false, Ordering::Relaxed);
+    ENGAGED.engaged.store(false, Ordering::Relaxed);
 }
 
 /// Jumps to the real function if it is known and nothing is sampled; else goes on at `2:`.

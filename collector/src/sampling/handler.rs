@@ -32,7 +32,7 @@ use super::walked::{Arming, WalkedFrame};
 use crate::cct;
 use crate::modules::{LoadMap, Reading, foreign};
 use crate::process;
-use crate::sources::SignalInfo;
+use crate::sources::{SignalInfo, is_by_own_timer};
 use crate::thread::{self, Thread};
 use crate::trampoline::{is_trampoline_code, rules};
 use crate::unwind::arch::registers::Registers;
@@ -59,7 +59,7 @@ pub(super) unsafe extern "C" fn on_signal(
     }
     let thread = thread::current();
     if thread.is_null() || process::sealed() {
-        let Some(process) = process::current().filter(|_| info.code == libc::SI_TIMER) else {
+        let Some(process) = process::current().filter(|_| is_by_own_timer(info)) else {
             return false;
         };
         let weight = 1 + u64::from(info.overrun.unsigned_abs());

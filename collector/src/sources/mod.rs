@@ -255,6 +255,22 @@ fn random_below(limit: u64) -> u64 {
     (mixed ^ (mixed >> 31)) % limit.max(1)
 }
 
+/// What every cookie begins with, in the two bytes that are 0 in an address: no program gives a timer
+/// of its own such a value.
+const COOKIE_TAG: u64 = 0xc5f0 << 48;
+
+/// The cookie of what is at `address`.
+#[must_use]
+pub const fn cookie(address: usize) -> usize {
+    address | COOKIE_TAG as usize
+}
+
+/// Whether a timer of csprof's has sent the signal, whatever has become of it meanwhile.
+#[must_use]
+pub fn is_by_own_timer(signal: &SignalInfo) -> bool {
+    signal.code == libc::SI_TIMER && signal.value & (0xffff << 48) == COOKIE_TAG
+}
+
 /// The parts of `siginfo_t` that sources use (include/uapi/asm-generic/siginfo.h, 64 bit).
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]

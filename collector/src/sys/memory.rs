@@ -90,6 +90,18 @@ pub unsafe fn give_back(start: NonNull<u8>, size: usize) -> bool {
     unsafe { call(libc::SYS_madvise, [start.as_ptr().addr(), size, advice, 0, 0, 0]) }.is_ok()
 }
 
+/// Has the child of a fork find zeros in the place of a page of private memory. Without effect before
+/// Linux 4.14: what is there stays as it was.
+pub fn wipe_on_fork<T>(page: &'static T) {
+    const { assert!(size_of::<T>() == 4096 && align_of::<T>() == 4096) };
+    let advice = libc::MADV_WIPEONFORK as usize;
+    // SAFETY: nothing changes in this process; its children see zeros, of which the caller makes
+    // what it likes.
+    let _ = unsafe {
+        call(libc::SYS_madvise, [core::ptr::from_ref(page).addr(), 4096, advice, 0, 0, 0])
+    };
+}
+
 /// Puts private zeros in the place of a mapping. Without effect if the kernel refuses.
 ///
 /// # Safety

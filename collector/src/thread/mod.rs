@@ -34,7 +34,7 @@ use buffers::Buffers;
 use crate::arena::ThreadArena;
 use crate::process::{self, Process};
 use crate::sampling::{Path, Suspect, Walked, trap};
-use crate::sources::Sources;
+use crate::sources::{self, Sources};
 use crate::sys::{self, Clock, Mask};
 use crate::trampoline::Trampoline;
 use crate::unwind::cache::RecipeCache;
@@ -182,7 +182,7 @@ fn begin(process: &'static Process, stack: OwnStack) {
 impl Thread {
     fn open_sources(&mut self, process: &Process) {
         const { assert!(MAX_SOURCES <= align_of::<Self>()) };
-        let cookie = (&raw const *self).expose_provenance();
+        let cookie = sources::cookie((&raw const *self).expose_provenance());
         self.arena.record_mut().cpu_before_ns = sys::now_ns(Clock::ThreadCpu);
         let tid = self.tid;
         let open = || Sources::open(process, tid, cookie);
@@ -222,7 +222,8 @@ impl Thread {
 /// Ends sampling of the calling thread. Called when it ends, in it.
 pub fn ended() {
     let thread = current();
-    if thread.is_null() || process::sealed() {
+    // The child of a fork by hand has its parent's.
+    if thread.is_null() || process::sealed() || process::current().is_none() {
         return;
     }
     let mask = block_after_pending();

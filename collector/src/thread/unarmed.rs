@@ -92,7 +92,8 @@ fn with_trampoline(change: impl FnOnce(&mut Record, Range<u64>, StackBounds) -> 
         return;
     }
     let lost = change(record, live, thread.stack.bounds);
-    if lost > 0 {
+    // In the child of a fork by hand, the count would be the parent's.
+    if lost > 0 && process::current().is_some() {
         thread.arena.record_mut().lost_returns += lost;
     }
 }

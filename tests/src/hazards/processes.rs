@@ -53,6 +53,10 @@ pub const ALL: &[Hazard] = &[
         .says("fork and exec: 20\nvfork and exec: 20\nposix_spawn: 20\nsystem: 1\n")
         .complains("too many: Argument list too long\n")
         .also(nothing_is_damaged),
+    Hazard::new("raw_forks", &["cc -O2 -pthread -o program @raw_forks.c"])
+        .says("children said 54\n")
+        .by_two()
+        .also(the_parent_keeps_its_samples),
     Hazard::new("endings", &["cc -O2 -Wno-array-bounds -pthread -o program @endings.c"])
         .command(&["./program", "all"])
         .says(
@@ -114,6 +118,17 @@ fn fourteen_processes(trial: &Trial<'_>) {
 
 fn forty_one_programs(trial: &Trial<'_>) {
     assert_eq!(trial.recording.profile.processes.len(), 41);
+    nothing_is_damaged(trial);
+}
+
+/// Main thread and others work for 25 ms beside each of 24 children made by hand, of which six fork
+/// properly.
+fn the_parent_keeps_its_samples(trial: &Trial<'_>) {
+    let samples = trial.recording.rows().inclusive_of("burn");
+    let expected = trial.samples_in_ms(24 * 25);
+    assert!((expected / 2..=expected * 2).contains(&samples), "{samples}, not {expected}");
+    let messages = trial.recording.messages();
+    assert!(messages.contains("16 processes made by a raw system call"), "{messages}");
     nothing_is_damaged(trial);
 }
 

@@ -1,10 +1,18 @@
 //! Signals: handlers on other stacks and inside each other, and programs that use the profiling signal
 //! themselves.
 
+use super::processes::nothing_is_damaged;
 use crate::hazard::{Hazard, Trial};
 
 /// All of them.
 pub const ALL: &[Hazard] = &[
+    Hazard::new(
+        "default_profiling_signal",
+        &["cc -O2 -pthread -o program @default_profiling_signal.c"],
+    )
+    .says(ENDED_BY_SIGPROF)
+    .by_two()
+    .also(nothing_is_damaged),
     // Not by clang 14, which knows no exceptions of other instructions than calls.
     Hazard::new(
         "alternate_stack",
@@ -178,3 +186,18 @@ fn threads_are_sampled(trial: &Trial<'_>) {
     let rows = trial.recording.rows();
     assert!(rows.inclusive_of("work") > trial.samples_in_ms(3 * 60) / 4, "{rows}");
 }
+
+const ENDED_BY_SIGPROF: &str = "\
+0: signal 27
+1: signal 27
+2: signal 27
+3: signal 27
+4: signal 27
+5: signal 27
+6: signal 27
+7: signal 27
+8: signal 27
+9: status 21
+10: status 22
+11: status 23
+";

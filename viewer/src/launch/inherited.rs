@@ -3,7 +3,8 @@
 //!
 //! csprof must hear of the program's end, which an ignored SIGCHLD hides (wait(2)); Rust's runtime
 //! ignores SIGPIPE before `main`, and `std::process` gives a child the default and an empty mask. The
-//! program gets what it would have got without csprof.
+//! program gets what it would have got without csprof. What runs between fork and exec for that also
+//! keeps `std::process` from posix_spawn(3), whose children ignore two signals of glibc's own.
 
 #![expect(unsafe_code, reason = "dispositions of signals, also between fork and exec")]
 
@@ -57,9 +58,6 @@ impl Inherited {
 
     /// Has `command` give it to the program.
     pub fn give_to(self, command: &mut Command) {
-        if !self.child_ignored && !self.pipe_ignored && self.mask == SigSet::empty() {
-            return;
-        }
         let give = move || {
             for (is_ignored, signal) in
                 [(self.child_ignored, libc::SIGCHLD), (self.pipe_ignored, libc::SIGPIPE)]

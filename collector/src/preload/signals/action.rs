@@ -7,11 +7,14 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::mask::{believed, change_one};
 use super::{BIT, SIGNAL, kept, trap};
+use csprof_format::launch::SourceKind;
+
 use crate::preload::real::{self, Handler};
 use crate::preload::view::sampled;
 use crate::process::{self, sealed};
 use crate::sampling::pass_on::set_chooser;
 use crate::sampling::trap::{self as loan, TRAP};
+use crate::sources::{SignalInfo, is_by_own_timer};
 use crate::sys::{self, Mask};
 
 /// What the program last asked for. The fields are separate atomics: a program whose threads race
@@ -62,27 +65,32 @@ pub(in crate::preload) fn pass_on() {
 }
 
 /// The program's handler for a profiling signal that is no sample, null if it has none. The mask is then
-/// as the program asked. A signal that nobody handles is counted, and does not end the program: it may
-/// be an old one of csprof's.
+/// as the program asked. A signal that nobody handles is counted, and ends the program as it would
+/// alone, unless it may be an old one of csprof's.
 extern "C" fn program_handler(
     info: &libc::siginfo_t,
     context: &mut libc::ucontext_t,
 ) -> *mut c_void {
     const NONE: *mut c_void = core::ptr::null_mut();
     let handler = ASKED.handler.load(Ordering::Relaxed);
-    // Sent by a process, or by an interval timer; else it is the last of an event whose thread has ended.
-    if info.si_code > 0 && info.si_code != libc::SI_KERNEL {
+    if may_be_late(info) {
         return NONE;
     }
-    if handler == libc::SIG_DFL || handler == libc::SIG_IGN || sealed() {
+    let is_blocked = believed() & BIT != 0;
+    if handler == libc::SIG_IGN || sealed() || handler == libc::SIG_DFL && !is_blocked {
         if let Some(process) = process::current() {
             process.arena.count_foreign_signal();
+        }
+        if handler == libc::SIG_DFL && !sealed() {
+            // It comes again, and ends the process, when this handler returns.
+            let _ = sys::set_disposition(SIGNAL, sys::Disposition::Default);
+            sys::send_again(info, info.si_code != libc::SI_TKILL);
         }
         return NONE;
     }
     // SAFETY: the mask to return to, of which the kernel has one word.
     let interrupted = unsafe { &mut *(&raw mut context.uc_sigmask).cast::<u64>() };
-    if believed() & BIT != 0 {
+    if is_blocked {
         // The thread has blocked it, it thinks: from here on it has, and the signal waits.
         *interrupted |= BIT;
         sys::send_again(info, info.si_code != libc::SI_TKILL);
@@ -96,6 +104,26 @@ extern "C" fn program_handler(
     let asked = ASKED.mask.load(Ordering::Relaxed) & !kept();
     sys::set_mask(Mask(*interrupted | asked | itself));
     core::ptr::with_exposed_provenance_mut(handler)
+}
+
+/// Whether csprof's own sources may have sent a signal that is no sample of theirs (any more). A timer
+/// that is deleted may have one under way (before Linux 6.13); so may an event whose thread has
+/// ended, which leaves no trace of where it came from if the kernel had no memory for that.
+/// Anything else is sent by a process, or by a timer of the program's.
+fn may_be_late(info: &libc::siginfo_t) -> bool {
+    let uses_events = || process::current().is_some_and(|p| p.uses(SourceKind::TaskClock));
+    // SAFETY: what a process sends begins with its id, as the structure of a timer does with another
+    // number.
+    let sender = unsafe { info.si_pid() };
+    match info.si_code {
+        libc::SI_TIMER => {
+            // SAFETY: siginfo_t is at least as large, and both are plain numbers.
+            is_by_own_timer(unsafe { &*core::ptr::from_ref(info).cast::<SignalInfo>() })
+        }
+        libc::SI_KERNEL => false,
+        libc::SI_USER => sender == 0 && uses_events(),
+        code => code > 0,
+    }
 }
 
 /// First word of a mask.
