@@ -112,7 +112,7 @@ pub(super) unsafe fn describe(info: &libc::dl_phdr_info, is_program: bool) -> Op
         .map(|header| range(header, header.p_memsz));
     let code_bytes = code.iter().map(|range| range.end - range.start).sum();
     // SAFETY: a C string of the loader's.
-    let path = unsafe { path(info.dlpi_name, is_program) };
+    let path = unsafe { path(info.dlpi_name, is_program.then_some(info.dlpi_phdr.addr() as u64)) };
     Some(LoaderModule {
         identity: Identity { path, build_id, code_bytes, apart: false },
         bias: info.dlpi_addr,
@@ -249,13 +249,22 @@ struct Symbol {
 }
 
 /// # Safety
-/// `name` must be null or a C string.
-unsafe fn path(name: *const libc::c_char, is_program: bool) -> Vec<u8> {
+/// `name` must be null or a C string. `program` is an address in the module if it is the program.
+unsafe fn path(name: *const libc::c_char, program: Option<u64>) -> Vec<u8> {
     // SAFETY: by contract.
     let name = if name.is_null() { c"" } else { unsafe { CStr::from_ptr(name) } };
     match name.to_bytes() {
-        // The program itself has no name in the list.
-        b"" if is_program => sys::read_link(c"/proc/self/exe").unwrap_or_else(executed_as),
+        // The program itself has no name in the list, nor is it what was executed if that was the
+        // loader (`/lib64/ld-linux-x86-64.so.2 PROG`): then the kernel has loaded no other one.
+        b"" if let Some(address) = program => {
+            // SAFETY: takes a number.
+            let is_loaded_by_loader = unsafe { c_library::getauxval(libc::AT_BASE) } == 0;
+            is_loaded_by_loader
+                .then(|| sys::mapped_file(address))
+                .flatten()
+                .or_else(|| sys::read_link(c"/proc/self/exe"))
+                .unwrap_or_else(executed_as)
+        }
         b"linux-vdso.so.1" => b"[vdso]".to_vec(),
         bytes if bytes.first() == Some(&b'/') => bytes.to_vec(),
         // A relative path means something only in this folder, now.
@@ -270,7 +279,7 @@ fn executed_as() -> Vec<u8> {
     let name = unsafe { c_library::getauxval(libc::AT_EXECFN) };
     let name: *const libc::c_char = core::ptr::with_exposed_provenance(name as usize);
     // SAFETY: as above.
-    unsafe { path(name, false) }
+    unsafe { path(name, None) }
 }
 
 /// The bytes of a runtime range, if it lies in one of the module's readable segments.

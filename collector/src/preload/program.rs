@@ -83,6 +83,12 @@ pub(super) fn obstacle(file: File<'_>) -> Option<Finding> {
         File::At(at) => path.write(&[at.to_bytes()])?,
         File::Below(number, name) if name.is_empty() => {
             path.write(&[b"/proc/self/fd/", decimal(number, &mut [0; 12])])?;
+            // Under its name, if it has one.
+            let mut name = [0; 1024];
+            let name = sys::read_link_to(path.as_c_str()?, &mut name).unwrap_or_default();
+            if name.starts_with(b"/") && !name.ends_with(b" (deleted)") {
+                path.write(&[name])?;
+            }
         }
         File::Below(number, name) => {
             folder = number;

@@ -31,7 +31,7 @@ pub use process::{
     set_mask, shadow_stack_active, sleep_ns, stack_limit, thread_exists, thread_name, tid, unblock,
     unlock_pi, write_message, yield_now,
 };
-pub use read::{Peeked, absolute, is_executable, read_file, read_link};
+pub use read::{Peeked, absolute, is_executable, mapped_file, read_file, read_link, read_link_to};
 pub use signal::{
     Disposition, Handler, handler_of, interrupts, pending, send_again, set_disposition,
 };

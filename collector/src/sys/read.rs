@@ -53,6 +53,19 @@ pub fn read_file(path: &CStr) -> Option<Vec<u8>> {
     }
 }
 
+/// The path of the file that is mapped at an address (proc_pid_maps(5)). Setup side.
+#[must_use]
+pub fn mapped_file(address: u64) -> Option<Vec<u8>> {
+    let maps = read_file(c"/proc/self/maps")?;
+    maps.split(|byte| *byte == b'\n').find_map(|line| {
+        let text = core::str::from_utf8(line.split(|byte| *byte == b' ').next()?).ok()?;
+        let (start, end) = text.split_once('-')?;
+        let range = u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?;
+        let path = line.get(line.iter().position(|byte| *byte == b'/')?..)?;
+        range.contains(&address).then(|| path.to_vec())
+    })
+}
+
 /// A regular file whose beginning is looked at. Either side: no heap.
 #[derive(Debug)]
 pub struct Peeked(Opened);
@@ -104,15 +117,18 @@ pub fn is_executable(path: &CStr) -> bool {
 /// Where a symbolic link leads, up to 4095 bytes. Setup side.
 #[must_use]
 pub fn read_link(path: &CStr) -> Option<Vec<u8>> {
-    let mut name = [0_u8; 4096];
-    // SAFETY: a live C string; the kernel writes at most as much as the live array holds.
+    read_link_to(path, &mut [0; 4096]).map(<[u8]>::to_vec)
+}
+
+/// Where a symbolic link leads; `None` if that takes all of `room` or more. Either side.
+pub fn read_link_to<'a>(path: &CStr, room: &'a mut [u8]) -> Option<&'a [u8]> {
+    // SAFETY: a live C string; the kernel writes at most as much as the live slice holds.
     let length = unsafe {
-        let at = libc::AT_FDCWD as usize;
-        let name = name.as_mut_ptr().addr();
-        call(libc::SYS_readlinkat, [at, path.as_ptr().addr(), name, 4096, 0, 0])
+        let (at, path) = (libc::AT_FDCWD as usize, path.as_ptr().addr());
+        call(libc::SYS_readlinkat, [at, path, room.as_mut_ptr().addr(), room.len(), 0, 0])
     }
     .ok()?;
-    (length < name.len()).then(|| name[..length].to_vec())
+    (length < room.len()).then_some(&room[..length])
 }
 
 /// The absolute path of a file, without links, as the kernel has it; where /proc is not there, with its
