@@ -9,6 +9,7 @@ use super::column::{Column, Table, Workspace};
 use super::costs::{Costs, in_width};
 use super::matcher::{Names, Shown};
 use super::name_order::NameOrder;
+use super::predicate::Contexts;
 use super::stages::{self, Stop};
 use super::watch::Watch;
 use super::{Account, Outcome, Refined, Refinement, Stage};
@@ -156,6 +157,7 @@ impl<'p> Refined<'p> {
             profile,
             metric: MetricRef::FIRST,
             accounts,
+            selected_by: Vec::new(),
             functions: Table::loaded(&profile.functions),
             frames: Table::loaded(&profile.frames),
             parent: Column::loaded(&profile.nodes.parent),
@@ -294,6 +296,9 @@ impl<'p> Refined<'p> {
             let moved = moved.of(metric);
             account.outcomes.push(Outcome { input, shown, out: input - shown, moved });
         }
+        if let Stage::Where(predicate) = stage {
+            next.selected_by.push(predicate.clone());
+        }
         let metric = next.metric;
         next = next.looking_at(metric);
         next.index = LazyIndex::default();
@@ -302,6 +307,15 @@ impl<'p> Refined<'p> {
         }
         next.frames_shown = Shown::default();
         Ok(next)
+    }
+
+    /// For each of some contexts of the profile, whether the stages may show samples of it: not
+    /// if they leave out its rank, process, thread or epoch.
+    pub(crate) fn kept(&self, streams: &[Stream]) -> Vec<bool> {
+        let contexts = Contexts::new(self);
+        let fails = |stream, predicate| contexts.decides(stream, predicate) == Some(false);
+        let is_kept = |stream| !self.selected_by.iter().any(|predicate| fails(stream, predicate));
+        streams.iter().map(is_kept).collect()
     }
 
     /// Number of nodes, those not shown included.

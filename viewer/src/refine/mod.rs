@@ -124,6 +124,8 @@ pub struct Refined<'p> {
     pub out: u64,
     /// What was measured and what the stages did, of each metric in their order.
     accounts: Vec<Account>,
+    /// What the stages selected by, for [`Refined::kept`].
+    selected_by: Vec<Predicate>,
     pub(crate) costs: Costs<'p>,
     /// Samples shown of BASE and OTHER, where two profiles are compared and their nodes do not add
     /// up to them.

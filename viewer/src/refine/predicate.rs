@@ -105,19 +105,13 @@ pub(super) fn nodes(
         Predicate::Node(test) => rows::of_passing_rows(refined, test, watch)?,
         Predicate::Numbered { axis, ranges } => {
             let contexts = Contexts::new(refined);
-            let holds = |stream: &Stream| {
-                contexts.number(stream, *axis).is_some_and(|number| {
-                    ranges.iter().any(|&(first, last)| (first..=last).contains(&number))
-                })
-            };
+            let holds = |stream: &Stream| contexts.is_numbered(stream, *axis, ranges);
             contexts.nodes(*axis, predicate, holds)?
         }
         Predicate::Named { axis, glob } => {
             let contexts = Contexts::new(refined);
             let glob = Glob::new(glob);
-            let holds = |stream: &Stream| {
-                contexts.names(stream, *axis).iter().any(|name| glob.matches(name))
-            };
+            let holds = |stream: &Stream| contexts.is_named(stream, *axis, &glob);
             contexts.nodes(*axis, predicate, holds)?
         }
     })
@@ -233,6 +227,41 @@ impl<'r, 'p> Contexts<'r, 'p> {
                 self.number(stream, axis).map(|number| number.to_string()).into_iter().collect()
             }
         }
+    }
+
+    /// Whether the samples of a context satisfy a predicate, whatever their paths are; `None`
+    /// where that depends on the path.
+    pub(super) fn decides(&self, stream: &Stream, predicate: &Predicate) -> Option<bool> {
+        let mut inner = match predicate {
+            Predicate::Not(inner) => return self.decides(stream, inner).map(|holds| !holds),
+            Predicate::Numbered { axis, ranges } => {
+                return Some(self.is_numbered(stream, *axis, ranges));
+            }
+            Predicate::Named { axis, glob } => {
+                return Some(self.is_named(stream, *axis, &Glob::new(glob)));
+            }
+            Predicate::And(inner) | Predicate::Or(inner) => inner.iter(),
+            _ => return None,
+        };
+        // One that fails decides for `and`, one that holds for `or`.
+        let decisive = matches!(predicate, Predicate::Or(_));
+        inner
+            .try_fold(Some(!decisive), |all, one| match self.decides(stream, one) {
+                Some(holds) if holds == decisive => Err(Some(decisive)),
+                Some(_) => Ok(all),
+                None => Ok(None),
+            })
+            .unwrap_or_else(|decided| decided)
+    }
+
+    fn is_numbered(&self, stream: &Stream, axis: Axis, ranges: &[(u32, u32)]) -> bool {
+        self.number(stream, axis).is_some_and(|number| {
+            ranges.iter().any(|&(first, last)| (first..=last).contains(&number))
+        })
+    }
+
+    fn is_named(&self, stream: &Stream, axis: Axis, glob: &Glob) -> bool {
+        self.names(stream, axis).iter().any(|name| glob.matches(name))
     }
 
     fn nodes(

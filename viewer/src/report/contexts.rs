@@ -21,28 +21,40 @@ use crate::views::number::{Form, counted, percent};
 use crate::views::printable::{command_line, printable};
 
 /// Names of the columns.
-pub const COLUMNS: [&str; 9] =
-    ["depth", "kind", "name", "rank", "pid", "tid", "stage", "inclusive", "imbalance"];
+pub const COLUMNS: [&str; 10] =
+    ["depth", "kind", "name", "rank", "pid", "tid", "stage", "inclusive", "imbalance", "peer"];
 
 /// The rows that are wanted, in the order of the list, and how many are left out for being small,
-/// and for coming late.
+/// and for coming late. No peer is small unless the person says what is: of a hundred ranks or
+/// more, all have less than one percent. Processes come before threads.
 fn wanted(refined: &Refined<'_>, list: Vec<Context>, limits: Limits) -> (Vec<Context>, [usize; 2]) {
     let scale = Scale::new(refined, limits);
-    let mut left_out = [0; 2];
-    let mut rows = Vec::new();
-    for context in
-        list.into_iter().filter(|context| limits.levels > u32::from(context.thread.is_some()))
-    {
+    let is_small = |context: &Context| {
         let of_each = context.further.iter().map(|part| part.samples);
-        if scale.weight(context.samples, of_each) < scale.least {
-            left_out[0] += 1;
-        } else if rows.len() == limits.rows {
-            left_out[1] += 1;
-        } else {
-            rows.push(context);
+        let is_small = scale.weight(context.samples, of_each) < scale.least;
+        is_small && !(context.is_peer && context.thread.is_none() && !limits.is_share_asked)
+    };
+    let mut left_out = [0; 2];
+    let mut room = limits.rows;
+    let mut wanted = vec![false; list.len()];
+    for is_thread in [false, true] {
+        let rows = list.iter().zip(&mut wanted);
+        for (context, wanted) in rows.filter(|(context, _)| context.thread.is_some() == is_thread) {
+            if limits.levels <= u32::from(is_thread) {
+                continue;
+            }
+            if is_small(context) {
+                left_out[0] += 1;
+            } else if room == 0 {
+                left_out[1] += 1;
+            } else {
+                room -= 1;
+                *wanted = true;
+            }
         }
     }
-    (rows, left_out)
+    let rows = list.into_iter().zip(wanted).filter_map(|(row, wanted)| wanted.then_some(row));
+    (rows.collect(), left_out)
 }
 
 /// Writes the list for people.
@@ -68,6 +80,7 @@ pub fn text(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> i
     };
     let of_looked_at = |samples| cells(samples, (refined.metric, looked_at));
     let (list, of_processes) = contexts(refined);
+    let of_threads = list.iter().any(|context| context.peers > 1);
     let processes = list.iter().filter(|context| context.thread.is_none()).count();
     let mut programs = programs(refined.profile, &list);
     // Where each process has a program of its own, the list is the same.
@@ -124,14 +137,18 @@ pub fn text(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> i
         write_aligned(&lines, out)?;
         writeln!(out)?;
     }
-    if processes > 1 {
-        let processes = counted(processes as u64, "process", form);
-        writeln!(out, "Imbalance of the {processes}: {}.", cost(of_processes))?;
+    let whose = of_processes.whose(form);
+    if let Some(whose) = &whose {
+        writeln!(out, "Imbalance of the {whose}: {}.", cost(of_processes.samples))?;
+    }
+    if whose.is_none() && !of_threads {
+        return Ok(());
     }
     writeln!(
         out,
-        "Imbalance is what all of them together wait for the one with most, if they wait for each \
-         other:\n(most - mean) x number; that of a process is its threads'."
+        "Imbalance is what peers together wait for the one with most, if they wait for each \
+         other:\n(most - mean) x number. Peers are ranks; without ranks, processes of one program \
+         and parent;\nof a process, threads: those that run at one time and do the same work."
     )
 }
 
@@ -172,6 +189,8 @@ struct JsonRow<'r> {
     inclusive: u128,
     /// That of a process's threads; `null` for a thread.
     imbalance: Option<u128>,
+    /// Whether an imbalance is of this process or thread and others.
+    peer: bool,
     #[serde(skip_serializing_if = "ByMetric::is_empty")]
     metrics: ByMetric<'r, JsonPart>,
 }
@@ -201,6 +220,7 @@ fn json_row<'r>(refined: &Refined<'r>, measure: Measure, context: &'r Context) -
         stage: &context.stage,
         inclusive: of(context.samples),
         imbalance: thread.is_none().then(|| of(context.imbalance)),
+        peer: context.is_peer,
         metrics: ByMetric(parts(refined, measure, context)),
     }
 }
@@ -220,8 +240,8 @@ fn parts<'r>(
     several(refined).into_iter().zip(&context.further).map(part).collect()
 }
 
-/// Writes the list for scripts: the heading of the other views, `imbalance` of the processes, and
-/// `rows`, one on each line.
+/// Writes the list for scripts: the heading of the other views, `imbalance` of the processes and
+/// the number of `peers` that it is of, and `rows`, one on each line.
 ///
 /// # Errors
 /// Those of `out`.
@@ -229,8 +249,8 @@ pub fn json(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> i
     let measure = options.measure.unwrap_or_default();
     let (list, of_processes) = all_contexts(refined);
     let (rows, _) = wanted(refined, list, Limits::for_machines(options));
-    let imbalance = Some(measure.of(of_processes, refined.looked_at()));
-    let heading = heading(refined, measure, imbalance);
+    let imbalance = measure.of(of_processes.samples, refined.looked_at());
+    let heading = heading(refined, measure, Some((imbalance, of_processes.peers)));
     let rows = rows.iter().map(|context| json_row(refined, measure, context));
     write_with_rows(&heading, rows, out)
 }

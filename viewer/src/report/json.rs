@@ -35,6 +35,8 @@ pub(super) struct Heading<'r> {
     /// Of the processes, where they are the rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     imbalance: Option<u128>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peers: Option<usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     metrics: Vec<JsonMetric<'r>>,
 }
@@ -136,7 +138,7 @@ pub(super) fn write_with_rows(
 pub(super) fn heading<'r>(
     refined: &'r Refined<'_>,
     measure: Measure,
-    imbalance: Option<u128>,
+    imbalance: Option<(u128, usize)>,
 ) -> Heading<'r> {
     let looked_at = refined.looked_at();
     let of = |samples| measure.of(samples, looked_at);
@@ -158,7 +160,8 @@ pub(super) fn heading<'r>(
         base: of(refined.base),
         shown: of(refined.shown),
         out: of(refined.out),
-        imbalance,
+        imbalance: imbalance.map(|(imbalance, _)| imbalance),
+        peers: imbalance.map(|(_, peers)| peers),
         metrics: several(refined).into_iter().map(account).collect(),
     }
 }

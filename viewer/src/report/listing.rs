@@ -9,7 +9,7 @@ use core::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 
 use super::{Options, View, several};
-use crate::profile::MetricRef;
+use crate::profile::{FrameKind, MetricRef};
 use crate::refine::Refined;
 use crate::views::callers::Callers;
 use crate::views::flat::flat;
@@ -81,6 +81,8 @@ pub struct Limits {
     pub rows: usize,
     /// Least share of what is shown, in percent.
     pub share: f64,
+    /// Whether that share is one that a person gave.
+    pub is_share_asked: bool,
 }
 
 impl Limits {
@@ -108,6 +110,7 @@ impl Limits {
             levels: asked.depth.unwrap_or(levels),
             rows: asked.limit.unwrap_or(rows),
             share: asked.threshold.unwrap_or(share).clamp(0.0, 100.0),
+            is_share_asked: asked.threshold.is_some(),
         }
     }
 
@@ -123,6 +126,9 @@ pub(super) struct Scale {
     shown: Vec<u64>,
     /// Least weight of a row.
     pub(super) least: u64,
+    /// Whether ranks, processes and threads are rows whatever they cost: nobody said what is
+    /// small, and of a hundred ranks or more all are.
+    keeps_contexts: bool,
 }
 
 /// The weight of all that is shown of a metric, where there are several.
@@ -133,7 +139,8 @@ impl Scale {
         let shown: Vec<u64> =
             several(refined).iter().map(|&(metric, _)| refined.account_of(metric).1).collect();
         let all = if shown.is_empty() { refined.shown } else { ALL };
-        Self { shown, least: limits.cost(all) }
+        let keeps_contexts = !limits.is_share_asked;
+        Self { shown, least: limits.cost(all), keeps_contexts }
     }
 
     /// The weight of what costs so many samples, or so many of each metric if there are several.
@@ -151,7 +158,8 @@ impl Scale {
     }
 
     fn is_small(&self, view: View, row: &Row) -> bool {
-        self.of_row(view, row) < self.least
+        let is_context = view == View::TopDown && row.kind == FrameKind::Context;
+        !(is_context && self.keeps_contexts) && self.of_row(view, row) < self.least
     }
 }
 
@@ -278,9 +286,9 @@ fn list_tree<D: Direction>(
         if opens(tree, row) {
             tree.children(refined, row);
             let children = tree.opened_children(row).iter();
-            let weights =
-                children.map(|&child| (scale.of_row(view, tree.row(child)), Reverse(child)));
-            candidates.extend(weights.filter(|&(weight, _)| weight >= scale.least));
+            let wanted = children.filter(|&&child| !scale.is_small(view, tree.row(child)));
+            let weight = |&child| (scale.of_row(view, tree.row(child)), Reverse(child));
+            candidates.extend(wanted.map(weight));
         }
     }
 

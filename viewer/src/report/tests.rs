@@ -243,7 +243,7 @@ const RANKS: &str = "\
 main 300
 # rank=0 thread=11 epoch=0 name=worker
 work 100
-  wait 190
+  main 190
 # rank=0 thread=12 epoch=0 name=idle
 wait 2
 # rank=1 thread=20 epoch=0 name=main
@@ -273,31 +273,64 @@ fn processes_and_threads_are_listed_with_their_imbalance() {
         table(&Options::default()),
         "
   time     %  imbalance  processes and their threads
-2.96 s  59.2     1.54 s  rank 0, pid 1000 ./solver in.txt
+2.96 s  59.2    50.0 ms  rank 0, pid 1000 ./solver in.txt
 1.50 s  30.0              10 main
 1.45 s  29.0              11 worker
 2.04 s  40.8             rank 1, pid 1001 ./solver in.txt
 
 ... 1 row more (--threshold)
-Imbalance of the 2 processes: 920 ms.
-Imbalance is what all of them together wait for the one with most, if they wait for each other:
-(most - mean) x number; that of a process is its threads'.
+Imbalance of the 2 ranks: 920 ms.
+Imbalance is what peers together wait for the one with most, if they wait for each other:
+(most - mean) x number. Peers are ranks; without ranks, processes of one program and parent;
+of a process, threads: those that run at one time and do the same work.
 "
     );
     let options = Options { depth: Some(1), measure: Some(Measure::Samples), ..Options::default() };
     assert!(table(&options).contains(
         "
 samples     %  imbalance  processes and their threads
-    592  59.2        308  rank 0, pid 1000 ./solver in.txt
+    592  59.2         10  rank 0, pid 1000 ./solver in.txt
     408  40.8             rank 1, pid 1001 ./solver in.txt
 
-Imbalance of the 2 processes: 184.
+Imbalance of the 2 ranks: 184.
 "
     ));
     assert!(!table(&options).contains("programs"));
     let options = Options { limit: Some(2), threshold: Some(0.0), ..Options::default() };
     let few = table(&options);
     assert!(few.contains("... 3 rows more (--limit)") && !few.contains("11 worker"), "{few}");
+}
+
+/// Above a hundred ranks each has less than one percent.
+#[test]
+fn many_ranks_are_listed_worst_first() {
+    let rank = |rank: usize| {
+        let samples = 1000 + rank % 7;
+        format!("# rank={rank} thread={rank} epoch=0\nmain\n  solve {samples}\n")
+    };
+    let outline: String = (0..200).map(rank).collect();
+    let profile = profile(&outline);
+    let of = |refinement: &str, write: &dyn Fn(&Refined<'_>, &Options, &mut Vec<u8>)| {
+        let refined = apply(&profile, &parse(refinement).unwrap()).unwrap();
+        let mut out = Vec::new();
+        write(&refined, &Options::default(), &mut out);
+        String::from_utf8(out).unwrap()
+    };
+    let list = of("", &|refined, options, out| contexts::text(refined, options, out).unwrap());
+    let ranks: Vec<&str> = list.lines().filter(|line| line.contains("rank ")).collect();
+    assert_eq!(ranks.len(), 60, "{list}");
+    assert!(ranks[0].contains("rank 6,") && ranks[1].contains("rank 13,"), "{list}");
+    assert!(list.contains("140 more (--limit)"), "{list}");
+    let split =
+        of("split rank", &|refined, options, out| text::write(refined, options, out).unwrap());
+    assert_eq!(split.lines().filter(|line| line.contains("rank=")).count(), 60, "{split}");
+    let text = |options: &Options| {
+        let mut out = Vec::new();
+        contexts::text(&Refined::base(&profile), options, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let one = text(&Options { threshold: Some(1.0), ..Options::default() });
+    assert!(one.contains("200 rows more (--threshold)"), "{one}");
 }
 
 #[test]
@@ -330,12 +363,13 @@ fn machines_get_every_thread() {
     contexts::json(&refined, &Options::default(), &mut out).unwrap();
     assert_eq!(
         String::from_utf8(out).unwrap(),
-        r#"{"metric":"samples","unit":"samples","period":5000000,"base":1000,"shown":710,"out":290,"imbalance":106,"rows":[
-{"depth":0,"kind":"process","name":"./solver in.txt","rank":0,"pid":1000,"tid":null,"stage":"rank = 0","inclusive":302,"imbalance":298},
-{"depth":1,"kind":"thread","name":"main","rank":0,"pid":1000,"tid":10,"stage":"thread = 10","inclusive":300,"imbalance":null},
-{"depth":1,"kind":"thread","name":"idle","rank":0,"pid":1000,"tid":12,"stage":"thread = 12","inclusive":2,"imbalance":null},
-{"depth":0,"kind":"process","name":"./solver in.txt","rank":1,"pid":1001,"tid":null,"stage":"rank = 1","inclusive":408,"imbalance":0},
-{"depth":1,"kind":"thread","name":"main","rank":1,"pid":1001,"tid":20,"stage":"thread = 20","inclusive":408,"imbalance":null}
+        r#"{"metric":"samples","unit":"samples","period":5000000,"base":1000,"shown":710,"out":290,"imbalance":106,"peers":2,"rows":[
+{"depth":0,"kind":"process","name":"./solver in.txt","rank":1,"pid":1001,"tid":null,"stage":"rank = 1","inclusive":408,"imbalance":0,"peer":true},
+{"depth":1,"kind":"thread","name":"main","rank":1,"pid":1001,"tid":20,"stage":"thread = 20","inclusive":408,"imbalance":null,"peer":false},
+{"depth":0,"kind":"process","name":"./solver in.txt","rank":0,"pid":1000,"tid":null,"stage":"rank = 0","inclusive":302,"imbalance":300,"peer":true},
+{"depth":1,"kind":"thread","name":"main","rank":0,"pid":1000,"tid":10,"stage":"thread = 10","inclusive":300,"imbalance":null,"peer":true},
+{"depth":1,"kind":"thread","name":"idle","rank":0,"pid":1000,"tid":12,"stage":"thread = 12","inclusive":2,"imbalance":null,"peer":false},
+{"depth":1,"kind":"thread","name":"worker","rank":0,"pid":1000,"tid":11,"stage":"thread = 11","inclusive":0,"imbalance":null,"peer":true}
 ]}
 "#
     );
@@ -345,9 +379,9 @@ fn machines_get_every_thread() {
     assert_eq!(
         String::from_utf8(out).unwrap(),
         "\
-depth,kind,name,rank,pid,tid,stage,inclusive,imbalance
-0,process,./solver in.txt,0,1000,,rank = 0,1510000000,1490000000
-0,process,./solver in.txt,1,1001,,rank = 1,2040000000,0
+depth,kind,name,rank,pid,tid,stage,inclusive,imbalance,peer
+0,process,./solver in.txt,1,1001,,rank = 1,2040000000,0,true
+0,process,./solver in.txt,0,1000,,rank = 0,1510000000,1500000000,true
 "
     );
 }

@@ -96,17 +96,19 @@ fn context(model: &Model<'_>, list: &[Context], selected: usize) -> Option<Page>
             None => shares_of(model, context.samples),
         },
     ));
-    if context.imbalance > 0 {
+    if context.peers > 1 {
         let threads = list[selected + 1..].iter().take_while(|other| other.thread.is_some());
-        let most = threads.map(|thread| thread.samples).max().unwrap_or(0);
-        let [most, sum] = [most, context.samples].map(|samples| count(samples, form));
+        let peers = threads.filter(|thread| thread.is_peer).map(|thread| thread.samples);
+        let [most, sum] = [peers.clone().max().unwrap_or(0), peers.sum()];
+        let [most, sum] = [most, sum].map(|samples| count(samples, form));
         items.push(pair("imbalance", cost(context.imbalance)));
         items.push(pair(
             "",
             format!(
                 "most of a thread × number of threads - all of them: {most} × {} - {sum}; what the \
-                 threads together would wait for the one with most, if they wait for each other",
-                context.threads
+                 threads that do the same work would wait together for the one with most, if they \
+                 wait for each other",
+                context.peers
             ),
         ));
     }

@@ -1,8 +1,9 @@
 //! Who had the samples: processes and their threads, and how unevenly.
 //!
-//! Σ over the processes is what is shown, as is Σ over all threads. The *imbalance* of n parts is
+//! Σ over the processes is what is shown, as is Σ over all threads. The *imbalance* of n peers is
 //! (max − mean) × n: what all of them together wait for the slowest one, if they wait for each
-//! other. It is 0 where all have as much.
+//! other. It is 0 where all have as much. Who is a peer is told by [`Peers`]; those of whom nothing
+//! is shown count and are listed.
 
 use core::cmp::Reverse;
 use std::borrow::Cow;
@@ -11,6 +12,8 @@ use std::collections::{BTreeMap, HashMap};
 use csprof_format::ids::{ProcessId, ThreadId};
 use csprof_format::profile::{Process, Thread};
 
+use super::number::{Form, counted};
+use super::peers::Peers;
 use super::printable::{command_line, printable};
 use crate::profile::{MetricRef, Profile, program};
 use crate::refine::Refined;
@@ -28,9 +31,13 @@ pub struct Context {
     pub stage: String,
     /// Its samples that are shown, of the metric that is looked at.
     pub samples: u64,
-    /// Threads of a process that have samples of any metric; 0 for a thread.
+    /// Threads of a process that are listed; 0 for a thread.
     pub threads: usize,
-    /// Imbalance of a process's threads, in samples; 0 for a thread.
+    /// Whether it is one of the peers that an imbalance is of.
+    pub is_peer: bool,
+    /// Threads of a process that are peers of each other; 0 for a thread.
+    pub peers: usize,
+    /// Their imbalance, in samples; 0 for a thread.
     pub imbalance: u64,
     /// Both of every metric, in their order, where the profile has several; else empty.
     pub further: Vec<Part>,
@@ -45,10 +52,30 @@ pub struct Part {
     pub imbalance: u64,
 }
 
-/// Processes with samples, in their order but ranks in theirs, each followed by its threads where
-/// there are several; and the imbalance of the processes. O(nodes).
+/// The imbalance of the processes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Imbalance {
+    /// Its samples, of the metric that is looked at.
+    pub samples: u64,
+    /// How many peers it is of; below two there is none.
+    pub peers: usize,
+    /// Whether they are ranks, not processes.
+    pub ranks: bool,
+}
+
+impl Imbalance {
+    /// Whose it is: `4 ranks`, `3 processes`; `None` where there are no two peers.
+    #[must_use]
+    pub fn whose(&self, form: Form) -> Option<String> {
+        let one = if self.ranks { "rank" } else { "process" };
+        (self.peers > 1).then(|| counted(self.peers as u64, one, form))
+    }
+}
+
+/// Processes with samples, most first, each followed by its threads where there are several, and
+/// peers also without; and the imbalance of the processes. O(nodes).
 #[must_use]
-pub fn contexts(refined: &Refined<'_>) -> (Vec<Context>, u64) {
+pub fn contexts(refined: &Refined<'_>) -> (Vec<Context>, Imbalance) {
     let (mut list, imbalance) = all_contexts(refined);
     let mut is_alone = false;
     list.retain(|context| {
@@ -60,77 +87,111 @@ pub fn contexts(refined: &Refined<'_>) -> (Vec<Context>, u64) {
 
 /// The same with every thread that has samples, also those that are alone in their process.
 #[must_use]
-pub fn all_contexts(refined: &Refined<'_>) -> (Vec<Context>, u64) {
+pub fn all_contexts(refined: &Refined<'_>) -> (Vec<Context>, Imbalance) {
     let profile = refined.profile;
     let info = &profile.info;
     let stages = Stages::new(refined.profile);
+    let peers = Peers::of(refined);
     let metrics: Vec<MetricRef> = profile.metrics().map(|(metric, _)| metric).collect();
+    let none = || vec![0; metrics.len()];
     let mut samples: BTreeMap<ProcessId, BTreeMap<ThreadId, Vec<u64>>> = BTreeMap::new();
+    for process in (0..info.processes.len()).map(ProcessId::from_index) {
+        if peers.of_process(process).is_some() {
+            samples.insert(process, BTreeMap::new());
+        }
+    }
+    for (number, thread) in info.threads.iter().enumerate() {
+        let number = ThreadId::from_index(number);
+        if peers.is_peer(number) {
+            samples.entry(thread.process).or_default().insert(number, none());
+        }
+    }
     for stream in &refined.streams {
         let exclusive = |node, metric| refined.of_metric(node as usize, metric).1;
         let sum = |&metric| stream.nodes.clone().map(|node| exclusive(node, metric)).sum();
         let of_metrics: Vec<u64> = metrics.iter().map(sum).collect();
         if of_metrics.iter().any(|&samples| samples > 0) {
             let threads = samples.entry(stream.process).or_default();
-            let sums = threads.entry(stream.thread).or_insert_with(|| vec![0; metrics.len()]);
+            let sums = threads.entry(stream.thread).or_insert_with(none);
             sums.iter_mut().zip(of_metrics).for_each(|(sum, more)| *sum += more);
         }
     }
+    // Threads that are peers of each other are listed if their process has anything.
+    samples.retain(|process, threads| {
+        peers.of_process(*process).is_some() || threads.values().flatten().any(|sum| *sum > 0)
+    });
     // Where there are several metrics, what the row has of each.
     let looked_at = refined.metric.index();
     let of_each = |parts: Vec<Part>| if parts.len() > 1 { parts } else { Vec::new() };
     let mut list = Vec::new();
-    let mut of_processes = Vec::new();
-    let mut processes: Vec<_> = samples.iter().collect();
-    // Ranks start in any order. Those of one run stand together, after what started them.
-    let rank = |process: ProcessId| info.processes.get(process.index()).and_then(|p| p.rank);
+    let mut of_peers: BTreeMap<u32, u64> = BTreeMap::new();
     let side = |process: ProcessId| profile.comparison.as_ref().map(|c| process >= c.first_other);
-    let stretch = |process: ProcessId| (rank(process).is_some(), side(process));
-    for ranks in processes.chunk_by_mut(|(a, _), (b, _)| stretch(**a) == stretch(**b)) {
-        ranks.sort_by_key(|(process, _)| rank(**process));
-    }
-    for (process, threads) in processes {
-        let Some(known) = info.processes.get(process.index()) else { continue };
+    let mut processes: Vec<_> = samples
+        .into_iter()
+        .filter_map(|(process, threads)| {
+            let known = info.processes.get(process.index())?;
+            let of = |metric: &MetricRef| threads.values().map(|sums| sums[metric.index()]).sum();
+            Some((process, known, metrics.iter().map(of).collect::<Vec<u64>>(), threads))
+        })
+        .collect();
+    // The worst first: it is what the others wait for. Ranks of equal cost in their order.
+    processes.sort_by_key(|(process, known, sums, _)| {
+        (side(*process), Reverse(sums[looked_at]), known.rank, *process)
+    });
+    for (process, known, sums, threads) in processes {
         let rank = known.rank.map_or_else(String::new, |rank| format!("rank {rank}, "));
-        let run = match side(*process) {
+        let run = match side(process) {
             None => "",
             Some(false) => "base: ",
             Some(true) => "other: ",
         };
-        let of_metric = |metric: &MetricRef| {
-            let each: Vec<u64> = threads.values().map(|sums| sums[metric.index()]).collect();
-            Part { samples: each.iter().sum(), imbalance: imbalance(&each) }
+        let of_peer = |(thread, sums): (&ThreadId, &Vec<u64>), metric: usize| {
+            peers.is_peer(*thread).then(|| sums[metric])
         };
-        let parts: Vec<Part> = metrics.iter().map(of_metric).collect();
+        let part = |(metric, &samples): (usize, &u64)| {
+            let each: Vec<u64> = threads.iter().filter_map(|one| of_peer(one, metric)).collect();
+            Part { samples, imbalance: imbalance(&each) }
+        };
+        let parts: Vec<Part> = sums.iter().enumerate().map(part).collect();
         let Part { samples, imbalance } = parts[looked_at];
-        of_processes.push(samples);
+        if let Some(peer) = peers.of_process(process) {
+            *of_peers.entry(peer).or_default() += samples;
+        }
         list.push(Context {
-            process: *process,
+            process,
             thread: None,
             label: format!("{run}{rank}pid {} {}", known.pid, command_line(&known.command)),
-            stage: stages.process(*process),
+            stage: stages.process(process),
             samples,
             threads: threads.len(),
+            is_peer: peers.of_process(process).is_some(),
+            peers: threads.keys().filter(|thread| peers.is_peer(**thread)).count(),
             imbalance,
             further: of_each(parts),
         });
+        let mut threads: Vec<_> = threads.into_iter().collect();
+        threads.sort_by_key(|(thread, sums)| (Reverse(sums[looked_at]), *thread));
         for (thread, samples) in threads {
             let parts = samples.iter().map(|&samples| Part { samples, imbalance: 0 }).collect();
             let Some(known) = info.threads.get(thread.index()) else { continue };
             let name = String::from_utf8_lossy(&known.name);
             list.push(Context {
-                process: *process,
-                thread: Some(*thread),
+                process,
+                thread: Some(thread),
                 label: format!("{} {}", known.tid, printable(&name)),
-                stage: stages.thread(*thread),
+                stage: stages.thread(thread),
                 samples: samples[looked_at],
                 threads: 0,
+                is_peer: peers.is_peer(thread),
+                peers: 0,
                 imbalance: 0,
                 further: of_each(parts),
             });
         }
     }
-    (list, imbalance(&of_processes))
+    let of_peers: Vec<u64> = of_peers.into_values().collect();
+    let (samples, peers, ranks) = (imbalance(&of_peers), of_peers.len(), peers.ranks);
+    (list, Imbalance { samples, peers, ranks })
 }
 
 /// A program, and what its processes had together.
@@ -180,7 +241,7 @@ struct Stages<'p> {
 /// How many have each number: ids come again on other hosts, and all numbers in merged runs.
 type Counted = HashMap<u32, usize>;
 
-fn counted(numbers: impl Iterator<Item = u32>) -> Counted {
+fn frequency(numbers: impl Iterator<Item = u32>) -> Counted {
     let mut counted = Counted::new();
     numbers.for_each(|number| *counted.entry(number).or_default() += 1);
     counted
@@ -192,9 +253,9 @@ impl<'p> Stages<'p> {
         Self {
             processes,
             threads,
-            ranks: counted(processes.iter().filter_map(|process| process.rank)),
-            pids: counted(processes.iter().map(|process| process.pid)),
-            tids: counted(threads.iter().map(|thread| thread.tid)),
+            ranks: frequency(processes.iter().filter_map(|process| process.rank)),
+            pids: frequency(processes.iter().map(|process| process.pid)),
+            tids: frequency(threads.iter().map(|thread| thread.tid)),
         }
     }
 
@@ -236,41 +297,44 @@ mod tests {
 
     const RANKS: &str = "\
 # rank=0 thread=10 epoch=0 name=main
-main 40
+main 30
+  solve 10
 # rank=0 thread=11 epoch=0 name=worker
-work 10
-  wait 10
+work
+  solve 20
 # rank=1 thread=20 epoch=0
 main 100
 # rank=1 thread=20 epoch=1
 main 5
 ";
 
+    fn lines(profile: &Profile, refinement: &str) -> (Vec<String>, u64, usize) {
+        let refined = apply(profile, &parse(refinement).unwrap()).unwrap();
+        let (list, imbalance) = contexts(&refined);
+        assert_eq!(
+            list.iter().filter(|c| c.thread.is_none()).map(|c| c.samples).sum::<u64>(),
+            refined.shown
+        );
+        let line = |c: &Context| format!("{} {} {}", c.samples, c.imbalance, c.stage);
+        (list.iter().map(line).collect(), imbalance.samples, imbalance.peers)
+    }
+
     #[test]
     fn processes_threads_and_their_imbalance() {
         let profile = from_outline(RANKS).unwrap();
-        let of = |refinement: &str| {
-            let refined = apply(&profile, &parse(refinement).unwrap()).unwrap();
-            let (list, imbalance) = contexts(&refined);
-            assert_eq!(
-                list.iter().filter(|c| c.thread.is_none()).map(|c| c.samples).sum::<u64>(),
-                refined.shown
-            );
-            let line = |c: &Context| format!("{} {} {}", c.samples, c.imbalance, c.stage);
-            (list.iter().map(line).collect::<Vec<_>>(), imbalance)
-        };
-        assert_eq!(
-            of(""),
-            (
-                ["60 20 rank = 0", "40 0 thread = 10", "20 0 thread = 11", "105 0 rank = 1",]
-                    .map(str::to_owned)
-                    .to_vec(),
-                45
-            )
-        );
-        // The stage of a row leads to its samples.
-        assert_eq!(of("rank = 0 | thread = 11"), (vec!["20 0 rank = 0".to_owned()], 0));
-        assert_eq!(of("not through main"), (vec!["20 0 rank = 0".to_owned()], 0));
+        let of = |refinement: &str| lines(&profile, refinement);
+        let rows = |rows: &[&str]| rows.iter().map(|row| (*row).to_owned()).collect::<Vec<_>>();
+        let all = ["105 0 rank = 1", "60 20 rank = 0", "40 0 thread = 10", "20 0 thread = 11"];
+        assert_eq!(of(""), (rows(&all), 45, 2));
+        // The stage of a row leads to its samples, and to no others.
+        assert_eq!(of("rank = 0 | thread = 11"), (rows(&["20 0 rank = 0"]), 0, 1));
+        assert_eq!(of("through solve and rank in 1..3"), (rows(&["0 0 rank = 1"]), 0, 1));
+        // What a refinement leaves nothing of is a peer all the same.
+        let of_solve = ["30 10 rank = 0", "20 0 thread = 11", "10 0 thread = 10", "0 0 rank = 1"];
+        assert_eq!(of("through solve"), (rows(&of_solve), 30, 2));
+        let outside = ["105 0 rank = 1", "30 30 rank = 0", "30 0 thread = 10", "0 0 thread = 11"];
+        assert_eq!(of("not through solve"), (rows(&outside), 75, 2));
+        assert_eq!(of("not rank = 1 or rank = 1"), (rows(&all), 45, 2));
     }
 
     /// Hosts number processes and threads alike, and so do runs that were merged their ranks.
@@ -300,10 +364,10 @@ main 5
 # rank=0 thread=10 epoch=0
 main 40 realtime:30
 # rank=0 thread=11 epoch=0
-wait 20 realtime:20
+main 25 realtime:20
 ";
         let profile = from_outline(outline).unwrap();
-        for (metric, expected) in [(0, "10 10 2, 10 0 0, 0 0 0"), (1, "50 10 2, 30 0 0, 20 0 0")] {
+        for (metric, expected) in [(0, "15 5 2, 10 0 0, 5 0 0"), (1, "50 10 2, 30 0 0, 20 0 0")] {
             let refined = Refined::base(&profile).looking_at(MetricRef(metric));
             let (list, _) = contexts(&refined);
             let row = |c: &Context| format!("{} {} {}", c.samples, c.imbalance, c.threads);
@@ -313,7 +377,7 @@ wait 20 realtime:20
                 assert_eq!((part.samples, part.imbalance), (context.samples, context.imbalance));
             }
             let programs = programs(&profile, &list);
-            assert_eq!((programs.len(), &programs[0].further[..]), (1, &[10, 50][..]));
+            assert_eq!((programs.len(), &programs[0].further[..]), (1, &[15, 50][..]));
             assert_eq!(programs[0].samples, list[0].samples);
         }
     }

@@ -19,6 +19,7 @@ pub mod hot_path;
 pub mod names;
 pub mod number;
 pub mod path;
+pub mod peers;
 pub mod places;
 pub mod printable;
 pub mod search;

@@ -137,10 +137,9 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
         Message::Finer => regrain(model, false),
         Message::OpenContexts => {
             let (list, imbalance) = contexts(&model.refined);
-            // Processes of two runs do not wait for each other.
-            if imbalance > 0 && model.comparison().is_none() {
-                let all = amount(imbalance, model.metric(), model.form());
-                let said = format!("{all} imbalance of the processes, (max - mean) × n");
+            if let Some(whose) = imbalance.whose(model.form()) {
+                let all = amount(imbalance.samples, model.metric(), model.form());
+                let said = format!("{all} imbalance of the {whose}, (most - mean) × number");
                 model.notice = Some(Notice::Said(said));
             }
             model.over.push(Over::Contexts(list, 0));
