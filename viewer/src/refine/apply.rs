@@ -13,7 +13,7 @@ use super::predicate::Contexts;
 use super::stages::{self, Stop};
 use super::watch::Watch;
 use super::{Account, Outcome, Refined, Refinement, Stage};
-use crate::profile::{Frame, FrameKind, Function, MetricRef, Nodes, Profile, Stream};
+use crate::profile::{Count, Frame, FrameKind, Function, MetricRef, Nodes, Profile, Stream};
 
 /// Why a stage cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,6 +157,7 @@ impl<'p> Refined<'p> {
             profile,
             metric: MetricRef::FIRST,
             accounts,
+            is_inverted: false,
             selected_by: Vec::new(),
             functions: Table::loaded(&profile.functions),
             frames: Table::loaded(&profile.frames),
@@ -200,6 +201,7 @@ impl<'p> Refined<'p> {
             frame: nodes.frame.into(),
             streams: streams.into(),
             shown_of_sides: Some(shown_of_sides),
+            is_inverted: false,
             index: LazyIndex::default(),
             order: Order::default(),
             frames_shown: Shown::default(),
@@ -353,6 +355,34 @@ impl<'p> Refined<'p> {
     #[must_use]
     pub fn of_metric(&self, node: usize, metric: MetricRef) -> (u64, u64) {
         self.costs.of_metric(node, metric)
+    }
+
+    /// Inclusive samples of a node that are of one metric, and those that are its own: exclusive
+    /// ones. Where callers stand below callees, the samples of a path lie where it ends, on its
+    /// outermost caller; own they are to the function that it begins with, for whose callers
+    /// somebody asked.
+    ///
+    /// # Panics
+    /// If there is no such metric.
+    #[must_use]
+    pub fn own_of_metric(&self, node: usize, metric: MetricRef) -> (u64, u64) {
+        let (inclusive, exclusive) = self.of_metric(node, metric);
+        (inclusive, self.own(node, inclusive, exclusive))
+    }
+
+    /// The samples of these that are a node's own.
+    #[inline]
+    pub(crate) fn own<C: Count>(&self, node: usize, inclusive: C, exclusive: C) -> C {
+        if !self.is_inverted || self.kind(node) == FrameKind::Context {
+            return exclusive;
+        }
+        let above = self.parent[node] as usize;
+        let begins = above == 0 || self.kind(above) == FrameKind::Context;
+        if begins && node != 0 { inclusive } else { C::default() }
+    }
+
+    fn kind(&self, node: usize) -> FrameKind {
+        self.frames[self.frame[node].index()].kind
     }
 
     /// Memory of the columns of all nodes, in bytes, and what of it is the profile's. Where samples

@@ -124,6 +124,8 @@ pub struct Refined<'p> {
     pub out: u64,
     /// What was measured and what the stages did, of each metric in their order.
     accounts: Vec<Account>,
+    /// Whether paths lead from callees to callers: `callers of` turns them round.
+    pub(crate) is_inverted: bool,
     /// What the stages selected by, for [`Refined::kept`].
     selected_by: Vec<Predicate>,
     pub(crate) costs: Costs<'p>,

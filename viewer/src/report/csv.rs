@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::json::kind;
-use super::listing::{Limits, list};
+use super::listing::each;
 use super::{Options, several};
 use crate::refine::Refined;
 use crate::views::Edges;
@@ -52,10 +52,8 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
     let columns = further_columns(refined, ["inclusive", "exclusive"]);
     let columns = COLUMNS.into_iter().chain(columns.iter().map(String::as_str));
     table.write_record(columns).map_err(of_output)?;
-    let listing = list(refined, options, Limits::for_machines(options));
     let mut record = csv::StringRecord::new();
-    for line in &listing.lines {
-        let row = &line.row;
+    each(refined, options, |row, depth| {
         let function = &refined.functions[row.function.index()];
         let (low, high) = match row.edges {
             Edges::None => (String::new(), String::new()),
@@ -63,7 +61,7 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
         };
         record.clear();
         record.extend([
-            line.depth.to_string().as_str(),
+            depth.to_string().as_str(),
             &cell(&function.name),
             &cell(function.module.map_or("", |module| profile.module_path(module))),
             &cell(function.file.map_or("", |file| profile.string(file))),
@@ -78,8 +76,8 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
             let of = |samples| measure.of(samples, metric).to_string();
             record.extend([of(share.inclusive), of(share.exclusive)]);
         }
-        table.write_record(&record).map_err(of_output)?;
-    }
+        table.write_record(&record).map_err(of_output)
+    })?;
     table.flush()
 }
 

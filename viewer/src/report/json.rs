@@ -16,7 +16,7 @@ use std::io::{self, Write};
 use csprof_format::profile::Metric;
 use serde::{Serialize, Serializer};
 
-use super::listing::{Limits, list};
+use super::listing::each;
 use super::{Measure, Options, several};
 use crate::profile::FrameKind;
 use crate::refine::Refined;
@@ -113,25 +113,45 @@ impl From<Edges> for JsonEdges {
 /// Those of `out`.
 pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let measure = options.measure.unwrap_or_default();
-    let listing = list(refined, options, Limits::for_machines(options));
-    let rows = listing.lines.iter().map(|line| row(refined, measure, line.depth, &line.row));
-    write_with_rows(&heading(refined, measure, None), rows, out)
+    let mut rows = Rows::begin(&heading(refined, measure, None), out)?;
+    each(refined, options, |line, depth| rows.write(&row(refined, measure, depth, line)))?;
+    rows.end()
 }
 
-/// Writes an object with `rows` behind its other members, one on each line.
+/// An object with `rows` behind its other members, one on each line, written one by one.
+pub(super) struct Rows<'o, W> {
+    out: &'o mut W,
+    is_first: bool,
+}
+
+impl<'o, W: Write> Rows<'o, W> {
+    pub(super) fn begin(object: &impl Serialize, out: &'o mut W) -> io::Result<Self> {
+        let members = serde_json::to_string(object)?;
+        // The closing brace comes after the rows.
+        write!(out, "{},\"rows\":[", members.strip_suffix('}').unwrap_or(&members))?;
+        Ok(Self { out, is_first: true })
+    }
+
+    pub(super) fn write(&mut self, row: &impl Serialize) -> io::Result<()> {
+        self.out.write_all(if self.is_first { b"\n" } else { b",\n" })?;
+        self.is_first = false;
+        Ok(serde_json::to_writer(&mut *self.out, row)?)
+    }
+
+    pub(super) fn end(self) -> io::Result<()> {
+        writeln!(self.out, "\n]}}")
+    }
+}
+
+/// Writes an object with all its rows.
 pub(super) fn write_with_rows(
     object: &impl Serialize,
     rows: impl Iterator<Item: Serialize>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let members = serde_json::to_string(object)?;
-    // The rows are written one by one, so the closing brace comes after them.
-    write!(out, "{},\"rows\":[", members.strip_suffix('}').unwrap_or(&members))?;
-    for (number, row) in rows.enumerate() {
-        out.write_all(if number == 0 { b"\n" } else { b",\n" })?;
-        serde_json::to_writer(&mut *out, &row)?;
-    }
-    writeln!(out, "\n]}}")
+    let mut written = Rows::begin(object, out)?;
+    rows.into_iter().try_for_each(|row| written.write(&row))?;
+    written.end()
 }
 
 /// What stands before the rows.

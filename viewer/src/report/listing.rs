@@ -7,6 +7,7 @@
 
 use core::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
+use std::io;
 
 use super::{Options, View, several};
 use crate::profile::{FrameKind, MetricRef};
@@ -217,6 +218,37 @@ pub fn list(refined: &Refined<'_>, options: &Options, limits: Limits) -> Listing
                 options.table.as_ref().map_or(Vec::new(), |(table, _)| table.rows.clone());
             rows.sort_unstable_by(|a, b| sort.compare(refined, a, b));
             list_rows(refined, rows, options.view, limits)
+        }
+    }
+}
+
+/// Calls `visit` for every row that a form for machines has, with its level, in the order of the
+/// view. Where all rows are wanted, none is kept: they may be more than memory should hold.
+///
+/// # Errors
+/// The first one of `visit`.
+pub(super) fn each(
+    refined: &Refined<'_>,
+    options: &Options,
+    mut visit: impl FnMut(&Row, u32) -> io::Result<()>,
+) -> io::Result<()> {
+    let limits = Limits::for_machines(options);
+    let sort = options.sort.unwrap_or(order(options.view));
+    let is_all = limits.rows == usize::MAX && limits.share == 0.0 && options.open.is_none();
+    match options.view {
+        View::TopDown | View::Places if is_all => {
+            let mut tree = TopDown::new(refined);
+            tree.set_sort(sort);
+            tree.visit(refined, limits.levels, visit)
+        }
+        View::Callers if is_all => {
+            let mut tree = Callers::new(refined);
+            tree.set_sort(sort);
+            tree.visit(refined, limits.levels, visit)
+        }
+        _ => {
+            let listing = list(refined, options, limits);
+            listing.lines.iter().try_for_each(|line| visit(&line.row, line.depth))
         }
     }
 }

@@ -320,7 +320,7 @@ fn many_ranks_are_listed_worst_first() {
     let ranks: Vec<&str> = list.lines().filter(|line| line.contains("rank ")).collect();
     assert_eq!(ranks.len(), 60, "{list}");
     assert!(ranks[0].contains("rank 6,") && ranks[1].contains("rank 13,"), "{list}");
-    assert!(list.contains("140 more (--limit)"), "{list}");
+    assert!(list.contains("140 rows more (--limit)"), "{list}");
     let split =
         of("split rank", &|refined, options, out| text::write(refined, options, out).unwrap());
     assert_eq!(split.lines().filter(|line| line.contains("rank=")).count(), 60, "{split}");

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::profile::FunctionRef;
 use crate::refine::Refined;
-use crate::views::hot_path::{USUAL_SHARE, hot_path};
+use crate::views::hot_path::{Heat, USUAL_SHARE, hot_path};
 use crate::views::path::Path;
 use crate::views::tree::{Direction, RowId, RowTree};
 use crate::views::visible::{Line, OpenPaths, Visible};
@@ -329,7 +329,9 @@ impl<D: Direction> Rows for Table<D> {
 
     fn follow_hot_path(&mut self, refined: &Refined<'_>, share: u32) -> usize {
         let from = self.line(self.selected).map_or(RowId::ROOT, |line| line.row);
-        let path = hot_path(&mut self.tree, refined, from, share);
+        // What a comparison opens at first is what costs most; a person asks where it differs.
+        let heat = if share == USUAL_SHARE { Heat::Difference } else { Heat::Cost };
+        let path = hot_path(&mut self.tree, refined, from, share, heat);
         if share == USUAL_SHARE {
             self.mark_hot(path.last().copied().unwrap_or(from));
         }

@@ -5,21 +5,100 @@
 //! of memory).
 //!
 //! In every row below function F, the numbers are those of F when called along that path:
-//! exclusive cost and edge counts of all its nodes, inclusive cost of its *outermost* nodes only,
-//! so that nothing is counted twice under recursion. Inner activations of a recursive F therefore
-//! appear below their caller with exclusive cost and edges, and with no inclusive cost of their
-//! own. Where a path has no further caller, an opened row says so by a row of the root; with it,
-//! the children of every row sum to the row.
+//! exclusive cost and edge counts of all its nodes, inclusive cost of those that have no other of
+//! the row above them, so that nothing is counted twice under recursion. Where a path has no
+//! further caller, an opened row says so by a row of the root; with it, exclusive cost and edges
+//! of the children of every row sum to the row. So does inclusive cost, unless F is recursive: what
+//! an inner activation costs, which F itself called, is part of what the outer one costs.
+
+use std::sync::OnceLock;
 
 use super::Row;
 use super::flat::by_function;
 use super::tree::{Direction, Opened, RowTree};
 use crate::profile::FrameRef;
-use crate::refine::{Cancelled, Refined, Watch};
+use crate::refine::{Cancelled, Refined, Visitor, Watch, walk};
 
 /// Rows lead to callers.
-#[derive(Clone, Debug)]
-pub struct Upward;
+#[derive(Clone, Debug, Default)]
+pub struct Upward {
+    /// Made when the first function is opened.
+    activations: OnceLock<Activations>,
+}
+
+/// The nodes of each function, depth first: those of function `f` are
+/// `nodes[first[f] .. first[f + 1]]`, and those of them at or below `nodes[n]` end before `end[n]`.
+#[derive(Clone, Debug, Default)]
+struct Activations {
+    first: Vec<u32>,
+    nodes: Vec<u32>,
+    end: Vec<u32>,
+}
+
+impl Activations {
+    /// O(nodes).
+    fn of(refined: &Refined<'_>) -> Self {
+        let mut first = vec![0u32; refined.functions.len() + 1];
+        let function = |node: usize| refined.frames[refined.frame[node].index()].function.index();
+        for node in (1..refined.node_count()).filter(|&node| refined.is_shown(node)) {
+            first[function(node) + 1] += 1;
+        }
+        for function in 1..first.len() {
+            first[function] += first[function - 1];
+        }
+        let count = first.last().map_or(0, |&count| count as usize);
+        let filling = || Filling {
+            refined,
+            first: &first,
+            next: first.clone(),
+            nodes: vec![0; count],
+            end: vec![0; count],
+        };
+        // Nobody ends it.
+        let Ok(Filling { nodes, end, .. }) = walk(refined, &Watch::none(), filling) else {
+            return Self::default();
+        };
+        Self { nodes, end, first }
+    }
+
+    fn of_function(&self, function: usize) -> core::ops::Range<u32> {
+        match self.first.get(function..=function + 1) {
+            Some(&[first, end]) => first..end,
+            _ => 0..0,
+        }
+    }
+}
+
+struct Filling<'r, 'p> {
+    refined: &'r Refined<'p>,
+    first: &'r [u32],
+    next: Vec<u32>,
+    nodes: Vec<u32>,
+    end: Vec<u32>,
+}
+
+impl Filling<'_, '_> {
+    fn function(&self, node: u32) -> usize {
+        self.refined.frames[self.refined.frame[node as usize].index()].function.index()
+    }
+}
+
+impl Visitor for Filling<'_, '_> {
+    fn enter(&mut self, node: u32, _: usize) -> u32 {
+        let function = self.function(node);
+        let place = self.next[function];
+        self.next[function] += 1;
+        self.nodes[place as usize] = node;
+        // The last nodes are never left: all that comes is below them.
+        self.end[place as usize] = self.first[function + 1];
+        place
+    }
+
+    fn leave(&mut self, place: u32) {
+        let function = self.function(self.nodes[place as usize]);
+        self.end[place as usize] = self.next[function];
+    }
+}
 
 /// One node of the function at the first level, and how far outward the row has come from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +107,10 @@ pub struct Activation {
     node: u32,
     /// The node above it that the row stands for; `node` itself at the first level.
     caller: u32,
-    /// Whether no node above `node` is of the same function.
-    is_outermost: bool,
+    /// Its place among the nodes of the function, depth first, and that of the first one after it
+    /// that is not below it.
+    place: u32,
+    end: u32,
 }
 
 /// The callers tree of rows.
@@ -42,7 +123,7 @@ impl Callers {
         Self::watched(refined, &Watch::none()).unwrap_or_else(|Cancelled| {
             // Nobody ends it.
             let everything = Row::of_everything(refined);
-            Self::with_root(Upward, refined, everything, Vec::new())
+            Self::with_root(Upward::default(), refined, everything, Vec::new())
         })
     }
 
@@ -54,9 +135,17 @@ impl Callers {
         let rows = by_function(refined, watch)?;
         let mut root = Row::of_everything(refined);
         root.has_children = !rows.is_empty();
-        let mut tree = Self::with_root(Upward, refined, root, Vec::new());
+        let mut tree = Self::with_root(Upward::default(), refined, root, Vec::new());
         tree.set_root_children(refined, rows);
         Ok(tree)
+    }
+}
+
+#[cfg(test)]
+impl Upward {
+    /// How many nodes are in the index, if it was made.
+    pub(super) fn indexed(&self) -> Option<usize> {
+        self.activations.get().map(|activations| activations.nodes.len())
     }
 }
 
@@ -71,21 +160,13 @@ impl Direction for Upward {
     ) {
         if opened.depth == 1 {
             // Members of the first level are not stored: together they would be all nodes.
-            let function = opened.row.function;
-            let ours: Vec<bool> = refined.frames.iter().map(|f| f.function == function).collect();
-            // At or below one of its nodes.
-            let mut inside = vec![false; refined.node_count()];
-            for node in 1..refined.node_count() {
-                let caller = refined.parent[node];
-                let is_below = inside[caller as usize];
-                let is_ours = ours[refined.frame[node].index()] && refined.is_shown(node);
-                inside[node] = is_below || is_ours;
-                if is_ours {
-                    // Node numbers fit: `parent` holds them in the same type.
-                    let node = node as u32;
-                    out.push(Activation { node, caller, is_outermost: !is_below });
-                }
-            }
+            let activations = self.activations.get_or_init(|| Activations::of(refined));
+            let places = activations.of_function(opened.row.function.index());
+            out.extend(places.map(|place| {
+                let node = activations.nodes[place as usize];
+                let end = activations.end[place as usize];
+                Activation { node, caller: refined.parent[node as usize], place, end }
+            }));
             return;
         }
         out.extend(
@@ -101,8 +182,10 @@ impl Direction for Upward {
         refined.frame[member.caller as usize]
     }
 
-    fn cost_of(&self, member: Activation) -> (u32, bool) {
-        (member.node, member.is_outermost)
+    fn cost_of(&self, member: Activation, until: &mut u32) -> (u32, bool) {
+        let is_outermost = member.place >= *until;
+        *until = member.end.max(*until);
+        (member.node, is_outermost)
     }
 
     fn leads_on(&self, refined: &Refined<'_>, member: Activation) -> bool {

@@ -189,7 +189,7 @@ impl Direction for Listed {
         refined.frame[node as usize]
     }
 
-    fn cost_of(&self, node: u32) -> (u32, bool) {
+    fn cost_of(&self, node: u32, _: &mut u32) -> (u32, bool) {
         (node, true)
     }
 

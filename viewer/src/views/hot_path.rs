@@ -2,32 +2,64 @@
 //!
 //! From a row, follow the child with the greatest inclusive cost while it has at least a given
 //! share of its parent's (hpcviewer's rule, with its 50 % as the usual share: HPCToolkit user's
-//! manual, "Hot path analysis"). It ends where the cost is the row's own or splits up.
+//! manual, "Hot path analysis"). It ends where the cost is the row's own or splits up. Of a
+//! comparison it can follow the difference instead: the child that differs most in the direction
+//! in which its parent differs.
 
 use super::tree::{Direction, RowId, RowTree};
+use super::{Cost, Row};
 use crate::refine::Refined;
 
 /// The share of its parent's inclusive cost that keeps a child on the hot path, in percent.
 pub const USUAL_SHARE: u32 = 50;
 
+/// What a hot path follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heat {
+    /// Inclusive cost.
+    Cost,
+    /// What inclusive cost differs by, where two profiles are compared; else the same as cost.
+    Difference,
+}
+
+impl Heat {
+    fn of(self, refined: &Refined<'_>, row: &Row) -> i128 {
+        match &refined.profile.comparison {
+            Some(comparison) if self == Self::Difference => {
+                comparison.delta(Cost::Inclusive.of(row))
+            }
+            _ => i128::from(row.inclusive),
+        }
+    }
+}
+
 /// The rows of the hot path below `from`, without `from`; empty where no child is hot.
-/// Among equals the first by name is taken. `share` is in percent, 0 to 100.
+/// Among equals the first by cost, then by name, is taken. `share` is in percent, 0 to 100.
 pub fn hot_path<D: Direction>(
     tree: &mut RowTree<D>,
     refined: &Refined<'_>,
     from: RowId,
     share: u32,
+    heat: Heat,
 ) -> Vec<RowId> {
     let mut path = Vec::new();
     let mut at = from;
     loop {
         tree.children(refined, at);
-        let children = tree.opened_children(at).iter().copied();
+        let whole = heat.of(refined, tree.row(at));
+        // What grew does not explain what shrank; where nothing is left over, both may.
+        let part_of = |row| match heat.of(refined, tree.row(row)) {
+            part if part.signum() * whole.signum() < 0 => 0,
+            part => part.unsigned_abs(),
+        };
         let order = super::Sort::default();
-        let hottest = children.min_by(|&a, &b| order.compare(refined, tree.row(a), tree.row(b)));
+        let hottest = tree.opened_children(at).iter().copied().min_by(|&a, &b| {
+            let by_name = || order.compare(refined, tree.row(a), tree.row(b));
+            part_of(b).cmp(&part_of(a)).then_with(by_name)
+        });
         let Some(child) = hottest else { return path };
-        let (part, whole) = (tree.row(child).inclusive, tree.row(at).inclusive);
-        if part == 0 || u128::from(part) * 100 < u128::from(whole) * u128::from(share) {
+        let (part, share) = (part_of(child), u128::from(share));
+        if part == 0 || part.saturating_mul(100) < whole.unsigned_abs().saturating_mul(share) {
             return path;
         }
         path.push(child);

@@ -134,7 +134,11 @@ proptest! {
             let children = callers.opened_children(id);
             prop_assert_eq!(callers.row(id).has_children, !children.is_empty());
             if !children.is_empty() {
-                prop_assert_eq!(sum(&callers, children), own(callers.row(id)));
+                // What an inner activation costs is part of what the outer one costs.
+                let (all, row) = (sum(&callers, children), own(callers.row(id)));
+                prop_assert!(all.0 >= row.0);
+                prop_assert!(children.iter().all(|&child| callers.row(child).inclusive <= row.0));
+                prop_assert_eq!((all.1, all.2, all.3), (row.1, row.2, row.3));
             }
         }
         let first: Vec<Row> =

@@ -280,7 +280,7 @@ impl Share {
         outermost: bool,
         edges: Edges,
     ) -> Self {
-        let (inclusive, exclusive) = refined.of_metric(node as usize, metric);
+        let (inclusive, exclusive) = refined.own_of_metric(node as usize, metric);
         Self {
             inclusive: if outermost { inclusive } else { 0 },
             exclusive,

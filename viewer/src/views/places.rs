@@ -210,7 +210,7 @@ impl Visitor for Sums<'_, '_> {
         let frame = self.refined.frame[n];
         let places = &self.of_frames[usize::from(node >= self.first_of_other)][frame.index()];
         for (&metric, [exclusive, inclusive]) in self.metrics.iter().zip(&mut self.of_metrics) {
-            let of_node = self.refined.of_metric(n, metric);
+            let of_node = self.refined.own_of_metric(n, metric);
             for &place in places {
                 let place = place as usize;
                 if self.on_path[place] == 0 {

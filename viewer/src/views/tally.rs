@@ -230,7 +230,11 @@ impl<'r, 'p, C: Count> Tally<'r, 'p, C> {
         let (low, high) = edges.unwrap_or_default();
         let samples = if edges.is_some() { self.weights.inclusive[node] } else { C::default() };
         Own {
-            exclusive: self.weights.exclusive[node],
+            exclusive: self.refined.own(
+                node,
+                self.weights.inclusive[node],
+                self.weights.exclusive[node],
+            ),
             edges_low: low.into(),
             edges_high: high.into(),
             edge_samples: samples.into(),

@@ -3,7 +3,7 @@
 use super::callers::Callers;
 use super::flat::flat;
 use super::hall::{self, HallTable};
-use super::hot_path::{USUAL_SHARE, hot_path};
+use super::hot_path::{Heat, USUAL_SHARE, hot_path};
 use super::number::{self, Form};
 use super::search::{NamePattern, Search, Way};
 use super::top_down::TopDown;
@@ -180,7 +180,7 @@ fn a_profile_without_samples_has_no_lines() {
     let refined = Refined::base(&profile);
     let mut tree = TopDown::new(&refined);
     assert_eq!(all(&refined, &mut tree), "\n");
-    assert_eq!(hot_path(&mut tree, &refined, RowId::ROOT, USUAL_SHARE), []);
+    assert_eq!(hot_path(&mut tree, &refined, RowId::ROOT, USUAL_SHARE, Heat::Cost), []);
     assert_eq!(all(&refined, &mut Callers::new(&refined)), "\n");
     assert_eq!(flat(&refined, Sort::default()), []);
 }
@@ -334,7 +334,7 @@ fn the_hot_path_goes_on_while_one_child_has_half() {
     let refined = Refined::base(&profile);
     let mut tree = TopDown::new(&refined);
     let mut path = |share| {
-        let rows = hot_path(&mut tree, &refined, RowId::ROOT, share);
+        let rows = hot_path(&mut tree, &refined, RowId::ROOT, share, Heat::Cost);
         rows.iter().map(|&row| name(&refined, &tree, row)).collect::<Vec<_>>().join(" ")
     };
     // 36 in main, 31 in f (86 %), 11 in g (35 %), 10 in k.
@@ -344,12 +344,132 @@ fn the_hot_path_goes_on_while_one_child_has_half() {
 }
 
 #[test]
+fn the_hot_path_of_a_comparison_follows_the_difference() {
+    let (base, other) = (
+        profile("main\n  big 100\n  grew 10\n    leaf 5\n  shrank 40\n"),
+        profile("main\n  big 103\n  grew 10\n    leaf 45\n  shrank 5\n"),
+    );
+    let compared = Profile::compared(("base", base), ("other", other), &[]).unwrap();
+    let path = |refined: &Refined<'_>, heat| {
+        let mut tree = TopDown::new(refined);
+        let rows = hot_path(&mut tree, refined, RowId::ROOT, USUAL_SHARE, heat);
+        rows.iter().map(|&row| name(refined, &tree, row)).collect::<Vec<_>>().join(" ")
+    };
+    let refined = Refined::base(&compared);
+    assert_eq!(path(&refined, Heat::Cost), "main big");
+    // 8 more in all: what shrank does not explain them.
+    assert_eq!(path(&refined, Heat::Difference), "main grew leaf");
+    let swapped = Profile::compared(
+        ("base", profile("main\n  f 10\n  g 20\n")),
+        ("other", profile("main\n  f 5\n  g 18\n")),
+        &[],
+    );
+    assert_eq!(path(&Refined::base(&swapped.unwrap()), Heat::Difference), "main f");
+}
+
+/// The match has what is exclusive: its callers only called it.
+#[test]
+fn callers_of_a_function_own_nothing_of_its_cost() {
+    let profile = profile("main 7\n  f 1\n    memcpy 5\n      inner 2\n  g\n    memcpy 3\n");
+    let refined = apply(&profile, &parse("callers of memcpy").unwrap()).unwrap();
+    let rows = |refined: &Refined<'_>| {
+        let rows = flat(refined, Sort { key: SortKey::Exclusive, reversed: false });
+        let row = |row: &Row| {
+            let name = &refined.functions[row.function.index()].name;
+            format!("{name} {} {}", row.inclusive, row.exclusive)
+        };
+        rows.iter().map(row).collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(rows(&refined), "memcpy 10 10, main 10 0, f 7 0, g 3 0");
+    let mut tree = TopDown::new(&refined);
+    let first = tree.children(&refined, RowId::ROOT)[0];
+    assert_eq!((tree.row(first).inclusive, tree.row(first).exclusive), (10, 10));
+    let mut callers = Callers::new(&refined);
+    assert_eq!(callers.children(&refined, RowId::ROOT).len(), 4);
+    // By load module and by rank, too.
+    let split = apply(&profile, &parse("callers of memcpy | split thread").unwrap()).unwrap();
+    assert_eq!(rows(&split), "memcpy 10 10, main 10 0, thread=0 10 0, f 7 0, g 3 0");
+    // Turned round twice, it is the right way up.
+    let twice = apply(&profile, &parse("callers of memcpy | callers of main").unwrap()).unwrap();
+    assert_eq!(rows(&twice), "memcpy 10 10, main 10 0, f 7 0, g 3 0");
+}
+
+#[test]
+fn inner_activations_cost_what_they_cost() {
+    let profile = profile("main\n  f 1\n    f 2\n      f 4\n    g\n      f 8\n");
+    let refined = Refined::base(&profile);
+    let mut tree = Callers::new(&refined);
+    let f = tree.children(&refined, RowId::ROOT)[0];
+    let mut rows = |row| {
+        let children = tree.children(&refined, row).to_vec();
+        let row = |&row: &RowId| {
+            (name(&refined, &tree, row), tree.row(row).inclusive, tree.row(row).exclusive, row)
+        };
+        children.iter().map(row).collect::<Vec<_>>()
+    };
+    let text = |rows: &[(&str, u64, u64, RowId)]| {
+        rows.iter().map(|(name, i, e, _)| format!("{name} {i} {e}")).collect::<Vec<_>>().join(", ")
+    };
+    let first = rows(f);
+    assert_eq!(text(&first), "main 15 1, g 8 8, f 6 6");
+    assert_eq!(text(&rows(first[2].3)), "main 6 2, f 4 4");
+}
+
+/// Opening every function looks at every node once, not once for each function.
+#[test]
+fn callers_of_all_functions_cost_what_the_profile_costs() {
+    let functions: String = (0..300).map(|n| format!("  f{n} 1\n    g{n} 1\n")).collect();
+    let profile = profile(&format!("main 1\n{functions}"));
+    let refined = Refined::base(&profile);
+    let mut tree = Callers::new(&refined);
+    let rows = tree.children(&refined, RowId::ROOT).to_vec();
+    for row in rows {
+        tree.children(&refined, row);
+    }
+    assert_eq!(tree.direction.indexed(), Some(profile.nodes.len() - 1));
+    assert_eq!(tree.made(), profile.nodes.len() - 1);
+}
+
+/// A visit sees what is shown if all is open, and keeps none of it.
+#[test]
+fn a_visit_keeps_no_rows() {
+    let mut outline = String::new();
+    for depth in 0..200 {
+        outline.push_str(&format!("{:w$}f{} 1\n", "", depth % 7, w = 2 * depth));
+        outline.push_str(&format!("{:w$}leaf 1\n", "", w = 2 * depth + 2));
+    }
+    let profile = profile(&outline);
+    let refined = Refined::base(&profile);
+    let mut tree = TopDown::new(&refined);
+    let (before, mut visited) = (tree.made(), Vec::new());
+    tree.visit(&refined, u32::MAX, |row, level| {
+        visited.push((row.clone(), level));
+        Ok::<_, ()>(())
+    })
+    .unwrap();
+    assert_eq!(tree.made(), before);
+    let mut all = TopDown::new(&refined);
+    let mut visible = Visible::new(&mut all, &refined, RowId::ROOT);
+    visible.open_subtree(&mut all, &refined, 0, usize::MAX);
+    let shown: Vec<_> =
+        visible.lines().iter().map(|line| (all.row(line.row).clone(), line.depth)).collect();
+    assert_eq!(visited, shown);
+    // An error ends it.
+    let mut left = 3;
+    let ended = tree.visit(&refined, u32::MAX, |_, _| {
+        left -= 1;
+        if left == 0 { Err(()) } else { Ok(()) }
+    });
+    assert_eq!((ended, left), (Err(()), 0));
+}
+
+#[test]
 fn equally_hot_children_are_taken_by_name() {
     let profile = profile("main\n  b 5\n  a 5\n");
     let refined = Refined::base(&profile);
     let mut tree = TopDown::new(&refined);
     tree.set_sort(Sort { key: SortKey::Name, reversed: true });
-    let path = hot_path(&mut tree, &refined, RowId::ROOT, USUAL_SHARE);
+    let path = hot_path(&mut tree, &refined, RowId::ROOT, USUAL_SHARE, Heat::Cost);
     assert_eq!(name(&refined, &tree, path[1]), "a");
 }
 
@@ -441,8 +561,8 @@ fn callers_count_the_inclusive_cost_of_recursion_once() {
   main 3 0 live
 - visit 3 3 3
     main 3 1 1
-  - visit 0 2 2
-      main 0 2 2
+  - visit 2 2 2
+      main 2 2 2
 "
     );
 }

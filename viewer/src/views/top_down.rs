@@ -62,7 +62,7 @@ impl Direction for Downward {
         refined.frame[node as usize]
     }
 
-    fn cost_of(&self, node: u32) -> (u32, bool) {
+    fn cost_of(&self, node: u32, _: &mut u32) -> (u32, bool) {
         (node, true)
     }
 

@@ -4,9 +4,11 @@
 //! *members*, and opening it asks the [`Direction`] for the members one step further, which are
 //! then grouped by function and kind of frame. Work and memory are those of what was opened.
 //!
-//! Invariants: the row ids of one tree never change and a row's parent has a smaller id; the
+//! Invariants: the row ids of one tree never change, unless its rows are
+//! [forgotten](RowTree::visit), and a row's parent has a smaller id; the
 //! children of a row are distinct in (function, kind); in every opened top-down row,
-//! inclusive = exclusive + Σ inclusive of its children.
+//! inclusive = exclusive + Σ inclusive of its children; where `callers of` turned paths round, the
+//! first rows have all that is exclusive, and what was sampled at its end a path has for inclusive.
 
 use core::ops::Range;
 
@@ -44,8 +46,9 @@ pub trait Direction {
     fn frame(&self, refined: &Refined<'_>, member: Self::Member) -> FrameRef;
 
     /// The node whose cost this member adds to its row, and whether its inclusive cost counts:
-    /// not if it is below another member of the same function, which has it already.
-    fn cost_of(&self, member: Self::Member) -> (u32, bool);
+    /// not if it is below another member of the row, which has it already. `until` is 0 for the
+    /// first member of a row, and what the member before left there for each further one.
+    fn cost_of(&self, member: Self::Member, until: &mut u32) -> (u32, bool);
 
     /// Whether this member has anything one step further.
     fn leads_on(&self, refined: &Refined<'_>, member: Self::Member) -> bool;
@@ -164,6 +167,12 @@ impl<D: Direction> RowTree<D> {
         self.entries[id.index()].depth
     }
 
+    /// How many nodes the rows that were made stand for, each as often as it was met.
+    #[must_use]
+    pub fn made(&self) -> usize {
+        self.members.len()
+    }
+
     /// How children are ordered.
     #[must_use]
     pub fn sort(&self) -> Sort {
@@ -215,6 +224,53 @@ impl<D: Direction> RowTree<D> {
         &self.order[range.start as usize..range.end as usize]
     }
 
+    /// Calls `visit` for every row and its level, from 0, down to so many levels, in the order in
+    /// which they would be shown if all were open. What is below a row is forgotten after it, so
+    /// that memory is that of one path with the siblings on it. The tree is closed afterwards.
+    ///
+    /// # Errors
+    /// The first one of `visit`, which ends it.
+    pub fn visit<E>(
+        &mut self,
+        refined: &Refined<'_>,
+        levels: u32,
+        mut visit: impl FnMut(&Row, u32) -> Result<(), E>,
+    ) -> Result<(), E> {
+        /// What is to be done next: a row, or to forget what was made for one.
+        enum Next {
+            Row(RowId),
+            Forget(RowId, [usize; 3]),
+        }
+        let mut pending = vec![Next::Row(RowId::ROOT)];
+        let mut failed = Ok(());
+        while let Some(next) = pending.pop() {
+            let row = match next {
+                Next::Row(_) if failed.is_err() => continue,
+                Next::Row(row) => row,
+                Next::Forget(row, [entries, members, order]) => {
+                    self.entries.truncate(entries);
+                    self.members.truncate(members);
+                    self.order.truncate(order);
+                    self.entries[row.index()].children = None;
+                    continue;
+                }
+            };
+            let entry = &self.entries[row.index()];
+            if let Some(level) = entry.depth.checked_sub(1) {
+                failed = visit(&entry.row, level);
+            }
+            if !entry.row.has_children || entry.depth >= levels {
+                continue;
+            }
+            if entry.children.is_none() {
+                let made = [self.entries.len(), self.members.len(), self.order.len()];
+                pending.push(Next::Forget(row, made));
+            }
+            pending.extend(self.children(refined, row).iter().rev().map(|&row| Next::Row(row)));
+        }
+        failed
+    }
+
     pub(super) fn members(&self, id: RowId) -> &[D::Member] {
         let range = &self.entries[id.index()].members;
         &self.members[range.start as usize..range.end as usize]
@@ -231,6 +287,7 @@ impl<D: Direction> RowTree<D> {
         // First pass: a row for each pair that occurs, with its sums and its number of members.
         let first = self.entries.len();
         let mut group_of = Vec::with_capacity(found.len());
+        let mut until: Vec<u32> = Vec::new();
         for &member in &found {
             let frame = refined.frames[self.direction.frame(refined, member).0 as usize];
             let position = &mut self.position[pair(frame.function, frame.kind)];
@@ -244,11 +301,12 @@ impl<D: Direction> RowTree<D> {
                     sorted: None,
                 });
                 *position = number(self.entries.len() - first);
+                until.push(0);
             }
             let group = *position - 1;
             group_of.push(group);
             let entry = &mut self.entries[first + group as usize];
-            let (node, outermost) = self.direction.cost_of(member);
+            let (node, outermost) = self.direction.cost_of(member, &mut until[group as usize]);
             entry.row.add(refined, node, outermost, self.first_of_other);
             entry.row.has_children |= self.direction.leads_on(refined, member);
             entry.members.end += 1;

@@ -41,7 +41,7 @@ main 1000
 ";
 
 #[test]
-fn ranks_stand_in_their_order() {
+fn the_worst_rank_comes_first() {
     let profile = from_outline(STARTED).unwrap();
     let mut viewer = Viewer::new(&profile, "60x10");
     assert_snapshot!(viewer.press("P").screen());

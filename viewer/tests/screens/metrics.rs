@@ -205,7 +205,7 @@ main 100 realtime:50
     )
     .unwrap();
     let mut viewer = Viewer::new(&profile, "80x12");
-    assert_snapshot!(viewer.press("Pjj").screen());
+    assert_snapshot!(viewer.press("Pjjj").screen());
     let at = |viewer: &Viewer<'_>| match viewer.model.over.last() {
         Some(Over::Contexts(list, at)) => (list[*at].label.clone(), list[*at].samples),
         other => panic!("{other:?}"),

@@ -69,6 +69,8 @@ pub(super) fn callers_of<'p>(
     refined.parent = Column::made(parent, &refined.workspace.nodes);
     refined.frame = Column::made(frame, &refined.workspace.frames);
     refined.streams = streams.into();
+    // What was turned round twice is the right way up.
+    refined.is_inverted = !refined.is_inverted;
     let further = refined.profile.metrics().skip(1);
     let further = further.map(|(metric, _)| refined.costs.of_metric(0, metric).0);
     let moved = std::iter::once(refined.costs.inclusive(0)).chain(further).collect();

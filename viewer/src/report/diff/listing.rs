@@ -26,6 +26,9 @@ pub struct Listing {
     pub left_out: usize,
     /// Whether there are rows below the last level.
     pub deeper: bool,
+    /// Rows that were not looked into, since more would not fit into the memory that is given to it:
+    /// what begins at them is not in the report.
+    pub not_looked_into: usize,
 }
 
 /// One row.
@@ -58,23 +61,30 @@ fn most(refined: &Refined<'_>, samples: [u64; 2]) -> u128 {
     weighed(0).max(weighed(1))
 }
 
+/// How many nodes the rows that are looked into may stand for: four times those there are, and
+/// always some millions. Only callers can be more, each node once for each caller above it.
+fn most_made(refined: &Refined<'_>) -> usize {
+    refined.node_count().saturating_mul(4).max(4_000_000)
+}
+
 /// Chooses the rows of a view.
 #[must_use]
 pub fn list(refined: &Refined<'_>, options: &Options, limits: Limits) -> Listing {
+    let most = most_made(refined);
     match options.view {
         View::TopDown | View::Places => {
-            list_tree(refined, &mut TopDown::new(refined), options, limits)
+            list_tree(refined, &mut TopDown::new(refined), options, limits, most)
         }
         View::Tables => match &options.table {
             Some((table, _)) => {
                 let mut tree = ListedRows::of(refined, table, options.sort());
-                list_tree(refined, &mut tree, options, limits)
+                list_tree(refined, &mut tree, options, limits, most)
             }
             None => Listing::default(),
         },
         View::Callers | View::Flat => {
             let mut tree = Callers::new(refined);
-            list_tree(refined, &mut tree, options, limits)
+            list_tree(refined, &mut tree, options, limits, most)
         }
     }
 }
@@ -84,6 +94,7 @@ fn list_tree<D: Direction>(
     tree: &mut RowTree<D>,
     options: &Options,
     limits: Limits,
+    most_made: usize,
 ) -> Listing {
     let levels = if options.view == View::Flat { 1 } else { limits.levels };
     let least = least(refined, limits);
@@ -91,11 +102,16 @@ fn list_tree<D: Direction>(
     let open = options.open.as_ref().map(|places| opened(refined, tree, places));
     // Rows in an order in which every row comes after the row above it.
     let mut found = vec![RowId::ROOT];
-    let mut at = 0;
+    // What may differ most is looked into first.
+    let mut waiting = BinaryHeap::from([(u128::MAX, Reverse(RowId::ROOT))]);
     let mut deeper = false;
-    while let Some(&row) = found.get(at) {
-        at += 1;
+    let mut not_looked_into = 0;
+    while let Some((_, Reverse(row))) = waiting.pop() {
         if !tree.row(row).has_children {
+            continue;
+        }
+        if tree.made() > most_made {
+            not_looked_into += 1;
             continue;
         }
         if open.as_ref().is_some_and(|open| !open.contains(&row)) {
@@ -107,9 +123,13 @@ fn list_tree<D: Direction>(
             continue;
         }
         tree.children(refined, row);
-        let children = tree.opened_children(row).iter().copied();
-        let large = |child: &RowId| most(refined, options.samples(tree.row(*child))) >= least;
-        found.extend(children.filter(large));
+        for &child in tree.opened_children(row) {
+            let most = most(refined, options.samples(tree.row(child)));
+            if most >= least {
+                found.push(child);
+                waiting.push((most, Reverse(child)));
+            }
+        }
     }
 
     let delta =
@@ -140,7 +160,7 @@ fn list_tree<D: Direction>(
         }));
     }
 
-    let mut listing = Listing { deeper, ..Listing::default() };
+    let mut listing = Listing { deeper, not_looked_into, ..Listing::default() };
     let mut pending = vec![RowId::ROOT];
     while let Some(row) = pending.pop() {
         for &child in tree.opened_children(row).iter().rev() {
@@ -155,4 +175,33 @@ fn list_tree<D: Direction>(
         }
     }
     listing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{Profile, from_outline};
+
+    /// The callers of a recursive function are the square of its depth.
+    #[test]
+    fn callers_of_deep_recursion_are_looked_into_within_limits() {
+        let outline = |samples: u64| {
+            let line = |depth: usize| format!("{:w$}f {samples}\n", "", w = 2 * depth);
+            from_outline(&(0..500).map(line).collect::<String>()).unwrap()
+        };
+        let sides = (("base", outline(1)), ("other", outline(2)));
+        let profile = Profile::compared(sides.0, sides.1, &[]).unwrap();
+        let refined = Refined::base(&profile);
+        let options = Options { view: View::Callers, ..Options::default() };
+        let listed = |most: usize| {
+            let mut tree = Callers::new(&refined);
+            let limits = Limits::for_text(&options);
+            let listing = list_tree(&refined, &mut tree, &options, limits, most);
+            (listing.lines.len(), listing.not_looked_into, tree.made())
+        };
+        let (lines, left, made) = listed(10_000);
+        assert!(lines > 5 && left == 1 && made < 10_000 + 1000, "{lines} {left} {made}");
+        let (_, left, made) = listed(usize::MAX);
+        assert!(left == 0 && made > 200_000, "{made}");
+    }
 }

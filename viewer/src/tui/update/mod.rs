@@ -306,11 +306,12 @@ fn open_subtree(model: &mut Model<'_>) {
 fn follow_hot_path(model: &mut Model<'_>) {
     let Some((rows, refined)) = model.rows_mut() else { return };
     let steps = rows.follow_hot_path(refined, HOT_SHARE);
+    let of = if model.comparison().is_some() { "difference" } else { "cost" };
     let said = match steps {
         0 if model.selected().is_some_and(|selected| !selected.row.has_children) => {
             "the hot path ends here: nothing is below this row".to_owned()
         }
-        0 => format!("the hot path ends here: no child has {HOT_SHARE} % of this row's cost"),
+        0 => format!("the hot path ends here: no child has {HOT_SHARE} % of this row's {of}"),
         rows => format!("{rows} further along the hot path"),
     };
     model.notice = Some(Notice::Said(said));
