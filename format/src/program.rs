@@ -154,8 +154,12 @@ pub fn look<'a>(
             _ => Program::Closed(Obstacle::Loader),
         };
     }
-    // The loader itself has no loader, and preloads for the program that it is given.
-    if base_name.starts_with(b"ld-linux") || base_name == b"ld.so" {
+    // The loader itself has no loader, and preloads for the program that it is given; so do valgrind's
+    // tools, which start one in their own process.
+    if base_name.starts_with(b"ld-linux")
+        || base_name == b"ld.so"
+        || base_name.ends_with(b"-amd64-linux")
+    {
         Program::Open
     } else {
         Program::Closed(Obstacle::Static)
@@ -254,6 +258,7 @@ mod tests {
             ("prog", elf(2, 62, 3, GLIBC), None),
             ("prog", elf(2, 62, 3, b"/nix/store/x/lib/ld-linux-x86-64.so.2\0"), None),
             ("/lib64/ld-linux-x86-64.so.2", elf(2, 62, 1, b""), None),
+            ("/usr/libexec/valgrind/memcheck-amd64-linux", elf(2, 62, 1, b""), None),
             ("prog", elf(2, 62, 1, b""), Some(Static)),
             ("prog", elf(2, 62, 3, b"/lib/ld-musl-x86_64.so.1\0"), Some(Musl)),
             ("prog", elf(2, 62, 3, b"/system/bin/linker64\0"), Some(Loader)),
