@@ -32,8 +32,28 @@ pub struct Arena {
     folder: &'static Folder,
     path: CString,
     header: NonNull<ArenaHeader>,
-    /// Most bytes that it may take.
-    limit: u64,
+    room: Room,
+}
+
+/// How much an arena may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// Most bytes of its own.
+    pub most: u64,
+    /// Bytes that stay free on its file system, whoever takes the rest: all processes of the run share one, and
+    /// others need it, too.
+    pub leave: u64,
+    /// Whether there is no other folder to try.
+    pub is_last: bool,
+}
+
+impl Room {
+    /// Whether `size` bytes more may be taken of the file's file system.
+    fn has(self, file: &File, size: u64) -> Result<(), Errno> {
+        let is_left = |free: u64| free >= self.leave.saturating_add(size);
+        let has = self.leave == 0 || file.free_bytes().is_none_or(is_left);
+        if has { Ok(()) } else { Err(Errno(libc::ENOSPC)) }
+    }
 }
 
 // SAFETY: shared fields of the header are reached through atomics only; the file number is
@@ -42,6 +62,9 @@ unsafe impl Sync for Arena {}
 // SAFETY: nothing in it belongs to one thread.
 unsafe impl Send for Arena {}
 
+/// Bytes that a process takes at least: header, log, and the first thread's nodes.
+const LEAST: u64 = 48 << 10;
+
 impl Arena {
     /// Makes the file in the run's folder. The process has no other thread.
     pub fn create(
@@ -49,7 +72,7 @@ impl Arena {
         sources: SampleSources,
         trampoline: bool,
         forked: bool,
-        limit: u64,
+        room: Room,
     ) -> Result<Self, Errno> {
         let pid = sys::pid();
         let start_ns = sys::now_ns(Clock::Monotonic);
@@ -60,13 +83,16 @@ impl Arena {
         let path = CString::new(path).map_err(|_| Errno(libc::EINVAL))?;
         let file = File::create_new(folder, Place::AboveLimit, &path)?;
         let map = || {
+            // With what the first thread needs.
+            room.has(&file, LEAST)?;
             file.allocate(0, EXTENT_ALIGN)?;
             file.map(0, EXTENT_ALIGN as usize)
         };
         let header = map().inspect_err(|_| {
             file.close();
-            // For a forked child its parent speaks; an executed program leaves the empty file.
-            if forked {
+            // There is another folder to try. For a forked child its parent speaks; an executed program
+            // leaves the empty file.
+            if forked || !room.is_last {
                 folder.remove(&path);
             }
         });
@@ -109,7 +135,7 @@ impl Arena {
             header.write(value);
             (&raw mut (*header.as_ptr()).magic).write_volatile(ARENA_MAGIC);
         }
-        Ok(Self { file, folder, path, header, limit })
+        Ok(Self { file, folder, path, header, room })
     }
 
     /// Backs and maps a new extent of at least `size` bytes and writes its header.
@@ -127,9 +153,11 @@ impl Arena {
         // The log is not limited: without it, nothing that was sampled has a meaning.
         let taken = self.used().load(Ordering::Relaxed);
         let kept = taken.saturating_sub(self.returned().load(Ordering::Relaxed));
-        let full = kept.saturating_add(size) > self.limit;
-        if full && kind != ExtentKind::Log {
-            return Err(Errno(libc::ENOSPC));
+        if kind != ExtentKind::Log {
+            if kept.saturating_add(size) > self.room.most {
+                return Err(Errno(libc::ENOSPC));
+            }
+            self.room.has(&self.file, size)?;
         }
         // Relaxed: the range is made visible to readers by the extent's magic.
         let offset = self.used().fetch_add(size, Ordering::Relaxed);

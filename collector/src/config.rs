@@ -5,13 +5,19 @@ use alloc::borrow::ToOwned;
 use alloc::ffi::CString;
 use core::ffi::CStr;
 
-use csprof_format::launch::{self, SampleSources};
+use csprof_format::launch::{self, SampleSources, Shares};
+
+use crate::sys;
 
 /// The settings of this process. Children inherit the same environment.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Folder for the arena.
     pub run_dir: CString,
+    /// Folder for an arena that finds no room there.
+    pub spill_dir: Option<CString>,
+    /// Bytes that stay free on the file systems of the two.
+    pub leave: [u64; 2],
     /// What triggers samples.
     pub sources: SampleSources,
     /// Whether return addresses may be replaced.
@@ -39,7 +45,16 @@ impl Config {
         let memory = launch_variable(launch::MEMORY)
             .and_then(|text| text.to_str().ok()?.parse().ok())
             .unwrap_or(u64::MAX);
+        let mut link = run_dir.to_bytes().to_vec();
+        link.push(b'/');
+        link.extend_from_slice(launch::SHARES.as_bytes());
+        let text = CString::new(link).ok().and_then(|link| sys::read_link(&link));
+        let shares = text.as_deref().and_then(Shares::parse);
+        let spill_dir = shares.and_then(|shares| CString::new(shares.spill).ok());
+        let leave = shares.map_or([0; 2], |shares| [shares.leave, shares.spill_leave]);
         Some(Self {
+            spill_dir: spill_dir.filter(|path| !path.is_empty()),
+            leave,
             memory,
             run_dir,
             sources,

@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use csprof_format::arena::{FLAG_EXECED, LeftOut, LogRecord};
 use csprof_format::launch::{MAX_SOURCES, SampleSource, SampleSources, SourceKind};
 
-use crate::arena::{Arena, LogExtent};
+use crate::arena::{Arena, LogExtent, Room};
 use crate::config::Config;
 use crate::sampling::trap;
 use crate::setup_lock::{SetupGuard, SetupLock};
@@ -229,7 +229,16 @@ fn enter(
     trampoline: bool,
     forked: bool,
 ) -> Result<(), sys::Errno> {
-    let arena = Arena::create(folder, config.sources, trampoline, forked, config.memory)?;
+    let Config { sources, memory, leave, .. } = config;
+    let create = |folder, leave, is_last| {
+        let room = Room { most: memory, leave, is_last };
+        Arena::create(folder, sources, trampoline, forked, room)
+    };
+    let arena = create(folder, leave[0], config.spill_dir.is_none()).or_else(|refused| {
+        let spill = config.spill_dir.as_ref().filter(|_| refused.0 == libc::ENOSPC);
+        let spill = spill.ok_or(refused)?;
+        create(Box::leak(Box::new(Folder::at(spill.clone()))), leave[1], true)
+    })?;
     let process = Process {
         folder,
         pid: sys::pid(),

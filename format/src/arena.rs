@@ -205,6 +205,10 @@ impl LeftOut {
     }
 }
 
+/// What arenas without a first page tell, after their number.
+pub const LEFT_NO_SAMPLES: &str = "left no samples: they ended at once, or shared memory was refused (a \
+                                   full /dev/shm, or a limit)";
+
 /// What an extent holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]

@@ -1,13 +1,15 @@
 //! The environment contract between `csprof record` and the collector.
 //!
 //! The collector does nothing unless [`RUN_DIR`] is set. All variables are inherited by the
-//! program's children, so every process of a run writes its arena into the same run folder:
-//! `<RUN_DIR>/<pid>-<start time>.arena`. `record` gathers them when the program has ended.
+//! program's children, so every process of a run writes its arena into the same run folder, or where that
+//! has no room left into the one on disk: `<RUN_DIR>/<pid>-<start time>.arena`. `record` gathers them when the program has ended.
 
 use alloc::vec::Vec;
 
 /// Folder in which each process of the run creates its arena. Absolute path.
 pub const RUN_DIR: &str = "CSPROF_RUN_DIR";
+/// Name of a symbolic link in [`RUN_DIR`] whose text is the [`Shares`] of the run.
+pub const SHARES: &str = "shares";
 /// What triggers samples: see [`SampleSources`].
 pub const SOURCE: &str = "CSPROF_SOURCE";
 /// `1` turns the return trampoline off.
@@ -21,6 +23,30 @@ pub const MEMORY: &str = "CSPROF_MEMORY";
 pub const QUIET: &str = "CSPROF_QUIET";
 /// The dynamic loader's list of libraries to load first; the collector is its first entry.
 pub const LD_PRELOAD: &str = "LD_PRELOAD";
+
+/// What a run may take of file systems that others need, too. It may be absent: then all there is.
+///
+/// As text: `33554432:8589934592:/var/tmp/csprof-spill-1-x3fQ9a/arenas`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shares<'t> {
+    /// Bytes that stay free on the file system of [`RUN_DIR`].
+    pub leave: u64,
+    /// Bytes that stay free on the file system of the folder below.
+    pub spill_leave: u64,
+    /// Folder on a disk for processes that find no room in the first one. Absolute; empty if there is none.
+    pub spill: &'t [u8],
+}
+
+impl<'t> Shares<'t> {
+    /// Reads the text; `None` for anything else.
+    #[must_use]
+    pub fn parse(text: &'t [u8]) -> Option<Self> {
+        let mut parts = text.splitn(3, |&byte| byte == b':');
+        let mut number = || core::str::from_utf8(parts.next()?).ok()?.parse().ok();
+        let (leave, spill_leave) = (number()?, number()?);
+        Some(Self { leave, spill_leave, spill: parts.next()? })
+    }
+}
 
 /// Which clock or event triggers samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -200,6 +226,15 @@ mod tests {
         }
         for text in ["", "cputime:5000000,", "cputime:5000000,cputime:1000000"] {
             assert_eq!(SampleSources::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn shares_are_read_from_their_text() {
+        let shares = Shares { leave: 32, spill_leave: 64, spill: b"/a:b" };
+        assert_eq!(Shares::parse(b"32:64:/a:b"), Some(shares));
+        for text in [&b""[..], b"32:64", b"32:x:/a", b":64:/a"] {
+            assert_eq!(Shares::parse(text), None);
         }
     }
 

@@ -92,6 +92,52 @@ fn cpu_time_that_is_not_delivered_is_counted() {
     assert!(info.contains("without samples, losses or messages, which used "), "{info}");
 }
 
+/// Clocks of CPU time go on through exec: what a program used before it counts once.
+#[test]
+fn cpu_time_before_an_exec_counts_once() {
+    let workshop = Workshop::new("losses_exec");
+    let script = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; exec sh -c 'exec true'";
+    let recording = workshop.record(&[], &["sh", "-c", script]);
+    let cpu = &recording.info["cpu_time"];
+    let seconds = |key: &str| cpu[key].as_f64().unwrap();
+    let parts = ["sampled_s", "before_s", "undelivered_s", "elsewhere_s"];
+    let sum: f64 = parts.iter().map(|part| seconds(part)).sum();
+    // A thread's samples stand for up to a period more than it used.
+    assert!((sum - seconds("used_s")).abs() < 0.01 + 0.01 * seconds("used_s"), "{cpu}");
+}
+
+/// Beside a run in shared memory as small as Docker's, others have theirs; and thousands of short processes find room
+/// in a larger one, for what ended goes to the disk.
+#[test]
+fn shared_memory_is_shared_with_others() {
+    let workshop = workshop("losses_shared");
+    let in_own = |size: &str, command: &str| {
+        let mounted = format!("mount -t tmpfs -o size={size} none /dev/shm");
+        let script = format!("{mounted} && {command}");
+        workshop.run(&["unshare", "-rm", "sh", "-c", &script])
+    };
+    if !in_own("64m", "true").status.success() {
+        skip("shared_memory_is_shared_with_others", "no file system can be mounted here");
+        return;
+    }
+    let csprof = csprof().to_str().unwrap();
+    let free = "df --output=avail -m /dev/shm | tail -n 1";
+    let record = format!("{csprof} record --quiet -f -o run.csprof");
+    let outcome =
+        in_own("64m", &format!("{record} -- sh -c './losses nodes 20 >/dev/null; {free}'"));
+    assert_eq!(outcome.said().trim(), "64", "{}", outcome.complained());
+    // Each process takes 32 kB, 96 MB in all, and half of 130 MB are for others.
+    let many = "i=0; while [ $i -lt 3000 ]; do (:); i=$((i+1)); done";
+    let fill = "head -c 30000000 /dev/zero >/dev/shm/others";
+    let outcome = in_own("160m", &format!("{fill}; {record} -- sh -c '{many}; {free}'"));
+    assert!(outcome.status.success(), "{}", outcome.complained());
+    let left: u32 = outcome.said().trim().parse().unwrap();
+    assert!(left >= 64, "{left} MB");
+    let recording = Recording::new(outcome, workshop.path("run.csprof"));
+    assert!(recording.profile.processes.len() > 3000, "{}", recording.profile.processes.len());
+    assert_eq!(recording.info["warnings"].as_array().unwrap().len(), 0, "{}", recording.info);
+}
+
 #[test]
 fn memory_is_bounded_and_shown() {
     let workshop = workshop("losses_memory");
@@ -128,7 +174,9 @@ fn memory_is_bounded_and_shown() {
 fn shared_memory_that_is_filled_while_the_program_runs() {
     let workshop = Workshop::new("losses_full");
     workshop.compile("cc -O2 -pthread -o program @full_disk.c");
-    let mounted = "mount -t tmpfs -o size=80m none /dev/shm";
+    // The same for all places of temporary files: there is no disk to go to.
+    let mounted = "mount -t tmpfs -o size=160m none /dev/shm && mount --bind /dev/shm /tmp \
+                   && mount --bind /dev/shm /var/tmp && unset TMPDIR XDG_RUNTIME_DIR";
     let in_own = |command: &str| {
         let script = format!("{mounted} && exec {command} ./program /dev/shm/file");
         workshop.run(&["unshare", "-m", "sh", "-c", &script])

@@ -144,6 +144,12 @@ impl Folder {
         Self { file, path }
     }
 
+    /// The folder at `path`, which is not opened: its path has to do.
+    #[must_use]
+    pub const fn at(path: CString) -> Self {
+        Self { file: None, path }
+    }
+
     /// Opens the file that was in it at `path`. Either side.
     fn open_file(&self, place: Place, path: &CStr, flags: i32) -> Result<i32, Errno> {
         match &self.file {
@@ -265,6 +271,20 @@ impl File {
             )
         }
         .map(drop)
+    }
+
+    /// Bytes that its file system has free for everybody: fstatfs(2). `None` if it does not say.
+    pub fn free_bytes(&self) -> Option<u64> {
+        let mut status = core::mem::MaybeUninit::<libc::statfs>::uninit();
+        let number = self.fd.load(Ordering::Relaxed) as usize;
+        // SAFETY: the kernel fills the whole structure when it succeeds.
+        let status = unsafe {
+            call(libc::SYS_fstatfs, [number, status.as_mut_ptr().addr(), 0, 0, 0, 0]).ok()?;
+            status.assume_init()
+        };
+        // One without a limit says 0 of 0.
+        (status.f_blocks > 0)
+            .then(|| status.f_bavail.saturating_mul(status.f_bsize.cast_unsigned()))
     }
 
     /// Maps a range of the file, shared, readable and writable.

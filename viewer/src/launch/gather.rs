@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use csprof_format::address::{FrameKey, FrameKind};
-use csprof_format::arena::{FLAG_TRAMPOLINE, LeftOut, LogRecord, epoch_reason};
+use csprof_format::arena::{FLAG_EXECED, FLAG_TRAMPOLINE, LeftOut, LogRecord, epoch_reason};
 use csprof_format::ids::{EpochId, FrameId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::launch::SampleSources;
 use csprof_format::loss::LossReason;
@@ -55,8 +55,16 @@ pub fn gather(run: &Run, mut arenas: Vec<Arena>) -> Profile {
     };
     gathering.profile.run.trampoline =
         arenas.iter().any(|arena| arena.header.flags & FLAG_TRAMPOLINE != 0);
+    // Clocks of CPU time go on through exec, so the next arena of the process begins with what this one used.
+    let mut used_before_exec: HashMap<(u32, u32), u64> = HashMap::new();
     for arena in &arenas {
-        gathering.process(arena);
+        let header = &arena.header;
+        let process = (header.pid, header.parent_pid);
+        let earlier = used_before_exec.remove(&process).filter(|_| header.forked == 0).unwrap_or(0);
+        if header.flags & FLAG_EXECED != 0 {
+            used_before_exec.insert(process, header.cpu_ns);
+        }
+        gathering.process(arena, earlier);
     }
     let mut profile = gathering.profile;
     // After exec in place several processes carry the program's id; the last of them ended.
@@ -78,7 +86,8 @@ struct Gathering {
 }
 
 impl Gathering {
-    fn process(&mut self, arena: &Arena) {
+    /// Adds a process, which used `earlier_ns` of CPU time before it executed this program.
+    fn process(&mut self, arena: &Arena, earlier_ns: u64) {
         let header = &arena.header;
         let id = ProcessId::from_index(self.profile.processes.len());
         let name = format!("process {}", header.pid);
@@ -123,7 +132,7 @@ impl Gathering {
             messages,
         });
 
-        self.profile.accounts.push(account(arena));
+        self.profile.accounts.push(account(arena, earlier_ns));
 
         let mut load_maps = load_maps(&arena.log);
         let mut trees = Vec::new();
@@ -360,15 +369,15 @@ fn sum(counts: &[u64]) -> u64 {
 }
 
 /// What the process used beside its samples.
-fn account(arena: &Arena) -> Account {
+fn account(arena: &Arena, earlier_ns: u64) -> Account {
     let header = &arena.header;
     let threads = arena.threads.iter().map(|thread| ThreadAccount {
         cpu_before_ns: thread.record.cpu_before_ns,
         late: thread.record.late,
     });
     Account {
-        cpu_before_ns: header.cpu_before_ns,
-        cpu_ns: header.cpu_ns,
+        cpu_before_ns: header.cpu_before_ns.saturating_sub(earlier_ns),
+        cpu_ns: header.cpu_ns.saturating_sub(earlier_ns),
         unsampled_threads: header.unsampled_threads,
         foreign_signals: header.foreign_signals,
         arena_bytes: header.used.saturating_sub(header.returned),

@@ -40,6 +40,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -84,6 +85,7 @@ pub fn record(
     let Some(program) = command.first() else { bail!("no program to run") };
     let check::Startable { path, unprofiled } = check::check(program)?;
     let inherited = Inherited::take();
+    run_dir::remove_empty_ones();
     let run_dir = RunDir::create()?;
     let collector = collector_file::find(&run_dir)?;
 
@@ -102,7 +104,17 @@ pub fn record(
     let mut child = spawn::spawn(&path, command, preloaded, run_dir.arenas(), settings, inherited)
         .with_context(|| format!("{}: cannot be started", path.display()))?;
     run.pid = Some(child.id());
-    let status = signals.wait(&mut child, run_dir.path()).context("cannot wait for the program")?;
+    let status = thread::scope(|scope| {
+        let (_running, ended) = mpsc::channel::<()>();
+        let run_dir = &run_dir;
+        scope.spawn(move || {
+            while ended.recv_timeout(ROOM_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                run_dir.make_room();
+            }
+        });
+        signals.wait(&mut child, run_dir.path())
+    });
+    let status = status.context("cannot wait for the program")?;
 
     let (arenas, warnings, still_running) =
         settled_arenas(&run_dir, child.id(), &signals, patience);
@@ -178,6 +190,9 @@ fn last_sign_of_life(arena: &Arena) -> u64 {
     log.chain(threads).chain([arena.header.start_ns, arena.header.end_ns]).max().unwrap_or(0)
 }
 
+/// How often to look whether arenas must be moved out of memory.
+const ROOM_INTERVAL: Duration = Duration::from_millis(100);
+
 /// How long csprof waits for processes that outlive the program: enough for those that are just
 /// ending, such as the members of a pipeline; a daemon would be waited for in vain.
 const GRACE: Duration = Duration::from_millis(300);
@@ -210,7 +225,7 @@ fn settled_arenas(
             start
                 .elapsed()
                 .div_f64(20.0)
-                .clamp(Duration::from_millis(10), Duration::from_millis(250)),
+                .clamp(Duration::from_millis(1), Duration::from_millis(250)),
         );
     }
 }
@@ -224,7 +239,7 @@ fn running_processes(run_dir: &RunDir, program: u32) -> Vec<u32> {
         .iter()
         .filter(|header| header.end_ns == 0 && header.flags & FLAG_EXECED == 0)
         .map(|header| header.pid)
-        .filter(|pid| maps_a_file_of(*pid, run_dir.arenas()))
+        .filter(|pid| run_dir.all_arenas().any(|folder| maps_a_file_of(*pid, folder)))
         .collect();
     for _ in 0..LOOKS {
         if !running.is_empty() {
@@ -262,14 +277,21 @@ fn just_started(folder: &Path, program: u32) -> Looked {
         let environment = std::fs::read(format!("/proc/{pid}/environ"));
         match environment {
             Ok(text) if holds(&text, folder) => looked.found.push(pid),
-            // One that ends has no memory any more.
-            Ok(text) => looked.some_are_gone |= text.is_empty(),
+            // One that ends has no memory any more; threads of the kernel never have.
+            Ok(text) => looked.some_are_gone |= text.is_empty() && !is_of_kernel(pid),
             Err(error) => {
                 looked.some_are_gone |= error.kind() != std::io::ErrorKind::PermissionDenied;
             }
         }
     }
     looked
+}
+
+/// Whether a process is a thread of the kernel: its parent is kthreadd (process 2).
+fn is_of_kernel(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let after_name = stat.rsplit_once(')').map(|(_, rest)| rest);
+    after_name.and_then(|rest| rest.split_ascii_whitespace().nth(1)) == Some("2")
 }
 
 /// Whether a process has mapped a file of this folder. Its id alone does not say that it is the

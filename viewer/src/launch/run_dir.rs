@@ -10,18 +10,29 @@
 //!     run.json                          what `csprof salvage` needs to know
 //!     arenas-9f0c…/                     0700, as root 01733: CSPROF_RUN_DIR
 //!         4712-1763652000.arena
+//!         shares                        what processes must leave to others; where they go then
+//!     spill -> /tmp/csprof-spill-4711-Yb2kD1
+//! /tmp/csprof-spill-4711-Yb2kD1/        the same on a disk
 //! ```
+//!
+//! Others need shared memory, too: a run takes half of what is free when it begins, and nothing of a
+//! file system as small as Docker's 64 MB. What is beyond goes to a disk: new processes make their arenas
+//! there, and arenas of processes that have ended are moved there while others run.
 
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use csprof_format::arena::{ARENA_SUFFIX, ArenaHeader};
+use csprof_format::arena::{ARENA_SUFFIX, ArenaHeader, LEFT_NO_SAMPLES};
+use csprof_format::launch::SHARES;
 use nix::fcntl::OFlag;
+use nix::sys::stat::makedev;
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use nix::sys::statvfs::statvfs;
 use nix::unistd::{Uid, mkdtemp};
@@ -29,13 +40,11 @@ use nix::unistd::{Uid, mkdtemp};
 use super::arena_read::{self, Arena, NoArena};
 use crate::print;
 
-/// Free space that `/dev/shm` must have to be chosen, in bytes. Containers often give 64 MiB in
-/// all; an arena that cannot grow loses samples.
-const MIN_FREE: u64 = 64 << 20;
+/// What a run must find in `/dev/shm`, in bytes, for it to be chosen: an arena that cannot grow loses samples.
+const LEAST_SHARE: u64 = 64 << 20;
 
-/// What an arena without a first page says.
-const EMPTY: &str = "the process left no samples: it ended at once, or shared memory was refused (a \
-                     full /dev/shm, or a limit)";
+/// What links to the folder on a disk.
+const SPILL: &str = "spill";
 
 /// What the folder with the arenas is called; for root, random digits follow.
 const ARENAS: &str = "arenas";
@@ -46,7 +55,25 @@ const ARENAS: &str = "arenas";
 pub struct RunDir {
     path: PathBuf,
     arenas: PathBuf,
+    /// The same on a disk: folder and arenas.
+    spill: Option<(PathBuf, PathBuf)>,
+    /// Bytes of the arenas' file system that others are to have, and how much of it was free at first.
+    leave: u64,
+    free: u64,
     keep: bool,
+}
+
+/// How many bytes of the file system at `place` a run leaves to others, and how many are free now. Half of these,
+/// and of memory a quarter of all.
+fn shares(place: &Path) -> (u64, u64) {
+    let Ok(stat) = statvfs(place) else { return (0, 0) };
+    let (free, all) = (stat.blocks_available(), stat.blocks());
+    let leave = if is_memory(place) { (free / 2).max(all / 4) } else { free / 2 };
+    (leave.saturating_mul(stat.fragment_size()), free.saturating_mul(stat.fragment_size()))
+}
+
+fn is_memory(place: &Path) -> bool {
+    statfs(place).is_ok_and(|stat| stat.filesystem_type() == TMPFS_MAGIC)
 }
 
 impl RunDir {
@@ -59,16 +86,41 @@ impl RunDir {
         let is_root = Uid::effective().is_root();
         let mut refusals = Vec::new();
         for place in places(is_root) {
-            match Self::create_in(&place, is_root) {
-                Ok(run_dir) => return Ok(run_dir),
+            match Self::create_in(&place, "csprof", is_root) {
+                Ok(mut run_dir) => {
+                    run_dir.add_spill(is_root);
+                    return Ok(run_dir);
+                }
                 Err(error) => refusals.push(format!("{}: {error}", place.display())),
             }
         }
         Err(anyhow!("no folder for the data of the running program ({})", refusals.join("; ")))
     }
 
-    fn create_in(place: &Path, is_root: bool) -> io::Result<Self> {
-        let template = place.join(format!("csprof-{}-XXXXXX", std::process::id()));
+    /// Adds a folder on another file system, if there is one, and tells processes of it. Without it, they have
+    /// what there is.
+    fn add_spill(&mut self, is_root: bool) {
+        let device = |path: &Path| path.metadata().map(|metadata| metadata.dev());
+        let Ok(own) = device(&self.path) else { return };
+        let mut others = places(is_root).into_iter();
+        let spill = others
+            .by_ref()
+            .filter(|place| device(place).is_ok_and(|device| device != own) && !is_memory(place))
+            .find_map(|place| Self::create_in(&place, "csprof-spill", is_root).ok());
+        let (path, leave) = spill.as_ref().map_or((Path::new(""), 0), |s| (s.arenas(), s.leave));
+        let text = format!("{}:{leave}:{}", self.leave, path.display());
+        let _ = symlink(text, self.arenas.join(SHARES));
+        if let Some(mut spill) = spill
+            && symlink(&spill.path, self.path.join(SPILL)).is_ok()
+        {
+            spill.keep = true;
+            self.spill = Some((spill.path.clone(), spill.arenas.clone()));
+        }
+    }
+
+    fn create_in(place: &Path, name: &str, is_root: bool) -> io::Result<Self> {
+        let (leave, free) = shares(place);
+        let template = place.join(format!("{name}-{}-XXXXXX", std::process::id()));
         let path = mkdtemp(&template)?;
         let arenas = path.join(if is_root {
             let mut random = [0; 16];
@@ -77,7 +129,7 @@ impl RunDir {
         } else {
             ARENAS.into()
         });
-        let run_dir = Self { path, arenas, keep: false };
+        let run_dir = Self { path, arenas, spill: None, leave, free, keep: false };
         fs::create_dir(&run_dir.arenas)?;
         let (outer, inner) = if is_root { (0o711, 0o1733) } else { (0o700, 0o700) };
         fs::set_permissions(&run_dir.path, Permissions::from_mode(outer))?;
@@ -91,15 +143,14 @@ impl RunDir {
     ///
     /// When there is no such folder, or it is no run folder.
     pub fn open(path: &Path) -> Result<Self> {
-        let entries =
-            fs::read_dir(path).with_context(|| format!("{}: cannot be read", path.display()))?;
-        let arenas = entries
-            .filter_map(Result::ok)
-            .find(|entry| entry.file_name().to_string_lossy().starts_with(ARENAS))
+        let arenas = arenas_in(path)
+            .with_context(|| format!("{}: cannot be read", path.display()))?
             .with_context(|| {
                 format!("{}: is no run folder of csprof: it has no arenas in it", path.display())
             })?;
-        Ok(Self { path: path.to_path_buf(), arenas: arenas.path(), keep: true })
+        let spill = fs::read_link(path.join(SPILL)).ok();
+        let spill = spill.and_then(|spill| Some((spill.clone(), arenas_in(&spill).ok()??)));
+        Ok(Self { path: path.to_path_buf(), arenas, spill, leave: 0, free: 0, keep: true })
     }
 
     /// The folder itself.
@@ -112,6 +163,43 @@ impl RunDir {
     #[must_use]
     pub fn arenas(&self) -> &Path {
         &self.arenas
+    }
+
+    /// All folders that have arenas in them.
+    pub fn all_arenas(&self) -> impl Iterator<Item = &Path> {
+        core::iter::once(&*self.arenas).chain(self.spill.iter().map(|(_, arenas)| &**arenas))
+    }
+
+    /// Moves the arenas of processes that have ended to the disk, if half of the run's share of memory is taken.
+    pub fn make_room(&self) {
+        let Some((_, spill)) = &self.spill else { return };
+        // Elsewhere, the device that /proc tells of a mapped file is another than the file's own (overlayfs).
+        if !is_memory(&self.arenas) {
+            return;
+        }
+        let (_, free) = shares(&self.arenas);
+        if free > self.leave + self.free.saturating_sub(self.leave) / 2 {
+            return;
+        }
+        // In this order: a file that is listed and has a first page was mapped by then.
+        let (paths, _) = arena_paths_in(&self.arenas);
+        let Some(used) = files_in_use() else { return };
+        for path in paths {
+            let Ok((mut file, _)) = open_arena(&path) else { continue };
+            let id = file.metadata().map(|metadata| (metadata.dev(), metadata.ino()));
+            let is_used = id.is_ok_and(|id| used.contains(&id));
+            let Some(name) = path.file_name() else { continue };
+            if is_used || arena_read::read_header(&mut file).is_err() {
+                continue;
+            }
+            // Not under its name until it is whole.
+            let (partial, whole) = (spill.join("moving"), spill.join(name));
+            let moved = fs::copy(&path, &partial).and_then(|_| fs::rename(&partial, &whole));
+            if moved.is_err() || fs::remove_file(&path).is_err() {
+                let _ = fs::remove_file(&partial);
+                return;
+            }
+        }
     }
 
     /// Leaves the folder in place, for `csprof salvage`.
@@ -128,19 +216,23 @@ impl RunDir {
     #[must_use]
     pub fn read_arenas(&self) -> (Vec<Arena>, Vec<String>) {
         let (paths, mut warnings) = self.arena_paths();
-        let mut arenas = Vec::new();
+        let (mut arenas, mut empty) = (Vec::new(), 0);
         for path in paths {
             let arena = open_arena(&path)
                 .and_then(|(mut file, backed)| arena_read::read(&mut file, backed));
             let name = path.file_name().unwrap_or_default().display();
             match arena {
                 Ok(arena) => arenas.push(arena),
-                Err(NoArena::Empty) => warnings.push(format!("{name}: {EMPTY}")),
+                Err(NoArena::Empty) => empty += 1,
                 Err(NoArena::Foreign(why)) => warnings.push(format!("{name}: is no arena: {why}")),
                 Err(NoArena::Io(error)) => {
                     warnings.push(format!("{name}: cannot be read: {error}"))
                 }
             }
+        }
+        if empty > 0 {
+            let processes = if empty == 1 { "process" } else { "processes" };
+            warnings.push(format!("{empty} {processes} {LEFT_NO_SAMPLES}"));
         }
         (arenas, warnings)
     }
@@ -157,19 +249,69 @@ impl RunDir {
     }
 
     fn arena_paths(&self) -> (Vec<PathBuf>, Vec<String>) {
-        match fs::read_dir(&self.arenas) {
-            Ok(entries) => {
-                let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
-                let is_arena =
-                    |path: &PathBuf| path.as_os_str().as_bytes().ends_with(ARENA_SUFFIX.as_bytes());
-                (paths.filter(is_arena).collect(), Vec::new())
-            }
-            Err(error) => {
-                let warning = format!("{}: cannot be read: {error}", self.arenas.display());
-                (Vec::new(), vec![warning])
-            }
+        let (mut paths, mut warnings) = arena_paths_in(&self.arenas);
+        if let Some((_, spill)) = &self.spill {
+            let (moved, more) = arena_paths_in(spill);
+            // One that was being moved when csprof was killed is in both.
+            let names: HashSet<_> = moved.iter().filter_map(|path| path.file_name()).collect();
+            paths.retain(|path| path.file_name().is_none_or(|name| !names.contains(name)));
+            paths.extend(moved.iter().cloned());
+            warnings.extend(more);
+        }
+        (paths, warnings)
+    }
+}
+
+fn arenas_in(path: &Path) -> io::Result<Option<PathBuf>> {
+    let mut entries = fs::read_dir(path)?.filter_map(Result::ok);
+    let arenas = entries.find(|entry| entry.file_name().to_string_lossy().starts_with(ARENAS));
+    Ok(arenas.map(|entry| entry.path()))
+}
+
+fn arena_paths_in(folder: &Path) -> (Vec<PathBuf>, Vec<String>) {
+    match fs::read_dir(folder) {
+        Ok(entries) => {
+            let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+            let is_arena =
+                |path: &PathBuf| path.as_os_str().as_bytes().ends_with(ARENA_SUFFIX.as_bytes());
+            (paths.filter(is_arena).collect(), Vec::new())
+        }
+        Err(error) => {
+            let warning = format!("{}: cannot be read: {error}", folder.display());
+            (Vec::new(), vec![warning])
         }
     }
+}
+
+/// The files that processes have mapped, by device and inode; `None` where not all can be asked. Ids of
+/// processes do not tell who has an arena: a container has ids of its own.
+fn files_in_use() -> Option<HashSet<(u64, u64)>> {
+    let mut used = HashSet::new();
+    let own = Uid::effective().as_raw();
+    for entry in fs::read_dir("/proc").ok()?.filter_map(Result::ok) {
+        if !entry.file_name().to_string_lossy().bytes().all(|byte| byte.is_ascii_digit()) {
+            continue;
+        }
+        let maps = match fs::read_to_string(entry.path().join("maps")) {
+            Ok(maps) => maps,
+            // It has ended meanwhile.
+            Err(error) if error.kind() != io::ErrorKind::PermissionDenied => continue,
+            // Others' processes are none of the run's, unless root's became theirs.
+            Err(_) if entry.metadata().is_ok_and(|of| of.uid() != own && own != 0) => continue,
+            Err(_) => return None,
+        };
+        used.extend(maps.lines().filter_map(mapped_file));
+    }
+    Some(used)
+}
+
+/// Device and inode of a line of maps: `address perms offset major:minor inode path` (proc_pid_maps(5)).
+fn mapped_file(line: &str) -> Option<(u64, u64)> {
+    let mut words = line.split_ascii_whitespace().skip(3);
+    let (major, minor) = words.next()?.split_once(':')?;
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    let device = makedev(number(major)?, number(minor)?);
+    Some((device, words.next()?.parse().ok()?))
 }
 
 impl Drop for RunDir {
@@ -182,6 +324,9 @@ impl Drop for RunDir {
         } else if !self.keep {
             // A program that still runs may add a file at this moment; what is left over is small.
             let _ = fs::remove_dir_all(&self.path);
+            if let Some((spill, _)) = &self.spill {
+                let _ = fs::remove_dir_all(spill);
+            }
         }
     }
 }
@@ -220,29 +365,58 @@ pub fn left_over() -> Vec<PathBuf> {
 }
 
 fn left_over_in(place: &Path) -> Vec<PathBuf> {
+    let has_arenas = |path: &PathBuf| {
+        RunDir::open(path).is_ok_and(|run_dir| !run_dir.arena_paths().0.is_empty())
+    };
+    abandoned_in(place).into_iter().filter(has_arenas).collect()
+}
+
+/// This user's run folders at a place whose csprof has ended.
+fn abandoned_in(place: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(place) else { return Vec::new() };
-    let is_left_over = |path: &PathBuf| {
+    let is_abandoned = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let pid = name.strip_prefix("csprof-").and_then(|rest| rest.split_once('-'));
         let Some(pid) = pid.and_then(|(pid, _)| pid.parse::<u32>().ok()) else { return false };
         let runs = Path::new("/proc").join(pid.to_string()).exists();
         // What others have put into /tmp is not even looked at.
-        let own = path.symlink_metadata().is_ok_and(|m| m.uid() == Uid::effective().as_raw());
-        own && !runs && RunDir::open(path).is_ok_and(|run_dir| !run_dir.arena_paths().0.is_empty())
+        !runs && path.symlink_metadata().is_ok_and(|m| m.uid() == Uid::effective().as_raw())
     };
     let mut found: Vec<PathBuf> =
-        entries.filter_map(Result::ok).map(|entry| entry.path()).filter(is_left_over).collect();
+        entries.filter_map(Result::ok).map(|entry| entry.path()).filter(is_abandoned).collect();
     found.sort();
     found
+}
+
+/// Removes run folders of this user whose csprof was killed before anything was sampled, as at the end of a job.
+pub fn remove_empty_ones() {
+    for place in [Path::new("/dev/shm"), &std::env::temp_dir()] {
+        for path in abandoned_in(place) {
+            let is_empty = arenas_in(&path).is_ok_and(|arenas| {
+                arenas.is_some_and(|arenas| arena_paths_in(&arenas).0.is_empty())
+            });
+            // Its csprof may live where other ids of processes are, and be about to begin.
+            let is_old = path
+                .metadata()
+                .and_then(|metadata| metadata.modified())
+                .is_ok_and(|time| time.elapsed().is_ok_and(|age| age > Duration::from_secs(3600)));
+            if is_empty
+                && is_old
+                && let Ok(run_dir) = RunDir::open(&path)
+            {
+                run_dir.remove();
+            }
+        }
+    }
 }
 
 /// Folders to try, best first.
 fn places(is_root: bool) -> Vec<PathBuf> {
     let mut places = Vec::new();
     let shm = Path::new("/dev/shm");
-    let is_memory = statfs(shm).is_ok_and(|stat| stat.filesystem_type() == TMPFS_MAGIC);
-    let free = statvfs(shm).map_or(0, |stat| stat.blocks_available() * stat.fragment_size());
-    if is_memory && free >= MIN_FREE {
+    let (leave, free) = shares(shm);
+    let has_share = is_memory(shm) && free.saturating_sub(leave) >= LEAST_SHARE;
+    if has_share {
         places.push(shm.to_path_buf());
     }
     // root's own folders are closed to processes that drop their privileges.
@@ -252,12 +426,17 @@ fn places(is_root: bool) -> Vec<PathBuf> {
     places.push(std::env::temp_dir());
     places.push(PathBuf::from("/tmp"));
     places.push(PathBuf::from("/var/tmp"));
+    // Small, and better than nothing.
+    if !has_share && is_memory(shm) {
+        places.push(shm.to_path_buf());
+    }
     places.retain(|place| place.is_absolute());
     places
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::arena_bytes::ArenaBytes;
     use super::*;
 
     #[test]
@@ -320,8 +499,8 @@ mod tests {
             [
                 "1-1.arena: cannot be read: Too many levels of symbolic links (os error 40)",
                 "2-2.arena: is no arena: it is not a regular file",
-                "3-3.arena: the process left no samples: it ended at once, or shared memory was \
-                 refused (a full /dev/shm, or a limit)",
+                "1 process left no samples: they ended at once, or shared memory was refused (a full \
+                 /dev/shm, or a limit)",
             ]
         );
     }
@@ -341,6 +520,44 @@ mod tests {
         make("csprof-demo-dddddd", "1-1.arena");
         make("other-4194305-eeeeee", "1-1.arena");
         assert_eq!(left_over_in(place.path()), [place.path().join("csprof-4194305-aaaaaa")]);
+    }
+
+    #[test]
+    fn arenas_of_processes_that_have_ended_are_moved_to_the_disk() {
+        let disk = tempfile::tempdir().unwrap();
+        let Ok(memory) = tempfile::tempdir_in("/dev/shm") else { return };
+        let mut run_dir = RunDir::create_in(memory.path(), "csprof", false).unwrap();
+        let spill = RunDir::create_in(disk.path(), "csprof-spill", false).unwrap();
+        run_dir.spill = Some((spill.path.clone(), spill.arenas.clone()));
+        let first_page = ArenaBytes::new(1, 1, 2).bytes;
+        for name in ["1-1.arena", "2-2.arena"] {
+            fs::write(run_dir.arenas.join(name), &first_page).unwrap();
+        }
+        let names = |folder: &Path| {
+            let (paths, _) = arena_paths_in(folder);
+            let mut names: Vec<String> =
+                paths.iter().map(|p| p.file_name().unwrap().to_str().unwrap().into()).collect();
+            names.sort();
+            names
+        };
+        (run_dir.leave, run_dir.free) = (0, 0);
+        run_dir.make_room();
+        assert_eq!(names(&run_dir.arenas).len(), 2, "there is room");
+        (run_dir.leave, run_dir.free) = (u64::MAX, u64::MAX);
+        run_dir.make_room();
+        assert_eq!(names(&run_dir.arenas), [""; 0]);
+        assert_eq!(names(&spill.arenas), ["1-1.arena", "2-2.arena"]);
+        assert_eq!(run_dir.arena_paths().0.len(), 2);
+        drop(run_dir);
+        assert!(!spill.path.exists());
+    }
+
+    #[test]
+    fn a_line_of_maps_tells_the_file() {
+        let line = "7f00-7f01 rw-s 00001000 00:1b 4711                  /dev/shm/x (deleted)";
+        assert_eq!(mapped_file(line), Some((makedev(0, 0x1b), 4711)));
+        assert_eq!(mapped_file("7f00-7f01 rw-p 00000000 00:00 0 [heap]"), Some((0, 0)));
+        assert_eq!(mapped_file(""), None);
     }
 
     #[test]

@@ -160,6 +160,11 @@ pub(super) fn dots(form: Form) -> &'static str {
 /// Losses in one line.
 fn losses(summary: &Summary, form: Form) -> String {
     let lost = summary.lost();
+    if lost == 0 && summary.has_unsampled {
+        return "no samples lost where samples were taken; some processes or threads had none: \
+                csprof info"
+            .to_owned();
+    }
     if lost == 0 {
         return "no samples lost".to_owned();
     }

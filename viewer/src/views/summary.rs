@@ -5,10 +5,11 @@
 //! [`Summary::unaccounted`] says by how much instead of hiding it. Where samples have several
 //! sources, this is of all together; [`Summary::sources`] tells them apart.
 
+use csprof_format::arena::{LEFT_NO_SAMPLES, LeftOut};
 use csprof_format::ids::ThreadId;
 use csprof_format::launch::SourceKind;
 use csprof_format::loss::{LossReason, PartialReason};
-use csprof_format::profile::{Metric, Module, SymbolSource, ThreadShare};
+use csprof_format::profile::{self as saved, Metric, Module, SymbolSource, ThreadShare};
 use nix::sys::signal::Signal;
 
 use super::number::{Form, amount, count, duration};
@@ -46,6 +47,8 @@ pub struct Summary {
     pub cpu_ns: u64,
     /// What each sample source brought, in the order of the metrics.
     pub sources: Vec<Source>,
+    /// Whether processes or threads ran that had no room for samples or no source of them.
+    pub has_unsampled: bool,
 }
 
 /// What a sample source brought.
@@ -114,6 +117,7 @@ impl Summary {
             lost_returns: sum(&mut info.threads.iter().map(|t| t.lost_returns)),
             cpu_ns,
             sources: profile.metrics().map(source).collect(),
+            has_unsampled: has_unsampled(info),
         }
     }
 
@@ -129,6 +133,14 @@ impl Summary {
     pub fn unaccounted(&self) -> i128 {
         i128::from(self.delivered) - i128::from(self.recorded) - i128::from(self.lost())
     }
+}
+
+fn has_unsampled(info: &saved::Profile) -> bool {
+    let without_room = LeftOut::Refused.explanation();
+    let mut messages = info.processes.iter().flat_map(|process| &process.messages);
+    info.accounts.iter().any(|account| account.unsampled_threads > 0)
+        || info.run.warnings.iter().any(|warning| warning.contains(LEFT_NO_SAMPLES))
+        || messages.any(|message| message.contains(without_room))
 }
 
 /// Losses of all threads and processes by reason.
