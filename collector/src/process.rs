@@ -17,7 +17,7 @@ use csprof_format::launch::{MAX_SOURCES, SampleSource, SampleSources, SourceKind
 
 use crate::arena::{Arena, LogExtent, Room};
 use crate::config::Config;
-use crate::sampling::trap;
+use crate::sampling::{entry, trap};
 use crate::setup_lock::{SetupGuard, SetupLock};
 use crate::sys::{self, Clock, Disposition, Folder, Handler};
 use crate::{modules, report, sampling, thread, trampoline};
@@ -160,6 +160,7 @@ pub fn start(default_trap: *mut c_void) {
     {
         note_asynchronous(why);
     }
+    entry::prepare();
     if take_signals().is_err() {
         report::note("the profiling signal could not be taken: nothing is sampled");
         return;
@@ -183,9 +184,8 @@ pub fn note_asynchronous(why: &str) {
 
 /// The signals of samples, each with its name and its handler.
 fn signals() -> impl Iterator<Item = (i32, &'static str, Handler)> {
-    let trap = trap::on_loan().then_some((trap::TRAP, "SIGTRAP", trap::on_trap as Handler));
-    core::iter::once((sampling::SIGNAL, "SIGPROF", sampling::pass_on::on_profile as Handler))
-        .chain(trap)
+    let trap = trap::on_loan().then_some((trap::TRAP, "SIGTRAP", entry::on_trap as Handler));
+    core::iter::once((sampling::SIGNAL, "SIGPROF", entry::on_profile as Handler)).chain(trap)
 }
 
 /// Whether the signals that samples come by still have their handlers; says so if not.
@@ -208,9 +208,8 @@ fn check_signals(process: &Process) {
 
 /// Makes the handlers what answers the signals of samples.
 pub fn take_signals() -> Result<(), sys::Errno> {
-    let on_alternate_stack = modules::has_small_stacks();
     signals().try_for_each(|(signal, _, handler)| {
-        sys::set_disposition(signal, Disposition::Handle { handler, on_alternate_stack })
+        sys::set_disposition(signal, Disposition::Handle(handler))
     })
 }
 

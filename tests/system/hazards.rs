@@ -36,7 +36,7 @@ checks! {
     coroutines coroutines_in_assembly boost_contexts small_stacks
     // Stacks.
     registers_kept realigned_frames large_frames deep_recursion without_cfi matrix_kernels lazy_binding
-    split_stack
+    split_stack short_stacks alternate_rules processor_state execute_only
     // Processes.
     forks fork_chain fork_in_thread children exec_among_threads exec_in_a_thread huge_environment endings raw_forks
     identities

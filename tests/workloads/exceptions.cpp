@@ -11,6 +11,8 @@
 #include <thread>
 #include <unwind.h>
 
+#include "handler_stack.h"
+
 namespace {
 
 volatile unsigned long sink;

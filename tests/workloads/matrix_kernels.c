@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "handler_stack.h"
+
 enum { LOOPS = 20, COUNT = 400 };
 
 volatile unsigned long sink;

@@ -2,6 +2,8 @@
  * counter, one has pushed something else. Each calls back into C, and burns CPU itself. */
 #include <stdio.h>
 
+#include "handler_stack.h"
+
 volatile unsigned long sink;
 __attribute__((noinline, used)) void burn(unsigned long n) {
     unsigned long sum = 0;

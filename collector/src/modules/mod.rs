@@ -78,8 +78,8 @@ impl LoadMap {
     }
 }
 
-/// See [`has_small_stacks`].
-static SMALL_STACKS: AtomicBool = AtomicBool::new(false);
+/// See [`asks_kernel_for_stacks`].
+static ASKS_KERNEL: AtomicBool = AtomicBool::new(false);
 
 /// A module that is loaded, or was in the present epoch.
 struct Loaded {
@@ -117,12 +117,13 @@ static KNOWN: SetupLock<Known> = SetupLock::new(Known {
     counts: discovery::Counts::NONE,
 });
 
-/// Whether code runs on stacks too small for a signal handler. Go's does: it gives every thread an
-/// alternate stack, and demands that handlers use it (package os/signal, "Go programs that use
-/// cgo").
+/// Whether the program asks the kernel for its alternate stacks, and not the C library. Go does: it gives every
+/// thread one, or adopts the one that it finds, and demands that handlers use it (package os/signal, "Go
+/// programs that use cgo"). The sanitizers do, and unmap what they find there when a thread ends
+/// (compiler-rt, sanitizer_posix_libcdep.cpp); each has the function that is looked for.
 #[must_use]
-pub fn has_small_stacks() -> bool {
-    SMALL_STACKS.load(Ordering::Relaxed)
+pub fn asks_kernel_for_stacks() -> bool {
+    ASKS_KERNEL.load(Ordering::Relaxed)
 }
 
 /// Held by the one thread that looks at the loader's list.
@@ -298,8 +299,8 @@ impl Known {
     fn add(&mut self, new: Vec<(LoaderModule, &'static Code)>) {
         for (module, code) in new {
             // Relaxed: the setup side sets it under its lock and reads it in the same thread.
-            if module.is_go && !SMALL_STACKS.swap(true, Ordering::Relaxed) {
-                let _ = process::take_signals();
+            if module.is_go || module.address_of(c"__sanitizer_print_stack_trace").is_some() {
+                ASKS_KERNEL.store(true, Ordering::Relaxed);
             }
             // Back at its old place within the epoch: its addresses mean what they meant.
             let back = self.retired.iter().position(|old| module.is_same_load(&old.module));

@@ -14,7 +14,7 @@
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_ushort, c_void};
 
-use libc::{itimerval, pid_t, pthread_attr_t, pthread_t, sigset_t, timeval};
+use libc::{itimerval, pid_t, pthread_attr_t, pthread_t, sigset_t, stack_t, timeval};
 
 pub(super) use crate::c_library::{Real, Strings, errno, set_errno};
 
@@ -93,6 +93,7 @@ real_functions! {
         fn siginterrupt(signal: c_int, flag: c_int) -> c_int, else -1;
         fn sigprocmask(how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int, else -1;
         fn pthread_sigmask(how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int, else libc::ENOSYS;
+        fn sigaltstack(new: *const stack_t, old: *mut stack_t) -> c_int, else -1;
         fn sigblock(mask: c_int) -> c_int, else -1;
         fn sigsetmask(mask: c_int) -> c_int, else -1;
         fn siggetmask() -> c_int, else -1;

@@ -42,13 +42,8 @@ use crate::unwind::walk::{End, Exit, Flow, Frame, Target, walk};
 /// The signal handler. Returns whether the signal was a sample, or may have been one.
 ///
 /// # Safety
-/// To be called with the three arguments of the kernel, by [`on_profile`](super::pass_on::on_profile)
-/// or [`on_trap`](super::trap::on_trap).
-pub(super) unsafe extern "C" fn on_signal(
-    _: i32,
-    info: *mut libc::siginfo_t,
-    context: *mut libc::ucontext_t,
-) -> bool {
+/// To be called with the arguments of the kernel, by what the [`entry`](super::entry) asks.
+pub(super) unsafe fn on_signal(info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) -> bool {
     // SAFETY: the kernel passes live structures; siginfo_t is at least as large as SignalInfo.
     let (info, context) = unsafe { (&*info.cast::<SignalInfo>(), &mut *context) };
     let is_trap = info.signo == TRAP;
@@ -71,8 +66,6 @@ pub(super) unsafe extern "C" fn on_signal(
     // SAFETY: this thread's state. The signal is blocked while the handler runs, and while setup
     // code uses the state, so this is the only reference.
     let thread = unsafe { &mut *thread };
-    // First of all: this may fault, and nothing has been begun.
-    let has_room = has_room(thread);
     let Some((metric, weight)) = thread.sources.weight(info) else {
         // An event's SIGTRAP never comes from elsewhere, but perhaps from before an exec or a fork.
         return false;
@@ -92,12 +85,7 @@ pub(super) unsafe extern "C" fn on_signal(
     if weight > 1 && is_late() {
         record.late += weight;
     }
-    let sampled = if has_room {
-        sample(thread, reading.as_ref(), context, metric, weight)
-    } else {
-        Err(LossReason::StackFull)
-    };
-    match sampled {
+    match sample(thread, reading.as_ref(), context, metric, weight) {
         Ok(()) => thread.arena.record_mut().count_recorded(metric, weight),
         Err(reason) => thread.arena.record_mut().losses[reason as usize] += weight,
     }
@@ -106,12 +94,6 @@ pub(super) unsafe extern "C" fn on_signal(
     }
     thread.in_handler = false;
     true
-}
-
-/// Whether the stack that the handler runs on has room for a sample, as far as is known of it.
-fn has_room(thread: &mut Thread) -> bool {
-    let here = (&raw const thread).addr() as u64;
-    !thread.stack.bounds.contains_word(here & !7) || thread.stack.room.suffices(here)
 }
 
 /// What the walk met, besides frames.

@@ -1,14 +1,14 @@
 //! The signal side: from the profiling signal to a counted node.
 //!
-//! Everything in this folder runs in the handler, on the interrupted thread's stack. It may have
+//! Everything in this folder runs in the handler, on a [stack of its own](crate::thread::handler_stack). It may have
 //! interrupted anything: malloc, the loader, a lock's holder. So: no libc, no heap, no locks, no
 //! panics, no recursion; memory it needs comes from system calls.
 
+pub mod entry;
 mod handler;
 pub mod pass_on;
 mod path;
 mod restart;
-mod room;
 mod stack;
 mod suspect;
 pub mod trap;
@@ -16,7 +16,6 @@ mod walked;
 
 use handler::on_signal;
 pub use path::Path;
-pub use room::Room;
 pub use suspect::Suspect;
 pub use walked::Walked;
 

@@ -1,18 +1,55 @@
-//! The profiling signal that is no sample: from the program's own timers, from raise or kill. It goes on
-//! to the program's handler, on the stack that the handler of samples had and with the mask that the
-//! program asked for, as if the kernel had called it.
+//! Signals of the program that come to the collector first: they go on to its handler, on the stack
+//! where the kernel would have called it and with the mask that it asked for.
+//!
+//! Two kinds come here. The profiling signal that is no sample (from the program's own timers, from raise or
+//! kill). And every signal of which the handler asks for the alternate stack, which the kernel believes
+//! to be the thread's [handler stack](handler_stack): there the kernel's frame is copied to the place that
+//! the kernel would have chosen (`get_sigframe`, arch/x86/kernel/signal.c), and the handler is entered
+//! there. It finds what it would find alone; and if it switches contexts, or is interrupted by a
+//! sample, what it has left on its stack stays untouched.
 
-#![expect(unsafe_code, reason = "a handler in assembly, and who is called by it")]
+#![expect(unsafe_code, reason = "copies the kernel's frame")]
 
-use core::arch::naked_asm;
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+use libc::{siginfo_t, stack_t, ucontext_t};
 
 use super::on_signal;
+use crate::modules;
+use crate::sys::{self, Disposition};
+use crate::thread::handler_stack;
+use crate::trampoline::rules;
 
-/// Says which handler of the program's is to be called for a signal that is no sample, if any, and
-/// sets the mask for it.
-pub type Chooser = extern "C" fn(&libc::siginfo_t, &mut libc::ucontext_t) -> *mut c_void;
+/// How the program's handler is called.
+#[repr(C, align(16))]
+pub(super) struct Onward {
+    pub(super) handler: *mut c_void,
+    /// The stack pointer at its entry: the address of the kernel's frame.
+    pub(super) frame: u64,
+    pub(super) info: *mut siginfo_t,
+    pub(super) context: *mut ucontext_t,
+    /// Whether the mask is to be set; else it is as the program asked already.
+    pub(super) sets_mask: u64,
+    pub(super) mask: u64,
+    /// Whether `setting` is to be given to sigaltstack(2).
+    pub(super) sets_stack: u64,
+    pub(super) setting: stack_t,
+}
+
+/// What [`Chooser`] found.
+#[derive(Clone, Copy, Debug)]
+pub struct Chosen {
+    /// The program's handler.
+    pub handler: *mut c_void,
+    /// The mask for it.
+    pub mask: u64,
+    /// Whether it asked for the alternate stack.
+    pub on_alternate_stack: bool,
+}
+
+/// Says which handler of the program's is to be called for a profiling signal that is no sample, if any.
+pub type Chooser = fn(&siginfo_t, &mut ucontext_t) -> Option<Chosen>;
 
 /// The [`Chooser`]; null before the collector has started.
 static CHOOSER: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
@@ -23,52 +60,191 @@ pub fn set_chooser(chooser: Chooser) {
     CHOOSER.store(chooser as *mut c_void, Ordering::Relaxed);
 }
 
-/// The handler of [`SIGNAL`](super::SIGNAL): takes what is a sample, and jumps on with the rest.
-///
-/// # Safety
-/// To be called by the kernel only, with its three arguments.
-#[unsafe(naked)]
-pub unsafe extern "C" fn on_profile(
+/// By signal: the program's handler where the kernel's is [`on_handled`](super::entry::on_handled).
+static HANDLERS: [AtomicUsize; 65] = [const { AtomicUsize::new(0) }; 65];
+
+/// The program's handler for a signal whose handler, for the kernel, is
+/// [`on_handled`](super::entry::on_handled). Either side.
+#[must_use]
+pub fn handler_of(signal: i32) -> usize {
+    let known = usize::try_from(signal).ok().and_then(|signal| HANDLERS.get(signal));
+    // Relaxed, here and below: a program whose threads race to set a handler cannot tell which came last.
+    known.map_or(libc::SIG_DFL, |handler| handler.load(Ordering::Relaxed))
+}
+
+/// Sets it. The handlers of signals without one are 0.
+pub fn set_handler_of(signal: i32, handler: usize) {
+    if let Some(known) = usize::try_from(signal).ok().and_then(|signal| HANDLERS.get(signal)) {
+        known.store(handler, Ordering::Relaxed);
+    }
+}
+
+/// The profiling signal: a sample, or the program's.
+pub(super) unsafe extern "C" fn on_profiling_signal(
     _: i32,
-    info: *mut libc::siginfo_t,
-    context: *mut libc::ucontext_t,
-) {
-    naked_asm!(
-        ".cfi_startproc",
-        "endbr64",
-        "push rdi",
-        ".cfi_adjust_cfa_offset 8",
-        "push rsi",
-        ".cfi_adjust_cfa_offset 8",
-        "push rdx",
-        ".cfi_adjust_cfa_offset 8",
-        "call {on_signal}",
-        "test al, al",
-        "jnz 2f",
-        "mov r11, qword ptr [rip + {chooser}]",
-        "test r11, r11",
-        "jz 2f",
-        "mov rdi, [rsp + 8]",
-        "mov rsi, [rsp]",
-        "call r11",
-        "test rax, rax",
-        "jz 2f",
-        "mov r11, rax",
-        ".cfi_remember_state",
-        "pop rdx",
-        ".cfi_adjust_cfa_offset -8",
-        "pop rsi",
-        ".cfi_adjust_cfa_offset -8",
-        "pop rdi",
-        ".cfi_adjust_cfa_offset -8",
-        "jmp r11",
-        ".cfi_restore_state",
-        "2:",
-        "add rsp, 24",
-        ".cfi_adjust_cfa_offset -24",
-        "ret",
-        ".cfi_endproc",
-        on_signal = sym on_signal,
-        chooser = sym CHOOSER,
-    )
+    info: *mut siginfo_t,
+    context: *mut ucontext_t,
+    frame: u64,
+    onward: *mut Onward,
+) -> bool {
+    // SAFETY: the three arguments of the kernel.
+    if unsafe { on_signal(info, context) } {
+        return false;
+    }
+    let chooser = CHOOSER.load(Ordering::Relaxed);
+    if chooser.is_null() {
+        return false;
+    }
+    // SAFETY: stored by `set_chooser` from this type.
+    let chooser = unsafe { core::mem::transmute::<*mut c_void, Chooser>(chooser) };
+    // SAFETY: the kernel passes live structures.
+    let Some(chosen) = chooser(unsafe { &*info }, unsafe { &mut *context }) else {
+        return false;
+    };
+    // SAFETY: by contract; `onward` is room for one.
+    unsafe {
+        let place = Place { info, context, frame, on_alternate_stack: chosen.on_alternate_stack };
+        onward.write(place.onward(chosen.handler));
+        (*onward).sets_mask = 1;
+        (*onward).mask = chosen.mask;
+    }
+    true
+}
+
+/// A signal of the program whose handler asked for the alternate stack. Its mask is set already.
+pub(super) unsafe extern "C" fn on_handled_signal(
+    signal: i32,
+    info: *mut siginfo_t,
+    context: *mut ucontext_t,
+    frame: u64,
+    onward: *mut Onward,
+) -> bool {
+    let handler = handler_of(signal);
+    if handler == libc::SIG_DFL || handler == libc::SIG_IGN {
+        return false;
+    }
+    let handler = core::ptr::with_exposed_provenance_mut(handler);
+    // SAFETY: the kernel passes live structures.
+    let registers = unsafe { &(*context).uc_mcontext.gregs };
+    let pc = registers[libc::REG_RIP as usize].cast_unsigned();
+    let sp = registers[libc::REG_RSP as usize].cast_unsigned();
+    // The place of another frame, which was being copied there, is not there.
+    let is_fault = signal == libc::SIGSEGV || signal == libc::SIGBUS;
+    if is_fault && handler_stack::contains(sp) && rules::is_own_code(pc) {
+        end_by_overflow();
+    }
+    // SAFETY: the arguments of the kernel; `onward` is room for one.
+    unsafe {
+        let place = Place { info, context, frame, on_alternate_stack: true };
+        onward.write(place.onward(handler));
+    }
+    true
+}
+
+/// Where the kernel has called a handler, and what for.
+pub(super) struct Place {
+    pub(super) info: *mut siginfo_t,
+    pub(super) context: *mut ucontext_t,
+    /// Address of its frame: return address, `ucontext_t`, `siginfo_t`, registers of the vector units.
+    pub(super) frame: u64,
+    /// Whether the program's handler asked for the alternate stack.
+    pub(super) on_alternate_stack: bool,
+}
+
+/// Bytes below the stack pointer that belong to the interrupted function (psABI x86-64, 3.2.2).
+const RED_ZONE: u64 = 128;
+/// The alignment of the vector registers in the kernel's frame.
+const ALIGNMENT: u64 = 64;
+/// Of `stack_t`: the alternate stack is off while a handler runs on it.
+const SS_AUTODISARM: i32 = 1 << 31;
+
+impl Place {
+    /// How to call `handler`, with the kernel's frame where the kernel would have put it.
+    ///
+    /// # Safety
+    /// To be called once for a frame, in the handler, with what the kernel passed to it.
+    pub(super) unsafe fn onward(self, handler: *mut c_void) -> Onward {
+        let Self { info, context, frame, on_alternate_stack } = self;
+        let mut onward = Onward {
+            handler,
+            frame,
+            info,
+            context,
+            sets_mask: 0,
+            mask: 0,
+            sets_stack: 0,
+            setting: handler_stack::NONE,
+        };
+        // SAFETY: the kernel passes live structures.
+        let (setting, sp, registers) = unsafe {
+            let context = &*context;
+            let sp = context.uc_mcontext.gregs[libc::REG_RSP as usize].cast_unsigned();
+            (context.uc_stack, sp, context.uc_mcontext.fpregs)
+        };
+        let programs = handler_stack::programs(&setting);
+        let Some(own) = programs.filter(|_| handler_stack::contains(frame)) else {
+            return onward;
+        };
+        // Somebody who goes around the wrappers runs on the handler stack already.
+        let is_adopted = own.ss_size == 0 && modules::asks_kernel_for_stacks();
+        if is_adopted || handler_stack::contains(sp) {
+            return onward;
+        }
+        let low = own.ss_sp.addr() as u64;
+        let disarms = own.ss_flags & SS_AUTODISARM != 0;
+        let stands_on_it = !disarms && sp > low && sp - low <= own.ss_size as u64;
+        let enters = on_alternate_stack && own.ss_size != 0 && !stands_on_it;
+        let limit = if enters { low + own.ss_size as u64 } else { sp - RED_ZONE };
+        let end = registers.addr() as u64 + bytes_of(registers.cast());
+        // Downwards to the same place within 64 bytes.
+        let moved = end.wrapping_sub(limit).next_multiple_of(ALIGNMENT);
+        let target = frame.wrapping_sub(moved);
+        if (enters || stands_on_it) && (target < low || target > limit) {
+            end_by_overflow();
+        }
+        let length = (end - frame) as usize;
+        let start = core::ptr::with_exposed_provenance::<u8>(frame as usize);
+        let to = core::ptr::with_exposed_provenance_mut::<u8>(target as usize);
+        // SAFETY: the whole frame, as the kernel has laid it out; to memory below what is in use of the stack
+        // on which the kernel would have put it. If that is not there, the process ends as it would have.
+        unsafe { to.copy_from_nonoverlapping(start, length) };
+        onward.frame = target;
+        onward.info = info.wrapping_byte_sub(moved as usize);
+        onward.context = context.wrapping_byte_sub(moved as usize);
+        // SAFETY: in the copy.
+        unsafe {
+            (*onward.context).uc_mcontext.fpregs = registers.wrapping_byte_sub(moved as usize);
+        }
+        if enters && disarms {
+            onward.setting = handler_stack::setting_for(&handler_stack::NONE);
+            onward.sets_stack = 1;
+        }
+        onward
+    }
+}
+
+/// Bytes of the saved vector registers, with what marks their end (`struct _fpx_sw_bytes`,
+/// include/uapi/asm/sigcontext.h).
+fn bytes_of(registers: *const u8) -> u64 {
+    const LEGACY: u64 = 512;
+    const AT_MAGIC: usize = 464;
+    const MAGIC: u32 = 0x4650_5853;
+    if registers.is_null() {
+        return 0;
+    }
+    // SAFETY: the kernel's frame has at least the legacy part.
+    let (magic, extended) = unsafe {
+        let words = registers.add(AT_MAGIC).cast::<u32>();
+        (words.read(), words.add(1).read())
+    };
+    if magic == MAGIC { u64::from(extended) } else { LEGACY }
+}
+
+/// The alternate stack has no room for the frame: the kernel would have ended the process (`force_sigsegv`).
+fn end_by_overflow() -> ! {
+    let _ = sys::set_disposition(libc::SIGSEGV, Disposition::Default);
+    loop {
+        // SAFETY: a fault is what is wanted.
+        unsafe { core::arch::asm!("mov byte ptr [0], 0", options(nostack)) };
+    }
 }

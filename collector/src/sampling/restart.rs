@@ -55,10 +55,7 @@ pub(super) fn decide_for_next_signal(context: &mut libc::ucontext_t) {
     if next < 0 || !CALLS.contains(&number) {
         return;
     }
-    let code = core::ptr::with_exposed_provenance::<u8>(next as usize);
-    // SAFETY: the thread is about to execute what is there; an instruction that begins with 0x0f has
-    // a second byte.
-    if unsafe { code.read() != SYSCALL[0] || code.add(1).read() != SYSCALL[1] } {
+    if code_at(next.cast_unsigned()).is_none_or(|code| !code.starts_with(&SYSCALL)) {
         return;
     }
     // SAFETY: plain data: the mask to return to, of which the kernel has one word.
@@ -70,3 +67,20 @@ pub(super) fn decide_for_next_signal(context: &mut libc::ucontext_t) {
         registers[libc::REG_RIP as usize] = next + SYSCALL.len() as i64;
     }
 }
+
+/// The instructions at `pc`, if they can be read: the thread may be about to find out that they are not there.
+fn code_at(pc: u64) -> Option<[u8; 8]> {
+    let word = sys::probe(pc).or_else(|| {
+        // A filter of system calls may forbid to look at any.
+        let is_forbidden = sys::probe((&raw const SYSCALL_WORD).addr() as u64).is_none();
+        // SAFETY: the thread is about to execute what is there. All protection keys are allowed, so on x86-64
+        // it can be read.
+        is_forbidden.then(|| unsafe {
+            core::ptr::with_exposed_provenance::<u64>(pc as usize).read_unaligned()
+        })
+    })?;
+    Some(word.to_le_bytes())
+}
+
+/// Memory that can be read.
+static SYSCALL_WORD: u64 = 0x050f;

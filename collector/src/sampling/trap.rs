@@ -5,7 +5,7 @@
 //! signal costs no interrupt of its own, and a wait that is under way goes on. At the first sign of a
 //! use the loan ends, and samples come by [`SIGNAL`](super::SIGNAL), through the event's file.
 //!
-//! [`on_trap`] stays the handler for good, for a thread may be in a system call with a sample that it
+//! [`on_trap`](super::entry::on_trap) stays the handler for good, for a thread may be in a system call with a sample that it
 //! has yet to send. What is no sample goes on to the program's own handler, on the stack and with the
 //! mask that the program asked for, as if the kernel had called it.
 //!
@@ -16,12 +16,12 @@
 //! - if SIGTRAP has its default action and is not blocked, for that is what children must find;
 //! - if nobody traces the process, for debuggers stop at SIGTRAP, or runs it as valgrind does.
 
-#![expect(unsafe_code, reason = "a handler in assembly, and who is called by it")]
+#![expect(unsafe_code, reason = "what the kernel passes to a handler")]
 
-use core::arch::naked_asm;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
+use super::pass_on::{Onward, Place};
 use super::{SIGNAL, on_signal};
 use crate::sys::{self, Mask, SignalStatus};
 
@@ -38,6 +38,9 @@ static ON_LOAN: AtomicBool = AtomicBool::new(false);
 /// Who handles what is no sample. Null only before the first loan.
 static PROGRAM: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
+/// Who does where the program has no handler.
+static DEFAULT: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+
 /// Whether samples come by SIGTRAP. Either side.
 #[inline]
 pub fn on_loan() -> bool {
@@ -45,7 +48,7 @@ pub fn on_loan() -> bool {
     ON_LOAN.load(Ordering::Relaxed)
 }
 
-/// Whether they do, or did: [`on_trap`] is the handler.
+/// Whether they do, or did: [`on_trap`](super::entry::on_trap) is the handler.
 #[inline]
 pub fn was_on_loan() -> bool {
     !program_handler().is_null()
@@ -77,6 +80,7 @@ pub fn borrow(default: *mut c_void) -> Result<(), &'static str> {
     if status.caught.0 & bit(TRAP) != 0 {
         return Err("the program runs inside another one that handles its signals");
     }
+    DEFAULT.store(default, Ordering::Relaxed);
     set_program_handler(default);
     ON_LOAN.store(true, Ordering::Relaxed);
     Ok(())
@@ -97,32 +101,32 @@ pub fn set_program_handler(handler: *mut c_void) -> *mut c_void {
     PROGRAM.swap(handler, Ordering::Relaxed)
 }
 
-/// The handler of SIGTRAP: tells samples from what is none, and jumps on.
-///
-/// A sample that comes after the loan is none any more; the next one will count its time.
-///
-/// # Safety
-/// To be called by the kernel only, for [`TRAP`], with its three arguments.
-#[unsafe(naked)]
-pub unsafe extern "C" fn on_trap(
-    _: i32,
+/// SIGTRAP, from the first loan on: a sample, or the program's. A sample that comes after the loan is none any
+/// more; the next one will count its time.
+pub(super) unsafe extern "C" fn on_trap_signal(
+    signal: i32,
     info: *mut libc::siginfo_t,
     context: *mut libc::ucontext_t,
-) {
-    naked_asm!(
-        ".cfi_startproc",
-        "endbr64",
-        "cmp dword ptr [rsi + 8], {perf}",
-        "jne 2f",
-        "cmp byte ptr [rip + {on_loan}], 0",
-        "jne {on_signal}",
-        "ret",
-        "2:",
-        "jmp qword ptr [rip + {program}]",
-        ".cfi_endproc",
-        perf = const TRAP_PERF,
-        on_loan = sym ON_LOAN,
-        on_signal = sym on_signal,
-        program = sym PROGRAM,
-    )
+    frame: u64,
+    onward: *mut Onward,
+) -> bool {
+    // SAFETY: the arguments of the kernel; `onward` is room for one.
+    unsafe {
+        if (*info).si_code == TRAP_PERF {
+            if on_loan() {
+                on_signal(info, context);
+            }
+            return false;
+        }
+        let handler = program_handler();
+        if handler == DEFAULT.load(Ordering::Relaxed) {
+            let answer = core::mem::transmute::<*mut c_void, sys::Handler>(handler);
+            answer(signal, info, context);
+            return false;
+        }
+        // Where the handler did not ask for it, the frame is where it belongs.
+        let place = Place { info, context, frame, on_alternate_stack: true };
+        onward.write(place.onward(handler));
+    }
+    true
 }

@@ -27,9 +27,10 @@ pub use memory::{
 };
 pub use perf::{Delivery, PerfError, PerfTaskClock};
 pub use process::{
-    Mask, SignalStatus, abort, block, kernel_release, lock_pi, parent_pid, pid, processors,
-    set_mask, shadow_stack_active, sleep_ns, stack_limit, thread_exists, thread_name, tid, unblock,
-    unlock_pi, write_message, yield_now,
+    Mask, SignalStatus, abort, alternate_stack, block, has_protection_keys, kernel_release,
+    lock_pi, parent_pid, pid, processors, set_alternate_stack, set_mask, shadow_stack_active,
+    sleep_ns, stack_limit, thread_exists, thread_name, tid, unblock, unlock_pi, write_message,
+    yield_now,
 };
 pub use read::{Peeked, absolute, is_executable, mapped_file, read_file, read_link, read_link_to};
 pub use signal::{

@@ -204,6 +204,37 @@ pub fn shadow_stack_active() -> bool {
     asked.is_ok() && features & ARCH_SHSTK_SHSTK != 0
 }
 
+/// Sets the calling thread's alternate stack for handlers; returns what it was: sigaltstack(2).
+pub fn set_alternate_stack(stack: &libc::stack_t) -> Result<libc::stack_t, Errno> {
+    alternate(core::ptr::from_ref(stack))
+}
+
+/// The calling thread's alternate stack for handlers, as the kernel has it.
+pub fn alternate_stack() -> Result<libc::stack_t, Errno> {
+    alternate(core::ptr::null())
+}
+
+fn alternate(new: *const libc::stack_t) -> Result<libc::stack_t, Errno> {
+    let mut old =
+        libc::stack_t { ss_sp: core::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+    // SAFETY: null or a live structure, and one for the answer. The kernel checks the values; memory that is
+    // given is stack of handlers from then on, by the callers' leave.
+    unsafe {
+        call(libc::SYS_sigaltstack, [new.addr(), (&raw mut old).addr(), 0, 0, 0, 0])?;
+    }
+    Ok(old)
+}
+
+/// Whether the processor has protection keys and the kernel lets programs use them: pkeys(7).
+#[must_use]
+pub fn has_protection_keys() -> bool {
+    /// CPUID.(EAX=7, ECX=0):ECX.OSPKE.
+    const OSPKE: u32 = 1 << 4;
+    // Every x86-64 processor has the instruction.
+    let highest = core::arch::x86_64::__cpuid(0).eax;
+    highest >= 7 && core::arch::x86_64::__cpuid_count(7, 0).ecx & OSPKE != 0
+}
+
 /// How many bytes the main thread's stack may grow to now (RLIMIT_STACK); 0 if nobody says.
 #[must_use]
 pub fn stack_limit() -> u64 {

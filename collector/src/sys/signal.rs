@@ -17,22 +17,12 @@ pub enum Disposition {
     Default,
     /// Nothing; also discards a pending signal (signal(7)).
     Ignore,
-    /// A handler, with interrupted system calls restarted where the kernel can.
-    ///
-    /// On the stack that is in use, unless `on_alternate_stack`: an alternate stack belongs to the
-    /// program, which chose its size for its own handlers. With every signal blocked until it returns: a handler of the
-    /// program, or a cancellation, that came in between could leave by longjmp or by unwinding, and
-    /// the collector's handler would never finish. A fault comes only before it has begun anything,
-    /// on a stack that has no room for it ([`Room`](crate::sampling::Room)), and is the program's:
-    /// its own next call would have met the same end of the stack.
-    Handle {
-        /// The handler.
-        handler: Handler,
-        /// Whether it runs on the thread's alternate stack, if it has one (sigaltstack(2)).
-        on_alternate_stack: bool,
-    },
+    /// A handler, with interrupted system calls restarted where the kernel can, on the thread's alternate stack,
+    /// if it has one. With every signal blocked until it returns: a handler of the program, or a cancellation,
+    /// that came in between could leave by longjmp or by unwinding, and the collector's handler would
+    /// never finish.
+    Handle(Handler),
 }
-
 /// `struct sigaction` of the kernel on x86-64.
 #[repr(C)]
 struct KernelAction {
@@ -105,15 +95,12 @@ pub fn set_disposition(signal: i32, disposition: Disposition) -> Result<(), Errn
         Disposition::Ignore => {
             KernelAction { handler: libc::SIG_IGN, flags: 0, restorer: 0, mask: 0 }
         }
-        Disposition::Handle { handler, on_alternate_stack } => {
-            let stack = if on_alternate_stack { libc::SA_ONSTACK } else { 0 };
-            KernelAction {
-                handler: (handler as *const ()).expose_provenance(),
-                flags: (libc::SA_SIGINFO | libc::SA_RESTART | stack) as u64 | SA_RESTORER,
-                restorer: (csprof_restorer as *const ()).expose_provenance(),
-                mask: !(1 << (libc::SIGSEGV - 1)),
-            }
-        }
+        Disposition::Handle(handler) => KernelAction {
+            handler: (handler as *const ()).expose_provenance(),
+            flags: (libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK) as u64 | SA_RESTORER,
+            restorer: (csprof_restorer as *const ()).expose_provenance(),
+            mask: u64::MAX,
+        },
     };
     // SAFETY: the action is live; the handler, if any, lives as long as the process, since the
     // library is never unloaded (`-z nodelete`).

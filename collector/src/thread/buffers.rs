@@ -3,6 +3,7 @@
 
 #![expect(unsafe_code, reason = "a value too large for the stack, mappings that change hands")]
 
+use super::handler_stack::HandlerStack;
 use crate::allocator;
 use crate::sampling::{Path, Walked};
 use crate::unwind::cache::RecipeCache;
@@ -16,6 +17,8 @@ pub(super) struct Buffers {
     pub walked: Walked,
     /// Recipes used last, by whichever thread: they hold for the load map that the cache has last seen.
     pub cache: Box<RecipeCache>,
+    /// What its handlers run on; `None` if the thread could not let go of it.
+    pub handlers: Option<HandlerStack>,
 }
 
 // SAFETY: whoever has them is alone with them: a thread that ends has given its trampoline's record back, through
@@ -38,7 +41,7 @@ impl Buffers {
             cache.as_mut_ptr().copy_from_nonoverlapping(&raw const EMPTY_CACHE, 1);
             cache.assume_init()
         };
-        Some(Self { path, walked, cache })
+        Some(Self { path, walked, cache, handlers: None })
     }
 
     /// Whether none has grown since it was new.
@@ -50,5 +53,8 @@ impl Buffers {
     pub(super) fn release(mut self) {
         self.path.release();
         self.walked.release();
+        if let Some(stack) = self.handlers {
+            stack.release();
+        }
     }
 }

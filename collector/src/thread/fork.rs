@@ -55,7 +55,7 @@ pub fn restart_after_fork() {
             // SAFETY: what is read is never used or dropped in its old place.
             let (walked, cache) =
                 unsafe { ((&raw const old.walked).read(), (&raw const old.cache).read()) };
-            registry::leave_buffers(Buffers { path, walked, cache });
+            registry::leave_buffers(Buffers { path, walked, cache, handlers: None });
         }
         begin(process, old.stack);
     }

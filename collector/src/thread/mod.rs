@@ -14,6 +14,7 @@ use alloc::boxed::Box;
 use alloc::format;
 mod buffers;
 mod fork;
+pub mod handler_stack;
 mod registry;
 mod stack;
 mod unarmed;
@@ -30,8 +31,10 @@ pub use stack::{AskedStack, OwnStack};
 pub use unarmed::{disarm_for_lookup, disarm_here, left_to};
 
 use buffers::Buffers;
+use handler_stack::HandlerStack;
 
 use crate::arena::ThreadArena;
+use crate::modules;
 use crate::process::{self, Process};
 use crate::sampling::{Path, Suspect, Walked, trap};
 use crate::sources::{self, Sources};
@@ -140,9 +143,17 @@ fn begin(process: &'static Process, stack: OwnStack) {
     if allocator::is_low() {
         return refused("memory");
     }
-    let Some(buffers) = registry::take_buffers().or_else(Buffers::new) else {
+    let Some(mut buffers) = registry::take_buffers().or_else(Buffers::new) else {
         return refused("memory");
     };
+    // A child of fork has its parent's.
+    if handler_stack::top() == 0 {
+        let Some(stack) = buffers.handlers.take().or_else(HandlerStack::new) else {
+            registry::leave_buffers(buffers);
+            return refused("memory");
+        };
+        stack.engage(!modules::asks_kernel_for_stacks());
+    }
     let tid = sys::tid();
     let Ok(arena) = ThreadArena::create(process.arena, tid) else {
         registry::leave_buffers(buffers);
@@ -153,7 +164,10 @@ fn begin(process: &'static Process, stack: OwnStack) {
     if process.trampoline && trampoline.is_none() {
         report::warn_once(3, "more than 2048 threads at a time: the rest has no edge counts");
     }
-    let Buffers { mut path, walked, cache } = buffers;
+    let Buffers { mut path, walked, cache, handlers } = buffers;
+    if let Some(stack) = handlers {
+        stack.release();
+    }
     path.clear();
     let thread = Box::into_raw(Box::new(Thread {
         arena,
@@ -248,7 +262,8 @@ pub fn ended() {
     }
     thread.arena.release();
     let Thread { path, walked, cache, .. } = *thread;
-    registry::leave_buffers(Buffers { path, walked, cache });
+    let handlers = HandlerStack::disengage();
+    registry::leave_buffers(Buffers { path, walked, cache, handlers });
     sys::set_mask(mask);
 }
 

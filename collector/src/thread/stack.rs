@@ -8,18 +8,15 @@ use core::ops::Range;
 
 use libc::pthread_attr_t;
 
-use crate::sampling::Room;
 use crate::sys;
 use crate::trampoline::thread_pointer;
 use crate::unwind::validate::StackBounds;
 
-/// The stack that a thread was given, and how much of it is left.
+/// The stack that a thread was given.
 #[derive(Clone, Copy, Debug)]
 pub struct OwnStack {
     /// All of it.
     pub bounds: StackBounds,
-    /// What is known about the room on it.
-    pub room: Room,
 }
 
 /// What a thread is created with.
@@ -80,7 +77,7 @@ impl AskedStack {
                 StackBounds { low: high.saturating_sub(size).saturating_add(guard), high }
             }
         };
-        OwnStack { bounds, room: Room::given(bounds.low) }
+        OwnStack { bounds }
     }
 }
 
@@ -88,7 +85,7 @@ impl OwnStack {
     /// That of the main thread.
     #[must_use]
     pub fn of_main() -> Self {
-        Self { bounds: main_stack(), room: Room::growing(main_stack_top()) }
+        Self { bounds: main_stack() }
     }
 }
 

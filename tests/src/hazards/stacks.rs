@@ -39,6 +39,41 @@ pub const ALL: &[Hazard] = &[
     )
     .variants(&["", "-fcf-protection", "-O0", "-Wl,-z,now", "ld.lld: -fuse-ld=lld", "clang"])
     .says("20133640 20133640 20133640 20133640\n"),
+    Hazard::new("short_stacks", &["cc -O2 -w -pthread -o program @short_stacks.c"])
+        .by_two()
+        .variants(&["", "-O0", "-fcf-protection", "clang"])
+        .says(
+            "coroutine of 4 KiB: untouched\n\
+             alternate stack of 8192: on it 40, untouched\n\
+             suspended on it: came back 39, untouched\n\
+             left by a jump: 100, untouched\n\
+             main: overflowed 60\n\
+             thread: overflowed 60\n\
+             in a thread: untouched\n\
+             threads of the smallest size\n",
+        ),
+    Hazard::new("alternate_rules", &["cc -O2 -w -pthread -o program @alternate_rules.c"])
+        .by_two()
+        .variants(&["", "-O0", "clang"])
+        .says(ALTERNATE_RULES),
+    Hazard::new("execute_only", &["cc -O2 -w -o program @execute_only.c"])
+        .variants(&["", "-O0", "clang"])
+        .says("hidden code: right 200 times\n"),
+    Hazard::new("processor_state", &["cc -O2 -w -o program @processor_state.c"])
+        .variants(&["", "clang"])
+        .says(
+            "alignment check: right, kept\n\
+             direction: right, kept\n\
+             MXCSR: right, kept\n\
+             x87 control: right, kept\n\
+             x87 stack: right, kept\n\
+             vectors: right, kept\n\
+             key: right, kept\n\
+             read-only key: right, kept\n\
+             handler: alignment check 1, rights 1, MXCSR 1f80\n\
+             handler: alignment check 1, rights 1, MXCSR 1f80\n\
+             handler: alignment check 1, rights 1, MXCSR 1f80\n",
+        ),
     Hazard::new("split_stack", &["gcc -O2 -fsplit-stack -pthread -o program @split_stack.c"])
         .variants(&["", "-O0", "-s"])
         .says("12200 12200\n")
@@ -47,3 +82,57 @@ pub const ALL: &[Hazard] = &[
             assert!(messages.contains("stacks are split"), "{messages}");
         }),
 ];
+
+const ALTERNATE_RULES: &str = "\
+start: 0, none of 0, flags 2; on own
+handler: 1, flags 8000004, before 0, masks 110
+USR1: 0, none of 0, flags 2; on own
+after: 0, none of 0, flags 2; on own
+set first 0 100: -1 Cannot allocate memory
+set first 5 65536: -1 Invalid argument
+set first 0 65536: 0 
+set first 2 0: 0 
+USR1: 0, none of 0, flags 2; on own
+set third 0 65536: 0 
+set in a handler: 0, none of 0, flags 2; on own
+set first 0 65536: 0 
+set first 1 65536: 0 
+USR1: 0, first of 65536, flags 1; on first
+handler: 1, flags 4, before 0, masks 110
+USR2: 0, first of 65536, flags 0; on own
+USR1: 0, first of 65536, flags 1; on first
+USR2: 0, first of 65536, flags 1; on first
+USR1 again: 0, first of 65536, flags 1; on first
+handler: 1, flags 48000004, before 1, masks 110
+USR1: 0, first of 65536, flags 1; on first
+USR2: 0, first of 65536, flags 1; on first
+USR1 again: 0, first of 65536, flags 1; on first
+USR1: 0, first of 65536, flags 1; on first
+set third 0 65536: -1 Operation not permitted
+unchanged: 0, first of 65536, flags 0; on own
+signal: before 1
+leaves: 0, first of 65536, flags 1; on first
+left: 0, first of 65536, flags 0; on own
+reset 1
+set second 80000000 65536: 0 
+disarms: 0, second of 65536, flags 80000000; on own
+USR1: 0, none of 0, flags 2; on second
+disarms: 0, second of 65536, flags 80000000; on own
+thread: 0, none of 0, flags 2; on own
+USR1: 0, none of 0, flags 2; on own
+set second 0 65536: 0 
+USR1: 0, second of 65536, flags 1; on second
+thread: 0, second of 65536, flags 0; on own
+set first 0 65536: 0 
+child: 0, first of 65536, flags 0; on own
+USR1: 0, first of 65536, flags 1; on first
+set second 0 65536: 0 
+USR1: 0, second of 65536, flags 1; on second
+after vfork: 0, first of 65536, flags 0; on own
+clone: 0, none of 0, flags 2; on third
+USR1: 0, none of 0, flags 2; on third
+off 0
+off: 0, none of 0, flags 2; on own
+USR1: 0, none of 0, flags 2; on own
+ignored, before 1
+";

@@ -2,20 +2,22 @@
 
 #![expect(unsafe_code, reason = "exported C functions with pointers from the program")]
 
-use core::ffi::{c_int, c_void};
+use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::mask::{believed, change_one};
 use super::{BIT, SIGNAL, kept, trap};
 use csprof_format::launch::SourceKind;
 
+use crate::modules;
 use crate::preload::real::{self, Handler};
 use crate::preload::view::sampled;
 use crate::process::{self, sealed};
-use crate::sampling::pass_on::set_chooser;
+use crate::sampling::entry::{on_handled, on_trap};
+use crate::sampling::pass_on::{Chosen, handler_of, set_chooser, set_handler_of};
 use crate::sampling::trap::{self as loan, TRAP};
 use crate::sources::{SignalInfo, is_by_own_timer};
-use crate::sys::{self, Mask};
+use crate::sys;
 
 /// What the program last asked for. The fields are separate atomics: a program whose threads race
 /// to set one signal's action cannot tell which came last. Relaxed throughout for that reason.
@@ -64,17 +66,13 @@ pub(in crate::preload) fn pass_on() {
     set_chooser(program_handler);
 }
 
-/// The program's handler for a profiling signal that is no sample, null if it has none. The mask is then
-/// as the program asked. A signal that nobody handles is counted, and ends the program as it would
+/// The program's handler for a profiling signal that is no sample, if it has one, and the mask that the
+/// program asked for. A signal that nobody handles is counted, and ends the program as it would
 /// alone, unless it may be an old one of csprof's.
-extern "C" fn program_handler(
-    info: &libc::siginfo_t,
-    context: &mut libc::ucontext_t,
-) -> *mut c_void {
-    const NONE: *mut c_void = core::ptr::null_mut();
+fn program_handler(info: &libc::siginfo_t, context: &mut libc::ucontext_t) -> Option<Chosen> {
     let handler = ASKED.handler.load(Ordering::Relaxed);
     if may_be_late(info) {
-        return NONE;
+        return None;
     }
     let is_blocked = believed() & BIT != 0;
     if handler == libc::SIG_IGN || sealed() || handler == libc::SIG_DFL && !is_blocked {
@@ -86,7 +84,7 @@ extern "C" fn program_handler(
             let _ = sys::set_disposition(SIGNAL, sys::Disposition::Default);
             sys::send_again(info, info.si_code != libc::SI_TKILL);
         }
-        return NONE;
+        return None;
     }
     // SAFETY: the mask to return to, of which the kernel has one word.
     let interrupted = unsafe { &mut *(&raw mut context.uc_sigmask).cast::<u64>() };
@@ -94,7 +92,7 @@ extern "C" fn program_handler(
         // The thread has blocked it, it thinks: from here on it has, and the signal waits.
         *interrupted |= BIT;
         sys::send_again(info, info.si_code != libc::SI_TKILL);
-        return NONE;
+        return None;
     }
     let flags = ASKED.flags.load(Ordering::Relaxed) as c_int;
     if flags & libc::SA_RESETHAND != 0 {
@@ -102,8 +100,11 @@ extern "C" fn program_handler(
     }
     let itself = if flags & libc::SA_NODEFER != 0 { 0 } else { BIT };
     let asked = ASKED.mask.load(Ordering::Relaxed) & !kept();
-    sys::set_mask(Mask(*interrupted | asked | itself));
-    core::ptr::with_exposed_provenance_mut(handler)
+    Some(Chosen {
+        handler: core::ptr::with_exposed_provenance_mut(handler),
+        mask: *interrupted | asked | itself,
+        on_alternate_stack: flags & libc::SA_ONSTACK != 0,
+    })
 }
 
 /// Whether csprof's own sources may have sent a signal that is no sample of theirs (any more). A timer
@@ -152,8 +153,12 @@ pub(crate) unsafe extern "C" fn sigaction(
     old: *mut libc::sigaction,
 ) -> c_int {
     if !sampled() {
-        // SAFETY: the program's own arguments, passed on.
-        return unsafe { real::sigaction(signal, new, old) };
+        // SAFETY: the program's own arguments, passed on; an answer, if there is one.
+        return unsafe {
+            let result = real::sigaction(signal, new, old);
+            tell(handler_of(signal), if result == 0 { old } else { core::ptr::null_mut() });
+            result
+        };
     }
     // SAFETY: as the program's caller promised sigaction(2).
     unsafe {
@@ -208,8 +213,8 @@ unsafe fn own(new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
 /// Another signal's action, without the signals of samples in its mask: programs that switch
 /// contexts in a handler would keep them blocked for good.
 ///
-/// A handler on an alternate stack keeps its mask. Such stacks are small, and a mask that is full
-/// may be what keeps a second signal frame off them.
+/// A handler on an alternate stack is called by [`on_handled`], for the kernel takes the thread's handler
+/// stack for the alternate one.
 pub(super) unsafe fn others(
     signal: c_int,
     new: *const libc::sigaction,
@@ -218,27 +223,40 @@ pub(super) unsafe fn others(
     let mut masked = 0;
     let mut wanted = core::mem::MaybeUninit::<libc::sigaction>::uninit();
     let mut passed = new;
+    let handler_before = handler_of(signal);
     if !new.is_null() {
         // SAFETY: not null, so the program points to an action.
         let mut action = unsafe { new.read() };
+        let moves = moves(&action);
+        if moves {
+            // First, for a signal may come as soon as the call is made. One that comes before meets this handler,
+            // too, if the last one was called in the same way.
+            set_handler_of(signal, action.sa_sigaction);
+            action.sa_sigaction = on_handled as *const () as usize;
+        }
         // SAFETY: a live local.
         let mask = unsafe { first_word(&raw const action.sa_mask) };
-        masked = mask & kept();
-        if action.sa_flags & libc::SA_ONSTACK != 0 {
-            masked = 0;
-        }
-        if masked != 0 {
+        let on_small_stack =
+            action.sa_flags & libc::SA_ONSTACK != 0 && modules::asks_kernel_for_stacks();
+        masked = if on_small_stack { 0 } else { mask & kept() };
+        if moves || masked != 0 {
             action.sa_mask = mask_of(mask & !masked);
             passed = wanted.write(action);
         }
     }
-    // SAFETY: `passed` is the program's action or a copy with a smaller mask.
+    // SAFETY: `passed` is the program's action or a copy of it, with another handler and a smaller mask.
     let result = unsafe { real::sigaction(signal, passed, old) };
+    if result != 0 {
+        set_handler_of(signal, handler_before);
+        return result;
+    }
+    // SAFETY: the call succeeded, so `old` holds an action, if it is not null.
+    unsafe { tell(handler_before, old) };
     let remembered = usize::try_from(signal).ok().and_then(|number| MASKED_BY.get(number));
-    if let Some(remembered) = remembered.filter(|_| result == 0) {
+    if let Some(remembered) = remembered {
         let before = remembered.load(Ordering::Relaxed);
         if !old.is_null() && before != 0 {
-            // SAFETY: the call succeeded, so `old` holds an action.
+            // SAFETY: as above.
             unsafe {
                 let mask = first_word(&raw const (*old).sa_mask);
                 (&raw mut (*old).sa_mask).cast::<u64>().write_unaligned(mask | before);
@@ -251,6 +269,31 @@ pub(super) unsafe fn others(
     result
 }
 
+/// Whether the kernel is to call [`on_handled`] for this action: the handler asks for the alternate stack,
+/// and the kernel has another one than the program thinks.
+fn moves(action: &libc::sigaction) -> bool {
+    let handler = action.sa_sigaction;
+    action.sa_flags & libc::SA_ONSTACK != 0
+        && ![libc::SIG_DFL, libc::SIG_IGN, on_trap as *const () as usize].contains(&handler)
+        && !modules::asks_kernel_for_stacks()
+}
+
+/// Puts the program's handler, which was `handler`, into an answer of the kernel's.
+///
+/// # Safety
+/// `old` must be null or hold an action.
+unsafe fn tell(handler: Handler, old: *mut libc::sigaction) {
+    if !old.is_null() {
+        // SAFETY: by contract.
+        unsafe { (*old).sa_sigaction = told((*old).sa_sigaction, handler) };
+    }
+}
+
+/// The program's handler, which was `handler`, where the kernel says that it is [`on_handled`].
+fn told(kernels: Handler, handler: Handler) -> Handler {
+    if kernels == on_handled as *const () as usize { handler } else { kernels }
+}
+
 /// signal(2): BSD semantics, as glibc's.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn signal(signal: c_int, handler: Handler) -> Handler {
@@ -258,7 +301,7 @@ pub(crate) unsafe extern "C" fn signal(signal: c_int, handler: Handler) -> Handl
         return ask(signal, handler, libc::SA_RESTART);
     }
     // SAFETY: the program's own arguments, passed on.
-    unsafe { real::signal(signal, handler) }
+    told(unsafe { real::signal(signal, handler) }, handler_of(signal))
 }
 
 /// signal(2) under its BSD name.
@@ -283,7 +326,7 @@ pub(crate) unsafe extern "C" fn sysv_signal(signal: c_int, handler: Handler) -> 
         return ask(signal, handler, libc::SA_RESETHAND | libc::SA_NODEFER);
     }
     // SAFETY: the program's own arguments, passed on.
-    unsafe { real::sysv_signal(signal, handler) }
+    told(unsafe { real::sysv_signal(signal, handler) }, handler_of(signal))
 }
 
 /// `sysv_signal` under the name that the headers give it.
@@ -298,7 +341,7 @@ pub(crate) unsafe extern "C" fn __sysv_signal(signal: c_int, handler: Handler) -
 pub(crate) unsafe extern "C" fn sigset(signal: c_int, handler: Handler) -> Handler {
     if !is_ours(signal) || !sampled() {
         // SAFETY: the program's own arguments, passed on.
-        return unsafe { real::sigset(signal, handler) };
+        return told(unsafe { real::sigset(signal, handler) }, handler_of(signal));
     }
     let (before, how) = match handler {
         SIG_HOLD if signal == TRAP => (trap::asked(), libc::SIG_BLOCK),

@@ -11,7 +11,8 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use super::action::others;
 use super::mask::{believed, settle};
 use crate::preload::real::Handler;
-use crate::sampling::trap::{self, TRAP, bit, on_trap};
+use crate::sampling::entry::on_trap;
+use crate::sampling::trap::{self, TRAP, bit};
 use crate::sys::{self, Disposition};
 use crate::thread;
 
@@ -66,7 +67,7 @@ pub(super) unsafe fn action(new: *const libc::sigaction, old: *mut libc::sigacti
     match wanted.sa_sigaction {
         libc::SIG_DFL => {
             trap::set_program_handler(by_default as *mut c_void);
-            let stays = Disposition::Handle { handler: on_trap, on_alternate_stack: false };
+            let stays = Disposition::Handle(on_trap);
             // Every argument is valid.
             let _ = sys::set_disposition(TRAP, stays);
             return 0;
