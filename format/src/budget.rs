@@ -23,6 +23,9 @@ pub const PER_BYTE: u64 = 512;
 /// Most bytes of memory that any profile may take: 8 GiB, or 119 million nodes.
 pub const CEILING: u64 = 8 << 30;
 
+/// Most nodes that any profile may have.
+pub const MOST_NODES: u64 = CEILING / (NODE + SOURCE_NODE);
+
 /// Source-level frames that are kept for one address. Compilers stop far below (GCC's
 /// `max-inline-recursive-depth` is 8, LLVM inlines chains of a few dozen).
 pub const MAX_INLINED: usize = 512;

@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use csprof::cli::{Cli, exit_code};
 use csprof::print;
 
@@ -14,7 +13,7 @@ static AT_START: extern "C" fn() = csprof::launch::inherited::note;
 
 /// Runs a subcommand, turns its outcome into an exit code and its error into one line.
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::from_command_line() {
         Ok(cli) => cli,
         // What was asked for: help, or the version.
         Err(answer) if !answer.use_stderr() => answer.exit(),

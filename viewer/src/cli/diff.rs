@@ -19,6 +19,7 @@ use crate::refine::{Grain, Refined, Refinement, Stage};
 use crate::report::View;
 use crate::report::diff::{Options, Order, csv, json, text, total};
 use crate::set_files::SetFiles;
+use crate::views::difference::unrelated;
 use crate::views::number::Form;
 use crate::views::places::{Level, places};
 
@@ -163,6 +164,9 @@ impl Diff {
         }
         let (refined, options) = self.prepare(&profile, appearance)?;
         let mut out = print::output(self.format.of_output());
+        if let Some(doubt) = unrelated(&profile).filter(|_| !matches!(self.format, Format::Text)) {
+            print::message(format_args!("{doubt}"))?;
+        }
         let written = match self.format {
             Format::Text => text::write(&refined, &options, &mut out),
             Format::Json => json::write(&refined, &options, &mut out),

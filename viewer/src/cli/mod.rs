@@ -7,6 +7,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 
 mod completions;
@@ -108,6 +109,15 @@ enum Command {
 }
 
 impl Cli {
+    /// Reads the command line.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, or the answer where it asks for help or the version.
+    pub fn from_command_line() -> Result<Self, clap::Error> {
+        Self::try_parse().map_err(with_fitting_tip)
+    }
+
     /// Runs the subcommand and returns its exit code.
     ///
     /// # Errors
@@ -133,6 +143,31 @@ impl Cli {
     }
 }
 
+/// An unknown option is a mistake, or another profiler's: that it could be passed on as a value
+/// behind `--`, which clap suggests, helps nobody.
+fn with_fitting_tip(mut error: clap::Error) -> clap::Error {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return error;
+    }
+    error.remove(ContextKind::Suggested);
+    let option = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(option)) => option.as_str(),
+        _ => return error,
+    };
+    let tip = match option {
+        "-F" | "--freq" | "--frequency" | "--rate" | "-c" | "--count" | "-i" | "--interval" => {
+            "the rate stands behind the source: csprof record -e task-clock@1000 PROG"
+        }
+        "-g" | "--call-graph" | "-G" => "call paths are always recorded, without an option",
+        "-p" | "--pid" => "csprof starts what it profiles: csprof record PROG",
+        "-a" | "--all-cpus" => "csprof profiles what it starts, and all processes of that",
+        _ => return error,
+    };
+    let tip = ContextValue::StyledStrs(vec![tip.into()]);
+    error.insert(ContextKind::Suggested, tip);
+    error
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -142,6 +177,23 @@ mod tests {
     #[test]
     fn the_definitions_do_not_contradict_each_other() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn options_of_other_profilers_have_a_tip_that_helps() {
+        let told = |words: &[&str]| {
+            let error = Cli::try_parse_from([&["csprof"], words].concat()).unwrap_err();
+            with_fitting_tip(error).to_string()
+        };
+        let rate = told(&["record", "-F", "99", "prog"]);
+        assert!(rate.contains("tip: the rate stands behind the source"), "{rate}");
+        for words in [&["record", "-F99", "-g", "prog"][..], &["view", "--foo", "x"]] {
+            let text = told(words);
+            assert!(!text.contains("'-- -"), "{text}");
+        }
+        assert!(!told(&["view", "--foo", "x"]).contains("tip"));
+        // A near miss is still told what was meant.
+        assert!(told(&["report", "--treshold", "1", "x"]).contains("'--threshold'"));
     }
 
     #[test]

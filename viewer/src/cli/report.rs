@@ -84,7 +84,8 @@ enum ReportView {
     Flat,
     /// What a path costs when it is made longer by one function: Hall's tables; see --path
     Tables,
-    /// Processes and their threads, and how unevenly they share the cost
+    /// Processes and their threads, and the imbalance of peers: of ranks, or of processes of one
+    /// program, and of threads that do the same work
     Threads,
 }
 

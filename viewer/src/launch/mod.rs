@@ -168,11 +168,39 @@ pub fn salvage(path: &Path) -> Result<Profile> {
     let mut run = run_file::read(path, &arenas);
     run.info.warnings.extend(warnings);
     if run.info.exit == Exit::Unknown {
-        run.info.warnings.push("salvaged: csprof record ended before the program did".into());
-        let end_ns = arenas.iter().map(last_sign_of_life).max().unwrap_or(0);
+        let running = mapping_processes(&run_dir).len();
+        let goes_on = count(running, "process of it is running", "processes of it are running");
+        run.info.warnings.push(match (running, owner_of(path).is_some_and(runs_csprof)) {
+            (0, true) => "salvaged while csprof record is about to save the profile itself".into(),
+            (0, false) => "salvaged: csprof record ended before it had saved the profile".into(),
+            (_, true) => format!(
+                "salvaged from a run that goes on ({goes_on}): what was sampled up to here; csprof \
+                 record will save all of it"
+            ),
+            (_, false) => format!(
+                "salvaged from a run that goes on without csprof record ({goes_on}): what was \
+                 sampled up to here"
+            ),
+        });
+        let end_ns = match running {
+            0 => arenas.iter().map(last_sign_of_life).max().unwrap_or(0),
+            _ => machine::monotonic_ns(),
+        };
         run.info.duration_ns = end_ns.saturating_sub(run.start_ns);
     }
     Ok(gather::gather(&run, arenas))
+}
+
+/// The process id of the csprof that made a run folder.
+fn owner_of(run_dir: &Path) -> Option<u32> {
+    let path = run_dir.canonicalize().ok()?;
+    let name = path.file_name()?.to_str()?;
+    name.strip_prefix("csprof-")?.split_once('-')?.0.parse().ok()
+}
+
+/// Whether a process is a csprof: ids are used again.
+fn runs_csprof(pid: u32) -> bool {
+    std::fs::read(format!("/proc/{pid}/comm")).is_ok_and(|name| name == b"csprof\n")
 }
 
 /// What could be [salvaged](salvage) on this machine: run folders, each with program and arguments
@@ -183,10 +211,23 @@ pub fn salvageable() -> Vec<(PathBuf, Vec<Vec<u8>>)> {
     found.map(|path| (path.clone(), run_file::read(&path, &[]).info.command)).collect()
 }
 
-/// Latest time that an arena mentions.
+/// Latest time that an arena mentions. A thread that was killed says no end; but it used its CPU time
+/// after it had begun.
 fn last_sign_of_life(arena: &Arena) -> u64 {
     let log = arena.log.iter().map(|(time_ns, _)| *time_ns);
-    let threads = arena.threads.iter().map(|thread| thread.record.end_ns);
+    let threads = arena.threads.iter().map(|thread| {
+        let record = &thread.record;
+        let used = record.cpu_ns.saturating_sub(record.cpu_before_ns);
+        // What waited used none; but each sample of a source stands for as much time as it has for
+        // period, one after the other.
+        let further: u64 = record.further.iter().map(|share| share.delivered).sum();
+        let samples = core::iter::once(record.delivered.saturating_sub(further))
+            .chain(record.further.iter().map(|share| share.delivered));
+        let of_sources = samples.zip(&arena.header.sources);
+        let sampled = of_sources.map(|(samples, source)| samples.saturating_mul(source.period_ns));
+        let lived = sampled.max().unwrap_or(0).max(used);
+        record.end_ns.max(record.start_ns.saturating_add(lived))
+    });
     log.chain(threads).chain([arena.header.start_ns, arena.header.end_ns]).max().unwrap_or(0)
 }
 
@@ -234,13 +275,7 @@ fn settled_arenas(
 /// the program, that were started with the run's folder in their environment: they may just be about
 /// to make theirs.
 fn running_processes(run_dir: &RunDir, program: u32) -> Vec<u32> {
-    let mut running: Vec<u32> = run_dir
-        .read_headers()
-        .iter()
-        .filter(|header| header.end_ns == 0 && header.flags & FLAG_EXECED == 0)
-        .map(|header| header.pid)
-        .filter(|pid| run_dir.all_arenas().any(|folder| maps_a_file_of(*pid, folder)))
-        .collect();
+    let mut running = mapping_processes(run_dir);
     for _ in 0..LOOKS {
         if !running.is_empty() {
             break;
@@ -255,6 +290,15 @@ fn running_processes(run_dir: &RunDir, program: u32) -> Vec<u32> {
     running.sort_unstable();
     running.dedup();
     running
+}
+
+/// Processes of the run that have an arena mapped and have not ended.
+fn mapping_processes(run_dir: &RunDir) -> Vec<u32> {
+    let headers = run_dir.read_headers();
+    let alive =
+        headers.iter().filter(|header| header.end_ns == 0 && header.flags & FLAG_EXECED == 0);
+    let pids = alive.map(|header| header.pid);
+    pids.filter(|pid| run_dir.all_arenas().any(|folder| maps_a_file_of(*pid, folder))).collect()
 }
 
 /// How often to look again where processes end while one looks: each may have forked after the list

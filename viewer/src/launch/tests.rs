@@ -466,3 +466,16 @@ fn a_claim_of_many_nodes_takes_no_more_memory_than_the_file_has() {
     let arena = read(&mut Cursor::new(&bytes.bytes), 4096).unwrap();
     assert!(arena.threads[0].nodes.len() <= 4096 / 40, "{}", arena.threads[0].nodes.len());
 }
+
+/// What was killed says no end: its CPU time and its samples say how long it lived at least.
+#[test]
+fn a_killed_thread_lived_as_long_as_it_was_sampled() {
+    let mut arena = arena(&small());
+    let record = &mut arena.threads[0].record;
+    (record.start_ns, record.end_ns) = (10_000, 0);
+    (record.cpu_before_ns, record.cpu_ns) = (5_000_000, 690_000_000);
+    assert_eq!(super::last_sign_of_life(&arena), 10_000 + 685_000_000);
+    // Ten samples of a thread that waited.
+    arena.header.sources[0].period_ns = 100_000_000;
+    assert_eq!(super::last_sign_of_life(&arena), 10_000 + 1_000_000_000);
+}

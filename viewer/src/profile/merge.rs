@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
 
+use csprof_format::budget::MOST_NODES;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile::{self as saved, FurtherMetric, MergedRun, Metric, SymbolSource};
 
@@ -46,6 +47,8 @@ pub enum Agreement {
 #[derive(Debug)]
 pub struct Merger {
     agreement: Agreement,
+    /// Nodes that the merged profile may have.
+    most_nodes: u64,
     merged: saved::Profile,
     /// The runs so far: what their part was called, and their ids.
     parts: Vec<(String, u128)>,
@@ -89,6 +92,11 @@ impl Merger {
     pub fn new(agreement: Agreement) -> Self {
         Self {
             agreement,
+            // What is only compared is written nowhere, and numbered in 32 bits.
+            most_nodes: match agreement {
+                Agreement::SameMetrics => MOST_NODES,
+                Agreement::Nothing => u32::MAX.into(),
+            },
             merged: saved::Profile::default(),
             parts: Vec::new(),
             metrics: Vec::new(),
@@ -113,12 +121,13 @@ impl Merger {
     /// If it does not agree with those before, or all are too many nodes for one profile.
     pub fn add(&mut self, name: &str, part: saved::Profile) -> Result<Renumbered, Unmergeable> {
         self.agree(name, &part)?;
-        let nodes = self.merged.nodes.len() + part.nodes.len();
-        if u32::try_from(nodes).is_err() {
+        let nodes = self.merged.nodes.len() as u64 + part.nodes.len() as u64;
+        if nodes > self.most_nodes {
             return Err(Unmergeable(format!(
-                "{name}: together these profiles have {nodes} nodes, and a profile holds {}; \
-                 merge fewer",
-                u32::MAX
+                "{name}: with this one these profiles have {nodes} nodes, and csprof reads {} of one \
+                 profile; merge fewer of them, {} at most of this size",
+                self.most_nodes,
+                self.most_nodes / (part.nodes.len() as u64).max(1),
             )));
         }
         self.parts.extend(runs_of(&part).into_iter().map(|run| (name.to_owned(), run)));

@@ -9,7 +9,7 @@ use super::matcher::Glob;
 use super::metric_test::{Quantity, Sides};
 use super::parser::STAGES;
 use super::sets::Sets;
-use super::syntax::{Axis, Field};
+use super::syntax::{Axis, Field, Grain};
 use crate::profile::Profile;
 
 /// Words offered at most.
@@ -83,11 +83,14 @@ fn completed(
         candidates.extend(there.into_iter().filter(|name| name.starts_with(word)));
     } else {
         candidates.extend(keywords(before, word));
-        if !word.is_empty() && !begins_stage_only(before) {
+        let is_grain = is_grain(before);
+        if !word.is_empty() && !begins_stage_only(before) && !is_grain {
             let fields = Field::ALL.iter().map(|(_, name)| format!("{name}:"));
             candidates.extend(fields.filter(|field| field.starts_with(word)));
         }
-        candidates.extend(names(word, false));
+        if !is_grain {
+            candidates.extend(names(word, false));
+        }
     }
     candidates.truncate(MOST);
     Completion { range: start..typed.len(), candidates }
@@ -159,6 +162,12 @@ fn previous(before: &str) -> &str {
     before.get(start..).unwrap_or("")
 }
 
+/// Whether what rows stand for is being named: after `by` at the beginning of a stage.
+fn is_grain(before: &str) -> bool {
+    let stage = before.rsplit('|').next().unwrap_or(before);
+    stage.trim() == "by"
+}
+
 fn begins_stage_only(before: &str) -> bool {
     matches!(previous(before), "" | "|")
 }
@@ -182,6 +191,7 @@ fn keywords(before: &str, word: &str) -> Vec<String> {
         }
         "base" | "other" => Quantity::ALL.iter().map(|&(_, name)| name).collect(),
         "callers" => vec!["of"],
+        "by" if is_grain(before) => Grain::ALL.iter().map(|&(_, name)| name).collect(),
         "rank" | "process" | "thread" | "epoch" => vec!["in"],
         // After a frame.
         previous

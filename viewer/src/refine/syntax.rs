@@ -75,7 +75,7 @@ pub enum Grain {
 impl Grain {
     /// All grains and their names.
     pub const ALL: [(Self, &'static str); 4] = [
-        (Self::Function, "func"),
+        (Self::Function, "function"),
         (Self::File, "file"),
         (Self::Module, "module"),
         (Self::Line, "line"),
@@ -222,7 +222,7 @@ pub enum Field {
 impl Field {
     /// All fields and their names.
     pub const ALL: [(Self, &'static str); 5] = [
-        (Self::Function, "fn"),
+        (Self::Function, "function"),
         (Self::Module, "module"),
         (Self::File, "file"),
         (Self::Line, "line"),

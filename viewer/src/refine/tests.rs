@@ -366,7 +366,7 @@ f 1 e=1 module:/bin/app at:src/a.c:3
 fn what_can_be_chosen_from_is_listed() {
     assert_eq!(
         parse_error("by modul"),
-        "by modul\n   ^^^^^\nrows can be by: func, file, module, line"
+        "by modul\n   ^^^^^\nrows can be by: function, file, module, line"
     );
     assert_eq!(
         parse_error("split core"),
@@ -476,7 +476,7 @@ hide a | group b MPI
         "\
 hide modul:x
      ^^^^^^^
-frames have no property `modul`, only: fn, module, file, line, kind"
+frames have no property `modul`, only: function, module, file, line, kind"
     );
     assert_eq!(
         parse_error("through kind:loop"),
@@ -640,12 +640,12 @@ fn printing_is_canonical() {
         ("MPI_*>>memcpy $", "through MPI_* >> memcpy$"),
         ("where (a and b) or not(c)", "(through a and through b) or not through c"),
         ("stop at !@user", "stop at !@user"),
-        ("group {a,b} as \"x y\"|hide  fn:f", "group {a, b} as \"x y\" | hide fn:f"),
+        ("group {a,b} as \"x y\"|hide  fn:f", "group {a, b} as \"x y\" | hide function:f"),
         ("rank in 0..0,4..", "rank in 0, 4.."),
         (r"through operator\(\)", "through operator()"),
         (r"std::vector\<int\>::f > <A as B>::f", "through std::vector<int>::f > <A as B>::f"),
         (r"through \and", r"through \and"),
-        ("by function", "by func"),
+        ("by func", "by function"),
         ("callers  of {malloc,free}", "callers of {malloc, free}"),
         ("split rank|small time/edge<0.50ms", "split rank | small cost per edge < 0.5ms"),
         ("node[ incl( time )>5.0% of base] and f", "node[incl(time) > 5%] and through f"),

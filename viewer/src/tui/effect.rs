@@ -8,6 +8,7 @@ use crate::refine::{Chain, FramePattern, Sets};
 use crate::set_files::SetFile;
 use crate::views::hall::{Reach, Way};
 use crate::views::places::Level;
+use crate::views::search::NamePattern;
 
 /// Something to do outside the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +78,8 @@ pub enum Purpose {
         /// How near that must be.
         reach: Reach,
     },
+    /// To mark what a search finds in it: answered with `Message::Searched`.
+    Search(NamePattern),
     /// To know what the sets of frames mean in it: answered with `Message::SetsCounted`.
     Sets,
     /// To know what it would show: answered with `Message::Tried`.

@@ -21,6 +21,7 @@ pub fn page(mode: Mode, view: Mode) -> Page {
         items.push(Item::Gap);
     }
     items.extend(prompt_keys());
+    items.extend(mouse());
     items.extend(numbers());
     items.extend(language());
     Page::new(format!("Help for {}", mode.title()), items)
@@ -34,6 +35,20 @@ fn prompt_keys() -> Vec<Item> {
     );
     items.push(Item::Gap);
     items
+}
+
+/// What the mouse does. Terminals select text as usual while shift is held.
+fn mouse() -> Vec<Item> {
+    let pair = |name: &str, text: &str| Item::Pair(name.to_owned(), text.to_owned());
+    vec![
+        Item::Heading("Mouse".to_owned()),
+        pair("click", "select a row; on ▸ or ▾ open or close it; on a heading order by it"),
+        pair("", "on the name of a view show it; on the line of stages list them"),
+        pair("double click", "open or close a row; edit a stage; refine to a process or thread"),
+        pair("wheel", "scroll"),
+        pair("shift", "held, the terminal selects text as usual"),
+        Item::Gap,
+    ]
 }
 
 /// What the numbers mean and where they mislead.

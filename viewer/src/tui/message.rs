@@ -12,6 +12,7 @@ use crate::refine::{Axis, Sets};
 use crate::set_files::SetFile;
 use crate::views::SortKey;
 use crate::views::hall::ListedRows;
+use crate::views::search::Search;
 use crate::views::sets::SetRow;
 
 /// Something happened. The update function decides what it means in the present mode.
@@ -235,6 +236,13 @@ pub enum Message<'p> {
         /// Those of BASE and of OTHER that would be shown, where two profiles are compared.
         of_sides: [u64; 2],
     },
+    /// What a search finds was marked.
+    Searched {
+        /// The request's number.
+        ticket: u64,
+        /// What there is to find.
+        search: Box<Search>,
+    },
     /// The table of the current path.
     Tabled {
         /// The number under which it was asked for.
@@ -284,6 +292,7 @@ impl Message<'_> {
                 | Self::Placed { .. }
                 | Self::Tried { .. }
                 | Self::Completed { .. }
+                | Self::Searched { .. }
                 | Self::Tabled { .. }
                 | Self::SetsCounted { .. }
                 | Self::SetsLoaded { .. }

@@ -12,8 +12,8 @@
 //! the model and names the `Effect`s it wants; a pure `draw` paints the model; only `run` touches
 //! the terminal, threads and signals. So a test drives the viewer by keys and compares screens.
 //!
-//! Invariant: nothing that a key does costs more than what is on the screen, except refining, which
-//! the shell does (on a worker where the profile is large), and typing a new search.
+//! Invariant: nothing that a key does costs more than what is on the screen, except refining and
+//! marking what a search finds, which the shell does (on a worker where the profile is large).
 
 pub mod columns;
 pub mod commands;

@@ -151,6 +151,11 @@ pub struct Model<'p> {
     pub search: Option<NamePattern>,
     /// Where it is in the tree, once that was asked for.
     pub found: Option<Search>,
+    /// The request for that, and where to go then, if the shell was asked: the next row, the previous,
+    /// or where typing goes.
+    pub searching: Option<(u64, Option<bool>)>,
+    /// Nodes of a tree that is searched at once; in larger ones the shell marks what is found.
+    pub search_at_once: usize,
     /// Lines that were accepted at prompts, the newest last, and what stood before each.
     pub typed: Vec<(&'static str, String)>,
     /// What happened.
@@ -213,6 +218,8 @@ impl<'p> Model<'p> {
             shown_of_sides,
             search: None,
             found: None,
+            searching: None,
+            search_at_once: 1 << 18,
             typed: Vec::new(),
             notice: None,
             ticket: 0,
@@ -247,7 +254,7 @@ impl<'p> Model<'p> {
         (self.inverting, self.placing) = (None, None);
         self.tables.forget(table_row);
         self.follow = None;
-        self.found = None;
+        (self.found, self.searching) = (None, None);
         // Where a search began was a place in the old rows.
         let place = self.rows().map(Rows::place);
         for over in &mut self.over {
@@ -349,7 +356,7 @@ impl<'p> Model<'p> {
     /// Searches for something else, or for nothing.
     pub fn search_for(&mut self, pattern: Option<NamePattern>) {
         self.search = pattern;
-        self.found = None;
+        (self.found, self.searching) = (None, None);
     }
 
     /// The number of the request that the screen waits for, if it does.

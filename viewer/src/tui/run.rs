@@ -33,6 +33,7 @@ use crate::print;
 use crate::profile::{MetricRef, Profile};
 use crate::refine::Refined;
 use crate::set_files::SetFiles;
+use crate::views::difference::unrelated;
 
 /// How the user wants the viewer to be.
 #[derive(Clone, Copy, Debug)]
@@ -113,6 +114,9 @@ pub fn run(opened: Opened<'_>, refinement: &str, options: Options) -> anyhow::Re
     crossterm::event::poll(Duration::ZERO).context("the terminal cannot be read")?;
     let size = screen.size().context("the size of the terminal is not known")?;
     let mut model = Model::new(forest, name, Theme::new(color, options.ascii), size);
+    if let Some(doubt) = unrelated(profile) {
+        model.notice = Some(Notice::Failed(doubt));
+    }
     if let Some(problem) = sets.problems().first() {
         model.notice = Some(Notice::Failed(problem.to_string()));
     }

@@ -98,6 +98,8 @@ pub trait Rows {
     fn select(&mut self, at: usize);
     /// Moves the window so that the selected line is in it.
     fn keep_in_view(&mut self, height: usize);
+    /// Moves the window so that the selected line is in the middle, unless it is in the window.
+    fn show_around(&mut self, height: usize);
     /// Moves the window by lines, and the selection with it where it would leave the window.
     fn scroll_by(&mut self, lines: isize, height: usize);
     /// Opens the selected row; if it is open, selects its first child.
@@ -268,6 +270,12 @@ impl<D: Direction> Rows for Table<D> {
         self.scroll = self.scroll.clamp(last_top, self.selected.max(last_top));
         // No empty lines at the end while there are rows above.
         self.scroll = self.scroll.min(self.len().saturating_sub(height));
+    }
+
+    fn show_around(&mut self, height: usize) {
+        if !(self.scroll..self.scroll + height).contains(&self.selected) {
+            self.scroll = self.selected.saturating_sub(height / 2);
+        }
     }
 
     fn scroll_by(&mut self, lines: isize, height: usize) {

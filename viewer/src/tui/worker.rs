@@ -23,6 +23,7 @@ use crate::refine::{Cancelled, Refined, Stopped, Watch};
 use crate::views::Sort;
 use crate::views::callers::Callers;
 use crate::views::hall::{HallTable, ListedRows};
+use crate::views::search::Search;
 use crate::views::sets::watched_set_rows;
 use crate::views::shown_of_sides;
 
@@ -47,6 +48,7 @@ struct Waiting {
     places: Option<Request>,
     table: Option<Request>,
     completion: Option<Request>,
+    search: Option<Request>,
     attempt: Option<Request>,
     sets: Option<Request>,
     /// What is being done, and whether it is to end.
@@ -74,6 +76,7 @@ impl Requests {
         waiting.sets = put_off.or(waiting.sets.take());
         if is_shown {
             (waiting.callers, waiting.places, waiting.table) = (None, None, None);
+            waiting.search = None;
             waiting.attempt.take_if(|attempt| is_of_what_was_shown(&attempt.purpose));
         }
         match request.purpose {
@@ -82,6 +85,7 @@ impl Requests {
             Purpose::Places(_) => waiting.places = Some(request),
             Purpose::Complete { .. } => waiting.completion = Some(request),
             Purpose::Table { .. } => waiting.table = Some(request),
+            Purpose::Search(_) => waiting.search = Some(request),
             Purpose::Try => waiting.attempt = Some(request),
             Purpose::Sets => waiting.sets = Some(request),
         }
@@ -117,9 +121,9 @@ impl Requests {
             if waiting.closed {
                 return None;
             }
-            let Waiting { show, callers, places, table, completion, attempt, sets, .. } =
+            let Waiting { show, callers, places, table, completion, search, attempt, sets, .. } =
                 &mut *waiting;
-            let slots = [show, callers, places, table, completion, attempt, sets];
+            let slots = [show, callers, places, table, completion, search, attempt, sets];
             let next = slots.into_iter().find_map(Option::take);
             if let Some(request) = next {
                 let cancelled = Arc::new(AtomicBool::new(false));
@@ -139,7 +143,11 @@ impl Requests {
 /// Whether a request is about what is shown, and of no use when that changes.
 fn is_of_what_was_shown(purpose: &Purpose) -> bool {
     match purpose {
-        Purpose::Callers | Purpose::Places(_) | Purpose::Table { .. } | Purpose::Try => true,
+        Purpose::Callers
+        | Purpose::Places(_)
+        | Purpose::Table { .. }
+        | Purpose::Search(_)
+        | Purpose::Try => true,
         Purpose::Show | Purpose::Sets | Purpose::Complete { .. } => false,
     }
 }
@@ -234,6 +242,10 @@ fn make<'p>(
                 }
             }
         }
+        Purpose::Search(pattern) => {
+            let search = Search::watched(&refined, &pattern, watch)?;
+            Message::Searched { ticket, search: Box::new(search) }
+        }
         Purpose::Sets => {
             let rows = watched_set_rows(&refined, &sets, watch)?;
             Message::SetsCounted { ticket, rows }
@@ -257,6 +269,7 @@ mod tests {
     use crate::refine::Sets;
     use crate::views::hall::{Reach, Way};
     use crate::views::places::Level;
+    use crate::views::search::NamePattern;
 
     fn request(ticket: u64, purpose: Purpose, stage: &str) -> Request {
         let mut stages = Stages::default();
@@ -353,6 +366,7 @@ mod tests {
             (Purpose::Places(Level::Module), ""),
             (table(Way::Down), ""),
             (table(Way::Up), ""),
+            (Purpose::Search(NamePattern::new("f1").unwrap()), ""),
             (Purpose::Try, "hide f1"),
         ] {
             for by_key in [true, false] {

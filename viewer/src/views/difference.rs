@@ -3,6 +3,7 @@
 use super::Edges;
 use super::number::{self, Form, count, duration};
 use super::printable::printable;
+use crate::profile::Profile;
 use crate::profile::comparison::{BASE, Comparison, OTHER, Scale};
 
 /// Samples of BASE and of OTHER, and what they are compared in.
@@ -158,6 +159,53 @@ impl<'c> Difference<'c> {
     }
 }
 
+/// What to say of two profiles that have little in common: programs of different names whose samples
+/// lie mostly in different functions, or any that share hardly a function. `None` where they
+/// compare. O(nodes).
+#[must_use]
+pub fn unrelated(profile: &Profile) -> Option<String> {
+    let comparison = profile.comparison.as_ref()?;
+    let mut samples = vec![[0u64; 2]; profile.functions.len()];
+    for stream in &profile.streams {
+        let side = usize::from(stream.process >= comparison.first_other);
+        for node in stream.nodes.clone() {
+            let of_function = &mut samples[profile.function_of(node).index()][side];
+            *of_function += profile.nodes.samples.at(node as usize);
+        }
+    }
+    let mut all = [0u64; 2];
+    let mut common = [0u64; 2];
+    for of_function in samples {
+        let is_common = of_function.iter().all(|&samples| samples > 0);
+        for side in [BASE, OTHER] {
+            all[side] += of_function[side];
+            common[side] += if is_common { of_function[side] } else { 0 };
+        }
+    }
+    let less_than = |percent: u64| {
+        [BASE, OTHER].iter().all(|&side| common[side] * 100 < all[side].saturating_mul(percent))
+    };
+    let names = comparison.sides.each_ref().map(|side| {
+        let program = side.run.command.first().map_or(&[][..], Vec::as_slice);
+        String::from_utf8_lossy(program.rsplit(|&byte| byte == b'/').next().unwrap_or_default())
+            .into_owned()
+    });
+    // Few samples lie in different functions by chance.
+    let enough = all.iter().all(|&samples| samples >= 50);
+    if !enough || !(less_than(10) || names[BASE] != names[OTHER] && less_than(50)) {
+        return None;
+    }
+    let shares = [BASE, OTHER].map(|side| number::percent(common[side], all[side]));
+    Some(format!(
+        "are these runs of one program? {}% of the samples of base ({}) and {}% of other ({}) are in \
+         functions that both have",
+        shares[BASE],
+        printable(&names[BASE]),
+        shares[OTHER],
+        printable(&names[OTHER]),
+    ))
+}
+
 /// Edge counts of both sides: `4→8`, and one number where they are equal.
 #[must_use]
 pub fn edges(sides: [Edges; 2], form: Form) -> String {
@@ -176,7 +224,7 @@ pub fn edges(sides: [Edges; 2], form: Form) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{Profile, from_outline};
+    use crate::profile::from_outline;
 
     fn comparison(base: u64, other: u64, periods: [u64; 2], scale: Scale) -> Comparison {
         let [mut a, mut b] = [base, other].map(|n| from_outline(&format!("main {n}\n")).unwrap());
@@ -230,6 +278,31 @@ mod tests {
         let comparison = comparison(100, 1000, [5_000_000; 2], Scale::Share);
         assert_eq!(texts(&comparison, [25, 250]), "25.0 | 25.0 | . | . | +-10.5");
         assert_eq!(texts(&comparison, [10, 250]), "10.0 | 25.0 | +15.0 | +150 | +-7.1");
+    }
+
+    #[test]
+    fn runs_of_different_programs_are_told() {
+        let told = |base: &str, other: &str, programs: [&str; 2]| {
+            let [mut a, mut b] = [base, other].map(|outline| from_outline(outline).unwrap());
+            (a.info.run.command, b.info.run.command) =
+                (vec![programs[0].into()], vec![programs[1].into()]);
+            unrelated(&Profile::compared(("a", a), ("b", b), &[]).unwrap())
+        };
+        let (old, new) = ("main\n  f 90\n  g 10\n", "main\n  f 10\n  h 90\n");
+        assert_eq!(told(old, new, ["/bin/prog", "prog"]), None);
+        assert_eq!(told(old, old, ["prog", "next"]), None);
+        let python = "eval 95\nmemcpy 5\n";
+        let compiler = "parse 96\nmemcpy 4\n";
+        assert_eq!(
+            told(python, compiler, ["python3", "/usr/lib/cc1plus"]).as_deref(),
+            Some(
+                "are these runs of one program? 5.0% of the samples of base (python3) and 4.0% of \
+                 other (cc1plus) are in functions that both have"
+            )
+        );
+        assert!(told(python, compiler, ["run", "run"]).is_some());
+        // Of few samples nothing can be told.
+        assert_eq!(told("f 9\n", "g 9\n", ["a", "b"]), None);
     }
 
     #[test]

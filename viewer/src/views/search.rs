@@ -9,7 +9,7 @@ use regex::{Regex, RegexBuilder};
 
 use super::top_down::TopDown;
 use super::tree::RowId;
-use crate::refine::Refined;
+use crate::refine::{Cancelled, Refined, Watch};
 
 /// Text to look for in function names. Upper and lower case differ only if the text has upper
 /// case in it.
@@ -25,6 +25,8 @@ impl PartialEq for NamePattern {
     }
 }
 
+impl Eq for NamePattern {}
+
 impl NamePattern {
     /// A pattern that finds `text` anywhere in a name; `None` if `text` is empty or longer than
     /// any name (the compiled pattern would exceed `regex`'s size limit of 10 MB).
@@ -37,6 +39,12 @@ impl NamePattern {
         let regex =
             RegexBuilder::new(&regex::escape(text)).case_insensitive(ignore_case).build().ok()?;
         Some(Self { text: text.to_owned(), regex })
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// Whether a name has the text in it.
@@ -75,8 +83,9 @@ pub struct Found {
 pub struct Search {
     /// For each function, whether its name matches.
     functions: Vec<bool>,
-    /// For each node, whether it or a node below it matches.
-    below: Vec<bool>,
+    /// For each node, the samples of all metrics at or below the outermost matches at or below it;
+    /// 0 where there is none. More than fit count as the most that do.
+    below: Vec<u32>,
     /// Functions with samples whose name matches.
     found: usize,
 }
@@ -85,26 +94,55 @@ impl Search {
     /// Marks what there is to find. O(functions + nodes).
     #[must_use]
     pub fn new(refined: &Refined<'_>, pattern: &NamePattern) -> Self {
+        // Nobody ends it.
+        Self::watched(refined, pattern, &Watch::none()).unwrap_or_else(|Cancelled| Self {
+            functions: vec![false; refined.functions.len()],
+            below: vec![0; refined.node_count()],
+            found: 0,
+        })
+    }
+
+    /// The same, which can be ended on its way.
+    ///
+    /// # Errors
+    /// The watch asked for it.
+    pub fn watched(
+        refined: &Refined<'_>,
+        pattern: &NamePattern,
+        watch: &Watch<'_>,
+    ) -> Result<Self, Cancelled> {
+        watch.begin(0, 1, 1, refined.node_count());
         let functions: Vec<bool> =
             refined.functions.iter().map(|function| pattern.is_in(&function.name)).collect();
         let frames: Vec<bool> =
             refined.frames.iter().map(|frame| functions[frame.function.index()]).collect();
-        let mut below = vec![false; refined.parent.len()];
+        let mut below = vec![0u32; refined.parent.len()];
         let mut seen = vec![false; refined.frames.len()];
-        for n in (1..below.len()).rev() {
-            let frame = refined.frame[n].index();
-            if refined.is_shown(n) && (below[n] || frames[frame]) {
-                below[n] = true;
-                below[refined.parent[n] as usize] = true;
-                seen[frame] = true;
+        let mut count = below.len();
+        while count > 1 {
+            let end = count;
+            count = count.saturating_sub(1 << 16).max(1);
+            watch.step(end - count)?;
+            for n in (count..end).rev() {
+                let frame = refined.frame[n].index();
+                if frames[frame] && refined.is_shown(n) {
+                    below[n] = refined.samples_below(n);
+                    seen[frame] = true;
+                }
+                let cost = below[n];
+                if cost > 0 {
+                    let above = &mut below[refined.parent[n] as usize];
+                    *above = above.saturating_add(cost);
+                }
             }
         }
+        watch.end();
         let seen = seen.iter().zip(&frames).zip(refined.frames.iter());
         let with_samples = seen.filter(|((seen, matches), _)| **seen && **matches);
         let mut found: Vec<_> = with_samples.map(|(_, frame)| frame.function).collect();
         found.sort_unstable();
         found.dedup();
-        Self { functions, below, found: found.len() }
+        Ok(Self { functions, below, found: found.len() })
     }
 
     /// How many functions of the tree have the text in their name.
@@ -116,7 +154,7 @@ impl Search {
     /// Whether the tree has any row to find.
     #[must_use]
     pub fn finds_anything(&self) -> bool {
-        self.below[0]
+        self.below[0] > 0
     }
 
     /// Whether a row's own name matches.
@@ -149,18 +187,52 @@ impl Search {
         round.map(|row| Found { row, wrapped: true })
     }
 
-    /// `from` itself if it matches, else the next row that does: what typing goes to.
-    pub fn at_or_after(
+    /// The row that typing goes to: from the root on, where most of what matches costs. Among equals
+    /// the first that is shown.
+    pub fn heaviest(&self, tree: &mut TopDown, refined: &Refined<'_>) -> Option<RowId> {
+        let mut at = RowId::ROOT;
+        while !self.matches(tree, at) {
+            tree.children(refined, at);
+            let cost = |row: RowId| -> u64 {
+                tree.nodes(row).iter().map(|&node| u64::from(self.below[node as usize])).sum()
+            };
+            let (most, child) = tree
+                .opened_children(at)
+                .iter()
+                .copied()
+                .map(|row| (cost(row), row))
+                .reduce(|best, next| if next.0 > best.0 { next } else { best })?;
+            if most == 0 {
+                return None;
+            }
+            at = child;
+        }
+        Some(at)
+    }
+
+    /// The rows that match, in the order in which they would be shown, and whether these are all: not
+    /// if they are more than `most`, or rows of too many nodes would have to be made for them.
+    pub fn rows(
         &self,
         tree: &mut TopDown,
         refined: &Refined<'_>,
-        top: RowId,
-        from: RowId,
-    ) -> Option<Found> {
-        if self.matches(tree, from) {
-            return Some(Found { row: from, wrapped: false });
+        most: usize,
+    ) -> (Vec<RowId>, bool) {
+        const MOST_MADE: usize = 1 << 18;
+        let most_made = tree.made().saturating_add(MOST_MADE);
+        let mut found = Vec::new();
+        let mut pending = vec![RowId::ROOT];
+        while let Some(row) = pending.pop() {
+            if found.len() == most || tree.made() > most_made {
+                return (found, false);
+            }
+            if self.matches(tree, row) {
+                found.push(row);
+            }
+            let children = self.siblings(tree, refined, row).rev();
+            pending.extend(children.filter(|&child| self.leads_to_match(tree, child)));
         }
-        self.step(tree, refined, top, from, Way::Forward)
+        (found, true)
     }
 
     fn after(
@@ -248,7 +320,7 @@ impl Search {
 
     /// Whether a row or one below it matches.
     fn leads_to_match(&self, tree: &TopDown, row: RowId) -> bool {
-        tree.nodes(row).iter().any(|&node| self.below[node as usize])
+        tree.nodes(row).iter().any(|&node| self.below[node as usize] > 0)
     }
 
     fn siblings(

@@ -615,6 +615,26 @@ fn search_stays_below_the_zoomed_row_and_goes_round() {
     assert_eq!((name(&refined, &tree, next.row), next.wrapped), ("x", true));
     let back = search.step(&mut tree, &refined, f, next.row, Way::Backward).expect("found");
     assert_eq!((name(&refined, &tree, back.row), back.wrapped), ("x2", true));
-    let here = search.at_or_after(&mut tree, &refined, f, last).expect("found");
-    assert_eq!((here.row, here.wrapped), (last, false));
+}
+
+/// Typing goes to what costs, not to what stands first below a costly row.
+#[test]
+fn search_finds_the_heaviest_first_and_counts_rows() {
+    let outline =
+        "main\n  big 90\n    tiny_alloc 1\n  small 5\n    alloc 30\n      alloc 9\n  x 1\n";
+    let profile = profile(outline);
+    let refined = Refined::base(&profile);
+    let mut tree = TopDown::new(&refined);
+    let search = Search::new(&refined, &NamePattern::new("alloc").expect("pattern"));
+    let row = search.heaviest(&mut tree, &refined).expect("found");
+    assert_eq!((name(&refined, &tree, row), tree.row(row).inclusive), ("alloc", 39));
+    let mut found = |most| {
+        let (rows, is_all) = search.rows(&mut tree, &refined, most);
+        let names = rows.iter().map(|&row| name(&refined, &tree, row)).collect::<Vec<_>>();
+        (names.join(" "), is_all)
+    };
+    assert_eq!(found(10), ("tiny_alloc alloc alloc".to_owned(), true));
+    assert_eq!(found(2), ("tiny_alloc alloc".to_owned(), false));
+    let none = Search::new(&refined, &NamePattern::new("zzz").expect("pattern"));
+    assert_eq!(none.heaviest(&mut tree, &refined), None);
 }

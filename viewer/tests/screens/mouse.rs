@@ -20,6 +20,27 @@ fn a_click_selects_and_a_double_click_opens() {
 }
 
 #[test]
+fn a_click_on_the_sign_before_a_name_opens_and_closes() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x24");
+    let lines: Vec<String> = viewer.screen().lines().map(str::to_owned).collect();
+    let closed = lines.iter().position(|line| line.contains('▸')).unwrap();
+    let x = lines[closed].chars().position(|sign| sign == '▸').unwrap();
+    let (x, y) = (u16::try_from(x).unwrap(), u16::try_from(closed).unwrap());
+    let before = viewer.model.tree.len();
+    viewer.send(Message::Click { x, y });
+    assert!(viewer.model.tree.len() > before, "{}", viewer.screen());
+    assert_eq!(viewer.model.tree.selected(), closed - 3);
+    viewer.send(Message::Click { x, y });
+    assert_eq!(viewer.model.tree.len(), before);
+    // Two clicks in a row are two of them.
+    viewer.send(Message::Click { x, y }).send(Message::DoubleClick { x, y });
+    assert_eq!(viewer.model.tree.len(), before);
+    viewer.send(Message::Click { x: x + 4, y });
+    assert_eq!(viewer.model.tree.len(), before);
+}
+
+#[test]
 fn a_click_on_a_heading_sorts_and_another_reverses() {
     let profile = solver();
     let mut viewer = Viewer::new(&profile, "80x24");

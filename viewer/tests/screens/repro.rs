@@ -122,7 +122,7 @@ fn the_rows_of_the_screen_are_reported() {
     );
     assert_eq!(
         reproduced("fthrough memcpy<enter>%2jll"),
-        "--view callers --refine 'through memcpy' --sort time --open 3"
+        "--view callers --refine 'through memcpy' --open 4"
     );
     assert_eq!(reproduced("3"), "--view flat --open none");
     assert_eq!(reproduced("3sss"), "--view flat --sort name --open none");
@@ -155,7 +155,7 @@ fn the_metric_is_named_if_it_is_not_the_first() {
     assert_eq!(reproduced("jjem"), "--metric realtime --open 1.1.1.1");
     assert_eq!(reproduced("mjjes"), "--metric realtime --sort excl --open 1.1.2.2");
     assert_eq!(reproduced("m3"), "--view flat --metric realtime --open none");
-    assert_eq!(reproduced("2mjl"), "--view callers --metric realtime --sort time --open 2");
+    assert_eq!(reproduced("2mjl"), "--view callers --metric realtime --open none");
     assert_eq!(
         reproduced("5/solve<enter><enter>mi"),
         "--view tables --path '\"solve\"' --extended --metric realtime --open none"

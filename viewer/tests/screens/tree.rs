@@ -5,6 +5,7 @@ use csprof::tui::table::Rows;
 use insta::assert_snapshot;
 
 use super::{Viewer, screen, solver};
+use csprof::tui::model::Notice;
 
 #[test]
 fn a_search_says_how_many_names_it_finds() {
@@ -140,10 +141,10 @@ fn search_for_the_name_of_a_row() {
     let profile = solver();
     let mut viewer = Viewer::new(&profile, "80x24");
     viewer.press("/poll<enter>*");
-    // The other poll, which is below MPI_Allreduce.
+    // The other poll: that below MPI_Allreduce costs more, and was found first.
     let (line, rows) = (viewer.model.selected().unwrap().line, &viewer.model.tree);
     let names: Vec<_> = rows.rows_to(line).iter().map(|row| viewer.model.row_name(row)).collect();
-    assert_eq!(names, ["_start", "main", "solve", "MPI_Allreduce", "poll"]);
+    assert_eq!(names, ["_start", "main", "solve", "exchange", "MPI_Sendrecv", "poll"]);
 }
 
 #[test]
@@ -178,4 +179,40 @@ fn callers_are_made_when_they_are_looked_at_and_keep_what_was_open() {
     viewer.press("/poll<enter>2l1fthrough MPI_*<enter>");
     assert!(viewer.model.inverted.is_none());
     assert_snapshot!(viewer.press("2").screen());
+}
+
+#[test]
+fn what_a_search_finds_is_counted() {
+    let profile = solver();
+    let notice = |viewer: &Viewer<'_>| match &viewer.model.notice {
+        Some(Notice::Said(text) | Notice::Failed(text)) => text.clone(),
+        other => panic!("{other:?}"),
+    };
+    // Large trees are searched by the shell: the same is found.
+    for at_once in [0, usize::MAX] {
+        let mut viewer = Viewer::new(&profile, "80x24");
+        viewer.model.search_at_once = at_once;
+        viewer.press("/zzz<enter>");
+        assert_eq!(notice(&viewer), "no row matches “zzz”");
+        viewer.press("<esc>/poll<enter>");
+        let first = notice(&viewer);
+        let (at, all) = first.split_once(" of ").unwrap();
+        let (all, _) = all.split_once(" with “poll”").unwrap();
+        let (at, all): (usize, usize) = (at.parse().unwrap(), all.parse().unwrap());
+        assert!((1..=all).contains(&at) && all > 1, "{first}");
+        let row = viewer.model.tree.selected();
+        for _ in 0..all {
+            viewer.press("n");
+        }
+        assert_eq!(viewer.model.tree.selected(), row);
+        assert!(notice(&viewer).starts_with(&format!("{at} of {all} ")), "{}", notice(&viewer));
+    }
+}
+
+#[test]
+fn what_rows_stand_for_is_completed() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x24");
+    viewer.press("fby mod<tab><enter>");
+    assert_eq!(viewer.model.stages.to_string(), "by module");
 }

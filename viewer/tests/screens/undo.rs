@@ -39,7 +39,7 @@ fn every_step_is_taken_back_and_made_again() {
         ("jj", "3", "the view"),
         ("jj", "<tab>", "the view"),
         ("2jl", "q", "the view"),
-        ("2j", "l", "which rows are open"),
+        ("2", "l", "which rows are open"),
         ("3j", "s", "the order of rows"),
         ("3<lt>", "<lt>", "what the rows are"),
         ("3<lt><lt>j", "l", "which rows are open"),

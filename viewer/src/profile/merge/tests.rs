@@ -265,3 +265,22 @@ proptest! {
         prop_assert_eq!(outline(&mixed), same.iter().map(outline).collect::<String>());
     }
 }
+
+/// What is written can be read: the limit is the reader's, and is told before the work.
+#[test]
+fn more_than_can_be_read_is_not_merged() {
+    let mut merger = Merger::new(Agreement::SameMetrics);
+    assert_eq!(merger.most_nodes, MOST_NODES);
+    merger.most_nodes = 10;
+    let part = |rank: u32| run(rank, rank.into(), &[(0, 10, 1, 0), (0, 20, 1, 0), (0, 30, 1, 0)]);
+    for rank in 0..2 {
+        merger.add("part", part(rank)).unwrap();
+    }
+    let refused = merger.add("third", part(2)).unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "third: with this one these profiles have 12 nodes, and csprof reads 10 of one profile; \
+         merge fewer of them, 2 at most of this size"
+    );
+    assert_eq!(merger.finish().nodes.len(), 8);
+}

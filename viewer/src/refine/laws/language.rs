@@ -222,7 +222,7 @@ pub(super) fn any_stages() -> impl Strategy<Value = Stage> {
             "$",
             "/x",
             "x/y",
-            "fn:a",
+            "function:a",
             "ns::f",
             r"a\*b",
             r"\?",
@@ -257,7 +257,7 @@ pub(super) fn any_stages() -> impl Strategy<Value = Stage> {
         select(KINDS.as_slice())
             .prop_map(|kind| FramePattern::Field(Field::Kind, format!("{}*", &kind[..2]))),
         (field, glob.clone())
-            .prop_filter("`fn::f` is a name, and `kind:f` an error", |(field, glob)| {
+            .prop_filter("`function::f` is a name, and `kind:f` an error", |(field, glob)| {
                 !glob.starts_with(':') && *field != Field::Kind
             })
             .prop_map(|(field, glob)| FramePattern::Field(field, glob)),

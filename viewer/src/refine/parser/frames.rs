@@ -115,6 +115,8 @@ impl Parser<'_> {
             };
         }
         if let Some((name, glob)) = property(word) {
+            // What it was called before.
+            let name = if name == "fn" { "function" } else { name };
             let Some(&(field, _)) = Field::ALL.iter().find(|(_, known)| *known == name) else {
                 let names: Vec<_> = Field::ALL.iter().map(|&(_, known)| known).collect();
                 return Err(self.error(format!("frames have no property `{name}`, only"), &names));

@@ -318,8 +318,8 @@ impl Parser<'_> {
                 Stage::RootAt { pattern: self.pattern()?, last }
             }
             ("by", word) if !word.is_empty() => {
-                // As `report --by` calls it.
-                let word = if word == "function" { "func" } else { word };
+                // What it was called before.
+                let word = if word == "func" { "function" } else { word };
                 let found = Grain::ALL.iter().find(|(_, name)| *name == word);
                 self.at += 1;
                 let Some(&(grain, _)) = found else {

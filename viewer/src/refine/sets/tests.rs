@@ -42,7 +42,7 @@ fn what_is_wrong_names_its_line_and_leaves_the_rest() {
         [
             "sets:10: @f: a frame is missing here, at the end",
             "sets:1: @a: `}` is missing here, at the end",
-            "sets:2: @b: frames have no property `modul`, only: fn, module, file, line, kind, \
+            "sets:2: @b: frames have no property `modul`, only: function, module, file, line, kind, \
              at `modul:q`",
             "sets:4: @c: there is no such set; sets are: @mpi, @openmp, @alloc, \
              @memcpy, @lock, @io, @rust-std, @cxx-std, @libc, @user, @start, at `@nothing`",

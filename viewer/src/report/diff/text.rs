@@ -12,7 +12,7 @@ use super::{Options, comparison, total};
 use crate::profile::comparison::{BASE, Comparison, OTHER, Scale};
 use crate::profile::{FrameKind, short_name};
 use crate::refine::Refined;
-use crate::views::difference::{Change, Difference, edges};
+use crate::views::difference::{Change, Difference, edges, unrelated};
 use crate::views::number::{Form, amount, count, counted};
 use crate::views::printable::{command_line, printable};
 use crate::views::{Cost, shown_of_sides};
@@ -79,6 +79,9 @@ impl Text<'_> {
         let [base, other] = self.comparison.sides.each_ref();
         if base.metric != other.metric && self.comparison.scale != Scale::Share {
             writeln!(out, "sampled differently: times are compared, and edge counts are not")?;
+        }
+        if let Some(doubt) = unrelated(self.refined.profile) {
+            writeln!(out, "{doubt}")?;
         }
         if let Some(refinement) = &self.options.refinement {
             writeln!(out, "refined: {}", printable(refinement))?;

@@ -6,7 +6,7 @@ pub(super) mod contexts;
 pub mod menu;
 mod page;
 mod prompt;
-mod rows;
+pub(in crate::tui) mod rows;
 pub(super) mod stages;
 mod top;
 

@@ -153,7 +153,7 @@ fn path(canvas: &mut Canvas<'_, '_>, rows: &dyn Rows, line: Line, cells: usize, 
     let row = rows.row(line);
     let depth = line.depth as usize;
     // Guides take at most a third of the room; a number stands for those that do not fit.
-    let most = cells / 3;
+    let most = most_guides(cells);
     let mut x = if rows.is_hot(line) {
         canvas.text(0, y, glyphs.hot, 1, theme.error());
         1
@@ -199,6 +199,15 @@ fn path(canvas: &mut Canvas<'_, '_>, rows: &dyn Rows, line: Line, cells: usize, 
         canvas.style(x + before, y, width(&shown[place]), theme.found());
     }
     where_it_is(canvas, row, end, cells, y);
+}
+
+fn most_guides(cells: usize) -> usize {
+    cells / 3
+}
+
+/// The cell of the sign that opens and closes a row at this depth, where paths have so many cells.
+pub(in crate::tui) fn marker_at(depth: u32, cells: usize) -> usize {
+    1 + (depth as usize).min(most_guides(cells))
 }
 
 /// Source line or module, right-aligned in what the name leaves.

@@ -17,18 +17,18 @@ pub struct Inverted {
 }
 
 impl Inverted {
-    /// Both views of one tree; the flat view begins by exclusive cost. Costs two orders of all
+    /// Both views of one tree; they begin by exclusive cost, as in a report. Costs two orders of all
     /// functions.
     #[must_use]
     pub fn new(mut callers: Callers, refined: &Refined<'_>) -> Self {
         let mut by_function = callers.clone();
-        if refined.profile.comparison.is_some() {
-            let sort = Sort { key: SortKey::Delta(Cost::Exclusive), reversed: false };
-            callers.set_sort(sort);
-            by_function.set_sort(sort);
-        } else {
-            by_function.set_sort(Sort { key: SortKey::Exclusive, reversed: false });
-        }
+        let key = match refined.profile.comparison {
+            Some(_) => SortKey::Delta(Cost::Exclusive),
+            None => SortKey::Exclusive,
+        };
+        let sort = Sort { key, reversed: false };
+        callers.set_sort(sort);
+        by_function.set_sort(sort);
         Self { callers: Table::new(callers, refined), flat: Table::new(by_function, refined) }
     }
 }

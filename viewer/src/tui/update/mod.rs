@@ -177,9 +177,9 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
         Message::PreviousMetric => metric::step(model, false),
         Message::LookAt(metric) => metric::look_at(model, metric),
 
-        Message::SearchNext => search::step(model, true),
-        Message::SearchPrevious => search::step(model, false),
-        Message::SearchSelected => search::for_selected(model),
+        Message::SearchNext => return search::step(model, true),
+        Message::SearchPrevious => return search::step(model, false),
+        Message::SearchSelected => return search::for_selected(model),
 
         Message::OpenPrompt(kind) => return prompt::open(model, kind),
         Message::Recall { older } => return prompt::recall(model, older),
@@ -226,6 +226,7 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
         Message::Completed { ticket, word, completions } => {
             prompt::completed(model, ticket, word, completions);
         }
+        Message::Searched { ticket, search } => search::arrived(model, ticket, *search),
         Message::Tried { ticket, shown, out, of_sides } => {
             prompt::tried(model, ticket, Trial::Counted { shown, out, of_sides });
         }

@@ -4,13 +4,14 @@ use super::super::message::{Message, View};
 use super::super::model::{Model, Over};
 use super::{Effects, apply};
 use crate::tui::draw::menu::{Window, window};
+use crate::tui::draw::rows::marker_at;
 use crate::tui::draw::{contexts, stages};
 use crate::tui::header;
 
 /// Lines that one step of the wheel moves.
 const WHEEL_LINES: isize = 3;
 
-/// A click selects: a row, a view by its name, an order or a metric by its heading, an item of the menu or of a
+/// A click on the sign before a name opens or closes the row. Elsewhere it selects: a row, a view by its name, an order or a metric by its heading, an item of the menu or of a
 /// list; on the line of stages it lists them.
 pub(super) fn click<'p>(model: &mut Model<'p>, x: u16, y: u16) -> Effects {
     let (x, y) = (usize::from(x), usize::from(y));
@@ -42,12 +43,26 @@ pub(super) fn click<'p>(model: &mut Model<'p>, x: u16, y: u16) -> Effects {
         let message = model.columns().message_at(x);
         return apply(model, message);
     }
-    if let Some(line) = line_at(model, y)
-        && let Some((rows, _)) = model.rows_mut()
-    {
+    let Some(line) = line_at(model, y) else { return Vec::new() };
+    let on_marker = is_marker(model, line, x);
+    if let Some((rows, _)) = model.rows_mut() {
         rows.select(line);
     }
-    Vec::new()
+    if on_marker { apply(model, Message::Toggle) } else { Vec::new() }
+}
+
+/// Whether the sign that opens and closes the row of a line is at this cell, or next to it: it is
+/// one cell wide.
+fn is_marker(model: &Model<'_>, line: usize, x: usize) -> bool {
+    let is_tree = match model.view {
+        View::Tree | View::Callers => true,
+        View::Flat => model.has_places(),
+        View::Tables | View::Info => false,
+    };
+    let Some(rows) = model.rows().filter(|_| is_tree) else { return false };
+    let Some(line) = rows.line(line) else { return false };
+    let at = marker_at(line.depth, model.columns().path_width);
+    rows.row(line).has_children && (at..=at + 1).contains(&x)
 }
 
 /// A double click opens or closes the row, edits the stage, refines to the process. The first click
@@ -62,7 +77,8 @@ pub(super) fn double_click<'p>(model: &mut Model<'p>, x: u16, y: u16) -> Effects
             },
         );
     }
-    let on_row = model.over.is_empty() && line_at(model, usize::from(y)).is_some();
+    let line = line_at(model, usize::from(y)).filter(|_| model.over.is_empty());
+    let on_row = line.is_some_and(|line| !is_marker(model, line, usize::from(x)));
     if !on_row {
         return click(model, x, y);
     }

@@ -169,9 +169,8 @@ fn try_out(model: &mut Model<'_>, prompt: &mut Prompt) -> Effects {
     let text = prompt.line.text().to_owned();
     match meant(prompt) {
         PromptKind::Search => {
-            let found = search::typed(model, &text, prompt.from.clone());
-            prompt.trial = Trial::Found(found);
-            Vec::new()
+            let from = prompt.from.clone();
+            search::typed(model, prompt, &text, from)
         }
         PromptKind::Refine | PromptKind::Group | PromptKind::Context(_) | PromptKind::Stage(_) => {
             let stages = match stages_with(model, prompt.kind, &text) {
@@ -241,7 +240,10 @@ pub(super) fn accept(model: &mut Model<'_>) -> Effects {
     let text = prompt.line.text().to_owned();
     remember(model, prompt.label(), &text);
     match meant(&prompt) {
-        PromptKind::Search => Vec::new(),
+        PromptKind::Search => {
+            search::accepted(model);
+            Vec::new()
+        }
         PromptKind::Command => run_command(model, &text),
         PromptKind::Set(file) => match language::definition(&text, &model.sets) {
             // A set that matches nothing here may do so in another profile.
