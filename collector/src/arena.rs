@@ -312,6 +312,13 @@ impl Arena {
         }
     }
 
+    /// Says that no return is counted in the process. Setup side.
+    pub fn set_without_edges(&self) {
+        // SAFETY: as above.
+        let flags = unsafe { AtomicU32::from_ptr(&raw mut (*self.header.as_ptr()).flags) };
+        flags.fetch_and(!FLAG_TRAMPOLINE, Ordering::Relaxed);
+    }
+
     /// Lets the file's number go; mappings stay. For a forked child, which makes its own arena.
     pub fn forget_file(&self) {
         self.file.close();

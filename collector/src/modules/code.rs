@@ -91,7 +91,12 @@ impl Code {
     pub(super) const UNKNOWN: Self = Self {
         recipes: Recipes::None,
         unwinders: Vec::new(),
-        rules: ModuleRules { never: true, unwinder: true, has_unsafe_functions: false },
+        rules: ModuleRules {
+            never: true,
+            unwinder: true,
+            has_unsafe_functions: false,
+            runtime: None,
+        },
     };
 
     /// Reads a module that stays loaded meanwhile.

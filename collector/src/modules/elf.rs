@@ -196,6 +196,23 @@ impl LoaderModule {
         self.find_symbol(name, |symbol| symbol.is_defined).map(|symbol| symbol.address)
     }
 
+    /// Whether the module asks for a symbol of this name: what it asks for stands before what it offers.
+    #[must_use]
+    pub fn imports(&self, name: &CStr) -> bool {
+        let asked = || {
+            let (words, _) = self.dynamic_table(GNU_HASH)?.as_chunks::<4>();
+            let first = u32::from_le_bytes(*words.get(1)?) as usize;
+            let (symbols, _) = self.dynamic_table(SYMBOL_TABLE)?.as_chunks::<24>();
+            Some((symbols.get(..first)?, self.dynamic_table(STRING_TABLE)?))
+        };
+        let Some((symbols, strings)) = asked() else { return false };
+        symbols.iter().any(|[a, b, c, d, ..]| {
+            let place = u32::from_le_bytes([*a, *b, *c, *d]) as usize;
+            let name = name.to_bytes_with_nul();
+            strings.get(place..).is_some_and(|rest| rest.starts_with(name))
+        })
+    }
+
     /// The first symbol of this name that is wanted.
     ///
     /// By [`GNU_HASH`], whose buckets are followed by hashes parallel to the symbols, of which the
@@ -401,6 +418,7 @@ mod tests {
             assert_eq!(found, Some(size_by_dladdr1(address(name))), "{name:?}");
         }
         assert_eq!(libc.size_of_function(c"fork", address(c"setjmp")), None);
+        assert!(libc.imports(c"_dl_find_dso_for_object") && !libc.imports(c"malloc"));
         assert_eq!(libc.size_of_function(c"no_such_function", address(c"setjmp")), None);
     }
 

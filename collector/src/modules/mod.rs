@@ -25,6 +25,7 @@
 //! the module is *foreign*: its code unwinds by [`foreign`], without a table, and the sample
 //! that met it leaves a note for [`after_note`].
 
+use alloc::format;
 use alloc::vec::Vec;
 mod code;
 mod discovery;
@@ -40,6 +41,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use csprof_format::arena::{LoadRecord, LogRecord, epoch_reason};
 
 use crate::setup_lock::{SetupGuard, SetupLock};
+use crate::trampoline::runtimes::{Extent, Runtime};
 use crate::{allocator, process, report};
 
 pub use code::{Code, Stretch};
@@ -57,6 +59,8 @@ pub struct LoadMap {
     pub epoch: u32,
     /// Whether a module brings an unwinder that cannot be interposed.
     pub static_unwinder: bool,
+    /// Whether nothing is armed in the process, for there is a [`Runtime`] that would mind.
+    pub unarmed: bool,
     stretches: Vec<Stretch>,
     /// Unloaded in the epoch: their addresses still mean them.
     retired: Vec<LoaderModule>,
@@ -97,6 +101,8 @@ pub struct Known {
     /// Unloaded in the present epoch: their addresses still mean them, and the log is not told yet.
     retired: Vec<Loaded>,
     codes: Codes,
+    /// Those that the log was told of.
+    runtimes: Vec<&'static Runtime>,
     next_number: u32,
     epoch: u32,
     generation: u32,
@@ -110,6 +116,7 @@ static KNOWN: SetupLock<Known> = SetupLock::new(Known {
     loaded: Vec::new(),
     retired: Vec::new(),
     codes: Vec::new(),
+    runtimes: Vec::new(),
     next_number: 0,
     epoch: 0,
     generation: 0,
@@ -196,7 +203,23 @@ pub fn start_again() {
     for loaded in &known.loaded {
         process::log(&LogRecord::Load(loaded.record()));
     }
+    for runtime in known.runtimes.clone() {
+        note_runtime(runtime, true);
+    }
     known.publish();
+}
+
+/// Says what is not armed for the runtime's sake.
+fn note_runtime(runtime: &Runtime, at_start: bool) {
+    let place = match runtime.extent {
+        Extent::Module => "by them",
+        Extent::Process if at_start => "in this process",
+        Extent::Process => "in this process from there on",
+    };
+    report::note(&format!("{}: no returns are counted {place}", runtime.does));
+    if let (Some(process), Extent::Process, true) = (process::current(), runtime.extent, at_start) {
+        process.arena.set_without_edges();
+    }
 }
 
 /// To be called after the program may have loaded or unloaded something; whether there was a look.
@@ -308,6 +331,13 @@ impl Known {
                 self.loaded.push(self.retired.swap_remove(back));
                 continue;
             }
+            let is_known = |runtime: &&Runtime| {
+                self.runtimes.iter().any(|known| core::ptr::eq(*known, *runtime))
+            };
+            if let Some(runtime) = code.rules.runtime.filter(|runtime| !is_known(runtime)) {
+                self.runtimes.push(runtime);
+                note_runtime(runtime, self.generation == 0);
+            }
             let loaded = Loaded { number: self.next_number, module, code };
             self.next_number += 1;
             process::log(&LogRecord::Load(loaded.record()));
@@ -343,13 +373,15 @@ impl Known {
             .collect();
         stretches.sort_unstable_by_key(|stretch| stretch.start);
         let static_unwinder = self.loaded.iter().any(|loaded| loaded.code.has_static_unwinder());
+        let runtimes = self.loaded.iter().filter_map(|loaded| loaded.code.rules.runtime);
+        let unarmed = runtimes.into_iter().any(|runtime| runtime.extent == Extent::Process);
         let retired = self.retired.iter().map(|retired| retired.module.clone()).collect();
         if let Some(process) = process::current() {
             let codes = self.codes.iter().map(|code| code.1.bytes()).sum::<usize>();
             process.arena.set_table_bytes((codes + size_of_val(&*stretches)) as u64);
         }
         let (generation, epoch) = (self.generation, self.epoch);
-        let map = LoadMap { generation, epoch, static_unwinder, stretches, retired };
+        let map = LoadMap { generation, epoch, static_unwinder, unarmed, stretches, retired };
         self.limbo.extend(reading::publish(map));
         // A moment without any reader after the swap proves that nobody holds an old map. Samples
         // take microseconds; a busy machine may postpone the release to a later call.
@@ -387,6 +419,7 @@ mod tests {
             generation: 1,
             epoch: 0,
             static_unwinder: false,
+            unarmed: false,
             stretches: vec![stretch(0x1000, 0x2000), stretch(0x5000, 0x6000)],
             retired: Vec::new(),
         };

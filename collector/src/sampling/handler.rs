@@ -30,11 +30,13 @@ use super::stack::{Interrupted, mark};
 use super::trap::TRAP;
 use super::walked::{Arming, WalkedFrame};
 use crate::cct;
-use crate::modules::{LoadMap, Reading, foreign};
+use crate::modules::{Reading, foreign};
 use crate::process;
 use crate::sources::{SignalInfo, is_by_own_timer};
 use crate::thread::{self, Thread};
+use crate::trampoline::sites::Number;
 use crate::trampoline::{is_trampoline_code, rules};
+use crate::unwind::arch::inference::uses_word;
 use crate::unwind::arch::registers::Registers;
 use crate::unwind::validate::StackBounds;
 use crate::unwind::walk::{End, Exit, Flow, Frame, Target, walk};
@@ -142,12 +144,13 @@ fn sample(
     }
 
     // 2. Walk.
-    let mut taken = take_path(thread, &registers, map)?;
+    let stack = Interrupted::new(map, thread.stack.bounds);
+    let mut taken = take_path(thread, &registers, &stack)?;
     if taken.met.next_epoch && thread.epoch == Some(map.epoch) {
         let next = map.epoch.wrapping_add(1);
         foreign::await_epoch(next);
         enter_epoch(thread, next)?;
-        taken = take_path(thread, &registers, map)?;
+        taken = take_path(thread, &registers, &stack)?;
     }
     let Taken { met, partial, armed_index, left } = taken;
 
@@ -185,11 +188,11 @@ fn sample(
     }
 
     // 4. Arm.
-    let suspected = thread.suspect.is_on(walked.frames());
+    let suspected = thread.shared().suspect.is_on(thread.walked.frames());
     let at_work = met.unwinder || met.jump || suspected;
     let followable = met.own_stack && !met.signal && !met.foreign && !at_work;
     if partial.is_none() && followable {
-        arm(thread, met.armed, known, left, registers.sp());
+        arm(thread, &stack, met.armed, (known, left), registers.sp());
     }
     Ok(())
 }
@@ -208,26 +211,20 @@ struct Taken {
 fn take_path(
     thread: &mut Thread,
     registers: &Registers,
-    map: &LoadMap,
+    stack: &Interrupted<'_>,
 ) -> Result<Taken, LossReason> {
     let bounds = thread.stack.bounds;
-    let (armed_index, armed) = match &mut thread.trampoline {
-        Some(trampoline) => {
-            let record = trampoline.record();
-            let index = thread.path.follow(record);
-            let in_place = index > 0 && record.is_in_place(registers.sp()..bounds.high);
-            (index, if in_place { (record.armed_slot, record.real) } else { (0, 0) })
-        }
-        None => (0, (0, 0)),
-    };
+    let record = &thread.shared().record;
+    let armed_index = thread.path.follow(record);
+    let in_place = armed_index > 0 && record.is_in_place(registers.sp()..bounds.high);
+    let armed_slot = if in_place { record.armed_slot() } else { 0 };
     let knows_path = thread.knows_path();
-    let stack = Interrupted::new(map, bounds, armed);
     let mut met = Met { own_stack: stack.is_own(registers.sp()), ..Met::default() };
     let walked = &mut thread.walked;
     walked.clear();
     // Whether the frame visited last returns to the next one through a slot.
     let mut returned_to = false;
-    let end = walk(registers, &mut thread.cache, &stack, |frame| {
+    let end = walk(registers, &mut thread.cache, stack, |frame| {
         if frame.kind == FrameKind::Interrupted && is_trampoline_code(frame.address) {
             met.trampoline = Some((frame.address, frame.sp));
             return Flow::Stop;
@@ -235,13 +232,17 @@ fn take_path(
         if returned_to && frame.marks.has(mark::CATCHES) {
             walked.leave_unseen();
         }
+        if matches!(frame.exit, Exit::Guess { .. }) {
+            // Code without call frame information: who knows by what it is found.
+            walked.leave_alone();
+        }
         returned_to = matches!(frame.exit, Exit::Return { .. });
         let (slot, real, arming) = judge(frame, bounds, &mut met);
         if !walked.push(WalkedFrame { key: frame.key(), slot, real, node: 0, arming }) {
             met.full = true;
             return Flow::Stop;
         }
-        if slot != 0 && slot == armed.0 {
+        if slot != 0 && slot == armed_slot {
             met.armed = true;
             if knows_path {
                 return Flow::Stop;
@@ -249,9 +250,10 @@ fn take_path(
         }
         Flow::Continue
     });
-    if end == End::Stopped && met.armed && map.static_unwinder {
+    if end == End::Stopped && met.armed && stack.map().static_unwinder {
         // The walk did not come to the frame that it returns to.
-        let pc = armed.1.wrapping_sub(FrameKind::Call.lookup_bias());
+        let real = walked.frames().last().map_or(0, |frame| frame.real);
+        let pc = real.wrapping_sub(FrameKind::Call.lookup_bias());
         let marks = thread.cache.get(pc).map_or_else(|| stack.marks(pc), |(_, marks)| marks);
         if marks.has(mark::CATCHES) || marks.has(mark::FOREIGN) {
             walked.leave_unseen();
@@ -264,7 +266,7 @@ fn take_path(
         End::Partial(reason) => Some(reason),
         End::Complete | End::Stopped => None,
     };
-    let left = if armed.0 == 0 { armed_index } else { 0 };
+    let left = if armed_slot == 0 { armed_index } else { 0 };
     Ok(Taken { met, partial, armed_index, left })
 }
 
@@ -273,13 +275,13 @@ fn judge(frame: &Frame, bounds: StackBounds, met: &mut Met) -> (u64, u64, Arming
     met.foreign |= frame.marks.has(mark::FOREIGN);
     met.unwinder |= frame.marks.has(mark::UNWINDER);
     match frame.exit {
-        Exit::Return { slot, address, plt } => {
-            let safe = !plt
+        Exit::Return { slot, address, plain, .. } => {
+            let safe = plain
                 && !frame.marks.has(mark::KEPT)
                 && !frame.marks.has(mark::FOREIGN)
                 && slot.is_multiple_of(8)
                 && bounds.contains_word(slot)
-                && (frame.kind == FrameKind::Call || !is_in_stub(frame));
+                && (frame.kind == FrameKind::Call || !may_mind(frame, slot));
             (slot, address, if safe { Arming::Safe } else { Arming::Unsafe })
         }
         Exit::Guess { slot, address } => (slot, address, Arming::Unsafe),
@@ -296,11 +298,16 @@ fn judge(frame: &Frame, bounds: StackBounds, met: &mut Met) -> (u64, u64, Arming
     }
 }
 
-/// Whether interrupted code of a module is, or could be, a stub of a linkage table.
-fn is_in_stub(frame: &Frame) -> bool {
+/// Whether interrupted code of a module is, or could be, a stub of a linkage table, or is about to use the word at
+/// `slot` other than for returning: to learn where it was called from, or since it is none that a call has left.
+fn may_mind(frame: &Frame, slot: u64) -> bool {
+    if frame.marks.has(mark::LAST) {
+        return true;
+    }
     // SAFETY: that many bytes of the module's executable segments follow, which are readable on
     // x86-64 Linux.
-    frame.marks.has(mark::LAST) || unsafe { rules::is_plt_jump(frame.address) }
+    let code = unsafe { rules::code_at(frame.address) };
+    rules::is_plt_jump(&code) || uses_word(&code, 0, slot.wrapping_sub(frame.sp).cast_signed())
 }
 
 /// The node of the context to which the trampoline is about to return, as code that is running or
@@ -314,12 +321,12 @@ fn returning(
     kind: FrameKind,
     metric: usize,
 ) -> Result<u32, LossReason> {
-    let node = thread.trampoline.as_mut().and_then(|own| {
-        let (caller, address) = own.record().returning_to(place.0, place.1)?;
+    let node = || {
+        let (caller, address) = thread.shared().record.returning_to(place.0, place.1)?;
         let context = cct::parent(&thread.arena, thread.path.node_of(caller)?)?;
         Some((context, FrameKey::new(kind, address).of_metric(metric)))
-    });
-    let (context, key) = node.ok_or(LossReason::InTrampoline)?;
+    };
+    let (context, key) = node().ok_or(LossReason::InTrampoline)?;
     cct::child(&mut thread.arena, context, key).ok_or(LossReason::ArenaFull)
 }
 
@@ -327,9 +334,27 @@ fn returning(
 /// innermost safe one. `left` is the index of a cached activation whose slot does not hold the
 /// trampoline any more, 0 if there is none: it was left by a jump, and all inside it, even where
 /// other activations stand in their place and look the same.
-fn arm(thread: &mut Thread, met_armed: bool, known: usize, left: usize, sp: u64) {
-    let Some(trampoline) = &mut thread.trampoline else { return };
-    let record = trampoline.record();
+fn arm(
+    thread: &mut Thread,
+    stack: &Interrupted<'_>,
+    met_armed: bool,
+    (known, left): (usize, usize),
+    sp: u64,
+) {
+    if !thread.arms {
+        return;
+    }
+    let record = &thread.shared().record;
+    if stack.map().unarmed {
+        // What is cached was armed before the library came that minds.
+        if !record.inner().is_null() {
+            record.disarm(sp..thread.stack.bounds.high);
+            let cached = thread.path.entries().iter().filter(|entry| entry.slot != 0).count();
+            thread.arena.record_mut().lost_returns += cached as u64;
+            record.rest(core::ptr::null(), core::ptr::null());
+        }
+        return;
+    }
     let frames = thread.walked.frames();
     // Which of the cached activations from `known` on are still there? Those have the same slot
     // and return address, outermost first; the outermost frame of all has none. With the armed
@@ -354,12 +379,19 @@ fn arm(thread: &mut Thread, met_armed: bool, known: usize, left: usize, sp: u64)
     }
     record.disarm(sp..thread.stack.bounds.high);
     let arena = &thread.arena;
-    if !thread.path.replace_from(known, frames, |frame| match frame.arming {
+    let edge_cell = |frame: &WalkedFrame| match frame.arming {
         Arming::Blind => arena.lost_returns_cell(),
         Arming::Safe | Arming::Unsafe => arena.edge_cell(frame.node),
-    }) {
+    };
+    let site = |frame: &WalkedFrame| {
+        let generation = stack.map().generation;
+        let number = Number::of(frame.real)
+            .filter(|site| site.verdict(generation, || stack.is_returned_to(frame.real)));
+        number.map_or(0, Number::mark)
+    };
+    if !thread.path.replace_from(known, frames, edge_cell, site) {
         // Memory was refused: all of them are lost from sight.
-        record.inner = core::ptr::null();
+        record.rest(core::ptr::null(), core::ptr::null());
         thread.arena.record_mut().lost_returns += (known - 1 + same) as u64;
         return;
     }
@@ -372,8 +404,7 @@ fn arm(thread: &mut Thread, met_armed: bool, known: usize, left: usize, sp: u64)
         // read by the walk and lies on the thread's own stack above the stack pointer.
         unsafe { record.arm(thread.path.entry(target), inner) };
     } else {
-        record.armed = thread.path.entry(0);
-        record.inner = inner;
+        record.rest(thread.path.entry(0), inner);
     }
 }
 

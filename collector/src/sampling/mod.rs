@@ -30,8 +30,8 @@ pub const MAX_DEPTH: usize = 1 << 20;
 #[expect(unsafe_code, reason = "looks at the handler's own flag")]
 pub fn abort_in_handler() {
     let thread = crate::thread::current();
-    // SAFETY: null or this thread's live state.
-    if unsafe { thread.as_ref() }.is_some_and(|thread| thread.in_handler) {
+    // SAFETY: null or this thread's live state, of which the handler has an exclusive reference: one word is read.
+    if !thread.is_null() && unsafe { (&raw const (*thread).in_handler).read_volatile() } {
         // The defined way to say that an invariant is broken.
         crate::sys::abort();
     }

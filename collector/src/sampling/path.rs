@@ -47,25 +47,26 @@ impl Path {
 
     /// Drops what the trampoline has popped. Returns the index of the armed entry, 0 if none is.
     pub(super) fn follow(&mut self, record: &Record) -> usize {
-        if record.inner.is_null() {
+        if record.inner().is_null() {
             self.clear();
             return 0;
         }
         let index = |entry: *const Entry| {
             entry.addr().wrapping_sub(self.0.start().addr()) / size_of::<Entry>()
         };
-        let (inner, armed) = (index(record.inner), index(record.armed));
+        let (inner, armed) = (index(record.inner()), index(record.armed()));
         self.0.truncate(inner + 1);
-        if record.armed_slot != 0 && armed < self.len() { armed } else { 0 }
+        if record.armed_slot() != 0 && armed < self.len() { armed } else { 0 }
     }
 
     /// Keeps the first `keep` entries, the sentinel among them, and adds `frames`, which are
-    /// innermost first. `false` if memory is refused; the path is then empty.
+    /// innermost first, each with its edge count and the mark of its call site. `false` if memory is refused; the path is then empty.
     pub(super) fn replace_from(
         &mut self,
         keep: usize,
         frames: &[WalkedFrame],
         edge_cell: impl Fn(&WalkedFrame) -> *mut u64,
+        site: impl Fn(&WalkedFrame) -> u32,
     ) -> bool {
         self.0.truncate(keep.max(1));
         for frame in frames.iter().rev() {
@@ -78,7 +79,7 @@ impl Path {
                 edge: edge_cell(frame),
                 next,
                 node: frame.node,
-                safe: u32::from(frame.arming == Arming::Safe),
+                site: if frame.arming == Arming::Safe { site(frame) } else { 0 },
             };
             if entry.edge.is_null() || !self.0.push(entry) {
                 self.clear();
@@ -91,7 +92,7 @@ impl Path {
     /// The innermost entry at or outside `index` that may be armed; 0 if there is none.
     pub(super) fn nearest_safe(&self, index: usize) -> usize {
         match self.entries().get(index) {
-            Some(entry) if entry.safe == 1 => index,
+            Some(entry) if entry.is_safe() => index,
             Some(entry) => {
                 let distance = entry.next / size_of::<Entry>() as i64;
                 index.saturating_add_signed(distance as isize).min(index)

@@ -11,7 +11,8 @@ use core::cell::Cell;
 use crate::modules::LoadMap;
 use crate::modules::foreign::Foreign;
 use crate::sys;
-use crate::trampoline::rules;
+use crate::trampoline::{rules, sites};
+use crate::unwind::arch::inference::{Called, call_before, pops};
 use crate::unwind::arch::recipe::{CalleeSaved, Recipe};
 use crate::unwind::cache::{BLOCK, Marks};
 use crate::unwind::validate::StackBounds;
@@ -25,8 +26,6 @@ pub(super) struct Interrupted<'a> {
     own_low: Cell<u64>,
     /// A page outside the own stack that was found readable; no page's address at first.
     page: Cell<u64>,
-    /// The armed slot and what belongs there; zeros if nothing is armed.
-    armed: (u64, u64),
     /// Whether code was met that begins an epoch as soon as the setup side sees it.
     next_epoch: Cell<bool>,
     /// For [`Foreign::containing`].
@@ -54,20 +53,26 @@ pub(super) mod mark {
 const PAGE: u64 = 4096;
 /// The address of no page.
 const NO_PAGE: u64 = 1;
+/// How far from a call the data may be of which code finds the address by it.
+const NEAR: u64 = 4096;
 /// Just below the end of user space with four-level paging.
 const USER_END: u64 = 0x7fff_ffff_f000;
 
 impl<'a> Interrupted<'a> {
-    pub(super) const fn new(map: &'a LoadMap, own: StackBounds, armed: (u64, u64)) -> Self {
+    pub(super) const fn new(map: &'a LoadMap, own: StackBounds) -> Self {
         Self {
             map,
             own,
             own_low: Cell::new(u64::MAX),
             page: Cell::new(NO_PAGE),
-            armed,
             next_epoch: Cell::new(false),
             readable: Cell::new(0),
         }
+    }
+
+    /// The load map that it answers from.
+    pub(super) const fn map(&self) -> &LoadMap {
+        self.map
     }
 
     pub(super) const fn is_of_next_epoch(&self) -> bool {
@@ -76,6 +81,30 @@ impl<'a> Interrupted<'a> {
 
     pub(super) const fn is_own(&self, sp: u64) -> bool {
         self.own.low <= sp && sp < self.own.high
+    }
+
+    /// Whether whatever is called at the call site behind which `real` is comes back there by a return: not
+    /// the next instruction, nor one that takes the address off the stack to learn where it is.
+    pub(super) fn is_returned_to(&self, real: u64) -> bool {
+        let Some((code, at)) = self.text(real.wrapping_sub(1)) else { return false };
+        match call_before(code, at + 1) {
+            None => false,
+            Some(Called::Indirect) => true,
+            Some(Called::Direct(offset)) => {
+                let target = real.wrapping_add_signed(offset);
+                let recipe_there = || {
+                    let stretch = self.map.find(target)?;
+                    let place = u32::try_from(target.wrapping_sub(stretch.base)).ok()?;
+                    Some(stretch.code.recipes()?.lookup(place).0)
+                };
+                // Code that asks where it is calls into its own function; a caller and what it calls
+                // mostly lie further from each other.
+                offset.unsigned_abs() > NEAR
+                    || offset != 0
+                        && !pops(code, (at + 1).saturating_add_signed(offset as isize))
+                        && recipe_there().is_some_and(Recipe::is_of_entry)
+            }
+        }
     }
 }
 
@@ -148,23 +177,20 @@ impl Target for Interrupted<'_> {
 
     #[inline]
     fn read(&self, address: u64) -> Option<u64> {
-        if address == self.armed.0 && address != 0 {
-            return Some(self.armed.1);
-        }
         let in_use = StackBounds { low: self.own_low.get(), high: self.own.high };
         if !in_use.contains_word(address) {
             let page = address & !(PAGE - 1);
             if page != self.page.get() || address % PAGE > PAGE - 8 {
                 let word = sys::probe(address)?;
                 self.page.set(page);
-                return Some(word);
+                return Some(sites::real(word));
             }
         }
         // SAFETY: inside the part of the own stack that is in use, or in a page that was readable
         // a moment ago and belongs to the stack this thread stands on.
-        Some(unsafe {
+        Some(sites::real(unsafe {
             core::ptr::with_exposed_provenance::<u64>(address as usize).read_unaligned()
-        })
+        }))
     }
 }
 
@@ -179,7 +205,7 @@ mod tests {
         let words = [0x1111_u64, 0x2222, 0x3333];
         let [low, last] = [0, 2].map(|at| (&raw const words[at]).addr() as u64);
         let map = LoadMap::default();
-        let process = Interrupted::new(&map, StackBounds { low, high: last + 8 }, (0, 0));
+        let process = Interrupted::new(&map, StackBounds { low, high: last + 8 });
         assert_eq!(process.stack(low), Some(StackBounds { low, high: last + 8 }));
         assert_eq!(
             [low, low + 8, last].map(|at| process.read(at)),

@@ -7,16 +7,19 @@
 //! are linked next to each other. A millisecond later it has asked again, or is done. That is told by samples, but only
 //! those count between which the thread has run: samples of elapsed time also come while it waits for the loader's lock.
 
+use core::sync::atomic::{AtomicU64, Ordering};
+
 use super::walked::WalkedFrame;
 use crate::sys::{self, Clock};
 
-/// What asked last.
-#[derive(Clone, Copy, Debug)]
+/// What asked last. Changed by the thread and by its handler, a word at a time.
+#[derive(Debug)]
 pub struct Suspect {
-    /// An address in it, and in the highest byte the samples for which it is suspected.
-    word: u64,
+    /// An address in it, and in the highest byte the samples for which it is suspected; 0 before anything has
+    /// asked.
+    word: AtomicU64,
     /// CPU time of the thread at the sample that counted last, in nanoseconds; 0 before the first.
-    counted_ns: u64,
+    counted_ns: AtomicU64,
 }
 
 /// How far the other functions of an unwinder may be.
@@ -29,25 +32,29 @@ const SAMPLES_SHIFT: u32 = 56;
 
 impl Suspect {
     /// Nothing.
-    pub const NONE: Self = Self { word: 0, counted_ns: 0 };
+    #[must_use]
+    pub const fn none() -> Self {
+        Self { word: AtomicU64::new(0), counted_ns: AtomicU64::new(0) }
+    }
 
     /// The function at `pc` has asked.
-    #[must_use]
-    pub const fn new(pc: u64) -> Self {
-        Self { word: pc | SAMPLES << SAMPLES_SHIFT, counted_ns: 0 }
+    pub fn ask(&self, pc: u64) {
+        self.counted_ns.store(0, Ordering::Relaxed);
+        self.word.store(pc | SAMPLES << SAMPLES_SHIFT, Ordering::Relaxed);
     }
 
     /// Whether it is on the stack that this sample has met. Once for each sample.
-    pub(super) fn is_on(&mut self, frames: &[WalkedFrame]) -> bool {
-        if self.word >> SAMPLES_SHIFT == 0 {
+    pub(super) fn is_on(&self, frames: &[WalkedFrame]) -> bool {
+        let word = self.word.load(Ordering::Relaxed);
+        if word >> SAMPLES_SHIFT == 0 {
             return false;
         }
         let now_ns = sys::now_ns(Clock::ThreadCpu);
-        if now_ns.saturating_sub(self.counted_ns) >= APART_NS {
-            self.counted_ns = now_ns;
-            self.word -= 1 << SAMPLES_SHIFT;
+        if now_ns.saturating_sub(self.counted_ns.load(Ordering::Relaxed)) >= APART_NS {
+            self.counted_ns.store(now_ns, Ordering::Relaxed);
+            self.word.store(word - (1 << SAMPLES_SHIFT), Ordering::Relaxed);
         }
-        let pc = self.word & !(u64::MAX << SAMPLES_SHIFT);
+        let pc = word & !(u64::MAX << SAMPLES_SHIFT);
         frames.iter().any(|frame| frame.key.address().abs_diff(pc) < NEAR)
     }
 }

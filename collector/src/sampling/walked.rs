@@ -146,6 +146,15 @@ impl Walked {
         }
     }
 
+    /// The frame pushed last returns to one of which too little is known.
+    pub(super) fn leave_alone(&mut self) {
+        if let Some(frame) = self.0.as_mut_slice().last_mut()
+            && frame.arming == Arming::Safe
+        {
+            frame.arming = Arming::Unsafe;
+        }
+    }
+
     pub(super) const fn frames(&self) -> &[WalkedFrame] {
         self.0.as_slice()
     }

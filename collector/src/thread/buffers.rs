@@ -21,8 +21,8 @@ pub(super) struct Buffers {
     pub handlers: Option<HandlerStack>,
 }
 
-// SAFETY: whoever has them is alone with them: a thread that ends has given its trampoline's record back, through
-// which others could have found its path.
+// SAFETY: whoever has them is alone with them: a thread that ends has no record any more, through which its
+// trampoline could have found its path.
 unsafe impl Send for Buffers {}
 
 impl Buffers {

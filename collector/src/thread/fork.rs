@@ -8,7 +8,7 @@ use super::{Thread, begin, current, registry, set_current};
 use crate::process;
 use crate::sampling::Path;
 use crate::sys::{self, Mask};
-use crate::trampoline::Suspended;
+use crate::trampoline::{self, Suspended};
 use alloc::boxed::Box;
 
 /// Before a fork: the calling thread must not be sampled, nor have a replaced return address,
@@ -22,9 +22,7 @@ pub fn pause_here() {
     // SAFETY: this thread's state, with the signal blocked.
     let thread = unsafe { &mut *thread };
     let live = thread_stack_in_use(thread.stack.bounds);
-    if let Some(trampoline) = &mut thread.trampoline {
-        trampoline.record().suspend(live, Suspended::Yes);
-    }
+    thread.shared().record.suspend(live, Suspended::Yes);
     thread.paused_mask = Some(mask);
 }
 
@@ -36,9 +34,7 @@ pub fn resume_here() {
     }
     // SAFETY: this thread's state; the signal is still blocked from `pause_here`.
     let thread = unsafe { &mut *thread };
-    if let Some(trampoline) = &mut thread.trampoline {
-        trampoline.record().resume();
-    }
+    thread.shared().record.resume();
     if let Some(mask) = thread.paused_mask.take() {
         sys::set_mask(mask);
     }
@@ -80,12 +76,12 @@ fn take_after_fork() -> (Option<Box<Thread>>, Option<Mask>) {
         return (None, None);
     }
     set_current(core::ptr::null_mut());
+    // SAFETY: null. The old record stays, too.
+    unsafe { trampoline::set_current(core::ptr::null()) };
     // SAFETY: this thread's state, now found by nobody else; `pause_here` blocked the signal and
     // disarmed the trampoline.
     let mut thread = unsafe { Box::from_raw(thread) };
-    if let Some(trampoline) = thread.trampoline.take() {
-        trampoline.abandon();
-    }
+    thread.shared().record.abandon();
     thread.arena.detach();
     let mask = thread.paused_mask.take();
     (Some(thread), mask)

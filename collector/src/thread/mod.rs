@@ -6,7 +6,9 @@
 //!
 //! Invariant: the state is used by its own thread only, by the handler or, with all signals
 //! blocked, by the functions here: a handler of the program that came in between could fork, throw
-//! or leave by longjmp, and find or leave half a change. Other threads see [`Registry`] only.
+//! or leave by longjmp, and find or leave half a change. So at any time there is one exclusive
+//! reference to a [`Thread`] at most. What is used with no signal blocked is not in it but in
+//! [`Shared`], to which there are shared references only. Other threads see [`Registry`] only.
 
 #![expect(unsafe_code, reason = "thread-local pointer, state shared with the signal handler")]
 
@@ -20,6 +22,7 @@ mod stack;
 mod unarmed;
 
 use core::arch::{asm, global_asm};
+use core::ptr::NonNull;
 
 use csprof_format::launch::MAX_SOURCES;
 use csprof_format::loss::{LossReason, PartialReason};
@@ -28,7 +31,7 @@ pub use fork::{drop_after_fork, pause_here, restart_after_fork, resume_here};
 pub use registry::{Registry, file_numbers, give_trap_back, lock_registry, restart_all, stop_all};
 use stack::thread_stack_in_use;
 pub use stack::{AskedStack, OwnStack};
-pub use unarmed::{disarm_for_lookup, disarm_here, left_to};
+pub use unarmed::{Shared, disarm_for_lookup, disarm_here, left_to};
 
 use buffers::Buffers;
 use handler_stack::HandlerStack;
@@ -36,10 +39,10 @@ use handler_stack::HandlerStack;
 use crate::arena::ThreadArena;
 use crate::modules;
 use crate::process::{self, Process};
-use crate::sampling::{Path, Suspect, Walked, trap};
+use crate::sampling::{Path, Walked, trap};
 use crate::sources::{self, Sources};
 use crate::sys::{self, Clock, Mask};
-use crate::trampoline::Trampoline;
+use crate::trampoline;
 use crate::unwind::cache::RecipeCache;
 use crate::{allocator, report};
 
@@ -79,12 +82,12 @@ pub struct Thread {
     pub path_epoch: Option<u32>,
     /// The frames of the present sample.
     pub walked: Walked,
-    /// The trampoline, where there is one.
-    pub trampoline: Option<Trampoline>,
+    /// Whether return addresses may be replaced.
+    pub arms: bool,
+    /// The record of its trampoline, and what else is used with no signal blocked.
+    shared: NonNull<Shared>,
     /// Recipes used last.
     pub cache: Box<RecipeCache>,
-    /// What may be an unwinder, and at work.
-    pub suspect: Suspect,
     /// Signal mask to return to after [`pause_here`].
     paused_mask: Option<Mask>,
     /// Set while the handler runs.
@@ -159,11 +162,8 @@ fn begin(process: &'static Process, stack: OwnStack) {
         registry::leave_buffers(buffers);
         return refused("shared memory");
     };
-    let trampoline =
-        if process.trampoline { Trampoline::claim(arena.returns_cell()) } else { None };
-    if process.trampoline && trampoline.is_none() {
-        report::warn_once(3, "more than 2048 threads at a time: the rest has no edge counts");
-    }
+    let shared = Shared::new(stack.bounds, arena.returns_cell(), arena.lost_returns_cell());
+    let shared = NonNull::from(Box::leak(Box::new(shared)));
     let Buffers { mut path, walked, cache, handlers } = buffers;
     if let Some(stack) = handlers {
         stack.release();
@@ -181,12 +181,14 @@ fn begin(process: &'static Process, stack: OwnStack) {
         path,
         path_epoch: None,
         walked,
-        trampoline,
+        arms: process.trampoline,
+        shared,
         cache,
-        suspect: Suspect::NONE,
         paused_mask: None,
         in_handler: false,
     }));
+    // SAFETY: stays until the thread ends, or for good if it forks.
+    unsafe { trampoline::set_current(shared.as_ptr().cast()) };
     set_current(thread);
     // SAFETY: just made, and the signal is blocked.
     let thread = unsafe { &mut *thread };
@@ -194,6 +196,13 @@ fn begin(process: &'static Process, stack: OwnStack) {
 }
 
 impl Thread {
+    /// What is used with no signal blocked.
+    #[inline]
+    pub const fn shared<'a>(&self) -> &'a Shared {
+        // SAFETY: lives as long as its thread is sampled, and nobody has an exclusive reference to it.
+        unsafe { self.shared.as_ref() }
+    }
+
     fn open_sources(&mut self, process: &Process) {
         const { assert!(MAX_SOURCES <= align_of::<Self>()) };
         let cookie = sources::cookie((&raw const *self).expose_provenance());
@@ -247,20 +256,18 @@ pub fn ended() {
     registry::leave(thread.place);
     thread.sources = Sources::NONE;
     let live = thread_stack_in_use(thread.stack.bounds);
-    if let Some(trampoline) = &mut thread.trampoline {
-        let record = trampoline.record();
-        record.disarm(live.clone());
-        // pthread_exit leaves all that the start routine called.
-        let left = record.left_at_end(live);
-        thread.arena.record_mut().lost_returns += left;
-    }
+    let record = &thread.shared().record;
+    record.disarm(live.clone());
+    // pthread_exit leaves all that the start routine called.
+    thread.arena.record_mut().lost_returns += record.left_at_end(live);
     set_current(core::ptr::null_mut());
+    // SAFETY: null. From here on an entry of the trampoline finds no record, and goes on to where it returns.
+    unsafe { trampoline::set_current(core::ptr::null()) };
     thread.note_progress();
     thread.arena.record_mut().end_ns = sys::now_ns(Clock::Monotonic);
-    if let Some(trampoline) = thread.trampoline.take() {
-        trampoline.release();
-    }
     thread.arena.release();
+    // SAFETY: made by `begin`, and found by nobody since it is not the thread's current one.
+    drop(unsafe { Box::from_raw(thread.shared.as_ptr()) });
     let Thread { path, walked, cache, .. } = *thread;
     let handlers = HandlerStack::disengage();
     registry::leave_buffers(Buffers { path, walked, cache, handlers });

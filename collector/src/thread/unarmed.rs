@@ -1,19 +1,50 @@
 //! The real return address back in its place, for code that looks at the stack, and what is left without
 //! returning.
 //!
-//! No signal is blocked: see [`Record::cut`].
+//! No signal is blocked, for exceptions come here for each cleanup; so a sample may come at any point, and its
+//! handler holds the thread's state exclusively. What both use is [`Shared`], and lies apart from it: nobody here
+//! touches anything else.
 
-#![expect(unsafe_code, reason = "the state of the calling thread")]
+#![expect(unsafe_code, reason = "what the calling thread shares with its handler")]
 
 use core::ops::Range;
+use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::current;
 use super::stack::thread_stack_in_use;
 use crate::modules::Reading;
 use crate::process;
 use crate::sampling::Suspect;
-use crate::trampoline::{Record, Suspended, is_trampoline_code};
+use crate::trampoline::{self, Record, Suspended};
 use crate::unwind::validate::StackBounds;
+
+/// What the thread's own code and its handler both use, with no signal blocked: words that are read and written one
+/// by one, through shared references only.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Shared {
+    /// First, for the thread finds it as its [current](trampoline::current) record.
+    pub record: Record,
+    /// The stack that the thread was given.
+    stack: StackBounds,
+    /// The thread's counter of lost returns, in the arena.
+    lost_returns: *mut u64,
+    /// What may be an unwinder, and at work.
+    pub suspect: Suspect,
+}
+
+impl Shared {
+    /// That of a thread on this stack. The counters are its own, of returns and of lost ones.
+    pub(super) const fn new(stack: StackBounds, returns: *mut u64, lost_returns: *mut u64) -> Self {
+        Self { record: Record::new(returns), stack, lost_returns, suspect: Suspect::none() }
+    }
+
+    /// The calling thread's, if it is sampled.
+    fn here<'a>() -> Option<&'a Self> {
+        // SAFETY: null, or the first field of a value that stays until its own thread sets another. Nobody has an
+        // exclusive reference to it.
+        unsafe { trampoline::current().cast::<Self>().as_ref() }
+    }
+}
 
 /// Puts the real return address back in the calling thread, for code that is about to look at the
 /// stack or to leave it by other means than returning. Async-signal-safe, and no system call if the
@@ -31,22 +62,17 @@ pub fn disarm_here(how: Suspended) {
 /// before it reads the return addresses outside; or for code that may be one. As [`disarm_here`].
 ///
 /// Its own return address it has read before it asks for anything. If that was the replaced one, it
-/// asks for the trampoline, and finds the slot as the trampoline's call frame information has it. Where
+/// asks for the trampoline, and goes on by that one's call frame information. Where
 /// it does not say what it asks for (libgcc before version 12, `pc` is 0), the slot stays as it is.
 pub fn disarm_for_lookup(caller: u64, pc: u64) {
-    // SAFETY: null or this thread's state; a sample that comes in between reads a whole word.
-    let Some(thread) = (unsafe { current().as_mut() }) else { return };
+    let Some(shared) = Shared::here() else { return };
     if !is_known_unwinder(caller) {
-        thread.suspect = Suspect::new(caller);
+        shared.suspect.ask(caller);
     } else if pc == 0 {
         return;
     }
-    // A return address is looked up in the call before it.
-    let is_trampoline = is_trampoline_code(pc) || is_trampoline_code(pc.wrapping_add(1));
     with_trampoline(|record, live, _| {
-        if is_trampoline {
-            record.arm_again(live);
-        } else if record.armed_slot != 0 {
+        if record.armed_slot() != 0 {
             // What is suspended already stays so.
             record.disarm(live);
         }
@@ -71,29 +97,21 @@ pub fn left_to(sp: u64) {
 }
 
 /// Calls `change` with the record of the calling thread's trampoline, the part of its own stack that
-/// is in use, and all of it; counts the lost returns that it returns. No signal is blocked:
-/// see [`Record::cut`].
-fn with_trampoline(change: impl FnOnce(&mut Record, Range<u64>, StackBounds) -> u64) {
-    let thread = current();
-    if thread.is_null() {
-        return;
-    }
-    // SAFETY: this thread's state. A sample that comes in between reads of it only what is changed
-    // one word at a time, and changes what is not used here.
-    let thread = unsafe { &mut *thread };
-    let live = thread_stack_in_use(thread.stack.bounds);
-    let Some(trampoline) = &mut thread.trampoline else { return };
-    let record = trampoline.record();
+/// is in use, and all of it; counts the lost returns that it returns.
+fn with_trampoline(change: impl FnOnce(&Record, Range<u64>, StackBounds) -> u64) {
+    let Some(shared) = Shared::here() else { return };
+    let (record, live) = (&shared.record, thread_stack_in_use(shared.stack));
+    let slot = record.armed_slot();
     // Nothing is cached; or the armed slot must be asked for, and no system call is allowed any
     // more, but no sample comes either.
-    if record.inner.is_null()
-        || process::sealed() && record.armed_slot != 0 && !live.contains(&record.armed_slot)
-    {
+    if record.inner().is_null() || process::sealed() && slot != 0 && !live.contains(&slot) {
         return;
     }
-    let lost = change(record, live, thread.stack.bounds);
+    let lost = change(record, live, shared.stack);
     // In the child of a fork by hand, the count would be the parent's.
     if lost > 0 && process::current().is_some() {
-        thread.arena.record_mut().lost_returns += lost;
+        // SAFETY: a counter in the thread's arena, which is mapped as long as the thread is sampled; its handler
+        // may count in between.
+        unsafe { AtomicU64::from_ptr(shared.lost_returns) }.fetch_add(lost, Ordering::Relaxed);
     }
 }

@@ -1,21 +1,25 @@
 //! The trampoline's code: where a return lands whose address was replaced.
 //!
-//! One 16-byte entry per thread, so the entry's address says whose it is and no thread-local
-//! lookup is needed. An entry is reached by the `ret` of a sampled activation, so on arrival
-//! `rsp` is just above the slot that held the entry's address, and *every* register and flag may
-//! be live: gcc's `-fipa-ra` keeps values in caller-saved registers across calls, Rust returns in
-//! rax, rdx and rcx, vectors return in xmm, ymm, zmm. The body therefore uses only instructions
-//! that touch neither flags nor vector registers (push, pop, mov, lea, not, jrcxz), and addition
-//! and comparison are `lea` and `jrcxz`. Memory below `rsp` is the returned callee's frame, dead by
-//! now; the caller made a call, so it has no red zone in use (psABI 3.2.2).
+//! One 16-byte entry per call site ([`sites`]), so the entry's address says where the return
+//! leads, whatever else is known. An entry is reached by a `ret`, so on arrival `rsp` is just above
+//! the slot that held the entry's address, and *every* register and flag may be live: gcc's
+//! `-fipa-ra` keeps values in caller-saved registers across calls, Rust returns in rax, rdx and rcx,
+//! vectors return in xmm, ymm, zmm. The body therefore uses only instructions that touch neither
+//! flags nor vector registers (push, pop, mov, lea, not, jrcxz), and addition and comparison are
+//! `lea` and `jrcxz`. Memory below `rsp` is the returned callee's frame, dead by now; the caller made
+//! a call, so it has no red zone in use (psABI 3.2.2).
 //!
 //! What the body does, in order:
-//! 1. checks that `rsp − 8` is the slot that was armed, and that this is the thread that armed it;
+//! 1. finds the record of the thread, and checks that `rsp − 8` is the slot that it has armed, with
+//!    the address to which this entry returns;
 //! 2. adds 1 to the edge count of each cached activation from the innermost to the armed one;
 //! 3. arms the next activation outward, if its slot still holds what was seen there;
 //! 4. returns to the real address.
 //!
-//! If a check fails, all state is saved and [`super::lost`] finds the real address.
+//! If a check fails, this is not the return that the thread waits for: its stack was copied or
+//! restored, the thread has ended, or it has no record at all. Then only 4 is done. The one exception
+//! is a callee that has popped its arguments (`ret imm16`): the armed slot lies less than 64 KB
+//! below, and still holds this entry. That is the return of the armed activation.
 //!
 //! **Samples.** A handler that interrupts the trampoline knows where the thread is going: see
 //! [`Place`]. What it must not do is change the record or the path.
@@ -25,28 +29,35 @@
 //! address. The code block has call frame information that leads them on: the CFA is `rsp`
 //! unchanged, and the return address is computed by a DWARF expression that starts from the
 //! entry's address (register 16), adds the displacement inside its `lea` instruction to reach the
-//! thread's record, and reads the real address there. The frame is marked as a signal frame, so
+//! site, and reads the real address there. It asks nothing of the thread, so it is right in any, at
+//! any time, also after the slot was put right. The frame is marked as a signal frame, so
 //! that its canonical address differs from its caller's (libgcc subtracts one) and libgcc does not
 //! take it for the frame that handles the exception; since the caller's address is then taken as
 //! exact, the expression gives the real address minus one, which lies in the call instruction.
 //! The procedure starts one byte before the first entry, because an unwinder looks up a return
 //! address minus one. A handler of the program that interrupts the trampoline may unwind, too
 //! (asynchronous cancellation does): the information is right at every instruction.
+//!
+//! [`sites`]: super::sites
 
 #![expect(unsafe_code, reason = "assembly")]
 
 use core::arch::global_asm;
 use core::mem::offset_of;
 
-use super::{Entry, RECORDS, Record};
+use super::sites::{SITES, STRIDE, TABLE};
+use super::{Entry, Record};
 
 global_asm!(
-    ".pushsection .bss.csprof_trampoline_records,\"aw\",@nobits",
-    ".balign 64",
-    ".globl csprof_trampoline_records",
-    ".hidden csprof_trampoline_records",
-    "csprof_trampoline_records:",
-    ".zero {record_size} * {records}",
+    // The record of the thread: null where there is none.
+    ".pushsection .tbss.csprof_record,\"awT\",@nobits",
+    ".balign 8",
+    ".globl csprof_record",
+    ".hidden csprof_record",
+    ".type csprof_record,@object",
+    ".size csprof_record,8",
+    "csprof_record:",
+    ".zero 8",
     ".popsection",
 
     ".pushsection .text.csprof_trampoline,\"ax\",@progbits",
@@ -58,33 +69,33 @@ global_asm!(
     ".cfi_escape 0x0f, 0x0b, 0x77, 0x00, 0x80, 0x00, 0x3f, 0x1a, 0x30, 0x2e, 0x33, 0x24, 0x22",
     // DW_CFA_val_expression r16, 25 bytes:
     //   breg16 0; const1s -16; and; plus_uconst 4; deref; const4u 0xffffffff; and  (the displacement
-    //   of `lea`, positive, for records lie behind code); breg16 0; const1s -16; and; plus;
-    //   plus_uconst 8 + offset of `real`; deref; lit1; minus
+    //   of `lea`, positive, for sites lie behind code); breg16 0; const1s -16; and; plus;
+    //   plus_uconst 8; deref; lit1; minus
     // valgrind knows these operations; of dup, deref_size and shra it would warn in every program.
     ".cfi_escape 0x16, 0x10, 0x19, 0x80, 0x00, 0x09, 0xf0, 0x1a, 0x23, 0x04, 0x06, 0x0c, 0xff, 0xff, \
-     0xff, 0xff, 0x1a, 0x80, 0x00, 0x09, 0xf0, 0x1a, 0x22, 0x23, 8 + {real}, 0x06, 0x31, 0x1c",
-    ".rept 16",
+     0xff, 0xff, 0x1a, 0x80, 0x00, 0x09, 0xf0, 0x1a, 0x22, 0x23, 0x08, 0x06, 0x31, 0x1c",
+    ".rept {stride}",
     "nop",
     ".endr",
     ".globl csprof_trampoline_start",
     ".hidden csprof_trampoline_start",
     "csprof_trampoline_start:",
-    ".set csprof_record_offset, 0",
-    ".rept {records}",
+    ".set csprof_site_offset, 0",
+    ".rept {sites}",
     "push rax",
-    "lea rax, [rip + csprof_trampoline_records + csprof_record_offset]",
+    "lea rax, [rip + {table} + csprof_site_offset]",
     "jmp csprof_trampoline_body",
-    ".balign 16, 0xcc",
-    ".set csprof_record_offset, csprof_record_offset + {record_size}",
+    ".balign {stride}, 0xcc",
+    ".set csprof_site_offset, csprof_site_offset + {stride}",
     ".endr",
     ".cfi_endproc",
 
     ".cfi_startproc",
-    // On entry: [rsp] = the program's rax, in the slot; rax = the record.
+    // On entry: [rsp] = the program's rax, in the slot; rax = the site.
     ".cfi_def_cfa rsp, 8",
     ".cfi_offset rax, -8",
-    // DW_CFA_val_expression r16, 3 bytes: breg0 offset of `real`; deref
-    ".cfi_escape 0x16, 0x10, 0x03, 0x70, {real}, 0x06",
+    // DW_CFA_val_expression r16, 3 bytes: breg0 0; deref
+    ".cfi_escape 0x16, 0x10, 0x03, 0x70, 0x00, 0x06",
     "csprof_trampoline_body:",
     "push rcx",
     ".cfi_adjust_cfa_offset 8",
@@ -95,73 +106,80 @@ global_asm!(
     "push rsi",
     ".cfi_adjust_cfa_offset 8",
     "csprof_trampoline_pushed_rsi:",
-    // 1. The slot is now at rsp + 24. rcx = slot − armed slot.
-    "mov rcx, [rax + {armed_slot}]",
+    // 1. rsi = the record; the slot is at rsp + 24; rdx = the real address.
+    "mov rsi, qword ptr [rip + csprof_record@GOTTPOFF]",
+    "mov rsi, qword ptr fs:[rsi]",
+    "mov rdx, [rax]",
+    "mov rcx, rsi",
+    "jrcxz 2f",
+    "mov rcx, [rsi + {armed_slot}]",
     "not rcx",
     "lea rcx, [rcx + rsp + 25]",
-    "jrcxz 2f",
-    "jmp csprof_trampoline_lost_way",
-    "2:",
-    "mov rcx, fs:[0]",
-    "not rcx",
-    "mov rdx, [rax + {owner}]",
-    "lea rcx, [rcx + rdx + 1]",
     "jrcxz 3f",
-    "jmp csprof_trampoline_lost_way",
+    "2:",
+    "jmp csprof_trampoline_stray",
     "3:",
-    // 2. rdx walks from the innermost cached activation to the armed one.
-    "mov rdx, [rax + {inner}]",
-    "4:",
-    "mov rcx, [rdx + {edge}]",
-    "mov rsi, [rcx]",
-    "lea rsi, [rsi + 1]",
-    "lea rdx, [rdx - {entry_size}]",
-    // Counted and done with, next to each other: a handler of the program may leave by a jump in
-    // between, and one that comes before or after finds the activation in one state.
-    "mov [rax + {inner}], rdx",
-    "mov [rcx], rsi",
-    "mov rcx, [rax + {returns}]",
-    "mov rsi, [rcx]",
-    "lea rsi, [rsi + 1]",
-    "mov [rcx], rsi",
-    "mov rcx, [rax + {armed}]",
+    "mov rcx, [rsi + {real}]",
     "not rcx",
-    "lea rcx, [rcx + rdx + {entry_size} + 1]",
-    "jrcxz 5f",
-    "jmp 4b",
-    "5:",
-    // Put the real address into the slot, the program's rax on top of the stack.
-    "mov rsi, [rax + {real}]",
-    "mov rdx, [rsp + 24]",
-    "mov [rsp + 24], rsi",
+    "lea rcx, [rcx + rdx + 1]",
+    "jrcxz 4f",
+    "jmp csprof_trampoline_stray",
+    "4:",
+    // The real address into the slot, the program's rax on top of the stack.
+    "mov rcx, [rsp + 24]",
+    "mov [rsp + 24], rdx",
     ".cfi_offset rip, -8",
-    "push rdx",
+    "push rcx",
     ".cfi_adjust_cfa_offset 8",
     ".cfi_offset rax, -40",
     "csprof_trampoline_pushed_rax:",
-    // 3. rcx = the next activation to arm.
-    "mov rcx, [rax + {armed}]",
+    // 2. rdx walks from the innermost cached activation to the armed one.
+    "mov rdx, [rsi + {inner}]",
+    "5:",
+    "mov rcx, [rdx + {edge}]",
+    "mov rax, [rcx]",
+    "lea rax, [rax + 1]",
+    "lea rdx, [rdx - {entry_size}]",
+    // Counted and done with, next to each other: a handler of the program may leave by a jump in
+    // between, and one that comes before or after finds the activation in one state.
+    "mov [rsi + {inner}], rdx",
+    "mov [rcx], rax",
+    "mov rcx, [rsi + {returns}]",
+    "mov rax, [rcx]",
+    "lea rax, [rax + 1]",
+    "mov [rcx], rax",
+    "mov rcx, [rsi + {armed}]",
+    "not rcx",
+    "lea rcx, [rcx + rdx + {entry_size} + 1]",
+    "jrcxz 6f",
+    "jmp 5b",
+    "6:",
+    // 3. rdx = the next activation to arm; rax = its slot.
+    "mov rcx, [rsi + {armed}]",
     "mov rdx, [rcx + {next}]",
     "lea rdx, [rdx + rcx]",
-    "mov [rax + {armed}], rdx",
+    "mov [rsi + {armed}], rdx",
     "csprof_trampoline_moved:",
-    "mov rsi, [rdx + {entry_slot}]",
-    "mov [rax + {armed_slot}], rsi",
-    "mov rcx, rsi",
-    "jrcxz 6f",
+    "mov rax, [rdx + {entry_slot}]",
+    "mov [rsi + {armed_slot}], rax",
+    "mov rcx, rax",
+    "jrcxz 8f",
     "mov rcx, [rdx + {entry_real}]",
-    "mov [rax + {real}], rcx",
+    "mov [rsi + {real}], rcx",
     "not rcx",
-    "mov rdx, [rsi]",
+    "mov rdx, [rax]",
     "lea rcx, [rcx + rdx + 1]",
     "jrcxz 7f",
     // The slot holds something else: leave it alone; the next sample finds nothing armed.
-    "mov qword ptr [rax + {armed_slot}], 0",
-    "jmp 6f",
+    "mov qword ptr [rsi + {armed_slot}], 0",
+    "jmp 8f",
     "7:",
-    "mov rcx, [rax + {entry_address}]",
-    "mov [rsi], rcx",
-    "6:",
+    "mov rdx, [rsi + {armed}]",
+    "mov ecx, [rdx + {site}]",
+    "lea rdx, [rip + csprof_trampoline_start - {stride}]",
+    "lea rcx, [rcx + rdx]",
+    "mov [rax], rcx",
+    "8:",
     // 4.
     "pop rax",
     ".cfi_adjust_cfa_offset -8",
@@ -180,38 +198,53 @@ global_asm!(
     ".cfi_endproc",
 
     ".cfi_startproc",
-    ".cfi_undefined rip",
-    "csprof_trampoline_lost_way:",
+    ".cfi_def_cfa rsp, 32",
+    ".cfi_offset rax, -8",
+    ".cfi_escape 0x16, 0x10, 0x03, 0x70, 0x00, 0x06",
+    // As the body left it: rax = the site, rdx = the real address, rsi = the record or null.
+    "csprof_trampoline_stray:",
+    "mov rcx, rsi",
+    "jrcxz 2f",
     "pushfq",
-    "push rdi",
-    "push r8",
-    "push r9",
-    "push r10",
-    "push r11",
-    "push rbx",
-    "mov rdi, rax",
-    "lea rsi, [rsp + 80]",
-    "mov rbx, rsp",
-    "sub rsp, 576",
-    "and rsp, -64",
-    "fxsave64 [rsp]",
-    "cld",
-    "call {lost}",
-    "fxrstor64 [rsp]",
-    "mov rsp, rbx",
-    "pop rbx",
-    "pop r11",
-    "pop r10",
-    "pop r9",
-    "pop r8",
-    "pop rdi",
+    ".cfi_adjust_cfa_offset 8",
+    "cmp rdx, [rsi + {real}]",
+    "jne 1f",
+    "mov rcx, [rsi + {armed_slot}]",
+    "test rcx, rcx",
+    "jz 1f",
+    // How many bytes of arguments are popped, if any are; the armed slot is mapped if it is so near.
+    "lea rdx, [rsp + 32]",
+    "sub rdx, rcx",
+    "cmp rdx, 0x10000",
+    "jae 1f",
+    "mov rcx, [rcx]",
+    "lea rdx, [rip + csprof_trampoline_start]",
+    "sub rcx, rdx",
+    "lea rdx, [rip + {table}]",
+    "add rcx, rdx",
+    "cmp rcx, rax",
+    "jne 1f",
+    "mov rdx, [rax]",
+    ".cfi_remember_state",
     "popfq",
-    "mov rdx, [rsp + 24]",
-    "mov [rsp + 24], rax",
-    "mov rax, rdx",
+    ".cfi_adjust_cfa_offset -8",
+    "jmp 4b",
+    ".cfi_restore_state",
+    "1:",
+    "popfq",
+    ".cfi_adjust_cfa_offset -8",
+    "2:",
+    "mov rdx, [rax]",
+    "mov rax, [rsp + 24]",
+    "mov [rsp + 24], rdx",
+    ".cfi_offset rip, -8",
+    ".cfi_same_value rax",
     "pop rsi",
+    ".cfi_adjust_cfa_offset -8",
     "pop rdx",
+    ".cfi_adjust_cfa_offset -8",
     "pop rcx",
+    ".cfi_adjust_cfa_offset -8",
     "ret",
     ".globl csprof_trampoline_end",
     ".hidden csprof_trampoline_end",
@@ -226,36 +259,34 @@ global_asm!(
     ".hidden csprof_trampoline_marks",
     "csprof_trampoline_marks:",
     ".irp mark, body, pushed_rcx, pushed_rdx, pushed_rsi, pushed_rax, popped_rax, popped_rsi, \
-     popped_rdx, popped_rcx, lost_way, moved",
+     popped_rdx, popped_rcx, stray, moved",
     ".long csprof_trampoline_\\mark - csprof_trampoline_start",
     ".endr",
     ".popsection",
-    records = const RECORDS,
-    record_size = const size_of::<Record>(),
+    sites = const SITES,
+    stride = const STRIDE,
+    table = sym TABLE,
     armed_slot = const offset_of!(Record, armed_slot),
     real = const offset_of!(Record, real),
     armed = const offset_of!(Record, armed),
     inner = const offset_of!(Record, inner),
-    owner = const offset_of!(Record, owner),
-    entry_address = const offset_of!(Record, entry_address),
     returns = const offset_of!(Record, returns),
     entry_size = const size_of::<Entry>(),
     entry_slot = const offset_of!(Entry, slot),
     entry_real = const offset_of!(Entry, real),
     edge = const offset_of!(Entry, edge),
     next = const offset_of!(Entry, next),
-    lost = sym super::lost,
+    site = const offset_of!(Entry, site),
 );
 
 unsafe extern "C" {
     static csprof_trampoline_start: [u8; 0];
     static csprof_trampoline_end: [u8; 0];
     static csprof_trampoline_marks: [u32; BELOW.len() + 2];
-    static csprof_trampoline_records: [core::cell::UnsafeCell<Record>; 0];
 }
 
-/// Bytes between entries.
-const ENTRY_BYTES: u64 = 16;
+/// Bytes of all entries.
+const ENTRIES: u64 = (SITES * STRIDE) as u64;
 
 /// Whether `pc` lies in the trampoline's code, entry or body.
 #[must_use]
@@ -277,16 +308,16 @@ pub(super) struct Place {
 
 impl Place {
     /// The place of a thread that was interrupted at `pc` with the stack pointer `sp`; `None`
-    /// outside the trampoline's code, and where it has lost its way.
+    /// outside the trampoline's code, and with a return that nobody waits for.
     pub(super) fn at(pc: u64, sp: u64) -> Option<Self> {
         let distance = pc.wrapping_sub(code_start());
-        if distance < RECORDS as u64 * ENTRY_BYTES {
-            let pushed = !distance.is_multiple_of(ENTRY_BYTES);
+        if distance < ENTRIES {
+            let pushed = !distance.is_multiple_of(STRIDE as u64);
             return Some(Self { slot: if pushed { sp } else { sp - 8 }, moved: false });
         }
         // SAFETY: constants of the assembly above.
-        let [marks @ .., lost_way, moved] = unsafe { csprof_trampoline_marks }.map(u64::from);
-        if distance >= lost_way {
+        let [marks @ .., stray, moved] = unsafe { csprof_trampoline_marks }.map(u64::from);
+        if distance >= stray {
             return None;
         }
         let passed = marks.iter().rposition(|&mark| mark <= distance)?;
@@ -294,14 +325,7 @@ impl Place {
     }
 }
 
-/// Whether a word read as a return address is the address of an entry.
-#[must_use]
-pub fn is_entry(address: u64) -> bool {
-    let offset = address.wrapping_sub(code_start());
-    offset < RECORDS as u64 * ENTRY_BYTES && offset.is_multiple_of(ENTRY_BYTES)
-}
-
-fn code_start() -> u64 {
+pub(super) fn code_start() -> u64 {
     (&raw const csprof_trampoline_start).expose_provenance() as u64
 }
 
@@ -309,20 +333,7 @@ fn code_end() -> u64 {
     (&raw const csprof_trampoline_end).expose_provenance() as u64
 }
 
-/// The address that stands in an armed slot of record `number`.
-pub(super) fn entry_address(number: usize) -> u64 {
-    code_start() + number as u64 * ENTRY_BYTES
-}
-
-/// Record `number`, below [`RECORDS`].
-pub(super) fn record(number: usize) -> *mut Record {
-    // SAFETY: the block has RECORDS records; `claim` gives smaller numbers only. UnsafeCell: the
-    // assembly and the owning thread write it.
-    unsafe {
-        core::cell::UnsafeCell::raw_get(
-            (&raw const csprof_trampoline_records)
-                .cast::<core::cell::UnsafeCell<Record>>()
-                .add(number),
-        )
-    }
+/// The address that stands in an armed slot, of the site that an [`Entry`] has as `mark`.
+pub(super) fn address(mark: u32) -> u64 {
+    code_start() + u64::from(mark) - STRIDE as u64
 }

@@ -13,10 +13,11 @@ use core::arch::global_asm;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use super::runtimes::{self, Extent, Runtime};
 use crate::modules::LoaderModule;
 
 /// What the trampoline may do in a module.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct ModuleRules {
     /// No slot of its activations may be replaced.
     pub never: bool,
@@ -24,6 +25,8 @@ pub struct ModuleRules {
     pub unwinder: bool,
     /// It holds functions of the list below.
     pub has_unsafe_functions: bool,
+    /// The runtime that it is part of, if that does more with return addresses than return to them.
+    pub runtime: Option<&'static Runtime>,
 }
 
 impl ModuleRules {
@@ -31,10 +34,11 @@ impl ModuleRules {
     #[must_use]
     pub fn of(module: &LoaderModule) -> Self {
         if module.identity.apart {
-            return Self { never: true, unwinder: true, has_unsafe_functions: false };
+            return Self { never: true, unwinder: true, ..Self::default() };
         }
         let path = &module.identity.path;
         let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+        let runtime = runtimes::of(module);
         let this_library = (Self::of as *const ()).expose_provenance() as u64;
         let own = module.text().contains(&this_library);
         if own {
@@ -42,7 +46,8 @@ impl ModuleRules {
             OWN_CODE.1.store(module.text().end, Ordering::Relaxed);
         }
         Self {
-            never: name.starts_with(b"ld-linux")
+            never: runtime.is_some_and(|runtime| runtime.extent == Extent::Module)
+                || name.starts_with(b"ld-linux")
                 || name.starts_with(b"ld-2.")
                 || name.starts_with(b"ld.so")
                 || name == b"[vdso]",
@@ -50,6 +55,7 @@ impl ModuleRules {
             // came in between would arm the stub's caller.
             unwinder: is_unwinder(name) || own,
             has_unsafe_functions: find_functions(module),
+            runtime,
         }
     }
 }
@@ -184,16 +190,21 @@ pub fn is_leaving(pc: u64) -> bool {
 /// Bytes in which [`is_plt_jump`] looks.
 pub const LONGEST_STUB: u64 = 16;
 
-/// Whether the code at `pc` is a jump through memory relative to rip, as PLT stubs are. Signal side.
+/// The code at `pc`. Signal side.
 ///
 /// # Safety
 /// [`LONGEST_STUB`] bytes from `pc` on must be readable.
 #[must_use]
-pub unsafe fn is_plt_jump(pc: u64) -> bool {
+pub unsafe fn code_at(pc: u64) -> [u8; LONGEST_STUB as usize] {
     // SAFETY: by contract.
-    let code: [u8; LONGEST_STUB as usize] =
-        unsafe { core::ptr::with_exposed_provenance::<[u8; _]>(pc as usize).read_unaligned() };
-    let after_endbr = if code.starts_with(&[0xf3, 0x0f, 0x1e, 0xfa]) { &code[4..] } else { &code };
+    unsafe { core::ptr::with_exposed_provenance::<[u8; _]>(pc as usize).read_unaligned() }
+}
+
+/// Whether the code is a jump through memory relative to rip, as PLT stubs are.
+#[must_use]
+pub fn is_plt_jump(code: &[u8; LONGEST_STUB as usize]) -> bool {
+    let after_endbr =
+        if code.starts_with(&[0xf3, 0x0f, 0x1e, 0xfa]) { &code[4..] } else { &code[..] };
     let after_bnd =
         if after_endbr.first() == Some(&0xf2) { &after_endbr[1..] } else { after_endbr };
     after_bnd.starts_with(&[0xff, 0x25])

@@ -117,6 +117,8 @@ pub enum Exit {
         address: u64,
         /// Whether the frame is an entry of the procedure linkage table.
         plt: bool,
+        /// Whether it is described as compilers describe theirs ([`Recipe::is_plain`]).
+        plain: bool,
     },
     /// It will return through a register (vfork).
     Register {
@@ -224,7 +226,12 @@ pub fn walk(
                     return End::Complete;
                 }
                 frame.exit = match ra_slot {
-                    Some(slot) => Exit::Return { slot, address, plt: recipe.is_plt() },
+                    Some(slot) => Exit::Return {
+                        slot,
+                        address,
+                        plt: recipe.is_plt(),
+                        plain: recipe.is_plain(),
+                    },
                     None => Exit::Register { address },
                 };
                 kind = FrameKind::Call;

@@ -89,6 +89,74 @@ pub fn is_behind_call(code: &[u8], end: usize) -> bool {
     })
 }
 
+/// What a call does, as far as the instruction says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Called {
+    /// It calls the code so many bytes behind it.
+    Direct(i64),
+    /// It calls what a register or a word of memory says.
+    Indirect,
+}
+
+/// The call that ends at `end`: what lies before a return address. `None` if none can.
+///
+/// Of two ways to read the bytes, a direct call that goes somewhere near is the one that is
+/// believed: an indirect one has no bytes that look like it.
+#[must_use]
+pub fn call_before(code: &[u8], end: usize) -> Option<Called> {
+    let direct = end.checked_sub(5).and_then(|start| decode(code.get(start..end)?));
+    if let Some(Instruction { length: 5, effect: Effect::Call(Some(offset)) }) = direct {
+        let there = i64::try_from(end).ok()?.checked_add(offset.into())?;
+        if (0..i64::try_from(code.len()).ok()?).contains(&there) {
+            return Some(Called::Direct(offset.into()));
+        }
+    }
+    is_behind_call(code, end).then_some(Called::Indirect)
+}
+
+/// Whether the instruction at `at` takes a word off the stack.
+#[must_use]
+pub fn pops(code: &[u8], at: usize) -> bool {
+    // `pop register` (Intel SDM, volume 2), with a prefix for r8 to r15.
+    match code.get(at..).unwrap_or_default() {
+        [0x58..=0x5f, ..] | [0x41, 0x58..=0x5f, ..] => true,
+        _ => false,
+    }
+}
+
+/// Whether the code at `at`, straight on, is about to use the word that lies `distance` bytes above the
+/// stack pointer otherwise than by returning through it: to take it off the stack, to read it, or to write it.
+#[must_use]
+pub fn uses_word(code: &[u8], mut at: usize, mut distance: i64) -> bool {
+    while let Some(Instruction { length, effect }) = code.get(at..).and_then(decode) {
+        match effect {
+            Effect::Pop(_) if distance == 0 => return true,
+            Effect::Load { base: Register::RSP, offset, .. }
+            | Effect::Store { base: Register::RSP, offset, .. }
+            | Effect::Overwrite { base: Register::RSP, offset }
+                if i64::from(offset) == distance =>
+            {
+                return true;
+            }
+            Effect::Pop(_) => distance -= 8,
+            Effect::Push(_) => distance += 8,
+            Effect::Add { to: Register::RSP, from: Register::RSP, offset } => {
+                distance -= i64::from(offset);
+            }
+            Effect::Lower
+            | Effect::Leave
+            | Effect::Jump(_)
+            | Effect::JumpIndirect(_)
+            | Effect::Call(_)
+            | Effect::Return
+            | Effect::Stop => return false,
+            _ => {}
+        }
+        at += usize::from(length);
+    }
+    false
+}
+
 /// Instructions from where a stack begins to the one that stops: 3 in Boost.Context.
 const MOST_OF_THE_FIRST: u32 = 16;
 

@@ -147,6 +147,24 @@ impl Recipe {
         matches!(self, Self::Plt { .. })
     }
 
+    /// Whether the frame is one that compilers make: at a fixed distance from the stack pointer or the frame
+    /// pointer, or realigned below the latter. What other rows describe is assembly's own affair.
+    #[must_use]
+    pub fn is_plain(self) -> bool {
+        match self {
+            Self::Sp { .. } | Self::Bp { .. } => true,
+            Self::Deref { register, .. } => register == Register::RBP,
+            _ => false,
+        }
+    }
+
+    /// Whether it holds at the first instruction of a function, or in an entry of a linkage table: nothing
+    /// was pushed since the call.
+    #[must_use]
+    pub const fn is_of_entry(self) -> bool {
+        matches!(self, Self::Sp { offset: 8, .. } | Self::Plt { .. })
+    }
+
     /// Whether the frame is a signal handler's return trampoline.
     #[must_use]
     pub const fn is_signal_frame(self) -> bool {
