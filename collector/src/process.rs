@@ -412,6 +412,13 @@ pub fn exec_failed() {
 pub fn at_exit() {
     if let (Some(process), true) = (current(), active()) {
         check_signals(process);
+        if trampoline::sites::were_full() {
+            report::warn_once(
+                3,
+                "returns to more than 10 000 call sites were sampled: at some of them a return is \
+                 counted when the caller returns",
+            );
+        }
         thread::note_end();
         process.arena.set_end(sys::now_ns(Clock::Monotonic), 0, true);
     }

@@ -119,6 +119,12 @@ impl Code {
         }
     }
 
+    /// Whether the module stays loaded for ever. Signal side.
+    #[must_use]
+    pub const fn stays(&self) -> bool {
+        matches!(self.recipes, Recipes::InPlace(_))
+    }
+
     /// Bytes of memory it takes.
     pub(super) fn bytes(&self) -> usize {
         let ranges = |ranges: &Vec<Range<u32>>| size_of_val(ranges.as_slice());

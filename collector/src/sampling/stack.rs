@@ -7,6 +7,7 @@
 #![expect(unsafe_code, reason = "reads words of the interrupted stack")]
 
 use core::cell::Cell;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::modules::LoadMap;
 use crate::modules::foreign::Foreign;
@@ -51,6 +52,8 @@ pub(super) mod mark {
 }
 
 const PAGE: u64 = 4096;
+/// Pages of code that stays loaded, by their numbers, that were read lately: they need not be asked for again.
+static READ_PAGES: [AtomicU64; 512] = [const { AtomicU64::new(0) }; 512];
 /// The address of no page.
 const NO_PAGE: u64 = 1;
 /// How far from a call the data may be of which code finds the address by it.
@@ -154,8 +157,18 @@ impl Target for Interrupted<'_> {
 
     fn text(&self, pc: u64) -> Option<(&[u8], usize)> {
         // A library may be gone, and the load map not yet know; its code goes all at once.
-        sys::probe(pc & !7)?;
-        let (start, end) = match self.map.find(pc) {
+        let stretch = self.map.find(pc);
+        let page = pc / PAGE;
+        let known = stretch
+            .filter(|stretch| stretch.code.stays())
+            .and_then(|_| READ_PAGES.get(page as usize % READ_PAGES.len()));
+        if known.is_none_or(|known| known.load(Ordering::Relaxed) != page) {
+            sys::probe(pc & !7)?;
+        }
+        if let Some(known) = known {
+            known.store(page, Ordering::Relaxed);
+        }
+        let (start, end) = match stretch {
             Some(stretch) => (stretch.start, stretch.readable_end),
             None => Foreign::containing(pc, &self.readable)?.readable_code_around(pc)?,
         };

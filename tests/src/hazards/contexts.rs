@@ -11,6 +11,12 @@ pub const ALL: &[Hazard] = &[
         .variants(VARIANTS)
         .command(&["./program", "assembly"])
         .says("one thread: returned 26400\nfour threads: returned 26400\n"),
+    Hazard::new("copied_stacks", COPIES).by_two().variants(VARIANTS).says("108720 108720 108720\n"),
+    Hazard::new("copied_stacks_in_assembly", COPIES)
+        .by_two()
+        .variants(VARIANTS)
+        .command(&["./program", "assembly"])
+        .says("108720 108720 108720\n"),
     Hazard::new(
         "boost_contexts",
         &["c++ -O2 -pthread -o program @boost_contexts.cpp -lboost_context"],
@@ -30,6 +36,7 @@ pub const ALL: &[Hazard] = &[
 ];
 
 const COROUTINES: &[&str] = &["cc -O2 -pthread -o program @coroutines.c"];
+const COPIES: &[&str] = &["cc -O2 -pthread -o program @copied_stacks.c"];
 const VARIANTS: &[&str] = &["", "-O0", "-O3 -fomit-frame-pointer", "-fcf-protection", "clang"];
 const BOOST: &[&str] = &[
     "/usr/include/boost/context/continuation.hpp: ",

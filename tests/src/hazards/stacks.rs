@@ -20,6 +20,28 @@ pub const ALL: &[Hazard] = &[
     Hazard::new("without_cfi", &["cc -O2 -o program @without_cfi.c"])
         .variants(&["", "-fno-omit-frame-pointer", "clang"])
         .says("10500\n"),
+    Hazard::new("returns_otherwise", &["cc -O2 -o program @returns_otherwise.c"])
+        .by_two()
+        .variants(&["", "clang"])
+        .says(
+            "18300 frames, asks 0, inlined 0, at once 0, undescribed 0, thunks 0, jumps back 0\n",
+        ),
+    Hazard::new("instrumented", &["cc -O2 -finstrument-functions -o program @instrumented.c"])
+        .by_two()
+        .variants(&["", "-O0", "clang"])
+        .says("220000, 220001 ends, 0 wrong\n")
+        .also(|trial| {
+            let messages = trial.recording.messages();
+            assert!(messages.contains("-finstrument-functions"), "{messages}");
+        }),
+    Hazard::new("reads_its_stack", &["cc -O2 -o program @reads_its_stack.c -lunwind"])
+        .by_two()
+        .variants(&["/usr/include/libunwind.h: ", "/usr/include/libunwind.h: -O0"])
+        .says("195000, 30000 traces, 0 wrong\n")
+        .also(|trial| {
+            let messages = trial.recording.messages();
+            assert!(messages.contains("libunwind shows return addresses"), "{messages}");
+        }),
     Hazard::new("matrix_kernels", &["cc -O2 -o program @matrix_kernels.c"])
         .variants(&["", "-O0", "-O3 -fomit-frame-pointer", "clang"])
         .says("wrong 0\n")

@@ -38,7 +38,8 @@ Examples:
   csprof record -e cputime -e realtime ./server     where does it compute, and where does it wait?
 
 The exit status is that of PROG, 128 + signal if it was killed. Ctrl-C goes to PROG, and the
-profile is written when it has ended.";
+profile is written when it has ended. What is different in PROG, as far as it can tell, is in
+docs/what-csprof-changes.md.";
 
 /// Profile a program and all processes it starts
 #[derive(Debug, Args)]
