@@ -11,12 +11,12 @@ pub const ALL: &[Hazard] = &[
         .variants(VARIANTS)
         .command(&["./program", "assembly"])
         .says("one thread: returned 26400\nfour threads: returned 26400\n"),
-    Hazard::new("copied_stacks", COPIES).by_two().variants(VARIANTS).says("108720 108720 108720\n"),
+    Hazard::new("copied_stacks", COPIES).by_two().variants(VARIANTS).says("36240 36240 36240\n"),
     Hazard::new("copied_stacks_in_assembly", COPIES)
         .by_two()
         .variants(VARIANTS)
         .command(&["./program", "assembly"])
-        .says("108720 108720 108720\n"),
+        .says("36240 36240 36240\n"),
     Hazard::new(
         "boost_contexts",
         &["c++ -O2 -pthread -o program @boost_contexts.cpp -lboost_context"],

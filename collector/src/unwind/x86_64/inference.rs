@@ -118,10 +118,7 @@ pub fn call_before(code: &[u8], end: usize) -> Option<Called> {
 #[must_use]
 pub fn pops(code: &[u8], at: usize) -> bool {
     // `pop register` (Intel SDM, volume 2), with a prefix for r8 to r15.
-    match code.get(at..).unwrap_or_default() {
-        [0x58..=0x5f, ..] | [0x41, 0x58..=0x5f, ..] => true,
-        _ => false,
-    }
+    matches!(code.get(at..).unwrap_or_default(), [0x58..=0x5f, ..] | [0x41, 0x58..=0x5f, ..])
 }
 
 /// Whether the code at `at`, straight on, is about to use the word that lies `distance` bytes above the
