@@ -152,12 +152,10 @@ fn of_programs(profile: &Profile, work: &Work<'_>, kept: &[bool]) -> Vec<Option<
         sums[candidate.map_or(0, |(group, _)| group)] += samples[number];
     }
     let most = (0..sums.len()).rev().max_by_key(|&group| sums[group]);
-    let numbered = (0..).zip(candidates.iter().zip(peers));
-    let peer = |(number, (candidate, is_peer)): (u32, (&Option<(usize, Life)>, bool))| {
-        let group = candidate.map(|(group, _)| group);
-        (is_peer && group == most).then_some(number)
-    };
-    numbered.map(peer).collect()
+    let is_of_most =
+        |candidate: &Option<(usize, Life)>| candidate.is_some_and(|(group, _)| Some(group) == most);
+    let numbered = (0..).zip(candidates.iter().map(is_of_most).zip(peers));
+    numbered.map(|(number, (of_most, is_peer))| (of_most && is_peer).then_some(number)).collect()
 }
 
 /// When something ran, in nanoseconds since the start of the run.
