@@ -172,7 +172,7 @@ impl RunDir {
 
     /// Moves the arenas of processes that have ended to the disk, if half of the run's share of memory is taken.
     pub fn make_room(&self) {
-        let Some((_, spill)) = &self.spill else { return };
+        let Some((folder, spill)) = &self.spill else { return };
         // Elsewhere, the device that /proc tells of a mapped file is another than the file's own (overlayfs).
         if !is_memory(&self.arenas) {
             return;
@@ -181,20 +181,23 @@ impl RunDir {
         if free > self.leave + self.free.saturating_sub(self.leave) / 2 {
             return;
         }
-        // In this order: a file that is listed and has a first page was mapped by then.
-        let (paths, _) = arena_paths_in(&self.arenas);
+        // In this order: a file that has a first page was mapped by then, for that is how it is written.
+        let (mut paths, _) = arena_paths_in(&self.arenas);
+        paths.retain(|path| {
+            open_arena(path).is_ok_and(|(mut file, _)| arena_read::read_header(&mut file).is_ok())
+        });
         let Some(used) = files_in_use() else { return };
         for path in paths {
             let Ok((mut file, _)) = open_arena(&path) else { continue };
             let id = file.metadata().map(|metadata| (metadata.dev(), metadata.ino()));
             let is_used = id.is_ok_and(|id| used.contains(&id));
-            let Some(name) = path.file_name() else { continue };
-            if is_used || arena_read::read_header(&mut file).is_err() {
-                continue;
-            }
-            // Not under its name until it is whole.
-            let (partial, whole) = (spill.join("moving"), spill.join(name));
-            let moved = fs::copy(&path, &partial).and_then(|_| fs::rename(&partial, &whole));
+            let Some(name) = path.file_name().filter(|_| !is_used) else { continue };
+            // Not under its name until it is whole; and, as all of the run's users may write to the other
+            // folder, not in there.
+            let partial = folder.join("moving");
+            let moved = File::create(&partial)
+                .and_then(|mut copy| io::copy(&mut file, &mut copy))
+                .and_then(|_| fs::rename(&partial, spill.join(name)));
             if moved.is_err() || fs::remove_file(&path).is_err() {
                 let _ = fs::remove_file(&partial);
                 return;
@@ -246,6 +249,11 @@ impl RunDir {
             arena_read::read_header(&mut file).ok()
         };
         paths.iter().filter_map(header).collect()
+    }
+
+    /// Whether no process has left anything, on the disk either.
+    fn is_empty(&self) -> bool {
+        self.arena_paths().0.is_empty()
     }
 
     fn arena_paths(&self) -> (Vec<PathBuf>, Vec<String>) {
@@ -365,9 +373,7 @@ pub fn left_over() -> Vec<PathBuf> {
 }
 
 fn left_over_in(place: &Path) -> Vec<PathBuf> {
-    let has_arenas = |path: &PathBuf| {
-        RunDir::open(path).is_ok_and(|run_dir| !run_dir.arena_paths().0.is_empty())
-    };
+    let has_arenas = |path: &PathBuf| RunDir::open(path).is_ok_and(|run_dir| !run_dir.is_empty());
     abandoned_in(place).into_iter().filter(has_arenas).collect()
 }
 
@@ -392,17 +398,14 @@ fn abandoned_in(place: &Path) -> Vec<PathBuf> {
 pub fn remove_empty_ones() {
     for place in [Path::new("/dev/shm"), &std::env::temp_dir()] {
         for path in abandoned_in(place) {
-            let is_empty = arenas_in(&path).is_ok_and(|arenas| {
-                arenas.is_some_and(|arenas| arena_paths_in(&arenas).0.is_empty())
-            });
             // Its csprof may live where other ids of processes are, and be about to begin.
             let is_old = path
                 .metadata()
                 .and_then(|metadata| metadata.modified())
                 .is_ok_and(|time| time.elapsed().is_ok_and(|age| age > Duration::from_secs(3600)));
-            if is_empty
-                && is_old
+            if is_old
                 && let Ok(run_dir) = RunDir::open(&path)
+                && run_dir.is_empty()
             {
                 run_dir.remove();
             }
@@ -548,6 +551,9 @@ mod tests {
         assert_eq!(names(&run_dir.arenas), [""; 0]);
         assert_eq!(names(&spill.arenas), ["1-1.arena", "2-2.arena"]);
         assert_eq!(run_dir.arena_paths().0.len(), 2);
+        // As the next csprof finds it if this one is killed.
+        symlink(&spill.path, run_dir.path.join(SPILL)).unwrap();
+        assert!(!RunDir::open(&run_dir.path).unwrap().is_empty());
         drop(run_dir);
         assert!(!spill.path.exists());
     }
