@@ -124,6 +124,11 @@ pub fn seal() {
     modules::outwait_readers();
 }
 
+/// The same in the child of a fork by hand, which is not sampled, but looks at what it executes.
+pub fn seal_inert() {
+    SEALED.store(true, Ordering::SeqCst);
+}
+
 /// Starts profiling, if csprof launched this program. Called once, from the constructor.
 ///
 /// `default_trap` answers a SIGTRAP that is no sample, as long as the program has no handler for it.
@@ -358,11 +363,13 @@ pub fn after_fork_parent() {
 /// To be called after a fork, in the child: it gets an arena, a load map and a tree of its own.
 pub fn after_fork_child() {
     let Some(parent) = nearest() else { return };
-    if sealed() || parent.pid == sys::pid() {
+    // Not asked is whether the process has another id: in another namespace it can be the same.
+    if sealed() {
         return;
     }
-    // Nothing, if the parent was inert: the child of a fork by hand.
-    let Some(held) = FORKING.lock().take() else { return };
+    // Nothing, if the parent was inert: the child of a fork by hand. Another thread may have had the lock at
+    // the time of that fork; nobody frees it here.
+    let Some(held) = FORKING.lock_within(0).and_then(|mut held| held.take()) else { return };
     held.modules.in_child();
     drop(held);
     parent.arena.forget_file();

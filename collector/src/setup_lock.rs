@@ -3,7 +3,8 @@
 //! Made of the kernel's futex with priority inheritance, and not of libc's mutex, which may be interposed: a
 //! real-time thread that waits lends its priority to the holder, which would else not run before it. Where
 //! the kernel has no such futex, and in a process that has given up system calls, waiting yields or spins.
-//! The signal side never takes it.
+//! In such a process the lock is freed without a system call, of which a waiter in the kernel does not
+//! hear: each wait there is short, and looks at the word again. The signal side never takes the lock.
 //!
 //! A fork must be able to hold the lock across and leave both processes with a free one: the word says who
 //! holds it, so the guard that the child has drops what is not the child's without asking the kernel.
@@ -21,6 +22,9 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::process;
 use crate::sys::{self, Clock, Mask};
+
+/// How long one wait in the kernel lasts at most, in nanoseconds.
+const LOOK_AGAIN_NS: u64 = 10_000_000;
 
 /// A value that one thread at a time may use.
 #[derive(Debug)]
@@ -73,9 +77,11 @@ impl<T> SetupLock<T> {
             core::hint::spin_loop();
             return false;
         }
-        match sys::lock_pi(&self.holder, until_ns) {
+        let soon = sys::now_ns(Clock::Monotonic).saturating_add(LOOK_AGAIN_NS);
+        match sys::lock_pi(&self.holder, until_ns.map_or(soon, |until| until.min(soon))) {
             Ok(()) => true,
-            // A kernel without it; or the holder is just ending.
+            // A kernel without it; or the word and the kernel's list of waiters do not agree, since the lock
+            // was freed without a system call.
             Err(errno) if errno.0 != libc::ETIMEDOUT => {
                 sys::yield_now();
                 false
@@ -172,6 +178,25 @@ mod tests {
             }
         });
         assert_eq!(*lock.lock(), (80_000, 80_000));
+    }
+
+    /// As in a process that gives up system calls while somebody waits.
+    #[test]
+    fn who_waits_in_the_kernel_notices_a_lock_that_was_freed_without_it() {
+        use core::sync::atomic::Ordering;
+        let lock = SetupLock::new(());
+        let held = lock.lock();
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| drop(lock.lock()));
+            // The kernel's mark: it has the waiter in its list.
+            while lock.holder.load(Ordering::Relaxed) == held.me {
+                std::thread::yield_now();
+            }
+            lock.holder.store(0, Ordering::Release);
+            assert!(waiter.join().is_ok());
+        });
+        drop(held);
+        assert!(lock.lock_within(0).is_some());
     }
 
     #[test]

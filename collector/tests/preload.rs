@@ -101,9 +101,7 @@ fn exports_these_names_and_no_others() {
         sleep usleep nanosleep __nanosleep clock_nanosleep thrd_sleep sem_timedwait sem_clockwait
         semop semtimedop msgsnd msgrcv recv recvfrom recvmsg recvmmsg accept accept4
         __recv_chk __recvfrom_chk send sendto sendmsg sendmmsg connect
-        aio_suspend aio_suspend64 lio_listio lio_listio64 gai_suspend io_getevents io_pgetevents
-        io_uring_enter io_uring_enter2 io_uring_submit_and_wait io_uring_submit_and_wait_timeout
-        io_uring_wait_cqes io_uring_wait_cqe_timeout __io_uring_get_cqe
+        aio_suspend aio_suspend64 lio_listio lio_listio64 gai_suspend
         sigwait sigwaitinfo sigtimedwait signalfd
         __monstartup monstartup moncontrol profil sprofil
         execve execv execvp execvpe execl execlp execle fexecve execveat

@@ -205,6 +205,10 @@ fn by_name(name: &[u8]) -> Option<Obstacle> {
         b"cskyeb",
         b"avr",
     ];
+    // Started as a program, it has no loader, and preloads for the program that it is given.
+    if name.starts_with(b"ld-musl-x86_64") {
+        return Some(Obstacle::Musl);
+    }
     let emulated = name.strip_prefix(b"qemu-");
     if emulated.is_some_and(|rest| MACHINES.iter().any(|machine| rest.starts_with(machine))) {
         return Some(Obstacle::Emulator);
@@ -261,6 +265,7 @@ mod tests {
             ("/usr/libexec/valgrind/memcheck-amd64-linux", elf(2, 62, 1, b""), None),
             ("prog", elf(2, 62, 1, b""), Some(Static)),
             ("prog", elf(2, 62, 3, b"/lib/ld-musl-x86_64.so.1\0"), Some(Musl)),
+            ("/lib/ld-musl-x86_64.so.1", elf(2, 62, 1, b""), Some(Musl)),
             ("prog", elf(2, 62, 3, b"/system/bin/linker64\0"), Some(Loader)),
             ("prog", elf(2, 62, 3, b"/libx32/ld-linux-x32.so.2\0"), Some(Loader)),
             ("prog", elf(1, 62, 3, GLIBC), Some(X32)),

@@ -1,13 +1,17 @@
 /* Forks behind the C library's back, while the program and its threads work. The children end as
- * threads and processes do: by pthread_exit, exit, a call of fork, and timers of their own. What the
- * parent has sampled stays, and its timers and events go on. */
+ * threads and processes do: by pthread_exit, exit, a call of fork, and timers of their own; or they
+ * forbid themselves all system calls but exec, and call that. What the parent has sampled stays, and its
+ * timers and events go on. */
 #define _GNU_SOURCE
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -46,6 +50,19 @@ static void ring(int number) {
     rang++;
 }
 
+static void forbid_all_but_exec(void) {
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_execve, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+    };
+    struct sock_fprog program = {sizeof code / sizeof *code, code};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
 static void child(int kind) {
     if (kind == 0) {
         /* The only thread ends, and so the process. */
@@ -65,6 +82,11 @@ static void child(int kind) {
         int status;
         waitpid(grandchild, &status, 0);
         exit(WEXITSTATUS(status));
+    } else if (kind == 3) {
+        char *words[] = {"program", NULL};
+        forbid_all_but_exec();
+        execv("./there-is-none", words);
+        _exit(7);
     } else {
         /* A timer of the child's own has the number of one of its parent's. */
         struct sigevent event;
@@ -91,7 +113,7 @@ int main(void) {
         fflush(stdout);
         long pid = raw_fork(i / 4 % 3);
         if (pid == 0)
-            child(i % 4);
+            child(i % 5);
         int status;
         waitpid((pid_t)pid, &status, 0);
         sum += WIFEXITED(status) ? WEXITSTATUS(status) : 100;

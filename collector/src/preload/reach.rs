@@ -58,16 +58,22 @@ pub(super) struct Start {
     counted: Option<(&'static Process, LeftOut)>,
 }
 
-/// An environment without csprof's variables. Never freed: a program that the child of a vfork
-/// executes has no time to, and the next one that is started like it can use it again.
+/// An environment without csprof's variables, in memory of its own. Never freed: the child of a vfork that
+/// executes a program has no time to. The next program with such an environment gets it again, however the
+/// one that starts it lays its environments out: few differ in what they say.
 struct Environment {
     pointers: Vec<*const c_char>,
-    /// The changed `LD_PRELOAD`, if anything is left of it.
-    preloaded: Option<CString>,
+    /// The strings, each with its final zero.
+    text: Vec<u8>,
+    /// The one that was made before.
+    earlier: *const Environment,
 }
 
-// SAFETY: never changed; the pointers are only compared here, and read by the kernel.
+// SAFETY: never changed.
 unsafe impl Sync for Environment {}
+
+/// How many of the last environments are compared.
+const MOST_COMPARED: usize = 64;
 
 /// What of csprof's is taken out of an environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,10 +131,9 @@ impl Start {
         let start = unsafe { Self::with(c_library::environment(), file) };
         if let Some((_, LeftOut::OutOfReach)) = start.counted
             && process::active()
-            && let Some(replaced) = start.replaced
         {
-            // SAFETY: the old vector stays as it is for whoever is reading it.
-            unsafe { c_library::set_environment(replaced.pointers.as_ptr()) };
+            // SAFETY: as above. The old vector stays as it is for whoever is reading it.
+            unsafe { leave_out_of_own() };
         }
         start
     }
@@ -184,50 +189,90 @@ fn value_of<'a>(variable: &'a [u8], name: &str) -> Option<&'a [u8]> {
     variable.strip_prefix(name.as_bytes())?.strip_prefix(b"=")
 }
 
-/// The environment without csprof's variables: the last one that was made, if it is the same.
+/// What is left of a variable.
+enum Left {
+    Whole,
+    Nothing,
+    /// Another value, without the final zero.
+    Changed(Vec<u8>),
+}
+
+fn left_of(variable: &[u8], library: &CStr, taken: Taken) -> Left {
+    if taken == Taken::All && value_of(variable, RUN_DIR).is_some() {
+        return Left::Nothing;
+    }
+    let Some(value) = value_of(variable, LD_PRELOAD) else { return Left::Whole };
+    let others: Vec<&[u8]> = parts(value).filter(|part| *part != library.to_bytes()).collect();
+    match others.join(&b':') {
+        others if others.is_empty() => Left::Nothing,
+        others => Left::Changed([LD_PRELOAD.as_bytes(), b"=", &others].concat()),
+    }
+}
+
+/// The environment without csprof's variables: one that was made before, if it says the same.
 ///
 /// # Safety
 /// `envp` is null or the vector of an environment.
 unsafe fn without_csprof(envp: Strings, library: &CStr, taken: Taken) -> &'static Environment {
     static LAST: AtomicPtr<Environment> = AtomicPtr::new(core::ptr::null_mut());
-    let mut preloaded = None;
-    let mut pointers = Vec::new();
+    let mut text = Vec::new();
     // SAFETY: as the caller promises.
     for string in unsafe { c_library::strings(envp) } {
         // SAFETY: as the caller promises.
-        let variable = unsafe { CStr::from_ptr(string) }.to_bytes();
-        if taken == Taken::All && value_of(variable, RUN_DIR).is_some() {
-            continue;
-        }
-        let Some(value) = value_of(variable, LD_PRELOAD) else {
-            pointers.push(string);
-            continue;
-        };
-        let others: Vec<&[u8]> = parts(value).filter(|part| *part != library.to_bytes()).collect();
-        let others = others.join(&b':');
-        if !others.is_empty() {
-            let text = [LD_PRELOAD.as_bytes(), b"=", &others].concat();
-            preloaded = CString::new(text).ok();
+        let variable = unsafe { CStr::from_ptr(string) };
+        match left_of(variable.to_bytes(), library, taken) {
+            Left::Whole => text.extend_from_slice(variable.to_bytes_with_nul()),
+            Left::Nothing => {}
+            Left::Changed(variable) => {
+                text.extend_from_slice(&variable);
+                text.push(0);
+            }
         }
     }
-    // Acquire: pairs with the release below. Never freed.
-    // SAFETY: null or a leaked box.
-    let last = unsafe { LAST.load(Ordering::Acquire).as_ref() };
-    // The pointers of the last one end with its own string, if it has one, and with null.
-    let is_same = |last: &&Environment| {
-        last.preloaded == preloaded
-            && last.pointers.get(..pointers.len()) == Some(&pointers)
-            && last.pointers.len() == pointers.len() + 1 + usize::from(preloaded.is_some())
-    };
-    if let Some(last) = last.filter(is_same) {
-        return last;
+    // Acquire: pairs with the release below.
+    let last = LAST.load(Ordering::Acquire).cast_const();
+    let mut known = last;
+    for _ in 0..MOST_COMPARED {
+        // SAFETY: null or a leaked box.
+        let Some(environment) = (unsafe { known.as_ref() }) else { break };
+        if environment.text == text {
+            return environment;
+        }
+        known = environment.earlier;
     }
-    pointers.extend(preloaded.as_ref().map(|preloaded| preloaded.as_ptr()));
-    pointers.push(core::ptr::null());
-    let made = Box::into_raw(Box::new(Environment { pointers, preloaded }));
+    let starts = text.split_inclusive(|byte| *byte == 0).map(|string| string.as_ptr().cast());
+    let pointers = starts.chain([core::ptr::null()]).collect();
+    let made = Box::into_raw(Box::new(Environment { pointers, text, earlier: last }));
+    // One that another thread makes at the same time may not be found again.
     LAST.store(made, Ordering::Release);
     // SAFETY: just made, and never freed.
     unsafe { &*made }
+}
+
+/// Takes csprof's variables out of this process's environment, in which all others stay where they are: the
+/// program may have strings of its own there, and change them (putenv(3)).
+///
+/// # Safety
+/// The C library keeps it as a vector, and no other thread changes it now.
+unsafe fn leave_out_of_own() {
+    // SAFETY: the loader's string, see `remember`; the caller found it.
+    let library = unsafe { CStr::from_ptr(LIBRARY.load(Ordering::Relaxed)) };
+    let mut pointers = Vec::new();
+    // SAFETY: as the caller promises.
+    for string in unsafe { c_library::strings(c_library::environment()) } {
+        // SAFETY: as the caller promises.
+        match left_of(unsafe { CStr::from_ptr(string) }.to_bytes(), library, Taken::All) {
+            Left::Whole => pointers.push(string),
+            Left::Nothing => {}
+            Left::Changed(text) => {
+                let text = CString::new(text).map(CString::into_raw);
+                pointers.extend(text.map(<*mut c_char>::cast_const));
+            }
+        }
+    }
+    pointers.push(core::ptr::null());
+    // SAFETY: leaked.
+    unsafe { c_library::set_environment(pointers.leak().as_ptr()) };
 }
 
 /// The six integer arguments of a call, the last one first: as [`save_arguments`] leaves them.

@@ -26,7 +26,7 @@ use csprof_format::arena::LeftOut;
 use super::real::slots;
 use super::signals::BIT;
 use super::signals::hold::{CALLS, answer, by_elapsed_time, hold_syscall, is_wait};
-use super::stub::{self, ENGAGED, drop_frame, fast_path, jump_on, save_arguments};
+use super::stub::{self, ENGAGED, WATCHING, drop_frame, fast_path, jump_on, save_arguments};
 use crate::trampoline::Suspended;
 use crate::{process, report, sys, thread};
 
@@ -80,6 +80,7 @@ extern "C" fn before_syscall(
     match number {
         libc::SYS_seccomp if SET_MODES.contains(&first) => enter(),
         libc::SYS_prctl if restricts(first) => enter(),
+        _ if !stub::engaged() => {}
         libc::SYS_fork | libc::SYS_clone | libc::SYS_clone3 => {
             thread::disarm_here(Suspended::No);
             // clone3 takes a structure, which begins with the flags.
@@ -126,6 +127,10 @@ fn enter() {
     if process::active() {
         process::seal();
         stub::disengage();
+        stub::stop_watching();
+    } else if process::current().is_none() {
+        process::seal_inert();
+        stub::stop_watching();
     }
 }
 
@@ -149,7 +154,7 @@ macro_rules! watched {
                 "call {before}",
                 jump_on!(),
                 real = sym slots::$name,
-                engaged = sym ENGAGED,
+                engaged = sym WATCHING,
                 before = sym $before,
             )
         }
@@ -201,7 +206,7 @@ pub(crate) unsafe extern "C" fn syscall() {
         "cmp qword ptr [rsp + 8], 0",
         "je 5f",
         // Another thread may have entered a sandbox meanwhile, where system calls can be deadly.
-        "cmp byte ptr [rip + {engaged}], 0",
+        "cmp byte ptr [rip + {sampled}], 0",
         "je 5f",
         "mov qword ptr [rsp], {signal}",
         "mov edi, {unblock}",
@@ -221,7 +226,8 @@ pub(crate) unsafe extern "C" fn syscall() {
         "6:",
         jump_on!(),
         real = sym slots::syscall,
-        engaged = sym ENGAGED,
+        engaged = sym WATCHING,
+        sampled = sym ENGAGED,
         watched = sym WATCHED,
         before = sym before_syscall,
         hold = sym hold_syscall,

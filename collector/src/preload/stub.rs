@@ -13,7 +13,7 @@
 //! address is where the call put it, so an unwinder or a sample may come at any time.
 
 use core::ffi::c_void;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::real::{self, Real};
 
@@ -23,9 +23,19 @@ use super::real::{self, Real};
 /// it. Written by the constructor and in forked children.
 pub(super) use crate::process::OF_THIS_PROCESS as ENGAGED;
 
+/// Whether the collector sampled, here or in the process that this one was forked from by hand. What
+/// leads into a sandbox is looked at in such a child, too, for exec(3) makes system calls there.
+pub(super) static WATCHING: AtomicBool = AtomicBool::new(false);
+
 /// Lets the stubs take the slow path.
 pub(super) fn engage() {
+    WATCHING.store(true, Ordering::Relaxed);
     ENGAGED.engaged.store(true, Ordering::Relaxed);
+}
+
+/// Nothing is looked at any more: the process is sealed.
+pub(super) fn stop_watching() {
+    WATCHING.store(false, Ordering::Relaxed);
 }
 
 /// Whether the slow path is on.

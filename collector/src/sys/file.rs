@@ -88,7 +88,7 @@ pub(super) fn moved(low: i32, from: usize) -> Result<i32, Errno> {
 }
 
 /// Numbers below this are told apart by [`is_own`]: more than are ever used.
-const TOLD_APART: usize = 1 << 13;
+pub(super) const TOLD_APART: usize = 1 << 13;
 const _: () = assert!(LARGEST_LIMIT + ROOM < TOLD_APART as u64);
 
 /// Which numbers are the collector's, one bit each.

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 
 use super::Errno;
 use super::call::call;
-use super::file::{HIGH_FD, close_number, moved};
+use super::file::{HIGH_FD, TOLD_APART, close_number, is_own, moved};
 use super::memory::unmap;
 
 /// A `task-clock` event of one thread, which may be opened and closed by any.
@@ -72,6 +72,7 @@ const FLAG_REMOVE_ON_EXEC: u64 = 1 << 36;
 const FLAG_SIGTRAP: u64 = 1 << 37;
 const PERF_FLAG_FD_CLOEXEC: usize = 8;
 const PERF_EVENT_IOC_ENABLE: usize = 0x2400;
+const PERF_EVENT_IOC_DISABLE: usize = 0x2401;
 const PAGE: usize = 4096;
 const ASYNCHRONOUS: usize = (libc::O_ASYNC | libc::O_NONBLOCK) as usize;
 const F_SETSIG: i32 = 10;
@@ -117,7 +118,10 @@ impl PerfTaskClock {
             })?;
         if let Ok(page) = map_page(fd) {
             self.page.store(page, Ordering::Relaxed);
-            close_number(fd);
+            // Unless the program has just taken the number for a file of its own.
+            if is_own(fd) || fd as usize >= TOLD_APART {
+                close_number(fd);
+            }
         }
         Ok(())
     }
@@ -153,6 +157,11 @@ impl PerfTaskClock {
             // SAFETY: the page that `open` mapped, which only the kernel uses.
             unsafe { unmap(page, PAGE) };
         } else if let Some(number) = file {
+            // A child that was forked behind the C library's back may have the file, too.
+            // SAFETY: this request takes no argument.
+            let _ = unsafe {
+                call(libc::SYS_ioctl, [number as usize, PERF_EVENT_IOC_DISABLE, 0, 0, 0, 0])
+            };
             close_number(number);
         }
         self.number.store(-1, Ordering::Relaxed);

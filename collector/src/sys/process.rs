@@ -4,6 +4,7 @@ use core::sync::atomic::AtomicU32;
 
 use super::Errno;
 use super::call::call;
+use super::clock::{Clock, now_ns};
 
 /// Process id, from the kernel: right in a vfork child too.
 #[must_use]
@@ -53,21 +54,28 @@ pub fn thread_exists(tid: u32) -> bool {
     found != Err(Errno(libc::ESRCH))
 }
 
-/// Takes a futex with priority inheritance, waiting for its holder: FUTEX_LOCK_PI2 (Linux 5.14) with a time
-/// of the monotonic clock, FUTEX_LOCK_PI without.
-pub fn lock_pi(word: &AtomicU32, until_ns: Option<u64>) -> Result<(), Errno> {
+/// Takes a futex with priority inheritance, waiting for its holder until a time of the monotonic clock:
+/// FUTEX_LOCK_PI2 (Linux 5.14), or FUTEX_LOCK_PI, which knows wall-clock time only.
+pub fn lock_pi(word: &AtomicU32, until_ns: u64) -> Result<(), Errno> {
     const LOCK_PI2: i32 = 13;
-    let until = until_ns.map(|ns| libc::timespec {
-        tv_sec: (ns / 1_000_000_000) as i64,
-        tv_nsec: (ns % 1_000_000_000) as i64,
-    });
-    let (operation, until) = match &until {
-        Some(until) => (LOCK_PI2, (&raw const *until).addr()),
-        None => (libc::FUTEX_LOCK_PI, 0),
+    let wait = |operation: i32, until_ns: u64| {
+        let operation = (operation | libc::FUTEX_PRIVATE_FLAG) as usize;
+        let until = libc::timespec {
+            tv_sec: (until_ns / 1_000_000_000) as i64,
+            tv_nsec: (until_ns % 1_000_000_000) as i64,
+        };
+        let until = (&raw const until).addr();
+        // SAFETY: a live word of a lock, and a live time.
+        unsafe { call(libc::SYS_futex, [word.as_ptr().addr(), operation, 0, until, 0, 0]) }
     };
-    let operation = (operation | libc::FUTEX_PRIVATE_FLAG) as usize;
-    // SAFETY: a live word of a lock, and null or a live time.
-    unsafe { call(libc::SYS_futex, [word.as_ptr().addr(), operation, 0, until, 0, 0]) }.map(drop)
+    let locked = match wait(LOCK_PI2, until_ns) {
+        Err(Errno(libc::ENOSYS)) => {
+            let left_ns = until_ns.saturating_sub(now_ns(Clock::Monotonic));
+            wait(libc::FUTEX_LOCK_PI, now_ns(Clock::Realtime).saturating_add(left_ns))
+        }
+        answer => answer,
+    };
+    locked.map(drop)
 }
 
 /// Frees such a futex, which this thread holds, and wakes who waits for it.

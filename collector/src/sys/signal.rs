@@ -118,7 +118,9 @@ pub fn send_again(info: &libc::siginfo_t, to_process: bool) {
     // SAFETY: the structure is live; any code may be sent to oneself.
     let _ = unsafe {
         if to_process {
+            // Only the first thread may send the process what looks like kill(2)'s or the kernel's.
             call(libc::SYS_rt_sigqueueinfo, [pid, signal, info, 0, 0, 0])
+                .or_else(|_| call(libc::SYS_kill, [pid, signal, 0, 0, 0, 0]))
         } else {
             call(libc::SYS_rt_tgsigqueueinfo, [pid, tid, signal, info, 0, 0])
         }

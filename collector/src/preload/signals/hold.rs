@@ -11,8 +11,10 @@
 //! two system calls for every wait would be too much. Not here are `read` and `write`, which end
 //! early only on sockets with a time limit of their own.
 //!
-//! Waits by syscall(2) are held in [its wrapper](crate::preload::sandbox). libaio and liburing make their system calls by
-//! instructions of their own; so their functions are here, and what a program has compiled in is not.
+//! Waits by syscall(2) are held in [its wrapper](crate::preload::sandbox). libaio and liburing make their
+//! system calls by instructions of their own, and are not held: an exported name of theirs would be found by
+//! programs that ask whether the library is there, and would come before the library where that is loaded
+//! for one other library alone, out of reach from here.
 
 #![expect(unsafe_code, reason = "exported C functions, a system call")]
 
@@ -56,8 +58,8 @@ extern "C" fn hold(real: &Real, inner: *mut c_void) -> Held {
     Held { target, is_held: usize::from(is_ours) }
 }
 
-/// The system calls that a handler ends, of those without a mask of their own; futex(2) and others that take a mask
-/// are asked further by [`is_wait`].
+/// The system calls that a handler ends, but for those whose purpose is to wait with a mask of their own; of
+/// futex(2), [`is_wait`] asks further.
 pub(in crate::preload) const CALLS: [c_long; 19] = [
     libc::SYS_poll,
     libc::SYS_select,
@@ -222,24 +224,6 @@ waits! {
     lio_listio64;
     /// gai_suspend(3).
     gai_suspend;
-    /// io_getevents(2), of libaio; and so the next one.
-    io_getevents;
-    /// io_pgetevents(2).
-    io_pgetevents;
-    /// io_uring_enter(2), of liburing; and so the next ones.
-    io_uring_enter;
-    /// io_uring_enter2(2).
-    io_uring_enter2;
-    /// io_uring_submit_and_wait(3).
-    io_uring_submit_and_wait;
-    /// io_uring_submit_and_wait_timeout(3).
-    io_uring_submit_and_wait_timeout;
-    /// io_uring_wait_cqes(3).
-    io_uring_wait_cqes;
-    /// io_uring_wait_cqe_timeout(3).
-    io_uring_wait_cqe_timeout;
-    /// What io_uring_wait_cqe(3) calls.
-    __io_uring_get_cqe;
     /// sigwaitinfo(2).
     sigwaitinfo = super::wait::filtered_sigwaitinfo;
     /// sigtimedwait(2).
