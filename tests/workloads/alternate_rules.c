@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -152,6 +153,14 @@ int main(void) {
     }
     waitpid(child, NULL, 0);
     tell("after vfork");
+    child = (pid_t)syscall(SYS_fork);
+    if (child == 0) {
+        handle(SIGUSR2, SA_ONSTACK);
+        raise(SIGUSR2);
+        raise(SIGUSR1);
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
     child = clone(in_clone, stacks[2] + SIZE, CLONE_VM | SIGCHLD, NULL);
     waitpid(child, NULL, 0);
     stack_t off = {.ss_flags = SS_DISABLE};

@@ -39,9 +39,10 @@ pub fn prepare() {
 }
 
 /// Defines a handler that asks `answer`: a function with the three arguments of the kernel, the address
-/// of the kernel's frame, and room to say where to go on. It returns whether to.
+/// of the kernel's frame, and room to say where to go on. It returns whether to. The literal is the instruction
+/// that changes to the handler stack, or none.
 macro_rules! entries {
-    ($($(#[$doc:meta])* $name:ident = $answer:path;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident = $answer:path, $change:literal;)*) => {$(
         $(#[$doc])*
         ///
         /// # Safety
@@ -77,7 +78,7 @@ macro_rules! entries {
                 "mov rcx, rax",
                 "sub rcx, rsp",
                 "cmp rcx, {size}",
-                "cmova rsp, rax",
+                $change,
                 "3:",
                 "and rsp, -16",
                 "sub rsp, {room}",
@@ -94,24 +95,36 @@ macro_rules! entries {
                 "mov rsp, rbx",
                 "ret",
 
-                // On with the program's handler, from another place on the stack if need be. What stands
-                // on the handler stack is read before the mask is set: a sample may come then.
+                // On with the program's handler, from another place on the stack if need be. All that stands on
+                // the handler stack is read before the stack is left: from there on another signal may be
+                // handled in the same place. But for the mask: where it is set, no signal comes before.
                 "4:",
                 "mov rbx, rsp",
-                "mov rsp, [rbx + {frame}]",
-                ".cfi_def_cfa rsp, 8",
-                "cmp qword ptr [rbx + {sets_stack}], 0",
-                "je 5f",
-                "lea rdi, [rbx + {setting}]",
-                "xor esi, esi",
-                "mov eax, {sigaltstack}",
-                "syscall",
-                "5:",
                 "mov r14, [rbx + {info}]",
                 "mov r15, [rbx + {context}]",
                 "mov r9, [rbx + {handler}]",
-                "cmp qword ptr [rbx + {sets_mask}], 0",
-                "je 6f",
+                "mov rdx, [rbx + {sets_mask}]",
+                "mov rsi, [rbx + {sets_stack}]",
+                "mov rax, [rbx + {setting}]",
+                "mov rcx, [rbx + {setting} + 8]",
+                "mov rdi, [rbx + {setting} + 16]",
+                "mov rsp, [rbx + {frame}]",
+                ".cfi_def_cfa rsp, 8",
+                "test rsi, rsi",
+                "jz 5f",
+                "push rdi",
+                "push rcx",
+                "push rax",
+                ".cfi_adjust_cfa_offset 24",
+                "mov rdi, rsp",
+                "xor esi, esi",
+                "mov eax, {sigaltstack}",
+                "syscall",
+                "add rsp, 24",
+                ".cfi_adjust_cfa_offset -24",
+                "5:",
+                "test rdx, rdx",
+                "jz 6f",
                 "mov edi, {set_mask}",
                 "lea rsi, [rbx + {mask}]",
                 "xor edx, edx",
@@ -168,9 +181,12 @@ const _: () = assert!(size_of::<Onward>().is_multiple_of(16));
 
 entries! {
     /// The handler of the profiling signal.
-    on_profile = on_profiling_signal;
+    on_profile = on_profiling_signal, "cmova rsp, rax";
     /// The handler of [`TRAP`](super::trap::TRAP), from the first loan on.
-    on_trap = on_trap_signal;
-    /// What the kernel calls for a handler of the program that asks for the alternate stack.
-    on_handled = on_handled_signal;
+    on_trap = on_trap_signal, "cmova rsp, rax";
+    /// What the kernel calls for a handler of the program that asks for the alternate stack. No signal is blocked
+    /// for it, so it stays on the stack that the kernel knows: on one that others use, too (threads by clone(2)
+    /// with their creator's thread-local storage), or that the kernel does not know (where the program has set
+    /// an alternate stack by a system call of its own), the next signal's frame would overwrite this one's.
+    on_handled = on_handled_signal, "";
 }

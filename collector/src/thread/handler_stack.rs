@@ -26,7 +26,7 @@
 
 use core::arch::{asm, global_asm};
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use libc::stack_t;
 
@@ -48,8 +48,8 @@ global_asm!(
 /// (3.5 KB with AVX-512, 11 KB with AMX) and [`NEEDED`].
 pub const SIZE: usize = 64 << 10;
 
-/// Bytes below the kernel's frame that a sample needs at most. A test measures it
-/// (`tests/system/stacks.rs`).
+/// Bytes below the kernel's frame that a sample needs at most. Tests measure it
+/// (`tests/workloads/handler_stack.h`).
 pub const NEEDED: usize = 8 << 10;
 
 const PAGE: usize = 4096;
@@ -69,6 +69,16 @@ struct Table {
 }
 
 const _: () = assert!(size_of::<Table>() <= PAGE);
+
+/// Whether the kernel was told of one, in this process or one that it was forked from.
+static IS_KNOWN: AtomicBool = AtomicBool::new(false);
+
+/// Whether the kernel may take a handler stack for the alternate stack of a thread.
+#[must_use]
+pub fn is_known() -> bool {
+    // Relaxed: the first is the main thread's, before any of the program's code.
+    IS_KNOWN.load(Ordering::Relaxed)
+}
 
 /// The top of the calling thread's handler stack; 0 if it has none. Either side.
 #[inline]
@@ -190,6 +200,7 @@ impl HandlerStack {
     /// blocked.
     pub(super) fn engage(self, known: bool) {
         set_top((self.0.as_ptr().expose_provenance() + SIZE) as u64);
+        IS_KNOWN.fetch_or(known, Ordering::Relaxed);
         // Where that fails, the kernel's frames go to the program's stacks.
         if known
             && let Ok(before) = sys::set_alternate_stack(&setting_for(&NONE))

@@ -159,6 +159,9 @@ fn begin(process: &'static Process, stack: OwnStack) {
     }
     let tid = sys::tid();
     let Ok(arena) = ThreadArena::create(process.arena, tid) else {
+        if let Some(stack) = HandlerStack::disengage() {
+            stack.release();
+        }
         registry::leave_buffers(buffers);
         return refused("shared memory");
     };

@@ -32,7 +32,8 @@ pub struct Registry {
 /// A thread's place in the registry.
 pub(super) type Place = u32;
 
-/// Threads of which the buffers are kept, 52 KB each: as many as end and begin side by side.
+/// Threads of which the buffers are kept, 52 KB each and what was touched of a handler stack: as many as
+/// end and begin side by side.
 const MOST_SPARE: usize = 16;
 
 /// A thread in the registry.

@@ -151,6 +151,9 @@ USR1: 0, first of 65536, flags 1; on first
 set second 0 65536: 0 
 USR1: 0, second of 65536, flags 1; on second
 after vfork: 0, first of 65536, flags 0; on own
+handler: 1, flags 8000004, before 0, masks 110
+USR2: 0, first of 65536, flags 1; on first
+USR1: 0, first of 65536, flags 1; on first
 clone: 0, none of 0, flags 2; on third
 USR1: 0, none of 0, flags 2; on third
 off 0

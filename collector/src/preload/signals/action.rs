@@ -11,6 +11,7 @@ use csprof_format::launch::SourceKind;
 
 use crate::modules;
 use crate::preload::real::{self, Handler};
+use crate::preload::stub;
 use crate::preload::view::sampled;
 use crate::process::{self, sealed};
 use crate::sampling::entry::{on_handled, on_trap};
@@ -18,6 +19,7 @@ use crate::sampling::pass_on::{Chosen, handler_of, set_chooser, set_handler_of};
 use crate::sampling::trap::{self as loan, TRAP};
 use crate::sources::{SignalInfo, is_by_own_timer};
 use crate::sys;
+use crate::thread::handler_stack;
 
 /// What the program last asked for. The fields are separate atomics: a program whose threads race
 /// to set one signal's action cannot tell which came last. Relaxed throughout for that reason.
@@ -152,7 +154,8 @@ pub(crate) unsafe extern "C" fn sigaction(
     new: *const libc::sigaction,
     old: *mut libc::sigaction,
 ) -> c_int {
-    if !sampled() {
+    if !sampled() && stub::engaged() {
+        // The child of a vfork: what is remembered is its parent's.
         // SAFETY: the program's own arguments, passed on; an answer, if there is one.
         return unsafe {
             let result = real::sigaction(signal, new, old);
@@ -163,6 +166,8 @@ pub(crate) unsafe extern "C" fn sigaction(
     // SAFETY: as the program's caller promised sigaction(2).
     unsafe {
         match signal {
+            // Where nothing is sampled any more, the handler stacks stay what the kernel knows.
+            _ if !stub::engaged() => others(signal, new, old),
             SIGNAL => own(new, old),
             TRAP if loan::was_on_loan() => trap::action(new, old),
             _ => others(signal, new, old),
@@ -238,7 +243,7 @@ pub(super) unsafe fn others(
         let mask = unsafe { first_word(&raw const action.sa_mask) };
         let on_small_stack =
             action.sa_flags & libc::SA_ONSTACK != 0 && modules::asks_kernel_for_stacks();
-        masked = if on_small_stack { 0 } else { mask & kept() };
+        masked = if on_small_stack || !stub::engaged() { 0 } else { mask & kept() };
         if moves || masked != 0 {
             action.sa_mask = mask_of(mask & !masked);
             passed = wanted.write(action);
@@ -275,6 +280,7 @@ fn moves(action: &libc::sigaction) -> bool {
     let handler = action.sa_sigaction;
     action.sa_flags & libc::SA_ONSTACK != 0
         && ![libc::SIG_DFL, libc::SIG_IGN, on_trap as *const () as usize].contains(&handler)
+        && handler_stack::is_known()
         && !modules::asks_kernel_for_stacks()
 }
 
