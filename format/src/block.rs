@@ -256,23 +256,23 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Appends one block to `out`: `value` is its payload, elements `first ..` of the table. Returns the
-/// length of the payload before compression.
+/// Appends one block to `out`: `value` is its payload, elements `first ..` of the table. `compress`
+/// is told the length of the payload, and says whether it may be compressed.
 pub(crate) fn put<T: serde::Serialize>(
     out: &mut Vec<u8>,
     place: NewBlock,
     value: &T,
-) -> Result<u32, ErrorKind> {
+    compress: impl FnOnce(u32) -> Result<bool, ErrorKind>,
+) -> Result<(), ErrorKind> {
     let too_large = ErrorKind::TooLarge { table: place.kind.table(), element: place.first };
     let Some(payload) = codec::encode(value) else { return Err(too_large) };
     let Some(decoded) = u32::try_from(payload.len()).ok().filter(|&n| n <= MAX_DECODED) else {
         return Err(too_large);
     };
-    let packed = lz4_flex::block::compress(&payload);
-    let (compression, stored) = if packed.len() < payload.len() {
-        (COMPRESSION_LZ4, packed)
-    } else {
-        (COMPRESSION_NONE, payload)
+    let packed = compress(decoded)?.then(|| lz4_flex::block::compress(&payload));
+    let (compression, stored) = match packed.filter(|packed| packed.len() < payload.len()) {
+        Some(packed) => (COMPRESSION_LZ4, packed),
+        None => (COMPRESSION_NONE, payload),
     };
     let header = BlockHeader {
         kind: place.kind as u16,
@@ -291,7 +291,7 @@ pub(crate) fn put<T: serde::Serialize>(
     };
     out.extend_from_slice(&header.to_bytes());
     out.extend_from_slice(&stored);
-    Ok(decoded)
+    Ok(())
 }
 
 /// Where a new block belongs.

@@ -3,8 +3,8 @@
 //! A few bytes can stand for very much: a block of equal nodes compresses 255 to 1, and every node
 //! of an address with 500 inlined functions becomes 500 rows. So there is one limit for all of it,
 //! which grows with the file. Reading charges each block before anything is allocated, and the
-//! expansion is charged before anybody is handed the profile. The writer refuses what no reader
-//! would take.
+//! expansion is charged before anybody is handed the profile. The writer leaves blocks uncompressed
+//! while what it has written is too small for the profile, and refuses what no reader would take.
 
 use crate::block::BlockKind;
 use crate::error::ErrorKind;
@@ -51,16 +51,26 @@ pub(crate) struct Budget {
     used: u64,
 }
 
+/// Bytes of memory that the profile of a file of this many bytes may take.
+fn limit_of(bytes: u64) -> u64 {
+    FLOOR.saturating_add(bytes.saturating_mul(PER_BYTE)).min(CEILING)
+}
+
 impl Budget {
     /// That of a file of this many bytes.
     pub(crate) fn of_file(bytes: usize) -> Self {
-        let limit = FLOOR.saturating_add((bytes as u64).saturating_mul(PER_BYTE));
-        Self { limit: limit.min(CEILING), used: 0 }
+        Self { limit: limit_of(bytes as u64), used: 0 }
     }
 
     /// The largest there is.
     pub(crate) fn largest() -> Self {
         Self { limit: CEILING, used: 0 }
+    }
+
+    /// Checks that a file of this many bytes may ask for what was charged.
+    pub(crate) fn fits(&self, bytes: u64) -> Result<(), ErrorKind> {
+        let limit = limit_of(bytes);
+        if self.used <= limit { Ok(()) } else { Err(ErrorKind::TooMuch { limit }) }
     }
 
     /// Charges what a block takes when it is read: `count` elements from `decoded` bytes, of a

@@ -17,6 +17,7 @@ use crate::codec;
 use crate::error::{Action, Error, ErrorKind};
 use crate::header::{FileHeader, MAJOR, MINOR, MINOR_OF_RUNS, MINOR_OF_SAMPLES};
 use crate::profile::{Metric, Profile, Thread, ThreadShare};
+use crate::read::MAX_FILE;
 use crate::sections::{
     COLUMN_ELEMENTS, End, FrameColumns, FunctionColumns, NodeColumns, SiteColumns, StringColumns,
     TreeColumns, shares,
@@ -39,7 +40,8 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
     let fits = |violation| Error::new(ErrorKind::Invalid(violation));
     budget.expansion(profile).map_err(fits)?;
     let run = run_id as u32;
-    let mut blocks = Blocks { out, bytes: Vec::new(), number: 0, run, several, budget };
+    let bytes = Vec::new();
+    let mut blocks = Blocks { out, bytes, written: 0, number: 0, run, several, budget };
     // The least version that has all there is to write, so that older readers need not wonder.
     let minor = match profile.runs.is_empty() && profile.accounts.is_empty() {
         _ if several => MINOR,
@@ -68,7 +70,12 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
         nodes: profile.nodes.len() as u64,
         samples: profile.nodes.total_samples(),
     };
-    blocks.put(BlockKind::End, 0, 1, &end)
+    blocks.put(BlockKind::End, 0, 1, &end)?;
+    blocks.budget.fits(blocks.written).map_err(Error::new)?;
+    if blocks.written > MAX_FILE {
+        return Err(Error::new(ErrorKind::TooMuch { limit: MAX_FILE }));
+    }
+    Ok(())
 }
 
 /// Saves `profile` as `path`, replacing a file of that name.
@@ -179,6 +186,8 @@ struct Blocks<'a, W> {
     out: &'a mut W,
     /// Not handed on yet.
     bytes: Vec<u8>,
+    /// Bytes handed on.
+    written: u64,
     number: u32,
     run: u32,
     /// Whether the profile has several metrics.
@@ -204,11 +213,17 @@ impl<W: Write> Blocks<'_, W> {
             count: count as u32,
             run: self.run,
         };
-        let decoded = block::put(&mut self.bytes, place, value).map_err(Error::new)?;
-        let charged = self.budget.block(kind, place.count, decoded, self.several);
-        charged.map_err(Error::new)?;
+        let before = self.written + self.bytes.len() as u64;
+        let compress = |decoded| {
+            self.budget.block(kind, place.count, decoded, self.several)?;
+            // What a reader allows grows with the file, and nodes that are much alike compress to
+            // less than they need.
+            Ok(self.budget.fits(before).is_ok())
+        };
+        block::put(&mut self.bytes, place, value, compress).map_err(Error::new)?;
         self.number += 1;
         self.out.write_all(&self.bytes).map_err(|error| Error::io(Action::Write, error))?;
+        self.written += self.bytes.len() as u64;
         self.bytes.clear();
         Ok(())
     }

@@ -191,8 +191,8 @@ fn arena_records_have_the_stated_layout() {
         rows("### Arena header"),
         fields!(ArenaHeader: magic, version, pid, parent_pid, forked, source_count, flags,
             start_unix_ns, start_ns, end_ns, used, threads, rank_plus_one, losses, foreign_signals,
-            left_out, cpu_before_ns, cpu_ns, unsampled_threads, table_bytes, private_bytes,
-            returned, sources)
+            left_out, left_out_names, cpu_before_ns, cpu_ns, unsampled_threads, table_bytes,
+            private_bytes, returned, sources)
     );
     assert_eq!(
         rows("### Extent header"),

@@ -590,43 +590,78 @@ fn expanding(rows: u32, more: u32) -> Profile {
     profile
 }
 
+/// The file of `profile`, with the blocks of this kind out of the file of `other`, which has as many
+/// elements there.
+fn with_blocks_of(profile: &Profile, kind: u16, other: &Profile) -> Vec<u8> {
+    let mut parts = Parts::of(&bytes(profile));
+    let at = parts.blocks.iter().position(|part| part.kind() == kind).expect("it has such blocks");
+    parts.blocks.retain(|part| part.kind() != kind);
+    let others = Parts::of(&bytes(other)).blocks.into_iter().filter(|part| part.kind() == kind);
+    parts.blocks.splice(at..at, others);
+    parts.renumber();
+    parts.join()
+}
+
 #[test]
 fn functions_inlined_at_the_address_of_many_nodes_are_counted() {
     assert!(read::read(&bytes(&expanding(40, 100_000))).is_ok());
-    let file = bytes(&expanding(512, 100_000));
+    let file = with_blocks_of(&expanding(40, 100_000), 10, &expanding(512, 0));
     let error = read::read(&file).expect_err("a node for each of 50 million functions");
     let (error, ending) = (error.to_string(), "512 functions at its address, 2346 MiB in all");
     assert!(error.contains("(nodes) at byte") && error.ends_with(ending), "{error}");
     let salvaged = read::salvage(&file).expect_err("salvaging takes as much").to_string();
     assert!(salvaged.ends_with(ending), "{salvaged}");
-    // A million of them nobody would read, so nobody writes them.
-    let error = write::write(&expanding(512, 1_000_000), &mut Vec::new()).expect_err("24 GB");
-    assert!(error.to_string().contains("beyond the 8192 MiB"), "{error}");
+    // What nobody would read nobody writes.
+    let refused = |nodes| write::write(&expanding(512, nodes), &mut Vec::new()).expect_err("GB");
+    let error = refused(100_000).to_string();
+    assert!(error.ends_with("the most that a file of its size may ask for"), "{error}");
+    let error = refused(1_000_000).to_string();
+    assert!(error.contains("beyond the 8192 MiB"), "{error}");
+}
+
+#[test]
+fn what_is_written_is_as_large_as_its_readers_ask_for() {
+    let profile = expanding(100, 100_000);
+    let file = bytes(&profile);
+    assert!(read::read(&file).is_ok_and(|read| read == profile));
+    // No larger than that.
+    let small = bytes(&expanding(40, 100_000)).len();
+    assert!(small < 10_000 && (100_000..400_000).contains(&file.len()), "{small} {}", file.len());
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("profile.csprof");
+    write::save(&sample::profile(), &path).expect("it is small");
+    write::save(&expanding(512, 100_000), &path).expect_err("nobody would read it");
+    assert_eq!(read::open(&path).expect("it is as it was"), sample::profile());
 }
 
 #[test]
 fn a_long_name_in_many_modules_is_counted() {
+    let mut long = sample::profile();
+    let name = StringId(long.strings.len() as u32);
+    long.strings.push("n".repeat(4 << 20));
     let mut profile = sample::profile();
-    let name = StringId(profile.strings.len() as u32);
-    profile.strings.push("n".repeat(4 << 20));
+    profile.strings.push("n".to_owned());
     for module in 0..100 {
         profile.modules.push(profile.modules[0].clone());
         let module = ModuleId(profile.modules.len() as u32 - 1 - module % 2);
         profile.functions.push(Function { name, module, file: None, line: 0 });
     }
-    let error = read::read(&bytes(&profile)).expect_err("1.2 GB of names").to_string();
+    let file = with_blocks_of(&profile, 3, &long);
+    let error = read::read(&file).expect_err("1.2 GB of names").to_string();
     assert!(error.contains("(functions) at byte"), "{error}");
     assert!(error.ends_with("4194304 bytes of its name, 1204 MiB in all"), "{error}");
 
     // What has no name is called by its module.
-    let mut profile = sample::profile();
+    let (mut long, mut profile) = (sample::profile(), sample::profile());
     profile.modules[0].path = StringId(profile.strings.len() as u32);
-    profile.strings.push("/m".repeat(10) + &"m".repeat(1 << 20));
+    profile.strings.push("m".to_owned());
+    long.strings.push("/m".repeat(10) + &"m".repeat(1 << 20));
     for offset in 0..400 {
         profile.frames.push(Frame { kind: FrameKind::Leaf, module: Some(ModuleId(0)), offset });
         profile.sites.first.push(profile.sites.function.len() as u32);
     }
-    let error = read::read(&bytes(&profile)).expect_err("1.2 GB of names").to_string();
+    let file = with_blocks_of(&profile, 3, &long);
+    let error = read::read(&file).expect_err("1.2 GB of names").to_string();
     assert!(error.contains("(frames) at byte"), "{error}");
     assert!(error.contains("1048577 bytes of its module's name"), "{error}");
 }

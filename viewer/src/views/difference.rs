@@ -183,7 +183,10 @@ pub fn unrelated(profile: &Profile) -> Option<String> {
         }
     }
     let less_than = |percent: u64| {
-        [BASE, OTHER].iter().all(|&side| common[side] * 100 < all[side].saturating_mul(percent))
+        let is_less = |&side: &usize| {
+            u128::from(common[side]) * 100 < u128::from(all[side]) * u128::from(percent)
+        };
+        [BASE, OTHER].iter().all(is_less)
     };
     let names = comparison.sides.each_ref().map(|side| {
         let program = side.run.command.first().map_or(&[][..], Vec::as_slice);
@@ -301,6 +304,8 @@ mod tests {
             )
         );
         assert!(told(python, compiler, ["run", "run"]).is_some());
+        // Sums of any size are compared.
+        assert_eq!(told(&format!("f {}\n", u64::MAX / 2), "f 99\n", ["a", "b"]), None);
         // Of few samples nothing can be told.
         assert_eq!(told("f 9\n", "g 9\n", ["a", "b"]), None);
     }

@@ -7,8 +7,8 @@
 //! Invariants: the row ids of one tree never change, unless its rows are
 //! [forgotten](RowTree::visit), and a row's parent has a smaller id; the
 //! children of a row are distinct in (function, kind); in every opened top-down row,
-//! inclusive = exclusive + Σ inclusive of its children; where `callers of` turned paths round, the
-//! first rows have all that is exclusive, and what was sampled at its end a path has for inclusive.
+//! inclusive = exclusive + Σ inclusive of its children. Where `callers of` turned paths round, the
+//! first rows have all exclusive cost, and inclusive cost is that of the paths through a row.
 
 use core::ops::Range;
 

@@ -369,6 +369,8 @@ mod tests {
         ("Buffer<((1)<<(3))>::size_of(int)", "Buffer::size_of", "size_of"),
         ("If<(a < b), (c > d)>::then() const", "If::then", "then"),
         ("If<a <= b>::then()", "If::then", "then"),
+        ("If<((a <=> b) < 0)>::then()", "If::then", "then"),
+        ("Order<a <=> b>::get(int)", "Order::get", "get"),
         ("std::enable_if<(8)>=(4), int>::type pick<unsigned long>(unsigned long)", "pick", "pick"),
         ("decltype (f(x)) ns::pick<int>(int)", "ns::pick", "pick"),
         ("decltype((*this).at(0)) Vec<int>::front<0>() const &", "Vec::front", "front"),

@@ -354,9 +354,10 @@ pub(crate) fn closed_group(text: &[u8], start: usize) -> Option<usize> {
         let byte = *text.get(at)?;
         match byte {
             // Operators between spaces, `1 << 3` or `a < b`. A `>` may stand so and close.
-            b'<' if at > start && text[at - 1] == b' ' && is_operator(&text[at..]) => {
-                at += usize::from(text[at + 1] == b'<');
-            }
+            b'<' if at > start && text[at - 1] == b' ' => match operator(&text[at..]) {
+                Some(length) => at += length - 1,
+                None => open.push(byte),
+            },
             b'(' | b'{' | b'[' | b'<' => open.push(byte),
             // `->` closes nothing, nor does a `>` inside parentheses: `(a > b)`.
             b'>' if open.last() == Some(b'<') && text[at - 1] != b'-' => open.pop(),
@@ -381,9 +382,12 @@ pub(crate) fn closed_group(text: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-/// Whether `<` begins an operator that is followed by a space.
-fn is_operator(text: &[u8]) -> bool {
-    ["< ", "<< ", "<= ", "<=> "].iter().any(|operator| text.starts_with(operator.as_bytes()))
+/// The length of the operator that `<` begins, if it begins one that is followed by a space.
+fn operator(text: &[u8]) -> Option<usize> {
+    let mut operators = ["< ", "<< ", "<= ", "<=> "].into_iter();
+    operators
+        .find(|operator| text.starts_with(operator.as_bytes()))
+        .map(|operator| operator.len() - 1)
 }
 
 /// For each byte, whether it is a bracket. Most of a name is within brackets, and most of that is

@@ -8,8 +8,10 @@ use super::super::listing::Limits;
 use super::json::Written;
 use super::listing::list;
 use super::{Options, comparison};
+use crate::print;
 use crate::refine::Refined;
 use crate::views::difference::Difference;
+use crate::views::number::Form;
 
 /// Names of the columns.
 pub const COLUMNS: [&str; 16] = [
@@ -40,7 +42,11 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
     let written = Written(comparison(refined));
     let mut table = csv::Writer::from_writer(out);
     table.write_record(COLUMNS).map_err(of_output)?;
-    for line in &list(refined, options, Limits::for_machines(options)).lines {
+    let listing = list(refined, options, Limits::for_machines(options));
+    if let Some(note) = listing.unexplored(Form::Ascii) {
+        print::message(note)?;
+    }
+    for line in &listing.lines {
         let row = &line.row;
         let function = &refined.functions[row.function.index()];
         let sides = row.sides();

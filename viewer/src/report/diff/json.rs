@@ -14,7 +14,8 @@
 //! of what the side measured. `total = shown + out`, exactly in `samples` and in amounts.
 //! `delta` is OTHER minus BASE, and `noise` two standard deviations of it by sampling, rounded up.
 //! `change` and `significant` are about inclusive cost in the top-down view and about exclusive
-//! cost in the others. `edges` is as in `csprof report`, and `null` where periods differ.
+//! cost in the others. Where callers of deep recursion are too many, `"not_looked_into"` before the
+//! rows says at how many rows they were left out. `edges` is as in `csprof report`, and `null` where periods differ.
 
 use std::io::{self, Write};
 
@@ -37,6 +38,14 @@ struct Heading<'r> {
     other: JsonSide<'r>,
     delta: i128,
     noise: u128,
+    #[serde(skip_serializing_if = "is_none")]
+    not_looked_into: usize,
+}
+
+/// Whether all rows were looked into.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_none(rows: &usize) -> bool {
+    *rows == 0
 }
 
 #[derive(Serialize)]
@@ -154,14 +163,15 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
             samples: Samples { total, shown, out: total - shown },
         }
     };
+    let listing = list(refined, options, Limits::for_machines(options));
     let heading = Heading {
         unit: written.unit(),
         base: side(BASE),
         other: side(OTHER),
         delta: written.delta(shown),
         noise: written.noise(shown),
+        not_looked_into: listing.not_looked_into,
     };
-    let listing = list(refined, options, Limits::for_machines(options));
     let rows = listing.lines.iter().map(|line| row(refined, options, line));
     write_with_rows(&heading, rows, out)
 }

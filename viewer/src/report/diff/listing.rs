@@ -13,6 +13,7 @@ use super::{Options, comparison};
 use crate::refine::Refined;
 use crate::views::callers::Callers;
 use crate::views::hall::ListedRows;
+use crate::views::number::{Form, counted};
 use crate::views::top_down::TopDown;
 use crate::views::tree::{Direction, RowId, RowTree};
 use crate::views::{Row, shown_of_sides};
@@ -59,6 +60,19 @@ fn most(refined: &Refined<'_>, samples: [u64; 2]) -> u128 {
     let weights = comparison(refined).weights();
     let weighed = |side: usize| u128::from(samples[side]).saturating_mul(weights[side]);
     weighed(0).max(weighed(1))
+}
+
+impl Listing {
+    /// What to say where rows were not looked into.
+    pub(super) fn unexplored(&self, form: Form) -> Option<String> {
+        let rows = counted(self.not_looked_into as u64, "row", form);
+        (self.not_looked_into > 0).then(|| {
+            format!(
+                "Not looked into: the callers of {rows}, for there are too many; a refinement \
+                 leaves fewer, such as fold (--refine)."
+            )
+        })
+    }
 }
 
 /// How many nodes the rows that are looked into may stand for: four times those there are, and

@@ -234,13 +234,7 @@ impl Text<'_> {
         if listing.deeper {
             notes.push("Left out: what is below the last level (--depth).".to_owned());
         }
-        if listing.not_looked_into > 0 {
-            let rows = counted(listing.not_looked_into as u64, "row", form);
-            notes.push(format!(
-                "Not looked into: the callers of {rows}, for there are too many; a refinement \
-                 leaves fewer, such as fold (--refine)."
-            ));
-        }
+        notes.extend(listing.unexplored(form));
         if !listing.lines.is_empty() {
             let (marks, noise) = match form {
                 Form::Unicode => ("▲ ▼", "±2σ"),
