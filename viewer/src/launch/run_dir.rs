@@ -500,10 +500,10 @@ mod tests {
         assert_eq!(
             warnings,
             [
-                "1-1.arena: cannot be read: Too many levels of symbolic links (os error 40)",
-                "2-2.arena: is no arena: it is not a regular file",
                 "1 process left no samples: they ended at once, or shared memory was refused (a full \
                  /dev/shm, or a limit)",
+                "1-1.arena: cannot be read: Too many levels of symbolic links (os error 40)",
+                "2-2.arena: is no arena: it is not a regular file",
             ]
         );
     }
@@ -548,6 +548,11 @@ mod tests {
         assert_eq!(names(&run_dir.arenas).len(), 2, "there is room");
         (run_dir.leave, run_dir.free) = (u64::MAX, u64::MAX);
         run_dir.make_room();
+        if files_in_use().is_none() {
+            // Not even root may ask all processes here, and one of them could have an arena.
+            assert_eq!(names(&run_dir.arenas).len(), 2);
+            return;
+        }
         assert_eq!(names(&run_dir.arenas), [""; 0]);
         assert_eq!(names(&spill.arenas), ["1-1.arena", "2-2.arena"]);
         assert_eq!(run_dir.arena_paths().0.len(), 2);
