@@ -12,6 +12,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+/* A fortieth of them in each turn of the loop with a key. */
+#define KEYED_STEPS "1000000"
 enum { STEPS = 40000000 };
 static uint64_t expected;
 static void result(const char *what, uint64_t sum, int kept) {
@@ -74,7 +76,22 @@ static ucontext_t program, keyed;
 static uint64_t keyed_sum, keyed_rights;
 static int key;
 typedef uint64_t step(uint64_t *);
-static step *code;
+/* Alone in a page. */
+step code;
+__asm__(".pushsection .text\n"
+        ".p2align 12\n"
+        ".type code, @function\n"
+        "code: .cfi_startproc\n"
+        "mov $" KEYED_STEPS ", %rcx\n"
+        "xor %eax, %eax\n"
+        "1: add (%rdi), %rax\n"
+        "dec %rcx\n"
+        "jnz 1b\n"
+        "ret\n"
+        ".cfi_endproc\n"
+        ".size code, . - code\n"
+        ".p2align 12\n"
+        ".popsection");
 static uint64_t *data;
 static void with_key(void) {
     for (int i = 0; i < 40; i++) keyed_sum = code(data);
@@ -86,20 +103,12 @@ static void keys(void) {
     /* Without keys the same, for then there is nothing to go wrong. */
     key = pkey_alloc(0, 0);
     size_t size = 1 << 16;
-    char *memory = mmap(NULL, 3 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    /* mov $STEPS/40,%rcx; xor %eax,%eax; again: add (%rdi),%rax; dec %rcx; jnz again; ret */
-    static const unsigned char text[] = {0x48, 0xc7, 0xc1, STEPS / 40 & 255, STEPS / 40 >> 8 & 255,
-                                         STEPS / 40 >> 16 & 255, 0, 0x31, 0xc0, 0x48, 0x03, 0x07,
-                                         0x48, 0xff, 0xc9, 0x75, 0xf8, 0xc3};
-    memcpy(memory + 2 * size, text, sizeof text);
-    code = (step *)(memory + 2 * size);
+    char *memory = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     data = (uint64_t *)(memory + size);
     *data = 3;
     if (key >= 0) {
         pkey_mprotect(memory, 2 * size, PROT_READ | PROT_WRITE, key);
-        pkey_mprotect(memory + 2 * size, size, PROT_READ | PROT_EXEC, key);
-    } else {
-        mprotect(memory + 2 * size, size, PROT_READ | PROT_EXEC);
+        pkey_mprotect(code, 4096, PROT_READ | PROT_EXEC, key);
     }
     /* The program's own handler does not touch that stack. */
     getcontext(&keyed);
