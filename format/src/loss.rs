@@ -121,9 +121,9 @@ reasons! {
         /// The recipe for this address is of a kind csprof does not evaluate.
         UnsupportedCfi = 3, "unsupported-cfi",
             "call frame information of a kind that csprof does not evaluate";
-        /// The path was cut at the longest length csprof records.
+        /// To follow the path to its end would have taken too long, or it was longer than csprof holds.
         TooDeep = 4, "too-deep",
-            "the stack was deeper than csprof records";
+            "the stack was too deep to be followed to its end in each sample; the innermost calls are recorded";
     }
 }
 

@@ -53,6 +53,8 @@ pub struct Hazard {
     pub ends: Ended,
     /// Whether it is recorded with [`TWO`] sources, too.
     pub by_two: bool,
+    /// Whether stacks may be too deep to be followed to their ends.
+    pub may_be_cut: bool,
     /// What else is true of each recording.
     pub also: fn(&Trial<'_>),
 }
@@ -91,6 +93,7 @@ impl Hazard {
             complains: "",
             ends: Ended::Status(0),
             by_two: false,
+            may_be_cut: false,
             also: |_| {},
         }
     }
@@ -141,6 +144,13 @@ impl Hazard {
     #[must_use]
     pub const fn by_two(mut self) -> Self {
         self.by_two = true;
+        self
+    }
+
+    /// With stacks that may be too deep to be followed to their ends.
+    #[must_use]
+    pub const fn may_be_cut(mut self) -> Self {
+        self.may_be_cut = true;
         self
     }
 
@@ -287,7 +297,9 @@ impl Program {
     /// At most one sample in a thousand is partial; one may be before there are a thousand.
     fn hold_partial(&self, source: &str, recording: &Recording) {
         let samples = recording.samples();
-        let limit = (samples.recorded / 1000).max(1);
+        let cut = recording.info["partial_reasons"]["too-deep"].as_u64();
+        let cut = cut.filter(|_| self.hazard.may_be_cut).unwrap_or(0);
+        let limit = (samples.recorded / 1000).max(1) + cut;
         let what = format!("{}: {samples:?}", self.named(source));
         assert!(samples.partial <= limit, "{what}: {}", recording.partial_reasons());
         if samples.partial > 0 {

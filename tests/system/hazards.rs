@@ -35,7 +35,7 @@ checks! {
     // Contexts.
     coroutines coroutines_in_assembly copied_stacks copied_stacks_in_assembly boost_contexts small_stacks
     // Stacks.
-    registers_kept realigned_frames large_frames deep_recursion without_cfi matrix_kernels lazy_binding
+    registers_kept realigned_frames large_frames deep_recursion deep_unarmed without_cfi matrix_kernels lazy_binding
     split_stack short_stacks alternate_rules processor_state execute_only returns_otherwise
     instrumented reads_its_stack
     // Processes.

@@ -25,6 +25,7 @@ use csprof_format::arena::LATE_NS;
 use csprof_format::launch::SourceKind;
 use csprof_format::loss::{LossReason, PartialReason};
 
+use super::CUT_DEPTH;
 use super::restart::decide_for_next_signal;
 use super::stack::{Interrupted, mark};
 use super::trap::TRAP;
@@ -78,14 +79,13 @@ pub(super) unsafe fn on_signal(info: *mut libc::siginfo_t, context: *mut libc::u
     record.count_delivered(metric, weight);
     // The name may be set late, and the thread may be killed at any time.
     let note = record.signals.is_power_of_two() || record.signals.is_multiple_of(64);
-    // Of elapsed time, it is the wait that a sample stands for, and the thread has been there.
-    let is_late = || {
-        let source = process::current().and_then(|process| process.source(metric));
-        let timed = source.filter(|source| source.kind != SourceKind::Realtime);
-        timed.is_some_and(|source| (weight - 1).saturating_mul(source.period_ns) >= LATE_NS)
-    };
-    if weight > 1 && is_late() {
-        record.late += weight;
+    if let Some(source) = process::current().and_then(|process| process.source(metric)) {
+        thread.effort.earn(weight.saturating_mul(source.period_ns));
+        // Of elapsed time, it is the wait that a sample stands for, and the thread has been there.
+        let is_late = weight.saturating_sub(1).saturating_mul(source.period_ns) >= LATE_NS;
+        if is_late && source.kind != SourceKind::Realtime {
+            record.late += weight;
+        }
     }
     match sample(thread, reading.as_ref(), context, metric, weight) {
         Ok(()) => thread.arena.record_mut().count_recorded(metric, weight),
@@ -117,7 +117,7 @@ struct Met {
     own_stack: bool,
     /// The trampoline's own code, interrupted by a handler of the program: pc and stack pointer.
     trampoline: Option<(u64, u64)>,
-    /// The path did not fit.
+    /// The path did not fit, or to follow it would have taken too long.
     full: bool,
 }
 
@@ -220,8 +220,8 @@ fn take_path(
     let armed_slot = if in_place { record.armed_slot() } else { 0 };
     let knows_path = thread.knows_path();
     let mut met = Met { own_stack: stack.is_own(registers.sp()), ..Met::default() };
-    let walked = &mut thread.walked;
-    walked.clear();
+    let (walked, effort) = (&mut thread.walked, &mut thread.effort);
+    walked.truncate(0);
     // Whether the frame visited last returns to the next one through a slot.
     let mut returned_to = false;
     let end = walk(registers, &mut thread.cache, stack, |frame| {
@@ -238,7 +238,8 @@ fn take_path(
         }
         returned_to = matches!(frame.exit, Exit::Return { .. });
         let (slot, real, arming) = judge(frame, bounds, &mut met);
-        if !walked.push(WalkedFrame { key: frame.key(), slot, real, node: 0, arming }) {
+        let pushed = walked.push(WalkedFrame { key: frame.key(), slot, real, node: 0, arming });
+        if !pushed || !effort.spend(frame.slow) {
             met.full = true;
             return Flow::Stop;
         }
@@ -258,6 +259,9 @@ fn take_path(
         if marks.has(mark::CATCHES) || marks.has(mark::FOREIGN) {
             walked.leave_unseen();
         }
+    }
+    if met.full {
+        walked.truncate(CUT_DEPTH);
     }
     met.next_epoch = stack.is_of_next_epoch();
     let partial = match end {

@@ -4,6 +4,7 @@
 //! interrupted anything: malloc, the loader, a lock's holder. So: no libc, no heap, no locks, no
 //! panics, no recursion; memory it needs comes from system calls.
 
+mod effort;
 pub mod entry;
 mod handler;
 pub mod pass_on;
@@ -14,6 +15,7 @@ mod suspect;
 pub mod trap;
 mod walked;
 
+pub use effort::Effort;
 use handler::on_signal;
 pub use path::Path;
 pub use suspect::Suspect;
@@ -24,6 +26,10 @@ pub const SIGNAL: i32 = libc::SIGPROF;
 
 /// Longest path, in frames: 40 MB of cached path.
 pub const MAX_DEPTH: usize = 1 << 20;
+
+/// Frames that are recorded of a path that was not followed to its end because that would have been too much:
+/// the innermost ones. Each sample of such a stack ends elsewhere, and has nodes of its own.
+const CUT_DEPTH: usize = 128;
 
 /// Ends the process if the collector's heap is used inside the handler. Debug builds only.
 #[cfg(debug_assertions)]

@@ -130,8 +130,9 @@ impl Walked {
         Buffer::new().map(Self)
     }
 
-    pub(super) fn clear(&mut self) {
-        self.0.truncate(0);
+    /// Leaves the first frames, which are the innermost.
+    pub(super) fn truncate(&mut self, length: usize) {
+        self.0.truncate(length);
     }
 
     #[inline]

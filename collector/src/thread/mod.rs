@@ -39,7 +39,7 @@ use handler_stack::HandlerStack;
 use crate::arena::ThreadArena;
 use crate::modules;
 use crate::process::{self, Process};
-use crate::sampling::{Path, Walked, trap};
+use crate::sampling::{Effort, Path, Walked, trap};
 use crate::sources::{self, Sources};
 use crate::sys::{self, Clock, Mask};
 use crate::trampoline;
@@ -82,6 +82,8 @@ pub struct Thread {
     pub path_epoch: Option<u32>,
     /// The frames of the present sample.
     pub walked: Walked,
+    /// What walking may still cost.
+    pub effort: Effort,
     /// Whether return addresses may be replaced.
     pub arms: bool,
     /// The record of its trampoline, and what else is used with no signal blocked.
@@ -184,6 +186,7 @@ fn begin(process: &'static Process, stack: OwnStack) {
         path,
         path_epoch: None,
         walked,
+        effort: Effort::FULL,
         arms: process.trampoline,
         shared,
         cache,

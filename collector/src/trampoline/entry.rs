@@ -252,6 +252,8 @@ global_asm!(
     ".hidden csprof_trampoline_end",
     "csprof_trampoline_end:",
     ".cfi_endproc",
+    // No function begins where the trampoline ends.
+    "int3",
     ".popsection",
 
     // Where the body changes what `Place::at` tells, as distances from the first entry.

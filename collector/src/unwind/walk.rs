@@ -96,6 +96,8 @@ pub struct Frame {
     pub marks: Marks,
     /// How the next frame was found.
     pub exit: Exit,
+    /// Whether that took ten times as long as by a recipe that is remembered.
+    pub slow: bool,
 }
 
 impl Frame {
@@ -169,11 +171,6 @@ pub enum End {
 /// walks over damaged memory.
 const MAX_SIGNAL_FRAMES: u32 = 64;
 
-/// Frames that one walk may find other than by their recipes. Each takes up to half a microsecond, so a
-/// stack of nothing else (Go's, 200 000 frames deep) took 90 ms for every sample: longer than the period,
-/// and the program hardly went on. Kernels and assembly have a few such frames.
-const MAX_DETOURS: u32 = 256;
-
 /// Visits every frame from the interrupted one outwards, each exactly once.
 ///
 /// `start` holds the registers of the interrupted code. `cache` must have been prepared for the
@@ -188,7 +185,6 @@ pub fn walk(
     let mut origin = Origin { registers: *start, kind: FrameKind::Leaf, steps: 0 };
     let mut carrying = false;
     let mut signal_frames = 0;
-    let mut detours = 0;
     let mut kind = FrameKind::Leaf;
     let Some(mut bounds) = target.stack(start.sp()) else {
         return give_up(&registers, target, PartialReason::BadStack, visit);
@@ -211,7 +207,7 @@ pub fn walk(
             };
             (recipe, marks, step(&mut registers, recipe, read))
         };
-        let mut frame = Frame { kind, address, sp, marks, exit: Exit::None };
+        let mut frame = Frame { kind, address, sp, marks, exit: Exit::None, slow: carrying };
 
         match stepped {
             Ok(Step::Caller { ra_slot }) => {
@@ -264,12 +260,8 @@ pub fn walk(
                 visit(&frame);
                 return End::Complete;
             }
-            Err(_) if detours == MAX_DETOURS => {
-                visit(&frame);
-                return End::Partial(PartialReason::NoCfi);
-            }
             Err(obstacle) => {
-                detours += 1;
+                frame.slow = true;
                 match overcome(obstacle, &origin, &mut registers, kind, bounds, target, cache) {
                     Detour::Carry => {
                         carrying = true;
@@ -312,7 +304,8 @@ fn give_up(
     mut visit: impl FnMut(&Frame) -> Flow,
 ) -> End {
     let (kind, address, sp) = (FrameKind::Leaf, start.ip, start.sp());
-    visit(&Frame { kind, address, sp, marks: target.marks(address), exit: Exit::None });
+    let marks = target.marks(address);
+    visit(&Frame { kind, address, sp, marks, exit: Exit::None, slow: false });
     End::Partial(reason)
 }
 

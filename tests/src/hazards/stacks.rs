@@ -17,6 +17,15 @@ pub const ALL: &[Hazard] = &[
         .variants(&["", "-O0", "-fcf-protection", "clang"])
         .command(&["sh", "-c", "ulimit -s unlimited; exec ./program"])
         .says("unlimited 1, 600000 600000\n"),
+    Hazard::new("deep_unarmed", &["cc -O2 -rdynamic -o program @deep_unarmed.c"])
+        .variants(&["", "-O0", "clang"])
+        .command(&["sh", "-c", "ulimit -s unlimited; exec ./program"])
+        .says("900000\n")
+        .may_be_cut()
+        .also(|trial| {
+            let reasons = &trial.recording.info["partial_reasons"];
+            assert!(reasons["too-deep"].as_u64() > Some(0), "{reasons}");
+        }),
     Hazard::new("without_cfi", &["cc -O2 -o program @without_cfi.c"])
         .variants(&["", "-fno-omit-frame-pointer", "clang"])
         .says("10500\n"),
