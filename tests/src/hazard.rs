@@ -21,7 +21,7 @@ use std::sync::OnceLock;
 use crate::deadline::{self, Outcome};
 use crate::installed;
 use crate::notes::{note, skip};
-use crate::recording::Recording;
+use crate::recording::{Allowed, Recording};
 use crate::workshop::Workshop;
 
 /// What triggers samples: the default, and a rate that few programs will ever be profiled at.
@@ -53,8 +53,8 @@ pub struct Hazard {
     pub ends: Ended,
     /// Whether it is recorded with [`TWO`] sources, too.
     pub by_two: bool,
-    /// Whether stacks may be too deep to be followed to their ends.
-    pub may_be_cut: bool,
+    /// Samples that may be partial.
+    pub cut: &'static [Allowed],
     /// What else is true of each recording.
     pub also: fn(&Trial<'_>),
 }
@@ -93,7 +93,7 @@ impl Hazard {
             complains: "",
             ends: Ended::Status(0),
             by_two: false,
-            may_be_cut: false,
+            cut: &[],
             also: |_| {},
         }
     }
@@ -147,10 +147,10 @@ impl Hazard {
         self
     }
 
-    /// With stacks that may be too deep to be followed to their ends.
+    /// With samples that cannot but be partial.
     #[must_use]
-    pub const fn may_be_cut(mut self) -> Self {
-        self.may_be_cut = true;
+    pub const fn cut(mut self, samples: &'static [Allowed]) -> Self {
+        self.cut = samples;
         self
     }
 
@@ -297,9 +297,7 @@ impl Program {
     /// At most one sample in a thousand is partial; one may be before there are a thousand.
     fn hold_partial(&self, source: &str, recording: &Recording) {
         let samples = recording.samples();
-        let cut = recording.info["partial_reasons"]["too-deep"].as_u64();
-        let cut = cut.filter(|_| self.hazard.may_be_cut).unwrap_or(0);
-        let limit = (samples.recorded / 1000).max(1) + cut;
+        let limit = (samples.recorded / 1000).max(1) + recording.allowed(self.hazard.cut);
         let what = format!("{}: {samples:?}", self.named(source));
         assert!(samples.partial <= limit, "{what}: {}", recording.partial_reasons());
         if samples.partial > 0 {
@@ -325,6 +323,16 @@ impl Trial<'_> {
     #[must_use]
     pub fn samples_in_ms(&self, milliseconds: u64) -> u64 {
         milliseconds * 1_000_000 / self.recording.profile.metric.period
+    }
+
+    /// Asserts that what works for so many milliseconds has at least half as many samples, and no more than
+    /// half as many again. Those count that it was too late for: the kernel looks at CPU timers when its clock
+    /// ticks, and on a busy machine most of a thread's time may lie between ticks. `info` says how much it is.
+    pub fn assert_worked(&self, samples: u64, milliseconds: u64) {
+        let expected = self.samples_in_ms(milliseconds);
+        let missed = self.recording.missed();
+        let holds = samples + missed >= expected / 2 && samples <= expected * 3 / 2;
+        assert!(holds, "{samples}, and {missed} missed, not {expected}");
     }
 
     /// Whether samples come at the rate that was asked for, not at that of the fallback where perf

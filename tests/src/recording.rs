@@ -90,6 +90,15 @@ impl Recording {
         }
     }
 
+    /// Samples, of the first source, for CPU time after the last one of each thread, and of processes that
+    /// csprof is not in.
+    #[must_use]
+    pub fn missed(&self) -> u64 {
+        let seconds = |key: &str| self.info["cpu_time"][key].as_f64().unwrap_or(0.0);
+        let missed_ns = (seconds("undelivered_s") + seconds("elsewhere_s")) * 1e9;
+        missed_ns as u64 / self.profile.metric.period
+    }
+
     /// The top-down tree.
     #[must_use]
     pub fn rows(&self) -> Rows {
@@ -128,6 +137,16 @@ impl Recording {
             .collect()
     }
 
+    /// Partial samples that are `allowed`.
+    pub fn allowed(&self, allowed: &[Allowed]) -> u64 {
+        let recorded = self.samples().recorded;
+        let found = |reason: PartialReason| self.info["partial_reasons"][reason.key()].as_u64();
+        let each = allowed.iter().map(|Allowed { reason, per_thousand }| {
+            found(*reason).unwrap_or(0).min(recorded * per_thousand / 1000)
+        });
+        each.sum()
+    }
+
     /// Asserts that at most one sample in a thousand is partial, or [`FEW_PARTIAL`].
     pub fn check_partial(&self, what: &str) {
         self.check_partial_but(what, &[]);
@@ -137,11 +156,7 @@ impl Recording {
     pub fn check_partial_but(&self, what: &str, allowed: &[Allowed]) {
         let Samples { recorded, partial, .. } = self.samples();
         let reasons = self.partial_reasons();
-        let found = |reason: PartialReason| self.info["partial_reasons"][reason.key()].as_u64();
-        let allowed = allowed.iter().map(|Allowed { reason, per_thousand }| {
-            found(*reason).unwrap_or(0).min(recorded * per_thousand / 1000)
-        });
-        let limit = (recorded / 1000).max(FEW_PARTIAL) + allowed.sum::<u64>();
+        let limit = (recorded / 1000).max(FEW_PARTIAL) + self.allowed(allowed);
         assert!(partial <= limit, "{what}: {partial} of {recorded} samples partial: {reasons}");
     }
 

@@ -4,10 +4,10 @@
 use std::io::{BufRead, BufReader};
 
 use csprof_tests::binary::csprof;
-use csprof_tests::deadline;
 use csprof_tests::paths::is_share;
 use csprof_tests::recording::Recording;
 use csprof_tests::workshop::Workshop;
+use csprof_tests::{deadline, installed};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
@@ -66,13 +66,42 @@ fn an_interrupt_ends_the_program_but_not_csprof() {
     assert!(is_share(worked(&recording), 160, 50));
 }
 
+/// Who ends a job (mpirun after MPI_Abort, a batch system) sends SIGTERM and, soon after, SIGKILL. So the
+/// profile is saved, and nothing left in shared memory, before names are looked for.
+#[test]
+fn who_is_told_to_end_saves_before_it_resolves_symbols() {
+    let workshop = Workshop::new("told_to_end");
+    if !installed::are_installed("told_to_end", &["strace"]) {
+        return;
+    }
+    workshop.compile("cc -g -O2 -pthread -o program @endings.c");
+    let script = "trap '' TERM; kill -TERM $PPID; ./program return";
+    let calls = "trace=openat,rmdir,unlinkat";
+    let strace = ["strace", "-f", "-o", "calls", "-e", "signal=none", "-e", calls];
+    let csprof = csprof();
+    let record = [csprof.to_str().unwrap(), "record", "-o", "run.csprof", "--", "sh", "-c", script];
+    let outcome = workshop.run(&[&strace[..], &record].concat());
+    let calls = std::fs::read_to_string(workshop.path("calls")).unwrap();
+    let calls: Vec<&str> = calls.lines().collect();
+    let last = |what: &dyn Fn(&str) -> bool| calls.iter().rposition(|line| what(line));
+    let saved = last(&|line| line.contains("/run.csprof") || line.contains(".csprof-"));
+    let removed = last(&|line| {
+        let removes = line.contains("rmdir(") || line.contains("AT_REMOVEDIR");
+        removes && line.contains("/csprof-") && line.ends_with(" = 0")
+    });
+    let read = last(&|line| line.contains("openat(") && line.contains("/program\""));
+    assert!(removed.is_some() && removed < read, "{removed:?}, {read:?}: {calls:#?}");
+    // With the names, when there was time for them.
+    assert!(read < saved, "{read:?}, {saved:?}: {calls:#?}");
+    let recording = Recording::new(outcome, workshop.path("run.csprof"));
+    assert!(worked(&recording) > 0, "{}", recording.rows());
+}
+
 /// Samples of the work, and those that it was too late for: the kernel looks at CPU timers when its
 /// clock ticks, and on a busy machine the time after the last tick that met the thread, which can
 /// be most of it, has no sample. `info` says how much it is.
 fn worked(recording: &Recording) -> u64 {
-    let missed = |key: &str| recording.info["cpu_time"][key].as_f64().unwrap();
-    let missed = (missed("undelivered_s") + missed("elsewhere_s")) * 200.0;
-    recording.rows().inclusive_of("work") + missed as u64
+    recording.rows().inclusive_of("work") + recording.missed()
 }
 
 /// What became csprof by exec(3) has left it the CPU time of its children, as `cargo run` does that of the

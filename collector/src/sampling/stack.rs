@@ -149,10 +149,13 @@ impl Target for Interrupted<'_> {
     }
 
     fn may_jump(&self, pc: u64) -> bool {
-        self.map.find(pc).is_some_and(|stretch| {
-            let has_switches = stretch.code.rules.has_unsafe_functions;
-            stretch.is_unwinder(pc) || has_switches && rules::is_unsafe_function(pc)
-        })
+        // The stubs of this library change stacks, and go to handlers by a jump; their call frame information
+        // says where they return to.
+        !rules::is_own_code(pc)
+            && self.map.find(pc).is_some_and(|stretch| {
+                let has_switches = stretch.code.rules.has_unsafe_functions;
+                stretch.is_unwinder(pc) || has_switches && rules::is_unsafe_function(pc)
+            })
     }
 
     fn text(&self, pc: u64) -> Option<(&[u8], usize)> {

@@ -2,7 +2,6 @@
 
 use super::processes::nothing_is_damaged;
 use crate::hazard::{Ended, Hazard, Trial};
-use crate::paths::is_share;
 
 const SANDBOX: &[&str] = &["cc -O2 -pthread -o program @sandbox.c"];
 
@@ -75,7 +74,7 @@ fn what_is_refused_is_counted(trial: &Trial<'_>) {
     let rows = trial.recording.rows();
     let samples = rows.at(&["main", "work"]).inclusive;
     let expected = trial.samples_in_ms(6 * 40);
-    assert!(is_share(samples, 2 * expected, 50) || samples > expected, "{samples}: {rows}");
+    assert!(samples + trial.recording.missed() > expected / 2, "{samples}: {rows}");
     let messages = trial.recording.messages();
     assert!(messages.contains("made by fork, not in this profile: shared memory"), "{messages}");
     assert!(messages.contains("a thread is not sampled: shared memory"), "{messages}");

@@ -1,7 +1,6 @@
 //! Processes: how they come, what they become, how they end.
 
 use crate::hazard::{Ended, Hazard, Trial};
-use crate::paths::is_share;
 
 /// All of them.
 pub const ALL: &[Hazard] = &[
@@ -102,9 +101,7 @@ pub const ALL: &[Hazard] = &[
 
 /// Two children work for 100 ms each.
 fn children_work(trial: &Trial<'_>) {
-    let samples = trial.recording.rows().inclusive_of("child_work");
-    let expected = trial.samples_in_ms(200);
-    assert!(is_share(samples, 2 * expected, 50), "{samples}, not {expected}");
+    trial.assert_worked(trial.recording.rows().inclusive_of("child_work"), 200);
     nothing_is_damaged(trial);
 }
 
@@ -135,11 +132,7 @@ fn the_parent_keeps_its_samples(trial: &Trial<'_>) {
 /// Each child works for 20 ms; three of them twice, once in another thread or in a handler.
 fn everybody_worked(trial: &Trial<'_>) {
     assert_eq!(trial.recording.profile.processes.len(), 15);
-    let samples = trial.recording.rows().inclusive_of("work");
-    let expected = trial.samples_in_ms(18 * 20);
-    // Five ticks of the kernel each: by CPU timers, the last of them may be missed.
-    let is_expected = (expected / 4..=expected * 3 / 2).contains(&samples);
-    assert!(is_expected, "{samples}, not {expected}");
+    trial.assert_worked(trial.recording.rows().inclusive_of("work"), 18 * 20);
     nothing_is_damaged(trial);
 }
 
@@ -156,9 +149,7 @@ fn the_child_counts_returns(trial: &Trial<'_>) {
 /// environment is not, and the profile says so; nor are, where the program may do such things, the
 /// shells that it starts where csprof is out of reach.
 fn who_is_not_there_is_counted(trial: &Trial<'_>) {
-    let children = trial.recording.rows().inclusive_of("child_work");
-    let expected = trial.samples_in_ms(7 * 50);
-    assert!(is_share(children, 2 * expected, 50), "{children}, not {expected}");
+    trial.assert_worked(trial.recording.rows().inclusive_of("child_work"), 7 * 50);
     let messages = trial.recording.messages();
     let said = |text: &str| messages.lines().filter(|line| line.contains(text)).count();
     assert_eq!(said("1 process started, not in this profile: its environment was cleared"), 1);

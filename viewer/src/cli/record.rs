@@ -9,6 +9,7 @@ use anyhow::{Result, anyhow};
 use clap::Args;
 use csprof_format::launch::{SampleSource, SampleSources};
 use csprof_format::profile::{self as saved, Exit};
+use csprof_format::write;
 use nix::sys::signal::Signal;
 
 use super::exit_code::{self, WrongUsage};
@@ -170,7 +171,9 @@ impl Record {
 }
 
 /// Resolves symbols and saves. If that fails, the run folder stays, and the error says so. It also
-/// stays if csprof is killed meanwhile, for want of memory for instance.
+/// stays if csprof is killed meanwhile, for want of memory for instance. Where a program failed its job may
+/// be about to be ended, as by MPI_Abort: then, and when csprof was told to end, the profile is saved without
+/// names first, and no folder is left by a csprof that gets no time to find them.
 pub(super) fn save(
     mut recording: Recording,
     output: &Output,
@@ -178,15 +181,27 @@ pub(super) fn save(
 ) -> Result<(PathBuf, Profile)> {
     // Salvaging can do without the facts of the run, should they not find room.
     let _ = recording.keep_for_salvage();
+    let mut early = None;
     if with_symbols {
+        let is_short = recording.signals.must_end() || !recording.status.success();
+        if is_short && let Ok(path) = output.save(&recording.profile) {
+            recording.signals.saved_without_names(&path);
+            recording.run_dir.remove();
+            early = Some(path);
+        }
         let warnings = resolve(&mut recording.profile, &[]);
         recording.profile.run.warnings.extend(warnings);
     }
+    if let Some(path) = early {
+        if let Err(error) = write::save(&recording.profile, &path) {
+            let _ = print::message(format_args!("without names: {error}"));
+        }
+        return Ok((path, Profile::from_saved(recording.profile)));
+    }
     match output.save(&recording.profile) {
         Ok(path) => {
-            let Recording { profile, run_dir, .. } = recording;
-            run_dir.remove();
-            Ok((path, Profile::from_saved(profile)))
+            recording.run_dir.remove();
+            Ok((path, Profile::from_saved(recording.profile)))
         }
         Err(error) => Err(anyhow!("{error}; {}", kept_text(recording.run_dir.path()))),
     }

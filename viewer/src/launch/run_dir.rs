@@ -211,8 +211,13 @@ impl RunDir {
     }
 
     /// Removes the folder now.
-    pub fn remove(mut self) {
-        self.keep = false;
+    pub fn remove(&mut self) {
+        // A program that still runs may add a file at this moment; what is left over is small.
+        let _ = fs::remove_dir_all(&self.path);
+        if let Some((spill, _)) = &self.spill {
+            let _ = fs::remove_dir_all(spill);
+        }
+        self.keep = true;
     }
 
     /// Reads all arenas. Files that are none, or cannot be read, give a warning each.
@@ -330,11 +335,7 @@ impl Drop for RunDir {
             let kept = kept_text(&self.path);
             let _ = print::message(kept);
         } else if !self.keep {
-            // A program that still runs may add a file at this moment; what is left over is small.
-            let _ = fs::remove_dir_all(&self.path);
-            if let Some((spill, _)) = &self.spill {
-                let _ = fs::remove_dir_all(spill);
-            }
+            self.remove();
         }
     }
 }
@@ -404,7 +405,7 @@ pub fn remove_empty_ones() {
                 .and_then(|metadata| metadata.modified())
                 .is_ok_and(|time| time.elapsed().is_ok_and(|age| age > Duration::from_secs(3600)));
             if is_old
-                && let Ok(run_dir) = RunDir::open(&path)
+                && let Ok(mut run_dir) = RunDir::open(&path)
                 && run_dir.is_empty()
             {
                 run_dir.remove();
@@ -452,7 +453,7 @@ mod tests {
         drop((kept, dropped));
         assert!(paths.0.is_dir() && !paths.1.exists());
 
-        let found = RunDir::open(&paths.0).unwrap();
+        let mut found = RunDir::open(&paths.0).unwrap();
         assert!(found.arenas().starts_with(&paths.0));
         found.remove();
         assert!(!paths.0.exists());

@@ -12,8 +12,9 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -31,12 +32,16 @@ use crate::print;
 const FROM_TERMINAL: [i32; 3] = [SIGINT, SIGQUIT, SIGHUP];
 /// Signals that only other processes send.
 const FROM_PROCESSES: [i32; 3] = [SIGTERM, SIGUSR1, SIGUSR2];
+/// Signals by which a job is ended.
+const ENDS: [i32; 2] = [SIGTERM, SIGHUP];
 
 /// Takes signals from construction to drop, so that none of them ends csprof before it has
 /// written the profile.
 #[derive(Debug)]
 pub struct SignalGuard {
     stage: Arc<Mutex<Stage>>,
+    /// Whether somebody wants all of it to end, who may not wait for long.
+    must_end: Arc<AtomicBool>,
     handle: Handle,
     /// Signals that are ignored until the program has inherited that.
     ignored: Vec<i32>,
@@ -52,7 +57,8 @@ enum Stage {
     Running(Pid),
     /// csprof's own: the program has ended (its id may belong to somebody else by now), and the
     /// profile is being written.
-    Saving { since: Instant, interrupts: u32, waiting: bool, run_dir: PathBuf },
+    /// `advice` says how the rest can be had if csprof stops now.
+    Saving { since: Instant, interrupts: u32, waiting: bool, advice: String },
 }
 
 /// A Ctrl-C that ended the program may reach csprof a little later; it is not meant for the
@@ -75,12 +81,17 @@ impl SignalGuard {
         let handle = signals.handle();
         let stage = Arc::new(Mutex::new(Stage::Preparing(Vec::new())));
         let seen = Arc::clone(&stage);
+        let must_end = Arc::new(AtomicBool::new(false));
+        let asked = Arc::clone(&must_end);
         let listener = thread::Builder::new().name("signals".into()).spawn(move || {
             for signal in signals.forever() {
+                if ENDS.contains(&signal) {
+                    asked.store(true, Ordering::Relaxed);
+                }
                 arrived(signal, mask, &mut lock(&seen));
             }
         })?;
-        Ok(Self { stage, handle, ignored, listener: Some(listener) })
+        Ok(Self { stage, must_end, handle, ignored, listener: Some(listener) })
     }
 
     /// Waits until the program ends and returns how. From then on an interrupt is a wish to stop
@@ -107,9 +118,10 @@ impl SignalGuard {
             }
         }
         // WNOWAIT has left the ended program in place, so its id was its own until here.
-        let run_dir = run_dir.to_path_buf();
+        let salvage =
+            format!("csprof salvage {} -o FILE makes the profile later", run_dir.display());
         *lock(&self.stage) =
-            Stage::Saving { since: Instant::now(), interrupts: 0, waiting: false, run_dir };
+            Stage::Saving { since: Instant::now(), interrupts: 0, waiting: false, advice: salvage };
         child.wait()
     }
 }
@@ -135,6 +147,20 @@ impl SignalGuard {
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         matches!(&*lock(&self.stage), Stage::Saving { waiting: true, .. })
+    }
+
+    /// Whether csprof was told to end. Who ends jobs (a batch system, mpirun after MPI_Abort) kills what
+    /// is still there a second later, or half a minute.
+    #[must_use]
+    pub fn must_end(&self) -> bool {
+        self.must_end.load(Ordering::Relaxed)
+    }
+
+    /// From here on all but the names is saved.
+    pub fn saved_without_names(&self, path: &Path) {
+        if let Stage::Saving { advice, .. } = &mut *lock(&self.stage) {
+            *advice = format!("csprof symbolize {} adds the names later", path.display());
+        }
     }
 
     /// From here on an interrupt is a wish to stop writing the profile again.
@@ -164,7 +190,7 @@ fn arrived(signal: i32, ignored: u64, stage: &mut Stage) {
     match stage {
         Stage::Preparing(early) => early.push(signal),
         Stage::Running(pid) => pass_on(signal, *pid),
-        Stage::Saving { since, interrupts, waiting, run_dir } => {
+        Stage::Saving { since, interrupts, waiting, advice } => {
             let is_wish = (FROM_TERMINAL.contains(&signal) || signal == SIGTERM)
                 && ignored & (1 << (signal - 1)) == 0
                 && since.elapsed() > SAME_KEY_PRESS;
@@ -179,10 +205,7 @@ fn arrived(signal: i32, ignored: u64, stage: &mut Stage) {
                 let _ = print::message("writing the profile; interrupt again to stop");
                 return;
             }
-            let _ = print::message(format_args!(
-                "stopped; csprof salvage {} -o FILE makes the profile later",
-                run_dir.display()
-            ));
+            let _ = print::message(format_args!("stopped; {advice}"));
             std::process::exit(128 + signal);
         }
     }
