@@ -4,7 +4,7 @@
 //! real-time thread that waits lends its priority to the holder, which would else not run before it. Where
 //! the kernel has no such futex, and in a process that has given up system calls, waiting yields or spins.
 //! In such a process the lock is freed without a system call, of which a waiter in the kernel does not
-//! hear: each wait there is short, and looks at the word again. The signal side never takes the lock.
+//! hear: a wait there ends now and then, and looks at the word again. The signal side never takes the lock.
 //!
 //! A fork must be able to hold the lock across and leave both processes with a free one: the word says who
 //! holds it, so the guard that the child has drops what is not the child's without asking the kernel.
@@ -23,8 +23,20 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use crate::process;
 use crate::sys::{self, Clock, Mask};
 
-/// How long one wait in the kernel lasts at most, in nanoseconds.
+/// How long the first wait in the kernel lasts at most, in nanoseconds, and how long any does. Each that
+/// follows lasts twice as long: 2500 threads that all looked again every 10 ms did nothing else.
 const LOOK_AGAIN_NS: u64 = 10_000_000;
+const LOOK_SELDOM_NS: u64 = 1_000_000_000;
+
+/// A thread's wait for a lock.
+struct Wait {
+    /// How long its next part in the kernel may last, in nanoseconds.
+    look_again_ns: u64,
+}
+
+impl Wait {
+    const NEW: Self = Self { look_again_ns: LOOK_AGAIN_NS };
+}
 
 /// A value that one thread at a time may use.
 #[derive(Debug)]
@@ -57,8 +69,9 @@ impl<T> SetupLock<T> {
 
     fn enter(&self, mask: Option<Mask>) -> SetupGuard<'_, T> {
         let me = sys::tid();
+        let mut wait = Wait::NEW;
         while !self.try_take(me) {
-            if self.wait(None) {
+            if self.wait(&mut wait, None) {
                 break;
             }
         }
@@ -72,12 +85,13 @@ impl<T> SetupLock<T> {
     }
 
     /// Waits until the lock is this thread's, or until a time of the monotonic clock; `false` if it is not.
-    fn wait(&self, until_ns: Option<u64>) -> bool {
+    fn wait(&self, wait: &mut Wait, until_ns: Option<u64>) -> bool {
         if process::sealed() {
             core::hint::spin_loop();
             return false;
         }
-        let soon = sys::now_ns(Clock::Monotonic).saturating_add(LOOK_AGAIN_NS);
+        let soon = sys::now_ns(Clock::Monotonic).saturating_add(wait.look_again_ns);
+        wait.look_again_ns = (2 * wait.look_again_ns).min(LOOK_SELDOM_NS);
         match sys::lock_pi(&self.holder, until_ns.map_or(soon, |until| until.min(soon))) {
             Ok(()) => true,
             // A kernel without it; or the word and the kernel's list of waiters do not agree, since the lock
@@ -94,6 +108,7 @@ impl<T> SetupLock<T> {
     pub fn lock_within(&self, ns: u64) -> Option<SetupGuard<'_, T>> {
         let mask = sys::set_mask(Mask::ALL);
         let (me, mut end) = (sys::tid(), None);
+        let mut wait = Wait::NEW;
         while !self.try_take(me) {
             let now = sys::now_ns(Clock::Monotonic);
             let end = *end.get_or_insert(now.saturating_add(ns));
@@ -101,7 +116,7 @@ impl<T> SetupLock<T> {
                 sys::set_mask(mask);
                 return None;
             }
-            if self.wait(Some(end)) {
+            if self.wait(&mut wait, Some(end)) {
                 break;
             }
         }

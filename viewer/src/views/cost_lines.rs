@@ -126,7 +126,8 @@ pub fn coverage(profile: &Profile) -> Option<String> {
     }
     let most = cpu.elsewhere.max(cpu.before).max(cpu.undelivered);
     let rest = if most == cpu.elsewhere {
-        "in programs that csprof is not in (statically linked, set-user-id, without its environment)"
+        "in programs that csprof is not in (statically linked, set-user-id, without its environment), \
+         or by threads and processes as they ended"
     } else if most == cpu.before {
         "before sampling began, while programs were loaded"
     } else if metric.source == SourceKind::CpuTime.name() {
