@@ -51,16 +51,16 @@ static const char *child(int kind) {
     case 0: raise(SIGPROF); return "raise";
     case 1: kill(getpid(), SIGPROF); return "kill";
     case 2: sigqueue(getpid(), SIGPROF, value); return "sigqueue";
-    case 3: setitimer(ITIMER_PROF, &soon, NULL); burn(100); return "setitimer";
-    case 4: timer(CLOCK_MONOTONIC, NULL); burn(100); return "timer";
-    case 5: timer(CLOCK_PROCESS_CPUTIME_ID, &set); burn(100); return "timer of CPU time";
+    case 3: setitimer(ITIMER_PROF, &soon, NULL); burn(5000); return "setitimer";
+    case 4: timer(CLOCK_MONOTONIC, NULL); burn(5000); return "timer";
+    case 5: timer(CLOCK_PROCESS_CPUTIME_ID, &set); burn(5000); return "timer of CPU time";
     case 6: pthread_create(&thread, NULL, raise_there, NULL); pthread_join(thread, NULL); return "in a thread";
     case 7:
         if (fork() == 0) {
             kill(getppid(), SIGPROF);
             _exit(0);
         }
-        burn(300);
+        burn(5000);
         return "from a child";
     case 8:
         sigprocmask(SIG_BLOCK, &set, NULL);
