@@ -321,7 +321,8 @@ fn trick(random: &mut Random, scope: Scope) -> String {
             format!("jumps_out_of_handlers({});\n", 1 + random.below(8))
         }
         25 => {
-            let signal = random.one(&["SIGPROF", "SIGUSR2", "SIGTRAP", "SIGRTMIN + 1", "SIGALRM"]);
+            // Not SIGPROF: one that a sample is already under way with is merged with it, by the kernel.
+            let signal = random.one(&["SIGUSR2", "SIGTRAP", "SIGRTMIN + 1", "SIGALRM"]);
             format!("sends_itself({signal}, {times});\n")
         }
         26 => "waits_for_a_signal();\n".to_owned(),
@@ -333,11 +334,11 @@ fn trick(random: &mut Random, scope: Scope) -> String {
 
 /// How it ends, and on which stack.
 fn end(random: &mut Random, scope: Scope) -> String {
-    let inner = Scope { depth: scope.depth + 1, ..scope };
     let end = ENDS[random.below(ENDS.len())];
-    let before = block(random, Scope { depth: 3, ..inner });
+    let place = random.below(8);
+    let before = block(random, Scope { depth: 3, thread: scope.thread || place == 0, ..scope });
     let text = format!("{before}{end}\n");
-    match random.below(8) {
+    match place {
         0 => wrapped("on_thread(0, ", &text),
         1 => wrapped("on_coroutine(262144, false, ", &text),
         2 => wrapped("on_coroutine(262144, true, ", &text),

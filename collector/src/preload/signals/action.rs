@@ -40,6 +40,10 @@ static ASKED: Remembered = Remembered {
 /// By signal: what its handler was to run with blocked, of the signals that samples come by.
 static MASKED_BY: [AtomicU64; 65] = [const { AtomicU64::new(0) }; 65];
 
+/// What the C library adds to the flags of each action that it passes on, and tells of: SA_RESTORER of
+/// `<asm/signal.h>`.
+pub(super) const SA_RESTORER: c_int = 0x0400_0000;
+
 /// `sigset`'s answer and argument for a blocked signal: `SIG_HOLD` of `<signal.h>`.
 const SIG_HOLD: Handler = 2;
 
@@ -58,7 +62,7 @@ fn ask(signal: c_int, handler: Handler, flags: c_int) -> Handler {
     if signal == TRAP {
         return trap::handler(handler, flags);
     }
-    ASKED.flags.store(flags as u64, Ordering::Relaxed);
+    ASKED.flags.store((flags | SA_RESTORER) as u64, Ordering::Relaxed);
     ASKED.mask.store(0, Ordering::Relaxed);
     ASKED.handler.swap(handler, Ordering::Relaxed)
 }
@@ -207,7 +211,7 @@ unsafe fn own(new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
     }
     if let Some(wanted) = wanted {
         ASKED.handler.store(wanted.sa_sigaction, Ordering::Relaxed);
-        ASKED.flags.store(wanted.sa_flags as u64, Ordering::Relaxed);
+        ASKED.flags.store((wanted.sa_flags | SA_RESTORER) as u64, Ordering::Relaxed);
         // SAFETY: a live local.
         ASKED.mask.store(unsafe { first_word(&raw const wanted.sa_mask) }, Ordering::Relaxed);
         ASKED.restorer.store(wanted.sa_restorer.map_or(0, |r| r as usize), Ordering::Relaxed);

@@ -6,9 +6,9 @@
 #![expect(unsafe_code, reason = "handlers and actions of the program")]
 
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::action::others;
+use super::action::{SA_RESTORER, first_word, mask_of, others};
 use super::mask::{believed, settle};
 use crate::preload::real::Handler;
 use crate::sampling::entry::on_trap;
@@ -47,8 +47,11 @@ pub(super) fn give_back(why: &str) {
     }
 }
 
-/// Whether the program's handler has asked for the `siginfo_t`. [`on_trap`] needs it in any case.
+/// Whether the program's action asks for the `siginfo_t`. [`on_trap`] needs it in any case.
 static TELLS: AtomicBool = AtomicBool::new(false);
+
+/// Flags and mask with which the program has asked for the default action, of which the kernel does not hear.
+static OF_DEFAULT: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
 /// Its action, as sigaction(2), once there has been a loan: [`on_trap`] stands between kernel and
 /// program.
@@ -64,8 +67,13 @@ pub(super) unsafe fn action(new: *const libc::sigaction, old: *mut libc::sigacti
         unsafe { old.write(present()) };
     }
     let Some(mut wanted) = wanted else { return 0 };
+    TELLS.store(wanted.sa_flags & libc::SA_SIGINFO != 0, Ordering::Relaxed);
     match wanted.sa_sigaction {
         libc::SIG_DFL => {
+            let [flags, mask] = &OF_DEFAULT;
+            flags.store((wanted.sa_flags | SA_RESTORER) as u64, Ordering::Relaxed);
+            // SAFETY: a live local.
+            mask.store(unsafe { first_word(&raw const wanted.sa_mask) }, Ordering::Relaxed);
             trap::set_program_handler(by_default as *mut c_void);
             let stays = Disposition::Handle(on_trap);
             // Every argument is valid.
@@ -76,7 +84,6 @@ pub(super) unsafe fn action(new: *const libc::sigaction, old: *mut libc::sigacti
         handler => {
             give_back("the program has a handler of its own for SIGTRAP");
             trap::set_program_handler(core::ptr::with_exposed_provenance_mut(handler));
-            TELLS.store(wanted.sa_flags & libc::SA_SIGINFO != 0, Ordering::Relaxed);
             wanted.sa_sigaction = on_trap as *const () as usize;
             wanted.sa_flags |= libc::SA_SIGINFO;
         }
@@ -92,14 +99,20 @@ fn present() -> libc::sigaction {
     let mut present = default;
     // SAFETY: only asks; the result is a live local.
     unsafe { others(TRAP, core::ptr::null(), &raw mut present) };
-    if present.sa_sigaction != on_trap as *const () as usize {
-        return present;
+    if present.sa_sigaction == on_trap as *const () as usize {
+        let handler = trap::program_handler();
+        if handler == by_default as *mut c_void {
+            let [flags, mask] = &OF_DEFAULT;
+            let sa_flags = flags.load(Ordering::Relaxed) as c_int;
+            return libc::sigaction {
+                sa_flags,
+                sa_mask: mask_of(mask.load(Ordering::Relaxed)),
+                ..default
+            };
+        }
+        present.sa_sigaction = handler.expose_provenance();
     }
-    let handler = trap::program_handler();
-    if handler == by_default as *mut c_void {
-        return default;
-    }
-    present.sa_sigaction = handler.expose_provenance();
+    // Also of a handler that was called once (SA_RESETHAND): the kernel has its flags still.
     if !TELLS.load(Ordering::Relaxed) {
         present.sa_flags &= !libc::SA_SIGINFO;
     }
