@@ -26,6 +26,8 @@ pub trait Count:
 {
     /// The greatest number; no sum of counts reaches it.
     const MAX: Self;
+    /// One sample, or one return.
+    const ONE: Self;
 
     /// The count, or 0; takes the same time whichever, also where it cannot be foreseen.
     #[must_use]
@@ -34,6 +36,7 @@ pub trait Count:
 
 impl Count for u32 {
     const MAX: Self = Self::MAX;
+    const ONE: Self = 1;
 
     fn only_if(self, condition: bool) -> Self {
         self * Self::from(condition)
@@ -42,6 +45,7 @@ impl Count for u32 {
 
 impl Count for u64 {
     const MAX: Self = Self::MAX;
+    const ONE: Self = 1;
 
     fn only_if(self, condition: bool) -> Self {
         self * Self::from(condition)

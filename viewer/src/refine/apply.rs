@@ -1,12 +1,14 @@
 //! Stages applied to a profile, one after the other, and the account of what they did.
 
 use std::fmt;
+use std::sync::Arc;
 
 use csprof_format::profile as saved;
 
 use super::children::{ChildIndex, LazyIndex, Order};
 use super::column::{Column, Table, Workspace};
 use super::costs::{Costs, in_width};
+use super::edges::{LazyBounds, Procedures};
 use super::matcher::{Names, Shown};
 use super::name_order::NameOrder;
 use super::predicate::Contexts;
@@ -173,6 +175,7 @@ impl<'p> Refined<'p> {
             index: LazyIndex::default(),
             order: Order::default(),
             frames_shown: Shown::default(),
+            procedures: Arc::new(Procedures::of(profile)),
             names: Names::default(),
             name_order: NameOrder::default(),
             workspace: Workspace::default(),
@@ -303,6 +306,7 @@ impl<'p> Refined<'p> {
         }
         let metric = next.metric;
         next = next.looking_at(metric);
+        in_width!(&mut next.costs, costs => costs.bounds = LazyBounds::default());
         next.index = LazyIndex::default();
         if !stages::keeps_order(stage) {
             next.order = Order::default();
@@ -407,12 +411,25 @@ impl<'p> Refined<'p> {
     #[must_use]
     pub fn edges(&self, node: u32) -> Option<(u64, u64)> {
         let node = node as usize;
-        self.edges_of(node, self.frames[self.frame[node].index()].kind)
+        let kind = self.frames[self.frame[node].index()].kind;
+        in_width!(&self.costs, costs => costs.edges(self).wide(node, kind))
     }
 
-    /// The same, for a node whose frame is known to be of this kind.
-    pub(crate) fn edges_of(&self, node: usize, kind: FrameKind) -> Option<(u64, u64)> {
-        self.costs.edges(node, kind)
+    /// Whether nodes below one another may count the same returns: in a tree of callers.
+    pub(crate) fn is_of_callers(&self) -> bool {
+        in_width!(&self.costs, costs => costs.recorded.marked)
+    }
+
+    /// Whether it is known which nodes are those of outermost activations: not where stages were
+    /// applied to paths of which some are not whole.
+    pub(crate) fn knows_outermost(&self) -> bool {
+        self.outcomes.is_empty() || self.procedures.is_whole
+    }
+
+    /// Finds the edge counts of all nodes, unless that has been done: else it is done when the first
+    /// of them is asked for. O(nodes).
+    pub fn find_edges(&self) {
+        in_width!(&self.costs, costs => _ = costs.edges(self));
     }
 
     /// Whether the edge counts of all nodes are exact.

@@ -3,9 +3,10 @@
 //! All columns of one profile have one width (`profile/counts.rs`), so that a pass over all nodes
 //! is written once, for [`CostsOf`] any width, and made for each with [`in_width!`].
 
+use super::Refined;
 use super::column::{Column, Home};
-use super::edges::Recorded;
-use crate::profile::{Count, Counts, FrameKind, MetricRef, Nodes, Slice, add_up};
+use super::edges::{EdgeCounts, LazyBounds, Recorded};
+use crate::profile::{Count, Counts, MetricRef, Nodes, Slice, add_up};
 
 /// Samples and edge counts of a forest.
 #[derive(Clone, Debug)]
@@ -26,8 +27,10 @@ pub(crate) struct CostsOf<'p, C> {
     /// What of both each further metric has, in the order of [`Nodes::further`]; the rest is the
     /// first metric's.
     pub(crate) further: Vec<Share<'p, C>>,
-    /// Edge counts, as far as they are known.
+    /// Edge counts as they were recorded.
     pub(super) recorded: Recorded<'p, C>,
+    /// What is known of edge counts now; made when first asked for, shared by all clones.
+    pub(super) bounds: LazyBounds<C>,
     /// Where the columns come from and go to.
     pub(super) home: Home<C>,
 }
@@ -89,7 +92,8 @@ impl<'p> Costs<'p> {
         let recorded = Recorded::none(exclusive.len());
         let (exclusive, inclusive) = (exclusive.into(), inclusive.into());
         let home = Home::new(2 + 2 * further.len());
-        Self::Wide(CostsOf { exclusive, inclusive, further, recorded, home })
+        let bounds = LazyBounds::default();
+        Self::Wide(CostsOf { exclusive, inclusive, further, recorded, bounds, home })
     }
 
     /// Inclusive samples of a node.
@@ -100,11 +104,6 @@ impl<'p> Costs<'p> {
     /// Inclusive and exclusive samples of a node that are of one metric.
     pub(super) fn of_metric(&self, node: usize, metric: MetricRef) -> (u64, u64) {
         in_width!(self, costs => costs.of_metric(node, metric))
-    }
-
-    /// The edge count of a node whose frame is of this kind.
-    pub(super) fn edges(&self, node: usize, kind: FrameKind) -> Option<(u64, u64)> {
-        in_width!(self, costs => costs.edges(node, kind))
     }
 }
 
@@ -141,7 +140,8 @@ impl<'p, C: Count> CostsOf<'p, C> {
         let inclusive = inclusive(&samples);
         let recorded = Recorded::of_kinds(edges, inclusive.clone());
         let home = Home::new(2 + 2 * further.len());
-        Self { exclusive: samples, inclusive, further, recorded, home }
+        let bounds = LazyBounds::default();
+        Self { exclusive: samples, inclusive, further, recorded, bounds, home }
     }
 
     /// What samples all metrics have together, and then what of them each further one has, to be
@@ -194,15 +194,21 @@ impl<'p, C: Count> CostsOf<'p, C> {
         }
     }
 
-    /// The edge count of a node whose frame is of this kind: least and greatest possible.
-    pub(crate) fn edges(&self, node: usize, kind: FrameKind) -> Option<(u64, u64)> {
-        let (low, high) = self.recorded_edges(node, kind)?;
-        Some((low.into(), high.into()))
+    /// The edge counts of all nodes of this forest. The first time after a stage that may have taken
+    /// samples out, O(nodes).
+    pub(crate) fn edges(&self, refined: &Refined<'_>) -> EdgeCounts<'_, C> {
+        self.bounds.find(refined, self);
+        self.edges_found()
     }
 
-    /// The same, in the width of the column.
-    pub(crate) fn recorded_edges(&self, node: usize, kind: FrameKind) -> Option<(C, C)> {
-        self.recorded.edges(node, kind, self.inclusive[node])
+    /// The same, where they have been found before.
+    pub(super) fn edges_found(&self) -> EdgeCounts<'_, C> {
+        EdgeCounts::new(&self.recorded, &self.inclusive, self.bounds.found())
+    }
+
+    /// The edge counts of all nodes whose frame is of a kind that has edges, if all are as recorded.
+    pub(super) fn exact_edges(&self, refined: &Refined<'_>) -> Option<&Column<'p, C>> {
+        self.recorded.exact(refined, &self.inclusive)
     }
 
     /// Memory of the columns, in bytes, each counted once, and what of it the profile has.
@@ -217,6 +223,6 @@ impl<'p, C: Count> CostsOf<'p, C> {
                 sums = [sums[0] + all, sums[1] + shared];
             }
         }
-        sums
+        [sums[0] + self.bounds.bytes(), sums[1]]
     }
 }

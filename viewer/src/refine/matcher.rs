@@ -70,6 +70,13 @@ impl<'r, 'p> Matcher<'r, 'p> {
         if is_shown { Ok(set) } else { Err(self.explain(pattern, &set)) }
     }
 
+    /// Whether some frames of a procedure are among these, which a pattern means, and others not.
+    pub(super) fn parts_procedures(&self, pattern: &FramePattern, frames: &Bits) -> bool {
+        let procedures = &self.refined.procedures;
+        let is_whole = procedures.are_functions() && asks_for_functions(pattern);
+        !is_whole && procedures.are_parted(self.refined, |frame| frames.contains(frame))
+    }
+
     /// Why a pattern that means these frames matches nothing that is shown.
     fn explain(&self, pattern: &FramePattern, set: &Bits) -> Unmatched {
         let among = match pattern {

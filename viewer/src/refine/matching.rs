@@ -3,9 +3,10 @@
 use super::bits::Bits;
 use super::chain;
 use super::matcher::Matcher;
+use super::predicate;
 use super::stages::Unmatched;
-use super::{Cancelled, Chain, FramePattern, RefineError, Refined, Stopped, Watch};
-use crate::profile::{FrameRef, FunctionRef};
+use super::{Cancelled, Chain, FramePattern, Predicate, RefineError, Refined, Stopped, Watch};
+use crate::profile::{FrameKind, FrameRef, FunctionRef};
 
 /// What a frame pattern means in a refined profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -76,6 +77,26 @@ impl Refined<'_> {
             chain::through(self, &beginning, &sets[..length], &start, watch).map(NodeSet)
         });
         ends.collect::<Result<_, _>>().map_err(|Cancelled| Stopped::Cancelled)
+    }
+
+    /// Whether a match of a chain may end at some nodes of a procedure below one parent, and not at
+    /// others.
+    pub(crate) fn parts_procedures(&self, chain: &Chain) -> bool {
+        predicate::parts_procedures(&Matcher::new(self), &Predicate::Through(chain.clone()))
+    }
+
+    /// Whether a match of a chain may have frames that stand for an outer part of a path that is not
+    /// known: then the same activation may have paths with a match and paths without.
+    pub(crate) fn meets_partial(&self, chain: &Chain) -> bool {
+        if self.procedures.is_whole {
+            return false;
+        }
+        let matcher = Matcher::new(self);
+        let mut patterns = std::iter::once(&chain.first).chain(chain.rest.iter().map(|(_, f)| f));
+        patterns.any(|pattern| {
+            let frames = matcher.any_frames(pattern);
+            frames.iter().any(|frame| self.frames[frame].kind == FrameKind::Partial)
+        })
     }
 
     /// What a pattern means here; nothing, if it matches nothing. O(nodes).

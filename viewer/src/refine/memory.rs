@@ -77,4 +77,11 @@ fn bytes_of_metrics(metrics: usize) {
     ] {
         assert_eq!(of(stages), (all + 8 * further, own + 8 * further), "{stages}");
     }
+    // Bounds of edge counts, once they are asked for.
+    for (stages, all, own) in [("through f1", 32, 20), ("hide f1", 24, 20)] {
+        let refined = base.clone().refine(&parse(stages).unwrap().stages, &super::Watch::none());
+        let refined = refined.unwrap();
+        refined.find_edges();
+        assert_eq!(bytes(&refined), (all + 8 * further, own + 8 * further), "{stages}");
+    }
 }

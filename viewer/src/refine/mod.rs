@@ -35,7 +35,7 @@ mod compose;
 mod costs;
 mod edges;
 #[cfg(test)]
-mod laws;
+pub(crate) mod laws;
 mod letters;
 mod lexer;
 mod matcher;
@@ -65,6 +65,7 @@ pub(crate) use children::{Visitor, depth_first, walk};
 pub use column::{Column, Table};
 pub use complete::{Completion, complete, complete_words, contexts};
 pub(crate) use costs::{Costs, CostsOf, in_width};
+pub(crate) use edges::EdgeCounts;
 pub(crate) use matching::NodeSet;
 pub use matching::{FrameSet, Matching};
 pub use metric_test::{Metric, MetricTest, Quantity, Sides, Unit, Value, Whole};
@@ -80,8 +81,11 @@ pub use syntax::{
 
 pub use watch::{Cancelled, Watch};
 
+use std::sync::Arc;
+
 use self::children::{LazyIndex, Order};
 use self::column::Workspace;
+use self::edges::Procedures;
 use self::matcher::{Names, Shown};
 use self::name_order::NameOrder;
 use crate::profile::{Frame, FrameRef, Function, MetricRef, Profile, Stream};
@@ -95,7 +99,8 @@ use crate::profile::{Frame, FrameRef, Function, MetricRef, Profile, Stream};
 ///
 /// A node takes 8 bytes for parent and frame, 8 for its samples, exclusive and inclusive, and 8 for
 /// what edge counts are computed from ([`Refined::edges`]), nearly all of it shared with the
-/// profile; and 8 for each metric beside the first; see [`Refined::bytes`]. Cloning is cheap: stages share the columns that they do not
+/// profile; and 8 for each metric beside the first; and 8 for bounds of edge counts, where these are
+/// asked for after samples were taken out; see [`Refined::bytes`]. Cloning is cheap: stages share the columns that they do not
 /// change.
 #[derive(Clone, Debug)]
 pub struct Refined<'p> {
@@ -135,6 +140,7 @@ pub struct Refined<'p> {
     index: LazyIndex,
     order: Order,
     frames_shown: Shown,
+    procedures: Arc<Procedures>,
     names: Names,
     name_order: NameOrder,
     workspace: Workspace,

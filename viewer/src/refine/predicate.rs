@@ -117,6 +117,27 @@ pub(super) fn nodes(
     })
 }
 
+/// Whether a predicate may tell the lines of one function apart, or epochs, and keep some of an
+/// activation's samples for where or when they met it.
+pub(super) fn parts_procedures(matcher: &Matcher<'_, '_>, predicate: &Predicate) -> bool {
+    let recurse = |predicate| parts_procedures(matcher, predicate);
+    let parts = |pattern| matcher.parts_procedures(pattern, &matcher.any_frames(pattern));
+    match predicate {
+        Predicate::And(inner) | Predicate::Or(inner) => inner.iter().any(recurse),
+        Predicate::Not(inner) => recurse(inner),
+        Predicate::Through(chain) => {
+            parts(&chain.first) || chain.rest.iter().any(|(_, pattern)| parts(pattern))
+        }
+        Predicate::Under(pattern)
+        | Predicate::In(pattern)
+        | Predicate::Leaf(pattern)
+        | Predicate::Times { pattern, .. } => parts(pattern),
+        // A thread enters an epoch with activations on its stack.
+        Predicate::Numbered { axis, .. } | Predicate::Named { axis, .. } => *axis == Axis::Epoch,
+        Predicate::Depth { .. } | Predicate::Node(_) => false,
+    }
+}
+
 /// The frames that lie above the first one of a path and do not count as its beginning: start-up
 /// code, and what `split` puts there.
 fn start_of_paths(matcher: &Matcher<'_, '_>, refined: &Refined<'_>, from_root: bool) -> Bits {

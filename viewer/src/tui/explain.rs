@@ -205,7 +205,7 @@ fn stages(model: &Model<'_>) -> Vec<Item> {
             said.push_str(&format!("; {} moved to another row", count(outcome.moved, form)));
         }
         if outcome.out > 0 {
-            said.push_str("; edge counts above what is out are bounds");
+            said.push_str("; edge counts of functions that lost some are bounds");
         }
         items.push(Item::Text(text.to_owned()));
         items.push(pair("", said));
@@ -307,19 +307,19 @@ fn edges(model: &Model<'_>, row: &Row, metric: &Metric) -> Vec<Item> {
             "none: what returns is an activation of a function; > and the other views count them"
                 .to_owned()
         }
-        Edges::None => "none: no activation of its own that could return".to_owned(),
+        Edges::None => "none: no activation of its own whose return is watched".to_owned(),
         Edges::Range { low, high } if low == high => {
             format!("{} sampled activations returned, exactly", count(low, form))
         }
         Edges::Range { low, high } => format!(
-            "between {} and {}: stages took out samples below this row, and which of its returns \
-             belonged to them is not known",
+            "between {} and {}: a return is counted where its activation was sampled last; some of its \
+             samples may be out, or in another row",
             count(low, form),
             count(high, form)
         ),
     };
     items.push(pair("edges", text));
-    if let Edges::Range { low, high } = row.edges
+    if let Edges::Range { low, high } = row.outer_edges
         && high > 0
     {
         let each = |edges: u64| amount_per(row.edge_samples, edges, metric, form);
@@ -337,11 +337,20 @@ fn edges(model: &Model<'_>, row: &Row, metric: &Metric) -> Vec<Item> {
         };
         items.push(pair("time/edge", text));
     }
-    if row.edges != Edges::None && row.edge_samples != row.inclusive {
+    let is_known = row.outer_edges != Edges::None;
+    if !is_known && matches!(row.edges, Edges::Range { high: 1.., .. }) {
+        items.push(pair(
+            "time/edge",
+            "none: which activations are the outermost is not known, since some paths lack their \
+             outer part"
+                .to_owned(),
+        ));
+    }
+    if is_known && (row.edges != row.outer_edges || row.edge_samples != row.inclusive) {
         items.push(pair(
             "",
-            "of the samples in each activation that could return: inlined ones do not count, and \
-             inner ones of a recursive function do"
+            "of outermost activations that could return: inlined ones do not count, and the time of \
+             inner ones of a recursive function is that of the outer ones"
                 .to_owned(),
         ));
     }
@@ -363,11 +372,11 @@ fn edges(model: &Model<'_>, row: &Row, metric: &Metric) -> Vec<Item> {
         Some(verdict) => {
             items.push(pair("", format!("{}: {}", verdict.word(), verdict.explanation())));
         }
-        None if row.edges != Edges::None => items.push(pair(
+        None if matches!(row.outer_edges, Edges::None | Edges::Range { high: 0, .. }) => {}
+        None => items.push(pair(
             "",
             "the bounds are too far apart to tell long calls from short ones".to_owned(),
         )),
-        None => {}
     }
     items
 }

@@ -71,11 +71,16 @@ fn numbers() -> Vec<Item> {
         ),
         pair(
             "",
-            "≤9 and 4..9 are bounds: a refinement took out samples below the row, and which \
-            of its returns belonged to them is not known",
+            "≤9 and 4..9 are bounds: a return is counted where its activation was sampled last, \
+            and a refinement took out samples of the row, or that one; or code has no name, and \
+            may be of one function with other rows",
         ),
-        pair("", "blank: inlined code never returns; it has no count"),
-        pair("time/edge", "cost of one sampled activation, and what that says of the calls:"),
+        pair("", "blank: inlined code never returns; below [partial] returns are not watched"),
+        pair(
+            "time/edge",
+            "cost of one sampled activation, of recursive ones the outermost, and what that says of \
+            the calls:",
+        ),
     ];
     for verdict in [Verdict::Short, Verdict::Mixed, Verdict::Long, Verdict::Live] {
         items.push(pair(&format!("  {}", verdict.word()), verdict.explanation()));

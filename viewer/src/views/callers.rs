@@ -13,9 +13,9 @@
 
 use std::sync::OnceLock;
 
-use super::Row;
 use super::flat::by_function;
-use super::tree::{Direction, Opened, RowTree};
+use super::tree::{Direction, Opened, RowTree, Until};
+use super::{Addend, Row};
 use crate::profile::FrameRef;
 use crate::refine::{Cancelled, Refined, Visitor, Watch, walk};
 
@@ -182,10 +182,16 @@ impl Direction for Upward {
         refined.frame[member.caller as usize]
     }
 
-    fn cost_of(&self, member: Activation, until: &mut u32) -> (u32, bool) {
-        let is_outermost = member.place >= *until;
-        *until = member.end.max(*until);
-        (member.node, is_outermost)
+    fn cost_of(&self, refined: &Refined<'_>, member: Activation, until: &mut Until) -> Addend {
+        let Activation { node, place, end, .. } = member;
+        let is_outermost = place >= until.any;
+        let is_outermost_call = place >= until.call;
+        until.any = end.max(until.any);
+        if refined.edges(node).is_some() {
+            until.call = end.max(until.call);
+        }
+        let is_timed = refined.knows_outermost();
+        Addend { node, is_outermost, is_outermost_call, is_timed }
     }
 
     fn leads_on(&self, refined: &Refined<'_>, member: Activation) -> bool {

@@ -25,7 +25,7 @@ pub fn flat(refined: &Refined<'_>, sort: Sort) -> Vec<Row> {
 pub(super) fn by_function(refined: &Refined<'_>, watch: &Watch<'_>) -> Result<Vec<Row>, Cancelled> {
     watch.begin(0, 1, tally::passes(refined), refined.node_count());
     let frame = &refined.frame[..];
-    let (rows, _) = in_width!(&refined.costs, costs => tally::rows(costs, |weights| {
+    let (rows, _) = in_width!(&refined.costs, costs => tally::rows(refined, costs, |weights| {
         Tally::by_frame(refined, weights, watch, |_, node, _| Some(frame[node]))
     }))?;
     watch.end();

@@ -21,8 +21,8 @@ mod upward;
 
 use super::flat::by_function;
 use super::tally::{self, Tally};
-use super::tree::{Direction, Opened, RowTree};
-use super::{Row, Sort};
+use super::tree::{Direction, Opened, RowTree, Until};
+use super::{Addend, Row, Sort};
 use crate::profile::FrameRef;
 use crate::refine::{Cancelled, Chain, Link, RefineError, Refined, Stopped, Watch, in_width};
 
@@ -124,7 +124,8 @@ fn downward(
     watch.begin(0, 1, 1 + tally::passes(refined), refined.node_count());
     let ends = refined.ends_of(path, watch)?;
     let (parent, frame) = (&refined.parent[..], &refined.frame[..]);
-    let tallied = in_width!(&refined.costs, costs => tally::rows(costs, |weights| {
+    let tallied = in_width!(&refined.costs, costs => tally::rows(refined, costs, |weights| {
+        let weights = weights.of_path(refined, path);
         Tally::by_frame(refined, weights, watch, |tally, node, at| {
             let counts = match reach {
                 Reach::Immediate => ends.contains(parent[node] as usize),
@@ -189,8 +190,8 @@ impl Direction for Listed {
         refined.frame[node as usize]
     }
 
-    fn cost_of(&self, node: u32, _: &mut u32) -> (u32, bool) {
-        (node, true)
+    fn cost_of(&self, _: &Refined<'_>, node: u32, _: &mut Until) -> Addend {
+        Addend::whole(node)
     }
 
     fn leads_on(&self, _: &Refined<'_>, _: u32) -> bool {

@@ -1,5 +1,6 @@
 //! The laws of views, checked on random trees before and after refinement.
 
+mod executions;
 mod metrics;
 mod recorded;
 
@@ -122,10 +123,24 @@ proptest! {
         for flat_row in &flat_rows {
             let same: Vec<_> =
                 rows.iter().copied().filter(|&r| tree.row(r).function == flat_row.function).collect();
-            let (_, exclusive, edges, edge_samples) = sum(&tree, &same);
+            let (_, exclusive, edges, _) = sum(&tree, &same);
             prop_assert_eq!(exclusive, flat_row.exclusive);
             prop_assert_eq!(edges, flat_row.edges);
+            // What an edge costs is that of outermost activations, each sample once.
+            let outermost = same.iter().filter(|&&row| {
+                let function = flat_row.function;
+                let mut above = std::iter::successors(tree.parent(row), |&row| tree.parent(row));
+                !above.any(|above| {
+                    let above = tree.row(above);
+                    above.function == function && above.edges != Edges::None
+                })
+            });
+            let outermost: Vec<_> = outermost.copied().collect();
+            let (_, _, edges, edge_samples) = sum(&tree, &outermost);
+            let edges = if refined.knows_outermost() { edges } else { Edges::None };
+            prop_assert_eq!(edges, flat_row.outer_edges);
             prop_assert_eq!(edge_samples, flat_row.edge_samples);
+            prop_assert!(flat_row.edge_samples <= refined.shown);
         }
 
         let mut callers = Callers::new(&refined);
@@ -136,9 +151,12 @@ proptest! {
             if !children.is_empty() {
                 // What an inner activation costs is part of what the outer one costs.
                 let (all, row) = (sum(&callers, children), own(callers.row(id)));
-                prop_assert!(all.0 >= row.0);
-                prop_assert!(children.iter().all(|&child| callers.row(child).inclusive <= row.0));
-                prop_assert_eq!((all.1, all.2, all.3), (row.1, row.2, row.3));
+                prop_assert!(all.0 >= row.0 && all.3 >= row.3);
+                for &child in children {
+                    let child = own(callers.row(child));
+                    prop_assert!(child.0 <= row.0 && child.3 <= row.3);
+                }
+                prop_assert_eq!((all.1, all.2), (row.1, row.2));
             }
         }
         let first: Vec<Row> =

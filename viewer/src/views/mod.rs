@@ -105,11 +105,14 @@ pub struct Row {
     pub exclusive: u64,
     /// Edge count: of activations that samples of any metric met.
     pub edges: Edges,
-    /// Inclusive samples of the activations that `edges` counts, in every one of them: what a
-    /// cost per edge is computed from. The same as `inclusive` in the top-down view where there
-    /// are edges; elsewhere, inlined instances do not count here, and inner activations of a
-    /// recursive function do.
+    /// Inclusive samples of the outermost activations that return, each once: what a cost per edge
+    /// is computed from. The same as `inclusive` in the top-down view where there are edges;
+    /// elsewhere inlined instances do not count here.
     pub edge_samples: u64,
+    /// Edge count of these activations: `edges` without those of activations that are inside
+    /// another one of the same function, whose time the outer one's is. None where these are not
+    /// known: after stages, in profiles with paths that are not whole.
+    pub outer_edges: Edges,
     /// Whether the row can be opened.
     pub has_children: bool,
     /// What of the counts above is OTHER's, where two profiles are compared; nothing elsewhere.
@@ -173,6 +176,7 @@ impl Row {
             exclusive: 0,
             edges: Edges::None,
             edge_samples: 0,
+            outer_edges: Edges::None,
             has_children: false,
             other: Counts::NONE,
             further: Shares(None),
@@ -190,7 +194,7 @@ impl Row {
     fn of_root(refined: &Refined<'_>) -> Self {
         let frame = refined.frames[refined.frame[0].index()];
         let mut row = Self::empty(frame.function, frame.kind);
-        row.add(refined, 0, true, u32::MAX);
+        row.add(refined, Addend::whole(0), u32::MAX);
         row
     }
 
@@ -224,16 +228,27 @@ impl Row {
         [there(base), there(self.other)]
     }
 
-    /// Adds what one node costs. `outermost` says that no other node of the row is above it,
-    /// `first_of_other` where the nodes of OTHER begin.
-    fn add(&mut self, refined: &Refined<'_>, node: u32, outermost: bool, first_of_other: u32) {
+    /// Adds what one node costs. `first_of_other` says where the nodes of OTHER begin.
+    fn add(&mut self, refined: &Refined<'_>, addend: Addend, first_of_other: u32) {
+        let Addend { node, .. } = addend;
         let edges = Edges::of_node(refined, node);
-        let share = |metric| Share::of_node(refined, node, metric, outermost, edges);
+        let outer_edges = if addend.is_outermost_call { edges } else { Edges::None };
+        let share = |metric| Share::of_node(refined, addend, metric, outer_edges);
         let of_node = share(refined.metric);
         self.inclusive += of_node.inclusive;
         self.exclusive += of_node.exclusive;
         self.edge_samples = self.edge_samples.saturating_add(of_node.edge_samples);
+        // In a tree of callers, what is below may have no returns that those above have not.
+        let edges = match (edges, addend.is_outermost_call) {
+            (Edges::Range { high, .. }, false) if refined.is_of_callers() => {
+                Edges::Range { low: 0, high }
+            }
+            (edges, _) => edges,
+        };
         self.edges = self.edges.plus(edges);
+        if addend.is_timed {
+            self.outer_edges = self.outer_edges.plus(outer_edges);
+        }
         if node >= first_of_other {
             self.other.inclusive += of_node.inclusive;
             self.other.exclusive += of_node.exclusive;
@@ -271,20 +286,39 @@ impl Row {
     }
 }
 
+/// A node whose cost is added to a row.
+#[derive(Clone, Copy, Debug)]
+pub struct Addend {
+    /// The node.
+    node: u32,
+    /// Whether no other node of the row is above it, which has its inclusive cost already.
+    is_outermost: bool,
+    /// Whether no other node of the row that was called is above it.
+    is_outermost_call: bool,
+    /// Whether that is certain of the activations, too: else the row has no cost per edge.
+    is_timed: bool,
+}
+
+impl Addend {
+    /// A node of a row of which no node is above another.
+    const fn whole(node: u32) -> Self {
+        Self { node, is_outermost: true, is_outermost_call: true, is_timed: true }
+    }
+}
+
 impl Share {
-    /// What one node with these edges adds to a row.
+    /// What one node with these edges of an outermost activation adds to a row.
     fn of_node(
         refined: &Refined<'_>,
-        node: u32,
+        addend: Addend,
         metric: MetricRef,
-        outermost: bool,
-        edges: Edges,
+        outer_edges: Edges,
     ) -> Self {
-        let (inclusive, exclusive) = refined.own_of_metric(node as usize, metric);
+        let (inclusive, exclusive) = refined.own_of_metric(addend.node as usize, metric);
         Self {
-            inclusive: if outermost { inclusive } else { 0 },
+            inclusive: if addend.is_outermost { inclusive } else { 0 },
             exclusive,
-            edge_samples: if edges == Edges::None { 0 } else { inclusive },
+            edge_samples: if outer_edges == Edges::None { 0 } else { inclusive },
         }
     }
 

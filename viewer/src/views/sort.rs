@@ -145,9 +145,9 @@ impl Sort {
             SortKey::Other(cost) => exactly(cost.of(row)[1]),
             SortKey::Of(metric, cost) => exactly(cost.of_metric(row, metric)),
             SortKey::Edges => {
-                upper_bound(row).map_or(Some(0), |edges| exactly(edges)?.checked_add(1))
+                upper_bound(row.edges).map_or(Some(0), |edges| exactly(edges)?.checked_add(1))
             }
-            SortKey::PerEdge => Some(match upper_bound(row) {
+            SortKey::PerEdge => Some(match upper_bound(row.outer_edges) {
                 None => 0,
                 Some(0) => 1,
                 Some(edges) => near(float(row.edge_samples)? / float(edges)?) + 2,
@@ -163,7 +163,7 @@ impl Sort {
         match self.key {
             SortKey::Inclusive => b.inclusive.cmp(&a.inclusive),
             SortKey::Exclusive => b.exclusive.cmp(&a.exclusive),
-            SortKey::Edges => upper_bound(b).cmp(&upper_bound(a)),
+            SortKey::Edges => upper_bound(b.edges).cmp(&upper_bound(a.edges)),
             SortKey::PerEdge => per_edge(a, b),
             SortKey::Name => name(refined, a).cmp(name(refined, b)),
             SortKey::Delta(cost) => delta(refined, b, cost).cmp(&delta(refined, a, cost)),
@@ -256,8 +256,8 @@ fn growth(left: [u64; 2], right: [u64; 2]) -> Ordering {
     })
 }
 
-fn upper_bound(row: &Row) -> Option<u64> {
-    match row.edges {
+fn upper_bound(edges: Edges) -> Option<u64> {
+    match edges {
         Edges::None => None,
         Edges::Range { high, .. } => Some(high),
     }
@@ -270,7 +270,7 @@ fn per_edge(a: &Row, b: &Row) -> Ordering {
         Some(_) => 0,
         None => 2,
     };
-    match (upper_bound(a), upper_bound(b)) {
+    match (upper_bound(a.outer_edges), upper_bound(b.outer_edges)) {
         (Some(ea @ 1..), Some(eb @ 1..)) => {
             let (left, right) = (
                 u128::from(b.edge_samples) * u128::from(ea),

@@ -15,12 +15,15 @@ use std::hint::black_box;
 
 use super::{Counts, Edges, Row, Share, Shares, first_of_other};
 use crate::profile::{Count, Frame, FrameKind, FrameRef, FunctionRef};
-use crate::refine::{Cancelled, CostsOf, Refined, Watch, depth_first};
+use crate::refine::{Cancelled, Chain, CostsOf, EdgeCounts, Refined, Watch, depth_first};
 
 /// The samples that a tally adds up: all, or those of one further metric.
 #[derive(Clone, Copy)]
 pub(super) struct Weights<'r, 'p, C> {
     costs: &'r CostsOf<'p, C>,
+    edges: EdgeCounts<'r, C>,
+    /// Those of the nodes at which a path ends.
+    edges_of_path: EdgeCounts<'r, C>,
     inclusive: &'r [C],
     exclusive: &'r [C],
 }
@@ -33,10 +36,14 @@ pub(super) fn passes(refined: &Refined<'_>) -> usize {
 /// The rows of the functions with samples, in order of their numbers, and of the path, of what
 /// `tally` makes of each metric.
 pub(super) fn rows<'r, 'p: 'r, C: Count>(
+    refined: &Refined<'_>,
     costs: &'r CostsOf<'p, C>,
     tally: impl Fn(Weights<'r, 'p, C>) -> Result<Tally<'r, 'p, C>, Cancelled>,
 ) -> Result<(Vec<Row>, Row), Cancelled> {
-    let of = |inclusive, exclusive| tally(Weights { costs, inclusive, exclusive });
+    let edges = costs.edges(refined);
+    let edges_of_path = edges;
+    let of =
+        |inclusive, exclusive| tally(Weights { costs, edges, edges_of_path, inclusive, exclusive });
     let all = of(&costs.inclusive, &costs.exclusive)?;
     let further = costs.further.iter().map(|share| of(&share.inclusive, &share.exclusive));
     Ok(all.rows(&further.collect::<Result<Vec<_>, _>>()?))
@@ -63,8 +70,7 @@ pub(super) struct Own<C> {
     /// of the function it begins with, so that the width of one node is too little for their sum.
     edges_low: u64,
     edges_high: u64,
-    /// Inclusive samples of the nodes that have edges; each has some. Nodes below one another
-    /// count again.
+    /// Inclusive samples of the nodes that have edges; each has some.
     edge_samples: u64,
 }
 
@@ -80,7 +86,12 @@ struct Sums<C> {
     /// As [`Own`] has them.
     edges_low: u64,
     edges_high: u64,
+    /// The same of the outermost nodes that have edges, and their inclusive samples.
+    outer_low: u64,
+    outer_high: u64,
     edge_samples: u64,
+    /// How many samples are on the nodes before when the outermost of them has been left.
+    until_call: C,
 }
 
 /// Nodes whose sums are asked for together: about as many as a processor can wait for at once.
@@ -191,6 +202,7 @@ impl<'r, 'p, C: Count> Tally<'r, 'p, C> {
         let sums = self.of_function(frame, node);
         sums.kinds |= called;
         sums.enter(at, end, inclusive);
+        sums.enter_call(at, end, own);
         sums.add(own);
     }
 
@@ -200,18 +212,22 @@ impl<'r, 'p, C: Count> Tally<'r, 'p, C> {
         self.of_function(frame, node).enter(at, end, inclusive)
     }
 
-    /// Adds what nodes have for themselves, the last of which is `node`.
-    pub(super) fn add_own(&mut self, frame: FrameRef, node: usize, own: Own<C>) {
-        self.of_function(frame, node).add(own);
+    /// Adds what nodes have for themselves, the last of which is `node`, and what those of them have
+    /// that are the outermost with edges.
+    pub(super) fn add_own(&mut self, frame: FrameRef, node: usize, own: Own<C>, outer: Own<C>) {
+        let sums = self.of_function(frame, node);
+        sums.add(own);
+        sums.add_outer(outer);
     }
 
     /// Adds a node to what the path has.
     pub(super) fn add_to_path(&mut self, node: usize, at: C) {
         self.begin_other_at(node);
-        let own = self.own(node);
+        let own = self.own_of_path(node);
         let (end, inclusive) = (self.weights.end(node, at), self.weights.inclusive[node]);
         let path = self.path();
         path.enter(at, end, inclusive);
+        path.enter_call(at, end, own);
         path.add(own);
     }
 
@@ -223,10 +239,20 @@ impl<'r, 'p, C: Count> Tally<'r, 'p, C> {
 
     /// What a node has for itself.
     #[inline]
-    pub(super) fn own(&self, node: usize) -> Own<C> {
+    fn own(&self, node: usize) -> Own<C> {
+        self.own_of(self.weights.edges, node)
+    }
+
+    /// What a node has for itself at which the path ends.
+    pub(super) fn own_of_path(&self, node: usize) -> Own<C> {
+        self.own_of(self.weights.edges_of_path, node)
+    }
+
+    #[inline]
+    fn own_of(&self, edges: EdgeCounts<'_, C>, node: usize) -> Own<C> {
         let label = self.labels[self.refined.frame[node].index()];
         let kind = KIND_OF[(label & ((1 << KIND_BITS) - 1)) as usize];
-        let edges = self.weights.costs.recorded_edges(node, kind);
+        let edges = edges.of(node, kind);
         let (low, high) = edges.unwrap_or_default();
         let samples = if edges.is_some() { self.weights.inclusive[node] } else { C::default() };
         Own {
@@ -246,6 +272,8 @@ impl<'r, 'p, C: Count> Tally<'r, 'p, C> {
     fn rows(self, further: &[Self]) -> (Vec<Row>, Row) {
         let refined = self.refined;
         let has_edges = refined.profile.info.run.trampoline;
+        // In a tree of callers, what is below has no returns that those above have not.
+        let is_nested = self.weights.edges.is_of_callers;
         // What OTHER has is the rest; nothing where all is one profile.
         let of_base = self.of_base.as_ref().unwrap_or(&self.sums);
         let row = |(function, (all, base)): (usize, (&Sums<C>, &Sums<C>))| {
@@ -259,10 +287,11 @@ impl<'r, 'p, C: Count> Tally<'r, 'p, C> {
             Row {
                 inclusive: share.inclusive,
                 exclusive: share.exclusive,
-                edges: all.counts(has_edges).edges,
+                edges: all.counts(has_edges, is_nested).edges,
                 edge_samples: share.edge_samples,
+                outer_edges: all.outer_edges(has_edges && refined.knows_outermost()),
                 has_children: all.kinds & CALLED != 0,
-                other: all.without(base).counts(has_edges),
+                other: all.without(base).counts(has_edges, is_nested),
                 further,
                 ..row
             }
@@ -313,6 +342,28 @@ fn split(all: Share, further: impl ExactSizeIterator<Item = Share> + Clone) -> S
 }
 
 impl<C: Count> Weights<'_, '_, C> {
+    /// The same for rows of a path: it may end at some nodes of a procedure, and not at others, or
+    /// begin where a path has an outer part that is not known.
+    pub(super) fn of_path(self, refined: &Refined<'_>, path: &Chain) -> Self {
+        let (mut edges, mut edges_of_path) = (self.edges, self.edges_of_path);
+        if refined.meets_partial(path) {
+            (edges, edges_of_path) = (edges.with_partial(), edges_of_path.with_partial());
+        }
+        if refined.parts_procedures(path) {
+            edges_of_path = edges_of_path.of_part();
+            // In a tree of callers, all nodes of a path count the returns of its first one.
+            if edges.is_of_callers {
+                edges = edges.of_part();
+            }
+        }
+        Self { edges, edges_of_path, ..self }
+    }
+
+    /// The same where all nodes that count are such at which the path ends.
+    pub(super) fn along_path(self) -> Self {
+        Self { edges: self.edges_of_path, ..self }
+    }
+
     /// How many samples are on the nodes before when a node has been left that finds `at` of them.
     pub(super) fn end(&self, node: usize, at: C) -> C {
         at + self.costs.inclusive[node]
@@ -320,6 +371,11 @@ impl<C: Count> Weights<'_, '_, C> {
 }
 
 impl<C: Count> Own<C> {
+    /// Whether one of the nodes has edges, and samples of the metric.
+    pub(super) fn has_edges(self) -> bool {
+        self.edge_samples > 0
+    }
+
     /// Both together.
     pub(super) fn plus(self, other: Self) -> Self {
         Self {
@@ -355,6 +411,20 @@ impl<C: Count> Sums<C> {
         self.exclusive += own.exclusive;
         self.edges_low = self.edges_low.saturating_add(own.edges_low);
         self.edges_high = self.edges_high.saturating_add(own.edges_high);
+    }
+
+    /// Adds what a node has of edges for their time, unless another node with edges is above it.
+    #[inline]
+    fn enter_call(&mut self, at: C, end: C, own: Own<C>) {
+        if own.has_edges() && at >= self.until_call {
+            self.until_call = end;
+            self.add_outer(own);
+        }
+    }
+
+    fn add_outer(&mut self, own: Own<C>) {
+        self.outer_low = self.outer_low.saturating_add(own.edges_low);
+        self.outer_high = self.outer_high.saturating_add(own.edges_high);
         self.edge_samples = self.edge_samples.saturating_add(own.edge_samples);
     }
 
@@ -364,6 +434,8 @@ impl<C: Count> Sums<C> {
             exclusive: self.exclusive - other.exclusive,
             edges_low: self.edges_low - other.edges_low,
             edges_high: self.edges_high - other.edges_high,
+            outer_low: self.outer_low - other.outer_low,
+            outer_high: self.outer_high - other.outer_high,
             edge_samples: self.edge_samples - other.edge_samples,
             ..*self
         }
@@ -377,8 +449,17 @@ impl<C: Count> Sums<C> {
         }
     }
 
-    fn counts(&self, has_edges: bool) -> Counts {
+    /// The edges that [`Share::edge_samples`] are of.
+    fn outer_edges(&self, has_edges: bool) -> Edges {
+        match self.edge_samples {
+            1.. if has_edges => Edges::Range { low: self.outer_low, high: self.outer_high },
+            _ => Edges::None,
+        }
+    }
+
+    fn counts(&self, has_edges: bool, is_nested: bool) -> Counts {
         let edges = match self.edge_samples {
+            _ if is_nested => self.outer_edges(has_edges),
             1.. if has_edges => Edges::Range { low: self.edges_low, high: self.edges_high },
             _ => Edges::None,
         };

@@ -113,7 +113,7 @@ fn an_inlined_frame_is_another_row_than_a_called_one_and_has_no_edges() {
         all(&refined, &mut TopDown::new(&refined)),
         "
 - [partial: no-cfi] 4 0 partial
-    g 4 4 live
+    g 4 4
 - main 3 0 live
     f 2 2 inline
     f 1 1 7
@@ -121,14 +121,14 @@ fn an_inlined_frame_is_another_row_than_a_called_one_and_has_no_edges() {
     );
 }
 
-/// Each of the nodes of `f` has the edges of `g`, and their sum needs more than 32 bits.
+/// Each of the nodes of `f` has the returns of `g`, and they are the same ones.
 #[test]
-fn edges_of_many_nodes_are_added_up_beyond_the_width_of_one() {
-    let profile = profile("main\n  f\n    f\n      f\n        g 1500000000 e=1500000000\n");
+fn returns_along_callers_below_one_another_count_once() {
+    let profile = profile("main\n  f\n    f\n      f\n        g 7 e=5\n");
     let refined = apply(&profile, &parse("callers of g").unwrap()).unwrap();
     let rows = flat(&refined, Sort::default());
     let row = rows.iter().find(|row| refined.functions[row.function.index()].name == "f").unwrap();
-    assert_eq!(row.edges, Edges::Range { low: 4_500_000_000, high: 4_500_000_000 });
+    assert_eq!(row.edges, Edges::exact(5));
 }
 
 /// Counts of a made-up file add up to more than 64 bits, and to more yet at each level.
@@ -494,8 +494,8 @@ main
 
 #[test]
 fn cost_per_edge_is_that_of_the_activations_counted() {
-    // 6 samples in the outer visit and 5 in the inner one: 11 for 3 returns. The inlined leaf
-    // counts for none of the returns of the called ones.
+    // The outer visit has 6 samples and 1 return; that 5 of them are in an inner one, which returned
+    // twice, makes no more of them. The inlined leaf counts for none of the returns of the called ones.
     let profile = profile(
         "\
 main
@@ -508,7 +508,10 @@ main
     let refined = Refined::base(&profile);
     let rows = flat(&refined, Sort { key: SortKey::Name, reversed: false });
     let costs: Vec<_> = rows.iter().map(|row| (row.inclusive, row.edge_samples)).collect();
-    assert_eq!(costs, [(11, 3), (14, 14), (6, 11)]);
+    assert_eq!(costs, [(11, 3), (14, 14), (6, 6)]);
+    let edges: Vec<_> = rows.iter().map(|row| (row.edges, row.outer_edges)).collect();
+    let exact = |all, outer| (Edges::exact(all), Edges::exact(outer));
+    assert_eq!(edges, [exact(3, 3), exact(0, 0), exact(3, 1)]);
 }
 
 #[test]

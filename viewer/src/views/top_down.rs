@@ -1,8 +1,8 @@
 //! The top-down view: calling contexts from the root, callees below callers.
 
-use super::Row;
 use super::child_index::ChildIndex;
-use super::tree::{Direction, Opened, RowTree};
+use super::tree::{Direction, Opened, RowTree, Until};
+use super::{Addend, Row};
 use crate::profile::FrameRef;
 use crate::refine::{Cancelled, Refined, Watch};
 
@@ -31,6 +31,8 @@ impl TopDown {
     }
 
     fn of(refined: &Refined<'_>, index: ChildIndex) -> Self {
+        // Rows that are opened later are not to wait for it.
+        refined.find_edges();
         let mut row = Row::of_everything(refined);
         row.has_children = !index.of(0).is_empty();
         Self::with_root(Downward { index }, refined, row, vec![0])
@@ -62,8 +64,8 @@ impl Direction for Downward {
         refined.frame[node as usize]
     }
 
-    fn cost_of(&self, node: u32, _: &mut u32) -> (u32, bool) {
-        (node, true)
+    fn cost_of(&self, _: &Refined<'_>, node: u32, _: &mut Until) -> Addend {
+        Addend::whole(node)
     }
 
     fn leads_on(&self, _: &Refined<'_>, node: u32) -> bool {

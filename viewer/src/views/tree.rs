@@ -12,7 +12,7 @@
 
 use core::ops::Range;
 
-use super::{Row, Sort, first_of_other};
+use super::{Addend, Row, Sort, first_of_other};
 use crate::profile::{FrameKind, FrameRef, FunctionRef, MetricRef};
 use crate::refine::Refined;
 
@@ -27,6 +27,14 @@ impl RowId {
     pub(super) const fn index(self) -> usize {
         self.0 as usize
     }
+}
+
+/// Where, among the members of a row, those end that are at or below one before: of all, and of those
+/// that were called. 0 before the first one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Until {
+    pub(super) any: u32,
+    pub(super) call: u32,
 }
 
 /// Which way the rows of a tree lead: to callees or to callers.
@@ -45,10 +53,10 @@ pub trait Direction {
     /// The frame that names the row this member belongs to.
     fn frame(&self, refined: &Refined<'_>, member: Self::Member) -> FrameRef;
 
-    /// The node whose cost this member adds to its row, and whether its inclusive cost counts:
-    /// not if it is below another member of the row, which has it already. `until` is 0 for the
-    /// first member of a row, and what the member before left there for each further one.
-    fn cost_of(&self, member: Self::Member, until: &mut u32) -> (u32, bool);
+    /// The node whose cost this member adds to its row. Its inclusive cost does not count if it is
+    /// below another member of the row, which has it already. `until` is 0 for the first member of a
+    /// row, and what the member before left there for each further one.
+    fn cost_of(&self, refined: &Refined<'_>, member: Self::Member, until: &mut Until) -> Addend;
 
     /// Whether this member has anything one step further.
     fn leads_on(&self, refined: &Refined<'_>, member: Self::Member) -> bool;
@@ -287,7 +295,7 @@ impl<D: Direction> RowTree<D> {
         // First pass: a row for each pair that occurs, with its sums and its number of members.
         let first = self.entries.len();
         let mut group_of = Vec::with_capacity(found.len());
-        let mut until: Vec<u32> = Vec::new();
+        let mut until: Vec<Until> = Vec::new();
         for &member in &found {
             let frame = refined.frames[self.direction.frame(refined, member).0 as usize];
             let position = &mut self.position[pair(frame.function, frame.kind)];
@@ -301,13 +309,13 @@ impl<D: Direction> RowTree<D> {
                     sorted: None,
                 });
                 *position = number(self.entries.len() - first);
-                until.push(0);
+                until.push(Until::default());
             }
             let group = *position - 1;
             group_of.push(group);
             let entry = &mut self.entries[first + group as usize];
-            let (node, outermost) = self.direction.cost_of(member, &mut until[group as usize]);
-            entry.row.add(refined, node, outermost, self.first_of_other);
+            let addend = self.direction.cost_of(refined, member, &mut until[group as usize]);
+            entry.row.add(refined, addend, self.first_of_other);
             entry.row.has_children |= self.direction.leads_on(refined, member);
             entry.members.end += 1;
         }

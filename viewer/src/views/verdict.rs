@@ -15,6 +15,9 @@
 //! periods ([`clustered`](super::summary::clustered)), a short call that it meets has as many
 //! samples and one edge. Then there is a cost per edge, and no word for it.
 //!
+//! Under recursion the time of an activation is that of those inside it, too. So cost per edge is
+//! that of the outermost activations of a row, each sample counted once, and their returns.
+//!
 //! Three cautions. Long activations are more likely to be sampled than short ones of the same
 //! function. Frames that were still on the stack at the end, or left by an exception or longjmp,
 //! have no return: a row without any is `live`, which is not a cost per edge of 0 or infinity.
@@ -57,7 +60,10 @@ impl Verdict {
             Self::Short => "calls shorter than the sampling period; more of them than edges",
             Self::Mixed => "calls around as long as the sampling period, or short and long ones",
             Self::Long => "calls longer than the sampling period; about as many as edges",
-            Self::Live => "no sampled activation returned: still running, or left by an exception",
+            Self::Live => {
+                "no return of a sampled activation was counted: still running, or left by an \
+                 exception or a jump"
+            }
         }
     }
 }
@@ -68,10 +74,18 @@ impl Verdict {
 #[must_use]
 pub fn of_row(row: &Row) -> Option<Verdict> {
     let most = row.further.iter().map(|share| share.edge_samples).max();
-    verdict(most.unwrap_or(row.edge_samples), row.edges)
+    let verdict = verdict(most.unwrap_or(row.edge_samples), row.outer_edges);
+    // Where only activations inside others returned, none of those that are timed did.
+    verdict.filter(|verdict| *verdict != Verdict::Live || is_live(row.edges))
 }
 
-/// What edges and the samples of the activations they count ([`Row::edge_samples`]) say. `None`
+/// Whether it is known that no return was counted.
+const fn is_live(edges: Edges) -> bool {
+    matches!(edges, Edges::Range { high: 0, .. })
+}
+
+/// What edges and the samples of the activations they count ([`Row::edge_samples`],
+/// [`Row::outer_edges`]) say. `None`
 /// where there is no edge count, or where it is known so roughly that its two bounds say different
 /// things.
 #[must_use]
@@ -100,7 +114,7 @@ fn of_exact(samples: u64, edges: u64) -> Verdict {
 /// Without the word where samples are `clustered`.
 #[must_use]
 pub fn per_edge(row: &Row, metric: &Metric, clustered: bool, form: Form) -> String {
-    match (row.edges, of_row(row)) {
+    match (row.outer_edges, of_row(row)) {
         (Edges::Range { low, high }, Some(verdict)) if low == high && high > 0 => {
             let amount = amount_per(row.edge_samples, high, metric, form);
             if clustered { amount } else { format!("{amount} {}", verdict.word()) }
@@ -140,6 +154,7 @@ mod tests {
         let share = |edge_samples| Share { edge_samples, ..Share::default() };
         let row = |further: [u64; 2]| Row {
             edges: Edges::exact(100),
+            outer_edges: Edges::exact(100),
             edge_samples: further[0],
             further: further.map(share).into_iter().collect(),
             ..Row::empty(FunctionRef::ROOT, FrameKind::Call)
@@ -153,12 +168,14 @@ mod tests {
     fn the_column_is_blank_where_nothing_can_be_said() {
         let metric = Metric { source: "cputime".into(), unit: "ns".into(), period: 5_000_000 };
         let text = |edge_samples, edges| {
-            let row = Row { edge_samples, edges, ..Row::empty(FunctionRef::ROOT, FrameKind::Call) };
+            let empty = Row::empty(FunctionRef::ROOT, FrameKind::Call);
+            let row = Row { edge_samples, edges, outer_edges: edges, ..empty };
             per_edge(&row, &metric, false, Form::Ascii)
         };
         let row = Row {
             edge_samples: 22,
             edges: Edges::exact(1),
+            outer_edges: Edges::exact(1),
             ..Row::empty(FunctionRef::ROOT, FrameKind::Call)
         };
         assert_eq!(per_edge(&row, &metric, true, Form::Ascii), "110 ms");

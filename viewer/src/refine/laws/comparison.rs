@@ -33,8 +33,9 @@ proptest! {
         let mut refined = Refined::base(&profile);
         for stage in &stages {
             let Ok(next) = refined.then(stage) else {
-                let unmatched = |samples: &Vec<_>| reference::is_refused(stage, samples, 1);
-                prop_assert!(samples.iter().all(unmatched), "{} matches on one side", stage);
+                let mut sides = samples.iter().zip(&worlds);
+                let unmatched = sides.all(|(samples, world)| reference::is_refused(stage, samples, world));
+                prop_assert!(unmatched, "{} matches on one side", stage);
                 continue;
             };
             refined = next;
@@ -112,11 +113,10 @@ type Row = (u64, u64, Option<(u64, u64)>);
 fn rows(refined: &Refined<'_>) -> BTreeMap<Vec<(String, FrameKind)>, Row> {
     let mut rows: BTreeMap<_, Row> = BTreeMap::new();
     for ((_, path), cost) in shown(refined) {
-        let has_edges = path.last().is_some_and(|(_, kind)| *kind == FrameKind::Call);
         let row = rows.entry(path).or_default();
         row.0 += cost.inclusive[0];
         row.1 += cost.exclusive[0];
-        if has_edges {
+        if cost.counted {
             let (low, high) = row.2.unwrap_or_default();
             row.2 = Some((low + cost.edges_low, high + cost.edges_high));
         }

@@ -12,185 +12,358 @@ use crate::profile::{FrameKind, Profile, from_outline};
 #[derive(Clone, Debug)]
 struct Step {
     thread: usize,
+    /// The thread has another load map from now on.
+    enters_epoch: bool,
     returns: usize,
-    calls: Vec<(usize, bool)>,
+    /// The innermost activation jumps to this function, which returns in its place.
+    tail_call: Option<usize>,
+    /// The line that the innermost activation has come to.
+    line: u32,
+    calls: Vec<Call>,
     samples: u64,
     metric: usize,
+    /// The walk finds so many frames, and no outer ones.
+    truncated: Option<usize>,
 }
+
+/// A function, whether it is inlined, and the line that it has come to.
+type Call = (usize, bool, u32);
 
 /// A run of the program.
 #[derive(Clone, Debug)]
-pub(super) struct Execution {
+pub(crate) struct Execution {
     /// Samples of each thread, in order.
     samples: Vec<Sample>,
-    /// Activations that returned.
+    /// Activations whose return was counted.
     returned: BTreeSet<usize>,
+    /// What was recorded of each thread in each epoch.
+    trees: BTreeMap<(usize, usize), Tree>,
     /// How many metrics were measured.
     metrics: usize,
 }
 
+/// Samples of each metric and edges of the nodes of a tree, by path; children sort directly behind
+/// their parent.
+type Tree = BTreeMap<Vec<Key>, ([u64; METRICS], u64)>;
+
+/// What tells a node from its siblings: name, kind and line of its frame, and whether the activation
+/// is innermost. One activation has many nodes, one after the other.
+type Key = (Arc<str>, FrameKind, u32, bool);
+
 /// A frame of a sampled stack: one activation of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Activation {
-    pub(super) name: Arc<str>,
-    pub(super) kind: FrameKind,
+pub(crate) struct Activation {
+    pub(crate) name: Arc<str>,
+    pub(crate) kind: FrameKind,
     /// Which activation's return is counted here; every call makes a new one. What is no call has
     /// none.
-    pub(super) counted: Option<usize>,
+    pub(crate) counted: Option<usize>,
+    /// The line that it has come to; 0 where a stage made the frame.
+    pub(crate) line: u32,
 }
 
 /// Some samples with one stack.
 #[derive(Clone, Debug)]
-pub(super) struct Sample {
-    pub(super) thread: usize,
+pub(crate) struct Sample {
+    pub(crate) thread: usize,
+    pub(crate) epoch: usize,
     /// Outermost first.
-    pub(super) path: Vec<Activation>,
-    pub(super) weight: u64,
+    pub(crate) path: Vec<Activation>,
+    pub(crate) weight: u64,
     /// Whose they are.
-    pub(super) metric: usize,
+    pub(crate) metric: usize,
     /// Whether `callers of` turned the path around: edges are then those of the match.
-    pub(super) inverted: bool,
+    pub(crate) inverted: bool,
 }
 
-/// Functions that are called; few, so that recursion is frequent.
-pub(super) const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+/// Functions that are called; few, so that recursion is frequent. One more has no name: each of its
+/// lines is a function by itself, as addresses without symbols are.
+pub(crate) const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
 /// The load modules of these functions.
-pub(super) const MODULES: [&str; 4] = ["m", "m", "n", "n"];
+pub(crate) const MODULES: [&str; 4] = ["m", "m", "n", "n"];
 
 /// What an execution may be sampled by; the first one always is.
-pub(super) const SOURCES: [&str; METRICS] = ["cputime", "realtime", "task-clock"];
+pub(crate) const SOURCES: [&str; METRICS] = ["cputime", "realtime", "task-clock"];
 
 /// Metrics at most.
-pub(super) const METRICS: usize = 3;
+pub(crate) const METRICS: usize = 3;
 
-/// Random executions, of one to three metrics.
-pub(super) fn executions() -> impl Strategy<Value = Execution> {
-    (1..=METRICS).prop_flat_map(executions_of)
+/// Random executions, of one to three metrics; some with code that has no name, some with stacks of
+/// which the outer part is not known.
+pub(crate) fn executions() -> impl Strategy<Value = Execution> {
+    let odd = prop::bool::weighted(0.3);
+    (1..=METRICS, odd, any::<bool>())
+        .prop_flat_map(|(metrics, nameless, partial)| executions_with(metrics, nameless, partial))
 }
 
-/// Random executions of so many metrics.
-pub(super) fn executions_of(metrics: usize) -> impl Strategy<Value = Execution> {
-    let step = (
-        0..Execution::THREADS,
-        0_usize..4,
-        prop::collection::vec((0..NAMES.len(), prop::bool::weighted(0.25)), 0..4),
-        0_u64..4,
-        0..metrics,
-    );
-    let step = step.prop_map(|(thread, returns, calls, samples, metric)| Step {
-        thread,
-        returns,
-        calls,
-        samples,
-        metric,
+/// Random executions of so many metrics, where all code has names.
+pub(crate) fn executions_of(metrics: usize) -> impl Strategy<Value = Execution> {
+    executions_with(metrics, false, true)
+}
+
+fn executions_with(
+    metrics: usize,
+    nameless: bool,
+    partial: bool,
+) -> impl Strategy<Value = Execution> {
+    let rarely = prop::bool::weighted(0.05);
+    let line = 1_u32..4;
+    let function = prop_oneof![12 => 0..NAMES.len(), u32::from(nameless) => Just(NAMES.len())];
+    let call = (function, prop::bool::weighted(0.25), line.clone());
+    let moves = (0_usize..4, prop::option::weighted(0.05, 0..NAMES.len()), line);
+    let truncated = match partial {
+        true => prop::option::weighted(0.08, 0_usize..4).boxed(),
+        false => Just(None).boxed(),
+    };
+    let samples = (0_u64..4, 0..metrics, truncated);
+    let calls = prop::collection::vec(call, 0..4);
+    let step = (0..Execution::THREADS, rarely, moves, calls, samples);
+    let step = step.prop_map(|(thread, enters_epoch, moves, calls, samples)| {
+        let ((returns, tail_call, line), (samples, metric, truncated)) = (moves, samples);
+        Step { thread, enters_epoch, returns, tail_call, line, calls, samples, metric, truncated }
     });
-    prop::collection::vec(step, 1..40).prop_map(move |steps| Execution::run(&steps, metrics))
+    prop::collection::vec(step, 1..40)
+        .prop_map(move |steps| Execution::run(&steps, metrics, partial))
 }
+
+/// A frame on the stack of a thread.
+#[derive(Clone, Debug)]
+struct Slot {
+    id: usize,
+    function: Arc<str>,
+    kind: FrameKind,
+    line: u32,
+    /// The activation that the last sample with a whole path met here, and the epoch and the node
+    /// that it was added to: there its return will be counted.
+    cached: Option<(usize, usize, Vec<Key>)>,
+}
+
+impl Slot {
+    fn is_called(&self) -> bool {
+        matches!(self.kind, FrameKind::Call | FrameKind::Unknown)
+    }
+
+    fn name(&self) -> Arc<str> {
+        match self.kind {
+            FrameKind::Unknown => format!("m+0x{}", self.line).into(),
+            _ => self.function.clone(),
+        }
+    }
+
+    fn activation(&self) -> Activation {
+        let counted = self.is_called().then_some(self.id);
+        Activation { name: self.name(), kind: self.kind, counted, line: self.line }
+    }
+}
+
+/// A thread of the program.
+struct Thread {
+    stack: Vec<Slot>,
+    epoch: usize,
+    /// How many frames never return.
+    bottom: usize,
+    /// Whether the outer part of its stack is not known: returns are not watched then.
+    is_partial: bool,
+}
+
+impl Thread {
+    /// The place of the innermost frame that was not inlined.
+    fn innermost(&self) -> Option<usize> {
+        self.stack.iter().rposition(|slot| slot.kind != FrameKind::Inline)
+    }
+
+    /// The keys of the nodes of the stack, outermost first.
+    fn keys(&self) -> Vec<Key> {
+        let innermost = self.innermost();
+        let places = self.stack.iter().enumerate();
+        let key =
+            |(at, slot): (usize, &Slot)| (slot.name(), slot.kind, slot.line, Some(at) == innermost);
+        places.map(key).collect()
+    }
+}
+
+const PARTIAL: &str = "[partial: no-cfi]";
 
 impl Execution {
-    pub(super) const THREADS: usize = 3;
+    pub(crate) const THREADS: usize = 3;
 
-    fn run(steps: &[Step], metrics: usize) -> Self {
+    fn run(steps: &[Step], metrics: usize, partial: bool) -> Self {
         let mut next = 0;
-        let mut activation = |name: &str, kind| {
+        let mut slot = |name: &str, kind, line| {
             next += 1;
-            Activation {
-                name: name.into(),
-                kind,
-                counted: (kind == FrameKind::Call).then_some(next),
-            }
+            Slot { id: next, function: name.into(), kind, line, cached: None }
         };
-        // Thread 0 has start-up code, thread 2 a stack whose outer part is unknown.
-        let mut stacks = [
-            vec![activation("_start", FrameKind::Call)],
-            Vec::new(),
-            vec![activation("[partial: no-cfi]", FrameKind::Partial)],
+        let thread = |stack: Vec<Slot>, is_partial| Thread {
+            epoch: 0,
+            bottom: stack.len(),
+            is_partial,
+            stack,
+        };
+        // Thread 0 has start-up code, thread 2 perhaps a stack whose outer part is unknown.
+        let outer = partial.then(|| slot(PARTIAL, FrameKind::Partial, 0));
+        let mut threads = [
+            thread(vec![slot("_start", FrameKind::Call, 1)], false),
+            thread(Vec::new(), false),
+            thread(outer.into_iter().collect(), partial),
         ];
-        let mut samples = Vec::new();
-        let mut returned = BTreeSet::new();
+        let mut run = Self {
+            samples: Vec::new(),
+            returned: BTreeSet::new(),
+            trees: BTreeMap::new(),
+            metrics,
+        };
         for step in steps {
-            let stack = &mut stacks[step.thread];
-            let bottom = usize::from(step.thread != 1);
+            let thread = &mut threads[step.thread];
+            thread.epoch += usize::from(step.enters_epoch);
             for _ in 0..step.returns {
-                if stack.len() > bottom {
-                    returned.extend(stack.pop().and_then(|activation| activation.counted));
+                if thread.stack.len() > thread.bottom {
+                    let left = thread.stack.pop();
+                    run.count_return(step.thread, left.and_then(|slot| slot.cached));
                 }
             }
-            for &(name, inline) in &step.calls {
-                let inline = inline && stack.len() > bottom;
-                let kind = if inline { FrameKind::Inline } else { FrameKind::Call };
-                stack.push(activation(NAMES[name], kind));
+            if let Some(innermost) = thread.innermost().filter(|&at| at >= thread.bottom) {
+                if let Some(name) = step.tail_call {
+                    thread.stack.truncate(innermost + 1);
+                    let called = slot(NAMES[name], FrameKind::Call, step.line);
+                    let cached = thread.stack[innermost].cached.take();
+                    thread.stack[innermost] = Slot { cached, ..called };
+                }
+                thread.stack[innermost].line = step.line;
             }
-            if step.samples > 0 && !stack.is_empty() {
-                samples.push(Sample {
-                    thread: step.thread,
-                    path: stack.clone(),
-                    weight: step.samples,
-                    metric: step.metric,
-                    inverted: false,
+            for &(name, inline, line) in &step.calls {
+                let inline = inline && thread.stack.len() > thread.bottom;
+                thread.stack.push(match NAMES.get(name) {
+                    Some(name) if inline => slot(name, FrameKind::Inline, line),
+                    Some(name) => slot(name, FrameKind::Call, line),
+                    None => slot("", FrameKind::Unknown, line),
                 });
             }
+            if step.samples > 0 && !thread.stack.is_empty() {
+                run.sample(step, thread);
+            }
         }
-        samples.sort_by_key(|sample| sample.thread);
-        Self { samples, returned, metrics }
+        run.samples.sort_by_key(|sample| sample.thread);
+        run
+    }
+
+    fn count_return(&mut self, thread: usize, cached: Option<(usize, usize, Vec<Key>)>) {
+        let Some((activation, epoch, node)) = cached else { return };
+        self.returned.insert(activation);
+        self.trees.entry((thread, epoch)).or_default().entry(node).or_default().1 += 1;
+    }
+
+    /// Adds samples to the node of the present stack, or of its innermost frames, and remembers where
+    /// the activations met are to be counted.
+    fn sample(&mut self, step: &Step, thread: &mut Thread) {
+        let tree = self.trees.entry((step.thread, thread.epoch)).or_default();
+        let mut keys = thread.keys();
+        let mut path: Vec<Activation> = thread.stack.iter().map(Slot::activation).collect();
+        let found = step.truncated.filter(|_| !thread.is_partial);
+        if let Some(found) = found {
+            let outer = keys.len().saturating_sub(found);
+            // What is inlined has what it is inlined into.
+            let outer = (0..=outer).rev().find(|&at| {
+                at == 0 || thread.stack.get(at).is_none_or(|slot| slot.kind != FrameKind::Inline)
+            });
+            let outer = outer.unwrap_or_default();
+            let root = Activation {
+                name: PARTIAL.into(),
+                kind: FrameKind::Partial,
+                counted: None,
+                line: 0,
+            };
+            keys.splice(..outer, [(root.name.clone(), root.kind, 0, false)]);
+            path.splice(..outer, [root]);
+        } else if !thread.is_partial {
+            for (at, slot) in thread.stack.iter_mut().enumerate() {
+                if slot.is_called() {
+                    slot.cached = Some((slot.id, thread.epoch, keys[..=at].to_vec()));
+                }
+            }
+        }
+        for end in 1..=keys.len() {
+            tree.entry(keys[..end].to_vec()).or_default();
+        }
+        tree.entry(keys).or_default().0[step.metric] += step.samples;
+        self.samples.push(Sample {
+            thread: step.thread,
+            epoch: thread.epoch,
+            path,
+            weight: step.samples,
+            metric: step.metric,
+            inverted: false,
+        });
     }
 
     /// How many metrics its profile has: without samples nothing says that there are further ones.
-    pub(super) fn metrics(&self) -> usize {
+    pub(crate) fn metrics(&self) -> usize {
         if self.samples.is_empty() { 1 } else { self.metrics }
     }
 
-    pub(super) fn samples(&self) -> Vec<Sample> {
+    /// Epochs that are in its profile.
+    pub(crate) fn epochs(&self) -> BTreeSet<usize> {
+        self.trees.keys().map(|&(_, epoch)| epoch).chain([0]).collect()
+    }
+
+    pub(crate) fn samples(&self) -> Vec<Sample> {
         self.samples.clone()
     }
 
-    /// Whether an activation ended by a return.
-    pub(super) fn has_returned(&self, activation: usize) -> bool {
+    /// Whether some activations are in rows of which their returns say nothing: code without a name is
+    /// a row for each line, and no return is counted where the outer part of a path is not known.
+    pub(crate) fn is_odd(&self) -> bool {
+        let mut frames = self.samples.iter().flat_map(|sample| &sample.path);
+        frames.any(|frame| matches!(frame.kind, FrameKind::Unknown | FrameKind::Partial))
+    }
+
+    /// Whether the return of an activation was counted.
+    pub(crate) fn has_returned(&self, activation: usize) -> bool {
         self.returned.contains(&activation)
     }
 
-    /// The profile of the run: a tree for each thread, with counts of samples and of sampled
-    /// activations that returned.
-    pub(super) fn profile(&self) -> Profile {
+    /// The profile of the run: a tree for each thread and epoch, with counts of samples and of
+    /// returns, each on the node where the activation was met last.
+    pub(crate) fn profile(&self) -> Profile {
         let mut text = String::new();
         for thread in 0..Self::THREADS {
-            let _ = writeln!(text, "# thread={thread} epoch=0 name=t{thread}");
-            // By path; children sort directly behind their parent.
-            let mut nodes: BTreeMap<_, ([u64; METRICS], BTreeSet<usize>)> = BTreeMap::new();
-            for sample in self.samples.iter().filter(|sample| sample.thread == thread) {
-                let path: Vec<_> =
-                    sample.path.iter().map(|frame| (&*frame.name, frame.kind)).collect();
-                for (depth, frame) in sample.path.iter().enumerate() {
-                    let (samples, activations) = nodes.entry(path[..=depth].to_vec()).or_default();
-                    samples[sample.metric] +=
-                        if depth + 1 == path.len() { sample.weight } else { 0 };
-                    activations.extend(frame.counted.filter(|&id| self.has_returned(id)));
-                }
+            let epochs = self.trees.range((thread, 0)..(thread + 1, 0));
+            let mut epochs: Vec<_> = epochs.map(|(&(_, epoch), tree)| (epoch, tree)).collect();
+            let none = Tree::new();
+            // The first epoch is there, whoever was sampled in it.
+            if epochs.first().is_none_or(|&(first, _)| first > 0) {
+                epochs.insert(0, (0, &none));
             }
-            for (path, (samples, activations)) in &nodes {
-                let (name, kind) = path[path.len() - 1];
-                let kind = match kind {
-                    FrameKind::Inline => "inline",
-                    FrameKind::Partial => "partial",
-                    _ => "",
-                };
-                let module = NAMES.iter().position(|known| *known == name);
-                let module =
-                    module.map_or_else(String::new, |at| format!("module:{}", MODULES[at]));
-                let further = 1..self.metrics;
-                let further = further.map(|at| format!("{}:{}", SOURCES[at], samples[at]));
-                let _ = writeln!(
-                    text,
-                    "{:width$}\"{name}\" {} {} e={} {kind} {module}",
-                    "",
-                    samples.iter().sum::<u64>(),
-                    further.collect::<Vec<_>>().join(" "),
-                    activations.len(),
-                    width = 2 * (path.len() - 1)
-                );
+            for (epoch, tree) in epochs {
+                let _ = writeln!(text, "# thread={thread} epoch={epoch} name=t{thread}");
+                for (path, &(samples, edges)) in tree {
+                    self.write_node(path, samples, edges, &mut text);
+                }
             }
         }
         from_outline(&text).unwrap()
+    }
+
+    fn write_node(&self, path: &[Key], samples: [u64; METRICS], edges: u64, text: &mut String) {
+        let (name, kind, line, _) = &path[path.len() - 1];
+        let kind = match kind {
+            FrameKind::Inline => "inline",
+            FrameKind::Partial => "partial",
+            FrameKind::Unknown => "unknown",
+            _ => "",
+        };
+        let module = NAMES.iter().position(|known| *known == &**name);
+        let module = module.map_or_else(String::new, |at| format!("module:{}", MODULES[at]));
+        let place = if *line > 0 { format!("at:f.c:{line}") } else { String::new() };
+        let further = 1..self.metrics;
+        let further = further.map(|at| format!("{}:{}", SOURCES[at], samples[at]));
+        let _ = writeln!(
+            text,
+            "{:width$}\"{name}\" {} {} e={edges} {kind} {module} {place}",
+            "",
+            samples.iter().sum::<u64>(),
+            further.collect::<Vec<_>>().join(" "),
+            width = 2 * (path.len() - 1)
+        );
     }
 }

@@ -16,8 +16,9 @@ pub(super) fn patterns() -> impl Strategy<Value = FramePattern> {
     let leaf = prop_oneof![
         8 => name.clone().prop_map(FramePattern::Exact),
         2 => name.prop_map(FramePattern::Glob),
-        1 => select(vec!["call", "inline", "partial"])
+        1 => select(vec!["call", "inline", "partial", "unknown"])
             .prop_map(|kind| FramePattern::Field(Field::Kind, kind.to_owned())),
+        1 => (1_u32..4).prop_map(|line| FramePattern::Field(Field::Line, line.to_string())),
         1 => Just(FramePattern::Preset(Preset::Start)),
     ];
     leaf.prop_recursive(2, 8, 3, |inner| {
@@ -33,7 +34,7 @@ pub(super) fn patterns() -> impl Strategy<Value = FramePattern> {
     })
 }
 
-fn chains() -> impl Strategy<Value = Chain> {
+pub(crate) fn chains() -> impl Strategy<Value = Chain> {
     chains_of(patterns().boxed())
 }
 
@@ -70,6 +71,10 @@ pub(super) fn predicates() -> impl Strategy<Value = Predicate> {
             axis: Axis::Thread,
             ranges: vec![(first, first + more)],
         }),
+        1 => (0_u32..3, 0_u32..2).prop_map(|(first, more)| Predicate::Numbered {
+            axis: Axis::Epoch,
+            ranges: vec![(first, first + more)],
+        }),
     ];
     combined(atom.boxed())
 }
@@ -85,7 +90,7 @@ fn combined(atom: BoxedStrategy<Predicate>) -> impl Strategy<Value = Predicate> 
 }
 
 /// Stages over the executions.
-pub(super) fn stages() -> impl Strategy<Value = Stage> {
+pub(crate) fn stages() -> impl Strategy<Value = Stage> {
     let predicate = prop_oneof![
         4 => predicates(),
         1 => metric_tests().prop_map(Predicate::Node),
@@ -100,7 +105,7 @@ pub(super) fn stages() -> impl Strategy<Value = Stage> {
 }
 
 /// Stages that look at one path at a time.
-pub(super) fn path_stages() -> impl Strategy<Value = Stage> {
+pub(crate) fn path_stages() -> impl Strategy<Value = Stage> {
     path_stages_of(predicates().boxed())
 }
 
@@ -108,7 +113,8 @@ fn path_stages_of(predicate: BoxedStrategy<Predicate>) -> impl Strategy<Value = 
     prop_oneof![
         12 => stages_of(predicate, patterns().boxed(), select(vec!["G", "H"]).boxed()),
         1 => patterns().prop_map(Stage::CallersOf),
-        1 => select(vec![Axis::Thread, Axis::Rank]).prop_map(Stage::Split),
+        1 => select(vec![Axis::Thread, Axis::Rank, Axis::Epoch]).prop_map(Stage::Split),
+        1 => Just(Stage::By(Grain::Line)),
     ]
 }
 

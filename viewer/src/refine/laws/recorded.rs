@@ -139,7 +139,12 @@ impl Recorded {
                     *times.entry(&profile.functions[frame.function.index()].name).or_default() +=
                         weight;
                     let name = texts[frame.function.index()].clone();
-                    path.push(Activation { name, kind: frame.kind, counted: None });
+                    path.push(Activation {
+                        name,
+                        kind: frame.kind,
+                        counted: None,
+                        line: frame.line,
+                    });
                     at = profile.nodes.parent[at as usize];
                 }
                 path.reverse();
@@ -149,7 +154,8 @@ impl Recorded {
                 for (metric, weight) in std::iter::once(first).chain(further).enumerate() {
                     if weight > 0 {
                         let path = path.clone();
-                        samples.push(Sample { thread, path, weight, metric, inverted: false });
+                        let (epoch, inverted) = (stream.epoch.index(), false);
+                        samples.push(Sample { thread, epoch, path, weight, metric, inverted });
                     }
                 }
             }
@@ -174,6 +180,7 @@ impl Recorded {
             base: reference::totals(&self.samples),
             metrics: self.profile.metrics().count(),
             period: self.profile.info.metric.period,
+            epochs: self.samples.iter().map(|sample| sample.epoch).chain([0]).collect(),
             execution: None,
             labels: self.labels.clone(),
             modules: self.modules.clone(),
@@ -262,7 +269,7 @@ fn check(recorded: &Recorded, stages: &[Stage]) -> Result<(), TestCaseError> {
         if reference::tests_edges(stage) {
             continue;
         }
-        let refused = reference::is_refused(stage, &samples, world.metrics);
+        let refused = reference::is_refused(stage, &samples, &world);
         let next = refined.then(stage);
         prop_assert_eq!(next.is_err(), refused, "{}", stage);
         let Ok(next) = next else { continue };
@@ -336,7 +343,13 @@ fn check_function(recorded: &Recorded, name: &str) {
 
     let hidden = base.then(&Stage::Hide(f.clone())).unwrap();
     assert!(hidden.then(&Stage::Hide(f.clone())).is_err(), "there is no {name} left");
-    assert!(base.then(&Stage::CallersOf(f)).unwrap().edges_are_exact());
+    let called = |frame: &&crate::profile::Frame| {
+        base.functions[frame.function.index()].name == name && frame.kind != FrameKind::Unknown
+    };
+    // Addresses without a name may be those of one activation.
+    if recorded.profile.frames.iter().any(|frame| called(&frame)) {
+        assert!(base.then(&Stage::CallersOf(f)).unwrap().edges_are_exact(), "{name}");
+    }
 }
 
 #[test]

@@ -10,14 +10,19 @@ use crate::refine::preset::Preset;
 use crate::refine::syntax::{Axis, Chain, Field, FramePattern, Grain, Link, Predicate, Stage};
 use crate::refine::{Metric, MetricTest};
 
+/// What `by line` adds to a name, before the line.
+const PLACE: &str = " f.c:";
+
 /// What the reference knows of a run besides its samples.
-pub(super) struct World<'w> {
+pub(crate) struct World<'w> {
     /// Samples of each metric before all stages.
     pub(super) base: [u64; METRICS],
     /// How many metrics there are.
-    pub(super) metrics: usize,
+    pub(crate) metrics: usize,
     /// Nanoseconds that a sample stands for, of whichever.
     pub(super) period: u64,
+    /// Epochs that some thread was in when it was sampled, and the first.
+    pub(super) epochs: BTreeSet<usize>,
     /// The run itself, where edge counts are known.
     pub(super) execution: Option<&'w Execution>,
     /// What `split` calls threads, where it is not by their number.
@@ -27,13 +32,20 @@ pub(super) struct World<'w> {
 }
 
 impl<'w> World<'w> {
-    pub(super) fn of(execution: &'w Execution) -> Self {
+    pub(crate) fn of(execution: &'w Execution) -> Self {
         let base = totals(&execution.samples());
         let metrics = execution.metrics();
         let pairs = NAMES.into_iter().zip(MODULES).chain(MODULES.into_iter().zip(MODULES));
         let modules = pairs.map(|(name, module)| (name.to_owned(), module.to_owned())).collect();
-        let period = 5_000_000;
-        Self { base, metrics, period, execution: Some(execution), labels: BTreeMap::new(), modules }
+        Self {
+            base,
+            metrics,
+            period: 5_000_000,
+            epochs: execution.epochs(),
+            execution: Some(execution),
+            labels: BTreeMap::new(),
+            modules,
+        }
     }
 
     fn label(&self, axis: Axis, thread: usize) -> String {
@@ -47,17 +59,19 @@ impl<'w> World<'w> {
     /// What `by module` makes of a frame. What stages made has no module.
     fn module(&self, frame: Activation) -> Activation {
         let (name, kind) = match frame.kind {
-            FrameKind::Partial | FrameKind::Context => (&*frame.name, frame.kind),
+            FrameKind::Partial | FrameKind::Context => return frame,
             kind => {
-                let name = self.modules.get(&*frame.name).map_or("[no module]", String::as_str);
+                // `by line` leaves a function in its module.
+                let name = frame.name.split(PLACE).next().unwrap_or_default();
+                let name = self.modules.get(name).map_or("[no module]", String::as_str);
                 (name, if kind == FrameKind::Inline { kind } else { FrameKind::Call })
             }
         };
-        Activation { name: name.into(), kind, ..frame }
+        Activation { name: name.into(), kind, line: 0, ..frame }
     }
 
     /// The activation that is counted here, if it returned.
-    fn returned(&self, frame: &Activation) -> Option<usize> {
+    pub(crate) fn returned(&self, frame: &Activation) -> Option<usize> {
         frame.counted.filter(|&id| self.execution.is_some_and(|run| run.has_returned(id)))
     }
 }
@@ -134,12 +148,12 @@ fn named(path: &[Activation]) -> Vec<(String, FrameKind)> {
 }
 
 /// Whether a test in the stage looks at edge counts, which must be exact to be compared.
-pub(super) fn tests_edges(stage: &Stage) -> bool {
+pub(crate) fn tests_edges(stage: &Stage) -> bool {
     tests(stage).iter().any(|test| test.is_of_edges())
 }
 
 /// Whether a frame matches; for the patterns that the strategies make.
-pub(super) fn matches(pattern: &FramePattern, frame: &Activation) -> bool {
+pub(crate) fn matches(pattern: &FramePattern, frame: &Activation) -> bool {
     frame.kind != FrameKind::Context && matches_call(pattern, frame)
 }
 
@@ -152,6 +166,7 @@ fn matches_call(pattern: &FramePattern, frame: &Activation) -> bool {
             FrameKind::Unknown => kind == "unknown",
             _ => kind == "call",
         },
+        FramePattern::Field(Field::Line, line) => line.parse() == Ok(frame.line),
         FramePattern::Any(any) => any.iter().any(|pattern| matches(pattern, frame)),
         FramePattern::All(all) => all.iter().all(|pattern| matches(pattern, frame)),
         FramePattern::Not(inner) => !matches(inner, frame),
@@ -179,24 +194,28 @@ pub(super) fn tests(stage: &Stage) -> Vec<&MetricTest> {
     }
 }
 
-/// Whether a stage cannot be applied to these samples: a pattern in it means no frame, or a test
-/// none of the first so many metrics.
-pub(super) fn is_refused(stage: &Stage, samples: &[Sample], metrics: usize) -> bool {
+/// Whether a stage cannot be applied to these samples: a pattern in it means no frame, a number no
+/// epoch, or a test no metric.
+pub(crate) fn is_refused(stage: &Stage, samples: &[Sample], world: &World<'_>) -> bool {
     let is_unknown = |test: &&MetricTest| match test.quantity.metric() {
-        Some(Metric::Source(name)) => !SOURCES[..metrics].contains(&name.as_str()),
+        Some(Metric::Source(name)) => !SOURCES[..world.metrics].contains(&name.as_str()),
         _ => false,
     };
-    has_unmatched_pattern(stage, samples) || tests(stage).iter().any(is_unknown)
+    has_unmatched_part(stage, samples, world) || tests(stage).iter().any(is_unknown)
 }
 
-/// Whether a pattern in a stage means no frame of these samples.
-fn has_unmatched_pattern(stage: &Stage, samples: &[Sample]) -> bool {
-    fn in_predicate(predicate: &Predicate, unmatched: &dyn Fn(&FramePattern) -> bool) -> bool {
+/// Whether a pattern in a stage means no frame of these samples, or a number no epoch.
+fn has_unmatched_part(stage: &Stage, samples: &[Sample], world: &World<'_>) -> bool {
+    fn in_predicate(
+        predicate: &Predicate,
+        unmatched: &dyn Fn(&FramePattern) -> bool,
+        world: &World<'_>,
+    ) -> bool {
         match predicate {
             Predicate::And(inner) | Predicate::Or(inner) => {
-                inner.iter().any(|inner| in_predicate(inner, unmatched))
+                inner.iter().any(|inner| in_predicate(inner, unmatched, world))
             }
-            Predicate::Not(inner) => in_predicate(inner, unmatched),
+            Predicate::Not(inner) => in_predicate(inner, unmatched, world),
             Predicate::Through(chain) => {
                 unmatched(&chain.first) || chain.rest.iter().any(|(_, frame)| unmatched(frame))
             }
@@ -204,6 +223,10 @@ fn has_unmatched_pattern(stage: &Stage, samples: &[Sample]) -> bool {
             | Predicate::In(pattern)
             | Predicate::Leaf(pattern)
             | Predicate::Times { pattern, .. } => unmatched(pattern),
+            Predicate::Numbered { axis: Axis::Epoch, ranges } => {
+                let is_in = |epoch| is_numbered(epoch, ranges);
+                !world.epochs.iter().copied().any(is_in)
+            }
             _ => false,
         }
     }
@@ -212,7 +235,7 @@ fn has_unmatched_pattern(stage: &Stage, samples: &[Sample]) -> bool {
     };
     match stage {
         Stage::By(_) | Stage::Split(_) | Stage::Small(_) => false,
-        Stage::Where(predicate) => in_predicate(predicate, &unmatched),
+        Stage::Where(predicate) => in_predicate(predicate, &unmatched, world),
         Stage::Hide(pattern)
         | Stage::StopAt(pattern)
         | Stage::Cut(pattern)
@@ -225,12 +248,21 @@ fn has_unmatched_pattern(stage: &Stage, samples: &[Sample]) -> bool {
     }
 }
 
-/// Whether what happens to a frame depends on the frames at or above it alone.
-pub(super) fn is_prefix_stable(stage: &Stage) -> bool {
-    !matches!(stage, Stage::Where(_) | Stage::Fold(_) | Stage::RootAt { last: true, .. })
+/// Whether edge counts stay exact: what happens to a frame depends on the functions of the frames at
+/// or above it alone.
+pub(super) fn keeps_edges(stage: &Stage) -> bool {
+    let is_stable =
+        !matches!(stage, Stage::Where(_) | Stage::Fold(_) | Stage::RootAt { last: true, .. });
+    is_stable && !asks_for_lines(stage)
 }
 
-pub(super) fn apply(stage: &Stage, samples: Vec<Sample>, world: &World<'_>) -> Vec<Sample> {
+/// Whether a stage parts the lines of one function, or the epochs of one activation.
+fn asks_for_lines(stage: &Stage) -> bool {
+    let text = stage.to_string();
+    text.contains("line") || text.contains("epoch")
+}
+
+pub(crate) fn apply(stage: &Stage, samples: Vec<Sample>, world: &World<'_>) -> Vec<Sample> {
     let rows = (!tests(stage).is_empty()).then(|| Rows::of(&samples, world));
     samples
         .into_iter()
@@ -284,7 +316,7 @@ fn rewrite(
     world: &World<'_>,
     rows: Option<&Rows>,
 ) -> Option<Vec<Activation>> {
-    let Sample { thread, path, inverted, .. } = sample;
+    let Sample { thread, epoch, path, inverted, .. } = sample;
     // What becomes a call is counted, and never returned.
     let counted = |frame: &Activation| frame.counted.or((!inverted).then_some(usize::MAX));
     // What `split` put there stays above the path, whatever happens to it.
@@ -298,7 +330,7 @@ fn rewrite(
     };
     Some(match stage {
         Stage::Where(predicate) => {
-            if !holds(predicate, thread, &path, rows) {
+            if !holds(predicate, (thread, epoch), &path, rows) {
                 return None;
             }
             path
@@ -327,7 +359,7 @@ fn rewrite(
                     };
                     let is_call = kind == FrameKind::Call;
                     let counted = if is_call { counted(&frame) } else { frame.counted };
-                    Activation { name: name.as_str().into(), kind, counted }
+                    Activation { name: name.as_str().into(), kind, counted, line: 0 }
                 })
                 .collect()
         }
@@ -346,11 +378,26 @@ fn rewrite(
             let mut modules: Vec<Activation> = Vec::new();
             for frame in path {
                 let module = world.module(frame);
-                if modules.last().is_none_or(|last| last.name != module.name) {
+                let is_new =
+                    |last: &Activation| last.kind == FrameKind::Context || last.name != module.name;
+                if modules.last().is_none_or(is_new) {
                     modules.push(module);
                 }
             }
             modules
+        }
+        Stage::By(Grain::Line) => {
+            let is_placed = |frame: &Activation| {
+                frame.line > 0 && !matches!(frame.kind, FrameKind::Partial | FrameKind::Context)
+            };
+            let placed = path.into_iter().map(|frame| match is_placed(&frame) {
+                true => {
+                    let name = format!("{}{PLACE}{}", frame.name, frame.line).into();
+                    Activation { name, ..frame }
+                }
+                false => frame,
+            });
+            placed.collect()
         }
         Stage::By(_) => path,
         Stage::Fold(f) => match positions(f)[..] {
@@ -366,8 +413,12 @@ fn rewrite(
             path[..contexts].iter().cloned().chain(outward).collect()
         }
         Stage::Split(axis) => {
-            let name = world.label(*axis, thread).into();
-            let frame = Activation { name, kind: FrameKind::Context, counted: None };
+            let name = match axis {
+                Axis::Epoch => format!("epoch={epoch}"),
+                axis => world.label(*axis, thread),
+            };
+            let (name, kind) = (name.into(), FrameKind::Context);
+            let frame = Activation { name, kind, counted: None, line: 0 };
             [&path[..contexts], &[frame], &path[contexts..]].concat()
         }
         Stage::Small(test) => {
@@ -384,17 +435,22 @@ fn rewrite(
             });
             let name = format!("({} small)", siblings.count()).into();
             let counted = counted(&path[end - 1]);
-            let rest = Activation { name, kind: FrameKind::Call, counted };
+            let rest = Activation { name, kind: FrameKind::Call, counted, line: 0 };
             [&path[..end - 1], &[rest]].concat()
         }
     })
 }
 
-fn holds(predicate: &Predicate, thread: usize, path: &[Activation], rows: Option<&Rows>) -> bool {
+fn holds(
+    predicate: &Predicate,
+    stream: (usize, usize),
+    path: &[Activation],
+    rows: Option<&Rows>,
+) -> bool {
     match predicate {
-        Predicate::And(all) => all.iter().all(|inner| holds(inner, thread, path, rows)),
-        Predicate::Or(any) => any.iter().any(|inner| holds(inner, thread, path, rows)),
-        Predicate::Not(inner) => !holds(inner, thread, path, rows),
+        Predicate::And(all) => all.iter().all(|inner| holds(inner, stream, path, rows)),
+        Predicate::Or(any) => any.iter().any(|inner| holds(inner, stream, path, rows)),
+        Predicate::Not(inner) => !holds(inner, stream, path, rows),
         Predicate::Through(chain) => (0..path.len()).any(|at| chain_from(chain, path, at)),
         Predicate::Under(f) => {
             path.split_last().is_some_and(|(_, above)| above.iter().any(|frame| matches(f, frame)))
@@ -413,11 +469,16 @@ fn holds(predicate: &Predicate, thread: usize, path: &[Activation], rows: Option
             comparison.holds(&calls, &(*count as usize))
         }
         Predicate::Node(test) => rows.unwrap().pass(test, path),
-        Predicate::Numbered { axis: Axis::Thread, ranges } => {
-            ranges.iter().any(|&(first, last)| (first as usize..=last as usize).contains(&thread))
+        Predicate::Numbered { axis: axis @ (Axis::Thread | Axis::Epoch), ranges } => {
+            let number = if *axis == Axis::Thread { stream.0 } else { stream.1 };
+            is_numbered(number, ranges)
         }
         _ => unreachable!("the strategies make no {predicate}"),
     }
+}
+
+fn is_numbered(number: usize, ranges: &[(u32, u32)]) -> bool {
+    ranges.iter().any(|&(first, last)| (first as usize..=last as usize).contains(&number))
 }
 
 /// Whether the chain's first frame is at `at` and the others follow somehow.

@@ -155,7 +155,8 @@ fn edges<'n, C: Count>(
     nodes: impl Iterator<Item = &'n u32>,
     kind: FrameKind,
 ) -> Option<(u64, u64)> {
-    together(nodes.filter_map(|&node| costs.edges(node as usize, kind)))
+    let counts = costs.edges_found();
+    together(nodes.filter_map(|&node| counts.wide(node as usize, kind)))
 }
 
 /// What is known of rows, which nodes of them are asked for, and what of these.

@@ -7,9 +7,11 @@
 
 mod at_once;
 mod from_top;
+mod lists;
 mod measure;
 
 pub(super) use from_top::{Below, visit};
+pub(super) use lists::{Lists, Mixer};
 
 use self::measure::Measure;
 use super::Refined;
@@ -52,6 +54,9 @@ fn measure<'t, 'p, C: Count>(
 ) -> Result<Measure<'t, 'p, C>, Stop> {
     // What csprof records never has more edges than samples; a made-up file may.
     let bounded = test.is_of_edges() && costs.recorded.is_bounded();
+    if test.is_of_edges() {
+        costs.edges(refined);
+    }
     Ok(Measure::new(refined, costs, test, bounded)?)
 }
 

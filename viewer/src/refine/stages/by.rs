@@ -7,6 +7,7 @@ use csprof_format::ids::{ModuleId, StringId};
 
 use super::super::Refined;
 use super::super::column::Table;
+use super::super::edges::Effect;
 use super::super::syntax::Grain;
 use super::super::watch::{Cancelled, Watch};
 use super::{Moved, relocate};
@@ -21,14 +22,14 @@ enum Key {
 }
 
 /// Renames every frame, and merges runs of one module or file. Returns the samples that moved to
-/// another node, too.
+/// another node, too, and whether lines of one function became several rows.
 pub(super) fn by<'p>(
     mut refined: Refined<'p>,
     grain: Grain,
     watch: &Watch<'_>,
-) -> Result<(Refined<'p>, Moved), Cancelled> {
+) -> Result<(Effect, (Refined<'p>, Moved)), Cancelled> {
     if grain == Grain::Function {
-        return Ok((refined, Moved::NONE));
+        return Ok((Effect::None, (refined, Moved::NONE)));
     }
     let mut numbers: HashMap<Key, FunctionRef> = HashMap::new();
     let mut frames: Vec<Frame> = refined.frames.iter().copied().collect();
@@ -51,6 +52,9 @@ pub(super) fn by<'p>(
             (frame.file, frame.line) = (None, 0);
         }
     }
+    let becomes = |frame: usize| (frames[frame].function, frames[frame].kind);
+    let parts = refined.procedures.are_parted(&refined, becomes);
+    let effect = if parts { Effect::Parts } else { Effect::None };
     refined.functions.add(functions);
     let mut moved = Moved::NONE;
     if grain != Grain::Line {
@@ -58,7 +62,7 @@ pub(super) fn by<'p>(
         (refined, moved) = relocate::runs_of_one(refined, &named, watch)?;
     }
     refined.frames = Table::made(frames);
-    Ok((refined, moved))
+    Ok((effect, (refined, moved)))
 }
 
 /// What a frame becomes; `None` if it stays: roots, contexts, and lines that are not known.

@@ -10,7 +10,7 @@ use super::super::bits::Bits;
 use super::super::children::node_number;
 use super::super::column::{Column, Table};
 use super::super::costs::{CostsOf, Share, in_width};
-use super::super::edges::Recorded;
+use super::super::edges::{LazyBounds, Recorded, is_called};
 use super::super::syntax::Stage;
 use super::super::watch::{Cancelled, Watch};
 use super::{Moved, Stop, add_up, contexts};
@@ -25,16 +25,19 @@ struct Member {
 }
 
 /// Turns the paths to outermost matches upside down, for each thread and epoch; takes out paths
-/// without. Also returns the samples shown: all of them have moved.
+/// without. Also returns the samples shown: all of them have moved. `is_part` says that the frames
+/// are some of a procedure's, and others are not.
 pub(super) fn callers_of<'p>(
     mut refined: Refined<'p>,
     frames: &Bits,
+    is_part: bool,
     stage: &Stage,
     watch: &Watch<'_>,
 ) -> Result<(Refined<'p>, Moved), Stop> {
     let limit = limit(refined.node_count());
     let matches = matches(&refined, frames, watch)?;
     let contexts = contexts(&refined);
+    refined.find_edges();
     let mut streams = refined.streams.to_vec();
     let (parent, frame) = in_width!(&mut refined.costs, costs => {
         let old = Old {
@@ -42,6 +45,7 @@ pub(super) fn callers_of<'p>(
             frame: &refined.frame,
             frames: &refined.frames,
             costs,
+            is_part,
         };
         let mut forest = Forest::new(old);
         for ((stream, context), matches) in streams.iter_mut().zip(contexts).zip(matches) {
@@ -119,6 +123,8 @@ struct Old<'r, 'p, C> {
     frame: &'r [FrameRef],
     frames: &'r Table<'p, Frame>,
     costs: &'r CostsOf<'p, C>,
+    /// Whether some nodes of a procedure match, and others do not.
+    is_part: bool,
 }
 
 /// The new forest, while it grows: depth first, so that its numbers are in that order.
@@ -223,9 +229,14 @@ impl<'r, 'p, C: Count> Forest<'r, 'p, C> {
             self.ends.push((member.matched, node));
         }
         let (node, matched, old) = (node as usize, member.matched as usize, &self.old);
-        let samples = old.costs.inclusive[matched];
+        let counts = old.costs.edges_found();
+        let counts = if old.is_part { counts.of_part() } else { counts };
         let kind = old.frames[old.frame[matched].index()].kind;
-        if let Some((low, high)) = old.costs.recorded.edges(matched, kind, samples) {
+        // The outer part of its path is not known: its return may have been counted elsewhere, and
+        // that not of an outermost match.
+        let is_partial = is_called(kind) && !counts.is_of_callers;
+        let unknown = is_partial.then(|| (C::default(), old.costs.inclusive[matched]));
+        if let Some((low, high)) = counts.of(matched, kind).or(unknown) {
             for (column, count) in [(&mut self.low, low), (&mut self.high, high)] {
                 column[node] = if column[node] == C::MAX { count } else { column[node] + count };
             }
@@ -291,8 +302,9 @@ impl<'r, 'p, C: Count> Forest<'r, 'p, C> {
         let further = further.collect::<Result<_, _>>()?;
         let low = Column::made(self.low, home);
         let high = if is_exact { low.clone() } else { Column::made(self.high, home) };
-        let recorded = Recorded { low, high, inclusive: inclusive.clone(), marked: true };
-        let costs = CostsOf { exclusive, inclusive, further, recorded, home: home.clone() };
+        let recorded = Recorded::of_callers(low, high, inclusive.clone());
+        let (bounds, home) = (LazyBounds::default(), home.clone());
+        let costs = CostsOf { exclusive, inclusive, further, recorded, bounds, home };
         Ok((self.parent, self.frame, costs))
     }
 }

@@ -15,10 +15,13 @@ mod split;
 
 use super::Refined;
 use super::apply::Cause;
+use super::bits::Bits;
 use super::column::Column;
+use super::costs::in_width;
+use super::edges::Effect;
 use super::matcher::Matcher;
 use super::predicate;
-use super::syntax::{Grain, Predicate, Stage};
+use super::syntax::{Axis, Grain, Predicate, Stage};
 use super::watch::{Cancelled, Watch};
 use crate::profile::{Count, FrameKind, MetricRef};
 
@@ -84,51 +87,71 @@ pub(super) fn run<'p>(
     watch: &Watch<'_>,
 ) -> Result<(Refined<'p>, Moved), Stop> {
     let matcher = Matcher::new(&refined);
-    Ok(match stage {
+    let found = |pattern| -> Result<(Bits, Effect), Unmatched> {
+        let frames = matcher.frames(pattern)?;
+        let parts = matcher.parts_procedures(pattern, &frames);
+        Ok((frames, if parts { Effect::Parts } else { Effect::None }))
+    };
+    // What is a function's is not all of a procedure's where these are not the same.
+    let by_function = match refined.procedures.are_functions() {
+        true => Effect::None,
+        false => Effect::Parts,
+    };
+    let (effect, (mut refined, moved)) = match stage {
         Stage::Where(predicate) => {
             let kept = predicate::nodes(&matcher, &refined, predicate, watch)?;
-            (select::keep(refined, &kept, watch)?, Moved::NONE)
+            let parts = predicate::parts_procedures(&matcher, predicate);
+            let effect = if parts { Effect::Parts } else { Effect::TakesOut };
+            (effect, (select::keep(refined, &kept, watch)?, Moved::NONE))
         }
         Stage::Hide(pattern) => {
-            let frames = matcher.frames(pattern)?;
-            relocate::hide(refined, &frames, watch)?
+            let (frames, effect) = found(pattern)?;
+            (effect, relocate::hide(refined, &frames, watch)?)
         }
         Stage::StopAt(pattern) => {
-            let frames = matcher.frames(pattern)?;
-            relocate::stop_at(refined, &frames, watch)?
+            let (frames, effect) = found(pattern)?;
+            (effect, relocate::stop_at(refined, &frames, watch)?)
         }
         Stage::Cut(pattern) => {
-            let frames = matcher.frames(pattern)?;
-            relocate::cut(refined, &frames, watch)?
+            let (frames, effect) = found(pattern)?;
+            (effect, relocate::cut(refined, &frames, watch)?)
         }
         Stage::Collapse(pattern) => {
-            let frames = matcher.frames(pattern)?;
-            relocate::collapse(refined, &frames, watch)?
+            let (frames, effect) = found(pattern)?;
+            (effect.max(by_function), relocate::collapse(refined, &frames, watch)?)
         }
         Stage::CollapseRun(pattern) => {
-            let frames = matcher.frames(pattern)?;
-            relocate::collapse_run(refined, &frames, watch)?
+            let (frames, effect) = found(pattern)?;
+            (effect.max(by_function), relocate::collapse_run(refined, &frames, watch)?)
         }
         Stage::Fold(pattern) => {
-            let frames = matcher.frames(pattern)?;
-            fold::fold(refined, &frames, watch)?
+            let (frames, effect) = found(pattern)?;
+            (effect.max(Effect::TakesOut), fold::fold(refined, &frames, watch)?)
         }
         Stage::By(grain) => by::by(refined, *grain, watch)?,
         Stage::Group { pattern, name } => {
-            let frames = matcher.frames(pattern)?;
-            group::group(refined, &frames, name, watch)?
+            let (frames, effect) = found(pattern)?;
+            (effect, group::group(refined, &frames, name, watch)?)
         }
         Stage::RootAt { pattern, last } => {
-            let frames = matcher.frames(pattern)?;
-            (root::root_at(refined, &frames, *last, watch)?, Moved::NONE)
+            let (frames, effect) = found(pattern)?;
+            // What is at or below a first match is kept whole.
+            let effect = if *last { effect.max(Effect::TakesOut) } else { effect };
+            (effect, (root::root_at(refined, &frames, *last, watch)?, Moved::NONE))
         }
         Stage::CallersOf(pattern) => {
-            let frames = matcher.frames(pattern)?;
-            callers::callers_of(refined, &frames, stage, watch)?
+            let (frames, effect) = found(pattern)?;
+            let is_part = effect == Effect::Parts;
+            (Effect::None, callers::callers_of(refined, &frames, is_part, stage, watch)?)
         }
-        Stage::Split(axis) => split::split(refined, *axis, watch)?,
-        Stage::Small(test) => small::small(refined, test, watch)?,
-    })
+        Stage::Split(axis) => {
+            let effect = if *axis == Axis::Epoch { Effect::Parts } else { Effect::None };
+            (effect, split::split(refined, *axis, watch)?)
+        }
+        Stage::Small(test) => (by_function, small::small(refined, test, watch)?),
+    };
+    in_width!(&mut refined.costs, costs => costs.recorded.after(effect));
+    Ok((refined, moved))
 }
 
 /// Whether nodes that were numbered depth first still are. Those that hang below a node higher up

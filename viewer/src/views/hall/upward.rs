@@ -27,7 +27,10 @@ pub(super) fn table(
         .map(|(to, ends)| Part { length: to - std::mem::replace(&mut before, to), ends })
         .collect();
     let tallied = in_width!(&refined.costs, costs => {
-        tally::rows(costs, |weights| tally(refined, weights, &parts, reach, watch))
+        tally::rows(refined, costs, |weights| {
+            let weights = weights.of_path(refined, path);
+            tally(refined, weights, &parts, reach, watch)
+        })
     });
     let (mut rows, path) = tallied.map_err(|Cancelled| Stopped::Cancelled)?;
     rows.iter_mut().for_each(|row| row.has_children = false);
@@ -80,7 +83,7 @@ fn direct<'r, 'p, C: Count>(
     path: &Part,
     watch: &Watch<'_>,
 ) -> Result<Tally<'r, 'p, C>, Cancelled> {
-    Tally::by_frame(refined, weights, watch, |tally, node, at| {
+    Tally::by_frame(refined, weights.along_path(), watch, |tally, node, at| {
         path.ends.contains(node).then(|| {
             tally.add_to_path(node, at);
             // Node numbers fit: `parent` holds them in the same type.
@@ -198,6 +201,10 @@ struct OpenEnd<C> {
     callers: usize,
     /// Sums over all ends before this one.
     before: Own<C>,
+    /// Whether it has edges.
+    is_call: bool,
+    /// What it has, if it has edges, or else the outermost ends below it that have.
+    outer: Own<C>,
 }
 
 impl<C: Count> Default for OpenEnds<C> {
@@ -213,17 +220,22 @@ impl<C: Count> OpenEnds<C> {
     }
 
     fn enter(&mut self, tally: &Tally<'_, '_, C>, node: usize, beginning: u32, until: C) {
-        let (callers, before) = (self.callers.len(), self.sums);
-        self.ends.push(OpenEnd { node, beginning, until, callers, before });
-        self.sums = before.plus(tally.own(node));
+        let (callers, before, own) = (self.callers.len(), self.sums, tally.own_of_path(node));
+        let is_call = own.has_edges();
+        let outer = if is_call { own } else { Own::default() };
+        self.ends.push(OpenEnd { node, beginning, until, callers, before, is_call, outer });
+        self.sums = before.plus(own);
     }
 
     /// Leaves the ends that a node with so many samples before it is not below.
     fn leave(&mut self, tally: &mut Tally<'_, '_, C>, at: C) {
         while let Some(end) = self.ends.pop_if(|end| end.until <= at) {
             let below = self.sums.minus(end.before);
+            if let Some(outer) = self.ends.last_mut().filter(|outer| !outer.is_call) {
+                outer.outer = outer.outer.plus(end.outer);
+            }
             for caller in self.callers.drain(end.callers..) {
-                tally.add_own(caller, end.node, below);
+                tally.add_own(caller, end.node, below, end.outer);
             }
         }
     }

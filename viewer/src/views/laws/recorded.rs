@@ -44,6 +44,10 @@ fn inclusive_cost_has_one_value() {
             let callers = base.then(&Stage::CallersOf(pattern.clone())).unwrap();
             assert_eq!(callers.shown, row.inclusive, "callers of {name}");
 
+            // Addresses without a name may be those of one activation: then less is known of edges.
+            if row.kind == FrameKind::Unknown {
+                continue;
+            }
             let hidden = base.then(&Stage::Hide(pattern)).unwrap();
             let others = |rows: Vec<Row>| -> BTreeMap<_, _> {
                 let kept = rows

@@ -1,0 +1,273 @@
+//! Edge counts of rows, held against executions: every count that a view shows has the true one in
+//! its bounds, before and after refinement.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::all_rows;
+use crate::profile::{FrameKind, Profile};
+use crate::refine::laws::execution::{Activation, Execution, Sample, executions, executions_of};
+use crate::refine::laws::language;
+use crate::refine::laws::reference::{self, World};
+use crate::refine::{Chain, Link, Refined, parse};
+use crate::views::callers::Callers;
+use crate::views::flat::flat;
+use crate::views::hall::{HallTable, Reach, Way};
+use crate::views::number::{Form, edges};
+use crate::views::top_down::TopDown;
+use crate::views::tree::{Direction, RowId, RowTree};
+use crate::views::{Edges, Row, Sort};
+
+/// How many returns were counted of the activations at these places of the samples' paths.
+fn returns<'s>(
+    samples: &'s [Sample],
+    world: &World<'_>,
+    places: impl Fn(&'s [Activation]) -> Vec<usize>,
+) -> u64 {
+    let mut returned = BTreeSet::new();
+    for sample in samples {
+        let places = places(&sample.path).into_iter();
+        returned.extend(places.filter_map(|place| world.returned(&sample.path[place])));
+    }
+    returned.len() as u64
+}
+
+/// What is shown of edges is true of so many.
+fn check(shown: Edges, returned: u64, row: &str) -> Result<(), TestCaseError> {
+    let Edges::Range { low, high } = shown else { return Ok(()) };
+    prop_assert!((low..=high).contains(&returned), "{}: {} in {:?}", row, returned, shown);
+    let text = edges(shown, Form::Ascii);
+    let number = if text == "live" { Some(0) } else { text.replace(' ', "").parse().ok() };
+    prop_assert!(number.is_none_or(|number: u64| number == returned), "{}: {}", row, text);
+    Ok(())
+}
+
+/// Function and kind of a row, and of those above it, innermost first.
+fn names<D: Direction>(
+    tree: &RowTree<D>,
+    refined: &Refined<'_>,
+    row: RowId,
+) -> Vec<(String, FrameKind)> {
+    let rows = std::iter::successors(Some(row), |&row| tree.parent(row));
+    let named = rows.filter(|&row| row != RowId::ROOT).map(|row| named(refined, tree.row(row)));
+    named.collect()
+}
+
+fn named(refined: &Refined<'_>, row: &Row) -> (String, FrameKind) {
+    (refined.functions[row.function.index()].name.clone(), row.kind)
+}
+
+fn is(frame: &Activation, row: &(String, FrameKind)) -> bool {
+    *frame.name == *row.0 && frame.kind == row.1
+}
+
+/// The end of each path that begins like this.
+fn end_of(path: &[Activation], row: &[(String, FrameKind)]) -> Vec<usize> {
+    let is_on = path.len() >= row.len() && row.iter().rev().zip(path).all(|(row, at)| is(at, row));
+    if is_on { vec![row.len() - 1] } else { Vec::new() }
+}
+
+/// Places of the first function of a row of callers that are called along it.
+fn called_along(path: &[Activation], row: &[(String, FrameKind)]) -> Vec<usize> {
+    let (called, callers) = row.split_last().unwrap();
+    let is_so = |&place: &usize| {
+        let outward = path[..place].iter().rev().map(Some).chain([None]);
+        *path[place].name == *called.0
+            && callers.len() <= place + 1
+            && callers.iter().rev().zip(outward).all(|(row, at)| match at {
+                Some(at) => is(at, row),
+                None => row.1 == FrameKind::Root,
+            })
+    };
+    (0..path.len()).filter(is_so).collect()
+}
+
+/// How a frame of a path follows the one before it, and whether a frame is one of these.
+type Step<'t> = (Link, &'t dyn Fn(&Activation) -> bool);
+
+/// Whether a match of these frames ends at a place.
+fn ends_at(frames: &[Step<'_>], path: &[Activation], place: usize) -> bool {
+    let Some(((link, is), outer)) = frames.split_last() else { return true };
+    if !is(&path[place]) {
+        return false;
+    }
+    match (outer, link) {
+        ([], _) => true,
+        (_, Link::Direct) => place > 0 && ends_at(outer, path, place - 1),
+        (_, Link::Below) => (0..place).any(|above| ends_at(outer, path, above)),
+    }
+}
+
+/// The first of some places where something is called.
+fn outermost(path: &[Activation], places: Vec<usize>) -> Vec<usize> {
+    places.into_iter().find(|&place| path[place].counted.is_some()).into_iter().collect()
+}
+
+/// The samples whose edges are timed: before all stages, not where a path is not whole.
+fn timed(refined: &Refined<'_>, samples: &[Sample]) -> Vec<Sample> {
+    let is_timed = |sample: &&Sample| {
+        let is_whole = |frame: &Activation| frame.kind != FrameKind::Partial;
+        !refined.outcomes.is_empty() || sample.path.iter().all(is_whole)
+    };
+    samples.iter().filter(is_timed).cloned().collect()
+}
+
+fn check_trees(
+    refined: &Refined<'_>,
+    samples: &[Sample],
+    world: &World<'_>,
+) -> Result<(), TestCaseError> {
+    let timed = timed(refined, samples);
+    let mut tree = TopDown::new(refined);
+    for id in all_rows(&mut tree, refined) {
+        let row = names(&tree, refined, id);
+        let returned = returns(samples, world, |path| end_of(path, &row));
+        check(tree.row(id).edges, returned, &format!("{row:?}"))?;
+        check(tree.row(id).outer_edges, returned, &format!("{row:?}"))?;
+    }
+    for row in flat(refined, Sort::default()) {
+        let (name, kind) = named(refined, &row);
+        let here = |path: &[Activation]| {
+            (0..path.len()).filter(|&place| *path[place].name == *name).collect()
+        };
+        check(row.edges, returns(samples, world, here), &format!("{name} {kind:?}"))?;
+        let outermost = |path: &[Activation]| {
+            let called = |place: &usize| {
+                let frame = &path[*place];
+                *frame.name == *name && frame.counted.is_some()
+            };
+            (0..path.len()).find(called).into_iter().collect()
+        };
+        let returned = returns(&timed, world, outermost);
+        check(row.outer_edges, returned, &format!("outermost {name}"))?;
+    }
+    let mut callers = Callers::new(refined);
+    for id in all_rows(&mut callers, refined) {
+        let row = names(&callers, refined, id);
+        let returned = returns(samples, world, |path| called_along(path, &row));
+        check(callers.row(id).edges, returned, &format!("callers {row:?}"))?;
+        let returned = returns(&timed, world, |path| outermost(path, called_along(path, &row)));
+        check(callers.row(id).outer_edges, returned, &format!("outermost callers {row:?}"))?;
+    }
+    Ok(())
+}
+
+fn check_tables(
+    refined: &Refined<'_>,
+    samples: &[Sample],
+    world: &World<'_>,
+    path: &Chain,
+) -> Result<(), TestCaseError> {
+    let path = Chain { from_root: false, to_leaf: false, ..path.clone() };
+    let patterns = std::iter::once((Link::Below, &path.first))
+        .chain(path.rest.iter().map(|(link, pattern)| (*link, pattern)));
+    type Test<'t> = Box<dyn Fn(&Activation) -> bool + 't>;
+    let tests: Vec<(Link, Test<'_>)> = patterns
+        .map(|(link, pattern)| {
+            let test: Test<'_> = Box::new(move |frame| reference::matches(pattern, frame));
+            (link, test)
+        })
+        .collect();
+    let timed = timed(refined, samples);
+    let ends = |frames: &[Step<'_>], path: &[Activation]| {
+        (0..path.len()).filter(|&place| ends_at(frames, path, place)).collect::<Vec<_>>()
+    };
+    let check_row = |row: &Row, frames: &[Step<'_>], text: &str| {
+        check(row.edges, returns(samples, world, |path| ends(frames, path)), text)?;
+        let returned = returns(&timed, world, |path| outermost(path, ends(frames, path)));
+        check(row.outer_edges, returned, &format!("outermost {text}"))
+    };
+    for (way, reach) in [
+        (Way::Down, Reach::Immediate),
+        (Way::Down, Reach::Extended),
+        (Way::Up, Reach::Immediate),
+        (Way::Up, Reach::Extended),
+    ] {
+        let Ok(table) = HallTable::new(refined, Some(&path), way, reach) else { return Ok(()) };
+        let own: Vec<Step<'_>> = tests.iter().map(|(link, test)| (*link, &**test)).collect();
+        check_row(&table.path, &own, &format!("{path}"))?;
+        for row in table.rows.iter().filter(|row| row.kind != FrameKind::Root) {
+            let (name, _) = named(refined, row);
+            let is_row = |frame: &Activation| *frame.name == *name;
+            let mut longer = own.clone();
+            match way {
+                Way::Down => longer.push((reach.link(), &is_row)),
+                Way::Up => {
+                    longer[0].0 = reach.link();
+                    longer.insert(0, (Link::Below, &is_row));
+                }
+            }
+            check_row(row, &longer, &format!("{path} {way:?} {reach:?} {name}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Rows of a comparison, each side against its own run.
+fn check_sides(
+    profile: &Profile,
+    runs: [&Execution; 2],
+    stages: &str,
+) -> Result<(), TestCaseError> {
+    let mut refined = Refined::base(profile);
+    let mut samples = runs.map(Execution::samples);
+    let worlds = runs.map(World::of);
+    for stage in parse(stages).unwrap().stages {
+        let Ok(next) = refined.then(&stage) else { continue };
+        refined = next;
+        for (samples, world) in samples.iter_mut().zip(&worlds) {
+            *samples = reference::apply(&stage, std::mem::take(samples), world);
+        }
+    }
+    let mut tree = TopDown::new(&refined);
+    for id in all_rows(&mut tree, &refined) {
+        let row = names(&tree, &refined, id);
+        let sides = tree.row(id).sides();
+        for ((side, samples), world) in sides.iter().zip(&samples).zip(&worlds) {
+            let returned = returns(samples, world, |path| end_of(path, &row));
+            check(side.edges, returned, &format!("{row:?} of a side after {stages}"))?;
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn edge_counts_of_rows_are_true(
+        execution in executions(),
+        stages in prop::collection::vec(language::stages(), 0..4),
+        paths in prop::collection::vec(language::chains(), 1..3),
+    ) {
+        let profile = execution.profile();
+        let world = World::of(&execution);
+        let mut samples = execution.samples();
+        let mut refined = Refined::base(&profile);
+        for stage in stages.iter().filter(|stage| !reference::tests_edges(stage)) {
+            let Ok(next) = refined.then(stage) else { continue };
+            refined = next;
+            samples = reference::apply(stage, samples, &world);
+        }
+        check_trees(&refined, &samples, &world)?;
+        for path in &paths {
+            check_tables(&refined, &samples, &world, path)?;
+        }
+    }
+
+    #[test]
+    fn edge_counts_of_sides_are_true(
+        base in executions_of(1),
+        other in executions_of(1),
+        stages in prop::sample::select(vec![
+            "", "through a", "not through b", "hide a | leaf c", "group {a, b} as G | under G",
+            "root at c", "fold a", "callers of b", "callers of a | through c",
+        ]),
+    ) {
+        let sides = [("base", base.profile()), ("other", other.profile())];
+        let [base_side, other_side] = sides;
+        let profile = Profile::compared(base_side, other_side, &[]).unwrap();
+        check_sides(&profile, [&base, &other], stages)?;
+    }
+}
