@@ -32,6 +32,10 @@ pub trait Count:
     /// The count, or 0; takes the same time whichever, also where it cannot be foreseen.
     #[must_use]
     fn only_if(self, condition: bool) -> Self;
+
+    /// The sum, or the greatest count, for what may add up to more than there is: upper bounds.
+    #[must_use]
+    fn up_to_most(self, other: Self) -> Self;
 }
 
 impl Count for u32 {
@@ -41,6 +45,10 @@ impl Count for u32 {
     fn only_if(self, condition: bool) -> Self {
         self * Self::from(condition)
     }
+
+    fn up_to_most(self, other: Self) -> Self {
+        self.saturating_add(other).min(Self::MAX - 1)
+    }
 }
 
 impl Count for u64 {
@@ -49,6 +57,10 @@ impl Count for u64 {
 
     fn only_if(self, condition: bool) -> Self {
         self * Self::from(condition)
+    }
+
+    fn up_to_most(self, other: Self) -> Self {
+        self.saturating_add(other).min(Self::MAX - 1)
     }
 }
 

@@ -159,6 +159,20 @@ fn counts_without_end_are_no_overflow() {
     }
 }
 
+/// Where lines of a function are shown alone, its samples bound its returns, and may be others than those that
+/// were recorded with as many returns.
+#[test]
+fn bounds_of_callers_are_no_overflow() {
+    let made_up = profile(
+        "main\n  a\n    g 3000000000 at:x.c:10\n  b\n    g 1 e=3000000000 at:x.c:10\n    g 1 at:x.c:12\n",
+    );
+    let refined = apply(&made_up, &parse("callers of line:10").unwrap()).unwrap();
+    let rows = flat(&refined, Sort::default());
+    let edges: Vec<Edges> = rows.iter().map(|row| row.edges).collect();
+    let high = u64::from(u32::MAX) - 1;
+    assert!(edges.contains(&Edges::Range { low: 3_000_000_000, high }), "{rows:?}");
+}
+
 #[test]
 fn without_the_trampoline_no_row_has_edges() {
     let mut profile = profile("main\n  f 1\n");

@@ -238,7 +238,8 @@ impl<'r, 'p, C: Count> Forest<'r, 'p, C> {
         let unknown = is_partial.then(|| (C::default(), old.costs.inclusive[matched]));
         if let Some((low, high)) = counts.of(matched, kind).or(unknown) {
             for (column, count) in [(&mut self.low, low), (&mut self.high, high)] {
-                column[node] = if column[node] == C::MAX { count } else { column[node] + count };
+                let sum = if column[node] == C::MAX { C::default() } else { column[node] };
+                column[node] = sum.up_to_most(count);
             }
         }
     }
