@@ -326,11 +326,11 @@ impl Trial<'_> {
     }
 
     /// Asserts that what works for so many milliseconds has at least half as many samples, and no more than
-    /// half as many again. Those count that it was too late for: the kernel looks at CPU timers when its clock
-    /// ticks, and on a busy machine most of a thread's time may lie between ticks. `info` says how much it is.
+    /// half as many again. Up to three quarters of them may be missed: the kernel looks at CPU timers when its
+    /// clock ticks, and on a busy machine most of a thread's time may lie between ticks. `info` says how much it is.
     pub fn assert_worked(&self, samples: u64, milliseconds: u64) {
         let expected = self.samples_in_ms(milliseconds);
-        let missed = self.recording.missed();
+        let missed = self.recording.missed().min(expected * 3 / 8);
         let holds = samples + missed >= expected / 2 && samples <= expected * 3 / 2;
         assert!(holds, "{samples}, and {missed} missed, not {expected}");
     }

@@ -4,41 +4,62 @@
 //! stack, and what costs 50 ns a frame took, 300 000 calls deep, longer than the period: the program hardly
 //! went on. So samples earn a share of the time that they stand for, and walks spend it. What is spent is
 //! reckoned by kinds of frames and not by a clock: the same program has the same paths.
+//!
+//! A walk that cannot be paid for is cut. Those that follow spend half of what they earn, until there is
+//! enough for one twice as long: it comes to the end of the stack, and where that may be armed, the next ones
+//! are short.
 
 /// The share of a thread's time: one part in so many.
-const SHARE: u64 = 8;
+const SHARE: i64 = 8;
 
-/// What a frame takes that is found by its recipe, in nanoseconds.
-const FRAME_NS: u64 = 50;
-
-/// What a frame takes that is found in another way: by its code, or with all registers restored.
-const SLOW_FRAME_NS: u64 = 500;
+/// What a frame takes that is found by a recipe that is remembered, in nanoseconds.
+const FRAME_NS: i64 = 50;
 
 /// The most that can be put by: a path of the greatest length that is recorded.
-const MOST_NS: u64 = super::MAX_DEPTH as u64 * FRAME_NS;
+const MOST_NS: i64 = super::MAX_DEPTH as i64 * FRAME_NS;
 
 /// What one thread may spend.
 #[derive(Debug)]
 pub struct Effort {
-    left_ns: u64,
+    /// Put by; negative after a frame that took more than there was.
+    left_ns: i64,
+    /// What must have been put by for a walk to spend all of it.
+    wanted_ns: i64,
+    /// What the present walk has spent, and what it may.
+    spent_ns: i64,
+    allowed_ns: i64,
 }
 
 impl Effort {
     /// For the first sample of a thread.
-    pub const FULL: Self = Self { left_ns: MOST_NS };
+    pub const FULL: Self = Self { left_ns: MOST_NS, wanted_ns: 0, spent_ns: 0, allowed_ns: 0 };
 
     /// For a sample that stands for so much time. Signal side.
     pub(super) fn earn(&mut self, time_ns: u64) {
-        self.left_ns = self.left_ns.saturating_add(time_ns / SHARE).min(MOST_NS);
+        let earned_ns = i64::try_from(time_ns).unwrap_or(i64::MAX) / SHARE;
+        self.left_ns = self.left_ns.saturating_add(earned_ns).min(MOST_NS);
+        let saves = self.left_ns < self.wanted_ns;
+        self.allowed_ns = if saves { earned_ns / 2 } else { self.left_ns };
+        self.spent_ns = 0;
     }
 
-    /// Pays for a frame; `false` if nothing is left. Signal side.
+    /// Pays for frames, as many as found by remembered recipes take as long; `false` if that was more than is
+    /// allowed. Signal side.
     #[inline]
-    pub(super) const fn spend(&mut self, slow: bool) -> bool {
-        let price_ns = if slow { SLOW_FRAME_NS } else { FRAME_NS };
-        let paid = self.left_ns >= price_ns;
-        self.left_ns = self.left_ns.saturating_sub(price_ns);
-        paid
+    pub(super) fn spend(&mut self, frames: u32) -> bool {
+        let price_ns = i64::from(frames) * FRAME_NS;
+        self.left_ns -= price_ns;
+        self.spent_ns += price_ns;
+        self.spent_ns <= self.allowed_ns
+    }
+
+    /// After the walk. Signal side.
+    pub(super) fn end(&mut self, cut: bool) {
+        if cut {
+            self.wanted_ns = self.wanted_ns.max(2 * self.spent_ns).min(MOST_NS);
+        } else if self.wanted_ns > 0 && self.left_ns >= 0 {
+            self.wanted_ns = 0;
+        }
     }
 }
 
@@ -46,31 +67,53 @@ impl Effort {
 mod tests {
     use super::*;
 
-    /// Frames that can be paid for.
-    fn frames(effort: &mut Effort, slow: bool) -> u64 {
-        core::iter::from_fn(|| effort.spend(slow).then_some(())).count() as u64
+    const PERIOD_NS: u64 = 200_000;
+
+    /// A sample of a stack so deep: how much of it is walked.
+    fn sample(effort: &mut Effort, depth: u64) -> u64 {
+        effort.earn(PERIOD_NS);
+        let walked = (0..depth).take_while(|_| effort.spend(1)).count() as u64;
+        effort.end(walked < depth);
+        walked
     }
 
     #[test]
     fn the_first_walk_may_be_as_long_as_any() {
-        let mut effort = Effort::FULL;
-        assert_eq!(frames(&mut effort, false), super::super::MAX_DEPTH as u64);
-        assert_eq!(frames(&mut effort, false), 0);
+        let depth = super::super::MAX_DEPTH as u64;
+        assert_eq!(sample(&mut { Effort::FULL }, depth), depth);
     }
 
     #[test]
     fn walks_take_an_eighth_of_the_time() {
-        let mut effort = Effort { left_ns: 0 };
-        effort.earn(5_000_000);
-        assert_eq!(frames(&mut effort, false), 5_000_000 / 8 / FRAME_NS);
-        effort.earn(5_000_000);
-        assert_eq!(frames(&mut effort, true), 5_000_000 / 8 / SLOW_FRAME_NS);
+        let mut effort = Effort { left_ns: 0, ..Effort::FULL };
+        let samples = 10_000;
+        let walked: u64 = (0..samples).map(|_| sample(&mut effort, 100_000)).sum();
+        assert!(walked * FRAME_NS as u64 <= samples * PERIOD_NS / 8 + samples, "{walked}");
+    }
+
+    /// Also if they are longer than what one sample earns: it is put by.
+    #[test]
+    fn now_and_then_a_walk_comes_to_the_end() {
+        let mut effort = Effort { left_ns: 0, ..Effort::FULL };
+        let whole = (0..1000).filter(|_| sample(&mut effort, 2000) == 2000).count();
+        assert!((20..=250).contains(&whole), "{whole}");
     }
 
     #[test]
-    fn no_more_is_put_by_than_a_walk_needs() {
-        let mut effort = Effort { left_ns: MOST_NS - 1 };
-        effort.earn(u64::MAX);
-        assert_eq!(effort.left_ns, MOST_NS);
+    fn what_can_be_paid_for_is_walked() {
+        let mut effort = Effort { left_ns: 0, ..Effort::FULL };
+        let affordable = PERIOD_NS / 8 / FRAME_NS as u64;
+        assert!((0..1000).all(|_| sample(&mut effort, affordable) == affordable));
+    }
+
+    /// A frame that takes much longer than there is time for is paid back.
+    #[test]
+    fn debts_are_paid() {
+        let mut effort = Effort { left_ns: 0, ..Effort::FULL };
+        effort.earn(PERIOD_NS);
+        assert!(!effort.spend(1_000_000));
+        effort.end(true);
+        let earned = (50_000_000 / (PERIOD_NS / 8)) as usize;
+        assert!((0..earned).all(|_| sample(&mut effort, 600) < 600));
     }
 }

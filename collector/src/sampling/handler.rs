@@ -224,6 +224,7 @@ fn take_path(
     walked.truncate(0);
     // Whether the frame visited last returns to the next one through a slot.
     let mut returned_to = false;
+    let mut cut = false;
     let end = walk(registers, &mut thread.cache, stack, |frame| {
         if frame.kind == FrameKind::Interrupted && is_trampoline_code(frame.address) {
             met.trampoline = Some((frame.address, frame.sp));
@@ -238,19 +239,27 @@ fn take_path(
         }
         returned_to = matches!(frame.exit, Exit::Return { .. });
         let (slot, real, arming) = judge(frame, bounds, &mut met);
-        let pushed = walked.push(WalkedFrame { key: frame.key(), slot, real, node: 0, arming });
-        if !pushed || !effort.spend(frame.slow) {
+        if !walked.push(WalkedFrame { key: frame.key(), slot, real, node: 0, arming }) {
             met.full = true;
             return Flow::Stop;
         }
+        let paid = effort.spend(frame.took);
         if slot != 0 && slot == armed_slot {
             met.armed = true;
             if knows_path {
                 return Flow::Stop;
             }
         }
+        if !paid && walked.frames().len() >= CUT_DEPTH {
+            cut = true;
+            return Flow::Stop;
+        }
         Flow::Continue
     });
+    // Not if that was the outermost frame.
+    let cut = cut && end == End::Stopped;
+    effort.end(cut);
+    met.full |= cut;
     if end == End::Stopped && met.armed && stack.map().static_unwinder {
         // The walk did not come to the frame that it returns to.
         let real = walked.frames().last().map_or(0, |frame| frame.real);

@@ -96,8 +96,8 @@ pub struct Frame {
     pub marks: Marks,
     /// How the next frame was found.
     pub exit: Exit,
-    /// Whether that took ten times as long as by a recipe that is remembered.
-    pub slow: bool,
+    /// What that took: as long as so many frames of which the recipe is remembered.
+    pub took: u32,
 }
 
 impl Frame {
@@ -152,7 +152,7 @@ pub enum Exit {
 pub enum Flow {
     /// On to the next frame.
     Continue,
-    /// Not needed: the rest of the path is known, or the path is full.
+    /// Not needed: the rest of the path is known; or the path is full, or takes too long.
     Stop,
 }
 
@@ -171,6 +171,10 @@ pub enum End {
 /// walks over damaged memory.
 const MAX_SIGNAL_FRAMES: u32 = 64;
 
+/// What a frame takes that is found in another way than by a recipe that is remembered: by its code, or with
+/// all registers restored. Half a microsecond, ten times as long.
+const SLOW: u32 = 10;
+
 /// Visits every frame from the interrupted one outwards, each exactly once.
 ///
 /// `start` holds the registers of the interrupted code. `cache` must have been prepared for the
@@ -185,6 +189,7 @@ pub fn walk(
     let mut origin = Origin { registers: *start, kind: FrameKind::Leaf, steps: 0 };
     let mut carrying = false;
     let mut signal_frames = 0;
+    let mut replayed = 0;
     let mut kind = FrameKind::Leaf;
     let Some(mut bounds) = target.stack(start.sp()) else {
         return give_up(&registers, target, PartialReason::BadStack, visit);
@@ -207,7 +212,9 @@ pub fn walk(
             };
             (recipe, marks, step(&mut registers, recipe, read))
         };
-        let mut frame = Frame { kind, address, sp, marks, exit: Exit::None, slow: carrying };
+        let took = if carrying { SLOW } else { 1_u32 }.saturating_add(replayed);
+        replayed = 0;
+        let mut frame = Frame { kind, address, sp, marks, exit: Exit::None, took };
 
         match stepped {
             Ok(Step::Caller { ra_slot }) => {
@@ -261,10 +268,13 @@ pub fn walk(
                 return End::Complete;
             }
             Err(obstacle) => {
-                frame.slow = true;
+                frame.took = frame.took.saturating_add(SLOW);
+                let steps = origin.steps;
                 match overcome(obstacle, &origin, &mut registers, kind, bounds, target, cache) {
                     Detour::Carry => {
                         carrying = true;
+                        // All frames since the last interrupted one once more.
+                        replayed = SLOW.saturating_mul(steps);
                         continue;
                     }
                     Detour::Caller { slot } => {
@@ -305,7 +315,7 @@ fn give_up(
 ) -> End {
     let (kind, address, sp) = (FrameKind::Leaf, start.ip, start.sp());
     let marks = target.marks(address);
-    visit(&Frame { kind, address, sp, marks, exit: Exit::None, slow: false });
+    visit(&Frame { kind, address, sp, marks, exit: Exit::None, took: 1 });
     End::Partial(reason)
 }
 

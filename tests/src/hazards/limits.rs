@@ -74,7 +74,10 @@ fn what_is_refused_is_counted(trial: &Trial<'_>) {
     let rows = trial.recording.rows();
     let samples = rows.at(&["main", "work"]).inclusive;
     let expected = trial.samples_in_ms(6 * 40);
-    assert!(samples + trial.recording.missed() > expected / 2, "{samples}: {rows}");
+    assert!(
+        samples + trial.recording.missed().min(expected * 3 / 8) > expected / 2,
+        "{samples}: {rows}"
+    );
     let messages = trial.recording.messages();
     assert!(messages.contains("made by fork, not in this profile: shared memory"), "{messages}");
     assert!(messages.contains("a thread is not sampled: shared memory"), "{messages}");

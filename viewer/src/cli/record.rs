@@ -184,7 +184,11 @@ pub(super) fn save(
     let mut early = None;
     if with_symbols {
         let is_short = recording.signals.must_end() || !recording.status.success();
-        if is_short && let Ok(path) = output.save(&recording.profile) {
+        // What is no file is written once.
+        if is_short
+            && output.makes_a_file()
+            && let Ok(path) = output.save(&recording.profile)
+        {
             recording.signals.saved_without_names(&path);
             recording.run_dir.remove();
             early = Some(path);
@@ -194,7 +198,10 @@ pub(super) fn save(
     }
     if let Some(path) = early {
         if let Err(error) = write::save(&recording.profile, &path) {
-            let _ = print::message(format_args!("without names: {error}"));
+            let _ = print::message(format_args!(
+                "saved without names ({error}); csprof symbolize {} adds them",
+                path.display()
+            ));
         }
         return Ok((path, Profile::from_saved(recording.profile)));
     }

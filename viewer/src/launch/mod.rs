@@ -253,7 +253,9 @@ fn settled_arenas(
     loop {
         let running = running_processes(run_dir, program);
         let waits = match patience {
-            Some(patience) => start.elapsed() < patience && signals.is_waiting(),
+            Some(patience) => {
+                start.elapsed() < patience && signals.is_waiting() && !signals.must_end()
+            }
             None => start.elapsed() < GRACE,
         };
         if running.is_empty() || !waits {

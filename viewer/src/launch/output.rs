@@ -75,6 +75,12 @@ impl Output {
         Ok(())
     }
 
+    /// Whether saving makes a file, or replaces one; what stands there may be a pipe.
+    #[must_use]
+    pub fn makes_a_file(&self) -> bool {
+        self.path.metadata().map_or(true, |there| there.is_file())
+    }
+
     /// Saves the profile and returns its path.
     ///
     /// # Errors
