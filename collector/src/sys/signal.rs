@@ -127,6 +127,15 @@ pub fn send_again(info: &libc::siginfo_t, to_process: bool) {
     };
 }
 
+/// Takes one of this signal, which is blocked, off what waits for the calling thread: rt_sigtimedwait(2). A
+/// standard signal that is sent while one waits is merged with it (signal(7)).
+pub fn drop_one_pending(signal: i32) {
+    let (set, now) = (1_u64 << (signal - 1), [0_i64; 2]);
+    let (set, now) = ((&raw const set).addr(), now.as_ptr().addr());
+    // SAFETY: the kernel reads a live mask and a live time, and writes nothing.
+    let _ = unsafe { call(libc::SYS_rt_sigtimedwait, [set, 0, now, 8, 0, 0]) };
+}
+
 /// The signals that wait for the calling thread to unblock them, as a mask.
 #[must_use]
 pub fn pending() -> u64 {

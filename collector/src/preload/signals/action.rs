@@ -97,6 +97,8 @@ fn program_handler(info: &libc::siginfo_t, context: &mut libc::ucontext_t) -> Op
     if is_blocked {
         // The thread has blocked it, it thinks: from here on it has, and the signal waits.
         *interrupted |= BIT;
+        // A sample that has come since would take its place.
+        sys::drop_one_pending(SIGNAL);
         sys::send_again(info, info.si_code != libc::SI_TKILL);
         return None;
     }

@@ -32,6 +32,8 @@ pub(in crate::preload) unsafe extern "C" fn by_default(
         // The thread has blocked it, it thinks: from here on it has.
         // SAFETY: the mask to return to, of which the kernel has one word.
         unsafe { *(&raw mut context.uc_sigmask).cast::<u64>() |= bit(TRAP) };
+        // A sample that has come since would take its place.
+        sys::drop_one_pending(TRAP);
     } else {
         let _ = sys::set_disposition(TRAP, Disposition::Default);
     }
