@@ -566,3 +566,6 @@ impl<C: Count> Bounds<C> {
         Self { low, high }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! Edge counts after stages, by example.
+
+use crate::profile::from_outline;
+use crate::refine::tests::refined;
+use crate::refine::{Refined, apply, parse};
+
+/// `g` calls `a` at one line and loops at the next, ten times: each activation has samples at both,
+/// and its return is counted where it was sampled last.
+const MOVING: &str = "\
+main
+  g at:g.c:10
+    a 20 e=10
+  g at:g.c:12 e=10
+    loop 80 inline
+";
+
+#[test]
+fn a_return_that_was_counted_at_another_line_may_be_of_what_is_shown() {
+    assert_eq!(refined(MOVING, "through a"), "main\n  g e=0..10\n    a 20 e=10\n= 20 + 80\n");
+    // All that returned were sampled last where all samples are kept.
+    let kept = "main\n  g e=10\n    loop 80 inline\n= 80 + 20\n";
+    assert_eq!(refined(MOVING, "not through a"), kept);
+    // 75 of the 80 samples there may be all that 9 activations had.
+    let few = MOVING.replace("loop 80", "loop 5").replace("g at:g.c:12", "g 75 at:g.c:12");
+    let inlined = "main\n  g e=0..5\n    loop 5 inline\n= 5 + 95\n";
+    assert_eq!(refined(&few, "leaf loop"), inlined);
+    assert_eq!(refined(MOVING, "hide a"), "main\n  g 20 e=10\n    loop 80 inline\n= 100 + 0\n");
+    assert_eq!(refined(MOVING, "callers of g"), "g e=10\n  main 100 e=10\n= 100 + 0\n");
+    let callers = "g e=0..10\n  main 20 e=0..10\n= 20 + 80\n";
+    assert_eq!(refined(MOVING, "through a | callers of g"), callers);
+    // A row for each line: activations are in both.
+    let lines =
+        "main\n  \"g g.c:10\" e=0..10\n    a 20 e=10\n  \"g g.c:12\" e=10\n    loop 80 inline\n";
+    assert_eq!(refined(MOVING, "by line"), format!("{lines}= 100 + 0\n"));
+    let one = "g e=0..20\n  main 20 e=0..20\n= 20 + 80\n";
+    assert_eq!(refined(MOVING, "callers of line:10"), one);
+}
+
+#[test]
+fn ranks_have_families_of_their_own() {
+    let rank = |rank| {
+        format!("# rank={rank}\nmain at:m.c:1\n  MPI_Send 3 e=2\nmain 5 at:m.c:2 e={}\n", rank % 2)
+    };
+    let outline: String = (0..4).map(rank).collect();
+    let shown = "main e=0..2\n  MPI_Send 12 e=8\n= 12 + 20\n";
+    assert_eq!(refined(&outline, "through MPI_*"), shown);
+    let split = refined(&outline, "through MPI_* | split rank");
+    assert!(split.contains("rank=0\n  main\n"), "no main of this rank returned: {split}");
+    assert!(split.contains("rank=1\n  main e=0..1\n"), "{split}");
+}
+
+#[test]
+fn a_thread_takes_its_stack_along_into_an_epoch() {
+    let outline = "\
+# thread=1 epoch=0
+main 3
+  f 4
+# thread=1 epoch=1
+main 1 e=1
+  f 2 e=1
+# thread=2 epoch=0
+main 5
+";
+    let exact = "main 9 e=1\n  f 6 e=1\n= 15 + 0\n";
+    assert_eq!(refined(outline, ""), exact);
+    assert_eq!(
+        refined(outline, "epoch = 0 and thread = 1"),
+        "main 3 e=0..1\n  f 4 e=0..1\n= 7 + 8\n"
+    );
+    assert_eq!(refined(outline, "epoch = 1"), "main 1 e=1\n  f 2 e=1\n= 3 + 12\n");
+    assert_eq!(refined(outline, "thread = 2"), "main 5\n= 5 + 10\n");
+    let callers = "f e=0..4\n  main 4 e=0..4\n= 4 + 11\n";
+    assert_eq!(refined(outline, "callers of f | epoch = 0"), callers);
+    assert!(refined(outline, "split epoch").starts_with("epoch=0\n  main 8 e=0..1\n"));
+}
+
+#[test]
+fn code_without_a_name_may_be_of_one_function() {
+    let outline = "\
+main
+  lib+0x10 3 unknown module:lib
+  lib+0x20 4 e=2 unknown module:lib
+  f 5 e=3
+";
+    let shown =
+        "main\n  lib+0x10 3 e=0..2 unknown\n  lib+0x20 4 e=2 unknown\n  f 5 e=3\n= 12 + 0\n";
+    assert_eq!(refined(outline, ""), shown);
+    assert_eq!(
+        refined(outline, "by module | through lib"),
+        "\"[no module]\"\n  lib 7 e=2\n= 7 + 5\n"
+    );
+    let cold = "main\n  f 3 e=1\n  f.cold 4\n  g 1 e=1\n";
+    let shown = "main\n  f 3 e=1\n  f.cold 4 e=0..1\n  g 1 e=1\n= 8 + 0\n";
+    assert_eq!(refined(cold, ""), shown);
+}
+
+#[test]
+fn nothing_is_known_of_returns_where_the_outer_part_of_a_path_is_not() {
+    let profile = from_outline("[partial] partial\n  f 4\nmain\n  f 3 e=2\n").unwrap();
+    let base = Refined::base(&profile);
+    assert_eq!((base.edges(2), base.edges(4)), (None, Some((2, 2))));
+    let shown = apply(&profile, &parse("through f").unwrap()).unwrap();
+    assert_eq!((shown.edges(2), shown.edges(4)), (Some((0, 4)), Some((2, 2))));
+    // One line of code without a name may be met on a whole path, and another where it is not.
+    let profile =
+        from_outline("[partial] partial\n  lib+0x10 4 unknown\nmain\n  lib+0x20 3 e=2 unknown\n");
+    let profile = profile.unwrap();
+    assert_eq!(Refined::base(&profile).edges(2), Some((0, 4)));
+}
