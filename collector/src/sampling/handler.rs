@@ -6,7 +6,8 @@
 //! What a sample does, in order:
 //! 1. Whose is it, and how many periods does it stand for? ([`Sources::weight`])
 //! 2. Walk the stack from the interrupted registers until the outermost frame, or until the slot
-//!    that the trampoline has armed: everything outside that is known. (ICS'05 2.3)
+//!    that the trampoline has armed: everything outside that is known. (ICS'05 2.3) What that may take is
+//!    [bounded](super::effort).
 //! 3. Find or add the path's nodes below the known part's node and add the weight to the last, which is
 //!    of the source's metric.
 //! 4. If the stack is in a state that the trampoline can follow, make the walked frames the cached
