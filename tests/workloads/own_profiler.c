@@ -2,6 +2,7 @@
  * says in which handlers they arrived, with what mask, and what pending ones did. How many ticks
  * there were depends on the machine; that there were some does not. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -54,6 +55,38 @@ static int taken(void) {
 static void set(void (*handler)(int), int flags) {
     struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
     sigaction(SIGPROF, &action, NULL);
+}
+
+/* Reads that its own SIGPROF ends, or does not. The handler writes what is read then. */
+static int pipes[2];
+static void feed(int signal) {
+    plain(signal);
+    if (write(pipes[1], "x", 1) < 0) perror("write");
+}
+static int reads_ended(int flags) {
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF};
+    struct itimerspec once = {{0, 0}, {0, 1000000}};
+    timer_t timer;
+    char byte;
+    int ended = 0;
+    set(feed, flags);
+    if (pipe(pipes) < 0) return -1;
+    timer_create(CLOCK_MONOTONIC, &event, &timer);
+    for (int i = 0; i < 100; i++) {
+        timer_settime(timer, 0, &once, NULL);
+        while (read(pipes[0], &byte, 1) < 0) ended += errno == EINTR;
+    }
+    timer_delete(timer);
+    taken();
+    return ended;
+}
+
+/* What signal(2) and its relatives ask for, as it reads back. */
+static void print_action(const char *name) {
+    struct sigaction now;
+    sigaction(SIGPROF, NULL, &now);
+    printf("%s: flags %x, itself %d, kill %d\n", name, (unsigned)now.sa_flags & ~0x4000000U,
+           sigismember(&now.sa_mask, SIGPROF), sigismember(&now.sa_mask, SIGKILL));
 }
 
 static void *thread(void *main_thread) {
@@ -121,5 +154,17 @@ int main(void) {
     set(slow, SA_NODEFER);
     for (int i = 0; i < 5; i++) raise(SIGPROF);
     printf("slow: %d\n", taken());
+
+    /* On a busy machine the signal may be there before the read. */
+    printf("ended: %d, not %d\n", reads_ended(0) > 80, reads_ended(SA_RESTART));
+
+    struct sigaction odd = {.sa_handler = plain, .sa_flags = SA_RESTART | 0x100};
+    sigfillset(&odd.sa_mask);
+    sigaction(SIGPROF, &odd, NULL);
+    print_action("odd");
+    signal(SIGPROF, plain);
+    print_action("signal");
+    sysv_signal(SIGPROF, plain);
+    print_action("sysv_signal");
     return 0;
 }

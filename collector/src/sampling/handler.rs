@@ -50,12 +50,18 @@ use crate::unwind::walk::{End, Exit, Flow, Frame, Target, walk};
 pub(super) unsafe fn on_signal(info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) -> bool {
     // SAFETY: the kernel passes live structures; siginfo_t is at least as large as SignalInfo.
     let (info, context) = unsafe { (&*info.cast::<SignalInfo>(), &mut *context) };
-    let is_trap = info.signo == TRAP;
     // Held to the end: who seals the process waits for handlers that began before.
     let reading = Reading::begin();
-    if is_trap && !process::sealed() {
+    let may_be_sample = count(info, context, reading.as_ref());
+    // An event's SIGTRAP ends a wait whatever it is.
+    if (may_be_sample || info.signo == TRAP) && !process::sealed() {
         decide_for_next_signal(context);
     }
+    may_be_sample
+}
+
+/// Counts a sample. Returns as [`on_signal`].
+fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading>) -> bool {
     let thread = thread::current();
     if thread.is_null() || process::sealed() {
         let Some(process) = process::current().filter(|_| is_by_own_timer(info)) else {
@@ -88,7 +94,7 @@ pub(super) unsafe fn on_signal(info: *mut libc::siginfo_t, context: *mut libc::u
             record.late += weight;
         }
     }
-    match sample(thread, reading.as_ref(), context, metric, weight) {
+    match sample(thread, reading, context, metric, weight) {
         Ok(()) => thread.arena.record_mut().count_recorded(metric, weight),
         Err(reason) => thread.arena.record_mut().losses[reason as usize] += weight,
     }

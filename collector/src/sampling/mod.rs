@@ -9,7 +9,7 @@ pub mod entry;
 mod handler;
 pub mod pass_on;
 mod path;
-mod restart;
+pub mod restart;
 mod stack;
 mod suspect;
 pub mod trap;

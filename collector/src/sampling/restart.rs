@@ -1,9 +1,12 @@
-//! A system call that another signal has interrupted.
+//! A system call that a sample interrupts at the moment when a signal of the program's arrives.
 //!
-//! SIGTRAP comes before all other signals (kernel/signal.c, `dequeue_synchronous_signal`). So where a
-//! signal of the program ends a wait and a sample is due at the same moment, it is the collector's
-//! handler for which the kernel decides whether the call fails with EINTR or is made again
-//! (signal(7), SA_RESTART), and it must be decided as for the program's.
+//! The kernel decides once whether an interrupted call fails with EINTR or is made again: for the handler that it
+//! calls first (signal(7), SA_RESTART). That is the collector's where SIGTRAP, which comes before all other
+//! signals (kernel/signal.c, `dequeue_synchronous_signal`), meets a signal of the program's that has ended the
+//! wait; and where that signal arrives while the handler of a sample by elapsed time runs. It must be
+//! decided as for the program's, which would have found the thread in the call. A signal that arrives after
+//! [`decide_for_next_signal`] and before the call is made again, a few hundred nanoseconds later, finds it
+//! about to begin.
 
 #![expect(unsafe_code, reason = "reads the instruction that comes next")]
 
@@ -46,26 +49,43 @@ const CALLS: [i64; 27] = [
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
 /// Lets the call fail that the thread is about to make again, if the signal that comes next would
-/// have let it fail. To be called first of all: what arrives later did not end the wait.
+/// have let it fail. To be called last of all.
 pub(super) fn decide_for_next_signal(context: &mut libc::ucontext_t) {
-    let registers = &mut context.uc_mcontext.gregs;
-    let next = registers[libc::REG_RIP as usize];
-    let number = registers[libc::REG_RAX as usize];
-    // The page of vsyscalls, in the upper half, cannot be read.
-    if next < 0 || !CALLS.contains(&number) {
-        return;
-    }
-    if code_at(next.cast_unsigned()).is_none_or(|code| !code.starts_with(&SYSCALL)) {
+    if !is_to_be_made_again(&context.uc_mcontext.gregs) {
         return;
     }
     // SAFETY: plain data: the mask to return to, of which the kernel has one word.
     let blocked = unsafe { (&raw const context.uc_sigmask).cast::<u64>().read() };
     let coming = sys::pending() & !blocked & !bit(TRAP);
     if coming != 0 && sys::interrupts(coming.trailing_zeros() as i32 + 1) {
-        let registers = &mut context.uc_mcontext.gregs;
-        registers[libc::REG_RAX as usize] = -i64::from(libc::EINTR);
-        registers[libc::REG_RIP as usize] = next + SYSCALL.len() as i64;
+        fail(context);
     }
+}
+
+/// Lets the call fail that the thread is about to make again, for a handler of the program's that the
+/// kernel does not know to be without SA_RESTART.
+pub fn fail_interrupted_call(context: &mut libc::ucontext_t) {
+    if is_to_be_made_again(&context.uc_mcontext.gregs) {
+        fail(context);
+    }
+}
+
+/// Whether the thread was in one of [`CALLS`] and is about to make it again.
+fn is_to_be_made_again(registers: &[libc::greg_t; 23]) -> bool {
+    let next = registers[libc::REG_RIP as usize];
+    // The instruction has left the address after it in rcx, where the thread was in the call already. The
+    // page of vsyscalls, in the upper half, cannot be read.
+    next >= 0
+        && registers[libc::REG_RCX as usize] == next + SYSCALL.len() as i64
+        && CALLS.contains(&registers[libc::REG_RAX as usize])
+        && code_at(next.cast_unsigned()).is_some_and(|code| code.starts_with(&SYSCALL))
+}
+
+/// Makes the call that is to be made again one that has failed.
+fn fail(context: &mut libc::ucontext_t) {
+    let registers = &mut context.uc_mcontext.gregs;
+    registers[libc::REG_RAX as usize] = -i64::from(libc::EINTR);
+    registers[libc::REG_RIP as usize] += SYSCALL.len() as i64;
 }
 
 /// The instructions at `pc`, if they can be read: the thread may be about to find out that they are not there.

@@ -26,6 +26,7 @@ pub const ALL: &[Hazard] = &[
         .variants(&["", "-O0", "-O3 -fomit-frame-pointer", "clang"])
         .says("deepest 5, again 12000, ticked 1, handled 3000 3000 3000 3000 3000\n"),
     Hazard::new("traps", &["cc -O2 -w -pthread -o program @traps.c"])
+        .by_two()
         .variants(&["", "clang"])
         .says(
             "breakpoint:\n\
@@ -90,7 +91,11 @@ pub const ALL: &[Hazard] = &[
              once: 1, then default 1\n\
              ignored: 0\n\
              left: 10\n\
-             slow: 5\n",
+             slow: 5\n\
+             ended: 1, not 0\n\
+             odd: flags 10000000, itself 1, kill 0\n\
+             signal: flags 10000000, itself 1, kill 0\n\
+             sysv_signal: flags c0000000, itself 0, kill 0\n",
         ),
     Hazard::new("own_profiling_signal", &["cc -O2 -w -o program @own_profiling_signal.c"])
         .variants(&["", "clang"])

@@ -16,6 +16,7 @@ use crate::preload::view::sampled;
 use crate::process::{self, sealed};
 use crate::sampling::entry::{on_handled, on_trap};
 use crate::sampling::pass_on::{Chosen, handler_of, set_chooser, set_handler_of};
+use crate::sampling::restart;
 use crate::sampling::trap::{self as loan, TRAP};
 use crate::sources::{SignalInfo, is_by_own_timer};
 use crate::sys;
@@ -62,9 +63,36 @@ fn ask(signal: c_int, handler: Handler, flags: c_int) -> Handler {
     if signal == TRAP {
         return trap::handler(handler, flags);
     }
-    ASKED.flags.store((flags | SA_RESTORER) as u64, Ordering::Relaxed);
-    ASKED.mask.store(0, Ordering::Relaxed);
+    remember(flags, mask_of_signal(signal, flags));
     ASKED.handler.swap(handler, Ordering::Relaxed)
+}
+
+/// The mask that the C library gives with these flags: `signal` masks the signal itself, its relatives nothing.
+pub(super) fn mask_of_signal(signal: c_int, flags: c_int) -> u64 {
+    if flags == libc::SA_RESTART { loan::bit(signal) } else { 0 }
+}
+
+/// Remembers flags and mask of the profiling signal.
+fn remember(flags: c_int, mask: u64) {
+    let (flags, mask) = as_kernel_keeps(flags, mask);
+    ASKED.flags.store(flags, Ordering::Relaxed);
+    ASKED.mask.store(mask, Ordering::Relaxed);
+}
+
+/// What reads back of an action's flags and mask: flags that the kernel knows (`UAPI_SA_FLAGS`,
+/// include/linux/signal_types.h), and no signal that cannot be blocked.
+pub(super) fn as_kernel_keeps(flags: c_int, mask: u64) -> (u64, u64) {
+    const EXPOSE_TAGBITS: c_int = 0x800;
+    let known = libc::SA_NOCLDSTOP
+        | libc::SA_NOCLDWAIT
+        | libc::SA_SIGINFO
+        | EXPOSE_TAGBITS
+        | libc::SA_ONSTACK
+        | libc::SA_RESTART
+        | libc::SA_NODEFER
+        | libc::SA_RESETHAND;
+    let never_blocked = loan::bit(libc::SIGKILL) | loan::bit(libc::SIGSTOP);
+    (u64::from((flags & known | SA_RESTORER).cast_unsigned()), mask & !never_blocked)
 }
 
 /// From now on the program's handler is called for what is no sample.
@@ -105,6 +133,9 @@ fn program_handler(info: &libc::siginfo_t, context: &mut libc::ucontext_t) -> Op
     let flags = ASKED.flags.load(Ordering::Relaxed) as c_int;
     if flags & libc::SA_RESETHAND != 0 {
         ASKED.handler.store(libc::SIG_DFL, Ordering::Relaxed);
+    }
+    if flags & libc::SA_RESTART == 0 {
+        restart::fail_interrupted_call(context);
     }
     let itself = if flags & libc::SA_NODEFER != 0 { 0 } else { BIT };
     let asked = ASKED.mask.load(Ordering::Relaxed) & !kept();
@@ -213,9 +244,8 @@ unsafe fn own(new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
     }
     if let Some(wanted) = wanted {
         ASKED.handler.store(wanted.sa_sigaction, Ordering::Relaxed);
-        ASKED.flags.store((wanted.sa_flags | SA_RESTORER) as u64, Ordering::Relaxed);
         // SAFETY: a live local.
-        ASKED.mask.store(unsafe { first_word(&raw const wanted.sa_mask) }, Ordering::Relaxed);
+        remember(wanted.sa_flags, unsafe { first_word(&raw const wanted.sa_mask) });
         ASKED.restorer.store(wanted.sa_restorer.map_or(0, |r| r as usize), Ordering::Relaxed);
     }
     0

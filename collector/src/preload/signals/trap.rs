@@ -8,7 +8,7 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::action::{SA_RESTORER, first_word, mask_of, others};
+use super::action::{as_kernel_keeps, first_word, mask_of, mask_of_signal, others};
 use super::mask::{believed, settle};
 use crate::preload::real::Handler;
 use crate::sampling::entry::on_trap;
@@ -72,10 +72,11 @@ pub(super) unsafe fn action(new: *const libc::sigaction, old: *mut libc::sigacti
     TELLS.store(wanted.sa_flags & libc::SA_SIGINFO != 0, Ordering::Relaxed);
     match wanted.sa_sigaction {
         libc::SIG_DFL => {
-            let [flags, mask] = &OF_DEFAULT;
-            flags.store((wanted.sa_flags | SA_RESTORER) as u64, Ordering::Relaxed);
             // SAFETY: a live local.
-            mask.store(unsafe { first_word(&raw const wanted.sa_mask) }, Ordering::Relaxed);
+            let mask = unsafe { first_word(&raw const wanted.sa_mask) };
+            let (flags, mask) = as_kernel_keeps(wanted.sa_flags, mask);
+            OF_DEFAULT[0].store(flags, Ordering::Relaxed);
+            OF_DEFAULT[1].store(mask, Ordering::Relaxed);
             trap::set_program_handler(by_default as *mut c_void);
             let stays = Disposition::Handle(on_trap);
             // Every argument is valid.
@@ -133,6 +134,7 @@ pub(super) fn handler(handler: Handler, flags: c_int) -> Handler {
     let mut before = wanted;
     wanted.sa_sigaction = handler;
     wanted.sa_flags = flags;
+    wanted.sa_mask = mask_of(mask_of_signal(TRAP, flags));
     // SAFETY: live locals.
     let result = unsafe { action(&raw const wanted, &raw mut before) };
     if result == 0 { before.sa_sigaction } else { libc::SIG_ERR }
