@@ -86,8 +86,10 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
     record.count_delivered(metric, weight);
     // The name may be set late, and the thread may be killed at any time.
     let note = record.signals.is_power_of_two() || record.signals.is_multiple_of(64);
-    if let Some(source) = process::current().and_then(|process| process.source(metric)) {
-        thread.effort.earn(weight.saturating_mul(source.period_ns));
+    let source = process::current().and_then(|process| process.source(metric));
+    let period_ns = source.map_or(0, |source| source.period_ns);
+    thread.effort.earn(weight.saturating_mul(period_ns));
+    if let Some(source) = source {
         // Of elapsed time, it is the wait that a sample stands for, and the thread has been there.
         let is_late = weight.saturating_sub(1).saturating_mul(source.period_ns) >= LATE_NS;
         if is_late && source.kind != SourceKind::Realtime {
@@ -250,14 +252,14 @@ fn take_path(
             met.full = true;
             return Flow::Stop;
         }
-        let paid = effort.spend(frame.took);
+        let goes_on = effort.spend(frame.took, walked.frames().len());
         if slot != 0 && slot == armed_slot {
             met.armed = true;
             if knows_path {
                 return Flow::Stop;
             }
         }
-        if !paid && walked.frames().len() >= CUT_DEPTH {
+        if !goes_on {
             cut = true;
             return Flow::Stop;
         }

@@ -171,8 +171,8 @@ pub enum End {
 /// walks over damaged memory.
 const MAX_SIGNAL_FRAMES: u32 = 64;
 
-/// What a frame takes that is found in another way than by a recipe that is remembered: by its code, or with
-/// all registers restored. Half a microsecond, ten times as long.
+/// What a frame takes that is found in another way than by a recipe that is remembered: by one that is looked
+/// up, by its code, or with all registers restored. Half a microsecond, ten times as long.
 const SLOW: u32 = 10;
 
 /// Visits every frame from the interrupted one outwards, each exactly once.
@@ -186,10 +186,10 @@ pub fn walk(
     mut visit: impl FnMut(&Frame) -> Flow,
 ) -> End {
     let mut registers = *start;
-    let mut origin = Origin { registers: *start, kind: FrameKind::Leaf, steps: 0 };
+    let mut origin = Origin::new(*start, FrameKind::Leaf);
     let mut carrying = false;
     let mut signal_frames = 0;
-    let mut replayed = 0;
+    let mut tried = 0_u32;
     let mut kind = FrameKind::Leaf;
     let Some(mut bounds) = target.stack(start.sp()) else {
         return give_up(&registers, target, PartialReason::BadStack, visit);
@@ -200,20 +200,26 @@ pub fn walk(
         let lookup = address.wrapping_sub(kind.lookup_bias());
         let read = |word| target.read(word);
 
+        let mut took = core::mem::take(&mut tried);
         let (recipe, marks, stepped) = if carrying {
+            took = took.saturating_add(SLOW);
             let (recipe, saved) = find_all(target, kind, address);
             let recipe = unless_jump(target, recipe, kind, address);
             let stepped = step_with_callee_saved(&mut registers, recipe, &saved, read);
             (recipe, target.marks(lookup), stepped)
         } else {
             let (recipe, marks) = match cache.get(lookup) {
-                Some(found) => found,
-                None => find(target, cache, kind, address),
+                Some(found) => {
+                    took = took.saturating_add(1);
+                    found
+                }
+                None => {
+                    took = took.saturating_add(SLOW);
+                    find(target, cache, kind, address)
+                }
             };
             (recipe, marks, step(&mut registers, recipe, read))
         };
-        let took = if carrying { SLOW } else { 1_u32 }.saturating_add(replayed);
-        replayed = 0;
         let mut frame = Frame { kind, address, sp, marks, exit: Exit::None, took };
 
         match stepped {
@@ -261,20 +267,21 @@ pub fn walk(
                 }
                 kind = FrameKind::Interrupted;
                 carrying = false;
-                origin = Origin { registers, kind, steps: 0 };
+                origin = Origin::new(registers, kind);
             }
             Ok(Step::EndOfStack) => {
                 visit(&frame);
                 return End::Complete;
             }
             Err(obstacle) => {
-                frame.took = frame.took.saturating_add(SLOW);
-                let steps = origin.steps;
-                match overcome(obstacle, &origin, &mut registers, kind, bounds, target, cache) {
+                let detour =
+                    overcome(obstacle, &origin, &mut registers, kind, bounds, target, cache);
+                let repeated = origin.repeated.take();
+                frame.took = frame.took.saturating_add(SLOW.saturating_mul(1 + repeated));
+                match detour {
                     Detour::Carry => {
                         carrying = true;
-                        // All frames since the last interrupted one once more.
-                        replayed = SLOW.saturating_mul(steps);
+                        tried = frame.took;
                         continue;
                     }
                     Detour::Caller { slot } => {
@@ -287,7 +294,7 @@ pub fn walk(
                         frame.exit = Exit::Jump { address: registers.ip };
                         kind = FrameKind::Call;
                         carrying = false;
-                        origin = Origin { registers, kind, steps: 0 };
+                        origin = Origin::new(registers, kind);
                     }
                     Detour::EndOfStack => {
                         visit(&frame);

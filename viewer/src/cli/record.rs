@@ -1,6 +1,7 @@
 //! `csprof record`
 
 use std::ffi::OsString;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -193,7 +194,9 @@ pub(super) fn save(
             recording.run_dir.remove();
             early = Some(path);
         }
-        let warnings = resolve(&mut recording.profile, &[]);
+        // What is saved already can wait for its names.
+        let stops = || early.is_none() && recording.signals.must_end();
+        let warnings = resolve(&mut recording.profile, &[], &stops);
         recording.profile.run.warnings.extend(warnings);
     }
     if let Some(path) = early {
@@ -214,12 +217,28 @@ pub(super) fn save(
     }
 }
 
-/// Names the frames of a profile, with debug files from these folders as well; returns what is
-/// worth telling.
-pub(super) fn resolve(profile: &mut saved::Profile, debug_folders: &[PathBuf]) -> Vec<String> {
+/// Names the frames of a profile, with debug files from these folders as well, until `stops` says that there
+/// is no time for more; returns what is worth telling.
+pub(super) fn resolve(
+    profile: &mut saved::Profile,
+    debug_folders: &[PathBuf],
+    stops: &dyn Fn() -> bool,
+) -> Vec<String> {
     let mut progress = Progress::new("resolving symbols");
     let files = DiskFiles::from_environment(debug_folders);
-    symbols::resolve(profile, &files, |done, total| progress.report(done, total))
+    let mut stopped = false;
+    let mut warnings = symbols::resolve(profile, &files, |done, total| {
+        progress.report(done, total);
+        stopped = stops();
+        if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    if stopped {
+        warnings.push(
+            "csprof was told to end before it had found all names; csprof symbolize adds them"
+                .to_owned(),
+        );
+    }
+    warnings
 }
 
 /// Says something on standard error; names and messages in it may come from the program or from a

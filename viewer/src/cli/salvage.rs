@@ -56,7 +56,7 @@ impl Salvage {
             bail!("{}: no process left anything there", run_dir.display());
         }
         if !self.no_symbols {
-            let warnings = resolve(&mut profile, &[]);
+            let warnings = resolve(&mut profile, &[], &|| false);
             profile.run.warnings.extend(warnings);
         }
         let path = output.save(&profile)?;

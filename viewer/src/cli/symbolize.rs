@@ -66,7 +66,7 @@ impl Symbolize {
             .transpose()?;
         let mut profile = read_profile(&self.file, false)?;
         let before = Names::of(&profile);
-        let warnings = resolve(&mut profile, &self.debug_dir);
+        let warnings = resolve(&mut profile, &self.debug_dir, &|| false);
         let after = Names::of(&profile);
         let is_new = before != after;
 

@@ -14,7 +14,6 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 use std::process::{Child, ExitStatus};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -40,8 +39,8 @@ const ENDS: [i32; 2] = [SIGTERM, SIGHUP];
 #[derive(Debug)]
 pub struct SignalGuard {
     stage: Arc<Mutex<Stage>>,
-    /// Whether somebody wants all of it to end, who may not wait for long.
-    must_end: Arc<AtomicBool>,
+    /// When somebody last wanted all of it to end, who may not wait for long.
+    told_to_end: Arc<Mutex<Option<Instant>>>,
     handle: Handle,
     /// Signals that are ignored until the program has inherited that.
     ignored: Vec<i32>,
@@ -61,6 +60,9 @@ enum Stage {
     Saving { since: Instant, interrupts: u32, waiting: bool, advice: String },
 }
 
+/// How long after the wish to end something is killed at the latest, by those who are patient.
+const PATIENCE_OF_JOBS: Duration = Duration::from_secs(60);
+
 /// A Ctrl-C that ended the program may reach csprof a little later; it is not meant for the
 /// writing of the profile.
 const SAME_KEY_PRESS: Duration = Duration::from_millis(500);
@@ -76,22 +78,22 @@ impl SignalGuard {
         let (ignored, taken): (Vec<i32>, Vec<i32>) = FROM_TERMINAL
             .into_iter()
             .chain(FROM_PROCESSES)
-            .partition(|signal| mask & (1 << (signal - 1)) != 0);
+            .partition(|&signal| is_in(mask, signal));
         let mut signals = Signals::new(taken)?;
         let handle = signals.handle();
         let stage = Arc::new(Mutex::new(Stage::Preparing(Vec::new())));
         let seen = Arc::clone(&stage);
-        let must_end = Arc::new(AtomicBool::new(false));
-        let asked = Arc::clone(&must_end);
+        let told_to_end = Arc::new(Mutex::new(None));
+        let told = Arc::clone(&told_to_end);
         let listener = thread::Builder::new().name("signals".into()).spawn(move || {
             for signal in signals.forever() {
-                if ENDS.contains(&signal) {
-                    asked.store(true, Ordering::Relaxed);
+                if ENDS.contains(&signal) && !is_in(mask, signal) {
+                    *lock(&told) = Some(Instant::now());
                 }
                 arrived(signal, mask, &mut lock(&seen));
             }
         })?;
-        Ok(Self { stage, must_end, handle, ignored, listener: Some(listener) })
+        Ok(Self { stage, told_to_end, handle, ignored, listener: Some(listener) })
     }
 
     /// Waits until the program ends and returns how. From then on an interrupt is a wish to stop
@@ -149,11 +151,12 @@ impl SignalGuard {
         matches!(&*lock(&self.stage), Stage::Saving { waiting: true, .. })
     }
 
-    /// Whether csprof was told to end. Who ends jobs (a batch system, mpirun after MPI_Abort) kills what
-    /// is still there a second later, or half a minute.
+    /// Whether csprof was told to end, just now. Who ends jobs (a batch system, mpirun after MPI_Abort) kills
+    /// what is still there a second later, or half a minute. What a program outlives for longer (SIGHUP, by
+    /// which daemons read their files again) was no end.
     #[must_use]
     pub fn must_end(&self) -> bool {
-        self.must_end.load(Ordering::Relaxed)
+        lock(&self.told_to_end).is_some_and(|when| when.elapsed() < PATIENCE_OF_JOBS)
     }
 
     /// From here on all but the names is saved.
@@ -171,8 +174,8 @@ impl SignalGuard {
     }
 }
 
-fn lock(stage: &Mutex<Stage>) -> MutexGuard<'_, Stage> {
-    stage.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for SignalGuard {
@@ -184,6 +187,11 @@ impl Drop for SignalGuard {
     }
 }
 
+/// Whether a mask has a signal: bit `n − 1` for signal `n`.
+fn is_in(mask: u64, signal: i32) -> bool {
+    mask & (1 << (signal - 1)) != 0
+}
+
 /// Does what is to be done about a signal. `ignored` are those with which csprof was started as
 /// ignored, bit `n − 1` for signal `n`.
 fn arrived(signal: i32, ignored: u64, stage: &mut Stage) {
@@ -192,7 +200,7 @@ fn arrived(signal: i32, ignored: u64, stage: &mut Stage) {
         Stage::Running(pid) => pass_on(signal, *pid),
         Stage::Saving { since, interrupts, waiting, advice } => {
             let is_wish = (FROM_TERMINAL.contains(&signal) || signal == SIGTERM)
-                && ignored & (1 << (signal - 1)) == 0
+                && !is_in(ignored, signal)
                 && since.elapsed() > SAME_KEY_PRESS;
             if !is_wish {
                 return;

@@ -54,12 +54,14 @@ mod symbol_table;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::num::NonZero;
+use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt as _;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
+use std::time::Duration;
 
 use csprof_format::address::FrameKind;
 use csprof_format::ids::ModuleId;
@@ -82,12 +84,16 @@ const STACK_SIZE: usize = 16 << 20;
 /// Addresses between two reports of progress.
 const PROGRESS_STEP: usize = 256;
 
+/// Time between two reports at most.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+
 /// Names all frames of a profile.
 ///
 /// Reads the modules' files, and their separate debug files, through `files`. What the profile has
 /// of a module already is replaced by what tells more, and stays otherwise: files may have gone
 /// since, and debug files come. `progress` is told how many of how many distinct addresses are
-/// done, on the calling thread.
+/// done, on the calling thread, ten times a second at least. When it breaks off, the modules that are not
+/// done stay as they were.
 ///
 /// Returns what is worth telling the user: files that were missing, changed, or damaged. A module
 /// without symbols is no failure, and its [`saved::Module::symbols`] says what was found.
@@ -97,7 +103,7 @@ const PROGRESS_STEP: usize = 256;
 pub fn resolve(
     profile: &mut saved::Profile,
     files: &dyn FileSource,
-    progress: impl FnMut(usize, usize),
+    progress: impl FnMut(usize, usize) -> ControlFlow<()>,
 ) -> Vec<String> {
     // Strings may be added before; the rest is replaced at the end, so nothing half-done is seen.
     let resolved = catch_unwind(AssertUnwindSafe(|| resolve_all(profile, files, progress)));
@@ -109,7 +115,7 @@ pub fn resolve(
 fn resolve_all(
     profile: &mut saved::Profile,
     files: &dyn FileSource,
-    mut progress: impl FnMut(usize, usize),
+    mut progress: impl FnMut(usize, usize) -> ControlFlow<()>,
 ) -> Vec<String> {
     let (addresses, places) = addresses_by_module(profile);
     let total = addresses.values().map(Vec::len).sum();
@@ -270,18 +276,21 @@ enum Report {
 fn resolve_modules(
     tasks: &[(ModuleId, Wanted<'_>, &[u64])],
     files: &dyn FileSource,
-    mut progress: impl FnMut(usize),
+    mut progress: impl FnMut(usize) -> ControlFlow<()>,
 ) -> HashMap<ModuleId, ResolvedModule> {
     let mut order: Vec<_> = tasks.iter().collect();
     order.sort_by_key(|(_, _, addresses)| core::cmp::Reverse(addresses.len()));
     let next = AtomicUsize::new(0);
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let threads = processors.min(MOST_THREADS).min(tasks.len());
+    let stopped = AtomicBool::new(false);
     let (reports, inbox) = mpsc::channel();
     let work = |reports: mpsc::Sender<Report>| {
         // Relaxed: the counter only hands out numbers, results travel through the channel.
         while let Some((id, wanted, addresses)) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let module = resolve_guarded(wanted, addresses, files, &reports);
+            let Some(module) = resolve_guarded(wanted, addresses, files, &reports, &stopped) else {
+                break;
+            };
             // The receiver outlives the scope.
             let _ = reports.send(Report::Done(*id, Box::new(module)));
         }
@@ -300,34 +309,46 @@ fn resolve_modules(
             work(reports.clone());
         }
         drop(reports);
-        for report in inbox {
-            match report {
-                Report::Progress(count) => {
-                    done += count;
-                    progress(done);
-                }
-                Report::Done(id, module) => {
+        loop {
+            match inbox.recv_timeout(PROGRESS_INTERVAL) {
+                Ok(Report::Progress(count)) => done += count,
+                Ok(Report::Done(id, module)) => {
                     resolved.insert(id, *module);
+                    continue;
                 }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if progress(done).is_break() {
+                stopped.store(true, Ordering::Relaxed);
             }
         }
     });
     resolved
 }
 
-/// Resolves one module. Should a library that reads debug information panic on a damaged file, the
-/// module loses its names, and the profile is still saved.
+/// Resolves one module; `None` if it was stopped. Should a library that reads debug information panic on a
+/// damaged file, the module loses its names, and the profile is still saved.
 fn resolve_guarded(
     wanted: &Wanted<'_>,
     addresses: &[u64],
     files: &dyn FileSource,
     reports: &mpsc::Sender<Report>,
-) -> ResolvedModule {
+    stopped: &AtomicBool,
+) -> Option<ResolvedModule> {
+    let is_stopped = || stopped.load(Ordering::Relaxed);
+    if is_stopped() {
+        return None;
+    }
     let mut reported = 0;
     let mut pending = 0;
     let resolved = catch_unwind(AssertUnwindSafe(|| {
         module::resolve(wanted, addresses, files, || {
             pending += 1;
+            if is_stopped() {
+                // Out of all that is under way; no panic that anybody is told of.
+                resume_unwind(Box::new(()));
+            }
             if pending == PROGRESS_STEP {
                 let _ = reports.send(Report::Progress(pending));
                 reported += pending;
@@ -336,9 +357,12 @@ fn resolve_guarded(
         })
     }));
     let _ = reports.send(Report::Progress(addresses.len() - reported));
-    resolved.unwrap_or_else(|_| {
+    if resolved.is_err() && is_stopped() {
+        return None;
+    }
+    Some(resolved.unwrap_or_else(|_| {
         let reason = "its debug information is damaged in a way that csprof cannot handle";
         let warnings = vec![format!("{}: {reason}", wanted.path)];
         ResolvedModule::unreadable(reason.to_owned(), warnings)
-    })
+    }))
 }

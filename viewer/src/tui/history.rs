@@ -16,6 +16,9 @@ use crate::views::search::NamePattern;
 /// Steps that can be taken back.
 const MOST_STEPS: usize = 200;
 
+/// Rows that the moments may name in all, of some 40 bytes each. A row in a deep recursion is named by all that it is in.
+const MOST_ROWS: usize = 2_000_000;
+
 /// A screen of the past or, after undo, of the future. As large as what is open, and what did not
 /// change is shared with its neighbors; never as large as the profile.
 #[derive(Clone, Debug)]
@@ -68,6 +71,17 @@ impl Moment {
         }
     }
 
+    /// How many rows it names that the moment before it does not.
+    fn rows_besides(&self, before: Option<&Self>) -> usize {
+        fn looks(moment: &Moment) -> [Option<&Look>; 4] {
+            let Looks { callers, flat, places } = &moment.others;
+            [Some(&moment.tree), callers.as_ref(), flat.as_ref(), places.as_ref()]
+        }
+        let before = before.map_or([None; 4], looks);
+        let pairs = looks(self).into_iter().zip(before);
+        pairs.filter_map(|(look, before)| Some(look?.rows_besides(before))).sum()
+    }
+
     /// What differs from another moment, in words: nothing, if only the cursor does.
     pub(super) fn differs_by(&self, other: &Self) -> Option<&'static str> {
         let both = |of: fn(&Looks) -> &Option<Look>| {
@@ -101,6 +115,17 @@ impl Moment {
     }
 }
 
+/// How many of the oldest moments are to be forgotten, by the rows that each names; never the last one.
+fn too_many(rows: impl DoubleEndedIterator<Item = usize> + ExactSizeIterator) -> usize {
+    let all = rows.len();
+    let mut named = 0_usize;
+    let kept = rows.rev().take_while(|rows| {
+        named = named.saturating_add(*rows);
+        named <= MOST_ROWS
+    });
+    all - kept.count().clamp(1, MOST_STEPS)
+}
+
 /// The screens before and after the present one.
 ///
 /// The present screen has a place among them but is not kept while it is present. It may not be
@@ -131,10 +156,11 @@ impl History {
         }
         self.moments.truncate(self.now);
         self.moments.push(before);
-        if self.moments.len() > MOST_STEPS {
-            self.moments.remove(0);
-            self.settled = self.settled.saturating_sub(1);
-        }
+        let before = |at: usize| at.checked_sub(1).map(|before| &self.moments[before]);
+        let rows = |(at, moment): (usize, &Moment)| moment.rows_besides(before(at));
+        let too_many = too_many(self.moments.iter().enumerate().map(rows));
+        self.moments.drain(..too_many);
+        self.settled = self.settled.saturating_sub(too_many);
         self.now = self.moments.len();
         // What was taken back and is still shown comes after what it was taken back to.
         self.settled = self.settled.min(self.now);
@@ -180,5 +206,20 @@ impl History {
             self.moments.truncate(self.now);
         }
         settled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_moments_are_forgotten_when_they_name_too_many_rows() {
+        assert_eq!(too_many([10; 5].into_iter()), 0);
+        assert_eq!(too_many([10; MOST_STEPS + 3].into_iter()), 3);
+        assert_eq!(too_many([MOST_ROWS, 1, MOST_ROWS / 2, MOST_ROWS / 2].into_iter()), 2);
+        assert_eq!(too_many([MOST_ROWS, 1, MOST_ROWS / 2, MOST_ROWS / 2 + 1].into_iter()), 3);
+        // The last one stays, however large.
+        assert_eq!(too_many([1, 2 * MOST_ROWS].into_iter()), 1);
     }
 }

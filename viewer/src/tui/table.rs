@@ -29,6 +29,8 @@ pub struct Table<D: Direction> {
     /// Rows that hot paths went through, and the last ones of these paths.
     hot: HashSet<RowId>,
     hot_ends: Vec<RowId>,
+    /// Where the hot paths end, if that was asked for since it changed.
+    hot_paths: Option<Arc<Vec<Path>>>,
     /// Which rows are open, if that was asked for since it changed.
     open: Option<Arc<OpenPaths>>,
 }
@@ -38,7 +40,7 @@ pub struct Table<D: Direction> {
 pub struct Look {
     sort: Sort,
     open: Arc<OpenPaths>,
-    hot: Vec<Path>,
+    hot: Arc<Vec<Path>>,
     selected: Path,
     /// Lines between the first one of the window and the selected one.
     above: usize,
@@ -55,6 +57,15 @@ impl Look {
     #[must_use]
     pub fn has_same_open(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.open, &other.open) || self.open == other.open
+    }
+
+    /// How many rows it names that `other` does not name by the same list.
+    pub(super) fn rows_besides(&self, other: Option<&Self>) -> usize {
+        let has_same_open = other.is_some_and(|other| Arc::ptr_eq(&self.open, &other.open));
+        let has_same_hot = other.is_some_and(|other| Arc::ptr_eq(&self.hot, &other.hot));
+        let open = if has_same_open { 0 } else { self.open.len() };
+        let hot = self.hot.iter().map(|path| path.0.len()).sum();
+        open + if has_same_hot { 0 } else { hot } + self.selected.0.len()
     }
 }
 
@@ -142,7 +153,8 @@ impl<D: Direction> Table<D> {
         tree.look_at(refined.metric);
         let visible = Visible::new(&mut tree, refined, RowId::ROOT);
         let (hot, hot_ends) = (HashSet::new(), Vec::new());
-        Self { tree, visible, selected: 0, scroll: 0, hot, hot_ends, open: None }
+        let (hot_paths, open) = (None, None);
+        Self { tree, visible, selected: 0, scroll: 0, hot, hot_ends, hot_paths, open }
     }
 
     /// The tree.
@@ -228,13 +240,14 @@ impl<D: Direction> Rows for Table<D> {
     }
 
     fn look(&mut self, refined: &Refined<'_>) -> Look {
-        let Self { tree, visible, open, .. } = self;
+        let Self { tree, visible, open, hot_ends, hot_paths, .. } = self;
         let open = open.get_or_insert_with(|| Arc::new(visible.open_paths(tree, refined)));
         let open = Arc::clone(open);
+        let hot = || Arc::new(hot_ends.iter().map(|&end| tree.path(refined, end)).collect());
+        let hot = Arc::clone(hot_paths.get_or_insert_with(hot));
         let line = self.line(self.selected);
         let selected = line.map_or_else(Path::default, |line| self.tree.path(refined, line.row));
         let above = self.selected.saturating_sub(self.scroll);
-        let hot = self.hot_ends.iter().map(|&end| self.tree.path(refined, end)).collect();
         Look { sort: self.tree.sort(), open, hot, selected, above }
     }
 
@@ -244,7 +257,7 @@ impl<D: Direction> Rows for Table<D> {
         self.visible = Visible::with_open(&mut self.tree, refined, &look.open);
         self.open = None;
         self.forget_hot_paths();
-        for path in &look.hot {
+        for path in look.hot.iter() {
             if let (end, true) = self.tree.locate(refined, path) {
                 self.mark_hot(end);
             }
@@ -377,6 +390,7 @@ impl<D: Direction> Rows for Table<D> {
     fn forget_hot_paths(&mut self) {
         self.hot.clear();
         self.hot_ends.clear();
+        self.hot_paths = None;
     }
 
     fn path(&self, refined: &Refined<'_>, line: Line) -> Path {
@@ -386,19 +400,24 @@ impl<D: Direction> Rows for Table<D> {
     fn open_places(&self) -> Vec<Vec<usize>> {
         let mut places: Vec<Vec<usize>> = Vec::new();
         let mut place: Vec<usize> = Vec::new();
+        // The levels of the open row that the present line is below, or 0. What is above an open row is open
+        // without being named.
+        let mut open = 0;
         for line in self.visible.lines() {
             let depth = line.depth as usize;
             let number = place.get(depth).map_or(1, |before| before + 1);
+            if depth < open {
+                places.push(place[..open].to_vec());
+                open = 0;
+            }
             place.truncate(depth);
             place.push(number);
-            if !self.visible.is_open(line.row) || !self.tree.row(line.row).has_children {
-                continue;
+            if self.visible.is_open(line.row) && self.tree.row(line.row).has_children {
+                open = place.len();
             }
-            // What is above an open row is open without being named.
-            if places.last().is_some_and(|last| place.starts_with(last)) {
-                places.pop();
-            }
-            places.push(place.clone());
+        }
+        if open > 0 {
+            places.push(place[..open].to_vec());
         }
         places
     }
@@ -431,6 +450,7 @@ impl<D: Direction> Table<D> {
         // A path that goes on has one end.
         self.hot_ends.retain(|other| !path.contains(other));
         self.hot_ends.push(end);
+        self.hot_paths = None;
         self.hot.extend(path);
     }
 

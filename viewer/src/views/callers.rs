@@ -152,6 +152,9 @@ impl Upward {
 impl Direction for Upward {
     type Member = Activation;
 
+    /// Of a recursion, each caller's caller has most of its activations, and so on.
+    const KEEPS_MEMBERS: bool = false;
+
     fn step(
         &self,
         refined: &Refined<'_>,

@@ -184,6 +184,8 @@ impl ListedRows {
 impl Direction for Listed {
     type Member = u32;
 
+    const KEEPS_MEMBERS: bool = true;
+
     fn step(&self, _: &Refined<'_>, _: Opened<'_, u32>, _: &mut Vec<u32>) {}
 
     fn frame(&self, refined: &Refined<'_>, node: u32) -> FrameRef {

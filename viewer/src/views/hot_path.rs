@@ -13,6 +13,10 @@ use crate::refine::Refined;
 /// The share of its parent's inclusive cost that keeps a child on the hot path, in percent.
 pub const USUAL_SHARE: u32 = 50;
 
+/// Rows that a hot path goes along at once. Each level that it opens takes memory, and recursion may be a
+/// million levels deep.
+pub const MOST_ROWS: usize = 10_000;
+
 /// What a hot path follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heat {
@@ -33,7 +37,7 @@ impl Heat {
     }
 }
 
-/// The rows of the hot path below `from`, without `from`; empty where no child is hot.
+/// The rows of the hot path below `from`, without `from`, [`MOST_ROWS`] at most; empty where no child is hot.
 /// Among equals the first by cost, then by name, is taken. `share` is in percent, 0 to 100.
 pub fn hot_path<D: Direction>(
     tree: &mut RowTree<D>,
@@ -44,7 +48,7 @@ pub fn hot_path<D: Direction>(
 ) -> Vec<RowId> {
     let mut path = Vec::new();
     let mut at = from;
-    loop {
+    while path.len() < MOST_ROWS {
         tree.children(refined, at);
         let whole = heat.of(refined, tree.row(at));
         // What grew does not explain what shrank; where nothing is left over, both may.
@@ -57,12 +61,13 @@ pub fn hot_path<D: Direction>(
             let by_name = || order.compare(refined, tree.row(a), tree.row(b));
             part_of(b).cmp(&part_of(a)).then_with(by_name)
         });
-        let Some(child) = hottest else { return path };
+        let Some(child) = hottest else { break };
         let (part, share) = (part_of(child), u128::from(share));
         if part == 0 || part.saturating_mul(100) < whole.unsigned_abs().saturating_mul(share) {
-            return path;
+            break;
         }
         path.push(child);
         at = child;
     }
+    path
 }

@@ -3,7 +3,7 @@
 use super::callers::Callers;
 use super::flat::flat;
 use super::hall::{self, HallTable};
-use super::hot_path::{Heat, USUAL_SHARE, hot_path};
+use super::hot_path::{Heat, MOST_ROWS, USUAL_SHARE, hot_path};
 use super::number::{self, Form};
 use super::search::{NamePattern, Search, Way};
 use super::top_down::TopDown;
@@ -444,6 +444,42 @@ fn callers_of_all_functions_cost_what_the_profile_costs() {
     assert_eq!(tree.made(), profile.nodes.len() - 1);
 }
 
+/// Each caller's caller has most of the activations.
+#[test]
+fn callers_of_a_recursion_take_what_the_profile_takes() {
+    let depth = 3000;
+    let outline: String = (0..depth).map(|level| format!("{:1$}f 1\n", "", 2 * level)).collect();
+    let profile = profile(&outline);
+    let refined = Refined::base(&profile);
+    let mut tree = Callers::new(&refined);
+    let mut row = tree.children(&refined, RowId::ROOT)[0];
+    let mut opened = 0;
+    loop {
+        let callers = tree.children(&refined, row).to_vec();
+        let Some(&caller) = callers.iter().max_by_key(|&&row| tree.row(row).has_children) else {
+            break;
+        };
+        assert!(tree.held() <= 4 * depth + (1 << 13), "{} at {opened}", tree.held());
+        let left = (depth - opened - 1).max(1);
+        assert_eq!(tree.row(caller).exclusive, left as u64);
+        (row, opened) = (caller, opened + 1);
+    }
+    assert_eq!(opened, depth);
+    // Also by a visit, which leaves the tree as it was.
+    let mut closed = Callers::new(&refined);
+    let mut rows = 0;
+    for _ in 0..2 {
+        rows = 0;
+        let counted = closed.visit(&refined, u32::MAX, |_, _| {
+            rows += 1;
+            Ok::<_, ()>(())
+        });
+        assert_eq!(counted, Ok(()));
+    }
+    assert_eq!(rows, 2 * depth - 1);
+    assert!(closed.held() <= 1 << 13);
+}
+
 /// A visit sees what is shown if all is open, and keeps none of it.
 #[test]
 fn a_visit_keeps_no_rows() {
@@ -455,13 +491,13 @@ fn a_visit_keeps_no_rows() {
     let profile = profile(&outline);
     let refined = Refined::base(&profile);
     let mut tree = TopDown::new(&refined);
-    let (before, mut visited) = (tree.made(), Vec::new());
+    let (before, mut visited) = (tree.rows(), Vec::new());
     tree.visit(&refined, u32::MAX, |row, level| {
         visited.push((row.clone(), level));
         Ok::<_, ()>(())
     })
     .unwrap();
-    assert_eq!(tree.made(), before);
+    assert_eq!(tree.rows(), before);
     let mut all = TopDown::new(&refined);
     let mut visible = Visible::new(&mut all, &refined, RowId::ROOT);
     visible.open_subtree(&mut all, &refined, 0, usize::MAX);
@@ -654,4 +690,23 @@ fn search_finds_the_heaviest_first_and_counts_rows() {
     assert_eq!(found(2), ("tiny_alloc alloc".to_owned(), false));
     let none = Search::new(&refined, &NamePattern::new("zzz").expect("pattern"));
     assert_eq!(none.heaviest(&mut tree, &refined), None);
+}
+
+/// Each level that is opened takes memory.
+#[test]
+fn hot_paths_of_deep_recursion_are_followed_in_pieces() {
+    let depth = MOST_ROWS + 10;
+    let outline: String = (0..depth)
+        .map(|level| {
+            format!("{:1$}f{2}\n", "", 2 * level, [" 1", ""][usize::from(level < depth - 1)])
+        })
+        .collect();
+    let profile = profile(&outline);
+    let refined = Refined::base(&profile);
+    let mut tree = TopDown::new(&refined);
+    let first = hot_path(&mut tree, &refined, RowId::ROOT, USUAL_SHARE, Heat::Cost);
+    assert_eq!(first.len(), MOST_ROWS);
+    let end = *first.last().unwrap();
+    let rest = hot_path(&mut tree, &refined, end, USUAL_SHARE, Heat::Cost);
+    assert_eq!(rest.len(), 10);
 }

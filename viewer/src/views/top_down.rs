@@ -54,6 +54,9 @@ impl TopDown {
 impl Direction for Downward {
     type Member = u32;
 
+    /// Each node is a member of one row.
+    const KEEPS_MEMBERS: bool = true;
+
     fn step(&self, _: &Refined<'_>, opened: Opened<'_, u32>, out: &mut Vec<u32>) {
         for &node in opened.members {
             out.extend_from_slice(self.index.of(node));

@@ -42,6 +42,10 @@ pub trait Direction {
     /// What a row is a set of.
     type Member: Copy + core::fmt::Debug;
 
+    /// Whether a row keeps its members once it was opened. Where not, the members that there are at a time are
+    /// no more than the nodes, however deep rows are opened.
+    const KEEPS_MEMBERS: bool;
+
     /// Appends the members one step further than the row's own: those of its children together.
     fn step(
         &self,
@@ -95,6 +99,12 @@ pub struct RowTree<D: Direction> {
     pub(super) direction: D,
     entries: Vec<Entry>,
     members: Vec<D::Member>,
+    /// How many members there are of rows; the others are of rows that have no more use for them.
+    live: usize,
+    /// How many there were in all.
+    made: usize,
+    /// How many rows, the first ones, may be closed and opened again.
+    reopened: usize,
     order: Vec<RowId>,
     sort: Sort,
     /// For each (function, kind), one more than its position among the children being made;
@@ -131,10 +141,14 @@ impl<D: Direction> RowTree<D> {
         };
         let position = vec![0; refined.functions.len() * KINDS];
         let entries = vec![root];
+        let made = members.len();
         Self {
             direction,
             entries,
             members,
+            live: made,
+            made,
+            reopened: 0,
             order: Vec::new(),
             sort: Sort::default(),
             position,
@@ -178,7 +192,13 @@ impl<D: Direction> RowTree<D> {
     /// How many nodes the rows that were made stand for, each as often as it was met.
     #[must_use]
     pub fn made(&self) -> usize {
-        self.members.len()
+        self.made
+    }
+
+    /// How many rows there are, also closed ones.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.entries.len()
     }
 
     /// How children are ordered.
@@ -232,6 +252,12 @@ impl<D: Direction> RowTree<D> {
         &self.order[range.start as usize..range.end as usize]
     }
 
+    /// How many members are kept.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        self.members.len()
+    }
+
     /// Calls `visit` for every row and its level, from 0, down to so many levels, in the order in
     /// which they would be shown if all were open. What is below a row is forgotten after it, so
     /// that memory is that of one path with the siblings on it. The tree is closed afterwards.
@@ -247,17 +273,18 @@ impl<D: Direction> RowTree<D> {
         /// What is to be done next: a row, or to forget what was made for one.
         enum Next {
             Row(RowId),
-            Forget(RowId, [usize; 3]),
+            Forget(RowId, [usize; 2]),
         }
+        self.reopened = self.entries.len();
         let mut pending = vec![Next::Row(RowId::ROOT)];
         let mut failed = Ok(());
         while let Some(next) = pending.pop() {
             let row = match next {
                 Next::Row(_) if failed.is_err() => continue,
                 Next::Row(row) => row,
-                Next::Forget(row, [entries, members, order]) => {
-                    self.entries.truncate(entries);
-                    self.members.truncate(members);
+                Next::Forget(row, [entries, order]) => {
+                    let gone = self.entries.drain(entries..);
+                    self.live -= gone.map(|entry| entry.members.len()).sum::<usize>();
                     self.order.truncate(order);
                     self.entries[row.index()].children = None;
                     continue;
@@ -271,11 +298,13 @@ impl<D: Direction> RowTree<D> {
                 continue;
             }
             if entry.children.is_none() {
-                let made = [self.entries.len(), self.members.len(), self.order.len()];
+                let made = [self.entries.len(), self.order.len()];
                 pending.push(Next::Forget(row, made));
             }
             pending.extend(self.children(refined, row).iter().rev().map(|&row| Next::Row(row)));
         }
+        self.reopened = 0;
+        self.compact();
         failed
     }
 
@@ -329,12 +358,36 @@ impl<D: Direction> RowTree<D> {
             start = end;
         }
         self.members.extend_from_slice(&found);
+        self.live += found.len();
+        self.made += found.len();
         for (member, group) in found.into_iter().zip(group_of) {
             let place = &mut self.entries[first + group as usize].members.end;
             self.members[*place as usize] = member;
             *place += 1;
         }
         self.adopt(refined, id, number(first)..number(self.entries.len()));
+        if !D::KEEPS_MEMBERS && id.index() >= self.reopened {
+            let members = core::mem::take(&mut self.entries[id.index()].members);
+            self.live -= members.len();
+        }
+        self.compact();
+    }
+
+    /// Drops the members that no row has any more, where they are most of all.
+    fn compact(&mut self) {
+        const FEW: usize = 1 << 12;
+        // Looking at all rows pays, too.
+        if self.members.len() <= 2 * self.live + self.entries.len() + FEW {
+            return;
+        }
+        let mut kept = Vec::with_capacity(self.live);
+        for entry in &mut self.entries {
+            let start = number(kept.len());
+            let range = entry.members.start as usize..entry.members.end as usize;
+            kept.extend_from_slice(&self.members[range]);
+            entry.members = start..number(kept.len());
+        }
+        self.members = kept;
     }
 
     /// Makes the rows of a range the children of `id`, in order.
@@ -352,9 +405,9 @@ fn sort_rows(refined: &Refined<'_>, entries: &[Entry], sort: Sort, rows: &mut [R
     sort.order(refined, |id: RowId| &entries[id.index()].row, rows);
 }
 
-/// A length as an index of 32 bits. Rows and members are never more than nodes, which are
-/// numbered in 32 bits, except in the callers view, where opening everything would run out of
-/// memory first; saturating makes that an empty range instead of a wrong one.
+/// A length as an index of 32 bits. Members are never many more than nodes, which are numbered in 32 bits, nor
+/// are rows, except in the callers view, where opening everything would run out of memory first; saturating
+/// makes that an empty range instead of a wrong one.
 fn number(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }

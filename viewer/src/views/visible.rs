@@ -33,6 +33,20 @@ pub struct OpenPaths {
     rows: Vec<(u32, Step)>,
 }
 
+impl OpenPaths {
+    /// How many rows it names.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.top.0.len() + self.rows.len()
+    }
+
+    /// Whether none is open.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
 /// A set of rows, one bool for each row id up to the greatest one in it. Row ids are dense, and
 /// making the list asks once for every line.
 #[derive(Clone, Debug, Default)]

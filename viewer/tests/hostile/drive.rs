@@ -3,7 +3,8 @@
 //!
 //! Nothing panics, and nothing that is written or painted has a character that a terminal obeys.
 
-use std::io::{self, Write};
+use std::cell::Cell;
+use std::io::{self, ErrorKind, Write};
 
 use csprof::export::folded;
 use csprof::print::{Form, Printable, printable};
@@ -29,19 +30,21 @@ use ratatui::backend::TestBackend;
 /// Takes bytes as they are and as they ought to be; `step` is told the name of each step.
 pub(crate) fn drive(bytes: &[u8], step: &mut dyn FnMut(&'static str)) {
     step("read");
-    if let Ok(profile) = read::read(bytes) {
-        show(profile, step);
+    if read::read(bytes).is_ok() {
+        show(&|| read::read(bytes).expect("what was read before"), step);
     } else if let Ok(salvaged) = read::salvage(bytes) {
         drop(salvaged.to_string());
-        show(salvaged.profile, step);
+        drop(salvaged);
+        show(&|| read::salvage(bytes).expect("what was read before").profile, step);
     }
 }
 
-/// Does everything with a valid profile.
-pub(crate) fn show(saved: saved::Profile, step: &mut dyn FnMut(&'static str)) {
+/// Does everything with a valid profile, which is read for each command, so that there are no more copies
+/// at a time than the command needs.
+pub(crate) fn show(read: &dyn Fn() -> saved::Profile, step: &mut dyn FnMut(&'static str)) {
     step("load");
+    let saved = read();
     let total = saved.nodes.total_samples();
-    let other = saved.clone();
     let profile = Profile::from_saved(saved);
     assert_eq!(profile.total(), total, "samples are neither made nor lost");
     step("info");
@@ -51,19 +54,31 @@ pub(crate) fn show(saved: saved::Profile, step: &mut dyn FnMut(&'static str)) {
         reports(&profile, metric, step);
     }
     screens(&profile, &["80x24", "20x5", "200x60"], step);
-    step("merge");
+    drop(profile);
     let mut merger = Merger::new(Agreement::SameMetrics);
-    let mut second = other.clone();
-    second.run.start_unix_ns = second.run.start_unix_ns.wrapping_add(1);
-    second.run.command.push(b"again".to_vec());
-    let merged = merger.add("one", other.clone()).and_then(|_| merger.add("two", second));
+    step("read");
+    let first = read();
+    step("merge");
+    let merged = merger.add("one", first).and_then(|_| {
+        step("read");
+        let mut second = read();
+        second.run.start_unix_ns = second.run.start_unix_ns.wrapping_add(1);
+        second.run.command.push(b"again".to_vec());
+        step("merge");
+        merger.add("two", second)
+    });
     match merged {
         Ok(_) => drop(write::write(&merger.finish(), &mut io::sink())),
         Err(refused) => drop(refused.to_string()),
     }
+    let mut load = |name| {
+        step("read");
+        let saved = read();
+        step("load");
+        (name, Profile::from_saved(saved))
+    };
+    let sides = (load("base"), load("other"));
     step("compare");
-    let other = Profile::from_saved(other);
-    let sides = (("base", profile), ("other", other));
     match Profile::compared(sides.0, sides.1, &[]) {
         Ok(profile) => {
             let refined = Refined::base(&profile);
@@ -71,7 +86,9 @@ pub(crate) fn show(saved: saved::Profile, step: &mut dyn FnMut(&'static str)) {
                 step("diff");
                 let options = diff::Options { view, ..diff::Options::default() };
                 text(|out| diff::text::write(&refined, &options, out));
+                step("diff as JSON");
                 json(|out| diff::json::write(&refined, &options, out));
+                step("diff as CSV");
                 csv(|out| diff::csv::write(&refined, &options, out));
             }
             screens(&profile, &["80x24"], step);
@@ -88,7 +105,9 @@ fn reports(profile: &Profile, metric: MetricRef, step: &mut dyn FnMut(&'static s
         step("report");
         let options = report::Options { view, ..report::Options::default() };
         text(|out| report::text::write(refined, &options, out));
+        step("report as JSON");
         json(|out| report::json::write(refined, &options, out));
+        step("report as CSV");
         csv(|out| report::csv::write(refined, &options, out));
     }
     step("threads");
@@ -99,11 +118,11 @@ fn reports(profile: &Profile, metric: MetricRef, step: &mut dyn FnMut(&'static s
     step("export");
     let options = folded::Options::default();
     text(|mut out| folded::write(&refined, options, &mut out));
-    step("refine");
     for stages in ["by module", "split thread", "collapse", "hide *a* | small incl(time) < 1%"] {
         let Ok(refinement) = parse(stages) else { continue };
         let mut now = refined.clone();
         for stage in &refinement.stages {
+            step("refine");
             let Ok(next) = now.then(stage) else { break };
             now = next;
             assert_eq!(now.shown + now.out, refined.base, "{stages}");
@@ -111,10 +130,25 @@ fn reports(profile: &Profile, metric: MetricRef, step: &mut dyn FnMut(&'static s
     }
 }
 
-/// Takes output, and fails at what a terminal obeys.
+thread_local! {
+    /// How many bytes of output there were in all.
+    static WRITTEN: Cell<u64> = const { Cell::new(0) };
+}
+
+/// How many bytes of output the thread had in all.
+pub(crate) fn written_so_far() -> u64 {
+    WRITTEN.get()
+}
+
+/// What a sink takes, in bytes: each line of folded stacks has a whole path, and of deep recursion there
+/// are more than fit on any disk.
+const ROOM: u64 = 64 << 20;
+
+/// Takes output until it is full, and fails at what a terminal obeys.
 struct Sink {
     form: Form,
     bytes: Vec<u8>,
+    room: u64,
 }
 
 impl Sink {
@@ -131,8 +165,14 @@ impl Sink {
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.room < bytes.len() as u64 {
+            return Err(ErrorKind::StorageFull.into());
+        }
+        self.room -= bytes.len() as u64;
+        WRITTEN.with(|written| written.update(|so_far| so_far + bytes.len() as u64));
         self.bytes.extend_from_slice(bytes);
-        if self.bytes.len() > 1 << 16 {
+        // A line may be long, and come in many pieces.
+        if self.bytes.len() > 1 << 16 && bytes.contains(&b'\n') {
             self.check();
         }
         Ok(bytes.len())
@@ -144,9 +184,10 @@ impl Write for Sink {
 }
 
 fn written(form: Form, write: impl FnOnce(&mut Printable<Sink>) -> io::Result<()>) {
-    let mut out = Printable::new(Sink { form, bytes: Vec::new() }, form);
-    write(&mut out).expect("a sink takes everything");
-    writeln!(out).expect("a sink takes everything");
+    let mut out = Printable::new(Sink { form, bytes: Vec::new(), room: ROOM }, form);
+    if let Err(error) = write(&mut out).and_then(|()| writeln!(out)) {
+        assert_eq!(error.kind(), ErrorKind::StorageFull, "it was full");
+    }
     out.into_inner().check();
 }
 

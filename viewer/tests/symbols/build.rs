@@ -1,6 +1,7 @@
 //! Tiny programs, compiled when a test runs, and profiles made of their addresses.
 
 use std::io::ErrorKind;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -186,7 +187,7 @@ impl Resolved {
     /// Resolves a profile with debug files from `folders` only.
     pub(crate) fn with_debug_folders(mut profile: Profile, folders: &[&str]) -> Self {
         let files = DiskFiles::with_debug_folders(folders.iter().map(PathBuf::from).collect());
-        let warnings = resolve(&mut profile, &files, |_, _| {});
+        let warnings = resolve(&mut profile, &files, |_, _| ControlFlow::Continue(()));
         Self { profile, warnings }
     }
 

@@ -1,5 +1,7 @@
 //! Profiles of several modules.
 
+use std::ops::ControlFlow;
+
 use csprof::symbols::files::DiskFiles;
 use csprof::symbols::resolve;
 use csprof_format::address::FrameKind;
@@ -71,10 +73,28 @@ fn progress_ends_with_everything_done() {
     let Some(mut profile) = mixed(&shop) else { return };
     let mut reports = Vec::new();
     let files = DiskFiles::with_debug_folders(Vec::new());
-    resolve(&mut profile, &files, |done, total| reports.push((done, total)));
+    resolve(&mut profile, &files, |done, total| {
+        reports.push((done, total));
+        ControlFlow::Continue(())
+    });
     // Two frames of the program share an address, and a call cannot return to address 0.
     assert_eq!(reports.last(), Some(&(4, 4)));
     assert!(reports.is_sorted());
+}
+
+/// What is not named then can be named later.
+#[test]
+fn who_breaks_off_leaves_a_profile_that_can_be_resolved() {
+    let shop = Workshop::new();
+    let Some(unnamed) = mixed(&shop) else { return };
+    let files = DiskFiles::with_debug_folders(Vec::new());
+    let mut profile = unnamed.clone();
+    assert_eq!(resolve(&mut profile, &files, |_, _| ControlFlow::Break(())), [""; 0]);
+    assert_eq!((&profile.nodes, &profile.frames), (&unnamed.nodes, &unnamed.frames));
+    let later = Resolved::with_debug_folders(profile, &[]);
+    let at_once = Resolved::with_debug_folders(unnamed, &[]);
+    assert_eq!(later.warnings, at_once.warnings);
+    assert_eq!(later.profile.functions.len(), at_once.profile.functions.len());
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! What can be done where no recipe leads on: registers that were not carried, unwinders on their way
 //! to a handler, code without call frame information.
 
+use core::cell::Cell;
+
 use csprof_format::address::FrameKind;
 use csprof_format::loss::PartialReason;
 
@@ -21,6 +23,14 @@ pub(super) struct Origin {
     pub(super) registers: Registers,
     pub(super) kind: FrameKind,
     pub(super) steps: u32,
+    /// How many of them were repeated, to be paid for.
+    pub(super) repeated: Cell<u32>,
+}
+
+impl Origin {
+    pub(super) fn new(registers: Registers, kind: FrameKind) -> Self {
+        Self { registers, kind, steps: 0, repeated: Cell::new(0) }
+    }
 }
 
 /// What can be done where no recipe led on.
@@ -361,6 +371,7 @@ fn walk_again(
     let may_change = !CalleeSaved::REGISTERS.contains(&wanted) && wanted != Register::RBP;
     let mut registers = origin.registers;
     let mut kind = origin.kind;
+    origin.repeated.update(|so_far| so_far.saturating_add(origin.steps));
     for _ in 0..origin.steps {
         let (recipe, saved) = find_all(target, kind, registers.ip);
         let before = registers;

@@ -4,9 +4,8 @@ use std::io::{self, Write};
 
 use super::super::csv::{cell, of_output};
 use super::super::json::kind;
-use super::super::listing::Limits;
 use super::json::Written;
-use super::listing::list;
+use super::listing::{ForMachines, unexplored};
 use super::{Options, comparison};
 use crate::print;
 use crate::refine::Refined;
@@ -42,12 +41,11 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
     let written = Written(comparison(refined));
     let mut table = csv::Writer::from_writer(out);
     table.write_record(COLUMNS).map_err(of_output)?;
-    let listing = list(refined, options, Limits::for_machines(options));
-    if let Some(note) = listing.unexplored(Form::Ascii) {
+    let rows = ForMachines::new(refined, options);
+    if let Some(note) = unexplored(rows.not_looked_into(), Form::Ascii) {
         print::message(note)?;
     }
-    for line in &listing.lines {
-        let row = &line.row;
+    rows.each(|row, depth| {
         let function = &refined.functions[row.function.index()];
         let sides = row.sides();
         let [inclusive, exclusive] =
@@ -60,7 +58,7 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
         let about = Difference::new(comparison(refined), options.samples(row));
         let cells = [
             &[
-                line.depth.to_string(),
+                depth.to_string(),
                 cell(&function.name).into_owned(),
                 cell(function.module.map_or("", |module| profile.module_path(module))).into_owned(),
                 cell(function.file.map_or("", |file| profile.string(file))).into_owned(),
@@ -73,7 +71,7 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
             &noises,
             &[about.change().word().to_owned(), about.is_significant().to_string()],
         ];
-        table.write_record(cells.concat()).map_err(of_output)?;
-    }
+        table.write_record(cells.concat()).map_err(of_output)
+    })?;
     table.flush()
 }

@@ -21,15 +21,14 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::super::json::{JsonEdges, kind, write_with_rows};
-use super::super::listing::Limits;
-use super::listing::{Line, list};
+use super::super::json::{JsonEdges, Rows, kind};
+use super::listing::ForMachines;
 use super::{Options, comparison};
 use crate::profile::comparison::{BASE, Comparison, OTHER, Scale};
 use crate::refine::Refined;
 use crate::views::difference::Difference;
 use crate::views::printable::command_line;
-use crate::views::{Edges, shown_of_sides};
+use crate::views::{Edges, Row, shown_of_sides};
 
 #[derive(Serialize)]
 struct Heading<'r> {
@@ -163,25 +162,26 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
             samples: Samples { total, shown, out: total - shown },
         }
     };
-    let listing = list(refined, options, Limits::for_machines(options));
+    let rows = ForMachines::new(refined, options);
     let heading = Heading {
         unit: written.unit(),
         base: side(BASE),
         other: side(OTHER),
         delta: written.delta(shown),
         noise: written.noise(shown),
-        not_looked_into: listing.not_looked_into,
+        not_looked_into: rows.not_looked_into(),
     };
-    let rows = listing.lines.iter().map(|line| row(refined, options, line));
-    write_with_rows(&heading, rows, out)
+    let mut written = Rows::begin(&heading, out)?;
+    rows.each(|of, depth| written.write(&row(refined, options, of, depth)))?;
+    written.end()
 }
 
-fn row<'r>(refined: &'r Refined<'_>, options: &Options, line: &Line) -> JsonRow<'r> {
+fn row<'r>(refined: &'r Refined<'_>, options: &Options, of: &Row, depth: u32) -> JsonRow<'r> {
     let profile = refined.profile;
     let comparison = comparison(refined);
     let written = Written(comparison);
-    let function = &refined.functions[line.row.function.index()];
-    let sides = line.row.sides();
+    let function = &refined.functions[of.function.index()];
+    let sides = of.sides();
     let [inclusive, exclusive] =
         [sides.map(|counts| counts.inclusive), sides.map(|counts| counts.exclusive)];
     let cost = |side: usize| Cost {
@@ -189,14 +189,14 @@ fn row<'r>(refined: &'r Refined<'_>, options: &Options, line: &Line) -> JsonRow<
         exclusive: written.amount(side, exclusive[side]),
         edges: if comparison.same_period() { sides[side].edges } else { Edges::None }.into(),
     };
-    let about = Difference::new(comparison, options.samples(&line.row));
+    let about = Difference::new(comparison, options.samples(of));
     JsonRow {
-        depth: line.depth,
+        depth,
         function: &function.name,
         module: function.module.map(|module| profile.module_path(module)),
         file: function.file.map(|file| profile.string(file)),
         line: (function.line > 0).then_some(function.line),
-        kind: kind(line.row.kind),
+        kind: kind(of.kind),
         base: cost(BASE),
         other: cost(OTHER),
         delta: Pair { inclusive: written.delta(inclusive), exclusive: written.delta(exclusive) },

@@ -6,6 +6,7 @@
 
 use core::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::io;
 
 use super::super::View;
 use super::super::listing::{Asked, Limits, opened};
@@ -62,16 +63,56 @@ fn most(refined: &Refined<'_>, samples: [u64; 2]) -> u128 {
     weighed(0).max(weighed(1))
 }
 
-impl Listing {
-    /// What to say where rows were not looked into.
-    pub(super) fn unexplored(&self, form: Form) -> Option<String> {
-        let rows = counted(self.not_looked_into as u64, "row", form);
-        (self.not_looked_into > 0).then(|| {
-            format!(
-                "Not looked into: the callers of {rows}, for there are too many; a refinement \
-                 leaves fewer, such as fold (--refine)."
-            )
-        })
+/// What to say where so many rows were not looked into.
+pub(super) fn unexplored(rows: usize, form: Form) -> Option<String> {
+    let shown = counted(rows as u64, "row", form);
+    (rows > 0).then(|| {
+        format!(
+            "Not looked into: the callers of {shown}, for there are too many; a refinement \
+             leaves fewer, such as fold (--refine)."
+        )
+    })
+}
+
+/// The rows that a form for machines has. Where all are wanted, none is kept: they may be more than memory
+/// should hold.
+#[derive(Debug)]
+pub(super) struct ForMachines<'r, 'p> {
+    refined: &'r Refined<'p>,
+    options: &'r Options,
+    limits: Limits,
+    listing: Option<Listing>,
+}
+
+impl<'r, 'p> ForMachines<'r, 'p> {
+    pub(super) fn new(refined: &'r Refined<'p>, options: &'r Options) -> Self {
+        let limits = Limits::for_machines(options);
+        let is_all = limits.rows == usize::MAX && limits.share == 0.0 && options.open.is_none();
+        // Those of callers may be the square of the nodes.
+        let is_tree = matches!(options.view, View::TopDown | View::Places);
+        let listing = (!is_all || !is_tree).then(|| list(refined, options, limits));
+        Self { refined, options, limits, listing }
+    }
+
+    /// Rows that were not looked into.
+    pub(super) fn not_looked_into(&self) -> usize {
+        self.listing.as_ref().map_or(0, |listing| listing.not_looked_into)
+    }
+
+    /// Calls `visit` for each row and its level, in order.
+    ///
+    /// # Errors
+    /// The first one of `visit`.
+    pub(super) fn each(
+        &self,
+        mut visit: impl FnMut(&Row, u32) -> io::Result<()>,
+    ) -> io::Result<()> {
+        if let Some(listing) = &self.listing {
+            return listing.lines.iter().try_for_each(|line| visit(&line.row, line.depth));
+        }
+        let mut tree = TopDown::new(self.refined);
+        tree.set_sort(self.options.sort());
+        tree.visit(self.refined, self.limits.levels, visit)
     }
 }
 

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use super::super::View;
 use super::super::listing::Limits;
 use super::super::text::cut;
-use super::listing::{Line, Listing, list};
+use super::listing::{Line, Listing, list, unexplored};
 use super::{Options, comparison, total};
 use crate::profile::comparison::{BASE, Comparison, OTHER, Scale};
 use crate::profile::{FrameKind, short_name};
@@ -234,7 +234,7 @@ impl Text<'_> {
         if listing.deeper {
             notes.push("Left out: what is below the last level (--depth).".to_owned());
         }
-        notes.extend(listing.unexplored(form));
+        notes.extend(unexplored(listing.not_looked_into, form));
         if !listing.lines.is_empty() {
             let (marks, noise) = match form {
                 Form::Unicode => ("▲ ▼", "±2σ"),

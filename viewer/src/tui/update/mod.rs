@@ -27,6 +27,7 @@ use super::stages::Stages;
 use super::table::{OPEN_LIMIT, Rows};
 use crate::refine::Grain;
 use crate::views::contexts::contexts;
+use crate::views::hot_path;
 use crate::views::number::{amount, counted};
 use crate::views::{Sort, SortKey};
 
@@ -313,7 +314,8 @@ fn follow_hot_path(model: &mut Model<'_>) {
             "the hot path ends here: nothing is below this row".to_owned()
         }
         0 => format!("the hot path ends here: no child has {HOT_SHARE} % of this row's {of}"),
-        rows => format!("{rows} further along the hot path"),
+        hot_path::MOST_ROWS => format!("{steps} further along the hot path; H follows it on"),
+        _ => format!("{steps} further along the hot path"),
     };
     model.notice = Some(Notice::Said(said));
 }
