@@ -34,7 +34,7 @@ pub use process::{
 };
 pub use read::{Peeked, absolute, is_executable, mapped_file, read_file, read_link, read_link_to};
 pub use signal::{
-    Disposition, Handler, drop_one_pending, handler_of, interrupts, pending, send_again,
+    Disposition, Handler, handler_of, interrupts, pending, send_again, send_before_samples,
     set_disposition,
 };
 pub use timer::Timer;

@@ -127,13 +127,43 @@ pub fn send_again(info: &libc::siginfo_t, to_process: bool) {
     };
 }
 
-/// Takes one of this signal, which is blocked, off what waits for the calling thread: rt_sigtimedwait(2). A
-/// standard signal that is sent while one waits is merged with it (signal(7)).
-pub fn drop_one_pending(signal: i32) {
+/// Takes one of this signal, which is blocked, off what waits for the calling thread, or else for its process:
+/// rt_sigtimedwait(2).
+#[must_use]
+fn take_pending(signal: i32) -> Option<libc::siginfo_t> {
     let (set, now) = (1_u64 << (signal - 1), [0_i64; 2]);
+    let mut info = core::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
     let (set, now) = ((&raw const set).addr(), now.as_ptr().addr());
-    // SAFETY: the kernel reads a live mask and a live time, and writes nothing.
-    let _ = unsafe { call(libc::SYS_rt_sigtimedwait, [set, 0, now, 8, 0, 0]) };
+    // SAFETY: the kernel reads a live mask and a live time, and writes a live structure.
+    let taken =
+        unsafe { call(libc::SYS_rt_sigtimedwait, [set, info.as_mut_ptr().addr(), now, 8, 0, 0]) };
+    // SAFETY: plain data, zeroed before.
+    taken.is_ok().then(|| unsafe { info.assume_init() })
+}
+
+/// Sends the calling thread once more a signal that it has blocked, in place of samples by the same signal: a
+/// standard signal that is sent to a thread while one waits there is merged with it (signal(7)).
+pub fn send_before_samples(
+    info: &libc::siginfo_t,
+    to_process: bool,
+    is_sample: fn(&libc::siginfo_t) -> bool,
+) {
+    // Each source may have one; and then one of the program's.
+    const MOST: usize = csprof_format::launch::MAX_SOURCES + 1;
+    let mut others = [None; MOST];
+    if !to_process {
+        for other in &mut others {
+            match take_pending(info.si_signo) {
+                Some(taken) if is_sample(&taken) => {}
+                Some(taken) => *other = Some(taken),
+                None => break,
+            }
+        }
+    }
+    for other in others.iter().flatten() {
+        send_again(other, other.si_code != libc::SI_TKILL);
+    }
+    send_again(info, to_process);
 }
 
 /// The signals that wait for the calling thread to unblock them, as a mask.

@@ -58,6 +58,14 @@ impl Registry {
         self.threads().flat_map(Registered::handles)
     }
 
+    /// Starts the events of all threads again, by the signal that samples come by now.
+    fn restart_events(&self) {
+        if self.stops == 0 {
+            let events = self.handles().filter(|handle| handle.is_event());
+            events.for_each(|handle| handle.start(self.pace));
+        }
+    }
+
     /// Sets all timers like this one, of elapsed time, where the number of threads asks for another pace.
     fn keep_pace(&mut self, like: &Handle) {
         let threads = (self.threads.len() - self.free.len()) as u64;
@@ -117,8 +125,13 @@ pub fn lock_registry() -> SetupGuard<'static, Registry> {
 pub(super) fn join(tid: u32, cpu: CpuCell, open: impl FnOnce() -> Sources) -> (Sources, Place) {
     let mut registry = REGISTRY.lock_blocked();
     registry.look_for_dead();
+    let was_on_loan = trap::on_loan();
     let sources = open();
     let is_stopped = registry.stops > 0;
+    if was_on_loan && !trap::on_loan() {
+        // The kernel refused an event, which ended the loan for all threads.
+        registry.restart_events();
+    }
     if is_stopped {
         sources.handles().for_each(|handle| handle.stop());
     }
@@ -232,10 +245,7 @@ pub fn give_trap_back(why: &str) {
     if !trap::give_back() {
         return;
     }
-    if registry.stops == 0 {
-        let events = registry.handles().filter(|handle| handle.is_event());
-        events.for_each(|handle| handle.start(registry.pace));
-    }
+    registry.restart_events();
     drop(registry);
     process::note_asynchronous(why);
 }

@@ -125,9 +125,7 @@ fn program_handler(info: &libc::siginfo_t, context: &mut libc::ucontext_t) -> Op
     if is_blocked {
         // The thread has blocked it, it thinks: from here on it has, and the signal waits.
         *interrupted |= BIT;
-        // A sample that has come since would take its place.
-        sys::drop_one_pending(SIGNAL);
-        sys::send_again(info, info.si_code != libc::SI_TKILL);
+        sys::send_before_samples(info, info.si_code != libc::SI_TKILL, may_be_late);
         return None;
     }
     let flags = ASKED.flags.load(Ordering::Relaxed) as c_int;

@@ -32,11 +32,11 @@ pub(in crate::preload) unsafe extern "C" fn by_default(
         // The thread has blocked it, it thinks: from here on it has.
         // SAFETY: the mask to return to, of which the kernel has one word.
         unsafe { *(&raw mut context.uc_sigmask).cast::<u64>() |= bit(TRAP) };
-        // A sample that has come since would take its place.
-        sys::drop_one_pending(TRAP);
-    } else {
-        let _ = sys::set_disposition(TRAP, Disposition::Default);
+        let is_sample = |info: &libc::siginfo_t| info.si_code == trap::TRAP_PERF;
+        sys::send_before_samples(info, info.si_code != libc::SI_TKILL, is_sample);
+        return;
     }
+    let _ = sys::set_disposition(TRAP, Disposition::Default);
     // It is blocked until this handler returns, and then comes to what it would have come to.
     sys::send_again(info, by_program && info.si_code != libc::SI_TKILL);
 }
