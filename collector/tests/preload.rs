@@ -95,7 +95,7 @@ fn exports_these_names_and_no_others() {
         .collect();
     let expected = "
         sigaction __sigaction signal bsd_signal ssignal sysv_signal __sysv_signal sigset sigignore
-        siginterrupt sigprocmask pthread_sigmask sigblock sigsetmask siggetmask sighold sigrelse
+        siginterrupt raise sigprocmask pthread_sigmask sigblock sigsetmask siggetmask sighold sigrelse
         sigaltstack sigstack sigsuspend __sigsuspend ppoll __ppoll_chk pselect epoll_pwait epoll_pwait2 pause
         poll __poll_chk select epoll_wait
         sleep usleep nanosleep __nanosleep clock_nanosleep thrd_sleep sem_timedwait sem_clockwait

@@ -59,7 +59,8 @@ fn sigtrap_is_used_where_it_can_be_and_the_profile_says_where_it_is_not() {
     assert_eq!(told("the program ignores SIGTRAP"), 2, "{messages}");
     assert_eq!(told("the program has a handler of its own for SIGTRAP"), 2, "{messages}");
     assert_eq!(told("the program waits for SIGTRAP"), 1, "{messages}");
-    assert_eq!(told("come by SIGPROF"), 5, "{messages}");
+    // And those that raise it, of which many are ended by it.
+    assert!(told("the program sends itself SIGTRAP") >= 2, "{messages}");
     // From then on, too, each signal is known as a sample.
     for process in recording.info["processes"].as_array().unwrap() {
         assert_eq!(process["foreign_signals"], 0, "{process}");

@@ -60,6 +60,26 @@ static void blocked(void) {
     block(SIG_UNBLOCK);
     printf("  still there\n");
 }
+/* None is lost, whatever else comes by the signal. */
+static void blocked_often(void) {
+    int lost = 0;
+    for (int i = 0; i < 400; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            sigset_t all;
+            sigfillset(&all);
+            sigprocmask(SIG_SETMASK, &all, NULL);
+            burn(200000 + (unsigned long)i * 911 % 50000);
+            raise(SIGTRAP);
+            block(SIG_UNBLOCK);
+            _exit(0);
+        }
+        int status = 0;
+        waitpid(child, &status, 0);
+        lost += !WIFSIGNALED(status);
+    }
+    printf("  lost %d\n", lost);
+}
 static void sent_while_blocked(void) {
     block(SIG_BLOCK);
     work();
@@ -150,7 +170,7 @@ static void awaited(void) {
     sigprocmask(SIG_SETMASK, &all, NULL);
     work();
     set_of(&trap, SIGTRAP);
-    raise(SIGTRAP);
+    kill(getpid(), SIGTRAP);
     sigwait(&trap, &number);
     printf("  sigwait %d, pending %d\n", number, is_pending());
     work();
@@ -244,7 +264,7 @@ static void interrupted(void) {
 
 static const struct { const char *name; void (*run)(void); } parts[] = {
     {"breakpoint", breakpoint}, {"raised", raised}, {"sent", sent}, {"blocked", blocked},
-    {"sent while blocked", sent_while_blocked}, {"blocked breakpoint", blocked_breakpoint},
+    {"blocked often", blocked_often}, {"sent while blocked", sent_while_blocked}, {"blocked breakpoint", blocked_breakpoint},
     {"ignored breakpoint", ignored_breakpoint}, {"handled", handled}, {"awaited", awaited},
     {"handler beside threads", handler_beside_threads}, {"children", children},
     {"interrupted", interrupted},

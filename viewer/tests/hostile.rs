@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use csprof_format::profile::Profile;
 use csprof_format::write;
-use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::time::{ClockId, clock_gettime};
 
 #[path = "hostile/drive.rs"]
@@ -29,21 +29,22 @@ use profiles::Random;
 /// The block kind of the functions at addresses.
 const SITES: u16 = 10;
 
-/// Memory that nothing may take more of, in bytes.
+/// Memory that nothing may take more of, in bytes, and how much more for each byte of the file: the
+/// [budget](csprof_format::budget) grows with it.
 const MOST_MEMORY: u64 = 1 << 30;
+const MEMORY_PER_BYTE: u64 = 3 * csprof_format::budget::PER_BYTE;
 /// CPU time that no step takes longer than, where steps are timed, besides what its output takes and, but for
 /// painting, what goes through all nodes: as many times as a report has rows at most.
 const MOST_TIME: Duration = Duration::from_secs(1);
 /// That of a node, in seconds.
-const TIME_PER_NODE: f64 = 2e-6;
+const TIME_PER_NODE: f64 = 4e-6;
 /// Bytes of output that a step may have for each further second: reports are written as they are made.
 const OUTPUT_PER_SECOND: f64 = 25e6;
 
 /// Any bytes, from damaged files of every version and from profiles made to do harm.
 #[test]
 fn fuzz_from_bytes_to_screens() {
-    // Allocations beyond it fail, and end the test.
-    setrlimit(Resource::RLIMIT_DATA, MOST_MEMORY, MOST_MEMORY).unwrap();
+    let (_, hard) = getrlimit(Resource::RLIMIT_DATA).unwrap();
     let minutes = std::env::var("CSPROF_FUZZ_MINUTES").ok().map(|text| text.parse().unwrap());
     let fixed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|text| text.parse().ok());
     let now =
@@ -59,6 +60,9 @@ fn fuzz_from_bytes_to_screens() {
         }
         let seed = first.wrapping_add(case);
         let bytes = input(&files, seed, minutes.is_some());
+        // Allocations beyond it fail, and end the test.
+        let memory = MOST_MEMORY + MEMORY_PER_BYTE * bytes.len() as u64;
+        setrlimit(Resource::RLIMIT_DATA, memory.min(hard), hard).unwrap();
         // So that a case which panics or hangs is known.
         println!("seed {seed}: {} bytes", bytes.len());
         let mut running = ("", cpu_time(), drive::written_so_far());

@@ -8,6 +8,7 @@
 //! | file | names | why |
 //! |---|---|---|
 //! | [`signals::action`] | `sigaction` `__sigaction` `signal` `bsd_signal` `ssignal` `sysv_signal` `__sysv_signal` `sigset` `sigignore` `siginterrupt` | the profiling signal's handler is the collector's; SIGTRAP is given back |
+//! | `signals::trap` | `raise` | SIGTRAP is given back |
 //! | `signals::mask` | `sigprocmask` `pthread_sigmask` `sigblock` `sigsetmask` `siggetmask` `sighold` `sigrelse` | the profiling signal is not blocked |
 //! | `signals::wait` | `sigsuspend` `__sigsuspend` `ppoll` `__ppoll_chk` `pselect` `epoll_pwait` `epoll_pwait2` `pause` | waiting is not interrupted by samples |
 //! | `signals::poll` | `poll` `__poll_chk` `select` `epoll_wait` | the same, with `realtime`, and with `task-clock` where SIGTRAP is not on loan |

@@ -91,6 +91,7 @@ real_functions! {
         fn sigset(signal: c_int, handler: Handler) -> Handler, else libc::SIG_ERR;
         fn sigignore(signal: c_int) -> c_int, else -1;
         fn siginterrupt(signal: c_int, flag: c_int) -> c_int, else -1;
+        fn raise(signal: c_int) -> c_int, else -1;
         fn sigprocmask(how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int, else -1;
         fn pthread_sigmask(how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int, else libc::ENOSYS;
         fn sigaltstack(new: *const stack_t, old: *mut stack_t) -> c_int, else -1;

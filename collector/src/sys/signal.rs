@@ -146,7 +146,7 @@ fn take_pending(signal: i32) -> Option<libc::siginfo_t> {
 pub fn send_before_samples(
     info: &libc::siginfo_t,
     to_process: bool,
-    is_sample: fn(&libc::siginfo_t) -> bool,
+    is_sample: impl Fn(&libc::siginfo_t) -> bool,
 ) {
     // Each source may have one; and then one of the program's.
     const MOST: usize = csprof_format::launch::MAX_SOURCES + 1;

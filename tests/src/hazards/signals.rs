@@ -38,6 +38,8 @@ pub const ALL: &[Hazard] = &[
              blocked:\n\
              \x20 blocked 1, pending 1\n\
              \x20 killed by signal 5\n\
+             blocked often:\n\
+             \x20 lost 0\n\
              sent while blocked:\n\
              \x20 blocked 1, pending 1\n\
              \x20 blocked 1, pending 0\n\

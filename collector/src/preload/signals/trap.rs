@@ -10,7 +10,8 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::action::{as_kernel_keeps, first_word, mask_of, mask_of_signal, others};
 use super::mask::{believed, settle};
-use crate::preload::real::Handler;
+use crate::preload::real::{self, Handler};
+use crate::preload::view::sampled;
 use crate::sampling::entry::on_trap;
 use crate::sampling::trap::{self, TRAP, bit};
 use crate::sys::{self, Disposition};
@@ -47,6 +48,17 @@ pub(super) fn give_back(why: &str) {
         thread::give_trap_back(why);
         settle();
     }
+}
+
+/// raise(3). It blocks all signals first, and a SIGTRAP that is sent while a sample waits to come by the same signal
+/// is merged with it (signal(7)).
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn raise(signal: c_int) -> c_int {
+    if signal == TRAP && sampled() {
+        give_back("the program sends itself SIGTRAP");
+    }
+    // SAFETY: the program's own argument, passed on.
+    unsafe { real::raise(signal) }
 }
 
 /// Whether the program's action asks for the `siginfo_t`. [`on_trap`] needs it in any case.

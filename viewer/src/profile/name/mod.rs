@@ -157,16 +157,17 @@ fn with_aliases(name: &str) -> Option<String> {
         let wide = [("char", ""), ("wchar_t", "w")].into_iter().find(|(of, _)| {
             inside.strip_prefix(of).is_some_and(|after| after.starts_with([',', '>']))
         });
-        from = match (wide, closed_group(name.as_bytes(), list)) {
-            (Some((_, wide)), Some(end)) => {
-                out.push_str(&format!("std::{wide}{}", &name[class..list]));
-                end
-            }
-            _ => {
-                out.push_str(&name[start..list]);
-                list
-            }
+        let Some((_, wide)) = wide else {
+            out.push_str(&name[start..list]);
+            from = list;
+            continue;
         };
+        from = start;
+        // A list that does not end is no part of a name, and looking for each one's end would take the
+        // square of the length.
+        let Some(end) = closed_group(name.as_bytes(), list) else { break };
+        out.push_str(&format!("std::{wide}{}", &name[class..list]));
+        from = end;
     }
     out.push_str(&name[from..]);
     (out != name).then_some(out)

@@ -68,8 +68,8 @@ pub(super) fn unexplored(rows: usize, form: Form) -> Option<String> {
     let shown = counted(rows as u64, "row", form);
     (rows > 0).then(|| {
         format!(
-            "Not looked into: the callers of {shown}, for there are too many; a refinement \
-             leaves fewer, such as fold (--refine)."
+            "Not looked into: what is below {shown}, for there is too much; a refinement \
+             leaves less, such as fold (--refine)."
         )
     })
 }
@@ -122,6 +122,10 @@ fn most_made(refined: &Refined<'_>) -> usize {
     refined.node_count().saturating_mul(4).max(4_000_000)
 }
 
+/// How many rows there may be before nothing further is looked into: each takes some 170 bytes, and deep
+/// recursion has millions of rows that may all differ.
+const MOST_ROWS: usize = 1_000_000;
+
 /// Chooses the rows of a view.
 #[must_use]
 pub fn list(refined: &Refined<'_>, options: &Options, limits: Limits) -> Listing {
@@ -165,7 +169,7 @@ fn list_tree<D: Direction>(
         if !tree.row(row).has_children {
             continue;
         }
-        if tree.made() > most_made {
+        if tree.made() > most_made || tree.rows() > MOST_ROWS {
             not_looked_into += 1;
             continue;
         }
