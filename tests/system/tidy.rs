@@ -156,11 +156,44 @@ fn documents_point_at_files_that_exist() {
     nothing(&dangling);
 }
 
+/// Who reads ARCHITECTURE.md finds each decision.
 #[test]
-fn commands_of_the_readme_exist() {
-    let workshop = Workshop::new("commands_of_the_readme_exist");
-    let readme = fs::read_to_string(root().join("README.md")).unwrap();
-    let commands: Vec<&str> = readme
+fn decisions_are_listed() {
+    let tour = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let pages = files_below(&root().join("docs/decisions"), &["md"]);
+    assert!(!pages.is_empty());
+    nothing(&names(pages.into_iter().filter(|page| {
+        let name = page.file_name().unwrap().display();
+        !tour.contains(&format!("](docs/decisions/{name})"))
+    })));
+}
+
+/// Rows of tables and what a program printed are as wide as they are.
+#[test]
+fn prose_fits_a_hundred_and_twenty_columns() {
+    let mut wide = Vec::new();
+    for document in files_below(&root(), &["md"]) {
+        let text = fs::read_to_string(&document).unwrap();
+        let mut is_code = false;
+        for (number, line) in text.lines().enumerate() {
+            is_code ^= line.trim_start().starts_with("```");
+            if !is_code && !line.starts_with('|') && line.chars().count() > 120 {
+                wide.push(format!("{}:{}", document.display(), number + 1));
+            }
+        }
+    }
+    nothing(&wide);
+}
+
+#[test]
+fn commands_of_the_documents_exist() {
+    let workshop = Workshop::new("commands_of_the_documents_exist");
+    let documents = ["README.md", "docs/guide.md", "docs/edge-counts.md", "docs/coming-from.md"];
+    let text: String = documents
+        .iter()
+        .map(|name| fs::read_to_string(root().join(name)).unwrap() + "\n")
+        .collect();
+    let commands: Vec<&str> = text
         .lines()
         .flat_map(|line| line.split("&&"))
         .map(|command| command.trim().trim_start_matches("$ "))
