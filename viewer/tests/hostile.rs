@@ -34,10 +34,10 @@ const SITES: u16 = 10;
 const MOST_MEMORY: u64 = 1 << 30;
 const MEMORY_PER_BYTE: u64 = 3 * csprof_format::budget::PER_BYTE;
 /// CPU time that no step takes longer than, where steps are timed, besides what its output takes and, but for
-/// painting, what goes through all nodes: as many times as a report has rows at most.
+/// painting, what goes through all nodes: sixty times for a report of callers in deep recursion.
 const MOST_TIME: Duration = Duration::from_secs(1);
 /// That of a node, in seconds.
-const TIME_PER_NODE: f64 = 4e-6;
+const TIME_PER_NODE: f64 = 8e-6;
 /// Bytes of output that a step may have for each further second: reports are written as they are made.
 const OUTPUT_PER_SECOND: f64 = 25e6;
 

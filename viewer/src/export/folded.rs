@@ -6,9 +6,11 @@
 //! spaces, since the format has no quoting. A path whose outer callers are unknown starts with
 //! `[partial]`; code without a name is `[unknown module+0xoffset]`.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::io::{self, Write};
 
-use crate::profile::FrameKind;
+use crate::profile::{Frame, FrameKind};
 use crate::refine::Refined;
 use crate::report::Measure;
 use crate::views::child_index::ChildIndex;
@@ -77,22 +79,40 @@ pub fn write(refined: &Refined<'_>, options: Options, out: &mut impl Write) -> i
     Ok(())
 }
 
-/// Names of frames as the format can hold them, in order.
-struct Names {
-    by_rank: Vec<String>,
+/// Names of frames as the format can hold them, in order. Many frames are of one function, whose name is there
+/// once.
+struct Names<'r> {
+    by_rank: Vec<Cow<'r, str>>,
+    /// By frame.
     rank: Vec<u32>,
 }
 
-impl Names {
-    fn of(refined: &Refined<'_>) -> Self {
-        let names: Vec<String> = refined.frames.iter().map(|frame| name(refined, frame)).collect();
-        let mut by_rank = names.clone();
-        by_rank.sort_unstable();
-        by_rank.dedup();
-        // Ranks fit: there are no more than frames, which are numbered in 32 bits.
-        let rank = names.iter().map(|name| by_rank.partition_point(|other| other < name) as u32);
-        let rank = rank.collect();
-        Self { by_rank, rank }
+impl<'r> Names<'r> {
+    fn of(refined: &'r Refined<'_>) -> Self {
+        let mut numbers = HashMap::new();
+        let mut names = Vec::new();
+        let mut number_of = |frame: &Frame| {
+            let is_marked = matches!(frame.kind, FrameKind::Partial | FrameKind::Unknown);
+            let kind = is_marked.then_some(frame.kind);
+            *numbers.entry((frame.function, kind)).or_insert_with(|| {
+                names.push(name(refined, frame));
+                names.len() - 1
+            })
+        };
+        let number: Vec<usize> = refined.frames.iter().map(&mut number_of).collect();
+        let mut order: Vec<usize> = (0..names.len()).collect();
+        order.sort_unstable_by(|&a, &b| names[a].cmp(&names[b]));
+        let mut rank_of = vec![0; names.len()];
+        let mut by_rank: Vec<Cow<'r, str>> = Vec::new();
+        for name in order {
+            let text = core::mem::take(&mut names[name]);
+            if by_rank.last() != Some(&text) {
+                by_rank.push(text);
+            }
+            // Ranks fit: there are no more than frames, which are numbered in 32 bits.
+            rank_of[name] = (by_rank.len() - 1) as u32;
+        }
+        Self { by_rank, rank: number.into_iter().map(|number| rank_of[number]).collect() }
     }
 
     fn rank_of(&self, refined: &Refined<'_>, node: u32) -> u32 {
@@ -101,16 +121,25 @@ impl Names {
 }
 
 /// The name of a frame as the format can hold it.
-fn name(refined: &Refined<'_>, frame: &crate::profile::Frame) -> String {
+fn name<'r>(refined: &'r Refined<'_>, frame: &Frame) -> Cow<'r, str> {
     let name = refined.functions[frame.function.index()].name.as_str();
     let name = match frame.kind {
-        FrameKind::Partial => "[partial]".to_owned(),
-        FrameKind::Unknown => format!("[unknown {name}]"),
+        FrameKind::Partial => Cow::Borrowed("[partial]"),
+        FrameKind::Unknown => Cow::Owned(format!("[unknown {name}]")),
         FrameKind::Call | FrameKind::Inline | FrameKind::Root | FrameKind::Context => {
-            name.to_owned()
+            Cow::Borrowed(name)
         }
     };
-    name.replace(';', ":").replace(|c: char| c.is_control(), " ")
+    let is_plain = !name.contains(|c: char| c == ';' || c.is_control());
+    if is_plain {
+        return name;
+    }
+    let held = |c: char| match c {
+        ';' => ':',
+        c if c.is_control() => ' ',
+        c => c,
+    };
+    Cow::Owned(name.chars().map(held).collect())
 }
 
 #[cfg(test)]
