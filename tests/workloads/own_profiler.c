@@ -81,6 +81,26 @@ static int reads_ended(int flags) {
     return ended;
 }
 
+/* A thread inherits what is blocked where it is made. */
+static void *inherits(void *unused) {
+    wrong += !blocked(SIGPROF);
+    return unused;
+}
+
+/* Blocks all and takes it back, as libraries do: what it finds and leaves is as alone. */
+static void with_all_blocked(int signal) {
+    sigset_t all, before;
+    pthread_t thread;
+    pthread_create(&thread, NULL, inherits, NULL);
+    pthread_join(thread, NULL);
+    plain(signal);
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    wrong += !sigismember(&before, SIGPROF);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    wrong += !blocked(SIGPROF);
+}
+
 /* What signal(2) and its relatives ask for, as it reads back. */
 static void print_action(const char *name) {
     struct sigaction now;
@@ -157,6 +177,13 @@ int main(void) {
 
     /* On a busy machine the signal may be there before the read. */
     printf("ended: %d, not %d\n", reads_ended(0) > 80, reads_ended(SA_RESTART));
+
+    set(with_all_blocked, 0);
+    for (int i = 0; i < 5; i++) {
+        raise(SIGPROF);
+        wrong += blocked(SIGPROF);
+    }
+    printf("masks in a handler: %d, wrong %d\n", taken(), wrong);
 
     struct sigaction odd = {.sa_handler = plain, .sa_flags = SA_RESTART | 0x100};
     sigfillset(&odd.sa_mask);

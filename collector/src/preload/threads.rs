@@ -19,7 +19,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use libc::{pthread_attr_t, pthread_key_t, pthread_t};
 
 use super::real::{self, Start};
-use super::signals::mask::{believe, believed};
+use super::signals::mask::{believe, believed, really_blocked};
 use super::view::sampled;
 use crate::thread::{self, AskedStack};
 
@@ -55,7 +55,8 @@ unsafe fn create(
     super::dl::look_after_note();
     // SAFETY: by contract.
     let stack = unsafe { AskedStack::of(attributes) };
-    let birth = Box::into_raw(Box::new(Birth { start, argument, stack, blocked: believed() }));
+    let blocked = believed() | really_blocked();
+    let birth = Box::into_raw(Box::new(Birth { start, argument, stack, blocked }));
     let result = create(born, birth.cast());
     if result != 0 {
         // SAFETY: made by `into_raw` above; no thread was created that could have it.

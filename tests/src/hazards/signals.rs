@@ -95,6 +95,7 @@ pub const ALL: &[Hazard] = &[
              left: 10\n\
              slow: 5\n\
              ended: 1, not 0\n\
+             masks in a handler: 5, wrong 0\n\
              odd: flags 10000000, itself 1, kill 0\n\
              signal: flags 10000000, itself 1, kill 0\n\
              sysv_signal: flags c0000000, itself 0, kill 0\n",

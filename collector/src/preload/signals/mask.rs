@@ -37,6 +37,12 @@ pub(super) fn settle() {
     }
 }
 
+/// Of the signals of samples those that the kernel has blocked: while a handler of the program's for one of them
+/// runs. What is changed there ends with the handler, so it is the kernel's to remember.
+pub(in crate::preload) fn really_blocked() -> u64 {
+    sys::block(Mask(0)).0 & kept()
+}
+
 /// Changes the mask without the signals of samples and keeps the thread's own view of them.
 unsafe fn change(set_mask: SetMask, how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int {
     if !sampled() {
@@ -52,14 +58,15 @@ unsafe fn change(set_mask: SetMask, how: c_int, new: *const sigset_t, old: *mut 
         // SAFETY: not null, so the program points to a mask.
         let word = unsafe { first_word(new) };
         let named = word & kept();
-        after = match how {
-            libc::SIG_BLOCK => before | named,
-            libc::SIG_UNBLOCK => before & !named,
-            _ => named,
-        };
         if named != 0 && how != libc::SIG_UNBLOCK {
-            filtered = mask_of(word & !named);
+            let thought = named & !really_blocked();
+            filtered = mask_of(word & !thought);
             passed = &raw const filtered;
+            after = if how == libc::SIG_BLOCK { before | thought } else { thought };
+        } else if how == libc::SIG_UNBLOCK {
+            after = before & !named;
+        } else {
+            after = if how == libc::SIG_BLOCK { before } else { 0 };
         }
     }
     // Before the call: what it unblocks is delivered before it returns.
@@ -116,9 +123,10 @@ fn change_bsd(set_mask: unsafe fn(c_int) -> c_int, how: c_int, mask: c_int) -> c
     settle();
     let before = believed();
     let named = u64::from(mask.cast_unsigned()) & kept();
-    believe(if how == libc::SIG_BLOCK { before | named } else { named });
+    let thought = if named == 0 { 0 } else { named & !really_blocked() };
+    believe(if how == libc::SIG_BLOCK { before | thought } else { thought });
     // SAFETY: takes no pointers.
-    unsafe { set_mask(mask & !(named as c_int)) | before as c_int }
+    unsafe { set_mask(mask & !(thought as c_int)) | before as c_int }
 }
 
 /// sigblock(3).
