@@ -182,7 +182,7 @@ pub fn note_asynchronous(why: &str) {
         8,
         &format!(
             "task-clock samples come by SIGPROF, not by SIGTRAP: {why}; they cost half as much \
-             again, and 1 of 100 waits with a time limit may end early"
+             again, and some waits two system calls more"
         ),
     );
 }

@@ -24,6 +24,15 @@ fn no_wait_ends_early_by_a_sample_that_comes_by_sigtrap() {
 }
 
 #[test]
+fn no_wait_ends_early_by_a_sample_that_cannot_come_by_sigtrap() {
+    let workshop = Workshop::new("waits_without_sigtrap");
+    workshop.compile("cc -O2 -pthread -o program @interrupted_waits.c");
+    let words = ["sh", "-c", "trap '' TRAP; exec ./program 100"];
+    let recording = workshop.record(&["-e", "task-clock@5000"], &words);
+    assert_eq!(recording.outcome.said(), "interrupted 0\n");
+}
+
+#[test]
 fn no_wait_ends_early_by_a_sample_of_elapsed_time() {
     let workshop = Workshop::new("waits_by_elapsed_time");
     workshop.compile("cc -O2 -D_FORTIFY_SOURCE=2 -pthread -o program @interrupted_waits.c");

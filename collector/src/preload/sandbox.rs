@@ -25,7 +25,7 @@ use csprof_format::arena::LeftOut;
 
 use super::real::slots;
 use super::signals::BIT;
-use super::signals::hold::{CALLS, answer, by_elapsed_time, hold_syscall, is_wait};
+use super::signals::hold::{CALLS, answer, hold_syscall, is_wait, samples_meet_waits};
 use super::stub::{self, ENGAGED, WATCHING, drop_frame, fast_path, jump_on, save_arguments};
 use crate::trampoline::Suspended;
 use crate::{process, report, sys, thread};
@@ -92,7 +92,7 @@ extern "C" fn before_syscall(
             note_thread(flags);
             note_child(flags);
         }
-        _ if by_elapsed_time() && is_wait(number, second, fourth) => {
+        _ if samples_meet_waits() && is_wait(number, second, fourth) => {
             return core::ptr::null_mut();
         }
         _ => {}

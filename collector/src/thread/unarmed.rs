@@ -58,19 +58,19 @@ pub fn disarm_here(how: Suspended) {
     });
 }
 
-/// Puts the real return address back, for an unwinder in which `caller` asks for the function at `pc`
-/// before it reads the return addresses outside; or for code that may be one. As [`disarm_here`].
+/// Puts the real return address back, for code that asks where call frame information is, in `caller`, and may be
+/// an unwinder. As [`disarm_here`].
 ///
-/// Its own return address it has read before it asks for anything. If that was the replaced one, it
-/// asks for the trampoline, and goes on by that one's call frame information. Where
-/// it does not say what it asks for (libgcc before version 12, `pc` is 0), the slot stays as it is.
-pub fn disarm_for_lookup(caller: u64, pc: u64) {
+/// A known unwinder goes on by the trampoline's own call frame information, which reads the slot: its own
+/// return address it has read before it asks for anything, so the slot stays as it is. That is one that was not
+/// called by its name, or it would find no replaced one: the C library's for cancellation, which are entered
+/// by a jump, and those of programs that are linked with one.
+pub fn disarm_for_lookup(caller: u64) {
     let Some(shared) = Shared::here() else { return };
-    if !is_known_unwinder(caller) {
-        shared.suspect.ask(caller);
-    } else if pc == 0 {
+    if is_known_unwinder(caller) {
         return;
     }
+    shared.suspect.ask(caller);
     with_trampoline(|record, live, _| {
         if record.armed_slot() != 0 {
             // What is suspended already stays so.

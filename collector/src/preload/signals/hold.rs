@@ -1,4 +1,4 @@
-//! Waiting for time, semaphores, messages, sockets and asynchronous I/O, where samples come by elapsed time.
+//! Waiting for time, semaphores, messages, sockets and asynchronous I/O, where samples could end it.
 //!
 //! After a handler has run, the kernel does not go on with these, whatever the handler's flags (signal(7)):
 //! a sample would end the wait with `EINTR`, and sleep(3) of a second would take one sampling period.
@@ -6,10 +6,9 @@
 //! held back meanwhile, by two system calls. The timer counts on; the sample comes right after the
 //! wait, in the function that waited, and stands for all of it.
 //!
-//! Only with `realtime`. Samples of CPU time come at the kernel's tick, or by SIGTRAP when the call is over;
-//! where SIGTRAP is not to be had, one wait of a hundred ends early at 5000 samples per second, and
-//! two system calls for every wait would be too much. Not here are `read` and `write`, which end
-//! early only on sockets with a time limit of their own.
+//! Only where samples [meet waits](samples_meet_waits): those of `cputime` come at the kernel's tick, and those
+//! by SIGTRAP when the call is over. Not here are `read` and `write`, which end early only on sockets
+//! with a time limit of their own.
 //!
 //! Waits by syscall(2) are held in [its wrapper](crate::preload::sandbox). libaio and liburing make their
 //! system calls by instructions of their own, and are not held: an exported name of theirs would be found by
@@ -30,6 +29,7 @@ use crate::preload::stub::{
 };
 use crate::preload::view::{Belief, sampled};
 use crate::process;
+use crate::sampling::trap;
 use crate::sys;
 
 /// What a stub does: the function to call, and whether the signal is to be let through afterwards.
@@ -39,16 +39,18 @@ struct Held {
     is_held: usize,
 }
 
-/// Whether a sample may come while a thread waits.
-pub(in crate::preload) fn by_elapsed_time() -> bool {
-    process::current().is_some_and(|process| process.uses(SourceKind::Realtime))
+/// Whether a sample may meet a wait and end it: one by elapsed time, while it lasts; one by the event of
+/// `task-clock` without SIGTRAP, whose interrupt sends the signal, as it begins or ends.
+pub(in crate::preload) fn samples_meet_waits() -> bool {
+    let uses = |kind| process::current().is_some_and(|process| process.uses(kind));
+    uses(SourceKind::Realtime) || (uses(SourceKind::TaskClock) && !trap::on_loan())
 }
 
 /// Holds the signal back, if it could end a wait. `inner` is to be called instead of the real
 /// function, or null.
 extern "C" fn hold(real: &Real, inner: *mut c_void) -> Held {
     let target = if inner.is_null() { stub::target(real) } else { inner };
-    if !sampled() || !by_elapsed_time() {
+    if !sampled() || !samples_meet_waits() {
         return Held { target, is_held: 0 };
     }
     let before = sys::block(sys::Mask(BIT));

@@ -14,19 +14,17 @@ use core::arch::naked_asm;
 use core::ffi::c_int;
 use core::mem::offset_of;
 
-use csprof_format::launch::SourceKind;
 use libc::{sigset_t, timespec, timeval};
 
 use super::BIT;
 use super::action::first_word;
+use super::hold::samples_meet_waits;
 use super::wait::Prepared;
 use crate::preload::real::{self, Real, slots};
 use crate::preload::stub::{
     self, ENGAGED, drop_frame, fast_path, restore_arguments, save_arguments,
 };
 use crate::preload::view::{Belief, sampled};
-use crate::process;
-use crate::sampling::trap;
 use crate::sys::{self, Clock};
 
 /// What a stub has room for, at its stack pointer: [`save_arguments!`] leaves 128 bytes.
@@ -43,11 +41,7 @@ const _: () = assert!(size_of::<Room>() <= 128);
 /// The mask that keeps samples out of a wait, where they could come in: the thread's own, with the
 /// profiling signal.
 pub(super) fn own_mask() -> Option<u64> {
-    let interrupts = || {
-        let uses = |kind| process::current().is_some_and(|process| process.uses(kind));
-        uses(SourceKind::Realtime) || (uses(SourceKind::TaskClock) && !trap::on_loan())
-    };
-    if !sampled() || !interrupts() {
+    if !sampled() || !samples_meet_waits() {
         return None;
     }
     let mut now = core::mem::MaybeUninit::<sigset_t>::uninit();
