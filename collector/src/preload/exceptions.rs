@@ -7,9 +7,9 @@
 //!
 //! What unwinds without going through these names (the C library on thread cancellation, programs
 //! linked with -static-libgcc or with an unwinder of their own) asks the loader where the call frame
-//! information of each frame is. The known ones (libgcc's, also where it is linked into a program) go
-//! on by the trampoline's own unwind information; for others the two functions that tell put the real
-//! address back, too.
+//! information of its first frame is, before it reads any return address but its own; so the two
+//! functions that tell put the real address back, too, but for libgcc's shared library, which goes on by
+//! the trampoline's own unwind information. An unwinder that remembers answers across calls does so as well.
 //!
 //! Where an exception goes on, in a handler or a cleanup, the frame's personality routine says by
 //! `_Unwind_SetIP`. That is the moment in which the frames inside are left: they are counted as lost
@@ -76,6 +76,7 @@ macro_rules! unwinders {
                 ".cfi_startproc",
                 fast_path!(),
                 save_arguments!(),
+                "mov rdx, rdi",
                 "lea rdi, [rip + {real}]",
                 "mov rsi, [rbp + 8]",
                 "call {prepare}",
@@ -104,10 +105,10 @@ unwinders! {
     backtrace;
 }
 
-/// Makes the stack true for who looks a function up and may be an unwinder.
-extern "C" fn prepare_lookup(real: &Real, caller: u64) -> *mut c_void {
+/// Makes the stack true for who looks the function at `pc` up and may be an unwinder.
+extern "C" fn prepare_lookup(real: &Real, caller: u64, pc: u64) -> *mut c_void {
     let errno = real::errno();
-    thread::disarm_for_lookup(caller);
+    thread::disarm_for_lookup(caller, pc);
     let target = super::stub::target(real);
     real::set_errno(errno);
     target
@@ -118,7 +119,7 @@ extern "C" fn prepare_visit(real: &Real, caller: u64) -> *mut c_void {
     if rules::is_own_code(caller) {
         super::stub::target(real)
     } else {
-        prepare_lookup(real, caller)
+        prepare_lookup(real, caller, 0)
     }
 }
 

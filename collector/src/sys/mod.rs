@@ -34,7 +34,7 @@ pub use process::{
 };
 pub use read::{Peeked, absolute, is_executable, mapped_file, read_file, read_link, read_link_to};
 pub use signal::{
-    Disposition, Handler, handler_of, interrupts, pending, send_again, send_before_samples,
+    Disposition, Handler, drop_samples, handler_of, interrupts, pending, send_again,
     set_disposition,
 };
 pub use timer::Timer;

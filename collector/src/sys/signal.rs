@@ -141,29 +141,23 @@ fn take_pending(signal: i32) -> Option<libc::siginfo_t> {
     taken.is_ok().then(|| unsafe { info.assume_init() })
 }
 
-/// Sends the calling thread once more a signal that it has blocked, in place of samples by the same signal: a
-/// standard signal that is sent to a thread while one waits there is merged with it (signal(7)).
-pub fn send_before_samples(
-    info: &libc::siginfo_t,
-    to_process: bool,
-    is_sample: impl Fn(&libc::siginfo_t) -> bool,
-) {
+/// Takes samples by a signal that is blocked off what waits for the calling thread: a standard signal that is
+/// sent to a thread while one waits there is merged with it (signal(7)), and who waits for it would be
+/// given them.
+pub fn drop_samples(signal: i32, is_sample: impl Fn(&libc::siginfo_t) -> bool) {
     // Each source may have one; and then one of the program's.
     const MOST: usize = csprof_format::launch::MAX_SOURCES + 1;
     let mut others = [None; MOST];
-    if !to_process {
-        for other in &mut others {
-            match take_pending(info.si_signo) {
-                Some(taken) if is_sample(&taken) => {}
-                Some(taken) => *other = Some(taken),
-                None => break,
-            }
+    for other in &mut others {
+        match take_pending(signal) {
+            Some(taken) if is_sample(&taken) => {}
+            Some(taken) => *other = Some(taken),
+            None => break,
         }
     }
     for other in others.iter().flatten() {
         send_again(other, other.si_code != libc::SI_TKILL);
     }
-    send_again(info, to_process);
 }
 
 /// The signals that wait for the calling thread to unblock them, as a mask.

@@ -61,16 +61,19 @@ pub fn disarm_here(how: Suspended) {
 /// Puts the real return address back, for code that asks where call frame information is, in `caller`, and may be
 /// an unwinder. As [`disarm_here`].
 ///
-/// A known unwinder goes on by the trampoline's own call frame information, which reads the slot: its own
-/// return address it has read before it asks for anything, so the slot stays as it is. That is one that was not
-/// called by its name, or it would find no replaced one: the C library's for cancellation, which are entered
-/// by a jump, and those of programs that are linked with one.
-pub fn disarm_for_lookup(caller: u64) {
+/// Its own return address it has read before it asks for anything. Where that may be a replaced one, the slot
+/// stays as it is, for the unwinder goes on by the trampoline's own call frame information, which reads
+/// it: in libgcc's shared library, which the C library enters for cancellation by a jump from functions that
+/// are not known as unwinders. So it does where it does not say what it asks for (libgcc before version 12,
+/// `pc` is 0).
+pub fn disarm_for_lookup(caller: u64, pc: u64) {
     let Some(shared) = Shared::here() else { return };
-    if is_known_unwinder(caller) {
-        return;
+    match asks(caller) {
+        Asks::Shared => return,
+        Asks::Static if pc == 0 => return,
+        Asks::Static => {}
+        Asks::Unknown => shared.suspect.ask(caller),
     }
-    shared.suspect.ask(caller);
     with_trampoline(|record, live, _| {
         if record.armed_slot() != 0 {
             // What is suspended already stays so.
@@ -80,9 +83,23 @@ pub fn disarm_for_lookup(caller: u64) {
     });
 }
 
-fn is_known_unwinder(pc: u64) -> bool {
-    Reading::begin()
-        .is_some_and(|reading| reading.map().find(pc).is_some_and(|code| code.unwinds(pc)))
+/// What asks for call frame information.
+enum Asks {
+    /// A library that is an unwinder.
+    Shared,
+    /// An unwinder in a program or library that was linked with it.
+    Static,
+    /// Whatever it is.
+    Unknown,
+}
+
+fn asks(pc: u64) -> Asks {
+    let Some(reading) = Reading::begin() else { return Asks::Unknown };
+    match reading.map().find(pc) {
+        Some(stretch) if stretch.code.rules.unwinder => Asks::Shared,
+        Some(stretch) if stretch.unwinds(pc) => Asks::Static,
+        _ => Asks::Unknown,
+    }
 }
 
 /// The calling thread is about to go on at the stack pointer `sp` without returning there: what was

@@ -125,7 +125,8 @@ fn program_handler(info: &libc::siginfo_t, context: &mut libc::ucontext_t) -> Op
     if is_blocked {
         // The thread has blocked it, it thinks: from here on it has, and the signal waits.
         *interrupted |= BIT;
-        sys::send_before_samples(info, info.si_code != libc::SI_TKILL, may_be_late);
+        sys::drop_samples(SIGNAL, may_be_late);
+        sys::send_again(info, info.si_code != libc::SI_TKILL);
         return None;
     }
     let flags = ASKED.flags.load(Ordering::Relaxed) as c_int;

@@ -33,13 +33,16 @@ pub(in crate::preload) unsafe extern "C" fn by_default(
         // The thread has blocked it, it thinks: from here on it has.
         // SAFETY: the mask to return to, of which the kernel has one word.
         unsafe { *(&raw mut context.uc_sigmask).cast::<u64>() |= bit(TRAP) };
-        let is_sample = |info: &libc::siginfo_t| info.si_code == trap::TRAP_PERF;
-        sys::send_before_samples(info, info.si_code != libc::SI_TKILL, is_sample);
-        return;
+        sys::drop_samples(TRAP, is_sample);
+    } else {
+        let _ = sys::set_disposition(TRAP, Disposition::Default);
     }
-    let _ = sys::set_disposition(TRAP, Disposition::Default);
     // It is blocked until this handler returns, and then comes to what it would have come to.
     sys::send_again(info, by_program && info.si_code != libc::SI_TKILL);
+}
+
+fn is_sample(info: &libc::siginfo_t) -> bool {
+    info.si_code == trap::TRAP_PERF
 }
 
 /// To be called when the program shows that it has a use for SIGTRAP.
@@ -47,6 +50,9 @@ pub(super) fn give_back(why: &str) {
     if trap::on_loan() {
         thread::give_trap_back(why);
         settle();
+        if sys::pending() & bit(TRAP) != 0 {
+            sys::drop_samples(TRAP, is_sample);
+        }
     }
 }
 
