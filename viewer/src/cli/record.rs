@@ -229,7 +229,7 @@ pub(super) fn resolve(
     let mut stopped = false;
     let mut warnings = symbols::resolve(profile, &files, |done, total| {
         progress.report(done, total);
-        stopped = stops();
+        stopped |= done < total && stops();
         if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     if stopped {

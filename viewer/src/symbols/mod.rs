@@ -127,7 +127,10 @@ fn resolve_all(
 
     let mut resolved = resolve_modules(&tasks, files, |done| progress(done, total));
 
-    name_chosen(profile, &directory, &places, &mut resolved, files);
+    // It reads programs again, for which there is no time where `progress` broke off.
+    if resolved.len() == tasks.len() {
+        name_chosen(profile, &directory, &places, &mut resolved, files);
+    }
 
     let mut warnings = Vec::new();
     let rows_before = sites::rows_of_modules(profile, &places);

@@ -158,7 +158,8 @@ impl History {
         self.moments.push(before);
         let before = |at: usize| at.checked_sub(1).map(|before| &self.moments[before]);
         let rows = |(at, moment): (usize, &Moment)| moment.rows_besides(before(at));
-        let too_many = too_many(self.moments.iter().enumerate().map(rows));
+        // What is shown stays, also while a change is under way.
+        let too_many = too_many(self.moments.iter().enumerate().map(rows)).min(self.settled);
         self.moments.drain(..too_many);
         self.settled = self.settled.saturating_sub(too_many);
         self.now = self.moments.len();
