@@ -12,7 +12,7 @@
 //! | `signals::mask` | `sigprocmask` `pthread_sigmask` `sigblock` `sigsetmask` `siggetmask` `sighold` `sigrelse` | the profiling signal is not blocked |
 //! | `signals::wait` | `sigsuspend` `__sigsuspend` `ppoll` `__ppoll_chk` `pselect` `epoll_pwait` `epoll_pwait2` `pause` | waiting is not interrupted by samples |
 //! | `signals::poll` | `poll` `__poll_chk` `select` `epoll_wait` | the same, with `realtime`, and with `task-clock` where SIGTRAP is not on loan |
-//! | `signals::hold` | `sleep` `usleep` `nanosleep` `__nanosleep` `clock_nanosleep` `thrd_sleep` `sem_timedwait` `sem_clockwait` `semop` `semtimedop` `msgsnd` `msgrcv` `recv` `recvfrom` `recvmsg` `recvmmsg` `accept` `accept4` `__recv_chk` `__recvfrom_chk` `send` `sendto` `sendmsg` `sendmmsg` `connect` `aio_suspend` `aio_suspend64` `lio_listio` `lio_listio64` `gai_suspend`, waits by `syscall` | the same, with `realtime` |
+//! | `signals::hold` | `sleep` `usleep` `nanosleep` `__nanosleep` `clock_nanosleep` `thrd_sleep` `sem_timedwait` `sem_clockwait` `semop` `semtimedop` `msgsnd` `msgrcv` `recv` `recvfrom` `recvmsg` `recvmmsg` `accept` `accept4` `__recv_chk` `__recvfrom_chk` `send` `sendto` `sendmsg` `sendmmsg` `connect` `aio_suspend` `aio_suspend64` `lio_listio` `lio_listio64` `gai_suspend`, waits by `syscall` | the same, with either |
 //! | `signals::wait` | `sigwait` `sigwaitinfo` `sigtimedwait` `signalfd` | samples are not waited away |
 //! | `signals::histogram` | `__monstartup` `monstartup` `moncontrol` `profil` `sprofil` | the C library's own profiler does not take the signal |
 //! | `signals::stack` | `sigaltstack` `sigstack` | the collector's handlers run on an alternate stack of their own |

@@ -144,12 +144,9 @@ static UNSAFE: [Function; 22] = [
 
 /// Functions of libc that are about to leave frames, or to look at them, some instructions after
 /// the wrapper has made the stack ready: while they run it stays so. backtrace(3) walks the stack by
-/// a copy of libgcc that libc loads for itself. For cancellation and pthread_exit libc has unwinders of its own
-/// that ask where libgcc's are, and jump there: what they return to is read before anything is looked up.
-static LEAVING: [Function; 5] = [
+/// a copy of libgcc that libc loads for itself.
+static LEAVING: [Function; 3] = [
     Function::named(c"backtrace"),
-    Function::named(c"__libc_unwind_link_get"),
-    Function::named(c"__pthread_unwind_next"),
     Function::named(c"siglongjmp"),
     Function::named(c"__longjmp_chk"),
 ];

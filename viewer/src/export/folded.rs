@@ -91,15 +91,13 @@ impl<'r> Names<'r> {
     fn of(refined: &'r Refined<'_>) -> Self {
         let mut numbers = HashMap::new();
         let mut names = Vec::new();
-        let mut number_of = |frame: &Frame| {
-            let is_marked = matches!(frame.kind, FrameKind::Partial | FrameKind::Unknown);
-            let kind = is_marked.then_some(frame.kind);
-            *numbers.entry((frame.function, kind)).or_insert_with(|| {
+        let number_of = |frame: &Frame| {
+            *numbers.entry((frame.function, frame.kind)).or_insert_with(|| {
                 names.push(name(refined, frame));
                 names.len() - 1
             })
         };
-        let number: Vec<usize> = refined.frames.iter().map(&mut number_of).collect();
+        let number: Vec<usize> = refined.frames.iter().map(number_of).collect();
         let mut order: Vec<usize> = (0..names.len()).collect();
         order.sort_unstable_by(|&a, &b| names[a].cmp(&names[b]));
         let mut rank_of = vec![0; names.len()];

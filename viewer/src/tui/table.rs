@@ -63,7 +63,7 @@ impl Look {
     pub(super) fn rows_besides(&self, other: Option<&Self>) -> usize {
         let has_same_open = other.is_some_and(|other| Arc::ptr_eq(&self.open, &other.open));
         let has_same_hot = other.is_some_and(|other| Arc::ptr_eq(&self.hot, &other.hot));
-        let open = if has_same_open { 0 } else { self.open.len() };
+        let open = if has_same_open { 0 } else { self.open.rows() };
         let hot = self.hot.iter().map(|path| path.0.len()).sum();
         open + if has_same_hot { 0 } else { hot } + self.selected.0.len()
     }

@@ -36,14 +36,8 @@ pub struct OpenPaths {
 impl OpenPaths {
     /// How many rows it names.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn rows(&self) -> usize {
         self.top.0.len() + self.rows.len()
-    }
-
-    /// Whether none is open.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }
 

@@ -43,6 +43,11 @@ pub(in crate::preload) fn really_blocked() -> u64 {
     sys::block(Mask(0)).0 & kept()
 }
 
+/// Those of `named` for which the thread's own view is to be changed. Asks the kernel only if there are any.
+fn not_really_blocked(named: u64) -> u64 {
+    if named == 0 { 0 } else { named & !really_blocked() }
+}
+
 /// Changes the mask without the signals of samples and keeps the thread's own view of them.
 unsafe fn change(set_mask: SetMask, how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int {
     if !sampled() {
@@ -58,15 +63,14 @@ unsafe fn change(set_mask: SetMask, how: c_int, new: *const sigset_t, old: *mut 
         // SAFETY: not null, so the program points to a mask.
         let word = unsafe { first_word(new) };
         let named = word & kept();
-        if named != 0 && how != libc::SIG_UNBLOCK {
-            let thought = named & !really_blocked();
-            filtered = mask_of(word & !thought);
+        after = match how {
+            libc::SIG_UNBLOCK => before & !named,
+            libc::SIG_BLOCK => before | not_really_blocked(named),
+            _ => not_really_blocked(named),
+        };
+        if how != libc::SIG_UNBLOCK && named & after != 0 {
+            filtered = mask_of(word & !(named & after));
             passed = &raw const filtered;
-            after = if how == libc::SIG_BLOCK { before | thought } else { thought };
-        } else if how == libc::SIG_UNBLOCK {
-            after = before & !named;
-        } else {
-            after = if how == libc::SIG_BLOCK { before } else { 0 };
         }
     }
     // Before the call: what it unblocks is delivered before it returns.
@@ -123,7 +127,7 @@ fn change_bsd(set_mask: unsafe fn(c_int) -> c_int, how: c_int, mask: c_int) -> c
     settle();
     let before = believed();
     let named = u64::from(mask.cast_unsigned()) & kept();
-    let thought = if named == 0 { 0 } else { named & !really_blocked() };
+    let thought = not_really_blocked(named);
     believe(if how == libc::SIG_BLOCK { before | thought } else { thought });
     // SAFETY: takes no pointers.
     unsafe { set_mask(mask & !(thought as c_int)) | before as c_int }
