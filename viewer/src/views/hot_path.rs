@@ -15,7 +15,7 @@ pub const USUAL_SHARE: u32 = 50;
 
 /// Rows that a hot path goes along at once. Each level that it opens takes memory, and recursion may be a
 /// million levels deep.
-pub const MOST_ROWS: usize = 10_000;
+pub const MOST_ROWS: usize = 4_000;
 
 /// What a hot path follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -447,7 +447,7 @@ fn callers_of_all_functions_cost_what_the_profile_costs() {
 /// Each caller's caller has most of the activations.
 #[test]
 fn callers_of_a_recursion_take_what_the_profile_takes() {
-    let depth = 3000;
+    let depth = 800;
     let outline: String = (0..depth).map(|level| format!("{:1$}f 1\n", "", 2 * level)).collect();
     let profile = profile(&outline);
     let refined = Refined::base(&profile);
