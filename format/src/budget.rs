@@ -24,7 +24,7 @@ pub const PER_BYTE: u64 = 512;
 pub const CEILING: u64 = 8 << 30;
 
 /// Most nodes that any profile may have.
-pub const MOST_NODES: u64 = CEILING / (NODE + SOURCE_NODE);
+pub const MOST_NODES: u64 = CEILING / (NODE + SOURCE_NODE + COUNTS * NARROW);
 
 /// Source-level frames that are kept for one address. Compilers stop far below (GCC's
 /// `max-inline-recursive-depth` is 8, LLVM inlines chains of a few dozen).
@@ -32,8 +32,16 @@ pub const MAX_INLINED: usize = 512;
 
 /// Bytes that a node takes in the columns that are read.
 const NODE: u64 = 2 * size_of::<u32>() as u64 + 2 * size_of::<u64>() as u64;
-/// Bytes that a source-level node takes with the columns that views add to it.
-const SOURCE_NODE: u64 = 48;
+/// Bytes that a source-level node takes, besides counts: parent, frame, and its place among the children of a view.
+const SOURCE_NODE: u64 = 16;
+/// Its counts, with those that views add.
+const COUNTS: u64 = 8;
+/// The same of each further metric.
+const FURTHER_COUNTS: u64 = 4;
+/// Bytes of a count where all samples, or returns, are fewer than 2^32.
+const NARROW: u64 = 4;
+/// Bytes of a count where they are not.
+const WIDE: u64 = 8;
 /// Bytes that a function or frame takes besides its name, with its entry in a table by value.
 const ROW: u64 = 128;
 /// Copies of a name: in the table of functions, in the table by value, and in what orders names.
@@ -159,13 +167,22 @@ impl Budget {
                 charge(bytes, BlockKind::Frames, element, "bytes of its module's name", name);
             }
         }
+        let node = source_node(profile);
         for (element, frame) in profile.nodes.frame.iter().enumerate() {
             let count = rows(frame.index());
-            let bytes = count * SOURCE_NODE;
+            let bytes = count * node;
             charge(bytes, BlockKind::Nodes, element, "functions at its address", count);
         }
         let Some((table, element, what, amount)) = first else { return Ok(()) };
         let fault = Fault::Memory { what, amount, needed: self.used, limit: self.limit };
         Err(Violation { table, element, fault })
     }
+}
+
+/// Bytes that a source-level node of the profile takes.
+fn source_node(profile: &Profile) -> u64 {
+    let sum = |counts: &[u64]| counts.iter().fold(0_u64, |sum, count| sum.saturating_add(*count));
+    let most = sum(&profile.nodes.samples).max(sum(&profile.nodes.edges));
+    let count = if most < u32::MAX.into() { NARROW } else { WIDE };
+    SOURCE_NODE + count * (COUNTS + FURTHER_COUNTS * profile.further.len() as u64)
 }

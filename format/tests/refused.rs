@@ -627,6 +627,12 @@ fn what_is_written_is_as_large_as_its_readers_ask_for() {
     // No larger than that.
     let small = bytes(&expanding(40, 100_000)).len();
     assert!(small < 10_000 && (100_000..400_000).contains(&file.len()), "{small} {}", file.len());
+    // Counts of eight bytes take twice as much.
+    let mut profile = expanding(60, 100_000);
+    let small = bytes(&profile).len();
+    *profile.nodes.edges.last_mut().expect("nodes") = 1 << 33;
+    let large = bytes(&profile).len();
+    assert!(small < 10_000 && large > 100_000, "{small} {large}");
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("profile.csprof");
     write::save(&sample::profile(), &path).expect("it is small");

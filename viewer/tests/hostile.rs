@@ -2,8 +2,8 @@
 //! obeys, names without end.
 //!
 //! `CSPROF_FUZZ_MINUTES=60 cargo test --release -p csprof --test hostile -- --nocapture fuzz` goes on
-//! as long, from another seed each time (`PROPTEST_RNG_SEED` fixes it), and holds every step to a
-//! second of CPU time.
+//! as long, from another seed each time (`PROPTEST_RNG_SEED` fixes it; `CSPROF_FUZZ_KEEP` names a file
+//! that each case is written to), and holds every step to a second of CPU time.
 
 #![expect(clippy::unwrap_used, reason = "a harness of tests: a panic is a failed test")]
 
@@ -30,7 +30,7 @@ use profiles::Random;
 const SITES: u16 = 10;
 
 /// Memory that nothing may take more of, in bytes, and how much more for each byte of the file: the
-/// [budget](csprof_format::budget) grows with it.
+/// [budget](csprof_format::budget) grows with it. A comparison of two files may take both's.
 const MOST_MEMORY: u64 = 1 << 30;
 const MEMORY_PER_BYTE: u64 = 3 * csprof_format::budget::PER_BYTE;
 /// CPU time that no step takes longer than, where steps are timed, besides what its output takes and, but for
@@ -50,6 +50,7 @@ fn fuzz_from_bytes_to_screens() {
     let now =
         || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos() as u64;
     let first = fixed.unwrap_or_else(now);
+    let kept = std::env::var_os("CSPROF_FUZZ_KEEP");
     let files = golden_files();
     let until = minutes.map(|minutes: u64| Instant::now() + Duration::from_secs(60 * minutes));
     let cases = 24;
@@ -60,13 +61,18 @@ fn fuzz_from_bytes_to_screens() {
         }
         let seed = first.wrapping_add(case);
         let bytes = input(&files, seed, minutes.is_some());
+        kept.iter().for_each(|kept| fs::write(kept, &bytes).unwrap());
         // Allocations beyond it fail, and end the test.
         let memory = MOST_MEMORY + MEMORY_PER_BYTE * bytes.len() as u64;
-        setrlimit(Resource::RLIMIT_DATA, memory.min(hard), hard).unwrap();
+        let allow = |memory: u64| setrlimit(Resource::RLIMIT_DATA, memory.min(hard), hard).unwrap();
+        allow(memory);
         // So that a case which panics or hangs is known.
         println!("seed {seed}: {} bytes", bytes.len());
         let mut running = ("", cpu_time(), drive::written_so_far());
         drive::drive(&bytes, &mut |step| {
+            if step == "compare" {
+                allow(2 * memory);
+            }
             let (name, began, before) = running;
             let (taken, written) = (cpu_time() - began, drive::written_so_far() - before);
             let nodes = if name == "paint" { 0 } else { drive::nodes() };

@@ -24,6 +24,18 @@ const LEAST_FRAMES: usize = super::CUT_DEPTH;
 /// The same, while what earlier ones took is not paid for.
 const LEAST_IN_DEBT: usize = 16;
 
+/// The same, while that is more than an eighth of the most that may be owed: more than these few take, too.
+const LEAST_IN_DEEP_DEBT: usize = 1;
+
+/// What a walk must have reckoned before it is timed, and then again for the time to say something: of the
+/// clock, a system call, it is a small part.
+const TIMED_NS: i64 = 5_000;
+
+/// The factor by which frames cost what was reckoned.
+const ONE: i64 = 16;
+/// The greatest factor: beyond it, a single frame costs what a sample earns at 5000 per second.
+const MOST_FACTOR: i64 = 500 * ONE;
+
 /// What one thread may spend.
 #[derive(Debug)]
 pub struct Effort {
@@ -36,6 +48,10 @@ pub struct Effort {
     allowed_ns: i64,
     /// The frames that it walks in any case.
     least: usize,
+    /// How much longer frames take than is reckoned, in parts of [`ONE`].
+    factor: i64,
+    /// When the present walk began to be timed, by the thread's CPU time, and what it had spent by then.
+    timed_from: Option<(u64, i64)>,
 }
 
 impl Effort {
@@ -46,6 +62,8 @@ impl Effort {
         spent_ns: 0,
         allowed_ns: MOST_NS,
         least: LEAST_FRAMES,
+        factor: ONE,
+        timed_from: None,
     };
 
     /// For a sample that stands for so much time. Signal side.
@@ -55,16 +73,24 @@ impl Effort {
         let saves = self.left_ns < self.wanted_ns;
         self.allowed_ns = if saves { earned_ns / 2 } else { self.left_ns };
         self.spent_ns = 0;
-        self.least = if self.left_ns < 0 { LEAST_IN_DEBT } else { LEAST_FRAMES };
+        self.least = match self.left_ns {
+            0.. => LEAST_FRAMES,
+            left_ns if left_ns > -MOST_NS / 8 => LEAST_IN_DEBT,
+            _ => LEAST_IN_DEEP_DEBT,
+        };
+        self.timed_from = None;
     }
 
     /// Pays for a frame, the `walked`th, which took as long as so many that are found by remembered recipes; `false` if
-    /// the walk is to end with it. Signal side.
+    /// the walk is to end with it. `now_ns` is the thread's CPU time, asked in long walks only. Signal side.
     #[inline]
-    pub(super) fn spend(&mut self, took: u32, walked: usize) -> bool {
-        let price_ns = i64::from(took) * FRAME_NS;
+    pub(super) fn spend(&mut self, took: u32, walked: usize, now_ns: impl Fn() -> u64) -> bool {
+        let price_ns = i64::from(took) * FRAME_NS * self.factor / ONE;
         self.left_ns = (self.left_ns - price_ns).max(-MOST_NS);
         self.spent_ns += price_ns;
+        if self.spent_ns >= TIMED_NS && self.timed_from.is_none() {
+            self.timed_from = Some((now_ns(), self.spent_ns));
+        }
         self.spent_ns <= self.allowed_ns || walked < self.least
     }
 
@@ -77,18 +103,39 @@ impl Effort {
             self.wanted_ns = 0;
         }
     }
+
+    /// After all that the sample takes. Where it was timed, the factor moves an eighth of the way to what
+    /// would have been right. Signal side.
+    pub(super) fn learn(&mut self, now_ns: impl Fn() -> u64) {
+        let Some((from_ns, spent_before_ns)) = self.timed_from else { return };
+        let reckoned_ns = self.spent_ns - spent_before_ns;
+        if reckoned_ns < TIMED_NS {
+            return;
+        }
+        let took_ns = i64::try_from(now_ns().saturating_sub(from_ns)).unwrap_or(i64::MAX);
+        let right = self.factor.saturating_mul(took_ns) / reckoned_ns;
+        let step = (right.min(MOST_FACTOR) - self.factor) / 8;
+        self.factor = (self.factor + step).max(ONE);
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use core::cell::Cell;
+
     use super::*;
 
     const PERIOD_NS: u64 = 200_000;
 
+    /// Where what is reckoned is right.
+    fn no_clock() -> u64 {
+        0
+    }
+
     /// A sample of a stack so deep: how much of it is walked.
     fn sample(effort: &mut Effort, depth: u64) -> u64 {
         effort.earn(PERIOD_NS);
-        let goes_on = |&walked: &u64| effort.spend(1, walked as usize);
+        let goes_on = |&walked: &u64| effort.spend(1, walked as usize, no_clock);
         let walked = (1..depth).take_while(goes_on).count() as u64 + 1;
         effort.end(walked < depth);
         walked
@@ -128,7 +175,7 @@ mod tests {
     fn debts_are_paid() {
         let mut effort = Effort { left_ns: 0, ..Effort::FULL };
         effort.earn(PERIOD_NS);
-        assert!(!effort.spend(1_000_000, 1000));
+        assert!(!effort.spend(1_000_000, 1000, no_clock));
         effort.end(true);
         let earned = (50_000_000 / (PERIOD_NS / 8)) as usize;
         assert!((0..earned).all(|_| sample(&mut effort, 600) < 600));
@@ -140,7 +187,7 @@ mod tests {
         let mut effort = Effort::FULL;
         for _ in 0..100_000 {
             effort.earn(PERIOD_NS);
-            effort.spend(1000, 1);
+            effort.spend(1000, 1, no_clock);
             effort.end(false);
         }
         let samples = 1_000_000_000 / PERIOD_NS;
@@ -154,7 +201,7 @@ mod tests {
         let mut frames = 0;
         for _ in 0..1000 {
             effort.earn(PERIOD_NS);
-            frames += (1..1000).take_while(|&walked| effort.spend(10, walked)).count();
+            frames += (1..1000).take_while(|&walked| effort.spend(10, walked, no_clock)).count();
             effort.end(true);
         }
         assert!(frames <= 64 * 1000, "{frames}");
@@ -170,5 +217,33 @@ mod tests {
             sample(&mut effort, 5000) == 5000
         });
         assert!(whole.count() >= 20);
+    }
+
+    /// A machine on which frames take so much longer than reckoned leaves a program most of its time, once the
+    /// first samples have told.
+    #[test]
+    fn slow_machines_walk_less() {
+        for slower in [1, 4, 30] {
+            let (mut effort, clock) = (Effort::FULL, Cell::new(0));
+            let frame_ns = 11 * FRAME_NS as u64 * slower;
+            let mut walk = |samples: u64| {
+                let from = clock.get();
+                for _ in 0..samples {
+                    effort.earn(PERIOD_NS);
+                    for walked in 1..=128 {
+                        clock.set(clock.get() + frame_ns);
+                        if !effort.spend(11, walked, || clock.get()) {
+                            break;
+                        }
+                    }
+                    effort.end(false);
+                    effort.learn(|| clock.get());
+                }
+                clock.get() - from
+            };
+            walk(5000);
+            let took_ns = walk(5000);
+            assert!(took_ns <= 5000 * PERIOD_NS / 2, "{slower}: {took_ns}");
+        }
     }
 }

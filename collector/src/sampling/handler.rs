@@ -35,6 +35,7 @@ use crate::cct;
 use crate::modules::{Reading, foreign};
 use crate::process;
 use crate::sources::{SignalInfo, is_by_own_timer};
+use crate::sys::{self, Clock};
 use crate::thread::{self, Thread};
 use crate::trampoline::sites::Number;
 use crate::trampoline::{is_trampoline_code, rules};
@@ -88,7 +89,9 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
     let note = record.signals.is_power_of_two() || record.signals.is_multiple_of(64);
     let source = process::current().and_then(|process| process.source(metric));
     let period_ns = source.map_or(0, |source| source.period_ns);
-    thread.effort.earn(weight.saturating_mul(period_ns));
+    // The sources of a thread sample the same time.
+    let sources = process::current().map_or(1, |process| process.sources().count().max(1));
+    thread.effort.earn(weight.saturating_mul(period_ns) / sources as u64);
     if let Some(source) = source {
         // Of elapsed time, it is the wait that a sample stands for, and the thread has been there.
         let is_late = weight.saturating_sub(1).saturating_mul(source.period_ns) >= LATE_NS;
@@ -100,11 +103,16 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
         Ok(()) => thread.arena.record_mut().count_recorded(metric, weight),
         Err(reason) => thread.arena.record_mut().losses[reason as usize] += weight,
     }
+    thread.effort.learn(cpu_time_ns);
     if note {
         thread.note_progress();
     }
     thread.in_handler = false;
     true
+}
+
+fn cpu_time_ns() -> u64 {
+    sys::now_ns(Clock::ThreadCpu)
 }
 
 /// What the walk met, besides frames.
@@ -252,7 +260,7 @@ fn take_path(
             met.full = true;
             return Flow::Stop;
         }
-        let goes_on = effort.spend(frame.took, walked.frames().len());
+        let goes_on = effort.spend(frame.took, walked.frames().len(), cpu_time_ns);
         if slot != 0 && slot == armed_slot {
             met.armed = true;
             if knows_path {

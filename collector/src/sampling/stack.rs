@@ -53,7 +53,8 @@ pub(super) mod mark {
 
 const PAGE: u64 = 4096;
 /// Pages of code that stays loaded, by their numbers, that were read lately: they need not be asked for again.
-static READ_PAGES: [AtomicU64; 512] = [const { AtomicU64::new(0) }; 512];
+/// So many that the pages of a long path rarely meet in one place.
+static READ_PAGES: [AtomicU64; 4096] = [const { AtomicU64::new(0) }; 4096];
 /// The address of no page.
 const NO_PAGE: u64 = 1;
 /// How far from a call the data may be of which code finds the address by it.
