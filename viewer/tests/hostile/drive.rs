@@ -222,6 +222,7 @@ fn screens(profile: &Profile, sizes: &[&str], step: &mut dyn FnMut(&'static str)
     for size in sizes {
         let (width, height) = size.split_once('x').expect("a size");
         let size = (width.parse().expect("a number"), height.parse().expect("a number"));
+        step("open");
         let Ok(forest) = Forest::new(profile, &Stages::default(), &Sets::default()) else {
             return;
         };
@@ -236,6 +237,7 @@ fn screens(profile: &Profile, sizes: &[&str], step: &mut dyn FnMut(&'static str)
             step("paint");
             paint(&model);
         }
+        step("close");
     }
 }
 
