@@ -103,7 +103,6 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
         Ok(()) => thread.arena.record_mut().count_recorded(metric, weight),
         Err(reason) => thread.arena.record_mut().losses[reason as usize] += weight,
     }
-    thread.effort.learn(cpu_time_ns);
     if note {
         thread.note_progress();
     }
@@ -275,7 +274,7 @@ fn take_path(
     });
     // Not if that was the outermost frame.
     let cut = cut && end == End::Stopped;
-    effort.end(cut);
+    effort.end(cut, cpu_time_ns);
     met.full |= cut;
     if end == End::Stopped && met.armed && stack.map().static_unwinder {
         // The walk did not come to the frame that it returns to.
