@@ -38,6 +38,9 @@ const MEMORY_PER_BYTE: u64 = 3 * csprof_format::budget::PER_BYTE;
 const MOST_TIME: Duration = Duration::from_secs(1);
 /// That of a node, in seconds.
 const TIME_PER_NODE: f64 = 8e-6;
+/// That of a byte of a function's name, of which 130 MB may come from 40 kB: many modules may have the same long
+/// name.
+const TIME_PER_NAME_BYTE: f64 = 1e-8;
 /// Bytes of output that a step may have for each further second: reports are written as they are made.
 const OUTPUT_PER_SECOND: f64 = 25e6;
 
@@ -75,11 +78,13 @@ fn fuzz_from_bytes_to_screens() {
             }
             let (name, began, before) = running;
             let (taken, written) = (cpu_time() - began, drive::written_so_far() - before);
-            let nodes = if name == "paint" { 0 } else { drive::nodes() };
-            let more = written as f64 / OUTPUT_PER_SECOND + nodes as f64 * TIME_PER_NODE;
+            let (nodes, names) = if name == "paint" { (0, 0) } else { drive::size() };
+            let more = written as f64 / OUTPUT_PER_SECOND
+                + nodes as f64 * TIME_PER_NODE
+                + names as f64 * TIME_PER_NAME_BYTE;
             let most = MOST_TIME + Duration::from_secs_f64(more);
             let is_slow = minutes.is_some() && taken > most;
-            assert!(!is_slow, "seed {seed}: {name} took {taken:?}: {written} bytes, {nodes} nodes");
+            assert!(!is_slow, "seed {seed}: {name} took {taken:?}: {written} bytes, {nodes} nodes, {names} bytes of names");
             running = (step, cpu_time(), drive::written_so_far());
         });
     }

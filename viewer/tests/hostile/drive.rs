@@ -47,7 +47,7 @@ pub(crate) fn show(read: &dyn Fn() -> saved::Profile, step: &mut dyn FnMut(&'sta
     let total = saved.nodes.total_samples();
     let profile = Profile::from_saved(saved);
     assert_eq!(profile.total(), total, "samples are neither made nor lost");
-    NODES.set(profile.nodes.len() as u64);
+    note_size(&profile);
     step("info");
     text(|out| report::info::text::write(&profile, &[], false, out));
     json(|out| report::info::json::write(&profile, &[], out));
@@ -82,7 +82,7 @@ pub(crate) fn show(read: &dyn Fn() -> saved::Profile, step: &mut dyn FnMut(&'sta
     step("compare");
     match Profile::compared(sides.0, sides.1, &[]) {
         Ok(profile) => {
-            NODES.set(profile.nodes.len() as u64);
+            note_size(&profile);
             let refined = Refined::base(&profile);
             for view in [View::TopDown, View::Flat] {
                 step("diff");
@@ -135,8 +135,13 @@ fn reports(profile: &Profile, metric: MetricRef, step: &mut dyn FnMut(&'static s
 thread_local! {
     /// How many bytes of output there were in all.
     static WRITTEN: Cell<u64> = const { Cell::new(0) };
-    /// How many nodes the profile has that was loaded last.
-    static NODES: Cell<u64> = const { Cell::new(0) };
+    /// How many nodes the profile has that was loaded last, and how many bytes its functions' names.
+    static SIZE: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+}
+
+fn note_size(profile: &Profile) {
+    let names = profile.functions.iter().map(|function| function.name.len() as u64).sum();
+    SIZE.set((profile.nodes.len() as u64, names));
 }
 
 /// How many bytes of output the thread had in all.
@@ -144,9 +149,9 @@ pub(crate) fn written_so_far() -> u64 {
     WRITTEN.get()
 }
 
-/// How many nodes the profile has that was loaded last.
-pub(crate) fn nodes() -> u64 {
-    NODES.get()
+/// How many nodes the profile has that was loaded last, and how many bytes its functions' names.
+pub(crate) fn size() -> (u64, u64) {
+    SIZE.get()
 }
 
 /// What a sink takes, in bytes: each line of folded stacks has a whole path, and of deep recursion there
