@@ -627,7 +627,7 @@ fn what_is_written_is_as_large_as_its_readers_ask_for() {
     // No larger than that.
     let small = bytes(&expanding(40, 100_000)).len();
     assert!(small < 10_000 && (100_000..400_000).contains(&file.len()), "{small} {}", file.len());
-    // Counts of eight bytes take twice as much.
+    // Counts of eight bytes take more.
     let mut profile = expanding(60, 100_000);
     let small = bytes(&profile).len();
     *profile.nodes.edges.last_mut().expect("nodes") = 1 << 33;

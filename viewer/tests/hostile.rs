@@ -84,7 +84,10 @@ fn fuzz_from_bytes_to_screens() {
                 + names as f64 * TIME_PER_NAME_BYTE;
             let most = MOST_TIME + Duration::from_secs_f64(more);
             let is_slow = minutes.is_some() && taken > most;
-            assert!(!is_slow, "seed {seed}: {name} took {taken:?}: {written} bytes, {nodes} nodes, {names} bytes of names");
+            assert!(
+                !is_slow,
+                "seed {seed}: {name} took {taken:?}: {written} bytes, {nodes} nodes, {names} bytes of names"
+            );
             running = (step, cpu_time(), drive::written_so_far());
         });
     }

@@ -78,6 +78,7 @@ pub(crate) fn show(read: &dyn Fn() -> saved::Profile, step: &mut dyn FnMut(&'sta
         step("load");
         (name, Profile::from_saved(saved))
     };
+    step("compare");
     let sides = (load("base"), load("other"));
     step("compare");
     match Profile::compared(sides.0, sides.1, &[]) {
