@@ -6,6 +6,7 @@ use std::process::Command;
 
 use crate::binary::{csprof, profile_folder};
 use crate::deadline::{self, Outcome};
+use crate::notes::show_failures;
 use crate::recording::Recording;
 
 /// A folder that was empty when its test began, below cargo's `target/tmp`. It stays when the test
@@ -19,6 +20,7 @@ impl Workshop {
     /// Makes the folder of a test. Two tests must not have one name.
     #[must_use]
     pub fn new(test: &str) -> Self {
+        show_failures();
         let folder = profile_folder().parent().unwrap().join("tmp/system").join(test);
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();

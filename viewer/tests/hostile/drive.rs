@@ -72,13 +72,13 @@ pub(crate) fn show(read: &dyn Fn() -> saved::Profile, step: &mut dyn FnMut(&'sta
         Ok(_) => drop(write::write(&merger.finish(), &mut io::sink())),
         Err(refused) => drop(refused.to_string()),
     }
+    step("compare");
     let mut load = |name| {
         step("read");
         let saved = read();
         step("load");
         (name, Profile::from_saved(saved))
     };
-    step("compare");
     let sides = (load("base"), load("other"));
     step("compare");
     match Profile::compared(sides.0, sides.1, &[]) {
