@@ -63,7 +63,9 @@ fn check_places(recording: &Recording, cpu: usize, realtime: usize, threads: u64
     let computed = of(cpu, "compute");
     // Each thread may have the part of a period more or less, and what no tick has met.
     assert!(computed >= at_least * 8 / 10, "{computed} of {at_least}");
-    assert!(computed <= at_least * 11 / 10, "{computed} of {at_least}");
+    // The kernel's event also counts what a hypervisor takes from the machine, which is elapsed time.
+    let at_most = at_least.max(of(realtime, "compute")) * 11 / 10;
+    assert!(computed <= at_most, "{computed} of {at_most}");
     let waited = of(cpu, "wait_a_while");
     assert!(waited <= at_least / 10, "{waited} samples of CPU time in a sleep");
     for function in ["compute", "wait_a_while"] {
