@@ -81,6 +81,10 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
         // An event's SIGTRAP never comes from elsewhere, but perhaps from before an exec or a fork.
         return false;
     };
+    if weight == 0 {
+        // An event came ahead of the clock.
+        return true;
+    }
     thread.in_handler = true;
     let record = thread.arena.record_mut();
     record.count_signal(metric);

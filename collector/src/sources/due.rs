@@ -24,8 +24,7 @@ impl Due {
 
     /// How many there are.
     pub(super) fn count(&self) -> u64 {
-        let elapsed = sys::now_ns(self.clock).saturating_sub(self.start_ns);
-        elapsed.checked_div(self.period_ns).unwrap_or(0).saturating_sub(self.accounted)
+        self.passed().saturating_sub(self.accounted)
     }
 
     /// Accounts for all of them.
@@ -36,10 +35,41 @@ impl Due {
     }
 
     /// The same for a signal: it comes from another clock, which differs by a fraction of a period, so it
-    /// is always worth one, and what that anticipates is not counted again.
-    pub(super) fn take_one_or_more(&mut self) -> u64 {
-        let due = self.count().max(1);
+    /// may be worth one that has not passed yet, which is not counted again. It is worth 0 if the one before
+    /// was, too, and has still not passed: where a hypervisor takes time from the machine, the kernel's events
+    /// go on, and the CPU time of threads does not.
+    pub(super) fn take_for_signal(&mut self) -> u64 {
+        let passed = self.passed();
+        let due = passed.saturating_sub(self.accounted).max(u64::from(self.accounted <= passed));
         self.accounted += due;
         due
+    }
+
+    /// How many have passed since the first began.
+    fn passed(&self) -> u64 {
+        let elapsed = sys::now_ns(self.clock).saturating_sub(self.start_ns);
+        elapsed.checked_div(self.period_ns).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn early_signals_are_worth_one_period_ahead_at_most() {
+        // No period passes while the test runs.
+        let mut due =
+            Due { clock: Clock::Monotonic, period_ns: u64::MAX, start_ns: 0, accounted: 0 };
+        assert_eq!([(); 4].map(|()| due.take_for_signal()), [1, 0, 0, 0]);
+        assert_eq!(due.count(), 0);
+    }
+
+    #[test]
+    fn periods_that_passed_are_all_counted_once() {
+        let start_ns = sys::now_ns(Clock::Monotonic) - 10_000_000_000;
+        let mut due =
+            Due { clock: Clock::Monotonic, period_ns: 3_000_000_000, start_ns, accounted: 0 };
+        assert_eq!([(); 3].map(|()| due.take_for_signal()), [3, 1, 0]);
     }
 }

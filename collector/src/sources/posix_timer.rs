@@ -43,7 +43,7 @@ impl PosixTimer {
     pub(super) fn weight(&mut self, signal: &SignalInfo) -> Option<u64> {
         let ours = signal.code == libc::SI_TIMER && signal.value == self.cookie as u64;
         ours.then(|| match &mut self.due {
-            Some(due) => due.take_one_or_more(),
+            Some(due) => due.take_for_signal(),
             None => 1 + u64::from(signal.overrun.unsigned_abs()),
         })
     }
