@@ -12,6 +12,8 @@
 //! enough for one twice as long: it comes to the end of the stack, and where that may be armed, the next ones
 //! are short. The innermost frames of each sample are walked in any case, fewer while a thread is in debt.
 
+use core::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
 /// The share of a thread's time: one part in so many.
 const SHARE: i64 = 8;
 
@@ -41,6 +43,10 @@ const TOLERATED: i64 = 2;
 /// The greatest factor: with it, a frame of a remembered recipe costs what a sample earns at 5000 per second.
 const MOST_FACTOR: i64 = 500 * ONE;
 
+/// The factor that a thread has learned last, with which threads begin: to learn it anew takes each of them
+/// some 0.2 s in which they hardly go on.
+static LEARNED: AtomicI64 = AtomicI64::new(ONE);
+
 /// What one thread may spend.
 #[derive(Debug)]
 pub struct Effort {
@@ -60,8 +66,8 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// For the first sample of a thread.
-    pub const FULL: Self = Self {
+    /// For the first sample of a thread where frames cost what is reckoned.
+    const FULL: Self = Self {
         left_ns: MOST_NS,
         wanted_ns: 0,
         spent_ns: 0,
@@ -70,6 +76,11 @@ impl Effort {
         factor: ONE,
         timed_from: None,
     };
+
+    /// For the first sample of a thread.
+    pub fn of_new_thread() -> Self {
+        Self { factor: LEARNED.load(Relaxed), ..Self::FULL }
+    }
 
     /// For a sample that stands for so much time. Signal side.
     pub(super) fn earn(&mut self, time_ns: u64) {
@@ -128,6 +139,7 @@ impl Effort {
         // One walk doubles it at most, whatever came in between.
         let step = (right.min(9 * self.factor) - self.factor) / 8;
         self.factor = (self.factor + step).clamp(ONE, MOST_FACTOR);
+        LEARNED.store(self.factor, Relaxed);
     }
 }
 
@@ -256,6 +268,25 @@ mod tests {
             let took_ns = walk(5000);
             assert!(took_ns <= 5000 * PERIOD_NS / 2, "{slower}: {took_ns}");
         }
+    }
+
+    /// A thread that starts later knows what an earlier one has learned.
+    #[test]
+    fn later_threads_know_slow_machines() {
+        let (mut first, clock) = (Effort::FULL, Cell::new(0));
+        // Other tests learn at the same time, in other threads.
+        let knows = (0..5000).any(|_| {
+            first.earn(PERIOD_NS);
+            for walked in 1..=128 {
+                clock.set(clock.get() + 330 * FRAME_NS as u64);
+                if !first.spend(11, walked, || clock.get()) {
+                    break;
+                }
+            }
+            first.end(false, || clock.get());
+            first.factor > 2 * ONE && Effort::of_new_thread().factor == first.factor
+        });
+        assert!(knows);
     }
 
     /// What was slow for a while is walked again later.

@@ -186,7 +186,7 @@ fn begin(process: &'static Process, stack: OwnStack) {
         path,
         path_epoch: None,
         walked,
-        effort: Effort::FULL,
+        effort: Effort::of_new_thread(),
         arms: process.trampoline,
         shared,
         cache,
