@@ -50,7 +50,9 @@ mod symbolize;
 /// The viewer on a terminal, and what happens without one.
 mod viewer;
 
-// The sources themselves.
+// The sources and documents themselves.
 
+/// Examples of the documents.
+mod documents;
 /// Rules of the architecture that no compiler checks.
 mod tidy;

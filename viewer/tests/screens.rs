@@ -36,6 +36,8 @@ mod looks;
 mod metrics;
 #[path = "screens/mouse.rs"]
 mod mouse;
+#[path = "screens/picture.rs"]
+mod picture;
 #[path = "screens/places.rs"]
 mod places;
 #[path = "screens/refine.rs"]
@@ -85,10 +87,14 @@ struct Viewer<'p> {
 
 impl<'p> Viewer<'p> {
     fn with_theme(profile: &'p Profile, size: &str, theme: Theme) -> Self {
+        Self::named("runs/solver.csprof", profile, size, theme)
+    }
+
+    fn named(file: &str, profile: &'p Profile, size: &str, theme: Theme) -> Self {
         let (width, height) = size.split_once('x').unwrap();
         let size = (width.parse().unwrap(), height.parse().unwrap());
         let forest = Forest::new(profile, &Stages::default(), &Sets::default()).unwrap();
-        let model = Model::new(forest, "runs/solver.csprof", theme, size);
+        let model = Model::new(forest, file, theme, size);
         Self { model, effects: Vec::new() }
     }
 
