@@ -500,6 +500,17 @@ impl ThreadArena {
         }
     }
 
+    /// The same where nobody counts here any more.
+    pub fn leave(&mut self) {
+        for (segment, first) in (0..).zip(&mut self.segments) {
+            let first = core::mem::replace(first, core::ptr::null());
+            if let Some((start, size)) = extent_of(segment, first) {
+                // SAFETY: the whole mapping of one extent, of which the caller says that nobody uses it.
+                unsafe { sys::unmap(start, size) };
+            }
+        }
+    }
+
     /// Unmaps everything; the file keeps it, but for whole pages of nodes that were never taken: programs
     /// start threads by the hundred thousand.
     pub fn release(&mut self) {

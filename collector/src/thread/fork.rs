@@ -4,12 +4,14 @@
 
 use super::buffers::Buffers;
 use super::stack::thread_stack_in_use;
-use super::{Thread, begin, current, registry, set_current};
+use super::{Shared, Thread, begin, current, registry, set_current};
+use crate::arena::ThreadArena;
 use crate::process;
 use crate::sampling::Path;
 use crate::sys::{self, Mask};
 use crate::trampoline::{self, Suspended};
 use alloc::boxed::Box;
+use core::ptr::NonNull;
 
 /// Before a fork: the calling thread must not be sampled, nor have a replaced return address,
 /// until both processes know who they are.
@@ -43,17 +45,21 @@ pub fn resume_here() {
 /// After a fork, in the child: only this thread exists, and its tree begins anew.
 pub fn restart_after_fork() {
     let (old, mask) = take_after_fork();
-    // The trampoline may be busy with the record and the path of this thread, and with the counts in its nodes:
-    // these few pages stay. The rest is for the thread that it is now.
-    let old = old.map(core::mem::ManuallyDrop::new);
     if let (Some(process), Some(old)) = (process::current(), old) {
-        if let Some(path) = Path::new() {
-            // SAFETY: what is read is never used or dropped in its old place.
-            let (walked, cache) =
-                unsafe { ((&raw const old.walked).read(), (&raw const old.cache).read()) };
+        let in_use = old.shared().is_in_use();
+        let Thread { mut arena, path, walked, cache, stack, shared, .. } = *old;
+        // What is in use stays, these few pages. The rest is for the thread that it is now.
+        let (path, place) = if in_use {
+            keep(shared, &mut arena);
+            (Path::new(), None)
+        } else {
+            arena.leave();
+            (Some(path), Some(shared))
+        };
+        if let Some(path) = path {
             registry::leave_buffers(Buffers { path, walked, cache, handlers: None });
         }
-        begin(process, old.stack);
+        begin(process, stack, place);
     }
     if let Some(mask) = mask {
         sys::set_mask(mask);
@@ -63,10 +69,19 @@ pub fn restart_after_fork() {
 /// After a fork, in a child that cannot be profiled.
 pub fn drop_after_fork() {
     let (old, mask) = take_after_fork();
-    core::mem::forget(old);
+    if let Some(mut old) = old {
+        keep(old.shared, &mut old.arena);
+    }
     if let Some(mask) = mask {
         sys::set_mask(mask);
     }
+}
+
+/// Lets what is in use of a thread's state come to its end, with counts that are nobody's.
+fn keep(shared: NonNull<Shared>, arena: &mut ThreadArena) {
+    // SAFETY: stays for good.
+    unsafe { shared.as_ref() }.record.abandon();
+    arena.detach();
 }
 
 fn take_after_fork() -> (Option<Box<Thread>>, Option<Mask>) {
@@ -81,8 +96,6 @@ fn take_after_fork() -> (Option<Box<Thread>>, Option<Mask>) {
     // SAFETY: this thread's state, now found by nobody else; `pause_here` blocked the signal and
     // disarmed the trampoline.
     let mut thread = unsafe { Box::from_raw(thread) };
-    thread.shared().record.abandon();
-    thread.arena.detach();
     let mask = thread.paused_mask.take();
     (Some(thread), mask)
 }

@@ -210,17 +210,23 @@ impl HandlerStack {
         }
     }
 
+    /// That of a thread that ends, or is not there any more, which had this top; `None` for 0. Nobody else has it.
+    pub(super) fn with_top(top: u64) -> Option<Self> {
+        let base = usize::try_from(top).ok()?.checked_sub(SIZE)?;
+        NonNull::new(core::ptr::with_exposed_provenance_mut(base)).map(Self)
+    }
+
     /// Takes the calling thread's, which ends or is not sampled any more; `None` if it has none, or if
     /// it may stand on it. All signals are blocked.
     pub(super) fn disengage() -> Option<Self> {
         let top = top();
-        let base = usize::try_from(top).ok()?.checked_sub(SIZE)?;
+        let stack = Self::with_top(top)?;
         let before = sys::set_alternate_stack(&NONE).ok()?;
         let own = programs(&before).unwrap_or(before);
         if own.ss_size != 0 {
             let _ = sys::set_alternate_stack(&own);
         }
         set_top(0);
-        NonNull::new(core::ptr::with_exposed_provenance_mut(base)).map(Self)
+        Some(stack)
     }
 }

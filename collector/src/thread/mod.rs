@@ -84,6 +84,8 @@ pub struct Thread {
     pub walked: Walked,
     /// What walking may still cost.
     pub effort: Effort,
+    /// Top of the stack on which its handlers run.
+    handlers: u64,
     /// Whether return addresses may be replaced.
     pub arms: bool,
     /// The record of its trampoline, and what else is used with no signal blocked.
@@ -134,13 +136,14 @@ pub fn started(stack: OwnStack) {
         return;
     }
     let mask = sys::set_mask(Mask::ALL);
-    begin(process, stack);
+    begin(process, stack, None);
     // The program may have blocked every signal around pthread_create: this one is ours.
     sys::set_mask(Mask(mask.0 & !trap::signals().0));
 }
 
-/// All signals are blocked here.
-fn begin(process: &'static Process, stack: OwnStack) {
+/// All signals are blocked here. `place` is where the thread's [`Shared`] was before, of which nobody else has a
+/// reference; it stays there, for the trampoline may have looked at it already.
+fn begin(process: &'static Process, stack: OwnStack, place: Option<NonNull<Shared>>) {
     let refused = |what: &str| {
         process.arena.count_unsampled_thread();
         report::warn_once(2, &format!("a thread is not sampled: {what} for it was refused"));
@@ -168,7 +171,14 @@ fn begin(process: &'static Process, stack: OwnStack) {
         return refused("shared memory");
     };
     let shared = Shared::new(stack.bounds, arena.returns_cell(), arena.lost_returns_cell());
-    let shared = NonNull::from(Box::leak(Box::new(shared)));
+    let shared = match place {
+        // SAFETY: by contract.
+        Some(place) => unsafe {
+            place.write(shared);
+            place
+        },
+        None => NonNull::from(Box::leak(Box::new(shared))),
+    };
     let Buffers { mut path, walked, cache, handlers } = buffers;
     if let Some(stack) = handlers {
         stack.release();
@@ -187,6 +197,7 @@ fn begin(process: &'static Process, stack: OwnStack) {
         path_epoch: None,
         walked,
         effort: Effort::of_new_thread(),
+        handlers: handler_stack::top(),
         arms: process.trampoline,
         shared,
         cache,
@@ -215,7 +226,8 @@ impl Thread {
         self.arena.record_mut().cpu_before_ns = sys::now_ns(Clock::ThreadCpu);
         let tid = self.tid;
         let open = || Sources::open(process, tid, cookie);
-        let (sources, place) = registry::join(tid, self.arena.cpu_cell(), open);
+        let owner = NonNull::from(&mut *self);
+        let (sources, place) = registry::join(tid, self.arena.cpu_cell(), owner, open);
         (self.sources, self.place) = (sources, place);
         if self.sources.handles().next().is_none() {
             process.arena.count_unsampled_thread();
@@ -229,6 +241,15 @@ impl Thread {
         // SAFETY: this thread's own arena, which it has not released.
         unsafe { self.arena.cpu_cell().note(cpu_ns) };
         self.arena.process().note_progress();
+    }
+
+    /// Gives its memory back, or leaves it to the next thread. Nobody finds it any more. All signals are blocked.
+    fn release(mut self: Box<Self>, handlers: Option<HandlerStack>) {
+        self.arena.release();
+        // SAFETY: made by `begin`, and found by nobody since it is not the thread's current one.
+        drop(unsafe { Box::from_raw(self.shared.as_ptr()) });
+        let Self { path, walked, cache, .. } = *self;
+        registry::leave_buffers(Buffers { path, walked, cache, handlers });
     }
 
     /// Counts what the program has taken from sources by closing their files.
@@ -271,13 +292,20 @@ pub fn ended() {
     unsafe { trampoline::set_current(core::ptr::null()) };
     thread.note_progress();
     thread.arena.record_mut().end_ns = sys::now_ns(Clock::Monotonic);
-    thread.arena.release();
-    // SAFETY: made by `begin`, and found by nobody since it is not the thread's current one.
-    drop(unsafe { Box::from_raw(thread.shared.as_ptr()) });
-    let Thread { path, walked, cache, .. } = *thread;
     let handlers = HandlerStack::disengage();
-    registry::leave_buffers(Buffers { path, walked, cache, handlers });
+    thread.release(handlers);
     sys::set_mask(mask);
+}
+
+/// Gives back what a thread had that ended by a system call of its own. All signals are blocked.
+///
+/// # Safety
+/// The thread is not there any more, and nobody has done this before.
+unsafe fn release_dead(thread: NonNull<Thread>) {
+    // SAFETY: made by `begin`, and only its own thread would use it.
+    let thread = unsafe { Box::from_raw(thread.as_ptr()) };
+    let handlers = HandlerStack::with_top(thread.handlers);
+    thread.release(handlers);
 }
 
 /// Blocks all signals, and returns the mask before. If the profiling signal was blocked already, by a

@@ -4,6 +4,7 @@
 
 use csprof_format::launch::MAX_SOURCES;
 
+use super::Thread;
 use super::buffers::Buffers;
 use crate::arena::CpuCell;
 use crate::sampling::trap;
@@ -12,6 +13,7 @@ use crate::sources::{Handle, Pace, Sources};
 use crate::sys;
 use crate::{process, report};
 use alloc::vec::Vec;
+use core::ptr::NonNull;
 
 /// Sources of all threads, for [`stop_all`] and [`restart_all`]. To join and to leave takes the same time
 /// however many there are.
@@ -41,7 +43,14 @@ struct Registered {
     tid: u32,
     handles: [Option<Handle>; MAX_SOURCES],
     cpu: CpuCell,
+    owner: Owner,
 }
+
+/// The state of a thread, which is that thread's alone as long as it is there.
+struct Owner(NonNull<Thread>);
+
+// SAFETY: used by nobody but the thread, or when it is not there any more by who has taken it from the registry.
+unsafe impl Send for Owner {}
 
 impl Registered {
     fn handles(&self) -> impl Iterator<Item = &Handle> {
@@ -90,17 +99,18 @@ impl Registry {
 
     /// Closes the sources of a thread that ended by a system call of its own, if the next one looked at has:
     /// a timer stays when its thread goes. Each new thread looks at two, so as many places are
-    /// taken at most as there were threads at a time, and half as many again.
-    fn look_for_dead(&mut self) {
-        for _ in 0..2 {
+    /// taken at most as there were threads at a time, and half as many again. Returns whose state is to be
+    /// [released](super::release_dead).
+    fn look_for_dead(&mut self) -> [Option<Owner>; 2] {
+        [(); 2].map(|()| {
             let place = self.next.checked_rem(self.threads.len()).unwrap_or(0);
             self.next = place + 1;
-            let Some(entry) = self.threads.get_mut(place) else { return };
-            if let Some(dead) = entry.take_if(|thread| !sys::thread_exists(thread.tid)) {
-                self.free.push(place as Place);
-                dead.handles().for_each(Handle::close);
-            }
-        }
+            let entry = self.threads.get_mut(place)?;
+            let dead = entry.take_if(|thread| !sys::thread_exists(thread.tid))?;
+            self.free.push(place as Place);
+            dead.handles().for_each(Handle::close);
+            Some(dead.owner)
+        })
     }
 }
 
@@ -122,9 +132,14 @@ pub fn lock_registry() -> SetupGuard<'static, Registry> {
 ///
 /// Sources are opened here, so that a fork, which has the lock, meets no file that is on its way, and the end of
 /// a loan none that it does not know.
-pub(super) fn join(tid: u32, cpu: CpuCell, open: impl FnOnce() -> Sources) -> (Sources, Place) {
+pub(super) fn join(
+    tid: u32,
+    cpu: CpuCell,
+    owner: NonNull<Thread>,
+    open: impl FnOnce() -> Sources,
+) -> (Sources, Place) {
     let mut registry = REGISTRY.lock_blocked();
-    registry.look_for_dead();
+    let dead = registry.look_for_dead();
     let was_on_loan = trap::on_loan();
     let sources = open();
     let is_stopped = registry.stops > 0;
@@ -138,7 +153,7 @@ pub(super) fn join(tid: u32, cpu: CpuCell, open: impl FnOnce() -> Sources) -> (S
     let elapsed = sources.handles().find(|handle| handle.elapsed_period_ns().is_some());
     let mut handles = [const { None }; MAX_SOURCES];
     handles.iter_mut().zip(sources.handles()).for_each(|(place, handle)| *place = Some(handle));
-    let thread = Some(Registered { tid, handles, cpu });
+    let thread = Some(Registered { tid, handles, cpu, owner: Owner(owner) });
     let place = match registry.free.pop() {
         Some(place) => {
             registry.threads[place as usize] = thread;
@@ -154,6 +169,11 @@ pub(super) fn join(tid: u32, cpu: CpuCell, open: impl FnOnce() -> Sources) -> (S
         if !is_stopped {
             elapsed.start(registry.pace);
         }
+    }
+    drop(registry);
+    for Owner(thread) in dead.into_iter().flatten() {
+        // SAFETY: found dead just now, and taken from the registry.
+        unsafe { super::release_dead(thread) };
     }
     (sources, place)
 }

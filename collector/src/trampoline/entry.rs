@@ -224,6 +224,9 @@ global_asm!(
     "add rcx, rdx",
     "cmp rcx, rax",
     "jne 1f",
+    // The slot whose return is under way is the one that does not hold its entry any more.
+    "lea rcx, [rsp + 32]",
+    "mov [rsi + {armed_slot}], rcx",
     "mov rdx, [rax]",
     ".cfi_remember_state",
     "popfq",

@@ -19,7 +19,7 @@ pub const ALL: &[Hazard] = &[
         .also(nothing_is_damaged),
     Hazard::new("raw_exits", &["cc -O2 -pthread -o program @raw_exits.c"])
         .by_two()
-        .says("timers: few\n")
+        .says("timers: few\nmappings: few\n")
         .also(nothing_is_damaged),
     Hazard::new("raw_threads", &["cc -O2 -o program @raw_threads.c"])
         .says("3 threads worked\n")
