@@ -1,6 +1,6 @@
 /* Waits of every kind with a time limit, each right after some work: none may be cut short or end
  * with EINTR, and select says that no time is left. Arguments: how many of each, and "files" for
- * those that wait for files. */
+ * those that wait for files, or the name of one. */
 #define _GNU_SOURCE
 #include <aio.h>
 #include <errno.h>
@@ -169,7 +169,9 @@ enum { KINDS = sizeof waits / sizeof waits[0] };
 
 int main(int count, char **arguments) {
     int rounds = count > 1 ? atoi(arguments[1]) : 60, interrupted = 0;
-    unsigned kinds = count > 2 && strcmp(arguments[2], "files") == 0 ? 6 : KINDS;
+    const char *only = count > 2 ? arguments[2] : NULL;
+    unsigned kinds = only && strcmp(only, "files") == 0 ? 6 : KINDS;
+    if (kinds < KINDS) only = NULL;
     struct timeval receive = {0, 1000};
     sigset_t usr1;
     sigemptyset(&usr1);
@@ -182,6 +184,7 @@ int main(int count, char **arguments) {
     semaphores = semget(IPC_PRIVATE, 1, 0600);
     for (unsigned kind = 0; kind < kinds; kind++) {
         int ended = 0;
+        if (only && strcmp(only, waits[kind].name) != 0) continue;
         for (int round = 0; round < rounds; round++) {
             /* So that each wait begins at another moment of the sampling period. */
             burn(40000 + (unsigned long)round * 997 % 20011);

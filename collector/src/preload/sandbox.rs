@@ -24,8 +24,7 @@ use core::ffi::{c_int, c_long, c_uint, c_void};
 use csprof_format::arena::LeftOut;
 
 use super::real::slots;
-use super::signals::BIT;
-use super::signals::hold::{CALLS, answer, hold_syscall, is_wait, samples_meet_waits};
+use super::signals::hold::{CALLS, answer, hold_syscall, is_met};
 use super::stub::{self, ENGAGED, WATCHING, drop_frame, fast_path, jump_on, save_arguments};
 use crate::trampoline::Suspended;
 use crate::{process, report, sys, thread};
@@ -92,9 +91,7 @@ extern "C" fn before_syscall(
             note_thread(flags);
             note_child(flags);
         }
-        _ if samples_meet_waits() && is_wait(number, second, fourth) => {
-            return core::ptr::null_mut();
-        }
+        _ if is_met(number, second, fourth) => return core::ptr::null_mut(),
         _ => {}
     }
     stub::target(&slots::syscall)
@@ -192,8 +189,9 @@ pub(crate) unsafe extern "C" fn syscall() {
         "call {before}",
         "test rax, rax",
         "jnz 6f",
+        "mov rdi, [rbp - 8]",
         "call {hold}",
-        "mov [rsp + 8], rax",
+        "mov [rsp], rax",
         "mov rax, [rbp - 8]",
         "mov rdi, [rbp - 16]",
         "mov rsi, [rbp - 24]",
@@ -203,12 +201,11 @@ pub(crate) unsafe extern "C" fn syscall() {
         "mov r9, [rbp + 16]",
         "syscall",
         "mov [rbp - 8], rax",
-        "cmp qword ptr [rsp + 8], 0",
+        "cmp qword ptr [rsp], 0",
         "je 5f",
         // Another thread may have entered a sandbox meanwhile, where system calls can be deadly.
         "cmp byte ptr [rip + {sampled}], 0",
         "je 5f",
-        "mov qword ptr [rsp], {signal}",
         "mov edi, {unblock}",
         "mov rsi, rsp",
         "xor edx, edx",
@@ -232,7 +229,6 @@ pub(crate) unsafe extern "C" fn syscall() {
         before = sym before_syscall,
         hold = sym hold_syscall,
         answer = sym answer,
-        signal = const BIT,
         unblock = const libc::SIG_UNBLOCK,
         sigprocmask = const libc::SYS_rt_sigprocmask,
     )

@@ -22,7 +22,7 @@ use core::ffi::{c_int, c_long, c_void};
 
 use csprof_format::launch::SourceKind;
 
-use super::BIT;
+use super::{BIT, kept};
 use crate::preload::real::{Real, slots};
 use crate::preload::stub::{
     self, ENGAGED, drop_frame, fast_path, jump_on, restore_arguments, save_arguments,
@@ -39,7 +39,7 @@ struct Held {
     is_held: usize,
 }
 
-/// Whether a sample may meet a wait and end it: one by elapsed time, while it lasts; one by the event of
+/// Whether the profiling signal may meet a wait and end it: one by elapsed time, while it lasts; one by the event of
 /// `task-clock` without SIGTRAP, whose interrupt sends the signal, as it begins or ends.
 pub(in crate::preload) fn samples_meet_waits() -> bool {
     let uses = |kind| process::current().is_some_and(|process| process.uses(kind));
@@ -50,14 +50,31 @@ pub(in crate::preload) fn samples_meet_waits() -> bool {
 /// function, or null.
 extern "C" fn hold(real: &Real, inner: *mut c_void) -> Held {
     let target = if inner.is_null() { stub::target(real) } else { inner };
-    if !sampled() || !samples_meet_waits() {
-        return Held { target, is_held: 0 };
+    let meeting = if samples_meet_waits() { BIT } else { 0 };
+    Held { target, is_held: usize::from(block(meeting) != 0) }
+}
+
+/// Blocks signals for the time of a wait; returns those that are to be let through afterwards.
+fn block(signals: u64) -> u64 {
+    if signals == 0 || !sampled() {
+        return 0;
     }
-    let before = sys::block(sys::Mask(BIT));
-    // A wait that was left by an exception has not let it through.
-    let is_ours = before.0 & BIT == 0 || Belief::Waited.get();
+    let before = sys::block(sys::Mask(signals));
+    // A wait that was left by an exception has not let them through.
+    let others = if Belief::Waited.get() { 0 } else { before.0 };
     Belief::Waited.set(true);
-    Held { target, is_held: usize::from(is_ours) }
+    signals & !others
+}
+
+/// The signals of samples that would end this call of syscall(2), to be held back: the profiling signal, where samples
+/// [meet waits](samples_meet_waits); and from io_uring_enter(2) SIGTRAP, for the kernel has the thread send it to
+/// itself in that call, and ends it (io_run_task_work, io_uring/io_uring.h).
+fn ending(number: c_long) -> u64 {
+    match number {
+        libc::SYS_io_uring_enter if trap::on_loan() => kept(),
+        _ if samples_meet_waits() => BIT,
+        _ => 0,
+    }
 }
 
 /// The system calls that a handler ends, but for those whose purpose is to wait with a mask of their own; of
@@ -84,9 +101,13 @@ pub(in crate::preload) const CALLS: [c_long; 19] = [
     libc::SYS_io_uring_enter,
 ];
 
-/// Whether a call of syscall(2) is to be held: one of [`CALLS`], and of futex(2) a wait with a time limit, for the
+/// Whether a call of syscall(2) is one that a sample may end: one of [`CALLS`], and of futex(2) a wait with a time limit, for the
 /// kernel goes on with others.
-pub(in crate::preload) fn is_wait(number: c_long, operation: c_int, limit: *const c_void) -> bool {
+pub(in crate::preload) fn is_met(number: c_long, operation: c_int, limit: *const c_void) -> bool {
+    ending(number) != 0 && is_wait(number, operation, limit)
+}
+
+fn is_wait(number: c_long, operation: c_int, limit: *const c_void) -> bool {
     let commands = libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME;
     match number {
         libc::SYS_futex => {
@@ -97,9 +118,9 @@ pub(in crate::preload) fn is_wait(number: c_long, operation: c_int, limit: *cons
     }
 }
 
-/// Holds the signal back, for a call of syscall(2) that waits.
-pub(in crate::preload) extern "C" fn hold_syscall() -> usize {
-    hold(&slots::syscall, core::ptr::null_mut()).is_held
+/// Holds back what would end this call of syscall(2). Returns the signals that are to be let through afterwards.
+pub(in crate::preload) extern "C" fn hold_syscall(number: c_long) -> u64 {
+    block(ending(number))
 }
 
 /// The kernel's answer as syscall(2) gives it.
