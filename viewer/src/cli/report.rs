@@ -52,16 +52,16 @@ pub struct Report {
     /// Show at most this many rows [default: 60 in text, all for machines]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Show rows with at least this share, in percent, of the metric or of one of several [default: 1
-    /// in text, 0 for machines]
+    /// Show rows with at least this share, in percent, of what is shown of the metric or of one of
+    /// several [default: 1 in text, 0 for machines]
     #[arg(long, value_name = "P%", value_parser = percent, allow_negative_numbers = true)]
     threshold: Option<f64>,
     /// Order rows by this column [default: time in top-down and tables, excl in callers and flat];
     /// of several metrics also by one of them, such as `realtime` or, exclusive, `realtime:excl`
     #[arg(long, value_name = "COLUMN", value_parser = SortParser)]
     sort: Option<SortBy>,
-    /// What percentages in text are of
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = Whole::Shown)]
+    /// What percentages in text are of; `%` changes it in the viewer
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = Whole::All)]
     percent: Whole,
     #[command(flatten)]
     rows: Rows,
@@ -103,10 +103,10 @@ enum PlaceName {
 /// What percentages are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Whole {
-    /// What is shown
-    Shown,
     /// All that was measured
     All,
+    /// What is shown
+    Shown,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -209,7 +209,7 @@ impl Report {
             ascii: appearance.ascii,
             sort: Some(Sort { key: key.unwrap_or(usual.key), reversed: self.rows.reverse }),
             open: self.rows.open(),
-            percent_of_all: self.percent == Whole::All,
+            percent_of_shown: self.percent == Whole::Shown,
             table: self.rows.table(view == View::Tables, &refined, files)?,
         };
         Ok((refined, options))

@@ -72,7 +72,7 @@ pub fn text(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> i
     let cost = |samples| measure.text(samples, looked_at, form);
     let whole = |metric| {
         let (base, shown) = refined.account_of(metric);
-        if options.percent_of_all { base } else { shown }
+        if options.percent_of_shown { shown } else { base }
     };
     // Cost and share of a metric.
     let cells = |samples, (metric, source): (MetricRef, &Metric)| {

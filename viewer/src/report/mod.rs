@@ -152,8 +152,8 @@ pub struct Options {
     /// its siblings and those of the rows above it, from 1, outermost first. What is above an
     /// open row is open. Limits then hold only where they are given.
     pub open: Option<Vec<Vec<usize>>>,
-    /// Whether percentages in text are of all that was measured, not of what is shown.
-    pub percent_of_all: bool,
+    /// Whether percentages in text are of what is shown, not of all that was measured.
+    pub percent_of_shown: bool,
     /// The table, and its title, for [`View::Tables`].
     pub table: Option<(HallTable, String)>,
 }

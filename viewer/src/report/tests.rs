@@ -181,12 +181,12 @@ no samples lost
 refined: through MPI_*
 shown 59.3% + out 40.7% = 100%
 
-incl time    %  excl %    edges     time/edge  call path
-   2.96 s  100       .     live                main
-   2.96 s  100       .  99..100                 exchange
-   2.96 s  100     100      100  29.6 ms long    MPI_Send
+incl time     %  excl %    edges     time/edge  call path
+   2.96 s  59.3       .     live                main
+   2.96 s  59.3       .  99..100                 exchange
+   2.96 s  59.3    59.3      100  29.6 ms long    MPI_Send
 
-Percentages are of what is shown.
+Percentages are of all that was measured.
 Edges are returns of sampled activations, not calls. Near one period (5.00 ms) per edge,
 calls are short and more than the edges; well above it, long and about as many.
 "

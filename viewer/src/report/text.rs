@@ -274,7 +274,7 @@ impl Text<'_> {
     /// What percentages are of.
     fn whole(&self, metric: MetricRef) -> u64 {
         let (base, shown) = self.refined.account_of(metric);
-        if self.options.percent_of_all { base } else { shown }
+        if self.options.percent_of_shown { shown } else { base }
     }
 
     fn measure(&self) -> Measure {
@@ -375,12 +375,17 @@ impl Text<'_> {
         let small = all().any(|left_out| left_out.small > 0);
         let beyond = all().any(|left_out| left_out.beyond > 0);
         let deeper = all().any(|left_out| left_out.deeper);
+        let is_refined = self.refined.profile.metrics().any(|(metric, _)| {
+            let (base, shown) = self.refined.account_of(metric);
+            shown < base
+        });
         let mut cuts = Vec::new();
         if small {
             let is_inclusive = !matches!(self.options.view, View::Callers | View::Flat);
             let what = if is_inclusive { "" } else { " exclusive" };
             let of = if self.others.is_empty() { "" } else { " of every metric" };
-            cuts.push(format!("rows below {}%{what}{of} (--threshold)", self.limits.share));
+            let shown = if is_refined { ", of what is shown" } else { "" };
+            cuts.push(format!("rows below {}%{what}{of}{shown} (--threshold)", self.limits.share));
         }
         if beyond {
             let rows = counted(self.limits.rows as u64, "row", self.form);
@@ -396,13 +401,12 @@ impl Text<'_> {
         if !cuts.is_empty() {
             notes.push(format!("Left out: {}.", cuts.join(", ")));
         }
-        let is_refined = |metric| {
-            let (base, shown) = self.refined.account_of(metric);
-            shown < base
-        };
-        if self.refined.profile.metrics().any(|(metric, _)| is_refined(metric)) {
-            let of =
-                if self.options.percent_of_all { "all that was measured" } else { "what is shown" };
+        if is_refined {
+            let of = if self.options.percent_of_shown {
+                "what is shown"
+            } else {
+                "all that was measured"
+            };
             notes.push(format!("Percentages are of {of}."));
         }
         if self.refined.profile.info.run.trampoline && self.options.view != View::Places {

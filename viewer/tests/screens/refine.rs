@@ -164,7 +164,7 @@ fn repro_prints_the_command_of_the_screen() {
     let mut viewer = Viewer::new(&profile, "80x16");
     viewer.press("fthrough MPI_* | hide poll<enter>3:repro<enter>");
     let command = "csprof report runs/solver.csprof --view flat --refine 'through MPI_* | hide poll' \
-         --percent all --open none";
+         --open none";
     assert_eq!(
         viewer.effects,
         [Effect::Copy(command.to_owned()), Effect::PrintAtEnd(command.to_owned())]

@@ -75,7 +75,7 @@ fn reproduced_of(profile: &Profile, keys: &str) -> String {
             let (refined, options) =
                 report.prepare(profile, appearance, &SetFiles::default()).unwrap();
             assert_eq!(
-                options.percent_of_all || refined.out == 0,
+                !options.percent_of_shown || refined.out == 0,
                 viewer.model.whole() == refined.base
             );
             let listing = list(&refined, &options, Limits::for_text(&options));
@@ -113,7 +113,7 @@ fn the_rows_of_the_screen_are_reported() {
     assert_eq!(reproduced("jjesS"), "--sort excl --reverse --open 1.1.3.1.1,1.1.3.2");
     assert_eq!(
         reproduced("fthrough MPI_* | hide poll<enter>"),
-        "--refine 'through MPI_* | hide poll' --percent all --open 1.1"
+        "--refine 'through MPI_* | hide poll' --open 1.1"
     );
     assert_eq!(
         reproduced("fthrough MPI_* | hide poll<enter>F<space>q"),
@@ -122,7 +122,7 @@ fn the_rows_of_the_screen_are_reported() {
     );
     assert_eq!(
         reproduced("fthrough memcpy<enter>%2jll"),
-        "--view callers --refine 'through memcpy' --open 4"
+        "--view callers --refine 'through memcpy' --percent shown --open 4"
     );
     assert_eq!(reproduced("3"), "--view flat --open none");
     assert_eq!(reproduced("3sss"), "--view flat --sort name --open none");
@@ -211,9 +211,8 @@ fn the_list_of_threads_is_reported() {
     let profile = solver();
     let mut viewer = Viewer::new(&profile, "80x16");
     viewer.press("fthrough MPI_*<enter>P:repro<enter>");
-    let line = "csprof report runs/solver.csprof --view threads --refine 'through MPI_*' \
-                --percent all"
-        .to_owned();
+    let line =
+        "csprof report runs/solver.csprof --view threads --refine 'through MPI_*'".to_owned();
     assert_eq!(viewer.effects, [Effect::Copy(line.clone()), Effect::PrintAtEnd(line)]);
     // Many, and very small ones.
     let ranks: String = (0..70)

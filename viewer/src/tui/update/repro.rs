@@ -113,8 +113,8 @@ fn words(model: &Model<'_>) -> Result<Vec<String>, String> {
     if !stages.is_empty() {
         add("--refine", Some(&stages));
     }
-    if comparison.is_none() && model.percent_of == PercentOf::Base && model.refined.out > 0 {
-        add("--percent", Some("all"));
+    if comparison.is_none() && model.percent_of == PercentOf::View && model.refined.out > 0 {
+        add("--percent", Some("shown"));
     }
     if let Some(Over::Contexts(list, _)) = model.over.last() {
         let least = USUAL_SHARE / 100.0 * model.refined.shown as f64;
