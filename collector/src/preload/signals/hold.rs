@@ -66,9 +66,9 @@ fn block(signals: u64) -> u64 {
     signals & !others
 }
 
-/// The signals of samples that would end this call of syscall(2), to be held back: the profiling signal, where samples
-/// [meet waits](samples_meet_waits); and from io_uring_enter(2) SIGTRAP, for the kernel has the thread send it to
-/// itself in that call, and ends it (io_run_task_work, io_uring/io_uring.h).
+/// The signals of samples that would end this call of syscall(2): the profiling signal, where it
+/// [meets waits](samples_meet_waits); and of io_uring_enter(2) SIGTRAP, which in that call the
+/// kernel has the thread send itself, and ends it (io_run_task_work, io_uring/io_uring.h).
 fn ending(number: c_long) -> u64 {
     match number {
         libc::SYS_io_uring_enter if trap::on_loan() => kept(),
@@ -101,12 +101,12 @@ pub(in crate::preload) const CALLS: [c_long; 19] = [
     libc::SYS_io_uring_enter,
 ];
 
-/// Whether a call of syscall(2) is one that a sample may end: one of [`CALLS`], and of futex(2) a wait with a time limit, for the
-/// kernel goes on with others.
+/// Whether a sample may end this call of syscall(2).
 pub(in crate::preload) fn is_met(number: c_long, operation: c_int, limit: *const c_void) -> bool {
     ending(number) != 0 && is_wait(number, operation, limit)
 }
 
+/// Whether it is one of [`CALLS`]; and of futex(2) a wait with a time limit, for the kernel goes on with others.
 fn is_wait(number: c_long, operation: c_int, limit: *const c_void) -> bool {
     let commands = libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME;
     match number {
