@@ -20,16 +20,15 @@
 //! A block refers only to earlier blocks, and says which elements of its table it holds. So any
 //! prefix of a file is a profile, and a lost, repeated or foreign block is noticed.
 
-use crate::codec;
+use crate::codec::{self, MAX_DECODED};
 use crate::error::{ErrorKind, Layout, Part};
 use crate::header::{u16_at, u32_at, u64_at};
+use crate::kind::BlockKind;
 
 /// First bytes of a block; the first is not valid UTF-8 before the second.
 pub(crate) const MARK: [u8; 4] = *b"\xd8BLK";
 /// Length of a block header, in bytes.
 pub(crate) const BLOCK_HEADER: usize = 48;
-/// Most bytes of one payload, decompressed: 16 MiB.
-pub(crate) const MAX_DECODED: u32 = 16 << 20;
 /// At this many bytes, decompressed, a writer begins the next block: damage costs no more.
 pub(crate) const TARGET_DECODED: usize = 1 << 20;
 /// LZ4 makes at most 255 bytes of one, so a greater claim is a lie (LZ4 block format, 2022-07-31).
@@ -39,93 +38,6 @@ const CODEC_BINCODE: u8 = 1;
 const COMPRESSION_NONE: u8 = 0;
 const COMPRESSION_LZ4: u8 = 1;
 const FLAG_CRITICAL: u16 = 1;
-
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $name:ident = $number:literal, $noun:literal, $table:literal;)*) => {
-        /// What a block holds. Kinds come in the order of their numbers.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[repr(u16)]
-        pub enum BlockKind { $($(#[$doc])* $name = $number,)* }
-
-        impl BlockKind {
-            /// All kinds, in the order of their numbers.
-            pub const ALL: &[Self] = &[$(Self::$name),*];
-
-            /// The kind with this number, if there is one.
-            #[must_use]
-            pub const fn from_u16(number: u16) -> Option<Self> {
-                match number { $($number => Some(Self::$name),)* _ => None }
-            }
-
-            /// What one element is called in messages.
-            #[must_use]
-            pub const fn noun(self) -> &'static str {
-                match self { $(Self::$name => $noun,)* }
-            }
-
-            /// What the elements together are called: the name of the kind.
-            #[must_use]
-            pub const fn table(self) -> &'static str {
-                match self { $(Self::$name => $table,)* }
-            }
-        }
-    };
-}
-
-kinds! {
-    /// [`RunInfo`](crate::profile::RunInfo).
-    Run = 1, "run", "run";
-    /// [`Metric`](crate::profile::Metric), of every sample source.
-    Metrics = 2, "metric", "metrics";
-    /// Interned text.
-    Strings = 3, "string", "strings";
-    /// Load modules.
-    Modules = 4, "module", "modules";
-    /// Processes.
-    Processes = 5, "process", "processes";
-    /// Threads, with their counters and losses.
-    Threads = 6, "thread", "threads";
-    /// Epochs with their load maps.
-    Epochs = 7, "epoch", "epochs";
-    /// Interned frames.
-    Frames = 8, "frame", "frames";
-    /// Functions that frames resolved to.
-    Functions = 9, "function", "functions";
-    /// Source-level frames of each frame.
-    Sites = 10, "frame", "sites";
-    /// Trees.
-    Trees = 11, "tree", "trees";
-    /// Nodes of all trees.
-    Nodes = 12, "node", "nodes";
-    /// Runs that were merged.
-    Runs = 13, "merged run", "runs";
-    /// What processes used.
-    Accounts = 14, "account", "accounts";
-    /// How much the file holds; nothing follows.
-    End = 255, "end", "end";
-}
-
-impl BlockKind {
-    /// Version of the payload that is written, of a profile of several metrics or of one.
-    pub(crate) const fn version(self, several: bool) -> u16 {
-        match self {
-            Self::Metrics | Self::Threads | Self::Nodes if several => 2,
-            _ => 1,
-        }
-    }
-
-    /// Whether a payload of this version can be read.
-    pub(crate) const fn is_known(self, version: u16) -> bool {
-        version == self.version(false) || version == self.version(true)
-    }
-
-    /// Whether a reader that does not know the kind must refuse the file.
-    const fn critical(self) -> bool {
-        // Without names and lines, a profile still shows modules and offsets; without the runs
-        // that were merged, all that they measured; accounts only explain.
-        !matches!(self, Self::Functions | Self::Sites | Self::Runs | Self::Accounts)
-    }
-}
 
 /// The header of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,9 +6,9 @@
 //! expansion is charged before anybody is handed the profile. The writer leaves blocks uncompressed
 //! while what it has written is too small for the profile, and refuses what no reader would take.
 
-use crate::block::BlockKind;
 use crate::error::ErrorKind;
 use crate::ids::FrameId;
+use crate::kind::BlockKind;
 use crate::profile::{
     Account, Epoch, Frame, Function, MergedRun, Module, Process, Profile, Thread, Tree,
 };

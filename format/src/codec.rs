@@ -16,8 +16,8 @@ use bincode::enc::write::SizeWriter;
 use bincode::error::DecodeError;
 use serde::{Deserialize, Serialize};
 
-use crate::block::MAX_DECODED;
-
+/// Most bytes of one payload, decompressed: 16 MiB.
+pub(crate) const MAX_DECODED: u32 = 16 << 20;
 /// Most bytes that a payload may claim. bincode charges an integer its full width, eight bytes at
 /// most, and it takes at least one, so no honest payload reaches this; a lying length does.
 const LIMIT: usize = 8 * MAX_DECODED as usize;

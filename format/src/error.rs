@@ -8,11 +8,11 @@ use core::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use crate::block::BlockKind;
 pub use crate::codec::Malformed;
 pub use crate::foreign::Foreign;
-use crate::header;
-pub use crate::validate::{Fault, Violation};
+pub use crate::kind::BlockKind;
+use crate::version;
+pub use crate::violation::{Fault, Violation};
 
 /// Why a profile could not be read or written.
 #[derive(Debug)]
@@ -334,7 +334,7 @@ impl fmt::Display for ErrorKind {
                 f,
                 "this profile has format version {major}.{minor}, and this csprof reads version \
                  {}.x; open it with the csprof that recorded it, or a later one",
-                header::MAJOR
+                version::MAJOR
             ),
             Self::UnknownBlock { kind, version } => write!(
                 f,

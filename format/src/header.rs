@@ -15,19 +15,10 @@
 //! is recognized by what it did to them (the idea of PNG's signature, RFC 2083, section 12.11).
 
 use crate::error::{ErrorKind, Part};
+use crate::version::MAJOR;
 
 /// First bytes of a saved profile.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89CSPP\r\n\x1a";
-/// Files of another major version are not readable here.
-pub(crate) const MAJOR: u16 = 1;
-/// Files of a later minor version are: blocks this version does not know can be skipped. This is the
-/// version of a profile of several metrics.
-pub(crate) const MINOR: u16 = 2;
-/// The minor version of a profile of one metric, of several runs or with accounts.
-pub(crate) const MINOR_OF_RUNS: u16 = 1;
-/// The minor version of a profile of one metric and run without accounts: everything in it is known
-/// to 1.0.
-pub(crate) const MINOR_OF_SAMPLES: u16 = 0;
 /// Length of the header, in bytes.
 pub(crate) const FILE_HEADER: usize = 64;
 

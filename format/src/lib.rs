@@ -78,15 +78,19 @@ pub mod ids;
 #[cfg(feature = "saved")]
 pub mod intern;
 #[cfg(feature = "saved")]
+mod kind;
+#[cfg(feature = "saved")]
 pub mod profile;
 #[cfg(feature = "saved")]
 pub mod read;
 #[cfg(feature = "saved")]
-mod salvage;
+pub mod salvage;
 #[cfg(feature = "saved")]
 mod sections;
 #[cfg(feature = "saved")]
 pub mod validate;
+#[cfg(feature = "saved")]
+mod version;
 #[cfg(feature = "saved")]
 mod violation;
 #[cfg(feature = "saved")]

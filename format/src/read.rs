@@ -10,13 +10,13 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::block::{Block, BlockKind};
+use crate::block::Block;
 use crate::budget::Budget;
 use crate::codec;
 use crate::error::{Action, BlockPlace, Error, ErrorKind, Foreign, Layout, Readable};
 use crate::header::{FILE_HEADER, FileHeader, MAGIC};
+use crate::kind::BlockKind;
 use crate::profile::{FurtherMetric, Metric, Profile, Thread, ThreadShare};
-pub use crate::salvage::{Salvaged, open_salvaged, salvage};
 use crate::sections::{
     End, FrameColumns, FunctionColumns, NodeColumns, SiteColumns, Sparse, StringColumns,
     TreeColumns, append_shares,

@@ -10,9 +10,9 @@ use core::fmt;
 use std::path::Path;
 
 use crate::address::FrameKind;
-use crate::block::BlockKind;
 use crate::error::{Error, ErrorKind};
 use crate::ids::{StringId, ThreadId};
+use crate::kind::BlockKind;
 use crate::loss::LossReason;
 use crate::profile::{Nodes, Profile, Sites, SymbolSource, ThreadShare};
 use crate::read::{Reader, load, scan};
@@ -132,7 +132,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
 /// # Errors
 ///
 /// Those of [`salvage`], and of the operating system; all of them name the file.
-pub fn open_salvaged(path: &Path) -> Result<Salvaged, Error> {
+pub fn open(path: &Path) -> Result<Salvaged, Error> {
     load(path).and_then(|bytes| salvage(&bytes)).map_err(|error| error.in_file(path))
 }
 

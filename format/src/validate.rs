@@ -5,8 +5,8 @@
 //! nothing is allocated and nothing recurses.
 
 use crate::address::FrameKind;
-use crate::block::BlockKind;
 use crate::ids::{ModuleId, StringId, ThreadId};
+use crate::kind::BlockKind;
 use crate::profile::{Frame, FurtherMetric, MAX_METRICS, Profile, SymbolSource, Thread};
 pub use crate::violation::{Fault, Violation};
 

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::block::BlockKind;
+use crate::kind::BlockKind;
 
 /// An invariant that does not hold: which element of which table, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,11 +11,12 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::block::{self, BlockKind, NewBlock, TARGET_DECODED};
+use crate::block::{self, NewBlock, TARGET_DECODED};
 use crate::budget::Budget;
 use crate::codec;
 use crate::error::{Action, Error, ErrorKind};
-use crate::header::{FileHeader, MAJOR, MINOR, MINOR_OF_RUNS, MINOR_OF_SAMPLES};
+use crate::header::FileHeader;
+use crate::kind::BlockKind;
 use crate::profile::{Metric, Profile, Thread, ThreadShare};
 use crate::read::MAX_FILE;
 use crate::sections::{
@@ -23,6 +24,7 @@ use crate::sections::{
     TreeColumns, shares,
 };
 use crate::validate::validate;
+use crate::version::{MAJOR, MINOR, MINOR_OF_RUNS, MINOR_OF_SAMPLES};
 
 /// Writes `profile` as a file to `out`, which gets a few large pieces and needs no buffer.
 ///

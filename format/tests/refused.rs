@@ -4,7 +4,7 @@ use csprof_format::address::FrameKind;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile::{Frame, Function, Profile, SymbolSource};
 use csprof_format::validate::validate;
-use csprof_format::{read, write};
+use csprof_format::{read, salvage, write};
 
 use crate::surgery::Parts;
 use crate::{bytes, sample};
@@ -609,7 +609,7 @@ fn functions_inlined_at_the_address_of_many_nodes_are_counted() {
     let error = read::read(&file).expect_err("a node for each of 50 million functions");
     let (error, ending) = (error.to_string(), "512 functions at its address, 2346 MiB in all");
     assert!(error.contains("(nodes) at byte") && error.ends_with(ending), "{error}");
-    let salvaged = read::salvage(&file).expect_err("salvaging takes as much").to_string();
+    let salvaged = salvage::salvage(&file).expect_err("salvaging takes as much").to_string();
     assert!(salvaged.ends_with(ending), "{salvaged}");
     // What nobody would read nobody writes.
     let refused = |nodes| write::write(&expanding(512, nodes), &mut Vec::new()).expect_err("GB");

@@ -4,7 +4,7 @@ use csprof_format::ids::{EpochId, FrameId, ThreadId};
 use csprof_format::profile::{
     Epoch, Frame, FurtherMetric, Metric, Nodes, Process, Profile, Sites, Thread, ThreadShare, Tree,
 };
-use csprof_format::{address::FrameKind, read, write};
+use csprof_format::{address::FrameKind, read, salvage, write};
 use proptest::prelude::*;
 
 use crate::surgery::Parts;
@@ -20,7 +20,7 @@ proptest! {
 
     #[test]
     fn a_whole_file_needs_no_salvage(profile in arbitrary::profile()) {
-        let salvaged = read::salvage(&bytes(&profile)).expect("it was just written");
+        let salvaged = salvage::salvage(&bytes(&profile)).expect("it was just written");
         prop_assert!(salvaged.damage.is_none());
         prop_assert_eq!(salvaged.profile, profile);
     }
@@ -32,7 +32,7 @@ proptest! {
         let whole = bytes(&profile);
         let cut = &whole[..(whole.len() as f64 * part) as usize];
         prop_assert!(read::read(cut).is_err());
-        if let Ok(salvaged) = read::salvage(cut) {
+        if let Ok(salvaged) = salvage::salvage(cut) {
             prop_assert!(salvaged.damage.is_some());
             // What could be opened can be saved.
             prop_assert_eq!(
@@ -63,7 +63,7 @@ proptest! {
             prop_assert!(csprof_format::validate::validate(&profile).is_ok());
             prop_assert_eq!(bytes_uncompressed(&bytes(&profile)), bytes_uncompressed(&changed));
         }
-        let _ = read::salvage(&changed);
+        let _ = salvage::salvage(&changed);
     }
 }
 
@@ -77,7 +77,7 @@ fn the_sample_cut_at_every_byte_is_an_error() {
     for whole in [sample::profile(), sample::of_two_metrics()].map(|sample| bytes(&sample)) {
         for length in 0..whole.len() {
             read::read(&whole[..length]).expect_err("a part of a file is not the file");
-            let _ = read::salvage(&whole[..length]);
+            let _ = salvage::salvage(&whole[..length]);
         }
     }
 }
@@ -88,7 +88,7 @@ fn the_sample_with_any_bit_flipped_is_an_error() {
     for bit in 0..file.len() * 8 {
         file[bit / 8] ^= 1 << (bit % 8);
         read::read(&file).expect_err("damage is noticed");
-        let _ = read::salvage(&file);
+        let _ = salvage::salvage(&file);
         file[bit / 8] ^= 1 << (bit % 8);
     }
 }

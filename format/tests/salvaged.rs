@@ -2,7 +2,8 @@
 
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{Profile, ThreadShare};
-use csprof_format::read::{self, Salvaged};
+use csprof_format::read;
+use csprof_format::salvage::{self, Salvaged};
 
 use crate::surgery::Parts;
 use crate::{bytes, sample};
@@ -21,7 +22,7 @@ fn damaged_of(profile: &Profile, kind: u16) -> Salvaged {
     let mut file = bytes(profile);
     file[64 + before + 48] ^= 0xff;
     read::read(&file).expect_err("it is damaged");
-    read::salvage(&file).expect("the rest is readable")
+    salvage::salvage(&file).expect("the rest is readable")
 }
 
 fn losses(profile: &Profile) -> Vec<u64> {
@@ -79,7 +80,7 @@ fn lost_threads_leave_what_came_before() {
 fn nothing_is_left_without_the_run() {
     let mut file = bytes(&sample::profile());
     file[64 + 48] ^= 0xff;
-    let error = read::salvage(&file).expect_err("the first block is damaged");
+    let error = salvage::salvage(&file).expect_err("the first block is damaged");
     assert_eq!(
         error.to_string(),
         "block 0 (run) at byte 0x40: the contents are damaged: their checksum does not match"
@@ -124,7 +125,7 @@ fn a_profile_cut_in_the_middle_keeps_whole_blocks_of_nodes() {
     // Four blocks of nodes and the end: cut inside the third.
     let tail: usize = parts.blocks.iter().rev().take(3).map(|part| 48 + part.payload.len()).sum();
     let cut = &whole[..whole.len() - tail + 60];
-    let salvaged = read::salvage(cut).expect("two blocks of nodes are whole");
+    let salvaged = salvage::salvage(cut).expect("two blocks of nodes are whole");
     assert_eq!(salvaged.profile.nodes.len(), 2 * 65_536);
     assert_eq!(salvaged.profile.trees[2].node_count, 2 * 65_536 - 13);
     assert_eq!(salvaged.profile.threads[0].recorded, 300);

@@ -5,7 +5,7 @@
 #![no_main]
 
 use csprof_format::profile::Profile;
-use csprof_format::{read, validate, write};
+use csprof_format::{read, salvage, validate, write};
 use libfuzzer_sys::fuzz_target;
 
 #[path = "seal.rs"]
@@ -22,7 +22,7 @@ fn check(bytes: &[u8]) {
     if let Ok(profile) = read::read(bytes) {
         check_profile(&profile);
     }
-    if let Ok(salvaged) = read::salvage(bytes) {
+    if let Ok(salvaged) = salvage::salvage(bytes) {
         check_profile(&salvaged.profile);
     }
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use csprof_format::error::Error;
 use csprof_format::profile as saved;
-use csprof_format::read;
+use csprof_format::{read, salvage};
 
 use super::exit_code::WrongUsage;
 use super::progress::Progress;
@@ -77,8 +77,8 @@ pub(super) fn read_profile(file: &Path, salvage: bool) -> Result<saved::Profile>
         };
     }
     let salvaged = match stdin {
-        Some(bytes) => read::salvage(&bytes).map_err(|error| complete(&error, true))?,
-        None => read::open_salvaged(file).map_err(|error| complete(&error, false))?,
+        Some(bytes) => salvage::salvage(&bytes).map_err(|error| complete(&error, true))?,
+        None => salvage::open(file).map_err(|error| complete(&error, false))?,
     };
     if salvaged.damage.is_some() {
         print::message(&salvaged)?;

@@ -23,7 +23,7 @@ use csprof::tui::theme::Theme;
 use csprof::tui::update::update;
 use csprof::tui::worker::perform;
 use csprof::views::places::{Level, places};
-use csprof_format::{profile as saved, read, write};
+use csprof_format::{profile as saved, read, salvage, write};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
@@ -32,10 +32,10 @@ pub(crate) fn drive(bytes: &[u8], step: &mut dyn FnMut(&'static str)) {
     step("read");
     if read::read(bytes).is_ok() {
         show(&|| read::read(bytes).expect("what was read before"), step);
-    } else if let Ok(salvaged) = read::salvage(bytes) {
+    } else if let Ok(salvaged) = salvage::salvage(bytes) {
         drop(salvaged.to_string());
         drop(salvaged);
-        show(&|| read::salvage(bytes).expect("what was read before").profile, step);
+        show(&|| salvage::salvage(bytes).expect("what was read before").profile, step);
     }
 }
 
