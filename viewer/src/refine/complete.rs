@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::Refined;
-use super::lexer::is_sign;
-use super::matcher::Glob;
-use super::metric_test::{Quantity, Sides};
-use super::parser::STAGES;
-use super::sets::Sets;
-use super::syntax::{Axis, Field, Grain};
+use super::forest::refined::Refined;
+use super::lang::keywords::{PREDICATES, beginnings};
+use super::lang::lexer::is_sign;
+use super::lang::metric_test::{Quantity, Sides};
+use super::lang::sets::Sets;
+use super::lang::stage::{Entry, Form, STAGES};
+use super::lang::syntax::{Axis, Field, Grain};
+use super::pattern::glob::Glob;
 use crate::profile::Profile;
 
 /// Words offered at most.
@@ -162,10 +163,15 @@ fn previous(before: &str) -> &str {
     before.get(start..).unwrap_or("")
 }
 
+/// The stage that is being written.
+fn last_stage(before: &str) -> &str {
+    before.rsplit('|').next().unwrap_or(before).trim()
+}
+
 /// Whether what rows stand for is being named: after `by` at the beginning of a stage.
 fn is_grain(before: &str) -> bool {
-    let stage = before.rsplit('|').next().unwrap_or(before);
-    stage.trim() == "by"
+    let stage = STAGES.iter().find(|stage| stage.words == last_stage(before));
+    stage.is_some_and(|stage| matches!(stage.form, Form::Grain(_)))
 }
 
 fn begins_stage_only(before: &str) -> bool {
@@ -175,41 +181,51 @@ fn begins_stage_only(before: &str) -> bool {
 /// Words of the language that may stand here and begin with what is typed.
 fn keywords(before: &str, word: &str) -> Vec<String> {
     let expected: Vec<&str> = match previous(before) {
-        "" | "|" => STAGES.iter().map(|&(name, _)| name).collect(),
-        "where" | "and" | "or" | "not" | "(" => {
-            vec![
-                "through", "not", "under", "in", "leaf", "depth", "times", "rank", "process",
-                "thread", "epoch", "node[",
-            ]
-        }
-        "stop" | "root" => vec!["at"],
-        "at" if before.trim_end().ends_with("root at") => vec!["last"],
-        "split" => Axis::ALL.iter().map(|&(_, name)| name).collect(),
-        "small" | "[" => {
-            let quantities = Quantity::ALL.iter().map(|&(_, name)| name);
-            quantities.chain(Sides::NAMED.iter().map(|&(_, name)| name)).collect()
-        }
-        "base" | "other" => Quantity::ALL.iter().map(|&(_, name)| name).collect(),
-        "callers" => vec!["of"],
-        "by" if is_grain(before) => Grain::ALL.iter().map(|&(_, name)| name).collect(),
+        "" | "|" => beginnings().map(|(name, _)| name).collect(),
+        "where" | "and" | "or" | "not" | "(" => PREDICATES.iter().map(|&(name, _)| name).collect(),
+        "[" => quantities_and_sides(),
+        "base" | "other" => names_of(&Quantity::ALL),
         "rank" | "process" | "thread" | "epoch" => vec!["in"],
-        // After a frame.
-        previous
-            if !matches!(previous, ">" | "{" | "," | "&" | "!" | "^" | "<" | "=")
-                && !STAGES
-                    .iter()
-                    .any(|(name, _)| *name == previous || name.ends_with(previous)) =>
-        {
-            if before.rsplit('|').next().is_some_and(|stage| stage.trim().starts_with("group")) {
-                vec!["as"]
-            } else {
-                vec!["and", "or"]
+        previous => match STAGES.iter().find_map(|stage| operands(stage, before, previous)) {
+            Some(operands) => operands,
+            // After a frame.
+            None if !matches!(previous, ">" | "{" | "," | "&" | "!" | "^" | "<" | "=")
+                && !beginnings().any(|(name, _)| name.ends_with(previous)) =>
+            {
+                let is_named = STAGES.iter().any(|stage| {
+                    matches!(stage.form, Form::Named(_))
+                        && last_stage(before).starts_with(stage.words)
+                });
+                if is_named { vec!["as"] } else { vec!["and", "or"] }
             }
-        }
-        _ => Vec::new(),
+            None => Vec::new(),
+        },
     };
     let begins = |keyword: &&str| keyword.starts_with(word) && *keyword != word;
     expected.into_iter().filter(begins).map(str::to_owned).collect()
+}
+
+/// What may stand behind the words of a stage, of which the previous word is one.
+fn operands(stage: &Entry, before: &str, previous: &str) -> Option<Vec<&'static str>> {
+    let (first, last) = stage.words.split_once(' ').unwrap_or(("", stage.words));
+    if previous == first {
+        return Some(vec![last]);
+    }
+    match stage.form {
+        Form::Axis(_) if previous == last => Some(names_of(&Axis::ALL)),
+        Form::Test(_) if previous == last => Some(quantities_and_sides()),
+        Form::Grain(_) if is_grain(before) => Some(names_of(&Grain::ALL)),
+        Form::Place(_) if before.trim_end().ends_with(stage.words) => Some(vec!["last"]),
+        _ => None,
+    }
+}
+
+fn names_of<T>(named: &[(T, &'static str)]) -> Vec<&'static str> {
+    named.iter().map(|&(_, name)| name).collect()
+}
+
+fn quantities_and_sides() -> Vec<&'static str> {
+    [names_of(&Quantity::ALL), names_of(&Sides::NAMED)].concat()
 }
 
 /// Functions that the word means, if it is the beginning of a pattern: the shortest names.

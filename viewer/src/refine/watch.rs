@@ -35,6 +35,14 @@ impl std::fmt::Debug for Watch<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cancelled;
 
+/// What some work makes that nobody looks at.
+pub fn unwatched<T>(work: impl FnOnce(&Watch<'_>) -> Result<T, Cancelled>) -> T {
+    match work(&Watch::none()) {
+        Ok(made) => made,
+        Err(Cancelled) => unreachable!("nobody can end it"),
+    }
+}
+
 impl<'w> Watch<'w> {
     /// Nobody looks.
     #[must_use]
@@ -117,7 +125,7 @@ impl<'w> Watch<'w> {
     }
 
     /// As [`Self::forward`], from the last stretch to the first.
-    pub(super) fn backward(
+    pub(crate) fn backward(
         &self,
         nodes: Range<usize>,
         mut pass: impl FnMut(Range<usize>),

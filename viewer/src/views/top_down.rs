@@ -27,7 +27,7 @@ impl TopDown {
     /// # Errors
     /// The watch asked for it.
     pub fn watched(refined: &Refined<'_>, watch: &Watch<'_>) -> Result<Self, Cancelled> {
-        Ok(Self::of(refined, ChildIndex::watched(refined, watch)?))
+        Ok(Self::of(refined, refined.index_children(watch)?))
     }
 
     fn of(refined: &Refined<'_>, index: ChildIndex) -> Self {

@@ -1,9 +1,9 @@
 //! Refining two profiles that are compared is comparing two refined profiles.
 
-use super::super::metric_test::{RowCost, Scale};
-use super::super::{Cause, Metric, MetricTest, Quantity, Sides, Unit, Value};
 use super::execution::executions_of;
 use super::*;
+use crate::refine::select::rows::row_test::{RowCost, Scale};
+use crate::refine::{Cause, Metric, MetricTest, Quantity, Sides, Unit, Value};
 
 /// Costs without edge counts, threads counted from `first`.
 fn costs(paths: BTreeMap<Path, Cost>, first: usize) -> BTreeMap<Path, (u64, u64)> {

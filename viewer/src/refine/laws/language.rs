@@ -4,11 +4,11 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::execution::NAMES;
-use crate::refine::preset::Preset;
-use crate::refine::syntax::{
-    Axis, Chain, Comparison, Field, FramePattern, Grain, KINDS, Link, Predicate, Stage,
+use crate::refine::lang::syntax::KINDS;
+use crate::refine::{
+    Axis, Chain, Comparison, Field, FramePattern, Grain, Link, Metric, MetricTest, Predicate,
+    Preset, Quantity, Sets, Sides, Source, Stage, Unit, Value, Whole,
 };
-use crate::refine::{Metric, MetricTest, Quantity, Sets, Sides, Source, Unit, Value, Whole};
 
 /// Patterns over the functions of the executions.
 pub(super) fn patterns() -> impl Strategy<Value = FramePattern> {

@@ -19,10 +19,12 @@ use proptest::prelude::*;
 use self::execution::{Execution, METRICS, NAMES, Sample, executions};
 use self::language::{patterns, predicates, stages};
 use self::reference::World;
-use super::children::is_depth_first;
-use super::syntax::{FramePattern, Grain, Predicate, Stage};
-use super::{Chain, Refined, Refinement, Sets, Source, apply, complete, in_width, parse};
 use crate::profile::{Counts, FrameKind, Profile};
+use crate::refine::forest::walk::is_depth_first;
+use crate::refine::{
+    Chain, FramePattern, Grain, Predicate, Refined, Refinement, Sets, Source, Stage, apply,
+    complete, in_width, parse,
+};
 
 /// A path as it is shown: thread, then function and kind of each frame.
 type Path = (usize, Vec<(String, FrameKind)>);
@@ -78,7 +80,7 @@ fn shown(refined: &Refined<'_>) -> BTreeMap<Path, Cost> {
 fn assert_sound(refined: &Refined<'_>) {
     let in_order = follows_its_parent(refined);
     assert_eq!(is_depth_first(refined), in_order);
-    assert!(in_order || !refined.order.is_depth_first(refined));
+    assert!(in_order || !refined.is_depth_first());
     let mut together = vec![(0, 0); refined.node_count()];
     let mut base = 0;
     for (metric, _) in refined.profile.metrics() {

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::execution::{Activation, Execution, METRICS, MODULES, NAMES, SOURCES, Sample};
 use super::{Cost, Path};
 use crate::profile::FrameKind;
-use crate::refine::metric_test::{RowCost, Scale};
-use crate::refine::preset::Preset;
-use crate::refine::syntax::{Axis, Chain, Field, FramePattern, Grain, Link, Predicate, Stage};
-use crate::refine::{Metric, MetricTest};
+use crate::refine::select::rows::row_test::{RowCost, Scale};
+use crate::refine::{
+    Axis, Chain, Field, FramePattern, Grain, Link, Metric, MetricTest, Predicate, Preset, Stage,
+};
 
 /// What `by line` adds to a name, before the line.
 const PLACE: &str = " f.c:";

@@ -1,10 +1,10 @@
 //! Rows are the same however they are found.
 
-use super::super::bits::Bits;
-use super::super::rows::passing_both_ways;
-use super::super::{MetricTest, Watch};
 use super::execution::executions_of;
 use super::*;
+use crate::refine::forest::bits::Bits;
+use crate::refine::select::rows::passing_both_ways;
+use crate::refine::{MetricTest, Watch};
 
 /// The nodes that are shown of rows that pass, by both ways.
 fn assert_equal_both_ways(refined: &Refined<'_>, test: &MetricTest) {

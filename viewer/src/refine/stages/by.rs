@@ -5,13 +5,15 @@ use std::collections::hash_map::Entry;
 
 use csprof_format::ids::{ModuleId, StringId};
 
-use super::super::Refined;
-use super::super::column::Table;
-use super::super::edges::Effect;
-use super::super::syntax::Grain;
-use super::super::watch::{Cancelled, Watch};
-use super::{Moved, relocate};
+use super::delete::runs_of_one;
+use super::step::{Moved, Step, Transform};
 use crate::profile::{Frame, FrameKind, Function, FunctionRef};
+use crate::refine::forest::column::Table;
+use crate::refine::forest::error::Stop;
+use crate::refine::forest::recorded::Effect;
+use crate::refine::forest::refined::Refined;
+use crate::refine::lang::syntax::Grain;
+use crate::refine::watch::Watch;
 
 /// What a frame becomes; equal ones become one function.
 #[derive(PartialEq, Eq, Hash)]
@@ -21,48 +23,59 @@ enum Key {
     Line(FunctionRef, Option<StringId>, u32),
 }
 
-/// Renames every frame, and merges runs of one module or file. Returns the samples that moved to
-/// another node, too, and whether lines of one function became several rows.
-pub(super) fn by<'p>(
-    mut refined: Refined<'p>,
-    grain: Grain,
-    watch: &Watch<'_>,
-) -> Result<(Effect, (Refined<'p>, Moved)), Cancelled> {
-    if grain == Grain::Function {
-        return Ok((Effect::None, (refined, Moved::NONE)));
-    }
-    let mut numbers: HashMap<Key, FunctionRef> = HashMap::new();
-    let mut frames: Vec<Frame> = refined.frames.iter().copied().collect();
-    let mut functions: Vec<Function> = Vec::new();
-    for frame in &mut frames {
-        let Some(key) = key(&refined, frame, grain) else { continue };
-        let next = refined.functions.len() + functions.len();
-        frame.function = match numbers.entry(key) {
-            Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(vacant) => {
-                functions.push(function(&refined, vacant.key()));
-                *vacant.insert(FunctionRef(u32::try_from(next).unwrap_or(u32::MAX)))
-            }
-        };
-        if grain != Grain::Line {
-            frame.kind = match frame.kind {
-                FrameKind::Inline => FrameKind::Inline,
-                _ => FrameKind::Call,
+/// `by module`: every frame is renamed, and runs of one module or file are merged.
+pub(crate) struct By(pub(crate) Grain);
+
+impl Transform for By {
+    fn run<'p>(&self, mut refined: Refined<'p>, watch: &Watch<'_>) -> Result<Step<'p>, Stop> {
+        let grain = self.0;
+        if grain == Grain::Function {
+            return Ok(Step { refined, moved: Moved::NONE, effect: Effect::None });
+        }
+        let mut numbers: HashMap<Key, FunctionRef> = HashMap::new();
+        let mut frames: Vec<Frame> = refined.frames.iter().copied().collect();
+        let mut functions: Vec<Function> = Vec::new();
+        for frame in &mut frames {
+            let Some(key) = key(&refined, frame, grain) else { continue };
+            let next = refined.functions.len() + functions.len();
+            frame.function = match numbers.entry(key) {
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(vacant) => {
+                    functions.push(function(&refined, vacant.key()));
+                    *vacant.insert(FunctionRef(u32::try_from(next).unwrap_or(u32::MAX)))
+                }
             };
-            (frame.file, frame.line) = (None, 0);
+            if grain != Grain::Line {
+                frame.kind = match frame.kind {
+                    FrameKind::Inline => FrameKind::Inline,
+                    _ => FrameKind::Call,
+                };
+                (frame.file, frame.line) = (None, 0);
+            }
+        }
+        let becomes = |frame: usize| (frames[frame].function, frames[frame].kind);
+        let parts = refined.are_procedures_parted(becomes);
+        let effect = if parts { Effect::Parts } else { Effect::None };
+        refined.functions.add(functions);
+        let mut moved = Moved::NONE;
+        if grain != Grain::Line {
+            let named: Vec<FunctionRef> = frames.iter().map(|frame| frame.function).collect();
+            (refined, moved) = runs_of_one(refined, &named, watch)?;
+        }
+        refined.frames = Table::made(frames);
+        Ok(Step { refined, moved, effect })
+    }
+
+    fn keeps_order(&self) -> bool {
+        true
+    }
+
+    fn passes(&self, metrics: usize) -> usize {
+        match self.0 {
+            Grain::Function | Grain::Line => 0,
+            Grain::File | Grain::Module => 1 + metrics,
         }
     }
-    let becomes = |frame: usize| (frames[frame].function, frames[frame].kind);
-    let parts = refined.procedures.are_parted(&refined, becomes);
-    let effect = if parts { Effect::Parts } else { Effect::None };
-    refined.functions.add(functions);
-    let mut moved = Moved::NONE;
-    if grain != Grain::Line {
-        let named: Vec<FunctionRef> = frames.iter().map(|frame| frame.function).collect();
-        (refined, moved) = relocate::runs_of_one(refined, &named, watch)?;
-    }
-    refined.frames = Table::made(frames);
-    Ok((effect, (refined, moved)))
 }
 
 /// What a frame becomes; `None` if it stays: roots, contexts, and lines that are not known.

@@ -1,31 +1,43 @@
 //! `fold`: everything from the first to the last match becomes the first.
 
-use super::super::Refined;
-use super::super::bits::Bits;
-use super::super::children::node_number;
-use super::super::column::{Column, Home};
-use super::super::costs::{ShareMut, in_width};
-use super::super::watch::{Cancelled, Watch};
-use super::{Moved, add_up, out_of};
+use super::step::{Moved, Step, Transform, add_up, found, out_of};
 use crate::profile::{Count, FrameRef};
+use crate::refine::forest::bits::Bits;
+use crate::refine::forest::children::node_number;
+use crate::refine::forest::column::{Column, Home};
+use crate::refine::forest::costs::{ShareMut, in_width};
+use crate::refine::forest::error::Stop;
+use crate::refine::forest::recorded::Effect;
+use crate::refine::forest::refined::Refined;
+use crate::refine::lang::syntax::FramePattern;
+use crate::refine::watch::{Cancelled, Watch};
 
-/// Moves each match below another one to the outermost; what lies between stays for the paths
-/// that end there. Returns the samples that moved, too.
-pub(super) fn fold<'p>(
-    mut refined: Refined<'p>,
-    frames: &Bits,
-    watch: &Watch<'_>,
-) -> Result<(Refined<'p>, Moved), Cancelled> {
-    let home = refined.workspace.nodes.clone();
-    let mut parent = out_of(&mut refined.parent).take(&home);
-    let folded = folded(&mut parent, &refined.frame, frames, watch)?;
-    let moved = in_width!(&mut refined.costs, costs => {
-        let (shares, home) = costs.shares_mut();
-        let moved = shares.map(|share| move_up(share, home, &parent, &folded, watch));
-        moved.collect::<Result<Moved, _>>()
-    })?;
-    refined.parent = Column::made(parent, &home);
-    Ok((refined, moved))
+/// `fold f`: each match below another one moves to the outermost; what lies between stays for the
+/// paths that end there.
+pub(crate) struct Fold<'s>(pub(crate) &'s FramePattern);
+
+impl Transform for Fold<'_> {
+    fn run<'p>(&self, mut refined: Refined<'p>, watch: &Watch<'_>) -> Result<Step<'p>, Stop> {
+        let (frames, effect) = found(&refined, self.0)?;
+        let home = refined.workspace.nodes.clone();
+        let mut parent = out_of(&mut refined.parent).take(&home);
+        let folded = folded(&mut parent, &refined.frame, &frames, watch)?;
+        let moved = in_width!(&mut refined.costs, costs => {
+            let (shares, home) = costs.shares_mut();
+            let moved = shares.map(|share| move_up(share, home, &parent, &folded, watch));
+            moved.collect::<Result<Moved, _>>()
+        })?;
+        refined.parent = Column::made(parent, &home);
+        Ok(Step { refined, moved, effect: effect.max(Effect::TakesOut) })
+    }
+
+    fn keeps_order(&self) -> bool {
+        false
+    }
+
+    fn passes(&self, metrics: usize) -> usize {
+        1 + metrics
+    }
 }
 
 /// The matches below another one, which have the outermost as parent from now on.

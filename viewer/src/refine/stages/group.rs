@@ -1,31 +1,44 @@
 //! `group … as`: several functions shown as one.
 
-use super::super::Refined;
-use super::super::bits::Bits;
-use super::super::column::Table;
-use super::super::watch::{Cancelled, Watch};
-use super::{Moved, relocate};
+use super::delete::runs;
+use super::step::{Step, Transform, found};
 use crate::profile::{Frame, FrameKind, Function, FunctionRef};
+use crate::refine::forest::column::Table;
+use crate::refine::forest::error::Stop;
+use crate::refine::forest::refined::Refined;
+use crate::refine::lang::syntax::FramePattern;
+use crate::refine::watch::Watch;
 
-/// Maximal runs of these frames become one frame each: the first one, under the group's name and
-/// with its own edge count. Returns the samples that moved to another node, too.
-pub(super) fn group<'p>(
-    refined: Refined<'p>,
-    members: &Bits,
-    name: &str,
-    watch: &Watch<'_>,
-) -> Result<(Refined<'p>, Moved), Cancelled> {
-    let (mut refined, moved) = relocate::runs(refined, members, watch)?;
-    let function = Function { name: name.to_owned(), module: None, file: None, line: 0 };
-    let function = FunctionRef(refined.functions.number_of(function));
-    let mut frames: Vec<Frame> = refined.frames.iter().copied().collect();
-    for member in members.iter() {
-        let kind = match frames[member].kind {
-            FrameKind::Inline => FrameKind::Inline,
-            _ => FrameKind::Call,
-        };
-        frames[member] = Frame { function, kind, file: None, line: 0 };
+/// `group f as name`: maximal runs of these frames become one frame each, the first one, under the
+/// group's name and with its own edge count.
+pub(crate) struct Group<'s> {
+    pub(crate) pattern: &'s FramePattern,
+    pub(crate) name: &'s str,
+}
+
+impl Transform for Group<'_> {
+    fn run<'p>(&self, refined: Refined<'p>, watch: &Watch<'_>) -> Result<Step<'p>, Stop> {
+        let (members, effect) = found(&refined, self.pattern)?;
+        let (mut refined, moved) = runs(refined, &members, watch)?;
+        let function = Function { name: self.name.to_owned(), module: None, file: None, line: 0 };
+        let function = FunctionRef(refined.functions.number_of(function));
+        let mut frames: Vec<Frame> = refined.frames.iter().copied().collect();
+        for member in members.iter() {
+            let kind = match frames[member].kind {
+                FrameKind::Inline => FrameKind::Inline,
+                _ => FrameKind::Call,
+            };
+            frames[member] = Frame { function, kind, file: None, line: 0 };
+        }
+        refined.frames = Table::made(frames);
+        Ok(Step { refined, moved, effect })
     }
-    refined.frames = Table::made(frames);
-    Ok((refined, moved))
+
+    fn keeps_order(&self) -> bool {
+        true
+    }
+
+    fn passes(&self, metrics: usize) -> usize {
+        1 + metrics
+    }
 }

@@ -2,58 +2,70 @@
 
 use std::collections::HashMap;
 
-use super::super::Refined;
-use super::super::bits::Bits;
-use super::super::column::Column;
-use super::super::metric_test::MetricTest;
-use super::super::rows::{self, Below};
-use super::super::watch::Watch;
-use super::{Moved, Stop, out_of, relocate};
+use super::delete::stop_below;
+use super::step::{Step, Transform, of_functions, out_of};
 use crate::profile::{Frame, FrameKind, FrameRef, Function, FunctionRef};
+use crate::refine::forest::bits::Bits;
+use crate::refine::forest::column::Column;
+use crate::refine::forest::error::Stop;
+use crate::refine::forest::refined::Refined;
+use crate::refine::lang::metric_test::MetricTest;
+use crate::refine::select::rows::from_top::{Below, visit};
+use crate::refine::watch::Watch;
 
-/// Makes one row, `(3 small)`, of the outermost rows below each parent that pass the test; what is
-/// below them moves to it. Returns the samples that moved, too.
-pub(super) fn small<'p>(
-    mut refined: Refined<'p>,
-    test: &MetricTest,
-    watch: &Watch<'_>,
-) -> Result<(Refined<'p>, Moved), Stop> {
-    let mut found = Bits::none(refined.node_count());
-    // Their nodes, parent by parent: number of the parent, of its rows that pass, and the end.
-    let mut nodes: Vec<u32> = Vec::new();
-    let mut parents: Vec<(u32, u32, usize)> = Vec::new();
-    rows::visit(&refined, test, watch, |row| {
-        // Roots are no calls, and contexts are there to be seen.
-        let is_frame = !matches!(row.kind, FrameKind::Root | FrameKind::Context);
-        if !is_frame || !row.passes {
-            return if row.below == Some(false) { Below::Closed } else { Below::Open };
-        }
-        nodes.extend_from_slice(row.nodes);
-        match parents.last_mut() {
-            Some((parent, count, end)) if *parent == row.parent => {
-                *count += 1;
-                *end = nodes.len();
+/// `small incl(time) < 0.5%`: one row, `(3 small)`, of the outermost rows below each parent that
+/// pass the test; what is below them moves to it.
+pub(crate) struct Small<'s>(pub(crate) &'s MetricTest);
+
+impl Transform for Small<'_> {
+    fn run<'p>(&self, mut refined: Refined<'p>, watch: &Watch<'_>) -> Result<Step<'p>, Stop> {
+        let mut found = Bits::none(refined.node_count());
+        // Their nodes, parent by parent: number of the parent, of its rows that pass, and the end.
+        let mut nodes: Vec<u32> = Vec::new();
+        let mut parents: Vec<(u32, u32, usize)> = Vec::new();
+        visit(&refined, self.0, watch, |row| {
+            // Roots are no calls, and contexts are there to be seen.
+            let is_frame = !matches!(row.kind, FrameKind::Root | FrameKind::Context);
+            if !is_frame || !row.passes {
+                return if row.below == Some(false) { Below::Closed } else { Below::Open };
             }
-            _ => parents.push((row.parent, 1, nodes.len())),
+            nodes.extend_from_slice(row.nodes);
+            match parents.last_mut() {
+                Some((parent, count, end)) if *parent == row.parent => {
+                    *count += 1;
+                    *end = nodes.len();
+                }
+                _ => parents.push((row.parent, 1, nodes.len())),
+            }
+            Below::Closed
+        })?;
+        for &node in &nodes {
+            found.insert(node as usize);
         }
-        Below::Closed
-    })?;
-    for &node in &nodes {
-        found.insert(node as usize);
-    }
-    let frames = refined.workspace.frames.clone();
-    let mut frame = out_of(&mut refined.frame).take(&frames);
-    let mut start = 0;
-    let mut rests: HashMap<u32, FrameRef> = HashMap::new();
-    for (_, count, end) in parents {
-        let rest = *rests.entry(count).or_insert_with(|| rest(&mut refined, count));
-        for &node in &nodes[start..end] {
-            frame[node as usize] = rest;
+        let frames = refined.workspace.frames.clone();
+        let mut frame = out_of(&mut refined.frame).take(&frames);
+        let mut start = 0;
+        let mut rests: HashMap<u32, FrameRef> = HashMap::new();
+        for (_, count, end) in parents {
+            let rest = *rests.entry(count).or_insert_with(|| rest(&mut refined, count));
+            for &node in &nodes[start..end] {
+                frame[node as usize] = rest;
+            }
+            start = end;
         }
-        start = end;
+        refined.frame = Column::made(frame, &frames);
+        let effect = of_functions(&refined);
+        let (refined, moved) = stop_below(refined, found, watch)?;
+        Ok(Step { refined, moved, effect })
     }
-    refined.frame = Column::made(frame, &frames);
-    Ok(relocate::stop_below(refined, found, watch)?)
+
+    fn keeps_order(&self) -> bool {
+        true
+    }
+
+    fn passes(&self, metrics: usize) -> usize {
+        2 + metrics
+    }
 }
 
 /// The frame that stands for so many rows.

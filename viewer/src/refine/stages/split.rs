@@ -5,15 +5,17 @@
 
 use std::collections::HashMap;
 
-use super::super::Refined;
-use super::super::children::node_number;
-use super::super::column::{Column, Home};
-use super::super::costs::{CostsOf, ShareMut, in_width};
-use super::super::predicate::Contexts;
-use super::super::syntax::Axis;
-use super::super::watch::{Cancelled, Watch};
-use super::{Moved, contexts, out_of};
+use super::step::{Moved, Step, Transform, contexts, out_of};
 use crate::profile::{Count, Frame, FrameKind, FrameRef, Function, FunctionRef, Stream};
+use crate::refine::forest::children::node_number;
+use crate::refine::forest::column::{Column, Home};
+use crate::refine::forest::costs::{CostsOf, ShareMut, in_width};
+use crate::refine::forest::error::Stop;
+use crate::refine::forest::recorded::Effect;
+use crate::refine::forest::refined::Refined;
+use crate::refine::lang::syntax::Axis;
+use crate::refine::select::contexts::Contexts;
+use crate::refine::watch::{Cancelled, Watch};
 
 /// A node that is put in.
 struct Added {
@@ -24,58 +26,68 @@ struct Added {
     frame: FrameRef,
 }
 
-/// Puts a node of kind [`FrameKind::Context`] above all paths of each stream. Returns the samples
-/// that had no frame, too: they have moved.
-pub(super) fn split<'p>(
-    mut refined: Refined<'p>,
-    axis: Axis,
-    watch: &Watch<'_>,
-) -> Result<(Refined<'p>, Moved), Cancelled> {
-    let added = added(&mut refined, axis);
-    let workspace = refined.workspace.clone();
-    let mut streams: Vec<Stream> = refined.streams.to_vec();
-    for (number, stream) in streams.iter_mut().enumerate() {
-        stream.nodes.start += node_number(number);
-        stream.nodes.end += node_number(number) + 1;
+/// `split rank`: a node of kind [`FrameKind::Context`] above all paths of each stream. Samples that
+/// had no frame have moved.
+pub(crate) struct Split(pub(crate) Axis);
+
+impl Transform for Split {
+    fn run<'p>(&self, mut refined: Refined<'p>, watch: &Watch<'_>) -> Result<Step<'p>, Stop> {
+        let axis = self.0;
+        let added = added(&mut refined, axis);
+        let workspace = refined.workspace.clone();
+        let mut streams: Vec<Stream> = refined.streams.to_vec();
+        for (number, stream) in streams.iter_mut().enumerate() {
+            stream.nodes.start += node_number(number);
+            stream.nodes.end += node_number(number) + 1;
+        }
+
+        let old = out_of(&mut refined.parent);
+        let mut parent = workspace.nodes.empty(old.len() + added.len());
+        parent.push(0);
+        // What hangs directly below each added node from now on, as old nodes.
+        let mut below: Vec<Vec<usize>> = Vec::with_capacity(added.len());
+        for (number, (put, stream)) in added.iter().zip(&refined.streams).enumerate() {
+            // Old nodes before the new one move by as many as were put in before; others by one more.
+            let by = node_number(number);
+            let moved = |node: u32| {
+                let is_after = node as usize >= put.before;
+                if node == 0 { 0 } else { node + by + u32::from(is_after) }
+            };
+            let (start, end) = (stream.nodes.start as usize, stream.nodes.end as usize);
+            parent.extend(old[start..put.before].iter().map(|&above| moved(above)));
+            parent.push(moved(put.above));
+            let new = node_number(put.before) + by;
+            let mut here = Vec::new();
+            watch.forward(put.before..end, |nodes| {
+                for node in nodes {
+                    let above = old[node];
+                    if above == put.above {
+                        here.push(node);
+                    }
+                    parent.push(if above == put.above { new } else { moved(above) });
+                }
+            })?;
+            below.push(here);
+        }
+        refined.parent = Column::made(parent, &workspace.nodes);
+        let moved = in_width!(
+            &mut refined.costs,
+            costs => add_costs(costs, &refined.frame, &added, &below, watch)
+        )?;
+        let frames: Vec<FrameRef> = added.iter().map(|put| put.frame).collect();
+        refined.frame = with(&refined.frame, &added, &frames, &workspace.frames, watch)?;
+        refined.streams = streams.into();
+        let effect = if axis == Axis::Epoch { Effect::Parts } else { Effect::None };
+        Ok(Step { refined, moved, effect })
     }
 
-    let old = out_of(&mut refined.parent);
-    let mut parent = workspace.nodes.empty(old.len() + added.len());
-    parent.push(0);
-    // What hangs directly below each added node from now on, as old nodes.
-    let mut below: Vec<Vec<usize>> = Vec::with_capacity(added.len());
-    for (number, (put, stream)) in added.iter().zip(&refined.streams).enumerate() {
-        // Old nodes before the new one move by as many as were put in before; others by one more.
-        let by = node_number(number);
-        let moved = |node: u32| {
-            let is_after = node as usize >= put.before;
-            if node == 0 { 0 } else { node + by + u32::from(is_after) }
-        };
-        let (start, end) = (stream.nodes.start as usize, stream.nodes.end as usize);
-        parent.extend(old[start..put.before].iter().map(|&above| moved(above)));
-        parent.push(moved(put.above));
-        let new = node_number(put.before) + by;
-        let mut here = Vec::new();
-        watch.forward(put.before..end, |nodes| {
-            for node in nodes {
-                let above = old[node];
-                if above == put.above {
-                    here.push(node);
-                }
-                parent.push(if above == put.above { new } else { moved(above) });
-            }
-        })?;
-        below.push(here);
+    fn keeps_order(&self) -> bool {
+        true
     }
-    refined.parent = Column::made(parent, &workspace.nodes);
-    let moved = in_width!(
-        &mut refined.costs,
-        costs => add_costs(costs, &refined.frame, &added, &below, watch)
-    )?;
-    let frames: Vec<FrameRef> = added.iter().map(|put| put.frame).collect();
-    refined.frame = with(&refined.frame, &added, &frames, &workspace.frames, watch)?;
-    refined.streams = streams.into();
-    Ok((refined, moved))
+
+    fn passes(&self, metrics: usize) -> usize {
+        2 + 2 * metrics
+    }
 }
 
 /// The costs with those of the nodes that are put in.

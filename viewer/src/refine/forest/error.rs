@@ -1,0 +1,149 @@
+//! Why a stage cannot be applied, or why nothing came of it.
+
+use std::fmt;
+
+use crate::refine::watch::Cancelled;
+
+/// Why a stage cannot be applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefineError {
+    /// Which stage, from 0.
+    pub stage: usize,
+    /// The part of it that is at fault, as the language writes it.
+    pub part: String,
+    /// What is wrong with it.
+    pub cause: Cause,
+}
+
+/// What is wrong with a part of a stage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// It matches nothing that the stage is shown.
+    Unmatched {
+        /// What it was compared with: frames, threads, …
+        among: &'static str,
+        /// What there is instead, nearest first; empty if nothing is near.
+        suggestions: Vec<String>,
+    },
+    /// What it matches was taken out, or made into something else, by the stages before it.
+    Gone {
+        /// What it was compared with: frames, threads, …
+        among: &'static str,
+        /// Whether these stages left no sample at all.
+        nothing_left: bool,
+    },
+    /// It asks for one side of a comparison, and nothing is compared.
+    NotCompared,
+    /// It asks for a metric that there is not.
+    NoMetric {
+        /// Which sources there are.
+        there: Vec<String>,
+        /// Whether these are what is compared.
+        compared: bool,
+    },
+    /// The callers would be more nodes than memory should be spent on.
+    TooManyCallers {
+        /// How many there may be.
+        limit: usize,
+    },
+}
+
+impl fmt::Display for RefineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.cause {
+            Cause::Unmatched { among, suggestions } => {
+                write!(f, "no {among} matches {}", self.part)?;
+                if !suggestions.is_empty() {
+                    write!(f, "; there is {}", suggestions.join(", "))?;
+                }
+                Ok(())
+            }
+            Cause::Gone { nothing_left: true, .. } => write!(
+                f,
+                "the stages before {} leave no samples: every one of them was taken out",
+                self.part
+            ),
+            Cause::Gone { among, nothing_left: false } => write!(
+                f,
+                "no {among} that the stages before leave matches {}; the profile itself has one",
+                self.part
+            ),
+            Cause::NotCompared => write!(
+                f,
+                "`{}` asks for one side of a comparison, and this is one profile; leave out its                  first word, or compare two: csprof diff",
+                self.part
+            ),
+            Cause::NoMetric { there, compared: false } => write!(
+                f,
+                "no metric is called `{}`; there is samples, time, {}",
+                self.part,
+                there.join(", ")
+            ),
+            Cause::NoMetric { there, compared: true } => write!(
+                f,
+                "`{}` is not what is compared here, but {}; another metric is compared by csprof \
+                 diff --metric",
+                self.part,
+                there.join(" with ")
+            ),
+            Cause::TooManyCallers { limit } => write!(
+                f,
+                "`{}` has more than {limit} paths of callers; select fewer paths before it",
+                self.part
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RefineError {}
+
+/// Why there is no refined profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// A stage cannot be applied.
+    Refused(RefineError),
+    /// It was asked for through the [`Watch`](crate::refine::Watch).
+    Cancelled,
+}
+
+impl Stopped {
+    /// The same, with a refusal as a part of what was made: the error is that it was ended.
+    ///
+    /// # Errors
+    /// It was ended.
+    pub fn nested<T>(made: Result<T, Self>) -> Result<Result<T, RefineError>, Cancelled> {
+        match made {
+            Ok(made) => Ok(Ok(made)),
+            Err(Self::Refused(error)) => Ok(Err(error)),
+            Err(Self::Cancelled) => Err(Cancelled),
+        }
+    }
+}
+
+/// What a stage asks for and the forest does not show.
+#[derive(Debug)]
+pub(crate) struct Unmatched {
+    /// As the language writes it.
+    pub(crate) part: String,
+    /// Why.
+    pub(crate) cause: Cause,
+}
+
+/// Why a stage made nothing.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    Refused { part: String, cause: Cause },
+    Cancelled,
+}
+
+impl From<Cancelled> for Stop {
+    fn from(Cancelled: Cancelled) -> Self {
+        Self::Cancelled
+    }
+}
+
+impl From<Unmatched> for Stop {
+    fn from(Unmatched { part, cause }: Unmatched) -> Self {
+        Self::Refused { part, cause }
+    }
+}

@@ -1,0 +1,123 @@
+//! Which functions are one procedure, whose activations go from one to the other without a call.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use super::children::node_number;
+use super::column::Table;
+use crate::profile::{Frame, FrameKind, Profile};
+
+/// Whether frames of this kind are called and return.
+pub(crate) fn is_called(kind: FrameKind) -> bool {
+    matches!(kind, FrameKind::Call | FrameKind::Unknown)
+}
+
+/// Which functions of a profile are parts of one procedure, whose activations go from one to the
+/// other without a call.
+///
+/// Nearly always a function is a procedure. But code without a name is a function for each address,
+/// or for each entry in the call frame information, of which a function that is split has two; so
+/// all such code of a load module may be one procedure. And `f.cold` is the part of `f` that is
+/// split off, in files whose debugging information does not say so. A function that another one
+/// jumps to at its end is a procedure of its own: the first activation ends there, and does not
+/// return.
+#[derive(Debug)]
+pub(crate) struct Procedures {
+    /// For each function of the profile the first one of its procedure.
+    first: Vec<u32>,
+    /// For the first one of a procedure, whether others are of it, too.
+    is_shared: Vec<bool>,
+    /// Whether each is one.
+    are_functions: bool,
+    /// Whether all paths are whole.
+    pub(crate) is_whole: bool,
+    /// Whether both is so: then every node counts what its kind says.
+    pub(crate) is_plain: bool,
+}
+
+impl Procedures {
+    pub(crate) fn of(profile: &Profile) -> Self {
+        let mut first: Vec<u32> = (0..node_number(profile.functions.len())).collect();
+        let mut nameless = HashMap::new();
+        for frame in profile.frames.iter().filter(|frame| frame.kind == FrameKind::Unknown) {
+            let function = frame.function.index();
+            let module = profile.functions[function].module;
+            first[function] = *nameless.entry(module).or_insert(frame.function.0);
+        }
+        let cold: Vec<usize> = profile
+            .functions
+            .iter()
+            .zip(0..)
+            .filter_map(|(function, number)| function.name.contains(".cold").then_some(number))
+            .collect();
+        if !cold.is_empty() {
+            let names = profile.functions.iter().zip(0..);
+            let mut whole: HashMap<_, u32> = HashMap::new();
+            for (function, number) in names {
+                let name = without_cold(&function.name);
+                first[number as usize] = match whole.entry((function.module, name)) {
+                    _ if first[number as usize] != number => continue,
+                    Entry::Occupied(known) => *known.get(),
+                    Entry::Vacant(vacant) => *vacant.insert(number),
+                };
+            }
+        }
+        let mut is_shared = vec![false; first.len()];
+        for (&first, number) in first.iter().zip(0..) {
+            is_shared[first as usize] |= first != number;
+        }
+        let are_functions = !is_shared.contains(&true);
+        let is_whole = profile.frames.iter().all(|frame| frame.kind != FrameKind::Partial);
+        Self { first, is_shared, are_functions, is_whole, is_plain: are_functions && is_whole }
+    }
+
+    /// Whether each function is a procedure.
+    pub(crate) fn are_functions(&self) -> bool {
+        self.are_functions
+    }
+
+    /// Whether several functions are of the procedure of a node of the profile: it has rows that
+    /// epochs may part.
+    pub(crate) fn is_shared(&self, profile: &Profile, node: usize) -> bool {
+        let frame = profile.nodes.frame[node].index();
+        self.is_shared[self.number(&profile.frames[frame]) as usize]
+    }
+
+    /// A number for the procedure of a frame, the same for all its frames.
+    pub(crate) fn number(&self, frame: &Frame) -> u32 {
+        let function = frame.function.0;
+        self.first.get(function as usize).copied().unwrap_or(function)
+    }
+
+    /// Whether frames of one procedure, of those that a forest with so many functions may have,
+    /// become different things.
+    pub(crate) fn are_parted<T: PartialEq>(
+        &self,
+        functions: usize,
+        frames: &Table<'_, Frame>,
+        becomes: impl Fn(usize) -> T,
+    ) -> bool {
+        let mut known: Vec<Option<T>> = Vec::new();
+        known.resize_with(functions, || None);
+        let mut frames = frames.iter().enumerate();
+        frames.any(|(number, frame)| {
+            if !is_called(frame.kind) {
+                return false;
+            }
+            let now = becomes(number);
+            match &mut known[self.number(frame) as usize] {
+                Some(before) => *before != now,
+                none => {
+                    *none = Some(now);
+                    false
+                }
+            }
+        })
+    }
+}
+
+/// The name of the function that a part was split off.
+fn without_cold(name: &str) -> &str {
+    let ends = [" [clone .cold", " (.cold", ".cold"].into_iter().filter_map(|mark| name.find(mark));
+    ends.min().map_or(name, |end| &name[..end])
+}

@@ -1,0 +1,221 @@
+//! Edge counts as they were recorded, what stages did to them, and what is known of them now.
+//!
+//! What follows for a row is found in [`edges`](super::edges).
+
+use super::column::Column;
+use super::families::Families;
+use super::lazy::Lazy;
+use super::procedures::{Procedures, is_called};
+use crate::profile::{Count, FrameKind};
+
+/// What a stage does to what is known of edges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Effect {
+    /// Nothing: what it keeps of an activation's samples is all or none of those below a node, for
+    /// all nodes of a procedure.
+    None,
+    /// Activations may lose some of their samples.
+    TakesOut,
+    /// They may, and those of one line of a function, or of one epoch, before those of another.
+    Parts,
+}
+
+/// What is known of each node as it was before any samples were taken out.
+#[derive(Clone, Debug)]
+pub(crate) struct Recorded<'p, C> {
+    /// Least edge count.
+    pub(crate) low: Column<'p, C>,
+    /// Greatest edge count; the same column if all are exact.
+    pub(crate) high: Column<'p, C>,
+    /// Inclusive samples.
+    pub(crate) inclusive: Column<'p, C>,
+    /// Whether `low` says which nodes have edges ([`Count::MAX`]: none), and not the kind of their frame:
+    /// in a tree of callers, edges are those of the function that the path begins with.
+    pub(crate) marked: bool,
+    /// The greatest effect of the stages since then.
+    pub(crate) effect: Effect,
+    /// The edges of the profile's nodes; none in a tree of callers.
+    pub(crate) loaded: Column<'p, C>,
+    /// Their families; made when first needed.
+    pub(crate) families: Lazy<Families<C>>,
+}
+
+impl<'p, C: Count> Recorded<'p, C> {
+    /// Exact counts of the nodes whose frame is of a kind that is called.
+    pub(crate) fn of_kinds(edges: Column<'p, C>, inclusive: Column<'p, C>) -> Self {
+        Self {
+            low: edges.clone(),
+            high: edges.clone(),
+            loaded: edges,
+            inclusive,
+            marked: false,
+            effect: Effect::None,
+            families: Lazy::default(),
+        }
+    }
+
+    /// Counts in a tree of callers.
+    pub(crate) fn of_callers(
+        low: Column<'p, C>,
+        high: Column<'p, C>,
+        inclusive: Column<'p, C>,
+    ) -> Self {
+        Self {
+            low,
+            high,
+            inclusive,
+            marked: true,
+            effect: Effect::None,
+            loaded: Vec::new().into(),
+            families: Lazy::default(),
+        }
+    }
+
+    /// No counts for so many nodes.
+    pub(crate) fn none(nodes: usize) -> Self {
+        let none: Column<'p, C> = vec![C::MAX; nodes].into();
+        Self::of_callers(none.clone(), none.clone(), none)
+    }
+
+    /// A stage was applied.
+    pub(crate) fn after(&mut self, effect: Effect) {
+        self.effect = self.effect.max(effect);
+    }
+
+    /// Whether no node has more edges than samples.
+    pub(crate) fn is_bounded(&self) -> bool {
+        let counts = self.high.iter().zip(&self.inclusive);
+        counts
+            .into_iter()
+            .all(|(&edges, &samples)| edges <= samples || (self.marked && edges == C::MAX))
+    }
+
+    /// The counts of all nodes whose frame is of a kind that has edges, if nothing has made them
+    /// less exact since they were recorded.
+    pub(crate) fn exact(
+        &self,
+        procedures: &Procedures,
+        inclusive: &Column<'p, C>,
+    ) -> Option<&Column<'p, C>> {
+        let is_whole = self.are_as_recorded(procedures) && self.low.is(&self.high);
+        (is_whole && self.inclusive.is(inclusive) && !self.marked).then_some(&self.low)
+    }
+
+    /// Whether the counts of nodes that are shown are those that were recorded, or follow from them
+    /// node by node.
+    pub(crate) fn are_as_recorded(&self, procedures: &Procedures) -> bool {
+        self.marked || (self.effect == Effect::None && procedures.is_plain)
+    }
+}
+
+/// What is known of edge counts now, where that does not follow node by node from what was recorded.
+#[derive(Debug)]
+pub(crate) struct Bounds<C> {
+    /// Least counts; [`Count::MAX`] for nodes that have none.
+    pub(crate) low: Vec<C>,
+    /// Greatest counts; 0 for nodes that have none, but what they could be where that is for an outer
+    /// part of the path that is not known.
+    pub(crate) high: Vec<C>,
+}
+
+impl<C> Bounds<C> {
+    /// Memory that they take, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&self.low[..]) + size_of_val(&self.high[..])
+    }
+}
+
+/// The edge counts of the nodes of a forest.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EdgeCounts<'c, C> {
+    low: &'c [C],
+    high: &'c [C],
+    /// Samples when they were recorded, if they are to be followed node by node.
+    before: Option<&'c [C]>,
+    now: &'c [C],
+    marked: bool,
+    is_part: bool,
+    /// Whether nodes whose path has an outer part that is not known have counts.
+    has_partial: bool,
+    /// Whether nodes below one another may count the same returns, as in a tree of callers.
+    pub(crate) is_of_callers: bool,
+}
+
+impl<'c, C: Count> EdgeCounts<'c, C> {
+    pub(crate) fn new(
+        recorded: &'c Recorded<'_, C>,
+        now: &'c [C],
+        found: Option<&'c Bounds<C>>,
+    ) -> Self {
+        let is_of_callers = recorded.marked;
+        let is_part = is_of_callers && recorded.effect == Effect::Parts;
+        match found {
+            Some(Bounds { low, high }) => Self {
+                low,
+                high,
+                before: None,
+                now,
+                marked: true,
+                is_part,
+                has_partial: false,
+                is_of_callers,
+            },
+            None => Self {
+                low: &recorded.low,
+                high: &recorded.high,
+                before: Some(&recorded.inclusive),
+                now,
+                marked: recorded.marked,
+                is_part,
+                has_partial: false,
+                is_of_callers,
+            },
+        }
+    }
+
+    /// The counts for rows that may have some nodes of a procedure below one parent, and not others:
+    /// what is certain of each node alone.
+    pub(crate) fn of_part(self) -> Self {
+        Self { is_part: true, ..self.with_partial() }
+    }
+
+    /// The counts for rows that may have some nodes of an activation whose path has an outer part that
+    /// is not known, and none of the others.
+    pub(crate) fn with_partial(self) -> Self {
+        Self { has_partial: !self.is_of_callers, ..self }
+    }
+
+    /// The count of a node whose frame is of this kind, in the greatest width.
+    pub(crate) fn wide(&self, node: usize, kind: FrameKind) -> Option<(u64, u64)> {
+        let (low, high) = self.of(node, kind)?;
+        Some((low.into(), high.into()))
+    }
+
+    /// The count of a node whose frame is of this kind: least and greatest possible. `None` for
+    /// what has none.
+    #[inline]
+    pub(crate) fn of(&self, node: usize, kind: FrameKind) -> Option<(C, C)> {
+        let (low, high) = (self.low[node], self.high[node]);
+        let is_partial = self.has_partial && low == C::MAX && high > C::default();
+        let has_edges = match kind {
+            FrameKind::Root | FrameKind::Context => false,
+            _ if self.marked => low != C::MAX || is_partial,
+            kind => is_called(kind),
+        };
+        let low = if is_partial { C::default() } else { low };
+        has_edges.then(|| {
+            let now = self.now[node];
+            let before = self.before.map_or(now, |before| before[node]);
+            let bounds = match before > now {
+                true => (less(low, before - now).min(now), high.min(now)),
+                false => (low, high),
+            };
+            if self.is_part { (bounds.0, now.max(bounds.0)) } else { bounds }
+        })
+    }
+}
+
+/// What is left when so much is taken away, at least 0.
+pub(crate) fn less<C: Count>(count: C, by: C) -> C {
+    if count > by { count - by } else { C::default() }
+}

@@ -1,0 +1,362 @@
+//! A profile after refinement: its nodes and what is known of them.
+
+use std::sync::Arc;
+
+use csprof_format::profile as saved;
+
+use super::bits::Bits;
+use super::children::ChildIndex;
+use super::column::{Column, Table, Workspace};
+use super::costs::{Costs, in_width};
+use super::lazy::Lazy;
+use super::name_order;
+use super::procedures::Procedures;
+use crate::profile::{
+    Count, Frame, FrameKind, FrameRef, Function, FunctionRef, MetricRef, Nodes, Profile, Stream,
+};
+use crate::refine::lang::syntax::Predicate;
+use crate::refine::pattern::names::Names;
+use crate::refine::watch::{Cancelled, Watch, unwatched};
+
+/// A profile after refinement.
+///
+/// `parent[n] < n` for every node but node 0, the root of everything. Nodes without samples below
+/// them (taken out, or merged into others) have `inclusive == 0` and are not shown. Samples that a
+/// stage left without any frame sit on nodes below node 0 whose frame is the root's, `<root>`: one
+/// at most for each outermost node, so that they keep their thread and epoch.
+///
+/// A node takes 8 bytes for parent and frame, 8 for its samples, exclusive and inclusive, and 8 for
+/// what edge counts are computed from ([`Refined::edges`]), nearly all of it shared with the
+/// profile; and 8 for each metric beside the first; and 8 for bounds of edge counts, where these are
+/// asked for after samples were taken out; see [`Refined::bytes`]. Cloning is cheap: stages share the columns that they do not
+/// change.
+#[derive(Clone, Debug)]
+pub struct Refined<'p> {
+    /// The profile that was refined.
+    pub profile: &'p Profile,
+    /// Functions: those of the profile, then the groups that stages made.
+    pub functions: Table<'p, Function>,
+    /// Frames: those of the profile, then those that stages made.
+    pub frames: Table<'p, Frame>,
+    /// Parent of each node; 0 for node 0.
+    pub parent: Column<'p, u32>,
+    /// Frame of each node.
+    pub frame: Column<'p, FrameRef>,
+    /// Threads and epochs of the nodes, as in the profile.
+    pub streams: Column<'p, Stream>,
+    /// The metric that is looked at: what [`Refined::inclusive`] and [`Refined::exclusive`], and
+    /// the four numbers below, are about. Stages do the same to all metrics.
+    pub metric: MetricRef,
+    /// One for each stage, in order.
+    pub outcomes: Vec<Outcome>,
+    /// Samples of the profile.
+    pub base: u64,
+    /// Samples shown. `shown + out = base`.
+    pub shown: u64,
+    /// Samples taken out by the stages together.
+    pub out: u64,
+    /// What was measured and what the stages did, of each metric in their order.
+    pub(crate) accounts: Vec<Account>,
+    /// Whether paths lead from callees to callers: `callers of` turns them round.
+    pub(crate) is_inverted: bool,
+    /// What the stages selected by, for [`Refined::kept`].
+    pub(crate) selected_by: Vec<Predicate>,
+    pub(crate) costs: Costs<'p>,
+    /// Samples shown of BASE and OTHER, where two profiles are compared and their nodes do not add
+    /// up to them.
+    pub(crate) shown_of_sides: Option<[u64; 2]>,
+    /// The children of every node.
+    pub(crate) index: Lazy<ChildIndex>,
+    /// Whether the nodes that are shown are numbered depth first; shared by all forests that have
+    /// their order from one another.
+    pub(crate) order: Lazy<bool>,
+    /// The frames that nodes with samples have.
+    pub(crate) frames_shown: Lazy<Bits>,
+    pub(crate) procedures: Arc<Procedures>,
+    pub(crate) names: Names,
+    /// The order of the profile's functions by name; shared by all forests made of the profile.
+    pub(crate) name_order: Lazy<Vec<u32>>,
+    pub(crate) workspace: Workspace,
+}
+
+/// The account of one metric.
+#[derive(Clone, Debug)]
+pub(crate) struct Account {
+    /// Samples of the profile.
+    pub(crate) base: u64,
+    /// One for each stage, in order.
+    pub(crate) outcomes: Vec<Outcome>,
+}
+
+/// What one stage did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Samples that entered the stage.
+    pub input: u64,
+    /// Samples it let through. `shown + out = input`.
+    pub shown: u64,
+    /// Samples it took out.
+    pub out: u64,
+    /// Samples it moved to another frame.
+    pub moved: u64,
+}
+
+impl Account {
+    /// Samples that are shown now.
+    pub(crate) fn shown(&self) -> u64 {
+        self.outcomes.last().map_or(self.base, |outcome| outcome.shown)
+    }
+}
+
+impl<'p> Refined<'p> {
+    /// The profile itself: no stages, everything shown. O(nodes), for the inclusive sums.
+    #[must_use]
+    pub fn base(profile: &'p Profile) -> Self {
+        let costs = Costs::loaded(&profile.nodes);
+        let account = |(metric, _)| {
+            let base = if profile.nodes.is_empty() { 0 } else { costs.of_metric(0, metric).0 };
+            Account { base, outcomes: Vec::new() }
+        };
+        let accounts: Vec<Account> = profile.metrics().map(account).collect();
+        let total = accounts[0].base;
+        Self {
+            profile,
+            metric: MetricRef::FIRST,
+            accounts,
+            is_inverted: false,
+            selected_by: Vec::new(),
+            functions: Table::loaded(&profile.functions),
+            frames: Table::loaded(&profile.frames),
+            parent: Column::loaded(&profile.nodes.parent),
+            frame: Column::loaded(&profile.nodes.frame),
+            costs,
+            streams: Column::loaded(&profile.streams),
+            outcomes: Vec::new(),
+            base: total,
+            shown: total,
+            out: 0,
+            shown_of_sides: None,
+            index: Lazy::default(),
+            order: Lazy::default(),
+            frames_shown: Lazy::default(),
+            procedures: Arc::new(Procedures::of(profile)),
+            names: Names::default(),
+            name_order: Lazy::default(),
+            workspace: Workspace::default(),
+        }
+    }
+
+    /// Another forest of the same samples, made by a view: of these nodes, without edges, whose
+    /// frames may be of functions that are added. The samples of its nodes, exclusive and inclusive
+    /// ones of each metric, need not add up.
+    pub(crate) fn with_nodes(
+        &self,
+        added: Vec<Function>,
+        frames: Vec<Frame>,
+        nodes: Nodes,
+        of_metrics: Vec<[Vec<u64>; 2]>,
+        streams: Vec<Stream>,
+        shown_of_sides: [u64; 2],
+    ) -> Self {
+        let mut functions = self.functions.clone();
+        functions.add(added);
+        Self {
+            functions,
+            frames: Table::made(frames),
+            costs: Costs::without_edges(of_metrics),
+            parent: nodes.parent.into(),
+            frame: nodes.frame.into(),
+            streams: streams.into(),
+            shown_of_sides: Some(shown_of_sides),
+            is_inverted: false,
+            index: Lazy::default(),
+            order: Lazy::default(),
+            frames_shown: Lazy::default(),
+            ..self.clone()
+        }
+    }
+
+    /// The same with another metric looked at.
+    ///
+    /// # Panics
+    /// If there is no such metric.
+    #[must_use]
+    pub fn looking_at(mut self, metric: MetricRef) -> Self {
+        let account = &self.accounts[metric.index()];
+        self.metric = metric;
+        self.base = account.base;
+        self.shown = account.shown();
+        self.out = self.base - self.shown;
+        self.outcomes.clone_from(&account.outcomes);
+        self
+    }
+
+    /// The metric that is looked at: its source, unit and period.
+    #[must_use]
+    pub fn looked_at(&self) -> &'p saved::Metric {
+        self.source_of(self.metric)
+    }
+
+    /// The source, unit and period of a metric.
+    ///
+    /// # Panics
+    /// If there is no such metric; as the next one.
+    #[must_use]
+    pub fn source_of(&self, metric: MetricRef) -> &'p saved::Metric {
+        match metric.index().checked_sub(1) {
+            None => &self.profile.info.metric,
+            Some(further) => &self.profile.info.further[further].metric,
+        }
+    }
+
+    /// The samples of a metric that the profile has, and those of them that are shown; the others
+    /// are taken out.
+    #[must_use]
+    pub fn account_of(&self, metric: MetricRef) -> (u64, u64) {
+        let account = &self.accounts[metric.index()];
+        (account.base, account.shown())
+    }
+
+    /// Number of nodes, those not shown included.
+    #[must_use]
+    pub fn node_count(&self) -> usize {
+        self.parent.len()
+    }
+
+    /// Exclusive samples shown of a node, of the metric that is looked at.
+    ///
+    /// # Panics
+    /// If there is no such node; as the next ones.
+    #[must_use]
+    pub fn exclusive(&self, node: usize) -> u64 {
+        self.of_metric(node, self.metric).1
+    }
+
+    /// Inclusive samples shown of a node: own plus those of all nodes below, of the metric that is
+    /// looked at.
+    #[must_use]
+    pub fn inclusive(&self, node: usize) -> u64 {
+        self.of_metric(node, self.metric).0
+    }
+
+    /// Whether samples of any metric are shown at a node or below.
+    #[must_use]
+    pub fn is_shown(&self, node: usize) -> bool {
+        self.costs.inclusive(node) > 0
+    }
+
+    /// Samples of all metrics that are shown at a node or below; more than fit as the most that do.
+    pub(crate) fn samples_below(&self, node: usize) -> u32 {
+        u32::try_from(self.costs.inclusive(node)).unwrap_or(u32::MAX)
+    }
+
+    /// Inclusive and exclusive samples shown of a node that are of one metric.
+    ///
+    /// # Panics
+    /// If there is no such metric.
+    #[must_use]
+    pub fn of_metric(&self, node: usize, metric: MetricRef) -> (u64, u64) {
+        self.costs.of_metric(node, metric)
+    }
+
+    /// Inclusive samples of a node that are of one metric, and those that are its own: exclusive
+    /// ones. Where callers stand below callees, the samples of a path lie where it ends, on its
+    /// outermost caller; own they are to the function that it begins with, for whose callers
+    /// somebody asked.
+    ///
+    /// # Panics
+    /// If there is no such metric.
+    #[must_use]
+    pub fn own_of_metric(&self, node: usize, metric: MetricRef) -> (u64, u64) {
+        let (inclusive, exclusive) = self.of_metric(node, metric);
+        (inclusive, self.own(node, inclusive, exclusive))
+    }
+
+    /// The samples of these that are a node's own.
+    #[inline]
+    pub(crate) fn own<C: Count>(&self, node: usize, inclusive: C, exclusive: C) -> C {
+        if !self.is_inverted || self.kind(node) == FrameKind::Context {
+            return exclusive;
+        }
+        let above = self.parent[node] as usize;
+        let begins = above == 0 || self.kind(above) == FrameKind::Context;
+        if begins && node != 0 { inclusive } else { C::default() }
+    }
+
+    fn kind(&self, node: usize) -> FrameKind {
+        self.frames[self.frame[node].index()].kind
+    }
+
+    /// Memory of the columns of all nodes, in bytes, and what of it is the profile's. Where samples
+    /// and edges are less than four billion, a node takes 24 bytes at most: 16, and 8 for samples,
+    /// exclusive and inclusive; and 8 for each further metric. Selections among the callers of a
+    /// selection take 4 more, since they lose of edge counts that are between two bounds.
+    #[must_use]
+    pub fn bytes(&self) -> [usize; 2] {
+        let costs = in_width!(&self.costs, costs => costs.bytes());
+        let columns = [costs, self.parent.bytes(), self.frame.bytes()];
+        [0, 1].map(|which| columns.iter().map(|bytes| bytes[which]).sum())
+    }
+
+    /// Whether nodes below one another may count the same returns: in a tree of callers.
+    pub(crate) fn is_of_callers(&self) -> bool {
+        in_width!(&self.costs, costs => costs.recorded.marked)
+    }
+
+    /// Whether it is known which nodes are those of outermost activations: not where stages were
+    /// applied to paths of which some are not whole.
+    pub(crate) fn knows_outermost(&self) -> bool {
+        self.outcomes.is_empty() || self.procedures.is_whole
+    }
+
+    /// The children of every node; made when first asked for, then kept.
+    #[must_use]
+    pub fn children(&self) -> &ChildIndex {
+        self.index.get_or_make(|| unwatched(|watch| self.index_children(watch)))
+    }
+
+    /// Indexes the children of every node. O(nodes).
+    pub(crate) fn index_children(&self, watch: &Watch<'_>) -> Result<ChildIndex, Cancelled> {
+        watch.begin(0, 1, 2, self.node_count());
+        in_width!(&self.costs, costs => {
+            ChildIndex::of_columns(&self.parent, &costs.inclusive, watch)
+        })
+    }
+
+    /// The frames that nodes with samples have. The first time, O(nodes).
+    pub(crate) fn frames_shown(&self) -> &Bits {
+        self.frames_shown.get_or_make(|| {
+            let mut shown = Bits::none(self.frames.len());
+            in_width!(&self.costs, costs => {
+                for (frame, &inclusive) in self.frame.iter().zip(&costs.inclusive) {
+                    if inclusive > Default::default() {
+                        shown.insert(frame.index());
+                    }
+                }
+            });
+            shown
+        })
+    }
+
+    /// Whether frames of one procedure become different things.
+    pub(crate) fn are_procedures_parted<T: PartialEq>(&self, becomes: impl Fn(usize) -> T) -> bool {
+        self.procedures.are_parted(self.functions.len(), &self.frames, becomes)
+    }
+
+    /// Finds out about the names of the profile's functions what patterns and lists need, so that
+    /// the first of them need not wait for it.
+    pub fn prepare_names(&self) {
+        self.names.of(self.profile);
+        self.name_order();
+    }
+
+    /// The place of a function in the order of names, if it is one of the profile's. The first time,
+    /// O(functions × log functions).
+    pub(crate) fn name_place(&self, function: FunctionRef) -> Option<u32> {
+        self.name_order().get(function.index()).copied()
+    }
+
+    fn name_order(&self) -> &[u32] {
+        self.name_order.get_or_make(|| name_order::places(self.profile))
+    }
+}

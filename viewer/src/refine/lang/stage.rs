@@ -1,0 +1,177 @@
+//! Stages: what each is called, what it does, and what stands behind its words.
+//!
+//! Parser, printer and completion go by [`STAGES`] and [`Stage::written`], which are inverse to each
+//! other; they name no stage themselves but `where`.
+
+use super::metric_test::MetricTest;
+use super::syntax::{Axis, FramePattern, Grain, Predicate};
+
+/// Stages, applied in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Refinement {
+    /// First applied first.
+    pub stages: Vec<Stage>,
+}
+
+/// One step from a forest to the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Keeps the samples whose call path satisfies the predicate.
+    Where(Predicate),
+    /// Deletes frames; their samples move to the nearest frame kept above.
+    Hide(FramePattern),
+    /// What lies below an outermost match moves to the match.
+    StopAt(FramePattern),
+    /// An outermost match and what lies below it move to the caller.
+    Cut(FramePattern),
+    /// Maximal runs of matching frames become one frame of this name.
+    Group {
+        /// The members.
+        pattern: FramePattern,
+        /// What the group is called.
+        name: String,
+    },
+    /// Paths begin at their first match (or last, if so asked); others are taken out.
+    RootAt {
+        /// Where paths begin.
+        pattern: FramePattern,
+        /// Whether the last match counts instead of the first.
+        last: bool,
+    },
+    /// Deletes matching frames whose function occurs higher on the path.
+    Collapse(FramePattern),
+    /// Deletes matching frames directly below a frame of the same function.
+    CollapseRun(FramePattern),
+    /// All from the first to the last match becomes the first match.
+    Fold(FramePattern),
+    /// Every frame becomes the load module or file it lies in, runs of one becoming one frame; or
+    /// its function together with the line.
+    By(Grain),
+    /// Callers upside down: paths begin at their outermost match and lead from caller to caller;
+    /// paths without a match are taken out.
+    CallersOf(FramePattern),
+    /// A row for each value of this part of the context, above everything.
+    Split(Axis),
+    /// Rows that pass the test become one row for each parent, with all that is below them.
+    Small(MetricTest),
+}
+
+/// How a stage begins, and what it does.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// The words it begins with.
+    pub(crate) words: &'static str,
+    /// What it does, for help.
+    pub(crate) help: &'static str,
+    /// What stands behind the words.
+    pub(crate) form: Form,
+}
+
+/// What stands behind the words of a stage, and the stage that is made of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Form {
+    /// `hide f`
+    Frames(fn(FramePattern) -> Stage),
+    /// `root at f`, `root at last f`
+    Place(fn(FramePattern, bool) -> Stage),
+    /// `group f as name`
+    Named(fn(FramePattern, String) -> Stage),
+    /// `by module`
+    Grain(fn(Grain) -> Stage),
+    /// `split rank`
+    Axis(fn(Axis) -> Stage),
+    /// `small incl(time) < 0.5%`
+    Test(fn(MetricTest) -> Stage),
+}
+
+/// What stands behind the words of a stage.
+#[derive(Debug)]
+pub(crate) enum Operand<'s> {
+    /// A predicate, which needs no words before it.
+    Predicate(&'s Predicate),
+    /// As [`Form::Frames`].
+    Frames(&'s FramePattern),
+    /// As [`Form::Place`].
+    Place(&'s FramePattern, bool),
+    /// As [`Form::Named`].
+    Named(&'s FramePattern, &'s str),
+    /// As [`Form::Grain`].
+    Grain(Grain),
+    /// As [`Form::Axis`].
+    Axis(Axis),
+    /// As [`Form::Test`].
+    Test(&'s MetricTest),
+}
+
+const fn entry(words: &'static str, form: Form, help: &'static str) -> Entry {
+    Entry { words, help, form }
+}
+
+/// All stages but predicates, in the order of help.
+pub(crate) const STAGES: [Entry; 12] = [
+    entry("hide", Form::Frames(Stage::Hide), "delete frames, keep their cost"),
+    entry("stop at", Form::Frames(Stage::StopAt), "end paths at a frame"),
+    entry("cut", Form::Frames(Stage::Cut), "delete a frame and all below it, keep the cost"),
+    entry(
+        "group",
+        Form::Named(|pattern, name| Stage::Group { pattern, name }),
+        "show frames as one: group f as name",
+    ),
+    entry(
+        "root at",
+        Form::Place(|pattern, last| Stage::RootAt { pattern, last }),
+        "begin paths at a frame",
+    ),
+    entry("collapse", Form::Frames(Stage::Collapse), "delete repeated occurrences of a function"),
+    entry("collapse-run", Form::Frames(Stage::CollapseRun), "delete direct recursion"),
+    entry("fold", Form::Frames(Stage::Fold), "first to last occurrence become one"),
+    entry("by", Form::Grain(Stage::By), "rows are functions, files, modules or lines: by module"),
+    entry(
+        "callers of",
+        Form::Frames(Stage::CallersOf),
+        "callers upside down, from a frame to the root",
+    ),
+    entry(
+        "split",
+        Form::Axis(Stage::Split),
+        "a row for each rank, process, thread or epoch: split rank",
+    ),
+    entry(
+        "small",
+        Form::Test(Stage::Small),
+        "rows that pass a test become one: small incl(time) < 0.5%",
+    ),
+];
+
+impl Stage {
+    /// The words it begins with, and what stands behind them.
+    pub(crate) fn written(&self) -> (&'static str, Operand<'_>) {
+        match self {
+            Self::Where(predicate) => ("where", Operand::Predicate(predicate)),
+            Self::Hide(pattern) => ("hide", Operand::Frames(pattern)),
+            Self::StopAt(pattern) => ("stop at", Operand::Frames(pattern)),
+            Self::Cut(pattern) => ("cut", Operand::Frames(pattern)),
+            Self::Group { pattern, name } => ("group", Operand::Named(pattern, name)),
+            Self::RootAt { pattern, last } => ("root at", Operand::Place(pattern, *last)),
+            Self::Collapse(pattern) => ("collapse", Operand::Frames(pattern)),
+            Self::CollapseRun(pattern) => ("collapse-run", Operand::Frames(pattern)),
+            Self::Fold(pattern) => ("fold", Operand::Frames(pattern)),
+            Self::By(grain) => ("by", Operand::Grain(*grain)),
+            Self::CallersOf(pattern) => ("callers of", Operand::Frames(pattern)),
+            Self::Split(axis) => ("split", Operand::Axis(*axis)),
+            Self::Small(test) => ("small", Operand::Test(test)),
+        }
+    }
+
+    /// The frames it is about, if it is about those of one pattern: what could become a set.
+    #[must_use]
+    pub fn pattern(&self) -> Option<&FramePattern> {
+        match self.written().1 {
+            Operand::Frames(pattern) | Operand::Place(pattern, _) | Operand::Named(pattern, _) => {
+                Some(pattern)
+            }
+            Operand::Predicate(predicate) => predicate.pattern(),
+            Operand::Grain(_) | Operand::Axis(_) | Operand::Test(_) => None,
+        }
+    }
+}

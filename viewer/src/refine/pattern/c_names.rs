@@ -1,0 +1,48 @@
+//! Names of functions in C and Fortran, and what else these are called.
+
+/// Whether a name is one of a function of C or Fortran.
+pub(crate) fn is_of_c(name: &str) -> bool {
+    !name.bytes().any(|byte| matches!(byte, b'(' | b'<' | b':'))
+}
+
+/// What else a function of C or Fortran is called. `__write` is `write`;
+/// `__memcpy_avx512_unaligned_erms`, one of the implementations that glibc chooses from when the
+/// program starts, is `memcpy_avx512_unaligned_erms` and `memcpy`; `scan.part.0`, which the compiler
+/// made of a piece of it, is `scan`; `dgemm_` is `dgemm`, and `__grid_MOD_step` is `step`.
+pub(crate) fn c_forms(name: &str) -> impl Iterator<Item = &str> {
+    const PROCESSORS: [&str; 7] =
+        ["_avx", "_evex", "_sse2", "_sse4", "_ssse3", "_erms", "_generic"];
+    let whole = without_clone(name);
+    let public = whole.trim_start_matches('_');
+    let end = PROCESSORS.iter().filter_map(|processor| public.find(processor)).min();
+    let plain = end.filter(|&end| end > 0).and_then(|end| public.get(..end));
+    let fortran = whole.strip_suffix('_').filter(|name| {
+        !name.is_empty()
+            && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+    });
+    let in_module = public.split_once("_MOD_").map(|(_, name)| name);
+    (whole.len() < name.len())
+        .then_some(whole)
+        .into_iter()
+        .chain((public.len() < whole.len()).then_some(public))
+        .chain(plain)
+        .chain(fortran)
+        .chain(in_module)
+}
+
+/// The name of the function that a compiler made this one of.
+fn without_clone(name: &str) -> &str {
+    const MADE: [&str; 9] = [
+        ".cold",
+        ".warm",
+        ".part.",
+        ".isra.",
+        ".constprop.",
+        ".lto_priv.",
+        ".llvm.",
+        ".clone.",
+        ".localalias",
+    ];
+    let end = MADE.iter().filter_map(|made| name.find(made)).min();
+    end.filter(|&end| end > 0).map_or(name, |end| &name[..end])
+}

@@ -1,0 +1,132 @@
+//! Ranks, processes, threads and epochs: where and when samples were taken.
+
+use crate::profile::{Stream, program};
+use crate::refine::forest::bits::Bits;
+use crate::refine::forest::error::{Cause, Unmatched};
+use crate::refine::forest::refined::Refined;
+use crate::refine::lang::syntax::{Axis, Predicate};
+use crate::refine::pattern::glob::Glob;
+
+/// Ranks, threads and epochs of the streams.
+pub(crate) struct Contexts<'r, 'p> {
+    refined: &'r Refined<'p>,
+    /// Position of each thread within its process.
+    thread_numbers: Vec<u32>,
+}
+
+impl<'r, 'p> Contexts<'r, 'p> {
+    pub(crate) fn new(refined: &'r Refined<'p>) -> Self {
+        let threads = &refined.profile.info.threads;
+        let mut thread_numbers: Vec<u32> = Vec::with_capacity(threads.len());
+        for (index, thread) in threads.iter().enumerate() {
+            // Threads of one process are consecutive.
+            let follows = index > 0 && threads[index - 1].process == thread.process;
+            thread_numbers.push(if follows { thread_numbers[index - 1] + 1 } else { 0 });
+        }
+        Self { refined, thread_numbers }
+    }
+
+    /// What `in` compares with.
+    pub(crate) fn number(&self, stream: &Stream, axis: Axis) -> Option<u32> {
+        let info = &self.refined.profile.info;
+        match axis {
+            Axis::Rank => info.processes.get(stream.process.index())?.rank,
+            Axis::Process => u32::try_from(stream.process.index()).ok(),
+            Axis::Thread => self.thread_numbers.get(stream.thread.index()).copied(),
+            Axis::Epoch => Some(info.epochs.get(stream.epoch.index())?.number),
+        }
+    }
+
+    /// What `=` compares with: name and id on the host of a thread or of a process (its program's
+    /// file), otherwise the number.
+    fn names(&self, stream: &Stream, axis: Axis) -> Vec<String> {
+        let info = &self.refined.profile.info;
+        match axis {
+            Axis::Thread => {
+                info.threads.get(stream.thread.index()).map_or_else(Vec::new, |thread| {
+                    vec![String::from_utf8_lossy(&thread.name).into_owned(), thread.tid.to_string()]
+                })
+            }
+            Axis::Process => {
+                info.processes.get(stream.process.index()).map_or_else(Vec::new, |process| {
+                    vec![program(process).into_owned(), process.pid.to_string()]
+                })
+            }
+            Axis::Rank | Axis::Epoch => {
+                self.number(stream, axis).map(|number| number.to_string()).into_iter().collect()
+            }
+        }
+    }
+
+    /// Whether the samples of a context satisfy a predicate, whatever their paths are; `None`
+    /// where that depends on the path.
+    pub(crate) fn decides(&self, stream: &Stream, predicate: &Predicate) -> Option<bool> {
+        let mut inner = match predicate {
+            Predicate::Not(inner) => return self.decides(stream, inner).map(|holds| !holds),
+            Predicate::Numbered { axis, ranges } => {
+                return Some(self.is_numbered(stream, *axis, ranges));
+            }
+            Predicate::Named { axis, glob } => {
+                return Some(self.is_named(stream, *axis, &Glob::new(glob)));
+            }
+            Predicate::And(inner) | Predicate::Or(inner) => inner.iter(),
+            _ => return None,
+        };
+        // One that fails decides for `and`, one that holds for `or`.
+        let decisive = matches!(predicate, Predicate::Or(_));
+        inner
+            .try_fold(Some(!decisive), |all, one| match self.decides(stream, one) {
+                Some(holds) if holds == decisive => Err(Some(decisive)),
+                Some(_) => Ok(all),
+                None => Ok(None),
+            })
+            .unwrap_or_else(|decided| decided)
+    }
+
+    pub(crate) fn is_numbered(&self, stream: &Stream, axis: Axis, ranges: &[(u32, u32)]) -> bool {
+        self.number(stream, axis).is_some_and(|number| {
+            ranges.iter().any(|&(first, last)| (first..=last).contains(&number))
+        })
+    }
+
+    pub(crate) fn is_named(&self, stream: &Stream, axis: Axis, glob: &Glob) -> bool {
+        self.names(stream, axis).iter().any(|name| glob.matches(name))
+    }
+
+    pub(crate) fn nodes(
+        &self,
+        axis: Axis,
+        predicate: &Predicate,
+        holds: impl Fn(&Stream) -> bool,
+    ) -> Result<Bits, Unmatched> {
+        let mut set = Bits::none(self.refined.node_count());
+        let mut found = false;
+        for stream in self.refined.streams.iter().filter(|stream| holds(stream)) {
+            found = true;
+            set.insert_range(stream.nodes.start as usize..stream.nodes.end as usize);
+        }
+        if found {
+            return Ok(set);
+        }
+        let among = match axis {
+            Axis::Rank => "rank with samples",
+            Axis::Process => "process with samples",
+            Axis::Thread => "thread with samples",
+            Axis::Epoch => "epoch with samples",
+        };
+        let mut suggestions: Vec<String> = Vec::new();
+        for stream in self.refined.streams.iter() {
+            let name = match predicate {
+                Predicate::Named { .. } => self.names(stream, axis).into_iter().next(),
+                _ => self.number(stream, axis).map(|number| number.to_string()),
+            };
+            suggestions.extend(name.filter(|name| !name.is_empty()));
+        }
+        // Numbers by their value, which is by length first.
+        suggestions.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
+        suggestions.dedup();
+        suggestions.truncate(8);
+        let cause = Cause::Unmatched { among, suggestions };
+        Err(Unmatched { part: predicate.to_string(), cause })
+    }
+}

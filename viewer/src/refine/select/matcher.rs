@@ -1,0 +1,230 @@
+//! Frame patterns compiled to sets of frames.
+//!
+//! A pattern is asked once of every function, not once of every node: a profile of ten million
+//! nodes has some hundred thousand functions. How globs are compared with names stands in
+//! [`names`](crate::refine::pattern::names).
+
+use super::suggest;
+use crate::profile::{Frame, FrameKind, Function, FunctionRef};
+use crate::refine::forest::bits::Bits;
+use crate::refine::forest::error::{Cause, Unmatched};
+use crate::refine::forest::refined::Refined;
+use crate::refine::lang::parser::shipped;
+use crate::refine::lang::syntax::{Field, FramePattern, kind_name};
+use crate::refine::pattern::glob::{Glob, regex};
+use crate::refine::pattern::names::NameGlob;
+
+/// The tables that patterns are matched against.
+pub(crate) struct Matcher<'r, 'p> {
+    refined: &'r Refined<'p>,
+}
+
+impl<'r, 'p> Matcher<'r, 'p> {
+    /// A matcher for what a forest shows.
+    pub(crate) fn new(refined: &'r Refined<'p>) -> Self {
+        Self { refined }
+    }
+
+    /// The frames that a pattern means.
+    ///
+    /// # Errors
+    /// There are none among the frames of nodes with samples. Parts of a pattern may match
+    /// nothing: in `{malloc, calloc}` one is enough.
+    pub(crate) fn frames(&self, pattern: &FramePattern) -> Result<Bits, Unmatched> {
+        let set = self.any_frames(pattern);
+        let is_shown = set.intersects(self.refined.frames_shown());
+        if is_shown { Ok(set) } else { Err(self.explain(pattern, &set)) }
+    }
+
+    /// Whether some frames of a procedure are among these, which a pattern means, and others not.
+    pub(crate) fn parts_procedures(&self, pattern: &FramePattern, frames: &Bits) -> bool {
+        let are_functions = self.refined.procedures.are_functions();
+        let is_whole = are_functions && asks_for_functions(pattern);
+        !is_whole && self.refined.are_procedures_parted(|frame| frames.contains(frame))
+    }
+
+    /// Why a pattern that means these frames matches nothing that is shown.
+    fn explain(&self, pattern: &FramePattern, set: &Bits) -> Unmatched {
+        let among = match pattern {
+            FramePattern::Field(Field::Module, _) => "load module",
+            FramePattern::Field(Field::File, _) => "source file",
+            FramePattern::Glob(_) | FramePattern::Regex(_) | FramePattern::Exact(_) => "function",
+            _ => "frame",
+        };
+        let refined = self.refined;
+        let is_first = refined.outcomes.is_empty();
+        let cause = if !is_first && (!refined.is_shown(0) || !set.is_empty()) {
+            Cause::Gone { among, nothing_left: !refined.is_shown(0) }
+        } else {
+            Cause::Unmatched { among, suggestions: suggest::instead_of(self.refined, pattern) }
+        };
+        Unmatched { part: pattern.to_string(), cause }
+    }
+
+    /// As [`Self::frames`], but there may be none. Recursion ends where the parser's limit on
+    /// nesting does.
+    pub(crate) fn any_frames(&self, pattern: &FramePattern) -> Bits {
+        match pattern {
+            _ if asks_for_functions(pattern) => self.of_functions(&self.functions(pattern)),
+            FramePattern::Field(Field::File, glob) => {
+                let glob = Glob::new(glob);
+                let strings = &self.refined.profile.info.strings;
+                let matching =
+                    Bits::from_fn(strings.len(), |string| glob.matches_path(&strings[string]));
+                self.by_frame(|frame, function| {
+                    frame.file.or(function.file).is_some_and(|file| {
+                        file.index() < matching.len() && matching.contains(file.index())
+                    })
+                })
+            }
+            FramePattern::Field(Field::Line, glob) => {
+                let glob = Glob::new(glob);
+                self.by_frame(|frame, _| frame.line > 0 && glob.matches(&frame.line.to_string()))
+            }
+            FramePattern::Any(any) => {
+                let mut functions = Bits::none(self.refined.functions.len());
+                let mut set = Bits::none(self.refined.frames.len());
+                for pattern in any {
+                    if asks_for_functions(pattern) {
+                        functions.unite(&self.functions(pattern));
+                    } else {
+                        set.unite(&self.any_frames(pattern));
+                    }
+                }
+                set.unite(&self.of_functions(&functions));
+                set
+            }
+            FramePattern::All(all) => {
+                let mut set = self.everything();
+                for pattern in all {
+                    set.intersect(&self.any_frames(pattern));
+                }
+                set
+            }
+            FramePattern::Not(inner) => {
+                let mut set = self.any_frames(inner);
+                set.complement();
+                set.intersect(&self.everything());
+                set
+            }
+            FramePattern::Preset(preset) => self.any_frames(&shipped(*preset)),
+            FramePattern::Named(set) => self.any_frames(set.pattern()),
+            FramePattern::Field(Field::Kind, glob) => {
+                let glob = Glob::new(glob);
+                self.by_frame(|frame, _| glob.matches(kind_name(frame.kind)))
+            }
+            FramePattern::Glob(_)
+            | FramePattern::Regex(_)
+            | FramePattern::Exact(_)
+            | FramePattern::Field(Field::Function | Field::Module, _) => {
+                self.of_functions(&self.functions(pattern))
+            }
+        }
+    }
+
+    /// The functions that a pattern means, if it asks for nothing else of a frame.
+    fn functions(&self, pattern: &FramePattern) -> Bits {
+        let functions = &self.refined.functions;
+        let by_name = |test: &dyn Fn(usize, &str) -> bool| {
+            Bits::from_fn(functions.len(), |number| test(number, &functions[number].name))
+        };
+        match pattern {
+            FramePattern::Glob(glob) | FramePattern::Field(Field::Function, glob) => {
+                let names = self.refined.names.for_pattern(self.refined.profile);
+                let glob = NameGlob::new(glob);
+                by_name(&|number, name| names.matches(number, name, &glob))
+            }
+            FramePattern::Regex(source) => match regex(source) {
+                Ok(regex) => by_name(&|_, name| regex.is_match(name)),
+                Err(_) => Bits::none(functions.len()),
+            },
+            FramePattern::Exact(wanted) => by_name(&|_, name| name == wanted),
+            FramePattern::Field(Field::Module, glob) => {
+                let glob = Glob::new(glob);
+                let modules = &self.refined.profile.info.modules;
+                let matching = Bits::from_fn(modules.len(), |module| {
+                    glob.matches_path(self.refined.profile.string(modules[module].path))
+                });
+                Bits::from_fn(functions.len(), |number| {
+                    functions[number].module.is_some_and(|module| {
+                        module.index() < matching.len() && matching.contains(module.index())
+                    })
+                })
+            }
+            FramePattern::Any(any) => {
+                let mut set = Bits::none(functions.len());
+                for pattern in any {
+                    set.unite(&self.functions(pattern));
+                }
+                set
+            }
+            FramePattern::All(all) => {
+                let mut set = Bits::none(functions.len());
+                set.complement();
+                for pattern in all {
+                    set.intersect(&self.functions(pattern));
+                }
+                set
+            }
+            FramePattern::Not(inner) => {
+                let mut set = self.functions(inner);
+                set.complement();
+                set
+            }
+            FramePattern::Preset(preset) => self.functions(&shipped(*preset)),
+            FramePattern::Named(set) => self.functions(set.pattern()),
+            // Frames have these.
+            FramePattern::Field(Field::File | Field::Line | Field::Kind, _) => {
+                Bits::none(functions.len())
+            }
+        }
+    }
+
+    /// The frames of functions.
+    fn of_functions(&self, functions: &Bits) -> Bits {
+        if functions.is_empty() {
+            return Bits::none(self.refined.frames.len());
+        }
+        self.by_frame(|frame, _| functions.contains(frame.function.index()))
+    }
+
+    fn by_frame(&self, test: impl Fn(&Frame, &Function) -> bool) -> Bits {
+        let (frames, functions) = (&self.refined.frames, &self.refined.functions);
+        Bits::from_fn(frames.len(), |index| {
+            let frame = &frames[index];
+            !matches!(frame.kind, FrameKind::Root | FrameKind::Context)
+                && test(frame, &functions[frame.function.index()])
+        })
+    }
+
+    /// All frames but the root's and those that `split` made, which no pattern means.
+    fn everything(&self) -> Bits {
+        self.by_frame(|_, _| true)
+    }
+}
+
+impl<'p> Refined<'p> {
+    /// The names of the profile's functions that a glob matches in any of their forms.
+    pub(crate) fn names_that_match(&self, glob: &str) -> impl Iterator<Item = &'p str> {
+        let names = self.names.for_pattern(self.profile);
+        let glob = NameGlob::new(glob);
+        let functions = self.profile.functions.iter().map(|function| function.name.as_str());
+        let named = functions.enumerate().skip(FunctionRef::ROOT.index() + 1);
+        named
+            .filter(move |(number, name)| names.matches(*number, name, &glob))
+            .map(|(_, name)| name)
+    }
+}
+
+/// Whether a pattern asks for nothing but what all frames of a function have in common: then one
+/// pass over the frames is enough, however many parts it has.
+fn asks_for_functions(pattern: &FramePattern) -> bool {
+    match pattern {
+        FramePattern::Glob(_) | FramePattern::Regex(_) | FramePattern::Exact(_) => true,
+        FramePattern::Field(field, _) => matches!(field, Field::Function | Field::Module),
+        FramePattern::Any(inner) | FramePattern::All(inner) => inner.iter().all(asks_for_functions),
+        FramePattern::Not(inner) => asks_for_functions(inner),
+        FramePattern::Preset(preset) => asks_for_functions(&shipped(*preset)),
+        FramePattern::Named(set) => asks_for_functions(set.pattern()),
+    }
+}

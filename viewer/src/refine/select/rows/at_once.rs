@@ -1,0 +1,262 @@
+//! All rows at once, in the order of the nodes.
+//!
+//! A row is known by its first node. Since parents have smaller numbers, one pass finds the row of
+//! every node: the row that its parent belongs to keeps a list of the rows below it. Nearly always a
+//! node is the first of its row, and 63 bits for each list tell that it need not be looked at. What
+//! rows cost is at the first node of each: that node's cost, to which those of the others are added.
+//! So what is done for each node needs no row, and goes straight through the columns.
+
+use std::ops::Range;
+
+use super::measure::Measure;
+use super::row_test::{Asked, Ratio, RowCost, Weight};
+use crate::profile::{Count, Frame, FrameKind};
+use crate::refine::forest::bits::Bits;
+use crate::refine::forest::children::node_number;
+use crate::refine::forest::column::{Column, Home};
+use crate::refine::forest::costs::CostsOf;
+use crate::refine::forest::lists::Lists;
+use crate::refine::forest::procedures::is_called;
+use crate::refine::forest::refined::Refined;
+use crate::refine::lang::metric_test::Quantity;
+use crate::refine::watch::{Cancelled, Watch};
+
+/// The nodes of rows that pass a test.
+pub(crate) fn passing<C: Count>(
+    refined: &Refined<'_>,
+    costs: &CostsOf<'_, C>,
+    measure: &Measure<'_, '_, C>,
+    watch: &Watch<'_>,
+) -> Result<Bits, Cancelled> {
+    let rows = Rows::new(refined, costs, watch)?;
+    let sums = |part: usize| {
+        let nodes = measure.parts()[part].clone();
+        Sums::new(refined, costs, &rows, measure, nodes, watch)
+    };
+    // Most tests look at one sum of a row, and are to be told by that alone.
+    match (measure.asked(), sums(0)?) {
+        (
+            Some(Asked::Inclusive(numbers) | Asked::Exclusive(numbers)),
+            Sums { samples: Some(samples), .. },
+        ) => rows.those(watch, |row| numbers.contain(samples[row].into())),
+        (Some(Asked::Edges(numbers)), Sums { edges: Some(Edges { low, high, counted }), .. }) => {
+            rows.those(watch, |row| {
+                counted.contains(row) & numbers.contain_all(low[row].into(), high[row].into())
+            })
+        }
+        (Some(Asked::PerEdge(ratio)), Sums { samples: Some(samples), edges: Some(edges) }) => {
+            match ratio.narrow(C::MAX.into()) {
+                Some(ratio) => rows.of_ratio(&ratio, &samples, &edges, watch),
+                None => rows.of_ratio(ratio, &samples, &edges, watch),
+            }
+        }
+        (Some(asked), sums) => rows.those(watch, |row| asked.holds(&sums.of(row))),
+        (None, base) => {
+            let other = sums(1)?;
+            rows.those(watch, |row| measure.holds(&[base.of(row), other.of(row)]))
+        }
+    }
+}
+
+/// The rows of a forest.
+struct Rows {
+    /// For each node the first node of its row; 0 for those that are not shown.
+    first: Column<'static, u32>,
+    /// The nodes of rows but for the first of each.
+    others: Bits,
+}
+
+impl Rows {
+    /// Finds them. O(nodes).
+    fn new<C: Count>(
+        refined: &Refined<'_>,
+        costs: &CostsOf<'_, C>,
+        watch: &Watch<'_>,
+    ) -> Result<Self, Cancelled> {
+        let (parent, inclusive) = (&refined.parent[..], &costs.inclusive[..]);
+        let mut first = refined.workspace.nodes.empty(parent.len());
+        first.push(0);
+        let mut others = Bits::none(parent.len());
+        let keys = refined.frames.iter().map(key).collect();
+        let mut lists = Lists::new(&refined.frame, keys);
+        watch.forward(1..parent.len(), |nodes| {
+            for node in nodes {
+                let is_shown = inclusive[node] > C::default();
+                let above = first[parent[node] as usize];
+                let row = lists.add(node_number(node), above, is_shown);
+                first.push(row);
+                if is_shown & (row as usize != node) {
+                    others.insert(node);
+                }
+            }
+        })?;
+        Ok(Self { first: Column::made(first, &refined.workspace.nodes), others })
+    }
+
+    /// The nodes of rows that satisfy `test`, which is called for first nodes, and what it says of
+    /// other nodes does not matter. The root of everything is no row.
+    fn those(&self, watch: &Watch<'_>, test: impl Fn(usize) -> bool) -> Result<Bits, Cancelled> {
+        let first = &self.first[..];
+        let is_first = |node: usize| (first[node] as usize == node) & (node > 0);
+        let mut those = Bits::of_nodes(first.len(), watch, |node| is_first(node) & test(node))?;
+        self.each_other(watch, |row, node| {
+            those.insert_if(node, those.contains(row));
+        })?;
+        Ok(those)
+    }
+
+    /// Those of which an edge costs so much.
+    fn of_ratio<C: Count, W: Weight>(
+        &self,
+        ratio: &Ratio<W>,
+        samples: &[C],
+        Edges { low, high, counted }: &Edges<C>,
+        watch: &Watch<'_>,
+    ) -> Result<Bits, Cancelled> {
+        let (low, high) = (&low[..], &high[..]);
+        self.those(watch, |row| {
+            let edges = (low[row].into(), high[row].into());
+            counted.contains(row) & ratio.holds(samples[row].into(), edges)
+        })
+    }
+
+    /// Sums over the nodes of a range, at the first node of each row.
+    fn sum<C: Count>(
+        &self,
+        costs: &CostsOf<'_, C>,
+        column: &[C],
+        nodes: Range<usize>,
+        watch: &Watch<'_>,
+    ) -> Result<Column<'static, C>, Cancelled> {
+        let mut counts = costs.home.empty(column.len());
+        counts.resize(nodes.start, C::default());
+        counts.extend_from_slice(&column[nodes]);
+        counts.resize(column.len(), C::default());
+        self.sum_of(counts, &costs.home, watch)
+    }
+
+    /// Sums of counts of the nodes, at the first node of each row.
+    fn sum_of<C: Count>(
+        &self,
+        mut counts: Vec<C>,
+        home: &Home<C>,
+        watch: &Watch<'_>,
+    ) -> Result<Column<'static, C>, Cancelled> {
+        self.each_other(watch, |row, node| {
+            let count = counts[node];
+            counts[row] += count;
+        })?;
+        Ok(Column::made(counts, home))
+    }
+
+    /// Calls `visit` for each node that is not the first of its row, and with that one before it.
+    fn each_other(
+        &self,
+        watch: &Watch<'_>,
+        mut visit: impl FnMut(usize, usize),
+    ) -> Result<(), Cancelled> {
+        let first = &self.first[..];
+        watch.forward(0..first.len(), |nodes| {
+            self.others.visit(nodes, |node| visit(first[node] as usize, node));
+        })
+    }
+}
+
+/// What rows cost, as far as a quantity is made of it: sums over nodes of each, at its first node.
+struct Sums<C: 'static> {
+    /// Inclusive samples, or exclusive ones if it is these that are asked for.
+    samples: Option<Column<'static, C>>,
+    edges: Option<Edges<C>>,
+}
+
+/// Edge counts of rows, least and greatest possible.
+struct Edges<C: 'static> {
+    low: Column<'static, C>,
+    high: Column<'static, C>,
+    /// Those that have edges.
+    counted: Bits,
+}
+
+impl<C: Count> Sums<C> {
+    /// The sums over a range of nodes.
+    fn new(
+        refined: &Refined<'_>,
+        costs: &CostsOf<'_, C>,
+        rows: &Rows,
+        measure: &Measure<'_, '_, C>,
+        nodes: Range<u32>,
+        watch: &Watch<'_>,
+    ) -> Result<Self, Cancelled> {
+        let count = refined.node_count();
+        let nodes = count.min(nodes.start as usize)..count.min(nodes.end as usize);
+        let samples = match measure.test().quantity {
+            Quantity::Exclusive(_) => Some(&measure.samples().exclusive),
+            Quantity::Edges => None,
+            _ => Some(&measure.samples().inclusive),
+        };
+        let is_of_edges = measure.test().is_of_edges();
+        Ok(Self {
+            samples: samples
+                .map(|samples| rows.sum(costs, samples, nodes.clone(), watch))
+                .transpose()?,
+            edges: is_of_edges
+                .then(|| Edges::new(refined, costs, rows, nodes, watch))
+                .transpose()?,
+        })
+    }
+
+    /// What a row costs.
+    fn of(&self, row: usize) -> RowCost {
+        let samples = self.samples.as_ref().map_or(0, |sums| sums[row].into());
+        let edges = self.edges.as_ref().filter(|edges| edges.counted.contains(row));
+        RowCost {
+            inclusive: samples,
+            exclusive: samples,
+            edges: edges.map(|edges| (edges.low[row].into(), edges.high[row].into())),
+        }
+    }
+}
+
+impl<C: Count> Edges<C> {
+    fn new(
+        refined: &Refined<'_>,
+        costs: &CostsOf<'_, C>,
+        rows: &Rows,
+        nodes: Range<usize>,
+        watch: &Watch<'_>,
+    ) -> Result<Self, Cancelled> {
+        let frame = &refined.frame[..];
+        let kinds: Vec<FrameKind> = refined.frames.iter().map(|frame| frame.kind).collect();
+        let kind = |node: usize| kinds[frame[node].index()];
+        let mut counted;
+        let [low, high] = if let Some(exact) = costs.exact_edges(&refined.procedures) {
+            counted = Bits::of_nodes(frame.len(), watch, |node| {
+                nodes.contains(&node) & is_called(kind(node))
+            })?;
+            let counts = rows.sum(costs, exact, nodes, watch)?;
+            [counts.clone(), counts]
+        } else {
+            let mut low = costs.home.empty(frame.len());
+            let mut high = costs.home.empty(frame.len());
+            let counts = costs.edges(refined);
+            counted = Bits::of_nodes(frame.len(), watch, |node| {
+                let edges = counts.of(node, kind(node));
+                let edges = edges.filter(|_| nodes.contains(&node));
+                let (least, most) = edges.unwrap_or_default();
+                low.push(least);
+                high.push(most);
+                edges.is_some()
+            })?;
+            let home = &costs.home;
+            [rows.sum_of(low, home, watch)?, rows.sum_of(high, home, watch)?]
+        };
+        rows.each_other(watch, |row, node| counted.insert_if(row, counted.contains(node)))?;
+        Ok(Self { low, high, counted })
+    }
+}
+
+/// A number for the function and the kind of a frame. The names of 2^29 functions would not fit
+/// into memory.
+fn key(frame: &Frame) -> u32 {
+    frame.function.0 << 3 | frame.kind as u32
+}

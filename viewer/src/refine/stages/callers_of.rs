@@ -1,0 +1,321 @@
+//! `callers of`: call paths upside down, from the outermost matches outward.
+//!
+//! A node of the new forest stands for the matches that were reached in one way, from the match
+//! outward; its cost is theirs. Nothing is counted twice, since no outermost match is below
+//! another. The samples lie at the far ends, on the outermost callers.
+
+use super::step::{Step, Transform, add_up, contexts, found};
+use crate::profile::{Count, Frame, FrameRef};
+use crate::refine::forest::bits::Bits;
+use crate::refine::forest::children::node_number;
+use crate::refine::forest::column::{Column, Table};
+use crate::refine::forest::costs::{CostsOf, Share, in_width};
+use crate::refine::forest::error::{Cause, Stop};
+use crate::refine::forest::lazy::Lazy;
+use crate::refine::forest::procedures::is_called;
+use crate::refine::forest::recorded::{Effect, Recorded};
+use crate::refine::forest::refined::Refined;
+use crate::refine::lang::stage::Stage;
+use crate::refine::lang::syntax::FramePattern;
+use crate::refine::watch::{Cancelled, Watch};
+
+/// A match, and how far outward from it the row has come.
+#[derive(Clone, Copy, Default)]
+struct Member {
+    matched: u32,
+    /// The match itself, or one of its callers.
+    at: u32,
+}
+
+/// `callers of f`: the paths to outermost matches upside down, for each thread and epoch; paths
+/// without are taken out.
+pub(crate) struct CallersOf<'s>(pub(crate) &'s FramePattern);
+
+impl Transform for CallersOf<'_> {
+    fn run<'p>(&self, mut refined: Refined<'p>, watch: &Watch<'_>) -> Result<Step<'p>, Stop> {
+        let (frames, effect) = found(&refined, self.0)?;
+        let limit = limit(refined.node_count());
+        let matches = matches(&refined, &frames, watch)?;
+        let contexts = contexts(&refined);
+        refined.find_edges();
+        let mut streams = refined.streams.to_vec();
+        let (parent, frame) = in_width!(&mut refined.costs, costs => {
+            let old = Old {
+                parent: &refined.parent,
+                frame: &refined.frame,
+                frames: &refined.frames,
+                costs,
+                is_part: effect == Effect::Parts,
+            };
+            let mut forest = Forest::new(old);
+            for ((stream, context), matches) in streams.iter_mut().zip(contexts).zip(matches) {
+                let start = node_number(forest.parent.len());
+                let top = forest.copy_contexts(stream.nodes.start, context);
+                forest.spread(matches, top);
+                let mut seen = 0;
+                while let Some((begin, above)) = forest.open.pop() {
+                    seen += forest.open_next(begin, above, context);
+                    if seen >= 1 << 16 {
+                        watch.step(seen)?;
+                        seen = 0;
+                    }
+                    if forest.parent.len() > limit {
+                        let part = Stage::CallersOf(self.0.clone()).to_string();
+                        return Err(Stop::Refused { part, cause: Cause::TooManyCallers { limit } });
+                    }
+                }
+                stream.nodes = start..node_number(forest.parent.len());
+            }
+            let (parent, frame, grown) = forest.finish(watch)?;
+            *costs = grown;
+            (parent, frame)
+        });
+        refined.parent = Column::made(parent, &refined.workspace.nodes);
+        refined.frame = Column::made(frame, &refined.workspace.frames);
+        refined.streams = streams.into();
+        // What was turned round twice is the right way up.
+        refined.is_inverted = !refined.is_inverted;
+        let further = refined.profile.metrics().skip(1);
+        let further = further.map(|(metric, _)| refined.costs.of_metric(0, metric).0);
+        let moved = std::iter::once(refined.costs.inclusive(0)).chain(further).collect();
+        // What is known of edges is made anew.
+        Ok(Step { refined, moved, effect: Effect::None })
+    }
+
+    fn keeps_order(&self) -> bool {
+        false
+    }
+
+    fn passes(&self, metrics: usize) -> usize {
+        1 + metrics
+    }
+}
+
+/// Nodes that the new forest may have: four times the old ones, and always some millions. Deep
+/// recursion among many functions could need the square of the old ones.
+fn limit(nodes: usize) -> usize {
+    nodes.saturating_mul(4).max(4_000_000).min(u32::MAX as usize - 1)
+}
+
+/// The outermost matches of each stream.
+fn matches(
+    refined: &Refined<'_>,
+    frames: &Bits,
+    watch: &Watch<'_>,
+) -> Result<Vec<Vec<Member>>, Cancelled> {
+    let (parent, frame) = (&refined.parent[..], &refined.frame[..]);
+    // At or below a match.
+    let mut inside = Bits::none(parent.len());
+    let mut all = Vec::with_capacity(refined.streams.len());
+    for stream in refined.streams.iter() {
+        let mut found: Vec<Member> = Vec::new();
+        watch.forward(stream.nodes.start as usize..stream.nodes.end as usize, |nodes| {
+            for node in nodes {
+                let below = inside.contains(parent[node] as usize);
+                let is_match = frames.contains(frame[node].index());
+                if below || is_match {
+                    inside.insert(node);
+                }
+                if is_match && !below && refined.is_shown(node) {
+                    let number = node_number(node);
+                    found.push(Member { matched: number, at: number });
+                }
+            }
+        })?;
+        all.push(found);
+    }
+    Ok(all)
+}
+
+/// The forest as it was.
+struct Old<'r, 'p, C> {
+    parent: &'r [u32],
+    frame: &'r [FrameRef],
+    frames: &'r Table<'p, Frame>,
+    costs: &'r CostsOf<'p, C>,
+    /// Whether some nodes of a procedure match, and others do not.
+    is_part: bool,
+}
+
+/// The new forest, while it grows: depth first, so that its numbers are in that order.
+struct Forest<'r, 'p, C> {
+    old: Old<'r, 'p, C>,
+    parent: Vec<u32>,
+    frame: Vec<FrameRef>,
+    low: Vec<C>,
+    high: Vec<C>,
+    /// Each match, and the node on which it ends: its samples are there.
+    ends: Vec<(u32, u32)>,
+    /// Members of the nodes that are still to be made, those of the next one last.
+    members: Vec<Member>,
+    /// Where the members of these nodes begin, and the node they hang below.
+    open: Vec<(usize, u32)>,
+    /// For each frame, 1 + its place in `counts`; 0 between two nodes.
+    place: Vec<u32>,
+    /// Members of each frame that is met, then where the next one goes.
+    counts: Vec<usize>,
+}
+
+/// Parents and frames of the new forest, and its costs.
+type Grown<'p, C> = (Vec<u32>, Vec<FrameRef>, CostsOf<'p, C>);
+
+impl<'r, 'p, C: Count> Forest<'r, 'p, C> {
+    fn new(old: Old<'r, 'p, C>) -> Self {
+        let place = vec![0; old.frames.len()];
+        let mut forest = Self {
+            old,
+            parent: Vec::new(),
+            frame: Vec::new(),
+            low: Vec::new(),
+            high: Vec::new(),
+            ends: Vec::new(),
+            members: Vec::new(),
+            open: Vec::new(),
+            place,
+            counts: Vec::new(),
+        };
+        forest.push(0, FrameRef::ROOT);
+        forest
+    }
+
+    fn push(&mut self, parent: u32, frame: FrameRef) -> u32 {
+        self.parent.push(parent);
+        self.frame.push(frame);
+        for column in [&mut self.low, &mut self.high] {
+            column.push(C::MAX);
+        }
+        node_number(self.parent.len() - 1)
+    }
+
+    /// Copies what `split` put above the paths of a stream; returns the deepest, or 0.
+    fn copy_contexts(&mut self, first: u32, deepest: u32) -> u32 {
+        let mut above = 0;
+        if deepest > 0 {
+            for node in first..=deepest {
+                above = self.push(above, self.old.frame[node as usize]);
+            }
+        }
+        above
+    }
+
+    /// Makes the next node, of the members from `begin` on, and has those that go further outward
+    /// wait below it. Returns how many members it looked at.
+    fn open_next(&mut self, begin: usize, above: u32, context: u32) -> usize {
+        if begin + 1 == self.members.len() {
+            return self.members.pop().map_or(0, |member| self.climb(member, above, context));
+        }
+        let mut found = self.members.split_off(begin);
+        let count = found.len();
+        let node = self.push(above, self.old.frame[found[0].at as usize]);
+        let parent = self.old.parent;
+        for member in &found {
+            self.add(node, *member, parent[member.at as usize] == context);
+        }
+        found.retain_mut(|member| {
+            member.at = parent[member.at as usize];
+            member.at != context
+        });
+        self.spread(found, node);
+        count
+    }
+
+    /// Makes the nodes of a member that is alone, all the way outward. Returns how many.
+    fn climb(&mut self, mut member: Member, mut above: u32, context: u32) -> usize {
+        let first = self.parent.len();
+        loop {
+            let at = member.at as usize;
+            above = self.push(above, self.old.frame[at]);
+            member.at = self.old.parent[at];
+            self.add(above, member, member.at == context);
+            if member.at == context {
+                return self.parent.len() - first;
+            }
+        }
+    }
+
+    /// Adds a match to a node, on which it may end.
+    fn add(&mut self, node: u32, member: Member, is_end: bool) {
+        if is_end {
+            self.ends.push((member.matched, node));
+        }
+        let (node, matched, old) = (node as usize, member.matched as usize, &self.old);
+        let counts = old.costs.edges_found();
+        let counts = if old.is_part { counts.of_part() } else { counts };
+        let kind = old.frames[old.frame[matched].index()].kind;
+        // The outer part of its path is not known: its return may have been counted elsewhere, and
+        // that not of an outermost match.
+        let is_partial = is_called(kind) && !counts.is_of_callers;
+        let unknown = is_partial.then(|| (C::default(), old.costs.inclusive[matched]));
+        if let Some((low, high)) = counts.of(matched, kind).or(unknown) {
+            for (column, count) in [(&mut self.low, low), (&mut self.high, high)] {
+                let sum = if column[node] == C::MAX { C::default() } else { column[node] };
+                column[node] = sum.up_to_most(count);
+            }
+        }
+    }
+
+    /// Has members wait below a node, those of each frame together.
+    fn spread(&mut self, found: Vec<Member>, above: u32) {
+        self.counts.clear();
+        for member in &found {
+            let place = &mut self.place[self.old.frame[member.at as usize].index()];
+            if *place == 0 {
+                self.counts.push(0);
+                *place = node_number(self.counts.len());
+            }
+            self.counts[*place as usize - 1] += 1;
+        }
+        // The first frame that was met is the next to be opened, so it comes last.
+        let mut end = self.members.len() + found.len();
+        self.members.resize(end, Member::default());
+        let first = self.open.len();
+        for count in &mut self.counts {
+            end -= *count;
+            *count = end;
+            self.open.push((end, above));
+        }
+        self.open[first..].reverse();
+        for &member in &found {
+            let place = self.place[self.old.frame[member.at as usize].index()] as usize - 1;
+            self.members[self.counts[place]] = member;
+            self.counts[place] += 1;
+        }
+        for member in &found {
+            self.place[self.old.frame[member.at as usize].index()] = 0;
+        }
+    }
+
+    /// The forest when it is whole.
+    fn finish(mut self, watch: &Watch<'_>) -> Result<Grown<'p, C>, Cancelled> {
+        let is_exact = self.low == self.high;
+        self.parent.shrink_to_fit();
+        self.frame.shrink_to_fit();
+        for column in [&mut self.low, &mut self.high] {
+            column.shrink_to_fit();
+        }
+        let old = self.old.costs;
+        let home = &old.home;
+        // A node costs what the matches cost that end there or further outward.
+        let share = |of_matches: &[C]| {
+            let mut exclusive = home.empty(self.parent.len());
+            exclusive.resize(self.parent.len(), C::default());
+            for &(matched, node) in &self.ends {
+                exclusive[node as usize] += of_matches[matched as usize];
+            }
+            let mut inclusive = home.copy_of(&exclusive);
+            add_up(&self.parent, &mut inclusive, watch)?;
+            let [exclusive, inclusive] =
+                [exclusive, inclusive].map(|column| Column::made(column, home));
+            Ok(Share { exclusive, inclusive })
+        };
+        let Share { exclusive, inclusive } = share(&old.inclusive)?;
+        let further = old.further.iter().map(|old| share(&old.inclusive));
+        let further = further.collect::<Result<_, _>>()?;
+        let low = Column::made(self.low, home);
+        let high = if is_exact { low.clone() } else { Column::made(self.high, home) };
+        let recorded = Recorded::of_callers(low, high, inclusive.clone());
+        let (bounds, home) = (Lazy::default(), home.clone());
+        let costs = CostsOf { exclusive, inclusive, further, recorded, bounds, home };
+        Ok((self.parent, self.frame, costs))
+    }
+}

@@ -1,0 +1,146 @@
+//! Stages that delete frames: the samples of a deleted frame, and what it called, move to the
+//! nearest frame kept above it.
+//!
+//! They are prefix-stable: what happens to a frame depends on the frames at or above it alone. A
+//! frame that is kept then keeps all its samples, so that no sums are made anew, and its exact
+//! edge count.
+
+use super::step::{Moved, out_of};
+use crate::profile::{Count, FrameRef, FunctionRef};
+use crate::refine::forest::bits::Bits;
+use crate::refine::forest::children::node_number;
+use crate::refine::forest::column::{Column, Home};
+use crate::refine::forest::costs::{ShareMut, in_width};
+use crate::refine::forest::refined::Refined;
+use crate::refine::watch::{Cancelled, Watch};
+
+/// The forest after frames were deleted, and the samples that moved.
+pub(crate) type Done<'p> = Result<(Refined<'p>, Moved), Cancelled>;
+
+/// Deletes what is below these nodes, of which none is below another.
+pub(crate) fn stop_below<'p>(refined: Refined<'p>, mut nodes: Bits, watch: &Watch<'_>) -> Done<'p> {
+    delete(refined, watch, |node, above| {
+        let below = nodes.contains(above);
+        if below {
+            nodes.insert(node);
+        }
+        below
+    })
+}
+
+/// Deletes all members of a run but the first.
+pub(crate) fn runs<'p>(refined: Refined<'p>, frames: &Bits, watch: &Watch<'_>) -> Done<'p> {
+    let frame = refined.frame.clone();
+    delete(refined, watch, |node, above| {
+        frames.contains(frame[node].index()) && frames.contains(frame[above].index())
+    })
+}
+
+/// Deletes frames whose function, as `function` has it for each frame, is their caller's.
+pub(crate) fn runs_of_one<'p>(
+    refined: Refined<'p>,
+    function: &[FunctionRef],
+    watch: &Watch<'_>,
+) -> Done<'p> {
+    let frame = refined.frame.clone();
+    delete(refined, watch, |node, above| {
+        let (here, above) = (frame[node].index(), frame[above].index());
+        function[here] == function[above] && here != FrameRef::ROOT.index()
+    })
+}
+
+/// Deletes the nodes that `deleted` says, called for each node and the one above it in order.
+///
+/// A node that is deleted gets the node that has its samples now as parent; any node above would
+/// do, since it is not shown any more. So where the samples of a node's parent are is known from
+/// the parent alone. Where nothing is above a deleted node, it stays as the holder of the samples
+/// that have no frame left, and is called `<root>`; what it called begins new paths.
+pub(crate) fn delete<'p>(
+    mut refined: Refined<'p>,
+    watch: &Watch<'_>,
+    deleted: impl FnMut(usize, usize) -> bool,
+) -> Done<'p> {
+    let workspace = refined.workspace.clone();
+    let mut parent = out_of(&mut refined.parent).take(&workspace.nodes);
+    let mut holders: Vec<u32> = Vec::new();
+    let gone = gone(&mut parent, &mut holders, watch, deleted)?;
+    let moved = in_width!(&mut refined.costs, costs => {
+        let (shares, home) = costs.shares_mut();
+        let moved = shares.map(|share| move_up(share, home, &parent, &gone, watch));
+        moved.collect::<Result<Moved, _>>()
+    })?;
+    if !holders.is_empty() {
+        let mut frame = out_of(&mut refined.frame).take(&workspace.frames);
+        for holder in holders {
+            frame[holder as usize] = FrameRef::ROOT;
+        }
+        refined.frame = Column::made(frame, &workspace.frames);
+    }
+    refined.parent = Column::made(parent, &workspace.nodes);
+    Ok((refined, moved))
+}
+
+/// The nodes that [`delete`] deletes; notes which of them hold samples without a frame.
+fn gone(
+    parent: &mut [u32],
+    holders: &mut Vec<u32>,
+    watch: &Watch<'_>,
+    mut deleted: impl FnMut(usize, usize) -> bool,
+) -> Result<Bits, Cancelled> {
+    let mut gone = Bits::none(parent.len());
+    watch.forward(1..parent.len(), |nodes| {
+        for node in nodes {
+            let above = parent[node];
+            // Where the samples of the node above are: itself, if it is kept, or a holder's.
+            let target = match parent[above as usize] {
+                _ if !gone.contains(above as usize) => above,
+                0 => above,
+                target => target,
+            };
+            if deleted(node, above as usize) {
+                gone.insert(node);
+                parent[node] = target;
+                if target == 0 {
+                    holders.push(node_number(node));
+                }
+            } else {
+                parent[node] = if gone.contains(target as usize) { 0 } else { target };
+            }
+        }
+    })?;
+    Ok(gone)
+}
+
+/// Moves the samples of nodes that are gone to their parents; returns how many. Those that have
+/// none are holders.
+fn move_up<C: Count>(
+    share: ShareMut<'_, '_, C>,
+    home: &Home<C>,
+    parent: &[u32],
+    gone: &Bits,
+    watch: &Watch<'_>,
+) -> Result<u64, Cancelled> {
+    let mut exclusive = out_of(share.exclusive).take(home);
+    let mut inclusive = out_of(share.inclusive).take(home);
+    let mut moved = 0;
+    watch.forward(0..parent.len(), |nodes| {
+        gone.visit(nodes, |node| {
+            let samples = exclusive[node];
+            moved += samples.into();
+            let target = parent[node] as usize;
+            if target == 0 {
+                inclusive[node] = samples;
+                return;
+            }
+            exclusive[node] = C::default();
+            inclusive[node] = C::default();
+            exclusive[target] += samples;
+            if gone.contains(target) {
+                inclusive[target] += samples;
+            }
+        });
+    })?;
+    *share.exclusive = Column::made(exclusive, home);
+    *share.inclusive = Column::made(inclusive, home);
+    Ok(moved)
+}

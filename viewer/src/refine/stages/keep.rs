@@ -1,0 +1,64 @@
+//! Selections: samples stay where they are or are taken out.
+
+use super::step::{add_up, out_of};
+use crate::profile::Count;
+use crate::refine::forest::bits::Bits;
+use crate::refine::forest::column::{Column, Home};
+use crate::refine::forest::costs::{CostsOf, ShareMut, in_width};
+use crate::refine::forest::refined::Refined;
+use crate::refine::watch::{Cancelled, Watch};
+
+/// Keeps the exclusive samples of these nodes. Their ancestors stay as structure.
+pub(crate) fn keep<'p>(
+    mut refined: Refined<'p>,
+    kept: &Bits,
+    watch: &Watch<'_>,
+) -> Result<Refined<'p>, Cancelled> {
+    in_width!(&mut refined.costs, costs => keep_in(costs, &refined.parent, kept, watch))?;
+    Ok(refined)
+}
+
+fn keep_in<C: Count>(
+    costs: &mut CostsOf<'_, C>,
+    parent: &[u32],
+    kept: &Bits,
+    watch: &Watch<'_>,
+) -> Result<(), Cancelled> {
+    let (mut shares, home) = costs.shares_mut();
+    shares.try_for_each(|share| keep_share(share, home, parent, kept, watch))
+}
+
+fn keep_share<C: Count>(
+    share: ShareMut<'_, '_, C>,
+    home: &Home<C>,
+    parent: &[u32],
+    kept: &Bits,
+    watch: &Watch<'_>,
+) -> Result<(), Cancelled> {
+    let count = parent.len();
+    // The old sums are not needed: their memory is used for the new ones, if nobody else has it.
+    let mut inclusive = out_of(share.inclusive).into_empty(home);
+    let exclusive = match out_of(share.exclusive).into_own() {
+        Ok(mut own) => {
+            watch.forward(0..count, |nodes| {
+                for node in nodes {
+                    own[node] = own[node].only_if(kept.contains(node));
+                    inclusive.push(own[node]);
+                }
+            })?;
+            own
+        }
+        Err(shared) => {
+            let mut exclusive = home.empty(count);
+            watch.forward(0..count, |nodes| {
+                kept.select(nodes.start, &shared[nodes.clone()], &mut exclusive);
+                inclusive.extend_from_slice(&exclusive[nodes]);
+            })?;
+            exclusive
+        }
+    };
+    add_up(parent, &mut inclusive, watch)?;
+    *share.exclusive = Column::made(exclusive, home);
+    *share.inclusive = Column::made(inclusive, home);
+    Ok(())
+}
