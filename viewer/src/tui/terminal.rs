@@ -8,6 +8,7 @@ use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, bail};
+use crossterm::clipboard::CopyToClipboard;
 use crossterm::cursor::{Hide, Show};
 use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
 use crossterm::style::Print;
@@ -118,8 +119,7 @@ impl Screen {
     /// # Errors
     /// If the terminal is gone.
     pub(super) fn copy(&mut self, text: &str) -> io::Result<()> {
-        let sequence = format!("\x1b]52;c;{}\x07", base64(text.as_bytes()));
-        execute!(self.terminal.backend_mut(), Print(sequence))
+        execute!(self.terminal.backend_mut(), CopyToClipboard::to_clipboard_from(text))
     }
 
     /// Takes the terminal over again after it was given back.
@@ -179,40 +179,4 @@ fn give_back_on_panic() {
         give_back();
         hook(panic);
     }));
-}
-
-/// Base 64 as in RFC 4648, section 4.
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let byte = |place: usize| u32::from(group.get(place).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for digit in 0..4 {
-            // Each digit is six bits, so below 64.
-            let value = (bits >> (18 - 6 * digit)) as usize & 63;
-            text.push(if digit <= group.len() { char::from(DIGITS[value]) } else { '=' });
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::base64;
-
-    #[test]
-    fn base64_of_rfc_4648_section_10() {
-        for (text, expected) in [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foob", "Zm9vYg=="),
-            ("fooba", "Zm9vYmE="),
-            ("foobar", "Zm9vYmFy"),
-        ] {
-            assert_eq!(base64(text.as_bytes()), expected);
-        }
-    }
 }
