@@ -17,7 +17,7 @@ use super::flat::by_function;
 use super::tree::{Direction, Opened, RowTree, Until};
 use super::{Addend, Row};
 use crate::profile::FrameRef;
-use crate::refine::{Cancelled, Refined, Visitor, Watch, walk};
+use crate::refine::{Cancelled, Refined, Visitor, Watch, unwatched, walk};
 
 /// Rows lead to callers.
 #[derive(Clone, Debug, Default)]
@@ -54,10 +54,7 @@ impl Activations {
             nodes: vec![0; count],
             end: vec![0; count],
         };
-        // Nobody ends it.
-        let Ok(Filling { nodes, end, .. }) = walk(refined, &Watch::none(), filling) else {
-            return Self::default();
-        };
+        let Filling { nodes, end, .. } = unwatched(|watch| walk(refined, watch, filling));
         Self { nodes, end, first }
     }
 
@@ -120,11 +117,7 @@ impl Callers {
     /// The view of a refined profile. O(nodes), for the flat sums.
     #[must_use]
     pub fn new(refined: &Refined<'_>) -> Self {
-        Self::watched(refined, &Watch::none()).unwrap_or_else(|Cancelled| {
-            // Nobody ends it.
-            let everything = Row::of_everything(refined);
-            Self::with_root(Upward::default(), refined, everything, Vec::new())
-        })
+        unwatched(|watch| Self::watched(refined, watch))
     }
 
     /// The same, which can be ended on its way.

@@ -7,14 +7,13 @@
 use super::Row;
 use super::sort::Sort;
 use super::tally::{self, Tally};
-use crate::refine::{Cancelled, Refined, Watch, in_width};
+use crate::refine::{Cancelled, Refined, Watch, in_width, unwatched};
 
 /// A row for each function that has samples in it or below it, greatest exclusive cost first
 /// when `sort` says so. O(nodes).
 #[must_use]
 pub fn flat(refined: &Refined<'_>, sort: Sort) -> Vec<Row> {
-    // Nobody ends it.
-    let mut rows = by_function(refined, &Watch::none()).unwrap_or_default();
+    let mut rows = unwatched(|watch| by_function(refined, watch));
     sort.sort(refined, &mut rows);
     rows
 }

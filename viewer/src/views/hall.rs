@@ -24,7 +24,9 @@ use super::tally::{self, Tally};
 use super::tree::{Direction, Opened, RowTree, Until};
 use super::{Addend, Row, Sort};
 use crate::profile::FrameRef;
-use crate::refine::{Cancelled, Chain, Link, RefineError, Refined, Stopped, Watch, in_width};
+use crate::refine::{
+    Cancelled, Chain, Link, RefineError, Refined, Stopped, Watch, in_width, unwatched,
+};
 
 /// Which way a path is made longer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,14 +80,7 @@ impl HallTable {
         way: Way,
         reach: Reach,
     ) -> Result<Self, RefineError> {
-        match Self::watched(refined, path, way, reach, &Watch::none()) {
-            Ok(table) => Ok(table),
-            Err(Stopped::Refused(error)) => Err(error),
-            // Nobody ends it.
-            Err(Stopped::Cancelled) => {
-                Ok(Self { path: Row::of_everything(refined), rows: Vec::new() })
-            }
-        }
+        unwatched(|watch| Stopped::nested(Self::watched(refined, path, way, reach, watch)))
     }
 
     /// The same, which can be ended on its way.

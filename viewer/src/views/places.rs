@@ -12,7 +12,7 @@ use csprof_format::ids::{EpochId, ModuleId, ProcessId, StringId, ThreadId};
 
 use super::{first_of_other, shown_of_sides};
 use crate::profile::{Frame, FrameKind, FrameRef, Function, FunctionRef, MetricRef, Nodes, Stream};
-use crate::refine::{Cancelled, Refined, Visitor, Watch, walk};
+use crate::refine::{Cancelled, Refined, Visitor, Watch, unwatched, walk};
 
 /// What the first level of the tree is; those after it are below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,8 +30,7 @@ pub enum Level {
 /// no node has edges. O(nodes × levels).
 #[must_use]
 pub fn places<'p>(refined: &Refined<'p>, outermost: Level) -> Refined<'p> {
-    // Nobody ends it.
-    watched_places(refined, outermost, &Watch::none()).unwrap_or_else(|Cancelled| refined.clone())
+    unwatched(|watch| watched_places(refined, outermost, watch))
 }
 
 /// The same, which can be ended on its way.

@@ -9,7 +9,7 @@ use regex::{Regex, RegexBuilder};
 
 use super::top_down::TopDown;
 use super::tree::RowId;
-use crate::refine::{Cancelled, Refined, Watch};
+use crate::refine::{Cancelled, Refined, Watch, unwatched};
 
 /// Text to look for in function names. Upper and lower case differ only if the text has upper
 /// case in it.
@@ -94,12 +94,7 @@ impl Search {
     /// Marks what there is to find. O(functions + nodes).
     #[must_use]
     pub fn new(refined: &Refined<'_>, pattern: &NamePattern) -> Self {
-        // Nobody ends it.
-        Self::watched(refined, pattern, &Watch::none()).unwrap_or_else(|Cancelled| Self {
-            functions: vec![false; refined.functions.len()],
-            below: vec![0; refined.node_count()],
-            found: 0,
-        })
+        unwatched(|watch| Self::watched(refined, pattern, watch))
     }
 
     /// The same, which can be ended on its way.

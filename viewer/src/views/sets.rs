@@ -4,7 +4,7 @@
 //! their costs do not add up to anything.
 
 use crate::profile::FunctionRef;
-use crate::refine::{Cancelled, FramePattern, Preset, Refined, Sets, Watch};
+use crate::refine::{Cancelled, FramePattern, Preset, Refined, Sets, Watch, unwatched};
 
 /// A set of frames and what it means in a profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,8 +24,7 @@ pub struct SetRow {
 /// All sets that can be named, in the order of [`Sets::names`]. O(nodes) for each set.
 #[must_use]
 pub fn set_rows(refined: &Refined<'_>, sets: &Sets) -> Vec<SetRow> {
-    // Nobody ends it.
-    watched_set_rows(refined, sets, &Watch::none()).unwrap_or_default()
+    unwatched(|watch| watched_set_rows(refined, sets, watch))
 }
 
 /// The same, which can be ended between two sets.
