@@ -10,6 +10,8 @@ pub fn command_line(words: &[Vec<u8>]) -> String {
     words.join(" ")
 }
 
+/// Not by shlex 2.0: it quotes words with `=`, `,`, `%` or letters beyond ASCII too, and cuts words
+/// at `^`, as in `'through ''^main'`. People read these lines more often than they run them.
 fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
