@@ -36,13 +36,11 @@
 //! in a tree of callers the nodes of one activation differ only in the first frame and the epoch;
 //! stages take out all of them or none, unless they tell lines or epochs apart.
 
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
+use rustc_hash::FxHashMap;
 
 use super::children::node_number;
 use super::costs::{CostsOf, in_width};
 use super::families::Families;
-use super::lists::Mixer;
 use super::procedures::is_called;
 use super::recorded::{Bounds, EdgeCounts, Effect, less};
 use super::refined::Refined;
@@ -108,8 +106,7 @@ impl<C: Count> Bounds<C> {
         // For each family the first node that is shown, and for others with another function or
         // parent the first of these.
         let mut first: Vec<u32> = vec![0; profile.nodes.len()];
-        let mut others: HashMap<(u32, u32, u32), u32, BuildHasherDefault<Mixer>> =
-            HashMap::default();
+        let mut others: FxHashMap<(u32, u32, u32), u32> = FxHashMap::default();
         // For each node the first one of those whose bounds are found together; 0 if there is none.
         let mut together: Vec<u32> = refined.workspace.nodes.empty(count);
         // At the first ones, edges that are not certain of any node.

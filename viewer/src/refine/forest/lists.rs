@@ -1,8 +1,7 @@
 //! Rows while they are being found, one pass over the nodes: which of the nodes below one row
 //! belong together.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use rustc_hash::FxHashMap;
 
 use crate::profile::FrameRef;
 
@@ -14,7 +13,7 @@ pub(crate) struct Lists<'r> {
     /// For each node; used are those of the first nodes of rows.
     all: Vec<List>,
     /// Rows below rows that have many, by these and by key.
-    of_many: HashMap<(u32, u32), u32, BuildHasherDefault<Mixer>>,
+    of_many: FxHashMap<(u32, u32), u32>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -39,7 +38,7 @@ impl<'r> Lists<'r> {
     pub(crate) fn new(frame: &'r [FrameRef], keys: Vec<u32>) -> Self {
         let mut all = Vec::with_capacity(frame.len());
         all.push(List::default());
-        Self { frame, keys, all, of_many: HashMap::default() }
+        Self { frame, keys, all, of_many: FxHashMap::default() }
     }
 
     /// Rows that are below the root from now on are others than those before.
@@ -101,24 +100,5 @@ impl<'r> Lists<'r> {
         self.all[above as usize].seen = u64::MAX;
         self.of_many.insert((above, key), node);
         Some(node)
-    }
-}
-
-/// A hash for pairs of numbers, by one multiplication each (Steele and Vigna, "Computationally easy,
-/// spectrally good multipliers", 2021).
-#[derive(Default)]
-pub(crate) struct Mixer(u64);
-
-impl Hasher for Mixer {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u32(byte.into()));
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        self.0 = (self.0 ^ u64::from(number)).wrapping_mul(0xd134_2543_de82_ef95).rotate_left(26);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
     }
 }
