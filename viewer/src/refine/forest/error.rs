@@ -70,7 +70,8 @@ impl fmt::Display for RefineError {
             ),
             Cause::NotCompared => write!(
                 f,
-                "`{}` asks for one side of a comparison, and this is one profile; leave out its                  first word, or compare two: csprof diff",
+                "`{}` asks for one side of a comparison, and this is one profile; leave out its \
+                 first word, or compare two: csprof diff",
                 self.part
             ),
             Cause::NoMetric { there, compared: false } => write!(
