@@ -13,6 +13,7 @@
 //! paths       call paths as a report shows them, with their numbers
 //! installed   is a tool here? if not, the test says so and is skipped
 //! sources     the workspace's own sources, read
+//! modules     which of their modules names which
 //! terminal    a csprof on a terminal: keys in, screens out
 //! notes       lines that are shown although a test passes
 //! ```
@@ -29,6 +30,7 @@ pub mod generator;
 pub mod hazard;
 pub mod hazards;
 pub mod installed;
+pub mod modules;
 pub mod notes;
 pub mod paths;
 pub mod recording;

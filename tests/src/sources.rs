@@ -42,12 +42,60 @@ pub fn files_below(path: &Path, endings: &[&str]) -> Vec<PathBuf> {
 /// may name anything.
 #[must_use]
 pub fn code(source: &str) -> String {
-    let tested = source.split("\n#[cfg(test)]\nmod ").next().unwrap();
-    let lines = tested.lines().map(|line| {
-        let line = line.split_once("//").map_or(line, |(code, _)| code);
-        line.split('"').step_by(2).collect::<Vec<_>>().join("\"\"")
-    });
-    lines.collect::<Vec<_>>().join("\n")
+    bare(source.split("\n#[cfg(test)]\nmod ").next().unwrap())
+}
+
+/// The same with all tests. Literals of characters go, too.
+pub(crate) fn bare(source: &str) -> String {
+    let mut bare = String::new();
+    let mut rest = source;
+    while let Some(first) = rest.chars().next() {
+        let is_in_word = bare.ends_with(|last: char| last.is_alphanumeric() || last == '_');
+        let raw = rest.trim_start_matches(['b', 'c']).strip_prefix('r').map(|rest| {
+            let quoted = rest.trim_start_matches('#');
+            (quoted, rest.len() - quoted.len())
+        });
+        let length = if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if rest.starts_with("/*") {
+            rest.find("*/").map_or(rest.len(), |end| end + 2)
+        } else if let Some((quoted, hashes)) = raw.filter(|_| !is_in_word)
+            && quoted.starts_with('"')
+        {
+            let end = format!("\"{}", "#".repeat(hashes));
+            let length = quoted[1..].find(&end).map_or(quoted.len(), |at| at + 1 + end.len());
+            bare.push_str("\"\"");
+            rest.len() - quoted.len() + length
+        } else if first == '"' {
+            bare.push_str("\"\"");
+            literal(rest, '"').unwrap_or(rest.len())
+        } else if let Some(length) = literal(rest, '\'').filter(|_| first == '\'') {
+            length
+        } else {
+            bare.push(first);
+            first.len_utf8()
+        };
+        rest = &rest[length..];
+    }
+    bare
+}
+
+/// Bytes of the literal that `rest` begins with. A character is one, or an escape; a lifetime is no
+/// literal.
+fn literal(rest: &str, quote: char) -> Option<usize> {
+    let is_escape = rest[1..].starts_with('\\');
+    if quote == '\'' && !is_escape {
+        let character = rest[1..].chars().next()?;
+        let end = 1 + character.len_utf8();
+        return rest[end..].starts_with(quote).then_some(end + 1);
+    }
+    let mut is_escaped = false;
+    let end = rest[1..].find(|character| {
+        let is_end = character == quote && !is_escaped;
+        is_escaped = character == '\\' && !is_escaped;
+        is_end
+    })?;
+    Some(end + 2)
 }
 
 /// Its words: names, keywords and numbers.
@@ -114,7 +162,7 @@ pub fn alternatives(words: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{code, is_below, paths_in};
+    use super::{bare, code, is_below, paths_in};
 
     #[test]
     fn paths_are_found_in_groups_and_not_in_comments() {
@@ -127,6 +175,8 @@ mod tests {
             !found.iter().any(|path| path.starts_with('e') || path.starts_with('i')),
             "{found:?}"
         );
+        let quotes = "let a = ['\"', '\\'', '{']; f::<'a>(r#\"b::c \"d\" \"#, \"\\\"e::f\"); /* g::h */ i::j";
+        assert_eq!(bare(quotes), "let a = [, , ]; f::<'a>(\"\", \"\");  i::j");
         assert!(
             is_below("a::b", "a::b") && is_below("a::b::c", "a::b") && !is_below("a::bc", "a::b")
         );

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use csprof_tests::modules::{Modules, circles};
 use csprof_tests::sources::{
     alternatives, code, files_below, is_below, paths_in, root, rust_files, words,
 };
@@ -78,6 +79,227 @@ fn no_layer_names_what_is_above_it() {
             }
         }
     }
+    nothing(&wrong);
+}
+
+/// Roots of crates: what is compiled as one, with its file.
+const CRATES: &[(&str, &str)] = &[
+    ("format/src", "lib.rs"),
+    ("collector/src", "lib.rs"),
+    ("viewer/src", "lib.rs"),
+    ("viewer/src", "main.rs"),
+    ("tests/src", "lib.rs"),
+    ("tests/system", "main.rs"),
+];
+
+/// Files that name each other although none should: each group is to come apart.
+const CIRCLES: &[(&str, &[&str])] = &[
+    ("format/src", &["block.rs", "codec.rs", "error.rs", "header.rs", "violation.rs"]),
+    ("format/src", &["read.rs", "salvage.rs"]),
+    (
+        "collector/src",
+        &[
+            "allocator.rs",
+            "arena.rs",
+            "modules/discovery.rs",
+            "modules/mod.rs",
+            "modules/reading.rs",
+            "process.rs",
+            "report.rs",
+            "sampling/effort.rs",
+            "sampling/entry.rs",
+            "sampling/handler.rs",
+            "sampling/mod.rs",
+            "sampling/pass_on.rs",
+            "sampling/path.rs",
+            "sampling/restart.rs",
+            "sampling/stack.rs",
+            "sampling/suspect.rs",
+            "sampling/trap.rs",
+            "sampling/walked.rs",
+            "setup_lock.rs",
+            "sources/due.rs",
+            "sources/mod.rs",
+            "sources/posix_timer.rs",
+            "sources/task_clock.rs",
+            "thread/buffers.rs",
+            "thread/fork.rs",
+            "thread/mod.rs",
+            "thread/registry.rs",
+            "thread/unarmed.rs",
+        ],
+    ),
+    ("collector/src", &["modules/elf.rs", "trampoline/rules.rs", "trampoline/runtimes.rs"]),
+    (
+        "collector/src",
+        &["preload/signals/action.rs", "preload/signals/mask.rs", "preload/signals/trap.rs"],
+    ),
+    (
+        "collector/src",
+        &["preload/signals/hold.rs", "preload/signals/poll.rs", "preload/signals/wait.rs"],
+    ),
+    (
+        "collector/src",
+        &[
+            "sys/call.rs",
+            "sys/clock.rs",
+            "sys/file.rs",
+            "sys/memory.rs",
+            "sys/mod.rs",
+            "sys/perf.rs",
+            "sys/process.rs",
+            "sys/read.rs",
+            "sys/signal.rs",
+            "sys/timer.rs",
+        ],
+    ),
+    ("collector/src", &["trampoline/entry.rs", "trampoline/mod.rs", "trampoline/sites.rs"]),
+    ("collector/src", &["unwind/walk/detour.rs", "unwind/walk.rs"]),
+    (
+        "collector/src",
+        &[
+            "unwind/x86_64/inference/state.rs",
+            "unwind/x86_64/inference/ways.rs",
+            "unwind/x86_64/inference.rs",
+        ],
+    ),
+    (
+        "viewer/src",
+        &[
+            "cli/completions.rs",
+            "cli/demo.rs",
+            "cli/diff.rs",
+            "cli/export.rs",
+            "cli/help/mod.rs",
+            "cli/info.rs",
+            "cli/man.rs",
+            "cli/mod.rs",
+            "cli/report.rs",
+            "cli/view.rs",
+        ],
+    ),
+    (
+        "viewer/src",
+        &["profile/comparison.rs", "profile/intern.rs", "profile/mod.rs", "profile/outline.rs"],
+    ),
+    ("viewer/src", &["profile/name/bare.rs", "profile/name/mod.rs", "profile/name/narrow.rs"]),
+    (
+        "viewer/src",
+        &[
+            "refine/apply.rs",
+            "refine/chain.rs",
+            "refine/children.rs",
+            "refine/complete.rs",
+            "refine/costs.rs",
+            "refine/edges.rs",
+            "refine/lexer.rs",
+            "refine/matcher/lists.rs",
+            "refine/matcher/names.rs",
+            "refine/matcher/suggest.rs",
+            "refine/matcher/walk.rs",
+            "refine/matcher/words.rs",
+            "refine/matcher.rs",
+            "refine/matching.rs",
+            "refine/metric_test.rs",
+            "refine/mod.rs",
+            "refine/name_order.rs",
+            "refine/outline.rs",
+            "refine/parser/frames.rs",
+            "refine/parser/mod.rs",
+            "refine/predicate.rs",
+            "refine/preset.rs",
+            "refine/rows/at_once.rs",
+            "refine/rows/from_top.rs",
+            "refine/rows/measure.rs",
+            "refine/rows/mod.rs",
+            "refine/sets.rs",
+            "refine/sides.rs",
+            "refine/stages/by.rs",
+            "refine/stages/callers.rs",
+            "refine/stages/fold.rs",
+            "refine/stages/group.rs",
+            "refine/stages/mod.rs",
+            "refine/stages/relocate.rs",
+            "refine/stages/root.rs",
+            "refine/stages/select.rs",
+            "refine/stages/small.rs",
+            "refine/stages/split.rs",
+            "refine/syntax.rs",
+        ],
+    ),
+    ("viewer/src", &["symbols/chosen.rs", "symbols/module.rs"]),
+    (
+        "viewer/src",
+        &["symbols/declaration.rs", "symbols/dwarf.rs", "symbols/scope.rs", "symbols/split.rs"],
+    ),
+    (
+        "viewer/src",
+        &[
+            "tui/columns.rs",
+            "tui/history.rs",
+            "tui/language.rs",
+            "tui/line.rs",
+            "tui/message.rs",
+            "tui/model/screen.rs",
+            "tui/model.rs",
+            "tui/prompt.rs",
+            "tui/tables.rs",
+        ],
+    ),
+    (
+        "viewer/src",
+        &[
+            "tui/draw/contexts.rs",
+            "tui/draw/menu.rs",
+            "tui/draw/mod.rs",
+            "tui/draw/page.rs",
+            "tui/draw/prompt.rs",
+            "tui/draw/rows.rs",
+            "tui/draw/stages.rs",
+            "tui/draw/top.rs",
+        ],
+    ),
+    (
+        "viewer/src",
+        &[
+            "tui/update/mod.rs",
+            "tui/update/mouse.rs",
+            "tui/update/prompt.rs",
+            "tui/update/refinement.rs",
+            "tui/update/repro.rs",
+            "tui/update/search.rs",
+            "tui/update/tables.rs",
+        ],
+    ),
+    ("viewer/src", &["views/hall/upward.rs", "views/hall.rs"]),
+    ("viewer/src", &["views/mod.rs", "views/sort.rs"]),
+];
+
+/// Who changes a module looks at those that name it, and at theirs; in a circle, at all of them.
+#[test]
+fn no_modules_know_each_other() {
+    let mut wrong = Vec::new();
+    let mut known = CIRCLES.to_vec();
+    for &(folder, head) in CRATES {
+        let arrows = Modules::read(&root().join(folder), head).arrows();
+        for circle in circles(&arrows) {
+            let files: Vec<&str> = circle.iter().map(|file| file.to_str().unwrap()).collect();
+            if let Some(index) = known.iter().position(|known| *known == (folder, &files)) {
+                known.remove(index);
+                continue;
+            }
+            wrong.push(format!("\n{folder}: these modules know each other: {files:?}"));
+            wrong.push("by these names:".to_owned());
+            for ((from, to), paths) in &arrows {
+                if circle.contains(from) && circle.contains(to) {
+                    let paths: Vec<_> = paths.iter().map(String::as_str).collect();
+                    let (from, to) = (from.display(), to.display());
+                    wrong.push(format!("  {from} -> {to}: {}", paths.join(", ")));
+                }
+            }
+        }
+    }
+    wrong.extend(known.iter().map(|circle| format!("\nno circle any more: {circle:?}")));
     nothing(&wrong);
 }
 
