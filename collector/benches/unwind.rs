@@ -23,6 +23,7 @@ use csprof_collector::unwind::cfi::{self, Built};
 use csprof_collector::unwind::table::{Lookup, RecipeTable};
 use csprof_collector::unwind::validate::StackBounds;
 use csprof_collector::unwind::walk::{Code, End, Flow, Target, walk};
+use csprof_format::address::FrameKind;
 
 /// Where the made-up stack lies, and the module.
 const STACK: u64 = 0x7ffd_0000_0000;
@@ -125,11 +126,17 @@ fn walks(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::new(name, depth), |bencher| {
             bencher.iter(|| {
                 let mut frames = 0;
-                let end = walk(black_box(&made_up.start), &mut cache, &made_up, |frame| {
-                    frames += 1;
-                    black_box(frame.key());
-                    Flow::Continue
-                });
+                let end = walk(
+                    black_box(&made_up.start),
+                    FrameKind::Leaf,
+                    &mut cache,
+                    &made_up,
+                    |frame| {
+                        frames += 1;
+                        black_box(frame.key());
+                        Flow::Continue
+                    },
+                );
                 assert_eq!((end, frames), (End::Complete, depth));
             });
         });

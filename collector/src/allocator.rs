@@ -17,6 +17,8 @@
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
 use core::ptr::{NonNull, null_mut};
+#[cfg(debug_assertions)]
+use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::sys;
@@ -80,6 +82,27 @@ impl Reserve {
 
     fn holds(&self, block: *mut u8) -> bool {
         block.addr().wrapping_sub(self.bytes.get().addr()) < RESERVE
+    }
+}
+
+/// Says whether the calling thread is in its handler: a `fn() -> bool`, null until it is known.
+#[cfg(debug_assertions)]
+static IS_IN_HANDLER: AtomicPtr<()> = AtomicPtr::new(null_mut());
+
+/// Has debug builds end the process where memory is asked for in a handler.
+#[cfg(debug_assertions)]
+pub fn abort_where(is_in_handler: fn() -> bool) {
+    // Relaxed: set before the first handler is.
+    IS_IN_HANDLER.store(is_in_handler as *mut (), Ordering::Relaxed);
+}
+
+#[cfg(debug_assertions)]
+fn abort_in_handler() {
+    let question = IS_IN_HANDLER.load(Ordering::Relaxed);
+    // SAFETY: stored by `abort_where` from this type.
+    if !question.is_null() && unsafe { core::mem::transmute::<*mut (), fn() -> bool>(question) }() {
+        // The defined way to say that an invariant is broken.
+        sys::abort();
     }
 }
 
@@ -183,7 +206,7 @@ impl OwnHeap {
 unsafe impl GlobalAlloc for OwnHeap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         #[cfg(debug_assertions)]
-        crate::sampling::abort_in_handler();
+        abort_in_handler();
         if layout.size() >= LARGE || layout.align() > SMALLEST {
             let size = layout.size().max(1).next_multiple_of(4096);
             let mapped = sys::map_anonymous(size).map(NonNull::as_ptr);

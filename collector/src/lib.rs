@@ -8,17 +8,22 @@
 //! | module | side | may allocate | may lock | re-entered |
 //! |---|---|---|---|---|
 //! | `preload` | setup: constructor, wrappers of libc functions | yes | yes | per call |
-//! | [`process`], [`thread`] | setup: start, fork, exec, end | yes | yes | no |
+//! | [`lifecycle`] | setup: start, fork, exec, seal, end | yes | yes | no |
+//! | [`sampling`] | signal: the handlers | no | no | no, their signals are blocked |
+//! | [`thread`] | setup: start and end of each thread | yes | yes | no |
 //! | [`sources`] | setup: open; signal: weight of a sample | open only | no | no |
-//! | [`sampling`] | signal: the handler | no | no | no, its signal is blocked |
+//! | [`sampler`] | signal: from registers to a counted node | no | no | no, one per thread |
 //! | [`trampoline`] | the program's own returns; signal: arming | no | no | no |
 //! | [`modules`] | setup: load map, epochs; signal: [`modules::Reading`] | setup only | setup only | no |
+//! | [`process`] | both: whether this process is sampled, and by what | setup only | setup only | yes, atomics |
+//! | [`arena`] | both: extents of the shared file | no | no | yes, atomics |
 //! | [`unwind`] | setup: tables ([`unwind::cfi`]); signal: the walk | tables only | no | yes, pure |
 //! | [`cct`] | signal: find or add a node | no | no | no, one tree per thread |
-//! | [`arena`] | both: extents of the shared file | no | no | yes, atomics |
 //! | [`c_library`] | setup: the C library's functions, by name | by the C library | by the loader | yes |
-//! | [`sys`] | both: system calls | no | no | yes |
-//! | [`allocator`], [`setup_lock`], [`config`], [`report`] | setup | – | – | no |
+//! | [`sys`], [`sealed`] | both: system calls, and whether they are allowed | no | no | yes |
+//! | [`messages`], [`allocator`], [`setup_lock`], [`config`] | setup | – | – | no |
+//!
+//! Each names only modules below it.
 
 #![no_std]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
@@ -35,13 +40,16 @@ pub mod arena;
 pub mod c_library;
 pub mod cct;
 pub mod config;
+pub mod lifecycle;
+pub mod messages;
 pub mod modules;
 #[cfg(panic = "abort")]
 mod panic;
 mod preload;
 pub mod process;
-pub mod report;
+pub mod sampler;
 pub mod sampling;
+pub mod sealed;
 pub mod setup_lock;
 pub mod sources;
 pub mod sys;

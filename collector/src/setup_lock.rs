@@ -20,7 +20,7 @@ use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use crate::process;
+use crate::sealed::sealed;
 use crate::sys::{self, Clock, Mask};
 
 /// How long the first wait in the kernel lasts at most, in nanoseconds, and how long any does. Each that
@@ -86,7 +86,7 @@ impl<T> SetupLock<T> {
 
     /// Waits until the lock is this thread's, or until a time of the monotonic clock; `false` if it is not.
     fn wait(&self, wait: &mut Wait, until_ns: Option<u64>) -> bool {
-        if process::sealed() {
+        if sealed() {
             core::hint::spin_loop();
             return false;
         }
@@ -163,7 +163,7 @@ impl<T> Drop for SetupGuard<'_, T> {
         // Release: pairs with the acquire in `try_take`.
         if word.compare_exchange(self.me, 0, Ordering::Release, Ordering::Relaxed).is_err() {
             // Somebody waits; or this is the child of a fork, in which nobody can.
-            if process::sealed() || sys::tid() != self.me || sys::unlock_pi(word).is_err() {
+            if sealed() || sys::tid() != self.me || sys::unlock_pi(word).is_err() {
                 word.store(0, Ordering::Release);
             }
         }

@@ -14,16 +14,16 @@ use csprof_tests::workshop::Workshop;
 const ARROWS: &[(&str, &[&str])] = &[
     ("format/src", &["csprof::", "csprof_collector", "libc", "gimli", "object"]),
     ("collector/src", &["csprof::", "ratatui", "serde", "std::{fs,io,env,process}"]),
-    ("collector/src/unwind", &["libc", "asm", "unsafe", ABOVE_UNWIND]),
-    ("collector/src/cct", &["libc", "asm", "unsafe", ABOVE_UNWIND]),
-    ("collector/src/sys", &["crate::{arena,cct,modules,preload,sampling,sources,thread,unwind}"]),
-    ("collector/src/arena.rs", &["crate::{modules,preload,sampling,sources,thread,unwind}"]),
-    ("collector/src/modules", &["crate::{preload,sampling,sources,thread}"]),
-    ("collector/src/trampoline", &["crate::{preload,sampling,sources,thread}"]),
-    ("collector/src/sampling", &["crate::{c_library,preload}", SETUP_ONLY]),
-    ("collector/src/sources", &["crate::preload"]),
-    ("collector/src/thread", &["crate::preload"]),
-    ("collector/src/process.rs", &["crate::preload"]),
+    ("collector/src/unwind", &["libc", "asm", "unsafe", "crate::{c_library,sys}"]),
+    ("collector/src/cct", &["libc", "asm", "unsafe", "crate::{c_library,sys}"]),
+    // What runs in handlers.
+    ("collector/src/sampling", &["crate::c_library", SETUP_ONLY]),
+    ("collector/src/sampler/effort.rs", &["crate::c_library", SETUP_ONLY]),
+    ("collector/src/sampler/interrupted.rs", &["crate::c_library", SETUP_ONLY]),
+    ("collector/src/sampler/sample.rs", &["crate::c_library", SETUP_ONLY]),
+    ("collector/src/sampler/suspect.rs", &["crate::c_library", SETUP_ONLY]),
+    ("collector/src/trampoline/path.rs", &["crate::c_library", SETUP_ONLY]),
+    ("collector/src/trampoline/walked.rs", &["crate::c_library", SETUP_ONLY]),
     (
         "viewer/src/profile",
         &["crate::{symbols,refine,views,report,export,tui,launch,cli}", TERMINAL],
@@ -57,8 +57,6 @@ const ARROWS: &[(&str, &[&str])] = &[
     // The collector is run as a library of other programs, never as a part of a test.
     ("tests", &["csprof_collector::"]),
 ];
-const ABOVE_UNWIND: &str =
-    "crate::{arena,c_library,modules,preload,process,sampling,sources,sys,thread,trampoline}";
 const SETUP_ONLY: &str = "alloc::{boxed,collections,fmt,format,string,sync,vec}";
 const TERMINAL: &str = "{crossterm,ratatui}";
 const STREAMS: &str = "std::io::{stdout,stderr}";
@@ -96,73 +94,6 @@ const CRATES: &[(&str, &str)] = &[
 const CIRCLES: &[(&str, &[&str])] = &[
     ("format/src", &["block.rs", "codec.rs", "error.rs", "header.rs", "violation.rs"]),
     ("format/src", &["read.rs", "salvage.rs"]),
-    (
-        "collector/src",
-        &[
-            "allocator.rs",
-            "arena.rs",
-            "modules/discovery.rs",
-            "modules/mod.rs",
-            "modules/reading.rs",
-            "process.rs",
-            "report.rs",
-            "sampling/effort.rs",
-            "sampling/entry.rs",
-            "sampling/handler.rs",
-            "sampling/mod.rs",
-            "sampling/pass_on.rs",
-            "sampling/path.rs",
-            "sampling/restart.rs",
-            "sampling/stack.rs",
-            "sampling/suspect.rs",
-            "sampling/trap.rs",
-            "sampling/walked.rs",
-            "setup_lock.rs",
-            "sources/due.rs",
-            "sources/mod.rs",
-            "sources/posix_timer.rs",
-            "sources/task_clock.rs",
-            "thread/buffers.rs",
-            "thread/fork.rs",
-            "thread/mod.rs",
-            "thread/registry.rs",
-            "thread/unarmed.rs",
-        ],
-    ),
-    ("collector/src", &["modules/elf.rs", "trampoline/rules.rs", "trampoline/runtimes.rs"]),
-    (
-        "collector/src",
-        &["preload/signals/action.rs", "preload/signals/mask.rs", "preload/signals/trap.rs"],
-    ),
-    (
-        "collector/src",
-        &["preload/signals/hold.rs", "preload/signals/poll.rs", "preload/signals/wait.rs"],
-    ),
-    (
-        "collector/src",
-        &[
-            "sys/call.rs",
-            "sys/clock.rs",
-            "sys/file.rs",
-            "sys/memory.rs",
-            "sys/mod.rs",
-            "sys/perf.rs",
-            "sys/process.rs",
-            "sys/read.rs",
-            "sys/signal.rs",
-            "sys/timer.rs",
-        ],
-    ),
-    ("collector/src", &["trampoline/entry.rs", "trampoline/mod.rs", "trampoline/sites.rs"]),
-    ("collector/src", &["unwind/walk/detour.rs", "unwind/walk.rs"]),
-    (
-        "collector/src",
-        &[
-            "unwind/x86_64/inference/state.rs",
-            "unwind/x86_64/inference/ways.rs",
-            "unwind/x86_64/inference.rs",
-        ],
-    ),
     (
         "viewer/src",
         &[
@@ -300,6 +231,54 @@ fn no_modules_know_each_other() {
         }
     }
     wrong.extend(known.iter().map(|circle| format!("\nno circle any more: {circle:?}")));
+    nothing(&wrong);
+}
+
+/// Modules of crates in layers, from the lowest up: none names one behind it.
+const LAYERS: &[(&str, &[&str])] = &[(
+    "collector/src",
+    &[
+        "sys",
+        "c_library",
+        "panic",
+        "sealed",
+        "allocator",
+        "setup_lock",
+        "config",
+        "unwind",
+        "cct",
+        "arena",
+        "process",
+        "messages",
+        "modules",
+        "trampoline",
+        "sampler",
+        "sources",
+        "thread",
+        "sampling",
+        "lifecycle",
+        "preload",
+        "lib",
+    ],
+)];
+
+#[test]
+fn no_module_names_one_above_its_layer() {
+    let mut wrong = Vec::new();
+    for &(folder, layers) in LAYERS {
+        let modules = Modules::read(&root().join(folder), "lib.rs");
+        let layer = |file: &Path| {
+            let name = file.components().next().unwrap().as_os_str();
+            layers.iter().position(|layer| name == *layer || name == format!("{layer}.rs").as_str())
+        };
+        let unknown = modules.files().filter(|file| layer(file).is_none());
+        wrong.extend(unknown.map(|file| format!("{folder}/{} is in no layer", file.display())));
+        for ((from, to), paths) in modules.arrows() {
+            if layer(&from) < layer(&to) {
+                wrong.push(format!("{folder}/{} names {paths:?}", from.display()));
+            }
+        }
+    }
     nothing(&wrong);
 }
 

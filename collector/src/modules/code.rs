@@ -7,8 +7,8 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::elf::{self, LoaderModule, Mapped};
-use crate::trampoline::rules::ModuleRules;
+use super::elf::{self, Identity, LoaderModule, Mapped};
+use super::rules::ModuleRules;
 use crate::unwind::cfi;
 use crate::unwind::table::{Lookup, RecipeTable};
 
@@ -21,6 +21,9 @@ pub struct Code {
     /// What the trampoline may do in it.
     pub rules: ModuleRules,
 }
+
+/// Code by identity, kept for ever.
+pub(super) type Codes = Vec<&'static (Identity, Code)>;
 
 /// How the code of a module unwinds; by the same offsets.
 #[derive(Default)]

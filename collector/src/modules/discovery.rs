@@ -10,9 +10,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ffi::{CStr, c_int, c_void};
 
+use super::code::{Code, Codes};
 use super::elf::{Identity, LoaderModule, Names, describe};
-use super::{Code, Codes, namespaces};
-use crate::{allocator, report};
+use super::namespaces;
+use crate::allocator;
+use crate::messages::{self, Warning};
 
 /// The loader's counts of loads and unloads so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,8 +110,8 @@ pub(super) fn loaded_modules(known: &Codes, go_on: fn() -> bool) -> Option<Seen>
                 return &code.1;
             }
             if !allocator::has_room(room_for(module)) {
-                report::warn_once(
-                    4,
+                messages::warn_once(
+                    Warning::RecipesRefused,
                     "memory for a library's unwind recipes was refused: paths through it are \
                      partial",
                 );

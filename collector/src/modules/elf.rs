@@ -13,7 +13,6 @@ use alloc::vec::Vec;
 use core::ffi::CStr;
 use core::ops::Range;
 
-use crate::trampoline::rules;
 use crate::unwind::cfi;
 use crate::unwind::cfi::direct::{Census, InPlace, Look};
 
@@ -137,12 +136,18 @@ const SYMBOL_TABLE: u64 = 6;
 /// first symbol that it knows, and two on a filter. Then the filter, of 64-bit words, and the buckets.
 const GNU_HASH: u64 = 0x6fff_fef5;
 
+/// Whether a library of this file name is an unwinder.
+#[must_use]
+pub(super) fn is_unwinder(name: &[u8]) -> bool {
+    name.starts_with(b"libgcc_s") || name.starts_with(b"libunwind")
+}
+
 impl LoaderModule {
     /// Whether it is linked with a shared unwinder, and so has none of its own: gcc links libgcc one way
     /// or the other (gcc manual, -static-libgcc). If both were true, its unwinder would still be
     /// heard of when it asks the loader for its first frame.
     fn shares_unwinder(&self) -> bool {
-        self.names().needed.iter().any(|name| rules::is_unwinder(name))
+        self.names().needed.iter().any(|name| is_unwinder(name))
     }
 
     /// What its dynamic section has of names.

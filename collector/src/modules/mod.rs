@@ -31,8 +31,11 @@ mod code;
 mod discovery;
 mod elf;
 pub mod foreign;
+pub mod load_map;
 mod namespaces;
 mod reading;
+pub mod rules;
+pub mod runtimes;
 pub mod split_stack;
 
 use core::ops::Range;
@@ -40,47 +43,18 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use csprof_format::arena::{LoadRecord, LogRecord, epoch_reason};
 
+use crate::messages::{self, Warning};
 use crate::setup_lock::{SetupGuard, SetupLock};
-use crate::trampoline::runtimes::{Extent, Runtime};
-use crate::{allocator, process, report};
+use crate::{allocator, process};
 
+use code::Codes;
 pub use code::{Code, Stretch};
 pub use discovery::function_behind;
 pub use elf::{Identity, LoaderModule};
+pub use load_map::LoadMap;
 pub use reading::{Reading, outwait_readers};
 use reading::{Replaced, wait_for_readers};
-
-/// All code that is loaded, ordered by address.
-#[derive(Default)]
-pub struct LoadMap {
-    /// Differs from that of every other map of this process.
-    pub generation: u32,
-    /// The epoch that the map belongs to.
-    pub epoch: u32,
-    /// Whether a module brings an unwinder that cannot be interposed.
-    pub static_unwinder: bool,
-    /// Whether nothing is armed in the process, for there is a [`Runtime`] that would mind.
-    pub unarmed: bool,
-    stretches: Vec<Stretch>,
-    /// Unloaded in the epoch: their addresses still mean them.
-    retired: Vec<LoaderModule>,
-}
-
-impl LoadMap {
-    /// Whether a module begins an epoch because it lies where another one was. Signal side.
-    #[must_use]
-    pub fn is_displaced_by(&self, module: &foreign::Foreign<'_>) -> bool {
-        self.retired.iter().any(|retired| module.displaces(retired))
-    }
-
-    /// The stretch that contains `pc`. Signal side.
-    #[must_use]
-    pub fn find(&self, pc: u64) -> Option<&Stretch> {
-        let after = self.stretches.partition_point(|stretch| stretch.start <= pc);
-        let stretch = self.stretches.get(after.checked_sub(1)?)?;
-        (pc < stretch.end).then_some(stretch)
-    }
-}
+use runtimes::{Extent, Runtime};
 
 /// See [`asks_kernel_for_stacks`].
 static ASKS_KERNEL: AtomicBool = AtomicBool::new(false);
@@ -91,9 +65,6 @@ struct Loaded {
     module: LoaderModule,
     code: &'static Code,
 }
-
-/// Code by identity, kept for ever.
-type Codes = Vec<&'static (Identity, Code)>;
 
 /// Everything the setup side knows.
 pub struct Known {
@@ -144,7 +115,7 @@ static FORKING: AtomicU32 = AtomicU32::new(0);
 const PATIENCE_NS: u64 = 300_000;
 
 /// The tables, held over a fork.
-pub struct Held {
+pub struct HeldTables {
     _known: SetupGuard<'static, Known>,
     looking: Option<SetupGuard<'static, ()>>,
 }
@@ -152,7 +123,7 @@ pub struct Held {
 /// Locks the tables, for a fork. The child would find the loader's lock taken for good, so a look
 /// that has it comes to its end first; one that waits for it, perhaps since the forking thread has
 /// it, waits on.
-pub fn hold() -> Held {
+pub fn hold() -> HeldTables {
     FORKING.fetch_add(1, Ordering::SeqCst);
     let looking = loop {
         let looking = LOOKING.lock_within(PATIENCE_NS);
@@ -160,10 +131,10 @@ pub fn hold() -> Held {
             break looking;
         }
     };
-    Held { _known: KNOWN.lock(), looking }
+    HeldTables { _known: KNOWN.lock(), looking }
 }
 
-impl Held {
+impl HeldTables {
     /// To be called in the child, before it lets go.
     pub fn in_child(&self) {
         // Of all that fork, this thread alone is here.
@@ -175,7 +146,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldTables {
     fn drop(&mut self) {
         FORKING.fetch_sub(1, Ordering::SeqCst);
     }
@@ -216,7 +187,7 @@ fn note_runtime(runtime: &Runtime, at_start: bool) {
         Extent::Process if at_start => "in this process",
         Extent::Process => "in this process from there on",
     };
-    report::note(&format!("{}: no returns are counted {place}", runtime.does));
+    messages::note(&format!("{}: no returns are counted {place}", runtime.does));
     if let (Some(process), Extent::Process, true) = (process::current(), runtime.extent, at_start) {
         process.arena.set_without_edges();
     }
@@ -240,7 +211,10 @@ pub fn after_note() {
 fn look() -> bool {
     let Some(_looking) = LOOKING.lock_within(PATIENCE_NS) else { return false };
     if allocator::is_low() {
-        report::warn_once(5, "memory was refused: libraries loaded from there on have no names");
+        messages::warn_once(
+            Warning::MemoryLow,
+            "memory was refused: libraries loaded from there on have no names",
+        );
         return true;
     }
     let counts = discovery::counts();
@@ -409,25 +383,5 @@ mod tests {
         drop(of_parent);
         assert!(wait_for_readers());
         assert!(Reading::begin().unwrap().map().find(here).is_some());
-    }
-
-    #[test]
-    fn a_pc_is_found_in_its_stretch_only() {
-        let code: &'static Code = Box::leak(Box::new(Code::default()));
-        let stretch = |start, end| Stretch { start, end, readable_end: end, base: start, code };
-        let map = LoadMap {
-            generation: 1,
-            epoch: 0,
-            static_unwinder: false,
-            unarmed: false,
-            stretches: vec![stretch(0x1000, 0x2000), stretch(0x5000, 0x6000)],
-            retired: Vec::new(),
-        };
-        let start = |pc| map.find(pc).map(|stretch| stretch.start);
-        assert_eq!(start(0xfff), None);
-        assert_eq!(start(0x1000), Some(0x1000));
-        assert_eq!(start(0x1fff), Some(0x1000));
-        assert_eq!(start(0x2000), None);
-        assert_eq!(start(0x5fff), Some(0x5000));
     }
 }

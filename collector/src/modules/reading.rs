@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use super::LoadMap;
+use super::load_map::LoadMap;
 use crate::sys;
 
 static CURRENT: AtomicPtr<LoadMap> = AtomicPtr::new(null_mut());

@@ -27,14 +27,15 @@ use core::ffi::{c_int, c_void};
 
 use super::real::{self, Real, slots};
 use super::stub::{ENGAGED, fast_path, jump_on, save_arguments};
+use crate::modules::rules;
 use crate::thread;
-use crate::trampoline::{Suspended, rules};
+use crate::trampoline::Suspended;
 
 /// Makes the stack true and returns where to jump.
 extern "C" fn prepare(real: &Real) -> *mut c_void {
     let errno = real::errno();
     let is = |slot: *const Real| core::ptr::eq(real, slot);
-    thread::disarm_here(if is(&raw const slots::_Unwind_Resume_or_Rethrow) {
+    thread::unarmed::disarm_here(if is(&raw const slots::_Unwind_Resume_or_Rethrow) {
         // libgcc's calls _Unwind_RaiseException, by name.
         Suspended::Outer
     } else if is(&raw const slots::_Unwind_Backtrace) || is(&raw const slots::backtrace) {
@@ -108,7 +109,7 @@ unwinders! {
 /// Makes the stack true for who looks the function at `pc` up and may be an unwinder.
 extern "C" fn prepare_lookup(real: &Real, caller: u64, pc: u64) -> *mut c_void {
     let errno = real::errno();
-    thread::disarm_for_lookup(caller, pc);
+    thread::unarmed::disarm_for_lookup(caller, pc);
     let target = super::stub::target(real);
     real::set_errno(errno);
     target
@@ -146,7 +147,7 @@ extern "C" fn prepare_landing(context: *mut c_void) -> *mut c_void {
         let get_cfa = unsafe { core::mem::transmute::<*mut c_void, GetCfa>(get_cfa) };
         // SAFETY: the context that a personality routine was given. The canonical frame address of
         // an unwinder's context is the stack pointer at the call in the frame.
-        thread::left_to(unsafe { get_cfa(context) } as u64);
+        thread::unarmed::left_to(unsafe { get_cfa(context) } as u64);
     }
     real::set_errno(errno);
     super::stub::target(&slots::_Unwind_SetIP)

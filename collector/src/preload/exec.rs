@@ -19,19 +19,20 @@ use super::program::File;
 use super::reach::Start;
 use super::real::{self, Strings};
 use super::stub::drop_frame;
+use crate::lifecycle;
 use crate::process;
 
 /// Runs `exec` with sampling off, and on again if it returns.
 fn replacing(start: Start, exec: impl FnOnce(Option<Strings>) -> c_int) -> c_int {
     let sampled = process::active();
     if sampled {
-        process::before_exec();
+        lifecycle::before_exec();
     }
     let result = exec(start.environment());
     let errno = real::errno();
     start.failed();
     if sampled {
-        process::exec_failed();
+        lifecycle::exec_failed();
     }
     real::set_errno(errno);
     result

@@ -86,7 +86,7 @@ pub(crate) unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: 
         return unsafe { real::close_range(first, last, flags) };
     }
     let mut from = first;
-    for ours in thread::file_numbers() {
+    for ours in thread::registry::file_numbers() {
         let Ok(ours) = c_uint::try_from(ours) else { continue };
         if ours < from || ours > last {
             continue;

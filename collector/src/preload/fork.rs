@@ -12,6 +12,7 @@
 #![expect(unsafe_code, reason = "callbacks for, and exported functions of, the C library")]
 
 use crate::c_library;
+use crate::lifecycle;
 use core::arch::naked_asm;
 
 use libc::pid_t;
@@ -32,7 +33,7 @@ pub(super) fn register() -> bool {
 unsafe extern "C" fn prepare() {
     let errno = real::errno();
     if process::active() {
-        process::before_fork();
+        lifecycle::before_fork();
     }
     real::set_errno(errno);
 }
@@ -41,14 +42,14 @@ unsafe extern "C" fn prepare() {
 unsafe extern "C" fn parent() {
     let errno = real::errno();
     if process::active() {
-        process::after_fork_parent();
+        lifecycle::after_fork_parent();
     }
     real::set_errno(errno);
 }
 
 unsafe extern "C" fn child() {
     let errno = real::errno();
-    process::after_fork_child();
+    lifecycle::after_fork_child();
     if process::active() {
         stub::engage();
     } else {

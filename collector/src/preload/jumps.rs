@@ -20,7 +20,7 @@ use core::ffi::c_void;
 use super::real::{self, Real, slots};
 use super::stub::{self, ENGAGED, fast_path, jump_on, save_arguments};
 use super::view::{Belief, sampled};
-use crate::sampling::trap;
+use crate::sources::loan;
 use crate::{sys, thread};
 
 /// Position of the stack pointer in a `jmp_buf`.
@@ -31,11 +31,11 @@ extern "C" fn prepare(buffer: *const u64, real: &Real) -> *mut c_void {
     let errno = real::errno();
     // SAFETY: the program's own argument, which the real function is about to read.
     let mangled = unsafe { buffer.add(STACK_POINTER).read_unaligned() };
-    thread::left_to(demangled(mangled));
+    thread::unarmed::left_to(demangled(mangled));
     // Out of a handler that interrupted a wait: the wait's mask would stay.
     if Belief::Waited.get() && sampled() {
         Belief::Waited.set(false);
-        sys::unblock(trap::signals());
+        sys::unblock(loan::signals());
     }
     real::set_errno(errno);
     stub::target(real)

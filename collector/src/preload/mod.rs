@@ -15,7 +15,7 @@
 //! | `signals::hold` | `sleep` `usleep` `nanosleep` `__nanosleep` `clock_nanosleep` `thrd_sleep` `sem_timedwait` `sem_clockwait` `semop` `semtimedop` `msgsnd` `msgrcv` `recv` `recvfrom` `recvmsg` `recvmmsg` `accept` `accept4` `__recv_chk` `__recvfrom_chk` `send` `sendto` `sendmsg` `sendmmsg` `connect` `aio_suspend` `aio_suspend64` `lio_listio` `lio_listio64` `gai_suspend`, waits by `syscall` | the same, with either |
 //! | `signals::wait` | `sigwait` `sigwaitinfo` `sigtimedwait` `signalfd` | samples are not waited away |
 //! | `signals::histogram` | `__monstartup` `monstartup` `moncontrol` `profil` `sprofil` | the C library's own profiler does not take the signal |
-//! | `signals::stack` | `sigaltstack` `sigstack` | the collector's handlers run on an alternate stack of their own |
+//! | `signals::alternate_stack` | `sigaltstack` `sigstack` | the collector's handlers run on an alternate stack of their own |
 //! | [`exec`] | `execve` `execv` `execvp` `execvpe` `execl` `execlp` `execle` `fexecve` `execveat` | a pending sample must not kill the new program |
 //! | [`reach`] | `posix_spawn` `posix_spawnp` `system` `popen` | what cannot be followed is counted, and finds no dead path |
 //! | [`fork`] | `_Fork` (and handlers of pthread_atfork) | the child has an arena of its own |
@@ -37,6 +37,7 @@
 #![expect(unsafe_code, reason = "entries of .init_array and .fini_array")]
 
 use crate::c_library;
+use crate::lifecycle;
 mod dl;
 mod exceptions;
 mod exec;
@@ -83,7 +84,7 @@ extern "C" fn construct(
     signals::action::remember_inherited();
     reach::remember();
     signals::action::pass_on();
-    process::start(signals::trap::by_default as *mut _);
+    lifecycle::start(signals::trap::by_default as *mut _);
     if !process::active() {
         return;
     }
@@ -91,13 +92,13 @@ extern "C" fn construct(
     threads::create_key();
     threads::watch_end();
     if !fork::register() {
-        crate::report::note("children made by fork are not sampled: pthread_atfork failed");
+        crate::messages::note("children made by fork are not sampled: pthread_atfork failed");
     }
 }
 
 extern "C" fn destruct() {
     if process::active() {
         crate::modules::after_note();
-        process::at_exit();
+        lifecycle::at_exit();
     }
 }

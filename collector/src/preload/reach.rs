@@ -19,6 +19,7 @@
 #![expect(unsafe_code, reason = "environments of the program, and stubs in front of C functions")]
 
 use crate::c_library;
+use crate::sealed::sealed;
 use alloc::boxed::Box;
 use alloc::ffi::CString;
 use alloc::vec::Vec;
@@ -92,7 +93,7 @@ impl Start {
     /// `envp` is null or the vector of an environment.
     pub(super) unsafe fn with(envp: Strings, file: Option<File<'_>>) -> Self {
         let mut start = Self { replaced: None, counted: None };
-        let (Some(process), false) = (process::nearest(), process::sealed()) else { return start };
+        let (Some(process), false) = (process::nearest(), sealed()) else { return start };
         let library = LIBRARY.load(Ordering::Relaxed);
         if library.is_null() {
             return start;

@@ -26,8 +26,9 @@ use csprof_format::arena::LeftOut;
 use super::real::slots;
 use super::signals::hold::{CALLS, answer, hold_syscall, is_met};
 use super::stub::{self, ENGAGED, WATCHING, drop_frame, fast_path, jump_on, save_arguments};
+use crate::messages::{self, Warning};
 use crate::trampoline::Suspended;
-use crate::{process, report, sys, thread};
+use crate::{lifecycle, process, sys, thread};
 
 /// Before prctl: what installs a filter comes here, and calls before the constructor.
 extern "C" fn before_prctl(option: c_int) -> *mut c_void {
@@ -81,7 +82,7 @@ extern "C" fn before_syscall(
         libc::SYS_prctl if restricts(first) => enter(),
         _ if !stub::engaged() => {}
         libc::SYS_fork | libc::SYS_clone | libc::SYS_clone3 => {
-            thread::disarm_here(Suspended::No);
+            thread::unarmed::disarm_here(Suspended::No);
             // clone3 takes a structure, which begins with the flags.
             let flags = match number {
                 libc::SYS_clone => first.cast_unsigned(),
@@ -108,7 +109,10 @@ fn note_thread(flags: u64) {
     let is_thread = flags & u64::from(libc::CLONE_THREAD.cast_unsigned()) != 0;
     if let (true, true, Some(process)) = (is_thread, process::active(), process::current()) {
         process.arena.count_unsampled_thread();
-        report::warn_once(7, "a thread is not sampled: made by clone(2), unknown to the C library");
+        messages::warn_once(
+            Warning::ThreadByClone,
+            "a thread is not sampled: made by clone(2), unknown to the C library",
+        );
     }
 }
 
@@ -122,11 +126,11 @@ fn note_child(flags: u64) {
 
 fn enter() {
     if process::active() {
-        process::seal();
+        lifecycle::seal();
         stub::disengage();
         stub::stop_watching();
     } else if process::current().is_none() {
-        process::seal_inert();
+        lifecycle::seal_inert();
         stub::stop_watching();
     }
 }

@@ -21,7 +21,7 @@ use libc::{pthread_attr_t, pthread_key_t, pthread_t};
 use super::real::{self, Start};
 use super::signals::mask::{believe, believed, really_blocked};
 use super::view::sampled;
-use crate::thread::{self, AskedStack};
+use crate::thread::{self, own_stack::AskedStack};
 
 /// What a new thread is given in place of its argument.
 struct Birth {

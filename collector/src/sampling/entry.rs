@@ -24,8 +24,7 @@ use core::arch::naked_asm;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use super::pass_on::{Onward, on_handled_signal, on_profiling_signal};
-use super::trap::on_trap_signal;
+use super::pass_on::{Onward, on_handled_signal, on_profiling_signal, on_trap_signal};
 use crate::sys;
 use crate::thread::handler_stack;
 
@@ -182,7 +181,7 @@ const _: () = assert!(size_of::<Onward>().is_multiple_of(16));
 entries! {
     /// The handler of the profiling signal.
     on_profile = on_profiling_signal, "cmova rsp, rax";
-    /// The handler of [`TRAP`](super::trap::TRAP), from the first loan on.
+    /// The handler of [`TRAP`](crate::sources::loan::TRAP), from the first loan on.
     on_trap = on_trap_signal, "cmova rsp, rax";
     /// What the kernel calls for a handler of the program that asks for the alternate stack. No signal is blocked
     /// for it, so it stays on the stack that the kernel knows: on one that others use, too (threads by clone(2)

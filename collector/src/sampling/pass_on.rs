@@ -15,11 +15,11 @@ use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use libc::{siginfo_t, stack_t, ucontext_t};
 
-use super::on_signal;
-use crate::modules;
+use super::handler::on_signal;
+use crate::modules::{self, rules};
+use crate::sources::loan;
 use crate::sys::{self, Disposition};
 use crate::thread::handler_stack;
-use crate::trampoline::rules;
 
 /// How the program's handler is called.
 #[repr(C, align(16))]
@@ -107,6 +107,36 @@ pub(super) unsafe extern "C" fn on_profiling_signal(
         onward.write(place.onward(chosen.handler));
         (*onward).sets_mask = 1;
         (*onward).mask = chosen.mask;
+    }
+    true
+}
+
+/// SIGTRAP, from the first loan on: a sample, or the program's. A sample that comes after the loan is none any
+/// more; the next one will count its time.
+pub(super) unsafe extern "C" fn on_trap_signal(
+    signal: i32,
+    info: *mut siginfo_t,
+    context: *mut ucontext_t,
+    frame: u64,
+    onward: *mut Onward,
+) -> bool {
+    // SAFETY: the arguments of the kernel; `onward` is room for one.
+    unsafe {
+        if (*info).si_code == loan::TRAP_PERF {
+            if loan::on_loan() {
+                on_signal(info, context);
+            }
+            return false;
+        }
+        let handler = loan::program_handler();
+        if handler == loan::default_handler() {
+            let answer = core::mem::transmute::<*mut c_void, sys::Handler>(handler);
+            answer(signal, info, context);
+            return false;
+        }
+        // Where the handler did not ask for it, the frame is where it belongs.
+        let place = Place { info, context, frame, on_alternate_stack: true };
+        onward.write(place.onward(handler));
     }
     true
 }

@@ -10,7 +10,7 @@
 
 #![expect(unsafe_code, reason = "reads the instruction that comes next")]
 
-use super::trap::{TRAP, bit};
+use crate::sources::loan::{TRAP, bit};
 use crate::sys;
 
 /// The calls that a handler without SA_RESTART ends and one with it does not. Those that no

@@ -1,6 +1,5 @@
 //! Periods that have passed on a clock and that no sample stood for.
 
-use super::random_below;
 use crate::sys::{self, Clock};
 
 /// Counts the periods of one source of one thread.
@@ -50,6 +49,17 @@ impl Due {
         let elapsed = sys::now_ns(self.clock).saturating_sub(self.start_ns);
         elapsed.checked_div(self.period_ns).unwrap_or(0)
     }
+}
+
+/// A number below `limit`, which must not be 0, different in each thread and process: splitmix64
+/// (Steele, Lea and Flood, OOPSLA 2014) of the time and the place of the thread's stack.
+pub(super) fn random_below(limit: u64) -> u64 {
+    let place = (&raw const limit).addr() as u64;
+    let seed = sys::now_ns(Clock::Monotonic) ^ place.rotate_left(28);
+    let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (mixed ^ (mixed >> 31)) % limit.max(1)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What triggers samples, and how much each one stands for.
 //!
-//! A source belongs to one thread and sends it [`SIGNAL`](crate::sampling::SIGNAL), or
-//! [SIGTRAP](crate::sampling::trap). A thread has one for each metric of the run; a signal says whose it is
+//! A source belongs to one thread and sends it [`SIGNAL`], or
+//! [SIGTRAP](loan). A thread has one for each metric of the run; a signal says whose it is
 //! by a cookie or an event's file. It says how
 //! many periods a signal stands for, never simply "one": timers stop at the kernel's tick and
 //! report the rest as overruns, and signals coalesce while they are blocked. So blocked time is
@@ -13,19 +13,22 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 mod due;
+pub mod loan;
 mod pace;
 mod posix_timer;
+pub mod signal_info;
 mod task_clock;
 
 use csprof_format::launch::{MAX_SOURCES, SampleSource, SourceKind};
 
+use crate::messages::{self, Warning};
 use crate::process::Process;
-use crate::report;
-use crate::sampling::trap;
-use crate::sys::{self, Clock, PerfTaskClock, Timer};
+use crate::sys::{Clock, PerfTaskClock, Timer};
 
+use due::random_below;
 pub use pace::Pace;
 use posix_timer::PosixTimer;
+pub use signal_info::{SIGNAL, SignalInfo, cookie, is_by_own_timer};
 use task_clock::TaskClock;
 
 /// The sources of one thread, by number of their metric.
@@ -92,8 +95,8 @@ impl Source {
         let SampleSource { kind, period_ns } = process.source(number)?;
         let timer = |clock| {
             PosixTimer::open(clock, period_ns, tid, cookie)
-                .inspect(|timer| timer.handle().start(Pace::EACH_PERIOD))
                 .map(Self::Timer)
+                .inspect(|timer| timer.handle().start(Pace::EACH_PERIOD))
         };
         let opened = match kind {
             SourceKind::CpuTime => timer(Clock::ThreadCpu),
@@ -106,8 +109,8 @@ impl Source {
                         Some(_) => "sampling cputime instead",
                         None => "sampling cputime only",
                     };
-                    report::warn_once(
-                        0,
+                    messages::warn_once(
+                        Warning::TaskClockRefused,
                         &format!(
                             "task-clock was refused by perf_event_open (error {}; see \
                              /proc/sys/kernel/perf_event_paranoid): {goes_on}, which the kernel \
@@ -115,7 +118,7 @@ impl Source {
                             refused.0.0
                         ),
                     );
-                    trap::give_back();
+                    loan::give_back();
                     instead?;
                     timer(Clock::ThreadCpu)
                 }
@@ -128,8 +131,8 @@ impl Source {
                     1 => String::new(),
                     _ => format!(" by {}", kind.name()),
                 };
-                report::warn_once(
-                    1,
+                messages::warn_once(
+                    Warning::SourceRefused,
                     &format!(
                         "a thread is not sampled{by}: its timer was refused (error {}; see \
                          `ulimit -i`)",
@@ -142,8 +145,11 @@ impl Source {
 
     fn handle(&self) -> Handle {
         match self {
-            Self::Timer(timer) => timer.handle(),
-            Self::TaskClock(event) => event.handle(),
+            Self::Timer(timer) if timer.is_of_elapsed_time() => {
+                Handle::Elapsed(timer.timer, timer.period_ns)
+            }
+            Self::Timer(timer) => Handle::Timer(timer.timer, timer.period_ns),
+            Self::TaskClock(event) => Handle::TaskClock(Arc::clone(&event.event), event.cookie),
         }
     }
 
@@ -181,8 +187,8 @@ impl Handle {
             Self::TaskClock(event, cookie) => {
                 event.close();
                 if let Err(refused) = task_clock::start(event, *cookie) {
-                    report::warn_once(
-                        9,
+                    messages::warn_once(
+                        Warning::EventNotRestarted,
                         &format!("a thread is not sampled any more: error {}", refused.0.0),
                     );
                 }
@@ -242,49 +248,4 @@ impl Handle {
             }
         }
     }
-}
-
-/// A number below `limit`, which must not be 0, different in each thread and process: splitmix64
-/// (Steele, Lea and Flood, OOPSLA 2014) of the time and the place of the thread's stack.
-fn random_below(limit: u64) -> u64 {
-    let place = (&raw const limit).addr() as u64;
-    let seed = sys::now_ns(Clock::Monotonic) ^ place.rotate_left(28);
-    let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (mixed ^ (mixed >> 31)) % limit.max(1)
-}
-
-/// What every cookie begins with, in the two bytes that are 0 in an address: no program gives a timer
-/// of its own such a value.
-const COOKIE_TAG: u64 = 0xc5f0 << 48;
-
-/// The cookie of what is at `address`.
-#[must_use]
-pub const fn cookie(address: usize) -> usize {
-    address | COOKIE_TAG as usize
-}
-
-/// Whether a timer of csprof's has sent the signal, whatever has become of it meanwhile.
-#[must_use]
-pub fn is_by_own_timer(signal: &SignalInfo) -> bool {
-    signal.code == libc::SI_TIMER && signal.value & (0xffff << 48) == COOKIE_TAG
-}
-
-/// The parts of `siginfo_t` that sources use (include/uapi/asm-generic/siginfo.h, 64 bit).
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct SignalInfo {
-    /// Signal number.
-    pub signo: i32,
-    errno: i32,
-    /// Where the signal comes from: `SI_TIMER`, `POLL_IN`, …
-    pub code: i32,
-    pad: i32,
-    /// Timers: the kernel's number of the timer. Events: low half of the band, or of an address.
-    pub timer: i32,
-    /// Timers: periods that passed beyond the one that sent the signal.
-    pub overrun: i32,
-    /// Timers, and events by SIGTRAP: the cookie. Other events: the file number, in the low half.
-    pub value: u64,
 }

@@ -7,15 +7,14 @@
 //! ([`Pace`](super::Pace)). It may be set again at any time, so what a signal stands for is told by the clock.
 
 use super::due::Due;
-use super::{Handle, SignalInfo};
-use crate::sampling::SIGNAL;
+use super::signal_info::{SIGNAL, SignalInfo};
 use crate::sys::{Clock, Errno, Timer};
 
 /// A timer of the calling thread.
 #[derive(Debug)]
 pub(super) struct PosixTimer {
-    timer: Timer,
-    period_ns: u64,
+    pub(super) timer: Timer,
+    pub(super) period_ns: u64,
     cookie: usize,
     /// Periods of elapsed time; `None` for CPU time, of which the kernel counts them.
     due: Option<Due>,
@@ -33,11 +32,8 @@ impl PosixTimer {
         Ok(Self { timer: Timer::create(clock, SIGNAL, tid, cookie)?, period_ns, cookie, due })
     }
 
-    pub(super) const fn handle(&self) -> Handle {
-        match self.due {
-            Some(_) => Handle::Elapsed(self.timer, self.period_ns),
-            None => Handle::Timer(self.timer, self.period_ns),
-        }
+    pub(super) const fn is_of_elapsed_time(&self) -> bool {
+        self.due.is_some()
     }
 
     pub(super) fn weight(&mut self, signal: &SignalInfo) -> Option<u64> {

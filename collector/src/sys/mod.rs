@@ -11,6 +11,7 @@
 mod bytes;
 mod call;
 mod clock;
+mod error;
 mod file;
 mod memory;
 mod perf;
@@ -20,6 +21,7 @@ mod signal;
 mod timer;
 
 pub use clock::{Clock, now_ns, thread_cpu_ns};
+pub use error::Errno;
 pub use file::{File, Folder, Place, SMALLEST_OWN, exists, give_up, is_own};
 pub use memory::{
     give_back, map_anonymous, private_bytes, probe, remap, replace_by_zeros, swap_word, unmap,
@@ -27,18 +29,13 @@ pub use memory::{
 };
 pub use perf::{Delivery, PerfError, PerfTaskClock};
 pub use process::{
-    Mask, SignalStatus, abort, alternate_stack, block, has_protection_keys, kernel_release,
-    lock_pi, parent_pid, pid, processors, set_alternate_stack, set_mask, shadow_stack_active,
-    sleep_ns, stack_limit, thread_exists, thread_name, tid, unblock, unlock_pi, write_message,
-    yield_now,
+    Mask, SignalStatus, alternate_stack, block, has_protection_keys, kernel_release, lock_pi,
+    parent_pid, pid, processors, set_alternate_stack, set_mask, shadow_stack_active, sleep_ns,
+    stack_limit, thread_exists, thread_name, tid, unblock, unlock_pi, write_message, yield_now,
 };
 pub use read::{Peeked, absolute, is_executable, mapped_file, read_file, read_link, read_link_to};
 pub use signal::{
-    Disposition, Handler, drop_samples, handler_of, interrupts, pending, send_again,
+    Disposition, Handler, abort, drop_samples, handler_of, interrupts, pending, send_again,
     set_disposition,
 };
 pub use timer::Timer;
-
-/// An error number of the kernel, see errno(3). Always positive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Errno(pub i32);

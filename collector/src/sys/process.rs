@@ -110,21 +110,6 @@ pub fn write_message(text: &[u8]) {
     let _ = unsafe { call(libc::SYS_write, [number, text.as_ptr().addr(), text.len(), 0, 0, 0]) };
 }
 
-/// Ends the process as abort(3) does: by SIGABRT, to which the program's handler may answer first.
-pub fn abort() -> ! {
-    let raise = || {
-        unblock(Mask(1 << (libc::SIGABRT - 1)));
-        let (pid, tid) = (pid() as usize, tid() as usize);
-        // SAFETY: takes numbers.
-        let _ = unsafe { call(libc::SYS_tgkill, [pid, tid, libc::SIGABRT as usize, 0, 0, 0]) };
-    };
-    raise();
-    let _ = super::set_disposition(libc::SIGABRT, super::Disposition::Default);
-    loop {
-        raise();
-    }
-}
-
 /// A signal mask as the kernel holds it: bit `n − 1` for signal `n`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mask(pub u64);

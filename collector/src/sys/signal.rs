@@ -6,6 +6,7 @@ use core::arch::global_asm;
 
 use super::Errno;
 use super::call::call;
+use super::process::{Mask, pid, tid, unblock};
 
 /// A handler as the kernel calls it: signal number, `siginfo_t`, `ucontext_t`.
 pub type Handler = unsafe extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::ucontext_t);
@@ -113,7 +114,7 @@ pub fn set_disposition(signal: i32, disposition: Disposition) -> Result<(), Errn
 /// Sends the calling thread, or its process, the same signal once more: rt_tgsigqueueinfo(2). It comes
 /// when it is not blocked, with the same `siginfo_t`, as if it had not come yet.
 pub fn send_again(info: &libc::siginfo_t, to_process: bool) {
-    let (pid, tid) = (super::pid() as usize, super::tid() as usize);
+    let (pid, tid) = (pid() as usize, tid() as usize);
     let (signal, info) = (info.si_signo as usize, core::ptr::from_ref(info).addr());
     // SAFETY: the structure is live; any code may be sent to oneself.
     let _ = unsafe {
@@ -190,4 +191,19 @@ fn action_of(signal: i32) -> KernelAction {
         call(libc::SYS_rt_sigaction, [signal as usize, 0, (&raw mut action).addr(), 8, 0, 0])
     };
     action
+}
+
+/// Ends the process as abort(3) does: by SIGABRT, to which the program's handler may answer first.
+pub fn abort() -> ! {
+    let raise = || {
+        unblock(Mask(1 << (libc::SIGABRT - 1)));
+        let (pid, tid) = (pid() as usize, tid() as usize);
+        // SAFETY: takes numbers.
+        let _ = unsafe { call(libc::SYS_tgkill, [pid, tid, libc::SIGABRT as usize, 0, 0, 0]) };
+    };
+    raise();
+    let _ = set_disposition(libc::SIGABRT, Disposition::Default);
+    loop {
+        raise();
+    }
 }

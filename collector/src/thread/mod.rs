@@ -8,43 +8,41 @@
 //! blocked, by the functions here: a handler of the program that came in between could fork, throw
 //! or leave by longjmp, and find or leave half a change. So at any time there is one exclusive
 //! reference to a [`Thread`] at most. What is used with no signal blocked is not in it but in
-//! [`Shared`], to which there are shared references only. Other threads see [`Registry`] only.
+//! [`Shared`], to which there are shared references only. Other threads see
+//! the [`registry`] only.
 
 #![expect(unsafe_code, reason = "thread-local pointer, state shared with the signal handler")]
 
 use alloc::boxed::Box;
 use alloc::format;
-mod buffers;
-mod fork;
 pub mod handler_stack;
-mod registry;
-mod stack;
-mod unarmed;
+pub mod own_stack;
+pub mod pause;
+pub mod registry;
+mod spare;
+pub mod unarmed;
 
 use core::arch::{asm, global_asm};
 use core::ptr::NonNull;
 
 use csprof_format::launch::MAX_SOURCES;
-use csprof_format::loss::{LossReason, PartialReason};
+use csprof_format::loss::LossReason;
 
-pub use fork::{drop_after_fork, pause_here, restart_after_fork, resume_here};
-pub use registry::{Registry, file_numbers, give_trap_back, lock_registry, restart_all, stop_all};
-use stack::thread_stack_in_use;
-pub use stack::{AskedStack, OwnStack};
-pub use unarmed::{Shared, disarm_for_lookup, disarm_here, left_to};
+use own_stack::{OwnStack, thread_stack_in_use};
+use spare::Spare;
 
-use buffers::Buffers;
 use handler_stack::HandlerStack;
 
+use crate::allocator;
 use crate::arena::ThreadArena;
+use crate::messages::{self, Warning};
 use crate::modules;
 use crate::process::{self, Process};
-use crate::sampling::{Effort, Path, Walked, trap};
-use crate::sources::{self, Sources};
+use crate::sampler::{Sampler, Shared};
+use crate::sealed::sealed;
+use crate::sources::{self, Sources, loan};
 use crate::sys::{self, Clock, Mask};
 use crate::trampoline;
-use crate::unwind::cache::RecipeCache;
-use crate::{allocator, report};
 
 global_asm!(
     ".pushsection .tbss.csprof_thread,\"awT\",@nobits",
@@ -60,8 +58,8 @@ global_asm!(
 
 /// Everything that belongs to one thread.
 pub struct Thread {
-    /// Counters and nodes, in shared memory.
-    pub arena: ThreadArena,
+    /// Turns its stacks into counted nodes.
+    pub sampler: Sampler,
     /// Kernel's thread id.
     pub tid: u32,
     /// What triggers its samples.
@@ -70,32 +68,10 @@ pub struct Thread {
     place: registry::Place,
     /// The stack that the thread was given.
     pub stack: OwnStack,
-    /// The epoch of `root`; `None` before the first sample.
-    pub epoch: Option<u32>,
-    /// Root node of the present epoch.
-    pub root: u32,
-    /// Roots of partial paths in the present epoch; 0 where there is none yet.
-    pub partial_roots: [u32; PartialReason::COUNT],
-    /// The cached path.
-    pub path: Path,
-    /// The epoch to which the nodes of the cached path belong.
-    pub path_epoch: Option<u32>,
-    /// The frames of the present sample.
-    pub walked: Walked,
-    /// What walking may still cost.
-    pub effort: Effort,
     /// Top of the stack on which its handlers run.
     handlers: u64,
-    /// Whether return addresses may be replaced.
-    pub arms: bool,
-    /// The record of its trampoline, and what else is used with no signal blocked.
-    shared: NonNull<Shared>,
-    /// Recipes used last.
-    pub cache: Box<RecipeCache>,
-    /// Signal mask to return to after [`pause_here`].
+    /// Signal mask to return to after [`pause::pause_here`].
     paused_mask: Option<Mask>,
-    /// Set while the handler runs.
-    pub in_handler: bool,
 }
 
 /// The state of the calling thread. Either side; the caller must be the handler or have the
@@ -131,14 +107,14 @@ fn set_current(thread: *mut Thread) {
 /// Begins sampling the calling thread, on the stack that it was given. Called at the start of each thread, in
 /// it.
 pub fn started(stack: OwnStack) {
-    let (Some(process), false) = (process::current(), process::sealed()) else { return };
+    let (Some(process), false) = (process::current(), sealed()) else { return };
     if !current().is_null() {
         return;
     }
     let mask = sys::set_mask(Mask::ALL);
     begin(process, stack, None);
     // The program may have blocked every signal around pthread_create: this one is ours.
-    sys::set_mask(Mask(mask.0 & !trap::signals().0));
+    sys::set_mask(Mask(mask.0 & !loan::signals().0));
 }
 
 /// All signals are blocked here. `place` is where the thread's [`Shared`] was before, of which nobody else has a
@@ -146,18 +122,21 @@ pub fn started(stack: OwnStack) {
 fn begin(process: &'static Process, stack: OwnStack, place: Option<NonNull<Shared>>) {
     let refused = |what: &str| {
         process.arena.count_unsampled_thread();
-        report::warn_once(2, &format!("a thread is not sampled: {what} for it was refused"));
+        messages::warn_once(
+            Warning::ThreadRefused,
+            &format!("a thread is not sampled: {what} for it was refused"),
+        );
     };
     if allocator::is_low() {
         return refused("memory");
     }
-    let Some(mut buffers) = registry::take_buffers().or_else(Buffers::new) else {
+    let Some(mut spare) = registry::take_spare().or_else(Spare::new) else {
         return refused("memory");
     };
     // A child of fork has its parent's.
     if handler_stack::top() == 0 {
-        let Some(stack) = buffers.handlers.take().or_else(HandlerStack::new) else {
-            registry::leave_buffers(buffers);
+        let Some(stack) = spare.handlers.take().or_else(HandlerStack::new) else {
+            registry::leave_spare(spare);
             return refused("memory");
         };
         stack.engage(!modules::asks_kernel_for_stacks());
@@ -167,45 +146,25 @@ fn begin(process: &'static Process, stack: OwnStack, place: Option<NonNull<Share
         if let Some(stack) = HandlerStack::disengage() {
             stack.release();
         }
-        registry::leave_buffers(buffers);
+        registry::leave_spare(spare);
         return refused("shared memory");
     };
-    let shared = Shared::new(stack.bounds, arena.returns_cell(), arena.lost_returns_cell());
-    let shared = match place {
-        // SAFETY: by contract.
-        Some(place) => unsafe {
-            place.write(shared);
-            place
-        },
-        None => NonNull::from(Box::leak(Box::new(shared))),
-    };
-    let Buffers { mut path, walked, cache, handlers } = buffers;
+    let Spare { buffers, handlers } = spare;
     if let Some(stack) = handlers {
         stack.release();
     }
-    path.clear();
+    let sampler = Sampler::new(arena, buffers, stack.bounds, process.trampoline, place);
+    // SAFETY: stays until the thread ends, or for good if it forks.
+    unsafe { trampoline::set_current((&raw const *sampler.shared()).cast()) };
     let thread = Box::into_raw(Box::new(Thread {
-        arena,
+        sampler,
         tid,
         sources: Sources::NONE,
         place: registry::Place::MAX,
         stack,
-        epoch: None,
-        root: 0,
-        partial_roots: [0; PartialReason::COUNT],
-        path,
-        path_epoch: None,
-        walked,
-        effort: Effort::of_new_thread(),
         handlers: handler_stack::top(),
-        arms: process.trampoline,
-        shared,
-        cache,
         paused_mask: None,
-        in_handler: false,
     }));
-    // SAFETY: stays until the thread ends, or for good if it forks.
-    unsafe { trampoline::set_current(shared.as_ptr().cast()) };
     set_current(thread);
     // SAFETY: just made, and the signal is blocked.
     let thread = unsafe { &mut *thread };
@@ -213,21 +172,19 @@ fn begin(process: &'static Process, stack: OwnStack, place: Option<NonNull<Share
 }
 
 impl Thread {
-    /// What is used with no signal blocked.
-    #[inline]
-    pub const fn shared<'a>(&self) -> &'a Shared {
-        // SAFETY: lives as long as its thread is sampled, and nobody has an exclusive reference to it.
-        unsafe { self.shared.as_ref() }
-    }
-
     fn open_sources(&mut self, process: &Process) {
         const { assert!(MAX_SOURCES <= align_of::<Self>()) };
         let cookie = sources::cookie((&raw const *self).expose_provenance());
-        self.arena.record_mut().cpu_before_ns = sys::now_ns(Clock::ThreadCpu);
+        self.sampler.arena.record_mut().cpu_before_ns = sys::now_ns(Clock::ThreadCpu);
         let tid = self.tid;
         let open = || Sources::open(process, tid, cookie);
-        let owner = NonNull::from(&mut *self);
-        let (sources, place) = registry::join(tid, self.arena.cpu_cell(), owner, open);
+        let owner = registry::Owner(NonNull::from(&mut *self).cast());
+        let cpu = self.sampler.arena.cpu_cell();
+        let (sources, place, dead) = registry::join(tid, cpu, owner, open);
+        for registry::Owner(thread) in dead.into_iter().flatten() {
+            // SAFETY: found dead just now, and taken from the registry.
+            unsafe { release_dead(thread.cast()) };
+        }
         (self.sources, self.place) = (sources, place);
         if self.sources.handles().next().is_none() {
             process.arena.count_unsampled_thread();
@@ -236,36 +193,28 @@ impl Thread {
 
     /// Notes name and CPU time so far.
     pub fn note_progress(&mut self) {
-        self.arena.record_mut().name = sys::thread_name();
+        self.sampler.arena.record_mut().name = sys::thread_name();
         let cpu_ns = sys::now_ns(Clock::ThreadCpu);
         // SAFETY: this thread's own arena, which it has not released.
-        unsafe { self.arena.cpu_cell().note(cpu_ns) };
-        self.arena.process().note_progress();
+        unsafe { self.sampler.arena.cpu_cell().note(cpu_ns) };
+        self.sampler.arena.process().note_progress();
     }
 
     /// Gives its memory back, or leaves it to the next thread. Nobody finds it any more. All signals are blocked.
-    fn release(mut self: Box<Self>, handlers: Option<HandlerStack>) {
-        self.arena.release();
-        // SAFETY: made by `begin`, and found by nobody since it is not the thread's current one.
-        drop(unsafe { Box::from_raw(self.shared.as_ptr()) });
-        let Self { path, walked, cache, .. } = *self;
-        registry::leave_buffers(Buffers { path, walked, cache, handlers });
+    fn release(self: Box<Self>, handlers: Option<HandlerStack>) {
+        // SAFETY: it is not the thread's current one.
+        let buffers = unsafe { self.sampler.end() };
+        registry::leave_spare(Spare { buffers, handlers });
     }
 
     /// Counts what the program has taken from sources by closing their files.
     fn note_lost(&mut self) {
         let lost = self.sources.lost();
-        let record = self.arena.record_mut();
+        let record = self.sampler.arena.record_mut();
         for (metric, lost) in lost.into_iter().enumerate() {
             record.count_delivered(metric, lost);
             record.losses[LossReason::SourceClosed as usize] += lost;
         }
-    }
-
-    /// Whether the nodes of the cached path are those of the present epoch.
-    #[must_use]
-    pub fn knows_path(&self) -> bool {
-        self.path_epoch == self.epoch
     }
 }
 
@@ -273,7 +222,7 @@ impl Thread {
 pub fn ended() {
     let thread = current();
     // The child of a fork by hand has its parent's.
-    if thread.is_null() || process::sealed() || process::current().is_none() {
+    if thread.is_null() || sealed() || process::current().is_none() {
         return;
     }
     let mask = block_after_pending();
@@ -283,15 +232,13 @@ pub fn ended() {
     registry::leave(thread.place);
     thread.sources = Sources::NONE;
     let live = thread_stack_in_use(thread.stack.bounds);
-    let record = &thread.shared().record;
-    record.disarm(live.clone());
     // pthread_exit leaves all that the start routine called.
-    thread.arena.record_mut().lost_returns += record.left_at_end(live);
+    thread.sampler.disarm_at_end(live);
     set_current(core::ptr::null_mut());
     // SAFETY: null. From here on an entry of the trampoline finds no record, and goes on to where it returns.
     unsafe { trampoline::set_current(core::ptr::null()) };
     thread.note_progress();
-    thread.arena.record_mut().end_ns = sys::now_ns(Clock::Monotonic);
+    thread.sampler.arena.record_mut().end_ns = sys::now_ns(Clock::Monotonic);
     let handlers = HandlerStack::disengage();
     thread.release(handlers);
     sys::set_mask(mask);
@@ -313,7 +260,7 @@ unsafe fn release_dead(thread: NonNull<Thread>) {
 /// stands for is counted late and at the wrong place, but not lost.
 fn block_after_pending() -> Mask {
     let mask = sys::set_mask(Mask::ALL);
-    let signals = trap::signals().0;
+    let signals = loan::signals().0;
     if mask.0 & signals != 0 {
         sys::set_mask(Mask(Mask::ALL.0 & !signals));
         sys::set_mask(Mask::ALL);
@@ -324,7 +271,7 @@ fn block_after_pending() -> Mask {
 /// Notes what all threads have used so far, at an orderly exit of the process and before an exec.
 pub fn note_end() {
     let thread = current();
-    if !thread.is_null() && !process::sealed() {
+    if !thread.is_null() && !sealed() {
         let mask = block_after_pending();
         // SAFETY: this thread's state, with the signal blocked.
         let thread = unsafe { &mut *thread };

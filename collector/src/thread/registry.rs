@@ -4,15 +4,16 @@
 
 use csprof_format::launch::MAX_SOURCES;
 
-use super::Thread;
-use super::buffers::Buffers;
+use super::spare::Spare;
 use crate::arena::CpuCell;
-use crate::sampling::trap;
+use crate::messages::{self, Warning};
+use crate::process;
 use crate::setup_lock::{SetupGuard, SetupLock};
+use crate::sources::loan;
 use crate::sources::{Handle, Pace, Sources};
 use crate::sys;
-use crate::{process, report};
 use alloc::vec::Vec;
+use core::ffi::c_void;
 use core::ptr::NonNull;
 
 /// Sources of all threads, for [`stop_all`] and [`restart_all`]. To join and to leave takes the same time
@@ -28,13 +29,13 @@ pub struct Registry {
     pace: Pace,
     /// Calls of [`stop_all`] that no [`restart_all`] has followed: new threads stay stopped too.
     stops: u32,
-    spare: Vec<Buffers>,
+    spare: Vec<Spare>,
 }
 
 /// A thread's place in the registry.
 pub(super) type Place = u32;
 
-/// Threads of which the buffers are kept, 52 KB each and what was touched of a handler stack: as many as
+/// Threads of which the memory is kept, 52 KB each and what was touched of a handler stack: as many as
 /// end and begin side by side.
 const MOST_SPARE: usize = 16;
 
@@ -47,7 +48,7 @@ struct Registered {
 }
 
 /// The state of a thread, which is that thread's alone as long as it is there.
-struct Owner(NonNull<Thread>);
+pub(super) struct Owner(pub NonNull<c_void>);
 
 // SAFETY: used by nobody but the thread, or when it is not there any more by who has taken it from the registry.
 unsafe impl Send for Owner {}
@@ -84,8 +85,8 @@ impl Registry {
         }
         self.pace = wanted;
         if wanted != Pace::EACH_PERIOD {
-            report::warn_once(
-                11,
+            messages::warn_once(
+                Warning::Paced,
                 "more samples of realtime were asked for than 5000 interruptions per second and \
                  processor: threads were interrupted less often, and each sample stands for \
                  several periods",
@@ -100,7 +101,7 @@ impl Registry {
     /// Closes the sources of a thread that ended by a system call of its own, if the next one looked at has:
     /// a timer stays when its thread goes. Each new thread looks at two, so as many places are
     /// taken at most as there were threads at a time, and half as many again. Returns whose state is to be
-    /// [released](super::release_dead).
+    /// released.
     fn look_for_dead(&mut self) -> [Option<Owner>; 2] {
         [(); 2].map(|()| {
             let place = self.next.checked_rem(self.threads.len()).unwrap_or(0);
@@ -131,19 +132,19 @@ pub fn lock_registry() -> SetupGuard<'static, Registry> {
 /// Adds the calling thread, and opens its sources by `open`, stopped if all are. All signals are blocked.
 ///
 /// Sources are opened here, so that a fork, which has the lock, meets no file that is on its way, and the end of
-/// a loan none that it does not know.
+/// a loan none that it does not know. Returns the state of threads, too, that were found dead and taken out.
 pub(super) fn join(
     tid: u32,
     cpu: CpuCell,
-    owner: NonNull<Thread>,
+    owner: Owner,
     open: impl FnOnce() -> Sources,
-) -> (Sources, Place) {
+) -> (Sources, Place, [Option<Owner>; 2]) {
     let mut registry = REGISTRY.lock_blocked();
     let dead = registry.look_for_dead();
-    let was_on_loan = trap::on_loan();
+    let was_on_loan = loan::on_loan();
     let sources = open();
     let is_stopped = registry.stops > 0;
-    if was_on_loan && !trap::on_loan() {
+    if was_on_loan && !loan::on_loan() {
         // The kernel refused an event, which ended the loan for all threads.
         registry.restart_events();
     }
@@ -153,7 +154,7 @@ pub(super) fn join(
     let elapsed = sources.handles().find(|handle| handle.elapsed_period_ns().is_some());
     let mut handles = [const { None }; MAX_SOURCES];
     handles.iter_mut().zip(sources.handles()).for_each(|(place, handle)| *place = Some(handle));
-    let thread = Some(Registered { tid, handles, cpu, owner: Owner(owner) });
+    let thread = Some(Registered { tid, handles, cpu, owner });
     let place = match registry.free.pop() {
         Some(place) => {
             registry.threads[place as usize] = thread;
@@ -170,12 +171,7 @@ pub(super) fn join(
             elapsed.start(registry.pace);
         }
     }
-    drop(registry);
-    for Owner(thread) in dead.into_iter().flatten() {
-        // SAFETY: found dead just now, and taken from the registry.
-        unsafe { super::release_dead(thread) };
-    }
-    (sources, place)
+    (sources, place, dead)
 }
 
 /// Removes a thread, and closes its sources: [`stop_all`] in another thread must not meet a timer that is
@@ -192,19 +188,19 @@ pub(super) fn leave(place: Place) {
     }
 }
 
-/// Buffers that a thread has left. All signals are blocked.
-pub(super) fn take_buffers() -> Option<Buffers> {
+/// What a thread has left. All signals are blocked.
+pub(super) fn take_spare() -> Option<Spare> {
     REGISTRY.lock_blocked().spare.pop()
 }
 
-/// Keeps the buffers of a thread that ends for the next one, if there are few. All signals are blocked.
-pub(super) fn leave_buffers(buffers: Buffers) {
+/// Keeps the memory of a thread that ends for the next one, if there are few. All signals are blocked.
+pub(super) fn leave_spare(spare: Spare) {
     let mut registry = REGISTRY.lock_blocked();
-    if registry.spare.len() < MOST_SPARE && buffers.are_small() {
-        registry.spare.push(buffers);
+    if registry.spare.len() < MOST_SPARE && spare.buffers.are_small() {
+        registry.spare.push(spare);
     } else {
         drop(registry);
-        buffers.release();
+        spare.release();
     }
 }
 
@@ -262,10 +258,10 @@ pub fn restart_all() {
 /// Says `why`. Async-signal-safe but for the message, which is not the first thing said.
 pub fn give_trap_back(why: &str) {
     let registry = REGISTRY.lock();
-    if !trap::give_back() {
+    if !loan::give_back() {
         return;
     }
     registry.restart_events();
     drop(registry);
-    process::note_asynchronous(why);
+    messages::note_asynchronous(why);
 }

@@ -7,87 +7,16 @@
 
 #![expect(unsafe_code, reason = "what the calling thread shares with its handler")]
 
-use core::ops::{Deref, Range};
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
+use core::ops::Range;
+use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::stack::thread_stack_in_use;
+use super::own_stack::thread_stack_in_use;
 use crate::modules::Reading;
 use crate::process;
-use crate::sampling::Suspect;
-use crate::trampoline::{self, Record, Suspended};
+use crate::sampler::Shared;
+use crate::sealed::sealed;
+use crate::trampoline::{Record, Suspended};
 use crate::unwind::validate::StackBounds;
-
-/// What the thread's own code and its handler both use, with no signal blocked: words that are read and written one
-/// by one, through shared references only.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Shared {
-    /// First, for the thread finds it as its [current](trampoline::current) record.
-    pub record: Record,
-    /// The stack that the thread was given.
-    stack: StackBounds,
-    /// The thread's counter of lost returns, in the arena.
-    lost_returns: *mut u64,
-    /// What may be an unwinder, and at work.
-    pub suspect: Suspect,
-    /// Calls of the functions here that are under way: more than one if a handler of the program came in between.
-    users: AtomicU32,
-}
-
-/// What a function here does with it, from its beginning to its end.
-struct Use<'a>(&'a Shared);
-
-impl<'a> Use<'a> {
-    fn begin(shared: &'a Shared) -> Self {
-        // Relaxed: one thread, and its handlers.
-        shared.users.store(shared.users.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        compiler_fence(Ordering::SeqCst);
-        Self(shared)
-    }
-}
-
-impl Deref for Use<'_> {
-    type Target = Shared;
-    fn deref(&self) -> &Shared {
-        self.0
-    }
-}
-
-impl Drop for Use<'_> {
-    fn drop(&mut self) {
-        compiler_fence(Ordering::SeqCst);
-        let users = &self.0.users;
-        users.store(users.load(Ordering::Relaxed).wrapping_sub(1), Ordering::Relaxed);
-    }
-}
-
-impl Shared {
-    /// That of a thread on this stack. The counters are its own, of returns and of lost ones.
-    pub(super) const fn new(stack: StackBounds, returns: *mut u64, lost_returns: *mut u64) -> Self {
-        Self {
-            record: Record::new(returns),
-            stack,
-            lost_returns,
-            suspect: Suspect::none(),
-            users: AtomicU32::new(0),
-        }
-    }
-
-    /// The calling thread's, if it is sampled.
-    fn here<'a>() -> Option<Use<'a>> {
-        // SAFETY: null, or the first field of a value that stays until its own thread sets another. Nobody has an
-        // exclusive reference to it.
-        unsafe { trampoline::current().cast::<Self>().as_ref() }.map(Use::begin)
-    }
-
-    /// Whether code that a handler of the program has interrupted may go on with it, or with the path and the
-    /// counts: the trampoline, or the functions here. To be asked when the record was just
-    /// [suspended](Record::suspend); `true` also where a handler has left them by a jump.
-    pub(super) fn is_in_use(&self) -> bool {
-        // The slot of a return that the trampoline is busy with does not hold its entry any more.
-        self.users.load(Ordering::Relaxed) > 0 || self.record.armed_slot() != 0
-    }
-}
 
 /// Puts the real return address back in the calling thread, for code that is about to look at the
 /// stack or to leave it by other means than returning. Async-signal-safe, and no system call if the
@@ -164,7 +93,7 @@ fn with_trampoline(change: impl FnOnce(&Record, Range<u64>, StackBounds) -> u64)
     let slot = record.armed_slot();
     // Nothing is cached; or the armed slot must be asked for, and no system call is allowed any
     // more, but no sample comes either.
-    if record.inner().is_null() || process::sealed() && slot != 0 && !live.contains(&slot) {
+    if record.inner().is_null() || sealed() && slot != 0 && !live.contains(&slot) {
         return;
     }
     let lost = change(record, live, shared.stack);

@@ -11,8 +11,6 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::entry;
-
 /// Call sites that can have an entry. A program that returns to more of them, and is sampled there,
 /// has activations whose return is seen when their caller returns.
 pub const SITES: usize = 1 << SITE_BITS;
@@ -26,7 +24,7 @@ const PROBES: usize = 16;
 #[repr(C)]
 pub struct Site {
     /// The return address; 0 where there is none yet.
-    real: AtomicU64,
+    pub(super) real: AtomicU64,
     /// What was found out about the call, and of which load map: see [`Number::verdict`].
     verdict: AtomicU64,
 }
@@ -98,22 +96,12 @@ pub fn were_full() -> bool {
     FULL.load(Ordering::Relaxed)
 }
 
-/// The return address for which `word` stands: that of the site if it is an entry, else the word itself.
-/// Either side.
-#[must_use]
-#[inline]
-pub fn real(word: u64) -> u64 {
-    let offset = word.wrapping_sub(entry::code_start());
-    if offset >= (SITES * STRIDE) as u64 || !offset.is_multiple_of(STRIDE as u64) {
-        return word;
-    }
-    TABLE.get(offset as usize / STRIDE).map_or(word, |site| site.real.load(Ordering::Acquire))
-}
-
 #[cfg(test)]
 mod tests {
     use alloc::vec::Vec;
 
+    use super::super::arming;
+    use super::super::entry;
     use super::*;
 
     /// Whoever asks, in whichever thread: one site, one number, one entry.
@@ -126,7 +114,7 @@ mod tests {
         for (at, real) in (0x7000_0000..0x7000_0400).enumerate() {
             let number = answers[0][at];
             assert!(answers.iter().all(|answer| answer[at] == number));
-            assert_eq!(super::real(entry::address(number.mark())), real);
+            assert_eq!(arming::real(entry::address(number.mark())), real);
         }
         assert!(!were_full());
     }
@@ -135,7 +123,7 @@ mod tests {
     fn a_word_that_is_no_entry_stands_for_itself() {
         let first = entry::code_start();
         for word in [0, 1, first - 1, first + 1, first + (SITES * STRIDE) as u64, u64::MAX] {
-            assert_eq!(real(word), word);
+            assert_eq!(arming::real(word), word);
         }
     }
 

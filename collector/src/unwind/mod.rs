@@ -26,6 +26,7 @@
 pub mod cache;
 pub mod cfi;
 pub mod table;
+pub mod target;
 pub mod validate;
 pub mod walk;
 pub mod x86_64;

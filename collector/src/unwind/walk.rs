@@ -18,70 +18,14 @@ use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::loss::PartialReason;
 
 use super::arch::landing::landing;
-use super::arch::recipe::{CalleeSaved, Recipe};
+use super::arch::recipe::Recipe;
 use super::arch::registers::Registers;
 use super::arch::step::{Step, step, step_with_callee_saved};
 use super::arch::switch::has_switched;
 use super::cache::{Marks, RecipeCache};
-use super::table::Lookup;
-use super::validate::StackBounds;
+use super::target::find_all;
+pub use super::target::{Code, Target};
 use detour::{Detour, Origin, overcome};
-
-/// What a walk asks of the process it happens in. Every method must be async-signal-safe.
-pub trait Target {
-    /// The load module whose code contains `pc`, if any does.
-    fn code(&self, pc: u64) -> Option<Code<'_>>;
-
-    /// What the visitor must know of the code at `pc`, and the walk need not: remembered with the
-    /// recipe, also for the code around it. Of code that
-    /// [may jump](Self::may_jump) it must be [`Marks::HERE`].
-    fn marks(&self, _pc: u64) -> Marks {
-        Marks::default()
-    }
-
-    /// The recipe at `pc` where [`Self::code`] has no module but the loader has: one that is being
-    /// loaded right now. Evaluated anew each time.
-    fn foreign(&self, _pc: u64) -> Option<(Recipe, CalleeSaved)> {
-        None
-    }
-
-    /// Whether the code at `pc` may go to another frame than its call frame information says: an
-    /// unwinder's, or that of `swapcontext`. Asked once for each address.
-    fn may_jump(&self, _pc: u64) -> bool {
-        false
-    }
-
-    /// The readable code around `pc`, and where `pc` is in it. Asked where nothing else is known, and
-    /// in code that may jump.
-    fn text(&self, _pc: u64) -> Option<(&[u8], usize)> {
-        None
-    }
-
-    /// The stack on which `sp` lies. Asked at the start of a walk and beyond every signal frame,
-    /// where an alternate signal stack may end. The bounds must include the 128 bytes below `sp`
-    /// that leaf functions use (psABI x86-64, 3.2.2), for some keep their CFA there.
-    fn stack(&self, sp: u64) -> Option<StackBounds>;
-
-    /// The 64-bit word at `address`. Must refuse what [`Self::stack`] would not admit. Where a
-    /// return address was replaced by the trampoline, it answers with the real one.
-    fn read(&self, address: u64) -> Option<u64>;
-}
-
-/// A load module as a walk sees it.
-#[derive(Clone, Copy)]
-pub struct Code<'a> {
-    /// The runtime address of the recipes' offset zero.
-    pub base: u64,
-    /// None if the module has no call frame information.
-    pub recipes: Option<&'a dyn Lookup>,
-}
-
-impl<'a> Code<'a> {
-    /// The recipes, and the offset of `pc` in them.
-    fn at(&self, pc: u64) -> Option<(&'a dyn Lookup, u32)> {
-        Some((self.recipes?, u32::try_from(pc.wrapping_sub(self.base)).ok()?))
-    }
-}
 
 /// One frame, as given to the visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,22 +121,23 @@ const SLOW: u32 = 10;
 
 /// Visits every frame from the interrupted one outwards, each exactly once.
 ///
-/// `start` holds the registers of the interrupted code. `cache` must have been prepared for the
+/// `start` holds the registers of the first frame: of interrupted code ([`FrameKind::Leaf`]), or of code that
+/// has made a call, with its return address ([`FrameKind::Call`]); so says `kind`. `cache` must have been prepared for the
 /// load map that `target` answers from.
 pub fn walk(
     start: &Registers,
+    mut kind: FrameKind,
     cache: &mut RecipeCache,
     target: &impl Target,
     mut visit: impl FnMut(&Frame) -> Flow,
 ) -> End {
     let mut registers = *start;
-    let mut origin = Origin::new(*start, FrameKind::Leaf);
+    let mut origin = Origin::new(*start, kind);
     let mut carrying = false;
     let mut signal_frames = 0;
     let mut tried = 0_u32;
-    let mut kind = FrameKind::Leaf;
     let Some(mut bounds) = target.stack(start.sp()) else {
-        return give_up(&registers, target, PartialReason::BadStack, visit);
+        return give_up(&registers, kind, target, PartialReason::BadStack, visit);
     };
 
     loop {
@@ -316,12 +261,13 @@ pub fn walk(
 #[cold]
 fn give_up(
     start: &Registers,
+    kind: FrameKind,
     target: &impl Target,
     reason: PartialReason,
     mut visit: impl FnMut(&Frame) -> Flow,
 ) -> End {
-    let (kind, address, sp) = (FrameKind::Leaf, start.ip, start.sp());
-    let marks = target.marks(address);
+    let (address, sp) = (start.ip, start.sp());
+    let marks = target.marks(address.wrapping_sub(kind.lookup_bias()));
     visit(&Frame { kind, address, sp, marks, exit: Exit::None, took: 1 });
     End::Partial(reason)
 }
@@ -363,15 +309,6 @@ fn unless_jump(target: &impl Target, recipe: Recipe, kind: FrameKind, address: u
         landing(code, at).is_some() || kind != FrameKind::Call && has_switched(code, at)
     });
     if jumps { Recipe::Jump } else { recipe }
-}
-
-fn find_all(target: &impl Target, kind: FrameKind, address: u64) -> (Recipe, CalleeSaved) {
-    let pc = address.wrapping_sub(kind.lookup_bias());
-    let found = match target.code(pc) {
-        Some(code) => code.at(pc).map(|(recipes, offset)| recipes.lookup_all(offset)),
-        None => target.foreign(pc),
-    };
-    found.unwrap_or((Recipe::NoCfi, CalleeSaved::LOST))
 }
 
 #[cfg(test)]

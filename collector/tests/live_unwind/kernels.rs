@@ -11,6 +11,7 @@ use std::ptr;
 use csprof_collector::unwind::arch::registers::Registers;
 use csprof_collector::unwind::cache::RecipeCache;
 use csprof_collector::unwind::walk::{End, Flow, walk};
+use csprof_format::address::FrameKind;
 
 use crate::process::Process;
 use crate::{build, step_through, symbol};
@@ -41,7 +42,7 @@ impl Study {
         }
         self.walked.clear();
         let walked = &mut self.walked;
-        let end = walk(start, &mut self.cache, &self.process, |frame| {
+        let end = walk(start, FrameKind::Leaf, &mut self.cache, &self.process, |frame| {
             walked.push(frame.address);
             Flow::Continue
         });

@@ -22,6 +22,7 @@ use std::ptr;
 use csprof_collector::unwind::arch::registers::Registers;
 use csprof_collector::unwind::cache::RecipeCache;
 use csprof_collector::unwind::walk::{End, Exit, Flow, Frame, Target as _, walk};
+use csprof_format::address::FrameKind;
 use process::Process;
 
 unsafe extern "C" {
@@ -108,7 +109,7 @@ impl Watch {
     fn sample(&mut self, start: &Registers) {
         self.walked.clear();
         let walked = &mut self.walked;
-        self.end = walk(start, &mut self.cache, &self.process, |frame| {
+        self.end = walk(start, FrameKind::Leaf, &mut self.cache, &self.process, |frame| {
             if walked.len() == walked.capacity() {
                 return Flow::Stop;
             }

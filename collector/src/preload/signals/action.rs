@@ -6,21 +6,21 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::mask::{believed, change_one};
+use super::others::{others, tell, told};
+use super::words::{as_kernel_keeps, first_word, mask_of, mask_of_signal};
 use super::{BIT, SIGNAL, kept, trap};
 use csprof_format::launch::SourceKind;
 
-use crate::modules;
 use crate::preload::real::{self, Handler};
 use crate::preload::stub;
 use crate::preload::view::sampled;
-use crate::process::{self, sealed};
-use crate::sampling::entry::{on_handled, on_trap};
-use crate::sampling::pass_on::{Chosen, handler_of, set_chooser, set_handler_of};
+use crate::process;
+use crate::sampling::pass_on::{Chosen, handler_of, set_chooser};
 use crate::sampling::restart;
-use crate::sampling::trap::{self as loan, TRAP};
+use crate::sealed::sealed;
+use crate::sources::loan::{self, TRAP};
 use crate::sources::{SignalInfo, is_by_own_timer};
 use crate::sys;
-use crate::thread::handler_stack;
 
 /// What the program last asked for. The fields are separate atomics: a program whose threads race
 /// to set one signal's action cannot tell which came last. Relaxed throughout for that reason.
@@ -37,13 +37,6 @@ static ASKED: Remembered = Remembered {
     mask: AtomicU64::new(0),
     restorer: AtomicUsize::new(0),
 };
-
-/// By signal: what its handler was to run with blocked, of the signals that samples come by.
-static MASKED_BY: [AtomicU64; 65] = [const { AtomicU64::new(0) }; 65];
-
-/// What the C library adds to the flags of each action that it passes on, and tells of: SA_RESTORER of
-/// `<asm/signal.h>`.
-pub(super) const SA_RESTORER: c_int = 0x0400_0000;
 
 /// `sigset`'s answer and argument for a blocked signal: `SIG_HOLD` of `<signal.h>`.
 const SIG_HOLD: Handler = 2;
@@ -67,32 +60,11 @@ fn ask(signal: c_int, handler: Handler, flags: c_int) -> Handler {
     ASKED.handler.swap(handler, Ordering::Relaxed)
 }
 
-/// The mask that the C library gives with these flags: `signal` masks the signal itself, its relatives nothing.
-pub(super) fn mask_of_signal(signal: c_int, flags: c_int) -> u64 {
-    if flags == libc::SA_RESTART { loan::bit(signal) } else { 0 }
-}
-
 /// Remembers flags and mask of the profiling signal.
 fn remember(flags: c_int, mask: u64) {
     let (flags, mask) = as_kernel_keeps(flags, mask);
     ASKED.flags.store(flags, Ordering::Relaxed);
     ASKED.mask.store(mask, Ordering::Relaxed);
-}
-
-/// What reads back of an action's flags and mask: flags that the kernel knows (`UAPI_SA_FLAGS`,
-/// include/linux/signal_types.h), and no signal that cannot be blocked.
-pub(super) fn as_kernel_keeps(flags: c_int, mask: u64) -> (u64, u64) {
-    const EXPOSE_TAGBITS: c_int = 0x800;
-    let known = libc::SA_NOCLDSTOP
-        | libc::SA_NOCLDWAIT
-        | libc::SA_SIGINFO
-        | EXPOSE_TAGBITS
-        | libc::SA_ONSTACK
-        | libc::SA_RESTART
-        | libc::SA_NODEFER
-        | libc::SA_RESETHAND;
-    let never_blocked = loan::bit(libc::SIGKILL) | loan::bit(libc::SIGSTOP);
-    (u64::from((flags & known | SA_RESTORER).cast_unsigned()), mask & !never_blocked)
 }
 
 /// From now on the program's handler is called for what is no sample.
@@ -165,24 +137,6 @@ fn may_be_late(info: &libc::siginfo_t) -> bool {
     }
 }
 
-/// First word of a mask.
-///
-/// # Safety
-/// `set` points to at least the 8 bytes that the kernel would read.
-pub(super) unsafe fn first_word(set: *const libc::sigset_t) -> u64 {
-    // SAFETY: the caller vouches for 8 bytes; C gives them the alignment of a long.
-    unsafe { set.cast::<u64>().read_unaligned() }
-}
-
-/// A mask that holds this word and nothing else.
-pub(super) fn mask_of(word: u64) -> libc::sigset_t {
-    // SAFETY: all zeros is the empty set.
-    let mut set: libc::sigset_t = unsafe { core::mem::zeroed() };
-    // SAFETY: a set is an array of longs, larger than one.
-    unsafe { (&raw mut set).cast::<u64>().write(word) };
-    set
-}
-
 /// sigaction(2).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn sigaction(
@@ -248,91 +202,6 @@ unsafe fn own(new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
         ASKED.restorer.store(wanted.sa_restorer.map_or(0, |r| r as usize), Ordering::Relaxed);
     }
     0
-}
-
-/// Another signal's action, without the signals of samples in its mask: programs that switch
-/// contexts in a handler would keep them blocked for good.
-///
-/// A handler on an alternate stack is called by [`on_handled`], for the kernel takes the thread's handler
-/// stack for the alternate one.
-pub(super) unsafe fn others(
-    signal: c_int,
-    new: *const libc::sigaction,
-    old: *mut libc::sigaction,
-) -> c_int {
-    let mut masked = 0;
-    let mut wanted = core::mem::MaybeUninit::<libc::sigaction>::uninit();
-    let mut passed = new;
-    let handler_before = handler_of(signal);
-    if !new.is_null() {
-        // SAFETY: not null, so the program points to an action.
-        let mut action = unsafe { new.read() };
-        let moves = moves(&action);
-        if moves {
-            // First, for a signal may come as soon as the call is made. One that comes before meets this handler,
-            // too, if the last one was called in the same way.
-            set_handler_of(signal, action.sa_sigaction);
-            action.sa_sigaction = on_handled as *const () as usize;
-        }
-        // SAFETY: a live local.
-        let mask = unsafe { first_word(&raw const action.sa_mask) };
-        let on_small_stack =
-            action.sa_flags & libc::SA_ONSTACK != 0 && modules::asks_kernel_for_stacks();
-        masked = if on_small_stack || !stub::engaged() { 0 } else { mask & kept() };
-        if moves || masked != 0 {
-            action.sa_mask = mask_of(mask & !masked);
-            passed = wanted.write(action);
-        }
-    }
-    // SAFETY: `passed` is the program's action or a copy of it, with another handler and a smaller mask.
-    let result = unsafe { real::sigaction(signal, passed, old) };
-    if result != 0 {
-        set_handler_of(signal, handler_before);
-        return result;
-    }
-    // SAFETY: the call succeeded, so `old` holds an action, if it is not null.
-    unsafe { tell(handler_before, old) };
-    let remembered = usize::try_from(signal).ok().and_then(|number| MASKED_BY.get(number));
-    if let Some(remembered) = remembered {
-        let before = remembered.load(Ordering::Relaxed);
-        if !old.is_null() && before != 0 {
-            // SAFETY: as above.
-            unsafe {
-                let mask = first_word(&raw const (*old).sa_mask);
-                (&raw mut (*old).sa_mask).cast::<u64>().write_unaligned(mask | before);
-            }
-        }
-        if !new.is_null() && before != masked {
-            remembered.store(masked, Ordering::Relaxed);
-        }
-    }
-    result
-}
-
-/// Whether the kernel is to call [`on_handled`] for this action: the handler asks for the alternate stack,
-/// and the kernel has another one than the program thinks.
-fn moves(action: &libc::sigaction) -> bool {
-    let handler = action.sa_sigaction;
-    action.sa_flags & libc::SA_ONSTACK != 0
-        && ![libc::SIG_DFL, libc::SIG_IGN, on_trap as *const () as usize].contains(&handler)
-        && handler_stack::is_known()
-        && !modules::asks_kernel_for_stacks()
-}
-
-/// Puts the program's handler, which was `handler`, into an answer of the kernel's.
-///
-/// # Safety
-/// `old` must be null or hold an action.
-unsafe fn tell(handler: Handler, old: *mut libc::sigaction) {
-    if !old.is_null() {
-        // SAFETY: by contract.
-        unsafe { (*old).sa_sigaction = told((*old).sa_sigaction, handler) };
-    }
-}
-
-/// The program's handler, which was `handler`, where the kernel says that it is [`on_handled`].
-fn told(kernels: Handler, handler: Handler) -> Handler {
-    if kernels == on_handled as *const () as usize { handler } else { kernels }
 }
 
 /// signal(2): BSD semantics, as glibc's.

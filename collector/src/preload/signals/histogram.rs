@@ -11,10 +11,11 @@ use core::ffi::{c_int, c_uint, c_ulong, c_ushort, c_void};
 
 use libc::{itimerval, timeval};
 
-use super::{BIT, warning};
+use super::BIT;
+use crate::messages::{self, Warning};
 use crate::preload::real;
 use crate::preload::view::sampled;
-use crate::{process, sys};
+use crate::{lifecycle, sys};
 
 /// Runs `start`, which may start the histogram, and stops it.
 fn without_histogram(start: impl FnOnce()) {
@@ -28,14 +29,14 @@ fn without_histogram(start: impl FnOnce()) {
     let stop = itimerval { it_interval: ZERO, it_value: ZERO };
     // SAFETY: a live value; no old one is asked for.
     unsafe { real::setitimer(libc::ITIMER_PROF as c_uint, &raw const stop, core::ptr::null_mut()) };
-    let _ = process::take_signals();
+    let _ = lifecycle::take_signals();
     sys::set_mask(mask);
     warn();
 }
 
 fn warn() {
-    crate::report::warn_once(
-        warning::HISTOGRAM,
+    messages::warn_once(
+        Warning::Histogram,
         "gprof's and profil's histogram stays empty: csprof uses their signal",
     );
 }

@@ -6,7 +6,7 @@
 //! held back meanwhile, by two system calls. The timer counts on; the sample comes right after the
 //! wait, in the function that waited, and stands for all of it.
 //!
-//! Only where samples [meet waits](samples_meet_waits): those of `cputime` come at the kernel's tick, and those
+//! Only where samples [meet waits](super::interruption::samples_meet_waits): those of `cputime` come at the kernel's tick, and those
 //! by SIGTRAP when the call is over. Not here are `read` and `write`, which end early only on sockets
 //! with a time limit of their own.
 //!
@@ -20,16 +20,14 @@
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_long, c_void};
 
-use csprof_format::launch::SourceKind;
-
+use super::interruption::samples_meet_waits;
 use super::{BIT, kept};
 use crate::preload::real::{Real, slots};
 use crate::preload::stub::{
     self, ENGAGED, drop_frame, fast_path, jump_on, restore_arguments, save_arguments,
 };
 use crate::preload::view::{Belief, sampled};
-use crate::process;
-use crate::sampling::trap;
+use crate::sources::loan;
 use crate::sys;
 
 /// What a stub does: the function to call, and whether the signal is to be let through afterwards.
@@ -37,13 +35,6 @@ use crate::sys;
 struct Held {
     target: *mut c_void,
     is_held: usize,
-}
-
-/// Whether the profiling signal may meet a wait and end it: one by elapsed time, while it lasts; one by the event of
-/// `task-clock` without SIGTRAP, whose interrupt sends the signal, as it begins or ends.
-pub(in crate::preload) fn samples_meet_waits() -> bool {
-    let uses = |kind| process::current().is_some_and(|process| process.uses(kind));
-    uses(SourceKind::Realtime) || (uses(SourceKind::TaskClock) && !trap::on_loan())
 }
 
 /// Holds the signal back, if it could end a wait. `inner` is to be called instead of the real
@@ -71,7 +62,7 @@ fn block(signals: u64) -> u64 {
 /// kernel has the thread send itself, and ends it (io_run_task_work, io_uring/io_uring.h).
 fn ending(number: c_long) -> u64 {
     match number {
-        libc::SYS_io_uring_enter if trap::on_loan() => kept(),
+        libc::SYS_io_uring_enter if loan::on_loan() => kept(),
         _ if samples_meet_waits() => BIT,
         _ => 0,
     }

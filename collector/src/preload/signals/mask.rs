@@ -6,11 +6,11 @@ use core::ffi::c_int;
 
 use libc::sigset_t;
 
-use super::action::{first_word, mask_of};
+use super::words::{first_word, mask_of};
 use super::{SIGNAL, kept};
 use crate::preload::real;
 use crate::preload::view::{Belief, sampled};
-use crate::sampling::trap::{TRAP, bit};
+use crate::sources::loan::{TRAP, bit};
 use crate::sys::{self, Mask};
 
 /// Either of the two functions that set a mask; they differ in how they return an error.

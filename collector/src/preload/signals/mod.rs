@@ -18,16 +18,19 @@
 //! and writes (`sizeof(kernel_sigset_t)` = 8), and callers that know this pass no more.
 
 pub(super) mod action;
+mod alternate_stack;
 mod histogram;
 pub(super) mod hold;
+pub(super) mod interruption;
 pub(super) mod mask;
+mod others;
 mod poll;
-mod stack;
 pub(super) mod trap;
 mod wait;
+mod words;
 
-use crate::sampling::SIGNAL;
-use crate::sampling::trap::bit;
+use crate::sources::SIGNAL;
+use crate::sources::loan::bit;
 
 /// The profiling signal in a word of the kernel's signal mask.
 pub(super) const BIT: u64 = bit(SIGNAL);
@@ -35,11 +38,5 @@ pub(super) const BIT: u64 = bit(SIGNAL);
 /// The signals that samples come by, in such a word: the profiling signal, and SIGTRAP on loan.
 #[inline]
 fn kept() -> u64 {
-    crate::sampling::trap::signals().0
-}
-
-/// Message numbers for [`crate::report::warn_once`].
-mod warning {
-    pub(super) const WAIT: u32 = 35;
-    pub(super) const HISTOGRAM: u32 = 36;
+    crate::sources::loan::signals().0
 }

@@ -14,17 +14,14 @@ use core::arch::naked_asm;
 use core::ffi::c_int;
 use core::mem::offset_of;
 
-use libc::{sigset_t, timespec, timeval};
+use libc::{timespec, timeval};
 
-use super::BIT;
-use super::action::first_word;
-use super::hold::samples_meet_waits;
+use super::interruption::own_mask;
 use super::wait::Prepared;
-use crate::preload::real::{self, Real, slots};
+use crate::preload::real::{Real, slots};
 use crate::preload::stub::{
     self, ENGAGED, drop_frame, fast_path, restore_arguments, save_arguments,
 };
-use crate::preload::view::{Belief, sampled};
 use crate::sys::{self, Clock};
 
 /// What a stub has room for, at its stack pointer: [`save_arguments!`] leaves 128 bytes.
@@ -37,23 +34,6 @@ struct Room {
 }
 
 const _: () = assert!(size_of::<Room>() <= 128);
-
-/// The mask that keeps samples out of a wait, where they could come in: the thread's own, with the
-/// profiling signal.
-pub(super) fn own_mask() -> Option<u64> {
-    if !sampled() || !samples_meet_waits() {
-        return None;
-    }
-    let mut now = core::mem::MaybeUninit::<sigset_t>::uninit();
-    // SAFETY: a live local; nothing is changed.
-    let asked = unsafe { real::sigprocmask(libc::SIG_BLOCK, core::ptr::null(), now.as_mut_ptr()) };
-    if asked != 0 {
-        return None;
-    }
-    Belief::Waited.set(true);
-    // SAFETY: written by the call.
-    Some(unsafe { first_word(now.as_ptr()) } | BIT)
-}
 
 fn unchanged(real: &Real) -> Prepared {
     Prepared { mask: core::ptr::null(), target: stub::target(real) }

@@ -1,4 +1,4 @@
-//! SIGTRAP, while it is [on loan](crate::sampling::trap), and after that.
+//! SIGTRAP, while it is [on loan](crate::sources::loan), and after that.
 //!
 //! The loan ends when the program sets an action for SIGTRAP or waits for it. Until then a SIGTRAP that
 //! is no sample is one that the program would meet with the default action, and so it does.
@@ -8,12 +8,13 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::action::{as_kernel_keeps, first_word, mask_of, mask_of_signal, others};
 use super::mask::{believed, settle};
+use super::others::others;
+use super::words::{as_kernel_keeps, first_word, mask_of, mask_of_signal};
 use crate::preload::real::{self, Handler};
 use crate::preload::view::sampled;
 use crate::sampling::entry::on_trap;
-use crate::sampling::trap::{self, TRAP, bit};
+use crate::sources::loan::{self, TRAP, bit};
 use crate::sys::{self, Disposition};
 use crate::thread;
 
@@ -42,13 +43,13 @@ pub(in crate::preload) unsafe extern "C" fn by_default(
 }
 
 fn is_sample(info: &libc::siginfo_t) -> bool {
-    info.si_code == trap::TRAP_PERF
+    info.si_code == loan::TRAP_PERF
 }
 
 /// To be called when the program shows that it has a use for SIGTRAP.
 pub(super) fn give_back(why: &str) {
-    if trap::on_loan() {
-        thread::give_trap_back(why);
+    if loan::on_loan() {
+        thread::registry::give_trap_back(why);
         settle();
         if sys::pending() & bit(TRAP) != 0 {
             sys::drop_samples(TRAP, is_sample);
@@ -95,7 +96,7 @@ pub(super) unsafe fn action(new: *const libc::sigaction, old: *mut libc::sigacti
             let (flags, mask) = as_kernel_keeps(wanted.sa_flags, mask);
             OF_DEFAULT[0].store(flags, Ordering::Relaxed);
             OF_DEFAULT[1].store(mask, Ordering::Relaxed);
-            trap::set_program_handler(by_default as *mut c_void);
+            loan::set_program_handler(by_default as *mut c_void);
             let stays = Disposition::Handle(on_trap);
             // Every argument is valid.
             let _ = sys::set_disposition(TRAP, stays);
@@ -104,7 +105,7 @@ pub(super) unsafe fn action(new: *const libc::sigaction, old: *mut libc::sigacti
         libc::SIG_IGN => give_back("the program ignores SIGTRAP"),
         handler => {
             give_back("the program has a handler of its own for SIGTRAP");
-            trap::set_program_handler(core::ptr::with_exposed_provenance_mut(handler));
+            loan::set_program_handler(core::ptr::with_exposed_provenance_mut(handler));
             wanted.sa_sigaction = on_trap as *const () as usize;
             wanted.sa_flags |= libc::SA_SIGINFO;
         }
@@ -121,7 +122,7 @@ fn present() -> libc::sigaction {
     // SAFETY: only asks; the result is a live local.
     unsafe { others(TRAP, core::ptr::null(), &raw mut present) };
     if present.sa_sigaction == on_trap as *const () as usize {
-        let handler = trap::program_handler();
+        let handler = loan::program_handler();
         if handler == by_default as *mut c_void {
             let [flags, mask] = &OF_DEFAULT;
             let sa_flags = flags.load(Ordering::Relaxed) as c_int;

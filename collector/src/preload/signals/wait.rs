@@ -19,14 +19,16 @@ use core::ffi::{c_int, c_void};
 
 use libc::sigset_t;
 
-use super::action::{first_word, mask_of};
-use super::{BIT, kept, trap, warning};
+use super::interruption::own_mask;
+use super::words::{first_word, mask_of};
+use super::{BIT, kept, trap};
+use crate::messages::{self, Warning};
 use crate::preload::real::{self, Real, slots};
 use crate::preload::stub::{
     self, ENGAGED, drop_frame, fast_path, restore_arguments, save_arguments,
 };
 use crate::preload::view::{Belief, sampled};
-use crate::sampling::trap::{TRAP, bit};
+use crate::sources::loan::{TRAP, bit};
 
 /// What a stub does: the function to call, and the mask to give it.
 #[repr(C)]
@@ -62,7 +64,7 @@ unsafe extern "C" fn with_signal(
     real: &Real,
 ) -> Prepared {
     if mask.is_null()
-        && let Some(own) = super::poll::own_mask()
+        && let Some(own) = own_mask()
     {
         // SAFETY: as the stub that calls this provides.
         unsafe { room.write(mask_of(own)) };
@@ -94,8 +96,8 @@ fn awaited(word: u64) -> u64 {
         trap::give_back("the program waits for SIGTRAP");
     }
     if word == BIT {
-        crate::report::warn_once(
-            warning::WAIT,
+        messages::warn_once(
+            Warning::WaitForSignal,
             "the program waits for SIGPROF alone, which never comes: csprof uses this signal",
         );
     }

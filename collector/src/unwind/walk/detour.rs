@@ -6,7 +6,6 @@ use core::cell::Cell;
 use csprof_format::address::FrameKind;
 use csprof_format::loss::PartialReason;
 
-use super::{Target, find_all};
 use crate::unwind::arch::inference::{
     Inferred, infer, is_behind_call, is_called_by, is_first, pushed_since_call,
 };
@@ -16,6 +15,7 @@ use crate::unwind::arch::registers::{Register, Registers};
 use crate::unwind::arch::step::{Obstacle, Step, step, step_with_callee_saved};
 use crate::unwind::arch::switch::{Switch, may_have_switched, run_on};
 use crate::unwind::cache::RecipeCache;
+use crate::unwind::target::{Target, find_all};
 use crate::unwind::validate::StackBounds;
 
 /// The last frame whose registers were all known, and the steps made since.

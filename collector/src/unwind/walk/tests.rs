@@ -1,10 +1,12 @@
 //! Whole walks over literal stacks.
 
 use super::*;
+use crate::unwind::arch::recipe::CalleeSaved;
 use crate::unwind::arch::recipe::Slot;
 use crate::unwind::arch::registers::Register;
 use crate::unwind::table::Builder;
 use crate::unwind::table::RecipeTable;
+use crate::unwind::validate::StackBounds;
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -55,7 +57,7 @@ impl Process {
         // The second time the recipes come from the cache; nothing else may differ.
         for round in 0..2 {
             let mut visited = Vec::new();
-            end = walk(start, &mut cache, self, |frame| {
+            end = walk(start, FrameKind::Leaf, &mut cache, self, |frame| {
                 visited.push((frame.kind, frame.address, frame.exit));
                 Flow::Continue
             });
@@ -123,6 +125,21 @@ fn a_path_of_three() {
         (FrameKind::Call, 0x40_0310, Exit::None),
     ];
     assert_eq!(process.walk(&start), (expected, End::Complete));
+}
+
+/// The same from `middle`, which has called who asks.
+#[test]
+fn a_path_from_a_call() {
+    let process = Process::new(&[(0x200, PUSHED), (0x300, Recipe::EndOfStack)])
+        .stack(0x7008, &[0, 0x40_0310, 0]);
+    let start = interrupted(0x40_0210, &[(Register::RSP, 0x7008)]);
+    let mut frames = Vec::new();
+    let end = walk(&start, FrameKind::Call, &mut RecipeCache::new(), &process, |frame| {
+        frames.push((frame.kind, frame.address));
+        Flow::Continue
+    });
+    let expected = [(FrameKind::Call, 0x40_0210), (FrameKind::Call, 0x40_0310)];
+    assert_eq!((frames, end), (expected.to_vec(), End::Complete));
 }
 
 /// `middle` ends with a call that never returns, so that its return address is the first byte of
@@ -420,7 +437,7 @@ fn a_visitor_that_stops() {
     let process = Process::new(&[(0x100, LEAF)]).stack(0x7000, &[0x40_0110; 8]);
     let start = interrupted(0x40_0104, &[(Register::RSP, 0x7000)]);
     let mut frames = 0;
-    let end = walk(&start, &mut RecipeCache::new(), &process, |_| {
+    let end = walk(&start, FrameKind::Leaf, &mut RecipeCache::new(), &process, |_| {
         frames += 1;
         if frames == 3 { Flow::Stop } else { Flow::Continue }
     });

@@ -16,46 +16,13 @@ mod state;
 mod ways;
 
 use super::instruction::{Effect, Instruction, RegisterSet, decode};
-use super::recipe::{CalleeSaved, Recipe};
 use super::registers::Register;
+pub use state::Inferred;
 use state::{State, Value};
-use ways::{Fork, Ways, is_fork, target};
+use ways::{Fork, MOST_STEPS, Ways, is_fork, target};
 
-/// Instructions looked at for the ways, and as many for what they do: some 15 ns each. The longest
-/// functions of video codecs have thousands without a fork.
-const MOST_STEPS: u32 = 16384;
 /// Bytes of code that are said to be alike.
 const MOST_REACH: u8 = 63;
-
-/// How a frame seems to be left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Inferred {
-    /// The way to its caller.
-    pub recipe: Recipe,
-    /// Where the caller's rbx and r12 to r15 are.
-    pub saved: CalleeSaved,
-    /// Registers that the caller finds as they are now.
-    pub kept: RegisterSet,
-    /// Registers in terms of which the caller's stack pointer and registers are said.
-    pub terms: RegisterSet,
-    /// Whether every register that a caller wants back is kept or restored. If not, only code that
-    /// knows this function can have called it.
-    pub conforms: bool,
-    /// The same holds at instructions that begin up to so many bytes further on.
-    pub reach: u8,
-}
-
-impl Inferred {
-    /// Nothing is known.
-    pub const NOTHING: Self = Self {
-        recipe: Recipe::NoCfi,
-        saved: CalleeSaved::LOST,
-        kept: 0,
-        terms: 0,
-        conforms: false,
-        reach: 0,
-    };
-}
 
 /// How the frame at `at` in `code` is left, by the first way that `believed` agrees to; `None` if
 /// there is none.
@@ -226,11 +193,6 @@ fn lead_from_call(
         here += usize::from(length);
     }
     None
-}
-
-fn is_padding(code: &[u8], at: usize) -> bool {
-    let found = code.get(at..).and_then(decode);
-    found.is_none_or(|found| matches!(found.effect, Effect::Padding | Effect::Stop))
 }
 
 /// Follows a way to its end: how it leaves the function, if it does.

@@ -1,11 +1,40 @@
 //! What registers and stack slots hold on the way through code without call frame information, in
 //! terms of what they hold at its start. SIGNAL side: no heap.
 
-use super::Inferred;
 use crate::unwind::arch::instruction::{Effect, RegisterSet};
 use crate::unwind::arch::list::List;
 use crate::unwind::arch::recipe::{CalleeSaved, Recipe, Saved, Slot};
 use crate::unwind::arch::registers::Register;
+
+/// How a frame seems to be left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inferred {
+    /// The way to its caller.
+    pub recipe: Recipe,
+    /// Where the caller's rbx and r12 to r15 are.
+    pub saved: CalleeSaved,
+    /// Registers that the caller finds as they are now.
+    pub kept: RegisterSet,
+    /// Registers in terms of which the caller's stack pointer and registers are said.
+    pub terms: RegisterSet,
+    /// Whether every register that a caller wants back is kept or restored. If not, only code that
+    /// knows this function can have called it.
+    pub conforms: bool,
+    /// The same holds at instructions that begin up to so many bytes further on.
+    pub reach: u8,
+}
+
+impl Inferred {
+    /// Nothing is known.
+    pub const NOTHING: Self = Self {
+        recipe: Recipe::NoCfi,
+        saved: CalleeSaved::LOST,
+        kept: 0,
+        terms: 0,
+        conforms: false,
+        reach: 0,
+    };
+}
 
 /// Words on the stack that are followed.
 const MOST_SLOTS: usize = 16;

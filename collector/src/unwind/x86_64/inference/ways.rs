@@ -6,9 +6,12 @@
 //! twice, whatever their number: the matrix kernels of OpenBLAS have fifteen that a way in circles
 //! leads through, one behind the other. SIGNAL side: no heap, and a bound on the steps.
 
-use super::{MOST_STEPS, is_padding};
 use crate::unwind::arch::instruction::{Effect, Instruction, decode};
 use crate::unwind::arch::list::List;
+
+/// Instructions looked at for the ways, and as many for what they do: some 15 ns each. The longest
+/// functions of video codecs have thousands without a fork.
+pub(super) const MOST_STEPS: u32 = 16384;
 
 /// Forks on a way: more than 96 in the longest kernels of OpenBLAS. These and the pieces lie on the stack that a signal came upon.
 const MOST_FORKS: usize = 128;
@@ -168,4 +171,9 @@ pub(super) fn target(code: &[u8], next: usize, offset: i32) -> Option<usize> {
 /// Where a branch leads that a way may take. One backwards closes a loop that is left straight on.
 pub(super) fn is_fork(code: &[u8], next: usize, offset: i32) -> Option<usize> {
     (offset > 0).then(|| target(code, next, offset)).flatten()
+}
+
+fn is_padding(code: &[u8], at: usize) -> bool {
+    let found = code.get(at..).and_then(decode);
+    found.is_none_or(|found| matches!(found.effect, Effect::Padding | Effect::Stop))
 }

@@ -11,8 +11,9 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::modules::LoadMap;
 use crate::modules::foreign::Foreign;
+use crate::modules::rules;
 use crate::sys;
-use crate::trampoline::{rules, sites};
+use crate::trampoline::arming::real;
 use crate::unwind::arch::inference::{Called, call_before, pops};
 use crate::unwind::arch::recipe::{CalleeSaved, Recipe};
 use crate::unwind::cache::{BLOCK, Marks};
@@ -38,17 +39,17 @@ pub(super) mod mark {
     use super::Marks;
 
     /// It is not in the load map: it may be an unwinder, or unmapped before it returns.
-    pub(in crate::sampling) const FOREIGN: Marks = Marks(1);
+    pub(in crate::sampler) const FOREIGN: Marks = Marks(1);
     /// It is an unwinder's, or about to leave frames or to look at them.
-    pub(in crate::sampling) const UNWINDER: Marks = Marks(2);
+    pub(in crate::sampler) const UNWINDER: Marks = Marks(2);
     /// Its return address may not be replaced.
-    pub(in crate::sampling) const KEPT: Marks = Marks(4);
+    pub(in crate::sampler) const KEPT: Marks = Marks(4);
     /// Its module ends before a stub of a linkage table would.
-    pub(in crate::sampling) const LAST: Marks = Marks(8);
+    pub(in crate::sampler) const LAST: Marks = Marks(8);
     /// An unwinder that cannot be interposed might end at this frame. It finds the frame again by
     /// the stack pointer alone, which the trampoline shares: an armed slot below it would be taken for
     /// the handler (libgcc's `uw_identify_context`).
-    pub(in crate::sampling) const CATCHES: Marks = Marks(16);
+    pub(in crate::sampler) const CATCHES: Marks = Marks(16);
 }
 
 const PAGE: u64 = 4096;
@@ -72,6 +73,11 @@ impl<'a> Interrupted<'a> {
             next_epoch: Cell::new(false),
             readable: Cell::new(0),
         }
+    }
+
+    /// The thread's own stack.
+    pub(super) const fn bounds(&self) -> StackBounds {
+        self.own
     }
 
     /// The load map that it answers from.
@@ -200,12 +206,12 @@ impl Target for Interrupted<'_> {
             if page != self.page.get() || address % PAGE > PAGE - 8 {
                 let word = sys::probe(address)?;
                 self.page.set(page);
-                return Some(sites::real(word));
+                return Some(real(word));
             }
         }
         // SAFETY: inside the part of the own stack that is in use, or in a page that was readable
         // a moment ago and belongs to the stack this thread stands on.
-        Some(sites::real(unsafe {
+        Some(real(unsafe {
             core::ptr::with_exposed_provenance::<u64>(address as usize).read_unaligned()
         }))
     }

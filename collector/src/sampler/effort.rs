@@ -12,7 +12,12 @@
 //! enough for one twice as long: it comes to the end of the stack, and where that may be armed, the next ones
 //! are short. The innermost frames of each sample are walked in any case, fewer while a thread is in debt.
 
+use crate::trampoline::walked::MAX_DEPTH;
 use core::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
+/// Frames that are recorded of a path that was not followed to its end because that would have been too much:
+/// the innermost ones. Each sample of such a stack ends elsewhere, and has nodes of its own.
+pub(super) const CUT_DEPTH: usize = 128;
 
 /// The share of a thread's time: one part in so many.
 const SHARE: i64 = 8;
@@ -21,10 +26,10 @@ const SHARE: i64 = 8;
 const FRAME_NS: i64 = 50;
 
 /// The most that can be put by: a path of the greatest length that is recorded.
-const MOST_NS: i64 = super::MAX_DEPTH as i64 * FRAME_NS;
+const MOST_NS: i64 = MAX_DEPTH as i64 * FRAME_NS;
 
 /// The frames that each sample walks, whatever they take.
-const LEAST_FRAMES: usize = super::CUT_DEPTH;
+const LEAST_FRAMES: usize = CUT_DEPTH;
 
 /// The same, while what earlier ones took is not paid for.
 const LEAST_IN_DEBT: usize = 16;
@@ -49,7 +54,7 @@ static LEARNED: AtomicI64 = AtomicI64::new(ONE);
 
 /// What one thread may spend.
 #[derive(Debug)]
-pub struct Effort {
+pub(super) struct Effort {
     /// Put by; negative, by no more than could be put by, after frames that took more than there was.
     left_ns: i64,
     /// What must have been put by for a walk to spend all of it.
@@ -78,7 +83,7 @@ impl Effort {
     };
 
     /// For the first sample of a thread.
-    pub fn of_new_thread() -> Self {
+    pub(super) fn of_new_thread() -> Self {
         Self { factor: LEARNED.load(Relaxed), ..Self::FULL }
     }
 
@@ -167,7 +172,7 @@ mod tests {
 
     #[test]
     fn the_first_walk_may_be_as_long_as_any() {
-        let depth = super::super::MAX_DEPTH as u64;
+        let depth = MAX_DEPTH as u64;
         assert_eq!(sample(&mut { Effort::FULL }, depth), depth);
     }
 

@@ -11,7 +11,7 @@
 
 use core::ffi::CStr;
 
-use crate::modules::LoaderModule;
+use super::elf::LoaderModule;
 
 /// By what a runtime is recognized in a module.
 #[derive(Clone, Copy, Debug)]

@@ -13,8 +13,8 @@ use core::arch::global_asm;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use super::elf::{LoaderModule, is_unwinder};
 use super::runtimes::{self, Extent, Runtime};
-use crate::modules::LoaderModule;
 
 /// What the trampoline may do in a module.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,12 +58,6 @@ impl ModuleRules {
             runtime,
         }
     }
-}
-
-/// Whether a library of this file name is an unwinder.
-#[must_use]
-pub fn is_unwinder(name: &[u8]) -> bool {
-    name.starts_with(b"libgcc_s") || name.starts_with(b"libunwind")
 }
 
 /// This library's code, in runtime addresses. Written when the load map is first read.

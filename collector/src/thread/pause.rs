@@ -2,16 +2,13 @@
 
 #![expect(unsafe_code, reason = "the state of the calling thread")]
 
-use super::buffers::Buffers;
-use super::stack::thread_stack_in_use;
-use super::{Shared, Thread, begin, current, registry, set_current};
-use crate::arena::ThreadArena;
+use super::own_stack::thread_stack_in_use;
+use super::spare::Spare;
+use super::{Thread, begin, current, registry, set_current};
 use crate::process;
-use crate::sampling::Path;
 use crate::sys::{self, Mask};
 use crate::trampoline::{self, Suspended};
 use alloc::boxed::Box;
-use core::ptr::NonNull;
 
 /// Before a fork: the calling thread must not be sampled, nor have a replaced return address,
 /// until both processes know who they are.
@@ -24,7 +21,7 @@ pub fn pause_here() {
     // SAFETY: this thread's state, with the signal blocked.
     let thread = unsafe { &mut *thread };
     let live = thread_stack_in_use(thread.stack.bounds);
-    thread.shared().record.suspend(live, Suspended::Yes);
+    thread.sampler.shared().record.suspend(live, Suspended::Yes);
     thread.paused_mask = Some(mask);
 }
 
@@ -36,7 +33,7 @@ pub fn resume_here() {
     }
     // SAFETY: this thread's state; the signal is still blocked from `pause_here`.
     let thread = unsafe { &mut *thread };
-    thread.shared().record.resume();
+    thread.sampler.shared().record.resume();
     if let Some(mask) = thread.paused_mask.take() {
         sys::set_mask(mask);
     }
@@ -46,18 +43,10 @@ pub fn resume_here() {
 pub fn restart_after_fork() {
     let (old, mask) = take_after_fork();
     if let (Some(process), Some(old)) = (process::current(), old) {
-        let in_use = old.shared().is_in_use();
-        let Thread { mut arena, path, walked, cache, stack, shared, .. } = *old;
-        // What is in use stays, these few pages. The rest is for the thread that it is now.
-        let (path, place) = if in_use {
-            keep(shared, &mut arena);
-            (Path::new(), None)
-        } else {
-            arena.leave();
-            (Some(path), Some(shared))
-        };
-        if let Some(path) = path {
-            registry::leave_buffers(Buffers { path, walked, cache, handlers: None });
+        let Thread { sampler, stack, .. } = *old;
+        let (buffers, place) = sampler.leave_to_child();
+        if let Some(buffers) = buffers {
+            registry::leave_spare(Spare { buffers, handlers: None });
         }
         begin(process, stack, place);
     }
@@ -70,18 +59,11 @@ pub fn restart_after_fork() {
 pub fn drop_after_fork() {
     let (old, mask) = take_after_fork();
     if let Some(mut old) = old {
-        keep(old.shared, &mut old.arena);
+        old.sampler.keep();
     }
     if let Some(mask) = mask {
         sys::set_mask(mask);
     }
-}
-
-/// Lets what is in use of a thread's state come to its end, with counts that are nobody's.
-fn keep(shared: NonNull<Shared>, arena: &mut ThreadArena) {
-    // SAFETY: stays for good.
-    unsafe { shared.as_ref() }.record.abandon();
-    arena.detach();
 }
 
 fn take_after_fork() -> (Option<Box<Thread>>, Option<Mask>) {

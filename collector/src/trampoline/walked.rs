@@ -6,12 +6,14 @@ use core::ptr::NonNull;
 
 use csprof_format::address::FrameKey;
 
-use crate::sampling::MAX_DEPTH;
 use crate::sys;
+
+/// Longest path, in frames: 40 MB of cached path.
+pub const MAX_DEPTH: usize = 1 << 20;
 
 /// A frame as the walk found it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct WalkedFrame {
+pub(crate) struct WalkedFrame {
     /// Key of its node.
     pub key: FrameKey,
     /// Slot of its return address; 0 if that is not on the stack.
@@ -26,7 +28,7 @@ pub(super) struct WalkedFrame {
 
 /// Whether a slot may be armed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Arming {
+pub(crate) enum Arming {
     /// Yes.
     Safe,
     /// No. The activation has returned when its caller returns.
@@ -37,7 +39,7 @@ pub(super) enum Arming {
 
 /// A buffer of plain values that grows by mapping a larger one.
 #[derive(Debug)]
-pub(super) struct Buffer<T: Copy> {
+pub(crate) struct Buffer<T: Copy> {
     start: NonNull<T>,
     capacity: usize,
     length: usize,
@@ -46,7 +48,7 @@ pub(super) struct Buffer<T: Copy> {
 impl<T: Copy> Buffer<T> {
     const FIRST_BYTES: usize = 16 << 10;
 
-    pub(super) fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         let start = sys::map_anonymous(Self::FIRST_BYTES).ok()?.cast();
         Some(Self { start, capacity: Self::FIRST_BYTES / size_of::<T>(), length: 0 })
     }
@@ -56,13 +58,13 @@ impl<T: Copy> Buffer<T> {
     }
 
     /// Whether it has not grown.
-    pub(super) const fn is_small(&self) -> bool {
+    pub(crate) const fn is_small(&self) -> bool {
         self.bytes() <= Self::FIRST_BYTES
     }
 
     /// Appends; `false` if memory is refused or the path is too long. May move the buffer.
     #[inline]
-    pub(super) fn push(&mut self, value: T) -> bool {
+    pub(crate) fn push(&mut self, value: T) -> bool {
         if self.length == self.capacity && !self.grow() {
             return false;
         }
@@ -92,26 +94,26 @@ impl<T: Copy> Buffer<T> {
     }
 
     #[inline]
-    pub(super) const fn as_slice(&self) -> &[T] {
+    pub(crate) const fn as_slice(&self) -> &[T] {
         // SAFETY: `length` values were written.
         unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 
     #[inline]
-    pub(super) const fn as_mut_slice(&mut self) -> &mut [T] {
+    pub(crate) const fn as_mut_slice(&mut self) -> &mut [T] {
         // SAFETY: as above, borrowed mutably.
         unsafe { core::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
     }
 
-    pub(super) fn truncate(&mut self, length: usize) {
+    pub(crate) fn truncate(&mut self, length: usize) {
         self.length = self.length.min(length);
     }
 
-    pub(super) const fn start(&self) -> *const T {
+    pub(crate) const fn start(&self) -> *const T {
         self.start.as_ptr()
     }
 
-    pub(super) fn release(&mut self) {
+    pub(crate) fn release(&mut self) {
         // SAFETY: the whole mapping; its thread is ending and uses it no more.
         unsafe { sys::unmap_anonymous(self.start.cast(), self.bytes()) };
         self.capacity = 0;
@@ -131,24 +133,24 @@ impl Walked {
     }
 
     /// Leaves the first frames, which are the innermost.
-    pub(super) fn truncate(&mut self, length: usize) {
+    pub(crate) fn truncate(&mut self, length: usize) {
         self.0.truncate(length);
     }
 
     #[inline]
-    pub(super) fn push(&mut self, frame: WalkedFrame) -> bool {
+    pub(crate) fn push(&mut self, frame: WalkedFrame) -> bool {
         self.0.push(frame)
     }
 
     /// The frame pushed last returns to one that may leave it otherwise, unseen.
-    pub(super) fn leave_unseen(&mut self) {
+    pub(crate) fn leave_unseen(&mut self) {
         if let Some(frame) = self.0.as_mut_slice().last_mut() {
             frame.arming = Arming::Blind;
         }
     }
 
     /// The frame pushed last returns to one of which too little is known.
-    pub(super) fn leave_alone(&mut self) {
+    pub(crate) fn leave_alone(&mut self) {
         if let Some(frame) = self.0.as_mut_slice().last_mut()
             && frame.arming == Arming::Safe
         {
@@ -156,11 +158,11 @@ impl Walked {
         }
     }
 
-    pub(super) const fn frames(&self) -> &[WalkedFrame] {
+    pub(crate) const fn frames(&self) -> &[WalkedFrame] {
         self.0.as_slice()
     }
 
-    pub(super) const fn frames_mut(&mut self) -> &mut [WalkedFrame] {
+    pub(crate) const fn frames_mut(&mut self) -> &mut [WalkedFrame] {
         self.0.as_mut_slice()
     }
 

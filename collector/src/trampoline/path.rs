@@ -5,7 +5,7 @@
 //! its end without telling anybody but the record; [`Path::follow`] catches up.
 
 use super::walked::{Arming, Buffer, WalkedFrame};
-use crate::trampoline::{Entry, Record};
+use super::{Entry, Record};
 
 /// The cached path.
 #[derive(Debug)]
@@ -37,16 +37,16 @@ impl Path {
     }
 
     /// Number of entries, the sentinel included.
-    pub(super) const fn len(&self) -> usize {
+    pub(crate) const fn len(&self) -> usize {
         self.0.as_slice().len()
     }
 
-    pub(super) const fn entries(&self) -> &[Entry] {
+    pub(crate) const fn entries(&self) -> &[Entry] {
         self.0.as_slice()
     }
 
     /// Drops what the trampoline has popped. Returns the index of the armed entry, 0 if none is.
-    pub(super) fn follow(&mut self, record: &Record) -> usize {
+    pub(crate) fn follow(&mut self, record: &Record) -> usize {
         if record.inner().is_null() {
             self.clear();
             return 0;
@@ -61,7 +61,7 @@ impl Path {
 
     /// Keeps the first `keep` entries, the sentinel among them, and adds `frames`, which are
     /// innermost first, each with its edge count and the mark of its call site. `false` if memory is refused; the path is then empty.
-    pub(super) fn replace_from(
+    pub(crate) fn replace_from(
         &mut self,
         keep: usize,
         frames: &[WalkedFrame],
@@ -90,7 +90,7 @@ impl Path {
     }
 
     /// The innermost entry at or outside `index` that may be armed; 0 if there is none.
-    pub(super) fn nearest_safe(&self, index: usize) -> usize {
+    pub(crate) fn nearest_safe(&self, index: usize) -> usize {
         match self.entries().get(index) {
             Some(entry) if entry.is_safe() => index,
             Some(entry) => {
@@ -102,12 +102,12 @@ impl Path {
     }
 
     /// The node of a cached activation; `None` for the sentinel and for what is not in the path.
-    pub(super) fn node_of(&self, entry: *const Entry) -> Option<u32> {
+    pub(crate) fn node_of(&self, entry: *const Entry) -> Option<u32> {
         let index = entry.addr().checked_sub(self.0.start().addr())? / size_of::<Entry>();
         (index > 0).then(|| self.entries().get(index)).flatten().map(|entry| entry.node)
     }
 
-    pub(super) fn entry(&self, index: usize) -> *const Entry {
+    pub(crate) fn entry(&self, index: usize) -> *const Entry {
         self.entries().get(index).map_or(self.0.start(), core::ptr::from_ref)
     }
 }

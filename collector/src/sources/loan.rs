@@ -3,9 +3,9 @@
 //! A program with no use for SIGTRAP lends it to the collector. The event then has the thread send
 //! the signal to itself when it next returns to user mode (perf_event_open(2), `sigtrap`): the
 //! signal costs no interrupt of its own, and a wait that is under way goes on. At the first sign of a
-//! use the loan ends, and samples come by [`SIGNAL`](super::SIGNAL), through the event's file.
+//! use the loan ends, and samples come by [`SIGNAL`], through the event's file.
 //!
-//! [`on_trap`](super::entry::on_trap) stays the handler for good, for a thread may be in a system call with a sample that it
+//! [`on_trap`](crate::sampling::entry::on_trap) stays the handler for good, for a thread may be in a system call with a sample that it
 //! has yet to send. What is no sample goes on to the program's own handler, on the stack and with the
 //! mask that the program asked for, as if the kernel had called it.
 //!
@@ -16,13 +16,10 @@
 //! - if SIGTRAP has its default action and is not blocked, for that is what children must find;
 //! - if nobody traces the process, for debuggers stop at SIGTRAP, or runs it as valgrind does.
 
-#![expect(unsafe_code, reason = "what the kernel passes to a handler")]
-
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use super::pass_on::{Onward, Place};
-use super::{SIGNAL, on_signal};
+use super::signal_info::SIGNAL;
 use crate::sys::{self, Mask, SignalStatus};
 
 /// The signal.
@@ -48,7 +45,7 @@ pub fn on_loan() -> bool {
     ON_LOAN.load(Ordering::Relaxed)
 }
 
-/// Whether they do, or did: [`on_trap`](super::entry::on_trap) is the handler.
+/// Whether they do, or did: [`on_trap`](crate::sampling::entry::on_trap) is the handler.
 #[inline]
 pub fn was_on_loan() -> bool {
     !program_handler().is_null()
@@ -101,32 +98,7 @@ pub fn set_program_handler(handler: *mut c_void) -> *mut c_void {
     PROGRAM.swap(handler, Ordering::Relaxed)
 }
 
-/// SIGTRAP, from the first loan on: a sample, or the program's. A sample that comes after the loan is none any
-/// more; the next one will count its time.
-pub(super) unsafe extern "C" fn on_trap_signal(
-    signal: i32,
-    info: *mut libc::siginfo_t,
-    context: *mut libc::ucontext_t,
-    frame: u64,
-    onward: *mut Onward,
-) -> bool {
-    // SAFETY: the arguments of the kernel; `onward` is room for one.
-    unsafe {
-        if (*info).si_code == TRAP_PERF {
-            if on_loan() {
-                on_signal(info, context);
-            }
-            return false;
-        }
-        let handler = program_handler();
-        if handler == DEFAULT.load(Ordering::Relaxed) {
-            let answer = core::mem::transmute::<*mut c_void, sys::Handler>(handler);
-            answer(signal, info, context);
-            return false;
-        }
-        // Where the handler did not ask for it, the frame is where it belongs.
-        let place = Place { info, context, frame, on_alternate_stack: true };
-        onward.write(place.onward(handler));
-    }
-    true
+/// Who handles it where the program has no handler.
+pub fn default_handler() -> *mut c_void {
+    DEFAULT.load(Ordering::Relaxed)
 }

@@ -9,8 +9,8 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::walked::WalkedFrame;
 use crate::sys::{self, Clock};
+use crate::trampoline::walked::WalkedFrame;
 
 /// What asked last. Changed by the thread and by its handler, a word at a time.
 #[derive(Debug)]

@@ -1,0 +1,245 @@
+//! A profiled process from its start to its end: what the constructor and the wrappers of fork,
+//! exec, exit and seccomp ask for.
+//!
+//! Setup side. The state that this changes is the [`process`]'s.
+
+#![expect(unsafe_code, reason = "locks that change hands in a fork")]
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec::Vec;
+use core::ffi::c_void;
+
+use csprof_format::arena::{FLAG_EXECED, LeftOut, LogRecord};
+use csprof_format::launch::SourceKind;
+
+use crate::config::Config;
+use crate::messages::{self, Warning};
+use crate::process::{self, Process};
+use crate::sampling::entry;
+use crate::sealed::{sealed, set_sealed};
+use crate::setup_lock::{SetupGuard, SetupLock};
+use crate::sources::{SIGNAL, loan};
+use crate::sys::{self, Clock, Disposition, Folder, Handler};
+use crate::{modules, thread, trampoline};
+
+/// To be called before the program forbids itself system calls (seccomp(2)): from here on the
+/// collector makes none, for one that the program's filter does not know could end the process.
+/// Sampling ends; what was sampled stays.
+pub fn seal() {
+    if !process::active() {
+        return;
+    }
+    messages::note(
+        "the program restricted its system calls (seccomp, or syscall user dispatch): it is not \
+         sampled from there on",
+    );
+    thread::registry::stop_all();
+    thread::unarmed::disarm_here(trampoline::Suspended::No);
+    thread::note_end();
+    set_sealed();
+    drop_pending();
+    // Handlers in other threads may be about to make a system call.
+    modules::outwait_readers();
+}
+
+/// The same in the child of a fork by hand, which is not sampled, but looks at what it executes.
+pub fn seal_inert() {
+    set_sealed();
+}
+
+/// Starts profiling, if csprof launched this program. Called once, from the constructor.
+///
+/// `default_trap` answers a SIGTRAP that is no sample, as long as the program has no handler for it.
+pub fn start(default_trap: *mut c_void) {
+    let Some(config) = Config::from_environment() else { return };
+    sys::wipe_on_fork(&process::OF_THIS_PROCESS);
+    let trampoline = config.trampoline && !sys::shadow_stack_active();
+    let quiet = config.quiet;
+    let asked = config.trampoline;
+    let folder = Box::leak(Box::new(Folder::open(config.run_dir.clone())));
+    if let Err(errno) = process::enter(config, folder, trampoline, false) {
+        // Where the file is there and no room for it, `record` finds it empty and says so.
+        let told = [libc::EFBIG, libc::ENOSPC, libc::EDQUOT, libc::ENOMEM, libc::EAGAIN];
+        if !quiet && !told.contains(&errno.0) {
+            messages::inert(&format!("its arena cannot be made (error {})", errno.0));
+        }
+        return;
+    }
+    if asked && !trampoline {
+        messages::note("a hardware shadow stack is active: no return trampoline, no edge counts");
+    }
+    process::log(&LogRecord::Command(command_line()));
+    if modules::split_stack::is_loaded() {
+        messages::note(
+            "the program's stacks are split (-fsplit-stack), no handler has room: not sampled",
+        );
+        process::leave();
+        return;
+    }
+    modules::rules::prepare();
+    modules::start();
+    if process::current().is_some_and(|process| process.uses(SourceKind::TaskClock))
+        && let Err(why) = loan::borrow(default_trap)
+    {
+        messages::note_asynchronous(why);
+    }
+    entry::prepare();
+    #[cfg(debug_assertions)]
+    crate::allocator::abort_where(crate::sampler::is_in_handler);
+    if take_signals().is_err() {
+        messages::note("the profiling signal could not be taken: nothing is sampled");
+        return;
+    }
+    thread::started(thread::own_stack::OwnStack::of_main());
+    if let Some(process) = process::current() {
+        process.arena.note_start();
+    }
+}
+
+/// The signals of samples, each with its name and its handler.
+fn signals() -> impl Iterator<Item = (i32, &'static str, Handler)> {
+    let trap = loan::on_loan().then_some((loan::TRAP, "SIGTRAP", entry::on_trap as Handler));
+    core::iter::once((SIGNAL, "SIGPROF", entry::on_profile as Handler)).chain(trap)
+}
+
+/// Whether the signals that samples come by still have their handlers; says so if not.
+fn check_signals(process: &Process) {
+    let by_timer = process.uses(SourceKind::CpuTime) || process.uses(SourceKind::Realtime);
+    for (signal, name, handler) in signals() {
+        let is_in_use = signal != SIGNAL || by_timer || !loan::on_loan();
+        if !is_in_use || sys::handler_of(signal) == (handler as *const ()).addr() {
+            continue;
+        }
+        messages::warn_once(
+            Warning::SignalTaken,
+            &format!(
+                "the program took the profiling signal ({name}) by a system call of its own: \
+                 no sample came by it from there on"
+            ),
+        );
+    }
+}
+
+/// Makes the handlers what answers the signals of samples.
+pub fn take_signals() -> Result<(), sys::Errno> {
+    signals().try_for_each(|(signal, _, handler)| {
+        sys::set_disposition(signal, Disposition::Handle(handler))
+    })
+}
+
+/// Ignoring discards what is pending. The handlers are put back, and not the default action, for a
+/// last signal of an event may still be under way.
+fn drop_pending() {
+    for (signal, ..) in signals() {
+        let _ = sys::set_disposition(signal, Disposition::Ignore);
+    }
+    let _ = take_signals();
+}
+
+fn command_line() -> Vec<Vec<u8>> {
+    let bytes = sys::read_file(c"/proc/self/cmdline").unwrap_or_default();
+    let text = bytes.strip_suffix(&[0]).unwrap_or(&bytes);
+    text.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect()
+}
+
+/// Locks held over a fork, so that the child finds consistent tables.
+static FORKING: SetupLock<Option<HeldLocks>> = SetupLock::new(None);
+
+/// Given back in this order, the reverse of taking them.
+struct HeldLocks {
+    _threads: SetupGuard<'static, thread::registry::Registry>,
+    modules: modules::HeldTables,
+}
+
+// SAFETY: made and dropped by the forking thread, or by its copy in the child.
+unsafe impl Send for HeldLocks {}
+
+/// To be called before a fork, in the forking thread.
+pub fn before_fork() {
+    if !process::active() {
+        return;
+    }
+    thread::pause::pause_here();
+    let modules = modules::hold();
+    let held = HeldLocks { _threads: thread::registry::lock_registry(), modules };
+    *FORKING.lock() = Some(held);
+}
+
+/// To be called after a fork, in the parent.
+pub fn after_fork_parent() {
+    if !process::active() {
+        return;
+    }
+    let held = FORKING.lock().take();
+    drop(held);
+    thread::pause::resume_here();
+}
+
+/// To be called after a fork, in the child: it gets an arena, a load map and a tree of its own.
+pub fn after_fork_child() {
+    let Some(parent) = process::nearest() else { return };
+    // Not asked is whether the process has another id: in another namespace it can be the same.
+    if sealed() {
+        return;
+    }
+    // Nothing, if the parent was inert: the child of a fork by hand. Another thread may have had the lock at
+    // the time of that fork; nobody frees it here.
+    let Some(held) = FORKING.lock_within(0).and_then(|mut held| held.take()) else { return };
+    held.modules.in_child();
+    drop(held);
+    parent.arena.forget_file();
+    match process::enter(parent.config.clone(), parent.folder, parent.trampoline, true) {
+        Ok(()) => {
+            process::log(&LogRecord::Command(command_line()));
+            modules::start_again();
+            thread::pause::restart_after_fork();
+            // Nothing here knows the parent's arena any more.
+            parent.leave_to_child();
+            if let Some(process) = process::current() {
+                process.arena.note_start();
+            }
+        }
+        Err(_) => {
+            // The file is the parent's, the memory is still here: it tells the user.
+            parent.arena.count_left_out(LeftOut::Refused, 1);
+            thread::pause::drop_after_fork();
+            process::leave();
+        }
+    }
+}
+
+/// To be called before an exec in place: a profiling signal that is pending when the handler is
+/// gone would end the process.
+pub fn before_exec() {
+    let Some(process) = process::current() else { return };
+    check_signals(process);
+    thread::note_end();
+    thread::registry::stop_all();
+    // Exec resets handlers to the default action.
+    drop_pending();
+    process.arena.set_end(sys::now_ns(Clock::Monotonic), FLAG_EXECED, true);
+}
+
+/// To be called when an exec failed: goes on as before.
+pub fn exec_failed() {
+    let Some(process) = process::current() else { return };
+    process.arena.set_end(0, FLAG_EXECED, false);
+    thread::registry::restart_all();
+}
+
+/// To be called at an orderly exit. Sampling goes on: destructors are part of the program.
+pub fn at_exit() {
+    if let (Some(process), true) = (process::current(), process::active()) {
+        check_signals(process);
+        if trampoline::sites::were_full() {
+            messages::warn_once(
+                Warning::CallSitesFull,
+                "returns to more than 10 000 call sites were sampled: at some of them a return is \
+                 counted when the caller returns",
+            );
+        }
+        thread::note_end();
+        process.arena.set_end(sys::now_ns(Clock::Monotonic), 0, true);
+    }
+}

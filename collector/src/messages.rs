@@ -1,0 +1,79 @@
+//! Messages for the user: kept in the arena's log, printed by `csprof record` at the end.
+//!
+//! Setup side. The program's own standard error stays its own, except when the collector cannot
+//! work at all: then one line is all the user ever gets.
+
+use crate::sys;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use csprof_format::arena::LogRecord;
+
+/// What is said once in a process.
+#[derive(Clone, Copy, Debug)]
+pub enum Warning {
+    /// task-clock is not to be had.
+    TaskClockRefused,
+    /// A thread is not sampled by one of the sources.
+    SourceRefused,
+    /// A thread is not sampled for want of memory.
+    ThreadRefused,
+    /// There were more call sites than entries.
+    CallSitesFull,
+    /// Memory for unwind recipes was refused.
+    RecipesRefused,
+    /// Memory to look at what is loaded was refused.
+    MemoryLow,
+    /// The program has taken a signal of samples.
+    SignalTaken,
+    /// A thread is not known to the C library.
+    ThreadByClone,
+    /// task-clock does not come by SIGTRAP.
+    Asynchronous,
+    /// A thread is not sampled any more.
+    EventNotRestarted,
+    /// A period is shorter than samples take.
+    ShortPeriod,
+    /// Elapsed time is sampled less often.
+    Paced,
+    /// The program waits for the profiling signal alone.
+    WaitForSignal,
+    /// The C library's own profiler stays empty.
+    Histogram,
+}
+
+const _: () = assert!((Warning::Histogram as u32) < u64::BITS);
+
+/// Those that were said, one bit each.
+static WARNED: AtomicU64 = AtomicU64::new(0);
+
+/// Notes `text`, unless there was one for this `warning` before.
+pub fn warn_once(warning: Warning, text: &str) {
+    let bit = 1 << warning as u32;
+    if WARNED.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
+        note(text);
+    }
+}
+
+/// Says that the samples of `task-clock` come by the profiling signal, and `why`.
+pub fn note_asynchronous(why: &str) {
+    warn_once(
+        Warning::Asynchronous,
+        &format!(
+            "task-clock samples come by SIGPROF, not by SIGTRAP: {why}; they cost half as much \
+             again, and some waits two system calls more"
+        ),
+    );
+}
+
+/// Notes `text` in the arena's log.
+pub fn note(text: &str) {
+    crate::process::log(&LogRecord::Message(text.to_owned()));
+}
+
+/// Says on standard error that the collector cannot work here.
+pub fn inert(why: &str) {
+    let line = format!("csprof: not profiling process {}: {why}\n", sys::pid());
+    sys::write_message(line.as_bytes());
+}

@@ -1,0 +1,67 @@
+//! All code that is loaded, at one moment.
+
+use alloc::vec::Vec;
+
+use super::code::Stretch;
+use super::elf::LoaderModule;
+use super::foreign::Foreign;
+
+/// All code that is loaded, ordered by address.
+#[derive(Default)]
+pub struct LoadMap {
+    /// Differs from that of every other map of this process.
+    pub generation: u32,
+    /// The epoch that the map belongs to.
+    pub epoch: u32,
+    /// Whether a module brings an unwinder that cannot be interposed.
+    pub static_unwinder: bool,
+    /// Whether nothing is armed in the process, for there is a [`Runtime`](super::runtimes::Runtime) that would mind.
+    pub unarmed: bool,
+    pub(super) stretches: Vec<Stretch>,
+    /// Unloaded in the epoch: their addresses still mean them.
+    pub(super) retired: Vec<LoaderModule>,
+}
+
+impl LoadMap {
+    /// Whether a module begins an epoch because it lies where another one was. Signal side.
+    #[must_use]
+    pub fn is_displaced_by(&self, module: &Foreign<'_>) -> bool {
+        self.retired.iter().any(|retired| module.displaces(retired))
+    }
+
+    /// The stretch that contains `pc`. Signal side.
+    #[must_use]
+    pub fn find(&self, pc: u64) -> Option<&Stretch> {
+        let after = self.stretches.partition_point(|stretch| stretch.start <= pc);
+        let stretch = self.stretches.get(after.checked_sub(1)?)?;
+        (pc < stretch.end).then_some(stretch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::prelude::rust_2024::*;
+
+    use super::super::code::Code;
+    use super::*;
+
+    #[test]
+    fn a_pc_is_found_in_its_stretch_only() {
+        let code: &'static Code = Box::leak(Box::new(Code::default()));
+        let stretch = |start, end| Stretch { start, end, readable_end: end, base: start, code };
+        let map = LoadMap {
+            generation: 1,
+            epoch: 0,
+            static_unwinder: false,
+            unarmed: false,
+            stretches: vec![stretch(0x1000, 0x2000), stretch(0x5000, 0x6000)],
+            retired: Vec::new(),
+        };
+        let start = |pc| map.find(pc).map(|stretch| stretch.start);
+        assert_eq!(start(0xfff), None);
+        assert_eq!(start(0x1000), Some(0x1000));
+        assert_eq!(start(0x1fff), Some(0x1000));
+        assert_eq!(start(0x2000), None);
+        assert_eq!(start(0x5fff), Some(0x5000));
+    }
+}

@@ -1,0 +1,164 @@
+//! The sampler: what turns the stacks of one thread into counted nodes.
+//!
+//! [`Sampler::sample`] is for the handler; everything else here is setup side.
+
+#![expect(unsafe_code, reason = "what is shared with code that blocks no signal")]
+
+mod buffers;
+mod effort;
+mod interrupted;
+mod sample;
+mod shared;
+mod suspect;
+
+use alloc::boxed::Box;
+use core::ops::Range;
+use core::ptr::NonNull;
+
+use csprof_format::address::FrameKind;
+use csprof_format::loss::PartialReason;
+
+use crate::arena::ThreadArena;
+use crate::trampoline::path::Path;
+use crate::trampoline::walked::Walked;
+use crate::unwind::arch::registers::Registers;
+use crate::unwind::cache::RecipeCache;
+use crate::unwind::validate::StackBounds;
+pub use buffers::Buffers;
+use effort::Effort;
+pub use shared::Shared;
+#[cfg(debug_assertions)]
+pub use shared::is_in_handler;
+
+/// Turns the stacks of one thread into counted nodes.
+///
+/// Used by its thread only, by the handler or with all signals blocked: whoever uses it has the one
+/// reference to it. What is used with no signal blocked is [`Shared`].
+pub struct Sampler {
+    /// Counters and nodes, in shared memory.
+    pub arena: ThreadArena,
+    /// The epoch of `root`; `None` before the first sample.
+    epoch: Option<u32>,
+    /// Root node of the present epoch.
+    root: u32,
+    /// Roots of partial paths in the present epoch; 0 where there is none yet.
+    partial_roots: [u32; PartialReason::COUNT],
+    /// The cached path.
+    path: Path,
+    /// The epoch to which the nodes of the cached path belong.
+    path_epoch: Option<u32>,
+    /// The frames of the present sample.
+    walked: Walked,
+    /// What walking may still cost.
+    effort: Effort,
+    /// Whether return addresses may be replaced.
+    arms: bool,
+    /// The record of the trampoline, and what else is used with no signal blocked.
+    shared: NonNull<Shared>,
+    /// Recipes used last.
+    cache: Box<RecipeCache>,
+}
+
+/// Where a sample begins, and what it stands for.
+#[derive(Debug)]
+pub struct Sample {
+    /// Those of the first frame.
+    pub registers: Registers,
+    /// How that was met: interrupted, or in a call of the collector.
+    pub kind: FrameKind,
+    /// The stack that the thread was given.
+    pub stack: StackBounds,
+    /// Number of the source's metric.
+    pub metric: usize,
+    /// Periods.
+    pub weight: u64,
+    /// The thread's time that has passed, in nanoseconds: the walk may take a share of it.
+    pub time_ns: u64,
+}
+
+impl Sampler {
+    /// That of a thread on this stack, which has no sample yet. `place` is where the thread's [`Shared`] was
+    /// before, of which nobody else has a reference: see [`Sampler::leave_to_child`].
+    #[must_use]
+    pub fn new(
+        arena: ThreadArena,
+        buffers: Buffers,
+        stack: StackBounds,
+        arms: bool,
+        place: Option<NonNull<Shared>>,
+    ) -> Self {
+        let Buffers { mut path, walked, cache } = buffers;
+        let shared = Shared::new(stack, arena.returns_cell(), arena.lost_returns_cell());
+        let shared = match place {
+            // SAFETY: by contract.
+            Some(place) => unsafe {
+                place.write(shared);
+                place
+            },
+            None => NonNull::from(Box::leak(Box::new(shared))),
+        };
+        path.clear();
+        Self {
+            arena,
+            epoch: None,
+            root: 0,
+            partial_roots: [0; PartialReason::COUNT],
+            path,
+            path_epoch: None,
+            walked,
+            effort: Effort::of_new_thread(),
+            arms,
+            shared,
+            cache,
+        }
+    }
+
+    /// Puts the real return address back for good, and counts what has been left without returning. `live`
+    /// is what is in use of the thread's stack.
+    pub fn disarm_at_end(&mut self, live: Range<u64>) {
+        let record = &self.shared().record;
+        record.disarm(live.clone());
+        self.arena.record_mut().lost_returns += record.left_at_end(live);
+    }
+
+    /// Gives the tree up; the file keeps it.
+    ///
+    /// # Safety
+    /// Nobody finds the record any more, and nobody has a reference to what is shared.
+    pub unsafe fn end(mut self) -> Buffers {
+        self.arena.release();
+        // SAFETY: made by `new` from a box, and found by nobody.
+        drop(unsafe { Box::from_raw(self.shared.as_ptr()) });
+        Buffers { path: self.path, walked: self.walked, cache: self.cache }
+    }
+
+    /// In the child of a fork, where the tree is the parent's: lets what is in use come to its end, with counts
+    /// that are nobody's.
+    pub fn keep(&mut self) {
+        self.shared().record.abandon();
+        self.arena.detach();
+    }
+
+    /// In the child of a fork: what the thread that it is now may use. The place of what is shared stays the same if
+    /// it is given, for the trampoline may have looked at it already.
+    #[must_use]
+    pub fn leave_to_child(mut self) -> (Option<Buffers>, Option<NonNull<Shared>>) {
+        // What is in use stays, these few pages.
+        let (path, place) = if self.shared().is_in_use() {
+            self.keep();
+            (Path::new(), None)
+        } else {
+            self.arena.leave();
+            (Some(self.path), Some(self.shared))
+        };
+        let Self { walked, cache, .. } = self;
+        (path.map(|path| Buffers { path, walked, cache }), place)
+    }
+
+    /// What is used with no signal blocked.
+    #[inline]
+    pub const fn shared<'a>(&self) -> &'a Shared {
+        // SAFETY: lives as long as its thread is sampled, and nobody has an exclusive reference to it.
+        unsafe { self.shared.as_ref() }
+    }
+}

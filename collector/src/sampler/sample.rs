@@ -1,0 +1,399 @@
+//! A sample: one page, top to bottom, from interrupted registers to the counted node.
+//!
+//! Signal side: runs in the handler, on a [stack of its own](crate::thread::handler_stack). It may have
+//! interrupted anything: malloc, the loader, a lock's holder. So: no libc, no heap, no locks, no
+//! panics, no recursion; memory it needs comes from system calls.
+//!
+//! What [`Sampler::sample`] does, in order:
+//! 1. Walk the stack from the interrupted registers until the outermost frame, or until the slot
+//!    that the trampoline has armed: everything outside that is known. (ICS'05 2.3) What that may take is
+//!    [bounded](super::effort).
+//! 2. Find or add the path's nodes below the known part's node and add the weight to the last, which is
+//!    of the source's metric.
+//! 3. If the stack is in a state that the trampoline can follow, make the walked frames the cached
+//!    path and arm the innermost safe one. (ICS'05 2.3.1)
+//!
+//! Whatever stands in the way, the weight is counted: as recorded, or under a
+//! [`LossReason`]. Step 3 happens only after step 2 succeeded, so a sample that fails changes
+//! nothing.
+
+#![expect(unsafe_code, reason = "counters in shared memory, stack slots")]
+
+use csprof_format::address::{FrameKey, FrameKind};
+use csprof_format::loss::{LossReason, PartialReason};
+
+use super::effort::CUT_DEPTH;
+use super::interrupted::{Interrupted, mark};
+use super::{Sample, Sampler};
+use crate::cct;
+use crate::modules::{LoadMap, foreign, rules};
+use crate::sys::{self, Clock};
+use crate::trampoline::entry::is_trampoline_code;
+use crate::trampoline::sites::Number;
+use crate::trampoline::walked::{Arming, WalkedFrame};
+use crate::unwind::arch::inference::uses_word;
+use crate::unwind::arch::registers::Registers;
+use crate::unwind::validate::StackBounds;
+use crate::unwind::walk::{End, Exit, Flow, Frame, Target, walk};
+
+impl Sampler {
+    /// Counts a sample, as recorded or as lost. Without a `map` it is lost. Signal side.
+    pub fn sample(&mut self, map: Option<&LoadMap>, sample: &Sample) {
+        self.effort.earn(sample.time_ns);
+        let result = self.add(map, sample);
+        let record = self.arena.record_mut();
+        match result {
+            Ok(()) => record.count_recorded(sample.metric, sample.weight),
+            Err(reason) => record.losses[reason as usize] += sample.weight,
+        }
+    }
+
+    /// Whether the nodes of the cached path are those of the present epoch.
+    fn knows_path(&self) -> bool {
+        self.path_epoch == self.epoch
+    }
+
+    /// Does it.
+    fn add(&mut self, map: Option<&LoadMap>, sample: &Sample) -> Result<(), LossReason> {
+        let Sample { ref registers, kind, stack: bounds, metric, weight, .. } = *sample;
+        if is_trampoline_code(registers.ip) {
+            let place = (registers.ip, registers.sp());
+            let node = self.returning(place, kind, metric)?;
+            cct::add_samples(&self.arena, node, weight);
+            self.arena.record_mut().reused_paths += 1;
+            return Ok(());
+        }
+        let map = map.ok_or(LossReason::NoThreadState)?;
+        self.cache.prepare(map.generation);
+        // A tree may be ahead of the map, never behind.
+        if self.epoch.is_none_or(|epoch| epoch < map.epoch) {
+            self.enter_epoch(map.epoch)?;
+        }
+
+        // 1. Walk.
+        let stack = Interrupted::new(map, bounds);
+        let mut taken = self.take_path((registers, kind), &stack)?;
+        if taken.met.next_epoch && self.epoch == Some(map.epoch) {
+            let next = map.epoch.wrapping_add(1);
+            foreign::await_epoch(next);
+            self.enter_epoch(next)?;
+            taken = self.take_path((registers, kind), &stack)?;
+        }
+        let Taken { met, partial, armed_index, left } = taken;
+
+        // 2. Count.
+        let known = if met.armed && self.knows_path() { armed_index } else { 1 };
+        let root = match partial {
+            Some(reason) => self.partial_root(reason)?,
+            None if met.trampoline.is_some() => {
+                let place = met.trampoline.unwrap_or_default();
+                self.returning(place, FrameKind::Interrupted, 0)?
+            }
+            None if known > 1 => {
+                self.path.entries().get(known - 1).map_or(self.root, |entry| entry.node)
+            }
+            None => self.root,
+        };
+        let (arena, walked) = (&mut self.arena, &mut self.walked);
+        // The frame that the sample ends in has a node for each metric, so that one counter is enough.
+        if let Some(innermost) = walked.frames_mut().first_mut() {
+            innermost.key = innermost.key.of_metric(metric);
+        }
+        let mut node = root;
+        for frame in walked.frames_mut().iter_mut().rev() {
+            node = cct::child(arena, node, frame.key).ok_or(LossReason::ArenaFull)?;
+            frame.node = node;
+        }
+        cct::add_samples(arena, node, weight);
+        let depth = walked.frames().len();
+        let record = arena.record_mut();
+        record.frames_unwound += depth as u64;
+        record.max_depth = record.max_depth.max((depth + known - 1) as u32);
+        record.reused_paths += u64::from(known > 1);
+        if let Some(reason) = partial {
+            record.count_partial(metric, reason, weight);
+        }
+
+        // 3. Arm.
+        let suspected = self.shared().suspect.is_on(self.walked.frames());
+        let at_work = met.unwinder || met.jump || suspected;
+        let followable = met.own_stack && !met.signal && !met.foreign && !at_work;
+        if partial.is_none() && followable {
+            self.arm(&stack, met.armed, (known, left), registers.sp());
+        }
+        Ok(())
+    }
+
+    /// Walks the stack; the frames are then in `self.walked`.
+    fn take_path(
+        &mut self,
+        (registers, kind): (&Registers, FrameKind),
+        stack: &Interrupted<'_>,
+    ) -> Result<Taken, LossReason> {
+        let bounds = stack.bounds();
+        let record = &self.shared().record;
+        let armed_index = self.path.follow(record);
+        let in_place = armed_index > 0 && record.is_in_place(registers.sp()..bounds.high);
+        let armed_slot = if in_place { record.armed_slot() } else { 0 };
+        let knows_path = self.knows_path();
+        let mut met = Met { own_stack: stack.is_own(registers.sp()), ..Met::default() };
+        let (walked, effort) = (&mut self.walked, &mut self.effort);
+        walked.truncate(0);
+        // Whether the frame visited last returns to the next one through a slot.
+        let mut returned_to = false;
+        let mut cut = false;
+        let end = walk(registers, kind, &mut self.cache, stack, |frame| {
+            if frame.kind == FrameKind::Interrupted && is_trampoline_code(frame.address) {
+                met.trampoline = Some((frame.address, frame.sp));
+                return Flow::Stop;
+            }
+            if returned_to && frame.marks.has(mark::CATCHES) {
+                walked.leave_unseen();
+            }
+            if matches!(frame.exit, Exit::Guess { .. }) {
+                // Code without call frame information: who knows by what it is found.
+                walked.leave_alone();
+            }
+            returned_to = matches!(frame.exit, Exit::Return { .. });
+            let (slot, real, arming) = judge(frame, bounds, &mut met);
+            if !walked.push(WalkedFrame { key: frame.key(), slot, real, node: 0, arming }) {
+                met.full = true;
+                return Flow::Stop;
+            }
+            let goes_on = effort.spend(frame.took, walked.frames().len(), cpu_time_ns);
+            if slot != 0 && slot == armed_slot {
+                met.armed = true;
+                if knows_path {
+                    return Flow::Stop;
+                }
+            }
+            if !goes_on {
+                cut = true;
+                return Flow::Stop;
+            }
+            Flow::Continue
+        });
+        // Not if that was the outermost frame.
+        let cut = cut && end == End::Stopped;
+        effort.end(cut, cpu_time_ns);
+        met.full |= cut;
+        if end == End::Stopped && met.armed && stack.map().static_unwinder {
+            // The walk did not come to the frame that it returns to.
+            let real = walked.frames().last().map_or(0, |frame| frame.real);
+            let pc = real.wrapping_sub(FrameKind::Call.lookup_bias());
+            let marks = self.cache.get(pc).map_or_else(|| stack.marks(pc), |(_, marks)| marks);
+            if marks.has(mark::CATCHES) || marks.has(mark::FOREIGN) {
+                walked.leave_unseen();
+            }
+        }
+        if met.full {
+            walked.truncate(CUT_DEPTH);
+        }
+        met.next_epoch = stack.is_of_next_epoch();
+        let partial = match end {
+            _ if met.trampoline.is_some() => None,
+            _ if met.full => Some(PartialReason::TooDeep),
+            End::Partial(reason) => Some(reason),
+            End::Complete | End::Stopped => None,
+        };
+        let left = if armed_slot == 0 { armed_index } else { 0 };
+        Ok(Taken { met, partial, armed_index, left })
+    }
+
+    /// The node of the context to which the trampoline is about to return, as code that is running or
+    /// interrupted there. `place` is where the trampoline was interrupted: pc and stack pointer.
+    ///
+    /// Record and path are left as they are: the trampoline goes on with them afterwards. Nothing needs
+    /// to be armed, for all that is on the stack is in the path.
+    fn returning(
+        &mut self,
+        place: (u64, u64),
+        kind: FrameKind,
+        metric: usize,
+    ) -> Result<u32, LossReason> {
+        let node = || {
+            let (caller, address) = self.shared().record.returning_to(place.0, place.1)?;
+            let context = cct::parent(&self.arena, self.path.node_of(caller)?)?;
+            Some((context, FrameKey::new(kind, address).of_metric(metric)))
+        };
+        let (context, key) = node().ok_or(LossReason::InTrampoline)?;
+        cct::child(&mut self.arena, context, key).ok_or(LossReason::ArenaFull)
+    }
+
+    /// Makes the walked frames the cached path, behind the first `known` entries, and arms the
+    /// innermost safe one. `left` is the index of a cached activation whose slot does not hold the
+    /// trampoline any more, 0 if there is none: it was left by a jump, and all inside it, even where
+    /// other activations stand in their place and look the same.
+    fn arm(
+        &mut self,
+        stack: &Interrupted<'_>,
+        met_armed: bool,
+        (known, left): (usize, usize),
+        sp: u64,
+    ) {
+        if !self.arms {
+            return;
+        }
+        let record = &self.shared().record;
+        if stack.map().unarmed {
+            // What is cached was armed before the library came that minds.
+            if !record.inner().is_null() {
+                record.disarm(sp..stack.bounds().high);
+                let cached = self.path.entries().iter().filter(|entry| entry.slot != 0).count();
+                self.arena.record_mut().lost_returns += cached as u64;
+                record.rest(core::ptr::null(), core::ptr::null());
+            }
+            return;
+        }
+        let frames = self.walked.frames();
+        // Which of the cached activations from `known` on are still there? Those have the same slot
+        // and return address, outermost first; the outermost frame of all has none. With the armed
+        // slot met, the others lie inside it and must have returned; without, nobody saw how they left.
+        let cached = self.path.entries().get(known..).unwrap_or_default();
+        let same = cached
+            .iter()
+            .zip(frames.iter().rev())
+            .take(if left > 0 { left.saturating_sub(known) } else { usize::MAX })
+            .take_while(|(old, new)| old.slot == new.slot && old.real == new.real)
+            .count();
+        let gone = cached.get(same..).unwrap_or_default();
+        if met_armed {
+            for entry in gone {
+                // SAFETY: the count of a node or of lost returns, in this thread's arena.
+                unsafe { *entry.edge += 1 };
+            }
+            self.arena.record_mut().returns += gone.len() as u64;
+        } else {
+            self.arena.record_mut().lost_returns +=
+                gone.iter().filter(|entry| entry.slot != 0).count() as u64;
+        }
+        record.disarm(sp..stack.bounds().high);
+        let arena = &self.arena;
+        let edge_cell = |frame: &WalkedFrame| match frame.arming {
+            Arming::Blind => arena.lost_returns_cell(),
+            Arming::Safe | Arming::Unsafe => arena.edge_cell(frame.node),
+        };
+        let site = |frame: &WalkedFrame| {
+            let generation = stack.map().generation;
+            let number = Number::of(frame.real)
+                .filter(|site| site.verdict(generation, || stack.is_returned_to(frame.real)));
+            number.map_or(0, Number::mark)
+        };
+        if !self.path.replace_from(known, frames, edge_cell, site) {
+            // Memory was refused: all of them are lost from sight.
+            record.rest(core::ptr::null(), core::ptr::null());
+            self.arena.record_mut().lost_returns += (known - 1 + same) as u64;
+            return;
+        }
+        self.path_epoch = self.epoch;
+        let innermost = self.path.len() - 1;
+        let target = self.path.nearest_safe(innermost);
+        let inner = self.path.entry(innermost);
+        if target > 0 {
+            // SAFETY: both lie in the path, which describes the stack as just walked; the slot was
+            // read by the walk and lies on the thread's own stack above the stack pointer.
+            unsafe { record.arm(self.path.entry(target), inner) };
+        } else {
+            record.rest(self.path.entry(0), inner);
+        }
+    }
+
+    /// Begins the tree of an epoch. The nodes of the cached path belong to the last one; activations that
+    /// return before the next sample still count there.
+    fn enter_epoch(&mut self, epoch: u32) -> Result<(), LossReason> {
+        let key = FrameKey::new(FrameKind::Root, u64::from(epoch));
+        let root = cct::child(&mut self.arena, 0, key).ok_or(LossReason::ArenaFull)?;
+        self.root = root;
+        self.partial_roots = [0; PartialReason::COUNT];
+        self.epoch = Some(epoch);
+        Ok(())
+    }
+
+    fn partial_root(&mut self, reason: PartialReason) -> Result<u32, LossReason> {
+        let known = self.partial_roots[reason as usize];
+        if known != 0 {
+            return Ok(known);
+        }
+        let key = FrameKey::new(FrameKind::Partial, reason as u64);
+        let root = cct::child(&mut self.arena, self.root, key).ok_or(LossReason::ArenaFull)?;
+        self.partial_roots[reason as usize] = root;
+        Ok(root)
+    }
+}
+
+fn cpu_time_ns() -> u64 {
+    sys::now_ns(Clock::ThreadCpu)
+}
+
+/// What the walk met, besides frames.
+#[derive(Default)]
+struct Met {
+    /// The armed slot: all frames outside it are known, if their nodes are of the present epoch.
+    armed: bool,
+    /// A signal frame: the walked frames are on both sides of it.
+    signal: bool,
+    /// A frame that jumps to another one: it will not return.
+    jump: bool,
+    /// An unwinder, which may be reading the slots right now.
+    unwinder: bool,
+    /// Code that is not in the load map. It may be an unwinder, or unmapped before it returns.
+    foreign: bool,
+    /// Such code in the place of other code of the epoch: the sample belongs to the next one.
+    next_epoch: bool,
+    /// The interrupted code was on the thread's own stack.
+    own_stack: bool,
+    /// The trampoline's own code, interrupted by a handler of the program: pc and stack pointer.
+    trampoline: Option<(u64, u64)>,
+    /// The path did not fit, or to follow it would have taken too long.
+    full: bool,
+}
+
+/// What step 1 leaves, besides the frames.
+struct Taken {
+    met: Met,
+    partial: Option<PartialReason>,
+    /// Index in the cached path of the armed entry; 0 if there is none.
+    armed_index: usize,
+    /// The same, if its slot does not hold the trampoline any more; else 0.
+    left: usize,
+}
+
+/// Slot and return address of a frame, and whether the slot may be armed. Notes what else it is.
+fn judge(frame: &Frame, bounds: StackBounds, met: &mut Met) -> (u64, u64, Arming) {
+    met.foreign |= frame.marks.has(mark::FOREIGN);
+    met.unwinder |= frame.marks.has(mark::UNWINDER);
+    match frame.exit {
+        Exit::Return { slot, address, plain, .. } => {
+            let safe = plain
+                && !frame.marks.has(mark::KEPT)
+                && !frame.marks.has(mark::FOREIGN)
+                && slot.is_multiple_of(8)
+                && bounds.contains_word(slot)
+                && (frame.kind == FrameKind::Call || !may_mind(frame, slot));
+            (slot, address, if safe { Arming::Safe } else { Arming::Unsafe })
+        }
+        Exit::Guess { slot, address } => (slot, address, Arming::Unsafe),
+        Exit::Signal => {
+            met.signal = true;
+            (0, 0, Arming::Unsafe)
+        }
+        Exit::Register { address } => (0, address, Arming::Unsafe),
+        Exit::Jump { address } => {
+            met.jump = true;
+            (0, address, Arming::Unsafe)
+        }
+        Exit::None => (0, 0, Arming::Unsafe),
+    }
+}
+
+/// Whether interrupted code of a module is, or could be, a stub of a linkage table, or is about to use the word at
+/// `slot` other than for returning: to learn where it was called from, or since it is none that a call has left.
+fn may_mind(frame: &Frame, slot: u64) -> bool {
+    if frame.marks.has(mark::LAST) {
+        return true;
+    }
+    // SAFETY: that many bytes of the module's executable segments follow, which are readable on
+    // x86-64 Linux.
+    let code = unsafe { rules::code_at(frame.address) };
+    rules::is_plt_jump(&code) || uses_word(&code, 0, slot.wrapping_sub(frame.sp).cast_signed())
+}

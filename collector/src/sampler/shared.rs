@@ -1,0 +1,100 @@
+//! What a thread's own code and its handler both use, with no signal blocked.
+
+#![expect(unsafe_code, reason = "what the calling thread shares with its handler")]
+
+use core::ops::Deref;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
+
+use super::suspect::Suspect;
+use crate::trampoline::{self, Record};
+use crate::unwind::validate::StackBounds;
+
+/// What the thread's own code and its handler both use, with no signal blocked: words that are read and written one
+/// by one, through shared references only.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Shared {
+    /// First, for the thread finds it as its [current](trampoline::current) record.
+    pub record: Record,
+    /// The stack that the thread was given.
+    pub stack: StackBounds,
+    /// The thread's counter of lost returns, in the arena.
+    pub lost_returns: *mut u64,
+    /// Whether the thread is in its handler.
+    pub in_handler: AtomicBool,
+    /// What may be an unwinder, and at work.
+    pub suspect: Suspect,
+    /// Calls of functions with no signal blocked that are under way: more than one if a handler of the program came in between.
+    users: AtomicU32,
+}
+
+/// What a function with no signal blocked does with it, from its beginning to its end.
+#[derive(Debug)]
+pub struct Use<'a>(&'a Shared);
+
+impl<'a> Use<'a> {
+    fn begin(shared: &'a Shared) -> Self {
+        // Relaxed: one thread, and its handlers.
+        shared.users.store(shared.users.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        Self(shared)
+    }
+}
+
+impl Deref for Use<'_> {
+    type Target = Shared;
+    fn deref(&self) -> &Shared {
+        self.0
+    }
+}
+
+impl Drop for Use<'_> {
+    fn drop(&mut self) {
+        compiler_fence(Ordering::SeqCst);
+        let users = &self.0.users;
+        users.store(users.load(Ordering::Relaxed).wrapping_sub(1), Ordering::Relaxed);
+    }
+}
+
+impl Shared {
+    /// That of a thread on this stack. The counters are its own, of returns and of lost ones.
+    #[must_use]
+    pub const fn new(stack: StackBounds, returns: *mut u64, lost_returns: *mut u64) -> Self {
+        Self {
+            record: Record::new(returns),
+            stack,
+            lost_returns,
+            in_handler: AtomicBool::new(false),
+            suspect: Suspect::none(),
+            users: AtomicU32::new(0),
+        }
+    }
+
+    /// The calling thread's, if it is sampled.
+    #[must_use]
+    pub fn here<'a>() -> Option<Use<'a>> {
+        Self::current().map(Use::begin)
+    }
+
+    fn current<'a>() -> Option<&'a Self> {
+        // SAFETY: null, or the first field of a value that stays until its own thread sets another. Nobody has an
+        // exclusive reference to it.
+        unsafe { trampoline::current().cast::<Self>().as_ref() }
+    }
+
+    /// Whether code that a handler of the program has interrupted may go on with it, or with the path and the
+    /// counts: the trampoline, or functions with no signal blocked. To be asked when the record was just
+    /// [suspended](Record::suspend); `true` also where a handler has left them by a jump.
+    #[must_use]
+    pub fn is_in_use(&self) -> bool {
+        // The slot of a return that the trampoline is busy with does not hold its entry any more.
+        self.users.load(Ordering::Relaxed) > 0 || self.record.armed_slot() != 0
+    }
+}
+
+/// Whether the calling thread is in its handler.
+#[cfg(debug_assertions)]
+#[must_use]
+pub fn is_in_handler() -> bool {
+    Shared::current().is_some_and(|shared| shared.in_handler.load(Ordering::Relaxed))
+}

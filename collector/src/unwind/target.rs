@@ -1,0 +1,78 @@
+//! What a walk, and what gets it over an obstacle, ask of the process.
+
+use csprof_format::address::FrameKind;
+
+use super::arch::recipe::{CalleeSaved, Recipe};
+use super::cache::Marks;
+use super::table::Lookup;
+use super::validate::StackBounds;
+
+/// What a walk asks of the process it happens in. Every method must be async-signal-safe.
+pub trait Target {
+    /// The load module whose code contains `pc`, if any does.
+    fn code(&self, pc: u64) -> Option<Code<'_>>;
+
+    /// What the visitor must know of the code at `pc`, and the walk need not: remembered with the
+    /// recipe, also for the code around it. Of code that
+    /// [may jump](Self::may_jump) it must be [`Marks::HERE`].
+    fn marks(&self, _pc: u64) -> Marks {
+        Marks::default()
+    }
+
+    /// The recipe at `pc` where [`Self::code`] has no module but the loader has: one that is being
+    /// loaded right now. Evaluated anew each time.
+    fn foreign(&self, _pc: u64) -> Option<(Recipe, CalleeSaved)> {
+        None
+    }
+
+    /// Whether the code at `pc` may go to another frame than its call frame information says: an
+    /// unwinder's, or that of `swapcontext`. Asked once for each address.
+    fn may_jump(&self, _pc: u64) -> bool {
+        false
+    }
+
+    /// The readable code around `pc`, and where `pc` is in it. Asked where nothing else is known, and
+    /// in code that may jump.
+    fn text(&self, _pc: u64) -> Option<(&[u8], usize)> {
+        None
+    }
+
+    /// The stack on which `sp` lies. Asked at the start of a walk and beyond every signal frame,
+    /// where an alternate signal stack may end. The bounds must include the 128 bytes below `sp`
+    /// that leaf functions use (psABI x86-64, 3.2.2), for some keep their CFA there.
+    fn stack(&self, sp: u64) -> Option<StackBounds>;
+
+    /// The 64-bit word at `address`. Must refuse what [`Self::stack`] would not admit. Where a
+    /// return address was replaced by the trampoline, it answers with the real one.
+    fn read(&self, address: u64) -> Option<u64>;
+}
+
+/// A load module as a walk sees it.
+#[derive(Clone, Copy)]
+pub struct Code<'a> {
+    /// The runtime address of the recipes' offset zero.
+    pub base: u64,
+    /// None if the module has no call frame information.
+    pub recipes: Option<&'a dyn Lookup>,
+}
+
+impl<'a> Code<'a> {
+    /// The recipes, and the offset of `pc` in them.
+    pub(super) fn at(&self, pc: u64) -> Option<(&'a dyn Lookup, u32)> {
+        Some((self.recipes?, u32::try_from(pc.wrapping_sub(self.base)).ok()?))
+    }
+}
+
+/// The recipe of a frame, with all registers that it restores.
+pub(super) fn find_all(
+    target: &impl Target,
+    kind: FrameKind,
+    address: u64,
+) -> (Recipe, CalleeSaved) {
+    let pc = address.wrapping_sub(kind.lookup_bias());
+    let found = match target.code(pc) {
+        Some(code) => code.at(pc).map(|(recipes, offset)| recipes.lookup_all(offset)),
+        None => target.foreign(pc),
+    };
+    found.unwrap_or((Recipe::NoCfi, CalleeSaved::LOST))
+}
