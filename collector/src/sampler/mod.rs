@@ -151,8 +151,7 @@ impl Sampler {
             self.arena.leave();
             (Some(self.path), Some(self.shared))
         };
-        let Self { walked, cache, .. } = self;
-        (path.map(|path| Buffers { path, walked, cache }), place)
+        (path.map(|path| Buffers { path, walked: self.walked, cache: self.cache }), place)
     }
 
     /// What is used with no signal blocked.

@@ -48,7 +48,7 @@ struct Registered {
 }
 
 /// The state of a thread, which is that thread's alone as long as it is there.
-pub(super) struct Owner(pub NonNull<c_void>);
+pub(super) struct Owner(pub(super) NonNull<c_void>);
 
 // SAFETY: used by nobody but the thread, or when it is not there any more by who has taken it from the registry.
 unsafe impl Send for Owner {}
