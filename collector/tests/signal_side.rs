@@ -1,7 +1,7 @@
 //! The signal side as it is shipped: what the machine code of the handlers can come to.
 //!
 //! A handler may have interrupted anything, so it calls no function of another library, and it cannot panic
-//! (`sampling`). The compiler sees to neither: a comparison of slices is a call of `bcmp`, an index a
+//! (`sampling`, `sampler`). The compiler sees to neither: a comparison of slices is a call of `bcmp`, an index a
 //! possible panic. So the library is disassembled, and everything is visited that can be reached from where
 //! the kernel enters: by calls and jumps, and by addresses that are taken. What a call through a pointer
 //! leads to cannot be seen; where there is one, it is said here what it may be.
@@ -33,12 +33,13 @@ const ENTRIES: [&str; 10] = [
 
 /// What may call through a pointer, by the beginnings of names, and what that is: one of the entries, or a
 /// function that is made for handlers. Which function has which call is up to the compiler.
-const BY_POINTER: [(&str, &str); 6] = [
+const BY_POINTER: [(&str, &str); 7] = [
     ("csprof_collector::sampling::entry::", "the program's handler"),
     ("csprof_collector::sampling::pass_on::on_profiling_signal", "program_handler"),
-    ("csprof_collector::sampling::trap::on_trap_signal", "by_default"),
+    ("csprof_collector::sampling::pass_on::on_trap_signal", "by_default"),
     ("csprof_collector::sampling::handler::", "Lookup, in_place, glibc's _dl_find_object"),
-    ("<csprof_collector::sampling::stack::", "in_place, glibc's _dl_find_object"),
+    ("csprof_collector::sampler::sample::", "Lookup, in_place, glibc's _dl_find_object"),
+    ("<csprof_collector::sampler::interrupted::", "in_place, glibc's _dl_find_object"),
     // Or a table of branches, of which an address is kept on the stack.
     ("csprof_collector::unwind::", "Lookup, in_place, glibc's _dl_find_object"),
 ];
