@@ -42,6 +42,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     // What the screens are made of is drawn from values alone.
     ("viewer/src/tui/draw", &["crossterm", "std::{fs,io,env,time}"]),
     ("viewer/src/tui/update", &["ratatui", "crossterm", "std::{fs,io,env,time}"]),
+    ("viewer/src/tui/views", &["ratatui", "crossterm", "std::{fs,io,env,time}"]),
     // What comes out of files reaches a terminal through `print` alone.
     ("viewer/src/main.rs", &[STREAMS, STREAMS_OF_IO]),
     ("viewer/src/cli", &[STREAMS, STREAMS_OF_IO]),

@@ -1,6 +1,10 @@
 //! The commands of the palette (`:`): everything that has a name besides a key, or no key at all.
 
-use super::message::{Message, PromptKind, View};
+use std::sync::LazyLock;
+
+use super::message::{Message, PromptKind, ViewId};
+use super::view::Entry;
+use super::views::VIEWS;
 use crate::refine::Axis;
 use crate::set_files::SetFile;
 
@@ -19,8 +23,8 @@ const fn command(name: &'static str, message: Message<'static>, help: &'static s
     Command { name, message, help }
 }
 
-/// All commands.
-pub static COMMANDS: &[Command] = &[
+/// The commands that come before those of the views.
+static BEFORE: &[Command] = &[
     command("repro", Message::Repro, "the command line that reports what this screen shows"),
     command("refine", Message::OpenPrompt(PromptKind::Refine), "type a refinement"),
     command("clear", Message::ClearStages, "remove all stages"),
@@ -72,23 +76,30 @@ pub static COMMANDS: &[Command] = &[
     command("metric", Message::NextMetric, "look at the next metric; metric NAME at that one"),
     command("explain", Message::Explain, "explain the numbers of the selected row"),
     command("copy", Message::CopyPath, "copy the call path of the selected row"),
-    command("tree", Message::Show(View::Tree), "call tree"),
-    command("callers", Message::Show(View::Callers), "callers of each function"),
-    command("flat", Message::Show(View::Flat), "functions"),
-    command(
-        "tables",
-        Message::Show(View::Tables),
-        "tables of a path: its cost, longer by each function",
-    ),
-    command("info", Message::Show(View::Info), "what was measured, and losses"),
+];
+
+/// The commands that come after those of the views.
+static AFTER: &[Command] = &[
     command("help", Message::OpenHelp, "keys and what the numbers mean"),
     command("repaint", Message::Repaint, "paint the screen again"),
     command("quit", Message::Quit, "leave the viewer"),
 ];
 
+/// All commands.
+pub fn all() -> impl Iterator<Item = &'static Command> {
+    static COMMANDS: LazyLock<Vec<Command>> = LazyLock::new(|| {
+        let show = |(at, view): (usize, &&Entry)| {
+            command(view.command, Message::Show(ViewId(at)), view.help)
+        };
+        let views = VIEWS.iter().enumerate().map(show);
+        BEFORE.iter().cloned().chain(views).chain(AFTER.iter().cloned()).collect()
+    });
+    COMMANDS.iter()
+}
+
 /// The commands whose name begins with `text`; all, if nothing was typed.
 pub fn beginning_with(text: &str) -> impl Iterator<Item = &'static Command> {
-    COMMANDS.iter().filter(move |command| command.name.starts_with(text))
+    all().filter(move |command| command.name.starts_with(text))
 }
 
 /// What begins the command that looks at a metric by its name.
@@ -112,8 +123,8 @@ mod tests {
 
     #[test]
     fn names_are_distinct() {
-        for (place, command) in COMMANDS.iter().enumerate() {
-            assert!(COMMANDS[..place].iter().all(|other| other.name != command.name));
+        for (place, command) in all().enumerate() {
+            assert!(all().take(place).all(|other| other.name != command.name));
         }
     }
 }

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use ratatui::style::Style;
 
 use super::columns::{Column, Compared};
-use super::model::Model;
 use super::name::{cut, width};
 use super::page::Item;
+use super::scene::Scene;
 use super::theme::Theme;
 use crate::profile::comparison::{BASE, Comparison, OTHER, Scale};
 use crate::views::difference::{Change, Difference, edges};
@@ -25,10 +25,10 @@ pub(super) fn heading(theme: Theme, column: Compared) -> &'static str {
 
 /// The text of a row in a column, and how it looks. Whatever is more than noise is marked and
 /// strong; the direction is said by the sign, the mark and the color.
-pub(super) fn cell(model: &Model<'_>, row: &Row, column: Compared, cost: Cost) -> (String, Style) {
-    let theme = model.theme;
-    let form = model.form();
-    let Some(comparison) = model.comparison() else { return (String::new(), theme.text()) };
+pub(super) fn cell(scene: &Scene<'_>, row: &Row, column: Compared, cost: Cost) -> (String, Style) {
+    let theme = scene.theme;
+    let form = scene.form();
+    let Some(comparison) = scene.comparison() else { return (String::new(), theme.text()) };
     let of = Difference::new(comparison, cost.of(row));
     let style = match (of.change(), of.is_significant()) {
         (Change::Same, _) | (_, false) => theme.faint(),
@@ -63,18 +63,18 @@ pub(super) fn cell(model: &Model<'_>, row: &Row, column: Compared, cost: Cost) -
 }
 
 /// Both files and what they differ by, in at most `cells` cells.
-pub(super) fn title(model: &Model<'_>, comparison: &Comparison, cells: usize) -> String {
-    let form = model.form();
+pub(super) fn title(scene: &Scene<'_>, comparison: &Comparison, cells: usize) -> String {
+    let form = scene.form();
     let names = comparison.sides.each_ref().map(|side| {
         let name = side.name.rsplit('/').next().unwrap_or_default();
         let all = amount(side.total, &side.metric, form);
         (name, all)
     });
-    let arrow = if model.theme.is_ascii() { "->" } else { "→" };
+    let arrow = if scene.theme.is_ascii() { "->" } else { "→" };
     let [(base, all_base), (other, all_other)] = &names;
     let long = format!(" {base} {all_base} {arrow} {other} {all_other}");
     let text = if width(&long) <= cells { long } else { format!(" {base} {arrow} {other}") };
-    cut(&text, cells, model.theme.glyphs.ellipsis).into_owned()
+    cut(&text, cells, scene.theme.glyphs.ellipsis).into_owned()
 }
 
 /// The account of all samples of both sides, of which so many are shown.
@@ -91,23 +91,27 @@ pub(super) fn account_text(comparison: &Comparison, shown_of_sides: [u64; 2]) ->
 }
 
 /// What the current path of the tables costs on both sides, and by how much they differ.
-pub(super) fn path_cost(model: &Model<'_>, comparison: &Comparison, row: &Row) -> String {
-    let form = model.form();
+pub(super) fn path_cost(scene: &Scene<'_>, comparison: &Comparison, row: &Row) -> String {
+    let form = scene.form();
     let of = Difference::new(comparison, Cost::Inclusive.of(row));
-    let arrow = if model.theme.is_ascii() { "->" } else { "→" };
+    let arrow = if scene.theme.is_ascii() { "->" } else { "→" };
     format!("{} {arrow} {}  {}", of.amount(BASE, form), of.amount(OTHER, form), of.delta(form))
 }
 
 /// What the numbers of a row are made of.
-pub(super) fn explained(model: &Model<'_>, comparison: &Comparison, row: &Row) -> Vec<Item> {
-    let form = model.form();
+pub(super) fn explained(
+    scene: &Scene<'_>,
+    comparison: &Comparison,
+    row: &Row,
+    cost: Cost,
+) -> Vec<Item> {
+    let form = scene.form();
     let pair = |name: &str, text: String| Item::Pair(name.to_owned(), text);
-    let cost = model.columns().cost;
     let samples = cost.of(row);
     let of = Difference::new(comparison, samples);
     let mut items = Vec::new();
     for (side, label) in [(BASE, "base"), (OTHER, "other")] {
-        let Metric { of_side, period } = Metric::of(model, comparison, side, samples[side]);
+        let Metric { of_side, period } = Metric::of(scene, comparison, side, samples[side]);
         let share = match comparison.scale {
             Scale::Share => format!(
                 ", {} % of {} samples",
@@ -166,9 +170,9 @@ struct Metric {
 }
 
 impl Metric {
-    fn of(model: &Model<'_>, comparison: &Comparison, side: usize, samples: u64) -> Self {
+    fn of(scene: &Scene<'_>, comparison: &Comparison, side: usize, samples: u64) -> Self {
         let metric = &comparison.sides[side].metric;
-        let form = model.form();
+        let form = scene.form();
         Self { of_side: amount(samples, metric, form), period: amount(1, metric, form) }
     }
 }

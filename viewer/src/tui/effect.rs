@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
+use super::made::Wanted;
 use super::stages::Stages;
 use crate::profile::MetricRef;
-use crate::refine::{Chain, FramePattern, Sets};
+use crate::refine::{FramePattern, Sets};
 use crate::set_files::SetFile;
-use crate::views::hall::{Reach, Way};
-use crate::views::places::Level;
 use crate::views::search::NamePattern;
 
 /// Something to do outside the model.
@@ -58,25 +57,14 @@ pub struct Request {
 pub enum Purpose {
     /// To be shown: answered with `Message::Refined`.
     Show,
-    /// For its functions and their callers: answered with `Message::Inverted`.
-    Callers,
-    /// For its places, from this level on: answered with `Message::Placed`.
-    Places(Level),
+    /// For what a view wants to be made of it: answered with `Message::Made`.
+    View(Wanted),
     /// To complete the word that ends at a byte of a line: answered with `Message::Completed`.
     Complete {
         /// The line.
         text: String,
         /// The byte.
         cursor: usize,
-    },
-    /// For the table of a path: answered with `Message::Tabled`.
-    Table {
-        /// The path; `None` is the empty one.
-        path: Option<Chain>,
-        /// By what it is made longer.
-        way: Way,
-        /// How near that must be.
-        reach: Reach,
     },
     /// To mark what a search finds in it: answered with `Message::Searched`.
     Search(NamePattern),

@@ -3,9 +3,9 @@
 use csprof_format::profile::Metric;
 
 use super::comparison;
-use super::message::View;
-use super::model::{Model, Over, PercentOf};
+use super::model::{Model, Over};
 use super::page::{Item, Page};
+use super::scene::PercentOf;
 use crate::profile::FrameKind;
 use crate::views::contexts::Context;
 use crate::views::number::{Form, amount, amount_per, count, counted, percent};
@@ -25,7 +25,7 @@ pub fn page(model: &Model<'_>) -> Option<Page> {
     let mut items = vec![Item::Text(model.row_name(row).to_owned()), Item::Gap];
     items.extend(place(model, row));
     if let Some(comparison) = model.comparison() {
-        items.extend(comparison::explained(model, comparison, row));
+        items.extend(comparison::explained(model, comparison, row, model.columns().cost));
         return Some(Page::new("The numbers of this row", items));
     }
     items.extend(looked_at(model));
@@ -233,8 +233,7 @@ fn place(model: &Model<'_>, row: &Row) -> Vec<Item> {
             Some("not a function: the outer callers of these paths could not be found")
         }
         FrameKind::Root => Some("the ends of paths"),
-        FrameKind::Context if model.has_places() => Some("a place: all code that lies in it"),
-        FrameKind::Context => Some("no function: all paths of this rank, process, thread or epoch"),
+        FrameKind::Context => Some(model.sheet().context),
     };
     items.extend(kind.map(|kind| pair("kind", kind.to_owned())));
     if let Some(function) = model.of_rows().functions.get(row.function.index()) {
@@ -258,40 +257,17 @@ fn place(model: &Model<'_>, row: &Row) -> Vec<Item> {
 }
 
 fn costs(model: &Model<'_>, row: &Row) -> Vec<Item> {
-    let inclusive_of = match model.view {
-        View::Tree => "all samples whose path begins as this row's does",
-        View::Callers => "samples of the function, when called along this path; recursion once",
-        View::Tables => match model.tables.path {
-            Some(_) => {
-                "all samples whose path goes through the current path made longer by this \
-                 function; a sample counts once, however often the path fits"
-            }
-            None => "all samples with the function anywhere on their path; recursion counts once",
-        },
-        View::Flat if model.has_places() => {
-            "all samples whose path comes through this place, each once, however often; so places \
-             of one level do not add up to what holds them"
-        }
-        _ => "all samples with the function anywhere on their path; recursion counts once",
-    };
     let which = match model.percent_of {
         PercentOf::Base => "the screen shows the share of what was measured; % changes that",
         PercentOf::View => "the screen shows the share of what is shown; % changes that",
     };
     vec![
         pair(name_of_cost(model), times_period(model, row.inclusive)),
-        pair("", inclusive_of.to_owned()),
+        pair("", model.sheet().inclusive.to_owned()),
         pair("%", shares_of(model, row.inclusive)),
         pair("", which.to_owned()),
         pair("excl time", times_period(model, row.exclusive)),
-        pair(
-            "",
-            match model.view {
-                View::Tree | View::Flat => "samples whose path ends here".to_owned(),
-                View::Callers => "samples in its own code, when called along this path".to_owned(),
-                _ => "samples whose path ends where the longer path ends".to_owned(),
-            },
-        ),
+        pair("", model.sheet().exclusive.to_owned()),
         pair("excl%", shares_of(model, row.exclusive)),
         Item::Gap,
     ]
@@ -303,11 +279,7 @@ fn edges(model: &Model<'_>, row: &Row, metric: &Metric) -> Vec<Item> {
     let why = why_no_edges(model.profile);
     let text = match row.edges {
         Edges::None if why.is_some() => format!("none: {}", why.unwrap_or_default()),
-        Edges::None if model.has_places() => {
-            "none: what returns is an activation of a function; > and the other views count them"
-                .to_owned()
-        }
-        Edges::None => "none: no activation of its own whose return is watched".to_owned(),
+        Edges::None => model.sheet().no_edges.to_owned(),
         Edges::Range { low, high } if low == high => {
             format!("{} sampled activations returned, exactly", count(low, form))
         }

@@ -97,6 +97,23 @@ impl From<Refusal> for Unmade {
     }
 }
 
+impl From<Cancelled> for Unmade {
+    fn from(Cancelled: Cancelled) -> Self {
+        Self::Cancelled
+    }
+}
+
+impl From<Stopped> for Unmade {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::Refused(error) => {
+                Self::Refused(Refusal { cause: error.to_string(), part: Some(error.part) })
+            }
+            Stopped::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
 /// Refines a profile, given without stages, by those that are on.
 ///
 /// # Errors
@@ -113,10 +130,5 @@ pub fn refine<'p>(
             sets.parse(text).map_err(|error| Refusal { cause: error.message, part: None })?;
         all.extend(refinement.stages);
     }
-    base.clone().refine(&all, watch).map_err(|stopped| match stopped {
-        Stopped::Refused(error) => {
-            Unmade::Refused(Refusal { cause: error.to_string(), part: Some(error.part) })
-        }
-        Stopped::Cancelled => Unmade::Cancelled,
-    })
+    Ok(base.clone().refine(&all, watch)?)
 }

@@ -3,9 +3,12 @@
 use csprof_format::profile::Metric;
 
 use super::comparison;
-use super::message::View;
-use super::model::{Model, PercentOf};
+use super::message::ViewId;
+use super::model::Model;
 use super::name::{cut, width};
+use super::scene::PercentOf;
+use super::view::Entry;
+use super::views::VIEWS;
 use crate::profile::MetricRef;
 use crate::views::number::{Rounding, account, amount, brief};
 
@@ -14,15 +17,17 @@ const NARROW: usize = 60;
 
 /// The names of the views with the cell at which each begins, right-aligned.
 #[must_use]
-pub fn tabs(model: &Model<'_>) -> Vec<(View, String, usize)> {
+pub fn tabs(model: &Model<'_>) -> Vec<(ViewId, String, usize)> {
     let narrow = usize::from(model.size.0) < NARROW;
-    let label = |place: usize, view: View| match (view == model.view, narrow) {
-        (true, _) => format!("[{} {}]", place + 1, view.title()),
-        (false, true) => format!(" {} ", place + 1),
-        (false, false) => format!(" {} {} ", place + 1, view.title()),
+    let label = |(at, view): (usize, &&Entry)| {
+        let label = match (ViewId(at) == model.view, narrow) {
+            (true, _) => format!("[{} {}]", at + 1, view.title),
+            (false, true) => format!(" {} ", at + 1),
+            (false, false) => format!(" {} {} ", at + 1, view.title),
+        };
+        (ViewId(at), label)
     };
-    let labels: Vec<_> =
-        View::ALL.iter().enumerate().map(|(place, &view)| (view, label(place, view))).collect();
+    let labels: Vec<_> = VIEWS.iter().enumerate().map(label).collect();
     let all: usize = labels.iter().map(|(_, label)| width(label)).sum();
     let mut at = usize::from(model.size.0).saturating_sub(all + 1);
     let placed = labels.into_iter().map(|(view, label)| {
@@ -35,7 +40,7 @@ pub fn tabs(model: &Model<'_>) -> Vec<(View, String, usize)> {
 
 /// The view whose name is at this cell of the first line.
 #[must_use]
-pub fn view_at(model: &Model<'_>, x: usize) -> Option<View> {
+pub fn view_at(model: &Model<'_>, x: usize) -> Option<ViewId> {
     let hit = tabs(model).into_iter().find(|(_, label, at)| (*at..at + width(label)).contains(&x));
     hit.map(|(view, ..)| view)
 }

@@ -1,16 +1,17 @@
 //! The help page: the keys of the mode, from the key table, and what the numbers mean.
 
-use super::keymap::{self, Group, Mode};
+use super::keymap::bindings_of_group;
+use super::mode::{Group, Mode, PAGE, PROMPT};
 use super::page::{Item, Page};
 use crate::views::verdict::Verdict;
 
 /// The help for a mode; over a page of text, for the view below it.
 #[must_use]
-pub fn page(mode: Mode, view: Mode) -> Page {
-    let mode = if mode == Mode::Page { view } else { mode };
+pub fn page(mode: &'static Mode, view: &'static Mode) -> Page {
+    let mode = if *mode == PAGE { view } else { mode };
     let mut items = Vec::new();
     for group in Group::ALL {
-        let mut bindings = keymap::bindings(mode, group).peekable();
+        let mut bindings = bindings_of_group(mode, group).peekable();
         if bindings.peek().is_none() {
             continue;
         }
@@ -24,13 +25,13 @@ pub fn page(mode: Mode, view: Mode) -> Page {
     items.extend(mouse());
     items.extend(numbers());
     items.extend(language());
-    Page::new(format!("Help for {}", mode.title()), items)
+    Page::new(format!("Help for {}", mode.title), items)
 }
 
 fn prompt_keys() -> Vec<Item> {
     let mut items = vec![Item::Heading("At prompts".to_owned())];
     items.extend(
-        keymap::bindings(Mode::Prompt, Group::Typing)
+        bindings_of_group(&PROMPT, Group::Typing)
             .map(|binding| Item::Pair(binding.keys.to_owned(), binding.help.to_owned())),
     );
     items.push(Item::Gap);

@@ -4,13 +4,11 @@
 //! order, what is open, what is searched for, what percentages are of. Moving about is none, but going
 //! back leads to where the cursor was when the step was made.
 
-use super::message::View;
-use super::model::{Model, PercentOf};
+use super::message::ViewId;
+use super::scene::PercentOf;
 use super::stages::Stages;
-use super::table::{Look, Rows};
-use super::tables::TableLook;
+use super::view::Memory;
 use crate::profile::MetricRef;
-use crate::refine::Grain;
 use crate::views::search::NamePattern;
 
 /// Steps that can be taken back.
@@ -26,83 +24,42 @@ pub struct Moment {
     /// The stages that were asked for.
     pub stages: Stages,
     /// The view.
-    pub view: View,
-    /// What the rows of the flat view were.
-    pub grain: Grain,
+    pub view: ViewId,
     /// The metric that was looked at.
     pub metric: MetricRef,
     /// What percentages were of.
     pub percent_of: PercentOf,
     /// What was searched for.
     pub search: Option<NamePattern>,
-    /// The tree.
-    pub tree: Look,
-    /// The other views, as far as they were there.
-    pub others: Looks,
-    /// The tables of a path.
-    pub tables: TableLook,
-}
-
-/// What the views besides the tree look like, as far as they were made.
-#[derive(Clone, Debug, Default)]
-pub struct Looks {
-    /// The callers view.
-    pub callers: Option<Look>,
-    /// The flat view as a list.
-    pub flat: Option<Look>,
-    /// The flat view as a tree of places.
-    pub places: Option<Look>,
+    /// What each view looked like.
+    pub views: Vec<Memory>,
 }
 
 impl Moment {
-    /// The present screen. Costs what is open, if that has changed.
-    pub(super) fn of(model: &mut Model<'_>) -> Self {
-        let refined = &model.refined;
-        Self {
-            stages: model.stages.clone(),
-            view: model.view,
-            grain: model.grain,
-            metric: refined.metric,
-            percent_of: model.percent_of,
-            search: model.search.clone(),
-            tree: model.tree.look(refined),
-            others: model.looks(),
-            tables: model.tables.look(&model.refined),
-        }
-    }
-
     /// How many rows it names that the moment before it does not.
     fn rows_besides(&self, before: Option<&Self>) -> usize {
-        fn looks(moment: &Moment) -> [Option<&Look>; 4] {
-            let Looks { callers, flat, places } = &moment.others;
-            [Some(&moment.tree), callers.as_ref(), flat.as_ref(), places.as_ref()]
-        }
-        let before = before.map_or([None; 4], looks);
-        let pairs = looks(self).into_iter().zip(before);
-        pairs.filter_map(|(look, before)| Some(look?.rows_besides(before))).sum()
+        let rows = |(at, memory): (usize, &Memory)| {
+            memory.rows_besides(before.and_then(|before| before.views.get(at)))
+        };
+        self.views.iter().enumerate().map(rows).sum()
     }
 
     /// What differs from another moment, in words: nothing, if only the cursor does.
     pub(super) fn differs_by(&self, other: &Self) -> Option<&'static str> {
-        let both = |of: fn(&Looks) -> &Option<Look>| {
-            of(&self.others).as_ref().zip(of(&other.others).as_ref())
-        };
-        let looks = || {
-            let others = [both(|of| &of.callers), both(|of| &of.flat), both(|of| &of.places)];
-            core::iter::once((&self.tree, &other.tree)).chain(others.into_iter().flatten())
-        };
+        let views = || self.views.iter().zip(&other.views);
+        let subjects = views().map(|(one, other)| one.subject.as_ref().zip(other.subject.as_ref()));
+        let mut other_subject = subjects.flatten().filter(|(one, other)| one.text != other.text);
+        let looks = || views().flat_map(|(one, other)| one.looks_of_both(other));
         if self.stages != other.stages {
             Some("the stages")
         } else if self.view != other.view {
             Some("the view")
-        } else if self.grain != other.grain {
-            Some("what the rows are")
+        } else if let Some((subject, _)) = other_subject.next() {
+            Some(subject.what)
         } else if self.metric != other.metric {
             Some("the metric")
-        } else if !self.tables.is_same_table(&other.tables) {
-            Some("the path of the table")
         } else if looks().any(|(a, b)| a.sort() != b.sort())
-            || self.tables.sort() != other.tables.sort()
+            || views().any(|(one, other)| one.sort != other.sort)
         {
             Some("the order of rows")
         } else if looks().any(|(a, b)| !a.has_same_open(b)) {

@@ -1,8 +1,7 @@
 //! Where the viewer meets the refinement language: reading what is typed, and writing what a key
 //! means.
 
-use super::message::RowStage;
-use super::prompt::Completion;
+use super::message::{Completion, RowStage};
 use crate::profile::{FrameKind, Function};
 use crate::refine::{
     Chain, Field, FramePattern, Link, ParseError, Predicate, Refined, Sets, Stage,

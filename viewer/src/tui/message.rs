@@ -4,14 +4,11 @@ use std::sync::Arc;
 
 use super::forest::{Forest, Refusal};
 use super::key::Key;
-
-use super::model::{Inverted, Notice};
-use super::prompt::Completion;
+use super::made::Made;
 use crate::profile::MetricRef;
 use crate::refine::{Axis, Sets};
 use crate::set_files::SetFile;
 use crate::views::SortKey;
-use crate::views::hall::ListedRows;
 use crate::views::search::Search;
 use crate::views::sets::SetRow;
 
@@ -48,7 +45,7 @@ pub enum Message<'p> {
 
     // Views and pages.
     /// Show a view.
-    Show(View),
+    Show(ViewId),
     /// Show the next view.
     NextView,
     /// Show the previous view.
@@ -59,10 +56,8 @@ pub enum Message<'p> {
     OpenHelp,
     /// Open the list of stages.
     OpenStages,
-    /// Rows of the flat view are in what holds them: functions, files, load modules.
-    Coarser,
-    /// Rows of the flat view are what is in them: load modules, files, functions, lines.
-    Finer,
+    /// What the view alone knows how to do.
+    Own(Action),
     /// Open the list of processes and threads.
     OpenContexts,
     /// Explain the numbers of the selected row.
@@ -79,18 +74,6 @@ pub enum Message<'p> {
     Repaint,
     /// A key that means nothing here.
     Unbound(Key),
-
-    // Tables of the current path.
-    /// Make the path longer by the selected row.
-    ExtendPath,
-    /// Take the last function off the path again.
-    ShortenPath,
-    /// Show direct calls only, or those at any distance.
-    ToggleReach,
-    /// Show what the path calls, or what calls it.
-    ToggleWay,
-    /// Keep only the paths through the current path.
-    RefineByPath,
 
     // Numbers and order.
     /// Sort by the next column.
@@ -202,19 +185,12 @@ pub enum Message<'p> {
         /// What came out.
         forest: Box<Forest<'p>>,
     },
-    /// The callers of what is shown, asked for when they were first looked at.
-    Inverted {
-        /// The number under which they were asked for.
+    /// What a view wanted to be made of what is shown.
+    Made {
+        /// The number under which it was asked for.
         ticket: u64,
-        /// Functions and their callers.
-        inverted: Box<Inverted>,
-    },
-    /// The places of what is shown, asked for when they were first looked at.
-    Placed {
-        /// The number under which they were asked for.
-        ticket: u64,
-        /// Load modules, files, functions, lines.
-        forest: Box<Forest<'p>>,
+        /// For that view, and others of the same.
+        made: Made<'p>,
     },
     /// What the word being typed could become.
     Completed {
@@ -242,13 +218,6 @@ pub enum Message<'p> {
         ticket: u64,
         /// What there is to find.
         search: Box<Search>,
-    },
-    /// The table of the current path.
-    Tabled {
-        /// The number under which it was asked for.
-        ticket: u64,
-        /// Its rows, below one for the path itself.
-        list: Box<ListedRows>,
     },
     /// What the sets of frames mean in what is shown.
     SetsCounted {
@@ -288,12 +257,10 @@ impl Message<'_> {
             self,
             Self::Resized { .. }
                 | Self::Refined { .. }
-                | Self::Inverted { .. }
-                | Self::Placed { .. }
+                | Self::Made { .. }
                 | Self::Tried { .. }
                 | Self::Completed { .. }
                 | Self::Searched { .. }
-                | Self::Tabled { .. }
                 | Self::SetsCounted { .. }
                 | Self::SetsLoaded { .. }
                 | Self::Progress { .. }
@@ -316,15 +283,9 @@ impl Message<'_> {
                 | Self::Show(_)
                 | Self::NextView
                 | Self::PreviousView
-                | Self::Coarser
-                | Self::Finer
+                | Self::Own(_)
                 | Self::Back
                 | Self::Cancel
-                | Self::ExtendPath
-                | Self::ShortenPath
-                | Self::ToggleReach
-                | Self::ToggleWay
-                | Self::RefineByPath
                 | Self::SortNext
                 | Self::SortReverse
                 | Self::SortBy(_)
@@ -361,37 +322,35 @@ impl Message<'_> {
     }
 }
 
-/// One of the views; the digits choose them.
+/// One of the views, by its place among them; the digits choose them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum View {
-    /// Calling contexts from the root.
-    #[default]
-    Tree,
-    /// Functions, and below each its callers.
-    Callers,
-    /// Functions.
-    Flat,
-    /// What was measured and how.
-    Info,
-    /// What the current path costs, made longer by each function.
-    Tables,
+pub struct ViewId(pub usize);
+
+impl ViewId {
+    /// The view that is shown first, and to which leaving another one leads.
+    pub const HOME: Self = Self(0);
 }
 
-impl View {
-    /// All views, in the order of their digits.
-    pub const ALL: [Self; 5] = [Self::Tree, Self::Callers, Self::Flat, Self::Info, Self::Tables];
+/// Something that a key does in one view alone, by a name of the view's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Action(pub &'static str);
 
-    /// What the header calls it.
-    #[must_use]
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::Tree => "Tree",
-            Self::Callers => "Callers",
-            Self::Flat => "Flat",
-            Self::Info => "Info",
-            Self::Tables => "Tables",
-        }
-    }
+/// A line at the bottom of the screen that says what happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// For information.
+    Said(String),
+    /// What was asked for could not be done.
+    Failed(String),
+}
+
+/// Something the word before the cursor could become.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The text to insert.
+    pub text: String,
+    /// What it is, in a few words.
+    pub note: String,
 }
 
 /// A refinement that one key makes of the selected row.

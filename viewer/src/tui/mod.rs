@@ -15,6 +15,7 @@
 //! Invariant: nothing that a key does costs more than what is on the screen, except refining and
 //! marking what a search finds, which the shell does (on a worker where the profile is large).
 
+pub mod canvas;
 pub mod columns;
 pub mod commands;
 mod comparison;
@@ -30,19 +31,23 @@ pub mod key;
 pub mod keymap;
 mod language;
 pub mod line;
+pub mod made;
 pub mod message;
+pub mod mode;
 pub mod model;
 pub mod name;
 pub mod page;
 pub mod prompt;
 mod run;
+pub mod scene;
 mod sets;
 pub mod stages;
 pub mod table;
-pub mod tables;
 mod terminal;
 pub mod theme;
 pub mod update;
+pub mod view;
+pub mod views;
 pub mod wire;
 pub mod worker;
 

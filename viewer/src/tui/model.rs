@@ -5,46 +5,32 @@
 //! and compare what is painted.
 
 mod keys;
-mod made;
 mod metric;
 mod screen;
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use crate::profile::comparison::Comparison;
-use crate::profile::{FrameKind, FunctionRef, Profile};
-use crate::refine::{Grain, Refined, Sets};
+use crate::profile::{FrameKind, FunctionRef};
+use crate::refine::{Refined, Sets};
+use crate::views::Row;
 use crate::views::contexts::Context;
 use crate::views::hot_path;
 use crate::views::search::{NamePattern, Search};
-use crate::views::summary::clustered;
-use crate::views::top_down::Downward;
-use crate::views::{Cost, Row, Sort, SortKey, shown_of_sides};
 
 use super::forest::Forest;
-use super::history::{History, Looks, Moment};
+use super::history::{History, Moment};
 use super::info;
-use super::message::View;
+use super::made::{Made, Wanted};
+use super::message::{Notice, ViewId};
 use super::page::Page;
 use super::prompt::Prompt;
+use super::scene::Scene;
 use super::stages::Stages;
-use super::table::{Rows, Table};
-use super::tables::Tables;
+use super::table::Rows;
 use super::theme::Theme;
-
-pub use self::made::{Inverted, Places};
-use self::screen::form;
-pub use self::screen::{SMALLEST, TOP};
-
-/// What percentages are of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PercentOf {
-    /// All samples of the profile.
-    #[default]
-    Base,
-    /// The samples that are shown.
-    View,
-}
+use super::view::{BoxedView, RowsMut, Sheet, View};
+use super::views;
 
 /// What lies over the view and has the focus.
 #[derive(Clone, Debug)]
@@ -61,15 +47,6 @@ pub enum Over {
     Prompt(Prompt),
 }
 
-/// A line at the bottom of the screen that says what happened.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Notice {
-    /// For information.
-    Said(String),
-    /// What was asked for could not be done.
-    Failed(String),
-}
-
 /// A refinement that is being made.
 #[derive(Clone, Debug)]
 pub struct Pending {
@@ -81,11 +58,11 @@ pub struct Pending {
     pub look: Option<Box<Moment>>,
 }
 
-/// The state of the viewer.
+/// The state of the viewer. What it is about is the [`Scene`], which views know, too.
 #[derive(Clone, Debug)]
 pub struct Model<'p> {
-    /// The profile.
-    pub profile: &'p Profile,
+    /// What the screen is about, and how it is written.
+    pub scene: Scene<'p>,
     /// What it is called: its file, as the user wrote it.
     pub path: String,
     /// The files it was read from, as the user wrote them.
@@ -94,45 +71,20 @@ pub struct Model<'p> {
     pub salvage: bool,
     /// The metric by which two profiles are compared, if the user named it.
     pub compared_by: Option<String>,
-    /// Signals and samples, where samples do not tell how long calls are.
-    pub clustered: Option<(u64, u64)>,
     /// The sets of frames that refinements can name.
     pub sets: Arc<Sets>,
-    /// Glyphs and styles.
-    pub theme: Theme,
-    /// Columns and lines of the terminal.
-    pub size: (u16, u16),
-    /// The view.
-    pub view: View,
+    /// The views, in the order of their digits.
+    pub views: Vec<BoxedView<'p>>,
+    /// The view that is looked at.
+    pub view: ViewId,
     /// What lies over it, the focus last.
     pub over: Vec<Over>,
-    /// The refined profile that is shown.
-    pub refined: Refined<'p>,
-    /// The stages that made it: those asked for, unless a refinement is pending.
+    /// The stages that made what is shown: those asked for, unless a refinement is pending.
     pub shown_stages: Stages,
-    /// The top-down tree.
-    pub tree: Table<Downward>,
-    /// The callers and flat views, once they were asked for and made.
-    pub inverted: Option<Inverted>,
-    /// Number under which they were asked for.
-    pub inverting: Option<u64>,
-    /// What the rows of the flat view are: functions in a list, or the tree of what is in load
-    /// modules, in files, or in functions (lines).
-    pub grain: Grain,
-    /// That tree, once it was asked for and made.
-    pub places: Option<Places<'p>>,
-    /// Number under which it was asked for.
-    pub placing: Option<u64>,
-    /// What the views besides the tree are to look like when they are there.
-    pub looks: Looks,
-    /// The path and its table.
-    pub tables: Tables,
+    /// What views want that was asked for and is not there yet, and the numbers of the requests.
+    pub asked: Vec<(u64, Wanted)>,
     /// Number under which the meaning of the sets of frames was asked for.
     pub listing: Option<u64>,
-    /// The function to select when the callers view is there.
-    pub follow: Option<FunctionRef>,
-    /// The information page.
-    pub info: Page,
     /// What to say in place of rows where the profile has no samples.
     pub why_empty: Option<Page>,
     /// The stages that were asked for.
@@ -143,16 +95,10 @@ pub struct Model<'p> {
     pub pending: Option<Pending>,
     /// How far a request is, by its number, from 0 to 1. Only of those that take their time.
     pub progress: Option<(u64, f64)>,
-    /// What percentages are of.
-    pub percent_of: PercentOf,
-    /// Samples shown of BASE and of OTHER, where two profiles are compared.
-    pub shown_of_sides: [u64; 2],
-    /// What is searched for; changed by `search_for`.
-    pub search: Option<NamePattern>,
-    /// Where it is in the tree, once that was asked for.
+    /// Where what is searched for is in the tree, once that was asked for.
     pub found: Option<Search>,
-    /// The request for that, and where to go then, if the shell was asked: the next row, the previous,
-    /// or where typing goes.
+    /// The request for that, and where to go then, if the shell was asked: the next row, the
+    /// previous, or where typing goes.
     pub searching: Option<(u64, Option<bool>)>,
     /// Nodes of a tree that is searched at once; in larger ones the shell marks what is found.
     pub search_at_once: usize,
@@ -162,6 +108,20 @@ pub struct Model<'p> {
     pub notice: Option<Notice>,
     /// Number of the last request to the shell.
     pub ticket: u64,
+}
+
+impl<'p> Deref for Model<'p> {
+    type Target = Scene<'p>;
+
+    fn deref(&self) -> &Scene<'p> {
+        &self.scene
+    }
+}
+
+impl DerefMut for Model<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.scene
+    }
 }
 
 /// The row with the focus and what is needed to talk about it.
@@ -174,49 +134,30 @@ pub struct Selected<'m> {
 }
 
 impl<'p> Model<'p> {
-    /// The first screen of a profile. Rows that hold nearly all of the cost are open.
+    /// The first screen of a profile.
     #[must_use]
     pub fn new(forest: Forest<'p>, path: &str, theme: Theme, size: (u16, u16)) -> Self {
-        let Forest { refined, mut top_down } = forest;
-        let shown_of_sides = shown_of_sides(&refined);
-        if refined.profile.comparison.is_some() {
-            top_down.set_sort(Sort { key: SortKey::Delta(Cost::Inclusive), reversed: false });
-        }
-        let top_down_sort = top_down.sort();
+        let Forest { refined, top_down } = forest;
+        let scene = Scene::new(refined, theme, size);
+        let why_empty = info::why_empty(scene.profile, scene.form());
         let mut model = Self {
-            profile: refined.profile,
+            views: views::all(&scene),
+            scene,
             path: path.to_owned(),
             files: vec![path.to_owned()],
             salvage: false,
             compared_by: None,
-            clustered: clustered(refined.profile),
             sets: Arc::default(),
-            theme,
-            size,
-            view: View::default(),
+            view: ViewId::HOME,
             over: Vec::new(),
-            tree: Table::new(top_down, &refined),
-            inverted: None,
-            inverting: None,
-            grain: Grain::Function,
-            places: None,
-            placing: None,
-            looks: Looks::default(),
-            tables: Tables::new(top_down_sort),
-            listing: None,
-            follow: None,
-            info: Page::default(),
-            why_empty: info::why_empty(refined.profile, form(theme))
-                .map(|items| Page::new("", items)),
-            refined,
             shown_stages: Stages::default(),
+            asked: Vec::new(),
+            listing: None,
+            why_empty: why_empty.map(|items| Page::new("", items)),
             stages: Stages::default(),
             history: History::default(),
             pending: None,
             progress: None,
-            percent_of: PercentOf::default(),
-            shown_of_sides,
-            search: None,
             found: None,
             searching: None,
             search_at_once: 1 << 18,
@@ -224,7 +165,7 @@ impl<'p> Model<'p> {
             notice: None,
             ticket: 0,
         };
-        model.open_what_holds_nearly_all();
+        model.hand_out(Made::default().with(top_down));
         model
     }
 
@@ -234,26 +175,15 @@ impl<'p> Model<'p> {
         self.stages = stages;
     }
 
-    /// Opens the rows along which there is hardly any choice: start-up code, `main`.
-    fn open_what_holds_nearly_all(&mut self) {
-        const NEARLY_ALL: u32 = 95;
-        self.tree.follow_hot_path(&self.refined, NEARLY_ALL);
-        self.tree.toggle(&self.refined);
-        self.tree.select(0);
-    }
-
     /// Puts another refinement in the place of the present one.
     pub fn show(&mut self, forest: Forest<'p>, stages: Stages) {
         let Forest { refined, top_down } = forest;
-        let table_row = self.tables.selected_name(&self.refined);
-        self.looks = self.looks();
-        (self.inverted, self.places) = (None, None);
-        let old = std::mem::replace(&mut self.refined, refined);
-        self.shown_of_sides = shown_of_sides(&self.refined);
-        self.tree.replace(&old, top_down, &self.refined);
-        (self.inverting, self.placing) = (None, None);
-        self.tables.forget(table_row);
-        self.follow = None;
+        for view in &mut self.views {
+            view.forget(&self.scene.refined);
+        }
+        self.scene.replace(refined);
+        self.asked.clear();
+        self.hand_out(Made::default().with(top_down));
         (self.found, self.searching) = (None, None);
         // Where a search began was a place in the old rows.
         let place = self.rows().map(Rows::place);
@@ -265,91 +195,48 @@ impl<'p> Model<'p> {
         self.shown_stages = stages;
     }
 
-    /// Takes the callers of what is shown.
-    pub fn invert(&mut self, mut inverted: Inverted) {
-        let refined = &self.refined;
-        if let Some(look) = self.looks.callers.take() {
-            inverted.callers.look_like(refined, &look);
+    /// Lets each view take what is its own of what was made.
+    pub(super) fn hand_out(&mut self, mut made: Made<'p>) {
+        for view in &mut self.views {
+            view.take(&mut made, &self.scene.refined);
         }
-        if let Some(look) = self.looks.flat.take() {
-            inverted.flat.look_like(refined, &look);
-        }
-        if let Some(function) = self.follow.take() {
-            inverted.callers.select_function(function);
-        }
-        self.inverting = None;
-        self.inverted = Some(inverted);
     }
 
-    /// Takes the places of what is shown.
-    pub fn place(&mut self, forest: Forest<'p>) {
-        let mut places = Places::new(forest.looking_at(self.refined.metric));
-        if let Some(look) = self.looks.places.take() {
-            places.rows.look_like(&places.forest, &look);
-        }
-        self.placing = None;
-        self.places = Some(places);
-    }
-
-    /// Lets the rows of the flat view be others.
-    pub(super) fn regrain(&mut self, grain: Grain) {
-        self.grain = grain;
-        (self.places, self.placing, self.looks.places, self.found) = (None, None, None, None);
-    }
-
-    /// Whether the flat view is a tree of places.
+    /// The view that is looked at.
     #[must_use]
-    pub fn has_places(&self) -> bool {
-        self.view == View::Flat && self.grain != Grain::Function
+    pub fn view(&self) -> &(dyn View<'p> + 'p) {
+        &*self.views[self.view.0]
+    }
+
+    /// What is constant about the view, for the rows that it shows now.
+    #[must_use]
+    pub fn sheet(&self) -> &'static Sheet {
+        self.view().sheet()
     }
 
     /// What the rows of the view were made from.
     #[must_use]
     pub fn of_rows(&self) -> &Refined<'p> {
-        let places = self.places.as_ref().filter(|_| self.has_places());
-        places.map_or(&self.refined, |places| &places.forest)
+        self.view().forest(&self.scene.refined)
     }
 
-    /// What the views besides the tree look like, or are to look like.
-    pub(super) fn looks(&mut self) -> Looks {
-        let mut looks = self.looks.clone();
-        if let Some(Inverted { callers, flat }) = &mut self.inverted {
-            let refined = &self.refined;
-            (looks.callers, looks.flat) = (Some(callers.look(refined)), Some(flat.look(refined)));
+    /// The present screen, to go back to it. Costs what is open, if that has changed.
+    pub(super) fn moment(&mut self) -> Moment {
+        let refined = &self.scene.refined;
+        Moment {
+            stages: self.stages.clone(),
+            view: self.view,
+            metric: refined.metric,
+            percent_of: self.scene.percent_of,
+            search: self.scene.search.clone(),
+            views: self.views.iter_mut().map(|view| view.memory(refined)).collect(),
         }
-        if let Some(Places { forest, rows }) = &mut self.places {
-            looks.places = Some(rows.look(forest));
-        }
-        looks
     }
 
-    /// Lets the rows look as they did at another moment, under the same stages.
+    /// Lets the views look as they did at another moment, under the same stages.
     pub(super) fn look_like(&mut self, moment: &Moment) {
-        let refined = &self.refined;
-        self.tree.look_like(refined, &moment.tree);
-        self.tables.look_like(refined, &moment.tables);
-        // What is there looks so at once, what is not when it comes.
-        let mut looks = moment.others.clone();
-        if let Some(inverted) = &mut self.inverted {
-            if let Some(look) = looks.callers.take() {
-                inverted.callers.look_like(refined, &look);
-            }
-            if let Some(look) = looks.flat.take() {
-                inverted.flat.look_like(refined, &look);
-            }
-        }
-        if let Some(Places { forest, rows }) = &mut self.places
-            && let Some(look) = looks.places.take()
-        {
-            rows.look_like(forest, &look);
-        }
-        self.looks = looks;
-    }
-
-    /// The information page, made when it is first looked at. O(nodes) then.
-    pub fn make_info(&mut self) {
-        if self.info.items.is_empty() {
-            self.info = Page::new("", info::items(self.profile, form(self.theme)));
+        for (view, memory) in self.views.iter_mut().zip(&moment.views) {
+            view.recall(memory, &self.scene.refined);
         }
     }
 
@@ -363,11 +250,9 @@ impl<'p> Model<'p> {
     #[must_use]
     pub fn waits_for(&self) -> Option<u64> {
         let refining = self.pending.as_ref().map(|pending| pending.ticket);
-        refining.or(match self.view {
-            View::Flat if self.grain != Grain::Function => self.placing,
-            View::Callers | View::Flat => self.inverting,
-            View::Tables => self.tables.asked,
-            View::Tree | View::Info => None,
+        refining.or_else(|| {
+            let wanted = self.view().wanted()?;
+            self.asked.iter().find(|(_, asked)| *asked == wanted).map(|(ticket, _)| *ticket)
         })
     }
 
@@ -378,33 +263,15 @@ impl<'p> Model<'p> {
         self.progress.filter(|(of, _)| *of == ticket).map(|(_, done)| done)
     }
 
-    /// The rows of the view; `None` on the information page, and while they are being made.
+    /// The rows of the view; `None` where it has none, and while they are being made.
     #[must_use]
     pub fn rows(&self) -> Option<&dyn Rows> {
-        match self.view {
-            View::Tree => Some(&self.tree),
-            View::Callers => self.inverted.as_ref().map(|inverted| &inverted.callers as _),
-            View::Flat if self.has_places() => self.places.as_ref().map(|places| &places.rows as _),
-            View::Flat => self.inverted.as_ref().map(|inverted| &inverted.flat as _),
-            View::Tables => self.tables.list.as_ref().map(|list| list as _),
-            View::Info => None,
-        }
+        self.view().rows()
     }
 
     /// The rows of the view to change, and what they were made from.
-    pub fn rows_mut(&mut self) -> Option<(&mut dyn Rows, &Refined<'p>)> {
-        if self.has_places() {
-            let Places { forest, rows } = self.places.as_mut()?;
-            return Some((rows, forest));
-        }
-        let rows: &mut dyn Rows = match self.view {
-            View::Tree => &mut self.tree,
-            View::Callers => &mut self.inverted.as_mut()?.callers,
-            View::Flat => &mut self.inverted.as_mut()?.flat,
-            View::Tables => self.tables.list.as_mut()?,
-            View::Info => return None,
-        };
-        Some((rows, &self.refined))
+    pub fn rows_mut(&mut self) -> Option<RowsMut<'_, 'p>> {
+        self.views[self.view.0].rows_mut(&self.scene.refined)
     }
 
     /// The selected row.
@@ -421,19 +288,13 @@ impl<'p> Model<'p> {
         self.of_rows().functions.get(function.index()).map_or("", |f| f.name.as_str())
     }
 
-    /// Name of a row. The row of the root stands for the ends of paths.
+    /// Name of a row. The row of the root may stand for the ends of paths.
     #[must_use]
     pub fn row_name(&self, row: &Row) -> &str {
-        match (row.kind, self.view) {
-            (FrameKind::Root, View::Callers | View::Tables) => "(no caller)",
+        match (row.kind, self.sheet().root) {
+            (FrameKind::Root, Some(ends)) => ends,
             _ => self.name(row.function),
         }
-    }
-
-    /// What is compared, where two profiles are.
-    #[must_use]
-    pub fn comparison(&self) -> Option<&'p Comparison> {
-        self.profile.comparison.as_deref()
     }
 }
 

@@ -72,6 +72,17 @@ impl Page {
         Self { title: title.into(), items, scroll: 0 }
     }
 
+    /// Moves the window by lines.
+    pub fn scroll_by(&mut self, lines: isize) {
+        self.scroll = self.scroll.saturating_add_signed(lines);
+    }
+
+    /// Keeps the end of the page on a screen of this size.
+    pub fn keep_in_view(&mut self, width: usize, height: usize) {
+        let lines = self.lines(width).len();
+        self.scroll = self.scroll.min(lines.saturating_sub(height));
+    }
+
     /// The lines of the page for this many cells.
     #[must_use]
     pub fn lines(&self, cells: usize) -> Vec<PageLine> {

@@ -2,7 +2,7 @@
 
 use super::history::Moment;
 use super::line::Line;
-use super::message::PromptKind;
+use super::message::{Completion, PromptKind};
 use super::table::Place;
 use crate::set_files::SetFile;
 
@@ -32,15 +32,6 @@ pub struct Prompt {
     pub from: Option<Place>,
     /// The screen when the prompt opened: a search is one step from there.
     pub began: Option<Box<Moment>>,
-}
-
-/// Something the word before the cursor could become.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Completion {
-    /// The text to insert.
-    pub text: String,
-    /// What it is, in a few words.
-    pub note: String,
 }
 
 /// What is known about the line being typed.

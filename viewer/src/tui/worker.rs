@@ -18,11 +18,7 @@ use super::effect::{Purpose, Request};
 use super::forest::{Forest, Refusal, Unmade, refine};
 use super::language::complete;
 use super::message::Message;
-use super::model::Inverted;
-use crate::refine::{Cancelled, Refined, Stopped, Watch};
-use crate::views::Sort;
-use crate::views::callers::Callers;
-use crate::views::hall::{HallTable, ListedRows};
+use crate::refine::{Cancelled, Refined, Watch};
 use crate::views::search::Search;
 use crate::views::sets::watched_set_rows;
 use crate::views::shown_of_sides;
@@ -43,17 +39,19 @@ pub(super) struct Requests {
 
 #[derive(Default)]
 struct Waiting {
-    show: Option<Request>,
-    callers: Option<Request>,
-    places: Option<Request>,
-    table: Option<Request>,
-    completion: Option<Request>,
-    search: Option<Request>,
-    attempt: Option<Request>,
-    sets: Option<Request>,
+    /// At most one of each kind, the oldest first.
+    requests: Vec<Request>,
     /// What is being done, and whether it is to end.
     running: Option<(Request, Arc<AtomicBool>)>,
     closed: bool,
+}
+
+impl Waiting {
+    /// Puts a request in the place of an older one of its kind.
+    fn put(&mut self, request: Request) {
+        self.requests.retain(|other| !is_same_kind(&other.purpose, &request.purpose));
+        self.requests.push(request);
+    }
 }
 
 impl Requests {
@@ -63,7 +61,7 @@ impl Requests {
         let is_shown = request.purpose == Purpose::Show;
         let mut put_off = None;
         if let Some((Request { purpose, .. }, cancelled)) = &waiting.running {
-            let is_same = discriminant(purpose) == discriminant(&request.purpose);
+            let is_same = is_same_kind(purpose, &request.purpose);
             let gives_way = *purpose == Purpose::Sets;
             if is_same || gives_way || (is_shown && is_of_what_was_shown(purpose)) {
                 // Relaxed: nothing else is told by it.
@@ -73,22 +71,13 @@ impl Requests {
                 put_off = waiting.running.as_ref().map(|(request, _)| request.clone());
             }
         }
-        waiting.sets = put_off.or(waiting.sets.take());
+        if let Some(put_off) = put_off {
+            waiting.put(put_off);
+        }
         if is_shown {
-            (waiting.callers, waiting.places, waiting.table) = (None, None, None);
-            waiting.search = None;
-            waiting.attempt.take_if(|attempt| is_of_what_was_shown(&attempt.purpose));
+            waiting.requests.retain(|other| !is_of_what_was_shown(&other.purpose));
         }
-        match request.purpose {
-            Purpose::Show => waiting.show = Some(request),
-            Purpose::Callers => waiting.callers = Some(request),
-            Purpose::Places(_) => waiting.places = Some(request),
-            Purpose::Complete { .. } => waiting.completion = Some(request),
-            Purpose::Table { .. } => waiting.table = Some(request),
-            Purpose::Search(_) => waiting.search = Some(request),
-            Purpose::Try => waiting.attempt = Some(request),
-            Purpose::Sets => waiting.sets = Some(request),
-        }
+        waiting.put(request);
         self.changed.notify_one();
     }
 
@@ -121,10 +110,9 @@ impl Requests {
             if waiting.closed {
                 return None;
             }
-            let Waiting { show, callers, places, table, completion, search, attempt, sets, .. } =
-                &mut *waiting;
-            let slots = [show, callers, places, table, completion, search, attempt, sets];
-            let next = slots.into_iter().find_map(Option::take);
+            let first = (0..waiting.requests.len())
+                .min_by_key(|&at| urgency(&waiting.requests[at].purpose));
+            let next = first.map(|at| waiting.requests.remove(at));
             if let Some(request) = next {
                 let cancelled = Arc::new(AtomicBool::new(false));
                 waiting.running = Some((request.clone(), Arc::clone(&cancelled)));
@@ -140,14 +128,30 @@ impl Requests {
     }
 }
 
+/// Whether a newer request takes the place of an older one.
+fn is_same_kind(one: &Purpose, other: &Purpose) -> bool {
+    match (one, other) {
+        (Purpose::View(one), Purpose::View(other)) => one.kind == other.kind,
+        _ => discriminant(one) == discriminant(other),
+    }
+}
+
+/// What is done first: the lowest of those that wait.
+fn urgency(purpose: &Purpose) -> u8 {
+    match purpose {
+        Purpose::Show => 0,
+        Purpose::View(_) => 1,
+        Purpose::Complete { .. } => 2,
+        Purpose::Search(_) => 3,
+        Purpose::Try => 4,
+        Purpose::Sets => 5,
+    }
+}
+
 /// Whether a request is about what is shown, and of no use when that changes.
 fn is_of_what_was_shown(purpose: &Purpose) -> bool {
     match purpose {
-        Purpose::Callers
-        | Purpose::Places(_)
-        | Purpose::Table { .. }
-        | Purpose::Search(_)
-        | Purpose::Try => true,
+        Purpose::View(_) | Purpose::Search(_) | Purpose::Try => true,
         Purpose::Show | Purpose::Sets | Purpose::Complete { .. } => false,
     }
 }
@@ -217,30 +221,14 @@ fn make<'p>(
         Purpose::Show => {
             Message::Refined { ticket, forest: Box::new(Forest::watched(refined, watch)?) }
         }
-        Purpose::Callers => {
-            let inverted = Inverted::new(Callers::watched(&refined, watch)?, &refined);
-            Message::Inverted { ticket, inverted: Box::new(inverted) }
-        }
-        Purpose::Places(outermost) => {
-            let forest = Forest::of_places(&refined, outermost, watch)?;
-            Message::Placed { ticket, forest: Box::new(forest) }
-        }
+        Purpose::View(wanted) => match wanted.make(&refined, watch) {
+            Ok(made) => Message::Made { ticket, made },
+            Err(Unmade::Refused(refusal)) => Message::Refused { ticket, refusal },
+            Err(Unmade::Cancelled) => return Err(Cancelled),
+        },
         Purpose::Complete { text, cursor } => {
             let (word, completions) = complete(&refined, &sets, &text, cursor, true);
             Message::Completed { ticket, word, completions }
-        }
-        Purpose::Table { path, way, reach } => {
-            match HallTable::watched(&refined, path.as_ref(), way, reach, watch) {
-                Ok(table) => {
-                    let list = ListedRows::of(&refined, &table, Sort::default());
-                    Message::Tabled { ticket, list: Box::new(list) }
-                }
-                Err(Stopped::Cancelled) => return Err(Cancelled),
-                Err(Stopped::Refused(error)) => {
-                    let refusal = Refusal { cause: error.to_string(), part: Some(error.part) };
-                    Message::Refused { ticket, refusal }
-                }
-            }
         }
         Purpose::Search(pattern) => {
             let search = Search::watched(&refined, &pattern, watch)?;
@@ -264,6 +252,7 @@ mod tests {
     use std::cell::RefCell;
 
     use super::super::stages::Stages;
+    use super::super::views::{callers, flat, tables};
     use super::*;
     use crate::profile::{MetricRef, Profile, from_outline};
     use crate::refine::Sets;
@@ -287,7 +276,7 @@ mod tests {
 
         requests.ask(request(1, Purpose::Try, "hide a"));
         let (tried, trying) = requests.next().unwrap();
-        requests.ask(request(2, Purpose::Callers, "hide a"));
+        requests.ask(request(2, Purpose::View(callers::wanted()), "hide a"));
         assert!(tried.ticket == 1 && !is_ended(&trying), "another question needs an answer, too");
         requests.ask(request(3, Purpose::Try, "hide ab"));
         assert!(is_ended(&trying), "the line has changed");
@@ -358,12 +347,12 @@ mod tests {
             Some(crate::refine::Stage::Where(crate::refine::Predicate::Through(path))) => path,
             _ => unreachable!("a bare frame is a path"),
         };
-        let table = |way| Purpose::Table { path: Some(path()), way, reach: Reach::Extended };
+        let table = |way| Purpose::View(tables::table_wanted(Some(path()), way, Reach::Extended));
         for (purpose, stage) in [
             (Purpose::Show, "hide f1"),
             (Purpose::Show, ""),
-            (Purpose::Callers, ""),
-            (Purpose::Places(Level::Module), ""),
+            (Purpose::View(callers::wanted()), ""),
+            (Purpose::View(flat::places_wanted(Level::Module)), ""),
             (table(Way::Down), ""),
             (table(Way::Up), ""),
             (Purpose::Search(NamePattern::new("f1").unwrap()), ""),

@@ -1,7 +1,8 @@
 //! Information, help, and profiles with nothing to show.
 
 use csprof::profile::{Profile, from_outline};
-use csprof::tui::keymap::{KEYS, Mode};
+use csprof::tui::keymap::bindings;
+use csprof::tui::mode::PROMPT;
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{Exit, SymbolSource};
 use insta::assert_snapshot;
@@ -71,21 +72,15 @@ fn help_of_the_list_of_stages() {
 #[test]
 fn help_lists_every_key_of_its_mode() {
     let profile = solver();
-    for (mode, keys) in [
-        (Mode::Tree, "?"),
-        (Mode::Callers, "2?"),
-        (Mode::Flat, "3?"),
-        (Mode::Info, "4?"),
-        (Mode::Menu, "<enter>?"),
-        (Mode::Stages, "F?"),
-        (Mode::Prompt, "?"),
-    ] {
-        let help = screen(&profile, "120x200", keys);
-        for binding in KEYS.iter().filter(|binding| binding.modes.contains(&mode)) {
+    let views = ["", "2", "3", "3<lt>", "4", "5", "<enter>", "F", "P"];
+    let modes = views.map(|keys| (Viewer::new(&profile, "80x24").press(keys).model.mode(), keys));
+    for (mode, keys) in modes.into_iter().chain([(&PROMPT, "")]) {
+        let help = screen(&profile, "120x200", &format!("{keys}?"));
+        for binding in bindings(mode) {
             let line = help.lines().find(|line| {
                 line.trim_start().starts_with(binding.keys) && line.contains(binding.help)
             });
-            assert!(line.is_some(), "{mode:?}: {} {}", binding.keys, binding.help);
+            assert!(line.is_some(), "{}: {} {}", mode.title, binding.keys, binding.help);
         }
     }
 }

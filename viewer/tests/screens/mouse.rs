@@ -1,7 +1,6 @@
 //! The mouse.
 
 use csprof::tui::message::Message;
-use csprof::tui::table::Rows;
 use insta::assert_snapshot;
 
 use super::{Viewer, screen, solver};
@@ -27,17 +26,17 @@ fn a_click_on_the_sign_before_a_name_opens_and_closes() {
     let closed = lines.iter().position(|line| line.contains('▸')).unwrap();
     let x = lines[closed].chars().position(|sign| sign == '▸').unwrap();
     let (x, y) = (u16::try_from(x).unwrap(), u16::try_from(closed).unwrap());
-    let before = viewer.model.tree.len();
+    let before = viewer.model.rows().unwrap().len();
     viewer.send(Message::Click { x, y });
-    assert!(viewer.model.tree.len() > before, "{}", viewer.screen());
-    assert_eq!(viewer.model.tree.selected(), closed - 3);
+    assert!(viewer.model.rows().unwrap().len() > before, "{}", viewer.screen());
+    assert_eq!(viewer.model.rows().unwrap().selected(), closed - 3);
     viewer.send(Message::Click { x, y });
-    assert_eq!(viewer.model.tree.len(), before);
+    assert_eq!(viewer.model.rows().unwrap().len(), before);
     // Two clicks in a row are two of them.
     viewer.send(Message::Click { x, y }).send(Message::DoubleClick { x, y });
-    assert_eq!(viewer.model.tree.len(), before);
+    assert_eq!(viewer.model.rows().unwrap().len(), before);
     viewer.send(Message::Click { x: x + 4, y });
-    assert_eq!(viewer.model.tree.len(), before);
+    assert_eq!(viewer.model.rows().unwrap().len(), before);
 }
 
 #[test]
@@ -65,11 +64,20 @@ fn the_wheel_scrolls_and_keeps_the_selection_while_it_is_in_sight() {
     let profile = solver();
     let mut viewer = Viewer::new(&profile, "80x10");
     viewer.press("jjegjjjj").send(Message::Wheel(1));
-    assert_eq!((viewer.model.tree.scroll(), viewer.model.tree.selected()), (3, 4));
+    assert_eq!(
+        (viewer.model.rows().unwrap().scroll(), viewer.model.rows().unwrap().selected()),
+        (3, 4)
+    );
     viewer.send(Message::Wheel(1));
-    assert_eq!((viewer.model.tree.scroll(), viewer.model.tree.selected()), (6, 6));
+    assert_eq!(
+        (viewer.model.rows().unwrap().scroll(), viewer.model.rows().unwrap().selected()),
+        (6, 6)
+    );
     viewer.send(Message::Wheel(-1));
-    assert_eq!((viewer.model.tree.scroll(), viewer.model.tree.selected()), (3, 6));
+    assert_eq!(
+        (viewer.model.rows().unwrap().scroll(), viewer.model.rows().unwrap().selected()),
+        (3, 6)
+    );
 }
 
 #[test]

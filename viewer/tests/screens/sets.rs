@@ -5,8 +5,7 @@ use std::sync::Arc;
 use csprof::refine::{Sets, Source};
 use csprof::set_files::SetFile;
 use csprof::tui::effect::Effect;
-use csprof::tui::message::Message;
-use csprof::tui::model::Notice;
+use csprof::tui::message::{Message, Notice};
 use insta::assert_snapshot;
 
 use super::{Viewer, solver};

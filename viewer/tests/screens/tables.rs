@@ -1,12 +1,15 @@
 //! The tables of a path.
 
+use csprof::tui::view::Repro;
 use insta::assert_snapshot;
 
 use super::{Viewer, screen, solver};
 
 /// Path, number of rows, selected row.
 fn state(viewer: &Viewer<'_>) -> String {
-    let path = viewer.model.tables.path.as_ref().map_or(String::new(), ToString::to_string);
+    let Repro::OfRows(options) = viewer.model.views[4].repro(false) else { unreachable!() };
+    let path = options.iter().skip_while(|option| *option != "--path").nth(1);
+    let path = path.map_or("", String::as_str);
     let rows = viewer.model.rows().map_or(0, |rows| rows.len());
     let selected = viewer.model.selected().map_or("", |row| viewer.model.row_name(row.row));
     format!("{path} ({rows}), at {selected}")

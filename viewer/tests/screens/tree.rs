@@ -1,11 +1,10 @@
 //! The tree: moving, opening, order, columns.
 
 use csprof::profile::from_outline;
-use csprof::tui::table::Rows;
 use insta::assert_snapshot;
 
 use super::{Viewer, screen, solver};
-use csprof::tui::model::Notice;
+use csprof::tui::message::Notice;
 
 #[test]
 fn a_search_says_how_many_names_it_finds() {
@@ -142,7 +141,7 @@ fn search_for_the_name_of_a_row() {
     let mut viewer = Viewer::new(&profile, "80x24");
     viewer.press("/poll<enter>*");
     // The other poll: that below MPI_Allreduce costs more, and was found first.
-    let (line, rows) = (viewer.model.selected().unwrap().line, &viewer.model.tree);
+    let (line, rows) = (viewer.model.selected().unwrap().line, viewer.model.rows().unwrap());
     let names: Vec<_> = rows.rows_to(line).iter().map(|row| viewer.model.row_name(row)).collect();
     assert_eq!(names, ["_start", "main", "solve", "exchange", "MPI_Sendrecv", "poll"]);
 }
@@ -175,9 +174,9 @@ fn copying_the_path() {
 fn callers_are_made_when_they_are_looked_at_and_keep_what_was_open() {
     let profile = solver();
     let mut viewer = Viewer::new(&profile, "80x20");
-    assert!(viewer.model.inverted.is_none());
+    assert!(viewer.model.views[1].rows().is_none());
     viewer.press("/poll<enter>2l1fthrough MPI_*<enter>");
-    assert!(viewer.model.inverted.is_none());
+    assert!(viewer.model.views[1].rows().is_none());
     assert_snapshot!(viewer.press("2").screen());
 }
 

@@ -3,8 +3,7 @@
 use csprof::profile::Profile;
 use csprof::refine::Refined;
 use csprof::tui::effect::{Effect, Purpose, Request};
-use csprof::tui::message::Message;
-use csprof::tui::model::Notice;
+use csprof::tui::message::{Message, Notice};
 use csprof::tui::update::update;
 use csprof::tui::worker::perform;
 

@@ -4,6 +4,7 @@ use super::*;
 use crate::cli::Cli;
 use crate::profile::from_outline;
 use crate::refine::{Sets, Source, apply, is_definition};
+use crate::tui::keymap;
 
 /// Everything that the pages speak of.
 const PROGRAM: &str = "\
@@ -103,7 +104,7 @@ fn every_translation_works() {
         for (theirs, ours) in lines {
             if let Some(keys) = ours.strip_prefix('<') {
                 let key = keys.trim_end_matches('>');
-                let mut bound = crate::tui::keymap::KEYS.iter();
+                let mut bound = keymap::modes().flat_map(keymap::bindings);
                 assert!(bound.any(|binding| binding.keys.split(' ').any(|k| k == key)), "{ours}");
             } else if ours.starts_with("csprof ") {
                 Cli::try_parse_from(ours.split(' ')).unwrap();

@@ -1,7 +1,8 @@
 //! The list of processes and threads: who had the samples that are shown.
 
+use super::super::canvas::Canvas;
+use super::super::model::Model;
 use super::super::name::cut;
-use super::Canvas;
 use crate::views::contexts::Context;
 use crate::views::number::{amount, count, percent};
 
@@ -12,13 +13,13 @@ pub(in crate::tui) fn first_shown(selected: usize, height: usize) -> usize {
 
 /// Paints the list in place of the rows: a heading on the line above `top`, `height` lines below.
 pub(super) fn draw(
-    canvas: &mut Canvas<'_, '_>,
+    canvas: &mut Canvas<'_>,
+    model: &Model<'_>,
     list: &[Context],
     selected: usize,
     top: usize,
     height: usize,
 ) {
-    let model = canvas.model;
     let (theme, form) = (model.theme, model.form());
     let metric = model.metric();
     // Two runs may have different periods, and only samples are then of one kind.

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
+use super::super::canvas::Canvas;
 use super::super::model::Model;
 use super::super::name::{shorten, width};
-use super::Canvas;
 
 /// Cells between the border and the text of an item.
 const MARGIN: usize = 1;
@@ -40,8 +40,7 @@ pub fn window(model: &Model<'_>, selected: usize) -> Window {
 }
 
 /// Paints the menu.
-pub(super) fn draw(canvas: &mut Canvas<'_, '_>, selected: usize) {
-    let model = canvas.model;
+pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model<'_>, selected: usize) {
     let theme = model.theme;
     let [top_left, top_right, bottom_left, bottom_right] = theme.glyphs.corners;
     let (horizontal, vertical) = (theme.glyphs.horizontal, theme.glyphs.vertical);

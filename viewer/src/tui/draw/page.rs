@@ -1,11 +1,19 @@
 //! A page of text under the header.
 
-use super::super::page::{Look, Page};
-use super::Canvas;
+use std::ops::Range;
 
-/// Paints a page: its title on line `title_line`, its window on the `height` lines below.
-pub(super) fn draw(canvas: &mut Canvas<'_, '_>, page: &Page, title_line: usize, height: usize) {
-    let theme = canvas.model.theme;
+use super::super::canvas::Canvas;
+use super::super::page::{Look, Page};
+use super::super::theme::Theme;
+
+/// Paints a page: its window on these lines of the screen, its title on the line above them.
+pub(in crate::tui) fn draw(
+    canvas: &mut Canvas<'_>,
+    theme: Theme,
+    page: &Page,
+    window: Range<usize>,
+) {
+    let (title_line, height) = (window.start - 1, window.len());
     let width = canvas.width();
     let lines = page.lines(width);
     if !page.title.is_empty() {

@@ -1,16 +1,22 @@
 //! A prompt: the line, what is known about it, and what its last word could become.
 
+use super::super::canvas::Canvas;
 use super::super::comparison::account_text;
+use super::super::model::Model;
 use super::super::name::{cut, width};
 use super::super::prompt::{COMPLETIONS, Prompt, Trial};
-use super::Canvas;
 use crate::views::number::{account, counted};
 
 /// Paints the prompt from line `y` on; returns the cell of the cursor.
-pub(super) fn draw(canvas: &mut Canvas<'_, '_>, prompt: &Prompt, y: usize) -> (u16, u16) {
-    let theme = canvas.model.theme;
+pub(super) fn draw(
+    canvas: &mut Canvas<'_>,
+    model: &Model<'_>,
+    prompt: &Prompt,
+    y: usize,
+) -> (u16, u16) {
+    let theme = model.theme;
     let cells = canvas.width();
-    let bottom = y + canvas.model.bottom_height();
+    let bottom = y + model.bottom_height();
     for line in y..bottom {
         canvas.clear(0, line, cells);
     }
@@ -24,11 +30,11 @@ pub(super) fn draw(canvas: &mut Canvas<'_, '_>, prompt: &Prompt, y: usize) -> (u
     let cursor = start + width(&prompt.line.text()[skipped..prompt.line.cursor()]);
 
     if y + 1 < bottom {
-        knowledge(canvas, prompt, y + 1, start, skipped);
+        knowledge(canvas, model, prompt, y + 1, start, skipped);
     } else if let Trial::Found(Some(names)) = prompt.trial {
         let (said, style) = match names {
             0 => ("not found".to_owned(), theme.error()),
-            _ => (counted(names as u64, "name", canvas.model.form()), theme.faint()),
+            _ => (counted(names as u64, "name", model.form()), theme.faint()),
         };
         if names == 0 || start + width(text) + 2 + width(&said) < cells {
             canvas.text_right(cells - 1, y, &said, room, style);
@@ -51,8 +57,15 @@ pub(super) fn draw(canvas: &mut Canvas<'_, '_>, prompt: &Prompt, y: usize) -> (u
 }
 
 /// The line below: an error with a mark under its place, or what would be shown.
-fn knowledge(canvas: &mut Canvas<'_, '_>, prompt: &Prompt, y: usize, start: usize, skipped: usize) {
-    let theme = canvas.model.theme;
+fn knowledge(
+    canvas: &mut Canvas<'_>,
+    model: &Model<'_>,
+    prompt: &Prompt,
+    y: usize,
+    start: usize,
+    skipped: usize,
+) {
+    let theme = model.theme;
     let cells = canvas.width();
     let room = cells.saturating_sub(start + 1);
     match &prompt.trial {
@@ -75,9 +88,9 @@ fn knowledge(canvas: &mut Canvas<'_, '_>, prompt: &Prompt, y: usize, start: usiz
         }
         Trial::Counted { shown, out, of_sides } => {
             let style = if *shown == 0 { theme.warning() } else { theme.text() };
-            let text = match canvas.model.comparison() {
+            let text = match model.comparison() {
                 Some(comparison) => account_text(comparison, *of_sides),
-                None => account(*shown, *out) + &canvas.model.of_metric(),
+                None => account(*shown, *out) + &model.of_metric(),
             };
             canvas.text(start, y, &text, room, style);
         }

@@ -2,83 +2,53 @@
 
 use ratatui::style::Style;
 
+use super::super::canvas::Canvas;
 use super::super::columns::{Column, Columns, Placed};
 use super::super::comparison as compared;
+use super::super::model::Model;
 use super::super::name::{cut_start, head, shorten, width};
 use super::super::table::Rows;
-use super::Canvas;
 use crate::profile::FrameKind;
-use crate::refine::Grain;
-use crate::views::hall;
 use crate::views::number::{amount, count, edges, percent};
 use crate::views::verdict::per_edge;
 use crate::views::visible::Line;
 use crate::views::{Cost, Row, SortKey};
 
 /// Paints the headings on the line above `top`, and `height` rows from `top` on.
-pub(super) fn draw(canvas: &mut Canvas<'_, '_>, top: usize, height: usize) {
-    let model = canvas.model;
-    if model.view == super::View::Tables {
-        current_path(canvas, top - 2);
-    }
-    let Some(rows) = model.rows() else {
-        let text = match &model.tables.refused {
-            Some(cause) if model.view == super::View::Tables => {
-                format!("{cause}; backspace makes the path shorter")
-            }
-            _ => model.theme.plain("counting…").into_owned(),
-        };
-        canvas.text(1, top, &text, canvas.width().saturating_sub(2), model.theme.faint());
+pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model<'_>, top: usize, height: usize) {
+    let view = model.view();
+    view.draw_above(canvas, model, top - 1 - view.lines_above());
+    let room = canvas.width().saturating_sub(2);
+    let Some(rows) = view.rows() else {
+        let text = model.theme.plain(&view.instead_of_rows()).into_owned();
+        canvas.text(1, top, &text, room, model.theme.faint());
         return;
     };
     let columns = model.columns();
-    headings(canvas, &columns, rows, top - 1);
+    headings(canvas, model, &columns, rows, top - 1);
     for offset in 0..height {
         let at = rows.scroll() + offset;
         let Some(line) = rows.line(at) else { break };
         let y = top + offset;
-        path(canvas, rows, line, columns.path_width, y);
+        path(canvas, model, rows, line, columns.path_width, y);
         canvas.text(columns.path_width, y, model.theme.glyphs.vertical, 1, model.theme.faint());
-        numbers(canvas, rows.row(line), &columns, y);
+        numbers(canvas, model, rows.row(line), &columns, y);
         if at == rows.selected() {
             canvas.style(0, y, canvas.width(), model.theme.selected());
         }
     }
     if rows.is_empty() {
-        let text = match model.view {
-            super::View::Tables if model.refined.shown > 0 => {
-                "nothing makes this path longer here: i, w, or backspace"
-            }
-            _ => "no call path is left; u takes the last step back, F lists the stages",
-        };
-        canvas.text(1, top, text, canvas.width().saturating_sub(2), model.theme.warning());
+        canvas.text(1, top, view.if_empty(&model.refined), room, model.theme.warning());
     }
 }
 
-/// The path of the tables and what it costs.
-fn current_path(canvas: &mut Canvas<'_, '_>, y: usize) {
-    let model = canvas.model;
-    let theme = model.theme;
-    let mut cost = String::new();
-    if let Some(row) = &model.tables.cost {
-        cost = match model.comparison() {
-            Some(comparison) => compared::path_cost(model, comparison, row),
-            None => {
-                let time = amount(row.inclusive, model.metric(), model.form());
-                format!("{time}  {} %", percent(row.inclusive, model.whole()))
-            }
-        };
-    }
-    let end = canvas.width().saturating_sub(1);
-    canvas.text_right(end, y, &cost, width(&cost), theme.strong());
-    let start = canvas.text(1, y, "path ", 5, theme.faint());
-    let room = end.saturating_sub(start + width(&cost) + 2);
-    let path = theme.plain(&model.tables.shown_path(room, theme.glyphs.ellipsis)).into_owned();
-    canvas.text(start, y, &path, room, theme.stage());
-}
-
-fn headings(canvas: &mut Canvas<'_, '_>, columns: &Columns, rows: &dyn Rows, y: usize) {
-    let model = canvas.model;
+fn headings(
+    canvas: &mut Canvas<'_>,
+    model: &Model<'_>,
+    columns: &Columns,
+    rows: &dyn Rows,
+    y: usize,
+) {
     let theme = model.theme;
     let glyphs = theme.glyphs;
     let sort = rows.sort();
@@ -90,21 +60,7 @@ fn headings(canvas: &mut Canvas<'_, '_>, columns: &Columns, rows: &dyn Rows, y: 
         (true, true) => glyphs.ascending,
         (false, _) => "",
     };
-    let mut path_heading = match model.view {
-        super::View::Tree => " Call path ".to_owned(),
-        super::View::Callers => " Function, then its callers ".to_owned(),
-        super::View::Tables => {
-            let tables = &model.tables;
-            format!(" {} ", hall::relation(tables.path.is_some(), tables.way, tables.reach))
-        }
-        super::View::Flat => match model.grain {
-            Grain::Module => " Modules, files, functions ".to_owned(),
-            Grain::File => " Files, functions, lines ".to_owned(),
-            Grain::Line => " Functions, lines ".to_owned(),
-            Grain::Function => " Function ".to_owned(),
-        },
-        super::View::Info => String::new(),
-    };
+    let mut path_heading = format!(" {} ", model.view().heading());
     if model.comparison().is_some() && columns.cost == Cost::Exclusive {
         path_heading.push_str("(exclusive cost) ");
     }
@@ -146,8 +102,14 @@ fn headings(canvas: &mut Canvas<'_, '_>, columns: &Columns, rows: &dyn Rows, y: 
 }
 
 /// Guides, marker, name, and where the code is, if there is room.
-fn path(canvas: &mut Canvas<'_, '_>, rows: &dyn Rows, line: Line, cells: usize, y: usize) {
-    let model = canvas.model;
+fn path(
+    canvas: &mut Canvas<'_>,
+    model: &Model<'_>,
+    rows: &dyn Rows,
+    line: Line,
+    cells: usize,
+    y: usize,
+) {
     let theme = model.theme;
     let glyphs = theme.glyphs;
     let row = rows.row(line);
@@ -169,15 +131,10 @@ fn path(canvas: &mut Canvas<'_, '_>, rows: &dyn Rows, line: Line, cells: usize, 
         let rest = (1 + most).saturating_sub(x);
         x = canvas.text(x, y, &glyphs.guide.repeat(rest), rest, theme.faint());
     }
-    let is_list = match model.view {
-        super::View::Flat => !model.has_places(),
-        view => view == super::View::Tables,
-    };
-    let marker = match (row.has_children, rows.is_open(line), model.view) {
-        _ if is_list => glyphs.leaf,
-        (false, ..) => glyphs.leaf,
-        (true, true, _) => glyphs.open,
-        (true, false, _) => glyphs.closed,
+    let marker = match (row.has_children && model.sheet().opens, rows.is_open(line)) {
+        (false, _) => glyphs.leaf,
+        (true, true) => glyphs.open,
+        (true, false) => glyphs.closed,
     };
     x = canvas.text(x, y, marker, 1, theme.text()) + 1;
 
@@ -198,7 +155,7 @@ fn path(canvas: &mut Canvas<'_, '_>, rows: &dyn Rows, line: Line, cells: usize, 
         let before = width(&shown[..place.start]);
         canvas.style(x + before, y, width(&shown[place]), theme.found());
     }
-    where_it_is(canvas, row, end, cells, y);
+    where_it_is(canvas, model, row, end, cells, y);
 }
 
 fn most_guides(cells: usize) -> usize {
@@ -211,8 +168,14 @@ pub(in crate::tui) fn marker_at(depth: u32, cells: usize) -> usize {
 }
 
 /// Source line or module, right-aligned in what the name leaves.
-fn where_it_is(canvas: &mut Canvas<'_, '_>, row: &Row, from: usize, end: usize, y: usize) {
-    let model = canvas.model;
+fn where_it_is(
+    canvas: &mut Canvas<'_>,
+    model: &Model<'_>,
+    row: &Row,
+    from: usize,
+    end: usize,
+    y: usize,
+) {
     let Some(function) = model.of_rows().functions.get(row.function.index()) else { return };
     // Its name says it already.
     if row.kind == FrameKind::Context {
@@ -236,8 +199,7 @@ fn where_it_is(canvas: &mut Canvas<'_, '_>, row: &Row, from: usize, end: usize, 
     }
 }
 
-fn numbers(canvas: &mut Canvas<'_, '_>, row: &Row, columns: &Columns, y: usize) {
-    let model = canvas.model;
+fn numbers(canvas: &mut Canvas<'_>, model: &Model<'_>, row: &Row, columns: &Columns, y: usize) {
     let theme = model.theme;
     let form = model.form();
     let metric = model.metric();

@@ -1,9 +1,9 @@
 //! The list of stages: what each let through, took out and moved.
 
+use super::super::canvas::Canvas;
 use super::super::comparison::account_text;
 use super::super::model::Model;
 use super::super::name::cut;
-use super::Canvas;
 use crate::refine::Outcome;
 use crate::views::number::{count, percent};
 
@@ -24,8 +24,7 @@ pub(in crate::tui) fn first_shown(model: &Model<'_>, selected: usize) -> usize {
 }
 
 /// Paints the list from line `y` on.
-pub(super) fn draw(canvas: &mut Canvas<'_, '_>, selected: usize, y: usize) {
-    let model = canvas.model;
+pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model<'_>, selected: usize, y: usize) {
     let theme = model.theme;
     let cells = canvas.width();
     let height = model.bottom_height();
@@ -97,5 +96,5 @@ pub(super) fn draw(canvas: &mut Canvas<'_, '_>, selected: usize, y: usize) {
     };
     let last = y + height - 1;
     canvas.text(1, last - 1, &total, cells - 2, theme.text());
-    super::hints(canvas, last);
+    super::hints::draw(canvas, model, last);
 }

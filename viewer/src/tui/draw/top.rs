@@ -1,12 +1,11 @@
 //! The title, the stages and the account of all samples.
 
+use super::super::canvas::Canvas;
 use super::super::header;
-use super::super::message::View;
+use super::super::model::Model;
 use super::super::name::width;
-use super::Canvas;
 
-pub(super) fn draw(canvas: &mut Canvas<'_, '_>) {
-    let model = canvas.model;
+pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model<'_>) {
     let theme = model.theme;
     let tabs = header::tabs(model);
     let room = tabs.first().map_or(canvas.width(), |(.., at)| *at).saturating_sub(1);
@@ -23,8 +22,4 @@ pub(super) fn draw(canvas: &mut Canvas<'_, '_>) {
     canvas.text(0, 1, &header::breadcrumb(model, room), room, theme.stage());
     let style = if model.refined.out > 0 { theme.strong() } else { theme.text() };
     canvas.text(start, 1, &account, cells, style);
-    if model.view == View::Info {
-        let line = theme.glyphs.horizontal.repeat(canvas.width());
-        canvas.text(0, 2, &line, canvas.width(), theme.faint());
-    }
 }

@@ -1,38 +1,27 @@
 //! What has the focus, and what keys mean there.
 
 use super::{Model, Over};
-use crate::refine::Grain;
 use crate::tui::key::Key;
-use crate::tui::keymap::{self, Mode};
-use crate::tui::message::{Message, View};
+use crate::tui::keymap;
+use crate::tui::message::Message;
+use crate::tui::mode::{
+    ACTIONS, Binding, CONTEXTS_LIST, Group, Mode, PAGE, PROMPT, STAGES, TOO_SMALL,
+};
 
 impl Model<'_> {
     /// What has the focus.
     #[must_use]
-    pub fn mode(&self) -> Mode {
+    pub fn mode(&self) -> &'static Mode {
         if self.is_too_small() {
-            return Mode::TooSmall;
+            return &TOO_SMALL;
         }
-        match (self.over.last(), self.view) {
-            (Some(Over::Page(_)), _) => Mode::Page,
-            (Some(Over::Menu(_)), _) => Mode::Menu,
-            (Some(Over::Stages(_)), _) => Mode::Stages,
-            (Some(Over::Contexts(..)), _) => Mode::Contexts,
-            (Some(Over::Prompt(_)), _) => Mode::Prompt,
-            (None, _) => self.view_mode(),
-        }
-    }
-
-    /// The mode of the view.
-    #[must_use]
-    pub fn view_mode(&self) -> Mode {
-        match self.view {
-            View::Tree => Mode::Tree,
-            View::Callers => Mode::Callers,
-            View::Flat if self.grain != Grain::Function => Mode::Places,
-            View::Flat => Mode::Flat,
-            View::Info => Mode::Info,
-            View::Tables => Mode::Tables,
+        match self.over.last() {
+            Some(Over::Page(_)) => &PAGE,
+            Some(Over::Menu(_)) => &ACTIONS,
+            Some(Over::Stages(_)) => &STAGES,
+            Some(Over::Contexts(..)) => &CONTEXTS_LIST,
+            Some(Over::Prompt(_)) => &PROMPT,
+            None => self.sheet().mode,
         }
     }
 
@@ -55,12 +44,12 @@ impl Model<'_> {
     }
 
     /// What can be done with the selected row.
-    pub fn menu_items(&self) -> impl Iterator<Item = &'static keymap::Binding> + use<> {
-        use keymap::Group::{Find, Move, Numbers, Refine};
-        let mode = self.view_mode();
+    pub fn menu_items(&self) -> impl Iterator<Item = &'static Binding> + use<> {
+        use Group::{Find, Move, Numbers, Refine};
+        let mode = self.sheet().mode;
         let groups = [Refine, Find, Numbers, Move].into_iter();
         groups
-            .flat_map(move |group| keymap::bindings(mode, group))
+            .flat_map(move |group| keymap::bindings_of_group(mode, group))
             .filter(|binding| binding.message.is_about_a_row())
     }
 }

@@ -1,58 +1,21 @@
-//! Where things are on the screen, and how numbers are written there.
+//! Where things are on the screen.
 
-use csprof_format::ids::ProcessId;
-
-use super::{Model, Over, PercentOf};
+use super::{Model, Over};
 use crate::tui::columns::Columns;
-use crate::tui::message::View;
-use crate::tui::theme::Theme;
-use crate::views::Cost;
-use crate::views::number::Form;
-
-/// Terminals smaller than this get one line of text.
-pub const SMALLEST: (u16, u16) = (40, 10);
+use crate::tui::scene::SMALLEST;
 
 /// Lines above the rows of most views: title, stages, headings.
-pub const TOP: usize = 3;
+const TOP: usize = 3;
 
 impl Model<'_> {
-    /// What percentages are of, in samples.
-    #[must_use]
-    pub fn whole(&self) -> u64 {
-        match self.percent_of {
-            PercentOf::Base => self.refined.base,
-            PercentOf::View => self.refined.shown,
-        }
-    }
-
-    /// What percentages of a process's samples are of: of two that are compared, its own.
-    #[must_use]
-    pub fn whole_for(&self, process: ProcessId) -> u64 {
-        let Some(comparison) = self.comparison() else { return self.whole() };
-        let side = usize::from(process >= comparison.first_other);
-        match self.percent_of {
-            PercentOf::Base => comparison.sides[side].total,
-            PercentOf::View => self.shown_of_sides[side],
-        }
-    }
-
-    /// Which characters numbers may use.
-    #[must_use]
-    pub fn form(&self) -> Form {
-        form(self.theme)
-    }
-
     /// The columns of the view.
     #[must_use]
     pub fn columns(&self) -> Columns {
         let width = usize::from(self.size.0);
-        match (self.comparison(), self.view) {
-            (None, _) if self.has_several_metrics() => Columns::of_metrics(width, &self.refined),
-            (None, _) => Columns::fit(width),
-            (Some(_), View::Callers | View::Flat) if !self.has_places() => {
-                Columns::of_comparison(width, Cost::Exclusive)
-            }
-            (Some(_), _) => Columns::of_comparison(width, Cost::Inclusive),
+        match self.comparison() {
+            None if self.has_several_metrics() => Columns::of_metrics(width, &self.refined),
+            None => Columns::fit(width),
+            Some(_) => Columns::of_comparison(width, self.sheet().cost),
         }
     }
 
@@ -62,11 +25,11 @@ impl Model<'_> {
         self.size.0 < SMALLEST.0 || self.size.1 < SMALLEST.1
     }
 
-    /// Lines above the rows: title, stages, headings, and in the tables the path.
+    /// Lines above the rows: title, stages, headings, and what the view has above them.
     #[must_use]
     pub fn top(&self) -> usize {
         let has_page = matches!(self.over.last(), Some(Over::Page(_)));
-        TOP + usize::from(self.view == View::Tables && !has_page)
+        TOP + if has_page { 0 } else { self.view().lines_above() }
     }
 
     /// Lines at the bottom: hints or notice, a prompt, the list of stages, a menu.
@@ -87,9 +50,4 @@ impl Model<'_> {
     pub fn body_height(&self) -> usize {
         usize::from(self.size.1).saturating_sub(self.top() + self.bottom_height())
     }
-}
-
-/// Which characters numbers may use.
-pub(super) fn form(theme: Theme) -> Form {
-    if theme.is_ascii() { Form::Ascii } else { Form::Unicode }
 }

@@ -2,7 +2,8 @@
 
 use csprof_format::profile::Metric;
 
-use super::super::model::{Model, Notice};
+use super::super::message::Notice;
+use super::super::model::Model;
 use crate::profile::MetricRef;
 use crate::views::number::{amount, counted};
 

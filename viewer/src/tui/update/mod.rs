@@ -3,36 +3,33 @@
 //! Nothing here waits, reads or writes; what has to be done outside the model is returned as
 //! effects. Refining is such an effect, since it costs O(nodes) and may go to a worker.
 
+mod ask;
 mod metric;
 mod mouse;
+mod moving;
 mod prompt;
 mod refinement;
 mod repro;
 mod search;
-mod tables;
-
-use std::sync::Arc;
+mod stages;
+mod view;
 
 use super::commands;
-use super::effect::{Effect, Purpose, Request};
+use super::effect::Effect;
 use super::explain;
 use super::help;
 use super::history::Moment;
 use super::keymap;
-use super::message::{Message, PromptKind, View};
-use super::model::{HOT_SHARE, Model, Notice, Over, PercentOf};
-use super::page::Page;
+use super::message::{Message, Notice, PromptKind, ViewId};
+use super::model::{Model, Over};
 use super::prompt::Trial;
-use super::stages::Stages;
-use super::table::{OPEN_LIMIT, Rows};
-use crate::refine::Grain;
+use super::scene::PercentOf;
+use crate::views::Sort;
 use crate::views::contexts::contexts;
-use crate::views::hot_path;
 use crate::views::number::{amount, counted};
-use crate::views::{Sort, SortKey};
 
-/// What messages may ask for.
-type Effects = Vec<Effect>;
+use self::ask::Effects;
+use self::prompt::Accepted;
 
 /// Changes the model as a message says, and returns what is to be done outside of it.
 pub fn update<'p>(model: &mut Model<'p>, message: Message<'p>) -> Vec<Effect> {
@@ -47,11 +44,9 @@ pub fn update<'p>(model: &mut Model<'p>, message: Message<'p>) -> Vec<Effect> {
     if let Some((before, is_search)) = begin {
         end_step(model, before, is_search);
     }
-    effects.extend(refinement::callers_if_looked_at(model));
-    effects.extend(refinement::places_if_looked_at(model));
-    effects.extend(tables::table_if_looked_at(model));
+    effects.extend(view::look_at(model));
     model.count_rows();
-    keep_in_view(model);
+    moving::keep_in_view(model);
     effects
 }
 
@@ -75,7 +70,7 @@ fn step_begins(model: &mut Model<'_>, message: &Message<'_>) -> Option<(Began, b
     let may = is_search || message.may_be_a_step();
     may.then(|| {
         let at = model.history.steps();
-        (Began { at, moment: Box::new(Moment::of(model)) }, is_search)
+        (Began { at, moment: Box::new(model.moment()) }, is_search)
     })
 }
 
@@ -91,7 +86,7 @@ fn end_step(model: &mut Model<'_>, began: Began, is_search: bool) {
     if model.history.steps() != began.at {
         return;
     }
-    if began.moment.differs_by(&Moment::of(model)).is_some() {
+    if began.moment.differs_by(&model.moment()).is_some() {
         model.history.step(*began.moment, is_search);
         if model.pending.is_none() {
             model.history.settle();
@@ -99,43 +94,37 @@ fn end_step(model: &mut Model<'_>, began: Began, is_search: bool) {
     }
 }
 
-/// What asks the shell under the last number, about the metric that is looked at.
-fn ask(model: &Model<'_>, purpose: Purpose, stages: Stages) -> Effect {
-    let (ticket, metric) = (model.ticket, model.refined.metric);
-    Effect::Refine(Request { ticket, purpose, stages, sets: Arc::clone(&model.sets), metric })
-}
-
 fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
     match message {
-        Message::Up => move_by(model, -1),
-        Message::Down => move_by(model, 1),
-        Message::PageUp => move_by(model, -page(model)),
-        Message::PageDown => move_by(model, page(model)),
-        Message::First => move_by(model, isize::MIN),
-        Message::Last => move_by(model, isize::MAX),
+        Message::Up => moving::move_by(model, -1),
+        Message::Down => moving::move_by(model, 1),
+        Message::PageUp => moving::move_by(model, -moving::page(model)),
+        Message::PageDown => moving::move_by(model, moving::page(model)),
+        Message::First => moving::move_by(model, isize::MIN),
+        Message::Last => moving::move_by(model, isize::MAX),
 
-        Message::Open => change_rows(model, |rows, refined| rows.open_or_enter(refined)),
-        Message::Close => change_rows(model, |rows, _| rows.close_or_leave()),
-        Message::Toggle => change_rows(model, |rows, refined| rows.toggle(refined)),
-        Message::CloseAll => change_rows(model, |rows, refined| rows.close_all(refined)),
-        Message::OpenSubtree => open_subtree(model),
-        Message::HotPath => follow_hot_path(model),
+        Message::Open => moving::change_rows(model, |rows, refined| rows.open_or_enter(refined)),
+        Message::Close => moving::change_rows(model, |rows, _| rows.close_or_leave()),
+        Message::Toggle => moving::change_rows(model, |rows, refined| rows.toggle(refined)),
+        Message::CloseAll => moving::change_rows(model, |rows, refined| rows.close_all(refined)),
+        Message::OpenSubtree => moving::open_subtree(model),
+        Message::HotPath => moving::follow_hot_path(model),
 
-        Message::Show(view) => show(model, view),
-        Message::NextView => show(model, neighbor(model.view, 1)),
-        Message::PreviousView => show(model, neighbor(model.view, View::ALL.len() - 1)),
+        Message::Show(view) => view::show(model, view),
+        Message::NextView => view::show_neighbor(model, 1),
+        Message::PreviousView => view::show_neighbor(model, model.views.len() - 1),
+        Message::Own(action) => return view::act(model, action),
+        Message::Made { ticket, made } => view::made(model, ticket, made),
         Message::OpenMenu => {
             if model.selected().is_some() {
                 model.over.push(Over::Menu(0));
             }
         }
         Message::OpenHelp => {
-            let page = help::page(model.mode(), model.view_mode());
+            let page = help::page(model.mode(), model.sheet().mode);
             model.over.push(Over::Page(page));
         }
         Message::OpenStages => model.over.push(Over::Stages(0)),
-        Message::Coarser => regrain(model, true),
-        Message::Finer => regrain(model, false),
         Message::OpenContexts => {
             let (list, imbalance) = contexts(&model.refined);
             if let Some(whose) = imbalance.whose(model.form()) {
@@ -159,20 +148,14 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
             model.notice = Some(Notice::Said(keymap::unbound(model.mode(), key)));
         }
 
-        Message::ExtendPath => tables::extend(model),
-        Message::ShortenPath => tables::shorten(model),
-        Message::ToggleReach => tables::toggle_reach(model),
-        Message::ToggleWay => tables::toggle_way(model),
-        Message::RefineByPath => return tables::refine(model),
-        Message::Tabled { ticket, list } => tables::arrived(model, ticket, *list),
-
-        Message::SortNext => sort_next(model),
+        Message::SortNext => moving::sort_next(model),
         Message::SortReverse => {
-            change_sort(model, |sort| Sort { reversed: !sort.reversed, ..sort });
+            moving::change_sort(model, |sort| Sort { reversed: !sort.reversed, ..sort });
         }
-        Message::SortBy(key) => {
-            change_sort(model, |sort| Sort { key, reversed: sort.key == key && !sort.reversed })
-        }
+        Message::SortBy(key) => moving::change_sort(model, |sort| Sort {
+            key,
+            reversed: sort.key == key && !sort.reversed,
+        }),
         Message::TogglePercent => toggle_percent(model),
         Message::NextMetric => metric::step(model, true),
         Message::PreviousMetric => metric::step(model, false),
@@ -198,30 +181,25 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
         Message::ClearStages => return refinement::clear(model),
         Message::Undo => return refinement::go(model, false),
         Message::Redo => return refinement::go(model, true),
-        Message::StageUp => return refinement::move_stage(model, -1),
-        Message::StageDown => return refinement::move_stage(model, 1),
-        Message::StageDelete => return refinement::delete_stage(model),
-        Message::StageToggle => return refinement::toggle_stage(model),
-        Message::StageEdit => return refinement::edit_stage(model),
-        Message::StageSave(file) => refinement::save_stage(model, file),
+        Message::StageUp => return stages::move_by(model, -1),
+        Message::StageDown => return stages::move_by(model, 1),
+        Message::StageDelete => return stages::delete(model),
+        Message::StageToggle => return stages::toggle(model),
+        Message::StageEdit => return stages::edit(model),
+        Message::StageSave(file) => stages::save(model, file),
         Message::ListSets => return refinement::list_sets(model),
         Message::SetsCounted { ticket, rows } => refinement::sets_counted(model, ticket, &rows),
         Message::SetsLoaded { sets, notice } => {
             return refinement::sets_loaded(model, sets, notice);
         }
         Message::Refined { ticket, forest } => refinement::arrived(model, ticket, *forest),
-        Message::Inverted { ticket, inverted } => {
-            if model.inverting == Some(ticket) {
-                model.invert(*inverted);
-            }
-        }
-        Message::Placed { ticket, forest } => {
-            if model.placing == Some(ticket) {
-                model.place(*forest);
-            }
-        }
         Message::Progress { ticket, done } => model.progress = Some((ticket, done)),
         Message::Refused { ticket, refusal } => {
+            if prompt::refused(model, ticket, &refusal)
+                || view::refused(model, ticket, &refusal.cause)
+            {
+                return Vec::new();
+            }
             return refinement::refused(model, ticket, refusal);
         }
         Message::Completed { ticket, word, completions } => {
@@ -235,8 +213,16 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
         Message::CopyPath => return copy_path(model),
         Message::Repro => return repro::show(model),
 
-        Message::Click { x, y } => return mouse::click(model, x, y),
-        Message::DoubleClick { x, y } => return mouse::double_click(model, x, y),
+        Message::Click { x, y } => {
+            if let Some(message) = mouse::click(model, x, y) {
+                return apply(model, message);
+            }
+        }
+        Message::DoubleClick { x, y } => {
+            if let Some(message) = mouse::double_click(model, x, y) {
+                return apply(model, message);
+            }
+        }
         Message::Wheel(lines) => mouse::wheel(model, lines),
 
         Message::Resized { width, height } => model.size = (width, height),
@@ -244,130 +230,15 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
     Vec::new()
 }
 
-/// A screen of lines, with one line in common.
-fn page(model: &Model<'_>) -> isize {
-    isize::try_from(model.body_height().saturating_sub(1).max(1)).unwrap_or(1)
-}
-
-/// Moves in whatever list has the focus.
-fn move_by(model: &mut Model<'_>, lines: isize) {
-    let stages = model.stages.0.len();
-    let items = model.menu_items().count();
-    let moved = |at: usize, len: usize| at.saturating_add_signed(lines).min(len.saturating_sub(1));
-    match model.over.last_mut() {
-        Some(Over::Page(page)) => page.scroll = page.scroll.saturating_add_signed(lines),
-        Some(Over::Menu(selected)) => *selected = moved(*selected, items),
-        Some(Over::Stages(selected)) => *selected = moved(*selected, stages),
-        Some(Over::Contexts(list, selected)) => *selected = moved(*selected, list.len()),
-        Some(Over::Prompt(_)) => {}
-        None if model.view == View::Info => {
-            model.info.scroll = model.info.scroll.saturating_add_signed(lines);
-        }
-        None => {
-            change_rows(model, |rows, _| rows.select(rows.selected().saturating_add_signed(lines)));
-        }
-    }
-}
-
-/// Keeps the selection and the end of pages on the screen. Costs what is on the screen.
-pub(super) fn keep_in_view(model: &mut Model<'_>) {
-    let height = model.body_height();
-    let width = usize::from(model.size.0);
-    let clamp = |page: &mut Page, height: usize| {
-        let lines = page.lines(width).len();
-        page.scroll = page.scroll.min(lines.saturating_sub(height));
-    };
-    if let Some((rows, _)) = model.rows_mut() {
-        rows.keep_in_view(height);
-    } else if model.view == View::Info {
-        clamp(&mut model.info, height);
-    }
-    if let Some(Over::Page(page)) = model.over.last_mut() {
-        clamp(page, height);
-    }
-}
-
-fn change_rows(
-    model: &mut Model<'_>,
-    change: impl FnOnce(&mut dyn Rows, &crate::refine::Refined<'_>),
-) {
-    if let Some((rows, refined)) = model.rows_mut() {
-        change(rows, refined);
-    }
-}
-
-fn open_subtree(model: &mut Model<'_>) {
-    let Some((rows, refined)) = model.rows_mut() else { return };
-    if !rows.open_subtree(refined) {
-        model.notice = Some(Notice::Said(format!(
-            "opened as much as fits {OPEN_LIMIT} rows; e on a row further down opens more"
-        )));
-    }
-}
-
-fn follow_hot_path(model: &mut Model<'_>) {
-    let Some((rows, refined)) = model.rows_mut() else { return };
-    let steps = rows.follow_hot_path(refined, HOT_SHARE);
-    let of = if model.comparison().is_some() { "difference" } else { "cost" };
-    let said = match steps {
-        0 if model.selected().is_some_and(|selected| !selected.row.has_children) => {
-            "the hot path ends here: nothing is below this row".to_owned()
-        }
-        0 => format!("the hot path ends here: no child has {HOT_SHARE} % of this row's {of}"),
-        hot_path::MOST_ROWS => format!("{steps} further along the hot path; H follows it on"),
-        _ => format!("{steps} further along the hot path"),
-    };
-    model.notice = Some(Notice::Said(said));
-}
-
-fn neighbor(view: View, step: usize) -> View {
-    let place = View::ALL.iter().position(|other| *other == view).unwrap_or(0);
-    View::ALL[(place + step) % View::ALL.len()]
-}
-
-/// Shows a view. The callers view is about the function that was selected.
-fn show(model: &mut Model<'_>, view: View) {
-    let function = model.selected().map(|selected| selected.row.function);
-    let came_from = std::mem::replace(&mut model.view, view);
-    model.found = None;
-    match view {
-        View::Callers if came_from != view => match (&mut model.inverted, function) {
-            (Some(inverted), Some(function)) => inverted.callers.select_function(function),
-            (_, function) => model.follow = function,
-        },
-        View::Info => model.make_info(),
-        _ => {}
-    }
-}
-
-/// Lets the rows of the flat view be coarser or finer.
-fn regrain(model: &mut Model<'_>, coarser: bool) {
-    const GRAINS: [Grain; 4] = [Grain::Line, Grain::Function, Grain::File, Grain::Module];
-    let at = GRAINS.iter().position(|grain| *grain == model.grain).unwrap_or(1);
-    let next = if coarser { at + 1 } else { at.wrapping_sub(1) };
-    let said = match GRAINS.get(next) {
-        Some(&grain) => {
-            model.regrain(grain);
-            match grain {
-                Grain::Module => "load modules, and in them files, functions, lines",
-                Grain::File => "files, and in them functions, lines",
-                Grain::Function => "functions",
-                Grain::Line => "functions, and in them lines",
-            }
-        }
-        None if coarser => "load modules are the coarsest",
-        None => "lines are the finest",
-    };
-    model.notice = Some(Notice::Said(said.to_owned()));
-}
-
 fn back(model: &mut Model<'_>) -> Effects {
     match (model.over.is_empty(), model.view) {
-        (false, _) => return cancel(model),
-        (true, View::Tree) => return vec![Effect::Quit],
-        (true, _) => model.view = View::Tree,
+        (false, _) => cancel(model),
+        (true, ViewId::HOME) => vec![Effect::Quit],
+        (true, _) => {
+            model.view = ViewId::HOME;
+            Vec::new()
+        }
     }
-    Vec::new()
 }
 
 /// Leaves what is open. At the top it ends what is being made, or else forgets the search, so that
@@ -385,25 +256,6 @@ fn cancel(model: &mut Model<'_>) -> Effects {
         None => model.search_for(None),
     }
     Vec::new()
-}
-
-fn sort_next(model: &mut Model<'_>) {
-    let mut keys: Vec<SortKey> = Vec::new();
-    let columns = model.columns();
-    for key in columns.numbers.iter().filter_map(|place| place.column.sort_key(columns.cost)) {
-        if !keys.contains(&key) {
-            keys.push(key);
-        }
-    }
-    keys.push(SortKey::Name);
-    change_sort(model, |sort| {
-        let place = keys.iter().position(|key| *key == sort.key).map_or(0, |at| at + 1);
-        Sort { key: keys[place % keys.len()], reversed: false }
-    });
-}
-
-fn change_sort(model: &mut Model<'_>, change: impl FnOnce(Sort) -> Sort) {
-    change_rows(model, |rows, refined| rows.set_sort(refined, change(rows.sort())));
 }
 
 fn toggle_percent(model: &mut Model<'_>) {
@@ -425,7 +277,10 @@ fn accept(model: &mut Model<'_>) -> Effects {
             model.over.pop();
             message.map_or_else(Vec::new, |message| apply(model, message))
         }
-        Some(Over::Prompt(_)) => prompt::accept(model),
+        Some(Over::Prompt(_)) => match prompt::accept(model) {
+            Accepted::Done(effects) => effects,
+            Accepted::Command(text) => run_command(model, &text),
+        },
         Some(Over::Contexts(list, selected)) => {
             let Some(context) = list.get(*selected) else { return Vec::new() };
             let mut stages = model.stages.clone();
@@ -443,7 +298,7 @@ fn run_command(model: &mut Model<'_>, text: &str) -> Effects {
     if text.is_empty() {
         return Vec::new();
     }
-    let exact = commands::COMMANDS.iter().find(|command| command.name == text);
+    let exact = commands::all().find(|command| command.name == text);
     match exact.or_else(|| commands::beginning_with(text).next()) {
         Some(command) => apply(model, command.message.clone()),
         None if let Some(name) = commands::metric_named(text) => {
@@ -462,7 +317,7 @@ fn copy_path(model: &mut Model<'_>) -> Effects {
     let (Some(rows), Some(selected)) = (model.rows(), model.selected()) else { return Vec::new() };
     let path = rows.rows_to(selected.line);
     let names: Vec<&str> = path.into_iter().map(|row| model.row_name(row)).collect();
-    let text = names.join(if model.view == View::Tree { " > " } else { " < " });
+    let text = names.join(model.sheet().arrow);
     model.notice = Some(Notice::Said(format!(
         "copied the path of {}, if this terminal takes OSC 52",
         counted(names.len() as u64, "frame", model.form())

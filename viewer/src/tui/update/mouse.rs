@@ -1,8 +1,8 @@
-//! Clicks and the wheel.
+//! Clicks and the wheel: what they select, and what they mean.
 
-use super::super::message::{Message, View};
+use super::super::message::Message;
 use super::super::model::{Model, Over};
-use super::{Effects, apply};
+use super::moving;
 use crate::tui::draw::menu::{Window, window};
 use crate::tui::draw::rows::marker_at;
 use crate::tui::draw::{contexts, stages};
@@ -13,11 +13,11 @@ const WHEEL_LINES: isize = 3;
 
 /// A click on the sign before a name opens or closes the row. Elsewhere it selects: a row, a view by
 /// its name, an order or a metric by its heading, an item of the menu or of a list; on the line of
-/// stages it lists them.
-pub(super) fn click<'p>(model: &mut Model<'p>, x: u16, y: u16) -> Effects {
+/// stages it lists them. Returns what is to be done besides selecting.
+pub(super) fn click(model: &mut Model<'_>, x: u16, y: u16) -> Option<Message<'static>> {
     let (x, y) = (usize::from(x), usize::from(y));
     if model.is_too_small() {
-        return Vec::new();
+        return None;
     }
     match model.over.last() {
         Some(&Over::Menu(selected)) => return click_menu(model, selected, y),
@@ -28,39 +28,33 @@ pub(super) fn click<'p>(model: &mut Model<'p>, x: u16, y: u16) -> Effects {
             {
                 *selected = item;
             }
-            return Vec::new();
+            return None;
         }
         None => {}
     }
     if y == 1 {
-        return apply(model, Message::OpenStages);
+        return Some(Message::OpenStages);
     }
     if y == 0
         && let Some(view) = header::view_at(model, x)
     {
-        return apply(model, Message::Show(view));
+        return Some(Message::Show(view));
     }
-    if y + 1 == model.top() && model.view != View::Info {
-        let message = model.columns().message_at(x);
-        return apply(model, message);
+    if y + 1 == model.top() && model.sheet().has_rows {
+        return Some(model.columns().message_at(x));
     }
-    let Some(line) = line_at(model, y) else { return Vec::new() };
+    let line = line_at(model, y)?;
     let on_marker = is_marker(model, line, x);
     if let Some((rows, _)) = model.rows_mut() {
         rows.select(line);
     }
-    if on_marker { apply(model, Message::Toggle) } else { Vec::new() }
+    on_marker.then_some(Message::Toggle)
 }
 
 /// Whether the sign that opens and closes the row of a line is at this cell, or next to it: it is
 /// one cell wide.
 fn is_marker(model: &Model<'_>, line: usize, x: usize) -> bool {
-    let is_tree = match model.view {
-        View::Tree | View::Callers => true,
-        View::Flat => model.has_places(),
-        View::Tables | View::Info => false,
-    };
-    let Some(rows) = model.rows().filter(|_| is_tree) else { return false };
+    let Some(rows) = model.rows().filter(|_| model.sheet().opens) else { return false };
     let Some(line) = rows.line(line) else { return false };
     let at = marker_at(line.depth, model.columns().path_width);
     rows.row(line).has_children && (at..=at + 1).contains(&x)
@@ -68,27 +62,19 @@ fn is_marker(model: &Model<'_>, line: usize, x: usize) -> bool {
 
 /// A double click opens or closes the row, edits the stage, refines to the process. The first click
 /// has selected it.
-pub(super) fn double_click<'p>(model: &mut Model<'p>, x: u16, y: u16) -> Effects {
+pub(super) fn double_click(model: &mut Model<'_>, x: u16, y: u16) -> Option<Message<'static>> {
     if item_at(model, usize::from(y)).is_some() {
-        return apply(
-            model,
-            match model.over.last() {
-                Some(Over::Stages(_)) => Message::StageEdit,
-                _ => Message::Accept,
-            },
-        );
+        return Some(match model.over.last() {
+            Some(Over::Stages(_)) => Message::StageEdit,
+            _ => Message::Accept,
+        });
     }
     let line = line_at(model, usize::from(y)).filter(|_| model.over.is_empty());
     let on_row = line.is_some_and(|line| !is_marker(model, line, usize::from(x)));
     if !on_row {
         return click(model, x, y);
     }
-    match model.view {
-        View::Flat if model.has_places() => apply(model, Message::Toggle),
-        View::Flat | View::Info => apply(model, Message::OpenMenu),
-        View::Tables => apply(model, Message::ExtendPath),
-        View::Tree | View::Callers => apply(model, Message::Toggle),
-    }
+    Some((model.sheet().double_click)())
 }
 
 /// The wheel scrolls the window; the selection stays where it is as long as it is in sight.
@@ -99,11 +85,11 @@ pub(super) fn wheel(model: &mut Model<'_>, steps: i8) {
     let lines = isize::from(steps) * WHEEL_LINES;
     let height = model.body_height();
     if !model.over.is_empty() {
-        super::move_by(model, lines);
+        moving::move_by(model, lines);
     } else if let Some((rows, _)) = model.rows_mut() {
         rows.scroll_by(lines, height);
     } else {
-        super::move_by(model, lines);
+        moving::move_by(model, lines);
     }
 }
 
@@ -130,14 +116,10 @@ fn line_at(model: &Model<'_>, y: usize) -> Option<usize> {
     (in_body && line < rows.len()).then_some(line)
 }
 
-fn click_menu(model: &mut Model<'_>, selected: usize, y: usize) -> Effects {
+fn click_menu(model: &mut Model<'_>, selected: usize, y: usize) -> Option<Message<'static>> {
     let Window { line, items } = window(model, selected);
     model.over.pop();
-    match y.checked_sub(line) {
-        Some(below) if below < items.len() => {
-            model.over.push(Over::Menu(items.start + below));
-            super::accept(model)
-        }
-        _ => Vec::new(),
-    }
+    let below = y.checked_sub(line).filter(|below| *below < items.len())?;
+    model.over.push(Over::Menu(items.start + below));
+    Some(Message::Accept)
 }

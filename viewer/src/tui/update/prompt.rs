@@ -6,15 +6,15 @@
 use super::super::commands;
 use super::super::effect::{Effect, Purpose};
 use super::super::forest::Refusal;
-use super::super::history::Moment;
 use super::super::language;
 use super::super::line::Line;
-use super::super::message::PromptKind;
-use super::super::model::{Model, Notice, Over};
-use super::super::prompt::{Completion, Prompt, Trial};
+use super::super::message::{Completion, Notice, PromptKind};
+use super::super::model::{Model, Over};
+use super::super::prompt::{Prompt, Trial};
 use super::super::stages::{Stage, Stages};
 use super::super::table::Rows;
-use super::{Effects, ask, refinement, run_command, search};
+use super::ask::{Effects, ask};
+use super::{refinement, search};
 use crate::refine::{contexts, is_definition};
 use crate::set_files::SetFile;
 use crate::views::number::amount;
@@ -60,7 +60,7 @@ pub(super) fn open(model: &mut Model<'_>, kind: PromptKind) -> Effects {
 pub(super) fn open_with(model: &mut Model<'_>, kind: PromptKind, text: &str, cursor: usize) {
     let from = model.rows().map(Rows::place);
     let mut prompt = Prompt::new(kind, text, from);
-    prompt.began = (kind == PromptKind::Search).then(|| Box::new(Moment::of(model)));
+    prompt.began = (kind == PromptKind::Search).then(|| Box::new(model.moment()));
     prompt.line.move_to(cursor);
     offer(model, &mut prompt);
     model.over.push(Over::Prompt(prompt));
@@ -234,17 +234,27 @@ fn stages_with(model: &Model<'_>, kind: PromptKind, text: &str) -> Result<Stages
     Ok(stages)
 }
 
+/// What accepting a line led to.
+pub(super) enum Accepted {
+    /// It is done.
+    Done(Effects),
+    /// A command is to be run.
+    Command(String),
+}
+
 /// Accepts the line.
-pub(super) fn accept(model: &mut Model<'_>) -> Effects {
-    let Some(Over::Prompt(mut prompt)) = model.over.pop() else { return Vec::new() };
+pub(super) fn accept(model: &mut Model<'_>) -> Accepted {
+    let Some(Over::Prompt(mut prompt)) = model.over.pop() else {
+        return Accepted::Done(Vec::new());
+    };
     let text = prompt.line.text().to_owned();
     remember(model, prompt.label(), &text);
-    match meant(&prompt) {
+    Accepted::Done(match meant(&prompt) {
         PromptKind::Search => {
             search::accepted(model);
             Vec::new()
         }
-        PromptKind::Command => run_command(model, &text),
+        PromptKind::Command => return Accepted::Command(text),
         PromptKind::Set(file) => match language::definition(&text, &model.sets) {
             // A set that matches nothing here may do so in another profile.
             Ok((name, pattern, _)) => vec![Effect::SaveSet { file, name, pattern }],
@@ -269,7 +279,7 @@ pub(super) fn accept(model: &mut Model<'_>) -> Effects {
                 }
             }
         }
-    }
+    })
 }
 
 /// Keeps a line, so that it can be recalled.

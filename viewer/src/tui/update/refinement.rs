@@ -1,4 +1,4 @@
-//! The stages: adding one, changing them, undo, and what the shell answers.
+//! Other stages: adding one, undo, and what the shell answers.
 //!
 //! What is wanted is in the model at once, and the shell is asked to refine; until it answers, the
 //! old rows stay on the screen. A change that is refused is forgotten again, it alone: one that was
@@ -10,14 +10,12 @@ use super::super::effect::{Effect, Purpose};
 use super::super::forest::{Forest, Refusal};
 use super::super::history::Moment;
 use super::super::language;
-use super::super::message::{PromptKind, RowStage, View};
-use super::super::model::{Model, Notice, Over, Pending};
+use super::super::message::{Notice, RowStage, ViewId};
+use super::super::model::{Model, Over, Pending};
 use super::super::sets;
 use super::super::stages::Stages;
-use super::{Effects, ask, prompt};
-use crate::refine::{Grain, Sets};
-use crate::set_files::SetFile;
-use crate::views::places::Level;
+use super::ask::{Effects, ask};
+use crate::refine::Sets;
 use crate::views::sets::SetRow;
 
 /// Has the profile refined by other stages.
@@ -35,20 +33,8 @@ fn request(model: &mut Model<'_>, is_change: bool, look: Option<Box<Moment>>) ->
     model.ticket += 1;
     model.pending = Some(Pending { ticket: model.ticket, is_change, look });
     // The worker ends what was being made of the rows there were.
-    (model.inverting, model.placing, model.tables.asked) = (None, None, None);
+    model.asked.clear();
     vec![ask(model, Purpose::Show, model.stages.clone())]
-}
-
-/// Asks the shell for the callers of what is shown, if a view of them is open and lacks them.
-pub(super) fn callers_if_looked_at(model: &mut Model<'_>) -> Option<Effect> {
-    let is_looked_at = matches!(model.view, View::Callers | View::Flat) && !model.has_places();
-    let is_under_way = model.inverting.is_some() || model.pending.is_some();
-    if !is_looked_at || model.inverted.is_some() || is_under_way {
-        return None;
-    }
-    model.ticket += 1;
-    model.inverting = Some(model.ticket);
-    Some(ask(model, Purpose::Callers, model.shown_stages.clone()))
 }
 
 /// Ends what is being made: the stages are again those that are shown, and a view that is not there
@@ -57,27 +43,11 @@ pub(super) fn end(model: &mut Model<'_>) -> Effects {
     if let Some(pending) = model.pending.take() {
         forget(model, pending);
     } else {
-        (model.inverting, model.placing, model.tables.asked) = (None, None, None);
-        model.view = View::Tree;
+        model.asked.clear();
+        model.view = ViewId::HOME;
     }
     model.notice = Some(Notice::Said("ended; nothing has changed".to_owned()));
     vec![Effect::Cancel]
-}
-
-/// Asks the shell for the places of what is shown, if they are looked at and missing.
-pub(super) fn places_if_looked_at(model: &mut Model<'_>) -> Option<Effect> {
-    let is_under_way = model.placing.is_some() || model.pending.is_some();
-    if !model.has_places() || model.places.is_some() || is_under_way {
-        return None;
-    }
-    let level = match model.grain {
-        Grain::Module => Level::Module,
-        Grain::File => Level::File,
-        Grain::Function | Grain::Line => Level::Function,
-    };
-    model.ticket += 1;
-    model.placing = Some(model.ticket);
-    Some(ask(model, Purpose::Places(level), model.shown_stages.clone()))
 }
 
 /// Adds the stage that one key makes of the selected row.
@@ -106,7 +76,7 @@ pub(super) fn clear(model: &mut Model<'_>) -> Effects {
 
 /// Takes the last step back, or makes it again.
 pub(super) fn go(model: &mut Model<'_>, forward: bool) -> Effects {
-    let present = Moment::of(model);
+    let present = model.moment();
     let word = if forward { "redo" } else { "undo" };
     let Some(moment) = model.history.go(forward, present.clone()) else {
         model.notice = Some(Notice::Said(format!("nothing to {word}")));
@@ -130,18 +100,16 @@ pub(super) fn go(model: &mut Model<'_>, forward: bool) -> Effects {
 fn go_to(model: &mut Model<'_>, moment: &Moment) {
     model.view = moment.view;
     model.found = None;
-    if model.grain != moment.grain {
-        model.regrain(moment.grain);
-    }
-    if model.view == View::Info {
-        model.make_info();
+    for (view, memory) in model.views.iter_mut().zip(&moment.views) {
+        if let Some(subject) = &memory.subject {
+            view.turn_to(subject, &model.scene.refined);
+        }
     }
     model.look_at(moment.metric);
     model.percent_of = moment.percent_of;
     if model.search != moment.search {
         model.search_for(moment.search.clone());
     }
-    model.tables.look_like(&model.refined, &moment.tables);
 }
 
 /// What was wanted will not be shown: what is shown is wanted again.
@@ -150,62 +118,6 @@ fn forget(model: &mut Model<'_>, pending: Pending) {
     model.stages = model.shown_stages.clone();
     if let Some(moment) = shown.filter(|_| !pending.is_change) {
         go_to(model, &moment);
-    }
-}
-
-/// The place of the selected stage in the list of stages, if it is open and not empty.
-fn selected_stage(model: &Model<'_>) -> Option<usize> {
-    match model.over.last() {
-        Some(Over::Stages(at)) if *at < model.stages.0.len() => Some(*at),
-        _ => None,
-    }
-}
-
-pub(super) fn move_stage(model: &mut Model<'_>, by: isize) -> Effects {
-    let Some(at) = selected_stage(model) else { return Vec::new() };
-    let mut stages = model.stages.clone();
-    let Some(to) = at.checked_add_signed(by).filter(|to| *to < stages.0.len()) else {
-        return Vec::new();
-    };
-    stages.0.swap(at, to);
-    if let Some(Over::Stages(selected)) = model.over.last_mut() {
-        *selected = to;
-    }
-    change(model, stages)
-}
-
-pub(super) fn delete_stage(model: &mut Model<'_>) -> Effects {
-    let Some(at) = selected_stage(model) else { return Vec::new() };
-    let mut stages = model.stages.clone();
-    stages.0.remove(at);
-    if let Some(Over::Stages(selected)) = model.over.last_mut() {
-        *selected = at.min(stages.0.len().saturating_sub(1));
-    }
-    change(model, stages)
-}
-
-pub(super) fn toggle_stage(model: &mut Model<'_>) -> Effects {
-    let Some(at) = selected_stage(model) else { return Vec::new() };
-    let mut stages = model.stages.clone();
-    stages.0[at].on = !stages.0[at].on;
-    change(model, stages)
-}
-
-pub(super) fn edit_stage(model: &mut Model<'_>) -> Effects {
-    selected_stage(model).map_or_else(Vec::new, |at| prompt::open(model, PromptKind::Stage(at)))
-}
-
-/// Opens a prompt for the name of a set with the selected stage's frames.
-pub(super) fn save_stage(model: &mut Model<'_>, file: SetFile) {
-    let Some(at) = selected_stage(model) else { return };
-    match language::frames_of_stage(&model.stages.0[at].text, &model.sets) {
-        Some(frames) => {
-            prompt::open_with(model, PromptKind::Set(file), &format!("@ = {frames}"), 1);
-        }
-        None => {
-            let cause = "a set holds frames, and this stage is about more than one frame pattern";
-            model.notice = Some(Notice::Failed(cause.to_owned()));
-        }
     }
 }
 
@@ -256,20 +168,9 @@ pub(super) fn arrived<'p>(model: &mut Model<'p>, ticket: u64, forest: Forest<'p>
     model.history.settle();
 }
 
-/// The shell could not refine the profile, or try a line out.
+/// The shell could not refine the profile.
 pub(super) fn refused(model: &mut Model<'_>, ticket: u64, refusal: Refusal) -> Effects {
-    if prompt::refused(model, ticket, &refusal) {
-        return Vec::new();
-    }
-    if model.tables.asked.take_if(|asked| *asked == ticket).is_some() {
-        model.tables.refused = Some(refusal.cause);
-        return Vec::new();
-    }
-    // What is shown was refined by the same stages, so this does not happen; it must not be hidden.
-    let is_view = |asked: &mut u64| *asked == ticket;
-    if model.inverting.take_if(is_view).is_some() || model.placing.take_if(is_view).is_some() {
-        model.notice = Some(Notice::Failed(refusal.cause));
-    } else if let Some(pending) = model.pending.take_if(|pending| pending.ticket == ticket) {
+    if let Some(pending) = model.pending.take_if(|pending| pending.ticket == ticket) {
         model.notice = Some(Notice::Failed(refusal.cause));
         if pending.is_change {
             return take_back(model);

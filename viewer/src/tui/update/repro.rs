@@ -1,18 +1,18 @@
 //! The command line that reports what is on the screen: the same rows in the same order.
 
 use super::super::effect::Effect;
-use super::super::message::View;
-use super::super::model::{Model, Notice, Over, PercentOf};
+use super::super::message::Notice;
+use super::super::model::{Model, Over};
 use super::super::page::{Item, Page};
+use super::super::scene::PercentOf;
 use super::super::table::Rows;
-use super::Effects;
+use super::super::view::Repro;
+use super::ask::Effects;
 use crate::profile::MetricRef;
 use crate::profile::comparison::Scale;
-use crate::refine::Grain;
 use crate::report::listing::{USUAL_ROWS, USUAL_SHARE};
-use crate::views::hall::{Reach, Way};
 use crate::views::printable::command_line;
-use crate::views::{Sort, SortKey};
+use crate::views::{Cost, Sort, SortKey};
 
 /// Shows the command line, copies it, and has it printed at the end.
 pub(super) fn show(model: &mut Model<'_>) -> Effects {
@@ -43,14 +43,15 @@ pub(super) fn show(model: &mut Model<'_>) -> Effects {
 fn words(model: &Model<'_>) -> Result<Vec<String>, String> {
     let mut words = vec!["csprof".to_owned()];
     let comparison = model.comparison();
-    match (comparison, model.view) {
-        (_, View::Info) if comparison.is_some() || model.files.len() != 1 => {
-            return Err("csprof info is about one file, and these are several".to_owned());
+    let repro = model.view().repro(comparison.is_some());
+    words.push(match (&repro, comparison) {
+        (Repro::OfFile(subcommand), _) if comparison.is_some() || model.files.len() != 1 => {
+            return Err(format!("csprof {subcommand} is about one file, and these are several"));
         }
-        (_, View::Info) => words.push("info".to_owned()),
-        (Some(_), _) => words.push("diff".to_owned()),
-        (None, _) => words.push("report".to_owned()),
-    }
+        (Repro::OfFile(subcommand), _) => (*subcommand).to_owned(),
+        (Repro::OfRows(_), Some(_)) => "diff".to_owned(),
+        (Repro::OfRows(_), None) => "report".to_owned(),
+    });
     match comparison {
         Some(comparison) => words.extend(comparison.sides.each_ref().map(|side| side.name.clone())),
         None => words.extend(model.files.iter().cloned()),
@@ -62,43 +63,18 @@ fn words(model: &Model<'_>) -> Result<Vec<String>, String> {
     if model.salvage {
         add("--salvage", None);
     }
-    if model.view == View::Info {
-        return Ok(words);
-    }
-    let is_list = matches!(model.over.last(), Some(Over::Contexts(..)));
-    let view = match (model.view, model.grain, comparison) {
-        _ if is_list && comparison.is_some() => {
+    let Repro::OfRows(options) = repro else { return Ok(words) };
+    match model.over.last() {
+        Some(Over::Contexts(..)) if comparison.is_some() => {
             return Err("csprof diff does not list processes and threads".to_owned());
         }
-        _ if is_list => Some("threads"),
-        (View::Tree | View::Info, ..) => None,
-        (View::Callers, ..) => Some("callers"),
-        (View::Tables, ..) => Some("tables"),
-        (View::Flat, Grain::Function, _) | (View::Flat, _, None) => Some("flat"),
-        (View::Flat, Grain::Module, Some(_)) => Some("modules"),
-        (View::Flat, Grain::File, Some(_)) => Some("files"),
-        (View::Flat, Grain::Line, Some(_)) => Some("lines"),
+        Some(Over::Contexts(..)) => words.extend(["--view", "threads"].map(str::to_owned)),
+        _ => words.extend(options),
+    }
+    let mut add = |option: &str, value: Option<&str>| {
+        words.push(option.to_owned());
+        words.extend(value.map(str::to_owned));
     };
-    if let Some(view) = view {
-        add("--view", Some(view));
-    }
-    match model.grain {
-        Grain::Module if view == Some("flat") => add("--by", Some("module")),
-        Grain::File if view == Some("flat") => add("--by", Some("file")),
-        Grain::Line if view == Some("flat") => add("--by", Some("function")),
-        _ => {}
-    }
-    if view == Some("tables") {
-        if let Some(path) = &model.tables.path {
-            add("--path", Some(&path.to_string()));
-        }
-        if model.tables.reach == Reach::Extended {
-            add("--extended", None);
-        }
-        if model.tables.way == Way::Up {
-            add("--upward", None);
-        }
-    }
     match &model.compared_by {
         Some(name) => add("--metric", Some(name)),
         None if model.refined.metric != MetricRef::FIRST => {
@@ -127,10 +103,9 @@ fn words(model: &Model<'_>) -> Result<Vec<String>, String> {
         return Ok(words);
     }
     let sort = model.rows().map_or_else(Sort::default, Rows::sort);
-    let usual = match model.view {
-        View::Callers => SortKey::Exclusive,
-        View::Flat if !model.has_places() => SortKey::Exclusive,
-        _ => SortKey::Inclusive,
+    let usual = match model.sheet().cost {
+        Cost::Exclusive => SortKey::Exclusive,
+        Cost::Inclusive => SortKey::Inclusive,
     };
     if let Some(column) = column(sort.key).filter(|_| sort.key != usual) {
         add("--sort", Some(column));

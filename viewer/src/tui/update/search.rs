@@ -7,12 +7,12 @@
 use std::collections::BTreeSet;
 
 use super::super::effect::Purpose;
-use super::super::message::View;
-use super::super::model::{Model, Notice, Over};
+use super::super::message::Notice;
+use super::super::model::{Model, Over};
 use super::super::name::shorten;
 use super::super::prompt::{Prompt, Trial};
 use super::super::table::{Place, Rows};
-use super::{Effects, ask};
+use super::ask::{Effects, ask};
 use crate::views::search::{Found, NamePattern, Search, Way};
 use crate::views::tree::RowId;
 
@@ -72,7 +72,7 @@ pub(super) fn accepted(model: &mut Model<'_>) {
 /// The shell has marked what there is to find.
 pub(super) fn arrived(model: &mut Model<'_>, ticket: u64, search: Search) {
     let Some((_, way)) = model.searching.take_if(|(asked, _)| *asked == ticket) else { return };
-    if model.view != View::Tree {
+    if !is_searched_whole(model) || has_own_forest(model) {
         return;
     }
     model.found = Some(search);
@@ -101,7 +101,13 @@ fn names_found(model: &Model<'_>) -> usize {
 
 /// Whether rows are found that have no line yet.
 fn is_searched_whole(model: &Model<'_>) -> bool {
-    model.view == View::Tree || model.has_places()
+    model.sheet().is_searched_whole
+}
+
+/// Whether the rows were made from another forest than that which is shown, so that the shell does
+/// not know them.
+fn has_own_forest(model: &Model<'_>) -> bool {
+    !std::ptr::eq(model.of_rows(), &raw const model.scene.refined)
 }
 
 /// Goes from the selected row to a row found: the next, the previous, or (`None`) the one that
@@ -110,7 +116,7 @@ fn go(model: &mut Model<'_>, way: Option<bool>) -> Effects {
     let in_tree = is_searched_whole(model);
     if in_tree && model.found.is_none() {
         let Some(pattern) = model.search.clone() else { return Vec::new() };
-        if model.view == View::Tree && model.refined.node_count() > model.search_at_once {
+        if !has_own_forest(model) && model.refined.node_count() > model.search_at_once {
             model.ticket += 1;
             model.searching = Some((model.ticket, way));
             return vec![ask(model, Purpose::Search(pattern), model.shown_stages.clone())];
@@ -154,9 +160,9 @@ fn hits(model: &mut Model<'_>) -> (Option<usize>, usize, bool) {
     if is_searched_whole(model)
         && let Some(search) = &model.found
     {
-        let (table, refined) = match &mut model.places {
-            Some(places) if model.view == View::Flat => (&mut places.rows, &places.forest),
-            _ => (&mut model.tree, &model.refined),
+        let view = &mut model.views[model.view.0];
+        let Some((table, refined)) = view.tree_mut(&model.scene.refined) else {
+            return (None, 0, true);
         };
         let selected = table.line(table.selected()).map(|line| line.row);
         let (rows, is_all) = search.rows(table.tree_mut(), refined, MOST_HITS);
@@ -173,11 +179,8 @@ fn hits(model: &mut Model<'_>) -> (Option<usize>, usize, bool) {
 /// Returns whether it went round, if something was found.
 fn to_row(model: &mut Model<'_>, way: Option<bool>) -> Option<bool> {
     let search = model.found.as_ref()?;
-    let (table, refined) = match &mut model.places {
-        Some(places) if model.view == View::Flat => (&mut places.rows, &places.forest),
-        _ if model.view == View::Tree => (&mut model.tree, &model.refined),
-        _ => return None,
-    };
+    let view = &mut model.views[model.view.0];
+    let (table, refined) = view.tree_mut(&model.scene.refined)?;
     let start = table.line(table.selected()).map_or(RowId::ROOT, |line| line.row);
     let tree = table.tree_mut();
     let found = match way {

@@ -1,0 +1,150 @@
+//! What the screen is about, and how numbers and text are written on it.
+//!
+//! Views know the scene and nothing of the frame around them.
+
+use csprof_format::ids::ProcessId;
+use csprof_format::profile::Metric;
+
+use super::theme::Theme;
+use crate::profile::comparison::Comparison;
+use crate::profile::{MetricRef, Profile};
+use crate::refine::Refined;
+use crate::views::number::Form;
+use crate::views::search::NamePattern;
+use crate::views::shown_of_sides;
+use crate::views::summary::clustered;
+
+/// Terminals smaller than this get one line of text.
+pub const SMALLEST: (u16, u16) = (40, 10);
+
+/// What percentages are of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PercentOf {
+    /// All samples of the profile.
+    #[default]
+    Base,
+    /// The samples that are shown.
+    View,
+}
+
+/// What the screen is about, and how numbers and text are written on it.
+#[derive(Clone, Debug)]
+pub struct Scene<'p> {
+    /// The profile.
+    pub profile: &'p Profile,
+    /// The refined profile that is shown.
+    pub refined: Refined<'p>,
+    /// Signals and samples, where samples do not tell how long calls are.
+    pub clustered: Option<(u64, u64)>,
+    /// Samples shown of BASE and of OTHER, where two profiles are compared.
+    pub shown_of_sides: [u64; 2],
+    /// What percentages are of.
+    pub percent_of: PercentOf,
+    /// What is searched for.
+    pub search: Option<NamePattern>,
+    /// Glyphs and styles.
+    pub theme: Theme,
+    /// Columns and lines of the terminal.
+    pub size: (u16, u16),
+}
+
+impl<'p> Scene<'p> {
+    /// A refined profile on a terminal of this size.
+    #[must_use]
+    pub fn new(refined: Refined<'p>, theme: Theme, size: (u16, u16)) -> Self {
+        Self {
+            profile: refined.profile,
+            clustered: clustered(refined.profile),
+            shown_of_sides: shown_of_sides(&refined),
+            refined,
+            percent_of: PercentOf::default(),
+            search: None,
+            theme,
+            size,
+        }
+    }
+
+    /// Puts another refinement in the place of the present one, which is returned.
+    pub fn replace(&mut self, refined: Refined<'p>) -> Refined<'p> {
+        self.shown_of_sides = shown_of_sides(&refined);
+        std::mem::replace(&mut self.refined, refined)
+    }
+
+    /// The metric that is looked at.
+    #[must_use]
+    pub fn metric(&self) -> &'p Metric {
+        self.refined.looked_at()
+    }
+
+    /// Whether there are others.
+    #[must_use]
+    pub fn has_several_metrics(&self) -> bool {
+        !self.profile.info.further.is_empty()
+    }
+
+    /// What numbers are of, where they could be of another metric: ` of cputime`.
+    #[must_use]
+    pub fn of_metric(&self) -> String {
+        match self.has_several_metrics() {
+            true => format!(" of {}", self.metric().source),
+            false => String::new(),
+        }
+    }
+
+    /// The others, in their order.
+    pub fn other_metrics(&self) -> impl Iterator<Item = (MetricRef, &'p Metric)> + use<'p> {
+        let looked_at = self.refined.metric;
+        self.profile.metrics().filter(move |(metric, _)| *metric != looked_at)
+    }
+
+    /// The metric so many places after the one that is looked at, going round; `None` if that is the
+    /// one that is looked at.
+    #[must_use]
+    pub fn metric_after(&self, places: usize) -> Option<(MetricRef, &'p Metric)> {
+        let count = self.profile.metrics().count();
+        let found = self.profile.metrics().nth((self.refined.metric.index() + places) % count);
+        found.filter(|(metric, _)| *metric != self.refined.metric)
+    }
+
+    /// What percentages of a metric are of, in samples of it.
+    #[must_use]
+    pub fn whole_of(&self, metric: MetricRef) -> u64 {
+        let (measured, shown) = self.refined.account_of(metric);
+        match self.percent_of {
+            PercentOf::Base => measured,
+            PercentOf::View => shown,
+        }
+    }
+
+    /// What percentages are of, in samples.
+    #[must_use]
+    pub fn whole(&self) -> u64 {
+        match self.percent_of {
+            PercentOf::Base => self.refined.base,
+            PercentOf::View => self.refined.shown,
+        }
+    }
+
+    /// What percentages of a process's samples are of: of two that are compared, its own.
+    #[must_use]
+    pub fn whole_for(&self, process: ProcessId) -> u64 {
+        let Some(comparison) = self.comparison() else { return self.whole() };
+        let side = usize::from(process >= comparison.first_other);
+        match self.percent_of {
+            PercentOf::Base => comparison.sides[side].total,
+            PercentOf::View => self.shown_of_sides[side],
+        }
+    }
+
+    /// Which characters numbers may use.
+    #[must_use]
+    pub fn form(&self) -> Form {
+        if self.theme.is_ascii() { Form::Ascii } else { Form::Unicode }
+    }
+
+    /// What is compared, where two profiles are.
+    #[must_use]
+    pub fn comparison(&self) -> Option<&'p Comparison> {
+        self.profile.comparison.as_deref()
+    }
+}

@@ -1,0 +1,94 @@
+//! Moving about in lists and pages, and opening and ordering rows.
+
+use super::super::message::Notice;
+use super::super::model::{HOT_SHARE, Model, Over};
+use super::super::table::{OPEN_LIMIT, Rows};
+use crate::refine::Refined;
+use crate::views::hot_path;
+use crate::views::{Sort, SortKey};
+
+/// A screen of lines, with one line in common.
+pub(super) fn page(model: &Model<'_>) -> isize {
+    isize::try_from(model.body_height().saturating_sub(1).max(1)).unwrap_or(1)
+}
+
+/// Moves in whatever list has the focus.
+pub(super) fn move_by(model: &mut Model<'_>, lines: isize) {
+    let stages = model.stages.0.len();
+    let items = model.menu_items().count();
+    let moved = |at: usize, len: usize| at.saturating_add_signed(lines).min(len.saturating_sub(1));
+    let has_rows = model.sheet().has_rows;
+    match model.over.last_mut() {
+        Some(Over::Page(page)) => page.scroll_by(lines),
+        Some(Over::Menu(selected)) => *selected = moved(*selected, items),
+        Some(Over::Stages(selected)) => *selected = moved(*selected, stages),
+        Some(Over::Contexts(list, selected)) => *selected = moved(*selected, list.len()),
+        Some(Over::Prompt(_)) => {}
+        None if has_rows => {
+            change_rows(model, |rows, _| rows.select(rows.selected().saturating_add_signed(lines)));
+        }
+        None => model.views[model.view.0].scroll(lines),
+    }
+}
+
+/// Keeps the selection and the end of pages on the screen. Costs what is on the screen.
+pub(super) fn keep_in_view(model: &mut Model<'_>) {
+    let height = model.body_height();
+    let width = usize::from(model.size.0);
+    match model.rows_mut() {
+        Some((rows, _)) => rows.keep_in_view(height),
+        None => model.views[model.view.0].keep_in_view(width, height),
+    }
+    if let Some(Over::Page(page)) = model.over.last_mut() {
+        page.keep_in_view(width, height);
+    }
+}
+
+pub(super) fn change_rows(model: &mut Model<'_>, change: impl FnOnce(&mut dyn Rows, &Refined<'_>)) {
+    if let Some((rows, refined)) = model.rows_mut() {
+        change(rows, refined);
+    }
+}
+
+pub(super) fn open_subtree(model: &mut Model<'_>) {
+    let Some((rows, refined)) = model.rows_mut() else { return };
+    if !rows.open_subtree(refined) {
+        model.notice = Some(Notice::Said(format!(
+            "opened as much as fits {OPEN_LIMIT} rows; e on a row further down opens more"
+        )));
+    }
+}
+
+pub(super) fn follow_hot_path(model: &mut Model<'_>) {
+    let Some((rows, refined)) = model.rows_mut() else { return };
+    let steps = rows.follow_hot_path(refined, HOT_SHARE);
+    let of = if model.comparison().is_some() { "difference" } else { "cost" };
+    let said = match steps {
+        0 if model.selected().is_some_and(|selected| !selected.row.has_children) => {
+            "the hot path ends here: nothing is below this row".to_owned()
+        }
+        0 => format!("the hot path ends here: no child has {HOT_SHARE} % of this row's {of}"),
+        hot_path::MOST_ROWS => format!("{steps} further along the hot path; H follows it on"),
+        _ => format!("{steps} further along the hot path"),
+    };
+    model.notice = Some(Notice::Said(said));
+}
+
+pub(super) fn sort_next(model: &mut Model<'_>) {
+    let mut keys: Vec<SortKey> = Vec::new();
+    let columns = model.columns();
+    for key in columns.numbers.iter().filter_map(|place| place.column.sort_key(columns.cost)) {
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    keys.push(SortKey::Name);
+    change_sort(model, |sort| {
+        let place = keys.iter().position(|key| *key == sort.key).map_or(0, |at| at + 1);
+        Sort { key: keys[place % keys.len()], reversed: false }
+    });
+}
+
+pub(super) fn change_sort(model: &mut Model<'_>, change: impl FnOnce(Sort) -> Sort) {
+    change_rows(model, |rows, refined| rows.set_sort(refined, change(rows.sort())));
+}

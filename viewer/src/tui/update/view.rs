@@ -1,0 +1,71 @@
+//! Views: going from one to another, and what they want made.
+
+use super::super::effect::{Effect, Purpose};
+use super::super::made::Made;
+use super::super::message::{Action, ViewId};
+use super::super::model::Model;
+use super::super::view::Outcome;
+use super::ask::{Effects, ask};
+use super::refinement;
+
+/// Shows a view. It may be about the function that was selected.
+pub(super) fn show(model: &mut Model<'_>, view: ViewId) {
+    let function = model.selected().map(|selected| selected.row.function);
+    let came_from = std::mem::replace(&mut model.view, view);
+    model.found = None;
+    if came_from != view {
+        model.views[view.0].entered(function);
+    }
+}
+
+/// Shows the view so many places on, going round.
+pub(super) fn show_neighbor(model: &mut Model<'_>, places: usize) {
+    let at = (model.view.0 + places) % model.views.len();
+    show(model, ViewId(at));
+}
+
+/// Does what a key of the view alone asks for.
+pub(super) fn act(model: &mut Model<'_>, action: Action) -> Effects {
+    let view = &mut model.views[model.view.0];
+    let Outcome { notice, stage } = view.act(action, &model.scene.refined);
+    model.found = None;
+    model.notice = notice;
+    stage.map_or_else(Vec::new, |stage| refinement::add(model, stage))
+}
+
+/// Asks the shell for what the view lacks, if that is not under way.
+pub(super) fn look_at(model: &mut Model<'_>) -> Option<Effect> {
+    model.views[model.view.0].looked_at(&model.scene);
+    if model.pending.is_some() {
+        return None;
+    }
+    let wanted = model.view().wanted()?;
+    if model.asked.iter().any(|(_, asked)| *asked == wanted) {
+        return None;
+    }
+    model.ticket += 1;
+    model.asked.retain(|(_, asked)| asked.kind != wanted.kind);
+    model.asked.push((model.ticket, wanted.clone()));
+    Some(ask(model, Purpose::View(wanted), model.shown_stages.clone()))
+}
+
+/// The shell has made what a view wanted, which may be about something else by now.
+pub(super) fn made<'p>(model: &mut Model<'p>, ticket: u64, made: Made<'p>) {
+    let Some(at) = model.asked.iter().position(|(asked, _)| *asked == ticket) else { return };
+    let (_, wanted) = model.asked.swap_remove(at);
+    if model.views.iter().any(|view| view.wanted().as_ref() == Some(&wanted)) {
+        model.hand_out(made);
+    }
+}
+
+/// What a view wanted cannot be made; returns whether a view had asked for it.
+pub(super) fn refused(model: &mut Model<'_>, ticket: u64, cause: &str) -> bool {
+    let Some(at) = model.asked.iter().position(|(asked, _)| *asked == ticket) else { return false };
+    let (_, wanted) = model.asked.swap_remove(at);
+    for view in model.views.iter_mut().filter(|view| view.wanted().as_ref() == Some(&wanted)) {
+        if let Some(notice) = view.refused(cause.to_owned()) {
+            model.notice = Some(notice);
+        }
+    }
+    true
+}

@@ -1,0 +1,289 @@
+//! What a view is to the frame around it: header, stages, last line, prompts.
+//!
+//! A view is one file in `views/`, and one line in the list there. The frame knows no view by name:
+//! what it needs of one is here. Most of that is a [`Sheet`] of constants; the rest is what the view
+//! shows, and what it does when that changes.
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::fmt::Debug;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::canvas::Canvas;
+use super::made::{Made, Wanted};
+use super::message::{Action, Message, Notice};
+use super::mode::{Mode, PAGE};
+use super::scene::Scene;
+use super::table::{Look, Rows, Table};
+use crate::profile::{FunctionRef, MetricRef};
+use crate::refine::Refined;
+use crate::views::top_down::Downward;
+use crate::views::{Cost, Sort};
+
+/// A view that was chosen at run time.
+pub type BoxedView<'p> = Box<dyn View<'p> + 'p>;
+
+/// Rows to change, and what they were made from.
+pub type RowsMut<'v, 'p> = (&'v mut (dyn Rows + 'v), &'v Refined<'p>);
+
+/// A line of the list of views.
+#[derive(Debug)]
+pub struct Entry {
+    /// What the header calls it.
+    pub title: &'static str,
+    /// The command that shows it.
+    pub command: &'static str,
+    /// What it shows, in words for the help screen.
+    pub help: &'static str,
+    /// Its modes: one, or one for each kind of rows.
+    pub modes: &'static [&'static Mode],
+    /// Makes it, without its rows.
+    pub new: for<'p> fn(&Scene<'p>) -> BoxedView<'p>,
+}
+
+/// What the frame says of a view and does for it, as long as it shows rows of one kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Sheet {
+    /// What keys mean in it, and what the help screen calls it.
+    pub mode: &'static Mode,
+    /// Keys and what they do, for the last line, the most needed first.
+    pub hints: &'static [(&'static str, &'static str)],
+    /// Whether it shows rows; else it paints itself.
+    pub has_rows: bool,
+    /// Whether its rows open.
+    pub opens: bool,
+    /// Whether a search finds rows that have no line yet, by [`View::tree_mut`].
+    pub is_searched_whole: bool,
+    /// What a double click on a row does.
+    pub double_click: fn() -> Message<'static>,
+    /// What comparisons are about, and by what rows are sorted at first.
+    pub cost: Cost,
+    /// Stands between the names of a path when it is copied.
+    pub arrow: &'static str,
+    /// What the row of the root is called, where it stands for the ends of paths.
+    pub root: Option<&'static str>,
+    /// What `=` says of inclusive cost.
+    pub inclusive: &'static str,
+    /// What `=` says of exclusive cost.
+    pub exclusive: &'static str,
+    /// What `=` says a row is that is no function.
+    pub context: &'static str,
+    /// What `=` says of a row without edges.
+    pub no_edges: &'static str,
+}
+
+/// What most views of rows have in common.
+pub const OF_ROWS: Sheet = Sheet {
+    mode: &PAGE,
+    hints: &[],
+    has_rows: true,
+    opens: false,
+    is_searched_whole: false,
+    double_click: || Message::OpenMenu,
+    cost: Cost::Inclusive,
+    arrow: " < ",
+    root: None,
+    inclusive: "all samples with the function anywhere on their path; recursion counts once",
+    exclusive: "samples whose path ends here",
+    context: "no function: all paths of this rank, process, thread or epoch",
+    no_edges: "none: no activation of its own whose return is watched",
+};
+
+/// What to say where the stages leave no rows.
+pub const NO_PATH_LEFT: &str =
+    "no call path is left; u takes the last step back, F lists the stages";
+
+/// What a view looks like, to look like it again after undo, and how it differs from another look.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    /// What its rows are about, where that can be changed.
+    pub subject: Option<Subject>,
+    /// The order of rows that have no look.
+    pub sort: Option<Sort>,
+    /// Its rows, those of each kind that were made.
+    pub looks: Vec<Option<Look>>,
+}
+
+impl Memory {
+    /// The looks of kinds of rows that were made in both.
+    pub(super) fn looks_of_both<'m>(
+        &'m self,
+        other: &'m Self,
+    ) -> impl Iterator<Item = (&'m Look, &'m Look)> {
+        let pairs = self.looks.iter().zip(&other.looks);
+        pairs.filter_map(|(one, other)| one.as_ref().zip(other.as_ref()))
+    }
+
+    /// How many rows it names that the memory before it does not.
+    pub(super) fn rows_besides(&self, before: Option<&Self>) -> usize {
+        let rows = |(at, look): (usize, &Option<Look>)| {
+            let before = before.and_then(|before| before.looks.get(at)?.as_ref());
+            look.as_ref().map_or(0, |look| look.rows_besides(before))
+        };
+        self.looks.iter().enumerate().map(rows).sum()
+    }
+}
+
+/// What the rows of a view are about.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// What kind of thing that is, in words.
+    pub what: &'static str,
+    /// The thing. Two of the same text are the same.
+    pub text: String,
+    /// For the view itself.
+    pub own: Arc<dyn Any + Send + Sync>,
+}
+
+/// The command line that reports what a view shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Repro {
+    /// A subcommand about one file, with no further options.
+    OfFile(&'static str),
+    /// `report` or `diff`, with these options and those of all rows.
+    OfRows(Vec<String>),
+}
+
+/// What an [`Action`] led to.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// What to say.
+    pub notice: Option<Notice>,
+    /// A stage to add.
+    pub stage: Option<String>,
+}
+
+impl Outcome {
+    /// Something to say.
+    #[must_use]
+    pub fn said(text: &str) -> Self {
+        Self { notice: Some(Notice::Said(text.to_owned())), stage: None }
+    }
+
+    /// Why it could not be done.
+    #[must_use]
+    pub fn failed(cause: impl Into<String>) -> Self {
+        Self { notice: Some(Notice::Failed(cause.into())), stage: None }
+    }
+}
+
+/// What a view says of itself and does. It has its rows, and whatever else is its own.
+pub trait View<'p>: Debug {
+    /// The same view again.
+    fn boxed(&self) -> BoxedView<'p>;
+
+    /// What is constant about it, for the rows that it shows now.
+    fn sheet(&self) -> &'static Sheet;
+
+    // What it shows.
+
+    /// Its rows; `None` while they are being made.
+    fn rows(&self) -> Option<&dyn Rows> {
+        None
+    }
+
+    /// Its rows, to change them. `shown` is the refined profile that is shown.
+    fn rows_mut<'v>(&'v mut self, _shown: &'v Refined<'p>) -> Option<RowsMut<'v, 'p>> {
+        None
+    }
+
+    /// What its rows are made from.
+    fn forest<'v>(&'v self, shown: &'v Refined<'p>) -> &'v Refined<'p> {
+        shown
+    }
+
+    /// Its rows, to find some that have no line yet.
+    fn tree_mut<'v>(
+        &'v mut self,
+        _shown: &'v Refined<'p>,
+    ) -> Option<(&'v mut Table<Downward>, &'v Refined<'p>)> {
+        None
+    }
+
+    /// The heading of the rows.
+    fn heading(&self) -> Cow<'static, str> {
+        Cow::Borrowed("")
+    }
+
+    /// What stands in place of rows that are not there.
+    fn instead_of_rows(&self) -> Cow<'static, str> {
+        Cow::Borrowed("counting…")
+    }
+
+    /// What to say where there are no rows.
+    fn if_empty(&self, _shown: &Refined<'p>) -> &'static str {
+        NO_PATH_LEFT
+    }
+
+    /// How many lines it has above the headings.
+    fn lines_above(&self) -> usize {
+        0
+    }
+
+    /// Paints these lines, from line `y` on.
+    fn draw_above(&self, _canvas: &mut Canvas<'_>, _scene: &Scene<'p>, _y: usize) {}
+
+    /// Paints all of a view without rows on these lines; the line above them is free, too.
+    fn draw(&self, _canvas: &mut Canvas<'_>, _scene: &Scene<'p>, _lines: Range<usize>) {}
+
+    /// Moves a view without rows by lines.
+    fn scroll(&mut self, _lines: isize) {}
+
+    /// Keeps the end of a view without rows on a screen of this size.
+    fn keep_in_view(&mut self, _width: usize, _height: usize) {}
+
+    // What happens to it.
+
+    /// Another view was left for it, in which this function was selected.
+    fn entered(&mut self, _function: Option<FunctionRef>) {}
+
+    /// It is looked at. Costs no pass over all nodes, but the first time.
+    fn looked_at(&mut self, _scene: &Scene<'p>) {}
+
+    /// What it lacks to show its rows.
+    fn wanted(&self) -> Option<Wanted> {
+        None
+    }
+
+    /// Takes what is its own of what was made.
+    fn take(&mut self, _made: &mut Made<'p>, _shown: &Refined<'p>) {}
+
+    /// What it wanted cannot be made. Returns what to say.
+    fn refused(&mut self, cause: String) -> Option<Notice> {
+        Some(Notice::Failed(cause))
+    }
+
+    /// Forgets its rows, but not what they look like: other stages take the place of `shown`.
+    fn forget(&mut self, _shown: &Refined<'p>) {}
+
+    /// Another metric is looked at.
+    fn look_at(&mut self, _metric: MetricRef) {}
+
+    /// Does what one of its own keys asks for.
+    fn act(&mut self, _action: Action, _shown: &Refined<'p>) -> Outcome {
+        Outcome::default()
+    }
+
+    // What is kept of it.
+
+    /// What it looks like. Costs what is open, if that has changed.
+    fn memory(&mut self, _shown: &Refined<'p>) -> Memory {
+        Memory::default()
+    }
+
+    /// Lets its rows be about what they were about; the rows may have to be made.
+    fn turn_to(&mut self, _subject: &Subject, _shown: &Refined<'p>) {}
+
+    /// Looks like this again: at once, or when its rows are there.
+    fn recall(&mut self, _memory: &Memory, _shown: &Refined<'p>) {}
+
+    /// The command line that reports it: one of two profiles that are compared, if `compared`.
+    fn repro(&self, compared: bool) -> Repro;
+}
+
+impl Clone for BoxedView<'_> {
+    fn clone(&self) -> Self {
+        self.boxed()
+    }
+}

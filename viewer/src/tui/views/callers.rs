@@ -1,0 +1,138 @@
+//! The callers view: functions, and below each its callers.
+
+use std::borrow::Cow;
+
+use super::super::made::{Made, Wanted};
+use super::super::message::Message;
+use super::super::mode::{COLUMNS, FRAME, Keys, MENU, Mode, STEPS, TREE};
+use super::super::table::{Rows, Table};
+use super::super::view::{BoxedView, Entry, Memory, OF_ROWS, Repro, RowsMut, Sheet, View};
+use super::lazy::{LazyTable, first_table};
+use crate::profile::{FunctionRef, MetricRef};
+use crate::refine::Refined;
+use crate::views::Cost;
+use crate::views::callers::{Callers, Upward};
+
+pub(super) static ENTRY: Entry = Entry {
+    title: "Callers",
+    command: "callers",
+    help: "callers of each function",
+    modes: &[&MODE],
+    new: |_| Box::new(CallersView { rows: LazyTable::MISSING, follow: None }),
+};
+
+static MODE: Mode = Mode {
+    title: "the callers view",
+    keys: &[TREE, &[Keys::Of(STEPS)], COLUMNS, &[Keys::Of(MENU)], FRAME],
+};
+
+static SHEET: Sheet = Sheet {
+    mode: &MODE,
+    hints: &[
+        ("?", "help"),
+        ("q", "tree"),
+        ("u", "undo"),
+        ("=", "explain"),
+        ("l h", "open"),
+        ("s", "sort"),
+        ("/", "search"),
+        ("f", "refine"),
+        ("enter", "menu"),
+        ("t", "through"),
+        ("x", "exclude"),
+        ("d", "hide"),
+    ],
+    opens: true,
+    double_click: || Message::Toggle,
+    cost: Cost::Exclusive,
+    root: Some("(no caller)"),
+    inclusive: "samples of the function, when called along this path; recursion once",
+    exclusive: "samples in its own code, when called along this path",
+    ..OF_ROWS
+};
+
+/// Functions and their callers, for the view of them.
+#[derive(Clone, Debug)]
+struct WithCallers(Table<Upward>);
+
+/// The same as a list: its first level, in an order of its own.
+#[derive(Clone, Debug)]
+pub(super) struct Functions(pub(super) Table<Upward>);
+
+/// Both of them, made of one tree. Costs two orders of all functions, too.
+pub(in crate::tui) fn wanted() -> Wanted {
+    Wanted::new("callers", String::new(), |refined, watch| {
+        let tree = Callers::watched(refined, watch)?;
+        let functions = Functions(first_table(tree.clone(), refined, Cost::Exclusive));
+        let callers = WithCallers(first_table(tree, refined, Cost::Exclusive));
+        Ok(Made::default().with(callers).with(functions))
+    })
+}
+
+#[derive(Clone, Debug)]
+struct CallersView {
+    rows: LazyTable<Upward>,
+    /// The function to select when the rows are there.
+    follow: Option<FunctionRef>,
+}
+
+impl<'p> View<'p> for CallersView {
+    fn boxed(&self) -> BoxedView<'p> {
+        Box::new(self.clone())
+    }
+
+    fn sheet(&self) -> &'static Sheet {
+        &SHEET
+    }
+
+    fn rows(&self) -> Option<&dyn Rows> {
+        self.rows.table.as_ref().map(|table| table as _)
+    }
+
+    fn rows_mut<'v>(&'v mut self, shown: &'v Refined<'p>) -> Option<RowsMut<'v, 'p>> {
+        Some((self.rows.table.as_mut()?, shown))
+    }
+
+    fn heading(&self) -> Cow<'static, str> {
+        Cow::Borrowed("Function, then its callers")
+    }
+
+    /// The view is about the function that was selected.
+    fn entered(&mut self, function: Option<FunctionRef>) {
+        if !self.rows.select_function(function) {
+            self.follow = function;
+        }
+    }
+
+    fn wanted(&self) -> Option<Wanted> {
+        self.rows.table.is_none().then(wanted)
+    }
+
+    fn take(&mut self, made: &mut Made<'p>, shown: &Refined<'p>) {
+        let Some(WithCallers(table)) = made.take() else { return };
+        self.rows.take(table, shown);
+        let function = self.follow.take();
+        self.rows.select_function(function);
+    }
+
+    fn forget(&mut self, shown: &Refined<'p>) {
+        self.rows.forget(shown);
+        self.follow = None;
+    }
+
+    fn look_at(&mut self, _metric: MetricRef) {
+        self.rows.forget_hot_paths();
+    }
+
+    fn memory(&mut self, shown: &Refined<'p>) -> Memory {
+        Memory { looks: vec![self.rows.look(shown)], ..Memory::default() }
+    }
+
+    fn recall(&mut self, memory: &Memory, shown: &Refined<'p>) {
+        self.rows.look_like(shown, memory.looks.first().and_then(Option::as_ref));
+    }
+
+    fn repro(&self, _compared: bool) -> Repro {
+        Repro::OfRows(["--view", "callers"].map(str::to_owned).to_vec())
+    }
+}

@@ -1,0 +1,84 @@
+//! Rows that are made when they are looked at.
+
+use super::super::table::{Look, Rows, Table};
+use crate::profile::FunctionRef;
+use crate::refine::Refined;
+use crate::views::tree::{Direction, RowTree};
+use crate::views::{Cost, Sort, SortKey};
+
+/// A table that may not be made yet, and what it is to look like when it is.
+#[derive(Clone, Debug)]
+pub(super) struct LazyTable<D: Direction> {
+    pub(super) table: Option<Table<D>>,
+    look: Option<Look>,
+}
+
+impl<D: Direction> LazyTable<D> {
+    pub(super) const MISSING: Self = Self { table: None, look: None };
+
+    /// The table is there; returns whether it looks like one that was there before.
+    pub(super) fn take(&mut self, mut table: Table<D>, refined: &Refined<'_>) -> bool {
+        let look = self.look.take();
+        if let Some(look) = &look {
+            table.look_like(refined, look);
+        }
+        self.table = Some(table);
+        look.is_some()
+    }
+
+    /// Forgets the table, but not what it looks like.
+    pub(super) fn forget(&mut self, refined: &Refined<'_>) {
+        self.look = self.look(refined);
+        self.table = None;
+    }
+
+    /// What it looks like, or is to look like.
+    pub(super) fn look(&mut self, refined: &Refined<'_>) -> Option<Look> {
+        match &mut self.table {
+            Some(table) => Some(table.look(refined)),
+            None => self.look.clone(),
+        }
+    }
+
+    /// Looks like this at once, or when the table is there.
+    pub(super) fn look_like(&mut self, refined: &Refined<'_>, look: Option<&Look>) {
+        match (&mut self.table, look) {
+            (Some(table), Some(look)) => table.look_like(refined, look),
+            (Some(_), None) => {}
+            (None, look) => self.look = look.cloned(),
+        }
+    }
+
+    pub(super) fn forget_hot_paths(&mut self) {
+        if let Some(table) = &mut self.table {
+            table.forget_hot_paths();
+        }
+    }
+
+    /// Selects the outermost row of a function; returns whether there is a table.
+    pub(super) fn select_function(&mut self, function: Option<FunctionRef>) -> bool {
+        let (Some(table), Some(function)) = (&mut self.table, function) else { return false };
+        table.select_function(function);
+        true
+    }
+}
+
+/// Rows in the order in which a view begins: by this cost, or by what differs.
+pub(super) fn first_sort(refined: &Refined<'_>, cost: Cost) -> Sort {
+    let key = match (&refined.profile.comparison, cost) {
+        (Some(_), cost) => SortKey::Delta(cost),
+        (None, Cost::Inclusive) => SortKey::Inclusive,
+        (None, Cost::Exclusive) => SortKey::Exclusive,
+    };
+    Sort { key, reversed: false }
+}
+
+/// A table of a tree, in the order in which a view begins.
+pub(super) fn first_table<D: Direction>(
+    mut tree: RowTree<D>,
+    refined: &Refined<'_>,
+    cost: Cost,
+) -> Table<D> {
+    tree.set_sort(first_sort(refined, cost));
+    Table::new(tree, refined)
+}

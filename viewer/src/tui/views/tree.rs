@@ -1,0 +1,130 @@
+//! The call tree: calling contexts from the root.
+
+use std::borrow::Cow;
+
+use super::super::made::Made;
+use super::super::message::{Message, RowStage};
+use super::super::mode::{Binding, COLUMNS, FRAME, Group, Keys, MENU, Mode, STEPS, TREE, bind};
+use super::super::table::{Rows, Table};
+use super::super::view::{BoxedView, Entry, Memory, OF_ROWS, Repro, RowsMut, Sheet, View};
+use super::lazy::{LazyTable, first_table};
+use crate::profile::MetricRef;
+use crate::refine::Refined;
+use crate::views::top_down::{Downward, TopDown};
+
+pub(super) static ENTRY: Entry = Entry {
+    title: "Tree",
+    command: "tree",
+    help: "call tree",
+    modes: &[&MODE],
+    new: |_| Box::new(Tree { rows: LazyTable::MISSING }),
+};
+
+static MODE: Mode = Mode {
+    title: "the call tree",
+    keys: &[TREE, &[Keys::Of(OWN), Keys::Of(STEPS)], COLUMNS, &[Keys::Of(MENU)], FRAME],
+};
+
+static OWN: &[Binding] = &[bind(
+    Group::Refine,
+    "T",
+    Message::Refine(RowStage::ThroughPath),
+    "only paths that begin as this row's",
+)];
+
+static SHEET: Sheet = Sheet {
+    mode: &MODE,
+    // First of all: what is all this, how to leave, how to go back, what is this number.
+    hints: &[
+        ("?", "help"),
+        ("q", "quit"),
+        ("u", "undo"),
+        ("=", "explain"),
+        ("l h", "open"),
+        ("H", "hot path"),
+        ("/", "search"),
+        ("f", "refine"),
+        ("enter", "menu"),
+        ("t", "through"),
+        ("x", "exclude"),
+        ("d", "hide"),
+        ("z", "root"),
+        ("F", "stages"),
+        ("tab", "next view"),
+    ],
+    opens: true,
+    is_searched_whole: true,
+    double_click: || Message::Toggle,
+    arrow: " > ",
+    inclusive: "all samples whose path begins as this row's does",
+    ..OF_ROWS
+};
+
+#[derive(Clone, Debug)]
+struct Tree {
+    rows: LazyTable<Downward>,
+}
+
+impl<'p> View<'p> for Tree {
+    fn boxed(&self) -> BoxedView<'p> {
+        Box::new(self.clone())
+    }
+
+    fn sheet(&self) -> &'static Sheet {
+        &SHEET
+    }
+
+    fn rows(&self) -> Option<&dyn Rows> {
+        self.rows.table.as_ref().map(|table| table as _)
+    }
+
+    fn rows_mut<'v>(&'v mut self, shown: &'v Refined<'p>) -> Option<RowsMut<'v, 'p>> {
+        Some((self.rows.table.as_mut()?, shown))
+    }
+
+    fn tree_mut<'v>(
+        &'v mut self,
+        shown: &'v Refined<'p>,
+    ) -> Option<(&'v mut Table<Downward>, &'v Refined<'p>)> {
+        Some((self.rows.table.as_mut()?, shown))
+    }
+
+    fn heading(&self) -> Cow<'static, str> {
+        Cow::Borrowed("Call path")
+    }
+
+    /// The tree comes with each refinement. In the first one, the rows along which there is hardly
+    /// any choice are open: start-up code, `main`.
+    fn take(&mut self, made: &mut Made<'p>, shown: &Refined<'p>) {
+        const NEARLY_ALL: u32 = 95;
+        let Some(tree) = made.take::<TopDown>() else { return };
+        if self.rows.take(first_table(tree, shown, SHEET.cost), shown) {
+            return;
+        }
+        if let Some(table) = &mut self.rows.table {
+            table.follow_hot_path(shown, NEARLY_ALL);
+            table.toggle(shown);
+            table.select(0);
+        }
+    }
+
+    fn forget(&mut self, shown: &Refined<'p>) {
+        self.rows.forget(shown);
+    }
+
+    fn look_at(&mut self, _metric: MetricRef) {
+        self.rows.forget_hot_paths();
+    }
+
+    fn memory(&mut self, shown: &Refined<'p>) -> Memory {
+        Memory { looks: vec![self.rows.look(shown)], ..Memory::default() }
+    }
+
+    fn recall(&mut self, memory: &Memory, shown: &Refined<'p>) {
+        self.rows.look_like(shown, memory.looks.first().and_then(Option::as_ref));
+    }
+
+    fn repro(&self, _compared: bool) -> Repro {
+        Repro::OfRows(Vec::new())
+    }
+}
