@@ -10,18 +10,21 @@ use clap::{Args, ValueEnum};
 use super::exit_code::WrongUsage;
 use super::open::{applied, compared, parsed};
 use super::report::{Format, percent};
-use super::rows::Rows;
+use super::rows::{Rows, grain};
+use super::sort::compared_column;
 use super::{Appearance, CANNOT_PRINT, exit_code};
 use crate::print;
 use crate::profile::Profile;
 use crate::profile::comparison::{Rename, Scale};
 use crate::refine::{Grain, Refined, Refinement, Stage};
-use crate::report::View;
-use crate::report::diff::{Options, Order, csv, json, text, total};
+use crate::report::Options;
+use crate::report::diff::{csv, json, text, total};
 use crate::set_files::SetFiles;
+use crate::views::columns::{Column, Id};
 use crate::views::difference::unrelated;
 use crate::views::number::Form;
-use crate::views::places::{Level, places};
+use crate::views::places::places;
+use crate::views::{Sort, View};
 
 const EXAMPLES: &str = "\
 Call paths are aligned by function and load module; lines, addresses and versions of libraries do
@@ -66,15 +69,15 @@ pub struct Diff {
     #[arg(long)]
     normalize: bool,
     /// What a row stands for besides functions
-    #[arg(long, value_enum)]
-    by: Option<By>,
+    #[arg(long, value_parser = grain(BY))]
+    by: Option<Grain>,
     /// Take functions whose whole name matches the regular expression OLD for NEW, which may hold
     /// $1; may be given again
     #[arg(long = "match", value_name = "OLD=NEW", value_parser = Rename::parse)]
     renames: Vec<Rename>,
     /// What comes first
-    #[arg(long, value_enum, default_value_t = OrderName::Delta)]
-    sort: OrderName,
+    #[arg(long, value_parser = compared_column(), default_value = "delta")]
+    sort: Id,
     #[command(flatten)]
     rows: Rows,
     /// Show this many levels of the tree
@@ -121,31 +124,12 @@ enum DiffView {
     Tables,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum By {
-    /// The line of a function that was executing
-    Line,
-    /// The source file
-    File,
-    /// The load module
-    Module,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum OrderName {
-    /// The greatest difference first, in either direction
-    Delta,
-    /// The greatest cost in BASE first
-    Base,
-    /// The greatest cost in OTHER first
-    Other,
-    /// The greatest growth in percent first; what is new before all
-    Growth,
-    /// The greatest edge count of both together first
-    Edges,
-    /// By name
-    Name,
-}
+/// What `--by` names.
+const BY: [(Grain, &str); 3] = [
+    (Grain::Line, "The line of a function that was executing"),
+    (Grain::File, "The source file"),
+    (Grain::Module, "The load module"),
+];
 
 impl Diff {
     /// Prints what the profiles differ in.
@@ -209,9 +193,9 @@ impl Diff {
             DiffView::TopDown => (View::TopDown, refined),
             DiffView::Callers => (View::Callers, refined),
             DiffView::Flat => (View::Flat, refined),
-            DiffView::Modules => (View::Places, places(&refined, Level::Module)),
-            DiffView::Files => (View::Places, places(&refined, Level::File)),
-            DiffView::Lines => (View::Places, places(&refined, Level::Function)),
+            DiffView::Modules => (View::Places, places(&refined, Grain::Module)),
+            DiffView::Files => (View::Places, places(&refined, Grain::File)),
+            DiffView::Lines => (View::Places, places(&refined, Grain::Function)),
             DiffView::Tables => (View::Tables, refined),
         };
         let options = Options {
@@ -219,20 +203,16 @@ impl Diff {
             depth: self.depth,
             limit: self.limit,
             threshold: self.threshold,
-            order: match self.sort {
-                OrderName::Delta => Order::Delta,
-                OrderName::Base => Order::Base,
-                OrderName::Other => Order::Other,
-                OrderName::Growth => Order::Growth,
-                OrderName::Edges => Order::Edges,
-                OrderName::Name => Order::Name,
-            },
-            reversed: self.rows.reverse,
+            sort: Some(Sort {
+                key: Column::comparing(self.sort, view.cost()),
+                reversed: self.rows.reverse,
+            }),
             open: self.rows.open(),
             table,
             edges: self.edges,
             refinement: (!refinement.stages.is_empty()).then(|| refinement.to_string()),
             ascii: appearance.ascii,
+            ..Options::default()
         };
         Ok((refined, options))
     }
@@ -256,13 +236,7 @@ impl Diff {
     fn refinement(&self, text: &str) -> Result<Refinement> {
         // BASE is what is there from one comparison to the next, so its sets count.
         let mut refinement = parsed(text, &SetFiles::of(Some(&self.base)))?;
-        refinement.stages.extend(self.by.map(|by| {
-            Stage::By(match by {
-                By::Line => Grain::Line,
-                By::File => Grain::File,
-                By::Module => Grain::Module,
-            })
-        }));
+        refinement.stages.extend(self.by.map(Stage::By));
         Ok(refinement)
     }
 }

@@ -16,8 +16,8 @@ use crate::profile::comparison::{Rename, Scale};
 use crate::profile::merge::{Agreement, Merger};
 use crate::profile::{MetricRef, Profile};
 use crate::refine::{self, Refined, Refinement, Sets};
-use crate::report::Measure;
 use crate::set_files::SetFiles;
+use crate::views::measure::Measure;
 
 /// The file to read.
 #[derive(Debug, Args)]

@@ -8,17 +8,17 @@ use clap::{Args, ValueEnum};
 
 use super::exit_code::WrongUsage;
 use super::open::{ProfileFiles, Selection, tell_problems};
-use super::rows::Rows;
+use super::rows::{Rows, grain};
 use super::sort::{SortBy, SortParser};
 use super::{Appearance, CANNOT_PRINT, exit_code};
 use crate::print;
 use crate::profile::Profile;
-use crate::refine::Refined;
-use crate::report::{self, Options, View};
+use crate::refine::{Grain, Refined};
+use crate::report::{self, Options};
 use crate::set_files::SetFiles;
-use crate::views::Sort;
-use crate::views::places::{Level, places};
+use crate::views::places::places;
 use crate::views::sets::set_rows;
+use crate::views::{Sort, View};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,8 +42,8 @@ pub struct Report {
     view: ReportView,
     /// With --view flat: a tree of places that begins so, each with what lies in it: modules,
     /// files, functions, lines
-    #[arg(long, value_enum, value_name = "PLACE")]
-    by: Option<PlaceName>,
+    #[arg(long, value_parser = grain(PLACES), value_name = "PLACE")]
+    by: Option<Grain>,
     #[command(flatten)]
     selection: Selection,
     /// Show this many levels of the tree
@@ -89,16 +89,12 @@ enum ReportView {
     Threads,
 }
 
-/// Places by name.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum PlaceName {
-    /// Load modules
-    Module,
-    /// Source files
-    File,
-    /// Functions
-    Function,
-}
+/// What `--by` names.
+const PLACES: [(Grain, &str); 3] = [
+    (Grain::Module, "Load modules"),
+    (Grain::File, "Source files"),
+    (Grain::Function, "Functions"),
+];
 
 /// What percentages are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -192,13 +188,11 @@ impl Report {
             return Err(WrongUsage(cause.into()).into());
         }
         let refined = match self.by {
-            Some(PlaceName::Module) => places(&refined, Level::Module),
-            Some(PlaceName::File) => places(&refined, Level::File),
-            Some(PlaceName::Function) => places(&refined, Level::Function),
+            Some(grain) => places(&refined, grain),
             None => refined,
         };
-        let usual = report::listing::order(view);
-        let key = self.sort.as_ref().map(|by| by.key(profile)).transpose()?;
+        let usual = Sort::usual(view.cost(), profile);
+        let key = self.sort.as_ref().map(|by| by.column(profile)).transpose()?;
         let options = Options {
             view,
             measure: self.selection.measure(profile)?,
@@ -210,6 +204,7 @@ impl Report {
             sort: Some(Sort { key: key.unwrap_or(usual.key), reversed: self.rows.reverse }),
             open: self.rows.open(),
             percent_of_shown: self.percent == Whole::Shown,
+            edges: false,
             table: self.rows.table(view == View::Tables, &refined, files)?,
         };
         Ok((refined, options))

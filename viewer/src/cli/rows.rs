@@ -2,9 +2,10 @@
 
 use anyhow::{Context, Result};
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::exit_code::WrongUsage;
-use crate::refine::Refined;
+use crate::refine::{Grain, Refined};
 use crate::set_files::SetFiles;
 use crate::views::hall::{self, HallTable, Reach, Way};
 
@@ -27,6 +28,15 @@ pub(super) struct Rows {
     /// With --view tables: by what calls the path, not by what it calls
     #[arg(long)]
     upward: bool,
+}
+
+/// Grains by name, each with what the help says of it.
+pub(super) fn grain(offered: [(Grain, &'static str); 3]) -> impl TypedValueParser<Value = Grain> {
+    let values = offered.map(|(grain, help)| PossibleValue::new(grain.name()).help(help));
+    PossibleValuesParser::new(values).map(move |name| {
+        let named = offered.iter().find(|(grain, _)| grain.name() == name);
+        named.map_or(Grain::Function, |(grain, _)| *grain)
+    })
 }
 
 /// Places of open rows.

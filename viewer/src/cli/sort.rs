@@ -1,37 +1,38 @@
-//! What `csprof report --sort` names: a column, or a metric of the profile.
+//! What `--sort` names: a column, or a metric of the profile.
 
 use std::ffi::OsStr;
 
 use anyhow::Result;
-use clap::ValueEnum;
-use clap::builder::{PossibleValue, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::exit_code::WrongUsage;
 use crate::profile::Profile;
-use crate::views::{Cost, SortKey};
-
-/// Columns by name.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum SortName {
-    /// Inclusive cost
-    Time,
-    /// Exclusive cost
-    Excl,
-    /// Edge count
-    Edges,
-    /// Cost per edge
-    PerEdge,
-    /// Function name
-    Name,
-}
+use crate::views::Cost;
+use crate::views::columns::{Column, Id};
 
 /// What `--sort` names.
 #[derive(Clone, Debug)]
 pub(super) enum SortBy {
     /// A column.
-    Column(SortName),
+    Column(Id),
     /// What no column is called: a metric, as profiles have them.
     Metric(String),
+}
+
+/// The columns that `--sort` offers.
+fn offered(is_compared: bool) -> impl Iterator<Item = PossibleValue> {
+    let columns = Column::sortable(is_compared);
+    columns.map(|(name, column)| PossibleValue::new(name).help(column.help))
+}
+
+fn column(name: &str, is_compared: bool) -> Option<Id> {
+    let mut columns = Column::sortable(is_compared);
+    columns.find(|(sort_name, _)| *sort_name == name).map(|(_, column)| column.id)
+}
+
+/// The columns of a comparison.
+pub(super) fn compared_column() -> impl TypedValueParser<Value = Id> {
+    PossibleValuesParser::new(offered(true)).map(|name| column(&name, true).unwrap_or(Id::Delta))
 }
 
 /// Columns are offered; the names of metrics are known when there is a profile.
@@ -48,52 +49,69 @@ impl TypedValueParser for SortParser {
         value: &OsStr,
     ) -> Result<SortBy, clap::Error> {
         let text = value.to_string_lossy();
-        Ok(SortName::from_str(&text, false)
-            .map_or_else(|_| SortBy::Metric(text.into_owned()), SortBy::Column))
+        Ok(column(&text, false).map_or_else(|| SortBy::Metric(text.into_owned()), SortBy::Column))
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(SortName::value_variants().iter().filter_map(ValueEnum::to_possible_value)))
+        Some(Box::new(offered(false)))
     }
 }
 
 impl SortBy {
-    /// The order in a profile.
+    /// The column that orders rows of a profile.
     ///
     /// # Errors
     ///
     /// When it is neither a column nor a metric of the profile.
-    pub(super) fn key(&self, profile: &Profile) -> Result<SortKey> {
+    pub(super) fn column(&self, profile: &Profile) -> Result<Column> {
         let name = match self {
             Self::Metric(name) => name,
-            Self::Column(column) => return Ok(column.key()),
+            Self::Column(id) => return Ok(Column::of(*id, None)),
         };
         let (source, cost) = match name.strip_suffix(":excl") {
             Some(source) => (source, Cost::Exclusive),
             None => (&name[..], Cost::Inclusive),
         };
         let metric = profile.metric_of(source).ok_or_else(|| {
-            let columns =
-                SortName::value_variants().iter().filter_map(ValueEnum::to_possible_value);
-            let columns: Vec<_> = columns.map(|column| column.get_name().to_owned()).collect();
+            let columns: Vec<_> = Column::sortable(false).map(|(name, _)| name).collect();
             let (columns, sources) = (columns.join(", "), profile.sources());
             WrongUsage(format!(
                 "--sort: no column `{name}`; there are {columns}, and the metrics of \
                                 this profile: {sources}"
             ))
         })?;
-        Ok(SortKey::Of(metric, cost))
+        Ok(Column::cost_of(metric, cost))
     }
 }
 
-impl SortName {
-    const fn key(self) -> SortKey {
-        match self {
-            Self::Time => SortKey::Inclusive,
-            Self::Excl => SortKey::Exclusive,
-            Self::Edges => SortKey::Edges,
-            Self::PerEdge => SortKey::PerEdge,
-            Self::Name => SortKey::Name,
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    const GUIDE: &str = include_str!("../../../docs/guide.md");
+
+    /// What the help and the guide say of `--sort`.
+    fn told(command: &str) -> (String, &'static str) {
+        let mut cli = Cli::command();
+        let help = cli.find_subcommand_mut(command).unwrap().render_long_help().to_string();
+        let option = GUIDE.lines().find(|line| line.starts_with("| `--sort`"));
+        (help, option.unwrap())
+    }
+
+    #[test]
+    fn help_and_guide_name_every_column_that_orders_rows() {
+        for (command, is_compared) in [("report", false), ("diff", true)] {
+            let (help, guide) = told(command);
+            for (name, definition) in Column::sortable(is_compared) {
+                let words =
+                    definition.help.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
+                let line = help.lines().find(|line| line.trim().starts_with(&format!("- {name}:")));
+                assert!(line.is_some_and(|line| line.contains(&words)), "{name}: {help}");
+                assert!(is_compared || guide.contains(&format!("`{name}`")), "{name}: {guide}");
+            }
         }
     }
 }

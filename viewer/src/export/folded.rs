@@ -12,8 +12,8 @@ use std::io::{self, Write};
 
 use crate::profile::{Frame, FrameKind};
 use crate::refine::Refined;
-use crate::report::Measure;
 use crate::views::child_index::ChildIndex;
+use crate::views::measure::Measure;
 
 /// What an export has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

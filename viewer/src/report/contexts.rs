@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use csprof_format::profile::Metric;
 use serde::Serialize;
 
+use super::aligned::Aligned;
 use super::csv::{cell, further_columns, of_output};
 use super::json::{ByMetric, heading, write_with_rows};
 use super::listing::{Limits, Scale};
@@ -152,22 +153,14 @@ pub fn text(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> i
     )
 }
 
-/// Writes lines in columns, the last one on the left and the others on the right.
+/// Writes lines in columns of numbers, and the last cell behind them.
 fn write_aligned(lines: &[Vec<String>], out: &mut impl Write) -> io::Result<()> {
-    let mut widths = vec![0; lines.first().map_or(0, Vec::len)];
-    for line in lines {
-        for (width, cell) in widths.iter_mut().zip(line) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
-    for line in lines {
-        let Some((last, cells)) = line.split_last() else { continue };
-        for (cell, width) in cells.iter().zip(&widths) {
-            write!(out, "{cell:>width$}  ")?;
-        }
-        writeln!(out, "{last}")?;
-    }
-    Ok(())
+    let count = lines.first().map_or(1, Vec::len);
+    let aligned = Aligned::of_numbers(count - 1, lines);
+    lines.iter().try_for_each(|line| match line.split_last() {
+        Some((last, cells)) => aligned.write(cells, last, out),
+        None => Ok(()),
+    })
 }
 
 /// One row for machines.

@@ -12,26 +12,12 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use super::json::kind;
-use super::listing::each;
+use super::listing::ForMachines;
 use super::{Options, several};
 use crate::refine::Refined;
-use crate::views::Edges;
+use crate::views::Row;
+use crate::views::columns::{Basis, Column, Plain, Unit};
 use crate::views::printable::printable;
-
-/// Names of the columns.
-pub const COLUMNS: [&str; 10] = [
-    "depth",
-    "function",
-    "module",
-    "file",
-    "line",
-    "kind",
-    "inclusive",
-    "exclusive",
-    "edges_low",
-    "edges_high",
-];
 
 /// Text as a cell: one line, and no formula.
 pub(super) fn cell(text: &str) -> Cow<'_, str> {
@@ -45,40 +31,66 @@ pub(super) fn cell(text: &str) -> Cow<'_, str> {
 /// # Errors
 /// Those of `out`.
 pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
-    let (profile, looked_at) = (refined.profile, refined.looked_at());
-    let measure = options.measure.unwrap_or_default();
-    let metrics = several(refined);
-    let mut table = csv::Writer::from_writer(out);
-    let columns = further_columns(refined, ["inclusive", "exclusive"]);
-    let columns = COLUMNS.into_iter().chain(columns.iter().map(String::as_str));
-    table.write_record(columns).map_err(of_output)?;
-    let mut record = csv::StringRecord::new();
-    each(refined, options, |row, depth| {
-        let function = &refined.functions[row.function.index()];
-        let (low, high) = match row.edges {
-            Edges::None => (String::new(), String::new()),
-            Edges::Range { low, high } => (low.to_string(), high.to_string()),
-        };
-        record.clear();
-        record.extend([
-            depth.to_string().as_str(),
-            &cell(&function.name),
-            &cell(function.module.map_or("", |module| profile.module_path(module))),
-            &cell(function.file.map_or("", |file| profile.string(file))),
-            &if function.line > 0 { function.line.to_string() } else { String::new() },
-            kind(row.kind),
-            &measure.of(row.inclusive, looked_at).to_string(),
-            &measure.of(row.exclusive, looked_at).to_string(),
-            &low,
-            &high,
-        ]);
-        for (share, (_, metric)) in row.further.iter().zip(&metrics) {
-            let of = |samples| measure.of(samples, metric).to_string();
-            record.extend([of(share.inclusive), of(share.exclusive)]);
+    let basis = Basis { measure: options.measure.unwrap_or_default(), ..Basis::new(refined) };
+    let columns = basis.for_machines(options.view.cost()).concat();
+    let mut rows = Rows::begin(&basis, &columns, out)?;
+    ForMachines::new(refined, options).each(|row, depth| rows.write(row, depth))?;
+    rows.end()
+}
+
+/// Rows in columns, written one by one.
+pub(super) struct Rows<'b, W: Write> {
+    basis: &'b Basis<'b>,
+    columns: &'b [Column],
+    table: csv::Writer<W>,
+    record: csv::StringRecord,
+}
+
+impl<'b, W: Write> Rows<'b, W> {
+    pub(super) fn begin(basis: &'b Basis<'b>, columns: &'b [Column], out: W) -> io::Result<Self> {
+        let mut record = csv::StringRecord::new();
+        record.push_field("depth");
+        for column in columns {
+            let name = match column.key(basis) {
+                (Some(group), key) => format!("{group}_{key}"),
+                (None, key) => key.to_owned(),
+            };
+            if column.definition().unit == Unit::Edges {
+                record.extend(["low", "high"].map(|bound| format!("{name}_{bound}")));
+            } else {
+                record.push_field(&cell(&name));
+            }
         }
-        table.write_record(&record).map_err(of_output)
-    })?;
-    table.flush()
+        let mut table = csv::Writer::from_writer(out);
+        table.write_record(&record).map_err(of_output)?;
+        Ok(Self { basis, columns, table, record })
+    }
+
+    pub(super) fn write(&mut self, row: &Row, depth: u32) -> io::Result<()> {
+        self.record.clear();
+        self.record.push_field(&depth.to_string());
+        for column in self.columns {
+            match column.value(self.basis, row).plain() {
+                Plain::Nothing if column.definition().unit == Unit::Edges => {
+                    self.record.extend(["", ""]);
+                }
+                Plain::Nothing => self.record.push_field(""),
+                Plain::Text(text) => self.record.push_field(&cell(text)),
+                Plain::Truth(truth) => self.record.push_field(&truth.to_string()),
+                Plain::Natural(n) => self.record.push_field(&n.to_string()),
+                Plain::Integer(n) => self.record.push_field(&n.to_string()),
+                Plain::Real(n) => self.record.push_field(&n.to_string()),
+                Plain::Bounds(low, high) => {
+                    self.record.extend([low, high].map(|bound| bound.to_string()));
+                }
+            }
+        }
+        self.table.write_record(&self.record).map_err(of_output)
+    }
+
+    pub(super) fn end(mut self) -> io::Result<()> {
+        self.table.flush()
+    }
 }
 
 /// Names of the columns that each metric has, where there are several.

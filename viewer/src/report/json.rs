@@ -14,13 +14,14 @@
 use std::io::{self, Write};
 
 use csprof_format::profile::Metric;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
 
-use super::listing::each;
+use super::listing::ForMachines;
 use super::{Measure, Options, several};
-use crate::profile::FrameKind;
 use crate::refine::Refined;
-use crate::views::{Edges, Row, Share};
+use crate::views::Row;
+use crate::views::columns::{Basis, Column, Plain};
 
 /// Everything before the rows.
 #[derive(Serialize)]
@@ -67,42 +68,84 @@ impl<T: Serialize> Serialize for ByMetric<'_, T> {
     }
 }
 
-#[derive(Serialize)]
-struct JsonShare {
-    inclusive: u128,
-    exclusive: u128,
-}
-
 /// One row.
-#[derive(Serialize)]
-struct JsonRow<'r> {
-    depth: u32,
-    function: &'r str,
-    module: Option<&'r str>,
-    file: Option<&'r str>,
-    line: Option<u32>,
-    kind: &'static str,
-    inclusive: u128,
-    exclusive: u128,
-    edges: JsonEdges,
-    #[serde(skip_serializing_if = "ByMetric::is_empty")]
-    metrics: ByMetric<'r, JsonShare>,
+pub(super) struct JsonRow<'b> {
+    pub(super) basis: &'b Basis<'b>,
+    /// Those of the row, and those of each metric.
+    pub(super) columns: &'b [Vec<Column>; 2],
+    pub(super) row: &'b Row,
+    pub(super) depth: u32,
 }
 
-#[derive(Serialize)]
-#[serde(untagged)]
-pub(super) enum JsonEdges {
-    None,
-    Exact(u64),
-    Bounds([u64; 2]),
+impl Serialize for JsonRow<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let [of_row, of_metrics] = self.columns;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("depth", &self.depth)?;
+        self.members(of_row, &mut map)?;
+        if !of_metrics.is_empty() {
+            map.serialize_entry(
+                "metrics",
+                &Members { row: self, columns: of_metrics, is_group: false },
+            )?;
+        }
+        map.end()
+    }
 }
 
-impl From<Edges> for JsonEdges {
-    fn from(edges: Edges) -> Self {
-        match edges {
-            Edges::None => Self::None,
-            Edges::Range { low, high } if low == high => Self::Exact(low),
-            Edges::Range { low, high } => Self::Bounds([low, high]),
+impl JsonRow<'_> {
+    /// Writes columns, those of one group as an object.
+    fn members<M: SerializeMap>(&self, columns: &[Column], map: &mut M) -> Result<(), M::Error> {
+        let group = |column: &Column| column.key(self.basis).0;
+        for columns in columns.chunk_by(|a, b| group(a) == group(b)) {
+            if let Some(group) = group(&columns[0]) {
+                map.serialize_entry(group, &Members { row: self, columns, is_group: true })?;
+                continue;
+            }
+            self.values(columns, map)?;
+        }
+        Ok(())
+    }
+
+    fn values<M: SerializeMap>(&self, columns: &[Column], map: &mut M) -> Result<(), M::Error> {
+        columns.iter().try_for_each(|column| {
+            let value = JsonValue(column.value(self.basis, self.row).plain());
+            map.serialize_entry(column.key(self.basis).1, &value)
+        })
+    }
+}
+
+/// Some columns as an object; in it those of one group are another, unless they are one group.
+struct Members<'b> {
+    row: &'b JsonRow<'b>,
+    columns: &'b [Column],
+    is_group: bool,
+}
+
+impl Serialize for Members<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match self.is_group {
+            true => self.row.values(self.columns, &mut map)?,
+            false => self.row.members(self.columns, &mut map)?,
+        }
+        map.end()
+    }
+}
+
+struct JsonValue<'r>(Plain<'r>);
+
+impl Serialize for JsonValue<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Plain::Nothing => serializer.serialize_none(),
+            Plain::Text(text) => serializer.serialize_str(text),
+            Plain::Truth(truth) => serializer.serialize_bool(truth),
+            Plain::Natural(n) => serializer.serialize_u128(n),
+            Plain::Integer(n) => serializer.serialize_i128(n),
+            Plain::Real(n) => serializer.serialize_f64(n),
+            Plain::Bounds(low, high) if low == high => serializer.serialize_u64(low),
+            Plain::Bounds(low, high) => [low, high].serialize(serializer),
         }
     }
 }
@@ -113,8 +156,11 @@ impl From<Edges> for JsonEdges {
 /// Those of `out`.
 pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let measure = options.measure.unwrap_or_default();
+    let basis = Basis { measure, ..Basis::new(refined) };
+    let columns = basis.for_machines(options.view.cost());
     let mut rows = Rows::begin(&heading(refined, measure, None), out)?;
-    each(refined, options, |line, depth| rows.write(&row(refined, measure, depth, line)))?;
+    ForMachines::new(refined, options)
+        .each(|row, depth| rows.write(&JsonRow { basis: &basis, columns: &columns, row, depth }))?;
     rows.end()
 }
 
@@ -183,39 +229,5 @@ pub(super) fn heading<'r>(
         imbalance: imbalance.map(|(imbalance, _)| imbalance),
         peers: imbalance.map(|(_, peers)| peers),
         metrics: several(refined).into_iter().map(account).collect(),
-    }
-}
-
-fn row<'r>(refined: &'r Refined<'_>, measure: Measure, depth: u32, row: &Row) -> JsonRow<'r> {
-    let (profile, looked_at) = (refined.profile, refined.looked_at());
-    let function = &refined.functions[row.function.index()];
-    let share = |(share, (_, metric)): (&Share, (_, &'r Metric))| {
-        let of = |samples| measure.of(samples, metric);
-        let share = JsonShare { inclusive: of(share.inclusive), exclusive: of(share.exclusive) };
-        (&metric.source[..], share)
-    };
-    JsonRow {
-        depth,
-        function: &function.name,
-        module: function.module.map(|module| profile.module_path(module)),
-        file: function.file.map(|file| profile.string(file)),
-        line: (function.line > 0).then_some(function.line),
-        kind: kind(row.kind),
-        inclusive: measure.of(row.inclusive, looked_at),
-        exclusive: measure.of(row.exclusive, looked_at),
-        edges: row.edges.into(),
-        metrics: ByMetric(row.further.iter().zip(profile.metrics()).map(share).collect()),
-    }
-}
-
-/// The word for a kind of frame. Code without a name was called like any other.
-#[must_use]
-pub fn kind(kind: FrameKind) -> &'static str {
-    match kind {
-        FrameKind::Call | FrameKind::Unknown => "call",
-        FrameKind::Inline => "inline",
-        FrameKind::Partial => "partial",
-        FrameKind::Root => "root",
-        FrameKind::Context => "context",
     }
 }

@@ -16,7 +16,7 @@ use crate::views::callers::Callers;
 use crate::views::flat::flat;
 use crate::views::top_down::TopDown;
 use crate::views::tree::{Direction, RowId, RowTree};
-use crate::views::{Cost, Row, Sort, SortKey};
+use crate::views::{Cost, Row, Sort};
 
 /// The rows of a report, in the order in which they are shown.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,6 +25,9 @@ pub struct Listing {
     pub lines: Vec<Line>,
     /// What the rows leave out at the first level.
     pub left_out: LeftOut,
+    /// Rows of a comparison that were not looked into, since more would not fit into the memory that
+    /// is given to it: what begins at them is not in the report.
+    pub not_looked_into: usize,
 }
 
 /// One row of a report.
@@ -55,24 +58,6 @@ pub struct LeftOut {
     pub deeper: bool,
 }
 
-/// The limits that a person gave, of the options of a report.
-#[derive(Clone, Copy, Debug)]
-pub struct Asked {
-    pub(super) view: View,
-    pub(super) depth: Option<u32>,
-    pub(super) limit: Option<usize>,
-    pub(super) threshold: Option<f64>,
-    /// Whether rows are asked for one by one.
-    pub(super) rows: bool,
-}
-
-impl From<&Options> for Asked {
-    fn from(options: &Options) -> Self {
-        let Options { view, depth, limit, threshold, .. } = *options;
-        Self { view, depth, limit, threshold, rows: options.open.is_some() }
-    }
-}
-
 /// Limits on rows, all given.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -89,29 +74,27 @@ pub struct Limits {
 impl Limits {
     /// The limits for a text: a page or two unless told otherwise.
     #[must_use]
-    pub fn for_text(asked: impl Into<Asked>) -> Self {
-        let asked = asked.into();
-        match asked.rows {
+    pub fn for_text(options: &Options) -> Self {
+        match options.open {
             // Rows that are asked for one by one are not left out for being small.
-            true => Self::new(asked, u32::MAX, usize::MAX, 0.0),
-            false => Self::new(asked, u32::MAX, USUAL_ROWS, USUAL_SHARE),
+            Some(_) => Self::new(options, u32::MAX, usize::MAX, 0.0),
+            None => Self::new(options, u32::MAX, USUAL_ROWS, USUAL_SHARE),
         }
     }
 
     /// The limits for machines: everything unless told otherwise.
     #[must_use]
-    pub fn for_machines(asked: impl Into<Asked>) -> Self {
-        let asked = asked.into();
-        let levels = if asked.view == View::Callers { 2 } else { u32::MAX };
-        Self::new(asked, levels, usize::MAX, 0.0)
+    pub fn for_machines(options: &Options) -> Self {
+        let levels = if options.view == View::Callers { 2 } else { u32::MAX };
+        Self::new(options, levels, usize::MAX, 0.0)
     }
 
-    fn new(asked: Asked, levels: u32, rows: usize, share: f64) -> Self {
+    fn new(options: &Options, levels: u32, rows: usize, share: f64) -> Self {
         Self {
-            levels: asked.depth.unwrap_or(levels),
-            rows: asked.limit.unwrap_or(rows),
-            share: asked.threshold.unwrap_or(share).clamp(0.0, 100.0),
-            is_share_asked: asked.threshold.is_some(),
+            levels: options.depth.unwrap_or(levels),
+            rows: options.limit.unwrap_or(rows),
+            share: options.threshold.unwrap_or(share).clamp(0.0, 100.0),
+            is_share_asked: options.threshold.is_some(),
         }
     }
 
@@ -170,28 +153,9 @@ pub const USUAL_ROWS: usize = 60;
 /// Least share of rows in a text report, in percent.
 pub const USUAL_SHARE: f64 = 1.0;
 
-/// What orders the rows of a view.
-#[must_use]
-pub fn order(view: View) -> Sort {
-    let key = match cost(view) {
-        Cost::Inclusive => SortKey::Inclusive,
-        Cost::Exclusive => SortKey::Exclusive,
-    };
-    Sort { key, reversed: false }
-}
-
-/// Which cost of a row counts in a view: what thresholds and limits go by.
-#[must_use]
-pub fn cost(view: View) -> Cost {
-    match view {
-        View::TopDown | View::Tables | View::Places => Cost::Inclusive,
-        View::Callers | View::Flat => Cost::Exclusive,
-    }
-}
-
 /// The samples that count of the metric looked at, and of each, if there are several.
 fn costs(view: View, row: &Row) -> (u64, impl Iterator<Item = u64>) {
-    let cost = cost(view);
+    let cost = view.cost();
     let all = match cost {
         Cost::Inclusive => row.inclusive,
         Cost::Exclusive => row.exclusive,
@@ -203,7 +167,7 @@ fn costs(view: View, row: &Row) -> (u64, impl Iterator<Item = u64>) {
 /// Chooses the rows of a view.
 #[must_use]
 pub fn list(refined: &Refined<'_>, options: &Options, limits: Limits) -> Listing {
-    let sort = options.sort.unwrap_or(order(options.view));
+    let sort = options.sort(refined);
     match options.view {
         View::TopDown | View::Places => {
             list_tree(refined, &mut TopDown::new(refined), sort, options, limits)
@@ -222,34 +186,58 @@ pub fn list(refined: &Refined<'_>, options: &Options, limits: Limits) -> Listing
     }
 }
 
-/// Calls `visit` for every row that a form for machines has, with its level, in the order of the
-/// view. Where all rows are wanted, none is kept: they may be more than memory should hold.
-///
-/// # Errors
-/// The first one of `visit`.
-pub(super) fn each(
-    refined: &Refined<'_>,
-    options: &Options,
-    mut visit: impl FnMut(&Row, u32) -> io::Result<()>,
-) -> io::Result<()> {
-    let limits = Limits::for_machines(options);
-    let sort = options.sort.unwrap_or(order(options.view));
-    let is_all = limits.rows == usize::MAX && limits.share == 0.0 && options.open.is_none();
-    match options.view {
-        View::TopDown | View::Places if is_all => {
-            let mut tree = TopDown::new(refined);
-            tree.set_sort(sort);
-            tree.visit(refined, limits.levels, visit)
+/// The rows that a form for machines has. Where all are wanted, none is kept: they may be more than
+/// memory should hold.
+#[derive(Debug)]
+pub(super) struct ForMachines<'r, 'p> {
+    refined: &'r Refined<'p>,
+    options: &'r Options,
+    limits: Limits,
+    listing: Option<Listing>,
+}
+
+impl<'r, 'p> ForMachines<'r, 'p> {
+    pub(super) fn new(refined: &'r Refined<'p>, options: &'r Options) -> Self {
+        let limits = Limits::for_machines(options);
+        let is_all = limits.rows == usize::MAX && limits.share == 0.0 && options.open.is_none();
+        let is_compared = refined.profile.comparison.is_some();
+        let is_tree = match options.view {
+            View::TopDown | View::Places => true,
+            // Those of a comparison are wanted to any depth: they may be the square of the nodes.
+            View::Callers => !is_compared,
+            View::Flat | View::Tables => false,
+        };
+        let list = if is_compared { super::diff::listing::list } else { list };
+        let listing = (!is_all || !is_tree).then(|| list(refined, options, limits));
+        Self { refined, options, limits, listing }
+    }
+
+    /// Rows that were not looked into.
+    pub(super) fn not_looked_into(&self) -> usize {
+        self.listing.as_ref().map_or(0, |listing| listing.not_looked_into)
+    }
+
+    /// Calls `visit` for each row and its level, in order.
+    ///
+    /// # Errors
+    /// The first one of `visit`.
+    pub(super) fn each(
+        &self,
+        mut visit: impl FnMut(&Row, u32) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let Self { refined, options, limits, .. } = *self;
+        let sort = options.sort(refined);
+        if let Some(listing) = &self.listing {
+            return listing.lines.iter().try_for_each(|line| visit(&line.row, line.depth));
         }
-        View::Callers if is_all => {
+        if options.view == View::Callers {
             let mut tree = Callers::new(refined);
             tree.set_sort(sort);
-            tree.visit(refined, limits.levels, visit)
+            return tree.visit(refined, limits.levels, visit);
         }
-        _ => {
-            let listing = list(refined, options, limits);
-            listing.lines.iter().try_for_each(|line| visit(&line.row, line.depth))
-        }
+        let mut tree = TopDown::new(refined);
+        tree.set_sort(sort);
+        tree.visit(refined, limits.levels, visit)
     }
 }
 
@@ -304,56 +292,82 @@ fn list_tree<D: Direction>(
         is_open && tree.row(row).has_children && tree.depth(row) < limits.levels
     };
 
+    let chosen = choose(limits.rows, u64::MAX, |row| {
+        if !opens(tree, row) {
+            return Vec::new();
+        }
+        tree.children(refined, row);
+        let children = tree.opened_children(row).iter();
+        let wanted = children.filter(|&&child| !scale.is_small(view, tree.row(child)));
+        wanted.map(|&child| (scale.of_row(view, tree.row(child)), child)).collect()
+    });
+    let tree = &*tree;
+    Listing::new(tree, &chosen, view, |row| opens(tree, row), |row| scale.is_small(view, row))
+}
+
+/// Rows within a limit, the greatest weight first, and the root. `below` tells the rows below one,
+/// of which none weighs more.
+pub(super) fn choose<W: Ord>(
+    limit: usize,
+    most: W,
+    mut below: impl FnMut(RowId) -> Vec<(W, RowId)>,
+) -> HashSet<RowId> {
     let mut chosen = HashSet::new();
-    let mut rows = 0;
-    let mut candidates = BinaryHeap::from([(u64::MAX, Reverse(RowId::ROOT))]);
+    let mut candidates = BinaryHeap::from([(most, Reverse(RowId::ROOT))]);
     while let Some((_, Reverse(row))) = candidates.pop() {
-        if row != RowId::ROOT {
-            if rows == limits.rows {
-                break;
-            }
-            rows += 1;
+        // The root is no row of the report.
+        if chosen.len() > limit {
+            break;
         }
         chosen.insert(row);
-        if opens(tree, row) {
-            tree.children(refined, row);
-            let children = tree.opened_children(row).iter();
-            let wanted = children.filter(|&&child| !scale.is_small(view, tree.row(child)));
-            let weight = |&child| (scale.of_row(view, tree.row(child)), Reverse(child));
-            candidates.extend(wanted.map(weight));
-        }
+        candidates.extend(below(row).into_iter().map(|(weight, row)| (weight, Reverse(row))));
     }
-
-    let mut listing = Listing::default();
-    let mut above: Vec<usize> = Vec::new();
-    let mut pending = vec![RowId::ROOT];
-    while let Some(row) = pending.pop() {
-        let mut left_out = LeftOut::default();
-        if opens(tree, row) {
-            for &child in tree.opened_children(row).iter().rev() {
-                if chosen.contains(&child) {
-                    pending.push(child);
-                } else {
-                    let row = tree.row(child);
-                    left_out.add(view, row, scale.is_small(view, row));
-                }
-            }
-        } else {
-            left_out.deeper = tree.row(row).has_children;
-        }
-        let Some(depth) = tree.depth(row).checked_sub(1) else {
-            listing.left_out = left_out;
-            continue;
-        };
-        listing.close(&mut above, depth as usize);
-        above.push(listing.lines.len());
-        listing.lines.push(Line { depth, row: tree.row(row).clone(), left_out, below: 0 });
-    }
-    listing.close(&mut above, 0);
-    listing
+    chosen
 }
 
 impl Listing {
+    /// The rows that were chosen, in the order of the tree.
+    pub(super) fn new<D: Direction>(
+        tree: &RowTree<D>,
+        chosen: &HashSet<RowId>,
+        view: View,
+        is_open: impl Fn(RowId) -> bool,
+        is_small: impl Fn(&Row) -> bool,
+    ) -> Self {
+        let mut listing = Self::default();
+        let mut above: Vec<usize> = Vec::new();
+        let mut pending = vec![RowId::ROOT];
+        while let Some(row) = pending.pop() {
+            let mut left_out = LeftOut::default();
+            if is_open(row) {
+                for &child in tree.opened_children(row).iter().rev() {
+                    if chosen.contains(&child) {
+                        pending.push(child);
+                    } else {
+                        let row = tree.row(child);
+                        left_out.add(view, row, is_small(row));
+                    }
+                }
+            } else {
+                left_out.deeper = tree.row(row).has_children;
+            }
+            let Some(depth) = tree.depth(row).checked_sub(1) else {
+                listing.left_out = left_out;
+                continue;
+            };
+            listing.close(&mut above, depth as usize);
+            above.push(listing.lines.len());
+            listing.lines.push(Line { depth, row: tree.row(row).clone(), left_out, below: 0 });
+        }
+        listing.close(&mut above, 0);
+        listing
+    }
+
+    /// What the rows leave out, in each place.
+    pub(super) fn all_left_out(&self) -> impl Iterator<Item = &LeftOut> + Clone {
+        self.lines.iter().map(|line| &line.left_out).chain([&self.left_out])
+    }
+
     /// Counts what is below the lines of `open` that have more than `depth` above them: nothing
     /// more comes there.
     fn close(&mut self, open: &mut Vec<usize>, depth: usize) {
@@ -365,6 +379,11 @@ impl Listing {
 }
 
 impl LeftOut {
+    /// How many rows.
+    pub(super) fn rows(&self) -> usize {
+        self.small + self.beyond
+    }
+
     /// Whether nothing is left out.
     #[must_use]
     pub fn is_empty(&self) -> bool {

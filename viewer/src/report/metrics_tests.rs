@@ -3,10 +3,11 @@
 use super::tests::{json_of, profile, table, text_of};
 use super::{Measure, Options, View, contexts, csv};
 use crate::profile::MetricRef;
-use crate::refine::{Refined, Sets};
+use crate::refine::{Grain, Refined, Sets};
+use crate::views::columns::Column;
 use crate::views::hall::{HallTable, Reach, Way, title};
-use crate::views::places::{Level, places};
-use crate::views::{Cost, Sort, SortKey};
+use crate::views::places::places;
+use crate::views::{Cost, Sort};
 
 /// A program that computes, and waits for longer.
 const WAITS: &str = "\
@@ -50,7 +51,7 @@ Where no metric has much more than its period for each edge, calls are short and
 the edges; where one has well above it, long and about as many.
 "
     );
-    let by_realtime = Sort { key: SortKey::Of(REALTIME, Cost::Inclusive), reversed: false };
+    let by_realtime = Sort::by(Column::cost_of(REALTIME, Cost::Inclusive));
     let options = Options { view: View::Flat, sort: Some(by_realtime), ..Options::default() };
     assert_eq!(
         table(&refined, &options),
@@ -94,7 +95,7 @@ fn the_path_of_a_table_has_every_metric() {
 #[test]
 fn what_places_cost_is_not_added_up() {
     let profile = profile("f 50 realtime:20 at:f.c:1\n  g 50 at:g.c:1\n    h 50 at:h.c:1\n");
-    let forest = places(&Refined::base(&profile), Level::File);
+    let forest = places(&Refined::base(&profile), Grain::File);
     let options = Options { view: View::Places, limit: Some(1), ..Options::default() };
     assert_eq!(
         table(&forest, &options),

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use super::aligned::{Align, Aligned};
 use super::others;
 use crate::profile::short_name;
 use crate::refine::Refined;
@@ -35,7 +36,7 @@ pub fn text(
             samples => [amount(samples, metric, form), percent(samples, refined.shown)],
         };
         let [time, share] = cost;
-        [format!("@{}", printable(&row.name)), time, share, what(refined, row, form)]
+        [format!("@{}", printable(&row.name)), time, share, what(refined, row, form)].to_vec()
     };
     let cost = match others(refined).is_empty() {
         true if metric.unit == "ns" => "time",
@@ -43,14 +44,12 @@ pub fn text(
         false => &*printable(&metric.source),
     };
     let heads = ["set", cost, "%", "functions here"];
-    let mut lines = vec![heads.map(str::to_owned)];
+    let mut lines = vec![heads.map(str::to_owned).to_vec()];
     lines.extend(rows.iter().map(cells));
-    let width = |column: usize| {
-        lines.iter().map(|line| line[column].chars().count()).max().unwrap_or_default()
-    };
-    let (name, time, share) = (width(0), width(1), width(2));
-    for [set, cost, part, what] in &lines {
-        writeln!(out, "{set:<name$}  {cost:>time$}  {part:>share$}  {what}")?;
+    let aligned = Aligned::new(&[Align::Left, Align::Right, Align::Right], &lines);
+    for line in &lines {
+        let (numbers, what) = line.split_at(3);
+        aligned.write(numbers, &what.concat(), out)?;
     }
     writeln!(
         out,

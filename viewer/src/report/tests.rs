@@ -1,8 +1,10 @@
 //! Reports on small trees, as written.
 
-use super::{Measure, Options, View, contexts, csv, json, text};
+use super::{Options, contexts, csv, json, text};
 use crate::profile::{MetricRef, Profile, from_outline};
 use crate::refine::{Refined, apply, parse};
+use crate::views::View;
+use crate::views::measure::Measure;
 
 pub(super) fn profile(outline: &str) -> Profile {
     from_outline(outline).unwrap()

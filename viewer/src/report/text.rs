@@ -3,21 +3,20 @@
 //! Numbers stand on the left and names on the right, so that long names and deep paths push
 //! nothing out of line. What is left out is said where it is missing.
 
-use core::ops::Range;
 use std::io::{self, Write};
 
 use csprof_format::profile::Metric;
 
+use super::aligned::Aligned;
 use super::listing::{LeftOut, Limits, Line, Listing, list};
-use super::{Measure, Options, View, others, several};
+use super::{Measure, Options, View, others, several, title};
 use crate::profile::{FrameKind, MetricRef, short_name};
 use crate::refine::Refined;
-use crate::views::Row;
+use crate::views::columns::Basis;
 use crate::views::cost_lines::coverage;
-use crate::views::number::{Form, account, amount, count, counted, duration, edges, percent};
+use crate::views::number::{Form, account, amount, count, counted, duration, percent};
 use crate::views::printable::{command_line, printable};
-use crate::views::summary::{Summary, clustered, why_clustered, why_no_samples};
-use crate::views::verdict::per_edge;
+use crate::views::summary::{Summary, why_clustered, why_no_samples};
 
 /// Names longer than this lose their arguments and templates.
 const LONG_NAME: usize = 80;
@@ -43,9 +42,14 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
     }
     let limits = Limits::for_text(options);
     let listing = list(refined, options, limits);
-    let clustered = clustered(refined.profile);
+    let basis = Basis {
+        measure: options.measure.unwrap_or(Measure::Source),
+        percent_of_shown: options.percent_of_shown,
+        form,
+        ..Basis::new(refined).with_clusters()
+    };
     let others = others(refined);
-    let report = Text { refined, options, form, limits, listing, others, clustered };
+    let report = Text { refined, options, basis, form, limits, listing, others };
     report.table(out)?;
     report.footing(out)
 }
@@ -186,119 +190,48 @@ fn losses(summary: &Summary, form: Form) -> String {
 struct Text<'t> {
     refined: &'t Refined<'t>,
     options: &'t Options,
+    basis: Basis<'t>,
     form: Form,
     limits: Limits,
     listing: Listing,
     /// The metrics that are not looked at.
     others: Vec<(MetricRef, &'t Metric)>,
-    /// Signals and samples, where samples do not tell how long calls are.
-    clustered: Option<(u64, u64)>,
 }
-
-/// The numbers of a row, as written: cost, shares, edges and cost per edge of the metric that is
-/// looked at, then cost and shares of each other one.
-type Cells = Vec<String>;
-
-/// Which of them are about edges.
-const OF_EDGES: Range<usize> = 3..5;
 
 impl Text<'_> {
     fn table(&self, out: &mut impl Write) -> io::Result<()> {
         let lines = &self.listing.lines;
-        let heads = self.heads();
-        let cells: Vec<Cells> = lines.iter().map(|line| self.cells(&line.row)).collect();
-        let mut widths = vec![0; heads.len()];
-        for row in cells.iter().chain([&heads]) {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.chars().count());
-            }
-        }
+        let columns = self.basis.on_page(self.options.view.cost());
+        let heads = columns.iter().map(|column| column.heading(&self.basis).into_owned()).collect();
+        let texts = |line: &Line| {
+            columns.iter().map(|column| column.text_of(&self.basis, &line.row)).collect()
+        };
+        let cells: Vec<Vec<String>> = lines.iter().map(texts).collect();
+        let mut aligned = Aligned::of_numbers(columns.len(), cells.iter().chain([&heads]));
         // Without the trampoline no row has edges, nor do places, and empty columns say nothing.
-        if cells.iter().all(|row| row[OF_EDGES.start].is_empty()) {
-            widths[OF_EDGES].fill(0);
+        let of_edges = |column: &usize| columns[*column].definition().unit.is_of_edges();
+        let of_edges: Vec<usize> = (0..columns.len()).filter(of_edges).collect();
+        if of_edges.iter().all(|&column| cells.iter().all(|row| row[column].is_empty())) {
+            of_edges.into_iter().for_each(|column| aligned.leave_out(column));
         }
-        let write_cells = |out: &mut dyn Write, cells: &Cells| -> io::Result<()> {
-            for (cell, &width) in cells.iter().zip(&widths).filter(|(_, width)| **width > 0) {
-                write!(out, "{cell:>width$}  ")?;
-            }
-            Ok(())
-        };
-        write_cells(out, &heads)?;
-        let what = match self.options.view {
-            View::TopDown => "call path",
-            View::Callers => "function, callers below it",
-            View::Flat => "function",
-            View::Places => "place",
-            View::Tables => self.options.table.as_ref().map_or("", |(_, title)| title),
-        };
-        writeln!(out, "{}", printable(what))?;
+        let title = title(self.options.view, self.options.table.as_ref());
+        aligned.write(&heads, &printable(title), out)?;
 
-        let indent =
-            widths.iter().filter(|width| **width > 0).map(|width| width + 2).sum::<usize>();
+        let indent = aligned.indent();
         // What a row leaves out is said after everything that is below it.
         let mut pending: Vec<(usize, u32, LeftOut)> = Vec::new();
         for (at, (line, cells)) in lines.iter().zip(&cells).enumerate() {
             while let Some((_, depth, left_out)) = pending.pop_if(|&mut (end, ..)| end == at) {
                 self.left_out(indent, depth, &left_out, out)?;
             }
-            write_cells(out, cells)?;
-            writeln!(out, "{:1$}{2}", "", INDENT * line.depth as usize, self.name(line))?;
+            let indent = INDENT * line.depth as usize;
+            aligned.write(cells, &format!("{:indent$}{}", "", self.name(line)), out)?;
             pending.push((at + 1 + line.below, line.depth + 1, line.left_out.clone()));
         }
         while let Some((_, depth, left_out)) = pending.pop() {
             self.left_out(indent, depth, &left_out, out)?;
         }
         self.left_out(indent, 0, &self.listing.left_out, out)
-    }
-
-    fn heads(&self) -> Cells {
-        let looked_at = self.refined.looked_at();
-        let source = match self.others.is_empty() {
-            true => String::new(),
-            false => format!("{} ", printable(&looked_at.source)),
-        };
-        let inclusive = match self.measure() {
-            Measure::Samples => format!("incl {source}samples"),
-            Measure::Source if looked_at.unit == "ns" && source.is_empty() => "incl time".into(),
-            Measure::Source if looked_at.unit == "ns" => format!("incl {}", source.trim_end()),
-            Measure::Source => format!("incl {}", printable(&looked_at.unit)),
-        };
-        let mut heads: Cells =
-            [&inclusive, "%", "excl %", "edges", "time/edge"].map(str::to_owned).to_vec();
-        for (_, metric) in &self.others {
-            heads.extend([&*printable(&metric.source), "%", "excl %"].map(str::to_owned));
-        }
-        heads
-    }
-
-    /// What percentages are of.
-    fn whole(&self, metric: MetricRef) -> u64 {
-        let (base, shown) = self.refined.account_of(metric);
-        if self.options.percent_of_shown { shown } else { base }
-    }
-
-    fn measure(&self) -> Measure {
-        self.options.measure.unwrap_or(Measure::Source)
-    }
-
-    fn cells(&self, row: &Row) -> Cells {
-        let looked_at = self.refined.looked_at();
-        let mut cells = self.of_metric(row, (self.refined.metric, looked_at)).to_vec();
-        cells.push(edges(row.edges, self.form));
-        cells.push(per_edge(row, looked_at, self.clustered.is_some(), self.form));
-        cells.extend(self.others.iter().flat_map(|&metric| self.of_metric(row, metric)));
-        cells
-    }
-
-    /// Cost and shares of a metric.
-    fn of_metric(&self, row: &Row, (metric, source): (MetricRef, &Metric)) -> [String; 3] {
-        let (share, whole) = (row.of(metric), self.whole(metric));
-        let exclusive = match share.exclusive {
-            0 => ".".to_owned(),
-            samples => percent(samples, whole),
-        };
-        let inclusive = self.measure().text(share.inclusive, source, self.form);
-        [inclusive, percent(share.inclusive, whole), exclusive]
     }
 
     /// Name, kind and place of a row.
@@ -337,7 +270,7 @@ impl Text<'_> {
         left_out: &LeftOut,
         out: &mut impl Write,
     ) -> io::Result<()> {
-        let rows = left_out.small + left_out.beyond;
+        let rows = left_out.rows();
         let is_worth = |metric: MetricRef, cost: u64| {
             let shown = self.refined.account_of(metric).1;
             cost >= self.limits.cost(shown).saturating_mul(WORTH_A_LINE)
@@ -348,12 +281,12 @@ impl Text<'_> {
         let share = match left_out.further.is_empty() {
             _ if rows == 0 => return Ok(()),
             true if !is_worth(self.refined.metric, left_out.cost) => return Ok(()),
-            true => format!("{}%", percent(left_out.cost, self.whole(self.refined.metric))),
+            true => format!("{}%", percent(left_out.cost, self.basis.whole(self.refined.metric))),
             false if of_each.is_empty() => return Ok(()),
             false => {
                 let share = |&(metric, cost): &(MetricRef, u64)| {
                     let source = printable(&self.refined.source_of(metric).source).into_owned();
-                    format!("{}% of {source}", percent(cost, self.whole(metric)))
+                    format!("{}% of {source}", percent(cost, self.basis.whole(metric)))
                 };
                 of_each.iter().map(share).collect::<Vec<_>>().join(", ")
             }
@@ -370,8 +303,7 @@ impl Text<'_> {
 
     /// What to ask for to see more, and what the columns mean.
     fn footing(&self, out: &mut impl Write) -> io::Result<()> {
-        let lines = self.listing.lines.iter();
-        let all = || lines.clone().map(|line| &line.left_out).chain([&self.listing.left_out]);
+        let all = || self.listing.all_left_out();
         let small = all().any(|left_out| left_out.small > 0);
         let beyond = all().any(|left_out| left_out.beyond > 0);
         let deeper = all().any(|left_out| left_out.deeper);
@@ -412,7 +344,7 @@ impl Text<'_> {
         if self.refined.profile.info.run.trampoline && self.options.view != View::Places {
             let looked_at = self.refined.looked_at();
             let period = amount(1, looked_at, self.form);
-            notes.push(match self.clustered {
+            notes.push(match self.basis.clustered {
                 None if !self.others.is_empty() => format!(
                     "Edges are returns of activations that any metric sampled, not calls; time/edge \
                      is of {}.\nWhere no metric has much more than its period for each edge, calls \

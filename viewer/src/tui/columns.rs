@@ -3,158 +3,45 @@
 //! The call path takes what the columns leave. Columns are dropped, what matters least first, until
 //! the call path has room; mostly that is from the right. The cost column is never dropped.
 
+use ratatui::style::Style;
+
+use super::comparison::change;
 use super::message::Message;
 use super::name::width as cells_of;
-use crate::profile::MetricRef;
+use super::scene::{PercentOf, Scene};
+use super::theme::Theme;
 use crate::refine::Refined;
-use crate::views::{Cost, SortKey};
+use crate::views::Cost;
+use crate::views::columns::{Basis, Cell, Column, Id, Medium, Tone};
 
-/// A column of numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Column {
-    /// Inclusive cost.
-    Inclusive,
-    /// Inclusive cost as a share.
-    Percent,
-    /// Exclusive cost as a share.
-    ExclusivePercent,
-    /// Edge count.
-    Edges,
-    /// Cost per edge and its verdict.
-    PerEdge,
-    /// Exclusive cost.
-    Exclusive,
-    /// Inclusive samples.
-    Samples,
-    /// Inclusive cost as a bar.
-    Bar,
-    /// Inclusive cost of another metric than the one that is looked at.
-    Metric(MetricRef),
-    /// The same as a share.
-    MetricPercent(MetricRef),
-    /// One of a comparison.
-    Compared(Compared),
+/// What the numbers of rows that are made from `refined` are of.
+#[must_use]
+pub fn basis<'s>(scene: &Scene<'_>, refined: &'s Refined<'_>) -> Basis<'s> {
+    Basis {
+        medium: Medium::Screen,
+        percent_of_shown: scene.percent_of == PercentOf::View,
+        clustered: scene.clustered,
+        form: scene.form(),
+        ..Basis::new(refined)
+    }
 }
 
-/// A column of a comparison. What it is about, inclusive or exclusive cost, depends on the view.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Compared {
-    /// Cost in BASE.
-    Base,
-    /// Cost in OTHER.
-    Other,
-    /// OTHER minus BASE.
-    Delta,
-    /// OTHER minus BASE as a share of BASE.
-    Growth,
-    /// Two standard deviations of the difference by sampling.
-    Noise,
-    /// Edge counts of both.
-    Edges,
+/// Which columns stand together, from left to right: cost of the metric that is looked at, of each
+/// other one, and all the rest.
+fn group(column: Column) -> usize {
+    let definition = column.definition();
+    match column.metric {
+        Some(metric) => 1 + metric.index(),
+        None if definition.unit.is_of_metric() && definition.repeats.is_none() => 0,
+        None => usize::MAX,
+    }
 }
 
-impl Column {
-    /// All columns from left to right.
-    pub const ALL: [Self; 8] = [
-        Self::Inclusive,
-        Self::Percent,
-        Self::ExclusivePercent,
-        Self::Edges,
-        Self::PerEdge,
-        Self::Exclusive,
-        Self::Samples,
-        Self::Bar,
-    ];
-
-    /// The heading, where it is not the name of a metric; of one that is no time, if not `is_time`.
-    #[must_use]
-    pub const fn heading(self, is_time: bool) -> &'static str {
-        match self {
-            Self::Inclusive if !is_time => "cost",
-            Self::PerEdge if !is_time => "cost/edge",
-            Self::Exclusive if !is_time => "excl cost",
-            Self::Inclusive => "time",
-            Self::Percent | Self::MetricPercent(_) => "%",
-            Self::Metric(_) => "",
-            Self::ExclusivePercent => "excl%",
-            Self::Edges => "edges",
-            Self::PerEdge => "time/edge",
-            Self::Exclusive => "excl time",
-            Self::Samples => "samples",
-            Self::Bar => "",
-            Self::Compared(column) => match column {
-                Compared::Base => "base",
-                Compared::Other => "other",
-                Compared::Delta => "delta",
-                Compared::Growth => "%",
-                Compared::Noise => "noise",
-                Compared::Edges => "edges",
-            },
-        }
-    }
-
-    /// Cells for its numbers, where its heading is not the name of a metric.
-    #[must_use]
-    pub const fn width(self) -> usize {
-        match self {
-            Self::Inclusive | Self::Metric(_) => 9,
-            Self::Exclusive => 10,
-            Self::Percent | Self::MetricPercent(_) => 5,
-            Self::ExclusivePercent => 6,
-            Self::Edges => 9,
-            Self::PerEdge => 13,
-            Self::Samples => 11,
-            Self::Bar => 10,
-            Self::Compared(column) => match column {
-                Compared::Base | Compared::Other | Compared::Delta | Compared::Noise => 9,
-                Compared::Growth => 6,
-                Compared::Edges => 13,
-            },
-        }
-    }
-
-    /// Whether the columns to the left of it say the same in other units.
-    const fn repeats(self) -> bool {
-        matches!(self, Self::Exclusive | Self::Samples | Self::Bar)
-    }
-
-    /// The columns of a comparison from left to right.
-    pub const OF_COMPARISON: [Self; 6] = [
-        Self::Compared(Compared::Base),
-        Self::Compared(Compared::Other),
-        Self::Compared(Compared::Delta),
-        Self::Compared(Compared::Growth),
-        Self::Compared(Compared::Noise),
-        Self::Compared(Compared::Edges),
-    ];
-
-    /// Which columns stand together, from left to right: cost of the metric that is looked at, of
-    /// each other one, and all the rest.
-    const fn group(self) -> usize {
-        match self {
-            Self::Inclusive | Self::Percent | Self::ExclusivePercent => 0,
-            Self::Metric(metric) | Self::MetricPercent(metric) => 1 + metric.index(),
-            _ => usize::MAX,
-        }
-    }
-
-    /// The order that this column stands for, where comparisons are about this cost; `None` for
-    /// other metrics, by which rows are ordered when they are looked at.
-    #[must_use]
-    pub const fn sort_key(self, cost: Cost) -> Option<SortKey> {
-        Some(match self {
-            Self::Metric(_) | Self::MetricPercent(_) => return None,
-            Self::Compared(Compared::Base) => SortKey::Base(cost),
-            Self::Compared(Compared::Other) => SortKey::Other(cost),
-            Self::Compared(Compared::Delta | Compared::Noise) => SortKey::Delta(cost),
-            Self::Compared(Compared::Growth) => SortKey::Growth(cost),
-            Self::Compared(Compared::Edges) => SortKey::Edges,
-            Self::Inclusive | Self::Percent | Self::Samples | Self::Bar => SortKey::Inclusive,
-            Self::Exclusive | Self::ExclusivePercent => SortKey::Exclusive,
-            Self::Edges => SortKey::Edges,
-            Self::PerEdge => SortKey::PerEdge,
-        })
-    }
+/// The order that a column stands for; `None` for other metrics, by which rows are ordered when
+/// they are looked at.
+#[must_use]
+pub fn sort_key(column: Column) -> Option<Column> {
+    column.order().filter(|_| column.metric.is_none())
 }
 
 /// A column and where it is.
@@ -190,64 +77,43 @@ const PATH_SHARE_PERCENT: usize = 45;
 const LONGEST_NAME: usize = 16;
 
 impl Columns {
-    /// The columns for a screen of this width.
+    /// The columns for a screen of this width; those of a comparison are about `cost`. Where not
+    /// even the difference has room beside both costs, it stands without them.
     #[must_use]
-    pub fn fit(width: usize) -> Self {
-        Self::fitting(width, &of_usual_width(&Column::ALL), Cost::Inclusive)
-    }
-
-    /// The columns for a screen of this width where a profile has several metrics. What each other
-    /// one has comes before edge counts, its share after them.
-    #[must_use]
-    pub fn of_metrics(width: usize, refined: &Refined<'_>) -> Self {
-        let looked_at = refined.metric;
-        let all = || refined.profile.metrics().map(|(metric, _)| metric);
-        let others = || all().filter(|metric| *metric != looked_at);
-        // Room for the name and what stands around it.
-        let named = |column: Column, metric: MetricRef, around: usize| {
-            let name = cells_of(&refined.source_of(metric).source).min(LONGEST_NAME);
-            (column, column.width().max(name + around))
-        };
-        let [_, percent, exclusive, edges, per_edge, rest @ ..] = Column::ALL;
-        let mut wanted = vec![named(Column::Inclusive, looked_at, " ".len() + " v".len())];
-        wanted.extend(of_usual_width(&[percent, exclusive]));
-        wanted.extend(others().map(|metric| named(Column::Metric(metric), metric, " ".len())));
-        wanted.extend(of_usual_width(&[edges, per_edge]));
-        wanted.extend(others().map(Column::MetricPercent).map(|share| (share, share.width())));
-        wanted.extend(of_usual_width(&rest));
-        Self::fitting(width, &wanted, Cost::Inclusive)
-    }
-
-    /// The columns of a comparison for a screen of this width. Where not even the difference has
-    /// room beside both costs, it stands without them.
-    #[must_use]
-    pub fn of_comparison(width: usize, cost: Cost) -> Self {
-        let [_, _, difference, growth, ..] = Column::OF_COMPARISON;
-        let all = Self::fitting(width, &of_usual_width(&Column::OF_COMPARISON), cost);
-        if all.numbers.iter().any(|placed| placed.column == difference) {
-            return all;
+    pub fn fit(width: usize, basis: &Basis<'_>, cost: Cost) -> Self {
+        let wanted = basis.on_screen(cost);
+        let columns = Self::fitting(width, &wanted, basis, cost);
+        let difference = Column::comparing(Id::Delta, cost);
+        let has_difference = columns.numbers.iter().any(|placed| placed.column == difference);
+        if has_difference || !wanted.contains(&difference) {
+            return columns;
         }
-        Self::fitting(width, &of_usual_width(&[difference, growth]), cost)
+        let wanted = [difference, Column::comparing(Id::Growth, cost)];
+        Self::fitting(width, &wanted, basis, cost)
     }
 
-    /// As many of these columns, with their cells, as fit, the first one always. What matters most
-    /// comes first.
-    fn fitting(width: usize, wanted: &[(Column, usize)], cost: Cost) -> Self {
-        // One cell of space or line before each column.
-        let mut used = wanted[0].1 + 1;
-        let mut count = 1;
-        for (column, cells) in &wanted[1..] {
-            let room = if column.repeats() { width * PATH_SHARE_PERCENT / 100 } else { PATH_ROOM };
-            if used + cells + 1 + room.max(PATH_ROOM) > width {
+    /// As many of these columns as fit, the first one always. What matters most comes first.
+    fn fitting(width: usize, wanted: &[Column], basis: &Basis<'_>, cost: Cost) -> Self {
+        let mut used = 0;
+        let mut shown = Vec::new();
+        for (place, &column) in wanted.iter().enumerate() {
+            let definition = column.definition();
+            // Space before a heading, and the mark of the order after the first one.
+            let around = if place == 0 { " ".len() + " v".len() } else { " ".len() };
+            let heading = cells_of(&column.heading(basis)).min(LONGEST_NAME);
+            let cells = definition.width.max(heading + around);
+            let share = if definition.repeats.is_some() { PATH_SHARE_PERCENT } else { 0 };
+            let room = (width * share / 100).max(PATH_ROOM);
+            // One cell of space or line before each column.
+            if place > 0 && used + cells + 1 + room > width {
                 break;
             }
             used += cells + 1;
-            count += 1;
+            shown.push((column, cells));
         }
         let path_width = width.saturating_sub(used);
-        let mut shown = wanted[..count].to_vec();
         // Stable: within a group they stay as they were.
-        shown.sort_by_key(|(column, _)| column.group());
+        shown.sort_by_key(|(column, _)| group(*column));
         let mut at = path_width;
         let numbers = shown.into_iter().map(|(column, width)| {
             let start = at + 1;
@@ -261,32 +127,63 @@ impl Columns {
     #[must_use]
     pub fn message_at(&self, x: usize) -> Message<'static> {
         let is_hit = |placed: &&Placed| (placed.start..placed.start + placed.width).contains(&x);
-        match self.numbers.iter().find(is_hit).map(|placed| placed.column) {
-            Some(Column::Metric(metric) | Column::MetricPercent(metric)) => Message::LookAt(metric),
-            hit => {
-                let key = hit.and_then(|column| column.sort_key(self.cost));
-                Message::SortBy(key.unwrap_or(SortKey::Name))
-            }
+        let column = self.numbers.iter().find(is_hit).map(|placed| placed.column);
+        match column.and_then(|column| column.metric) {
+            Some(metric) => Message::LookAt(metric),
+            None => Message::SortBy(column.and_then(sort_key).unwrap_or(Column::NAME)),
         }
     }
 }
 
-fn of_usual_width(columns: &[Column]) -> Vec<(Column, usize)> {
-    columns.iter().map(|&column| (column, column.width())).collect()
+/// The text of a value in a column, and how it looks. The direction of a difference is said by its
+/// sign, a mark if there is room, and color.
+pub(super) fn text(
+    theme: Theme,
+    basis: &Basis<'_>,
+    placed: Placed,
+    cell: &Cell<'_>,
+) -> (String, Style) {
+    let Placed { column, width, .. } = placed;
+    let text = column.text(basis, cell);
+    match (column.definition().tone, cell) {
+        _ if text == "." => (text, theme.faint()),
+        (Tone::Heat, cell) if column.metric.is_none() => {
+            let style = theme.heat(cell.samples().unwrap_or(0), basis.whole(basis.refined.metric));
+            (text, style)
+        }
+        (Tone::Change, Cell::Delta(difference)) => (text, change(theme, difference).0),
+        (Tone::Change, Cell::Growth(difference)) => {
+            let (style, mark) = change(theme, difference);
+            let marked = format!("{mark}{text}");
+            (if cells_of(&marked) <= width { marked } else { text }, style)
+        }
+        (Tone::Faint, _) => (text, theme.faint()),
+        (Tone::Plain | Tone::Heat | Tone::Change, _) => (text, theme.text()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::from_outline;
+    use crate::profile::{MetricRef, Profile, from_outline};
+    use crate::views::number::Form;
+
+    fn screen<'r>(refined: &'r Refined<'_>) -> Basis<'r> {
+        Basis { medium: Medium::Screen, form: Form::Ascii, ..Basis::new(refined) }
+    }
+
+    fn headings(width: usize, refined: &Refined<'_>) -> String {
+        let basis = screen(refined);
+        let columns = Columns::fit(width, &basis, Cost::Inclusive).numbers.into_iter();
+        let headings = columns.map(|placed| placed.column.heading(&basis).into_owned());
+        headings.collect::<Vec<_>>().join(" | ")
+    }
 
     #[test]
     fn columns_go_from_the_right_and_the_cost_stays() {
-        let shown = |width| {
-            let columns = Columns::fit(width).numbers.into_iter();
-            let headings = columns.map(|placed| placed.column.heading(true));
-            headings.collect::<Vec<_>>().join(" | ")
-        };
+        let profile = from_outline("main 9\n").unwrap();
+        let refined = Refined::base(&profile);
+        let shown = |width| headings(width, &refined);
         assert_eq!(shown(200), "time | % | excl% | edges | time/edge | excl time | samples | ");
         assert_eq!(shown(80), "time | % | excl% | edges | time/edge");
         assert_eq!(shown(65), "time | % | excl% | edges");
@@ -296,11 +193,10 @@ mod tests {
 
     #[test]
     fn the_difference_is_the_last_to_go() {
-        let shown = |width| {
-            let columns = Columns::of_comparison(width, Cost::Inclusive);
-            let headings = columns.numbers.iter().map(|placed| placed.column.heading(true));
-            headings.collect::<Vec<_>>().join(" | ")
-        };
+        let [base, other] = ["main 9\n", "main 8\n"].map(|text| from_outline(text).unwrap());
+        let profile = Profile::compared(("base", base), ("other", other), &[]).unwrap();
+        let refined = Refined::base(&profile);
+        let shown = |width| headings(width, &refined);
         assert_eq!(shown(100), "base | other | delta | % | noise | edges");
         assert_eq!(shown(60), "base | other | delta");
         assert_eq!(shown(50), "delta | %");
@@ -312,14 +208,7 @@ mod tests {
         let profile = from_outline("main 9 realtime:3 task-clock:4\n").unwrap();
         let shown = |width, looked_at| {
             let refined = Refined::base(&profile).looking_at(MetricRef(looked_at));
-            let columns = Columns::of_metrics(width, &refined);
-            let name = |metric| refined.source_of(metric).source.as_str();
-            let headings = columns.numbers.iter().map(|placed| match placed.column {
-                Column::Inclusive => name(MetricRef(looked_at)),
-                Column::Metric(metric) => name(metric),
-                column => column.heading(true),
-            });
-            headings.collect::<Vec<_>>().join(" | ")
+            headings(width, &refined)
         };
         let all = "realtime | % | task-clock | % | edges | time/edge | excl time | samples | ";
         assert_eq!(shown(220, 0), format!("cputime | % | excl% | {all}"));
@@ -340,10 +229,11 @@ mod tests {
     #[test]
     fn columns_end_at_the_edge() {
         let profile = from_outline("main 9 realtime:3\n").unwrap();
+        let alone = from_outline("main 9\n").unwrap();
         for width in [40, 80, 100, 120, 200] {
             let refined = Refined::base(&profile).looking_at(MetricRef(1));
-            let several = Columns::of_metrics(width, &refined);
-            for columns in [Columns::fit(width), several] {
+            for refined in [&Refined::base(&alone), &refined] {
+                let columns = Columns::fit(width, &screen(refined), Cost::Inclusive);
                 let last = *columns.numbers.last().unwrap();
                 assert_eq!(last.start + last.width, width);
                 let asks = |x| match columns.message_at(x) {
@@ -351,9 +241,11 @@ mod tests {
                     Message::LookAt(MetricRef(0)) => None,
                     other => panic!("{other:?}"),
                 };
-                assert_eq!(asks(columns.path_width + 1), Some(SortKey::Inclusive));
-                assert_eq!(asks(3), Some(SortKey::Name));
-                let other = |placed: &&Placed| placed.column == Column::Metric(MetricRef(0));
+                assert_eq!(asks(columns.path_width + 1), Some(Column::INCLUSIVE));
+                assert_eq!(asks(3), Some(Column::NAME));
+                let other = |placed: &&Placed| {
+                    placed.column == Column::of(Id::Inclusive, Some(MetricRef(0)))
+                };
                 if let Some(other) = columns.numbers.iter().find(other) {
                     assert_eq!(asks(other.start), None);
                 }

@@ -2,16 +2,11 @@
 
 use csprof_format::profile::Metric;
 
-use super::comparison;
 use super::model::{Model, Over};
 use super::page::{Item, Page};
-use super::scene::PercentOf;
-use crate::profile::FrameKind;
+use crate::views::columns::{Column, of_period, shares};
 use crate::views::contexts::Context;
-use crate::views::number::{Form, amount, amount_per, count, counted, percent};
-use crate::views::summary::why_no_edges;
-use crate::views::verdict;
-use crate::views::{Edges, Row};
+use crate::views::number::{amount, count, counted, percent};
 
 /// The page about the numbers of what is selected; `None` if nothing is.
 #[must_use]
@@ -22,16 +17,37 @@ pub fn page(model: &Model<'_>) -> Option<Page> {
         _ => {}
     }
     let row = model.selected()?.row;
+    let basis = model.basis();
+    let about = model.sheet().about;
+    let explained = |columns: Vec<Column>| {
+        let texts = columns.into_iter().flat_map(|column| column.explain(&basis, row, about));
+        texts.map(|(name, text)| Item::Pair(name, text)).collect::<Vec<_>>()
+    };
+    let [words, costs, edges] = basis.explained(model.sheet().cost).map(explained);
     let mut items = vec![Item::Text(model.row_name(row).to_owned()), Item::Gap];
-    items.extend(place(model, row));
-    if let Some(comparison) = model.comparison() {
-        items.extend(comparison::explained(model, comparison, row, model.columns().cost));
+    items.extend(words);
+    items.push(Item::Gap);
+    if model.comparison().is_some() {
+        items.extend(costs);
         return Some(Page::new("The numbers of this row", items));
     }
     items.extend(looked_at(model));
-    items.extend(costs(model, row));
-    items.extend(edges(model, row, model.metric()));
-    items.extend(others(model, row));
+    items.extend(costs);
+    items.push(Item::Gap);
+    items.extend(edges);
+    let mut others = basis.on_screen(model.sheet().cost);
+    others.retain(|column| column.metric.is_some());
+    others.sort_by_key(|column| column.metric);
+    if !others.is_empty() {
+        items.push(Item::Gap);
+        items.extend(explained(others));
+        items.push(pair(
+            "",
+            "inclusive, too: samples that other sources took on the same paths in the same run. A \
+             sample is of one metric, and costs of different metrics do not add up"
+                .to_owned(),
+        ));
+    }
     items.extend(stages(model));
     Some(Page::new("The numbers of this row", items))
 }
@@ -47,28 +63,6 @@ fn looked_at(model: &Model<'_>) -> Option<Item> {
 /// What columns of inclusive cost are called.
 fn name_of_cost<'m>(model: &'m Model<'_>) -> &'m str {
     if model.has_several_metrics() { &model.metric().source } else { "time" }
-}
-
-/// What a row has of the other metrics.
-fn others(model: &Model<'_>, row: &Row) -> Vec<Item> {
-    let form = model.form();
-    let mut items = Vec::new();
-    for (number, metric) in model.other_metrics() {
-        let samples = row.of(number).inclusive;
-        let (measured, shown) = model.refined.account_of(number);
-        items.push(pair(&metric.source, of_period(samples, metric, form)));
-        items.push(pair("%", shares(samples, measured, shown, form)));
-    }
-    if !items.is_empty() {
-        items.insert(0, Item::Gap);
-        items.push(pair(
-            "",
-            "inclusive, too: samples that other sources took on the same paths in the same run. A \
-             sample is of one metric, and costs of different metrics do not add up"
-                .to_owned(),
-        ));
-    }
-    items
 }
 
 /// The page about a process or a thread.
@@ -159,27 +153,9 @@ fn times_period(model: &Model<'_>, samples: u64) -> String {
     of_period(samples, model.metric(), model.form())
 }
 
-/// Samples of a metric, and what they stand for.
-fn of_period(samples: u64, metric: &Metric, form: Form) -> String {
-    let period = amount(1, metric, form);
-    format!("{} × {period} = {}", counted(samples, "sample", form), amount(samples, metric, form))
-}
-
 /// Samples of the metric that is looked at as shares of what was measured and of what is shown.
 fn shares_of(model: &Model<'_>, part: u64) -> String {
     shares(part, model.refined.base, model.refined.shown, model.form())
-}
-
-/// Samples as shares of what was measured and of what is shown.
-fn shares(part: u64, base: u64, shown: u64, form: Form) -> String {
-    format!(
-        "{} of {} measured = {} %; of {} shown = {} %",
-        count(part, form),
-        count(base, form),
-        percent(part, base),
-        count(shown, form),
-        percent(part, shown),
-    )
 }
 
 /// What each stage did to the samples, and which of them made bounds of edge counts.
@@ -218,137 +194,4 @@ fn stages(model: &Model<'_>) -> Vec<Item> {
 
 fn pair(name: &str, text: String) -> Item {
     Item::Pair(name.to_owned(), text)
-}
-
-/// What kind of row it is and where its code is.
-fn place(model: &Model<'_>, row: &Row) -> Vec<Item> {
-    let mut items = Vec::new();
-    let kind = match row.kind {
-        FrameKind::Call => None,
-        FrameKind::Inline => Some("inlined into its caller: it has cost, but nothing returns"),
-        FrameKind::Unknown => {
-            Some("code without a name; the information page (4) says why its module has none")
-        }
-        FrameKind::Partial => {
-            Some("not a function: the outer callers of these paths could not be found")
-        }
-        FrameKind::Root => Some("the ends of paths"),
-        FrameKind::Context => Some(model.sheet().context),
-    };
-    items.extend(kind.map(|kind| pair("kind", kind.to_owned())));
-    if let Some(function) = model.of_rows().functions.get(row.function.index()) {
-        if let Some(module) = function.module {
-            items.push(pair("module", model.profile.module_path(module).to_owned()));
-        }
-        let source = match function.file {
-            Some(file) if function.line > 0 => {
-                format!("{}:{}", model.profile.string(file), function.line)
-            }
-            Some(file) => model.profile.string(file).to_owned(),
-            None => "not known: its module has no line information (page 4 says more)".to_owned(),
-        };
-        let is_known = function.file.is_some() || row.kind != FrameKind::Context;
-        if row.kind != FrameKind::Root && is_known {
-            items.push(pair("source", source));
-        }
-    }
-    items.push(Item::Gap);
-    items
-}
-
-fn costs(model: &Model<'_>, row: &Row) -> Vec<Item> {
-    let which = match model.percent_of {
-        PercentOf::Base => "the screen shows the share of what was measured; % changes that",
-        PercentOf::View => "the screen shows the share of what is shown; % changes that",
-    };
-    vec![
-        pair(name_of_cost(model), times_period(model, row.inclusive)),
-        pair("", model.sheet().inclusive.to_owned()),
-        pair("%", shares_of(model, row.inclusive)),
-        pair("", which.to_owned()),
-        pair("excl time", times_period(model, row.exclusive)),
-        pair("", model.sheet().exclusive.to_owned()),
-        pair("excl%", shares_of(model, row.exclusive)),
-        Item::Gap,
-    ]
-}
-
-fn edges(model: &Model<'_>, row: &Row, metric: &Metric) -> Vec<Item> {
-    let form = model.form();
-    let mut items = Vec::new();
-    let why = why_no_edges(model.profile);
-    let text = match row.edges {
-        Edges::None if why.is_some() => format!("none: {}", why.unwrap_or_default()),
-        Edges::None => model.sheet().no_edges.to_owned(),
-        Edges::Range { low, high } if low == high => {
-            format!("{} sampled activations returned, exactly", count(low, form))
-        }
-        Edges::Range { low, high } => format!(
-            "between {} and {}: a return is counted where its activation was sampled last; some of its \
-             samples may be out, or in another row",
-            count(low, form),
-            count(high, form)
-        ),
-    };
-    items.push(pair("edges", text));
-    if let Edges::Range { low, high } = row.outer_edges
-        && high > 0
-    {
-        let each = |edges: u64| amount_per(row.edge_samples, edges, metric, form);
-        let text = match low {
-            low if low == high => {
-                format!(
-                    "{} / {} = {}",
-                    amount(row.edge_samples, metric, form),
-                    count(high, form),
-                    each(high)
-                )
-            }
-            0 => format!("at least {}", each(high)),
-            low => format!("between {} and {}", each(high), each(low)),
-        };
-        items.push(pair("time/edge", text));
-    }
-    let is_known = row.outer_edges != Edges::None;
-    if !is_known && matches!(row.edges, Edges::Range { high: 1.., .. }) {
-        items.push(pair(
-            "time/edge",
-            "none: which activations are the outermost is not known, since some paths lack their \
-             outer part"
-                .to_owned(),
-        ));
-    }
-    if is_known && (row.edges != row.outer_edges || row.edge_samples != row.inclusive) {
-        items.push(pair(
-            "",
-            "of outermost activations that could return: inlined ones do not count, and the time of \
-             inner ones of a recursive function is that of the outer ones"
-                .to_owned(),
-        ));
-    }
-    if let Some((signals, samples)) = model.clustered
-        && row.edges != Edges::None
-    {
-        items.push(pair(
-            "",
-            format!(
-                "how long calls are is not told: {} samples came in {} signals, several periods at a \
-                 time",
-                count(samples, form),
-                count(signals, form)
-            ),
-        ));
-        return items;
-    }
-    match verdict::of_row(row) {
-        Some(verdict) => {
-            items.push(pair("", format!("{}: {}", verdict.word(), verdict.explanation())));
-        }
-        None if matches!(row.outer_edges, Edges::None | Edges::Range { high: 0, .. }) => {}
-        None => items.push(pair(
-            "",
-            "the bounds are too far apart to tell long calls from short ones".to_owned(),
-        )),
-    }
-    items
 }

@@ -1,8 +1,8 @@
 //! What the screens need of one refinement, made where a worker can make it: each is O(nodes).
 
 use crate::profile::{MetricRef, Profile};
-use crate::refine::{Cancelled, Refined, Sets, Stopped, Watch};
-use crate::views::places::{Level, watched_places};
+use crate::refine::{Cancelled, Grain, Refined, Sets, Stopped, Watch};
+use crate::views::places::watched_places;
 use crate::views::top_down::TopDown;
 
 use super::stages::Stages;
@@ -66,7 +66,7 @@ impl<'p> Forest<'p> {
     /// The watch asked for it.
     pub fn of_places(
         refined: &Refined<'p>,
-        outermost: Level,
+        outermost: Grain,
         watch: &Watch<'_>,
     ) -> Result<Self, Cancelled> {
         Self::watched(watched_places(refined, outermost, watch)?, watch)

@@ -8,7 +8,7 @@ use super::made::Made;
 use crate::profile::MetricRef;
 use crate::refine::{Axis, Sets};
 use crate::set_files::SetFile;
-use crate::views::SortKey;
+use crate::views::columns::Column;
 use crate::views::search::Search;
 use crate::views::sets::SetRow;
 
@@ -81,7 +81,7 @@ pub enum Message<'p> {
     /// Turn the order round.
     SortReverse,
     /// Sort by this column; if it is the column already, turn the order round.
-    SortBy(SortKey),
+    SortBy(Column),
     /// Change what percentages are of: everything measured, or what is shown.
     TogglePercent,
     /// Look at the next metric.

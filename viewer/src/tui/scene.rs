@@ -106,16 +106,6 @@ impl<'p> Scene<'p> {
         found.filter(|(metric, _)| *metric != self.refined.metric)
     }
 
-    /// What percentages of a metric are of, in samples of it.
-    #[must_use]
-    pub fn whole_of(&self, metric: MetricRef) -> u64 {
-        let (measured, shown) = self.refined.account_of(metric);
-        match self.percent_of {
-            PercentOf::Base => measured,
-            PercentOf::View => shown,
-        }
-    }
-
     /// What percentages are of, in samples.
     #[must_use]
     pub fn whole(&self) -> u64 {

@@ -18,6 +18,7 @@ use super::scene::Scene;
 use super::table::{Look, Rows, Table};
 use crate::profile::{FunctionRef, MetricRef};
 use crate::refine::Refined;
+use crate::views::columns::About;
 use crate::views::top_down::Downward;
 use crate::views::{Cost, Sort};
 
@@ -63,14 +64,8 @@ pub struct Sheet {
     pub arrow: &'static str,
     /// What the row of the root is called, where it stands for the ends of paths.
     pub root: Option<&'static str>,
-    /// What `=` says of inclusive cost.
-    pub inclusive: &'static str,
-    /// What `=` says of exclusive cost.
-    pub exclusive: &'static str,
-    /// What `=` says a row is that is no function.
-    pub context: &'static str,
-    /// What `=` says of a row without edges.
-    pub no_edges: &'static str,
+    /// What `=` says numbers are of.
+    pub about: About,
 }
 
 /// What most views of rows have in common.
@@ -84,10 +79,12 @@ pub const OF_ROWS: Sheet = Sheet {
     cost: Cost::Inclusive,
     arrow: " < ",
     root: None,
-    inclusive: "all samples with the function anywhere on their path; recursion counts once",
-    exclusive: "samples whose path ends here",
-    context: "no function: all paths of this rank, process, thread or epoch",
-    no_edges: "none: no activation of its own whose return is watched",
+    about: About {
+        context: "no function: all paths of this rank, process, thread or epoch",
+        inclusive: "all samples with the function anywhere on their path; recursion counts once",
+        exclusive: "samples whose path ends here",
+        no_edges: "none: no activation of its own whose return is watched",
+    },
 };
 
 /// What to say where the stages leave no rows.

@@ -255,9 +255,8 @@ mod tests {
     use super::super::views::{callers, flat, tables};
     use super::*;
     use crate::profile::{MetricRef, Profile, from_outline};
-    use crate::refine::Sets;
+    use crate::refine::{Grain, Sets};
     use crate::views::hall::{Reach, Way};
-    use crate::views::places::Level;
     use crate::views::search::NamePattern;
 
     fn request(ticket: u64, purpose: Purpose, stage: &str) -> Request {
@@ -352,7 +351,7 @@ mod tests {
             (Purpose::Show, "hide f1"),
             (Purpose::Show, ""),
             (Purpose::View(callers::wanted()), ""),
-            (Purpose::View(flat::places_wanted(Level::Module)), ""),
+            (Purpose::View(flat::places_wanted(Grain::Module)), ""),
             (table(Way::Down), ""),
             (table(Way::Up), ""),
             (Purpose::Search(NamePattern::new("f1").unwrap()), ""),

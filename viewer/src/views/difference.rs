@@ -49,6 +49,56 @@ impl<'c> Difference<'c> {
         Self { comparison, samples }
     }
 
+    /// What is compared.
+    #[must_use]
+    pub const fn comparison(&self) -> &'c Comparison {
+        self.comparison
+    }
+
+    /// The samples of BASE and of OTHER.
+    #[must_use]
+    pub const fn samples(&self) -> [u64; 2] {
+        self.samples
+    }
+
+    /// By how much they differ, in units of [`Comparison::weights`].
+    #[must_use]
+    pub fn size(&self) -> u128 {
+        self.comparison.delta(self.samples).unsigned_abs()
+    }
+
+    /// What one side has, as an integer in [`unit`].
+    #[must_use]
+    pub fn plain_amount(&self, side: usize) -> u128 {
+        let Comparison { sides, scale, .. } = self.comparison;
+        let samples = u128::from(self.samples[side]);
+        match scale {
+            Scale::Amount => samples * u128::from(sides[side].metric.period),
+            Scale::Samples => samples,
+            Scale::Share => {
+                let total = u128::from(sides[side].total.max(1));
+                (samples * 1_000_000 + total / 2) / total
+            }
+        }
+    }
+
+    /// OTHER minus BASE as integers, so that they add up.
+    #[must_use]
+    pub fn plain_delta(&self) -> i128 {
+        let of = |side: usize| i128::try_from(self.plain_amount(side)).unwrap_or(i128::MAX);
+        of(OTHER) - of(BASE)
+    }
+
+    /// Twice the standard deviation as an integer, rounded up.
+    #[must_use]
+    pub fn plain_noise(&self) -> u128 {
+        let unit = match self.comparison.scale {
+            Scale::Share => self.comparison.unit() / 10_000.0,
+            Scale::Amount | Scale::Samples => self.comparison.unit(),
+        };
+        (self.comparison.noise(self.samples) / unit).ceil() as u128
+    }
+
     /// What became of it.
     #[must_use]
     pub fn change(&self) -> Change {
@@ -97,7 +147,7 @@ impl<'c> Difference<'c> {
             1.. => '+',
             _ => '-',
         };
-        format!("{sign}{}", self.size(delta.unsigned_abs() as f64, form))
+        format!("{sign}{}", self.size_text(delta.unsigned_abs() as f64, form))
     }
 
     /// Twice the standard deviation of the difference by sampling: `±273 ms`.
@@ -107,7 +157,7 @@ impl<'c> Difference<'c> {
             return ".".to_owned();
         }
         let sign = if form == Form::Unicode { "±" } else { "+-" };
-        format!("{sign}{}", self.size(self.comparison.noise(self.samples), form))
+        format!("{sign}{}", self.size_text(self.comparison.noise(self.samples), form))
     }
 
     /// The growth for people: `+49.3`, `×12.5` from ten times on, `new`, `gone`; `.` for none.
@@ -143,7 +193,7 @@ impl<'c> Difference<'c> {
     }
 
     /// A number in units of the comparison's weights, without sign.
-    fn size(&self, value: f64, form: Form) -> String {
+    fn size_text(&self, value: f64, form: Form) -> String {
         let value = value / self.comparison.unit();
         let metric = &self.comparison.sides[OTHER].metric;
         match self.comparison.scale {
@@ -156,6 +206,17 @@ impl<'c> Difference<'c> {
                 format!("{brief} {}", printable(&metric.unit))
             }
         }
+    }
+}
+
+/// The unit of the integers of a difference: that of the metric, `samples`, or `ppm`, millionths of
+/// what a side measured.
+#[must_use]
+pub fn unit(comparison: &Comparison) -> &str {
+    match comparison.scale {
+        Scale::Amount => &comparison.sides[BASE].metric.unit,
+        Scale::Samples => "samples",
+        Scale::Share => "ppm",
     }
 }
 

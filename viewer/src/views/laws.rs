@@ -9,12 +9,13 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::callers::Callers;
+use super::columns::Column;
 use super::flat::flat;
 use super::search::{NamePattern, Search, Way};
 use super::top_down::TopDown;
 use super::tree::{Direction, RowId, RowTree};
 use super::visible::Visible;
-use super::{Edges, Row, Sort, SortKey};
+use super::{Edges, Row, Sort};
 use crate::profile::{FunctionRef, from_outline};
 use crate::refine::{Refined, apply, parse};
 
@@ -169,8 +170,8 @@ proptest! {
     fn search_finds_what_reading_finds(outline in outlines(), by_name: bool, text in "alpha|Alpha|ta|x") {
         let profile = from_outline(&outline).unwrap();
         let refined = Refined::base(&profile);
-        let key = if by_name { SortKey::Name } else { SortKey::Inclusive };
-        let sort = Sort { key, reversed: false };
+        let key = if by_name { Column::NAME } else { Column::INCLUSIVE };
+        let sort = Sort::by(key);
         let pattern = NamePattern::new(&text).unwrap();
         let search = Search::new(&refined, &pattern);
 

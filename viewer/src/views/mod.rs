@@ -9,6 +9,7 @@
 
 pub mod callers;
 pub mod child_index;
+pub mod columns;
 pub mod contexts;
 pub mod cost_lines;
 pub mod costs;
@@ -16,6 +17,7 @@ pub mod difference;
 pub mod flat;
 pub mod hall;
 pub mod hot_path;
+pub mod measure;
 pub mod names;
 pub mod number;
 pub mod path;
@@ -37,7 +39,7 @@ pub(crate) mod laws;
 #[cfg(test)]
 mod tests;
 
-pub use sort::{Cost, Sort, SortKey};
+pub use sort::{Cost, Sort};
 
 pub(crate) use crate::refine::first_of_other;
 pub use crate::refine::shown_of_sides;
@@ -47,6 +49,34 @@ use core::ops::Deref;
 
 use crate::profile::{FrameKind, FunctionRef, MetricRef};
 use crate::refine::Refined;
+
+/// Which rows there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum View {
+    /// Calling contexts from the root.
+    #[default]
+    TopDown,
+    /// Functions by exclusive cost, and their callers.
+    Callers,
+    /// Functions by exclusive cost.
+    Flat,
+    /// A table of a [path](hall).
+    Tables,
+    /// Places: load modules, files, functions, lines; the forest is one of
+    /// [`places`](places::places).
+    Places,
+}
+
+impl View {
+    /// Which cost of a row counts: what orders rows, and what thresholds and limits go by.
+    #[must_use]
+    pub const fn cost(self) -> Cost {
+        match self {
+            Self::TopDown | Self::Tables | Self::Places => Cost::Inclusive,
+            Self::Callers | Self::Flat => Cost::Exclusive,
+        }
+    }
+}
 
 /// An edge count: exact, between two bounds, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

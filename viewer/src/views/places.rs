@@ -12,24 +12,14 @@ use csprof_format::ids::{EpochId, ModuleId, ProcessId, StringId, ThreadId};
 
 use super::{first_of_other, shown_of_sides};
 use crate::profile::{Frame, FrameKind, FrameRef, Function, FunctionRef, MetricRef, Nodes, Stream};
-use crate::refine::{Cancelled, Refined, Visitor, Watch, unwatched, walk};
-
-/// What the first level of the tree is; those after it are below.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Load modules.
-    Module,
-    /// Source files.
-    File,
-    /// Functions.
-    Function,
-}
+use crate::refine::{Cancelled, Grain, Refined, Visitor, Watch, unwatched, walk};
 
 /// The places of everything that is shown, as a forest to be shown like any other: each place is a
-/// node below the place that holds it. What returns is an activation of a function, not a place, so
+/// node below the place that holds it; the first ones are modules, files, or functions, which hold
+/// lines. What returns is an activation of a function, not a place, so
 /// no node has edges. O(nodes × levels).
 #[must_use]
-pub fn places<'p>(refined: &Refined<'p>, outermost: Level) -> Refined<'p> {
+pub fn places<'p>(refined: &Refined<'p>, outermost: Grain) -> Refined<'p> {
     unwatched(|watch| watched_places(refined, outermost, watch))
 }
 
@@ -39,7 +29,7 @@ pub fn places<'p>(refined: &Refined<'p>, outermost: Level) -> Refined<'p> {
 /// The watch asked for it.
 pub fn watched_places<'p>(
     refined: &Refined<'p>,
-    outermost: Level,
+    outermost: Grain,
     watch: &Watch<'_>,
 ) -> Result<Refined<'p>, Cancelled> {
     let mut tree = Tree::new(refined);
@@ -114,7 +104,7 @@ impl<'r, 'p> Tree<'r, 'p> {
     }
 
     /// For each frame, the nodes of the places in which it lies, outermost first.
-    fn side(&mut self, outermost: Level) -> Vec<Vec<u32>> {
+    fn side(&mut self, outermost: Grain) -> Vec<Vec<u32>> {
         let mut known = HashMap::new();
         let refined = self.refined;
         refined.frames.iter().map(|frame| self.places(frame, outermost, &mut known)).collect()
@@ -124,13 +114,14 @@ impl<'r, 'p> Tree<'r, 'p> {
     fn places(
         &mut self,
         frame: &Frame,
-        outermost: Level,
+        outermost: Grain,
         known: &mut HashMap<(u32, Place), u32>,
     ) -> Vec<u32> {
         let function = &self.refined.functions[frame.function.index()];
-        let module = function.module.filter(|_| outermost <= Level::Module).map(Place::Module);
+        let module = function.module.filter(|_| outermost == Grain::Module).map(Place::Module);
         let file = function.file.or(frame.file);
-        let file = file.filter(|_| outermost <= Level::File).map(Place::File);
+        let file =
+            file.filter(|_| matches!(outermost, Grain::Module | Grain::File)).map(Place::File);
         // Called, inlined or found by an address alone, it is one function.
         let kind = match frame.kind {
             FrameKind::Inline | FrameKind::Unknown => FrameKind::Call,
@@ -246,7 +237,7 @@ mod tests {
     use crate::views::tree::RowId;
 
     /// Every place by its path, with inclusive and exclusive samples.
-    fn picture(refined: &Refined<'_>, outermost: Level) -> BTreeMap<Vec<String>, (u64, u64)> {
+    fn picture(refined: &Refined<'_>, outermost: Grain) -> BTreeMap<Vec<String>, (u64, u64)> {
         let forest = places(refined, outermost);
         let mut paths: Vec<Vec<String>> = Vec::new();
         let mut rows = BTreeMap::new();
@@ -277,7 +268,7 @@ main 1 module:/opt/app at:main.c:9
         )
         .unwrap();
         let refined = Refined::base(&profile);
-        let lines: Vec<String> = picture(&refined, Level::Module)
+        let lines: Vec<String> = picture(&refined, Grain::Module)
             .into_iter()
             .map(|(path, (inclusive, exclusive))| {
                 format!("{inclusive:>2} {exclusive:>2} {}", path.join(" > "))
@@ -299,7 +290,7 @@ main 1 module:/opt/app at:main.c:9
                 " 8  8 libblas.so > dot",
             ]
         );
-        assert!(picture(&refined, Level::Function).contains_key(&vec!["dot".to_owned()]));
+        assert!(picture(&refined, Grain::Function).contains_key(&vec!["dot".to_owned()]));
     }
 
     proptest! {
@@ -322,7 +313,7 @@ main 1 module:/opt/app at:main.c:9
             let stage = ["", "hide gamma", "not under delta"][stage];
             let Ok(refined) = apply(&profile, &parse(stage).unwrap()) else { return Ok(()) };
             let mut tree = Tree::new(&refined);
-            let of_frames = tree.side(Level::Module);
+            let of_frames = tree.side(Grain::Module);
             let mut inclusive = vec![0; tree.nodes.len()];
             let mut exclusive = inclusive.clone();
             for node in 1..refined.node_count() {
@@ -338,7 +329,7 @@ main 1 module:/opt/app at:main.c:9
                 here.iter().for_each(|&place| exclusive[place as usize] += samples);
             }
             inclusive[0] = refined.shown;
-            let places = places(&refined, Level::Module);
+            let places = places(&refined, Grain::Module);
             for node in 0..places.node_count() {
                 prop_assert_eq!(places.inclusive(node), inclusive[node]);
                 prop_assert_eq!(places.exclusive(node), exclusive[node]);
@@ -380,7 +371,7 @@ main 1 module:/opt/app at:main.c:9
     /// Every row of the tree of modules by its path, and what each side has there.
     fn sides(profile: &Profile) -> BTreeMap<Vec<String>, [(u64, u64); 2]> {
         let refined = Refined::base(profile);
-        let forest = places(&refined, Level::Module);
+        let forest = places(&refined, Grain::Module);
         let mut tree = TopDown::new(&forest);
         let mut rows = BTreeMap::new();
         let mut pending = vec![(RowId::ROOT, Vec::new())];

@@ -1,6 +1,7 @@
 //! Views on small trees: the outline of a profile in, the rows of a screen out.
 
 use super::callers::Callers;
+use super::columns::{Column, Id};
 use super::flat::flat;
 use super::hall::{self, HallTable};
 use super::hot_path::{Heat, MOST_ROWS, USUAL_SHARE, hot_path};
@@ -9,7 +10,7 @@ use super::search::{NamePattern, Search, Way};
 use super::top_down::TopDown;
 use super::tree::{Direction, RowId, RowTree};
 use super::visible::Visible;
-use super::{Edges, Row, Sort, SortKey};
+use super::{Edges, Row, Sort};
 use crate::profile::{FrameKind, MOST, Profile, from_outline};
 use crate::refine::{Refined, Sets, apply, parse};
 
@@ -222,13 +223,13 @@ fn children_come_in_the_order_asked_for() {
         let rows = tree.children(&refined, main).to_vec();
         rows.iter().map(|&row| name(&refined, &tree, row)).collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(order(SortKey::Inclusive, false), "b c a d A e");
-    assert_eq!(order(SortKey::Inclusive, true), "A e d a c b");
-    assert_eq!(order(SortKey::Exclusive, false), "c a d A e b");
-    assert_eq!(order(SortKey::Edges, false), "a c b A e d");
-    assert_eq!(order(SortKey::PerEdge, false), "b c a A e d");
-    assert_eq!(order(SortKey::Name, false), "A a b c d e");
-    assert_eq!(order(SortKey::Name, true), "e d c b a A");
+    assert_eq!(order(Column::INCLUSIVE, false), "b c a d A e");
+    assert_eq!(order(Column::INCLUSIVE, true), "A e d a c b");
+    assert_eq!(order(Column::EXCLUSIVE, false), "c a d A e b");
+    assert_eq!(order(Column::of(Id::Edges, None), false), "a c b A e d");
+    assert_eq!(order(Column::of(Id::PerEdge, None), false), "b c a A e d");
+    assert_eq!(order(Column::NAME, false), "A a b c d e");
+    assert_eq!(order(Column::NAME, true), "e d c b a A");
 }
 
 const SMALL: &str = "\
@@ -309,7 +310,7 @@ fn what_is_open_survives_another_order_and_another_refinement() {
     let mut visible = Visible::new(&mut tree, &refined, RowId::ROOT);
     assert_eq!(visible.reveal(&mut tree, &refined, dot), Some(3));
 
-    tree.set_sort(Sort { key: SortKey::Name, reversed: true });
+    tree.set_sort(Sort { key: Column::NAME, reversed: true });
     visible.rebuild(&mut tree, &refined);
     assert_eq!(
         screen(&refined, &tree, &visible),
@@ -387,7 +388,7 @@ fn callers_of_a_function_own_nothing_of_its_cost() {
     let profile = profile("main 7\n  f 1\n    memcpy 5\n      inner 2\n  g\n    memcpy 3\n");
     let refined = apply(&profile, &parse("callers of memcpy").unwrap()).unwrap();
     let rows = |refined: &Refined<'_>| {
-        let rows = flat(refined, Sort { key: SortKey::Exclusive, reversed: false });
+        let rows = flat(refined, Sort::by(Column::EXCLUSIVE));
         let row = |row: &Row| {
             let name = &refined.functions[row.function.index()].name;
             format!("{name} {} {}", row.inclusive, row.exclusive)
@@ -518,7 +519,7 @@ fn equally_hot_children_are_taken_by_name() {
     let profile = profile("main\n  b 5\n  a 5\n");
     let refined = Refined::base(&profile);
     let mut tree = TopDown::new(&refined);
-    tree.set_sort(Sort { key: SortKey::Name, reversed: true });
+    tree.set_sort(Sort { key: Column::NAME, reversed: true });
     let path = hot_path(&mut tree, &refined, RowId::ROOT, USUAL_SHARE, Heat::Cost);
     assert_eq!(name(&refined, &tree, path[1]), "a");
 }
@@ -536,7 +537,7 @@ main
 ",
     );
     let refined = Refined::base(&profile);
-    let order = Sort { key: SortKey::Exclusive, reversed: false };
+    let order = Sort::by(Column::EXCLUSIVE);
     let rows = flat(&refined, order);
     let rows: Vec<_> = rows.iter().map(|row| text(&refined, row)).collect();
     assert_eq!(rows, ["leaf 15 15 7", "visit 6 3 3", "main 18 0 live"]);
@@ -556,7 +557,7 @@ main
 ",
     );
     let refined = Refined::base(&profile);
-    let rows = flat(&refined, Sort { key: SortKey::Name, reversed: false });
+    let rows = flat(&refined, Sort::by(Column::NAME));
     let costs: Vec<_> = rows.iter().map(|row| (row.inclusive, row.edge_samples)).collect();
     assert_eq!(costs, [(11, 3), (14, 14), (6, 6)]);
     let edges: Vec<_> = rows.iter().map(|row| (row.edges, row.outer_edges)).collect();
@@ -580,7 +581,7 @@ leaf 16
     );
     let refined = Refined::base(&profile);
     let mut tree = Callers::new(&refined);
-    tree.set_sort(Sort { key: SortKey::Exclusive, reversed: false });
+    tree.set_sort(Sort::by(Column::EXCLUSIVE));
     assert_eq!(
         all(&refined, &mut tree),
         "

@@ -10,8 +10,8 @@ use csprof::export::folded;
 use csprof::print::{Form, Printable, printable};
 use csprof::profile::merge::{Agreement, Merger};
 use csprof::profile::{MetricRef, Profile};
-use csprof::refine::{Refined, Sets, parse};
-use csprof::report::{self, View, diff};
+use csprof::refine::{Grain, Refined, Sets, parse};
+use csprof::report::{self, diff};
 use csprof::tui::draw::draw;
 use csprof::tui::effect::Effect;
 use csprof::tui::forest::Forest;
@@ -22,7 +22,8 @@ use csprof::tui::stages::Stages;
 use csprof::tui::theme::Theme;
 use csprof::tui::update::update;
 use csprof::tui::worker::perform;
-use csprof::views::places::{Level, places};
+use csprof::views::View;
+use csprof::views::places::places;
 use csprof_format::{profile as saved, read, salvage, write};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -87,7 +88,7 @@ pub(crate) fn show(read: &dyn Fn() -> saved::Profile, step: &mut dyn FnMut(&'sta
             let refined = Refined::base(&profile);
             for view in [View::TopDown, View::Flat] {
                 step("diff");
-                let options = diff::Options { view, ..diff::Options::default() };
+                let options = report::Options { view, ..report::Options::default() };
                 text(|out| diff::text::write(&refined, &options, out));
                 step("diff as JSON");
                 json(|out| diff::json::write(&refined, &options, out));
@@ -102,7 +103,7 @@ pub(crate) fn show(read: &dyn Fn() -> saved::Profile, step: &mut dyn FnMut(&'sta
 
 fn reports(profile: &Profile, metric: MetricRef, step: &mut dyn FnMut(&'static str)) {
     let refined = Refined::base(profile).looking_at(metric);
-    let by_module = places(&refined, Level::Module);
+    let by_module = places(&refined, Grain::Module);
     let views = [(View::TopDown, &refined), (View::Flat, &refined), (View::Callers, &refined)];
     for (view, refined) in views.into_iter().chain([(View::Places, &by_module)]) {
         step("report");

@@ -21,14 +21,14 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::super::json::{JsonEdges, Rows, kind};
-use super::listing::ForMachines;
-use super::{Options, comparison};
-use crate::profile::comparison::{BASE, Comparison, OTHER, Scale};
+use super::super::json::{JsonRow, Rows};
+use super::super::listing::ForMachines;
+use super::{Options, comparison, total};
+use crate::profile::comparison::{BASE, OTHER};
 use crate::refine::Refined;
-use crate::views::difference::Difference;
+use crate::views::columns::Basis;
+use crate::views::difference::{Difference, unit};
 use crate::views::printable::command_line;
-use crate::views::{Edges, Row, shown_of_sides};
 
 #[derive(Serialize)]
 struct Heading<'r> {
@@ -68,87 +68,18 @@ struct Samples {
     out: u64,
 }
 
-#[derive(Serialize)]
-struct JsonRow<'r> {
-    depth: u32,
-    function: &'r str,
-    module: Option<&'r str>,
-    file: Option<&'r str>,
-    line: Option<u32>,
-    kind: &'static str,
-    base: Cost,
-    other: Cost,
-    delta: Pair<i128>,
-    noise: Pair<u128>,
-    change: &'static str,
-    significant: bool,
-}
-
-#[derive(Serialize)]
-struct Cost {
-    inclusive: u128,
-    exclusive: u128,
-    edges: JsonEdges,
-}
-
-#[derive(Serialize)]
-struct Pair<T> {
-    inclusive: T,
-    exclusive: T,
-}
-
-/// Numbers as they are written.
-pub(super) struct Written<'c>(pub(super) &'c Comparison);
-
-impl Written<'_> {
-    pub(super) fn unit(&self) -> &str {
-        match self.0.scale {
-            Scale::Amount => &self.0.sides[BASE].metric.unit,
-            Scale::Samples => "samples",
-            Scale::Share => "ppm",
-        }
-    }
-
-    pub(super) fn amount(&self, side: usize, samples: u64) -> u128 {
-        let Comparison { sides, scale, .. } = self.0;
-        let samples = u128::from(samples);
-        match scale {
-            Scale::Amount => samples * u128::from(sides[side].metric.period),
-            Scale::Samples => samples,
-            Scale::Share => {
-                let total = u128::from(sides[side].total.max(1));
-                (samples * 1_000_000 + total / 2) / total
-            }
-        }
-    }
-
-    /// The difference of the two numbers as they are written, so that they add up.
-    pub(super) fn delta(&self, samples: [u64; 2]) -> i128 {
-        let of =
-            |side: usize| i128::try_from(self.amount(side, samples[side])).unwrap_or(i128::MAX);
-        of(OTHER) - of(BASE)
-    }
-
-    pub(super) fn noise(&self, samples: [u64; 2]) -> u128 {
-        let unit = match self.0.scale {
-            Scale::Share => self.0.unit() / 10_000.0,
-            Scale::Amount | Scale::Samples => self.0.unit(),
-        };
-        (self.0.noise(samples) / unit).ceil() as u128
-    }
-}
-
 /// Writes the report.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let comparison = comparison(refined);
-    let written = Written(comparison);
-    let shown = shown_of_sides(refined);
+    let shown = total(refined);
+    let all = Difference::new(comparison, comparison.sides.each_ref().map(|side| side.total));
     let side = |side: usize| {
         let of = &comparison.sides[side];
-        let (total, shown) = (of.total, shown[side]);
+        let [total_samples, shown_samples] = [all, shown].map(|of| of.samples()[side]);
+        let [total, shown] = [all, shown].map(|of| of.plain_amount(side));
         JsonSide {
             file: &of.name,
             command: command_line(&of.run.command),
@@ -156,52 +87,30 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
             period: of.metric.period,
             period_unit: &of.metric.unit,
             lost: of.lost,
-            total: written.amount(side, total),
-            shown: written.amount(side, shown),
-            out: written.amount(side, total) - written.amount(side, shown),
-            samples: Samples { total, shown, out: total - shown },
+            total,
+            shown,
+            out: total - shown,
+            samples: Samples {
+                total: total_samples,
+                shown: shown_samples,
+                out: total_samples - shown_samples,
+            },
         }
     };
     let rows = ForMachines::new(refined, options);
     let heading = Heading {
-        unit: written.unit(),
+        unit: unit(comparison),
         base: side(BASE),
         other: side(OTHER),
-        delta: written.delta(shown),
-        noise: written.noise(shown),
+        delta: shown.plain_delta(),
+        noise: shown.plain_noise(),
         not_looked_into: rows.not_looked_into(),
     };
     let mut written = Rows::begin(&heading, out)?;
-    rows.each(|of, depth| written.write(&row(refined, options, of, depth)))?;
+    let basis = Basis::new(refined);
+    let columns = basis.for_machines(options.view.cost());
+    rows.each(|row, depth| {
+        written.write(&JsonRow { basis: &basis, columns: &columns, row, depth })
+    })?;
     written.end()
-}
-
-fn row<'r>(refined: &'r Refined<'_>, options: &Options, of: &Row, depth: u32) -> JsonRow<'r> {
-    let profile = refined.profile;
-    let comparison = comparison(refined);
-    let written = Written(comparison);
-    let function = &refined.functions[of.function.index()];
-    let sides = of.sides();
-    let [inclusive, exclusive] =
-        [sides.map(|counts| counts.inclusive), sides.map(|counts| counts.exclusive)];
-    let cost = |side: usize| Cost {
-        inclusive: written.amount(side, inclusive[side]),
-        exclusive: written.amount(side, exclusive[side]),
-        edges: if comparison.same_period() { sides[side].edges } else { Edges::None }.into(),
-    };
-    let about = Difference::new(comparison, options.samples(of));
-    JsonRow {
-        depth,
-        function: &function.name,
-        module: function.module.map(|module| profile.module_path(module)),
-        file: function.file.map(|file| profile.string(file)),
-        line: (function.line > 0).then_some(function.line),
-        kind: kind(of.kind),
-        base: cost(BASE),
-        other: cost(OTHER),
-        delta: Pair { inclusive: written.delta(inclusive), exclusive: written.delta(exclusive) },
-        noise: Pair { inclusive: written.noise(inclusive), exclusive: written.noise(exclusive) },
-        change: about.change().word(),
-        significant: about.is_significant(),
-    }
 }

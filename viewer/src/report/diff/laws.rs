@@ -4,16 +4,15 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::super::View;
-use super::super::listing::Limits;
-use super::listing::{Line, list};
+use super::super::listing::{Limits, Line};
+use super::listing::list;
 use super::{Options, comparison, total};
 use crate::profile::comparison::Scale;
 use crate::profile::{Profile, from_outline};
 use crate::refine::{Refined, apply, parse};
 use crate::views::difference::Change;
 use crate::views::laws::outlines;
-use crate::views::shown_of_sides;
+use crate::views::{View, shown_of_sides};
 
 /// Samples of BASE and OTHER in a row: inclusive, exclusive.
 type Costs = [[u64; 2]; 2];

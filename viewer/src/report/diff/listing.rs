@@ -5,11 +5,9 @@
 //! looked into.
 
 use core::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet};
-use std::io;
+use std::collections::{BinaryHeap, HashMap};
 
-use super::super::View;
-use super::super::listing::{Asked, Limits, opened};
+use super::super::listing::{Limits, Listing, choose, opened};
 use super::{Options, comparison};
 use crate::refine::Refined;
 use crate::views::callers::Callers;
@@ -17,37 +15,7 @@ use crate::views::hall::ListedRows;
 use crate::views::number::{Form, counted};
 use crate::views::top_down::TopDown;
 use crate::views::tree::{Direction, RowId, RowTree};
-use crate::views::{Row, shown_of_sides};
-
-/// The rows of a report, in the order in which they are shown.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Listing {
-    /// The rows.
-    pub lines: Vec<Line>,
-    /// Rows that differ too little, or have no place within the limit.
-    pub left_out: usize,
-    /// Whether there are rows below the last level.
-    pub deeper: bool,
-    /// Rows that were not looked into, since more would not fit into the memory that is given to it:
-    /// what begins at them is not in the report.
-    pub not_looked_into: usize,
-}
-
-/// One row.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Line {
-    /// Its level, from 0.
-    pub depth: u32,
-    /// The row.
-    pub row: Row,
-}
-
-impl From<&Options> for Asked {
-    fn from(options: &Options) -> Self {
-        let Options { view, depth, limit, threshold, .. } = *options;
-        Self { view, depth, limit, threshold, rows: options.open.is_some() }
-    }
-}
+use crate::views::{View, shown_of_sides};
 
 /// Least difference of a row, in units of the comparison's weights. Rounded up, so that a share of
 /// more than nothing leaves out what is equal.
@@ -74,48 +42,6 @@ pub(super) fn unexplored(rows: usize, form: Form) -> Option<String> {
     })
 }
 
-/// The rows that a form for machines has. Where all are wanted, none is kept: they may be more than memory
-/// should hold.
-#[derive(Debug)]
-pub(super) struct ForMachines<'r, 'p> {
-    refined: &'r Refined<'p>,
-    options: &'r Options,
-    limits: Limits,
-    listing: Option<Listing>,
-}
-
-impl<'r, 'p> ForMachines<'r, 'p> {
-    pub(super) fn new(refined: &'r Refined<'p>, options: &'r Options) -> Self {
-        let limits = Limits::for_machines(options);
-        let is_all = limits.rows == usize::MAX && limits.share == 0.0 && options.open.is_none();
-        // Those of callers may be the square of the nodes.
-        let is_tree = matches!(options.view, View::TopDown | View::Places);
-        let listing = (!is_all || !is_tree).then(|| list(refined, options, limits));
-        Self { refined, options, limits, listing }
-    }
-
-    /// Rows that were not looked into.
-    pub(super) fn not_looked_into(&self) -> usize {
-        self.listing.as_ref().map_or(0, |listing| listing.not_looked_into)
-    }
-
-    /// Calls `visit` for each row and its level, in order.
-    ///
-    /// # Errors
-    /// The first one of `visit`.
-    pub(super) fn each(
-        &self,
-        mut visit: impl FnMut(&Row, u32) -> io::Result<()>,
-    ) -> io::Result<()> {
-        if let Some(listing) = &self.listing {
-            return listing.lines.iter().try_for_each(|line| visit(&line.row, line.depth));
-        }
-        let mut tree = TopDown::new(self.refined);
-        tree.set_sort(self.options.sort());
-        tree.visit(self.refined, self.limits.levels, visit)
-    }
-}
-
 /// How many nodes the rows that are looked into may stand for: four times those there are, and
 /// always some millions. Only callers can be more, each node once for each caller above it.
 fn most_made(refined: &Refined<'_>) -> usize {
@@ -136,7 +62,7 @@ pub fn list(refined: &Refined<'_>, options: &Options, limits: Limits) -> Listing
         }
         View::Tables => match &options.table {
             Some((table, _)) => {
-                let mut tree = ListedRows::of(refined, table, options.sort());
+                let mut tree = ListedRows::of(refined, table, options.sort(refined));
                 list_tree(refined, &mut tree, options, limits, most)
             }
             None => Listing::default(),
@@ -157,7 +83,7 @@ fn list_tree<D: Direction>(
 ) -> Listing {
     let levels = if options.view == View::Flat { 1 } else { limits.levels };
     let least = least(refined, limits);
-    tree.set_sort(options.sort());
+    tree.set_sort(options.sort(refined));
     let open = options.open.as_ref().map(|places| opened(refined, tree, places));
     // Rows in an order in which every row comes after the row above it.
     let mut found = vec![RowId::ROOT];
@@ -183,7 +109,7 @@ fn list_tree<D: Direction>(
         }
         tree.children(refined, row);
         for &child in tree.opened_children(row) {
-            let most = most(refined, options.samples(tree.row(child)));
+            let most = most(refined, options.view.cost().of(tree.row(child)));
             if most >= least {
                 found.push(child);
                 waiting.push((most, Reverse(child)));
@@ -191,8 +117,9 @@ fn list_tree<D: Direction>(
         }
     }
 
-    let delta =
-        |row: RowId| comparison(refined).delta(options.samples(tree.row(row))).unsigned_abs();
+    let delta = |row: RowId| {
+        comparison(refined).delta(options.view.cost().of(tree.row(row))).unsigned_abs()
+    };
     let mut matters: HashMap<RowId, u128> = HashMap::with_capacity(found.len());
     for &row in found.iter().rev() {
         let own = delta(row).max(matters.get(&row).copied().unwrap_or(0));
@@ -203,36 +130,16 @@ fn list_tree<D: Direction>(
         }
     }
 
-    // The rows that matter most, within the limit; a row matters no more than the row above it.
-    let mut chosen: HashSet<RowId> = HashSet::new();
-    let mut candidates = BinaryHeap::from([(u128::MAX, Reverse(RowId::ROOT))]);
-    while let Some((_, Reverse(row))) = candidates.pop() {
-        // The root is no row of the report.
-        if chosen.len() > limits.rows {
-            break;
-        }
-        chosen.insert(row);
-        let children = tree.opened_children(row).iter().copied();
-        candidates.extend(children.filter_map(|child| {
-            let matters = *matters.get(&child)?;
-            (matters >= least).then_some((matters, Reverse(child)))
-        }));
-    }
-
-    let mut listing = Listing { deeper, not_looked_into, ..Listing::default() };
-    let mut pending = vec![RowId::ROOT];
-    while let Some(row) = pending.pop() {
-        for &child in tree.opened_children(row).iter().rev() {
-            if chosen.contains(&child) {
-                pending.push(child);
-            } else {
-                listing.left_out += 1;
-            }
-        }
-        if let Some(depth) = tree.depth(row).checked_sub(1) {
-            listing.lines.push(Line { depth, row: tree.row(row).clone() });
-        }
-    }
+    // A row matters no more than the row above it.
+    let chosen = choose(limits.rows, u128::MAX, |row| {
+        let children = tree.opened_children(row).iter();
+        let wanted = children.filter_map(|child| Some((*matters.get(child)?, *child)));
+        wanted.filter(|(matters, _)| *matters >= least).collect()
+    });
+    let mut listing = Listing::new(tree, &chosen, options.view, |_| true, |_| false);
+    // Closed rows may be below rows that have no place.
+    listing.left_out.deeper = deeper;
+    listing.not_looked_into = not_looked_into;
     listing
 }
 

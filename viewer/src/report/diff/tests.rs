@@ -1,10 +1,10 @@
 //! Reports of small comparisons, as written.
 
-use super::super::View;
 use super::{Options, csv, json, text};
 use crate::profile::comparison::{Rename, Scale};
 use crate::profile::{Profile, from_outline};
 use crate::refine::{Refined, apply, parse};
+use crate::views::View;
 
 const BASE: &str = "\
 main 2

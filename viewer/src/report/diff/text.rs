@@ -4,18 +4,20 @@
 
 use std::io::{self, Write};
 
-use super::super::View;
-use super::super::listing::Limits;
+use super::super::aligned::Aligned;
+use super::super::listing::{LeftOut, Limits, Line, Listing};
 use super::super::text::cut;
-use super::listing::{Line, Listing, list, unexplored};
+use super::super::title;
+use super::listing::{list, unexplored};
 use super::{Options, comparison, total};
 use crate::profile::comparison::{BASE, Comparison, OTHER, Scale};
 use crate::profile::{FrameKind, short_name};
 use crate::refine::Refined;
-use crate::views::difference::{Change, Difference, edges, unrelated};
+use crate::views::columns::Basis;
+use crate::views::difference::{Change, Difference, unrelated};
 use crate::views::number::{Form, amount, count, counted};
 use crate::views::printable::{command_line, printable};
-use crate::views::{Cost, shown_of_sides};
+use crate::views::shown_of_sides;
 
 /// Names longer than this lose their arguments and templates.
 const LONG_NAME: usize = 60;
@@ -30,7 +32,8 @@ const LONG_COMMAND: usize = 40;
 pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let form = if options.ascii { Form::Ascii } else { Form::Unicode };
     let limits = Limits::for_text(options);
-    let report = Text { refined, comparison: comparison(refined), options, form, limits };
+    let basis = Basis { form, ..Basis::new(refined) };
+    let report = Text { refined, comparison: comparison(refined), options, basis, form, limits };
     report.heading(out)?;
     let listing = list(refined, options, limits);
     if listing.lines.is_empty() {
@@ -45,12 +48,10 @@ struct Text<'t> {
     refined: &'t Refined<'t>,
     comparison: &'t Comparison,
     options: &'t Options,
+    basis: Basis<'t>,
     form: Form,
     limits: Limits,
 }
-
-/// The cells of a row before its name.
-type Cells = [String; 7];
 
 impl Text<'_> {
     /// The sides, what became of the total, what is shown.
@@ -123,88 +124,36 @@ impl Text<'_> {
     }
 
     fn table(&self, listing: &Listing, out: &mut impl Write) -> io::Result<()> {
-        let heads = self.heads();
-        let cells: Vec<Cells> = listing.lines.iter().map(|line| self.cells(line)).collect();
-        let mut widths = [0; 7];
-        for row in cells.iter().chain([&heads]) {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.chars().count());
-            }
-        }
-        let what = match self.options.view {
-            View::TopDown => "call path",
-            View::Callers => "function, callers below it",
-            View::Flat => "function",
-            View::Places => "place",
-            View::Tables => self.options.table.as_ref().map_or("", |(_, title)| title),
+        let mut columns = self.basis.on_page(self.options.view.cost());
+        let has_edges = self.options.edges && self.comparison.same_period();
+        columns.retain(|column| has_edges || !column.definition().unit.is_of_edges());
+        // A mark stands before the numbers.
+        let mut heads = vec![String::new()];
+        heads.extend(columns.iter().map(|column| column.heading(&self.basis).into_owned()));
+        let line = |line: &Line| {
+            let cells = columns.iter().map(|column| column.text_of(&self.basis, &line.row));
+            [self.mark(line).to_owned()].into_iter().chain(cells).collect()
         };
-        let write_cells = |out: &mut dyn Write, cells: &Cells| -> io::Result<()> {
-            for (cell, width) in cells.iter().zip(widths).filter(|(_, width)| *width > 0) {
-                write!(out, "{cell:>width$}  ")?;
-            }
-            Ok(())
-        };
-        write_cells(out, &heads)?;
-        writeln!(out, "{}", printable(what))?;
-        for (line, cells) in listing.lines.iter().zip(&cells) {
-            write_cells(out, cells)?;
-            writeln!(out, "{:1$}{2}", "", line.depth as usize, self.name(line))?;
-        }
-        Ok(())
+        let cells: Vec<Vec<String>> = listing.lines.iter().map(line).collect();
+        let aligned = Aligned::of_numbers(heads.len(), cells.iter().chain([&heads]));
+        let title = title(self.options.view, self.options.table.as_ref());
+        aligned.write(&heads, &printable(title), out)?;
+        listing.lines.iter().zip(&cells).try_for_each(|(line, cells)| {
+            let indent = line.depth as usize;
+            aligned.write(cells, &format!("{:indent$}{}", "", self.name(line)), out)
+        })
     }
 
-    fn heads(&self) -> Cells {
-        let exclusive = if self.options.cost() == Cost::Exclusive { "excl " } else { "" };
-        let share = if self.comparison.scale == Scale::Share { " %" } else { "" };
-        let delta = match (self.form, self.comparison.scale) {
-            (Form::Unicode, Scale::Share) => "Δ pp",
-            (Form::Ascii, Scale::Share) => "delta pp",
-            (Form::Unicode, _) => "Δ",
-            (Form::Ascii, _) => "delta",
-        };
-        let (growth, noise) = match self.form {
-            Form::Unicode => ("Δ%", "±2σ"),
-            Form::Ascii => ("delta%", "+-2sd"),
-        };
-        let edges = if self.shows_edges() { "edges" } else { "" };
-        [
-            String::new(),
-            format!("{exclusive}base{share}"),
-            format!("{exclusive}other{share}"),
-            delta.to_owned(),
-            growth.to_owned(),
-            noise.to_owned(),
-            edges.to_owned(),
-        ]
-    }
-
-    fn shows_edges(&self) -> bool {
-        self.options.edges && self.comparison.same_period()
-    }
-
-    fn cells(&self, line: &Line) -> Cells {
-        let form = self.form;
-        let of = Difference::new(self.comparison, self.options.samples(&line.row));
-        let mark = match (of.is_significant(), of.change(), form) {
+    /// What says that a row differs by more than noise, and in which direction.
+    fn mark(&self, line: &Line) -> &'static str {
+        let of = Difference::new(self.comparison, self.options.view.cost().of(&line.row));
+        match (of.is_significant(), of.change(), self.form) {
             (true, Change::New | Change::More, Form::Unicode) => "▲",
             (true, Change::Gone | Change::Less, Form::Unicode) => "▼",
             (true, Change::New | Change::More, Form::Ascii) => "+",
             (true, Change::Gone | Change::Less, Form::Ascii) => "-",
             _ => "",
-        };
-        let edges = match self.shows_edges() {
-            true => edges(line.row.sides().map(|counts| counts.edges), form),
-            false => String::new(),
-        };
-        [
-            mark.to_owned(),
-            of.amount(BASE, form),
-            of.amount(OTHER, form),
-            of.delta(form),
-            of.growth_text(form),
-            of.noise(form),
-            edges,
-        ]
+        }
     }
 
     /// Name and kind of a row, and where it is unless that makes the line long.
@@ -226,12 +175,13 @@ impl Text<'_> {
     fn footing(&self, listing: &Listing, out: &mut impl Write) -> io::Result<()> {
         let form = self.form;
         let mut notes = Vec::new();
-        if listing.left_out > 0 && !listing.lines.is_empty() {
-            let rows = counted(listing.left_out as u64, "row", form);
+        let left_out: usize = listing.all_left_out().map(LeftOut::rows).sum();
+        if left_out > 0 && !listing.lines.is_empty() {
+            let rows = counted(left_out as u64, "row", form);
             let limit = if listing.lines.len() >= self.limits.rows { ", --limit" } else { "" };
             notes.push(format!("Left out: {rows} with smaller differences (--threshold{limit})."));
         }
-        if listing.deeper {
+        if listing.left_out.deeper {
             notes.push("Left out: what is below the last level (--depth).".to_owned());
         }
         notes.extend(unexplored(listing.not_looked_into, form));

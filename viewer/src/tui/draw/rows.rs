@@ -1,18 +1,15 @@
 //! The table of rows: a tree on the left, columns of numbers on the right.
 
-use ratatui::style::Style;
-
 use super::super::canvas::Canvas;
-use super::super::columns::{Column, Columns, Placed};
-use super::super::comparison as compared;
+use super::super::columns::{Columns, Placed, sort_key, text};
 use super::super::model::Model;
 use super::super::name::{cut_start, head, shorten, width};
 use super::super::table::Rows;
+use super::super::theme::Theme;
 use crate::profile::FrameKind;
-use crate::views::number::{amount, count, edges, percent};
-use crate::views::verdict::per_edge;
+use crate::views::columns::{Basis, Cell, Column, Unit};
 use crate::views::visible::Line;
-use crate::views::{Cost, Row, SortKey};
+use crate::views::{Cost, Row};
 
 /// Paints the headings on the line above `top`, and `height` rows from `top` on.
 pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model<'_>, top: usize, height: usize) {
@@ -25,6 +22,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model<'_>, top: usize, heigh
         return;
     };
     let columns = model.columns();
+    let basis = model.basis();
     headings(canvas, model, &columns, rows, top - 1);
     for offset in 0..height {
         let at = rows.scroll() + offset;
@@ -32,7 +30,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model<'_>, top: usize, heigh
         let y = top + offset;
         path(canvas, model, rows, line, columns.path_width, y);
         canvas.text(columns.path_width, y, model.theme.glyphs.vertical, 1, model.theme.faint());
-        numbers(canvas, model, rows.row(line), &columns, y);
+        numbers(canvas, model.theme, &basis, rows.row(line), &columns, y);
         if at == rows.selected() {
             canvas.style(0, y, canvas.width(), model.theme.selected());
         }
@@ -52,10 +50,10 @@ fn headings(
     let theme = model.theme;
     let glyphs = theme.glyphs;
     let sort = rows.sort();
-    let is_time = model.metric().unit == "ns";
+    let basis = model.basis();
     let line = glyphs.horizontal.repeat(canvas.width());
     canvas.text(0, y, &line, canvas.width(), theme.faint());
-    let mark = |key: SortKey| match (sort.key == key, sort.reversed) {
+    let mark = |key: Column| match (sort.key == key, sort.reversed) {
         (true, false) => glyphs.descending,
         (true, true) => glyphs.ascending,
         (false, _) => "",
@@ -64,7 +62,7 @@ fn headings(
     if model.comparison().is_some() && columns.cost == Cost::Exclusive {
         path_heading.push_str("(exclusive cost) ");
     }
-    if sort.key == SortKey::Name {
+    if sort.key == Column::NAME {
         // Names ascend when numbers descend.
         let mark = if sort.reversed { glyphs.descending } else { glyphs.ascending };
         path_heading.push_str(&format!("{mark} "));
@@ -74,15 +72,10 @@ fn headings(
     let mut marked = false;
     for &Placed { column, start, width: cells } in &columns.numbers {
         // Several columns may stand for one order; the first carries the mark.
-        let is_first = Some(sort.key) == column.sort_key(columns.cost) && !marked;
+        let is_first = Some(sort.key) == sort_key(column) && !marked;
         marked |= is_first;
         let mark = if is_first { mark(sort.key) } else { "" };
-        let heading = match column {
-            Column::Compared(column) => compared::heading(theme, column),
-            Column::Inclusive if model.has_several_metrics() => &model.metric().source,
-            Column::Metric(metric) => &model.refined.source_of(metric).source,
-            _ => column.heading(is_time),
-        };
+        let heading = column.heading(&basis);
         if heading.is_empty() {
             continue;
         }
@@ -94,7 +87,7 @@ fn headings(
         };
         let style = match column {
             _ if is_first => theme.current(),
-            Column::Metric(_) | Column::MetricPercent(_) => theme.text(),
+            _ if column.metric.is_some() => theme.text(),
             _ => theme.strong(),
         };
         canvas.text_right(start + cells, y, &text, cells, style);
@@ -199,48 +192,26 @@ fn where_it_is(
     }
 }
 
-fn numbers(canvas: &mut Canvas<'_>, model: &Model<'_>, row: &Row, columns: &Columns, y: usize) {
-    let theme = model.theme;
-    let form = model.form();
-    let metric = model.metric();
-    let whole = model.whole();
-    let several = model.has_several_metrics();
-    for &Placed { column, start, width: cells } in &columns.numbers {
-        let heat = |samples| theme.heat(samples, whole);
-        let of = |metric| row.of(metric).inclusive;
-        let (text, style): (String, Style) = match column {
-            // Such rows are there for the sake of another metric.
-            Column::Inclusive | Column::Percent if several && row.inclusive == 0 => {
-                (".".to_owned(), theme.faint())
+fn numbers(
+    canvas: &mut Canvas<'_>,
+    theme: Theme,
+    basis: &Basis<'_>,
+    row: &Row,
+    columns: &Columns,
+    y: usize,
+) {
+    for &placed in &columns.numbers {
+        let Placed { column, start, width: cells } = placed;
+        match column.value(basis, row) {
+            Cell::Share { part, whole } if column.definition().unit == Unit::Bar => {
+                let bar = bar(part, whole, cells, theme.glyphs.bars);
+                canvas.text(start, y, &bar, cells, theme.heat(part, whole));
             }
-            Column::Inclusive => (amount(row.inclusive, metric, form), heat(row.inclusive)),
-            Column::Percent => (percent(row.inclusive, whole), heat(row.inclusive)),
-            Column::Exclusive if row.exclusive == 0 => (".".to_owned(), theme.faint()),
-            Column::Exclusive => (amount(row.exclusive, metric, form), heat(row.exclusive)),
-            Column::ExclusivePercent if row.exclusive == 0 => (".".to_owned(), theme.faint()),
-            Column::ExclusivePercent => (percent(row.exclusive, whole), heat(row.exclusive)),
-            Column::Edges => (edges(row.edges, form), theme.text()),
-            Column::PerEdge => {
-                (per_edge(row, metric, model.clustered.is_some(), form), theme.text())
+            value => {
+                let (text, style) = text(theme, basis, placed, &value);
+                canvas.text_right(start + cells, y, &text, cells, style);
             }
-            Column::Samples => (count(row.inclusive, form), theme.text()),
-            Column::Metric(metric) | Column::MetricPercent(metric) if of(metric) == 0 => {
-                (".".to_owned(), theme.faint())
-            }
-            Column::Metric(metric) => {
-                (amount(of(metric), model.refined.source_of(metric), form), theme.text())
-            }
-            Column::MetricPercent(metric) => {
-                (percent(of(metric), model.whole_of(metric)), theme.text())
-            }
-            Column::Compared(column) => compared::cell(model, row, column, columns.cost),
-            Column::Bar => {
-                let bar = bar(row.inclusive, whole, cells, theme.glyphs.bars);
-                canvas.text(start, y, &bar, cells, heat(row.inclusive));
-                continue;
-            }
-        };
-        canvas.text_right(start + cells, y, &text, cells, style);
+        }
     }
 }
 

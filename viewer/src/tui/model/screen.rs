@@ -1,22 +1,25 @@
 //! Where things are on the screen.
 
 use super::{Model, Over};
-use crate::tui::columns::Columns;
+use crate::tui::columns::{Columns, basis};
 use crate::tui::scene::SMALLEST;
+use crate::views::columns::Basis;
 
 /// Lines above the rows of most views: title, stages, headings.
 const TOP: usize = 3;
 
 impl Model<'_> {
+    /// What the numbers of the view are of.
+    #[must_use]
+    pub fn basis(&self) -> Basis<'_> {
+        basis(self, self.of_rows())
+    }
+
     /// The columns of the view.
     #[must_use]
     pub fn columns(&self) -> Columns {
         let width = usize::from(self.size.0);
-        match self.comparison() {
-            None if self.has_several_metrics() => Columns::of_metrics(width, &self.refined),
-            None => Columns::fit(width),
-            Some(_) => Columns::of_comparison(width, self.sheet().cost),
-        }
+        Columns::fit(width, &self.basis(), self.sheet().cost)
     }
 
     /// Whether the terminal is too small for more than one line of text.

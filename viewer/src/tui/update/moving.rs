@@ -1,11 +1,13 @@
 //! Moving about in lists and pages, and opening and ordering rows.
 
+use super::super::columns::sort_key;
 use super::super::message::Notice;
 use super::super::model::{HOT_SHARE, Model, Over};
 use super::super::table::{OPEN_LIMIT, Rows};
 use crate::refine::Refined;
+use crate::views::Sort;
+use crate::views::columns::Column;
 use crate::views::hot_path;
-use crate::views::{Sort, SortKey};
 
 /// A screen of lines, with one line in common.
 pub(super) fn page(model: &Model<'_>) -> isize {
@@ -75,14 +77,14 @@ pub(super) fn follow_hot_path(model: &mut Model<'_>) {
 }
 
 pub(super) fn sort_next(model: &mut Model<'_>) {
-    let mut keys: Vec<SortKey> = Vec::new();
+    let mut keys: Vec<Column> = Vec::new();
     let columns = model.columns();
-    for key in columns.numbers.iter().filter_map(|place| place.column.sort_key(columns.cost)) {
+    for key in columns.numbers.iter().filter_map(|place| sort_key(place.column)) {
         if !keys.contains(&key) {
             keys.push(key);
         }
     }
-    keys.push(SortKey::Name);
+    keys.push(Column::NAME);
     change_sort(model, |sort| {
         let place = keys.iter().position(|key| *key == sort.key).map_or(0, |at| at + 1);
         Sort { key: keys[place % keys.len()], reversed: false }

@@ -11,8 +11,8 @@ use super::ask::Effects;
 use crate::profile::MetricRef;
 use crate::profile::comparison::Scale;
 use crate::report::listing::{USUAL_ROWS, USUAL_SHARE};
+use crate::views::Sort;
 use crate::views::printable::command_line;
-use crate::views::{Cost, Sort, SortKey};
 
 /// Shows the command line, copies it, and has it printed at the end.
 pub(super) fn show(model: &mut Model<'_>) -> Effects {
@@ -103,11 +103,9 @@ fn words(model: &Model<'_>) -> Result<Vec<String>, String> {
         return Ok(words);
     }
     let sort = model.rows().map_or_else(Sort::default, Rows::sort);
-    let usual = match model.sheet().cost {
-        Cost::Exclusive => SortKey::Exclusive,
-        Cost::Inclusive => SortKey::Inclusive,
-    };
-    if let Some(column) = column(sort.key).filter(|_| sort.key != usual) {
+    // What differs most comes first in `diff` anyway.
+    let usual = Sort::usual(model.sheet().cost, model.profile);
+    if let Some(column) = sort.key.sort_name().filter(|_| sort.key != usual.key) {
         add("--sort", Some(column));
     }
     if sort.reversed {
@@ -115,21 +113,6 @@ fn words(model: &Model<'_>) -> Result<Vec<String>, String> {
     }
     add("--open", Some(&open(model)));
     Ok(words)
-}
-
-/// What `report` or `diff` calls a column; what differs most comes first in `diff` anyway.
-fn column(key: SortKey) -> Option<&'static str> {
-    Some(match key {
-        SortKey::Inclusive => "time",
-        SortKey::Exclusive => "excl",
-        SortKey::Edges => "edges",
-        SortKey::PerEdge => "per-edge",
-        SortKey::Name => "name",
-        SortKey::Base(_) => "base",
-        SortKey::Other(_) => "other",
-        SortKey::Growth(_) => "growth",
-        SortKey::Delta(_) | SortKey::Of(..) => return None,
-    })
 }
 
 /// The open rows, each by its place: `1.3` is the third row below the first.

@@ -12,6 +12,7 @@ use crate::profile::{FunctionRef, MetricRef};
 use crate::refine::Refined;
 use crate::views::Cost;
 use crate::views::callers::{Callers, Upward};
+use crate::views::columns::About;
 
 pub(super) static ENTRY: Entry = Entry {
     title: "Callers",
@@ -46,8 +47,11 @@ static SHEET: Sheet = Sheet {
     double_click: || Message::Toggle,
     cost: Cost::Exclusive,
     root: Some("(no caller)"),
-    inclusive: "samples of the function, when called along this path; recursion once",
-    exclusive: "samples in its own code, when called along this path",
+    about: About {
+        inclusive: "samples of the function, when called along this path; recursion once",
+        exclusive: "samples in its own code, when called along this path",
+        ..OF_ROWS.about
+    },
     ..OF_ROWS
 };
 

@@ -19,7 +19,7 @@ use crate::profile::MetricRef;
 use crate::refine::{Grain, Refined};
 use crate::views::Cost;
 use crate::views::callers::Upward;
-use crate::views::places::Level;
+use crate::views::columns::About;
 use crate::views::top_down::Downward;
 
 pub(super) static ENTRY: Entry = Entry {
@@ -91,11 +91,14 @@ static SHEET_OF_PLACES: Sheet = Sheet {
     opens: true,
     is_searched_whole: true,
     double_click: || Message::Toggle,
-    inclusive: "all samples whose path comes through this place, each once, however often; so \
-                places of one level do not add up to what holds them",
-    context: "a place: all code that lies in it",
-    no_edges: "none: what returns is an activation of a function; > and the other views count \
-               them",
+    about: About {
+        context: "a place: all code that lies in it",
+        inclusive: "all samples whose path comes through this place, each once, however often; so \
+                    places of one level do not add up to what holds them",
+        no_edges: "none: what returns is an activation of a function; > and the other views count \
+                   them",
+        ..OF_ROWS.about
+    },
     ..OF_ROWS
 };
 
@@ -129,8 +132,8 @@ impl Flat<'_> {
     }
 }
 
-/// The places of a refined profile, the outermost of this level.
-pub(in crate::tui) fn places_wanted(outermost: Level) -> Wanted {
+/// The places of a refined profile, the outermost of this grain.
+pub(in crate::tui) fn places_wanted(outermost: Grain) -> Wanted {
     Wanted::new("places", format!("{outermost:?}"), move |refined, watch| {
         Ok(Made::of_forest(Forest::of_places(refined, outermost, watch)?))
     })
@@ -180,13 +183,10 @@ impl<'p> View<'p> for Flat<'p> {
     }
 
     fn wanted(&self) -> Option<Wanted> {
-        let outermost = match self.grain {
-            Grain::Function => return self.functions.table.is_none().then(callers::wanted),
-            Grain::Module => Level::Module,
-            Grain::File => Level::File,
-            Grain::Line => Level::Function,
-        };
-        self.forest.is_none().then(|| places_wanted(outermost))
+        match self.has_places() {
+            true => self.forest.is_none().then(|| places_wanted(self.grain)),
+            false => self.functions.table.is_none().then(callers::wanted),
+        }
     }
 
     fn take(&mut self, made: &mut Made<'p>, shown: &Refined<'p>) {

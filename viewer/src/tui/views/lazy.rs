@@ -4,7 +4,7 @@ use super::super::table::{Look, Rows, Table};
 use crate::profile::FunctionRef;
 use crate::refine::Refined;
 use crate::views::tree::{Direction, RowTree};
-use crate::views::{Cost, Sort, SortKey};
+use crate::views::{Cost, Sort};
 
 /// A table that may not be made yet, and what it is to look like when it is.
 #[derive(Clone, Debug)]
@@ -63,22 +63,12 @@ impl<D: Direction> LazyTable<D> {
     }
 }
 
-/// Rows in the order in which a view begins: by this cost, or by what differs.
-pub(super) fn first_sort(refined: &Refined<'_>, cost: Cost) -> Sort {
-    let key = match (&refined.profile.comparison, cost) {
-        (Some(_), cost) => SortKey::Delta(cost),
-        (None, Cost::Inclusive) => SortKey::Inclusive,
-        (None, Cost::Exclusive) => SortKey::Exclusive,
-    };
-    Sort { key, reversed: false }
-}
-
 /// A table of a tree, in the order in which a view begins.
 pub(super) fn first_table<D: Direction>(
     mut tree: RowTree<D>,
     refined: &Refined<'_>,
     cost: Cost,
 ) -> Table<D> {
-    tree.set_sort(first_sort(refined, cost));
+    tree.set_sort(Sort::usual(cost, refined.profile));
     Table::new(tree, refined)
 }

@@ -19,9 +19,9 @@ use super::super::table::{Rows, Table};
 use super::super::view::{
     BoxedView, Entry, Memory, NO_PATH_LEFT, OF_ROWS, Outcome, Repro, RowsMut, Sheet, Subject, View,
 };
-use super::lazy::first_sort;
 use crate::profile::{MetricRef, short_name};
 use crate::refine::{Chain, FramePattern, Link, Predicate, Refined, Stage};
+use crate::views::columns::About;
 use crate::views::hall::{HallTable, Listed, ListedRows, Reach, Way, relation};
 use crate::views::number::{amount, percent};
 use crate::views::tree::RowId;
@@ -32,7 +32,7 @@ pub(super) static ENTRY: Entry = Entry {
     command: "tables",
     help: "tables of a path: its cost, longer by each function",
     modes: &[&MODE],
-    new: |scene| Box::new(Tables::new(first_sort(&scene.refined, SHEET.cost))),
+    new: |scene| Box::new(Tables::new(Sort::usual(SHEET.cost, scene.profile))),
 };
 
 static MODE: Mode = Mode {
@@ -71,14 +71,20 @@ static SHEET: Sheet = Sheet {
     ],
     double_click: || Message::Own(EXTEND),
     root: Some("(no caller)"),
-    exclusive: "samples whose path ends where the longer path ends",
+    about: About {
+        exclusive: "samples whose path ends where the longer path ends",
+        ..OF_ROWS.about
+    },
     ..OF_ROWS
 };
 
 /// The same where the path is not empty.
 static SHEET_OF_PATH: Sheet = Sheet {
-    inclusive: "all samples whose path goes through the current path made longer by this \
-                function; a sample counts once, however often the path fits",
+    about: About {
+        inclusive: "all samples whose path goes through the current path made longer by this \
+                    function; a sample counts once, however often the path fits",
+        ..SHEET.about
+    },
     ..SHEET
 };
 

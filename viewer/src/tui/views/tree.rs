@@ -10,6 +10,7 @@ use super::super::view::{BoxedView, Entry, Memory, OF_ROWS, Repro, RowsMut, Shee
 use super::lazy::{LazyTable, first_table};
 use crate::profile::MetricRef;
 use crate::refine::Refined;
+use crate::views::columns::About;
 use crate::views::top_down::{Downward, TopDown};
 
 pub(super) static ENTRY: Entry = Entry {
@@ -56,7 +57,7 @@ static SHEET: Sheet = Sheet {
     is_searched_whole: true,
     double_click: || Message::Toggle,
     arrow: " > ",
-    inclusive: "all samples whose path begins as this row's does",
+    about: About { inclusive: "all samples whose path begins as this row's does", ..OF_ROWS.about },
     ..OF_ROWS
 };
 

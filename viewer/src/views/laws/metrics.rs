@@ -7,11 +7,11 @@ use proptest::prelude::*;
 
 use super::{NAMES, all_rows};
 use crate::profile::{FrameKind, MetricRef, Profile, from_outline};
-use crate::refine::{Refined, Sets, apply, parse};
+use crate::refine::{Grain, Refined, Sets, apply, parse};
 use crate::views::callers::Callers;
 use crate::views::flat::flat;
 use crate::views::hall::{HallTable, Reach, Way};
-use crate::views::places::{Level, places};
+use crate::views::places::places;
 use crate::views::top_down::TopDown;
 use crate::views::tree::{Direction, RowId, RowTree};
 use crate::views::{Row, Share, Sort};
@@ -116,7 +116,7 @@ fn views(refined: &Refined<'_>) -> Vec<Vec<(Vec<String>, Row)>> {
         of_tree(refined, Callers::new(refined)),
         of_list(refined, &flat(refined, Sort::default())),
     ];
-    for level in [Level::Module, Level::File, Level::Function] {
+    for level in [Grain::Module, Grain::File, Grain::Function] {
         let places = places(refined, level);
         views.push(of_tree(&places, TopDown::new(&places)));
     }

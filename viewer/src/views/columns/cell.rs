@@ -1,0 +1,255 @@
+//! What a row has in a column: one value, of which text, a value for machines and an order are
+//! made.
+
+use core::cmp::{Ordering, Reverse};
+
+use csprof_format::profile::Metric;
+
+use crate::profile::comparison::OTHER;
+use crate::views::difference::{self, Difference};
+use crate::views::measure::Measure;
+use crate::views::number::{Form, count, edges, percent};
+use crate::views::verdict::per_edge;
+use crate::views::{Edges, Row};
+
+/// What a row has in a column.
+#[derive(Clone, Copy, Debug)]
+pub enum Cell<'r> {
+    /// Nothing is known, or nothing can be said.
+    Nothing,
+    /// A name or a word.
+    Text(&'r str),
+    /// A number of samples, or of a line.
+    Count(u64),
+    /// Yes or no.
+    Truth(bool),
+    /// Samples of a metric, in this measure.
+    Cost {
+        /// The samples.
+        samples: u64,
+        /// What they stand for.
+        metric: &'r Metric,
+        /// What the number counts.
+        measure: Measure,
+    },
+    /// A share, in samples.
+    Share {
+        /// Of the row.
+        part: u64,
+        /// Of everything.
+        whole: u64,
+    },
+    /// An edge count.
+    Edges(Edges),
+    /// The edge counts of BASE and OTHER, where they compare.
+    EdgesOfBoth {
+        /// Those of each side.
+        sides: Option<[Edges; 2]>,
+        /// Their sum.
+        sum: Edges,
+    },
+    /// Cost per edge and its verdict.
+    PerEdge {
+        /// What has the samples and the edges.
+        row: &'r Row,
+        /// What the samples stand for.
+        metric: &'r Metric,
+        /// Whether samples do not tell how long calls are.
+        is_clustered: bool,
+    },
+    /// What one side has.
+    Side(Difference<'r>, usize),
+    /// OTHER minus BASE.
+    Delta(Difference<'r>),
+    /// OTHER minus BASE as a share of BASE.
+    Growth(Difference<'r>),
+    /// Two standard deviations of the difference.
+    Noise(Difference<'r>),
+}
+
+/// A cell as machines read it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Plain<'r> {
+    /// Nothing is known.
+    Nothing,
+    /// Text.
+    Text(&'r str),
+    /// Yes or no.
+    Truth(bool),
+    /// A number from 0 on.
+    Natural(u128),
+    /// A number with a sign.
+    Integer(i128),
+    /// A ratio.
+    Real(f64),
+    /// An edge count: its least and its greatest possible value.
+    Bounds(u64, u64),
+}
+
+impl<'r> Cell<'r> {
+    /// The text of the cell.
+    #[must_use]
+    pub fn text(&self, form: Form) -> String {
+        match *self {
+            Self::Nothing => String::new(),
+            Self::Text(text) => text.to_owned(),
+            Self::Count(n) => count(n, form),
+            Self::Truth(truth) => truth.to_string(),
+            Self::Cost { samples, metric, measure } => measure.text(samples, metric, form),
+            Self::Share { part, whole } => percent(part, whole),
+            Self::Edges(count) => edges(count, form),
+            Self::EdgesOfBoth { sides, .. } => {
+                sides.map_or_else(String::new, |sides| difference::edges(sides, form))
+            }
+            Self::PerEdge { row, metric, is_clustered } => {
+                per_edge(row, metric, is_clustered, form)
+            }
+            Self::Side(difference, side) => difference.amount(side, form),
+            Self::Delta(difference) => difference.delta(form),
+            Self::Growth(difference) => difference.growth_text(form),
+            Self::Noise(difference) => difference.noise(form),
+        }
+    }
+
+    /// The cell for machines.
+    #[must_use]
+    pub fn plain(&self) -> Plain<'r> {
+        let ratio = |part: u128, whole: u128| match whole {
+            0 => Plain::Nothing,
+            _ => Plain::Real(part as f64 / whole as f64),
+        };
+        match *self {
+            Self::Nothing | Self::Edges(Edges::None) => Plain::Nothing,
+            Self::Text(text) => Plain::Text(text),
+            Self::Count(n) => Plain::Natural(n.into()),
+            Self::Truth(truth) => Plain::Truth(truth),
+            Self::Cost { samples, metric, measure } => Plain::Natural(measure.of(samples, metric)),
+            Self::Share { part, whole } => ratio(u128::from(part) * 100, whole.into()),
+            Self::Edges(Edges::Range { low, high }) => Plain::Bounds(low, high),
+            Self::EdgesOfBoth { sides, .. } => {
+                sides.map_or(Plain::Nothing, |sides| Self::Edges(sides[OTHER]).plain())
+            }
+            Self::PerEdge { row, metric, .. } => match row.outer_edges {
+                Edges::Range { low, high } if low == high => {
+                    ratio(Measure::Source.of(row.edge_samples, metric), high.into())
+                }
+                _ => Plain::Nothing,
+            },
+            Self::Side(difference, side) => Plain::Natural(difference.plain_amount(side)),
+            Self::Delta(difference) => Plain::Integer(difference.plain_delta()),
+            Self::Growth(difference) => difference.growth().map_or(Plain::Nothing, Plain::Real),
+            Self::Noise(difference) => Plain::Natural(difference.plain_noise()),
+        }
+    }
+
+    /// What rows are ordered by, the greatest first.
+    #[must_use]
+    pub fn rank(&self) -> Rank<'r> {
+        let of_edges = |edges| match edges {
+            Edges::None => Rank::Absent,
+            Edges::Range { high, .. } => Rank::Number(high),
+        };
+        match *self {
+            Self::Nothing => Rank::Absent,
+            Self::Text(name) => Rank::Name(Reverse(name)),
+            Self::Truth(truth) => Rank::Number(truth.into()),
+            Self::Count(samples)
+            | Self::Cost { samples, .. }
+            | Self::Share { part: samples, .. } => Rank::Number(samples),
+            Self::Edges(edges) | Self::EdgesOfBoth { sum: edges, .. } => of_edges(edges),
+            Self::PerEdge { row, .. } => match of_edges(row.outer_edges) {
+                Rank::Number(0) => Rank::Unreturned,
+                Rank::Number(edges) => Rank::Ratio(Ratio(row.edge_samples, edges)),
+                rank => rank,
+            },
+            Self::Side(difference, side) => Rank::Number(difference.samples()[side]),
+            Self::Delta(difference) => Rank::Amount(difference.size()),
+            Self::Noise(difference) => Rank::Amount(difference.plain_noise()),
+            Self::Growth(difference) => match difference.samples() {
+                [0, 0] => Rank::Absent,
+                [0, other] => Rank::New(other),
+                [base, other] => Rank::Ratio(Ratio(other, base)),
+            },
+        }
+    }
+
+    /// Its samples, where it is about those of one metric.
+    #[must_use]
+    pub fn samples(&self) -> Option<u64> {
+        match *self {
+            Self::Cost { samples, .. } | Self::Share { part: samples, .. } => Some(samples),
+            _ => None,
+        }
+    }
+}
+
+/// What orders rows by a column. Edge counts go by their upper bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rank<'r> {
+    /// There is nothing to compare: last.
+    Absent,
+    /// Nothing has returned, so that there is no cost per edge.
+    Unreturned,
+    /// A number.
+    Number(u64),
+    /// A weighed number.
+    Amount(u128),
+    /// A ratio of two numbers.
+    Ratio(Ratio),
+    /// So many samples where there were none before.
+    New(u64),
+    /// A name; they ascend when numbers descend.
+    Name(Reverse<&'r str>),
+}
+
+/// A ratio of two numbers, the second one not 0.
+#[derive(Clone, Copy, Debug)]
+pub struct Ratio(u64, u64);
+
+impl Ord for Ratio {
+    /// As products, since quotients would need rounding.
+    fn cmp(&self, other: &Self) -> Ordering {
+        let product = |a: u64, b: u64| u128::from(a) * u128::from(b);
+        product(self.0, other.1).cmp(&product(other.0, self.1))
+    }
+}
+
+impl PartialOrd for Ratio {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Ratio {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Ratio {}
+
+impl Rank<'_> {
+    /// A number in the same order, or the same for ranks that are nearly the same; `None` where
+    /// there is none, or if it is too great.
+    #[must_use]
+    pub fn near(&self) -> Option<u32> {
+        // Greater ones have no exact counterpart, so their ratios might be out of order.
+        let float = |count: u64| (count < 1 << f64::MANTISSA_DIGITS).then_some(count as f64);
+        // Positive numbers are in the order of their bits.
+        let bits = |number: f64| (number as f32).to_bits();
+        match *self {
+            Self::Absent => Some(0),
+            Self::Unreturned => Some(1),
+            Self::Number(n) => u32::try_from(n).ok()?.checked_add(2),
+            Self::Amount(n) => bits(n as f64).checked_add(2),
+            Self::Ratio(Ratio(part, whole)) => bits(float(part)? / float(whole)?).checked_add(2),
+            Self::New(_) | Self::Name(_) => None,
+        }
+    }
+
+    /// Whether ranks of this kind may differ where [`near`](Self::near) is the same.
+    #[must_use]
+    pub fn is_rounded(&self) -> bool {
+        matches!(self, Self::Amount(_) | Self::Ratio(_))
+    }
+}

@@ -1,0 +1,531 @@
+//! The columns there are, one entry for each, and which of them each medium has.
+
+use std::borrow::Cow;
+
+use super::explain;
+use super::{At, Cell, Definition, Heading, Medium, Order, Tone, Unit, Whose, Zero};
+use crate::profile::FrameKind;
+use crate::profile::Function;
+use crate::profile::comparison::{BASE, OTHER, Scale};
+use crate::views::measure::Measure;
+use crate::views::number::Form;
+use crate::views::printable::printable;
+use crate::views::{Cost, Edges};
+
+/// Which column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Id {
+    /// Inclusive cost.
+    #[default]
+    Inclusive,
+    /// The same as a share.
+    Percent,
+    /// Exclusive cost.
+    Exclusive,
+    /// The same as a share.
+    ExclusivePercent,
+    /// Edge count.
+    Edges,
+    /// Cost per edge and its verdict.
+    PerEdge,
+    /// Inclusive samples.
+    Samples,
+    /// Inclusive cost as a bar.
+    Bar,
+    /// Name of the function.
+    Function,
+    /// Kind of frame.
+    Kind,
+    /// Load module.
+    Module,
+    /// Source file.
+    File,
+    /// Line in it.
+    Line,
+    /// OTHER minus BASE.
+    Delta,
+    /// Cost in BASE.
+    Base,
+    /// Cost in OTHER.
+    Other,
+    /// OTHER minus BASE as a share of BASE.
+    Growth,
+    /// Two standard deviations of the difference by sampling.
+    Noise,
+    /// Edge counts of both sides.
+    EdgesOfBoth,
+    /// Edge count in BASE.
+    BaseEdges,
+    /// Edge count in OTHER.
+    OtherEdges,
+    /// What became of the row, in a word.
+    Change,
+    /// Whether that is more than noise.
+    Significant,
+    /// Name of the function, which both sides have.
+    FunctionOfBoth,
+}
+
+/// On a screen, in the order of what matters most.
+pub(super) const SCREEN: [(Whose, Id); 10] = [
+    (Whose::LookedAt, Id::Inclusive),
+    (Whose::LookedAt, Id::Percent),
+    (Whose::LookedAt, Id::ExclusivePercent),
+    (Whose::Others, Id::Inclusive),
+    (Whose::LookedAt, Id::Edges),
+    (Whose::LookedAt, Id::PerEdge),
+    (Whose::Others, Id::Percent),
+    (Whose::LookedAt, Id::Exclusive),
+    (Whose::LookedAt, Id::Samples),
+    (Whose::LookedAt, Id::Bar),
+];
+
+/// On a page, from left to right; each other metric then has those of one metric.
+pub(super) const PAGE: [Id; 5] =
+    [Id::Inclusive, Id::Percent, Id::ExclusivePercent, Id::Edges, Id::PerEdge];
+
+/// For machines, in their order; of several metrics, each has those of one metric.
+pub(super) const MACHINE: [Id; 8] = [
+    Id::Function,
+    Id::Module,
+    Id::File,
+    Id::Line,
+    Id::Kind,
+    Id::Inclusive,
+    Id::Exclusive,
+    Id::Edges,
+];
+
+/// Of a comparison, on a screen and on a page, from left to right.
+pub(super) const COMPARED: [Id; 6] =
+    [Id::Base, Id::Other, Id::Delta, Id::Growth, Id::Noise, Id::EdgesOfBoth];
+
+/// Of a comparison, for machines, and about which cost, if not about that of the view.
+pub(super) const COMPARED_MACHINE: [(Id, Option<Cost>); 17] = [
+    (Id::Function, None),
+    (Id::Module, None),
+    (Id::File, None),
+    (Id::Line, None),
+    (Id::Kind, None),
+    (Id::Base, Some(Cost::Inclusive)),
+    (Id::Base, Some(Cost::Exclusive)),
+    (Id::BaseEdges, None),
+    (Id::Other, Some(Cost::Inclusive)),
+    (Id::Other, Some(Cost::Exclusive)),
+    (Id::OtherEdges, None),
+    (Id::Delta, Some(Cost::Inclusive)),
+    (Id::Delta, Some(Cost::Exclusive)),
+    (Id::Noise, Some(Cost::Inclusive)),
+    (Id::Noise, Some(Cost::Exclusive)),
+    (Id::Change, None),
+    (Id::Significant, None),
+];
+
+/// Each column, by its number. `--sort` and the page of `=` have them in this order.
+pub static DEFINITIONS: [Definition; 24] = [
+    Definition {
+        id: Id::Inclusive,
+        key: "inclusive",
+        heading: heading_of_cost,
+        unit: Unit::Cost,
+        value: |at| at.cost(at.share().inclusive),
+        zero: Zero::DotAmongMetrics,
+        order: Order::By("time"),
+        help: "Inclusive cost",
+        explain: explain::inclusive,
+        width: 9,
+        tone: Tone::Heat,
+        ..COLUMN
+    },
+    Definition {
+        id: Id::Percent,
+        key: "percent",
+        heading: |_| "%".into(),
+        value: |at| at.part(at.share().inclusive),
+        order: Order::As(Id::Inclusive),
+        help: "Inclusive cost as a share",
+        explain: explain::percent_of_cost,
+        width: 5,
+        ..SHARE
+    },
+    Definition {
+        id: Id::Exclusive,
+        key: "exclusive",
+        heading: |of| if of.is_time() { "excl time".into() } else { "excl cost".into() },
+        unit: Unit::Cost,
+        value: |at| at.cost(at.share().exclusive),
+        zero: Zero::Dot,
+        order: Order::By("excl"),
+        help: "Exclusive cost",
+        explain: explain::exclusive,
+        repeats: Some(Id::ExclusivePercent),
+        width: 10,
+        tone: Tone::Heat,
+        ..COLUMN
+    },
+    Definition {
+        id: Id::ExclusivePercent,
+        key: "exclusive_percent",
+        heading: |of| match of.basis.medium {
+            Medium::Screen => "excl%".into(),
+            Medium::Page => "excl %".into(),
+        },
+        value: |at| at.part(at.share().exclusive),
+        zero: Zero::Dot,
+        order: Order::As(Id::Exclusive),
+        help: "Exclusive cost as a share",
+        explain: explain::exclusive_percent,
+        width: 6,
+        ..SHARE
+    },
+    Definition {
+        id: Id::Edges,
+        key: "edges",
+        unit: Unit::Edges,
+        value: |at| Cell::Edges(at.row.edges),
+        order: Order::By("edges"),
+        help: "Edge count",
+        explain: explain::edges,
+        width: 9,
+        ..COLUMN
+    },
+    Definition {
+        id: Id::PerEdge,
+        key: "per_edge",
+        heading: |of| match of.basis.medium {
+            Medium::Screen if !of.is_time() => "cost/edge".into(),
+            _ => "time/edge".into(),
+        },
+        unit: Unit::PerEdge,
+        value: |at| Cell::PerEdge {
+            row: at.row,
+            metric: at.metric(),
+            is_clustered: at.basis.clustered.is_some(),
+        },
+        order: Order::By("per-edge"),
+        help: "Cost per edge",
+        explain: explain::per_edge,
+        width: 13,
+        ..COLUMN
+    },
+    Definition {
+        id: Id::Samples,
+        key: "samples",
+        unit: Unit::Count,
+        value: |at| Cell::Count(at.share().inclusive),
+        order: Order::As(Id::Inclusive),
+        help: "Inclusive samples",
+        repeats: Some(Id::Inclusive),
+        width: 11,
+        ..COLUMN
+    },
+    Definition {
+        id: Id::Bar,
+        key: "bar",
+        heading: |_| "".into(),
+        unit: Unit::Bar,
+        value: |at| at.part(at.share().inclusive),
+        order: Order::As(Id::Inclusive),
+        help: "Inclusive cost as a bar",
+        repeats: Some(Id::Percent),
+        width: 10,
+        ..SHARE
+    },
+    FUNCTION,
+    Definition {
+        id: Id::Kind,
+        key: "kind",
+        value: |at| Cell::Text(kind(at.row.kind)),
+        order: Order::None,
+        help: "Kind of frame",
+        explain: explain::kind,
+        ..FUNCTION
+    },
+    Definition {
+        id: Id::Module,
+        key: "module",
+        value: |at| {
+            let module = function(at).and_then(|function| function.module);
+            text(module.map(|module| at.basis.refined.profile.module_path(module)))
+        },
+        order: Order::None,
+        help: "Load module",
+        explain: explain::module,
+        ..FUNCTION
+    },
+    Definition {
+        id: Id::File,
+        key: "file",
+        value: |at| {
+            let file = function(at).and_then(|function| function.file);
+            text(file.map(|file| at.basis.refined.profile.string(file)))
+        },
+        order: Order::None,
+        help: "Source file",
+        explain: explain::source,
+        ..FUNCTION
+    },
+    Definition {
+        id: Id::Line,
+        key: "line",
+        unit: Unit::Count,
+        value: |at| match function(at).map_or(0, |function| function.line) {
+            0 => Cell::Nothing,
+            line => Cell::Count(line.into()),
+        },
+        order: Order::None,
+        help: "Line in the source file",
+        repeats: Some(Id::File),
+        ..FUNCTION
+    },
+    Definition {
+        id: Id::Delta,
+        key: "delta",
+        heading: |of| match (of.basis.form, of.is_share_on_page()) {
+            (Form::Unicode, true) => "Δ pp".into(),
+            (Form::Ascii, true) => "delta pp".into(),
+            (Form::Unicode, false) => "Δ".into(),
+            (Form::Ascii, false) => "delta".into(),
+        },
+        value: |at| at.compared(Cell::Delta),
+        order: Order::By("delta"),
+        help: "The greatest difference first, in either direction",
+        explain: explain::delta,
+        tone: Tone::Change,
+        ..SIDE
+    },
+    Definition {
+        id: Id::Base,
+        key: "base",
+        heading: |of| of.of_side("base"),
+        value: |at| at.compared(|difference| Cell::Side(difference, BASE)),
+        order: Order::By("base"),
+        help: "The greatest cost in BASE first",
+        explain: explain::base,
+        ..SIDE
+    },
+    Definition {
+        id: Id::Other,
+        key: "other",
+        heading: |of| of.of_side("other"),
+        value: |at| at.compared(|difference| Cell::Side(difference, OTHER)),
+        order: Order::By("other"),
+        help: "The greatest cost in OTHER first",
+        explain: explain::other,
+        ..SIDE
+    },
+    Definition {
+        id: Id::Growth,
+        key: "growth",
+        heading: |of| match (of.basis.medium, of.basis.form) {
+            (Medium::Screen, _) => "%".into(),
+            (Medium::Page, Form::Unicode) => "Δ%".into(),
+            (Medium::Page, Form::Ascii) => "delta%".into(),
+        },
+        value: |at| at.compared(Cell::Growth),
+        order: Order::By("growth"),
+        help: "The greatest growth in percent first; what is new before all",
+        explain: explain::growth,
+        width: 6,
+        tone: Tone::Change,
+        ..SIDE
+    },
+    Definition {
+        id: Id::Noise,
+        key: "noise",
+        heading: |of| match (of.basis.medium, of.basis.form) {
+            (_, Form::Unicode) => "±2σ".into(),
+            (Medium::Screen, Form::Ascii) => "noise".into(),
+            (Medium::Page, Form::Ascii) => "+-2sd".into(),
+        },
+        value: |at| at.compared(Cell::Noise),
+        order: Order::As(Id::Delta),
+        help: "Two standard deviations of the difference by sampling",
+        explain: explain::noise,
+        tone: Tone::Faint,
+        ..SIDE
+    },
+    Definition {
+        id: Id::EdgesOfBoth,
+        key: "edges",
+        unit: Unit::Edges,
+        value: |at| {
+            let sides = at.row.sides().map(|counts| counts.edges);
+            let sides = at.has_same_period().then_some(sides);
+            Cell::EdgesOfBoth { sides, sum: at.row.edges }
+        },
+        order: Order::By("edges"),
+        help: "The greatest edge count of both together first",
+        explain: explain::edges_of_both,
+        width: 13,
+        ..SIDE
+    },
+    Definition {
+        id: Id::BaseEdges,
+        group: Some("base"),
+        value: |at| edges_of_side(at, BASE),
+        help: "Edge count in BASE",
+        ..EDGES_OF_SIDE
+    },
+    Definition {
+        id: Id::OtherEdges,
+        group: Some("other"),
+        value: |at| edges_of_side(at, OTHER),
+        help: "Edge count in OTHER",
+        ..EDGES_OF_SIDE
+    },
+    Definition {
+        id: Id::Change,
+        key: "change",
+        unit: Unit::Text,
+        value: |at| at.compared(|difference| Cell::Text(difference.change().word())),
+        order: Order::None,
+        help: "What became of the row",
+        repeats: Some(Id::Delta),
+        ..SIDE
+    },
+    Definition {
+        id: Id::Significant,
+        key: "significant",
+        unit: Unit::Text,
+        value: |at| at.compared(|difference| Cell::Truth(difference.is_significant())),
+        order: Order::None,
+        help: "Whether it differs by more than noise",
+        repeats: Some(Id::Delta),
+        ..SIDE
+    },
+    Definition { id: Id::FunctionOfBoth, is_compared: true, help: "By name", ..FUNCTION },
+];
+
+/// What most columns have alike.
+const COLUMN: Definition = Definition {
+    id: Id::Function,
+    key: "",
+    group: None,
+    is_compared: false,
+    heading: |of| of.column.definition().key.into(),
+    unit: Unit::Text,
+    value: |_| Cell::Nothing,
+    zero: Zero::Number,
+    order: Order::None,
+    help: "",
+    explain: explain::elsewhere,
+    repeats: None,
+    width: 9,
+    tone: Tone::Plain,
+};
+
+/// What columns of words have alike.
+const FUNCTION: Definition = Definition {
+    id: Id::Function,
+    key: "function",
+    value: |at| text(function(at).map(|function| &*function.name)),
+    order: Order::By("name"),
+    help: "Function name",
+    ..COLUMN
+};
+
+/// What shares have alike.
+const SHARE: Definition =
+    Definition { unit: Unit::Share, zero: Zero::DotAmongMetrics, tone: Tone::Heat, ..COLUMN };
+
+/// What costs of comparisons have alike.
+const SIDE: Definition = Definition { is_compared: true, unit: Unit::Compared, ..COLUMN };
+
+/// What edge counts of one side have alike.
+const EDGES_OF_SIDE: Definition = Definition {
+    key: "edges",
+    unit: Unit::Edges,
+    order: Order::None,
+    repeats: Some(Id::EdgesOfBoth),
+    ..SIDE
+};
+
+const _: () = {
+    let mut number = 0;
+    while number < DEFINITIONS.len() {
+        assert!(DEFINITIONS[number].id as usize == number);
+        number += 1;
+    }
+    assert!(DEFINITIONS.len() == Id::FunctionOfBoth as usize + 1);
+};
+
+fn text(text: Option<&str>) -> Cell<'_> {
+    text.map_or(Cell::Nothing, Cell::Text)
+}
+
+fn function<'r>(at: &At<'r>) -> Option<&'r Function> {
+    at.basis.refined.functions.get(at.row.function.index())
+}
+
+fn edges_of_side<'r>(at: &At<'r>, side: usize) -> Cell<'r> {
+    let edges = at.row.sides()[side].edges;
+    Cell::Edges(if at.has_same_period() { edges } else { Edges::None })
+}
+
+/// The word for a kind of frame. Code without a name was called like any other.
+fn kind(kind: FrameKind) -> &'static str {
+    match kind {
+        FrameKind::Call | FrameKind::Unknown => "call",
+        FrameKind::Inline => "inline",
+        FrameKind::Partial => "partial",
+        FrameKind::Root => "root",
+        FrameKind::Context => "context",
+    }
+}
+
+impl<'r> Heading<'r> {
+    fn looked_at(&self) -> &'r csprof_format::profile::Metric {
+        self.basis.refined.looked_at()
+    }
+
+    /// Whether costs are times.
+    fn is_time(&self) -> bool {
+        self.looked_at().unit == "ns"
+    }
+
+    /// Whether it must say that shares are compared: a screen says so elsewhere.
+    fn is_share_on_page(&self) -> bool {
+        let comparison = self.basis.refined.profile.comparison.as_ref();
+        let is_share = comparison.is_some_and(|comparison| comparison.scale == Scale::Share);
+        self.basis.medium == Medium::Page && is_share
+    }
+
+    /// What the cost of one side is called.
+    fn of_side(&self, side: &'static str) -> Cow<'static, str> {
+        let is_exclusive = self.column.cost == Cost::Exclusive;
+        let is_exclusive = is_exclusive && self.basis.medium == Medium::Page;
+        match (is_exclusive, self.is_share_on_page()) {
+            (false, false) => side.into(),
+            (false, true) => format!("{side} %").into(),
+            (true, false) => format!("excl {side}").into(),
+            (true, true) => format!("excl {side} %").into(),
+        }
+    }
+}
+
+/// Metrics are told by their names; where there is one, its unit is told.
+fn heading_of_cost<'r>(of: &Heading<'r>) -> Cow<'r, str> {
+    let basis = of.basis;
+    let source = match (of.column.metric, basis.has_several_metrics()) {
+        (Some(metric), _) => Some(&*basis.refined.source_of(metric).source),
+        (None, true) => Some(&*of.looked_at().source),
+        (None, false) => None,
+    };
+    let unit = &*of.looked_at().unit;
+    match (basis.medium, basis.measure, source) {
+        (Medium::Screen, _, Some(source)) => source.into(),
+        (Medium::Screen, ..) if unit == "ns" => "time".into(),
+        (Medium::Screen, ..) => "cost".into(),
+        (Medium::Page, _, Some(source)) if of.column.metric.is_some() => printable(source),
+        (Medium::Page, Measure::Samples, Some(source)) => {
+            format!("incl {} samples", printable(source)).into()
+        }
+        (Medium::Page, Measure::Samples, None) => "incl samples".into(),
+        (Medium::Page, Measure::Source, Some(source)) if unit == "ns" => {
+            format!("incl {}", printable(source)).into()
+        }
+        (Medium::Page, Measure::Source, None) if unit == "ns" => "incl time".into(),
+        (Medium::Page, Measure::Source, _) => format!("incl {}", printable(unit)).into(),
+    }
+}

@@ -1,0 +1,286 @@
+//! What the numbers of a row are made of, column by column: the answer to `=`.
+
+use csprof_format::profile::Metric;
+
+use super::{At, Cost};
+use crate::profile::FrameKind;
+use crate::profile::comparison::{BASE, OTHER, Scale};
+use crate::views::difference::{self, Change};
+use crate::views::number::{Form, amount, amount_per, count, counted, percent};
+use crate::views::summary::why_no_edges;
+use crate::views::{Edges, verdict};
+
+/// Names and texts; a text without a name goes on with what is above it.
+pub type Explanation = Vec<(String, String)>;
+
+/// What numbers are of in the view that the row is in, in words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// What a row stands for that is no function.
+    pub context: &'static str,
+    /// Of what inclusive cost is.
+    pub inclusive: &'static str,
+    /// Of what exclusive cost is.
+    pub exclusive: &'static str,
+    /// Why a row has no edge count.
+    pub no_edges: &'static str,
+}
+
+/// Samples of a metric, and what they stand for.
+#[must_use]
+pub fn of_period(samples: u64, metric: &Metric, form: Form) -> String {
+    let period = amount(1, metric, form);
+    format!("{} × {period} = {}", counted(samples, "sample", form), amount(samples, metric, form))
+}
+
+/// Samples as shares of what was measured and of what is shown.
+#[must_use]
+pub fn shares(part: u64, base: u64, shown: u64, form: Form) -> String {
+    format!(
+        "{} of {} measured = {} %; of {} shown = {} %",
+        count(part, form),
+        count(base, form),
+        percent(part, base),
+        count(shown, form),
+        percent(part, shown),
+    )
+}
+
+fn pair(name: &str, text: impl Into<String>) -> (String, String) {
+    (name.to_owned(), text.into())
+}
+
+/// Samples of the column's metric, and what they stand for.
+fn cost(at: &At<'_>, samples: u64) -> String {
+    of_period(samples, at.metric(), at.basis.form)
+}
+
+fn shares_of(at: &At<'_>, samples: u64) -> String {
+    let (base, shown) = at.basis.refined.account_of(at.number());
+    shares(samples, base, shown, at.basis.form)
+}
+
+/// Nothing: another column says it, or the title of the page.
+pub(super) fn elsewhere(_: &At<'_>, _: About) -> Explanation {
+    Vec::new()
+}
+
+pub(super) fn kind(at: &At<'_>, about: About) -> Explanation {
+    let text = match at.row.kind {
+        FrameKind::Call => return Vec::new(),
+        FrameKind::Inline => "inlined into its caller: it has cost, but nothing returns",
+        FrameKind::Unknown => {
+            "code without a name; the information page (4) says why its module has none"
+        }
+        FrameKind::Partial => "not a function: the outer callers of these paths could not be found",
+        FrameKind::Root => "the ends of paths",
+        FrameKind::Context => about.context,
+    };
+    vec![pair("kind", text)]
+}
+
+pub(super) fn module(at: &At<'_>, _: About) -> Explanation {
+    let function = at.basis.refined.functions.get(at.row.function.index());
+    let module = function.and_then(|function| function.module);
+    let path = module.map(|module| at.basis.refined.profile.module_path(module));
+    path.map(|path| pair("module", path)).into_iter().collect()
+}
+
+pub(super) fn source(at: &At<'_>, _: About) -> Explanation {
+    let refined = at.basis.refined;
+    let Some(function) = refined.functions.get(at.row.function.index()) else { return Vec::new() };
+    let text = match function.file {
+        Some(file) if function.line > 0 => {
+            format!("{}:{}", refined.profile.string(file), function.line)
+        }
+        Some(file) => refined.profile.string(file).to_owned(),
+        None => "not known: its module has no line information (page 4 says more)".to_owned(),
+    };
+    let is_known = function.file.is_some() || at.row.kind != FrameKind::Context;
+    match at.row.kind != FrameKind::Root && is_known {
+        true => vec![pair("source", text)],
+        false => Vec::new(),
+    }
+}
+
+pub(super) fn inclusive(at: &At<'_>, about: About) -> Explanation {
+    let source = &at.metric().source;
+    let text = cost(at, at.share().inclusive);
+    if at.column.metric.is_some() {
+        return vec![pair(source, text)];
+    }
+    let name = if at.basis.has_several_metrics() { source } else { "time" };
+    vec![pair(name, text), pair("", about.inclusive)]
+}
+
+pub(super) fn percent_of_cost(at: &At<'_>, _: About) -> Explanation {
+    let text = pair("%", shares_of(at, at.share().inclusive));
+    if at.column.metric.is_some() {
+        return vec![text];
+    }
+    let which = match at.basis.percent_of_shown {
+        true => "the screen shows the share of what is shown; % changes that",
+        false => "the screen shows the share of what was measured; % changes that",
+    };
+    vec![text, pair("", which)]
+}
+
+pub(super) fn exclusive(at: &At<'_>, about: About) -> Explanation {
+    vec![pair("excl time", cost(at, at.share().exclusive)), pair("", about.exclusive)]
+}
+
+pub(super) fn exclusive_percent(at: &At<'_>, _: About) -> Explanation {
+    vec![pair("excl%", shares_of(at, at.share().exclusive))]
+}
+
+pub(super) fn edges(at: &At<'_>, about: About) -> Explanation {
+    let form = at.basis.form;
+    let why = why_no_edges(at.basis.refined.profile);
+    let text = match at.row.edges {
+        Edges::None if let Some(why) = why => format!("none: {why}"),
+        Edges::None => about.no_edges.to_owned(),
+        Edges::Range { low, high } if low == high => {
+            format!("{} sampled activations returned, exactly", count(low, form))
+        }
+        Edges::Range { low, high } => format!(
+            "between {} and {}: a return is counted where its activation was sampled last; some of \
+             its samples may be out, or in another row",
+            count(low, form),
+            count(high, form)
+        ),
+    };
+    vec![pair("edges", text)]
+}
+
+pub(super) fn per_edge(at: &At<'_>, _: About) -> Explanation {
+    let (row, metric, form) = (at.row, at.metric(), at.basis.form);
+    let mut texts = Vec::new();
+    if let Edges::Range { low, high } = row.outer_edges
+        && high > 0
+    {
+        let each = |edges: u64| amount_per(row.edge_samples, edges, metric, form);
+        let text = match low {
+            low if low == high => {
+                format!(
+                    "{} / {} = {}",
+                    amount(row.edge_samples, metric, form),
+                    count(high, form),
+                    each(high)
+                )
+            }
+            0 => format!("at least {}", each(high)),
+            low => format!("between {} and {}", each(high), each(low)),
+        };
+        texts.push(pair("time/edge", text));
+    }
+    let is_known = row.outer_edges != Edges::None;
+    if !is_known && matches!(row.edges, Edges::Range { high: 1.., .. }) {
+        texts.push(pair(
+            "time/edge",
+            "none: which activations are the outermost is not known, since some paths lack their \
+             outer part",
+        ));
+    }
+    if is_known && (row.edges != row.outer_edges || row.edge_samples != row.inclusive) {
+        texts.push(pair(
+            "",
+            "of outermost activations that could return: inlined ones do not count, and the time of \
+             inner ones of a recursive function is that of the outer ones",
+        ));
+    }
+    if let Some((signals, samples)) = at.basis.clustered
+        && row.edges != Edges::None
+    {
+        texts.push(pair(
+            "",
+            format!(
+                "how long calls are is not told: {} samples came in {} signals, several periods at a \
+                 time",
+                count(samples, form),
+                count(signals, form)
+            ),
+        ));
+        return texts;
+    }
+    match verdict::of_row(row) {
+        Some(verdict) => {
+            texts.push(pair("", format!("{}: {}", verdict.word(), verdict.explanation())));
+        }
+        None if matches!(row.outer_edges, Edges::None | Edges::Range { high: 0, .. }) => {}
+        None => {
+            texts.push(pair("", "the bounds are too far apart to tell long calls from short ones"))
+        }
+    }
+    texts
+}
+
+/// What one side of a comparison has.
+fn side(at: &At<'_>, side: usize, label: &str) -> Explanation {
+    let Some(difference) = at.difference() else { return Vec::new() };
+    let form = at.basis.form;
+    let of = &difference.comparison().sides[side];
+    let samples = difference.samples()[side];
+    let share = match difference.comparison().scale {
+        Scale::Share => {
+            format!(", {} % of {} samples", difference.amount(side, form), count(of.total, form))
+        }
+        Scale::Amount | Scale::Samples => String::new(),
+    };
+    let [period, amount] = [1, samples].map(|samples| amount(samples, &of.metric, form));
+    let text = format!("{} samples × {period} = {amount}{share}", count(samples, form));
+    vec![pair(label, text), pair("", &*of.name)]
+}
+
+pub(super) fn base(at: &At<'_>, _: About) -> Explanation {
+    side(at, BASE, "base")
+}
+
+pub(super) fn other(at: &At<'_>, _: About) -> Explanation {
+    let what = match at.column.cost {
+        Cost::Inclusive => "samples whose path begins as this row's does",
+        Cost::Exclusive => "samples whose path ends in the function, when called like this",
+    };
+    let mut texts = side(at, OTHER, "other");
+    texts.push(pair("", what));
+    texts
+}
+
+pub(super) fn delta(at: &At<'_>, _: About) -> Explanation {
+    let Some(difference) = at.difference() else { return Vec::new() };
+    let unit = match difference.comparison().scale {
+        Scale::Share => " percentage points",
+        Scale::Amount | Scale::Samples => "",
+    };
+    let text = format!("other - base = {}{unit}", difference.delta(at.basis.form));
+    vec![pair("difference", text)]
+}
+
+pub(super) fn growth(at: &At<'_>, _: About) -> Explanation {
+    let Some(difference) = at.difference() else { return Vec::new() };
+    let text = match (difference.change(), difference.growth()) {
+        (Change::Gone, _) => "gone: other has none of it".to_owned(),
+        (_, Some(_)) => format!("{} of base", difference.growth_with_unit(at.basis.form)),
+        (_, None) => "new: base has nothing to compare with".to_owned(),
+    };
+    vec![pair("%", text)]
+}
+
+pub(super) fn noise(at: &At<'_>, _: About) -> Explanation {
+    let Some(difference) = at.difference() else { return Vec::new() };
+    let [base, other] = difference.samples().map(|samples| count(samples, at.basis.form));
+    let text = format!(
+        "{}: chance moves {base} and {other} samples by about their square roots, and the \
+         difference of equal runs by less than this in 95 of 100 cases",
+        difference.noise(at.basis.form),
+    );
+    vec![pair("noise", text)]
+}
+
+pub(super) fn edges_of_both(at: &At<'_>, _: About) -> Explanation {
+    let Some(difference) = at.difference() else { return Vec::new() };
+    if !difference.comparison().same_period() {
+        return vec![pair("edges", "do not compare: the sides have different periods")];
+    }
+    let text = difference::edges(at.row.sides().map(|counts| counts.edges), at.basis.form);
+    vec![pair("edges", if text.is_empty() { "none".to_owned() } else { text })]
+}

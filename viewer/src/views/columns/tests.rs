@@ -1,0 +1,107 @@
+//! What every column has, whoever adds it.
+
+use super::{About, Basis, Cell, Column, DEFINITIONS, Medium, Order, Plain};
+use crate::profile::{Profile, from_outline};
+use crate::refine::Refined;
+use crate::views::flat::flat;
+use crate::views::number::Form;
+use crate::views::{Cost, Row, Sort};
+
+const BASE: &str = "main 2\n  solve 200 e=9 inline\n  dot 90 e=30 module:/lib/libblas.so\n";
+const OTHER: &str = "main 2\n  solve 100 e=9\n  dot 150 e=50 module:/lib/libblas.so\n";
+
+/// Calls `check` with each column, a profile that has it, and rows.
+fn each(mut check: impl FnMut(Column, Basis<'_>, &[Row])) {
+    let [base, other] = [BASE, OTHER].map(|outline| from_outline(outline).unwrap());
+    let one = from_outline(BASE).unwrap();
+    let both = Profile::compared(("base", base), ("other", other), &[]).unwrap();
+    let [one, both] = [&one, &both].map(Refined::base);
+    let rows = [&one, &both].map(|refined| flat(refined, Sort::by(Column::EXCLUSIVE)));
+    for definition in &DEFINITIONS {
+        let side = usize::from(definition.is_compared);
+        let basis = Basis::new([&one, &both][side]);
+        check(Column::comparing(definition.id, Cost::Exclusive), basis, &rows[side]);
+    }
+}
+
+#[test]
+fn every_column_has_a_heading_and_help() {
+    each(|column, basis, _| {
+        let definition = column.definition();
+        assert!(!definition.key.is_empty() && !definition.help.is_empty(), "{column:?}");
+        for medium in [Medium::Page, Medium::Screen] {
+            for form in [Form::Unicode, Form::Ascii] {
+                let basis = Basis { medium, form, ..basis };
+                let heading = column.heading(&basis).into_owned();
+                let is_bar = column.definition().unit == super::Unit::Bar;
+                assert_eq!(heading.is_empty(), is_bar, "{column:?}");
+                assert!(form == Form::Unicode || heading.is_ascii(), "{heading}");
+            }
+        }
+    });
+}
+
+/// The name is the title of the page.
+#[test]
+fn every_column_is_explained_or_repeats_one_that_is() {
+    let about = About { inclusive: "all", exclusive: "own", ..About::default() };
+    let is_explained = |column: Column, basis: &Basis<'_>, row: &Row| {
+        let texts = column.explain(basis, row, about);
+        texts.iter().any(|(name, text)| !name.is_empty() && !text.is_empty())
+    };
+    each(|column, basis, rows| {
+        if column.definition().key == "function" {
+            return;
+        }
+        let repeated = column.definition().repeats.map(|id| Column::comparing(id, Cost::Exclusive));
+        let mut told = [Some(column), repeated].into_iter().flatten();
+        let is_told = told.any(|one| rows.iter().any(|row| is_explained(one, &basis, row)));
+        assert!(is_told, "{column:?}");
+    });
+}
+
+#[test]
+fn every_column_has_text_values_for_machines_and_an_order() {
+    each(|column, basis, rows| {
+        let is_known = !matches!(column.definition().key, "file" | "line");
+        let is_nothing = |row: &Row| matches!(column.value(&basis, row), Cell::Nothing);
+        let is_blank = |row: &Row| column.text_of(&basis, row).is_empty();
+        let is_null = |row: &Row| column.value(&basis, row).plain() == Plain::Nothing;
+        for is_empty in [&is_nothing as &dyn Fn(&Row) -> bool, &is_blank, &is_null] {
+            assert_eq!(rows.iter().any(|row| !is_empty(row)), is_known, "{column:?}");
+        }
+        if let Order::As(id) = column.definition().order {
+            assert!(matches!(id.definition().order, Order::By(_)), "{column:?}");
+        }
+    });
+}
+
+#[test]
+fn names_of_columns_tell_them_apart() {
+    for is_compared in [false, true] {
+        let names: Vec<_> = Column::sortable(is_compared).map(|(name, _)| name).collect();
+        assert!(
+            names.iter().enumerate().all(|(at, name)| !names[..at].contains(name)),
+            "{names:?}"
+        );
+    }
+    each(|_, basis, _| {
+        let columns = basis.for_machines(Cost::Inclusive).concat();
+        let keys: Vec<_> = columns.iter().map(|column| column.key(&basis)).collect();
+        assert!(keys.iter().enumerate().all(|(at, key)| !keys[..at].contains(key)), "{keys:?}");
+    });
+}
+
+/// Columns that repeat others are told by their headings.
+#[test]
+fn the_legend_of_the_screen_tells_every_column() {
+    const README: &str = include_str!("../../../../README.md");
+    let profile = from_outline(BASE).unwrap();
+    let refined = Refined::base(&profile);
+    let basis = Basis { medium: Medium::Screen, ..Basis::new(&refined) };
+    for column in basis.on_screen(Cost::Inclusive) {
+        let name = format!("`{}`", column.heading(&basis));
+        let is_told = README.lines().any(|line| line.starts_with('|') && line.contains(&name));
+        assert!(is_told || column.definition().repeats.is_some(), "{name}");
+    }
+}
