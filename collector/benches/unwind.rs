@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use binaries::Binary;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use csprof_collector::unwind::arch::recipe::{Recipe, Saved};
-use csprof_collector::unwind::arch::registers::{Register, Registers};
+use csprof_collector::arch::unwind::recipe::{Recipe, Saved};
+use csprof_collector::arch::unwind::registers::{Register, Registers};
 use csprof_collector::unwind::cache::RecipeCache;
 use csprof_collector::unwind::cfi::direct::{InPlace, Look};
 use csprof_collector::unwind::cfi::{self, Built};

@@ -21,6 +21,7 @@ use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use crate::arch::PAGE_SIZE;
 use crate::sys;
 
 const SMALLEST: usize = 16;
@@ -208,9 +209,9 @@ unsafe impl GlobalAlloc for OwnHeap {
         #[cfg(debug_assertions)]
         abort_in_handler();
         if layout.size() >= LARGE || layout.align() > SMALLEST {
-            let size = layout.size().max(1).next_multiple_of(4096);
+            let size = layout.size().max(1).next_multiple_of(PAGE_SIZE);
             let mapped = sys::map_anonymous(size).map(NonNull::as_ptr);
-            let block = mapped.unwrap_or_else(|_| RESERVED.take(size, 4096));
+            let block = mapped.unwrap_or_else(|_| RESERVED.take(size, PAGE_SIZE));
             block.expose_provenance();
             return block;
         }
@@ -220,7 +221,7 @@ unsafe impl GlobalAlloc for OwnHeap {
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         if layout.size() >= LARGE || layout.align() > SMALLEST {
-            let size = layout.size().max(1).next_multiple_of(4096);
+            let size = layout.size().max(1).next_multiple_of(PAGE_SIZE);
             if let Some(block) = NonNull::new(block)
                 && !RESERVED.holds(block.as_ptr())
             {
@@ -234,9 +235,9 @@ unsafe impl GlobalAlloc for OwnHeap {
 
     /// A growing table of recipes reaches megabytes: its pages are moved, not copied.
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        let whole_pages = |size: usize| size.max(1).next_multiple_of(4096);
+        let whole_pages = |size: usize| size.max(1).next_multiple_of(PAGE_SIZE);
         let is_mapped = layout.size() >= LARGE && !RESERVED.holds(block);
-        if is_mapped && size >= LARGE && layout.align() <= 4096 {
+        if is_mapped && size >= LARGE && layout.align() <= PAGE_SIZE {
             let Some(block) = NonNull::new(block) else { return null_mut() };
             // SAFETY: `alloc` mapped exactly this range for this layout, and the owner gives its
             // old pointer up.

@@ -123,7 +123,7 @@ impl Arena {
             returned: 0,
             sources: core::array::from_fn(|number| {
                 sources.get(number).map_or(SourceRecord::default(), |source| SourceRecord {
-                    period_ns: source.period_ns,
+                    period: source.period,
                     kind: source.kind as u32,
                     dropped: 0,
                 })

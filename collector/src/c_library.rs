@@ -16,6 +16,8 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use libc::{dl_phdr_info, pthread_attr_t, pthread_key_t};
 
+use crate::arch::FIRST_GLIBC;
+
 /// A vector of strings that ends with a null pointer.
 pub type Strings = *const *const c_char;
 
@@ -77,9 +79,9 @@ pub fn next(name: &CStr) -> *mut c_void {
     static DLSYM: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
     let mut dlsym = DLSYM.load(Ordering::Relaxed);
     if dlsym.is_null() {
-        // Every x86-64 glibc has this version: since 2.34, when the function moved into
-        // libc.so.6, as an old one.
-        dlsym = next_of_version(c"dlsym", c"GLIBC_2.2.5");
+        // Every glibc has this version: since 2.34, when the function moved into libc.so.6, as an
+        // old one.
+        dlsym = next_of_version(c"dlsym", FIRST_GLIBC);
         DLSYM.store(dlsym, Ordering::Relaxed);
     }
     if dlsym.is_null() {

@@ -20,8 +20,10 @@
 //! | [`unwind`] | setup: tables ([`unwind::cfi`]); signal: the walk | tables only | no | yes, pure |
 //! | [`cct`] | signal: find or add a node | no | no | no, one tree per thread |
 //! | [`c_library`] | setup: the C library's functions, by name | by the C library | by the loader | yes |
-//! | [`sys`], [`sealed`] | both: system calls, and whether they are allowed | no | no | yes |
+//! | [`sealed`] | both: whether system calls are allowed | no | no | yes |
 //! | [`messages`], [`allocator`], [`setup_lock`], [`config`] | setup | – | – | no |
+//! | [`sys`] | both: system calls | no | no | yes |
+//! | [`arch`], [`eh_frame`] | both: what the processor decides; entries of `.eh_frame` | no | no | yes |
 //!
 //! Each names only modules below it.
 
@@ -36,10 +38,12 @@ extern crate alloc;
 extern crate std;
 
 pub mod allocator;
+pub mod arch;
 pub mod arena;
 pub mod c_library;
 pub mod cct;
 pub mod config;
+pub mod eh_frame;
 pub mod lifecycle;
 pub mod messages;
 pub mod modules;

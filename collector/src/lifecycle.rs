@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use core::ffi::c_void;
 
 use csprof_format::arena::{FLAG_EXECED, LeftOut, LogRecord};
-use csprof_format::launch::SourceKind;
+use csprof_format::launch::Trigger;
 
 use crate::config::Config;
 use crate::messages::{self, Warning};
@@ -21,7 +21,7 @@ use crate::sealed::{sealed, set_sealed};
 use crate::setup_lock::{SetupGuard, SetupLock};
 use crate::sources::{SIGNAL, loan};
 use crate::sys::{self, Clock, Disposition, Folder, Handler};
-use crate::{modules, thread, trampoline};
+use crate::{arch, modules, thread, trampoline};
 
 /// To be called before the program forbids itself system calls (seccomp(2)): from here on the
 /// collector makes none, for one that the program's filter does not know could end the process.
@@ -54,7 +54,7 @@ pub fn seal_inert() {
 pub fn start(default_trap: *mut c_void) {
     let Some(config) = Config::from_environment() else { return };
     sys::wipe_on_fork(&process::OF_THIS_PROCESS);
-    let trampoline = config.trampoline && !sys::shadow_stack_active();
+    let trampoline = config.trampoline && !arch::has_shadow_stack();
     let quiet = config.quiet;
     let asked = config.trampoline;
     let folder = Box::leak(Box::new(Folder::open(config.run_dir.clone())));
@@ -79,12 +79,13 @@ pub fn start(default_trap: *mut c_void) {
     }
     modules::rules::prepare();
     modules::start();
-    if process::current().is_some_and(|process| process.uses(SourceKind::TaskClock))
+    if process::current()
+        .is_some_and(|process| process.uses(|source| source.trigger == Trigger::Event))
         && let Err(why) = loan::borrow(default_trap)
     {
         messages::note_asynchronous(why);
     }
-    entry::prepare();
+    arch::prepare_handlers();
     #[cfg(debug_assertions)]
     crate::allocator::abort_where(crate::sampler::is_in_handler);
     if take_signals().is_err() {
@@ -105,7 +106,7 @@ fn signals() -> impl Iterator<Item = (i32, &'static str, Handler)> {
 
 /// Whether the signals that samples come by still have their handlers; says so if not.
 fn check_signals(process: &Process) {
-    let by_timer = process.uses(SourceKind::CpuTime) || process.uses(SourceKind::Realtime);
+    let by_timer = process.uses(|source| source.trigger == Trigger::Timer);
     for (signal, name, handler) in signals() {
         let is_in_use = signal != SIGNAL || by_timer || !loan::on_loan();
         if !is_in_use || sys::handler_of(signal) == (handler as *const ()).addr() {

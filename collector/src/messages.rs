@@ -13,8 +13,8 @@ use csprof_format::arena::LogRecord;
 /// What is said once in a process.
 #[derive(Clone, Copy, Debug)]
 pub enum Warning {
-    /// task-clock is not to be had.
-    TaskClockRefused,
+    /// An event is not to be had.
+    EventRefused,
     /// A thread is not sampled by one of the sources.
     SourceRefused,
     /// A thread is not sampled for want of memory.

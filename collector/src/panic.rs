@@ -24,11 +24,4 @@ fn ended_by_panic(panic: &core::panic::PanicInfo<'_>) -> ! {
 }
 
 // Frames of the standard library's that were compiled for unwinding name it. Nothing unwinds here.
-core::arch::global_asm!(
-    ".globl rust_eh_personality",
-    ".hidden rust_eh_personality",
-    ".type rust_eh_personality, @function",
-    "rust_eh_personality:",
-    "ud2",
-    ".size rust_eh_personality, . - rust_eh_personality",
-);
+crate::arch::dead_end!("rust_eh_personality");

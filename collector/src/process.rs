@@ -11,8 +11,9 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use csprof_format::arena::LogRecord;
-use csprof_format::launch::{MAX_SOURCES, SampleSource, SampleSources, SourceKind};
+use csprof_format::launch::{MAX_SOURCES, Properties, SampleSource, SampleSources, SourceKind};
 
+use crate::arch::PAGE_SIZE;
 use crate::arena::{Arena, LogExtent, Room};
 use crate::config::Config;
 use crate::sealed::sealed;
@@ -32,14 +33,14 @@ pub struct Process {
     /// Whether return addresses are replaced.
     pub trampoline: bool,
     log: SetupLock<Option<LogExtent>>,
-    /// The sources in use, by number of their metric: kind plus one in the top byte, period below; 0
-    /// where there is none.
+    /// The sources in use, by number of their metric: kind plus one in the top byte, period below;
+    /// 0 where there is none.
     sources: [AtomicU64; MAX_SOURCES],
 }
 
 /// What belongs to this very process, in a page of its own that a fork wipes (madvise(2),
-/// MADV_WIPEONFORK): the child finds zeros, however it was made, and so is inert. Otherwise one of a
-/// fork behind the C library's back would take its parent's timers, events and shared memory for
+/// MADV_WIPEONFORK): the child finds zeros, however it was made, and so is inert. Otherwise one of
+/// a fork behind the C library's back would take its parent's timers, events and shared memory for
 /// its own, and end them.
 #[repr(C, align(4096))]
 #[derive(Debug)]
@@ -48,10 +49,10 @@ pub struct OfThisProcess {
     /// by the static's address.
     pub engaged: AtomicBool,
     process: AtomicPtr<Process>,
-    rest: [u8; 4096 - 16],
+    rest: [u8; PAGE_SIZE - 16],
 }
 
-const _: () = assert!(size_of::<OfThisProcess>() == 4096);
+const _: () = assert!(size_of::<OfThisProcess>() == PAGE_SIZE);
 
 /// The page.
 pub static OF_THIS_PROCESS: OfThisProcess = OfThisProcess {
@@ -71,8 +72,8 @@ pub fn current() -> Option<&'static Process> {
     unsafe { OF_THIS_PROCESS.process.load(Ordering::Acquire).as_ref() }
 }
 
-/// The state, or in the child of a fork by hand, which has none, its parent's. Only its counters may
-/// be touched, which are in shared memory, and what never changes.
+/// The state, or in the child of a fork by hand, which has none, its parent's. Only its counters
+/// may be touched, which are in shared memory, and what never changes.
 pub fn nearest() -> Option<&'static Process> {
     // Acquire: as above.
     // SAFETY: null or a leaked box.
@@ -127,7 +128,7 @@ pub fn enter(
 const KIND_SHIFT: u32 = 56;
 
 const fn pack(source: SampleSource) -> u64 {
-    (source.kind as u64 + 1) << KIND_SHIFT | source.period_ns
+    (source.kind as u64 + 1) << KIND_SHIFT | source.period
 }
 
 fn packed(sources: SampleSources) -> [AtomicU64; MAX_SOURCES] {
@@ -141,14 +142,14 @@ impl Process {
     pub fn source(&self, number: usize) -> Option<SampleSource> {
         let packed = self.sources.get(number)?.load(Ordering::Relaxed);
         let kind = ((packed >> KIND_SHIFT) as u32).checked_sub(1)?;
-        let period_ns = packed & ((1 << KIND_SHIFT) - 1);
-        Some(SampleSource { kind: SourceKind::from_index(kind)?, period_ns })
+        let period = packed & ((1 << KIND_SHIFT) - 1);
+        Some(SampleSource { kind: SourceKind::from_index(kind)?, period })
     }
 
-    /// Whether one of this kind is in use.
+    /// Whether one is in use that is like this.
     #[must_use]
-    pub fn uses(&self, kind: SourceKind) -> bool {
-        self.sources().any(|(_, source)| source.kind == kind)
+    pub fn uses(&self, is_like: impl Fn(&Properties) -> bool) -> bool {
+        self.sources().any(|(_, source)| is_like(source.kind.properties()))
     }
 
     /// The sources in use, with their numbers.
@@ -156,16 +157,15 @@ impl Process {
         (0..MAX_SOURCES).filter_map(|number| Some((number, self.source(number)?)))
     }
 
-    /// Has a source fall back to one of another kind, for this thread and all later ones; `None`, and it is
-    /// dropped, if there is one of that kind anyway.
-    pub fn fall_back(&self, number: usize, kind: SourceKind) -> Option<SampleSource> {
+    /// Has a source that the kernel refuses fall back to what is sampled instead, for this thread
+    /// and all later ones; `None`, and it is dropped, if that is sampled anyway.
+    pub fn fall_back(&self, number: usize) -> Option<SampleSource> {
         let refused = self.source(number)?;
-        if refused.kind == kind {
-            // Another thread was first.
-            return Some(refused);
-        }
-        let instead = SampleSource { kind, period_ns: refused.period_ns };
-        let instead = (!self.uses(kind)).then_some(instead);
+        // Without one, another thread was first.
+        let Some(kind) = refused.kind.properties().instead else { return Some(refused) };
+        let is_used = self.sources().any(|(_, source)| source.kind == kind);
+        let instead = SampleSource { kind, period: refused.period };
+        let instead = (!is_used).then_some(instead);
         self.sources[number].store(instead.map_or(0, pack), Ordering::Relaxed);
         self.arena.set_source(number, instead.map(|source| source.kind));
         instead

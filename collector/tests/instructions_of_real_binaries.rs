@@ -9,9 +9,9 @@ mod binaries;
 use std::process::Command;
 
 use binaries::Binary;
-use csprof_collector::unwind::arch::inference::infer;
-use csprof_collector::unwind::arch::instruction::{Effect, Instruction, decode};
-use csprof_collector::unwind::arch::recipe::Recipe;
+use csprof_collector::arch::unwind::inference::infer;
+use csprof_collector::arch::unwind::instruction::{Effect, Instruction, decode};
+use csprof_collector::arch::unwind::recipe::Recipe;
 use csprof_collector::unwind::cfi;
 use csprof_collector::unwind::table::Lookup;
 use object::{Object, ObjectSection};

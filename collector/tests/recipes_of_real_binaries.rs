@@ -13,9 +13,9 @@ use std::ops::Range;
 use std::process::Command;
 
 use binaries::Binary;
-use csprof_collector::unwind::arch::recipe::{CalleeSaved, Recipe, Saved};
-use csprof_collector::unwind::arch::registers::{Register, Registers};
-use csprof_collector::unwind::arch::step::{Step, step_with_callee_saved};
+use csprof_collector::arch::unwind::recipe::{CalleeSaved, Recipe, Saved};
+use csprof_collector::arch::unwind::registers::{Register, Registers};
+use csprof_collector::arch::unwind::step::{Step, step_with_callee_saved};
 use csprof_collector::unwind::cfi::direct::{InPlace, Look};
 use csprof_collector::unwind::cfi::{self, Built};
 use csprof_collector::unwind::table::Lookup;
@@ -315,7 +315,7 @@ fn as_readelf(recipe: Recipe) -> (String, String, &'static str) {
         "r13", "r14", "r15",
     ];
     let name = |register: Register| names[usize::from(register.dwarf())];
-    let slot = |slot: csprof_collector::unwind::arch::recipe::Slot| match slot.saved() {
+    let slot = |slot: csprof_collector::arch::unwind::recipe::Slot| match slot.saved() {
         Saved::Same => "u".to_owned(),
         Saved::AtCfa(offset) => format!("c{offset:+}"),
         Saved::AtBp(_) | Saved::AtSp(_) => "exp".to_owned(),

@@ -33,7 +33,7 @@ const ENTRIES: [&str; 10] = [
 
 /// What may call through a pointer, by the beginnings of names, and what that is: one of the entries, or a
 /// function that is made for handlers. Which function has which call is up to the compiler.
-const BY_POINTER: [(&str, &str); 7] = [
+const BY_POINTER: [(&str, &str); 8] = [
     ("csprof_collector::sampling::entry::", "the program's handler"),
     ("csprof_collector::sampling::pass_on::on_profiling_signal", "program_handler"),
     ("csprof_collector::sampling::pass_on::on_trap_signal", "by_default"),
@@ -42,6 +42,7 @@ const BY_POINTER: [(&str, &str); 7] = [
     ("<csprof_collector::sampler::interrupted::", "in_place, glibc's _dl_find_object"),
     // Or a table of branches, of which an address is kept on the stack.
     ("csprof_collector::unwind::", "Lookup, in_place, glibc's _dl_find_object"),
+    ("csprof_collector::arch::x86_64::unwind::", "a table of branches"),
 ];
 
 /// Functions that are not gone into: values that the handler only borrows are dropped elsewhere, but the

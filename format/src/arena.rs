@@ -110,8 +110,8 @@ pub struct ArenaHeader {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct SourceRecord {
-    /// Its period, in nanoseconds.
-    pub period_ns: u64,
+    /// Its period, in its unit.
+    pub period: u64,
     /// Number of the [`SourceKind`](crate::launch::SourceKind) in use, after any fallback.
     pub kind: u32,
     /// 1 if the kernel refused it, and what it would fall back to is another of the sources.

@@ -1,8 +1,9 @@
 //! The environment contract between `csprof record` and the collector.
 //!
 //! The collector does nothing unless [`RUN_DIR`] is set. All variables are inherited by the
-//! program's children, so every process of a run writes its arena into the same run folder, or where that
-//! has no room left into the one on disk: `<RUN_DIR>/<pid>-<start time>.arena`. `record` gathers them when the program has ended.
+//! program's children, so every process of a run writes its arena into the same run folder, or
+//! where that has no room left into the one on disk: `<RUN_DIR>/<pid>-<start time>.arena`. `record`
+//! gathers them when the program has ended.
 
 use alloc::vec::Vec;
 
@@ -33,7 +34,8 @@ pub struct Shares<'t> {
     pub leave: u64,
     /// Bytes that stay free on the file system of the folder below.
     pub spill_leave: u64,
-    /// Folder on a disk for processes that find no room in the first one. Absolute; empty if there is none.
+    /// Folder on a disk for processes that find no room in the first one. Absolute; empty if there
+    /// is none.
     pub spill: &'t [u8],
 }
 
@@ -48,7 +50,7 @@ impl<'t> Shares<'t> {
     }
 }
 
-/// Which clock or event triggers samples.
+/// Which clock or event triggers samples. What one is in particular, its [`Properties`] say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum SourceKind {
@@ -60,18 +62,112 @@ pub enum SourceKind {
     Realtime = 2,
 }
 
+/// What a source is. Nothing else tells sources apart, but for the collector's file that opens
+/// those of one [`Trigger`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Properties {
+    /// The name used on the command line, in the environment and in files.
+    pub name: &'static str,
+    /// What a period is an amount of.
+    pub unit: Unit,
+    /// The period if none is asked for.
+    pub default_period: u64,
+    /// What sends the signals, and when they come.
+    pub trigger: Trigger,
+    /// Whether it counts while the thread waits.
+    pub counts_waits: bool,
+    /// Whether a sample may come in the middle of a wait, which ends by it.
+    pub interrupts_waits: Interrupts,
+    /// What is sampled where the kernel refuses it, with the same period.
+    pub instead: Option<SourceKind>,
+}
+
+/// What a source counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Time.
+    Nanoseconds,
+}
+
+impl Unit {
+    /// The name in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nanoseconds => "ns",
+        }
+    }
+}
+
+/// What sends the signals of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// A timer: SIGPROF, at the kernel's tick where it is on CPU time.
+    Timer,
+    /// An event of the kernel's: SIGTRAP if the program lends it, else SIGPROF.
+    Event,
+}
+
+/// When the samples of a source end waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interrupts {
+    /// At no time.
+    Never,
+    /// Where they come by SIGPROF.
+    BySigprof,
+    /// Wherever they meet one.
+    Always,
+}
+
+const CPU_TIME: Properties = Properties {
+    name: "cputime",
+    unit: Unit::Nanoseconds,
+    default_period: 5_000_000,
+    trigger: Trigger::Timer,
+    counts_waits: false,
+    interrupts_waits: Interrupts::Never,
+    instead: None,
+};
+
+const TASK_CLOCK: Properties = Properties {
+    name: "task-clock",
+    unit: Unit::Nanoseconds,
+    default_period: 1_000_000,
+    trigger: Trigger::Event,
+    counts_waits: false,
+    interrupts_waits: Interrupts::BySigprof,
+    instead: Some(SourceKind::CpuTime),
+};
+
+const REALTIME: Properties = Properties {
+    name: "realtime",
+    unit: Unit::Nanoseconds,
+    default_period: 5_000_000,
+    trigger: Trigger::Timer,
+    counts_waits: true,
+    interrupts_waits: Interrupts::Always,
+    instead: None,
+};
+
 impl SourceKind {
     /// All sources, in the order in which help lists them.
     pub const ALL: [Self; 3] = [Self::CpuTime, Self::TaskClock, Self::Realtime];
 
+    /// What it is.
+    #[must_use]
+    #[inline]
+    pub const fn properties(self) -> &'static Properties {
+        match self {
+            Self::CpuTime => &CPU_TIME,
+            Self::TaskClock => &TASK_CLOCK,
+            Self::Realtime => &REALTIME,
+        }
+    }
+
     /// The name used on the command line, in the environment and in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::CpuTime => "cputime",
-            Self::TaskClock => "task-clock",
-            Self::Realtime => "realtime",
-        }
+        self.properties().name
     }
 
     /// The source with this number, if there is one.
@@ -83,43 +179,62 @@ impl SourceKind {
 
 /// A sample source and its period.
 ///
-/// In the environment: `cputime:5000000`, the name and the period in nanoseconds.
+/// In the environment: `cputime:5000000`, the name and the period in the source's unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SampleSource {
     /// What is measured.
     pub kind: SourceKind,
-    /// Time that one sample stands for, in nanoseconds. From 10 000 (100 000 samples per second)
-    /// to 10^10 (one sample in ten seconds).
-    pub period_ns: u64,
+    /// What one sample stands for, in the unit of the source. From [`MIN_PERIOD`] to
+    /// [`MAX_PERIOD`].
+    pub period: u64,
 }
 
-/// Shortest period, in nanoseconds.
-pub const MIN_PERIOD_NS: u64 = 10_000;
-/// Longest period, in nanoseconds.
-pub const MAX_PERIOD_NS: u64 = 10_000_000_000;
+/// Shortest period: of time, 100 000 samples per second.
+pub const MIN_PERIOD: u64 = 10_000;
+/// Longest period: of time, one sample in ten seconds.
+pub const MAX_PERIOD: u64 = 10_000_000_000;
 
 impl SampleSource {
     /// The default of `csprof record`: CPU time, 200 samples per second and thread.
-    pub const DEFAULT: Self = Self { kind: SourceKind::CpuTime, period_ns: 5_000_000 };
+    pub const DEFAULT: Self = Self::of(SourceKind::CpuTime);
+
+    /// With the period that is taken where none is asked for.
+    #[must_use]
+    pub const fn of(kind: SourceKind) -> Self {
+        Self { kind, period: kind.properties().default_period }
+    }
+
+    /// The time that so many samples stand for, in nanoseconds; `None` if it is not time that is
+    /// sampled.
+    #[must_use]
+    #[inline]
+    pub const fn time_ns(self, samples: u64) -> Option<u64> {
+        match self.kind.properties().unit {
+            Unit::Nanoseconds => Some(samples.saturating_mul(self.period)),
+        }
+    }
 
     /// Reads the form used in the environment. `None` for anything else.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (name, period) = text.split_once(':')?;
         let kind = SourceKind::ALL.into_iter().find(|kind| kind.name() == name)?;
-        let period_ns = period.parse().ok()?;
-        (MIN_PERIOD_NS..=MAX_PERIOD_NS).contains(&period_ns).then_some(Self { kind, period_ns })
+        let period = period.parse().ok()?;
+        (MIN_PERIOD..=MAX_PERIOD).contains(&period).then_some(Self { kind, period })
     }
 }
 
 impl core::fmt::Display for SampleSource {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{}:{}", self.kind.name(), self.period_ns)
+        write!(f, "{}:{}", self.kind.name(), self.period)
     }
 }
 
-/// Most sources of a run: there are no more, and each is used once.
-pub const MAX_SOURCES: usize = SourceKind::ALL.len();
+/// Most sources of a run: what an [arena](crate::arena) has room for.
+pub const MAX_SOURCES: usize = 3;
+
+// Where there are more kinds, `SampleSources::and` has a second error: no place.
+const _: () = assert!(SourceKind::ALL.len() <= MAX_SOURCES);
 
 /// The sources of a run, each of a kind of its own. Their numbers, from 0, are those of the run's
 /// metrics.
@@ -154,7 +269,6 @@ impl SampleSources {
             let is_new = !self.has(source.kind);
             match self.further.iter_mut().find(|place| place.is_none()) {
                 Some(place) if is_new => *place = Some(source),
-                // There are as many places as kinds.
                 _ => return Err(source.kind),
             }
         }
@@ -206,7 +320,7 @@ mod tests {
     #[test]
     fn a_source_survives_the_environment() {
         for kind in SourceKind::ALL {
-            let source = SampleSource { kind, period_ns: 1_000_000 };
+            let source = SampleSource { kind, period: 1_000_000 };
             assert_eq!(SampleSource::parse(&source.to_string()), Some(source));
             assert_eq!(SourceKind::from_index(kind as u32), Some(kind));
         }

@@ -14,6 +14,8 @@ use csprof_tests::workshop::Workshop;
 const ARROWS: &[(&str, &[&str])] = &[
     ("format/src", &["csprof::", "csprof_collector", "libc", "gimli", "object"]),
     ("collector/src", &["csprof::", "ratatui", "serde", "std::{fs,io,env,process}"]),
+    ("collector/src/arch/x86_64/unwind", &["libc", "asm", "unsafe"]),
+    ("collector/src/eh_frame.rs", &["libc", "asm", "unsafe"]),
     ("collector/src/unwind", &["libc", "asm", "unsafe", "crate::{c_library,sys}"]),
     ("collector/src/cct", &["libc", "asm", "unsafe", "crate::{c_library,sys}"]),
     // What runs in handlers.
@@ -154,6 +156,8 @@ fn no_modules_know_each_other() {
 const LAYERS: &[(&str, &[&str])] = &[(
     "collector/src",
     &[
+        "eh_frame",
+        "arch",
         "sys",
         "c_library",
         "panic",
@@ -193,6 +197,26 @@ fn no_module_names_one_above_its_layer() {
             if layer(&from) < layer(&to) {
                 wrong.push(format!("{folder}/{} names {paths:?}", from.display()));
             }
+        }
+    }
+    nothing(&wrong);
+}
+
+/// So that a second architecture is a second folder.
+#[test]
+fn the_collector_knows_the_processor_in_one_folder() {
+    let instructions = ["asm", "global_asm", "naked_asm", "naked"];
+    let registers = ["gregs", "fpregs"];
+    let is_of_processor = |word: &str| {
+        let is_named = instructions.contains(&word) || registers.contains(&word);
+        is_named || word.starts_with("REG_") || word.contains("x86") || word.contains("amd64")
+    };
+    let mut wrong = Vec::new();
+    for file in rust_files(&root().join("collector/src")) {
+        if !file.starts_with(root().join("collector/src/arch")) {
+            let code = code(&fs::read_to_string(&file).unwrap());
+            let named = words(&code).filter(|word| is_of_processor(word));
+            wrong.extend(named.map(|word| format!("{} names {word}", file.display())));
         }
     }
     nothing(&wrong);

@@ -76,7 +76,8 @@ static NO_CODE: Code = Code::UNKNOWN;
 /// More memory than reading a module takes, in bytes: of a row of recipes, some four bytes of code.
 fn room_for(module: &LoaderModule) -> usize {
     let text = module.text();
-    (text.end.saturating_sub(text.start) as usize / 2).next_multiple_of(4096) + (1 << 18)
+    (text.end.saturating_sub(text.start) as usize / 2).next_multiple_of(crate::arch::PAGE_SIZE)
+        + (1 << 18)
 }
 
 /// The loader's list at one moment.

@@ -30,11 +30,12 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use libc::{Elf64_Ehdr, Elf64_Phdr, dl_phdr_info};
 
 use super::elf::{self, LoaderModule};
+use crate::arch::PAGE_SIZE;
+use crate::arch::unwind::recipe::{CalleeSaved, Recipe};
 use crate::sys;
-use crate::unwind::arch::recipe::{CalleeSaved, Recipe};
 use crate::unwind::cfi::direct;
 
-/// `struct dl_find_object` of dlfcn.h on x86-64, where the two conditional members are absent.
+/// `struct dl_find_object` of dlfcn.h, where the two conditional members are absent.
 #[repr(C)]
 struct Found {
     flags: c_ulonglong,
@@ -121,9 +122,6 @@ pub struct Foreign<'a> {
     headers: &'a [Elf64_Phdr],
 }
 
-/// The part of a module's memory that the kernel is asked about.
-const PAGE: usize = 4096;
-
 impl<'a> Foreign<'a> {
     /// The module at `pc`, if the loader knows one. Leaves the note.
     ///
@@ -202,7 +200,7 @@ impl<'a> Foreign<'a> {
         let count = usize::from(header.e_phnum);
         let end = count.checked_mul(size_of::<Elf64_Phdr>())?.checked_add(offset)?;
         let sized = usize::from(header.e_phentsize) == size_of::<Elf64_Phdr>();
-        if !sized || end > PAGE || !offset.is_multiple_of(align_of::<Elf64_Phdr>()) {
+        if !sized || end > PAGE_SIZE || !offset.is_multiple_of(align_of::<Elf64_Phdr>()) {
             return None;
         }
         // SAFETY: within the same page, which begins at `start`.

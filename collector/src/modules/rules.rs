@@ -8,8 +8,8 @@
 
 #![expect(unsafe_code, reason = "looks symbols up and reads instruction bytes")]
 
+use crate::arch::{self, LONGEST_STUB};
 use crate::c_library;
-use core::arch::global_asm;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -70,8 +70,7 @@ pub fn is_own_code(pc: u64) -> bool {
     (OWN_CODE.0.load(Ordering::Relaxed)..OWN_CODE.1.load(Ordering::Relaxed)).contains(&pc)
 }
 
-// They are no names of the library's.
-global_asm!(".hidden __start_csprof_waits", ".hidden __stop_csprof_waits");
+arch::hide_symbols!("__start_csprof_waits", "__stop_csprof_waits");
 
 unsafe extern "C" {
     /// The first byte of the section of wrappers that wait, and the one past its last; the linker says where
@@ -181,9 +180,6 @@ pub fn is_leaving(pc: u64) -> bool {
     LEAVING.iter().any(|function| function.contains(pc))
 }
 
-/// Bytes in which [`is_plt_jump`] looks.
-pub const LONGEST_STUB: u64 = 16;
-
 /// The code at `pc`. Signal side.
 ///
 /// # Safety
@@ -192,14 +188,4 @@ pub const LONGEST_STUB: u64 = 16;
 pub unsafe fn code_at(pc: u64) -> [u8; LONGEST_STUB as usize] {
     // SAFETY: by contract.
     unsafe { core::ptr::with_exposed_provenance::<[u8; _]>(pc as usize).read_unaligned() }
-}
-
-/// Whether the code is a jump through memory relative to rip, as PLT stubs are.
-#[must_use]
-pub fn is_plt_jump(code: &[u8; LONGEST_STUB as usize]) -> bool {
-    let after_endbr =
-        if code.starts_with(&[0xf3, 0x0f, 0x1e, 0xfa]) { &code[4..] } else { &code[..] };
-    let after_bnd =
-        if after_endbr.first() == Some(&0xf2) { &after_endbr[1..] } else { after_endbr };
-    after_bnd.starts_with(&[0xff, 0x25])
 }

@@ -12,6 +12,7 @@
 use core::ffi::CStr;
 
 use super::elf::LoaderModule;
+use crate::arch::LIBUNWIND_STEP;
 
 /// By what a runtime is recognized in a module.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +62,7 @@ static RUNTIMES: [Runtime; 13] = [
     process("Guile's continuations put stacks over each other", &[Named("libguile")]),
     process("PyPy's continulets put stacks over each other", &[Named("libpypy")]),
     process("CHICKEN leaves its stack by jumps only", &[Named("libchicken")]),
-    process("libunwind shows return addresses as it reads them", &[Defines(c"_ULx86_64_step")]),
+    process("libunwind shows return addresses as it reads them", &[Defines(LIBUNWIND_STEP)]),
     process("unw_step shows return addresses as it reads them", &[Uses(c"unw_step")]),
     process(
         "AddressSanitizer shows return addresses as it reads them",

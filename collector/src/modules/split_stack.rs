@@ -3,22 +3,21 @@
 //! Setup side. A function of such a program asks for as much stack as it needs itself, and gets a
 //! segment of its own when there is less. A signal frame, which is several kilobytes where the
 //! processor has wide vectors, finds room only by luck; without an alternate stack no handler can
-//! run in such a program (gcc wiki, "SplitStacks"), and a profiler's is none of its concern. So it is not
-//! sampled.
+//! run in such a program (gcc wiki, "SplitStacks"), and a profiler's is none of its concern. So it
+//! is not sampled.
 //!
-//! libgcc sets the end of the main thread's stack, which the functions compare with, in a constructor
-//! (`__stack_split_initialize`, libgcc/config/i386/morestack.S). It is known by that instruction,
-//! whatever has become of its name.
+//! libgcc sets the end of the main thread's stack, which the functions compare with, in a
+//! constructor (`__stack_split_initialize`). It is known by that
+//! [instruction](SET_SPLIT_STACK_END), whatever has become of its name.
 
 #![expect(unsafe_code, reason = "reads the dynamic section and code of loaded modules")]
 
+use crate::arch::SET_SPLIT_STACK_END;
 use crate::c_library;
 use core::ffi::{c_int, c_void};
 
 use libc::{Elf64_Addr, Elf64_Phdr};
 
-/// `mov %rax, %fs:0x70`: the field of the thread control block that libgcc has for this.
-const SET_END: [u8; 9] = [0x64, 0x48, 0x89, 0x04, 0x25, 0x70, 0, 0, 0];
 /// Bytes of a constructor that are looked at.
 const BEGINNING: usize = 32;
 
@@ -88,8 +87,8 @@ unsafe fn splits_stacks(info: &libc::dl_phdr_info) -> bool {
     };
     constructors.iter().copied().filter(|&start| is_code(start)).any(|start| {
         let code = core::ptr::with_exposed_provenance::<[u8; BEGINNING]>(start as usize);
-        // SAFETY: in an executable segment, which is readable on x86-64 Linux.
+        // SAFETY: in an executable segment, which is readable.
         let code = unsafe { code.read_unaligned() };
-        code.windows(SET_END.len()).any(|bytes| bytes == SET_END)
+        code.windows(SET_SPLIT_STACK_END.len()).any(|bytes| bytes == SET_SPLIT_STACK_END)
     })
 }

@@ -29,21 +29,13 @@
 
 #![expect(unsafe_code, reason = "stubs, and strings from the program")]
 
-use core::arch::naked_asm;
-use core::ffi::{CStr, c_char, c_int, c_long, c_void};
+use core::ffi::{CStr, c_char, c_void};
 
-use super::real::{self, Real, slots};
-use super::stub::{self, ENGAGED, drop_frame, fast_path, restore_arguments, save_arguments};
+use super::real::{self, Real};
+use super::stub::{self, wrappers};
 use super::view::Belief;
+use crate::arch::{Call, Route};
 use crate::{modules, process};
-
-/// How a stub goes on.
-#[repr(C)]
-struct Route {
-    target: *mut c_void,
-    /// 1: call, then report to `after`. 0: jump.
-    call: usize,
-}
 
 /// Whether the loader would open the same file whoever asks.
 ///
@@ -76,47 +68,48 @@ pub(super) fn look_after_note() {
     real::set_errno(errno);
 }
 
-unsafe fn route_open(file: *const c_char, real: &Real) -> Route {
+unsafe fn route_open(file: usize, real: &Real) -> Route {
     let target = stub::target(real);
     if !process::active() {
-        return Route { target, call: 0 };
+        return Route { target, calls: 0 };
     }
     look_for_new_modules();
     // SAFETY: the program's own argument.
-    let call = unsafe { same_for_every_caller(file) };
-    if !call {
+    let calls = unsafe { same_for_every_caller(core::ptr::with_exposed_provenance(file)) };
+    if !calls {
         Belief::LoadUnseen.set(true);
     }
-    Route { target, call: usize::from(call) }
+    Route { target, calls: usize::from(calls) }
 }
 
-unsafe extern "C" fn before_dlopen(file: *const c_char, _mode: c_int) -> Route {
+unsafe extern "C" fn before_dlopen(call: &mut Call, real: &Real) -> Route {
     // SAFETY: the program's own argument.
-    unsafe { route_open(file, &slots::dlopen) }
+    unsafe { route_open(call.arguments[0], real) }
 }
 
-unsafe extern "C" fn before_dlmopen(_: c_long, file: *const c_char, _mode: c_int) -> Route {
+unsafe extern "C" fn before_dlmopen(call: &mut Call, real: &Real) -> Route {
     // SAFETY: the program's own argument.
-    unsafe { route_open(file, &slots::dlmopen) }
+    unsafe { route_open(call.arguments[1], real) }
 }
 
-extern "C" fn after_open(handle: *mut c_void) {
-    if !handle.is_null() {
+extern "C" fn after_open(call: &mut Call) {
+    let handle = call.result;
+    if handle != 0 {
         Belief::LoadUnseen.set(true);
         look_for_new_modules();
     }
 }
 
-unsafe extern "C" fn before_dlclose(_handle: *mut c_void) -> Route {
-    let target = stub::target(&slots::dlclose);
+extern "C" fn before_dlclose(_: &mut Call, real: &Real) -> Route {
+    let target = stub::target(real);
     if !process::active() {
-        return Route { target, call: 0 };
+        return Route { target, calls: 0 };
     }
     look_for_new_modules();
-    Route { target, call: 1 }
+    Route { target, calls: 1 }
 }
 
-extern "C" fn after_dlclose(_status: *mut c_void) {
+extern "C" fn after_dlclose(_: &mut Call) {
     let errno = real::errno();
     if !modules::after_change() {
         Belief::LoadUnseen.set(true);
@@ -124,59 +117,19 @@ extern "C" fn after_dlclose(_status: *mut c_void) {
     real::set_errno(errno);
 }
 
-/// Nothing to do before dlsym but what was left undone; it is always jumped to.
-extern "C" fn before_dlsym() -> Route {
+/// Nothing to do before dlsym but what was left undone.
+extern "C" fn before_dlsym(_: &mut Call, real: &Real) -> *mut c_void {
     look_for_new_modules();
-    Route { target: stub::target(&slots::dlsym), call: 0 }
+    stub::target(real)
 }
 
-extern "C" fn after_dlsym(_: *mut c_void) {}
-
-/// Defines functions that ask `before` how to go on with the same arguments.
-macro_rules! routed {
-    ($($(#[$doc:meta])* $name:ident = $before:path, $after:path;)*) => {$(
-        $(#[$doc])*
-        #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $name() {
-            naked_asm!(
-                ".cfi_startproc",
-                fast_path!(),
-                save_arguments!(),
-                "call {before}",
-                "mov r11, rax",
-                "test rdx, rdx",
-                restore_arguments!(),
-                "jz 3f",
-                "call r11",
-                "mov [rsp], rax",
-                "mov rdi, rax",
-                "call {after}",
-                "mov rax, [rsp]",
-                ".cfi_remember_state",
-                drop_frame!(),
-                "ret",
-                "3:",
-                ".cfi_restore_state",
-                drop_frame!(),
-                "jmp r11",
-                ".cfi_endproc",
-                real = sym slots::$name,
-                engaged = sym ENGAGED,
-                before = sym $before,
-                after = sym $after,
-            )
-        }
-    )*};
-}
-
-routed! {
+wrappers! {
     /// dlopen(3).
-    dlopen = before_dlopen, after_open;
+    call dlopen: before_dlopen, after_open;
     /// dlmopen(3).
-    dlmopen = before_dlmopen, after_open;
+    call dlmopen: before_dlmopen, after_open;
     /// dlclose(3).
-    dlclose = before_dlclose, after_dlclose;
+    call dlclose: before_dlclose, after_dlclose;
     /// dlsym(3).
-    dlsym = before_dlsym, after_dlsym;
+    jump dlsym: before_dlsym;
 }

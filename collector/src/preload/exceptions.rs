@@ -22,17 +22,17 @@
 
 #![expect(unsafe_code, reason = "stubs in front of C functions")]
 
-use core::arch::naked_asm;
 use core::ffi::{c_int, c_void};
 
 use super::real::{self, Real, slots};
-use super::stub::{ENGAGED, fast_path, jump_on, save_arguments};
+use super::stub::{self, wrappers};
+use crate::arch::Call;
 use crate::modules::rules;
 use crate::thread;
 use crate::trampoline::Suspended;
 
 /// Makes the stack true and returns where to jump.
-extern "C" fn prepare(real: &Real) -> *mut c_void {
+extern "C" fn prepare(_: &mut Call, real: &Real) -> *mut c_void {
     let errno = real::errno();
     let is = |slot: *const Real| core::ptr::eq(real, slot);
     thread::unarmed::disarm_here(if is(&raw const slots::_Unwind_Resume_or_Rethrow) {
@@ -66,80 +66,58 @@ extern "C" fn no_unwinder() -> c_int {
     URC_END_OF_STACK
 }
 
-/// Defines functions that prepare and jump.
-macro_rules! unwinders {
-    ($prepare:ident: $($(#[$doc:meta])* $name:ident;)*) => {$(
-        $(#[$doc])*
-        #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $name() {
-            naked_asm!(
-                ".cfi_startproc",
-                fast_path!(),
-                save_arguments!(),
-                "mov rdx, rdi",
-                "lea rdi, [rip + {real}]",
-                "mov rsi, [rbp + 8]",
-                "call {prepare}",
-                jump_on!(),
-                real = sym slots::$name,
-                engaged = sym ENGAGED,
-                prepare = sym $prepare,
-            )
-        }
-    )*};
-}
-
-unwinders! {
-    prepare:
+wrappers! {
     /// Begins to throw: Itanium C++ ABI, Exception Handling, 1.3.
-    _Unwind_RaiseException;
+    jump _Unwind_RaiseException: prepare;
     /// Goes on after a cleanup.
-    _Unwind_Resume;
+    jump _Unwind_Resume: prepare;
     /// Goes on, or throws again.
-    _Unwind_Resume_or_Rethrow;
+    jump _Unwind_Resume_or_Rethrow: prepare;
     /// Unwinds without an exception.
-    _Unwind_ForcedUnwind;
+    jump _Unwind_ForcedUnwind: prepare;
     /// Reports each frame.
-    _Unwind_Backtrace;
+    jump _Unwind_Backtrace: prepare;
     /// backtrace(3).
-    backtrace;
+    jump backtrace: prepare;
 }
 
 /// Makes the stack true for who looks the function at `pc` up and may be an unwinder.
-extern "C" fn prepare_lookup(real: &Real, caller: u64, pc: u64) -> *mut c_void {
+extern "C" fn prepare_lookup(call: &mut Call, real: &Real) -> *mut c_void {
+    disarm_for_lookup(call.caller, call.arguments[0] as u64, real)
+}
+
+fn disarm_for_lookup(caller: u64, pc: u64, real: &Real) -> *mut c_void {
     let errno = real::errno();
     thread::unarmed::disarm_for_lookup(caller, pc);
-    let target = super::stub::target(real);
+    let target = stub::target(real);
     real::set_errno(errno);
     target
 }
 
 /// The same for all functions at once. The collector itself asks so, too.
-extern "C" fn prepare_visit(real: &Real, caller: u64) -> *mut c_void {
-    if rules::is_own_code(caller) {
-        super::stub::target(real)
+extern "C" fn prepare_visit(call: &mut Call, real: &Real) -> *mut c_void {
+    if rules::is_own_code(call.caller) {
+        stub::target(real)
     } else {
-        prepare_lookup(real, caller, 0)
+        disarm_for_lookup(call.caller, 0, real)
     }
 }
 
-unwinders! {
-    prepare_lookup:
+wrappers! {
     /// Finds the call frame information of an address: glibc manual, "Dynamic Linker Introspection".
-    _dl_find_object;
+    jump _dl_find_object: prepare_lookup;
 }
 
-unwinders! {
-    prepare_visit:
+wrappers! {
     /// Visits the program headers of all modules, with which unwinders begin where there is no
     /// faster way.
-    dl_iterate_phdr;
+    jump dl_iterate_phdr: prepare_visit;
 }
 
 /// The frame of `context` will go on: all inside it is left.
-extern "C" fn prepare_landing(context: *mut c_void) -> *mut c_void {
+extern "C" fn prepare_landing(call: &mut Call, real: &Real) -> *mut c_void {
     let errno = real::errno();
+    let context = core::ptr::with_exposed_provenance_mut(call.arguments[0]);
     type GetCfa = unsafe extern "C" fn(*mut c_void) -> usize;
     let get_cfa = slots::_Unwind_GetCFA.address();
     if !get_cfa.is_null() {
@@ -150,21 +128,10 @@ extern "C" fn prepare_landing(context: *mut c_void) -> *mut c_void {
         thread::unarmed::left_to(unsafe { get_cfa(context) } as u64);
     }
     real::set_errno(errno);
-    super::stub::target(&slots::_Unwind_SetIP)
+    stub::target(real)
 }
 
-/// Sets where a frame goes on: Itanium C++ ABI, Exception Handling, 1.4.
-#[unsafe(naked)]
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn _Unwind_SetIP() {
-    naked_asm!(
-        ".cfi_startproc",
-        fast_path!(),
-        save_arguments!(),
-        "call {prepare}",
-        jump_on!(),
-        real = sym slots::_Unwind_SetIP,
-        engaged = sym ENGAGED,
-        prepare = sym prepare_landing,
-    )
+wrappers! {
+    /// Sets where a frame goes on: Itanium C++ ABI, Exception Handling, 1.4.
+    jump _Unwind_SetIP: prepare_landing;
 }

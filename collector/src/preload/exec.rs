@@ -12,15 +12,12 @@
 
 #![expect(unsafe_code, reason = "exported C functions with pointers from the program")]
 
-use core::arch::naked_asm;
 use core::ffi::{c_char, c_int};
 
 use super::program::File;
 use super::reach::Start;
 use super::real::{self, Strings};
-use super::stub::drop_frame;
-use crate::lifecycle;
-use crate::process;
+use crate::{arch, lifecycle, process};
 
 /// Runs `exec` with sampling off, and on again if it returns.
 fn replacing(start: Start, exec: impl FnOnce(Option<Strings>) -> c_int) -> c_int {
@@ -130,75 +127,18 @@ unsafe extern "C" fn gathered_with_environment(path: *const c_char, argv: String
     unsafe { execve(path, argv, envp) }
 }
 
-/// Defines a function `(path, arg0, …, NULL[, envp])` that calls `gathered(path, argv)`.
-///
-/// Five of the arguments are in registers, the rest lie above the return address. All are copied
-/// below the frame into one vector, together with one word more, which is the environment where
-/// there is one. That word is read where the caller's frame is, so it exists. Like the C library's
-/// own variant it allocates nothing but stack: execl is async-signal-safe, and is called in
-/// children of vfork.
-macro_rules! gathers {
-    ($($(#[$doc:meta])* $name:ident => $gathered:path;)*) => {$(
-        $(#[$doc])*
-        #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $name() {
-            naked_asm!(
-                ".cfi_startproc",
-                "endbr64",
-                "push rbp",
-                ".cfi_def_cfa_offset 16",
-                ".cfi_offset rbp, -16",
-                "mov rbp, rsp",
-                ".cfi_def_cfa_register rbp",
-                // rax: words above the return address, the null pointer included.
-                "xor eax, eax",
-                "test rsi, rsi",
-                "jz 3f",
-                "test rdx, rdx",
-                "jz 3f",
-                "test rcx, rcx",
-                "jz 3f",
-                "test r8, r8",
-                "jz 3f",
-                "test r9, r9",
-                "jz 3f",
-                "2:",
-                "inc rax",
-                "cmp qword ptr [rbp + 8 + rax * 8], 0",
-                "jne 2b",
-                "3:",
-                // The word more.
-                "inc rax",
-                "lea r10, [rax * 8 + 5 * 8 + 15]",
-                "and r10, -16",
-                "sub rsp, r10",
-                "mov [rsp], rsi",
-                "mov [rsp + 8], rdx",
-                "mov [rsp + 16], rcx",
-                "mov [rsp + 24], r8",
-                "mov [rsp + 32], r9",
-                "4:",
-                "mov rsi, [rbp + 8 + rax * 8]",
-                "mov [rsp + 32 + rax * 8], rsi",
-                "dec rax",
-                "jnz 4b",
-                "mov rsi, rsp",
-                "call {gathered}",
-                drop_frame!(),
-                "ret",
-                ".cfi_endproc",
-                gathered = sym $gathered,
-            )
-        }
-    )*};
-}
-
-gathers! {
+arch::gathering_stub! {
     /// execl(3).
-    execl => execv;
+    #[unsafe(no_mangle)]
+    execl = execv
+}
+arch::gathering_stub! {
     /// execlp(3).
-    execlp => execvp;
+    #[unsafe(no_mangle)]
+    execlp = execvp
+}
+arch::gathering_stub! {
     /// execle(3).
-    execle => gathered_with_environment;
+    #[unsafe(no_mangle)]
+    execle = gathered_with_environment
 }

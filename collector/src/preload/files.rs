@@ -5,21 +5,22 @@
 //! it is not, close(2) answers what it would without csprof: there is no such file.
 //! close_range(2) and closefrom(3) close everything but these.
 //!
-//! A number that dup2(2) is told to use becomes the program's. What is lost with it is counted where it
-//! cannot be opened again.
+//! A number that dup2(2) is told to use becomes the program's. What is lost with it is counted
+//! where it cannot be opened again.
 
 #![expect(unsafe_code, reason = "exported C functions, and stubs in front of them")]
 
-use core::arch::naked_asm;
 use core::ffi::{c_int, c_uint, c_void};
 
-use super::real::{self, Real, slots};
-use super::stub::{self, ENGAGED, fast_path, jump_on, save_arguments};
+use super::real::{self, Real};
+use super::stub::{self, wrappers};
 use super::view::sampled;
+use crate::arch::Call;
 use crate::{process, sys, thread};
 
 /// Before close: what to jump to.
-extern "C" fn before_close(number: c_int, _: c_int, real: &Real) -> *mut c_void {
+extern "C" fn before_close(call: &mut Call, real: &Real) -> *mut c_void {
+    let number = call.arguments[0] as c_int;
     if sys::is_own(number) && process::active() {
         return no_such_file as *mut c_void;
     }
@@ -32,50 +33,22 @@ extern "C" fn no_such_file() -> c_int {
 }
 
 /// Before dup2 and dup3.
-extern "C" fn before_dup(_: c_int, number: c_int, real: &Real) -> *mut c_void {
+extern "C" fn before_dup(call: &mut Call, real: &Real) -> *mut c_void {
+    let number = call.arguments[1] as c_int;
     if sys::is_own(number) && process::active() {
         sys::give_up(number);
     }
     stub::target(real)
 }
 
-/// Defines functions that jump on, unless the number in `register` may be one of the collector's.
-macro_rules! numbered {
-    ($($(#[$doc:meta])* $name:ident($register:literal) = $before:path;)*) => {$(
-        $(#[$doc])*
-        #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $name() {
-            naked_asm!(
-                ".cfi_startproc",
-                fast_path!(),
-                // Not found yet: before the constructor.
-                "test r11, r11",
-                "jz 4f",
-                concat!("cmp ", $register, ", [rip + {smallest}]"),
-                "jae 4f",
-                "jmp r11",
-                "4:",
-                save_arguments!(),
-                "lea rdx, [rip + {real}]",
-                "call {before}",
-                jump_on!(),
-                real = sym slots::$name,
-                engaged = sym ENGAGED,
-                smallest = sym sys::SMALLEST_OWN,
-                before = sym $before,
-            )
-        }
-    )*};
-}
-
-numbered! {
+// The number is not one of the collector's, if it is below all of them.
+wrappers! {
     /// close(2).
-    close("edi") = before_close;
+    jump {argument 0 at least crate::sys::SMALLEST_OWN} close: before_close;
     /// dup2(2).
-    dup2("esi") = before_dup;
+    jump {argument 1 at least crate::sys::SMALLEST_OWN} dup2: before_dup;
     /// dup3(2).
-    dup3("esi") = before_dup;
+    jump {argument 1 at least crate::sys::SMALLEST_OWN} dup3: before_dup;
 }
 
 /// close_range(2).

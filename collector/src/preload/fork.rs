@@ -13,14 +13,13 @@
 
 use crate::c_library;
 use crate::lifecycle;
-use core::arch::naked_asm;
 
 use libc::pid_t;
 
 use super::real;
-use super::real::slots;
-use super::stub::{self, ENGAGED, fast_path, jump_on, save_arguments};
+use super::stub::{self, wrappers};
 use super::view::Belief;
+use crate::arch::{self, Call};
 use crate::process;
 
 /// Registers the handlers. Without them (no memory) a child would not be sampled.
@@ -74,32 +73,20 @@ pub(crate) unsafe extern "C" fn _Fork() -> pid_t {
     }
 }
 
-extern "C" fn before_vfork() -> *mut core::ffi::c_void {
+extern "C" fn before_vfork(_: &mut Call, real: &real::Real) -> *mut core::ffi::c_void {
     if process::active() {
         Belief::Vforked.set(true);
     }
-    stub::target(&slots::vfork)
+    stub::target(real)
 }
 
-/// vfork(2).
-#[unsafe(naked)]
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn vfork() {
-    naked_asm!(
-        ".cfi_startproc",
-        fast_path!(),
-        save_arguments!(),
-        "call {before}",
-        jump_on!(),
-        real = sym slots::vfork,
-        engaged = sym ENGAGED,
-        before = sym before_vfork,
-    )
+wrappers! {
+    /// vfork(2).
+    jump vfork: before_vfork;
 }
 
-/// vfork(2) under the name that old libraries use.
-#[unsafe(naked)]
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn __vfork() {
-    naked_asm!("jmp {}", sym vfork)
+arch::alias_stub! {
+    /// vfork(2) under the name that old libraries use.
+    #[unsafe(no_mangle)]
+    __vfork = vfork
 }

@@ -23,7 +23,6 @@ use crate::sealed::sealed;
 use alloc::boxed::Box;
 use alloc::ffi::CString;
 use alloc::vec::Vec;
-use core::arch::naked_asm;
 use core::ffi::{CStr, c_char, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
@@ -32,7 +31,8 @@ use csprof_format::launch::{LD_PRELOAD, RUN_DIR};
 
 use super::program::{self, File};
 use super::real::{Real, Strings, slots};
-use super::stub::{self, ENGAGED, fast_path, jump_on, save_arguments};
+use super::stub::{self, wrappers};
+use crate::arch::Call;
 use crate::process::{self, Process};
 use crate::sys;
 
@@ -276,13 +276,11 @@ unsafe fn leave_out_of_own() {
     unsafe { c_library::set_environment(pointers.leak().as_ptr()) };
 }
 
-/// The six integer arguments of a call, the last one first: as [`save_arguments`] leaves them.
-type Arguments = [*const c_void; 6];
-
 /// Before posix_spawn and posix_spawnp, whose path is the second argument and whose environment is
 /// the last one.
-unsafe extern "C" fn before_spawn(arguments: &mut Arguments, real: &Real) -> *mut c_void {
-    let (envp, path) = (arguments[0].cast(), arguments[4].cast());
+unsafe extern "C" fn before_spawn(call: &mut Call, real: &Real) -> *mut c_void {
+    let pointer = core::ptr::with_exposed_provenance::<c_void>;
+    let (envp, path) = (pointer(call.arguments[5]).cast(), pointer(call.arguments[1]).cast());
     // SAFETY: the program's own argument.
     let file = unsafe {
         if core::ptr::eq(real, &raw const slots::posix_spawnp) {
@@ -298,47 +296,24 @@ unsafe extern "C" fn before_spawn(arguments: &mut Arguments, real: &Real) -> *mu
         unsafe { Start::with(envp, file) }
     };
     if let Some(environment) = start.environment() {
-        arguments[0] = environment.cast();
+        call.arguments[5] = environment.expose_provenance();
     }
     stub::target(real)
 }
 
 /// Before the C library starts a shell with this process's environment.
-unsafe extern "C" fn before_shell(_: &mut Arguments, real: &Real) -> *mut c_void {
+unsafe extern "C" fn before_shell(_: &mut Call, real: &Real) -> *mut c_void {
     Start::with_own(None);
     stub::target(real)
 }
 
-/// Defines functions that look and jump. The sixth argument is where `before` may change it.
-macro_rules! starters {
-    ($($(#[$doc:meta])* $name:ident = $before:path;)*) => {$(
-        $(#[$doc])*
-        #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $name() {
-            naked_asm!(
-                ".cfi_startproc",
-                fast_path!(),
-                save_arguments!(),
-                "lea rdi, [rbp - 48]",
-                "lea rsi, [rip + {real}]",
-                "call {before}",
-                jump_on!(),
-                real = sym slots::$name,
-                engaged = sym ENGAGED,
-                before = sym $before,
-            )
-        }
-    )*};
-}
-
-starters! {
+wrappers! {
     /// posix_spawn(3).
-    posix_spawn = before_spawn;
+    jump posix_spawn: before_spawn;
     /// posix_spawnp(3).
-    posix_spawnp = before_spawn;
+    jump posix_spawnp: before_spawn;
     /// system(3).
-    system = before_shell;
+    jump system: before_shell;
     /// popen(3).
-    popen = before_shell;
+    jump popen: before_shell;
 }

@@ -12,7 +12,6 @@
 
 use crate::c_library;
 use alloc::boxed::Box;
-use core::arch::naked_asm;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -21,6 +20,7 @@ use libc::{pthread_attr_t, pthread_key_t, pthread_t};
 use super::real::{self, Start};
 use super::signals::mask::{believe, believed, really_blocked};
 use super::view::sampled;
+use crate::arch;
 use crate::thread::{self, own_stack::AskedStack};
 
 /// What a new thread is given in place of its argument.
@@ -96,22 +96,9 @@ pub(crate) unsafe extern "C" fn thrd_create(
     }
 }
 
-/// The first code of a new thread: prepares it and becomes the program's start routine.
-#[unsafe(naked)]
-unsafe extern "C" fn born(birth: *mut c_void) -> *mut c_void {
-    naked_asm!(
-        ".cfi_startproc",
-        "endbr64",
-        "sub rsp, 8",
-        ".cfi_adjust_cfa_offset 8",
-        "call {prepare}",
-        "add rsp, 8",
-        ".cfi_adjust_cfa_offset -8",
-        "mov rdi, rdx",
-        "jmp rax",
-        ".cfi_endproc",
-        prepare = sym prepare,
-    )
+arch::thread_start_stub! {
+    /// The first code of a new thread: prepares it and becomes the program's start routine.
+    born = prepare
 }
 
 unsafe extern "C" fn prepare(birth: *mut Birth) -> Onward {

@@ -9,25 +9,12 @@
 //! [`threads`](super::threads), as it inherits a signal mask. Exec starts with nothing blocked:
 //! the kernel's mask, which is what survives exec, never contains the profiling signal.
 
-#![expect(
-    unsafe_code,
-    reason = "thread-local storage without a call, see the module's first lines"
-)]
-
-use core::arch::{asm, global_asm};
-
 use super::stub;
-use crate::process;
+use crate::{arch, process};
 
-global_asm!(
-    ".pushsection .tbss.csprof_view, \"awT\", @nobits",
-    ".hidden csprof_view",
-    ".globl csprof_view",
-    ".type csprof_view, @object",
-    ".size csprof_view, 5",
-    "csprof_view: .zero 5",
-    ".popsection",
-);
+arch::thread_bytes! {
+    Beliefs: [u8; 5] = "csprof_view"
+}
 
 /// Which byte.
 #[derive(Clone, Copy, Debug)]
@@ -68,34 +55,11 @@ fn still_parent() -> bool {
 impl Belief {
     #[inline]
     pub(super) fn get(self) -> bool {
-        let value: u8;
-        // SAFETY: reads one byte of this thread's block; `self` is below its size of 5.
-        unsafe {
-            asm!(
-                "mov {at}, qword ptr [rip + csprof_view@GOTTPOFF]",
-                "mov {value}, byte ptr fs:[{at} + {which}]",
-                at = out(reg) _,
-                which = in(reg) self as usize,
-                value = out(reg_byte) value,
-                options(nostack, readonly, preserves_flags),
-            );
-        }
-        value != 0
+        Beliefs::get(self as usize) != 0
     }
 
     #[inline]
     pub(super) fn set(self, value: bool) {
-        // SAFETY: writes one byte of this thread's block; `self` is below its size of 5, and no
-        // Rust reference to it exists.
-        unsafe {
-            asm!(
-                "mov {at}, qword ptr [rip + csprof_view@GOTTPOFF]",
-                "mov byte ptr fs:[{at} + {which}], {value}",
-                at = out(reg) _,
-                which = in(reg) self as usize,
-                value = in(reg_byte) u8::from(value),
-                options(nostack, preserves_flags),
-            );
-        }
+        Beliefs::set(self as usize, u8::from(value));
     }
 }

@@ -9,13 +9,14 @@
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use crate::arch::unwind::inference::{Called, call_before, pops};
+use crate::arch::unwind::recipe::{CalleeSaved, Recipe};
+use crate::arch::{LONGEST_STUB, PAGE_SIZE, USER_END};
 use crate::modules::LoadMap;
 use crate::modules::foreign::Foreign;
 use crate::modules::rules;
 use crate::sys;
 use crate::trampoline::arming::real;
-use crate::unwind::arch::inference::{Called, call_before, pops};
-use crate::unwind::arch::recipe::{CalleeSaved, Recipe};
 use crate::unwind::cache::{BLOCK, Marks};
 use crate::unwind::validate::StackBounds;
 use crate::unwind::walk::{Code, Target};
@@ -52,7 +53,7 @@ pub(super) mod mark {
     pub(in crate::sampler) const CATCHES: Marks = Marks(16);
 }
 
-const PAGE: u64 = 4096;
+const PAGE: u64 = PAGE_SIZE as u64;
 /// Pages of code that stays loaded, by their numbers, that were read lately: they need not be asked for again.
 /// So many that the pages of a long path rarely meet in one place.
 static READ_PAGES: [AtomicU64; 4096] = [const { AtomicU64::new(0) }; 4096];
@@ -60,8 +61,6 @@ static READ_PAGES: [AtomicU64; 4096] = [const { AtomicU64::new(0) }; 4096];
 const NO_PAGE: u64 = 1;
 /// How far from a call the data may be of which code finds the address by it.
 const NEAR: u64 = 4096;
-/// Just below the end of user space with four-level paging.
-const USER_END: u64 = 0x7fff_ffff_f000;
 
 impl<'a> Interrupted<'a> {
     pub(super) const fn new(map: &'a LoadMap, own: StackBounds) -> Self {
@@ -135,12 +134,12 @@ impl Target for Interrupted<'_> {
         [
             (mark::UNWINDER, (unwinder && !waits) || leaving()),
             (mark::KEPT, rules.never || waits || unsafe_function()),
-            (mark::LAST, left < rules::LONGEST_STUB),
+            (mark::LAST, left < LONGEST_STUB),
             (mark::CATCHES, self.map.static_unwinder && stretch.may_handle_exceptions(pc)),
             // Functions of which something is marked are known by their symbols, and those of an
             // unwinder change their recipe within a row.
             (Marks::HERE, rules.has_unsafe_functions || unwinder),
-            (Marks::HERE, left < BLOCK + rules::LONGEST_STUB),
+            (Marks::HERE, left < BLOCK + LONGEST_STUB),
         ]
         .into_iter()
         .filter(|(_, holds)| *holds)

@@ -18,10 +18,10 @@ use core::ptr::NonNull;
 use csprof_format::address::FrameKind;
 use csprof_format::loss::PartialReason;
 
+use crate::arch::unwind::registers::Registers;
 use crate::arena::ThreadArena;
 use crate::trampoline::path::Path;
 use crate::trampoline::walked::Walked;
-use crate::unwind::arch::registers::Registers;
 use crate::unwind::cache::RecipeCache;
 use crate::unwind::validate::StackBounds;
 pub use buffers::Buffers;

@@ -25,14 +25,15 @@ use csprof_format::loss::{LossReason, PartialReason};
 use super::effort::CUT_DEPTH;
 use super::interrupted::{Interrupted, mark};
 use super::{Sample, Sampler};
+use crate::arch;
+use crate::arch::unwind::inference::uses_word;
+use crate::arch::unwind::registers::Registers;
 use crate::cct;
 use crate::modules::{LoadMap, foreign, rules};
 use crate::sys::{self, Clock};
 use crate::trampoline::entry::is_trampoline_code;
 use crate::trampoline::sites::Number;
 use crate::trampoline::walked::{Arming, WalkedFrame};
-use crate::unwind::arch::inference::uses_word;
-use crate::unwind::arch::registers::Registers;
 use crate::unwind::validate::StackBounds;
 use crate::unwind::walk::{End, Exit, Flow, Frame, Target, walk};
 
@@ -392,8 +393,7 @@ fn may_mind(frame: &Frame, slot: u64) -> bool {
     if frame.marks.has(mark::LAST) {
         return true;
     }
-    // SAFETY: that many bytes of the module's executable segments follow, which are readable on
-    // x86-64 Linux.
+    // SAFETY: that many bytes of the module's executable segments follow, which are readable.
     let code = unsafe { rules::code_at(frame.address) };
-    rules::is_plt_jump(&code) || uses_word(&code, 0, slot.wrapping_sub(frame.sp).cast_signed())
+    arch::is_plt_jump(&code) || uses_word(&code, 0, slot.wrapping_sub(frame.sp).cast_signed())
 }

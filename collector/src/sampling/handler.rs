@@ -9,10 +9,10 @@ use core::sync::atomic::Ordering;
 
 use csprof_format::address::FrameKind;
 use csprof_format::arena::LATE_NS;
-use csprof_format::launch::SourceKind;
 use csprof_format::loss::LossReason;
 
 use super::restart::decide_for_next_signal;
+use crate::arch;
 use crate::modules::Reading;
 use crate::process;
 use crate::sampler::Sample;
@@ -20,7 +20,6 @@ use crate::sealed::sealed;
 use crate::sources::loan::TRAP;
 use crate::sources::{SignalInfo, is_by_own_timer};
 use crate::thread;
-use crate::unwind::arch::registers::Registers;
 
 /// A sample, or the program's own signal. Returns whether the signal was a sample, or may have been one.
 ///
@@ -71,23 +70,23 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
     // The name may be set late, and the thread may be killed at any time.
     let note = record.signals.is_power_of_two() || record.signals.is_multiple_of(64);
     let source = process::current().and_then(|process| process.source(metric));
-    let period_ns = source.map_or(0, |source| source.period_ns);
+    let time_ns = |samples| source.and_then(|source| source.time_ns(samples)).unwrap_or(0);
     if let Some(source) = source {
-        // Of elapsed time, it is the wait that a sample stands for, and the thread has been there.
-        let is_late = weight.saturating_sub(1).saturating_mul(source.period_ns) >= LATE_NS;
-        if is_late && source.kind != SourceKind::Realtime {
+        // Where waits count, it is the wait that a sample stands for, and the thread has been there.
+        let is_late = time_ns(weight.saturating_sub(1)) >= LATE_NS;
+        if is_late && !source.kind.properties().counts_waits {
             record.late += weight;
         }
     }
     // The sources of a thread sample the same time.
     let sources = process::current().map_or(1, |process| process.sources().count().max(1));
     let sample = Sample {
-        registers: Registers::from_gregs(&context.uc_mcontext.gregs),
+        registers: arch::registers(context),
         kind: FrameKind::Leaf,
         stack: thread.stack.bounds,
         metric,
         weight,
-        time_ns: weight.saturating_mul(period_ns) / sources as u64,
+        time_ns: time_ns(weight) / sources as u64,
     };
     thread.sampler.sample(reading.map(Reading::map), &sample);
     if note {

@@ -16,6 +16,7 @@ use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use libc::{siginfo_t, stack_t, ucontext_t};
 
 use super::handler::on_signal;
+use crate::arch;
 use crate::modules::{self, rules};
 use crate::sources::loan;
 use crate::sys::{self, Disposition};
@@ -155,9 +156,7 @@ pub(super) unsafe extern "C" fn on_handled_signal(
     }
     let handler = core::ptr::with_exposed_provenance_mut(handler);
     // SAFETY: the kernel passes live structures.
-    let registers = unsafe { &(*context).uc_mcontext.gregs };
-    let pc = registers[libc::REG_RIP as usize].cast_unsigned();
-    let sp = registers[libc::REG_RSP as usize].cast_unsigned();
+    let (pc, sp) = unsafe { (arch::pc(&*context), arch::sp(&*context)) };
     // The place of another frame, which was being copied there, is not there.
     let is_fault = signal == libc::SIGSEGV || signal == libc::SIGBUS;
     if is_fault && handler_stack::contains(sp) && rules::is_own_code(pc) {
@@ -181,10 +180,6 @@ pub(super) struct Place {
     pub(super) on_alternate_stack: bool,
 }
 
-/// Bytes below the stack pointer that belong to the interrupted function (psABI x86-64, 3.2.2).
-const RED_ZONE: u64 = 128;
-/// The alignment of the vector registers in the kernel's frame.
-const ALIGNMENT: u64 = 64;
 /// Of `stack_t`: the alternate stack is off while a handler runs on it.
 const SS_AUTODISARM: i32 = 1 << 31;
 
@@ -206,11 +201,7 @@ impl Place {
             setting: handler_stack::NONE,
         };
         // SAFETY: the kernel passes live structures.
-        let (setting, sp, registers) = unsafe {
-            let context = &*context;
-            let sp = context.uc_mcontext.gregs[libc::REG_RSP as usize].cast_unsigned();
-            (context.uc_stack, sp, context.uc_mcontext.fpregs)
-        };
+        let (setting, sp) = unsafe { ((*context).uc_stack, arch::sp(&*context)) };
         let programs = handler_stack::programs(&setting);
         let Some(own) = programs.filter(|_| handler_stack::contains(frame)) else {
             return onward;
@@ -224,10 +215,11 @@ impl Place {
         let disarms = own.ss_flags & SS_AUTODISARM != 0;
         let stands_on_it = !disarms && sp > low && sp - low <= own.ss_size as u64;
         let enters = on_alternate_stack && own.ss_size != 0 && !stands_on_it;
-        let limit = if enters { low + own.ss_size as u64 } else { sp - RED_ZONE };
-        let end = registers.addr() as u64 + bytes_of(registers.cast());
-        // Downwards to the same place within 64 bytes.
-        let moved = end.wrapping_sub(limit).next_multiple_of(ALIGNMENT);
+        let limit = if enters { low + own.ss_size as u64 } else { sp - arch::RED_ZONE };
+        // SAFETY: the kernel's.
+        let end = unsafe { arch::frame_end(&*context) };
+        // Downwards, to where it is aligned as it was.
+        let moved = end.wrapping_sub(limit).next_multiple_of(arch::FRAME_ALIGNMENT);
         let target = frame.wrapping_sub(moved);
         if (enters || stands_on_it) && (target < low || target > limit) {
             end_by_overflow();
@@ -242,9 +234,7 @@ impl Place {
         onward.info = info.wrapping_byte_sub(moved as usize);
         onward.context = context.wrapping_byte_sub(moved as usize);
         // SAFETY: in the copy.
-        unsafe {
-            (*onward.context).uc_mcontext.fpregs = registers.wrapping_byte_sub(moved as usize);
-        }
+        unsafe { arch::frame_moved(&mut *onward.context, moved) };
         if enters && disarms {
             onward.setting = handler_stack::setting_for(&handler_stack::NONE);
             onward.sets_stack = 1;
@@ -253,28 +243,10 @@ impl Place {
     }
 }
 
-/// Bytes of the saved vector registers, with what marks their end (`struct _fpx_sw_bytes`,
-/// include/uapi/asm/sigcontext.h).
-fn bytes_of(registers: *const u8) -> u64 {
-    const LEGACY: u64 = 512;
-    const AT_MAGIC: usize = 464;
-    const MAGIC: u32 = 0x4650_5853;
-    if registers.is_null() {
-        return 0;
-    }
-    // SAFETY: the kernel's frame has at least the legacy part.
-    let (magic, extended) = unsafe {
-        let words = registers.add(AT_MAGIC).cast::<u32>();
-        (words.read(), words.add(1).read())
-    };
-    if magic == MAGIC { u64::from(extended) } else { LEGACY }
-}
-
 /// The alternate stack has no room for the frame: the kernel would have ended the process (`force_sigsegv`).
 fn end_by_overflow() -> ! {
     let _ = sys::set_disposition(libc::SIGSEGV, Disposition::Default);
     loop {
-        // SAFETY: a fault is what is wanted.
-        unsafe { core::arch::asm!("mov byte ptr [0], 0", options(nostack)) };
+        arch::fault();
     }
 }

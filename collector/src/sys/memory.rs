@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::Errno;
 use super::call::call;
+use crate::arch::PAGE_SIZE;
 
 /// Bytes of private memory mapped at present.
 static PRIVATE: AtomicUsize = AtomicUsize::new(0);
@@ -93,12 +94,12 @@ pub unsafe fn give_back(start: NonNull<u8>, size: usize) -> bool {
 /// Has the child of a fork find zeros in the place of a page of private memory. Without effect before
 /// Linux 4.14: what is there stays as it was.
 pub fn wipe_on_fork<T>(page: &'static T) {
-    const { assert!(size_of::<T>() == 4096 && align_of::<T>() == 4096) };
+    const { assert!(size_of::<T>() == PAGE_SIZE && align_of::<T>() == PAGE_SIZE) };
     let advice = libc::MADV_WIPEONFORK as usize;
     // SAFETY: nothing changes in this process; its children see zeros, of which the caller makes
     // what it likes.
     let _ = unsafe {
-        call(libc::SYS_madvise, [core::ptr::from_ref(page).addr(), 4096, advice, 0, 0, 0])
+        call(libc::SYS_madvise, [core::ptr::from_ref(page).addr(), PAGE_SIZE, advice, 0, 0, 0])
     };
 }
 

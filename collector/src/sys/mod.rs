@@ -4,11 +4,10 @@
 //! and may be replaced by other preloaded libraries. All functions here but
 //! [`SignalStatus::read`] and those that read files whole are
 //! made of `syscall` instructions, async-signal-safe, and return the kernel's answer as a value:
-//! `errno` of the interrupted program stays untouched. See syscall(2) and the x86-64 psABI, A.2.1.
+//! `errno` of the interrupted program stays untouched. See syscall(2).
 
 #![expect(unsafe_code, reason = "system calls are instructions; each function states its effect")]
 
-mod bytes;
 mod call;
 mod clock;
 mod error;
@@ -29,9 +28,9 @@ pub use memory::{
 };
 pub use perf::{Delivery, PerfError, PerfTaskClock};
 pub use process::{
-    Mask, SignalStatus, alternate_stack, block, has_protection_keys, kernel_release, lock_pi,
-    parent_pid, pid, processors, set_alternate_stack, set_mask, shadow_stack_active, sleep_ns,
-    stack_limit, thread_exists, thread_name, tid, unblock, unlock_pi, write_message, yield_now,
+    Mask, SignalStatus, alternate_stack, block, kernel_release, lock_pi, parent_pid, pid,
+    processors, set_alternate_stack, set_mask, sleep_ns, stack_limit, thread_exists, thread_name,
+    tid, unblock, unlock_pi, write_message, yield_now,
 };
 pub use read::{Peeked, absolute, is_executable, mapped_file, read_file, read_link, read_link_to};
 pub use signal::{

@@ -10,6 +10,7 @@ use super::Errno;
 use super::call::call;
 use super::file::{HIGH_FD, TOLD_APART, close_number, is_own, moved};
 use super::memory::unmap;
+use crate::arch::PAGE_SIZE;
 
 /// A `task-clock` event of one thread, which may be opened and closed by any.
 ///
@@ -73,7 +74,6 @@ const FLAG_SIGTRAP: u64 = 1 << 37;
 const PERF_FLAG_FD_CLOEXEC: usize = 8;
 const PERF_EVENT_IOC_ENABLE: usize = 0x2400;
 const PERF_EVENT_IOC_DISABLE: usize = 0x2401;
-const PAGE: usize = 4096;
 const ASYNCHRONOUS: usize = (libc::O_ASYNC | libc::O_NONBLOCK) as usize;
 const F_SETSIG: i32 = 10;
 const F_GETSIG: usize = 11;
@@ -155,7 +155,7 @@ impl PerfTaskClock {
         let page = self.page.swap(core::ptr::null_mut(), Ordering::Relaxed);
         if let Some(page) = NonNull::new(page) {
             // SAFETY: the page that `open` mapped, which only the kernel uses.
-            unsafe { unmap(page, PAGE) };
+            unsafe { unmap(page, PAGE_SIZE) };
         } else if let Some(number) = file {
             // A child that was forked behind the C library's back may have the file, too.
             // SAFETY: this request takes no argument.
@@ -185,7 +185,7 @@ fn map_page(fd: i32) -> Result<*mut u8, Errno> {
     let page = unsafe {
         call(
             libc::SYS_mmap,
-            [0, PAGE, libc::PROT_READ as usize, libc::MAP_SHARED as usize, fd as usize, 0],
+            [0, PAGE_SIZE, libc::PROT_READ as usize, libc::MAP_SHARED as usize, fd as usize, 0],
         )
     }?;
     Ok(core::ptr::with_exposed_provenance_mut(page))

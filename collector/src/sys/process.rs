@@ -183,20 +183,6 @@ impl SignalStatus {
     }
 }
 
-/// Whether this thread has a hardware shadow stack, where a replaced return address is a fault:
-/// arch_prctl(2), ARCH_SHSTK_STATUS (Linux 6.6).
-#[must_use]
-pub fn shadow_stack_active() -> bool {
-    const ARCH_SHSTK_STATUS: usize = 0x5005;
-    const ARCH_SHSTK_SHSTK: u64 = 1;
-    let mut features = 0_u64;
-    // SAFETY: the kernel writes one word.
-    let asked = unsafe {
-        call(libc::SYS_arch_prctl, [ARCH_SHSTK_STATUS, (&raw mut features).addr(), 0, 0, 0, 0])
-    };
-    asked.is_ok() && features & ARCH_SHSTK_SHSTK != 0
-}
-
 /// Sets the calling thread's alternate stack for handlers; returns what it was: sigaltstack(2).
 pub fn set_alternate_stack(stack: &libc::stack_t) -> Result<libc::stack_t, Errno> {
     alternate(core::ptr::from_ref(stack))
@@ -216,16 +202,6 @@ fn alternate(new: *const libc::stack_t) -> Result<libc::stack_t, Errno> {
         call(libc::SYS_sigaltstack, [new.addr(), (&raw mut old).addr(), 0, 0, 0, 0])?;
     }
     Ok(old)
-}
-
-/// Whether the processor has protection keys and the kernel lets programs use them: pkeys(7).
-#[must_use]
-pub fn has_protection_keys() -> bool {
-    /// CPUID.(EAX=7, ECX=0):ECX.OSPKE.
-    const OSPKE: u32 = 1 << 4;
-    // Every x86-64 processor has the instruction.
-    let highest = core::arch::x86_64::__cpuid(0).eax;
-    highest >= 7 && core::arch::x86_64::__cpuid_count(7, 0).ecx & OSPKE != 0
 }
 
 /// How many bytes the main thread's stack may grow to now (RLIMIT_STACK); 0 if nobody says.

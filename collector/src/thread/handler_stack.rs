@@ -24,25 +24,17 @@
 
 #![expect(unsafe_code, reason = "memory shared with the kernel and with assembly")]
 
-use core::arch::{asm, global_asm};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use libc::stack_t;
 
-use crate::sys;
+use crate::{arch, sys};
 
-global_asm!(
-    ".pushsection .tbss.csprof_handler_stack,\"awT\",@nobits",
-    ".balign 8",
-    ".globl csprof_handler_stack",
-    ".hidden csprof_handler_stack",
-    ".type csprof_handler_stack,@object",
-    ".size csprof_handler_stack,8",
-    "csprof_handler_stack:",
-    ".zero 8",
-    ".popsection",
-);
+arch::thread_word! {
+    /// The top of each thread's; read by [`arch::handlers`], too.
+    Top: u64 = "csprof_handler_stack"
+}
 
 /// Bytes of a handler stack and its table; touched where they are used. A sample needs the kernel's frame
 /// (3.5 KB with AVX-512, 11 KB with AMX) and [`NEEDED`].
@@ -52,11 +44,10 @@ pub const SIZE: usize = 64 << 10;
 /// (`tests/workloads/handler_stack.h`).
 pub const NEEDED: usize = 8 << 10;
 
-const PAGE: usize = 4096;
 /// Alternate stacks of the program's that are remembered; the oldest is forgotten for the next.
 const REMEMBERED: usize = 64;
 /// Kernel frames begin above the table and what a handler needs.
-const LOW: usize = PAGE + NEEDED;
+const LOW: usize = arch::PAGE_SIZE + NEEDED;
 const STEP: usize = 16;
 
 /// What lies at the base.
@@ -68,7 +59,7 @@ struct Table {
     stacks: [stack_t; REMEMBERED],
 }
 
-const _: () = assert!(size_of::<Table>() <= PAGE);
+const _: () = assert!(size_of::<Table>() <= arch::PAGE_SIZE);
 
 /// Whether the kernel was told of one, in this process or one that it was forked from.
 static IS_KNOWN: AtomicBool = AtomicBool::new(false);
@@ -83,30 +74,7 @@ pub fn is_known() -> bool {
 /// The top of the calling thread's handler stack; 0 if it has none. Either side.
 #[inline]
 pub fn top() -> u64 {
-    let top: u64;
-    // SAFETY: reads the thread-local word defined above; the linker fills the offset in.
-    unsafe {
-        asm!(
-            "mov {0}, qword ptr [rip + csprof_handler_stack@GOTTPOFF]",
-            "mov {0}, qword ptr fs:[{0}]",
-            out(reg) top,
-            options(nostack, readonly, preserves_flags),
-        );
-    }
-    top
-}
-
-fn set_top(top: u64) {
-    // SAFETY: writes the thread-local word defined above.
-    unsafe {
-        asm!(
-            "mov {0}, qword ptr [rip + csprof_handler_stack@GOTTPOFF]",
-            "mov qword ptr fs:[{0}], {1}",
-            out(reg) _,
-            in(reg) top,
-            options(nostack, preserves_flags),
-        );
-    }
+    Top::get()
 }
 
 /// Whether `address` lies on the calling thread's handler stack. Either side.
@@ -199,7 +167,7 @@ impl HandlerStack {
     /// Makes it the calling thread's, which has none; tells the kernel if `known` to it. All signals are
     /// blocked.
     pub(super) fn engage(self, known: bool) {
-        set_top((self.0.as_ptr().expose_provenance() + SIZE) as u64);
+        Top::set((self.0.as_ptr().expose_provenance() + SIZE) as u64);
         IS_KNOWN.fetch_or(known, Ordering::Relaxed);
         // Where that fails, the kernel's frames go to the program's stacks.
         if known
@@ -226,7 +194,7 @@ impl HandlerStack {
         if own.ss_size != 0 {
             let _ = sys::set_alternate_stack(&own);
         }
-        set_top(0);
+        Top::set(0);
         Some(stack)
     }
 }

@@ -22,7 +22,6 @@ pub mod registry;
 mod spare;
 pub mod unarmed;
 
-use core::arch::{asm, global_asm};
 use core::ptr::NonNull;
 
 use csprof_format::launch::MAX_SOURCES;
@@ -34,6 +33,7 @@ use spare::Spare;
 use handler_stack::HandlerStack;
 
 use crate::allocator;
+use crate::arch;
 use crate::arena::ThreadArena;
 use crate::messages::{self, Warning};
 use crate::modules;
@@ -44,17 +44,10 @@ use crate::sources::{self, Sources, loan};
 use crate::sys::{self, Clock, Mask};
 use crate::trampoline;
 
-global_asm!(
-    ".pushsection .tbss.csprof_thread,\"awT\",@nobits",
-    ".balign 8",
-    ".globl csprof_thread",
-    ".hidden csprof_thread",
-    ".type csprof_thread,@object",
-    ".size csprof_thread,8",
-    "csprof_thread:",
-    ".zero 8",
-    ".popsection",
-);
+arch::thread_word! {
+    /// The state of each thread.
+    ThreadOfHere: *mut Thread = "csprof_thread"
+}
 
 /// Everything that belongs to one thread.
 pub struct Thread {
@@ -78,30 +71,11 @@ pub struct Thread {
 /// profiling signal blocked if it changes anything.
 #[inline]
 pub fn current() -> *mut Thread {
-    let thread: *mut Thread;
-    // SAFETY: reads the thread-local word defined above; the linker fills the offset in.
-    unsafe {
-        asm!(
-            "mov {0}, qword ptr [rip + csprof_thread@GOTTPOFF]",
-            "mov {0}, qword ptr fs:[{0}]",
-            out(reg) thread,
-            options(nostack, readonly, preserves_flags),
-        );
-    }
-    thread
+    ThreadOfHere::get()
 }
 
 fn set_current(thread: *mut Thread) {
-    // SAFETY: writes the thread-local word defined above.
-    unsafe {
-        asm!(
-            "mov {0}, qword ptr [rip + csprof_thread@GOTTPOFF]",
-            "mov qword ptr fs:[{0}], {1}",
-            out(reg) _,
-            in(reg) thread,
-            options(nostack, preserves_flags),
-        );
-    }
+    ThreadOfHere::set(thread);
 }
 
 /// Begins sampling the calling thread, on the stack that it was given. Called at the start of each thread, in

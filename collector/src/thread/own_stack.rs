@@ -8,8 +8,8 @@ use core::ops::Range;
 
 use libc::pthread_attr_t;
 
+use crate::arch::{PAGE_SIZE, thread_pointer};
 use crate::sys;
-use crate::trampoline::thread_pointer;
 use crate::unwind::validate::StackBounds;
 
 /// The stack that a thread was given.
@@ -73,7 +73,7 @@ impl AskedStack {
             // The C library has put the thread control block at the top, in the last page. In versions before
             // 2.27 the guard is part of the size.
             Self::Made(size, guard) => {
-                let high = (thread_pointer() + 1).next_multiple_of(4096);
+                let high = (thread_pointer() + 1).next_multiple_of(PAGE_SIZE as u64);
                 StackBounds { low: high.saturating_sub(size).saturating_add(guard), high }
             }
         };
@@ -121,7 +121,7 @@ fn main_stack_top() -> u64 {
         let name = unsafe { CStr::from_ptr(core::ptr::with_exposed_provenance(name as usize)) };
         name.count_bytes() as u64
     };
-    (name + length + 9).next_multiple_of(4096)
+    (name + length + 9).next_multiple_of(PAGE_SIZE as u64)
 }
 
 #[cfg(test)]

@@ -79,7 +79,7 @@ impl Registry {
     /// Sets all timers like this one, of elapsed time, where the number of threads asks for another pace.
     fn keep_pace(&mut self, like: &Handle) {
         let threads = (self.threads.len() - self.free.len()) as u64;
-        let wanted = Pace::of(threads, like.elapsed_period_ns().unwrap_or(u64::MAX));
+        let wanted = Pace::of(threads, like.paced_period_ns().unwrap_or(u64::MAX));
         if !self.pace.is_to_become(wanted) {
             return;
         }
@@ -93,7 +93,7 @@ impl Registry {
             );
         }
         if self.stops == 0 {
-            let elapsed = self.handles().filter(|handle| handle.elapsed_period_ns().is_some());
+            let elapsed = self.handles().filter(|handle| handle.paced_period_ns().is_some());
             elapsed.for_each(|handle| handle.start(wanted));
         }
     }
@@ -151,7 +151,7 @@ pub(super) fn join(
     if is_stopped {
         sources.handles().for_each(|handle| handle.stop());
     }
-    let elapsed = sources.handles().find(|handle| handle.elapsed_period_ns().is_some());
+    let elapsed = sources.handles().find(|handle| handle.paced_period_ns().is_some());
     let mut handles = [const { None }; MAX_SOURCES];
     handles.iter_mut().zip(sources.handles()).for_each(|(place, handle)| *place = Some(handle));
     let thread = Some(Registered { tid, handles, cpu, owner });
@@ -183,7 +183,7 @@ pub(super) fn leave(place: Place) {
     };
     registry.free.push(place);
     thread.handles().for_each(Handle::close);
-    if let Some(elapsed) = thread.handles().find(|handle| handle.elapsed_period_ns().is_some()) {
+    if let Some(elapsed) = thread.handles().find(|handle| handle.paced_period_ns().is_some()) {
         registry.keep_pace(elapsed);
     }
 }

@@ -6,9 +6,10 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use core::sync::atomic::{Ordering, compiler_fence};
 
-use super::entry::{self, Place};
-use super::sites::{SITES, STRIDE, TABLE};
+use super::entry;
+use super::sites::{SITES, TABLE};
 use super::{Entry, Record, SENTINEL, Suspended};
+use crate::arch::{Place, STRIDE, trampoline_start};
 use crate::sys;
 
 /// The return address for which `word` stands: that of the site if it is an entry, else the word itself.
@@ -16,7 +17,7 @@ use crate::sys;
 #[must_use]
 #[inline]
 pub fn real(word: u64) -> u64 {
-    let offset = word.wrapping_sub(entry::code_start());
+    let offset = word.wrapping_sub(trampoline_start());
     if offset >= (SITES * STRIDE) as u64 || !offset.is_multiple_of(STRIDE as u64) {
         return word;
     }

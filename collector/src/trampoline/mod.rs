@@ -22,8 +22,9 @@ pub mod path;
 pub mod sites;
 pub mod walked;
 
-use core::arch::asm;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering};
+
+use crate::arch;
 
 /// What the entry code knows about its thread.
 ///
@@ -98,20 +99,15 @@ impl Entry {
     }
 }
 
+arch::thread_word! {
+    /// The record of the calling thread; null where there is none.
+    RecordOfThread: *const Record = "csprof_record"
+}
+
 /// The record of the calling thread; null where there is none. Either side.
 #[inline]
 pub fn current() -> *const Record {
-    let record: *const Record;
-    // SAFETY: reads the thread-local word that `entry` defines; the linker fills the offset in.
-    unsafe {
-        asm!(
-            "mov {0}, qword ptr [rip + csprof_record@GOTTPOFF]",
-            "mov {0}, qword ptr fs:[{0}]",
-            out(reg) record,
-            options(nostack, readonly, preserves_flags),
-        );
-    }
-    record
+    RecordOfThread::get()
 }
 
 /// Sets the record of the calling thread. All signals are blocked.
@@ -119,16 +115,7 @@ pub fn current() -> *const Record {
 /// # Safety
 /// It is null, or stays there until another one is set.
 pub unsafe fn set_current(record: *const Record) {
-    // SAFETY: writes the thread-local word that `entry` defines.
-    unsafe {
-        asm!(
-            "mov {0}, qword ptr [rip + csprof_record@GOTTPOFF]",
-            "mov qword ptr fs:[{0}], {1}",
-            out(reg) _,
-            in(reg) record,
-            options(nostack, preserves_flags),
-        );
-    }
+    RecordOfThread::set(record);
 }
 
 // Relaxed throughout: one thread, and its handlers. What must be in order for a handler that comes in
@@ -173,15 +160,4 @@ impl Record {
         self.armed.store(armed.cast_mut(), Ordering::Relaxed);
         self.inner.store(inner.cast_mut(), Ordering::Relaxed);
     }
-}
-
-/// The thread pointer, which glibc keeps at `fs:0` (psABI TLS supplement, variant II).
-#[must_use]
-pub fn thread_pointer() -> u64 {
-    let pointer: u64;
-    // SAFETY: reads one word of the thread control block.
-    unsafe {
-        asm!("mov {}, fs:[0]", out(reg) pointer, options(nostack, readonly, preserves_flags));
-    }
-    pointer
 }

@@ -11,6 +11,8 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::arch::STRIDE;
+
 /// Call sites that can have an entry. A program that returns to more of them, and is sampled there,
 /// has activations whose return is seen when their caller returns.
 pub const SITES: usize = 1 << SITE_BITS;
@@ -29,8 +31,6 @@ pub struct Site {
     verdict: AtomicU64,
 }
 
-/// Bytes from one site to the next, and from one entry to the next.
-pub(super) const STRIDE: usize = 16;
 const _: () = assert!(size_of::<Site>() == STRIDE);
 
 /// All sites. The assembly reads the return addresses.
@@ -103,6 +103,7 @@ mod tests {
     use super::super::arming;
     use super::super::entry;
     use super::*;
+    use crate::arch::trampoline_start;
 
     /// Whoever asks, in whichever thread: one site, one number, one entry.
     #[test]
@@ -121,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_word_that_is_no_entry_stands_for_itself() {
-        let first = entry::code_start();
+        let first = trampoline_start();
         for word in [0, 1, first - 1, first + 1, first + (SITES * STRIDE) as u64, u64::MAX] {
             assert_eq!(arming::real(word), word);
         }

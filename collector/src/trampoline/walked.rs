@@ -54,7 +54,7 @@ impl<T: Copy> Buffer<T> {
     }
 
     const fn bytes(&self) -> usize {
-        (self.capacity * size_of::<T>()).next_multiple_of(4096)
+        (self.capacity * size_of::<T>()).next_multiple_of(crate::arch::PAGE_SIZE)
     }
 
     /// Whether it has not grown.

@@ -11,8 +11,8 @@
 
 use core::ops::Range;
 
-use super::arch::inference::Inferred;
-use super::arch::recipe::Recipe;
+use crate::arch::unwind::inference::Inferred;
+use crate::arch::unwind::recipe::Recipe;
 
 const SETS: usize = 1 << BITS;
 const BITS: u32 = 8;

@@ -7,17 +7,16 @@
 
 use alloc::vec::Vec;
 pub mod direct;
-pub(super) mod entry;
 
 use core::ops::Range;
 
 use gimli::{BaseAddresses, CieOrFde, EhFrame, EhFrameHdr, LittleEndian, UnwindSection};
 
-use self::entry::{Cie, Fde};
+use crate::eh_frame::{self, Cie, Fde};
 
-use super::arch::recipe::{CalleeSaved, Recipe};
-use super::arch::{linkage, rows, startup};
 use super::table::{Builder, RecipeTable};
+use crate::arch::unwind::recipe::{CalleeSaved, Recipe};
+use crate::arch::unwind::{linkage, rows, startup};
 
 /// A table and what was met while it was built.
 #[derive(Debug)]
@@ -227,14 +226,14 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Reader<'a, F> {
 
     /// Reads an FDE; afterwards `known` is its CIE.
     fn fde(&self, offset: usize, known: &mut Option<Known<'a>>) -> Option<Fde<'a>> {
-        let (cie, body) = entry::split(self.section, offset)?;
+        let (cie, body) = eh_frame::split(self.section, offset)?;
         if known.as_ref().is_none_or(|known| known.offset != cie) {
             *known = Some(Known::at(self.section, cie)?);
         }
         known.as_ref()?.cie.fde(body, self.address_of_body(offset))
     }
 
-    /// The address of what [`entry::split`] leaves of the FDE at this offset.
+    /// The address of what [`eh_frame::split`] leaves of the FDE at this offset.
     const fn address_of_body(&self, offset: usize) -> u64 {
         self.address.wrapping_add(offset as u64).wrapping_add(8)
     }

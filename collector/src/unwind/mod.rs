@@ -8,14 +8,16 @@
 //! |---|---|---|---|
 //! | [`cfi`] | SETUP | yes | `.eh_frame` of a load module → [`table::RecipeTable`] |
 //! | [`cfi::direct`] | SIGNAL, but for a census | no | `.eh_frame` → the one recipe at an address |
-//! | [`arch::inference`] | SIGNAL | no | code that has no `.eh_frame` → the recipe at an address |
-//! | [`arch::landing`] | SIGNAL | no | an unwinder's frame → the handler that it goes to |
-//! | [`arch::switch`] | SIGNAL | no | longjmp and its kin → the frame that they go to |
-//! | [`table`] | both | no | offset → [`arch::recipe::Recipe`] |
+//! | [`inference`](crate::arch::unwind::inference) | SIGNAL | no | code that has no `.eh_frame` → the recipe at an address |
+//! | [`landing`](crate::arch::unwind::landing) | SIGNAL | no | an unwinder's frame → the handler that it goes to |
+//! | [`switch`](crate::arch::unwind::switch) | SIGNAL | no | longjmp and its kin → the frame that they go to |
+//! | [`table`] | both | no | offset → [`Recipe`](crate::arch::unwind::recipe::Recipe) |
 //! | [`cache`] | SIGNAL | no | lookup address → recipe, per thread |
-//! | [`arch::step`] | SIGNAL | no | registers + recipe → the caller's registers |
+//! | [`step`](crate::arch::unwind::step) | SIGNAL | no | registers + recipe → the caller's registers |
 //! | [`validate`] | SIGNAL | no | whether a caller's frame is believed |
 //! | [`walk`] | SIGNAL | no | the loop over all of them, frame by frame |
+//!
+//! What depends on the architecture is in [`arch::unwind`](crate::arch::unwind).
 //!
 //! Invariants: a walk ends, because CFAs grow strictly within bounded stacks; it reads nothing
 //! outside them; it never panics; and where it cannot go on it says why, so that no path is cut
@@ -29,7 +31,3 @@ pub mod table;
 pub mod target;
 pub mod validate;
 pub mod walk;
-pub mod x86_64;
-
-/// The architecture that this collector is built for.
-pub use x86_64 as arch;

@@ -19,7 +19,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::arch::recipe::{CalleeSaved, Recipe};
+use crate::arch::unwind::recipe::{CalleeSaved, Recipe};
 
 /// Recipes by offset from the start of a module's text. Signal side.
 pub trait Lookup {
@@ -274,7 +274,7 @@ fn hash((recipe, callee_saved): (Recipe, CalleeSaved)) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::unwind::arch::recipe::Slot;
+    use crate::arch::unwind::recipe::Slot;
 
     fn sp(offset: i32) -> (Recipe, CalleeSaved) {
         (Recipe::Sp { bp: Slot::SAME, offset }, CalleeSaved::SAME)

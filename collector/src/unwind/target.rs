@@ -2,10 +2,10 @@
 
 use csprof_format::address::FrameKind;
 
-use super::arch::recipe::{CalleeSaved, Recipe};
 use super::cache::Marks;
 use super::table::Lookup;
 use super::validate::StackBounds;
+use crate::arch::unwind::recipe::{CalleeSaved, Recipe};
 
 /// What a walk asks of the process it happens in. Every method must be async-signal-safe.
 pub trait Target {
@@ -38,8 +38,9 @@ pub trait Target {
     }
 
     /// The stack on which `sp` lies. Asked at the start of a walk and beyond every signal frame,
-    /// where an alternate signal stack may end. The bounds must include the 128 bytes below `sp`
-    /// that leaf functions use (psABI x86-64, 3.2.2), for some keep their CFA there.
+    /// where an alternate signal stack may end. The bounds must include the
+    /// [red zone](crate::arch::RED_ZONE) below `sp` that leaf functions use, for some keep their CFA
+    /// there.
     fn stack(&self, sp: u64) -> Option<StackBounds>;
 
     /// The 64-bit word at `address`. Must refuse what [`Self::stack`] would not admit. Where a

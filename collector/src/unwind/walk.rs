@@ -17,14 +17,14 @@ mod detour;
 use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::loss::PartialReason;
 
-use super::arch::landing::landing;
-use super::arch::recipe::Recipe;
-use super::arch::registers::Registers;
-use super::arch::step::{Step, step, step_with_callee_saved};
-use super::arch::switch::has_switched;
 use super::cache::{Marks, RecipeCache};
 use super::target::find_all;
 pub use super::target::{Code, Target};
+use crate::arch::unwind::landing::landing;
+use crate::arch::unwind::recipe::Recipe;
+use crate::arch::unwind::registers::Registers;
+use crate::arch::unwind::step::{Step, step, step_with_callee_saved};
+use crate::arch::unwind::switch::has_switched;
 use detour::{Detour, Origin, overcome};
 
 /// One frame, as given to the visitor.
@@ -180,7 +180,7 @@ pub fn walk(
                 }
                 let address = registers.ip;
                 if address == 0 {
-                    // psABI x86-64 3.4.1 leaves the outermost return address unspecified; in
+                    // The psABI, 3.4.1, leaves the outermost return address unspecified; in
                     // practice coroutine libraries and thread starters put zero there.
                     visit(&frame);
                     return End::Complete;

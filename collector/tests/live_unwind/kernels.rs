@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::ops::Range;
 use std::ptr;
 
-use csprof_collector::unwind::arch::registers::Registers;
+use csprof_collector::arch::unwind::registers::Registers;
 use csprof_collector::unwind::cache::RecipeCache;
 use csprof_collector::unwind::walk::{End, Flow, walk};
 use csprof_format::address::FrameKind;

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::ptr;
 
-use csprof_collector::unwind::arch::registers::Registers;
+use csprof_collector::arch::unwind::registers::Registers;
 use csprof_collector::unwind::cache::RecipeCache;
 use csprof_collector::unwind::walk::{End, Exit, Flow, Frame, Target as _, walk};
 use csprof_format::address::FrameKind;

@@ -3,7 +3,7 @@
 //! A bare number, or one with `Hz` or `kHz`, is a rate in samples per second and thread; a number
 //! with `ns`, `us`, `ms` or `s` is the time between two samples.
 
-use csprof_format::launch::{MAX_PERIOD_NS, MIN_PERIOD_NS, SampleSource, SourceKind};
+use csprof_format::launch::{MAX_PERIOD, MIN_PERIOD, SampleSource, SourceKind};
 
 const SECOND_NS: f64 = 1e9;
 
@@ -12,14 +12,6 @@ const PERIOD_UNITS: [(&str, f64); 5] =
     [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", SECOND_NS)];
 /// Units of a rate, in samples per second.
 const RATE_UNITS: [(&str, f64); 3] = [("", 1.0), ("hz", 1.0), ("khz", 1e3)];
-
-/// Samples per second of a source whose rate was not given.
-const fn default_rate(kind: SourceKind) -> f64 {
-    match kind {
-        SourceKind::CpuTime | SourceKind::Realtime => 200.0,
-        SourceKind::TaskClock => 1000.0,
-    }
-}
 
 /// Reads the argument of `-e`.
 ///
@@ -37,17 +29,17 @@ pub(super) fn parse(text: &str) -> Result<SampleSource, String> {
     })?;
     let period_ns = match amount {
         Some(amount) => period_ns(amount)?,
-        None => SECOND_NS / default_rate(kind),
+        None => kind.properties().default_period as f64,
     };
-    if !(MIN_PERIOD_NS as f64..=MAX_PERIOD_NS as f64).contains(&period_ns) {
+    if !(MIN_PERIOD as f64..=MAX_PERIOD as f64).contains(&period_ns) {
         return Err(format!(
             "`{}` is out of range: from one sample every {} s to {} samples per second",
             amount.unwrap_or_default(),
-            MAX_PERIOD_NS / 1_000_000_000,
-            1_000_000_000 / MIN_PERIOD_NS,
+            MAX_PERIOD / 1_000_000_000,
+            1_000_000_000 / MIN_PERIOD,
         ));
     }
-    Ok(SampleSource { kind, period_ns: period_ns.round() as u64 })
+    Ok(SampleSource { kind, period: period_ns.round() as u64 })
 }
 
 fn period_ns(amount: &str) -> Result<f64, String> {

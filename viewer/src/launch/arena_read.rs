@@ -404,7 +404,7 @@ fn arena_header(bytes: &[u8]) -> ArenaHeader {
         private_bytes: fields.u64(),
         returned: fields.u64(),
         sources: std::array::from_fn(|_| SourceRecord {
-            period_ns: fields.u64(),
+            period: fields.u64(),
             kind: fields.u32(),
             dropped: fields.u32(),
         }),

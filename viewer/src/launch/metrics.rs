@@ -19,7 +19,7 @@ pub(super) fn sources_of(header: &ArenaHeader) -> Option<SampleSources> {
 fn asked_of(header: &ArenaHeader, number: usize) -> Option<SampleSource> {
     let source = header.sources.get(number).filter(|_| number < header.source_count as usize)?;
     let kind = SourceKind::from_index(source.kind)?;
-    (source.period_ns > 0).then_some(SampleSource { kind, period_ns: source.period_ns })
+    (source.period > 0).then_some(SampleSource { kind, period: source.period })
 }
 
 /// The metrics of a run.
@@ -59,8 +59,8 @@ impl Metrics {
     pub(super) fn enter(&self, profile: &mut Profile) {
         let mut metrics = self.sources.iter().map(|source| Metric {
             source: source.kind.name().into(),
-            unit: "ns".into(),
-            period: source.period_ns,
+            unit: source.kind.properties().unit.name().into(),
+            period: source.period,
         });
         profile.metric = metrics.next().unwrap_or_default();
         profile.further =

@@ -224,7 +224,7 @@ fn last_sign_of_life(arena: &Arena) -> u64 {
         let samples = core::iter::once(record.delivered.saturating_sub(further))
             .chain(record.further.iter().map(|share| share.delivered));
         let of_sources = samples.zip(&arena.header.sources);
-        let sampled = of_sources.map(|(samples, source)| samples.saturating_mul(source.period_ns));
+        let sampled = of_sources.map(|(samples, source)| samples.saturating_mul(source.period));
         let lived = sampled.max().unwrap_or(0).max(used);
         record.end_ns.max(record.start_ns.saturating_add(lived))
     });

@@ -476,6 +476,6 @@ fn a_killed_thread_lived_as_long_as_it_was_sampled() {
     (record.cpu_before_ns, record.cpu_ns) = (5_000_000, 690_000_000);
     assert_eq!(super::last_sign_of_life(&arena), 10_000 + 685_000_000);
     // Ten samples of a thread that waited.
-    arena.header.sources[0].period_ns = 100_000_000;
+    arena.header.sources[0].period = 100_000_000;
     assert_eq!(super::last_sign_of_life(&arena), 10_000 + 1_000_000_000);
 }

@@ -9,7 +9,7 @@ use super::mask::{believed, change_one};
 use super::others::{others, tell, told};
 use super::words::{as_kernel_keeps, first_word, mask_of, mask_of_signal};
 use super::{BIT, SIGNAL, kept, trap};
-use csprof_format::launch::SourceKind;
+use csprof_format::launch::Trigger;
 
 use crate::preload::real::{self, Handler};
 use crate::preload::stub;
@@ -122,7 +122,10 @@ fn program_handler(info: &libc::siginfo_t, context: &mut libc::ucontext_t) -> Op
 /// ended, which leaves no trace of where it came from if the kernel had no memory for that.
 /// Anything else is sent by a process, or by a timer of the program's.
 fn may_be_late(info: &libc::siginfo_t) -> bool {
-    let uses_events = || process::current().is_some_and(|p| p.uses(SourceKind::TaskClock));
+    let uses_events = || {
+        process::current()
+            .is_some_and(|process| process.uses(|source| source.trigger == Trigger::Event))
+    };
     // SAFETY: what a process sends begins with its id, as the structure of a timer does with another
     // number.
     let sender = unsafe { info.si_pid() };

@@ -17,32 +17,42 @@
 
 #![expect(unsafe_code, reason = "exported C functions, a system call")]
 
-use core::arch::naked_asm;
 use core::ffi::{c_int, c_long, c_void};
 
 use super::interruption::samples_meet_waits;
+use super::wait::{filtered_sigtimedwait, filtered_sigwaitinfo};
 use super::{BIT, kept};
-use crate::preload::real::{Real, slots};
-use crate::preload::stub::{
-    self, ENGAGED, drop_frame, fast_path, jump_on, restore_arguments, save_arguments,
-};
+use crate::arch::{Call, ENDED_CALLS, Route};
+use crate::preload::real::Real;
+use crate::preload::stub::{self, ENGAGED, waits};
 use crate::preload::view::{Belief, sampled};
 use crate::sources::loan;
 use crate::sys;
 
-/// What a stub does: the function to call, and whether the signal is to be let through afterwards.
-#[repr(C)]
-struct Held {
-    target: *mut c_void,
-    is_held: usize,
+/// Calls `real` with the profiling signal held back, if that could end its wait.
+extern "C" fn hold(call: &mut Call, real: &Real) -> Route {
+    hold_met(call, stub::target(real))
 }
 
-/// Holds the signal back, if it could end a wait. `inner` is to be called instead of the real
-/// function, or null.
-extern "C" fn hold(real: &Real, inner: *mut c_void) -> Held {
-    let target = if inner.is_null() { stub::target(real) } else { inner };
-    let meeting = if samples_meet_waits() { BIT } else { 0 };
-    Held { target, is_held: usize::from(block(meeting) != 0) }
+/// The same, by way of the stub that takes the signal out of what is waited for.
+extern "C" fn hold_sigwaitinfo(call: &mut Call, _: &Real) -> Route {
+    hold_met(call, filtered_sigwaitinfo as *mut c_void)
+}
+
+/// The same.
+extern "C" fn hold_sigtimedwait(call: &mut Call, _: &Real) -> Route {
+    hold_met(call, filtered_sigtimedwait as *mut c_void)
+}
+
+fn hold_met(call: &mut Call, target: *mut c_void) -> Route {
+    holding(call, target, if samples_meet_waits() { BIT } else { 0 })
+}
+
+/// Calls `target` with these signals held back, as far as they are not anyway.
+fn holding(call: &mut Call, target: *mut c_void, signals: u64) -> Route {
+    let held = block(signals);
+    call.room[0] = held;
+    Route { target, calls: usize::from(held != 0) }
 }
 
 /// Blocks signals for the time of a wait; returns those that are to be let through afterwards.
@@ -68,11 +78,9 @@ fn ending(number: c_long) -> u64 {
     }
 }
 
-/// The system calls that a handler ends, but for those whose purpose is to wait with a mask of their own; of
-/// futex(2), [`is_wait`] asks further.
-pub(in crate::preload) const CALLS: [c_long; 19] = [
-    libc::SYS_poll,
-    libc::SYS_select,
+/// The system calls that a handler ends, but for those whose purpose is to wait with a mask of
+/// their own; of futex(2), [`is_wait`] asks further.
+pub(in crate::preload) const CALLS: [c_long; 16] = [
     libc::SYS_nanosleep,
     libc::SYS_accept,
     libc::SYS_sendto,
@@ -86,160 +94,97 @@ pub(in crate::preload) const CALLS: [c_long; 19] = [
     libc::SYS_io_getevents,
     libc::SYS_semtimedop,
     libc::SYS_clock_nanosleep,
-    libc::SYS_epoll_wait,
     libc::SYS_accept4,
     libc::SYS_recvmmsg,
     libc::SYS_io_uring_enter,
 ];
 
+/// Holds back what would end this call of syscall(2), which [`is_met`].
+pub(in crate::preload) fn hold_syscall(call: &mut Call, real: &Real, number: c_long) -> Route {
+    holding(call, stub::target(real), ending(number))
+}
+
 /// Whether a sample may end this call of syscall(2).
-pub(in crate::preload) fn is_met(number: c_long, operation: c_int, limit: *const c_void) -> bool {
+pub(in crate::preload) fn is_met(number: c_long, operation: c_int, limit: usize) -> bool {
     ending(number) != 0 && is_wait(number, operation, limit)
 }
 
-/// Whether it is one of [`CALLS`]; and of futex(2) a wait with a time limit, for the kernel goes on with others.
-fn is_wait(number: c_long, operation: c_int, limit: *const c_void) -> bool {
+/// Whether it is one of [`CALLS`] or [`ENDED_CALLS`]; and of futex(2) a wait with a time limit, for
+/// the kernel goes on with others.
+fn is_wait(number: c_long, operation: c_int, limit: usize) -> bool {
     let commands = libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME;
     match number {
         libc::SYS_futex => {
             let waits = [libc::FUTEX_WAIT, libc::FUTEX_WAIT_BITSET];
-            waits.contains(&(operation & !commands)) && !limit.is_null()
+            waits.contains(&(operation & !commands)) && limit != 0
         }
-        _ => CALLS.contains(&number),
+        _ => CALLS.contains(&number) || ENDED_CALLS.contains(&number),
     }
-}
-
-/// Holds back what would end this call of syscall(2). Returns the signals that are to be let through afterwards.
-pub(in crate::preload) extern "C" fn hold_syscall(number: c_long) -> u64 {
-    block(ending(number))
-}
-
-/// The kernel's answer as syscall(2) gives it.
-pub(in crate::preload) extern "C" fn answer(result: isize) -> isize {
-    if !(-4095..0).contains(&result) {
-        return result;
-    }
-    crate::preload::real::set_errno(-result as c_int);
-    -1
-}
-
-/// Defines exported functions that call the real one with the signal held back.
-macro_rules! waits {
-    ($($(#[$doc:meta])* $name:ident $(= $inner:path)?;)*) => {$(
-        $(#[$doc])*
-        #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        #[unsafe(link_section = "csprof_waits")]
-        pub(crate) unsafe extern "C" fn $name() {
-            naked_asm!(
-                ".cfi_startproc",
-                fast_path!(),
-                save_arguments!(),
-                "lea rdi, [rip + {real}]",
-                waits!(@inner $($inner)?),
-                "call {hold}",
-                "test rdx, rdx",
-                "jz 6f",
-                "mov r11, rax",
-                restore_arguments!(),
-                "call r11",
-                "mov [rbp - 8], rax",
-                // Another thread may have entered a sandbox meanwhile, where system calls can be deadly.
-                "cmp byte ptr [rip + {engaged}], 0",
-                "je 5f",
-                "mov qword ptr [rsp], {signal}",
-                "mov edi, {unblock}",
-                "mov rsi, rsp",
-                "xor edx, edx",
-                "mov r10d, 8",
-                "mov eax, {sigprocmask}",
-                // The sample comes here.
-                "syscall",
-                "5:",
-                "mov rax, [rbp - 8]",
-                ".cfi_remember_state",
-                drop_frame!(),
-                "ret",
-                ".cfi_restore_state",
-                "6:",
-                jump_on!(),
-                real = sym slots::$name,
-                engaged = sym ENGAGED,
-                hold = sym hold,
-                signal = const BIT,
-                unblock = const libc::SIG_UNBLOCK,
-                sigprocmask = const libc::SYS_rt_sigprocmask,
-                $(inner = sym $inner,)?
-            )
-        }
-    )*};
-    (@inner) => { "xor esi, esi" };
-    (@inner $inner:path) => { "lea rsi, [rip + {inner}]" };
 }
 
 waits! {
     /// sleep(3).
-    sleep;
+    hold sleep: hold, ENGAGED;
     /// usleep(3).
-    usleep;
+    hold usleep: hold, ENGAGED;
     /// nanosleep(2).
-    nanosleep;
+    hold nanosleep: hold, ENGAGED;
     /// nanosleep(2) under the name that old libraries use.
-    __nanosleep;
+    hold __nanosleep: hold, ENGAGED;
     /// clock_nanosleep(2).
-    clock_nanosleep;
+    hold clock_nanosleep: hold, ENGAGED;
     /// thrd_sleep(3).
-    thrd_sleep;
+    hold thrd_sleep: hold, ENGAGED;
     /// sem_timedwait(3).
-    sem_timedwait;
+    hold sem_timedwait: hold, ENGAGED;
     /// sem_clockwait(3).
-    sem_clockwait;
+    hold sem_clockwait: hold, ENGAGED;
     /// semop(2).
-    semop;
+    hold semop: hold, ENGAGED;
     /// semtimedop(2).
-    semtimedop;
+    hold semtimedop: hold, ENGAGED;
     /// msgsnd(2).
-    msgsnd;
+    hold msgsnd: hold, ENGAGED;
     /// msgrcv(2).
-    msgrcv;
+    hold msgrcv: hold, ENGAGED;
     /// recv(2), which may have a time limit (SO_RCVTIMEO, socket(7)); and so the next ones.
-    recv;
+    hold recv: hold, ENGAGED;
     /// recvfrom(2).
-    recvfrom;
+    hold recvfrom: hold, ENGAGED;
     /// recvmsg(2).
-    recvmsg;
+    hold recvmsg: hold, ENGAGED;
     /// recvmmsg(2).
-    recvmmsg;
+    hold recvmmsg: hold, ENGAGED;
     /// recv(2) as programs built with `_FORTIFY_SOURCE` call it.
-    __recv_chk;
+    hold __recv_chk: hold, ENGAGED;
     /// recvfrom(2) as programs built with `_FORTIFY_SOURCE` call it.
-    __recvfrom_chk;
+    hold __recvfrom_chk: hold, ENGAGED;
     /// send(2), which may have a time limit (SO_SNDTIMEO, socket(7)); and so the next ones.
-    send;
+    hold send: hold, ENGAGED;
     /// sendto(2).
-    sendto;
+    hold sendto: hold, ENGAGED;
     /// sendmsg(2).
-    sendmsg;
+    hold sendmsg: hold, ENGAGED;
     /// sendmmsg(2).
-    sendmmsg;
+    hold sendmmsg: hold, ENGAGED;
     /// connect(2).
-    connect;
+    hold connect: hold, ENGAGED;
     /// accept(2).
-    accept;
+    hold accept: hold, ENGAGED;
     /// accept4(2).
-    accept4;
+    hold accept4: hold, ENGAGED;
     /// aio_suspend(3).
-    aio_suspend;
+    hold aio_suspend: hold, ENGAGED;
     /// aio_suspend(3) where files are large.
-    aio_suspend64;
+    hold aio_suspend64: hold, ENGAGED;
     /// lio_listio(3).
-    lio_listio;
+    hold lio_listio: hold, ENGAGED;
     /// lio_listio(3) where files are large.
-    lio_listio64;
+    hold lio_listio64: hold, ENGAGED;
     /// gai_suspend(3).
-    gai_suspend;
+    hold gai_suspend: hold, ENGAGED;
     /// sigwaitinfo(2).
-    sigwaitinfo = super::wait::filtered_sigwaitinfo;
+    hold sigwaitinfo: hold_sigwaitinfo, ENGAGED;
     /// sigtimedwait(2).
-    sigtimedwait = super::wait::filtered_sigtimedwait;
+    hold sigtimedwait: hold_sigtimedwait, ENGAGED;
 }

@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "asks for the mask of the thread")]
 
-use csprof_format::launch::SourceKind;
+use csprof_format::launch::Interrupts;
 use libc::sigset_t;
 
 use super::BIT;
@@ -15,8 +15,13 @@ use crate::sources::loan;
 /// Whether the profiling signal may meet a wait and end it: one by elapsed time, while it lasts; one by the event of
 /// `task-clock` without SIGTRAP, whose interrupt sends the signal, as it begins or ends.
 pub(in crate::preload) fn samples_meet_waits() -> bool {
-    let uses = |kind| process::current().is_some_and(|process| process.uses(kind));
-    uses(SourceKind::Realtime) || (uses(SourceKind::TaskClock) && !loan::on_loan())
+    process::current().is_some_and(|process| {
+        process.uses(|source| match source.interrupts_waits {
+            Interrupts::Never => false,
+            Interrupts::BySigprof => !loan::on_loan(),
+            Interrupts::Always => true,
+        })
+    })
 }
 
 /// The mask that keeps samples out of a wait, where they could come in: the thread's own, with the

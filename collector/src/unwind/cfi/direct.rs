@@ -18,10 +18,10 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::entry::{self, Fde};
 use super::{BEHIND_AN_UNWINDER, Known, NO_CFI, Reader, UNSUPPORTED};
-use crate::unwind::arch::recipe::{CalleeSaved, Recipe};
-use crate::unwind::arch::{linkage, rows};
+use crate::arch::unwind::recipe::{CalleeSaved, Recipe};
+use crate::arch::unwind::{linkage, rows};
+use crate::eh_frame::{self, Fde};
 use crate::unwind::table::Lookup;
 
 /// What a table built by [`from_header`](super::from_header) from the same arguments would answer
@@ -132,7 +132,7 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> InPlace<'a, F> {
         self.index = self.index_of_text();
         for entry in entries.iter().step_by(stride) {
             let Some(offset) = self.fde_offset(entry) else { continue };
-            let Some((cie, body)) = entry::split(self.reader.section, offset) else { continue };
+            let Some((cie, body)) = eh_frame::split(self.reader.section, offset) else { continue };
             if cie != last_cie {
                 last_cie = cie;
                 self.keep_cie(cie);
@@ -210,7 +210,7 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> InPlace<'a, F> {
         visit: impl FnOnce(&Fde<'a>, Option<&rows::Shared<'a>>) -> T,
     ) -> Option<T> {
         let section = self.reader.section;
-        let (cie, body) = entry::split(section, offset)?;
+        let (cie, body) = eh_frame::split(section, offset)?;
         let place = self.reader.address_of_body(offset);
         let read;
         let known = match self.cies.binary_search_by_key(&cie, |known| known.offset) {

@@ -1,8 +1,8 @@
 //! Sections assembled byte by byte.
 
 use super::*;
-use crate::unwind::arch::recipe::{Saved, Slot};
-use crate::unwind::arch::registers::Register;
+use crate::arch::unwind::recipe::{Saved, Slot};
+use crate::arch::unwind::registers::Register;
 use alloc::vec;
 use alloc::vec::Vec;
 

@@ -6,14 +6,14 @@ use core::cell::Cell;
 use csprof_format::address::FrameKind;
 use csprof_format::loss::PartialReason;
 
-use crate::unwind::arch::inference::{
+use crate::arch::unwind::inference::{
     Inferred, infer, is_behind_call, is_called_by, is_first, pushed_since_call,
 };
-use crate::unwind::arch::landing::{Landing, jump, land, landing};
-use crate::unwind::arch::recipe::{CalleeSaved, Recipe};
-use crate::unwind::arch::registers::{Register, Registers};
-use crate::unwind::arch::step::{Obstacle, Step, step, step_with_callee_saved};
-use crate::unwind::arch::switch::{Switch, may_have_switched, run_on};
+use crate::arch::unwind::landing::{Landing, jump, land, landing};
+use crate::arch::unwind::recipe::{CalleeSaved, Recipe};
+use crate::arch::unwind::registers::{Register, Registers};
+use crate::arch::unwind::step::{Obstacle, Step, step, step_with_callee_saved};
+use crate::arch::unwind::switch::{Switch, may_have_switched, run_on};
 use crate::unwind::cache::RecipeCache;
 use crate::unwind::target::{Target, find_all};
 use crate::unwind::validate::StackBounds;

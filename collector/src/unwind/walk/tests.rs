@@ -1,9 +1,9 @@
 //! Whole walks over literal stacks.
 
 use super::*;
-use crate::unwind::arch::recipe::CalleeSaved;
-use crate::unwind::arch::recipe::Slot;
-use crate::unwind::arch::registers::Register;
+use crate::arch::unwind::recipe::CalleeSaved;
+use crate::arch::unwind::recipe::Slot;
+use crate::arch::unwind::registers::Register;
 use crate::unwind::table::Builder;
 use crate::unwind::table::RecipeTable;
 use crate::unwind::validate::StackBounds;

@@ -3,7 +3,7 @@
 
 use super::state::bit;
 use super::*;
-use crate::unwind::arch::recipe::{CalleeSaved, Recipe, Slot};
+use crate::arch::unwind::recipe::{CalleeSaved, Recipe, Slot};
 use alloc::vec;
 use alloc::vec::Vec;
 

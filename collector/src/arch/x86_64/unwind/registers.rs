@@ -146,7 +146,7 @@ impl Registers {
     }
 
     /// Becomes the calling frame: everything but ip, sp and (if restored) bp is forgotten.
-    pub(in crate::unwind) const fn become_caller(&mut self, ip: u64, sp: u64, bp: Option<u64>) {
+    pub(crate) const fn become_caller(&mut self, ip: u64, sp: u64, bp: Option<u64>) {
         self.ip = ip;
         self.general[Register::RSP.index()] = sp;
         self.known = Register::RSP.bit();

@@ -1,7 +1,7 @@
 //! Opcodes behind 0x0f: Intel 64 manual, volume 2, tables.
 
 use super::{Effect, RAX, RCX, RDX, Reader, register, set};
-use crate::unwind::arch::registers::Register;
+use crate::arch::unwind::registers::Register;
 
 impl Reader<'_> {
     /// Opcodes behind 0x0f.

@@ -8,13 +8,13 @@
 use super::recipe::{Recipe, Slot};
 
 /// Bytes of one entry; entries are aligned to as many.
-pub(in crate::unwind) const ENTRY: usize = 16;
+pub(crate) const ENTRY: usize = 16;
 
 /// Recipes by the offset within the entry at which they begin to hold.
-pub(in crate::unwind) type EntryRecipes = &'static [(u8, Recipe)];
+pub(crate) type EntryRecipes = &'static [(u8, Recipe)];
 
 /// The recipes of an entry, if these bytes are one.
-pub(in crate::unwind) fn entry(code: &[u8; ENTRY]) -> Option<EntryRecipes> {
+pub(crate) fn entry(code: &[u8; ENTRY]) -> Option<EntryRecipes> {
     match *code {
         // 0: jmp *slot(%rip)   6: push $index   11: jmp header
         [0xff, 0x25, _, _, _, _, 0x68, _, _, _, _, 0xe9, ..] => Some(&PUSHED_AT_11),

@@ -11,13 +11,13 @@ use super::recipe::{Recipe, Slot};
 
 /// One of the two.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::unwind) struct Function {
+pub(crate) struct Function {
     /// The offsets at which eight bytes more are on the stack; `ret` alone follows.
     padded: Range<u8>,
 }
 
 /// Both are aligned to as many bytes.
-pub(in crate::unwind) const ALIGN: u64 = 4;
+pub(crate) const ALIGN: u64 = 4;
 
 const MARK: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa]; // endbr64
 const PAD: [u8; 4] = [0x48, 0x83, 0xec, 8]; // sub $8,%rsp
@@ -29,7 +29,7 @@ const RETURN: u8 = 0xc3;
 
 impl Function {
     /// The function that `code` begins with.
-    pub(in crate::unwind) fn at(code: &[u8]) -> Option<Self> {
+    pub(crate) fn at(code: &[u8]) -> Option<Self> {
         let body = code.strip_prefix(&MARK).unwrap_or(code).strip_prefix(&PAD)?;
         let mut tail = match body {
             // mov slot(%rip),%rax; test %rax,%rax; je 2 bytes on; call *%rax
@@ -48,12 +48,12 @@ impl Function {
     }
 
     /// In bytes.
-    pub(in crate::unwind) fn length(&self) -> u8 {
+    pub(crate) fn length(&self) -> u8 {
         self.padded.end + 1
     }
 
     /// Recipes by the offset at which they begin to hold.
-    pub(in crate::unwind) fn recipes(&self) -> [(u8, Recipe); 3] {
+    pub(crate) fn recipes(&self) -> [(u8, Recipe); 3] {
         let sp = |offset| Recipe::Sp { bp: Slot::SAME, offset };
         [(0, sp(8)), (self.padded.start, sp(16)), (self.padded.end, sp(8))]
     }

@@ -16,13 +16,13 @@ use gimli::{Register as Number, X86_64};
 use super::expression::{Shape, shape};
 use super::recipe::{CalleeSaved, Recipe, Saved, Slot};
 use super::registers::Register;
-use crate::unwind::cfi::entry::{Cie, Cursor, Fde};
+use crate::eh_frame::{Cie, Cursor, Fde};
 
 /// A row became complete: from this address on, these hold. `None` where no recipe can say it.
-pub(in crate::unwind) type Found = Option<(Recipe, CalleeSaved)>;
+pub(crate) type Found = Option<(Recipe, CalleeSaved)>;
 
 /// What all FDEs of one CIE share.
-pub(in crate::unwind) struct Shared<'a> {
+pub(crate) struct Shared<'a> {
     initial: Row<'a>,
     code_factor: u64,
     data_factor: i64,
@@ -113,7 +113,7 @@ enum Rule<'a> {
 
 impl<'a> Shared<'a> {
     /// Evaluates the CIE's initial instructions; `None` if they cannot be read.
-    pub(in crate::unwind) fn new(cie: &Cie<'a>) -> Option<Self> {
+    pub(crate) fn new(cie: &Cie<'a>) -> Option<Self> {
         let mut shared = Self {
             initial: Row::UNSPECIFIED,
             code_factor: cie.code_factor,
@@ -133,11 +133,7 @@ impl<'a> Shared<'a> {
     /// lose, so ordinary functions save none of them, and entry hooks (`__fentry__`) all. The first
     /// two alone are saved by what leaves by `__builtin_eh_return`, which hands the landing pad its
     /// two words in them (psABI x86-64, 6.2.4): the entry points of libgcc's unwinder.
-    pub(in crate::unwind) fn rows(
-        &self,
-        fde: &Fde<'a>,
-        mut emit: impl FnMut(u64, Found),
-    ) -> Option<bool> {
+    pub(crate) fn rows(&self, fde: &Fde<'a>, mut emit: impl FnMut(u64, Found)) -> Option<bool> {
         let mut evaluation = Evaluation::new(self, fde.code.start);
         let run = evaluation.run(fde.instructions, |address, row| {
             emit(address, self.recipe(row));
@@ -148,7 +144,7 @@ impl<'a> Shared<'a> {
 
     /// The row of an FDE that holds at `pc`, which must lie in its code, and the addresses at which
     /// it does. `None` also where the instructions that lead to it cannot be read.
-    pub(in crate::unwind) fn row_at(&self, fde: &Fde<'a>, pc: u64) -> (Found, Range<u64>) {
+    pub(crate) fn row_at(&self, fde: &Fde<'a>, pc: u64) -> (Found, Range<u64>) {
         let mut evaluation = Evaluation::new(self, fde.code.start);
         evaluation.last = pc;
         let mut start = fde.code.start;

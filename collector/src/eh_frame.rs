@@ -1,6 +1,6 @@
 //! The entries of `.eh_frame`: CIEs and FDEs (Linux Standard Base 5.0, 10.6.1).
 //!
-//! Both sides: allocates nothing. Only what compilers and linkers for x86-64 write is read: entries
+//! Both sides: allocates nothing. Only what compilers and linkers for 64-bit ELF write is read: entries
 //! with 32-bit lengths, pointers that are absolute or relative to themselves. It is read in the
 //! handler, where it is cold: an FDE is taken apart in one pass over its first bytes.
 
@@ -8,18 +8,18 @@ use core::ops::Range;
 
 /// Bytes in order, little endian. `None` at the end, and for numbers beyond 64 bits.
 #[derive(Clone, Copy)]
-pub(in crate::unwind) struct Cursor<'a>(pub &'a [u8]);
+pub(crate) struct Cursor<'a>(pub &'a [u8]);
 
 impl<'a> Cursor<'a> {
     #[inline]
-    pub(in crate::unwind) const fn byte(&mut self) -> Option<u8> {
+    pub(crate) const fn byte(&mut self) -> Option<u8> {
         let Some((first, rest)) = self.0.split_first() else { return None };
         self.0 = rest;
         Some(*first)
     }
 
     #[inline]
-    pub(in crate::unwind) const fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+    pub(crate) const fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let Some((first, rest)) = self.0.split_first_chunk() else { return None };
         self.0 = rest;
         Some(*first)
@@ -35,7 +35,7 @@ impl<'a> Cursor<'a> {
 
     /// ULEB128 (DWARF 5, 7.6).
     #[inline]
-    pub(in crate::unwind) fn unsigned(&mut self) -> Option<u64> {
+    pub(crate) fn unsigned(&mut self) -> Option<u64> {
         let first = self.byte()?;
         if first < 0x80 {
             return Some(first.into());
@@ -45,7 +45,7 @@ impl<'a> Cursor<'a> {
 
     /// SLEB128.
     #[inline]
-    pub(in crate::unwind) fn signed(&mut self) -> Option<i64> {
+    pub(crate) fn signed(&mut self) -> Option<i64> {
         let first = self.byte()?;
         let (value, bits, last) =
             if first < 0x80 { (first.into(), 7, first) } else { self.longer(first)? };
@@ -69,7 +69,7 @@ impl<'a> Cursor<'a> {
 
     /// Bytes behind their number (DW_FORM_exprloc).
     #[inline]
-    pub(in crate::unwind) fn block(&mut self) -> Option<&'a [u8]> {
+    pub(crate) fn block(&mut self) -> Option<&'a [u8]> {
         let length = self.unsigned()?;
         self.take(length)
     }
@@ -106,13 +106,13 @@ impl Pointer {
 }
 
 /// A common information entry.
-pub(in crate::unwind) struct Cie<'a> {
-    pub(in crate::unwind) code_factor: u64,
-    pub(in crate::unwind) data_factor: i64,
+pub(crate) struct Cie<'a> {
+    pub(crate) code_factor: u64,
+    pub(crate) data_factor: i64,
     /// Its FDEs are frames of signal handlers' return trampolines.
-    pub(in crate::unwind) is_signal_frame: bool,
+    pub(crate) is_signal_frame: bool,
     /// What holds at the begin of each of its FDEs.
-    pub(in crate::unwind) instructions: &'a [u8],
+    pub(crate) instructions: &'a [u8],
     pointers: Pointer,
     /// Whether its FDEs have augmentation data.
     is_augmented: bool,
@@ -122,12 +122,12 @@ pub(in crate::unwind) struct Cie<'a> {
 
 /// A frame description entry.
 #[derive(Clone)]
-pub(in crate::unwind) struct Fde<'a> {
+pub(crate) struct Fde<'a> {
     /// Runtime addresses of its code.
-    pub(in crate::unwind) code: Range<u64>,
+    pub(crate) code: Range<u64>,
     /// Whether its code may have a language-specific data area.
-    pub(in crate::unwind) has_data_area: bool,
-    pub(in crate::unwind) instructions: &'a [u8],
+    pub(crate) has_data_area: bool,
+    pub(crate) instructions: &'a [u8],
 }
 
 /// What begins at an offset of the section: the offset of the CIE's identifier or pointer, which
@@ -142,14 +142,14 @@ fn raw(section: &[u8], offset: usize) -> Option<(usize, usize, &[u8])> {
 
 /// The offset of the CIE of the FDE at this offset, and what follows the pointer to it.
 #[inline]
-pub(in crate::unwind) fn split(section: &[u8], offset: usize) -> Option<(usize, &[u8])> {
+pub(crate) fn split(section: &[u8], offset: usize) -> Option<(usize, &[u8])> {
     let (place, pointer, body) = raw(section, offset)?;
     (pointer != 0).then_some((place.checked_sub(pointer)?, body))
 }
 
 impl<'a> Cie<'a> {
     /// The CIE at this offset of the section.
-    pub(in crate::unwind) fn at(section: &'a [u8], offset: usize) -> Option<Self> {
+    pub(crate) fn at(section: &'a [u8], offset: usize) -> Option<Self> {
         let (_, 0, body) = raw(section, offset)? else { return None };
         let mut cursor = Cursor(body);
         let version = cursor.byte()?;
@@ -158,7 +158,7 @@ impl<'a> Cie<'a> {
         cursor.byte()?;
         let code_factor = cursor.unsigned()?;
         let data_factor = cursor.signed()?;
-        // The column of the return address: 16 on x86-64.
+        // The column of the return address.
         match version {
             1 => u64::from(cursor.byte()?),
             3 => cursor.unsigned()?,
@@ -204,7 +204,7 @@ impl<'a> Cie<'a> {
     /// Reads an FDE of this CIE from what [`split`] left of it; `place` is the runtime address of
     /// that.
     #[inline]
-    pub(in crate::unwind) fn fde(&self, body: &'a [u8], place: u64) -> Option<Fde<'a>> {
+    pub(crate) fn fde(&self, body: &'a [u8], place: u64) -> Option<Fde<'a>> {
         let mut cursor = Cursor(body);
         let start = self.pointers.address(self.pointers.number(&mut cursor)?, place);
         let length = self.pointers.number(&mut cursor)?;

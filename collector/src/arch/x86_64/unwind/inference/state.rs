@@ -1,10 +1,10 @@
 //! What registers and stack slots hold on the way through code without call frame information, in
 //! terms of what they hold at its start. SIGNAL side: no heap.
 
-use crate::unwind::arch::instruction::{Effect, RegisterSet};
-use crate::unwind::arch::list::List;
-use crate::unwind::arch::recipe::{CalleeSaved, Recipe, Saved, Slot};
-use crate::unwind::arch::registers::Register;
+use crate::arch::unwind::instruction::{Effect, RegisterSet};
+use crate::arch::unwind::list::List;
+use crate::arch::unwind::recipe::{CalleeSaved, Recipe, Saved, Slot};
+use crate::arch::unwind::registers::Register;
 
 /// How a frame seems to be left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

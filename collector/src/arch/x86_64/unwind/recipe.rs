@@ -110,7 +110,7 @@ const _: () = assert!(size_of::<Recipe>() == 8);
 impl Recipe {
     /// Distinct numbers for distinct recipes: what a dictionary of them is keyed by.
     #[must_use]
-    pub(in crate::unwind) const fn bits(self) -> u64 {
+    pub(crate) const fn bits(self) -> u64 {
         const fn pack(kind: u8, register: u16, bp: Slot, low: i16, high: i16) -> u64 {
             kind as u64
                 | (register as u64) << 8
@@ -262,7 +262,7 @@ impl CalleeSaved {
 
     /// As [`Recipe::bits`].
     #[must_use]
-    pub(in crate::unwind) const fn bits(&self) -> u128 {
+    pub(crate) const fn bits(&self) -> u128 {
         let [a, b, c, d, e] = self.slots;
         let low = a.0 as u64 | (b.0 as u64) << 16 | (c.0 as u64) << 32 | (d.0 as u64) << 48;
         low as u128 | (e.0 as u128) << 64

@@ -6,8 +6,8 @@
 //! twice, whatever their number: the matrix kernels of OpenBLAS have fifteen that a way in circles
 //! leads through, one behind the other. SIGNAL side: no heap, and a bound on the steps.
 
-use crate::unwind::arch::instruction::{Effect, Instruction, decode};
-use crate::unwind::arch::list::List;
+use crate::arch::unwind::instruction::{Effect, Instruction, decode};
+use crate::arch::unwind::list::List;
 
 /// Instructions looked at for the ways, and as many for what they do: some 15 ns each. The longest
 /// functions of video codecs have thousands without a fork.

@@ -1,7 +1,7 @@
 //! Opcodes of one byte: Intel 64 manual, volume 2, table A-2.
 
 use super::{Effect, RAX, RDX, Reader, STRINGS, register, set};
-use crate::unwind::arch::registers::Register;
+use crate::arch::unwind::registers::Register;
 
 impl Reader<'_> {
     pub(super) fn one_byte(&mut self, opcode: u8) -> Option<Effect> {

@@ -1,0 +1,64 @@
+//! What depends on the processor, and on the kernel and the C library of that processor.
+//!
+//! The rest of the collector knows none of it: no instruction, no register, no layout of what a
+//! signal saves, no name or number that other architectures do not have. A folder holds it for each
+//! architecture, behind the names that are listed here. It names nothing of the collector but
+//! [`eh_frame`](crate::eh_frame): what its code needs of the layers above is passed to its macros.
+//!
+//! - functions in front of others: [`stub!`], which hands a [`Call`] over and takes a [`Route`];
+//!   [`gathering_stub!`], [`thread_start_stub!`], [`alias_stub!`];
+//! - the kernel's entry: [`handlers!`], [`prepare_handlers`];
+//! - what a handler is given: [`registers`], [`pc`], [`sp`]; to move its frame, [`frame_end`],
+//!   [`frame_moved`], [`RED_ZONE`], [`FRAME_ALIGNMENT`];
+//! - the way back from a handler: [`signal_return`], [`SA_RESTORER`];
+//! - system calls: [`system_call`]; one that was interrupted, [`repeated_call`],
+//!   [`fail_repeated_call`], [`SYSTEM_CALL`]; those that others do not have, [`RESTARTED_CALLS`],
+//!   [`ENDED_CALLS`], [`FORK_CALLS`];
+//! - thread-local storage: [`thread_word!`], [`thread_bytes!`], [`thread_pointer`], [`jump_target`];
+//! - the return trampoline: [`trampoline!`], [`Place`], [`trampoline_start`], [`trampoline_end`],
+//!   [`STRIDE`];
+//! - code: [`is_plt_jump`], [`LONGEST_STUB`], [`SET_SPLIT_STACK_END`], [`fault`], `dead_end!`,
+//!   [`hide_symbols!`];
+//! - unwinding: [`unwind`], with registers, recipes, the step, rows of CFI, inference, decoding;
+//! - facts: [`PAGE_SIZE`], [`USER_END`], [`FIRST_GLIBC`], [`LIBUNWIND_STEP`], [`has_shadow_stack`].
+//!
+//! And the symbols `memcpy`, `memmove`, `memset`, `memcmp`, `bcmp` and `strlen`, bound inside the
+//! library. docs/decisions/architectures.md says what another one needs.
+
+#[cfg(not(target_arch = "x86_64"))]
+compile_error!(
+    "the collector has no folder for this architecture: see collector/src/arch/mod.rs and \
+     docs/decisions/architectures.md"
+);
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod x86_64;
+
+#[cfg(target_arch = "x86_64")]
+use x86_64 as here;
+
+pub use here::unwind;
+
+pub(crate) use here::call::{
+    ENDED_CALLS, FORK_CALLS, RESTARTED_CALLS, SYSTEM_CALL, fail_repeated_call, repeated_call,
+    system_call,
+};
+#[cfg(panic = "abort")]
+pub(crate) use here::code::dead_end;
+pub(crate) use here::code::{LONGEST_STUB, SET_SPLIT_STACK_END, fault, hide_symbols, is_plt_jump};
+pub(crate) use here::context::{
+    FRAME_ALIGNMENT, RED_ZONE, frame_end, frame_moved, pc, registers, sp,
+};
+pub(crate) use here::entry::{handlers, prepare_handlers};
+pub(crate) use here::processor::{
+    FIRST_GLIBC, LIBUNWIND_STEP, PAGE_SIZE, USER_END, has_shadow_stack,
+};
+pub(crate) use here::signal_return::{SA_RESTORER, signal_return};
+pub(crate) use here::stubs::{
+    Call, Room, Route, alias_stub, gathering_stub, stub, stub_part, thread_start_stub,
+};
+pub(crate) use here::thread_local::{jump_target, thread_bytes, thread_pointer, thread_word};
+pub(crate) use here::trampoline::{Place, STRIDE, trampoline, trampoline_end, trampoline_start};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+//! The instructions by which handlers begin.
+//!
+//! The kernel clears DF, TF and RF and gives a handler the initial state of x87, MXCSR and vectors
+//! (`handle_signal` and `fpu__clear_user_states`, arch/x86/kernel); rt_sigreturn(2) puts back what
+//! the interrupted code had. Two things are left to do:
+//!
+//! - EFLAGS.AC stays set, and Rust code makes unaligned accesses. It is cleared.
+//! - PKRU denies all protection keys but 0. The handler reads code and stacks that may have others
+//!   (V8's code has one), and on processors with protection keys memory that may only be executed
+//!   has one (pkeys(7)). All keys are allowed until the handler returns.
+//!
+//! A handler of the program gets both as the kernel had set them.
+//!
+//! The registers belong to a handler's first instructions, for rt_sigreturn restores them all.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use super::processor::has_protection_keys;
+
+/// Whether PKRU is there.
+pub(crate) static HAS_KEYS: AtomicBool = AtomicBool::new(false);
+
+/// To be called before the first handler is set.
+pub(crate) fn prepare_handlers() {
+    // Relaxed: read by this process's handlers, which are set afterwards.
+    HAS_KEYS.store(has_protection_keys(), Ordering::Relaxed);
+}
+
+/// Defines handlers. Each asks a function with the three arguments of the kernel, the address of
+/// the kernel's frame, and room for an `$onward` to say where to go on; it returns whether to. The
+/// first ones change to the thread's handler stack before, of `$size` bytes, whose top is the
+/// [`thread_word`](super::thread_local::thread_word) `csprof_handler_stack`, where that is not 0;
+/// the others stay where the kernel has called them.
+macro_rules! handlers {
+    (@ $onward:ty, $size:expr, $change:literal, $($(#[$doc:meta])* $name:ident = $answer:path;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// To be called by the kernel only, with its three arguments.
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name(
+            _: i32,
+            info: *mut libc::siginfo_t,
+            context: *mut libc::ucontext_t,
+        ) {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "endbr64",
+                "mov ebp, edi",
+                "mov r14, rsi",
+                "mov r15, rdx",
+                // No memory is touched before the keys are allowed: the stack may have one.
+                "cmp byte ptr [rip + {has_keys}], 0",
+                "je 2f",
+                "xor ecx, ecx",
+                "rdpkru",
+                "mov r13d, eax",
+                "xor eax, eax",
+                "wrpkru",
+                "2:",
+                "mov rbx, rsp",
+                ".cfi_def_cfa_register rbx",
+                // Above the top, or further below it than the stack is large: on another stack.
+                "mov rax, qword ptr [rip + csprof_handler_stack@GOTTPOFF]",
+                "mov rax, fs:[rax]",
+                "test rax, rax",
+                "jz 3f",
+                "mov rcx, rax",
+                "sub rcx, rsp",
+                "cmp rcx, {size}",
+                $change,
+                "3:",
+                "and rsp, -16",
+                "sub rsp, {room}",
+                "pushfq",
+                "mov r12, [rsp]",
+                "and dword ptr [rsp], {aligned}",
+                "popfq",
+                "mov rdx, r15",
+                "mov rcx, rbx",
+                "mov r8, rsp",
+                "call {answer}",
+                "test al, al",
+                "jnz 4f",
+                "mov rsp, rbx",
+                "ret",
+
+                // On with the program's handler, from another place on the stack if need be. All
+                // that stands on the handler stack is read before the stack is left: from there on
+                // another signal may be handled in the same place. But for the mask: where it is
+                // set, no signal comes before.
+                "4:",
+                "mov rbx, rsp",
+                "mov r14, [rbx + {info}]",
+                "mov r15, [rbx + {context}]",
+                "mov r9, [rbx + {handler}]",
+                "mov rdx, [rbx + {sets_mask}]",
+                "mov rsi, [rbx + {sets_stack}]",
+                "mov rax, [rbx + {setting}]",
+                "mov rcx, [rbx + {setting} + 8]",
+                "mov rdi, [rbx + {setting} + 16]",
+                "mov rsp, [rbx + {frame}]",
+                ".cfi_def_cfa rsp, 8",
+                "test rsi, rsi",
+                "jz 5f",
+                "push rdi",
+                "push rcx",
+                "push rax",
+                ".cfi_adjust_cfa_offset 24",
+                "mov rdi, rsp",
+                "xor esi, esi",
+                "mov eax, {sigaltstack}",
+                "syscall",
+                "add rsp, 24",
+                ".cfi_adjust_cfa_offset -24",
+                "5:",
+                "test rdx, rdx",
+                "jz 6f",
+                "mov edi, {set_mask}",
+                "lea rsi, [rbx + {mask}]",
+                "xor edx, edx",
+                "mov r10d, 8",
+                "mov eax, {sigprocmask}",
+                "syscall",
+                "6:",
+                "cmp byte ptr [rip + {has_keys}], 0",
+                "je 7f",
+                "mov eax, r13d",
+                "xor ecx, ecx",
+                "xor edx, edx",
+                "wrpkru",
+                "7:",
+                "test r12d, {alignment}",
+                "jz 8f",
+                "pushfq",
+                "or dword ptr [rsp], {alignment}",
+                "popfq",
+                "8:",
+                "mov edi, ebp",
+                "mov rsi, r14",
+                "mov rdx, r15",
+                "xor eax, eax",
+                "jmp r9",
+                ".cfi_endproc",
+                has_keys = sym $crate::arch::x86_64::entry::HAS_KEYS,
+                size = const $size,
+                room = const size_of::<$onward>(),
+                alignment = const $crate::arch::x86_64::entry::ALIGNMENT_CHECK,
+                aligned = const !$crate::arch::x86_64::entry::ALIGNMENT_CHECK,
+                answer = sym $answer,
+                frame = const core::mem::offset_of!($onward, frame),
+                sets_stack = const core::mem::offset_of!($onward, sets_stack),
+                setting = const core::mem::offset_of!($onward, setting),
+                info = const core::mem::offset_of!($onward, info),
+                context = const core::mem::offset_of!($onward, context),
+                handler = const core::mem::offset_of!($onward, handler),
+                sets_mask = const core::mem::offset_of!($onward, sets_mask),
+                mask = const core::mem::offset_of!($onward, mask),
+                sigaltstack = const libc::SYS_sigaltstack,
+                sigprocmask = const libc::SYS_rt_sigprocmask,
+                set_mask = const libc::SIG_SETMASK,
+            )
+        }
+    )*};
+    (
+        $onward:ty, $size:expr;
+        change { $($first:tt)* }
+        stay { $($other:tt)* }
+    ) => {
+        $crate::arch::handlers!(@ $onward, $size, "cmova rsp, rax", $($first)*);
+        $crate::arch::handlers!(@ $onward, $size, "", $($other)*);
+        // The stack pointer is a multiple of 16 at the call.
+        const _: () = assert!(size_of::<$onward>().is_multiple_of(16));
+    };
+}
+
+/// EFLAGS.AC.
+pub(crate) const ALIGNMENT_CHECK: i32 = 1 << 18;
+
+pub(crate) use handlers;

@@ -1,0 +1,355 @@
+//! Functions in front of others, that these must not notice.
+//!
+//! A stub begins with its fast path: where nothing is sampled it jumps on, so that the function
+//! behind it sees exactly the call that the program made. `r11` is the one register that a caller
+//! cannot count on and that carries no argument (psABI, figure 3.4).
+//!
+//! Invariant: at every instruction the call frame information of a stub is right, and the return
+//! address is where the call put it, so an unwinder or a sample may come at any time.
+
+use core::mem::offset_of;
+
+/// A call that a stub looks at, as it is kept in the stub's frame.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Call {
+    /// A seventh argument, for the function that is called.
+    on_stack: usize,
+    /// For what is asked before the call. Holds anything.
+    pub room: Room,
+    /// What the function has returned, once it has.
+    pub result: usize,
+    /// The six integer arguments; the function is called with what they are by then.
+    pub arguments: [usize; 6],
+    frame_pointer: u64,
+    /// Where the stub's caller goes on.
+    pub caller: u64,
+}
+
+/// Words that a [`Call`] has room for.
+pub(crate) type Room = [u64; 16];
+
+/// Where a stub goes on, in the registers in which the C ABI returns two words.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Route {
+    /// The function.
+    pub target: *mut core::ffi::c_void,
+    /// 0: jump there, as if there were no stub. 1: call it.
+    pub calls: usize,
+}
+
+/// Defines a function in front of `$real`, a static that begins with the address of the real one,
+/// or null as long as nobody has looked for it. It jumps there if that is known and the byte
+/// `$engaged` is 0. Else it asks `$before`, a function of `(&mut Call, &$real)` with C's ABI, and
+/// goes on in one of three ways:
+///
+/// - `jump`: `$before` returns an address. Jumps there.
+/// - `call`: it returns a [`Route`]. Jumps, or calls, asks `$after(&mut Call)` if there is one, and
+///   returns the result.
+/// - `hold`: it returns a [`Route`]. Jumps, or calls, unblocks the signals in the first word of the
+///   room if the byte `$sampled` is not 0, and returns the result.
+///
+/// A question in braces tells calls apart by an argument, before anything is saved: if it is
+/// answered by no, `$before` is not asked either.
+macro_rules! stub {
+    ($(#[$attribute:meta])* {} $($rest:tt)*) => {
+        $crate::arch::stub!(@ [$(#[$attribute])*] [] [] $($rest)*);
+    };
+    ($(#[$attribute:meta])* {argument $at:tt at least $limit:path} $($rest:tt)*) => {
+        $crate::arch::stub!(? [$(#[$attribute])*] [
+            concat!("cmp ", $crate::arch::stub_part!(argument32 $at), ", [rip + {limit}]"),
+            "jae 4f",
+        ] [limit = sym $limit,] $($rest)*);
+    };
+    ($(#[$attribute:meta])* {argument $at:tt is $one:literal or $other:literal} $($rest:tt)*) => {
+        $crate::arch::stub!(? [$(#[$attribute])*] [
+            concat!("cmp ", $crate::arch::stub_part!(argument32 $at), ", ", $one),
+            "je 4f",
+            concat!("cmp ", $crate::arch::stub_part!(argument32 $at), ", ", $other),
+            "je 4f",
+        ] [] $($rest)*);
+    };
+    ($(#[$attribute:meta])* {argument $at:tt has bit $bit:literal} $($rest:tt)*) => {
+        $crate::arch::stub!(? [$(#[$attribute])*] [
+            concat!("bt ", $crate::arch::stub_part!(argument32 $at), ", ", $bit),
+            "jc 4f",
+        ] [] $($rest)*);
+    };
+    // A static of 512 bits.
+    ($(#[$attribute:meta])* {argument $at:tt in $set:path} $($rest:tt)*) => {
+        $crate::arch::stub!(? [$(#[$attribute])*] [
+            concat!("cmp ", $crate::arch::stub_part!(argument $at), ", 511"),
+            "ja 3f",
+            // No argument is there.
+            "lea r10, [rip + {set}]",
+            concat!("bt qword ptr [r10], ", $crate::arch::stub_part!(argument $at)),
+            "jc 4f",
+            "3:",
+        ] [set = sym $set,] $($rest)*);
+    };
+    (? $attributes:tt [$($question:tt)*] $($rest:tt)*) => {
+        $crate::arch::stub!(@ $attributes [
+            // Not found yet: before the constructor.
+            "test r11, r11",
+            "jz 4f",
+            $($question)*
+            "jmp r11",
+            "4:",
+        ] $($rest)*);
+    };
+
+    (@ $attributes:tt $question:tt [$($operands:tt)*] jump $($rest:tt)*) => {
+        $crate::arch::stub!(@@ $attributes $question [
+            "mov r11, rax",
+            $crate::arch::stub_part!(restore arguments),
+            $crate::arch::stub_part!(drop frame),
+            "jmp r11",
+        ] [$($operands)*] $($rest)*);
+    };
+    (@ $attributes:tt $question:tt [$($operands:tt)*] call $name:ident = $real:path, $engaged:path, $before:path) => {
+        $crate::arch::stub!(@@ $attributes $question [
+            $crate::arch::stub_part!(call or jump),
+            $crate::arch::stub_part!(return result),
+        ] [$($operands)*] $name = $real, $engaged, $before);
+    };
+    (
+        @ $attributes:tt $question:tt [$($operands:tt)*]
+        call $name:ident = $real:path, $engaged:path, $before:path, $after:path
+    ) => {
+        $crate::arch::stub!(@@ $attributes $question [
+            $crate::arch::stub_part!(call or jump),
+            "mov rdi, rsp",
+            "call {after}",
+            $crate::arch::stub_part!(return result),
+        ] [after = sym $after, $($operands)*] $name = $real, $engaged, $before);
+    };
+    (
+        @ $attributes:tt $question:tt [$($operands:tt)*]
+        hold $name:ident = $real:path, $engaged:path, $before:path, $sampled:path
+    ) => {
+        $crate::arch::stub!(@@ $attributes $question [
+            $crate::arch::stub_part!(call or jump),
+            // Another thread may have entered a sandbox meanwhile, where system calls can be
+            // deadly.
+            "cmp byte ptr [rip + {sampled}], 0",
+            "je 5f",
+            "mov edi, {unblock}",
+            "lea rsi, [rsp + 8]",
+            "xor edx, edx",
+            "mov r10d, 8",
+            "mov eax, {sigprocmask}",
+            // The sample comes here.
+            "syscall",
+            "5:",
+            $crate::arch::stub_part!(return result),
+        ] [
+            sampled = sym $sampled,
+            unblock = const libc::SIG_UNBLOCK,
+            sigprocmask = const libc::SYS_rt_sigprocmask,
+            $($operands)*
+        ] $name = $real, $engaged, $before);
+    };
+
+    (
+        @@ [$(#[$attribute:meta])*] [$($question:tt)*] [$($end:tt)*] [$($operands:tt)*]
+        $name:ident = $real:path, $engaged:path, $before:path
+    ) => {
+        $(#[$attribute])*
+        #[unsafe(naked)]
+        pub(crate) unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "endbr64",
+                "mov r11, qword ptr [rip + {real}]",
+                "test r11, r11",
+                "jz 2f",
+                "cmp byte ptr [rip + {engaged}], 0",
+                "jne 2f",
+                "jmp r11",
+                "2:",
+                $($question)*
+                $crate::arch::stub_part!(make frame),
+                "mov rdi, rsp",
+                "lea rsi, [rip + {real}]",
+                "call {before}",
+                $($end)*
+                ".cfi_endproc",
+                real = sym $real,
+                engaged = sym $engaged,
+                before = sym $before,
+                $($operands)*
+            )
+        }
+    };
+}
+
+/// What stubs are made of.
+macro_rules! stub_part {
+    // A `Call`. The stack pointer is its address, and 16-byte aligned.
+    (make frame) => {
+        "push rbp
+         .cfi_def_cfa_offset 16
+         .cfi_offset rbp, -16
+         mov rbp, rsp
+         .cfi_def_cfa_register rbp
+         sub rsp, 192
+         mov [rbp - 48], rdi
+         mov [rbp - 40], rsi
+         mov [rbp - 32], rdx
+         mov [rbp - 24], rcx
+         mov [rbp - 16], r8
+         mov [rbp - 8], r9"
+    };
+    (restore arguments) => {
+        "mov rdi, [rbp - 48]
+         mov rsi, [rbp - 40]
+         mov rdx, [rbp - 32]
+         mov rcx, [rbp - 24]
+         mov r8, [rbp - 16]
+         mov r9, [rbp - 8]"
+    };
+    (drop frame) => {
+        "leave
+         .cfi_def_cfa rsp, 8
+         .cfi_restore rbp"
+    };
+    // By a `Route`. The seventh argument is read where the caller's frame is, so there is a word.
+    (call or jump) => {
+        concat!(
+            "mov r11, rax
+             test rdx, rdx\n",
+            $crate::arch::stub_part!(restore arguments),
+            "\njz 6f
+             mov r10, [rbp + 16]
+             mov [rsp], r10
+             call r11
+             mov [rbp - 56], rax"
+        )
+    };
+    (return result) => {
+        concat!(
+            "mov rax, [rbp - 56]
+             .cfi_remember_state\n",
+            $crate::arch::stub_part!(drop frame),
+            "\nret
+             .cfi_restore_state
+             6:\n",
+            $crate::arch::stub_part!(drop frame),
+            "\njmp r11"
+        )
+    };
+    (argument 0) => { "rdi" };
+    (argument32 0) => { "edi" };
+    (argument32 1) => { "esi" };
+    (argument32 2) => { "edx" };
+}
+
+const _: () = assert!(
+    size_of::<Call>() == 192 + 16
+        && offset_of!(Call, on_stack) == 0
+        && offset_of!(Call, room) == 8
+        && offset_of!(Call, result) == 192 - 56
+        && offset_of!(Call, arguments) == 192 - 48
+        && offset_of!(Call, caller) == 192 + 8
+);
+
+/// Defines an exported function `(path, arg0, …, NULL[, envp])` that calls `$gathered(path, argv)`.
+///
+/// Five of the arguments are in registers, the rest lie above the return address. All are copied
+/// below the frame into one vector, together with one word more, which is the environment where
+/// there is one. That word is read where the caller's frame is, so it exists. Like the C library's
+/// own variant it allocates nothing but stack: execl is async-signal-safe, and is called in
+/// children of vfork.
+macro_rules! gathering_stub {
+    ($(#[$attribute:meta])* $name:ident = $gathered:path) => {
+        $(#[$attribute])*
+        #[unsafe(naked)]
+        pub(crate) unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "endbr64",
+                "push rbp",
+                ".cfi_def_cfa_offset 16",
+                ".cfi_offset rbp, -16",
+                "mov rbp, rsp",
+                ".cfi_def_cfa_register rbp",
+                // rax: words above the return address, the null pointer included.
+                "xor eax, eax",
+                "test rsi, rsi",
+                "jz 3f",
+                "test rdx, rdx",
+                "jz 3f",
+                "test rcx, rcx",
+                "jz 3f",
+                "test r8, r8",
+                "jz 3f",
+                "test r9, r9",
+                "jz 3f",
+                "2:",
+                "inc rax",
+                "cmp qword ptr [rbp + 8 + rax * 8], 0",
+                "jne 2b",
+                "3:",
+                // The word more.
+                "inc rax",
+                "lea r10, [rax * 8 + 5 * 8 + 15]",
+                "and r10, -16",
+                "sub rsp, r10",
+                "mov [rsp], rsi",
+                "mov [rsp + 8], rdx",
+                "mov [rsp + 16], rcx",
+                "mov [rsp + 24], r8",
+                "mov [rsp + 32], r9",
+                "4:",
+                "mov rsi, [rbp + 8 + rax * 8]",
+                "mov [rsp + 32 + rax * 8], rsi",
+                "dec rax",
+                "jnz 4b",
+                "mov rsi, rsp",
+                "call {gathered}",
+                $crate::arch::stub_part!(drop frame),
+                "ret",
+                ".cfi_endproc",
+                gathered = sym $gathered,
+            )
+        }
+    };
+}
+
+/// Defines the first code of a thread, a start routine: it calls `$prepare` with its argument,
+/// which returns another start routine and its argument, as two words, and becomes that one.
+macro_rules! thread_start_stub {
+    ($(#[$attribute:meta])* $name:ident = $prepare:path) => {
+        $(#[$attribute])*
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name(argument: *mut core::ffi::c_void) -> *mut core::ffi::c_void {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "endbr64",
+                "sub rsp, 8",
+                ".cfi_adjust_cfa_offset 8",
+                "call {prepare}",
+                "add rsp, 8",
+                ".cfi_adjust_cfa_offset -8",
+                "mov rdi, rdx",
+                "jmp rax",
+                ".cfi_endproc",
+                prepare = sym $prepare,
+            )
+        }
+    };
+}
+
+/// Defines a second exported name of a stub.
+macro_rules! alias_stub {
+    ($(#[$attribute:meta])* $name:ident = $stub:path) => {
+        $(#[$attribute])*
+        #[unsafe(naked)]
+        pub(crate) unsafe extern "C" fn $name() {
+            core::arch::naked_asm!("jmp {}", sym $stub)
+        }
+    };
+}
+
+pub(crate) use {alias_stub, gathering_stub, stub, stub_part, thread_start_stub};
