@@ -116,10 +116,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
     ),
     ("viewer/src", &["profile/name/bare.rs", "profile/name/mod.rs", "profile/name/narrow.rs"]),
     ("viewer/src", &["symbols/chosen.rs", "symbols/module.rs"]),
-    (
-        "viewer/src",
-        &["symbols/declaration.rs", "symbols/dwarf.rs", "symbols/scope.rs", "symbols/split.rs"],
-    ),
     ("viewer/src", &["views/hall/upward.rs", "views/hall.rs"]),
     ("viewer/src", &["views/mod.rs", "views/sort.rs"]),
 ];

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use gimli::{AttributeValue, DebugInfoOffset, DwoId, Unit, UnitOffset, UnitRef};
 
-use super::dwarf::Reader;
 use super::path;
+use super::reader::Reader;
 use super::scope::Scopes;
 
 /// References that are followed before an entry is taken for damaged.

@@ -10,17 +10,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use addr2line::{Context, FunctionName};
-use gimli::{DwLang, DwarfSections, EndianSlice, LittleEndian, SectionId, UnitOffset, UnitRef};
+use gimli::{DwLang, DwarfSections, SectionId, UnitOffset, UnitRef};
 
 use super::declaration::{Declarations, Naming};
 use super::demangle::{self, Demangler, Name};
 use super::elf::Elf;
 use super::path;
+use super::reader::{Reader, reader};
 use super::sites::{Function, ModuleSites, Row};
 use super::split;
-
-/// How DWARF is read.
-pub(super) type Reader<'a> = EndianSlice<'a, LittleEndian>;
 
 /// The DWARF sections of one file, decompressed.
 pub(super) struct Sections<'data>(DwarfSections<Cow<'data, [u8]>>);
@@ -56,9 +54,9 @@ impl<'a> Dwarf<'a> {
         sections: &'a Sections<'_>,
         alternate: Option<&'a Sections<'_>>,
     ) -> Result<Self, String> {
-        let mut dwarf = sections.0.borrow(|bytes| EndianSlice::new(bytes, LittleEndian));
+        let mut dwarf = sections.0.borrow(|bytes| reader(bytes));
         if let Some(alternate) = alternate {
-            dwarf.set_sup(alternate.0.borrow(|bytes| EndianSlice::new(bytes, LittleEndian)));
+            dwarf.set_sup(alternate.0.borrow(|bytes| reader(bytes)));
         }
         dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
         let sections = Arc::new(dwarf);

@@ -20,6 +20,7 @@
 //! | `chosen` | what to call functions that the loader chose at run time, like `memcpy` |
 //! | `dwarf`, `declaration`, `scope` | which functions and lines an address stands for, and where they are declared |
 //! | `split` | where the rest of split DWARF is |
+//! | `reader` | the type by which DWARF is read |
 //! | `demangle`, `path` | what to call them |
 //! | `module` | all rows of one module |
 //! | `sites` | all rows of a profile |
@@ -45,6 +46,7 @@ mod locate;
 mod module;
 mod path;
 mod plt;
+mod reader;
 pub mod request;
 mod scope;
 mod sites;

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 
 use gimli::{AttributeValue, UnitOffset, UnitRef};
 
-use super::dwarf::Reader;
+use super::reader::Reader;
 
 /// How a type without a name is called.
 const UNNAMED_TYPE: &str = "{unnamed type}";

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use addr2line::Context;
-use gimli::{DwarfPackage, DwarfPackageSections, DwarfSections, EndianSlice, LittleEndian};
+use gimli::{DwarfPackage, DwarfPackageSections, DwarfSections};
 
-use super::dwarf::Reader;
 use super::elf::{self, Elf};
 use super::path;
+use super::reader::{Reader, reader};
 use super::request::{FileRequest, FileSource};
 
 /// Split units that addresses need: path of the file by identifier.
@@ -93,9 +93,10 @@ impl Loaded {
 
     /// Gives the context the split units of some addresses, or tells it that there are none.
     pub(super) fn supply<'a>(&'a self, context: &Context<Reader<'a>>, addresses: &[u64]) {
-        let package = self.package.as_ref().and_then(|sections| {
-            sections.borrow(|bytes| reader(bytes), EndianSlice::new(&[], LittleEndian)).ok()
-        });
+        let package = self
+            .package
+            .as_ref()
+            .and_then(|sections| sections.borrow(|bytes| reader(bytes), reader(&[])).ok());
         for address in lookable(addresses) {
             for (load, answer) in context.preload_units(address) {
                 let unit = match &package {
@@ -124,10 +125,6 @@ fn unit_of<'a>(
     parent: &gimli::Dwarf<Reader<'a>>,
 ) -> Option<gimli::Dwarf<Reader<'a>>> {
     package.find_cu(id, parent).ok().flatten()
-}
-
-fn reader(bytes: &[u8]) -> Reader<'_> {
-    EndianSlice::new(bytes, LittleEndian)
 }
 
 /// Where a split debug file could be: where it was made, or beside the program.
