@@ -115,7 +115,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
         &["profile/comparison.rs", "profile/intern.rs", "profile/mod.rs", "profile/outline.rs"],
     ),
     ("viewer/src", &["profile/name/bare.rs", "profile/name/mod.rs", "profile/name/narrow.rs"]),
-    ("viewer/src", &["symbols/chosen.rs", "symbols/module.rs"]),
     ("viewer/src", &["views/hall/upward.rs", "views/hall.rs"]),
     ("viewer/src", &["views/mod.rs", "views/sort.rs"]),
 ];

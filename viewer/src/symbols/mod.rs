@@ -17,7 +17,7 @@
 //! | `elf` | what is in one file |
 //! | `locate` | which files belong to a module |
 //! | `symbol_table`, `plt`, `extent` | which function owns an address, without DWARF |
-//! | `chosen` | what to call functions that the loader chose at run time, like `memcpy` |
+//! | `chosen`, `votes` | what to call functions that the loader chose at run time, like `memcpy` |
 //! | `dwarf`, `declaration`, `scope` | which functions and lines an address stands for, and where they are declared |
 //! | `split` | where the rest of split DWARF is |
 //! | `reader` | the type by which DWARF is read |
@@ -52,6 +52,7 @@ mod scope;
 mod sites;
 mod split;
 mod symbol_table;
+mod votes;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
@@ -69,12 +70,12 @@ use csprof_format::address::FrameKind;
 use csprof_format::ids::ModuleId;
 use csprof_format::profile as saved;
 
-use self::chosen::{Calls, Votes};
 use self::elf::Elf;
 use self::locate::{Own, Wanted};
 use self::module::{ResolvedModule, Source};
 use self::request::FileSource;
 use self::sites::{Place, Strings};
+use self::votes::{Calls, Votes};
 
 /// Threads that resolve modules. More than a few gain nothing: one or two modules of a program
 /// hold most of its debug information.
@@ -223,7 +224,7 @@ fn name_chosen(
     files: &dyn FileSource,
 ) {
     let mut votes = Votes::default();
-    for (caller, sought) in chosen::sought(profile, places, resolved) {
+    for (caller, sought) in votes::sought(profile, places, resolved) {
         let Some(wanted) = wanted(profile, directory, caller) else { continue };
         // A damaged file costs the names that it could have told. What is odd about it was told
         // when its own addresses were looked up.

@@ -1,0 +1,181 @@
+//! Names for functions without one, by the calls that reached them.
+//!
+//! Each call names the copy that it reached; the name that most samples were called by wins. Why,
+//! and which names count: [`chosen`](super::chosen).
+
+use core::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use csprof_format::address::FrameKind;
+use csprof_format::ids::ModuleId;
+use csprof_format::profile as saved;
+
+use super::elf::Elf;
+use super::module::ResolvedModule;
+use super::plt::{self, Callee, Slots, Stub};
+use super::sites::Place;
+
+/// The calls of a module's own file.
+pub(super) struct Calls<'data> {
+    elf: &'data Elf<'data>,
+    slots: Slots<'data>,
+    stubs: Vec<Stub<'data>>,
+}
+
+impl<'data> Calls<'data> {
+    /// Reads through what the module calls others.
+    pub(super) fn read(elf: &'data Elf<'data>) -> Self {
+        let slots = Slots::read(elf);
+        let stubs = plt::stubs(elf, &slots);
+        Self { elf, slots, stubs }
+    }
+
+    /// What the call instruction before a return address calls, if that can be told.
+    fn before(&self, return_address: u64) -> Option<Callee<'data>> {
+        let code = self.elf.code_at(return_address.checked_sub(LONGEST_CALL)?..return_address)?;
+        match decode(code, return_address)? {
+            Reach::Code(address) => {
+                let stub = plt::find(&self.stubs, address)?;
+                (stub.range.start == address).then_some(stub.callee)
+            }
+            Reach::Slot(address) => self.slots.at(address),
+        }
+    }
+}
+
+/// Length of the longest call instruction that is understood, in bytes.
+const LONGEST_CALL: u64 = 6;
+
+/// Where a call instruction leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// To the code at this address.
+    Code(u64),
+    /// Through the slot at this address.
+    Slot(u64),
+}
+
+/// Decodes the call instruction that ends with `code`, before the return address.
+fn decode(code: &[u8], return_address: u64) -> Option<Reach> {
+    let (_, displacement) = code.split_last_chunk()?;
+    let displacement = i64::from(i32::from_le_bytes(*displacement));
+    let address = return_address.wrapping_add_signed(displacement);
+    match *code {
+        [.., 0xff, 0x15, _, _, _, _] => Some(Reach::Slot(address)), // call *disp32(%rip)
+        [.., 0xe8, _, _, _, _] => Some(Reach::Code(address)),       // call disp32
+        _ => None,
+    }
+}
+
+/// A function of a module, by its number there.
+type FunctionOf = (ModuleId, u32);
+
+/// The calls to functions without a name that may have been chosen at run time: by module of the
+/// caller and return address, the samples below them for each function that was called.
+pub(super) type Sought = BTreeMap<ModuleId, BTreeMap<u64, BTreeMap<FunctionOf, u64>>>;
+
+/// Finds the calls whose names matter.
+pub(super) fn sought(
+    profile: &saved::Profile,
+    places: &[Option<Place>],
+    modules: &HashMap<ModuleId, ResolvedModule>,
+) -> Sought {
+    let mut sought = Sought::new();
+    let may_name =
+        |module: &ResolvedModule| !module.made_up.is_empty() && !module.chosen.is_empty();
+    if !modules.values().any(may_name) {
+        return sought;
+    }
+    let nodes = &profile.nodes;
+    // Samples of each node and all below it: parents come before their children.
+    let mut inclusive = nodes.samples.clone();
+    for (node, &parent) in nodes.parent.iter().enumerate().rev() {
+        let samples = inclusive.get(node).copied().unwrap_or(0);
+        if let Some(above) = inclusive.get_mut(parent as usize).filter(|_| parent as usize != node)
+        {
+            *above = above.saturating_add(samples);
+        }
+    }
+    let nameless = |node: usize| {
+        let place = places.get(nodes.frame.get(node)?.index())?.as_ref()?;
+        let module = modules.get(&place.module).filter(|module| may_name(module))?;
+        let function = module.sites.rows_of(place.index).first()?.function;
+        module.made_up.contains(&function).then_some((place.module, function))
+    };
+    for (node, &parent) in nodes.parent.iter().enumerate() {
+        let Some(called) = nameless(node) else { continue };
+        let frame = nodes.frame.get(parent as usize).and_then(|id| profile.frames.get(id.index()));
+        let Some(saved::Frame { kind: FrameKind::Call, module: Some(caller), offset }) = frame
+        else {
+            continue;
+        };
+        let calls = sought.entry(*caller).or_default().entry(*offset).or_default();
+        let samples = calls.entry(called).or_default();
+        *samples = samples.saturating_add(inclusive.get(node).copied().unwrap_or(0));
+    }
+    sought
+}
+
+/// How many samples were called by which name.
+#[derive(Debug, Default)]
+pub(super) struct Votes(BTreeMap<FunctionOf, BTreeMap<String, u64>>);
+
+impl Votes {
+    /// Counts the calls from one module.
+    pub(super) fn count(
+        &mut self,
+        caller: ModuleId,
+        calls: &Calls<'_>,
+        sought: &BTreeMap<u64, BTreeMap<FunctionOf, u64>>,
+        modules: &HashMap<ModuleId, ResolvedModule>,
+    ) {
+        for (&return_address, called) in sought {
+            let Some(callee) = calls.before(return_address) else { continue };
+            for (&function, &samples) in called {
+                let Some(module) = modules.get(&function.0) else { continue };
+                let Some(name) = module.chosen.name(callee, function.0 == caller) else { continue };
+                let names = self.0.entry(function).or_default();
+                let votes = names.entry(name.to_owned()).or_default();
+                *votes = votes.saturating_add(samples);
+            }
+        }
+    }
+
+    /// Names the functions: each by the name that most of its samples were called by, and the first
+    /// in the alphabet of several such.
+    pub(super) fn apply(self, modules: &mut HashMap<ModuleId, ResolvedModule>) {
+        let mut elected = BTreeMap::<ModuleId, BTreeMap<u32, String>>::new();
+        for ((module, function), names) in self.0 {
+            let winner = names.into_iter().max_by_key(|(name, n)| (*n, Reverse(name.clone())));
+            if let Some((name, _)) = winner {
+                elected.entry(module).or_default().insert(function, name);
+            }
+        }
+        for (id, names) in elected {
+            if let Some(module) = modules.get_mut(&id) {
+                module.sites.rename(&names);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_read_backwards_from_the_return_address() {
+        let cases: [(&[u8], Option<Reach>); 6] = [
+            (&[0x90, 0xe8, 0xae, 0xfe, 0xff, 0xff], Some(Reach::Code(0x1030))),
+            // What the linker makes of `call *f@GOTPCREL(%rip)` where f turns out to be near.
+            (&[0x67, 0xe8, 0xae, 0xfe, 0xff, 0xff], Some(Reach::Code(0x1030))),
+            (&[0xff, 0x15, 0x7e, 0x2e, 0, 0], Some(Reach::Slot(0x4000))),
+            (&[0x90, 0x90, 0x90, 0x90, 0xff, 0xd0], None), // call *%rax
+            (&[0xff, 0x25, 0x7e, 0x2e, 0, 0], None),       // a jump does not return
+            (&[0xe8], None),
+        ];
+        for (code, reach) in cases {
+            assert_eq!(decode(code, 0x1182), reach, "{code:x?}");
+        }
+    }
+}
