@@ -114,7 +114,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
         "viewer/src",
         &["profile/comparison.rs", "profile/intern.rs", "profile/mod.rs", "profile/outline.rs"],
     ),
-    ("viewer/src", &["profile/name/bare.rs", "profile/name/mod.rs", "profile/name/narrow.rs"]),
     ("viewer/src", &["views/hall/upward.rs", "views/hall.rs"]),
     ("viewer/src", &["views/mod.rs", "views/sort.rs"]),
 ];

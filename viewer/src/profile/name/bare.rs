@@ -1,8 +1,8 @@
 //! The bare forms of many names.
 
-use super::{
-    Parts, by_self_type, is_plain, is_version, of_type, scan, with_aliases, without_versions,
-};
+use super::scan::{Parts, scan};
+use super::spelling::{by_self_type, is_plain, of_type, with_aliases};
+use super::versions::{is_version, without_versions};
 
 /// The bare forms of many names, to be compared with patterns again and again.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! The forms of a name for a column that is too narrow for it.
 
 use super::scan::{Found, Parts, Pieces, group_end, scan};
-use super::{base_component, by_self_type, is_path, is_plain, of_type, split_outside};
+use super::spelling::{base_component, by_self_type, is_path, is_plain, of_type, split_outside};
 
 /// A name without arguments and return type, to be made shorter where that does not do.
 pub(crate) struct NarrowName {

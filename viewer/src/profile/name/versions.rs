@@ -21,7 +21,7 @@ use memchr::memchr;
 
 /// Whether a component, which is neither the first nor the last, is such a namespace. `is_called`
 /// says that the name has arguments.
-pub(crate) fn is_version(component: &str, is_called: bool) -> bool {
+pub(super) fn is_version(component: &str, is_called: bool) -> bool {
     match component.as_bytes() {
         [b'_', b'_', ..] => {
             let rest = &component[2..];
