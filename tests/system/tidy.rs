@@ -110,10 +110,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
             "cli/view.rs",
         ],
     ),
-    (
-        "viewer/src",
-        &["profile/comparison.rs", "profile/intern.rs", "profile/mod.rs", "profile/outline.rs"],
-    ),
     ("viewer/src", &["views/hall/upward.rs", "views/hall.rs"]),
     ("viewer/src", &["views/mod.rs", "views/sort.rs"]),
 ];

@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 
 use csprof_format::ids::ModuleId;
 
-use super::{Frame, FrameKind, FrameRef, Function, FunctionRef};
+use super::model::{Frame, FrameKind, FrameRef, Function, FunctionRef};
 
 /// The tables of functions and frames while a profile is being built.
 pub(super) struct Interner {

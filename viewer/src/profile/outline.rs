@@ -30,8 +30,9 @@ use std::fmt::Write as _;
 use csprof_format::ids::{EpochId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile as saved;
 
+use super::counts::Counts;
 use super::intern::Interner;
-use super::{Counts, Frame, FrameKind, FrameRef, Function, Nodes, Profile, Stream};
+use super::model::{Frame, FrameKind, FrameRef, Function, Nodes, Profile, Stream};
 
 /// The metric of samples of which nothing else is said.
 const FIRST_METRIC: &str = "cputime";

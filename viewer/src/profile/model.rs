@@ -1,0 +1,252 @@
+//! What a loaded profile is made of: functions, frames, and nodes in columns.
+
+use std::borrow::Cow;
+
+use csprof_format::ids::{EpochId, ModuleId, ProcessId, StringId, ThreadId};
+use csprof_format::profile as saved;
+
+use super::counts::{Count, Counts};
+use super::sides::Comparison;
+
+/// A profile, loaded and expanded.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    /// Everything that is not a tree: run, processes, threads, epochs, modules, strings.
+    /// Its tables of trees, nodes, frames, functions and sites are emptied by loading.
+    pub info: saved::Profile,
+    /// Functions and what stands for one: groups, unknown code, partial roots.
+    pub functions: Vec<Function>,
+    /// Source-level frames: what nodes name.
+    pub frames: Vec<Frame>,
+    /// The nodes.
+    pub nodes: Nodes,
+    /// One for each thread and epoch, ordered by first node; together they cover all nodes but 0.
+    pub streams: Vec<Stream>,
+    /// What is compared with what, where two profiles were loaded to be compared; see there.
+    pub comparison: Option<Box<Comparison>>,
+}
+
+impl Profile {
+    /// Samples of the whole profile.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.nodes.samples.iter().sum()
+    }
+
+    /// All metrics, the first one first; at least one.
+    pub fn metrics(&self) -> impl Iterator<Item = (MetricRef, &saved::Metric)> {
+        (0..).map(MetricRef).zip(self.info.metrics())
+    }
+
+    /// The metric of a sample source.
+    ///
+    /// # Errors
+    /// A sentence that lists the metrics there are.
+    pub fn metric_named(&self, source: &str) -> Result<MetricRef, String> {
+        self.metric_of(source).ok_or_else(|| {
+            format!("no metric `{source}` in this profile; it has {}", self.sources())
+        })
+    }
+
+    /// The function that a node stands for.
+    ///
+    /// # Panics
+    /// If there is no such node.
+    #[must_use]
+    pub fn function_of(&self, node: u32) -> FunctionRef {
+        self.frames[self.nodes.frame[node as usize].index()].function
+    }
+
+    /// Path of a load module, as the loader knew it; empty if it has none.
+    #[must_use]
+    pub fn module_path(&self, module: ModuleId) -> &str {
+        self.info.modules.get(module.index()).map_or("", |module| self.string(module.path))
+    }
+
+    /// Interned text; empty if there is none of this number.
+    #[must_use]
+    pub fn string(&self, id: StringId) -> &str {
+        self.info.strings.get(id.index()).map_or("", String::as_str)
+    }
+}
+
+/// The file name of the program that a process ran: `cc1plus` for `/usr/libexec/gcc/cc1plus`. Empty
+/// if its command is not known.
+#[must_use]
+pub fn program(process: &saved::Process) -> Cow<'_, str> {
+    let program = process.command.first().map_or(&[][..], Vec::as_slice);
+    let file = program.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    String::from_utf8_lossy(file)
+}
+
+/// One of the metrics of a profile: 0 is the first, [`saved::Profile::metric`], and `n` the further
+/// one with number `n - 1`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MetricRef(pub u8);
+
+impl MetricRef {
+    /// The first metric; the only one of most profiles.
+    pub const FIRST: Self = Self(0);
+
+    /// Position among all metrics.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Index into [`Profile::functions`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FunctionRef(pub u32);
+
+impl FunctionRef {
+    /// The root of everything.
+    pub const ROOT: Self = Self(0);
+
+    /// Position in the table of functions.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Index into [`Profile::frames`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FrameRef(pub u32);
+
+impl FrameRef {
+    /// The root of everything.
+    pub const ROOT: Self = Self(0);
+
+    /// Position in the table of frames.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A function, or what a row shows in place of one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Function {
+    /// Demangled name; `module+0xoffset` where there is none.
+    pub name: String,
+    /// Its load module, where there is one.
+    pub module: Option<ModuleId>,
+    /// File of the definition.
+    pub file: Option<StringId>,
+    /// Line of the definition, 0 if unknown.
+    pub line: u32,
+}
+
+/// What kind of thing a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FrameKind {
+    /// A function that was called.
+    Call,
+    /// A function inlined into its caller.
+    Inline,
+    /// Code without a name.
+    Unknown,
+    /// The root of paths whose outer callers could not be found.
+    Partial,
+    /// The root of everything.
+    Root,
+    /// A rank, process, thread or epoch, above all its paths: what the stage `split` puts there.
+    Context,
+}
+
+/// A source-level frame: a function and the line it was executing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Frame {
+    /// The function.
+    pub function: FunctionRef,
+    /// Kind.
+    pub kind: FrameKind,
+    /// File of the line, if known.
+    pub file: Option<StringId>,
+    /// The line, 0 if unknown.
+    pub line: u32,
+}
+
+/// Columns of the nodes; all have one length.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Nodes {
+    /// Parent of each node; 0 for node 0.
+    pub parent: Vec<u32>,
+    /// Frame of each node.
+    pub frame: Vec<FrameRef>,
+    /// Exclusive samples, of all metrics together.
+    pub samples: Counts,
+    /// What of them each further metric has, in the order of [`saved::Profile::further`]; the rest
+    /// is the first metric's. Together at most `samples`, for every node.
+    pub further: Vec<Counts>,
+    /// Returns of sampled activations; 0 for inlined frames, which have none.
+    pub edges: Counts,
+}
+
+impl Nodes {
+    /// Number of nodes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.parent.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.parent.is_empty()
+    }
+
+    /// Inclusive samples of every node: its own and those of all nodes below it.
+    #[must_use]
+    pub fn inclusive(&self) -> Vec<u64> {
+        let mut sums: Vec<u64> = self.samples.iter().collect();
+        add_up(&self.parent, &mut sums);
+        sums
+    }
+
+    /// Memory of the columns, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.parent[..])
+            + size_of_val(&self.frame[..])
+            + self.samples.bytes()
+            + self.further.iter().map(Counts::bytes).sum::<usize>()
+            + self.edges.bytes()
+    }
+
+    /// Appends a node and returns its number. All its samples are the first metric's.
+    pub fn push(&mut self, parent: u32, frame: FrameRef, samples: u64, edges: u64) -> u32 {
+        let id = u32::try_from(self.len()).unwrap_or(u32::MAX);
+        self.parent.push(parent);
+        self.frame.push(frame);
+        self.samples.push(samples);
+        self.further.iter_mut().for_each(|column| column.push(0));
+        self.edges.push(edges);
+        id
+    }
+}
+
+/// Adds up inclusive values of a forest in which `parent[n] < n` for every node but 0; `sums` has
+/// the exclusive ones at first.
+///
+/// One backward pass: when a node is added to its parent, all its own children have been added.
+pub fn add_up<C: Count>(parent: &[u32], sums: &mut [C]) {
+    for node in (1..sums.len()).rev() {
+        let value = sums[node];
+        sums[parent[node] as usize] += value;
+    }
+}
+
+/// The nodes of one thread in one epoch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stream {
+    /// The process.
+    pub process: ProcessId,
+    /// The thread.
+    pub thread: ThreadId,
+    /// The epoch.
+    pub epoch: EpochId,
+    /// Its nodes.
+    pub nodes: core::ops::Range<u32>,
+}
