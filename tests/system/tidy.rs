@@ -95,21 +95,6 @@ const CRATES: &[(&str, &str)] = &[
 
 /// Files that name each other although none should: each group is to come apart.
 const CIRCLES: &[(&str, &[&str])] = &[
-    (
-        "viewer/src",
-        &[
-            "cli/completions.rs",
-            "cli/demo.rs",
-            "cli/diff.rs",
-            "cli/export.rs",
-            "cli/help/mod.rs",
-            "cli/info.rs",
-            "cli/man.rs",
-            "cli/mod.rs",
-            "cli/report.rs",
-            "cli/view.rs",
-        ],
-    ),
     ("viewer/src", &["views/hall/upward.rs", "views/hall.rs"]),
     ("viewer/src", &["views/mod.rs", "views/sort.rs"]),
 ];

@@ -10,6 +10,9 @@ use std::fmt;
 use std::io::{self, BufWriter, IsTerminal, StderrLock, StdoutLock, Write};
 use std::ops::RangeInclusive;
 
+/// Names the place where output failed.
+pub(crate) const CANNOT_PRINT: &str = "standard output: cannot be written";
+
 /// Characters that terminals do not show as they stand: they change the direction of the text
 /// around them (Trojan Source, CVE-2021-42574), take no room, or end lines. Control characters
 /// come besides. Unicode 16, general categories Cf, Zl, Zp, and variation selectors.

@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
-use super::{Cli, exit_code};
+use super::exit_code;
 use crate::print;
 
 const EXAMPLES: &str = "\
@@ -23,14 +23,14 @@ pub struct Completions {
 }
 
 impl Completions {
-    /// Prints the script.
+    /// Prints the script for `command`, which is csprof.
     ///
     /// # Errors
     ///
     /// Those of standard output.
-    pub fn run(&self) -> Result<ExitCode> {
+    pub fn run(&self, mut command: Command) -> Result<ExitCode> {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Cli::command(), "csprof", &mut script);
+        clap_complete::generate(self.shell, &mut command, "csprof", &mut script);
         print::as_it_is(&script)?;
         Ok(exit_code::DONE)
     }

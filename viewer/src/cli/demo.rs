@@ -9,8 +9,9 @@ use anyhow::{Context, Result};
 use clap::Args;
 use nix::unistd::mkdtemp;
 
+use super::appearance::Appearance;
+use super::exit_code;
 use super::record::{Sampling, save, summary, tell};
-use super::{Appearance, exit_code};
 use crate::launch::output::Output;
 use crate::profile::MetricRef;
 use crate::refine::Refined;

@@ -7,12 +7,12 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 
-use super::exit_code::WrongUsage;
+use super::appearance::Appearance;
+use super::exit_code::{self, WrongUsage};
 use super::open::{applied, compared, parsed};
 use super::report::{Format, percent};
 use super::rows::{Rows, grain};
 use super::sort::compared_column;
-use super::{Appearance, CANNOT_PRINT, exit_code};
 use crate::print;
 use crate::profile::Profile;
 use crate::profile::comparison::{Rename, Scale};
@@ -156,7 +156,7 @@ impl Diff {
             Format::Json => json::write(&refined, &options, &mut out),
             Format::Csv => csv::write(&refined, &options, &mut out),
         };
-        written.and_then(|()| out.flush()).context(CANNOT_PRINT)?;
+        written.and_then(|()| out.flush()).context(print::CANNOT_PRINT)?;
         let all = total(&refined);
         let above = self.fail_above.filter(|&most| {
             all.is_significant() && all.growth().is_none_or(|growth| growth > most)

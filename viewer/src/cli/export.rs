@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 
+use super::exit_code;
 use super::open::{ProfileFile, Selection};
-use super::{CANNOT_PRINT, exit_code};
 use crate::export::folded::{self, Options};
 use crate::print::{self, Printable};
 
@@ -67,7 +67,7 @@ impl Export {
             Some(path) => File::create(path)
                 .and_then(|mut file| write(&mut file))
                 .with_context(|| format!("{}: cannot be written", path.display()))?,
-            None => write(&mut print::output(print::Form::Text)).context(CANNOT_PRINT)?,
+            None => write(&mut print::output(print::Form::Text)).context(print::CANNOT_PRINT)?,
         }
         Ok(exit_code::DONE)
     }

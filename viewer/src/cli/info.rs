@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 
+use super::appearance::Appearance;
+use super::exit_code;
 use super::open::ProfileFile;
-use super::{Appearance, CANNOT_PRINT, exit_code};
 use crate::print;
 use crate::report::info::{self, SetPlace};
 use crate::set_files::{SetFile, SetFiles};
@@ -53,7 +54,7 @@ impl Info {
             Format::Text => info::text::write(&profile, &sets, appearance.ascii, &mut out),
             Format::Json => info::json::write(&profile, &sets, &mut out),
         };
-        written.and_then(|()| out.flush()).context(CANNOT_PRINT)?;
+        written.and_then(|()| out.flush()).context(print::CANNOT_PRINT)?;
         Ok(exit_code::DONE)
     }
 }

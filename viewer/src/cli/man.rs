@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_mangen::Man;
 
-use super::{Cli, exit_code};
+use super::exit_code;
 use crate::print;
 
 const EXAMPLES: &str = "\
@@ -27,28 +27,28 @@ pub struct ManPages {
 }
 
 impl ManPages {
-    /// Prints or writes the pages.
+    /// Prints or writes the pages of `command`, which is csprof.
     ///
     /// # Errors
     ///
     /// Those of standard output, or of the folder.
-    pub fn run(&self) -> Result<ExitCode> {
+    pub fn run(&self, command: Command) -> Result<ExitCode> {
         match &self.all {
             Some(folder) => {
-                write_all(folder)
+                write_all(folder, command)
                     .with_context(|| format!("{}: cannot be written", folder.display()))?;
             }
-            None => print::as_it_is(page(&Man::new(Cli::command()))?.as_bytes())?,
+            None => print::as_it_is(page(&Man::new(command))?.as_bytes())?,
         }
         Ok(exit_code::DONE)
     }
 }
 
 /// Writes a page for csprof and one for each subcommand.
-fn write_all(folder: &Path) -> io::Result<()> {
+fn write_all(folder: &Path, command: Command) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     // `help` is a subcommand of csprof's own.
-    let mut cli = Cli::command().disable_help_subcommand(true);
+    let mut cli = command.disable_help_subcommand(true);
     // Puts the program's name before those of the subcommands.
     cli.build();
     let shown = cli.get_subcommands().filter(|command| !command.is_hide_set());
@@ -96,12 +96,15 @@ fn page(man: &Man) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+
     use super::*;
+    use crate::cli::Cli;
 
     #[test]
     fn every_page_has_its_examples_line_by_line() {
         let folder = tempfile::tempdir().unwrap();
-        write_all(folder.path()).unwrap();
+        write_all(folder.path(), Cli::command()).unwrap();
         let mut pages = 0;
         for entry in fs::read_dir(folder.path()).unwrap() {
             let text = fs::read_to_string(entry.unwrap().path()).unwrap();

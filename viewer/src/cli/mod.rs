@@ -8,8 +8,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
+mod appearance;
 mod completions;
 mod demo;
 mod diff;
@@ -30,11 +31,7 @@ mod sort;
 mod symbolize;
 mod view;
 
-use crate::tui::theme::ColorChoice;
-
-/// Names the place where output failed.
-const CANNOT_PRINT: &str = "standard output: cannot be written";
-
+pub use appearance::Appearance;
 pub use completions::Completions;
 pub use demo::{Demo, DemoProgram};
 pub use diff::Diff;
@@ -66,26 +63,6 @@ pub struct Cli {
     command: Command,
     #[command(flatten)]
     appearance: Appearance,
-}
-
-/// How output looks.
-#[derive(Clone, Copy, Debug, Args)]
-pub struct Appearance {
-    /// Use color; `auto` asks the terminal and NO_COLOR
-    #[arg(long, global = true, value_name = "WHEN", value_parser = color, default_value = "auto")]
-    color: ColorChoice,
-    /// Draw with plain ASCII characters only
-    #[arg(long, global = true)]
-    ascii: bool,
-}
-
-fn color(text: &str) -> Result<ColorChoice, String> {
-    match text {
-        "auto" => Ok(ColorChoice::Auto),
-        "always" => Ok(ColorChoice::Always),
-        "never" => Ok(ColorChoice::Never),
-        _ => Err("it is auto, always or never".into()),
-    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -136,9 +113,9 @@ impl Cli {
             Command::DemoProgram(program) => program.run(),
             Command::Symbolize(symbolize) => symbolize.run(),
             Command::Salvage(salvage) => salvage.run(),
-            Command::Help(help) => help.run(),
-            Command::Completions(completions) => completions.run(),
-            Command::ManPages(pages) => pages.run(),
+            Command::Help(help) => help.run(Self::command()),
+            Command::Completions(completions) => completions.run(Self::command()),
+            Command::ManPages(pages) => pages.run(Self::command()),
         }
     }
 }
@@ -170,8 +147,6 @@ fn with_fitting_tip(mut error: clap::Error) -> clap::Error {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 
-use super::exit_code::WrongUsage;
+use super::appearance::Appearance;
+use super::exit_code::{self, WrongUsage};
 use super::open::{ProfileFiles, Selection, tell_problems};
 use super::rows::{Rows, grain};
 use super::sort::{SortBy, SortParser};
-use super::{Appearance, CANNOT_PRINT, exit_code};
 use crate::print;
 use crate::profile::Profile;
 use crate::refine::{Grain, Refined};
@@ -159,7 +159,7 @@ impl Report {
             (_, Format::Json) => report::json::write(&refined, &options, &mut out),
             (_, Format::Csv) => report::csv::write(&refined, &options, &mut out),
         };
-        written.and_then(|()| out.flush()).context(CANNOT_PRINT)?;
+        written.and_then(|()| out.flush()).context(print::CANNOT_PRINT)?;
         Ok(exit_code::DONE)
     }
 
@@ -222,7 +222,7 @@ impl Report {
                 return Err(WrongUsage("--sets has the formats text and json".into()).into());
             }
         };
-        written.and_then(|()| out.flush()).context(CANNOT_PRINT)?;
+        written.and_then(|()| out.flush()).context(print::CANNOT_PRINT)?;
         Ok(exit_code::DONE)
     }
 }

@@ -5,13 +5,13 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 
-use super::exit_code::WrongUsage;
+use super::appearance::Appearance;
+use super::exit_code::{self, WrongUsage};
 use super::open::{ProfileFiles, compared};
-use super::{Appearance, exit_code};
 use crate::profile::comparison::Scale;
 use crate::profile::{MetricRef, Profile};
 use crate::set_files::SetFiles;
-use crate::tui::{Opened, Options, run};
+use crate::tui::{Opened, run};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -85,12 +85,5 @@ impl View {
         let scale = if self.normalize { Scale::Share } else { Scale::Amount };
         let [base, other] = [0, 1].map(|at| &self.files.files[at]);
         compared([base, other], self.files.salvage, self.metric.as_deref(), &[], scale)
-    }
-}
-
-impl Appearance {
-    /// The same for the viewer.
-    pub(super) const fn viewer(self, mouse: bool) -> Options {
-        Options { color: self.color, ascii: self.ascii, mouse }
     }
 }

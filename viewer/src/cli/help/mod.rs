@@ -6,10 +6,9 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 
-use super::exit_code::WrongUsage;
-use super::{CANNOT_PRINT, Cli, exit_code};
+use super::exit_code::{self, WrongUsage};
 use crate::print;
 use crate::refine::Preset;
 
@@ -42,24 +41,24 @@ const TOPICS: [Topic; 3] = [
 ];
 
 impl Help {
-    /// Prints the help.
+    /// Prints the help; `command` is csprof.
     ///
     /// # Errors
     ///
     /// If there is no such topic, or output fails.
-    pub fn run(&self) -> Result<ExitCode> {
+    pub fn run(&self, command: Command) -> Result<ExitCode> {
         let page = match self.topic.as_deref() {
-            None => overview(),
-            Some(name) => page(name)?,
+            None => overview(command),
+            Some(name) => page(name, command)?,
         };
-        print::as_it_is(page.as_bytes()).context(CANNOT_PRINT)?;
+        print::as_it_is(page.as_bytes()).context(print::CANNOT_PRINT)?;
         Ok(exit_code::DONE)
     }
 }
 
 /// The help of csprof itself, and the topics.
-fn overview() -> String {
-    let mut text = Cli::command().render_long_help().to_string();
+fn overview(mut command: Command) -> String {
+    let mut text = command.render_long_help().to_string();
     text.push_str("\n\nTopics (csprof help TOPIC):\n");
     for (name, about, _) in TOPICS {
         text.push_str(&format!("  {name:<13} {about}\n"));
@@ -67,14 +66,13 @@ fn overview() -> String {
     text
 }
 
-fn page(name: &str) -> Result<String> {
+fn page(name: &str, mut command: Command) -> Result<String> {
     if let Some((.., page)) = TOPICS.iter().find(|(topic, ..)| *topic == name) {
         return Ok(page());
     }
-    let mut cli = Cli::command();
     // Puts the program's name before those of the subcommands.
-    cli.build();
-    match cli.find_subcommand_mut(name) {
+    command.build();
+    match command.find_subcommand_mut(name) {
         Some(subcommand) => Ok(format!("{}\n", subcommand.render_long_help())),
         None => {
             let topics = TOPICS.map(|(name, ..)| name).join(", ");

@@ -1,4 +1,4 @@
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 
 use super::*;
 use crate::cli::Cli;
@@ -129,9 +129,9 @@ fn pages_are_complete_and_fit_a_hundred_columns() {
     for word in ["through", "callers of", "split", "small", "node[", "collapse-run"] {
         assert!(refine().contains(word), "{word}");
     }
-    assert!(overview().contains("coming-from"));
-    assert!(page("report").unwrap().contains("--threshold"));
-    assert!(page("nonsense").is_err());
+    assert!(overview(Cli::command()).contains("coming-from"));
+    assert!(page("report", Cli::command()).unwrap().contains("--threshold"));
+    assert!(page("nonsense", Cli::command()).is_err());
 }
 
 #[test]
