@@ -500,7 +500,7 @@ impl ThreadArena {
         }
     }
 
-    /// The same where nobody counts here any more.
+    /// Unmaps everything, in the child of a fork where nobody counts here any more.
     pub fn leave(&mut self) {
         for (segment, first) in (0..).zip(&mut self.segments) {
             let first = core::mem::replace(first, core::ptr::null());

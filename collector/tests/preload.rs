@@ -53,7 +53,11 @@ enum Collector {
 
 fn run(folder: &Path, arguments: &[&str], collector_is: Collector) -> Output {
     let mut command = Command::new(folder.join("program"));
-    command.args(arguments).env_remove("LD_PRELOAD").env_remove("CSPROF_RUN_DIR");
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("LD_PRELOAD")
+        .env_remove("CSPROF_RUN_DIR");
     if collector_is != Collector::Absent {
         command.env("LD_PRELOAD", collector());
     }

@@ -19,6 +19,10 @@ fn no_wait_ends_early_by_a_sample_that_comes_by_sigtrap() {
     // The kernel has the thread send itself the signal in this call.
     let words = ["./program", "3000", "io_uring_enter"];
     let recording = workshop.record(&["-e", "task-clock@5000"], &words);
+    if recording.outcome.said().starts_with("no io_uring\n") {
+        skip("waits by io_uring_enter", "the kernel refuses io_uring_setup");
+        return;
+    }
     assert_eq!(recording.outcome.said(), "interrupted 0\n");
 }
 

@@ -49,7 +49,7 @@ const TOLERATED: i64 = 2;
 const MOST_FACTOR: i64 = 500 * ONE;
 
 /// The factor that a thread has learned last, with which threads begin: to learn it anew takes each of them
-/// some 0.2 s in which they hardly go on.
+/// some 0.2 s in which the program makes almost no progress.
 static LEARNED: AtomicI64 = AtomicI64::new(ONE);
 
 /// What one thread may spend.

@@ -59,7 +59,7 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
         return false;
     };
     if weight == 0 {
-        // An event came ahead of the clock.
+        // It came too early.
         return true;
     }
     let in_handler = &thread.sampler.shared().in_handler;

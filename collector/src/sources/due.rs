@@ -33,10 +33,9 @@ impl Due {
         due
     }
 
-    /// The same for a signal: it comes from another clock, which differs by a fraction of a period, so it
-    /// may be worth one that has not passed yet, which is not counted again. It is worth 0 if the one before
-    /// was, too, and has still not passed: where a hypervisor takes time from the machine, the kernel's events
-    /// go on, and the CPU time of threads does not.
+    /// The same for a signal. It comes by another clock, so it may come before its period has passed: it is then
+    /// worth 1, in advance. Until that period has passed, further signals are worth 0: where a hypervisor takes
+    /// time from the machine, the kernel's events go on, and the CPU time of threads does not.
     pub(super) fn take_for_signal(&mut self) -> u64 {
         let passed = self.passed();
         let due = passed.saturating_sub(self.accounted).max(u64::from(self.accounted <= passed));

@@ -62,7 +62,7 @@ impl Sources {
         self.0.each_mut().map(|source| source.as_mut().map_or(0, Source::lost))
     }
 
-    /// Which source sent the signal, and how many periods it stands for; `None` if it is none of
+    /// Which source sent the signal, and how many periods it stands for, 0 if it came too early; `None` if it is none of
     /// these. Signal side.
     #[inline]
     pub fn weight(&mut self, signal: &SignalInfo) -> Option<(usize, u64)> {

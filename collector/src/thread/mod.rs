@@ -81,7 +81,9 @@ fn set_current(thread: *mut Thread) {
 /// Begins sampling the calling thread, on the stack that it was given. Called at the start of each thread, in
 /// it.
 pub fn started(stack: OwnStack) {
-    let (Some(process), false) = (process::current(), sealed()) else { return };
+    // A child that shares its parent's memory is not sampled, nor are its threads: the parent would find none of
+    // this id, and take it for dead.
+    let (Some(process), true) = (process::current(), process::active()) else { return };
     if !current().is_null() {
         return;
     }
@@ -128,7 +130,7 @@ fn begin(process: &'static Process, stack: OwnStack, place: Option<NonNull<Share
         stack.release();
     }
     let sampler = Sampler::new(arena, buffers, stack.bounds, process.trampoline, place);
-    // SAFETY: stays until the thread ends, or for good if it forks.
+    // SAFETY: stays until the thread ends; the child of a fork uses its place again, or leaves it for good.
     unsafe { trampoline::set_current((&raw const *sampler.shared()).cast()) };
     let thread = Box::into_raw(Box::new(Thread {
         sampler,

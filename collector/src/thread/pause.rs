@@ -73,7 +73,7 @@ fn take_after_fork() -> (Option<Box<Thread>>, Option<Mask>) {
         return (None, None);
     }
     set_current(core::ptr::null_mut());
-    // SAFETY: null. The old record stays, too.
+    // SAFETY: null. The old record stays, or its place is used again.
     unsafe { trampoline::set_current(core::ptr::null()) };
     // SAFETY: this thread's state, now found by nobody else; `pause_here` blocked the signal and
     // disarmed the trampoline.

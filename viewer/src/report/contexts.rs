@@ -14,7 +14,7 @@ use super::csv::{cell, further_columns, of_output};
 use super::json::{ByMetric, heading, write_with_rows};
 use super::listing::{Limits, Scale};
 use super::text::{LONG_COMMAND, account_for, cut, dots};
-use super::{Measure, Options, others, several};
+use super::{Measure, Options, basis_of_percentages, others, several};
 use crate::profile::MetricRef;
 use crate::refine::Refined;
 use crate::views::contexts::{Context, Part, all_contexts, contexts, programs};
@@ -137,6 +137,9 @@ pub fn text(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> i
         }));
         write_aligned(&lines, out)?;
         writeln!(out)?;
+    }
+    if let Some(percentages) = basis_of_percentages(refined, options) {
+        writeln!(out, "{percentages}")?;
     }
     let whose = of_processes.whose(form);
     if let Some(whose) = &whose {

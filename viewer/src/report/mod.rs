@@ -53,6 +53,19 @@ fn others<'p>(refined: &Refined<'p>) -> Vec<(MetricRef, &'p Metric)> {
     metrics
 }
 
+/// Says what percentages are of; `None` where nothing was refined away, so that there is one answer.
+fn basis_of_percentages(refined: &Refined<'_>, options: &Options) -> Option<&'static str> {
+    let is_refined = refined.profile.metrics().any(|(metric, _)| {
+        let (base, shown) = refined.account_of(metric);
+        shown < base
+    });
+    is_refined.then_some(if options.percent_of_shown {
+        "Percentages are of what is shown."
+    } else {
+        "Percentages are of all that was measured."
+    })
+}
+
 /// Which rows a report has, of one profile or of two that are compared.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {

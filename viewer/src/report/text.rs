@@ -9,7 +9,7 @@ use csprof_format::profile::Metric;
 
 use super::aligned::Aligned;
 use super::listing::{LeftOut, Limits, Line, Listing, list};
-use super::{Measure, Options, View, others, several, title};
+use super::{Measure, Options, View, basis_of_percentages, others, several, title};
 use crate::profile::{FrameKind, MetricRef, short_name};
 use crate::refine::Refined;
 use crate::views::columns::Basis;
@@ -307,16 +307,13 @@ impl Text<'_> {
         let small = all().any(|left_out| left_out.small > 0);
         let beyond = all().any(|left_out| left_out.beyond > 0);
         let deeper = all().any(|left_out| left_out.deeper);
-        let is_refined = self.refined.profile.metrics().any(|(metric, _)| {
-            let (base, shown) = self.refined.account_of(metric);
-            shown < base
-        });
+        let percentages = basis_of_percentages(self.refined, self.options);
         let mut cuts = Vec::new();
         if small {
             let is_inclusive = !matches!(self.options.view, View::Callers | View::Flat);
             let what = if is_inclusive { "" } else { " exclusive" };
             let of = if self.others.is_empty() { "" } else { " of every metric" };
-            let shown = if is_refined { ", of what is shown" } else { "" };
+            let shown = if percentages.is_some() { ", of what is shown" } else { "" };
             cuts.push(format!("rows below {}%{what}{of}{shown} (--threshold)", self.limits.share));
         }
         if beyond {
@@ -333,14 +330,7 @@ impl Text<'_> {
         if !cuts.is_empty() {
             notes.push(format!("Left out: {}.", cuts.join(", ")));
         }
-        if is_refined {
-            let of = if self.options.percent_of_shown {
-                "what is shown"
-            } else {
-                "all that was measured"
-            };
-            notes.push(format!("Percentages are of {of}."));
-        }
+        notes.extend(percentages.map(str::to_owned));
         if self.refined.profile.info.run.trampoline && self.options.view != View::Places {
             let looked_at = self.refined.looked_at();
             let period = amount(1, looked_at, self.form);

@@ -6,8 +6,8 @@
 //! held back meanwhile, by two system calls. The timer counts on; the sample comes right after the
 //! wait, in the function that waited, and stands for all of it.
 //!
-//! Only where samples [meet waits](super::interruption::samples_meet_waits): those of `cputime` come at the kernel's tick, and those
-//! by SIGTRAP when the call is over. Not here are `read` and `write`, which end early only on sockets
+//! Only where samples [meet waits](super::interruption::samples_meet_waits): those of `cputime` come at the
+//! kernel's tick, and those by SIGTRAP when the call is over, but for io_uring_enter(2) ([`ending`]). Not here are `read` and `write`, which end early only on sockets
 //! with a time limit of their own.
 //!
 //! Waits by syscall(2) are held in [its wrapper](crate::preload::sandbox). libaio and liburing make their
