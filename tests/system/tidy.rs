@@ -93,25 +93,14 @@ const CRATES: &[(&str, &str)] = &[
     ("tests/system", "main.rs"),
 ];
 
-/// Files that name each other although none should: each group is to come apart.
-const CIRCLES: &[(&str, &[&str])] = &[
-    ("viewer/src", &["views/hall/upward.rs", "views/hall.rs"]),
-    ("viewer/src", &["views/mod.rs", "views/sort.rs"]),
-];
-
 /// Who changes a module looks at those that name it, and at theirs; in a circle, at all of them.
 #[test]
 fn no_modules_know_each_other() {
     let mut wrong = Vec::new();
-    let mut known = CIRCLES.to_vec();
     for &(folder, head) in CRATES {
         let arrows = Modules::read(&root().join(folder), head).arrows();
         for circle in circles(&arrows) {
             let files: Vec<&str> = circle.iter().map(|file| file.to_str().unwrap()).collect();
-            if let Some(index) = known.iter().position(|known| *known == (folder, &files)) {
-                known.remove(index);
-                continue;
-            }
             wrong.push(format!("\n{folder}: these modules know each other: {files:?}"));
             wrong.push("by these names:".to_owned());
             for ((from, to), paths) in &arrows {
@@ -123,7 +112,6 @@ fn no_modules_know_each_other() {
             }
         }
     }
-    wrong.extend(known.iter().map(|circle| format!("\nno circle any more: {circle:?}")));
     nothing(&wrong);
 }
 

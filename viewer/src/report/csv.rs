@@ -12,7 +12,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use super::listing::ForMachines;
+use super::for_machines::ForMachines;
 use super::{Options, several};
 use crate::refine::Refined;
 use crate::views::Row;

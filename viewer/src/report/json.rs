@@ -17,7 +17,7 @@ use csprof_format::profile::Metric;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use super::listing::ForMachines;
+use super::for_machines::ForMachines;
 use super::{Measure, Options, several};
 use crate::refine::Refined;
 use crate::views::Row;

@@ -7,7 +7,6 @@
 
 use core::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
-use std::io;
 
 use super::{Options, View, several};
 use crate::profile::{FrameKind, MetricRef};
@@ -183,61 +182,6 @@ pub fn list(refined: &Refined<'_>, options: &Options, limits: Limits) -> Listing
             rows.sort_unstable_by(|a, b| sort.compare(refined, a, b));
             list_rows(refined, rows, options.view, limits)
         }
-    }
-}
-
-/// The rows that a form for machines has. Where all are wanted, none is kept: they may be more than
-/// memory should hold.
-#[derive(Debug)]
-pub(super) struct ForMachines<'r, 'p> {
-    refined: &'r Refined<'p>,
-    options: &'r Options,
-    limits: Limits,
-    listing: Option<Listing>,
-}
-
-impl<'r, 'p> ForMachines<'r, 'p> {
-    pub(super) fn new(refined: &'r Refined<'p>, options: &'r Options) -> Self {
-        let limits = Limits::for_machines(options);
-        let is_all = limits.rows == usize::MAX && limits.share == 0.0 && options.open.is_none();
-        let is_compared = refined.profile.comparison.is_some();
-        let is_tree = match options.view {
-            View::TopDown | View::Places => true,
-            // Those of a comparison are wanted to any depth: they may be the square of the nodes.
-            View::Callers => !is_compared,
-            View::Flat | View::Tables => false,
-        };
-        let list = if is_compared { super::diff::listing::list } else { list };
-        let listing = (!is_all || !is_tree).then(|| list(refined, options, limits));
-        Self { refined, options, limits, listing }
-    }
-
-    /// Rows that were not looked into.
-    pub(super) fn not_looked_into(&self) -> usize {
-        self.listing.as_ref().map_or(0, |listing| listing.not_looked_into)
-    }
-
-    /// Calls `visit` for each row and its level, in order.
-    ///
-    /// # Errors
-    /// The first one of `visit`.
-    pub(super) fn each(
-        &self,
-        mut visit: impl FnMut(&Row, u32) -> io::Result<()>,
-    ) -> io::Result<()> {
-        let Self { refined, options, limits, .. } = *self;
-        let sort = options.sort(refined);
-        if let Some(listing) = &self.listing {
-            return listing.lines.iter().try_for_each(|line| visit(&line.row, line.depth));
-        }
-        if options.view == View::Callers {
-            let mut tree = Callers::new(refined);
-            tree.set_sort(sort);
-            return tree.visit(refined, limits.levels, visit);
-        }
-        let mut tree = TopDown::new(refined);
-        tree.set_sort(sort);
-        tree.visit(refined, limits.levels, visit)
     }
 }
 

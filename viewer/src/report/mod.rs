@@ -8,6 +8,7 @@ mod aligned;
 pub mod contexts;
 pub mod csv;
 pub mod diff;
+mod for_machines;
 pub mod info;
 pub mod json;
 pub mod listing;

@@ -14,8 +14,8 @@
 use std::sync::OnceLock;
 
 use super::flat::by_function;
+use super::row::{Addend, Row};
 use super::tree::{Direction, Opened, RowTree, Until};
-use super::{Addend, Row};
 use crate::profile::FrameRef;
 use crate::refine::{Cancelled, Refined, Visitor, Watch, unwatched, walk};
 

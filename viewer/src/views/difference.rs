@@ -1,8 +1,8 @@
 //! What two counts of samples differ by, for people: the numbers of a comparison's columns.
 
-use super::Edges;
 use super::number::{self, Form, count, duration};
 use super::printable::printable;
+use super::row::Edges;
 use crate::profile::Profile;
 use crate::profile::comparison::{BASE, Comparison, OTHER, Scale};
 

@@ -4,7 +4,7 @@
 //! frames are below its outer ones: Hall's maximal nodes (IEEE TSE 1995). Exclusive cost and edge
 //! counts are additive and need no such care. Σ exclusive over all rows is what is shown.
 
-use super::Row;
+use super::row::Row;
 use super::sort::Sort;
 use super::tally::{self, Tally};
 use crate::refine::{Cancelled, Refined, Watch, in_width, unwatched};

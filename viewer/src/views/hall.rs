@@ -20,9 +20,10 @@
 mod upward;
 
 use super::flat::by_function;
+use super::row::{Addend, Row};
+use super::sort::Sort;
 use super::tally::{self, Tally};
 use super::tree::{Direction, Opened, RowTree, Until};
-use super::{Addend, Row, Sort};
 use crate::profile::FrameRef;
 use crate::refine::{
     Cancelled, Chain, Link, RefineError, Refined, Stopped, Watch, in_width, unwatched,
@@ -94,37 +95,39 @@ impl HallTable {
         reach: Reach,
         watch: &Watch<'_>,
     ) -> Result<Self, Stopped> {
-        match (path, way) {
-            (None, _) => everything(refined, watch).map_err(|Cancelled| Stopped::Cancelled),
-            (Some(path), Way::Down) => downward(refined, path, reach, watch),
-            (Some(path), Way::Up) => upward::table(refined, path, reach, watch),
-        }
+        let (mut rows, path) = match (path, way) {
+            (None, _) => everything(refined, watch).map_err(|Cancelled| Stopped::Cancelled)?,
+            (Some(path), Way::Down) => downward(refined, path, reach.link(), watch)?,
+            (Some(path), Way::Up) => upward::rows(refined, path, reach.link(), watch)?,
+        };
+        // Rows of a table have nothing below them.
+        rows.iter_mut().for_each(|row| row.has_children = false);
+        Ok(Self { path, rows })
     }
 }
 
-/// The flat view: rows of a table have nothing below them.
-fn everything(refined: &Refined<'_>, watch: &Watch<'_>) -> Result<HallTable, Cancelled> {
-    let mut rows = by_function(refined, watch)?;
-    rows.iter_mut().for_each(|row| row.has_children = false);
-    Ok(HallTable { path: Row::of_empty_path(refined), rows })
+/// The flat view, and the row of the empty path.
+fn everything(refined: &Refined<'_>, watch: &Watch<'_>) -> Result<(Vec<Row>, Row), Cancelled> {
+    Ok((by_function(refined, watch)?, Row::of_empty_path(refined)))
 }
 
-/// The table downward: a node counts if the path ends at the one above it, or above that.
+/// The rows downward, and that of the path: a node counts if the path ends at the one above it, or
+/// above that.
 fn downward(
     refined: &Refined<'_>,
     path: &Chain,
-    reach: Reach,
+    link: Link,
     watch: &Watch<'_>,
-) -> Result<HallTable, Stopped> {
+) -> Result<(Vec<Row>, Row), Stopped> {
     watch.begin(0, 1, 1 + tally::passes(refined), refined.node_count());
     let ends = refined.ends_of(path, watch)?;
     let (parent, frame) = (&refined.parent[..], &refined.frame[..]);
     let tallied = in_width!(&refined.costs, costs => tally::rows(refined, costs, |weights| {
         let weights = weights.of_path(refined, path);
         Tally::by_frame(refined, weights, watch, |tally, node, at| {
-            let counts = match reach {
-                Reach::Immediate => ends.contains(parent[node] as usize),
-                Reach::Extended => at < tally.end_of_path(),
+            let counts = match link {
+                Link::Direct => ends.contains(parent[node] as usize),
+                Link::Below => at < tally.end_of_path(),
             };
             if ends.contains(node) {
                 tally.add_to_path(node, at);
@@ -132,10 +135,9 @@ fn downward(
             counts.then(|| frame[node])
         })
     }));
-    let (mut rows, path) = tallied.map_err(|Cancelled| Stopped::Cancelled)?;
-    rows.iter_mut().for_each(|row| row.has_children = false);
+    let tallied = tallied.map_err(|Cancelled| Stopped::Cancelled)?;
     watch.end();
-    Ok(HallTable { path, rows })
+    Ok(tallied)
 }
 
 /// What the rows of a table are, in words: `called directly by: main > solve`.

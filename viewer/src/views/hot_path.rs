@@ -6,8 +6,8 @@
 //! comparison it can follow the difference instead: the child that differs most in the direction
 //! in which its parent differs.
 
+use super::row::{Cost, Row};
 use super::tree::{Direction, RowId, RowTree};
-use super::{Cost, Row};
 use crate::refine::Refined;
 
 /// The share of its parent's inclusive cost that keeps a child on the hot path, in percent.

@@ -5,8 +5,8 @@
 
 use csprof_format::profile::Metric;
 
-use super::Edges;
 use super::printable::printable;
+use super::row::Edges;
 
 /// Which characters may be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

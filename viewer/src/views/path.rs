@@ -3,7 +3,7 @@
 //! Row ids belong to one tree. A selection, an opened row or a bookmark must outlive it: after
 //! every refinement there is a new tree. A [`Path`] names a row by the functions from the root.
 
-use super::Row;
+use super::row::Row;
 use super::tree::{Direction, RowId, RowTree};
 use crate::profile::{FrameKind, FunctionRef};
 use crate::refine::Refined;

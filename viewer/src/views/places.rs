@@ -10,9 +10,10 @@ use std::collections::HashMap;
 
 use csprof_format::ids::{EpochId, ModuleId, ProcessId, StringId, ThreadId};
 
-use super::{first_of_other, shown_of_sides};
 use crate::profile::{Frame, FrameKind, FrameRef, Function, FunctionRef, MetricRef, Nodes, Stream};
-use crate::refine::{Cancelled, Grain, Refined, Visitor, Watch, unwatched, walk};
+use crate::refine::{
+    Cancelled, Grain, Refined, Visitor, Watch, first_of_other, shown_of_sides, unwatched, walk,
+};
 
 /// The places of everything that is shown, as a forest to be shown like any other: each place is a
 /// node below the place that holds it; the first ones are modules, files, or functions, which hold

@@ -3,50 +3,10 @@
 
 use core::cmp::Ordering;
 
-use super::Row;
 use super::columns::{Basis, Column, Id, Rank};
-use crate::profile::{MetricRef, Profile};
+use super::row::{Cost, Row};
+use crate::profile::Profile;
 use crate::refine::Refined;
-
-/// Which cost of a row a comparison is about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Cost {
-    /// Inclusive samples.
-    #[default]
-    Inclusive,
-    /// Exclusive samples.
-    Exclusive,
-}
-
-impl Cost {
-    /// Its name in forms for machines.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Inclusive => "inclusive",
-            Self::Exclusive => "exclusive",
-        }
-    }
-
-    /// The samples of a metric in a row.
-    #[must_use]
-    pub fn of_metric(self, row: &Row, metric: MetricRef) -> u64 {
-        let share = row.of(metric);
-        match self {
-            Self::Inclusive => share.inclusive,
-            Self::Exclusive => share.exclusive,
-        }
-    }
-
-    /// The samples of BASE and of OTHER in a row.
-    #[must_use]
-    pub fn of(self, row: &Row) -> [u64; 2] {
-        row.sides().map(|counts| match self {
-            Self::Inclusive => counts.inclusive,
-            Self::Exclusive => counts.exclusive,
-        })
-    }
-}
 
 /// An order of rows. The default is the greatest inclusive cost first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -205,7 +165,7 @@ mod tests {
     use core::cmp::Reverse;
 
     use super::*;
-    use crate::profile::{Profile, from_outline};
+    use crate::profile::{MetricRef, Profile, from_outline};
     use crate::views::flat::flat;
 
     /// Rows that are few, and so many that names have places, with many ties.

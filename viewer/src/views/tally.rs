@@ -13,9 +13,11 @@
 
 use std::hint::black_box;
 
-use super::{Counts, Edges, Row, Share, Shares, first_of_other};
+use super::row::{Counts, Edges, Row, Share, Shares};
 use crate::profile::{Count, Frame, FrameKind, FrameRef, FunctionRef};
-use crate::refine::{Cancelled, Chain, CostsOf, EdgeCounts, Refined, Watch, depth_first};
+use crate::refine::{
+    Cancelled, Chain, CostsOf, EdgeCounts, Refined, Watch, depth_first, first_of_other,
+};
 
 /// The samples that a tally adds up: all, or those of one further metric.
 #[derive(Clone, Copy)]

@@ -1,8 +1,8 @@
 //! The top-down view: calling contexts from the root, callees below callers.
 
 use super::child_index::ChildIndex;
+use super::row::{Addend, Row};
 use super::tree::{Direction, Opened, RowTree, Until};
-use super::{Addend, Row};
 use crate::profile::FrameRef;
 use crate::refine::{Cancelled, Refined, Watch};
 

@@ -12,9 +12,10 @@
 
 use core::ops::Range;
 
-use super::{Addend, Row, Sort, first_of_other};
+use super::row::{Addend, Row};
+use super::sort::Sort;
 use crate::profile::{FrameKind, FrameRef, FunctionRef, MetricRef};
-use crate::refine::Refined;
+use crate::refine::{Refined, first_of_other};
 
 /// A row of one [`RowTree`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

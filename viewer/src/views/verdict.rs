@@ -26,7 +26,7 @@
 use csprof_format::profile::Metric;
 
 use super::number::{Form, amount_per};
-use super::{Edges, Row};
+use super::row::{Edges, Row};
 
 /// What the calls that a row stands for are like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

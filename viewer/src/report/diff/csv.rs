@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use super::super::csv::Rows;
-use super::super::listing::ForMachines;
+use super::super::for_machines::ForMachines;
 use super::Options;
 use super::listing::unexplored;
 use crate::print;

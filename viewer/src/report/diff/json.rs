@@ -21,8 +21,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use super::super::for_machines::ForMachines;
 use super::super::json::{JsonRow, Rows};
-use super::super::listing::ForMachines;
 use super::{Options, comparison, total};
 use crate::profile::comparison::{BASE, OTHER};
 use crate::refine::Refined;

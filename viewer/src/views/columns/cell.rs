@@ -9,8 +9,8 @@ use crate::profile::comparison::OTHER;
 use crate::views::difference::{self, Difference};
 use crate::views::measure::Measure;
 use crate::views::number::{Form, count, edges, percent};
+use crate::views::row::{Edges, Row};
 use crate::views::verdict::per_edge;
-use crate::views::{Edges, Row};
 
 /// What a row has in a column.
 #[derive(Clone, Copy, Debug)]

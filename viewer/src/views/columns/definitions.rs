@@ -2,68 +2,24 @@
 
 use std::borrow::Cow;
 
+use super::cell::Cell;
+use super::column::{At, Definition, Heading, Id, Medium, Order, Tone, Unit, Zero};
 use super::explain;
-use super::{At, Cell, Definition, Heading, Medium, Order, Tone, Unit, Whose, Zero};
 use crate::profile::FrameKind;
 use crate::profile::Function;
 use crate::profile::comparison::{BASE, OTHER, Scale};
 use crate::views::measure::Measure;
 use crate::views::number::Form;
 use crate::views::printable::printable;
-use crate::views::{Cost, Edges};
+use crate::views::row::{Cost, Edges};
 
-/// Which column.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Id {
-    /// Inclusive cost.
-    #[default]
-    Inclusive,
-    /// The same as a share.
-    Percent,
-    /// Exclusive cost.
-    Exclusive,
-    /// The same as a share.
-    ExclusivePercent,
-    /// Edge count.
-    Edges,
-    /// Cost per edge and its verdict.
-    PerEdge,
-    /// Inclusive samples.
-    Samples,
-    /// Inclusive cost as a bar.
-    Bar,
-    /// Name of the function.
-    Function,
-    /// Kind of frame.
-    Kind,
-    /// Load module.
-    Module,
-    /// Source file.
-    File,
-    /// Line in it.
-    Line,
-    /// OTHER minus BASE.
-    Delta,
-    /// Cost in BASE.
-    Base,
-    /// Cost in OTHER.
-    Other,
-    /// OTHER minus BASE as a share of BASE.
-    Growth,
-    /// Two standard deviations of the difference by sampling.
-    Noise,
-    /// Edge counts of both sides.
-    EdgesOfBoth,
-    /// Edge count in BASE.
-    BaseEdges,
-    /// Edge count in OTHER.
-    OtherEdges,
-    /// What became of the row, in a word.
-    Change,
-    /// Whether that is more than noise.
-    Significant,
-    /// Name of the function, which both sides have.
-    FunctionOfBoth,
+/// Which metrics have a column on a screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// The one that is looked at.
+    LookedAt,
+    /// Each of the others.
+    Others,
 }
 
 /// On a screen, in the order of what matters most.
@@ -403,7 +359,7 @@ const COLUMN: Definition = Definition {
     key: "",
     group: None,
     is_compared: false,
-    heading: |of| of.column.definition().key.into(),
+    heading: |of| of.key.into(),
     unit: Unit::Text,
     value: |_| Cell::Nothing,
     zero: Zero::Number,

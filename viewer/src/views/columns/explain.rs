@@ -2,29 +2,14 @@
 
 use csprof_format::profile::Metric;
 
-use super::{At, Cost};
+use super::column::{About, At, Explanation};
 use crate::profile::FrameKind;
 use crate::profile::comparison::{BASE, OTHER, Scale};
 use crate::views::difference::{self, Change};
 use crate::views::number::{Form, amount, amount_per, count, counted, percent};
+use crate::views::row::{Cost, Edges};
 use crate::views::summary::why_no_edges;
-use crate::views::{Edges, verdict};
-
-/// Names and texts; a text without a name goes on with what is above it.
-pub type Explanation = Vec<(String, String)>;
-
-/// What numbers are of in the view that the row is in, in words.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct About {
-    /// What a row stands for that is no function.
-    pub context: &'static str,
-    /// Of what inclusive cost is.
-    pub inclusive: &'static str,
-    /// Of what exclusive cost is.
-    pub exclusive: &'static str,
-    /// Why a row has no edge count.
-    pub no_edges: &'static str,
-}
+use crate::views::verdict;
 
 /// Samples of a metric, and what they stand for.
 #[must_use]

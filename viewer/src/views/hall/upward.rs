@@ -5,18 +5,18 @@
 //! only be more of them, so each is looked at once on every way inward: recursion of the path costs
 //! no more than anything else.
 
-use super::super::tally::{self, Own, Tally, Weights};
-use super::{HallTable, Reach};
 use crate::profile::{Count, FrameKind, FrameRef};
 use crate::refine::{Cancelled, Chain, Link, NodeSet, Refined, Stopped, Watch, in_width};
+use crate::views::row::Row;
+use crate::views::tally::{self, Own, Tally, Weights};
 
-/// The table of the functions that call a path.
-pub(super) fn table(
+/// A row for each function that calls a path, and that of the path.
+pub(super) fn rows(
     refined: &Refined<'_>,
     path: &Chain,
-    reach: Reach,
+    link: Link,
     watch: &Watch<'_>,
-) -> Result<HallTable, Stopped> {
+) -> Result<(Vec<Row>, Row), Stopped> {
     let lengths = lengths_to_gaps(path);
     watch.begin(0, 1, lengths.len() * (1 + tally::passes(refined)), refined.node_count());
     let ends = refined.ends_of_beginnings(path, &lengths, watch)?;
@@ -29,26 +29,25 @@ pub(super) fn table(
     let tallied = in_width!(&refined.costs, costs => {
         tally::rows(refined, costs, |weights| {
             let weights = weights.of_path(refined, path);
-            tally(refined, weights, &parts, reach, watch)
+            tally(refined, weights, &parts, link, watch)
         })
     });
-    let (mut rows, path) = tallied.map_err(|Cancelled| Stopped::Cancelled)?;
-    rows.iter_mut().for_each(|row| row.has_children = false);
+    let tallied = tallied.map_err(|Cancelled| Stopped::Cancelled)?;
     watch.end();
-    Ok(HallTable { path, rows })
+    Ok(tallied)
 }
 
 fn tally<'r, 'p, C: Count>(
     refined: &'r Refined<'p>,
     weights: Weights<'r, 'p, C>,
     parts: &[Part],
-    reach: Reach,
+    link: Link,
     watch: &Watch<'_>,
 ) -> Result<Tally<'r, 'p, C>, Cancelled> {
-    match (reach, parts) {
-        (Reach::Immediate, [path]) => direct(refined, weights, path, watch),
+    match (link, parts) {
+        (Link::Direct, [path]) => direct(refined, weights, path, watch),
         // A direct caller calls the first part, wherever above the others that is.
-        (Reach::Immediate, [callees, first, others @ ..]) => {
+        (Link::Direct, [callees, first, others @ ..]) => {
             above(refined, weights, Some(callees), (first, others), watch)
         }
         (_, [first, others @ ..]) => above(refined, weights, None, (first, others), watch),
