@@ -33,10 +33,18 @@ impl Due {
         due
     }
 
-    /// The same for a signal. It comes by another clock, so it may come before its period has passed: it is then
-    /// worth 1, in advance. Until that period has passed, further signals are worth 0: where a hypervisor takes
-    /// time from the machine, the kernel's events go on, and the CPU time of threads does not.
-    pub(super) fn take_for_signal(&mut self) -> u64 {
+    /// The same for a signal of the clock's own timer, which is worth one at least: what that anticipates is
+    /// not counted again.
+    pub(super) fn take_for_timer(&mut self) -> u64 {
+        let due = self.count().max(1);
+        self.accounted += due;
+        due
+    }
+
+    /// The same for a signal that comes by another clock, so that it may come before its period has passed: it
+    /// is then worth 1, in advance. Until that period has passed, further signals are worth 0: where a hypervisor
+    /// takes time from the machine, the kernel's events go on, and the CPU time of threads does not.
+    pub(super) fn take_for_event(&mut self) -> u64 {
         let passed = self.passed();
         let due = passed.saturating_sub(self.accounted).max(u64::from(self.accounted <= passed));
         self.accounted += due;
@@ -70,7 +78,7 @@ mod tests {
         // No period passes while the test runs.
         let mut due =
             Due { clock: Clock::Monotonic, period_ns: u64::MAX, start_ns: 0, accounted: 0 };
-        assert_eq!([(); 4].map(|()| due.take_for_signal()), [1, 0, 0, 0]);
+        assert_eq!([(); 4].map(|()| due.take_for_event()), [1, 0, 0, 0]);
         assert_eq!(due.count(), 0);
     }
 
@@ -79,6 +87,6 @@ mod tests {
         let start_ns = sys::now_ns(Clock::Monotonic) - 10_000_000_000;
         let mut due =
             Due { clock: Clock::Monotonic, period_ns: 3_000_000_000, start_ns, accounted: 0 };
-        assert_eq!([(); 3].map(|()| due.take_for_signal()), [3, 1, 0]);
+        assert_eq!([(); 3].map(|()| due.take_for_event()), [3, 1, 0]);
     }
 }

@@ -52,7 +52,7 @@ impl PosixTimer {
     pub(super) fn weight(&mut self, signal: &SignalInfo) -> Option<u64> {
         let ours = signal.code == libc::SI_TIMER && signal.value == self.cookie as u64;
         ours.then(|| match &mut self.due {
-            Some(due) => due.take_for_signal(),
+            Some(due) => due.take_for_timer(),
             None => 1 + u64::from(signal.overrun.unsigned_abs()),
         })
     }

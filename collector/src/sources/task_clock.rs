@@ -81,7 +81,7 @@ impl TaskClock {
             // F_SETSIG fills si_code with the band's POLL_ code and si_fd with the file (fcntl(2)).
             signal.code > 0 && signal.value as i32 == self.handle.event.number()
         };
-        ours.then(|| self.due.take_for_signal())
+        ours.then(|| self.due.take_for_event())
     }
 }
 
