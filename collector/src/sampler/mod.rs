@@ -78,9 +78,12 @@ pub struct Sample {
 
 impl Sampler {
     /// That of a thread on this stack, which has no sample yet. `place` is where the thread's [`Shared`] was
-    /// before, of which nobody else has a reference: see [`Sampler::leave_to_child`].
+    /// before: see [`Sampler::leave_to_child`].
+    ///
+    /// # Safety
+    /// `place` is a leaked box of which nobody else has a reference.
     #[must_use]
-    pub fn new(
+    pub unsafe fn new(
         arena: ThreadArena,
         buffers: Buffers,
         stack: StackBounds,

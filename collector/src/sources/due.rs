@@ -33,8 +33,8 @@ impl Due {
         due
     }
 
-    /// The same for a signal of the clock's own timer, which is worth one at least: what that anticipates is
-    /// not counted again.
+    /// The same for a signal of the clock's own timer, which is worth one at least. A timer that was set anew may
+    /// be early by a part of a period; what that anticipates is not counted again.
     pub(super) fn take_for_timer(&mut self) -> u64 {
         let due = self.count().max(1);
         self.accounted += due;

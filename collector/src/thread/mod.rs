@@ -129,7 +129,8 @@ fn begin(process: &'static Process, stack: OwnStack, place: Option<NonNull<Share
     if let Some(stack) = handlers {
         stack.release();
     }
-    let sampler = Sampler::new(arena, buffers, stack.bounds, process.trampoline, place);
+    // SAFETY: what the thread was before the fork has left the place to it.
+    let sampler = unsafe { Sampler::new(arena, buffers, stack.bounds, process.trampoline, place) };
     // SAFETY: stays until the thread ends; the child of a fork uses its place again, or leaves it for good.
     unsafe { trampoline::set_current((&raw const *sampler.shared()).cast()) };
     let thread = Box::into_raw(Box::new(Thread {

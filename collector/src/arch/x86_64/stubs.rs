@@ -13,8 +13,8 @@ use core::mem::offset_of;
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Call {
-    /// A seventh argument, for the function that is called.
-    on_stack: usize,
+    /// A seventh argument, for the function that is called; see [`Self::pass_seventh_argument`].
+    on_stack: u64,
     /// For what is asked before the call. Holds anything.
     pub room: Room,
     /// What the function has returned, once it has.
@@ -24,6 +24,18 @@ pub(crate) struct Call {
     frame_pointer: u64,
     /// Where the stub's caller goes on.
     pub caller: u64,
+}
+
+impl Call {
+    /// Hands on the seventh argument, where the real function takes one. Only then is it known to be there: the
+    /// first function of a thread may have its return address in the last word of its stack.
+    ///
+    /// # Safety
+    /// The caller has passed seven arguments, or may have.
+    pub(crate) unsafe fn pass_seventh_argument(&mut self) {
+        // SAFETY: above the return address, where the psABI has it.
+        self.on_stack = unsafe { (&raw const self.caller).add(1).read() };
+    }
 }
 
 /// Words that a [`Call`] has room for.
@@ -214,15 +226,13 @@ macro_rules! stub_part {
          .cfi_def_cfa rsp, 8
          .cfi_restore rbp"
     };
-    // By a `Route`. The seventh argument is read where the caller's frame is, so there is a word.
+    // By a `Route`.
     (call or jump) => {
         concat!(
             "mov r11, rax
              test rdx, rdx\n",
             $crate::arch::stub_part!(restore arguments),
             "\njz 6f
-             mov r10, [rbp + 16]
-             mov [rsp], r10
              call r11
              mov [rbp - 56], rax"
         )

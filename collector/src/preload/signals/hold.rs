@@ -101,6 +101,8 @@ pub(in crate::preload) const CALLS: [c_long; 16] = [
 
 /// Holds back what would end this call of syscall(2), which [`is_met`].
 pub(in crate::preload) fn hold_syscall(call: &mut Call, real: &Real, number: c_long) -> Route {
+    // SAFETY: syscall(2) takes the number and six arguments.
+    unsafe { call.pass_seventh_argument() };
     holding(call, stub::target(real), ending(number))
 }
 

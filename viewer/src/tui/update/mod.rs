@@ -235,7 +235,7 @@ fn back(model: &mut Model<'_>) -> Effects {
         (false, _) => cancel(model),
         (true, ViewId::HOME) => vec![Effect::Quit],
         (true, _) => {
-            model.view = ViewId::HOME;
+            view::show(model, ViewId::HOME);
             Vec::new()
         }
     }

@@ -102,9 +102,9 @@ fn words(model: &Model<'_>) -> Result<Vec<String>, String> {
         }
         return Ok(words);
     }
-    let sort = model.rows().map_or_else(Sort::default, Rows::sort);
     // What differs most comes first in `diff` anyway.
     let usual = Sort::usual(model.sheet().cost, model.profile);
+    let sort = model.rows().map_or(usual, Rows::sort);
     if let Some(column) = sort.key.sort_name().filter(|_| sort.key != usual.key) {
         add("--sort", Some(column));
     }

@@ -54,6 +54,10 @@ pub(super) fn made<'p>(model: &mut Model<'p>, ticket: u64, made: Made<'p>) {
     let Some(at) = model.asked.iter().position(|(asked, _)| *asked == ticket) else { return };
     let (_, wanted) = model.asked.swap_remove(at);
     if model.views.iter().any(|view| view.wanted().as_ref() == Some(&wanted)) {
+        if model.view().wanted().as_ref() == Some(&wanted) {
+            // It was made for the rows before.
+            model.found = None;
+        }
         model.hand_out(made);
     }
 }
@@ -66,6 +70,10 @@ pub(super) fn refused(model: &mut Model<'_>, ticket: u64, cause: &str) -> bool {
         if let Some(notice) = view.refused(cause.to_owned()) {
             model.notice = Some(notice);
         }
+    }
+    if model.view().wanted().as_ref() == Some(&wanted) {
+        // It would ask for the same again, without end.
+        show(model, ViewId::HOME);
     }
     true
 }

@@ -220,10 +220,10 @@ pub(super) fn base(at: &At<'_>, _: About) -> Explanation {
     side(at, BASE, "base")
 }
 
-pub(super) fn other(at: &At<'_>, _: About) -> Explanation {
+pub(super) fn other(at: &At<'_>, about: About) -> Explanation {
     let what = match at.column.cost {
-        Cost::Inclusive => "samples whose path begins as this row's does",
-        Cost::Exclusive => "samples whose path ends in the function, when called like this",
+        Cost::Inclusive => about.inclusive,
+        Cost::Exclusive => about.exclusive,
     };
     let mut texts = side(at, OTHER, "other");
     texts.push(pair("", what));
