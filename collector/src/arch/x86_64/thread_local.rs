@@ -63,6 +63,8 @@ macro_rules! thread_bytes {
             #[inline]
             $visibility fn get(index: usize) -> u8 {
                 debug_assert!(index < $length);
+                // The handler cannot panic, and must not touch what is another library's.
+                let index = index.min($length - 1);
                 let value: u8;
                 // SAFETY: reads one byte of this thread's block, below its size.
                 unsafe {
@@ -81,6 +83,8 @@ macro_rules! thread_bytes {
             #[inline]
             $visibility fn set(index: usize, value: u8) {
                 debug_assert!(index < $length);
+                // The handler cannot panic, and must not touch what is another library's.
+                let index = index.min($length - 1);
                 // SAFETY: writes one byte of this thread's block, below its size; no reference to
                 // it exists.
                 unsafe {

@@ -28,6 +28,25 @@ pub(crate) fn stop_below<'p>(refined: Refined<'p>, mut nodes: Bits, watch: &Watc
     })
 }
 
+/// Deletes what is below nodes of these frames, and the nodes themselves if `with_frames`.
+pub(crate) fn below_frames<'p>(
+    refined: Refined<'p>,
+    frames: &Bits,
+    with_frames: bool,
+    watch: &Watch<'_>,
+) -> Done<'p> {
+    let frame = refined.frame.clone();
+    let mut closed = Bits::none(refined.node_count());
+    delete(refined, watch, |node, above| {
+        let is_below = closed.contains(above);
+        let is_match = frames.contains(frame[node].index());
+        if is_below || is_match {
+            closed.insert(node);
+        }
+        is_below || (with_frames && is_match)
+    })
+}
+
 /// Deletes all members of a run but the first.
 pub(crate) fn runs<'p>(refined: Refined<'p>, frames: &Bits, watch: &Watch<'_>) -> Done<'p> {
     let frame = refined.frame.clone();

@@ -1,8 +1,7 @@
 //! `stop at`: what is below an outermost match is deleted.
 
-use super::delete::delete;
+use super::delete::below_frames;
 use super::step::{Step, Transform, found};
-use crate::refine::forest::bits::Bits;
 use crate::refine::forest::error::Stop;
 use crate::refine::forest::refined::Refined;
 use crate::refine::lang::syntax::FramePattern;
@@ -14,15 +13,7 @@ pub(crate) struct StopAt<'s>(pub(crate) &'s FramePattern);
 impl Transform for StopAt<'_> {
     fn run<'p>(&self, refined: Refined<'p>, watch: &Watch<'_>) -> Result<Step<'p>, Stop> {
         let (frames, effect) = found(&refined, self.0)?;
-        let frame = refined.frame.clone();
-        let mut closed = Bits::none(refined.node_count());
-        let (refined, moved) = delete(refined, watch, |node, above| {
-            let below = closed.contains(above);
-            if below || frames.contains(frame[node].index()) {
-                closed.insert(node);
-            }
-            below
-        })?;
+        let (refined, moved) = below_frames(refined, &frames, false, watch)?;
         Ok(Step { refined, moved, effect })
     }
 
