@@ -39,7 +39,7 @@ const LEAST_IN_DEEP_DEBT: usize = 1;
 
 /// What a walk must have reckoned before it is timed, and then again for the time to say something: of the
 /// clock, a system call, it is a small part.
-const TIMED_NS: i64 = 5_000;
+const TIMED_NS: i64 = 10_000;
 
 /// The factor by which frames cost what was reckoned.
 const ONE: i64 = 256;

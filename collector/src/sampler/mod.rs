@@ -10,6 +10,7 @@ mod interrupted;
 mod sample;
 mod shared;
 mod suspect;
+mod uses;
 
 use alloc::boxed::Box;
 use core::ops::Range;
@@ -29,6 +30,7 @@ use effort::Effort;
 pub use shared::Shared;
 #[cfg(debug_assertions)]
 pub use shared::is_in_handler;
+use uses::Uses;
 
 /// Turns the stacks of one thread into counted nodes.
 ///
@@ -57,6 +59,8 @@ pub struct Sampler {
     shared: NonNull<Shared>,
     /// Recipes used last.
     cache: Box<RecipeCache>,
+    /// Where it was interrupted last.
+    uses: Uses,
 }
 
 /// Where a sample begins, and what it stands for.
@@ -113,6 +117,7 @@ impl Sampler {
             arms,
             shared,
             cache,
+            uses: Uses::new(),
         }
     }
 

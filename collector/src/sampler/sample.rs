@@ -24,6 +24,7 @@ use csprof_format::loss::{LossReason, PartialReason};
 
 use super::effort::CUT_DEPTH;
 use super::interrupted::{Interrupted, mark};
+use super::uses::Uses;
 use super::{Sample, Sampler};
 use crate::arch;
 use crate::arch::unwind::inference::uses_word;
@@ -66,6 +67,7 @@ impl Sampler {
         }
         let map = map.ok_or(LossReason::NoThreadState)?;
         self.cache.prepare(map.generation);
+        self.uses.prepare(map.generation);
         // A tree may be ahead of the map, never behind.
         if self.epoch.is_none_or(|epoch| epoch < map.epoch) {
             self.enter_epoch(map.epoch)?;
@@ -138,7 +140,7 @@ impl Sampler {
         let armed_slot = if in_place { record.armed_slot() } else { 0 };
         let knows_path = self.knows_path();
         let mut met = Met { own_stack: stack.is_own(registers.sp()), ..Met::default() };
-        let (walked, effort) = (&mut self.walked, &mut self.effort);
+        let (walked, effort, uses) = (&mut self.walked, &mut self.effort, &mut self.uses);
         walked.truncate(0);
         // Whether the frame visited last returns to the next one through a slot.
         let mut returned_to = false;
@@ -156,7 +158,7 @@ impl Sampler {
                 walked.leave_alone();
             }
             returned_to = matches!(frame.exit, Exit::Return { .. });
-            let (slot, real, arming) = judge(frame, bounds, &mut met);
+            let (slot, real, arming) = judge(frame, bounds, uses, &mut met);
             if !walked.push(WalkedFrame { key: frame.key(), slot, real, node: 0, arming }) {
                 met.full = true;
                 return Flow::Stop;
@@ -360,7 +362,7 @@ struct Taken {
 }
 
 /// Slot and return address of a frame, and whether the slot may be armed. Notes what else it is.
-fn judge(frame: &Frame, bounds: StackBounds, met: &mut Met) -> (u64, u64, Arming) {
+fn judge(frame: &Frame, bounds: StackBounds, uses: &mut Uses, met: &mut Met) -> (u64, u64, Arming) {
     met.foreign |= frame.marks.has(mark::FOREIGN);
     met.unwinder |= frame.marks.has(mark::UNWINDER);
     match frame.exit {
@@ -370,7 +372,7 @@ fn judge(frame: &Frame, bounds: StackBounds, met: &mut Met) -> (u64, u64, Arming
                 && !frame.marks.has(mark::FOREIGN)
                 && slot.is_multiple_of(8)
                 && bounds.contains_word(slot)
-                && (frame.kind == FrameKind::Call || !may_mind(frame, slot));
+                && (frame.kind == FrameKind::Call || !may_mind(frame, slot, uses));
             (slot, address, if safe { Arming::Safe } else { Arming::Unsafe })
         }
         Exit::Guess { slot, address } => (slot, address, Arming::Unsafe),
@@ -389,11 +391,14 @@ fn judge(frame: &Frame, bounds: StackBounds, met: &mut Met) -> (u64, u64, Arming
 
 /// Whether interrupted code of a module is, or could be, a stub of a linkage table, or is about to use the word at
 /// `slot` other than for returning: to learn where it was called from, or since it is none that a call has left.
-fn may_mind(frame: &Frame, slot: u64) -> bool {
+fn may_mind(frame: &Frame, slot: u64, uses: &mut Uses) -> bool {
     if frame.marks.has(mark::LAST) {
         return true;
     }
-    // SAFETY: that many bytes of the module's executable segments follow, which are readable.
-    let code = unsafe { rules::code_at(frame.address) };
-    arch::is_plt_jump(&code) || uses_word(&code, 0, slot.wrapping_sub(frame.sp).cast_signed())
+    let distance = slot.wrapping_sub(frame.sp).cast_signed();
+    uses.get(frame.address, distance, || {
+        // SAFETY: that many bytes of the module's executable segments follow, which are readable.
+        let code = unsafe { rules::code_at(frame.address) };
+        arch::is_plt_jump(&code) || uses_word(&code, 0, distance)
+    })
 }

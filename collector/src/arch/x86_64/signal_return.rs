@@ -42,6 +42,9 @@ global_asm!(
     "csprof_saved 7, 160",
     "csprof_saved 16, 168",
     "nop",
+    // Hidden, not local: the assembly and its caller may lie in different object files.
+    ".globl __restore_rt",
+    ".hidden __restore_rt",
     ".type __restore_rt, @function",
     "__restore_rt:",
     "mov rax, {number}",

@@ -117,7 +117,7 @@ pub fn step_with_callee_saved(
 }
 
 /// The caller's value of `register`; `None` if the row does not say where it is.
-#[inline]
+#[inline(always)]
 fn restore(
     registers: &Registers,
     register: Register,
