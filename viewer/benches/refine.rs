@@ -125,7 +125,7 @@ fn megabytes(line: &str) -> u64 {
 }
 
 /// Memory of a forest, which may be 16 bytes for each node and 8 for each metric.
-fn bytes_for_each_node(refined: &Refined<'_>) -> String {
+fn bytes_for_each_node(refined: &Refined) -> String {
     let [all, shared] = refined.bytes().map(|bytes| bytes as f64 / refined.node_count() as f64);
     let most = 16 + 8 * refined.profile.metrics().count();
     let exceeded = if all >= most as f64 + 0.05 { "  EXCEEDED" } else { "" };
@@ -133,7 +133,7 @@ fn bytes_for_each_node(refined: &Refined<'_>) -> String {
 }
 
 /// What a stage, or several, make of a forest.
-fn stages(base: &Refined<'_>, text: &str, runs: usize, most: Option<f64>) {
+fn stages(base: &Refined, text: &str, runs: usize, most: Option<f64>) {
     let Ok(refinement) = parse(text) else { unreachable!("{text} is a refinement") };
     let refine = || base.clone().refine(&refinement.stages, &Watch::none());
     let times = timed(runs, || refine().is_ok());
@@ -148,7 +148,7 @@ fn stages(base: &Refined<'_>, text: &str, runs: usize, most: Option<f64>) {
 }
 
 /// What a key on a forest makes.
-fn views(base: &Refined<'_>, runs: usize, most: Option<f64>) {
+fn views(base: &Refined, runs: usize, most: Option<f64>) {
     print("callers view", &timed(runs, || Callers::new(base)), most, "");
     let mut callers = Callers::new(base);
     let first = callers.children(base, RowId::ROOT)[0];
@@ -175,7 +175,7 @@ fn views(base: &Refined<'_>, runs: usize, most: Option<f64>) {
 }
 
 /// What is asked of names.
-fn names(profile: &Profile, base: &Refined<'_>, runs: usize) {
+fn names(profile: &Profile, base: &Refined, runs: usize) {
     let table = || Refined::base(profile).prepare_names();
     print("what is known of names, and their order", &timed(runs, table), None, "");
     base.prepare_names();

@@ -148,16 +148,16 @@ struct Taken {
 }
 
 /// The viewer without its shell.
-struct Viewer<'p> {
-    base: Refined<'p>,
-    model: Model<'p>,
+struct Viewer {
+    base: Refined,
+    model: Model,
     terminal: Terminal<TestBackend>,
 }
 
-impl<'p> Viewer<'p> {
+impl Viewer {
     fn press(&mut self, keys: &[Key], taken: &mut Taken) {
         for &key in keys {
-            let mut messages: Vec<Message<'p>> = self.model.message(key).into_iter().collect();
+            let mut messages: Vec<Message> = self.model.message(key).into_iter().collect();
             while let Some(message) = messages.pop() {
                 let (effects, mut painted) = timed(|| {
                     let effects = update(&mut self.model, message);

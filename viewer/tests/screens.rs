@@ -79,18 +79,18 @@ fn solver() -> Profile {
 }
 
 /// A viewer without a terminal.
-struct Viewer<'p> {
-    model: Model<'p>,
+struct Viewer {
+    model: Model,
     /// Effects that a terminal would have seen.
     effects: Vec<Effect>,
 }
 
-impl<'p> Viewer<'p> {
-    fn with_theme(profile: &'p Profile, size: &str, theme: Theme) -> Self {
+impl Viewer {
+    fn with_theme(profile: &Profile, size: &str, theme: Theme) -> Self {
         Self::named("runs/solver.csprof", profile, size, theme)
     }
 
-    fn named(file: &str, profile: &'p Profile, size: &str, theme: Theme) -> Self {
+    fn named(file: &str, profile: &Profile, size: &str, theme: Theme) -> Self {
         let (width, height) = size.split_once('x').unwrap();
         let size = (width.parse().unwrap(), height.parse().unwrap());
         let forest = Forest::new(profile, &Stages::default(), &Sets::default()).unwrap();
@@ -98,7 +98,7 @@ impl<'p> Viewer<'p> {
         Self { model, effects: Vec::new() }
     }
 
-    fn new(profile: &'p Profile, size: &str) -> Self {
+    fn new(profile: &Profile, size: &str) -> Self {
         Self::with_theme(profile, size, Theme::new(false, false))
     }
 
@@ -112,11 +112,11 @@ impl<'p> Viewer<'p> {
         self
     }
 
-    fn send(&mut self, message: Message<'p>) -> &mut Self {
+    fn send(&mut self, message: Message) -> &mut Self {
         for effect in update(&mut self.model, message) {
             match effect {
                 Effect::Refine(request) => {
-                    let answer = perform(&Refined::base(self.model.profile), request);
+                    let answer = perform(&Refined::base(&self.model.profile), request);
                     self.send(answer);
                 }
                 other => self.effects.push(other),

@@ -179,11 +179,7 @@ impl Diff {
     /// # Errors
     ///
     /// When the refinement or the path of a table is not one of these profiles'.
-    pub fn prepare<'p>(
-        &self,
-        profile: &'p Profile,
-        appearance: Appearance,
-    ) -> Result<(Refined<'p>, Options)> {
+    pub fn prepare(&self, profile: &Profile, appearance: Appearance) -> Result<(Refined, Options)> {
         let text = self.refine.as_deref().unwrap_or("");
         let refinement = self.refinement(text)?;
         let refined = applied(profile, &refinement, text)?;

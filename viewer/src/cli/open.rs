@@ -196,7 +196,7 @@ impl Selection {
     ///
     /// [`WrongUsage`] if the text is no refinement, or there is no such metric; another error if it asks for something that
     /// the profile does not have.
-    pub fn apply<'p>(&self, profile: &'p Profile) -> Result<Refined<'p>> {
+    pub fn apply(&self, profile: &Profile) -> Result<Refined> {
         self.apply_with(profile, &SetFiles::of(None))
     }
 
@@ -205,7 +205,7 @@ impl Selection {
     /// # Errors
     ///
     /// As for [`Self::apply`].
-    pub fn apply_with<'p>(&self, profile: &'p Profile, files: &SetFiles) -> Result<Refined<'p>> {
+    pub fn apply_with(&self, profile: &Profile, files: &SetFiles) -> Result<Refined> {
         let text = self.refine.as_deref().unwrap_or("");
         let refined = applied(profile, &parsed(text, files)?, text)?;
         Ok(match self.counted(profile)? {
@@ -247,11 +247,7 @@ pub(super) fn parsed(text: &str, files: &SetFiles) -> Result<Refinement> {
 /// # Errors
 ///
 /// If the refinement asks for something that the profile does not have.
-pub(super) fn applied<'p>(
-    profile: &'p Profile,
-    refinement: &Refinement,
-    text: &str,
-) -> Result<Refined<'p>> {
+pub(super) fn applied(profile: &Profile, refinement: &Refinement, text: &str) -> Result<Refined> {
     refine::apply(profile, refinement).map_err(|error| {
         // A word of the language that stands for a frame is written with `\`, and seldom typed so.
         let bare = error.part.trim_start_matches('\\');

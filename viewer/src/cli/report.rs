@@ -168,12 +168,12 @@ impl Report {
     /// # Errors
     ///
     /// When the refinement, the metric or the path of a table is not one of this profile's.
-    pub fn prepare<'p>(
+    pub fn prepare(
         &self,
-        profile: &'p Profile,
+        profile: &Profile,
         appearance: Appearance,
         files: &SetFiles,
-    ) -> Result<(Refined<'p>, Options)> {
+    ) -> Result<(Refined, Options)> {
         let refined = self.selection.apply_with(profile, files)?;
         let view = match self.view {
             // The list of threads has no rows of functions.
@@ -210,7 +210,7 @@ impl Report {
         Ok((refined, options))
     }
 
-    fn list_sets(&self, refined: &Refined<'_>, appearance: Appearance) -> Result<ExitCode> {
+    fn list_sets(&self, refined: &Refined, appearance: Appearance) -> Result<ExitCode> {
         let sets = self.files.set_files().load();
         tell_problems(&sets)?;
         let rows = set_rows(refined, &sets);

@@ -57,7 +57,7 @@ impl Rows {
     pub(super) fn table(
         &self,
         is_view: bool,
-        refined: &Refined<'_>,
+        refined: &Refined,
         files: &SetFiles,
     ) -> Result<Option<(HallTable, String)>> {
         if !is_view {

@@ -29,7 +29,7 @@ pub struct Options {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(refined: &Refined<'_>, options: Options, out: &mut impl Write) -> io::Result<()> {
+pub fn write(refined: &Refined, options: Options, out: &mut impl Write) -> io::Result<()> {
     let index = ChildIndex::new(refined);
     let names = Names::of(refined);
     let is_left_out = |node: u32| {
@@ -88,7 +88,7 @@ struct Names<'r> {
 }
 
 impl<'r> Names<'r> {
-    fn of(refined: &'r Refined<'_>) -> Self {
+    fn of(refined: &'r Refined) -> Self {
         let mut numbers = HashMap::new();
         let mut names = Vec::new();
         let number_of = |frame: &Frame| {
@@ -113,13 +113,13 @@ impl<'r> Names<'r> {
         Self { by_rank, rank: number.into_iter().map(|number| rank_of[number]).collect() }
     }
 
-    fn rank_of(&self, refined: &Refined<'_>, node: u32) -> u32 {
+    fn rank_of(&self, refined: &Refined, node: u32) -> u32 {
         self.rank[refined.frame[node as usize].index()]
     }
 }
 
 /// The name of a frame as the format can hold it.
-fn name<'r>(refined: &'r Refined<'_>, frame: &Frame) -> Cow<'r, str> {
+fn name<'r>(refined: &'r Refined, frame: &Frame) -> Cow<'r, str> {
     let name = refined.functions[frame.function.index()].name.as_str();
     let name = match frame.kind {
         FrameKind::Partial => Cow::Borrowed("[partial]"),

@@ -24,7 +24,10 @@ use regex::Regex;
 use super::intern::Interner;
 use super::merge::{Agreement, Merger, Renumbered, Unmergeable, measure_the_same};
 pub use super::sides::{BASE, Comparison, OTHER, Scale, Side};
-use super::{Frame, FrameKind, FrameRef, Function, FunctionRef, MetricRef, Nodes, Profile, Stream};
+use super::{
+    Frame, FrameKind, FrameRef, Function, FunctionRef, MetricRef, Nodes, NodesBuilder, Profile,
+    Shared, Stream,
+};
 
 /// Functions that changed their names: what matches is called so in both profiles.
 #[derive(Clone, Debug)]
@@ -113,11 +116,11 @@ impl Profile {
             modules: HashMap::new(),
             renames,
             profile: Self {
-                info: merger.finish(),
-                functions: Vec::new(),
-                frames: Vec::new(),
+                info: merger.finish().into(),
+                functions: Shared::default(),
+                frames: Shared::default(),
                 nodes: Nodes::default(),
-                streams: Vec::new(),
+                streams: Shared::default(),
                 comparison: Some(Box::new(Comparison {
                     sides,
                     first_other,
@@ -125,12 +128,13 @@ impl Profile {
                 })),
             },
             interner: Interner::new(),
+            nodes: NodesBuilder::new(0),
         };
         union.align_modules(first.process);
-        union.profile.nodes.push(0, FrameRef::ROOT, 0, 0);
         union.add(base, &of_base, First::default());
         union.add(other, &of_other, first);
-        let Union { mut profile, interner, .. } = union;
+        let Union { mut profile, interner, nodes, .. } = union;
+        profile.nodes = nodes.finish();
         let total = profile.total();
         if !has_edges {
             profile.nodes.edges = std::iter::repeat_n(0, profile.nodes.len()).collect();
@@ -140,7 +144,7 @@ impl Profile {
             // Counts of a made-up file may have been left out.
             other.total = total - base.total;
         }
-        Ok(Self { functions: interner.functions, frames: interner.frames, ..profile })
+        Ok(Self { functions: interner.functions.into(), frames: interner.frames.into(), ..profile })
     }
 }
 
@@ -201,6 +205,7 @@ struct Union<'r> {
     renames: &'r [Rename],
     profile: Profile,
     interner: Interner,
+    nodes: NodesBuilder,
 }
 
 impl Union<'_> {
@@ -245,7 +250,7 @@ impl Union<'_> {
         }
         let functions: Vec<FunctionRef> = part
             .functions
-            .into_iter()
+            .iter()
             .zip(nameless)
             .map(|(function, nameless)| self.function(function, nameless, ids))
             .collect();
@@ -253,18 +258,18 @@ impl Union<'_> {
             |file: Option<csprof_format::ids::StringId>| file.map(|id| ids.strings[id.index()]);
         let frames: Vec<FrameRef> = part
             .frames
-            .into_iter()
+            .iter()
             .map(|frame| {
                 let function = functions[frame.function.index()];
-                self.interner.frame(Frame { function, file: file(frame.file), ..frame })
+                self.interner.frame(Frame { function, file: file(frame.file), ..*frame })
             })
             .collect();
         // All nodes but the root move by as many as there are.
-        let nodes = &mut self.profile.nodes;
+        let nodes = &mut self.nodes;
         let moved = u32::try_from(nodes.len()).unwrap_or(u32::MAX).saturating_sub(1);
         let node = |node: u32| if node == 0 { 0 } else { node + moved };
-        nodes.parent.extend(part.nodes.parent.into_iter().skip(1).map(node));
-        nodes.frame.extend(part.nodes.frame.into_iter().skip(1).map(|frame| frames[frame.index()]));
+        nodes.parent.extend(part.nodes.parent.iter().skip(1).copied().map(node));
+        nodes.frame.extend(part.nodes.frame.iter().skip(1).map(|frame| frames[frame.index()]));
         nodes.samples.extend(part.nodes.samples.iter().skip(1));
         nodes.edges.extend(part.nodes.edges.iter().skip(1));
         self.profile.streams.extend(part.streams.into_iter().map(|stream| Stream {
@@ -275,7 +280,7 @@ impl Union<'_> {
         }));
     }
 
-    fn function(&mut self, function: Function, nameless: bool, ids: &Renumbered) -> FunctionRef {
+    fn function(&mut self, function: &Function, nameless: bool, ids: &Renumbered) -> FunctionRef {
         let own = function.module.map(|id| ids.modules[id.index()]);
         let (module, of_several) = own
             .and_then(|module| self.modules.get(&module))
@@ -288,7 +293,7 @@ impl Union<'_> {
             (true, None) => "[code outside all modules]".to_owned(),
             (false, _) => {
                 let renamed = self.renames.iter().find_map(|rule| rule.apply(&function.name));
-                renamed.unwrap_or(function.name)
+                renamed.unwrap_or_else(|| function.name.clone())
             }
         };
         let file = function.file.map(|id| ids.strings[id.index()]);

@@ -9,6 +9,8 @@
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Sub};
 
+use super::column::Column;
+
 /// The greatest sum of a column. At a million samples a second, three hundred thousand years.
 pub const MOST: u64 = i64::MAX as u64;
 
@@ -64,9 +66,87 @@ impl Count for u64 {
     }
 }
 
-/// A column of counts.
+/// A column of counts, in the width that they need. Cloning copies a pointer.
+#[derive(Clone, Debug)]
+pub enum Counts {
+    /// Their sum is less than `u32::MAX`, and so is every sum of some of them.
+    Narrow(Column<u32>),
+    /// Their sum is more.
+    Wide(Column<u64>),
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self::Narrow(Column::default())
+    }
+}
+
+impl Counts {
+    /// The count of a node.
+    ///
+    /// # Panics
+    /// If there is no such node.
+    #[must_use]
+    pub fn at(&self, node: usize) -> u64 {
+        match self {
+            Self::Narrow(values) => values[node].into(),
+            Self::Wide(values) => values[node],
+        }
+    }
+
+    /// Number of counts.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Narrow(values) => values.len(),
+            Self::Wide(values) => values.len(),
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All counts, by node.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = u64> + '_ {
+        (0..self.len()).map(|node| self.at(node))
+    }
+
+    /// Memory of the values, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Narrow(values) => size_of_val(&values[..]),
+            Self::Wide(values) => size_of_val(&values[..]),
+        }
+    }
+
+    /// Stores the counts as those of a profile that needs all 64 bits.
+    #[cfg(test)]
+    pub(crate) fn widen(&mut self) {
+        *self = Self::Wide(Column::of_profile(self.iter().collect()));
+    }
+}
+
+impl PartialEq for Counts {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Counts {}
+
+impl FromIterator<u64> for Counts {
+    fn from_iter<I: IntoIterator<Item = u64>>(counts: I) -> Self {
+        counts.into_iter().collect::<CountsBuilder>().finish()
+    }
+}
+
+/// Counts to which counts are added.
 #[derive(Clone, Debug, Default)]
-pub struct Counts {
+pub struct CountsBuilder {
     values: Values,
     /// Of all values; never less, and at most [`MOST`].
     sum: u64,
@@ -85,16 +165,7 @@ impl Default for Values {
     }
 }
 
-/// The values of a column in the width that it has.
-#[derive(Clone, Copy, Debug)]
-pub enum Slice<'c> {
-    /// Four bytes each; their sum fits, too.
-    Narrow(&'c [u32]),
-    /// Eight bytes each.
-    Wide(&'c [u64]),
-}
-
-impl Counts {
+impl CountsBuilder {
     /// Appends a count, or what of it there is room for.
     pub fn push(&mut self, count: u64) {
         let count = self.add(count);
@@ -129,48 +200,13 @@ impl Counts {
         }
     }
 
-    /// Number of counts.
+    /// The column.
     #[must_use]
-    pub fn len(&self) -> usize {
-        match &self.values {
-            Values::Narrow(values) => values.len(),
-            Values::Wide(values) => values.len(),
+    pub fn finish(self) -> Counts {
+        match self.values {
+            Values::Narrow(values) => Counts::Narrow(Column::of_profile(values)),
+            Values::Wide(values) => Counts::Wide(Column::of_profile(values)),
         }
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// All counts, by node.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = u64> + '_ {
-        (0..self.len()).map(|node| self.at(node))
-    }
-
-    /// The values as they are stored.
-    #[must_use]
-    pub fn slice(&self) -> Slice<'_> {
-        match &self.values {
-            Values::Narrow(values) => Slice::Narrow(values),
-            Values::Wide(values) => Slice::Wide(values),
-        }
-    }
-
-    /// Memory of the values, in bytes.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        match &self.values {
-            Values::Narrow(values) => size_of_val(&values[..]),
-            Values::Wide(values) => size_of_val(&values[..]),
-        }
-    }
-
-    /// Stores the counts as those of a profile that needs all 64 bits.
-    #[cfg(test)]
-    pub(crate) fn widen(&mut self) {
-        self.values = Values::Wide(self.iter().collect());
     }
 
     /// Adds a count, or what of it there is room for, to the sum, and widens the column if the sum
@@ -178,30 +214,22 @@ impl Counts {
     fn add(&mut self, count: u64) -> u64 {
         let count = count.min(MOST - self.sum);
         self.sum += count;
-        if let Values::Narrow(_) = self.values
+        if let Values::Narrow(values) = &self.values
             && self.sum >= u64::from(u32::MAX)
         {
-            self.values = Values::Wide(self.iter().collect());
+            self.values = Values::Wide(values.iter().map(|&count| count.into()).collect());
         }
         count
     }
 }
 
-impl PartialEq for Counts {
-    fn eq(&self, other: &Self) -> bool {
-        self.iter().eq(other.iter())
-    }
-}
-
-impl Eq for Counts {}
-
-impl Extend<u64> for Counts {
+impl Extend<u64> for CountsBuilder {
     fn extend<I: IntoIterator<Item = u64>>(&mut self, counts: I) {
         counts.into_iter().for_each(|count| self.push(count));
     }
 }
 
-impl FromIterator<u64> for Counts {
+impl FromIterator<u64> for CountsBuilder {
     fn from_iter<I: IntoIterator<Item = u64>>(counts: I) -> Self {
         let mut column = Self::default();
         column.extend(counts);
@@ -216,13 +244,15 @@ mod tests {
     #[test]
     fn a_column_is_wide_from_the_sum_on_that_needs_it() {
         let most = u64::from(u32::MAX) - 1;
-        let mut counts: Counts = [most - 5, 5].into_iter().collect();
-        assert_eq!(counts.bytes(), 8);
+        let mut counts: CountsBuilder = [most - 5, 5].into_iter().collect();
         counts.push(0);
-        assert!(matches!(counts.slice(), Slice::Narrow(&[_, 5, 0])));
+        let narrow = counts.clone().finish();
+        assert!(matches!(&narrow, Counts::Narrow(column) if column[1..] == [5, 0]));
+        assert_eq!(narrow.bytes(), 12);
         counts.push(1);
-        assert_eq!(counts.bytes(), 32);
-        assert_eq!(counts.iter().collect::<Vec<_>>(), [most - 5, 5, 0, 1]);
+        let wide = counts.clone().finish();
+        assert_eq!(wide.bytes(), 32);
+        assert_eq!(wide.iter().collect::<Vec<_>>(), [most - 5, 5, 0, 1]);
         counts.set(1, 1 << 50);
         assert_eq!((counts.at(1), counts.at(0)), (1 << 50, most - 5));
     }
@@ -236,9 +266,9 @@ mod tests {
     #[test]
     fn equal_counts_are_equal_in_both_widths() {
         let narrow: Counts = [1, 2].into_iter().collect();
-        let mut wide: Counts = [1, 1 << 50].into_iter().collect();
-        assert_ne!(narrow, wide);
+        let mut wide: CountsBuilder = [1, 1 << 50].into_iter().collect();
+        assert_ne!(narrow, wide.clone().finish());
         wide.set(1, 2);
-        assert_eq!(narrow, wide);
+        assert_eq!(narrow, wide.finish());
     }
 }

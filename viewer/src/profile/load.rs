@@ -17,7 +17,7 @@ use csprof_format::profile as saved;
 
 use super::intern::Interner;
 use super::passage::{Passages, is_behind};
-use super::{Counts, Frame, FrameKind, FrameRef, Function, Nodes, Profile, Stream};
+use super::{Frame, FrameKind, FrameRef, Function, NodesBuilder, Profile, Stream};
 
 /// Calls of the collector's, one below the other, that are left out: it has a few.
 const MAX_PASSED: u8 = 16;
@@ -58,11 +58,11 @@ impl Profile {
         }
         let Forest { nodes, interner, .. } = forest;
         Self {
-            info: saved,
-            functions: interner.functions,
-            frames: interner.frames,
-            nodes,
-            streams,
+            info: saved.into(),
+            functions: interner.functions.into(),
+            frames: interner.frames.into(),
+            nodes: nodes.finish(),
+            streams: streams.into(),
             comparison: None,
         }
     }
@@ -76,7 +76,7 @@ struct Forest {
     passages: Passages,
     interner: Interner,
     frames: FrameLists,
-    nodes: Nodes,
+    nodes: NodesBuilder,
     /// The node under which the children of each machine node hang.
     innermost: Vec<u32>,
     /// How many machine nodes, up to this one, only pass a call on; at most [`MAX_PASSED`].
@@ -92,9 +92,7 @@ impl Forest {
         passages: Passages,
         expansion: Expansion,
     ) -> Self {
-        let mut nodes = Nodes::default();
-        nodes.further.resize(further.len(), Counts::default());
-        nodes.push(0, FrameRef::ROOT, 0, 0);
+        let nodes = NodesBuilder::new(further.len());
         Self {
             further,
             innermost: vec![0; machine.len()],
@@ -180,7 +178,7 @@ impl Forest {
     }
 }
 
-fn node_count(nodes: &Nodes) -> u32 {
+fn node_count(nodes: &NodesBuilder) -> u32 {
     u32::try_from(nodes.len()).unwrap_or(u32::MAX)
 }
 

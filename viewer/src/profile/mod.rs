@@ -9,6 +9,8 @@
 //! recorded samples of the run. Function 0 and frame 0 are the root's, `<root>`, and no other
 //! node of a loaded profile names them.
 
+mod builder;
+mod column;
 pub mod comparison;
 mod counts;
 mod intern;
@@ -19,9 +21,13 @@ mod name;
 mod outline;
 mod passage;
 mod projection;
+mod shared;
 mod sides;
 
-pub use counts::{Count, Counts, MOST, Slice};
+pub use builder::NodesBuilder;
+pub use column::Column;
+pub(crate) use column::Home;
+pub use counts::{Count, Counts, MOST};
 pub use model::{
     Frame, FrameKind, FrameRef, Function, FunctionRef, MetricRef, Nodes, Profile, Stream, add_up,
     program,
@@ -32,3 +38,4 @@ pub(crate) use name::{BareNames, NarrowName, OPERATORS, Parts, closed_group, spe
 pub use name::{base_name, short_name};
 pub(crate) use outline::quoted;
 pub use outline::{from_outline, to_outline};
+pub use shared::Shared;

@@ -5,23 +5,26 @@ use std::borrow::Cow;
 use csprof_format::ids::{EpochId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile as saved;
 
+use super::column::Column;
 use super::counts::{Count, Counts};
+use super::shared::Shared;
 use super::sides::Comparison;
 
-/// A profile, loaded and expanded.
+/// A profile, loaded and expanded. Clones share everything: a clone costs a few pointers, and what
+/// holds one needs no other owner.
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// Everything that is not a tree: run, processes, threads, epochs, modules, strings.
     /// Its tables of trees, nodes, frames, functions and sites are emptied by loading.
-    pub info: saved::Profile,
+    pub info: Shared<saved::Profile>,
     /// Functions and what stands for one: groups, unknown code, partial roots.
-    pub functions: Vec<Function>,
+    pub functions: Shared<Vec<Function>>,
     /// Source-level frames: what nodes name.
-    pub frames: Vec<Frame>,
+    pub frames: Shared<Vec<Frame>>,
     /// The nodes.
     pub nodes: Nodes,
     /// One for each thread and epoch, ordered by first node; together they cover all nodes but 0.
-    pub streams: Vec<Stream>,
+    pub streams: Shared<Vec<Stream>>,
     /// What is compared with what, where two profiles were loaded to be compared; see there.
     pub comparison: Option<Box<Comparison>>,
 }
@@ -172,9 +175,9 @@ pub struct Frame {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nodes {
     /// Parent of each node; 0 for node 0.
-    pub parent: Vec<u32>,
+    pub parent: Column<u32>,
     /// Frame of each node.
-    pub frame: Vec<FrameRef>,
+    pub frame: Column<FrameRef>,
     /// Exclusive samples, of all metrics together.
     pub samples: Counts,
     /// What of them each further metric has, in the order of [`saved::Profile::further`]; the rest
@@ -213,17 +216,6 @@ impl Nodes {
             + self.samples.bytes()
             + self.further.iter().map(Counts::bytes).sum::<usize>()
             + self.edges.bytes()
-    }
-
-    /// Appends a node and returns its number. All its samples are the first metric's.
-    pub fn push(&mut self, parent: u32, frame: FrameRef, samples: u64, edges: u64) -> u32 {
-        let id = u32::try_from(self.len()).unwrap_or(u32::MAX);
-        self.parent.push(parent);
-        self.frame.push(frame);
-        self.samples.push(samples);
-        self.further.iter_mut().for_each(|column| column.push(0));
-        self.edges.push(edges);
-        id
     }
 }
 

@@ -30,9 +30,10 @@ use std::fmt::Write as _;
 use csprof_format::ids::{EpochId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile as saved;
 
-use super::counts::Counts;
+use super::builder::NodesBuilder;
+use super::counts::CountsBuilder;
 use super::intern::Interner;
-use super::model::{Frame, FrameKind, FrameRef, Function, Nodes, Profile, Stream};
+use super::model::{Frame, FrameKind, Function, Profile, Stream};
 
 /// The metric of samples of which nothing else is said.
 const FIRST_METRIC: &str = "cputime";
@@ -129,7 +130,7 @@ pub(crate) fn quoted(name: &str) -> String {
 struct Builder {
     info: saved::Profile,
     interner: Interner,
-    nodes: Nodes,
+    nodes: NodesBuilder,
     /// Samples of each further metric, by node.
     further: BTreeMap<String, Vec<(u32, u64)>>,
     streams: Vec<Stream>,
@@ -141,8 +142,6 @@ struct Builder {
 
 impl Builder {
     fn new() -> Self {
-        let mut nodes = Nodes::default();
-        nodes.push(0, FrameRef::ROOT, 0, 0);
         Self {
             info: saved::Profile {
                 run: saved::RunInfo {
@@ -154,7 +153,7 @@ impl Builder {
                 ..saved::Profile::default()
             },
             interner: Interner::new(),
-            nodes,
+            nodes: NodesBuilder::new(0),
             further: BTreeMap::new(),
             streams: Vec::new(),
             strings: HashMap::new(),
@@ -304,7 +303,7 @@ impl Builder {
 
     fn finish(mut self) -> Profile {
         for (source, counts) in std::mem::take(&mut self.further) {
-            let mut samples: Counts = std::iter::repeat_n(0, self.nodes.len()).collect();
+            let mut samples: CountsBuilder = std::iter::repeat_n(0, self.nodes.len()).collect();
             for (node, count) in counts {
                 samples.set(node as usize, count);
             }
@@ -320,11 +319,11 @@ impl Builder {
             self.nodes.further.push(samples);
         }
         Profile {
-            info: self.info,
-            functions: self.interner.functions,
-            frames: self.interner.frames,
-            nodes: self.nodes,
-            streams: self.streams,
+            info: self.info.into(),
+            functions: self.interner.functions.into(),
+            frames: self.interner.frames.into(),
+            nodes: self.nodes.finish(),
+            streams: self.streams.into(),
             comparison: None,
         }
     }

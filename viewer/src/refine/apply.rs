@@ -16,14 +16,11 @@ use crate::profile::{MetricRef, Profile, Stream};
 /// # Errors
 /// A pattern matches no frame that its stage is shown, or a context no thread. Without stages
 /// there is no error.
-pub fn apply<'p>(
-    profile: &'p Profile,
-    refinement: &Refinement,
-) -> Result<Refined<'p>, RefineError> {
+pub fn apply(profile: &Profile, refinement: &Refinement) -> Result<Refined, RefineError> {
     Refined::base(profile).refine_unwatched(&refinement.stages)
 }
 
-impl Refined<'_> {
+impl Refined {
     /// What one more stage makes of this. The present value stays as it is, so a viewer that
     /// keeps both can undo the stage; columns that the stage does not change are shared.
     ///

@@ -37,8 +37,8 @@ pub struct Completion {
 /// assert_eq!(completion.candidates, ["MPI_Recv", "MPI_Send"]);
 /// ```
 #[must_use]
-pub fn complete(text: &str, cursor: usize, refined: &Refined<'_>, sets: &Sets) -> Completion {
-    completed(text, cursor, refined.profile, sets, |typed, quoted| names(refined, typed, quoted))
+pub fn complete(text: &str, cursor: usize, refined: &Refined, sets: &Sets) -> Completion {
+    completed(text, cursor, &refined.profile, sets, |typed, quoted| names(refined, typed, quoted))
 }
 
 /// The same without names of functions: costs nothing, however many of them there are.
@@ -229,7 +229,7 @@ fn quantities_and_sides() -> Vec<&'static str> {
 }
 
 /// Functions that the word means, if it is the beginning of a pattern: the shortest names.
-fn names(refined: &Refined<'_>, typed: &str, quoted: bool) -> Vec<String> {
+fn names(refined: &Refined, typed: &str, quoted: bool) -> Vec<String> {
     if typed.is_empty() {
         return Vec::new();
     }

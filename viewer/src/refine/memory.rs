@@ -24,7 +24,7 @@ fn profile(metrics: usize) -> Profile {
 }
 
 /// Bytes for each node that a forest has, and those of them that are not the profile's.
-fn bytes(refined: &Refined<'_>) -> (usize, usize) {
+fn bytes(refined: &Refined) -> (usize, usize) {
     let [all, shared] = refined.bytes();
     let count = refined.node_count();
     (all.div_ceil(count), (all - shared).div_ceil(count))

@@ -28,7 +28,7 @@ pub const COLUMNS: [&str; 10] =
 /// The rows that are wanted, in the order of the list, and how many are left out for being small,
 /// and for coming late. No peer is small unless the person says what is: of a hundred ranks or
 /// more, all have less than one percent. Processes come before threads.
-fn wanted(refined: &Refined<'_>, list: Vec<Context>, limits: Limits) -> (Vec<Context>, [usize; 2]) {
+fn wanted(refined: &Refined, list: Vec<Context>, limits: Limits) -> (Vec<Context>, [usize; 2]) {
     let scale = Scale::new(refined, limits);
     let is_small = |context: &Context| {
         let of_each = context.further.iter().map(|part| part.samples);
@@ -62,7 +62,7 @@ fn wanted(refined: &Refined<'_>, list: Vec<Context>, limits: Limits) -> (Vec<Con
 ///
 /// # Errors
 /// Those of `out`.
-pub fn text(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
+pub fn text(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let form = if options.ascii { Form::Ascii } else { Form::Unicode };
     if !account_for(refined, options, form, out)? {
         return Ok(());
@@ -83,7 +83,7 @@ pub fn text(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> i
     let (list, of_processes) = contexts(refined);
     let of_threads = list.iter().any(|context| context.peers > 1);
     let processes = list.iter().filter(|context| context.thread.is_none()).count();
-    let mut programs = programs(refined.profile, &list);
+    let mut programs = programs(&refined.profile, &list);
     // Where each process has a program of its own, the list is the same.
     if programs.len() == 1 || programs.len() == processes {
         programs.clear();
@@ -198,7 +198,7 @@ struct JsonPart {
     imbalance: Option<u128>,
 }
 
-fn json_row<'r>(refined: &Refined<'r>, measure: Measure, context: &'r Context) -> JsonRow<'r> {
+fn json_row<'r>(refined: &'r Refined, measure: Measure, context: &'r Context) -> JsonRow<'r> {
     let info = &refined.profile.info;
     let process = &info.processes[context.process.index()];
     let thread = context.thread.map(|thread| &info.threads[thread.index()]);
@@ -223,7 +223,7 @@ fn json_row<'r>(refined: &Refined<'r>, measure: Measure, context: &'r Context) -
 
 /// What a row has of each metric, where there are several.
 fn parts<'r>(
-    refined: &Refined<'r>,
+    refined: &'r Refined,
     measure: Measure,
     context: &Context,
 ) -> Vec<(&'r str, JsonPart)> {
@@ -241,7 +241,7 @@ fn parts<'r>(
 ///
 /// # Errors
 /// Those of `out`.
-pub fn json(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
+pub fn json(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let measure = options.measure.unwrap_or_default();
     let (list, of_processes) = all_contexts(refined);
     let (rows, _) = wanted(refined, list, Limits::for_machines(options));
@@ -256,7 +256,7 @@ pub fn json(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> i
 ///
 /// # Errors
 /// Those of `out`.
-pub fn csv(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
+pub fn csv(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let measure = options.measure.unwrap_or_default();
     let (rows, _) = wanted(refined, all_contexts(refined).0, Limits::for_machines(options));
     let mut table = csv::WriterBuilder::new().has_headers(false).from_writer(out);

@@ -30,7 +30,7 @@ pub(super) fn cell(text: &str) -> Cow<'_, str> {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
+pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let basis = Basis { measure: options.measure.unwrap_or_default(), ..Basis::new(refined) };
     let columns = basis.for_machines(options.view.cost()).concat();
     let mut rows = Rows::begin(&basis, &columns, out)?;
@@ -94,7 +94,7 @@ impl<'b, W: Write> Rows<'b, W> {
 }
 
 /// Names of the columns that each metric has, where there are several.
-pub(super) fn further_columns(refined: &Refined<'_>, names: [&str; 2]) -> Vec<String> {
+pub(super) fn further_columns(refined: &Refined, names: [&str; 2]) -> Vec<String> {
     let metrics = several(refined).into_iter();
     metrics
         .flat_map(|(_, metric)| {

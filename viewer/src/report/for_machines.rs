@@ -12,15 +12,15 @@ use crate::views::top_down::TopDown;
 /// The rows that a form for machines has. Where all are wanted, none is kept: they may be more than
 /// memory should hold.
 #[derive(Debug)]
-pub(super) struct ForMachines<'r, 'p> {
-    refined: &'r Refined<'p>,
+pub(super) struct ForMachines<'r> {
+    refined: &'r Refined,
     options: &'r Options,
     limits: Limits,
     listing: Option<Listing>,
 }
 
-impl<'r, 'p> ForMachines<'r, 'p> {
-    pub(super) fn new(refined: &'r Refined<'p>, options: &'r Options) -> Self {
+impl<'r> ForMachines<'r> {
+    pub(super) fn new(refined: &'r Refined, options: &'r Options) -> Self {
         let limits = Limits::for_machines(options);
         let is_all = limits.rows == usize::MAX && limits.share == 0.0 && options.open.is_none();
         let is_compared = refined.profile.comparison.is_some();

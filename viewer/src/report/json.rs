@@ -154,7 +154,7 @@ impl Serialize for JsonValue<'_> {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
+pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let measure = options.measure.unwrap_or_default();
     let basis = Basis { measure, ..Basis::new(refined) };
     let columns = basis.for_machines(options.view.cost());
@@ -202,7 +202,7 @@ pub(super) fn write_with_rows(
 
 /// What stands before the rows.
 pub(super) fn heading<'r>(
-    refined: &'r Refined<'_>,
+    refined: &'r Refined,
     measure: Measure,
     imbalance: Option<(u128, usize)>,
 ) -> Heading<'r> {

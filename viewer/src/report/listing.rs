@@ -118,7 +118,7 @@ pub(super) struct Scale {
 const ALL: u64 = 1 << 40;
 
 impl Scale {
-    pub(super) fn new(refined: &Refined<'_>, limits: Limits) -> Self {
+    pub(super) fn new(refined: &Refined, limits: Limits) -> Self {
         let shown: Vec<u64> =
             several(refined).iter().map(|&(metric, _)| refined.account_of(metric).1).collect();
         let all = if shown.is_empty() { refined.shown } else { ALL };
@@ -165,7 +165,7 @@ fn costs(view: View, row: &Row) -> (u64, impl Iterator<Item = u64>) {
 
 /// Chooses the rows of a view.
 #[must_use]
-pub fn list(refined: &Refined<'_>, options: &Options, limits: Limits) -> Listing {
+pub fn list(refined: &Refined, options: &Options, limits: Limits) -> Listing {
     let sort = options.sort(refined);
     match options.view {
         View::TopDown | View::Places => {
@@ -185,7 +185,7 @@ pub fn list(refined: &Refined<'_>, options: &Options, limits: Limits) -> Listing
     }
 }
 
-fn list_rows(refined: &Refined<'_>, rows: Vec<Row>, view: View, limits: Limits) -> Listing {
+fn list_rows(refined: &Refined, rows: Vec<Row>, view: View, limits: Limits) -> Listing {
     let scale = Scale::new(refined, limits);
     let mut listing = Listing::default();
     for row in rows {
@@ -202,7 +202,7 @@ fn list_rows(refined: &Refined<'_>, rows: Vec<Row>, view: View, limits: Limits) 
 
 /// The rows at these places and all rows above them, the root among them.
 pub(super) fn opened<D: Direction>(
-    refined: &Refined<'_>,
+    refined: &Refined,
     tree: &mut RowTree<D>,
     places: &[Vec<usize>],
 ) -> HashSet<RowId> {
@@ -221,7 +221,7 @@ pub(super) fn opened<D: Direction>(
 }
 
 fn list_tree<D: Direction>(
-    refined: &Refined<'_>,
+    refined: &Refined,
     tree: &mut RowTree<D>,
     sort: Sort,
     options: &Options,

@@ -136,7 +136,7 @@ depth,function,module,file,line,kind,inclusive,exclusive,edges_low,edges_high,cp
 fn processes_and_threads_have_every_metric() {
     let profile = profile(WAITS);
     let refined = Refined::base(&profile);
-    let written = |write: fn(&Refined<'_>, &Options, &mut Vec<u8>) -> std::io::Result<()>| {
+    let written = |write: fn(&Refined, &Options, &mut Vec<u8>) -> std::io::Result<()>| {
         let mut out = Vec::new();
         write(&refined, &Options { ascii: true, ..Options::default() }, &mut out).unwrap();
         String::from_utf8(out).unwrap()

@@ -29,7 +29,7 @@ use crate::views::measure::Measure;
 use crate::views::{Sort, View};
 
 /// The metrics of a profile that has several; none of one that has not.
-fn several<'p>(refined: &Refined<'p>) -> Vec<(MetricRef, &'p Metric)> {
+fn several(refined: &Refined) -> Vec<(MetricRef, &Metric)> {
     match refined.profile.info.further.is_empty() {
         true => Vec::new(),
         false => refined.profile.metrics().collect(),
@@ -48,14 +48,14 @@ fn title(view: View, table: Option<&(HallTable, String)>) -> &str {
 }
 
 /// Those of them that are not looked at.
-fn others<'p>(refined: &Refined<'p>) -> Vec<(MetricRef, &'p Metric)> {
+fn others(refined: &Refined) -> Vec<(MetricRef, &Metric)> {
     let mut metrics = several(refined);
     metrics.retain(|&(metric, _)| metric != refined.metric);
     metrics
 }
 
 /// Says what percentages are of; `None` where nothing was refined away, so that there is one answer.
-fn basis_of_percentages(refined: &Refined<'_>, options: &Options) -> Option<&'static str> {
+fn basis_of_percentages(refined: &Refined, options: &Options) -> Option<&'static str> {
     let is_refined = refined.profile.metrics().any(|(metric, _)| {
         let (base, shown) = refined.account_of(metric);
         shown < base
@@ -107,7 +107,7 @@ pub struct Options {
 
 impl Options {
     /// The order of rows.
-    fn sort(&self, refined: &Refined<'_>) -> Sort {
-        self.sort.unwrap_or_else(|| Sort::usual(self.view.cost(), refined.profile))
+    fn sort(&self, refined: &Refined) -> Sort {
+        self.sort.unwrap_or_else(|| Sort::usual(self.view.cost(), &refined.profile))
     }
 }

@@ -23,7 +23,7 @@ const ROOM: usize = 72;
 /// # Errors
 /// Those of `out`.
 pub fn text(
-    refined: &Refined<'_>,
+    refined: &Refined,
     rows: &[SetRow],
     ascii: bool,
     out: &mut impl Write,
@@ -59,7 +59,7 @@ pub fn text(
 }
 
 /// The functions of a set: the costliest by name, the others by number; then where it is defined.
-fn what(refined: &Refined<'_>, row: &SetRow, form: Form) -> String {
+fn what(refined: &Refined, row: &SetRow, form: Form) -> String {
     let mut said = String::new();
     let mut named = 0;
     for function in row.functions.iter().take(NAMED) {
@@ -97,7 +97,7 @@ struct JsonSet<'r> {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn json(refined: &Refined<'_>, rows: &[SetRow], out: &mut impl Write) -> io::Result<()> {
+pub fn json(refined: &Refined, rows: &[SetRow], out: &mut impl Write) -> io::Result<()> {
     let sets: Vec<_> = rows
         .iter()
         .map(|row| JsonSet {

@@ -11,20 +11,20 @@ pub(super) fn profile(outline: &str) -> Profile {
 }
 
 /// The text without its heading and notes.
-pub(super) fn table(refined: &Refined<'_>, options: &Options) -> String {
+pub(super) fn table(refined: &Refined, options: &Options) -> String {
     let text = text_of(refined, options);
     let mut parts = text.split("\n\n");
     format!("\n{}\n", parts.nth(1).unwrap_or_default().trim_end())
 }
 
-pub(super) fn text_of(refined: &Refined<'_>, options: &Options) -> String {
+pub(super) fn text_of(refined: &Refined, options: &Options) -> String {
     let mut out = Vec::new();
     let options = Options { ascii: true, ..options.clone() };
     text::write(refined, &options, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
-pub(super) fn json_of(refined: &Refined<'_>, options: &Options) -> String {
+pub(super) fn json_of(refined: &Refined, options: &Options) -> String {
     let mut out = Vec::new();
     json::write(refined, options, &mut out).unwrap();
     String::from_utf8(out).unwrap()
@@ -312,7 +312,7 @@ fn many_ranks_are_listed_worst_first() {
     };
     let outline: String = (0..200).map(rank).collect();
     let profile = profile(&outline);
-    let of = |refinement: &str, write: &dyn Fn(&Refined<'_>, &Options, &mut Vec<u8>)| {
+    let of = |refinement: &str, write: &dyn Fn(&Refined, &Options, &mut Vec<u8>)| {
         let refined = apply(&profile, &parse(refinement).unwrap()).unwrap();
         let mut out = Vec::new();
         write(&refined, &Options::default(), &mut out);

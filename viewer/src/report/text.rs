@@ -35,7 +35,7 @@ const WORTH_A_LINE: u64 = 3;
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
+pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let form = if options.ascii { Form::Ascii } else { Form::Unicode };
     if !account_for(refined, options, form, out)? {
         return Ok(());
@@ -56,13 +56,13 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
 
 /// Writes the heading, and why there are no rows if there are none; returns whether there are.
 pub(super) fn account_for(
-    refined: &Refined<'_>,
+    refined: &Refined,
     options: &Options,
     form: Form,
     out: &mut impl Write,
 ) -> io::Result<bool> {
     heading(refined, options, form, out)?;
-    if let Some(cause) = why_no_samples(refined.profile, form) {
+    if let Some(cause) = why_no_samples(&refined.profile, form) {
         writeln!(out, "No samples: {cause}.")?;
         return Ok(false);
     }
@@ -75,13 +75,13 @@ pub(super) fn account_for(
 
 /// What was run, what was sampled, what was lost, what is shown.
 fn heading(
-    refined: &Refined<'_>,
+    refined: &Refined,
     options: &Options,
     form: Form,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let info = &refined.profile.info;
-    let summary = Summary::of(refined.profile);
+    let summary = Summary::of(&refined.profile);
     let metrics = several(refined);
     writeln!(out, "{}", cut(&command_line(&info.run.command), LONG_COMMAND, form))?;
     let samples = match metrics.is_empty() {
@@ -100,7 +100,7 @@ fn heading(
     writeln!(out)?;
     writeln!(out, "{}", losses(&summary, form))?;
     if summary.recorded > 0
-        && let Some(coverage) = coverage(refined.profile)
+        && let Some(coverage) = coverage(&refined.profile)
     {
         writeln!(out, "{coverage}")?;
     }
@@ -188,7 +188,7 @@ fn losses(summary: &Summary, form: Form) -> String {
 }
 
 struct Text<'t> {
-    refined: &'t Refined<'t>,
+    refined: &'t Refined,
     options: &'t Options,
     basis: Basis<'t>,
     form: Form,
@@ -236,7 +236,7 @@ impl Text<'_> {
 
     /// Name, kind and place of a row.
     fn name(&self, line: &Line) -> String {
-        let profile = self.refined.profile;
+        let profile = &self.refined.profile;
         let function = &self.refined.functions[line.row.function.index()];
         let mut name = printable(&function.name).into_owned();
         if name.chars().count() > LONG_NAME {
@@ -348,7 +348,7 @@ impl Text<'_> {
                      long and about as many."
                 ),
                 Some((signals, samples)) => {
-                    let (_, finer) = why_clustered(self.refined.profile);
+                    let (_, finer) = why_clustered(&self.refined.profile);
                     let finer =
                         finer.map_or(String::new(), |source| format!(" ({source} sees finer detail)"));
                     format!(

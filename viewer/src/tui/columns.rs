@@ -16,7 +16,7 @@ use crate::views::columns::{Basis, Cell, Column, Id, Medium, Tone};
 
 /// What the numbers of rows that are made from `refined` are of.
 #[must_use]
-pub fn basis<'s>(scene: &Scene<'_>, refined: &'s Refined<'_>) -> Basis<'s> {
+pub fn basis<'s>(scene: &Scene, refined: &'s Refined) -> Basis<'s> {
     Basis {
         medium: Medium::Screen,
         percent_of_shown: scene.percent_of == PercentOf::View,
@@ -125,7 +125,7 @@ impl Columns {
 
     /// What a click at this cell of the headings asks for.
     #[must_use]
-    pub fn message_at(&self, x: usize) -> Message<'static> {
+    pub fn message_at(&self, x: usize) -> Message {
         let is_hit = |placed: &&Placed| (placed.start..placed.start + placed.width).contains(&x);
         let column = self.numbers.iter().find(is_hit).map(|placed| placed.column);
         match column.and_then(|column| column.metric) {
@@ -168,11 +168,11 @@ mod tests {
     use crate::profile::{MetricRef, Profile, from_outline};
     use crate::views::number::Form;
 
-    fn screen<'r>(refined: &'r Refined<'_>) -> Basis<'r> {
+    fn screen<'r>(refined: &'r Refined) -> Basis<'r> {
         Basis { medium: Medium::Screen, form: Form::Ascii, ..Basis::new(refined) }
     }
 
-    fn headings(width: usize, refined: &Refined<'_>) -> String {
+    fn headings(width: usize, refined: &Refined) -> String {
         let basis = screen(refined);
         let columns = Columns::fit(width, &basis, Cost::Inclusive).numbers.into_iter();
         let headings = columns.map(|placed| placed.column.heading(&basis).into_owned());

@@ -14,12 +14,12 @@ pub struct Command {
     /// What is typed.
     pub name: &'static str,
     /// What happens.
-    pub message: Message<'static>,
+    pub message: Message,
     /// What happens, in words.
     pub help: &'static str,
 }
 
-const fn command(name: &'static str, message: Message<'static>, help: &'static str) -> Command {
+const fn command(name: &'static str, message: Message, help: &'static str) -> Command {
     Command { name, message, help }
 }
 

@@ -22,7 +22,7 @@ pub(super) fn change(theme: Theme, of: &Difference<'_>) -> (Style, &'static str)
 }
 
 /// Both files and what they differ by, in at most `cells` cells.
-pub(super) fn title(scene: &Scene<'_>, comparison: &Comparison, cells: usize) -> String {
+pub(super) fn title(scene: &Scene, comparison: &Comparison, cells: usize) -> String {
     let form = scene.form();
     let names = comparison.sides.each_ref().map(|side| {
         let name = side.name.rsplit('/').next().unwrap_or_default();
@@ -50,7 +50,7 @@ pub(super) fn account_text(comparison: &Comparison, shown_of_sides: [u64; 2]) ->
 }
 
 /// What the current path of the tables costs on both sides, and by how much they differ.
-pub(super) fn path_cost(scene: &Scene<'_>, comparison: &Comparison, row: &Row) -> String {
+pub(super) fn path_cost(scene: &Scene, comparison: &Comparison, row: &Row) -> String {
     let form = scene.form();
     let of = Difference::new(comparison, Cost::Inclusive.of(row));
     let arrow = if scene.theme.is_ascii() { "->" } else { "→" };

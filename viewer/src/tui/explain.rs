@@ -10,7 +10,7 @@ use crate::views::number::{amount, count, counted, percent};
 
 /// The page about the numbers of what is selected; `None` if nothing is.
 #[must_use]
-pub fn page(model: &Model<'_>) -> Option<Page> {
+pub fn page(model: &Model) -> Option<Page> {
     match model.over.last() {
         Some(Over::Contexts(list, selected)) => return context(model, list, *selected),
         Some(Over::Stages(selected)) => return stage(model, *selected),
@@ -53,7 +53,7 @@ pub fn page(model: &Model<'_>) -> Option<Page> {
 }
 
 /// Which metric the page is about, where there are several.
-fn looked_at(model: &Model<'_>) -> Option<Item> {
+fn looked_at(model: &Model) -> Option<Item> {
     let Metric { source, .. } = model.metric();
     let period = amount(1, model.metric(), model.form());
     let text = format!("{source}, one sample for {period}; m looks at the next one");
@@ -61,12 +61,12 @@ fn looked_at(model: &Model<'_>) -> Option<Item> {
 }
 
 /// What columns of inclusive cost are called.
-fn name_of_cost<'m>(model: &'m Model<'_>) -> &'m str {
+fn name_of_cost(model: &Model) -> &str {
     if model.has_several_metrics() { &model.metric().source } else { "time" }
 }
 
 /// The page about a process or a thread.
-fn context(model: &Model<'_>, list: &[Context], selected: usize) -> Option<Page> {
+fn context(model: &Model, list: &[Context], selected: usize) -> Option<Page> {
     let context = list.get(selected)?;
     let mut items = vec![Item::Text(context.label.clone()), Item::Gap];
     items.extend(looked_at(model));
@@ -110,7 +110,7 @@ fn context(model: &Model<'_>, list: &[Context], selected: usize) -> Option<Page>
 }
 
 /// The page about a stage.
-fn stage(model: &Model<'_>, selected: usize) -> Option<Page> {
+fn stage(model: &Model, selected: usize) -> Option<Page> {
     let stage = model.stages.0.get(selected)?;
     let form = model.form();
     let mut items = vec![Item::Text(stage.text.clone()), Item::Gap];
@@ -149,17 +149,17 @@ fn stage(model: &Model<'_>, selected: usize) -> Option<Page> {
 }
 
 /// Samples, and what they stand for.
-fn times_period(model: &Model<'_>, samples: u64) -> String {
+fn times_period(model: &Model, samples: u64) -> String {
     of_period(samples, model.metric(), model.form())
 }
 
 /// Samples of the metric that is looked at as shares of what was measured and of what is shown.
-fn shares_of(model: &Model<'_>, part: u64) -> String {
+fn shares_of(model: &Model, part: u64) -> String {
     shares(part, model.refined.base, model.refined.shown, model.form())
 }
 
 /// What each stage did to the samples, and which of them made bounds of edge counts.
-fn stages(model: &Model<'_>) -> Vec<Item> {
+fn stages(model: &Model) -> Vec<Item> {
     let form = model.form();
     let outcomes = &model.refined.outcomes;
     if outcomes.is_empty() {

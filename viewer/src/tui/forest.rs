@@ -9,19 +9,19 @@ use super::stages::Stages;
 
 /// A refined profile and its top-down tree, all rows closed.
 #[derive(Clone, Debug)]
-pub struct Forest<'p> {
+pub struct Forest {
     /// The refined profile.
-    pub refined: Refined<'p>,
+    pub refined: Refined,
     /// Calling contexts.
     pub top_down: TopDown,
 }
 
-impl<'p> Forest<'p> {
+impl Forest {
     /// Refines a profile by the stages that are on. O(nodes) for each.
     ///
     /// # Errors
     /// If a stage cannot be read, or cannot be applied to this profile.
-    pub fn new(profile: &'p Profile, stages: &Stages, sets: &Sets) -> Result<Self, Refusal> {
+    pub fn new(profile: &Profile, stages: &Stages, sets: &Sets) -> Result<Self, Refusal> {
         Self::made_of(&Refined::base(profile), stages, sets)
     }
 
@@ -29,7 +29,7 @@ impl<'p> Forest<'p> {
     ///
     /// # Errors
     /// As for [`Forest::new`].
-    pub fn made_of(base: &Refined<'p>, stages: &Stages, sets: &Sets) -> Result<Self, Refusal> {
+    pub fn made_of(base: &Refined, stages: &Stages, sets: &Sets) -> Result<Self, Refusal> {
         match refine(base, stages, sets, &Watch::none()) {
             Ok(refined) => Ok(Self::of(refined)),
             Err(Unmade::Refused(refusal)) => Err(refusal),
@@ -40,7 +40,7 @@ impl<'p> Forest<'p> {
 
     /// What the screens need of a refined profile. O(nodes).
     #[must_use]
-    pub fn of(refined: Refined<'p>) -> Self {
+    pub fn of(refined: Refined) -> Self {
         let top_down = TopDown::new(&refined);
         Self { refined, top_down }
     }
@@ -49,7 +49,7 @@ impl<'p> Forest<'p> {
     ///
     /// # Errors
     /// The watch asked for it.
-    pub fn watched(refined: Refined<'p>, watch: &Watch<'_>) -> Result<Self, Cancelled> {
+    pub fn watched(refined: Refined, watch: &Watch<'_>) -> Result<Self, Cancelled> {
         let top_down = TopDown::watched(&refined, watch)?;
         Ok(Self { refined, top_down })
     }
@@ -65,7 +65,7 @@ impl<'p> Forest<'p> {
     /// # Errors
     /// The watch asked for it.
     pub fn of_places(
-        refined: &Refined<'p>,
+        refined: &Refined,
         outermost: Grain,
         watch: &Watch<'_>,
     ) -> Result<Self, Cancelled> {
@@ -118,12 +118,12 @@ impl From<Stopped> for Unmade {
 ///
 /// # Errors
 /// If a stage cannot be read, or cannot be applied to this profile, or the watch wants no more.
-pub fn refine<'p>(
-    base: &Refined<'p>,
+pub fn refine(
+    base: &Refined,
     stages: &Stages,
     sets: &Sets,
     watch: &Watch<'_>,
-) -> Result<Refined<'p>, Unmade> {
+) -> Result<Refined, Unmade> {
     let mut all = Vec::new();
     for text in stages.active() {
         let refinement =

@@ -17,7 +17,7 @@ const NARROW: usize = 60;
 
 /// The names of the views with the cell at which each begins, right-aligned.
 #[must_use]
-pub fn tabs(model: &Model<'_>) -> Vec<(ViewId, String, usize)> {
+pub fn tabs(model: &Model) -> Vec<(ViewId, String, usize)> {
     let narrow = usize::from(model.size.0) < NARROW;
     let label = |(at, view): (usize, &&Entry)| {
         let label = match (ViewId(at) == model.view, narrow) {
@@ -40,14 +40,14 @@ pub fn tabs(model: &Model<'_>) -> Vec<(ViewId, String, usize)> {
 
 /// The view whose name is at this cell of the first line.
 #[must_use]
-pub fn view_at(model: &Model<'_>, x: usize) -> Option<ViewId> {
+pub fn view_at(model: &Model, x: usize) -> Option<ViewId> {
     let hit = tabs(model).into_iter().find(|(_, label, at)| (*at..at + width(label)).contains(&x));
     hit.map(|(view, ..)| view)
 }
 
 /// File and run in at most `cells` cells; what is less telling goes first.
 #[must_use]
-pub fn title(model: &Model<'_>, cells: usize) -> String {
+pub fn title(model: &Model, cells: usize) -> String {
     if let Some(comparison) = model.comparison() {
         return comparison::title(model, comparison, cells);
     }
@@ -97,7 +97,7 @@ pub fn title(model: &Model<'_>, cells: usize) -> String {
 }
 
 /// What was measured of each metric, that which is looked at first.
-fn profile_totals(model: &Model<'_>) -> Vec<String> {
+fn profile_totals(model: &Model) -> Vec<String> {
     let looked_at = (model.refined.metric, model.metric());
     let metrics = core::iter::once(looked_at).chain(model.other_metrics());
     let total = |(metric, of): (MetricRef, &Metric)| {
@@ -109,7 +109,7 @@ fn profile_totals(model: &Model<'_>) -> Vec<String> {
 
 /// The account of all samples: `shown 38.8% + out 61.2% = 100%` and what percentages are of.
 #[must_use]
-pub fn account_text(model: &Model<'_>) -> String {
+pub fn account_text(model: &Model) -> String {
     if let Some(comparison) = model.comparison() {
         return comparison::account_text(comparison, model.shown_of_sides) + " ";
     }
@@ -126,7 +126,7 @@ pub fn account_text(model: &Model<'_>) -> String {
 
 /// The stages that made what is shown, in at most `cells` cells; the last ones say most.
 #[must_use]
-pub fn breadcrumb(model: &Model<'_>, cells: usize) -> String {
+pub fn breadcrumb(model: &Model, cells: usize) -> String {
     let glyphs = model.theme.glyphs;
     let stages: Vec<_> = model.shown_stages.active().collect();
     if stages.is_empty() {

@@ -28,7 +28,7 @@ pub fn modes() -> impl Iterator<Item = &'static Mode> {
 
 /// What a key means in a mode. In prompts, printable characters without a meaning are text.
 #[must_use]
-pub fn message(mode: &'static Mode, key: Key) -> Option<Message<'static>> {
+pub fn message(mode: &'static Mode, key: Key) -> Option<Message> {
     let bound = bindings(mode).find(|binding| binding.keys().any(|k| k == key));
     match (bound, key) {
         (Some(binding), _) => Some(binding.message.clone()),

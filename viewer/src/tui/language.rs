@@ -45,7 +45,7 @@ pub(super) fn frames_of_stage(text: &str, sets: &Sets) -> Option<String> {
 
 /// The frames that a row is about. Names are taken exactly: a bare word would be a pattern, which may
 /// mean more than the row, as `solve` also finds `ns::Solve(int)`.
-fn pattern(refined: &Refined<'_>, row: &Row) -> Result<FramePattern, String> {
+fn pattern(refined: &Refined, row: &Row) -> Result<FramePattern, String> {
     let function = refined.functions.get(row.function.index());
     match (row.kind, function) {
         (FrameKind::Context, Some(Function { module: Some(id), .. })) => {
@@ -69,7 +69,7 @@ fn pattern(refined: &Refined<'_>, row: &Row) -> Result<FramePattern, String> {
 }
 
 /// A pattern that means this function; together with its module, where others have its name.
-pub(super) fn function_pattern(refined: &Refined<'_>, function: &Function) -> FramePattern {
+pub(super) fn function_pattern(refined: &Refined, function: &Function) -> FramePattern {
     let name = FramePattern::Exact(function.name.clone());
     let others = refined.functions.iter().filter(|other| other.name == function.name);
     match function.module {
@@ -98,7 +98,7 @@ fn literally(text: &str) -> String {
 /// The error is a sentence for people.
 pub(super) fn row_stage(
     action: RowStage,
-    refined: &Refined<'_>,
+    refined: &Refined,
     path: &[&Row],
 ) -> Result<String, String> {
     let row = path.last().ok_or("there is no row")?;
@@ -118,7 +118,7 @@ pub(super) fn row_stage(
 }
 
 /// The chain of a path's frames. A long path keeps both ends, with a gap between.
-fn chain(refined: &Refined<'_>, path: &[&Row]) -> Result<Chain, String> {
+fn chain(refined: &Refined, path: &[&Row]) -> Result<Chain, String> {
     let left_out = path.len().saturating_sub(Chain::MAX_LENGTH);
     let head = (path.len() - left_out).div_ceil(2);
     let mut frames = Vec::with_capacity(path.len() - left_out);
@@ -137,14 +137,14 @@ fn chain(refined: &Refined<'_>, path: &[&Row]) -> Result<Chain, String> {
 /// The beginning of a stage that groups a row's function: all but the name of the group.
 ///
 /// The error is a sentence for people.
-pub(super) fn group_beginning(refined: &Refined<'_>, row: &Row) -> Result<String, String> {
+pub(super) fn group_beginning(refined: &Refined, row: &Row) -> Result<String, String> {
     Ok(format!("group {} as ", pattern(refined, row)?))
 }
 
 /// What the word before the cursor could become, and the byte at which it begins; names of
 /// functions only if so asked, since there may be very many to look through.
 pub(super) fn complete(
-    refined: &Refined<'_>,
+    refined: &Refined,
     sets: &Sets,
     text: &str,
     cursor: usize,
@@ -153,7 +153,7 @@ pub(super) fn complete(
     let offered = if with_names {
         crate::refine::complete(text, cursor, refined, sets)
     } else {
-        crate::refine::complete_words(text, cursor, refined.profile, sets)
+        crate::refine::complete_words(text, cursor, &refined.profile, sets)
     };
     let completion = |text| Completion { text, note: String::new() };
     (offered.range.start, offered.candidates.into_iter().map(completion).collect())

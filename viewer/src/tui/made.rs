@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::forest::{Forest, Unmade};
 use crate::refine::{Refined, Watch};
 
-type Maker = dyn for<'p> Fn(&Refined<'p>, &Watch<'_>) -> Result<Made<'p>, Unmade> + Send + Sync;
+type Maker = dyn Fn(&Refined, &Watch<'_>) -> Result<Made, Unmade> + Send + Sync;
 
 /// Something to be made of a refined profile. Two are equal if the same is to be made.
 #[derive(Clone)]
@@ -23,7 +23,7 @@ impl Wanted {
     /// Something of this kind, made in this way. O(nodes) mostly, so `maker` looks at its watch.
     pub fn new<F>(kind: &'static str, detail: String, maker: F) -> Self
     where
-        F: for<'p> Fn(&Refined<'p>, &Watch<'_>) -> Result<Made<'p>, Unmade>,
+        F: Fn(&Refined, &Watch<'_>) -> Result<Made, Unmade>,
         F: Send + Sync + 'static,
     {
         Self { kind, detail, maker: Arc::new(maker) }
@@ -33,7 +33,7 @@ impl Wanted {
     ///
     /// # Errors
     /// It cannot be made of this profile, or the watch asked for the end.
-    pub fn make<'p>(&self, refined: &Refined<'p>, watch: &Watch<'_>) -> Result<Made<'p>, Unmade> {
+    pub fn make(&self, refined: &Refined, watch: &Watch<'_>) -> Result<Made, Unmade> {
         (self.maker)(refined, watch)
     }
 }
@@ -54,16 +54,16 @@ impl fmt::Debug for Wanted {
 
 /// What was made: a forest of its own, and parts, each for the view that knows its type.
 #[derive(Clone, Debug, Default)]
-pub struct Made<'p> {
+pub struct Made {
     /// Another forest than that which is shown.
-    pub forest: Option<Box<Forest<'p>>>,
+    pub forest: Option<Box<Forest>>,
     parts: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
-impl<'p> Made<'p> {
+impl Made {
     /// A forest.
     #[must_use]
-    pub fn of_forest(forest: Forest<'p>) -> Self {
+    pub fn of_forest(forest: Forest) -> Self {
         Self { forest: Some(Box::new(forest)), parts: Vec::new() }
     }
 

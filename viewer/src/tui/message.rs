@@ -14,7 +14,7 @@ use crate::views::sets::SetRow;
 
 /// Something happened. The update function decides what it means in the present mode.
 #[derive(Clone, Debug)]
-pub enum Message<'p> {
+pub enum Message {
     // Moving, in whatever list has the focus: rows, stages, a menu, the lines of a page.
     /// One line up.
     Up,
@@ -183,14 +183,14 @@ pub enum Message<'p> {
         /// The number under which it was asked for.
         ticket: u64,
         /// What came out.
-        forest: Box<Forest<'p>>,
+        forest: Box<Forest>,
     },
     /// What a view wanted to be made of what is shown.
     Made {
         /// The number under which it was asked for.
         ticket: u64,
         /// For that view, and others of the same.
-        made: Made<'p>,
+        made: Made,
     },
     /// What the word being typed could become.
     Completed {
@@ -249,7 +249,7 @@ pub enum Message<'p> {
     },
 }
 
-impl Message<'_> {
+impl Message {
     /// Whether the user did something, which makes the last notice old.
     #[must_use]
     pub fn is_from_user(&self) -> bool {

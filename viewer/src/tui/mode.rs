@@ -75,7 +75,7 @@ pub struct Binding {
     /// The keys, in written form, with blanks between them.
     pub keys: &'static str,
     /// What they do.
-    pub message: Message<'static>,
+    pub message: Message,
     /// Where the help screen puts them.
     pub group: Group,
     /// What they do, in words.
@@ -94,7 +94,7 @@ impl Binding {
 pub const fn bind(
     group: Group,
     keys: &'static str,
-    message: Message<'static>,
+    message: Message,
     help: &'static str,
 ) -> Binding {
     Binding { keys, message, group, help }

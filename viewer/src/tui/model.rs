@@ -60,9 +60,9 @@ pub struct Pending {
 
 /// The state of the viewer. What it is about is the [`Scene`], which views know, too.
 #[derive(Clone, Debug)]
-pub struct Model<'p> {
+pub struct Model {
     /// What the screen is about, and how it is written.
-    pub scene: Scene<'p>,
+    pub scene: Scene,
     /// What it is called: its file, as the user wrote it.
     pub path: String,
     /// The files it was read from, as the user wrote them.
@@ -74,7 +74,7 @@ pub struct Model<'p> {
     /// The sets of frames that refinements can name.
     pub sets: Arc<Sets>,
     /// The views, in the order of their digits.
-    pub views: Vec<BoxedView<'p>>,
+    pub views: Vec<BoxedView>,
     /// The view that is looked at.
     pub view: ViewId,
     /// What lies over it, the focus last.
@@ -110,15 +110,15 @@ pub struct Model<'p> {
     pub ticket: u64,
 }
 
-impl<'p> Deref for Model<'p> {
-    type Target = Scene<'p>;
+impl Deref for Model {
+    type Target = Scene;
 
-    fn deref(&self) -> &Scene<'p> {
+    fn deref(&self) -> &Scene {
         &self.scene
     }
 }
 
-impl DerefMut for Model<'_> {
+impl DerefMut for Model {
     fn deref_mut(&mut self) -> &mut Self::Target {
         &mut self.scene
     }
@@ -133,13 +133,13 @@ pub struct Selected<'m> {
     pub row: &'m Row,
 }
 
-impl<'p> Model<'p> {
+impl Model {
     /// The first screen of a profile.
     #[must_use]
-    pub fn new(forest: Forest<'p>, path: &str, theme: Theme, size: (u16, u16)) -> Self {
+    pub fn new(forest: Forest, path: &str, theme: Theme, size: (u16, u16)) -> Self {
         let Forest { refined, top_down } = forest;
         let scene = Scene::new(refined, theme, size);
-        let why_empty = info::why_empty(scene.profile, scene.form());
+        let why_empty = info::why_empty(&scene.profile, scene.form());
         let mut model = Self {
             views: views::all(&scene),
             scene,
@@ -176,7 +176,7 @@ impl<'p> Model<'p> {
     }
 
     /// Puts another refinement in the place of the present one.
-    pub fn show(&mut self, forest: Forest<'p>, stages: Stages) {
+    pub fn show(&mut self, forest: Forest, stages: Stages) {
         let Forest { refined, top_down } = forest;
         for view in &mut self.views {
             view.forget(&self.scene.refined);
@@ -196,7 +196,7 @@ impl<'p> Model<'p> {
     }
 
     /// Lets each view take what is its own of what was made.
-    pub(super) fn hand_out(&mut self, mut made: Made<'p>) {
+    pub(super) fn hand_out(&mut self, mut made: Made) {
         for view in &mut self.views {
             view.take(&mut made, &self.scene.refined);
         }
@@ -204,7 +204,7 @@ impl<'p> Model<'p> {
 
     /// The view that is looked at.
     #[must_use]
-    pub fn view(&self) -> &(dyn View<'p> + 'p) {
+    pub fn view(&self) -> &dyn View {
         &*self.views[self.view.0]
     }
 
@@ -216,7 +216,7 @@ impl<'p> Model<'p> {
 
     /// What the rows of the view were made from.
     #[must_use]
-    pub fn of_rows(&self) -> &Refined<'p> {
+    pub fn of_rows(&self) -> &Refined {
         self.view().forest(&self.scene.refined)
     }
 
@@ -270,7 +270,7 @@ impl<'p> Model<'p> {
     }
 
     /// The rows of the view to change, and what they were made from.
-    pub fn rows_mut(&mut self) -> Option<RowsMut<'_, 'p>> {
+    pub fn rows_mut(&mut self) -> Option<RowsMut<'_>> {
         self.views[self.view.0].rows_mut(&self.scene.refined)
     }
 

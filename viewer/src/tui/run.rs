@@ -267,14 +267,14 @@ enum Flow {
     End,
 }
 
-struct Shell<'p, 'r> {
+struct Shell<'r> {
     /// The profile without stages: what every refinement begins with.
-    base: &'r Refined<'p>,
-    model: Model<'p>,
+    base: &'r Refined,
+    model: Model,
     screen: Screen,
     requests: &'r Requests,
     arrivals: Receiver<Arrival>,
-    answers: Receiver<Message<'p>>,
+    answers: Receiver<Message>,
     last_click: Option<(u16, u16, Instant)>,
     print_at_end: Vec<String>,
     set_files: &'r SetFiles,
@@ -282,7 +282,7 @@ struct Shell<'p, 'r> {
     ended_by: Option<i32>,
 }
 
-impl<'p> Shell<'p, '_> {
+impl Shell<'_> {
     fn run(&mut self) -> anyhow::Result<()> {
         loop {
             self.screen.draw(&self.model).context("the terminal cannot be written to")?;
@@ -349,7 +349,7 @@ impl<'p> Shell<'p, '_> {
         Ok(Flow::GoOn)
     }
 
-    fn message(&mut self, event: Event) -> Option<Message<'static>> {
+    fn message(&mut self, event: Event) -> Option<Message> {
         match event {
             Event::Mouse(mouse) => self.mouse(mouse),
             Event::Paste(text) => Some(Message::Pasted(text)),
@@ -358,7 +358,7 @@ impl<'p> Shell<'p, '_> {
         }
     }
 
-    fn mouse(&mut self, mouse: MouseEvent) -> Option<Message<'static>> {
+    fn mouse(&mut self, mouse: MouseEvent) -> Option<Message> {
         let (x, y) = (mouse.column, mouse.row);
         match mouse.kind {
             MouseEventKind::Down(MouseButton::Left) => {
@@ -380,7 +380,7 @@ impl<'p> Shell<'p, '_> {
         }
     }
 
-    fn update(&mut self, message: Message<'p>) -> anyhow::Result<Flow> {
+    fn update(&mut self, message: Message) -> anyhow::Result<Flow> {
         for effect in update(&mut self.model, message) {
             if self.perform(effect)? == Flow::End {
                 return Ok(Flow::End);

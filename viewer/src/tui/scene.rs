@@ -29,11 +29,11 @@ pub enum PercentOf {
 
 /// What the screen is about, and how numbers and text are written on it.
 #[derive(Clone, Debug)]
-pub struct Scene<'p> {
+pub struct Scene {
     /// The profile.
-    pub profile: &'p Profile,
+    pub profile: Profile,
     /// The refined profile that is shown.
-    pub refined: Refined<'p>,
+    pub refined: Refined,
     /// Signals and samples, where samples do not tell how long calls are.
     pub clustered: Option<(u64, u64)>,
     /// Samples shown of BASE and of OTHER, where two profiles are compared.
@@ -48,13 +48,13 @@ pub struct Scene<'p> {
     pub size: (u16, u16),
 }
 
-impl<'p> Scene<'p> {
+impl Scene {
     /// A refined profile on a terminal of this size.
     #[must_use]
-    pub fn new(refined: Refined<'p>, theme: Theme, size: (u16, u16)) -> Self {
+    pub fn new(refined: Refined, theme: Theme, size: (u16, u16)) -> Self {
         Self {
-            profile: refined.profile,
-            clustered: clustered(refined.profile),
+            profile: refined.profile.clone(),
+            clustered: clustered(&refined.profile),
             shown_of_sides: shown_of_sides(&refined),
             refined,
             percent_of: PercentOf::default(),
@@ -65,14 +65,14 @@ impl<'p> Scene<'p> {
     }
 
     /// Puts another refinement in the place of the present one, which is returned.
-    pub fn replace(&mut self, refined: Refined<'p>) -> Refined<'p> {
+    pub fn replace(&mut self, refined: Refined) -> Refined {
         self.shown_of_sides = shown_of_sides(&refined);
         std::mem::replace(&mut self.refined, refined)
     }
 
     /// The metric that is looked at.
     #[must_use]
-    pub fn metric(&self) -> &'p Metric {
+    pub fn metric(&self) -> &Metric {
         self.refined.looked_at()
     }
 
@@ -92,7 +92,7 @@ impl<'p> Scene<'p> {
     }
 
     /// The others, in their order.
-    pub fn other_metrics(&self) -> impl Iterator<Item = (MetricRef, &'p Metric)> + use<'p> {
+    pub fn other_metrics(&self) -> impl Iterator<Item = (MetricRef, &Metric)> {
         let looked_at = self.refined.metric;
         self.profile.metrics().filter(move |(metric, _)| *metric != looked_at)
     }
@@ -100,7 +100,7 @@ impl<'p> Scene<'p> {
     /// The metric so many places after the one that is looked at, going round; `None` if that is the
     /// one that is looked at.
     #[must_use]
-    pub fn metric_after(&self, places: usize) -> Option<(MetricRef, &'p Metric)> {
+    pub fn metric_after(&self, places: usize) -> Option<(MetricRef, &Metric)> {
         let count = self.profile.metrics().count();
         let found = self.profile.metrics().nth((self.refined.metric.index() + places) % count);
         found.filter(|(metric, _)| *metric != self.refined.metric)
@@ -134,7 +134,7 @@ impl<'p> Scene<'p> {
 
     /// What is compared, where two profiles are.
     #[must_use]
-    pub fn comparison(&self) -> Option<&'p Comparison> {
+    pub fn comparison(&self) -> Option<&Comparison> {
         self.profile.comparison.as_deref()
     }
 }

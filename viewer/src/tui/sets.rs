@@ -11,7 +11,7 @@ use crate::views::sets::SetRow;
 const NAMED: usize = 6;
 
 /// The page; without `rows`, what the sets match is still being counted.
-pub(super) fn page(model: &Model<'_>, rows: Option<&[SetRow]>) -> Page {
+pub(super) fn page(model: &Model, rows: Option<&[SetRow]>) -> Page {
     let mut items = vec![
         Item::Text(
             "A refinement can name these sets: through @mpi. :set defines one for all profiles, \
@@ -35,7 +35,7 @@ pub(super) fn page(model: &Model<'_>, rows: Option<&[SetRow]>) -> Page {
     Page::new("Sets of frames", items)
 }
 
-fn here(model: &Model<'_>, row: &SetRow, items: &mut Vec<Item>) {
+fn here(model: &Model, row: &SetRow, items: &mut Vec<Item>) {
     let refined = &model.refined;
     let cost = match row.samples {
         0 => "nothing here".to_owned(),
@@ -50,7 +50,7 @@ fn here(model: &Model<'_>, row: &SetRow, items: &mut Vec<Item>) {
     }
 }
 
-fn functions(model: &Model<'_>, row: &SetRow) -> String {
+fn functions(model: &Model, row: &SetRow) -> String {
     let names = row.functions.iter().take(NAMED);
     let mut names: Vec<_> = names.map(|&f| short_name(model.name(f)).into_owned()).collect();
     if let Some(more @ 1..) = row.functions.len().checked_sub(NAMED) {

@@ -98,9 +98,9 @@ pub trait Rows {
     /// Goes back to a place in this table.
     fn return_to(&mut self, place: Place);
     /// What it looks like.
-    fn look(&mut self, refined: &Refined<'_>) -> Look;
+    fn look(&mut self, refined: &Refined) -> Look;
     /// Looks like this again, as far as the rows are there.
-    fn look_like(&mut self, refined: &Refined<'_>, look: &Look);
+    fn look_like(&mut self, refined: &Refined, look: &Look);
     /// The number of the selected line.
     fn selected(&self) -> usize;
     /// The first line of the window.
@@ -114,31 +114,31 @@ pub trait Rows {
     /// Moves the window by lines, and the selection with it where it would leave the window.
     fn scroll_by(&mut self, lines: isize, height: usize);
     /// Opens the selected row; if it is open, selects its first child.
-    fn open_or_enter(&mut self, refined: &Refined<'_>);
+    fn open_or_enter(&mut self, refined: &Refined);
     /// Closes the selected row; if it is closed, selects its parent.
     fn close_or_leave(&mut self);
     /// Opens or closes the selected row.
-    fn toggle(&mut self, refined: &Refined<'_>);
+    fn toggle(&mut self, refined: &Refined);
     /// Opens what is below the selected row; returns whether all of it fitted the limit.
-    fn open_subtree(&mut self, refined: &Refined<'_>) -> bool;
+    fn open_subtree(&mut self, refined: &Refined) -> bool;
     /// Closes all rows.
-    fn close_all(&mut self, refined: &Refined<'_>);
+    fn close_all(&mut self, refined: &Refined);
     /// Opens and selects along the hot path from the selected row; returns its length.
-    fn follow_hot_path(&mut self, refined: &Refined<'_>, share: u32) -> usize;
+    fn follow_hot_path(&mut self, refined: &Refined, share: u32) -> usize;
     /// The order of rows.
     fn sort(&self) -> Sort;
     /// Changes the order of rows.
-    fn set_sort(&mut self, refined: &Refined<'_>, sort: Sort);
+    fn set_sort(&mut self, refined: &Refined, sort: Sort);
     /// Lets rows be of the metric that is looked at. What is open stays so, and the selection stays
     /// on its row.
-    fn look_at_metric(&mut self, refined: &Refined<'_>);
+    fn look_at_metric(&mut self, refined: &Refined);
     /// Forgets which rows the hot path went through.
     fn forget_hot_paths(&mut self);
     /// Where the open rows are, but for those above other open rows: each place among the
     /// siblings, from 1, outermost first.
     fn open_places(&self) -> Vec<Vec<usize>>;
     /// The functions from the root to a line's row.
-    fn path(&self, refined: &Refined<'_>, line: Line) -> Path;
+    fn path(&self, refined: &Refined, line: Line) -> Path;
     /// The rows from the root's child to a line's row.
     fn rows_to(&self, line: Line) -> Vec<&Row>;
     /// The next line after `from` whose row's function is wanted; before it, if `forward` is
@@ -149,7 +149,7 @@ pub trait Rows {
 impl<D: Direction> Table<D> {
     /// A table with all rows closed.
     #[must_use]
-    pub fn new(mut tree: RowTree<D>, refined: &Refined<'_>) -> Self {
+    pub fn new(mut tree: RowTree<D>, refined: &Refined) -> Self {
         tree.look_at(refined.metric);
         let visible = Visible::new(&mut tree, refined, RowId::ROOT);
         let (hot, hot_ends) = (HashSet::new(), Vec::new());
@@ -176,7 +176,7 @@ impl<D: Direction> Table<D> {
 
     /// Puts the tree of another refinement in the place of this one's. What was open and selected
     /// stays so as far as it is still there.
-    pub fn replace(&mut self, from: &Refined<'_>, tree: RowTree<D>, refined: &Refined<'_>) {
+    pub fn replace(&mut self, from: &Refined, tree: RowTree<D>, refined: &Refined) {
         let look = self.look(from);
         *self = Self::new(tree, refined);
         self.look_like(refined, &look);
@@ -192,7 +192,7 @@ impl<D: Direction> Table<D> {
     }
 
     /// Selects a row, opening what is above it.
-    pub fn reveal(&mut self, refined: &Refined<'_>, row: RowId) {
+    pub fn reveal(&mut self, refined: &Refined, row: RowId) {
         let lines = self.len();
         let line = self.visible.reveal(&mut self.tree, refined, row);
         self.selected = line.unwrap_or(0);
@@ -202,7 +202,7 @@ impl<D: Direction> Table<D> {
     }
 
     /// Selects the row at a path or the nearest there is, opening what is above it.
-    pub fn reveal_path(&mut self, refined: &Refined<'_>, path: &Path) {
+    pub fn reveal_path(&mut self, refined: &Refined, path: &Path) {
         let (row, _) = self.tree.locate(refined, path);
         self.reveal(refined, row);
     }
@@ -239,7 +239,7 @@ impl<D: Direction> Rows for Table<D> {
         self.open = None;
     }
 
-    fn look(&mut self, refined: &Refined<'_>) -> Look {
+    fn look(&mut self, refined: &Refined) -> Look {
         let Self { tree, visible, open, hot_ends, hot_paths, .. } = self;
         let open = open.get_or_insert_with(|| Arc::new(visible.open_paths(tree, refined)));
         let open = Arc::clone(open);
@@ -251,7 +251,7 @@ impl<D: Direction> Rows for Table<D> {
         Look { sort: self.tree.sort(), open, hot, selected, above }
     }
 
-    fn look_like(&mut self, refined: &Refined<'_>, look: &Look) {
+    fn look_like(&mut self, refined: &Refined, look: &Look) {
         self.tree.look_at(refined.metric);
         self.tree.set_sort(look.sort);
         self.visible = Visible::with_open(&mut self.tree, refined, &look.open);
@@ -298,7 +298,7 @@ impl<D: Direction> Rows for Table<D> {
         self.select(self.selected.clamp(self.scroll, end.saturating_sub(1).max(self.scroll)));
     }
 
-    fn open_or_enter(&mut self, refined: &Refined<'_>) {
+    fn open_or_enter(&mut self, refined: &Refined) {
         let Some(line) = self.line(self.selected) else { return };
         if !self.row(line).has_children {
             return;
@@ -323,7 +323,7 @@ impl<D: Direction> Rows for Table<D> {
         }
     }
 
-    fn toggle(&mut self, refined: &Refined<'_>) {
+    fn toggle(&mut self, refined: &Refined) {
         let Some(line) = self.line(self.selected) else { return };
         if self.is_open(line) {
             self.visible.close(self.selected);
@@ -333,13 +333,13 @@ impl<D: Direction> Rows for Table<D> {
         self.open = None;
     }
 
-    fn open_subtree(&mut self, refined: &Refined<'_>) -> bool {
+    fn open_subtree(&mut self, refined: &Refined) -> bool {
         let Self { tree, visible, selected, open, .. } = self;
         *open = None;
         visible.open_subtree(tree, refined, *selected, OPEN_LIMIT)
     }
 
-    fn close_all(&mut self, refined: &Refined<'_>) {
+    fn close_all(&mut self, refined: &Refined) {
         // The selection goes to the outermost row of its path.
         let outermost =
             self.line(self.selected).and_then(|line| self.lineage(line.row).last().copied());
@@ -348,7 +348,7 @@ impl<D: Direction> Rows for Table<D> {
         self.selected = outermost.and_then(|row| self.visible.position(row)).unwrap_or(0);
     }
 
-    fn follow_hot_path(&mut self, refined: &Refined<'_>, share: u32) -> usize {
+    fn follow_hot_path(&mut self, refined: &Refined, share: u32) -> usize {
         let from = self.line(self.selected).map_or(RowId::ROOT, |line| line.row);
         // What a comparison opens at first is what costs most; a person asks where it differs.
         let heat = if share == USUAL_SHARE { Heat::Difference } else { Heat::Cost };
@@ -366,7 +366,7 @@ impl<D: Direction> Rows for Table<D> {
         self.tree.sort()
     }
 
-    fn set_sort(&mut self, refined: &Refined<'_>, sort: Sort) {
+    fn set_sort(&mut self, refined: &Refined, sort: Sort) {
         // Who has not moved yet wants to see what comes first now.
         let row = self.line(self.selected).filter(|_| self.selected > 0).map(|line| line.row);
         self.tree.set_sort(sort);
@@ -375,7 +375,7 @@ impl<D: Direction> Rows for Table<D> {
         self.selected = row.and_then(|row| self.visible.position(row)).unwrap_or(0);
     }
 
-    fn look_at_metric(&mut self, refined: &Refined<'_>) {
+    fn look_at_metric(&mut self, refined: &Refined) {
         if !self.tree.look_at(refined.metric) {
             return;
         }
@@ -393,7 +393,7 @@ impl<D: Direction> Rows for Table<D> {
         self.hot_paths = None;
     }
 
-    fn path(&self, refined: &Refined<'_>, line: Line) -> Path {
+    fn path(&self, refined: &Refined, line: Line) -> Path {
         self.tree.path(refined, line.row)
     }
 

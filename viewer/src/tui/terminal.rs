@@ -94,7 +94,7 @@ impl Screen {
     ///
     /// # Errors
     /// If the terminal is gone.
-    pub(super) fn draw(&mut self, model: &Model<'_>) -> io::Result<()> {
+    pub(super) fn draw(&mut self, model: &Model) -> io::Result<()> {
         // Terminals that know it show the update as a whole; others ignore it.
         queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
         self.terminal.draw(|frame| draw(model, frame))?;

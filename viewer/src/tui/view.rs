@@ -23,10 +23,10 @@ use crate::views::top_down::Downward;
 use crate::views::{Cost, Sort};
 
 /// A view that was chosen at run time.
-pub type BoxedView<'p> = Box<dyn View<'p> + 'p>;
+pub type BoxedView = Box<dyn View>;
 
 /// Rows to change, and what they were made from.
-pub type RowsMut<'v, 'p> = (&'v mut (dyn Rows + 'v), &'v Refined<'p>);
+pub type RowsMut<'v> = (&'v mut (dyn Rows + 'v), &'v Refined);
 
 /// A line of the list of views.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub struct Entry {
     /// Its modes: one, or one for each kind of rows.
     pub modes: &'static [&'static Mode],
     /// Makes it, without its rows.
-    pub new: for<'p> fn(&Scene<'p>) -> BoxedView<'p>,
+    pub new: fn(&Scene) -> BoxedView,
 }
 
 /// What the frame says of a view and does for it, as long as it shows rows of one kind.
@@ -57,7 +57,7 @@ pub struct Sheet {
     /// Whether a search finds rows that have no line yet, by [`View::tree_mut`].
     pub is_searched_whole: bool,
     /// What a double click on a row does.
-    pub double_click: fn() -> Message<'static>,
+    pub double_click: fn() -> Message,
     /// What comparisons are about, and by what rows are sorted at first.
     pub cost: Cost,
     /// Stands between the names of a path when it is copied.
@@ -166,9 +166,9 @@ impl Outcome {
 }
 
 /// What a view says of itself and does. It has its rows, and whatever else is its own.
-pub trait View<'p>: Debug {
+pub trait View: Debug {
     /// The same view again.
-    fn boxed(&self) -> BoxedView<'p>;
+    fn boxed(&self) -> BoxedView;
 
     /// What is constant about it, for the rows that it shows now.
     fn sheet(&self) -> &'static Sheet;
@@ -181,20 +181,20 @@ pub trait View<'p>: Debug {
     }
 
     /// Its rows, to change them. `shown` is the refined profile that is shown.
-    fn rows_mut<'v>(&'v mut self, _shown: &'v Refined<'p>) -> Option<RowsMut<'v, 'p>> {
+    fn rows_mut<'v>(&'v mut self, _shown: &'v Refined) -> Option<RowsMut<'v>> {
         None
     }
 
     /// What its rows are made from.
-    fn forest<'v>(&'v self, shown: &'v Refined<'p>) -> &'v Refined<'p> {
+    fn forest<'v>(&'v self, shown: &'v Refined) -> &'v Refined {
         shown
     }
 
     /// Its rows, to find some that have no line yet.
     fn tree_mut<'v>(
         &'v mut self,
-        _shown: &'v Refined<'p>,
-    ) -> Option<(&'v mut Table<Downward>, &'v Refined<'p>)> {
+        _shown: &'v Refined,
+    ) -> Option<(&'v mut Table<Downward>, &'v Refined)> {
         None
     }
 
@@ -209,7 +209,7 @@ pub trait View<'p>: Debug {
     }
 
     /// What to say where there are no rows.
-    fn if_empty(&self, _shown: &Refined<'p>) -> &'static str {
+    fn if_empty(&self, _shown: &Refined) -> &'static str {
         NO_PATH_LEFT
     }
 
@@ -219,10 +219,10 @@ pub trait View<'p>: Debug {
     }
 
     /// Paints these lines, from line `y` on.
-    fn draw_above(&self, _canvas: &mut Canvas<'_>, _scene: &Scene<'p>, _y: usize) {}
+    fn draw_above(&self, _canvas: &mut Canvas<'_>, _scene: &Scene, _y: usize) {}
 
     /// Paints all of a view without rows on these lines; the line above them is free, too.
-    fn draw(&self, _canvas: &mut Canvas<'_>, _scene: &Scene<'p>, _lines: Range<usize>) {}
+    fn draw(&self, _canvas: &mut Canvas<'_>, _scene: &Scene, _lines: Range<usize>) {}
 
     /// Moves a view without rows by lines.
     fn scroll(&mut self, _lines: isize) {}
@@ -236,7 +236,7 @@ pub trait View<'p>: Debug {
     fn entered(&mut self, _function: Option<FunctionRef>) {}
 
     /// It is looked at. Costs no pass over all nodes, but the first time.
-    fn looked_at(&mut self, _scene: &Scene<'p>) {}
+    fn looked_at(&mut self, _scene: &Scene) {}
 
     /// What it lacks to show its rows.
     fn wanted(&self) -> Option<Wanted> {
@@ -244,7 +244,7 @@ pub trait View<'p>: Debug {
     }
 
     /// Takes what is its own of what was made.
-    fn take(&mut self, _made: &mut Made<'p>, _shown: &Refined<'p>) {}
+    fn take(&mut self, _made: &mut Made, _shown: &Refined) {}
 
     /// What it wanted cannot be made. Returns what to say.
     fn refused(&mut self, cause: String) -> Option<Notice> {
@@ -252,34 +252,34 @@ pub trait View<'p>: Debug {
     }
 
     /// Forgets its rows, but not what they look like: other stages take the place of `shown`.
-    fn forget(&mut self, _shown: &Refined<'p>) {}
+    fn forget(&mut self, _shown: &Refined) {}
 
     /// Another metric is looked at.
     fn look_at(&mut self, _metric: MetricRef) {}
 
     /// Does what one of its own keys asks for.
-    fn act(&mut self, _action: Action, _shown: &Refined<'p>) -> Outcome {
+    fn act(&mut self, _action: Action, _shown: &Refined) -> Outcome {
         Outcome::default()
     }
 
     // What is kept of it.
 
     /// What it looks like. Costs what is open, if that has changed.
-    fn memory(&mut self, _shown: &Refined<'p>) -> Memory {
+    fn memory(&mut self, _shown: &Refined) -> Memory {
         Memory::default()
     }
 
     /// Lets its rows be about what they were about; the rows may have to be made.
-    fn turn_to(&mut self, _subject: &Subject, _shown: &Refined<'p>) {}
+    fn turn_to(&mut self, _subject: &Subject, _shown: &Refined) {}
 
     /// Looks like this again: at once, or when its rows are there.
-    fn recall(&mut self, _memory: &Memory, _shown: &Refined<'p>) {}
+    fn recall(&mut self, _memory: &Memory, _shown: &Refined) {}
 
     /// The command line that reports it: one of two profiles that are compared, if `compared`.
     fn repro(&self, compared: bool) -> Repro;
 }
 
-impl Clone for BoxedView<'_> {
+impl Clone for BoxedView {
     fn clone(&self) -> Self {
         self.boxed()
     }

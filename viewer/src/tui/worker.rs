@@ -158,11 +158,11 @@ fn is_of_what_was_shown(purpose: &Purpose) -> bool {
 
 /// Answers requests on a profile until they are closed. What takes longer than `tell_every` tells how
 /// far it is.
-pub(super) fn work<'p>(
-    base: &Refined<'p>,
+pub(super) fn work(
+    base: &Refined,
     requests: &Requests,
     tell_every: Duration,
-    answer: impl Fn(Message<'p>),
+    answer: impl Fn(Message),
 ) {
     // Nobody waits for it now.
     base.prepare_names();
@@ -182,7 +182,7 @@ pub(super) fn work<'p>(
 }
 
 /// Does what is asked, on a profile without stages.
-pub fn perform<'p>(base: &Refined<'p>, request: Request) -> Message<'p> {
+pub fn perform(base: &Refined, request: Request) -> Message {
     let ticket = request.ticket;
     make(base, request, &Watch::none()).unwrap_or_else(|Cancelled| {
         // Nobody asked for it.
@@ -192,16 +192,12 @@ pub fn perform<'p>(base: &Refined<'p>, request: Request) -> Message<'p> {
 }
 
 /// Whether there is a row, if only one without samples of the metric that is looked at.
-fn shows_anything(refined: &Refined<'_>) -> bool {
+fn shows_anything(refined: &Refined) -> bool {
     refined.node_count() > 0 && refined.is_shown(0)
 }
 
 /// Does what is asked, unless it is ended before it is done.
-fn make<'p>(
-    base: &Refined<'p>,
-    request: Request,
-    watch: &Watch<'_>,
-) -> Result<Message<'p>, Cancelled> {
+fn make(base: &Refined, request: Request, watch: &Watch<'_>) -> Result<Message, Cancelled> {
     let Request { ticket, purpose, stages, sets, metric } = request;
     // What is made of the refined profile takes about as long as a stage.
     let passes = stages.active().count();
@@ -254,7 +250,7 @@ mod tests {
     use super::super::stages::Stages;
     use super::super::views::{callers, flat, tables};
     use super::*;
-    use crate::profile::{MetricRef, Profile, from_outline};
+    use crate::profile::{MetricRef, NodesBuilder, Profile, from_outline};
     use crate::refine::{Grain, Sets};
     use crate::views::hall::{Reach, Way};
     use crate::views::search::NamePattern;
@@ -308,11 +304,12 @@ mod tests {
     /// Three hundred thousand nodes, each below one of the last hundred.
     fn large() -> Profile {
         let mut profile = from_outline("f0 1\n  f1 1\nf2 1\n").unwrap();
-        let nodes = &mut profile.nodes;
+        let mut nodes = NodesBuilder::from(&profile.nodes);
         for node in 4..300_000_u32 {
             let parent = node - 1 - node * 7 % node.min(100);
             nodes.push(parent, nodes.frame[1 + node as usize % 3], 1, 1);
         }
+        profile.nodes = nodes.finish();
         profile.streams[0].nodes.end = 300_000;
         profile
     }

@@ -37,7 +37,7 @@ struct Activations {
 
 impl Activations {
     /// O(nodes).
-    fn of(refined: &Refined<'_>) -> Self {
+    fn of(refined: &Refined) -> Self {
         let mut first = vec![0u32; refined.functions.len() + 1];
         let function = |node: usize| refined.frames[refined.frame[node].index()].function.index();
         for node in (1..refined.node_count()).filter(|&node| refined.is_shown(node)) {
@@ -66,21 +66,21 @@ impl Activations {
     }
 }
 
-struct Filling<'r, 'p> {
-    refined: &'r Refined<'p>,
+struct Filling<'r> {
+    refined: &'r Refined,
     first: &'r [u32],
     next: Vec<u32>,
     nodes: Vec<u32>,
     end: Vec<u32>,
 }
 
-impl Filling<'_, '_> {
+impl Filling<'_> {
     fn function(&self, node: u32) -> usize {
         self.refined.frames[self.refined.frame[node as usize].index()].function.index()
     }
 }
 
-impl Visitor for Filling<'_, '_> {
+impl Visitor for Filling<'_> {
     fn enter(&mut self, node: u32, _: usize) -> u32 {
         let function = self.function(node);
         let place = self.next[function];
@@ -116,7 +116,7 @@ pub type Callers = RowTree<Upward>;
 impl Callers {
     /// The view of a refined profile. O(nodes), for the flat sums.
     #[must_use]
-    pub fn new(refined: &Refined<'_>) -> Self {
+    pub fn new(refined: &Refined) -> Self {
         unwatched(|watch| Self::watched(refined, watch))
     }
 
@@ -124,7 +124,7 @@ impl Callers {
     ///
     /// # Errors
     /// The watch asked for it.
-    pub fn watched(refined: &Refined<'_>, watch: &Watch<'_>) -> Result<Self, Cancelled> {
+    pub fn watched(refined: &Refined, watch: &Watch<'_>) -> Result<Self, Cancelled> {
         let rows = by_function(refined, watch)?;
         let mut root = Row::of_everything(refined);
         root.has_children = !rows.is_empty();
@@ -148,12 +148,7 @@ impl Direction for Upward {
     /// Of a recursion, each caller's caller has most of its activations, and so on.
     const KEEPS_MEMBERS: bool = false;
 
-    fn step(
-        &self,
-        refined: &Refined<'_>,
-        opened: Opened<'_, Activation>,
-        out: &mut Vec<Activation>,
-    ) {
+    fn step(&self, refined: &Refined, opened: Opened<'_, Activation>, out: &mut Vec<Activation>) {
         if opened.depth == 1 {
             // Members of the first level are not stored: together they would be all nodes.
             let activations = self.activations.get_or_init(|| Activations::of(refined));
@@ -174,11 +169,11 @@ impl Direction for Upward {
         );
     }
 
-    fn frame(&self, refined: &Refined<'_>, member: Activation) -> FrameRef {
+    fn frame(&self, refined: &Refined, member: Activation) -> FrameRef {
         refined.frame[member.caller as usize]
     }
 
-    fn cost_of(&self, refined: &Refined<'_>, member: Activation, until: &mut Until) -> Addend {
+    fn cost_of(&self, refined: &Refined, member: Activation, until: &mut Until) -> Addend {
         let Activation { node, place, end, .. } = member;
         let is_outermost = place >= until.any;
         let is_outermost_call = place >= until.call;
@@ -190,7 +185,7 @@ impl Direction for Upward {
         Addend { node, is_outermost, is_outermost_call, is_timed }
     }
 
-    fn leads_on(&self, refined: &Refined<'_>, member: Activation) -> bool {
+    fn leads_on(&self, refined: &Refined, member: Activation) -> bool {
         member.caller != 0 && refined.parent[member.caller as usize] != 0
     }
 }

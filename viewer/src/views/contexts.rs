@@ -75,7 +75,7 @@ impl Imbalance {
 /// Processes with samples, most first, each followed by its threads where there are several, and
 /// peers also without; and the imbalance of the processes. O(nodes).
 #[must_use]
-pub fn contexts(refined: &Refined<'_>) -> (Vec<Context>, Imbalance) {
+pub fn contexts(refined: &Refined) -> (Vec<Context>, Imbalance) {
     let (mut list, imbalance) = all_contexts(refined);
     let mut is_alone = false;
     list.retain(|context| {
@@ -87,10 +87,10 @@ pub fn contexts(refined: &Refined<'_>) -> (Vec<Context>, Imbalance) {
 
 /// The same with every thread that has samples, also those that are alone in their process.
 #[must_use]
-pub fn all_contexts(refined: &Refined<'_>) -> (Vec<Context>, Imbalance) {
-    let profile = refined.profile;
+pub fn all_contexts(refined: &Refined) -> (Vec<Context>, Imbalance) {
+    let profile = &refined.profile;
     let info = &profile.info;
-    let stages = Stages::new(refined.profile);
+    let stages = Stages::new(&refined.profile);
     let peers = Peers::of(refined);
     let metrics: Vec<MetricRef> = profile.metrics().map(|(metric, _)| metric).collect();
     let none = || vec![0; metrics.len()];

@@ -184,7 +184,7 @@ mod tests {
         let of = |profile: &Profile| CpuTime::of(profile).map(|cpu| (cpu.sampled, cpu.undelivered));
         assert_eq!(of(&profile), Some((25_000_000, 2_000_000)));
         // Whichever of them comes first.
-        let info = &mut profile.info;
+        let info = &mut *profile.info;
         std::mem::swap(&mut info.metric, &mut info.further[0].metric);
         let share = &mut info.further[0].threads[0];
         (share.delivered, share.recorded) = (5, 5);

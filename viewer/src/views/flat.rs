@@ -12,7 +12,7 @@ use crate::refine::{Cancelled, Refined, Watch, in_width, unwatched};
 /// A row for each function that has samples in it or below it, greatest exclusive cost first
 /// when `sort` says so. O(nodes).
 #[must_use]
-pub fn flat(refined: &Refined<'_>, sort: Sort) -> Vec<Row> {
+pub fn flat(refined: &Refined, sort: Sort) -> Vec<Row> {
     let mut rows = unwatched(|watch| by_function(refined, watch));
     sort.sort(refined, &mut rows);
     rows
@@ -21,7 +21,7 @@ pub fn flat(refined: &Refined<'_>, sort: Sort) -> Vec<Row> {
 /// A row for each function with samples, in order of their numbers; `has_children` says whether it
 /// has a caller. Node 0 stands for no function; the root's function has a row only where refinement
 /// left samples without any other frame.
-pub(super) fn by_function(refined: &Refined<'_>, watch: &Watch<'_>) -> Result<Vec<Row>, Cancelled> {
+pub(super) fn by_function(refined: &Refined, watch: &Watch<'_>) -> Result<Vec<Row>, Cancelled> {
     watch.begin(0, 1, tally::passes(refined), refined.node_count());
     let frame = &refined.frame[..];
     let (rows, _) = in_width!(&refined.costs, costs => tally::rows(refined, costs, |weights| {

@@ -76,7 +76,7 @@ impl HallTable {
     /// # Errors
     /// A frame of the path matches nothing that is shown.
     pub fn new(
-        refined: &Refined<'_>,
+        refined: &Refined,
         path: Option<&Chain>,
         way: Way,
         reach: Reach,
@@ -89,7 +89,7 @@ impl HallTable {
     /// # Errors
     /// As for [`HallTable::new`], or because the watch asked for it.
     pub fn watched(
-        refined: &Refined<'_>,
+        refined: &Refined,
         path: Option<&Chain>,
         way: Way,
         reach: Reach,
@@ -107,14 +107,14 @@ impl HallTable {
 }
 
 /// The flat view, and the row of the empty path.
-fn everything(refined: &Refined<'_>, watch: &Watch<'_>) -> Result<(Vec<Row>, Row), Cancelled> {
+fn everything(refined: &Refined, watch: &Watch<'_>) -> Result<(Vec<Row>, Row), Cancelled> {
     Ok((by_function(refined, watch)?, Row::of_empty_path(refined)))
 }
 
 /// The rows downward, and that of the path: a node counts if the path ends at the one above it, or
 /// above that.
 fn downward(
-    refined: &Refined<'_>,
+    refined: &Refined,
     path: &Chain,
     link: Link,
     watch: &Watch<'_>,
@@ -169,7 +169,7 @@ pub type ListedRows = RowTree<Listed>;
 impl ListedRows {
     /// The rows of a table.
     #[must_use]
-    pub fn of(refined: &Refined<'_>, table: &HallTable, sort: Sort) -> Self {
+    pub fn of(refined: &Refined, table: &HallTable, sort: Sort) -> Self {
         let root = Row { has_children: !table.rows.is_empty(), ..table.path.clone() };
         let mut tree = Self::with_root(Listed, refined, root, Vec::new());
         tree.set_sort(sort);
@@ -183,17 +183,17 @@ impl Direction for Listed {
 
     const KEEPS_MEMBERS: bool = true;
 
-    fn step(&self, _: &Refined<'_>, _: Opened<'_, u32>, _: &mut Vec<u32>) {}
+    fn step(&self, _: &Refined, _: Opened<'_, u32>, _: &mut Vec<u32>) {}
 
-    fn frame(&self, refined: &Refined<'_>, node: u32) -> FrameRef {
+    fn frame(&self, refined: &Refined, node: u32) -> FrameRef {
         refined.frame[node as usize]
     }
 
-    fn cost_of(&self, _: &Refined<'_>, node: u32, _: &mut Until) -> Addend {
+    fn cost_of(&self, _: &Refined, node: u32, _: &mut Until) -> Addend {
         Addend::whole(node)
     }
 
-    fn leads_on(&self, _: &Refined<'_>, _: u32) -> bool {
+    fn leads_on(&self, _: &Refined, _: u32) -> bool {
         false
     }
 }

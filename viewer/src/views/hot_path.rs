@@ -27,7 +27,7 @@ pub enum Heat {
 }
 
 impl Heat {
-    fn of(self, refined: &Refined<'_>, row: &Row) -> i128 {
+    fn of(self, refined: &Refined, row: &Row) -> i128 {
         match &refined.profile.comparison {
             Some(comparison) if self == Self::Difference => {
                 comparison.delta(Cost::Inclusive.of(row))
@@ -41,7 +41,7 @@ impl Heat {
 /// Among equals the first by cost, then by name, is taken. `share` is in percent, 0 to 100.
 pub fn hot_path<D: Direction>(
     tree: &mut RowTree<D>,
-    refined: &Refined<'_>,
+    refined: &Refined,
     from: RowId,
     share: u32,
     heat: Heat,

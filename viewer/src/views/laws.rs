@@ -49,7 +49,7 @@ pub(crate) fn outlines() -> impl Strategy<Value = String> {
 }
 
 /// Everything open, in pre-order.
-fn all_rows<D: Direction>(tree: &mut RowTree<D>, refined: &Refined<'_>) -> Vec<RowId> {
+fn all_rows<D: Direction>(tree: &mut RowTree<D>, refined: &Refined) -> Vec<RowId> {
     let mut visible = Visible::new(tree, refined, RowId::ROOT);
     let mut line = 0;
     while line < visible.lines().len() {
@@ -76,7 +76,7 @@ fn own(row: &Row) -> (u64, u64, Edges, u64) {
 }
 
 /// Flat sums by going up from every node.
-fn flat_by_climbing(refined: &Refined<'_>) -> BTreeMap<FunctionRef, (u64, u64)> {
+fn flat_by_climbing(refined: &Refined) -> BTreeMap<FunctionRef, (u64, u64)> {
     let function = |node: usize| refined.frames[refined.frame[node].index()].function;
     let mut sums: BTreeMap<FunctionRef, (u64, u64)> = BTreeMap::new();
     for node in (1..refined.parent.len()).filter(|&node| refined.inclusive(node) > 0) {

@@ -33,7 +33,7 @@ pub struct Path(pub Vec<Step>);
 impl Step {
     /// What a row is, apart from where it is.
     #[must_use]
-    pub fn of(refined: &Refined<'_>, row: &Row) -> Self {
+    pub fn of(refined: &Refined, row: &Row) -> Self {
         let function = row.function;
         let subject = if (function.0 as usize) < refined.profile.functions.len() {
             Subject::Function(function)
@@ -43,7 +43,7 @@ impl Step {
         Self { subject, kind: row.kind }
     }
 
-    fn is(&self, refined: &Refined<'_>, row: &Row) -> bool {
+    fn is(&self, refined: &Refined, row: &Row) -> bool {
         self.kind == row.kind
             && match &self.subject {
                 Subject::Function(function) => *function == row.function,
@@ -58,7 +58,7 @@ impl Step {
 impl<D: Direction> RowTree<D> {
     /// The path to a row.
     #[must_use]
-    pub fn path(&self, refined: &Refined<'_>, id: RowId) -> Path {
+    pub fn path(&self, refined: &Refined, id: RowId) -> Path {
         let mut steps = Vec::new();
         let mut at = id;
         while let Some(parent) = self.parent(at) {
@@ -70,14 +70,14 @@ impl<D: Direction> RowTree<D> {
     }
 
     /// The child of a row that a step names.
-    pub fn child(&mut self, refined: &Refined<'_>, id: RowId, step: &Step) -> Option<RowId> {
+    pub fn child(&mut self, refined: &Refined, id: RowId, step: &Step) -> Option<RowId> {
         self.children(refined, id);
         self.opened_children(id).iter().copied().find(|&child| step.is(refined, self.row(child)))
     }
 
     /// The row at a path, or the nearest there is: steps that are gone (hidden, or above a new
     /// root) are passed over. The second value says whether every step was found.
-    pub fn locate(&mut self, refined: &Refined<'_>, path: &Path) -> (RowId, bool) {
+    pub fn locate(&mut self, refined: &Refined, path: &Path) -> (RowId, bool) {
         let mut at = RowId::ROOT;
         let mut whole = true;
         for step in &path.0 {

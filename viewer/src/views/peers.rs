@@ -37,8 +37,8 @@ pub struct Peers {
 impl Peers {
     /// Those of a profile that the context predicates of a refinement keep. O(nodes).
     #[must_use]
-    pub fn of(refined: &Refined<'_>) -> Self {
-        let profile = refined.profile;
+    pub fn of(refined: &Refined) -> Self {
+        let profile = &refined.profile;
         let info = &profile.info;
         let mut kept = Kept::new(info.processes.len(), info.threads.len());
         for (stream, is_kept) in profile.streams.iter().zip(refined.kept(&profile.streams)) {

@@ -10,7 +10,9 @@ use std::collections::HashMap;
 
 use csprof_format::ids::{EpochId, ModuleId, ProcessId, StringId, ThreadId};
 
-use crate::profile::{Frame, FrameKind, FrameRef, Function, FunctionRef, MetricRef, Nodes, Stream};
+use crate::profile::{
+    Frame, FrameKind, FrameRef, Function, FunctionRef, MetricRef, NodesBuilder, Stream,
+};
 use crate::refine::{
     Cancelled, Grain, Refined, Visitor, Watch, first_of_other, shown_of_sides, unwatched, walk,
 };
@@ -20,7 +22,7 @@ use crate::refine::{
 /// lines. What returns is an activation of a function, not a place, so
 /// no node has edges. O(nodes × levels).
 #[must_use]
-pub fn places<'p>(refined: &Refined<'p>, outermost: Grain) -> Refined<'p> {
+pub fn places(refined: &Refined, outermost: Grain) -> Refined {
     unwatched(|watch| watched_places(refined, outermost, watch))
 }
 
@@ -28,11 +30,11 @@ pub fn places<'p>(refined: &Refined<'p>, outermost: Grain) -> Refined<'p> {
 ///
 /// # Errors
 /// The watch asked for it.
-pub fn watched_places<'p>(
-    refined: &Refined<'p>,
+pub fn watched_places(
+    refined: &Refined,
     outermost: Grain,
     watch: &Watch<'_>,
-) -> Result<Refined<'p>, Cancelled> {
+) -> Result<Refined, Cancelled> {
     let mut tree = Tree::new(refined);
     // Where two profiles are compared, each side has nodes of its own, those of OTHER last.
     let of_base = tree.side(outermost);
@@ -82,20 +84,19 @@ enum Place {
 }
 
 /// The tree of places while it grows.
-struct Tree<'r, 'p> {
-    refined: &'r Refined<'p>,
+struct Tree<'r> {
+    refined: &'r Refined,
     /// What places that are no functions are called.
     added: Vec<Function>,
     frames: Vec<Frame>,
-    nodes: Nodes,
+    nodes: NodesBuilder,
     /// The frame of each place.
     frame_of: HashMap<Place, FrameRef>,
 }
 
-impl<'r, 'p> Tree<'r, 'p> {
-    fn new(refined: &'r Refined<'p>) -> Self {
-        let mut nodes = Nodes::default();
-        nodes.push(0, FrameRef::ROOT, 0, 0);
+impl<'r> Tree<'r> {
+    fn new(refined: &'r Refined) -> Self {
+        let nodes = NodesBuilder::new(0);
         let frames = vec![refined.frames[FrameRef::ROOT.index()]];
         Self { refined, added: Vec::new(), frames, nodes, frame_of: HashMap::new() }
     }
@@ -146,7 +147,7 @@ impl<'r, 'p> Tree<'r, 'p> {
         if let Some(&known) = self.frame_of.get(&place) {
             return known;
         }
-        let profile = self.refined.profile;
+        let profile = &self.refined.profile;
         let end = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
         let named = |name: String| Function { name, module: None, file: None, line: 0 };
         let added = match place {
@@ -183,8 +184,8 @@ fn number(length: usize) -> u32 {
 }
 
 /// What each place costs.
-struct Sums<'r, 'p> {
-    refined: &'r Refined<'p>,
+struct Sums<'r> {
+    refined: &'r Refined,
     first_of_other: u32,
     /// Of BASE, or of all, and of OTHER.
     of_frames: [&'r [Vec<u32>]; 2],
@@ -195,7 +196,7 @@ struct Sums<'r, 'p> {
     on_path: Vec<u32>,
 }
 
-impl Visitor for Sums<'_, '_> {
+impl Visitor for Sums<'_> {
     fn enter(&mut self, node: u32, _: usize) -> u32 {
         let n = node as usize;
         let frame = self.refined.frame[n];
@@ -238,7 +239,7 @@ mod tests {
     use crate::views::tree::RowId;
 
     /// Every place by its path, with inclusive and exclusive samples.
-    fn picture(refined: &Refined<'_>, outermost: Grain) -> BTreeMap<Vec<String>, (u64, u64)> {
+    fn picture(refined: &Refined, outermost: Grain) -> BTreeMap<Vec<String>, (u64, u64)> {
         let forest = places(refined, outermost);
         let mut paths: Vec<Vec<String>> = Vec::new();
         let mut rows = BTreeMap::new();

@@ -29,7 +29,7 @@ impl Edges {
 
     /// The edge count of one node.
     #[must_use]
-    pub fn of_node(refined: &Refined<'_>, node: u32) -> Self {
+    pub fn of_node(refined: &Refined, node: u32) -> Self {
         match refined.edges(node) {
             Some((low, high)) if refined.profile.info.run.trampoline => Self::Range { low, high },
             _ => Self::None,
@@ -142,14 +142,14 @@ impl Row {
     }
 
     /// The row of everything that is shown.
-    pub(super) fn of_everything(refined: &Refined<'_>) -> Self {
+    pub(super) fn of_everything(refined: &Refined) -> Self {
         let mut row = Self::of_root(refined);
         row.other.inclusive = shown_of_sides(refined)[1];
         row
     }
 
     /// The same without its sides.
-    fn of_root(refined: &Refined<'_>) -> Self {
+    fn of_root(refined: &Refined) -> Self {
         let frame = refined.frames[refined.frame[0].index()];
         let mut row = Self::empty(frame.function, frame.kind);
         row.add(refined, Addend::whole(0), u32::MAX);
@@ -157,7 +157,7 @@ impl Row {
     }
 
     /// The row of the empty path: what is shown, and nothing that is its own.
-    pub(super) fn of_empty_path(refined: &Refined<'_>) -> Self {
+    pub(super) fn of_empty_path(refined: &Refined) -> Self {
         let all = Self::of_root(refined);
         let share = |share: &Share| Share { inclusive: share.inclusive, ..Share::default() };
         let further = all.further.iter().map(share).collect();
@@ -187,7 +187,7 @@ impl Row {
     }
 
     /// Adds what one node costs. `first_of_other` says where the nodes of OTHER begin.
-    pub(super) fn add(&mut self, refined: &Refined<'_>, addend: Addend, first_of_other: u32) {
+    pub(super) fn add(&mut self, refined: &Refined, addend: Addend, first_of_other: u32) {
         let Addend { node, .. } = addend;
         let edges = Edges::of_node(refined, node);
         let outer_edges = if addend.is_outermost_call { edges } else { Edges::None };
@@ -266,12 +266,7 @@ impl Addend {
 
 impl Share {
     /// What one node with these edges of an outermost activation adds to a row.
-    fn of_node(
-        refined: &Refined<'_>,
-        addend: Addend,
-        metric: MetricRef,
-        outer_edges: Edges,
-    ) -> Self {
+    fn of_node(refined: &Refined, addend: Addend, metric: MetricRef, outer_edges: Edges) -> Self {
         let (inclusive, exclusive) = refined.own_of_metric(addend.node as usize, metric);
         Self {
             inclusive: if addend.is_outermost { inclusive } else { 0 },

@@ -93,7 +93,7 @@ pub struct Search {
 impl Search {
     /// Marks what there is to find. O(functions + nodes).
     #[must_use]
-    pub fn new(refined: &Refined<'_>, pattern: &NamePattern) -> Self {
+    pub fn new(refined: &Refined, pattern: &NamePattern) -> Self {
         unwatched(|watch| Self::watched(refined, pattern, watch))
     }
 
@@ -102,7 +102,7 @@ impl Search {
     /// # Errors
     /// The watch asked for it.
     pub fn watched(
-        refined: &Refined<'_>,
+        refined: &Refined,
         pattern: &NamePattern,
         watch: &Watch<'_>,
     ) -> Result<Self, Cancelled> {
@@ -163,7 +163,7 @@ impl Search {
     pub fn step(
         &self,
         tree: &mut TopDown,
-        refined: &Refined<'_>,
+        refined: &Refined,
         top: RowId,
         from: RowId,
         way: Way,
@@ -184,7 +184,7 @@ impl Search {
 
     /// The row that typing goes to: from the root on, where most of what matches costs. Among equals
     /// the first that is shown.
-    pub fn heaviest(&self, tree: &mut TopDown, refined: &Refined<'_>) -> Option<RowId> {
+    pub fn heaviest(&self, tree: &mut TopDown, refined: &Refined) -> Option<RowId> {
         let mut at = RowId::ROOT;
         while !self.matches(tree, at) {
             tree.children(refined, at);
@@ -207,12 +207,7 @@ impl Search {
 
     /// The rows that match, in the order in which they would be shown, and whether these are all: not
     /// if they are more than `most`, or rows of too many nodes would have to be made for them.
-    pub fn rows(
-        &self,
-        tree: &mut TopDown,
-        refined: &Refined<'_>,
-        most: usize,
-    ) -> (Vec<RowId>, bool) {
+    pub fn rows(&self, tree: &mut TopDown, refined: &Refined, most: usize) -> (Vec<RowId>, bool) {
         const MOST_MADE: usize = 1 << 18;
         let most_made = tree.made().saturating_add(MOST_MADE);
         let mut found = Vec::new();
@@ -233,7 +228,7 @@ impl Search {
     fn after(
         &self,
         tree: &mut TopDown,
-        refined: &Refined<'_>,
+        refined: &Refined,
         top: RowId,
         from: RowId,
     ) -> Option<RowId> {
@@ -255,7 +250,7 @@ impl Search {
     fn before(
         &self,
         tree: &mut TopDown,
-        refined: &Refined<'_>,
+        refined: &Refined,
         top: RowId,
         from: RowId,
     ) -> Option<RowId> {
@@ -277,13 +272,13 @@ impl Search {
     fn first_at_or_below(
         &self,
         tree: &mut TopDown,
-        refined: &Refined<'_>,
+        refined: &Refined,
         row: RowId,
     ) -> Option<RowId> {
         if self.matches(tree, row) { Some(row) } else { self.first_below(tree, refined, row) }
     }
 
-    fn first_below(&self, tree: &mut TopDown, refined: &Refined<'_>, row: RowId) -> Option<RowId> {
+    fn first_below(&self, tree: &mut TopDown, refined: &Refined, row: RowId) -> Option<RowId> {
         let mut at = row;
         loop {
             if !self.leads_to_match(tree, at) {
@@ -297,12 +292,7 @@ impl Search {
         }
     }
 
-    fn last_at_or_below(
-        &self,
-        tree: &mut TopDown,
-        refined: &Refined<'_>,
-        row: RowId,
-    ) -> Option<RowId> {
+    fn last_at_or_below(&self, tree: &mut TopDown, refined: &Refined, row: RowId) -> Option<RowId> {
         let mut at = row;
         loop {
             let mut children = self.siblings(tree, refined, at).rev();
@@ -321,7 +311,7 @@ impl Search {
     fn siblings(
         &self,
         tree: &mut TopDown,
-        refined: &Refined<'_>,
+        refined: &Refined,
         parent: RowId,
     ) -> std::vec::IntoIter<RowId> {
         tree.children(refined, parent).to_vec().into_iter()

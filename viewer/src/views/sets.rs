@@ -23,7 +23,7 @@ pub struct SetRow {
 
 /// All sets that can be named, in the order of [`Sets::names`]. O(nodes) for each set.
 #[must_use]
-pub fn set_rows(refined: &Refined<'_>, sets: &Sets) -> Vec<SetRow> {
+pub fn set_rows(refined: &Refined, sets: &Sets) -> Vec<SetRow> {
     unwatched(|watch| watched_set_rows(refined, sets, watch))
 }
 
@@ -32,7 +32,7 @@ pub fn set_rows(refined: &Refined<'_>, sets: &Sets) -> Vec<SetRow> {
 /// # Errors
 /// The watch asked for it.
 pub fn watched_set_rows(
-    refined: &Refined<'_>,
+    refined: &Refined,
     sets: &Sets,
     watch: &Watch<'_>,
 ) -> Result<Vec<SetRow>, Cancelled> {

@@ -36,7 +36,7 @@ impl Sort {
     }
 
     /// Puts rows in order.
-    pub fn sort(self, refined: &Refined<'_>, rows: &mut Vec<Row>) {
+    pub fn sort(self, refined: &Refined, rows: &mut Vec<Row>) {
         let mut places: Vec<usize> = (0..rows.len()).collect();
         self.order(refined, |place| &rows[place], &mut places);
         *rows = places.into_iter().map(|place| rows[place].taken()).collect();
@@ -46,7 +46,7 @@ impl Sort {
     /// is near to a number of 32 bits: rows are large, and names are far away.
     pub(super) fn order<'r, T: Copy>(
         self,
-        refined: &Refined<'_>,
+        refined: &Refined,
         row: impl Fn(T) -> &'r Row,
         places: &mut [T],
     ) {
@@ -100,7 +100,7 @@ impl Sort {
     }
 
     /// Compares two rows by the key alone.
-    fn by_key(self, refined: &Refined<'_>, a: &Row, b: &Row) -> Ordering {
+    fn by_key(self, refined: &Refined, a: &Row, b: &Row) -> Ordering {
         let basis = Basis::new(refined);
         self.key.value(&basis, b).rank().cmp(&self.key.value(&basis, a).rank())
     }
@@ -108,12 +108,12 @@ impl Sort {
     /// Compares two rows. Ties are broken by inclusive cost, of the metric that is looked at, or of
     /// the others where there is none of it; then by name, then identity, and these are not reversed.
     #[must_use]
-    pub fn compare(self, refined: &Refined<'_>, a: &Row, b: &Row) -> Ordering {
+    pub fn compare(self, refined: &Refined, a: &Row, b: &Row) -> Ordering {
         self.compare_among(refined, a, b, false)
     }
 
     /// The same. Among many, names are told by their places: ties may be as many.
-    fn compare_among(self, refined: &Refined<'_>, a: &Row, b: &Row, is_many: bool) -> Ordering {
+    fn compare_among(self, refined: &Refined, a: &Row, b: &Row, is_many: bool) -> Ordering {
         let places = || Some((refined.name_place(a.function)?, refined.name_place(b.function)?));
         let by_name = || match is_many.then(places).flatten() {
             Some((a, b)) => a.cmp(&b),
@@ -148,7 +148,7 @@ fn tie(row: &Row) -> Option<u32> {
     }
 }
 
-fn name<'r>(refined: &'r Refined<'_>, row: &Row) -> &'r str {
+fn name<'r>(refined: &'r Refined, row: &Row) -> &'r str {
     &refined.functions[row.function.index()].name
 }
 
@@ -214,7 +214,7 @@ mod tests {
         assert!(rows.is_sorted_by_key(|row| Reverse(row.further[1].inclusive)));
     }
 
-    fn check(refined: &Refined<'_>, key: Column, count: usize) {
+    fn check(refined: &Refined, key: Column, count: usize) {
         for reversed in [false, true] {
             let sort = Sort { key, reversed };
             let rows = flat(refined, sort);

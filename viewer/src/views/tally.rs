@@ -21,8 +21,8 @@ use crate::refine::{
 
 /// The samples that a tally adds up: all, or those of one further metric.
 #[derive(Clone, Copy)]
-pub(super) struct Weights<'r, 'p, C> {
-    costs: &'r CostsOf<'p, C>,
+pub(super) struct Weights<'r, C> {
+    costs: &'r CostsOf<C>,
     edges: EdgeCounts<'r, C>,
     /// Those of the nodes at which a path ends.
     edges_of_path: EdgeCounts<'r, C>,
@@ -31,16 +31,16 @@ pub(super) struct Weights<'r, 'p, C> {
 }
 
 /// How many passes [`rows`] makes.
-pub(super) fn passes(refined: &Refined<'_>) -> usize {
+pub(super) fn passes(refined: &Refined) -> usize {
     1 + refined.profile.info.further.len()
 }
 
 /// The rows of the functions with samples, in order of their numbers, and of the path, of what
 /// `tally` makes of each metric.
-pub(super) fn rows<'r, 'p: 'r, C: Count>(
-    refined: &Refined<'_>,
-    costs: &'r CostsOf<'p, C>,
-    tally: impl Fn(Weights<'r, 'p, C>) -> Result<Tally<'r, 'p, C>, Cancelled>,
+pub(super) fn rows<'r, C: Count>(
+    refined: &Refined,
+    costs: &'r CostsOf<C>,
+    tally: impl Fn(Weights<'r, C>) -> Result<Tally<'r, C>, Cancelled>,
 ) -> Result<(Vec<Row>, Row), Cancelled> {
     let edges = costs.edges(refined);
     let edges_of_path = edges;
@@ -52,9 +52,9 @@ pub(super) fn rows<'r, 'p: 'r, C: Count>(
 }
 
 /// The sums while they are made.
-pub(super) struct Tally<'r, 'p, C> {
-    refined: &'r Refined<'p>,
-    weights: Weights<'r, 'p, C>,
+pub(super) struct Tally<'r, C> {
+    refined: &'r Refined,
+    weights: Weights<'r, C>,
     /// Function and kind of each frame, in one number.
     labels: Vec<u32>,
     /// One for each function, and one more for the path that a table belongs to.
@@ -134,12 +134,12 @@ const _: () = {
 /// Beside the kinds: that one of the nodes has another above it.
 const CALLED: u8 = 1 << 7;
 
-impl<'r, 'p, C: Count> Tally<'r, 'p, C> {
+impl<'r, C: Count> Tally<'r, C> {
     /// Calls `visit` for every node with samples, depth first, with the samples on the nodes
     /// before it.
     pub(super) fn of(
-        refined: &'r Refined<'p>,
-        weights: Weights<'r, 'p, C>,
+        refined: &'r Refined,
+        weights: Weights<'r, C>,
         watch: &Watch<'_>,
         mut visit: impl FnMut(&mut Self, usize, C),
     ) -> Result<Self, Cancelled> {
@@ -164,8 +164,8 @@ impl<'r, 'p, C: Count> Tally<'r, 'p, C> {
     /// Adds each node to what the function of a frame has, its own or another: `frame_of` says
     /// which, if it counts at all.
     pub(super) fn by_frame(
-        refined: &'r Refined<'p>,
-        weights: Weights<'r, 'p, C>,
+        refined: &'r Refined,
+        weights: Weights<'r, C>,
         watch: &Watch<'_>,
         mut frame_of: impl FnMut(&mut Self, usize, C) -> Option<FrameRef>,
     ) -> Result<Self, Cancelled> {
@@ -343,10 +343,10 @@ fn split(all: Share, further: impl ExactSizeIterator<Item = Share> + Clone) -> S
     core::iter::once(first).chain(further).collect()
 }
 
-impl<C: Count> Weights<'_, '_, C> {
+impl<C: Count> Weights<'_, C> {
     /// The same for rows of a path: it may end at some nodes of a procedure, and not at others, or
     /// begin where a path has an outer part that is not known.
-    pub(super) fn of_path(self, refined: &Refined<'_>, path: &Chain) -> Self {
+    pub(super) fn of_path(self, refined: &Refined, path: &Chain) -> Self {
         let (mut edges, mut edges_of_path) = (self.edges, self.edges_of_path);
         if refined.meets_partial(path) {
             (edges, edges_of_path) = (edges.with_partial(), edges_of_path.with_partial());

@@ -11,7 +11,7 @@ use super::top_down::TopDown;
 use super::tree::{Direction, RowId, RowTree};
 use super::visible::Visible;
 use super::{Edges, Row, Sort};
-use crate::profile::{FrameKind, MOST, Profile, from_outline};
+use crate::profile::{FrameKind, MOST, NodesBuilder, Profile, from_outline};
 use crate::refine::{Refined, Sets, apply, parse};
 
 pub(crate) fn profile(outline: &str) -> Profile {
@@ -19,7 +19,7 @@ pub(crate) fn profile(outline: &str) -> Profile {
 }
 
 /// `name inclusive exclusive edges`, with a note where the kind is not a call.
-fn text(refined: &Refined<'_>, row: &Row) -> String {
+fn text(refined: &Refined, row: &Row) -> String {
     let name = &refined.functions[row.function.index()].name;
     let edges = number::edges(row.edges, Form::Ascii);
     let kind = match row.kind {
@@ -33,7 +33,7 @@ fn text(refined: &Refined<'_>, row: &Row) -> String {
 }
 
 /// The lines of a screen; `+` and `-` before rows that can be opened and that are open.
-fn screen<D: Direction>(refined: &Refined<'_>, tree: &RowTree<D>, visible: &Visible) -> String {
+fn screen<D: Direction>(refined: &Refined, tree: &RowTree<D>, visible: &Visible) -> String {
     let mut out = String::from("\n");
     for line in visible.lines() {
         let row = tree.row(line.row);
@@ -49,12 +49,12 @@ fn screen<D: Direction>(refined: &Refined<'_>, tree: &RowTree<D>, visible: &Visi
 }
 
 /// Everything open.
-fn all<D: Direction>(refined: &Refined<'_>, tree: &mut RowTree<D>) -> String {
+fn all<D: Direction>(refined: &Refined, tree: &mut RowTree<D>) -> String {
     let visible = opened(refined, tree);
     screen(refined, tree, &visible)
 }
 
-fn opened<D: Direction>(refined: &Refined<'_>, tree: &mut RowTree<D>) -> Visible {
+fn opened<D: Direction>(refined: &Refined, tree: &mut RowTree<D>) -> Visible {
     let mut visible = Visible::new(tree, refined, RowId::ROOT);
     let mut line = 0;
     while line < visible.lines().len() {
@@ -65,13 +65,13 @@ fn opened<D: Direction>(refined: &Refined<'_>, tree: &mut RowTree<D>) -> Visible
 }
 
 /// The row with this name on a screen with everything open.
-fn row_named<D: Direction>(refined: &Refined<'_>, tree: &mut RowTree<D>, name: &str) -> RowId {
+fn row_named<D: Direction>(refined: &Refined, tree: &mut RowTree<D>, name: &str) -> RowId {
     let visible = opened(refined, tree);
     let is_named = |row| refined.functions[tree.row(row).function.index()].name == name;
     visible.lines().iter().map(|line| line.row).find(|&row| is_named(row)).expect(name)
 }
 
-fn name<'r, D: Direction>(refined: &'r Refined<'_>, tree: &RowTree<D>, row: RowId) -> &'r str {
+fn name<'r, D: Direction>(refined: &'r Refined, tree: &RowTree<D>, row: RowId) -> &'r str {
     &refined.functions[tree.row(row).function.index()].name
 }
 
@@ -137,10 +137,12 @@ fn returns_along_callers_below_one_another_count_once() {
 fn counts_without_end_are_no_overflow() {
     let outline = "main 1\n  f 1 e=1\n    f 1 e=1\n      g 1 e=1\n    h 1 e=1\n  g 1 e=1\n";
     let mut made_up = profile(outline);
-    for node in (0..made_up.nodes.len()).rev() {
-        made_up.nodes.samples.set(node, 1 << 61);
-        made_up.nodes.edges.set(node, 1 << 61);
+    let mut nodes = NodesBuilder::from(&made_up.nodes);
+    for node in (0..nodes.len()).rev() {
+        nodes.samples.set(node, 1 << 61);
+        nodes.edges.set(node, 1 << 61);
     }
+    made_up.nodes = nodes.finish();
     let name = |name: &'static str| (name, made_up.clone());
     let compared = Profile::compared(name("a"), name("b"), &[]).unwrap();
     for profile in [&made_up, &compared] {
@@ -365,7 +367,7 @@ fn the_hot_path_of_a_comparison_follows_the_difference() {
         profile("main\n  big 103\n  grew 10\n    leaf 45\n  shrank 5\n"),
     );
     let compared = Profile::compared(("base", base), ("other", other), &[]).unwrap();
-    let path = |refined: &Refined<'_>, heat| {
+    let path = |refined: &Refined, heat| {
         let mut tree = TopDown::new(refined);
         let rows = hot_path(&mut tree, refined, RowId::ROOT, USUAL_SHARE, heat);
         rows.iter().map(|&row| name(refined, &tree, row)).collect::<Vec<_>>().join(" ")
@@ -387,7 +389,7 @@ fn the_hot_path_of_a_comparison_follows_the_difference() {
 fn callers_of_a_function_own_nothing_of_its_cost() {
     let profile = profile("main 7\n  f 1\n    memcpy 5\n      inner 2\n  g\n    memcpy 3\n");
     let refined = apply(&profile, &parse("callers of memcpy").unwrap()).unwrap();
-    let rows = |refined: &Refined<'_>| {
+    let rows = |refined: &Refined| {
         let rows = flat(refined, Sort::by(Column::EXCLUSIVE));
         let row = |row: &Row| {
             let name = &refined.functions[row.function.index()].name;

@@ -18,7 +18,7 @@ pub type TopDown = RowTree<Downward>;
 impl TopDown {
     /// The tree of a refined profile. O(nodes) once, for the child index.
     #[must_use]
-    pub fn new(refined: &Refined<'_>) -> Self {
+    pub fn new(refined: &Refined) -> Self {
         Self::of(refined, ChildIndex::new(refined))
     }
 
@@ -26,11 +26,11 @@ impl TopDown {
     ///
     /// # Errors
     /// The watch asked for it.
-    pub fn watched(refined: &Refined<'_>, watch: &Watch<'_>) -> Result<Self, Cancelled> {
+    pub fn watched(refined: &Refined, watch: &Watch<'_>) -> Result<Self, Cancelled> {
         Ok(Self::of(refined, refined.index_children(watch)?))
     }
 
-    fn of(refined: &Refined<'_>, index: ChildIndex) -> Self {
+    fn of(refined: &Refined, index: ChildIndex) -> Self {
         // Rows that are opened later are not to wait for it.
         refined.find_edges();
         let mut row = Row::of_everything(refined);
@@ -57,21 +57,21 @@ impl Direction for Downward {
     /// Each node is a member of one row.
     const KEEPS_MEMBERS: bool = true;
 
-    fn step(&self, _: &Refined<'_>, opened: Opened<'_, u32>, out: &mut Vec<u32>) {
+    fn step(&self, _: &Refined, opened: Opened<'_, u32>, out: &mut Vec<u32>) {
         for &node in opened.members {
             out.extend_from_slice(self.index.of(node));
         }
     }
 
-    fn frame(&self, refined: &Refined<'_>, node: u32) -> FrameRef {
+    fn frame(&self, refined: &Refined, node: u32) -> FrameRef {
         refined.frame[node as usize]
     }
 
-    fn cost_of(&self, _: &Refined<'_>, node: u32, _: &mut Until) -> Addend {
+    fn cost_of(&self, _: &Refined, node: u32, _: &mut Until) -> Addend {
         Addend::whole(node)
     }
 
-    fn leads_on(&self, _: &Refined<'_>, node: u32) -> bool {
+    fn leads_on(&self, _: &Refined, node: u32) -> bool {
         !self.index.of(node).is_empty()
     }
 }

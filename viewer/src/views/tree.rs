@@ -50,21 +50,21 @@ pub trait Direction {
     /// Appends the members one step further than the row's own: those of its children together.
     fn step(
         &self,
-        refined: &Refined<'_>,
+        refined: &Refined,
         opened: Opened<'_, Self::Member>,
         out: &mut Vec<Self::Member>,
     );
 
     /// The frame that names the row this member belongs to.
-    fn frame(&self, refined: &Refined<'_>, member: Self::Member) -> FrameRef;
+    fn frame(&self, refined: &Refined, member: Self::Member) -> FrameRef;
 
     /// The node whose cost this member adds to its row. Its inclusive cost does not count if it is
     /// below another member of the row, which has it already. `until` is 0 for the first member of a
     /// row, and what the member before left there for each further one.
-    fn cost_of(&self, refined: &Refined<'_>, member: Self::Member, until: &mut Until) -> Addend;
+    fn cost_of(&self, refined: &Refined, member: Self::Member, until: &mut Until) -> Addend;
 
     /// Whether this member has anything one step further.
-    fn leads_on(&self, refined: &Refined<'_>, member: Self::Member) -> bool;
+    fn leads_on(&self, refined: &Refined, member: Self::Member) -> bool;
 }
 
 /// The row that is being opened.
@@ -128,7 +128,7 @@ impl<D: Direction> RowTree<D> {
     /// A tree whose root has this row and these members.
     pub(super) fn with_root(
         direction: D,
-        refined: &Refined<'_>,
+        refined: &Refined,
         row: Row,
         members: Vec<D::Member>,
     ) -> Self {
@@ -159,7 +159,7 @@ impl<D: Direction> RowTree<D> {
     }
 
     /// Gives the root its children. Used where they are known without grouping.
-    pub(super) fn set_root_children(&mut self, refined: &Refined<'_>, rows: Vec<Row>) {
+    pub(super) fn set_root_children(&mut self, refined: &Refined, rows: Vec<Row>) {
         let first = number(self.entries.len());
         self.entries.extend(rows.into_iter().map(|row| Entry {
             row,
@@ -230,7 +230,7 @@ impl<D: Direction> RowTree<D> {
 
     /// The children of a row in the order of [`RowTree::sort`], made now if they were not yet.
     /// Costs O(children of its members) the first time.
-    pub fn children(&mut self, refined: &Refined<'_>, id: RowId) -> &[RowId] {
+    pub fn children(&mut self, refined: &Refined, id: RowId) -> &[RowId] {
         if self.entries[id.index()].children.is_none() {
             self.open(refined, id);
         }
@@ -267,7 +267,7 @@ impl<D: Direction> RowTree<D> {
     /// The first one of `visit`, which ends it.
     pub fn visit<E>(
         &mut self,
-        refined: &Refined<'_>,
+        refined: &Refined,
         levels: u32,
         mut visit: impl FnMut(&Row, u32) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -315,7 +315,7 @@ impl<D: Direction> RowTree<D> {
     }
 
     /// Groups the members one step further by function and kind.
-    fn open(&mut self, refined: &Refined<'_>, id: RowId) {
+    fn open(&mut self, refined: &Refined, id: RowId) {
         let mut found = Vec::new();
         let entry = &self.entries[id.index()];
         let opened = Opened { row: &entry.row, depth: entry.depth, members: self.members(id) };
@@ -392,7 +392,7 @@ impl<D: Direction> RowTree<D> {
     }
 
     /// Makes the rows of a range the children of `id`, in order.
-    fn adopt(&mut self, refined: &Refined<'_>, id: RowId, rows: Range<u32>) {
+    fn adopt(&mut self, refined: &Refined, id: RowId, rows: Range<u32>) {
         let start = self.order.len();
         self.order.extend(rows.map(RowId));
         sort_rows(refined, &self.entries, self.sort, &mut self.order[start..]);
@@ -402,7 +402,7 @@ impl<D: Direction> RowTree<D> {
     }
 }
 
-fn sort_rows(refined: &Refined<'_>, entries: &[Entry], sort: Sort, rows: &mut [RowId]) {
+fn sort_rows(refined: &Refined, entries: &[Entry], sort: Sort, rows: &mut [RowId]) {
     sort.order(refined, |id: RowId| &entries[id.index()].row, rows);
 }
 

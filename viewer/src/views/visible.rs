@@ -76,7 +76,7 @@ impl OpenRows {
 impl Visible {
     /// The rows below `top`, all closed. `top` itself is the first line, and open, unless it is
     /// the root of everything, whose children say the same.
-    pub fn new<D: Direction>(tree: &mut RowTree<D>, refined: &Refined<'_>, top: RowId) -> Self {
+    pub fn new<D: Direction>(tree: &mut RowTree<D>, refined: &Refined, top: RowId) -> Self {
         let mut visible = Self { top, lines: Vec::new(), open: OpenRows::of([top]) };
         visible.rebuild(tree, refined);
         visible
@@ -114,7 +114,7 @@ impl Visible {
     }
 
     /// Opens the row of a line; nothing happens if it is open or has no children.
-    pub fn open<D: Direction>(&mut self, tree: &mut RowTree<D>, refined: &Refined<'_>, at: usize) {
+    pub fn open<D: Direction>(&mut self, tree: &mut RowTree<D>, refined: &Refined, at: usize) {
         let Some(&Line { row, depth }) = self.lines.get(at) else { return };
         if !tree.row(row).has_children || !self.open.insert(row) {
             return;
@@ -145,7 +145,7 @@ impl Visible {
     pub fn open_subtree<D: Direction>(
         &mut self,
         tree: &mut RowTree<D>,
-        refined: &Refined<'_>,
+        refined: &Refined,
         at: usize,
         limit: usize,
     ) -> bool {
@@ -179,7 +179,7 @@ impl Visible {
     pub fn reveal<D: Direction>(
         &mut self,
         tree: &mut RowTree<D>,
-        refined: &Refined<'_>,
+        refined: &Refined,
         row: RowId,
     ) -> Option<usize> {
         let mut path = vec![row];
@@ -204,7 +204,7 @@ impl Visible {
     }
 
     /// Makes the list again: after the order of children changed.
-    pub fn rebuild<D: Direction>(&mut self, tree: &mut RowTree<D>, refined: &Refined<'_>) {
+    pub fn rebuild<D: Direction>(&mut self, tree: &mut RowTree<D>, refined: &Refined) {
         let mut lines = core::mem::take(&mut self.lines);
         lines.clear();
         let shown = self.top != RowId::ROOT;
@@ -216,7 +216,7 @@ impl Visible {
     }
 
     /// Which rows are open, for another tree. Costs what is in the list.
-    pub fn open_paths<D: Direction>(&self, tree: &RowTree<D>, refined: &Refined<'_>) -> OpenPaths {
+    pub fn open_paths<D: Direction>(&self, tree: &RowTree<D>, refined: &Refined) -> OpenPaths {
         let top = u32::from(self.top != RowId::ROOT);
         let mut rows = Vec::new();
         // For each level, the number of the open row that the present line is below.
@@ -238,7 +238,7 @@ impl Visible {
     /// gone hand what was open below them to the row above.
     pub fn with_open<D: Direction>(
         tree: &mut RowTree<D>,
-        refined: &Refined<'_>,
+        refined: &Refined,
         paths: &OpenPaths,
     ) -> Self {
         let (top, _) = tree.locate(refined, &paths.top);
@@ -261,7 +261,7 @@ impl Visible {
     fn flatten<D: Direction>(
         &self,
         tree: &mut RowTree<D>,
-        refined: &Refined<'_>,
+        refined: &Refined,
         row: RowId,
         depth: u32,
         lines: &mut Vec<Line>,

@@ -248,16 +248,16 @@ fn screens(profile: &Profile, sizes: &[&str], step: &mut dyn FnMut(&'static str)
     }
 }
 
-fn send<'p>(model: &mut Model<'p>, message: Message<'p>) {
+fn send(model: &mut Model, message: Message) {
     for effect in update(model, message) {
         if let Effect::Refine(request) = effect {
-            let answer = perform(&Refined::base(model.profile), request);
+            let answer = perform(&Refined::base(&model.profile), request);
             send(model, answer);
         }
     }
 }
 
-fn paint(model: &Model<'_>) {
+fn paint(model: &Model) {
     let (width, height) = model.size;
     let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a screen of cells");
     terminal.draw(|frame| draw(model, frame)).expect("cells take everything");

@@ -32,16 +32,16 @@ impl Write for Wire {
 }
 
 /// A viewer whose screens are sent.
-struct Sent<'p> {
-    viewer: Viewer<'p>,
+struct Sent {
+    viewer: Viewer,
     terminal: Terminal<Thrifty<CrosstermBackend<Wire>>>,
     wire: Wire,
     /// What a terminal makes of it.
     emulator: Parser,
 }
 
-impl<'p> Sent<'p> {
-    fn new(profile: &'p Profile, width: u16, height: u16) -> Self {
+impl Sent {
+    fn new(profile: &Profile, width: u16, height: u16) -> Self {
         // Colors are sent whatever the environment says: that is more.
         crossterm::style::force_color_output(true);
         let size = format!("{width}x{height}");

@@ -29,7 +29,7 @@ pub(super) fn waiting() -> Profile {
 }
 
 /// The names on the screen, and where the cursor is.
-fn names(viewer: &Viewer<'_>) -> (Vec<String>, String) {
+fn names(viewer: &Viewer) -> (Vec<String>, String) {
     let model = &viewer.model;
     let rows: &dyn Rows = model.rows().unwrap();
     let name = |at| model.row_name(rows.row(rows.line(at).unwrap())).to_owned();
@@ -83,7 +83,7 @@ fn rows_are_ordered_by_the_metric_and_the_cursor_stays() {
 #[test]
 fn every_view_is_of_the_metric() {
     let profile = waiting();
-    let total = |viewer: &Viewer<'_>| {
+    let total = |viewer: &Viewer| {
         let rows: &dyn Rows = viewer.model.rows().unwrap();
         let lines = (0..rows.len()).filter_map(|at| rows.line(at));
         lines.filter(|line| line.depth == 0).map(|line| rows.row(line).exclusive).sum::<u64>()
@@ -99,7 +99,7 @@ fn every_view_is_of_the_metric() {
     for grain in ["3<lt><lt>", "3<lt>", "3>"] {
         let mut viewer = Viewer::new(&profile, "80x24");
         viewer.press(grain);
-        let row = |viewer: &Viewer<'_>| {
+        let row = |viewer: &Viewer| {
             let rows: &dyn Rows = viewer.model.rows().unwrap();
             rows.row(rows.line(0).unwrap()).inclusive
         };
@@ -177,7 +177,7 @@ fn a_metric_is_chosen_by_its_name() {
 fn a_click_on_its_heading_looks_at_a_metric() {
     let profile = waiting();
     let mut viewer = Viewer::new(&profile, "80x14");
-    let heading = |viewer: &Viewer<'_>, name: &str| {
+    let heading = |viewer: &Viewer, name: &str| {
         let screen = viewer.screen();
         let line = screen.lines().nth(2).unwrap().to_owned();
         let before = &line[..line.find(name).unwrap()];
@@ -206,7 +206,7 @@ main 100 realtime:50
     .unwrap();
     let mut viewer = Viewer::new(&profile, "80x12");
     assert_snapshot!(viewer.press("Pjjj").screen());
-    let at = |viewer: &Viewer<'_>| match viewer.model.over.last() {
+    let at = |viewer: &Viewer| match viewer.model.over.last() {
         Some(Over::Contexts(list, at)) => (list[*at].label.clone(), list[*at].samples),
         other => panic!("{other:?}"),
     };

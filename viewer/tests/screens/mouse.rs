@@ -85,7 +85,7 @@ fn lists_are_clicked_on() {
     let profile = solver();
     let mut viewer = Viewer::new(&profile, "80x24");
     viewer.press("fthrough MPI_* | hide memcpy<enter>").send(Message::Click { x: 4, y: 1 });
-    let lines = |viewer: &Viewer<'_>, text: &str| {
+    let lines = |viewer: &Viewer, text: &str| {
         let screen = viewer.screen();
         let lines: Vec<_> = screen.lines().collect();
         u16::try_from(lines.iter().rposition(|line| line.contains(text)).unwrap()).unwrap()

@@ -21,7 +21,7 @@ main 1 module:/opt/app at:main.c:9
 }
 
 /// The rows: how deep, name, inclusive and exclusive samples, and the selected one in brackets.
-fn rows(viewer: &Viewer<'_>) -> Vec<String> {
+fn rows(viewer: &Viewer) -> Vec<String> {
     let rows = viewer.model.rows().unwrap();
     let said = (0..rows.len()).map(|at| {
         let line = rows.line(at).unwrap();
@@ -74,7 +74,7 @@ fn a_place_can_be_searched_and_refined_to() {
     viewer.press("3<lt><lt>/:20<enter>");
     assert_eq!(rows(&viewer)[3..5], ["  solve 31 18", "   solve.c:21 16 16"]);
     viewer.press("t");
-    let stages = |viewer: &Viewer<'_>| viewer.model.shown_stages.to_string();
+    let stages = |viewer: &Viewer| viewer.model.shown_stages.to_string();
     assert_eq!(stages(&viewer), "through file:solve.c & line:20");
     // What was open stays open.
     assert_eq!(rows(&viewer)[3..5], ["  solve 15 2", "   [solve.c:20] 15 2"]);

@@ -47,7 +47,7 @@ fn words(line: &str) -> Vec<String> {
 /// The rows of the screen: level, name, inclusive samples, edges, and those of OTHER.
 type Shown = Vec<(u32, String, u64, Edges, u64)>;
 
-fn on_screen(viewer: &Viewer<'_>) -> Shown {
+fn on_screen(viewer: &Viewer) -> Shown {
     let rows: &dyn Rows = viewer.model.rows().unwrap();
     let row = |at| {
         let line = rows.line(at).unwrap();
@@ -66,7 +66,7 @@ fn reproduced_of(profile: &Profile, keys: &str) -> String {
         panic!("{:?}", viewer.effects);
     };
     let Line { command, appearance } = Line::try_parse_from(words(&line)).unwrap();
-    let said = |refined: &Refined<'_>, depth: u32, row: &Row| {
+    let said = |refined: &Refined, depth: u32, row: &Row| {
         let name = refined.functions[row.function.index()].name.clone();
         (depth, name, row.inclusive, row.edges, row.other.inclusive)
     };

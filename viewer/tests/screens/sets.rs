@@ -15,7 +15,7 @@ fn sets(text: &str) -> Arc<Sets> {
 }
 
 /// What the viewer would save: file, name and frames.
-fn saved(viewer: &Viewer<'_>) -> Vec<String> {
+fn saved(viewer: &Viewer) -> Vec<String> {
     let saves = viewer.effects.iter().filter_map(|effect| match effect {
         Effect::SaveSet { file, name, pattern } => {
             let file = if *file == SetFile::User { "user" } else { "beside" };

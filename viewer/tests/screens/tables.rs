@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use super::{Viewer, screen, solver};
 
 /// Path, number of rows, selected row.
-fn state(viewer: &Viewer<'_>) -> String {
+fn state(viewer: &Viewer) -> String {
     let Repro::OfRows(options) = viewer.model.views[4].repro(false) else { unreachable!() };
     let path = options.iter().skip_while(|option| *option != "--path").nth(1);
     let path = path.map_or("", String::as_str);

@@ -183,7 +183,7 @@ fn callers_are_made_when_they_are_looked_at_and_keep_what_was_open() {
 #[test]
 fn what_a_search_finds_is_counted() {
     let profile = solver();
-    let notice = |viewer: &Viewer<'_>| match &viewer.model.notice {
+    let notice = |viewer: &Viewer| match &viewer.model.notice {
         Some(Notice::Said(text) | Notice::Failed(text)) => text.clone(),
         other => panic!("{other:?}"),
     };

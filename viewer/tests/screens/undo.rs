@@ -10,13 +10,13 @@ use csprof::tui::worker::perform;
 use super::{Viewer, solver};
 
 /// The screen without its last line, which says what happened.
-fn picture(viewer: &Viewer<'_>) -> String {
+fn picture(viewer: &Viewer) -> String {
     let screen = viewer.screen();
     let end = screen.trim_end().rfind('\n').unwrap();
     screen[..end].to_owned()
 }
 
-fn said(viewer: &Viewer<'_>) -> String {
+fn said(viewer: &Viewer) -> String {
     match &viewer.model.notice {
         Some(Notice::Said(text) | Notice::Failed(text)) => text.clone(),
         None => String::new(),
@@ -159,7 +159,7 @@ fn steps_between_metrics_are_taken_back_too() {
 }
 
 /// Presses keys without answering what they ask for, and returns that.
-fn press_unanswered(viewer: &mut Viewer<'_>, keys: &str) -> Vec<Effect> {
+fn press_unanswered(viewer: &mut Viewer, keys: &str) -> Vec<Effect> {
     let keys = csprof::tui::key::Key::parse_all(keys).unwrap();
     let mut effects = Vec::new();
     for key in keys {

@@ -217,7 +217,7 @@ fn trees_become_consecutive_streams() {
     let loaded = Profile::from_saved(profile);
     let ranges: Vec<_> = loaded.streams.iter().map(|stream| stream.nodes.clone()).collect();
     assert_eq!(ranges, [1..2, 2..3, 3..3]);
-    assert_eq!(loaded.nodes.parent, [0, 0, 0]);
+    assert_eq!(loaded.nodes.parent[..], [0, 0, 0]);
 }
 
 #[test]

@@ -3,33 +3,32 @@
 //! All columns of one profile have one width (`profile/counts.rs`), so that a pass over all nodes
 //! is written once, for [`CostsOf`] any width, and made for each with [`in_width!`].
 
-use super::column::{Column, Home};
 use super::lazy::Lazy;
 use super::procedures::Procedures;
 use super::recorded::{Bounds, EdgeCounts, Recorded};
-use crate::profile::{Count, Counts, MetricRef, Nodes, Slice, add_up};
+use crate::profile::{Column, Count, Counts, Home, MetricRef, Nodes, add_up};
 
 /// Samples and edge counts of a forest.
 #[derive(Clone, Debug)]
-pub(crate) enum Costs<'p> {
+pub(crate) enum Costs {
     /// Of profiles with less than four billion samples and edges.
-    Narrow(CostsOf<'p, u32>),
+    Narrow(CostsOf<u32>),
     /// Of others.
-    Wide(CostsOf<'p, u64>),
+    Wide(CostsOf<u64>),
 }
 
 /// Samples and edge counts, in a width.
 #[derive(Clone, Debug)]
-pub(crate) struct CostsOf<'p, C> {
+pub(crate) struct CostsOf<C> {
     /// Exclusive samples shown.
-    pub(crate) exclusive: Column<'p, C>,
+    pub(crate) exclusive: Column<C>,
     /// Inclusive samples shown: own plus those of all nodes below.
-    pub(crate) inclusive: Column<'p, C>,
+    pub(crate) inclusive: Column<C>,
     /// What of both each further metric has, in the order of [`Nodes::further`]; the rest is the
     /// first metric's.
-    pub(crate) further: Vec<Share<'p, C>>,
+    pub(crate) further: Vec<Share<C>>,
     /// Edge counts as they were recorded.
-    pub(crate) recorded: Recorded<'p, C>,
+    pub(crate) recorded: Recorded<C>,
     /// What is known of edge counts now; made when first asked for, shared by all clones.
     pub(crate) bounds: Lazy<Option<Bounds<C>>>,
     /// Where the columns come from and go to.
@@ -38,17 +37,17 @@ pub(crate) struct CostsOf<'p, C> {
 
 /// What of the samples one further metric has.
 #[derive(Clone, Debug)]
-pub(crate) struct Share<'p, C> {
+pub(crate) struct Share<C> {
     /// Of the exclusive samples shown.
-    pub(crate) exclusive: Column<'p, C>,
+    pub(crate) exclusive: Column<C>,
     /// Of the inclusive samples shown.
-    pub(crate) inclusive: Column<'p, C>,
+    pub(crate) inclusive: Column<C>,
 }
 
 /// The same, to be changed.
-pub(crate) struct ShareMut<'c, 'p, C> {
-    pub(crate) exclusive: &'c mut Column<'p, C>,
-    pub(crate) inclusive: &'c mut Column<'p, C>,
+pub(crate) struct ShareMut<'c, C> {
+    pub(crate) exclusive: &'c mut Column<C>,
+    pub(crate) inclusive: &'c mut Column<C>,
 }
 
 /// Evaluates an expression with the costs of a forest in their own width.
@@ -62,19 +61,25 @@ macro_rules! in_width {
 }
 pub(crate) use in_width;
 
-impl<'p> Costs<'p> {
+impl Costs {
     /// The costs of a profile as it was loaded.
-    pub(crate) fn loaded(nodes: &'p Nodes) -> Self {
-        let further = || nodes.further.iter().map(Counts::slice);
-        if let (Some(samples), Some(edges), Some(further)) = (
-            narrow(nodes.samples.slice()),
-            narrow(nodes.edges.slice()),
-            further().map(narrow).collect(),
-        ) {
-            return Self::Narrow(CostsOf::loaded(&nodes.parent, samples, further, edges));
+    pub(crate) fn loaded(nodes: &Nodes) -> Self {
+        let Nodes { parent, samples, further, edges, .. } = nodes;
+        let narrow = |counts: &Counts| match counts {
+            Counts::Narrow(column) => Some(column.clone()),
+            Counts::Wide(_) => None,
+        };
+        if let (Some(samples), Some(edges), Some(further)) =
+            (narrow(samples), narrow(edges), further.iter().map(narrow).collect())
+        {
+            return Self::Narrow(CostsOf::loaded(parent, samples, further, edges));
         }
-        let (samples, edges) = (wide(nodes.samples.slice()), wide(nodes.edges.slice()));
-        Self::Wide(CostsOf::loaded(&nodes.parent, samples, further().map(wide).collect(), edges))
+        let wide = |counts: &Counts| match counts {
+            Counts::Narrow(_) => counts.iter().collect::<Vec<u64>>().into(),
+            Counts::Wide(column) => column.clone(),
+        };
+        let further = further.iter().map(wide).collect();
+        Self::Wide(CostsOf::loaded(parent, wide(samples), further, wide(edges)))
     }
 
     /// Those of nodes of which nothing returns, from exclusive and inclusive samples of each metric.
@@ -108,30 +113,14 @@ impl<'p> Costs<'p> {
     }
 }
 
-fn narrow(counts: Slice<'_>) -> Option<Column<'_, u32>> {
-    match counts {
-        Slice::Narrow(counts) => Some(counts.into()),
-        Slice::Wide(_) => None,
-    }
-}
-
-fn wide(counts: Slice<'_>) -> Column<'_, u64> {
-    match counts {
-        Slice::Narrow(counts) => {
-            counts.iter().map(|&count| count.into()).collect::<Vec<u64>>().into()
-        }
-        Slice::Wide(counts) => counts.into(),
-    }
-}
-
-impl<'p, C: Count> CostsOf<'p, C> {
+impl<C: Count> CostsOf<C> {
     fn loaded(
         parent: &[u32],
-        samples: Column<'p, C>,
-        further: Vec<Column<'p, C>>,
-        edges: Column<'p, C>,
+        samples: Column<C>,
+        further: Vec<Column<C>>,
+        edges: Column<C>,
     ) -> Self {
-        let inclusive = |exclusive: &Column<'p, C>| {
+        let inclusive = |exclusive: &Column<C>| {
             let mut inclusive = exclusive.to_vec();
             add_up(parent, &mut inclusive);
             Column::from(inclusive)
@@ -147,7 +136,7 @@ impl<'p, C: Count> CostsOf<'p, C> {
 
     /// What samples all metrics have together, and then what of them each further one has, to be
     /// changed in the same way; and where the columns go.
-    pub(crate) fn shares_mut(&mut self) -> (impl Iterator<Item = ShareMut<'_, 'p, C>>, &Home<C>) {
+    pub(crate) fn shares_mut(&mut self) -> (impl Iterator<Item = ShareMut<'_, C>>, &Home<C>) {
         let all = ShareMut { exclusive: &mut self.exclusive, inclusive: &mut self.inclusive };
         let further = self.further.iter_mut();
         let further =
@@ -156,12 +145,12 @@ impl<'p, C: Count> CostsOf<'p, C> {
     }
 
     /// What samples one metric has. That of the first of several has no columns of its own: O(nodes).
-    pub(crate) fn share_of(&self, metric: MetricRef) -> Share<'p, C> {
+    pub(crate) fn share_of(&self, metric: MetricRef) -> Share<C> {
         if let Some(further) = metric.index().checked_sub(1) {
             return self.further[further].clone();
         }
-        type Which<'p, C> = for<'s> fn(&'s Share<'p, C>) -> &'s Column<'p, C>;
-        let rest = |all: &Column<'p, C>, column: Which<'p, C>| {
+        type Which<C> = for<'s> fn(&'s Share<C>) -> &'s Column<C>;
+        let rest = |all: &Column<C>, column: Which<C>| {
             let Some((first, others)) = self.further.split_first() else { return all.clone() };
             let mut rest = self.home.empty(all.len());
             rest.extend(all.iter().zip(column(first)).map(|(&all, &part)| all - part));
@@ -183,8 +172,7 @@ impl<'p, C: Count> CostsOf<'p, C> {
 
     /// Inclusive and exclusive samples of a node that are of one metric.
     pub(crate) fn of_metric(&self, node: usize, metric: MetricRef) -> (u64, u64) {
-        let share =
-            |share: &Share<'_, C>| (share.inclusive[node].into(), share.exclusive[node].into());
+        let share = |share: &Share<C>| (share.inclusive[node].into(), share.exclusive[node].into());
         match metric.index().checked_sub(1) {
             Some(further) => share(&self.further[further]),
             None => self
@@ -202,7 +190,7 @@ impl<'p, C: Count> CostsOf<'p, C> {
     }
 
     /// The edge counts of all nodes whose frame is of a kind that has edges, if all are as recorded.
-    pub(crate) fn exact_edges(&self, procedures: &Procedures) -> Option<&Column<'p, C>> {
+    pub(crate) fn exact_edges(&self, procedures: &Procedures) -> Option<&Column<C>> {
         self.recorded.exact(procedures, &self.inclusive)
     }
 

@@ -46,7 +46,7 @@ use super::recorded::{Bounds, EdgeCounts, Effect, less};
 use super::refined::Refined;
 use crate::profile::{Count, Frame, FrameKind};
 
-impl Refined<'_> {
+impl Refined {
     /// The edge count of a node, least and greatest possible; equal if it is known exactly. `None`
     /// for what has none: inlined frames, roots, threads and ranks. Of a node that is not shown it
     /// means nothing.
@@ -73,10 +73,10 @@ impl Refined<'_> {
     }
 }
 
-impl<C: Count> CostsOf<'_, C> {
+impl<C: Count> CostsOf<C> {
     /// The edge counts of all nodes of this forest. The first time after a stage that may have taken
     /// samples out, O(nodes).
-    pub(crate) fn edges(&self, refined: &Refined<'_>) -> EdgeCounts<'_, C> {
+    pub(crate) fn edges(&self, refined: &Refined) -> EdgeCounts<'_, C> {
         self.bounds.get_or_make(|| {
             let is_found = self.recorded.are_as_recorded(&refined.procedures);
             (!is_found).then(|| Bounds::find(refined, self))
@@ -87,9 +87,9 @@ impl<C: Count> CostsOf<'_, C> {
 
 impl<C: Count> Bounds<C> {
     /// Finds the bounds of all nodes. O(nodes).
-    fn find(refined: &Refined<'_>, costs: &CostsOf<'_, C>) -> Self {
+    fn find(refined: &Refined, costs: &CostsOf<C>) -> Self {
         let recorded = &costs.recorded;
-        let profile = refined.profile;
+        let profile = &refined.profile;
         let families = recorded
             .families
             .get_or_make(|| Families::find(profile, &refined.procedures, &recorded.loaded));

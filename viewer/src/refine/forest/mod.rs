@@ -2,7 +2,6 @@
 
 pub(crate) mod bits;
 pub(crate) mod children;
-pub(crate) mod column;
 pub(crate) mod costs;
 mod edges;
 pub(crate) mod error;
@@ -16,3 +15,4 @@ pub(crate) mod recorded;
 pub(crate) mod refined;
 pub(crate) mod sides;
 pub(crate) mod walk;
+pub(crate) mod workspace;

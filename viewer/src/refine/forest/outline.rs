@@ -21,7 +21,7 @@ use crate::profile::{FrameKind, FunctionRef, MetricRef, quoted};
 /// assert_eq!(to_outline(&refined), "main 2\n  S 3 e=4\n");
 /// ```
 #[must_use]
-pub fn to_outline(refined: &Refined<'_>) -> String {
+pub fn to_outline(refined: &Refined) -> String {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); refined.node_count()];
     for node in 1..refined.node_count() {
         if refined.is_shown(node) {
@@ -40,7 +40,7 @@ pub fn to_outline(refined: &Refined<'_>) -> String {
 
 /// The rows below a row, last one first.
 fn rows_below(
-    refined: &Refined<'_>,
+    refined: &Refined,
     children: &[Vec<usize>],
     nodes: &[usize],
     depth: usize,
@@ -59,7 +59,7 @@ fn rows_below(
     rows
 }
 
-fn write_row(refined: &Refined<'_>, depth: usize, nodes: &[usize], out: &mut String) {
+fn write_row(refined: &Refined, depth: usize, nodes: &[usize], out: &mut String) {
     let frame = refined.frames[refined.frame[nodes[0]].index()];
     let name = &refined.functions[frame.function.index()].name;
     let _ = write!(out, "{:width$}{}", "", quoted(name), width = 2 * depth);

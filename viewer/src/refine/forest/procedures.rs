@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::children::node_number;
-use super::column::Table;
+use super::workspace::Table;
 use crate::profile::{Frame, FrameKind, Profile};
 
 /// Whether frames of this kind are called and return.
@@ -94,7 +94,7 @@ impl Procedures {
     pub(crate) fn are_parted<T: PartialEq>(
         &self,
         functions: usize,
-        frames: &Table<'_, Frame>,
+        frames: &Table<Frame>,
         becomes: impl Fn(usize) -> T,
     ) -> bool {
         let mut known: Vec<Option<T>> = Vec::new();

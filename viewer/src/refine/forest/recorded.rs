@@ -2,11 +2,10 @@
 //!
 //! What follows for a row is found in [`edges`](super::edges).
 
-use super::column::Column;
 use super::families::Families;
 use super::lazy::Lazy;
 use super::procedures::{Procedures, is_called};
-use crate::profile::{Count, FrameKind};
+use crate::profile::{Column, Count, FrameKind};
 
 /// What a stage does to what is known of edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,27 +21,27 @@ pub(crate) enum Effect {
 
 /// What is known of each node as it was before any samples were taken out.
 #[derive(Clone, Debug)]
-pub(crate) struct Recorded<'p, C> {
+pub(crate) struct Recorded<C> {
     /// Least edge count.
-    pub(crate) low: Column<'p, C>,
+    pub(crate) low: Column<C>,
     /// Greatest edge count; the same column if all are exact.
-    pub(crate) high: Column<'p, C>,
+    pub(crate) high: Column<C>,
     /// Inclusive samples.
-    pub(crate) inclusive: Column<'p, C>,
+    pub(crate) inclusive: Column<C>,
     /// Whether `low` says which nodes have edges ([`Count::MAX`]: none), and not the kind of their frame:
     /// in a tree of callers, edges are those of the function that the path begins with.
     pub(crate) marked: bool,
     /// The greatest effect of the stages since then.
     pub(crate) effect: Effect,
     /// The edges of the profile's nodes; none in a tree of callers.
-    pub(crate) loaded: Column<'p, C>,
+    pub(crate) loaded: Column<C>,
     /// Their families; made when first needed.
     pub(crate) families: Lazy<Families<C>>,
 }
 
-impl<'p, C: Count> Recorded<'p, C> {
+impl<C: Count> Recorded<C> {
     /// Exact counts of the nodes whose frame is of a kind that is called.
-    pub(crate) fn of_kinds(edges: Column<'p, C>, inclusive: Column<'p, C>) -> Self {
+    pub(crate) fn of_kinds(edges: Column<C>, inclusive: Column<C>) -> Self {
         Self {
             low: edges.clone(),
             high: edges.clone(),
@@ -55,11 +54,7 @@ impl<'p, C: Count> Recorded<'p, C> {
     }
 
     /// Counts in a tree of callers.
-    pub(crate) fn of_callers(
-        low: Column<'p, C>,
-        high: Column<'p, C>,
-        inclusive: Column<'p, C>,
-    ) -> Self {
+    pub(crate) fn of_callers(low: Column<C>, high: Column<C>, inclusive: Column<C>) -> Self {
         Self {
             low,
             high,
@@ -73,7 +68,7 @@ impl<'p, C: Count> Recorded<'p, C> {
 
     /// No counts for so many nodes.
     pub(crate) fn none(nodes: usize) -> Self {
-        let none: Column<'p, C> = vec![C::MAX; nodes].into();
+        let none: Column<C> = vec![C::MAX; nodes].into();
         Self::of_callers(none.clone(), none.clone(), none)
     }
 
@@ -95,8 +90,8 @@ impl<'p, C: Count> Recorded<'p, C> {
     pub(crate) fn exact(
         &self,
         procedures: &Procedures,
-        inclusive: &Column<'p, C>,
-    ) -> Option<&Column<'p, C>> {
+        inclusive: &Column<C>,
+    ) -> Option<&Column<C>> {
         let is_whole = self.are_as_recorded(procedures) && self.low.is(&self.high);
         (is_whole && self.inclusive.is(inclusive) && !self.marked).then_some(&self.low)
     }
@@ -143,7 +138,7 @@ pub(crate) struct EdgeCounts<'c, C> {
 
 impl<'c, C: Count> EdgeCounts<'c, C> {
     pub(crate) fn new(
-        recorded: &'c Recorded<'_, C>,
+        recorded: &'c Recorded<C>,
         now: &'c [C],
         found: Option<&'c Bounds<C>>,
     ) -> Self {

@@ -6,13 +6,14 @@ use csprof_format::profile as saved;
 
 use super::bits::Bits;
 use super::children::ChildIndex;
-use super::column::{Column, Table, Workspace};
 use super::costs::{Costs, in_width};
 use super::lazy::Lazy;
 use super::name_order;
 use super::procedures::Procedures;
+use super::workspace::{Table, Workspace};
 use crate::profile::{
-    Count, Frame, FrameKind, FrameRef, Function, FunctionRef, MetricRef, Nodes, Profile, Stream,
+    Column, Count, Frame, FrameKind, FrameRef, Function, FunctionRef, MetricRef, NodesBuilder,
+    Profile, Stream,
 };
 use crate::refine::lang::syntax::Predicate;
 use crate::refine::pattern::names::Names;
@@ -31,19 +32,19 @@ use crate::refine::watch::{Cancelled, Watch, unwatched};
 /// asked for after samples were taken out; see [`Refined::bytes`]. Cloning is cheap: stages share the columns that they do not
 /// change.
 #[derive(Clone, Debug)]
-pub struct Refined<'p> {
+pub struct Refined {
     /// The profile that was refined.
-    pub profile: &'p Profile,
+    pub profile: Profile,
     /// Functions: those of the profile, then the groups that stages made.
-    pub functions: Table<'p, Function>,
+    pub functions: Table<Function>,
     /// Frames: those of the profile, then those that stages made.
-    pub frames: Table<'p, Frame>,
+    pub frames: Table<Frame>,
     /// Parent of each node; 0 for node 0.
-    pub parent: Column<'p, u32>,
+    pub parent: Column<u32>,
     /// Frame of each node.
-    pub frame: Column<'p, FrameRef>,
+    pub frame: Column<FrameRef>,
     /// Threads and epochs of the nodes, as in the profile.
-    pub streams: Column<'p, Stream>,
+    pub streams: Column<Stream>,
     /// The metric that is looked at: what [`Refined::inclusive`] and [`Refined::exclusive`], and
     /// the four numbers below, are about. Stages do the same to all metrics.
     pub metric: MetricRef,
@@ -61,7 +62,7 @@ pub struct Refined<'p> {
     pub(crate) is_inverted: bool,
     /// What the stages selected by, for [`Refined::kept`].
     pub(crate) selected_by: Vec<Predicate>,
-    pub(crate) costs: Costs<'p>,
+    pub(crate) costs: Costs,
     /// Samples shown of BASE and OTHER, where two profiles are compared and their nodes do not add
     /// up to them.
     pub(crate) shown_of_sides: Option<[u64; 2]>,
@@ -108,10 +109,10 @@ impl Account {
     }
 }
 
-impl<'p> Refined<'p> {
+impl Refined {
     /// The profile itself: no stages, everything shown. O(nodes), for the inclusive sums.
     #[must_use]
-    pub fn base(profile: &'p Profile) -> Self {
+    pub fn base(profile: &Profile) -> Self {
         let costs = Costs::loaded(&profile.nodes);
         let account = |(metric, _)| {
             let base = if profile.nodes.is_empty() { 0 } else { costs.of_metric(0, metric).0 };
@@ -120,17 +121,17 @@ impl<'p> Refined<'p> {
         let accounts: Vec<Account> = profile.metrics().map(account).collect();
         let total = accounts[0].base;
         Self {
-            profile,
+            profile: profile.clone(),
             metric: MetricRef::FIRST,
             accounts,
             is_inverted: false,
             selected_by: Vec::new(),
             functions: Table::loaded(&profile.functions),
             frames: Table::loaded(&profile.frames),
-            parent: Column::loaded(&profile.nodes.parent),
-            frame: Column::loaded(&profile.nodes.frame),
+            parent: profile.nodes.parent.clone(),
+            frame: profile.nodes.frame.clone(),
             costs,
-            streams: Column::loaded(&profile.streams),
+            streams: profile.streams.to_vec().into(),
             outcomes: Vec::new(),
             base: total,
             shown: total,
@@ -153,7 +154,7 @@ impl<'p> Refined<'p> {
         &self,
         added: Vec<Function>,
         frames: Vec<Frame>,
-        nodes: Nodes,
+        nodes: NodesBuilder,
         of_metrics: Vec<[Vec<u64>; 2]>,
         streams: Vec<Stream>,
         shown_of_sides: [u64; 2],
@@ -193,7 +194,7 @@ impl<'p> Refined<'p> {
 
     /// The metric that is looked at: its source, unit and period.
     #[must_use]
-    pub fn looked_at(&self) -> &'p saved::Metric {
+    pub fn looked_at(&self) -> &saved::Metric {
         self.source_of(self.metric)
     }
 
@@ -202,7 +203,7 @@ impl<'p> Refined<'p> {
     /// # Panics
     /// If there is no such metric; as the next one.
     #[must_use]
-    pub fn source_of(&self, metric: MetricRef) -> &'p saved::Metric {
+    pub fn source_of(&self, metric: MetricRef) -> &saved::Metric {
         match metric.index().checked_sub(1) {
             None => &self.profile.info.metric,
             Some(further) => &self.profile.info.further[further].metric,
@@ -346,7 +347,7 @@ impl<'p> Refined<'p> {
     /// Finds out about the names of the profile's functions what patterns and lists need, so that
     /// the first of them need not wait for it.
     pub fn prepare_names(&self) {
-        self.names.of(self.profile);
+        self.names.of(&self.profile);
         self.name_order();
     }
 
@@ -357,6 +358,6 @@ impl<'p> Refined<'p> {
     }
 
     fn name_order(&self) -> &[u32] {
-        self.name_order.get_or_make(|| name_order::places(self.profile))
+        self.name_order.get_or_make(|| name_order::places(&self.profile))
     }
 }

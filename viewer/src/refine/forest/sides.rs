@@ -5,7 +5,7 @@ use super::refined::Refined;
 /// Samples shown of BASE and of OTHER, where two profiles are compared; O(nodes) then, and all
 /// samples are BASE's otherwise.
 #[must_use]
-pub fn shown_of_sides(refined: &Refined<'_>) -> [u64; 2] {
+pub fn shown_of_sides(refined: &Refined) -> [u64; 2] {
     if let Some(known) = refined.shown_of_sides {
         return known;
     }
@@ -16,7 +16,7 @@ pub fn shown_of_sides(refined: &Refined<'_>) -> [u64; 2] {
 }
 
 /// The first node of OTHER, where two profiles are compared: its streams come last.
-pub(crate) fn first_of_other(refined: &Refined<'_>) -> u32 {
+pub(crate) fn first_of_other(refined: &Refined) -> u32 {
     let Some(comparison) = &refined.profile.comparison else { return u32::MAX };
     let mut streams = refined.streams.iter();
     streams

@@ -11,12 +11,12 @@ use crate::refine::watch::{Cancelled, Watch, unwatched};
 impl ChildIndex {
     /// Indexes the nodes that have samples at or below them. O(nodes).
     #[must_use]
-    pub fn new(refined: &Refined<'_>) -> Self {
+    pub fn new(refined: &Refined) -> Self {
         unwatched(|watch| refined.index_children(watch))
     }
 }
 
-impl Refined<'_> {
+impl Refined {
     /// Whether the nodes that are shown are numbered depth first.
     pub(crate) fn is_depth_first(&self) -> bool {
         *self.order.get_or_make(|| is_depth_first(self))
@@ -26,7 +26,7 @@ impl Refined<'_> {
 /// Whether all that is below a node is numbered next to it. With S samples on the nodes before, a
 /// node and those below it have the samples from S to S plus its inclusive ones, if they are numbered
 /// depth first; if not, a node reaches beyond its parent, since these samples are as many as theirs.
-pub(crate) fn is_depth_first(refined: &Refined<'_>) -> bool {
+pub(crate) fn is_depth_first(refined: &Refined) -> bool {
     in_width!(&refined.costs, costs => {
         let (parent, home) = (&refined.parent[..], &costs.home);
         let mut ends = home.empty(parent.len());
@@ -52,7 +52,7 @@ pub(crate) fn is_depth_first(refined: &Refined<'_>) -> bool {
 /// What a node has below it needs no stack then: with S samples on the nodes before, the nodes below
 /// it are those that find at least S and less than S + its inclusive samples before them.
 pub(crate) fn depth_first(
-    refined: &Refined<'_>,
+    refined: &Refined,
     watch: &Watch<'_>,
     mut visit: impl FnMut(usize),
 ) -> Result<(), Cancelled> {
@@ -94,7 +94,7 @@ pub(crate) trait Visitor {
 /// Walks over a forest, node 0 left out. `visitor` makes a fresh one, once or twice: whether the
 /// numbers are in depth-first order is found out on the way.
 pub(crate) fn walk<V: Visitor>(
-    refined: &Refined<'_>,
+    refined: &Refined,
     watch: &Watch<'_>,
     visitor: impl Fn() -> V,
 ) -> Result<V, Cancelled> {
@@ -127,7 +127,7 @@ pub(crate) fn walk<V: Visitor>(
 }
 
 fn walk_by_index<V: Visitor>(
-    refined: &Refined<'_>,
+    refined: &Refined,
     watch: &Watch<'_>,
     mut visitor: V,
 ) -> Result<V, Cancelled> {

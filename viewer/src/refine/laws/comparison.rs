@@ -110,7 +110,7 @@ proptest! {
 type Row = (u64, u64, Option<(u64, u64)>);
 
 /// The rows that a forest shows, all threads together.
-fn rows(refined: &Refined<'_>) -> BTreeMap<Vec<(String, FrameKind)>, Row> {
+fn rows(refined: &Refined) -> BTreeMap<Vec<(String, FrameKind)>, Row> {
     let mut rows: BTreeMap<_, Row> = BTreeMap::new();
     for ((_, path), cost) in shown(refined) {
         let row = rows.entry(path).or_default();

@@ -63,7 +63,7 @@ proptest! {
                     [refined.base, refined.shown, refined.out],
                     [alone.base, alone.shown, alone.out]
                 );
-                let costs = |refined: &Refined<'_>| -> BTreeMap<Path, (u64, u64)> {
+                let costs = |refined: &Refined| -> BTreeMap<Path, (u64, u64)> {
                     let at = |cost: &Cost| {
                         let metric = refined.metric.index();
                         (cost.inclusive[metric], cost.exclusive[metric])

@@ -41,7 +41,7 @@ struct Cost {
 }
 
 /// All paths that a forest shows; equal paths added up.
-fn shown(refined: &Refined<'_>) -> BTreeMap<Path, Cost> {
+fn shown(refined: &Refined) -> BTreeMap<Path, Cost> {
     let mut thread = vec![0; refined.node_count()];
     for stream in &refined.streams {
         for node in stream.nodes.clone() {
@@ -77,7 +77,7 @@ fn shown(refined: &Refined<'_>) -> BTreeMap<Path, Cost> {
 }
 
 /// What must hold of every forest, whatever the stages were.
-fn assert_sound(refined: &Refined<'_>) {
+fn assert_sound(refined: &Refined) {
     let in_order = follows_its_parent(refined);
     assert_eq!(is_depth_first(refined), in_order);
     assert!(in_order || !refined.is_depth_first());
@@ -105,7 +105,7 @@ fn assert_sound(refined: &Refined<'_>) {
 }
 
 /// What must hold of the metric that is looked at.
-fn assert_metric_is_sound(refined: &Refined<'_>) {
+fn assert_metric_is_sound(refined: &Refined) {
     assert_eq!(refined.shown + refined.out, refined.base);
     assert_eq!(
         (0..refined.node_count()).map(|node| refined.exclusive(node)).sum::<u64>(),
@@ -129,12 +129,12 @@ fn assert_metric_is_sound(refined: &Refined<'_>) {
 }
 
 /// Samples shown, of all metrics together.
-fn all_shown(refined: &Refined<'_>) -> u64 {
+fn all_shown(refined: &Refined) -> u64 {
     refined.costs.inclusive(0)
 }
 
 /// Whether the parent of each node that is shown is the one before it, or above that.
-fn follows_its_parent(refined: &Refined<'_>) -> bool {
+fn follows_its_parent(refined: &Refined) -> bool {
     let mut shown = (1..refined.node_count()).filter(|&node| refined.is_shown(node));
     let mut path = vec![0];
     shown.all(|node| {
@@ -147,7 +147,7 @@ fn follows_its_parent(refined: &Refined<'_>) -> bool {
 }
 
 /// Applies stages; one whose pattern matches nothing changes nothing.
-fn applied<'p>(profile: &'p Profile, stages: &[Stage]) -> Refined<'p> {
+fn applied(profile: &Profile, stages: &[Stage]) -> Refined {
     let mut refined = Refined::base(profile);
     for stage in stages {
         if let Ok(next) = refined.then(stage) {
@@ -159,7 +159,7 @@ fn applied<'p>(profile: &'p Profile, stages: &[Stage]) -> Refined<'p> {
 
 /// What a forest shows of every path is what the samples say; edge counts are in their bounds.
 fn check_paths(
-    refined: &Refined<'_>,
+    refined: &Refined,
     samples: &[Sample],
     world: &World<'_>,
 ) -> Result<(), TestCaseError> {

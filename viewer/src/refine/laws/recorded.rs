@@ -14,6 +14,7 @@ use csprof_format::profile::{FurtherMetric, ThreadShare};
 
 use super::execution::{Activation, SOURCES, Sample};
 use super::*;
+use crate::profile::NodesBuilder;
 use crate::refine::Link;
 
 struct Recorded {
@@ -92,7 +93,7 @@ fn dealt(profile: &Profile, metrics: usize) -> Profile {
 /// The same call paths with other samples, and no more returns than these can have seen.
 fn resampled(profile: &Profile, mut samples: impl FnMut(usize, u64) -> u64) -> Profile {
     let mut profile = profile.clone();
-    let nodes = &mut profile.nodes;
+    let mut nodes = NodesBuilder::from(&profile.nodes);
     for node in 0..nodes.len() {
         let before = nodes.samples.at(node);
         let now = samples(node, before);
@@ -101,11 +102,12 @@ fn resampled(profile: &Profile, mut samples: impl FnMut(usize, u64) -> u64) -> P
             nodes.further.iter_mut().for_each(|column| column.set(node, 0));
         }
     }
-    let mut inclusive: Vec<u64> = nodes.samples.iter().collect();
+    let mut inclusive: Vec<u64> = (0..nodes.len()).map(|node| nodes.samples.at(node)).collect();
     for node in (1..nodes.len()).rev() {
         inclusive[nodes.parent[node] as usize] += inclusive[node];
         nodes.edges.set(node, nodes.edges.at(node).min(inclusive[node]));
     }
+    profile.nodes = nodes.finish();
     profile
 }
 
@@ -114,7 +116,7 @@ impl Recorded {
         // Functions of one name in several modules are several functions, which the reference,
         // where a function is its name, would not know.
         let mut known = HashMap::new();
-        for function in &mut profile.functions {
+        for function in profile.functions.iter_mut() {
             if *known.entry(function.name.clone()).or_insert(function.module) != function.module {
                 function.name.push_str(&format!(" ({:?})", function.module));
             }
@@ -220,7 +222,7 @@ fn costs_of_samples(samples: &[Sample]) -> Costs {
     costs
 }
 
-fn costs_of_nodes(refined: &Refined<'_>) -> Costs {
+fn costs_of_nodes(refined: &Refined) -> Costs {
     let mut costs = Costs::new();
     let mut hashes = vec![0; refined.node_count()];
     for stream in &refined.streams {
@@ -297,7 +299,7 @@ fn check(recorded: &Recorded, stages: &[Stage]) -> Result<(), TestCaseError> {
 /// all that was measured there.
 fn check_sides(
     recorded: &Recorded,
-    refined: &Refined<'_>,
+    refined: &Refined,
     samples: &[Sample],
 ) -> Result<(), TestCaseError> {
     let Some(comparison) = &recorded.profile.comparison else { return Ok(()) };

@@ -7,7 +7,7 @@ use crate::refine::select::rows::passing_both_ways;
 use crate::refine::{MetricTest, Watch};
 
 /// The nodes that are shown of rows that pass, by both ways.
-fn assert_equal_both_ways(refined: &Refined<'_>, test: &MetricTest) {
+fn assert_equal_both_ways(refined: &Refined, test: &MetricTest) {
     let [from_top, at_once] = passing_both_ways(refined, test, &Watch::none()).unwrap();
     let shown = |set: &Bits| set.iter().filter(|&node| refined.is_shown(node)).collect::<Vec<_>>();
     assert_eq!(shown(&from_top), shown(&at_once), "{test}");

@@ -17,7 +17,7 @@ use crate::refine::watch::{Cancelled, Watch};
 /// The nodes whose path contains the chain. `sets` are the frames of each of its positions;
 /// `start` are frames of start-up code, which `^` does not count.
 pub(crate) fn through(
-    refined: &Refined<'_>,
+    refined: &Refined,
     chain: &Chain,
     sets: &[Bits],
     start: &Bits,
@@ -75,7 +75,7 @@ impl Automaton {
         automaton
     }
 
-    fn run<S: State>(&self, refined: &Refined<'_>, watch: &Watch<'_>) -> Result<Bits, Cancelled> {
+    fn run<S: State>(&self, refined: &Refined, watch: &Watch<'_>) -> Result<Bits, Cancelled> {
         let length = self.length;
         let all = (1_u64 << length) - 1;
         let last = 1_u64 << (length - 1);

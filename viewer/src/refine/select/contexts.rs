@@ -8,14 +8,14 @@ use crate::refine::lang::syntax::{Axis, Predicate};
 use crate::refine::pattern::glob::Glob;
 
 /// Ranks, threads and epochs of the streams.
-pub(crate) struct Contexts<'r, 'p> {
-    refined: &'r Refined<'p>,
+pub(crate) struct Contexts<'r> {
+    refined: &'r Refined,
     /// Position of each thread within its process.
     thread_numbers: Vec<u32>,
 }
 
-impl<'r, 'p> Contexts<'r, 'p> {
-    pub(crate) fn new(refined: &'r Refined<'p>) -> Self {
+impl<'r> Contexts<'r> {
+    pub(crate) fn new(refined: &'r Refined) -> Self {
         let threads = &refined.profile.info.threads;
         let mut thread_numbers: Vec<u32> = Vec::with_capacity(threads.len());
         for (index, thread) in threads.iter().enumerate() {

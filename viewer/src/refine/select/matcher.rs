@@ -15,13 +15,13 @@ use crate::refine::pattern::glob::{Glob, regex};
 use crate::refine::pattern::names::NameGlob;
 
 /// The tables that patterns are matched against.
-pub(crate) struct Matcher<'r, 'p> {
-    refined: &'r Refined<'p>,
+pub(crate) struct Matcher<'r> {
+    refined: &'r Refined,
 }
 
-impl<'r, 'p> Matcher<'r, 'p> {
+impl<'r> Matcher<'r> {
     /// A matcher for what a forest shows.
-    pub(crate) fn new(refined: &'r Refined<'p>) -> Self {
+    pub(crate) fn new(refined: &'r Refined) -> Self {
         Self { refined }
     }
 
@@ -130,7 +130,7 @@ impl<'r, 'p> Matcher<'r, 'p> {
         };
         match pattern {
             FramePattern::Glob(glob) | FramePattern::Field(Field::Function, glob) => {
-                let names = self.refined.names.for_pattern(self.refined.profile);
+                let names = self.refined.names.for_pattern(&self.refined.profile);
                 let glob = NameGlob::new(glob);
                 by_name(&|number, name| names.matches(number, name, &glob))
             }
@@ -203,10 +203,10 @@ impl<'r, 'p> Matcher<'r, 'p> {
     }
 }
 
-impl<'p> Refined<'p> {
+impl Refined {
     /// The names of the profile's functions that a glob matches in any of their forms.
-    pub(crate) fn names_that_match(&self, glob: &str) -> impl Iterator<Item = &'p str> {
-        let names = self.names.for_pattern(self.profile);
+    pub(crate) fn names_that_match(&self, glob: &str) -> impl Iterator<Item = &str> {
+        let names = self.names.for_pattern(&self.profile);
         let glob = NameGlob::new(glob);
         let functions = self.profile.functions.iter().map(|function| function.name.as_str());
         let named = functions.enumerate().skip(FunctionRef::ROOT.index() + 1);

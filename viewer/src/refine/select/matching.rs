@@ -37,7 +37,7 @@ pub(crate) struct NodeSet(Bits);
 
 impl NodeSet {
     /// No node of a forest.
-    pub(crate) fn none(refined: &Refined<'_>) -> Self {
+    pub(crate) fn none(refined: &Refined) -> Self {
         Self(Bits::none(refined.node_count()))
     }
 
@@ -47,7 +47,7 @@ impl NodeSet {
     }
 }
 
-impl Refined<'_> {
+impl Refined {
     /// The nodes at which a match of a chain ends, wherever it begins. O(nodes).
     ///
     /// # Errors

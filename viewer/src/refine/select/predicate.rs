@@ -18,8 +18,8 @@ use crate::refine::watch::{Cancelled, Watch};
 
 /// The nodes that satisfy a predicate. Recursion ends where the parser's limit on nesting does.
 pub(crate) fn nodes(
-    matcher: &Matcher<'_, '_>,
-    refined: &Refined<'_>,
+    matcher: &Matcher<'_>,
+    refined: &Refined,
     predicate: &Predicate,
     watch: &Watch<'_>,
 ) -> Result<Bits, Stop> {
@@ -120,7 +120,7 @@ pub(crate) fn nodes(
 
 /// Whether a predicate may tell the lines of one function apart, or epochs, and keep some of an
 /// activation's samples for where or when they met it.
-pub(crate) fn parts_procedures(matcher: &Matcher<'_, '_>, predicate: &Predicate) -> bool {
+pub(crate) fn parts_procedures(matcher: &Matcher<'_>, predicate: &Predicate) -> bool {
     let recurse = |predicate| parts_procedures(matcher, predicate);
     let parts = |pattern| matcher.parts_procedures(pattern, &matcher.any_frames(pattern));
     match predicate {
@@ -141,7 +141,7 @@ pub(crate) fn parts_procedures(matcher: &Matcher<'_, '_>, predicate: &Predicate)
 
 /// The frames that lie above the first one of a path and do not count as its beginning: start-up
 /// code, and what `split` puts there.
-fn start_of_paths(matcher: &Matcher<'_, '_>, refined: &Refined<'_>, from_root: bool) -> Bits {
+fn start_of_paths(matcher: &Matcher<'_>, refined: &Refined, from_root: bool) -> Bits {
     if !from_root {
         return Bits::none(refined.frames.len());
     }
@@ -152,7 +152,7 @@ fn start_of_paths(matcher: &Matcher<'_, '_>, refined: &Refined<'_>, from_root: b
     start
 }
 
-fn has(refined: &Refined<'_>, set: &Bits, node: usize) -> bool {
+fn has(refined: &Refined, set: &Bits, node: usize) -> bool {
     set.contains(refined.frame[node].index())
 }
 
@@ -160,7 +160,7 @@ fn has(refined: &Refined<'_>, set: &Bits, node: usize) -> bool {
 /// whether the node is in the set (`test`, given the parent's and its own). The root's state is
 /// the default one.
 fn inherited<S: Copy + Default>(
-    refined: &Refined<'_>,
+    refined: &Refined,
     watch: &Watch<'_>,
     step: impl Fn(usize, S) -> S,
     test: impl Fn(S, S) -> bool,
@@ -178,7 +178,7 @@ fn inherited<S: Copy + Default>(
 /// Nodes on whose path so many frames are of the set. One more than is asked for is as good as
 /// any greater number, so that a byte for each node is nearly always enough.
 fn counted(
-    refined: &Refined<'_>,
+    refined: &Refined,
     watch: &Watch<'_>,
     set: &Bits,
     comparison: Comparison,

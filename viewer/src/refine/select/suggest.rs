@@ -12,7 +12,7 @@ use crate::refine::pattern::nearest::{nearest, nearest_of};
 const MOST: usize = 5;
 
 /// What there is instead, likeliest first.
-pub(crate) fn instead_of(refined: &Refined<'_>, pattern: &FramePattern) -> Vec<String> {
+pub(crate) fn instead_of(refined: &Refined, pattern: &FramePattern) -> Vec<String> {
     let shown = Shown { refined };
     match pattern {
         FramePattern::Glob(glob) | FramePattern::Field(Field::Function, glob) => {
@@ -38,11 +38,11 @@ pub(crate) fn instead_of(refined: &Refined<'_>, pattern: &FramePattern) -> Vec<S
 }
 
 /// What is shown of a forest.
-struct Shown<'r, 'p> {
-    refined: &'r Refined<'p>,
+struct Shown<'r> {
+    refined: &'r Refined,
 }
 
-impl<'r> Shown<'r, '_> {
+impl<'r> Shown<'r> {
     /// What the frames that are shown have of something; each once, in order.
     fn of_frames<T: Ord>(&self, of: impl Fn(&'r Frame, &'r Function) -> Option<T>) -> Vec<T> {
         let refined = self.refined;
@@ -66,7 +66,7 @@ impl<'r> Shown<'r, '_> {
     fn nearest_functions(&self, wanted: &str) -> Vec<String> {
         let refined = self.refined;
         let names = self.functions().map(|number| (number, &*refined.functions[number].name));
-        nearest_of(wanted, refined.names.of(refined.profile).bare(), names)
+        nearest_of(wanted, refined.names.of(&refined.profile).bare(), names)
     }
 
     /// The names of their load modules, each once, in order.

@@ -8,10 +8,10 @@ use csprof_format::ids::{ModuleId, StringId};
 use super::delete::runs_of_one;
 use super::step::{Moved, Step, Transform};
 use crate::profile::{Frame, FrameKind, Function, FunctionRef};
-use crate::refine::forest::column::Table;
 use crate::refine::forest::error::Stop;
 use crate::refine::forest::recorded::Effect;
 use crate::refine::forest::refined::Refined;
+use crate::refine::forest::workspace::Table;
 use crate::refine::lang::syntax::Grain;
 use crate::refine::watch::Watch;
 
@@ -27,7 +27,7 @@ enum Key {
 pub(crate) struct By(pub(crate) Grain);
 
 impl Transform for By {
-    fn run<'p>(&self, mut refined: Refined<'p>, watch: &Watch<'_>) -> Result<Step<'p>, Stop> {
+    fn run(&self, mut refined: Refined, watch: &Watch<'_>) -> Result<Step, Stop> {
         let grain = self.0;
         if grain == Grain::Function {
             return Ok(Step { refined, moved: Moved::NONE, effect: Effect::None });
@@ -79,7 +79,7 @@ impl Transform for By {
 }
 
 /// What a frame becomes; `None` if it stays: roots, contexts, and lines that are not known.
-fn key(refined: &Refined<'_>, frame: &Frame, grain: Grain) -> Option<Key> {
+fn key(refined: &Refined, frame: &Frame, grain: Grain) -> Option<Key> {
     if matches!(frame.kind, FrameKind::Root | FrameKind::Partial | FrameKind::Context) {
         return None;
     }
@@ -92,7 +92,7 @@ fn key(refined: &Refined<'_>, frame: &Frame, grain: Grain) -> Option<Key> {
     }
 }
 
-fn function(refined: &Refined<'_>, key: &Key) -> Function {
+fn function(refined: &Refined, key: &Key) -> Function {
     let end = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
     match *key {
         Key::Module(module) => Function {

@@ -5,16 +5,16 @@
 //! another. The samples lie at the far ends, on the outermost callers.
 
 use super::step::{Step, Transform, add_up, contexts, found};
-use crate::profile::{Count, Frame, FrameRef};
+use crate::profile::{Column, Count, Frame, FrameRef};
 use crate::refine::forest::bits::Bits;
 use crate::refine::forest::children::node_number;
-use crate::refine::forest::column::{Column, Table};
 use crate::refine::forest::costs::{CostsOf, Share, in_width};
 use crate::refine::forest::error::{Cause, Stop};
 use crate::refine::forest::lazy::Lazy;
 use crate::refine::forest::procedures::is_called;
 use crate::refine::forest::recorded::{Effect, Recorded};
 use crate::refine::forest::refined::Refined;
+use crate::refine::forest::workspace::Table;
 use crate::refine::lang::stage::Stage;
 use crate::refine::lang::syntax::FramePattern;
 use crate::refine::watch::{Cancelled, Watch};
@@ -32,7 +32,7 @@ struct Member {
 pub(crate) struct CallersOf<'s>(pub(crate) &'s FramePattern);
 
 impl Transform for CallersOf<'_> {
-    fn run<'p>(&self, mut refined: Refined<'p>, watch: &Watch<'_>) -> Result<Step<'p>, Stop> {
+    fn run(&self, mut refined: Refined, watch: &Watch<'_>) -> Result<Step, Stop> {
         let (frames, effect) = found(&refined, self.0)?;
         let limit = limit(refined.node_count());
         let matches = matches(&refined, &frames, watch)?;
@@ -99,7 +99,7 @@ fn limit(nodes: usize) -> usize {
 
 /// The outermost matches of each stream.
 fn matches(
-    refined: &Refined<'_>,
+    refined: &Refined,
     frames: &Bits,
     watch: &Watch<'_>,
 ) -> Result<Vec<Vec<Member>>, Cancelled> {
@@ -128,18 +128,18 @@ fn matches(
 }
 
 /// The forest as it was.
-struct Old<'r, 'p, C> {
+struct Old<'r, C> {
     parent: &'r [u32],
     frame: &'r [FrameRef],
-    frames: &'r Table<'p, Frame>,
-    costs: &'r CostsOf<'p, C>,
+    frames: &'r Table<Frame>,
+    costs: &'r CostsOf<C>,
     /// Whether some nodes of a procedure match, and others do not.
     is_part: bool,
 }
 
 /// The new forest, while it grows: depth first, so that its numbers are in that order.
-struct Forest<'r, 'p, C> {
-    old: Old<'r, 'p, C>,
+struct Forest<'r, C> {
+    old: Old<'r, C>,
     parent: Vec<u32>,
     frame: Vec<FrameRef>,
     low: Vec<C>,
@@ -157,10 +157,10 @@ struct Forest<'r, 'p, C> {
 }
 
 /// Parents and frames of the new forest, and its costs.
-type Grown<'p, C> = (Vec<u32>, Vec<FrameRef>, CostsOf<'p, C>);
+type Grown<C> = (Vec<u32>, Vec<FrameRef>, CostsOf<C>);
 
-impl<'r, 'p, C: Count> Forest<'r, 'p, C> {
-    fn new(old: Old<'r, 'p, C>) -> Self {
+impl<'r, C: Count> Forest<'r, C> {
+    fn new(old: Old<'r, C>) -> Self {
         let place = vec![0; old.frames.len()];
         let mut forest = Self {
             old,
@@ -286,7 +286,7 @@ impl<'r, 'p, C: Count> Forest<'r, 'p, C> {
     }
 
     /// The forest when it is whole.
-    fn finish(mut self, watch: &Watch<'_>) -> Result<Grown<'p, C>, Cancelled> {
+    fn finish(mut self, watch: &Watch<'_>) -> Result<Grown<C>, Cancelled> {
         let is_exact = self.low == self.high;
         self.parent.shrink_to_fit();
         self.frame.shrink_to_fit();

@@ -15,7 +15,7 @@ use crate::refine::watch::{Cancelled, Watch};
 pub(crate) struct Collapse<'s>(pub(crate) &'s FramePattern);
 
 impl Transform for Collapse<'_> {
-    fn run<'p>(&self, refined: Refined<'p>, watch: &Watch<'_>) -> Result<Step<'p>, Stop> {
+    fn run(&self, refined: Refined, watch: &Watch<'_>) -> Result<Step, Stop> {
         let (frames, effect) = found(&refined, self.0)?;
         let by_function = of_functions(&refined);
         let repeated =
@@ -35,8 +35,8 @@ impl Transform for Collapse<'_> {
 
 /// Nodes of these frames whose function occurs above them.
 fn repeated<C: Count>(
-    refined: &Refined<'_>,
-    costs: &CostsOf<'_, C>,
+    refined: &Refined,
+    costs: &CostsOf<C>,
     frames: &Bits,
     watch: &Watch<'_>,
 ) -> Result<Bits, Cancelled> {

@@ -12,7 +12,7 @@ use crate::refine::watch::Watch;
 pub(crate) struct CollapseRun<'s>(pub(crate) &'s FramePattern);
 
 impl Transform for CollapseRun<'_> {
-    fn run<'p>(&self, refined: Refined<'p>, watch: &Watch<'_>) -> Result<Step<'p>, Stop> {
+    fn run(&self, refined: Refined, watch: &Watch<'_>) -> Result<Step, Stop> {
         let (frames, effect) = found(&refined, self.0)?;
         let by_function = of_functions(&refined);
         let frame = refined.frame.clone();

@@ -11,7 +11,7 @@ use crate::refine::watch::Watch;
 pub(crate) struct Cut<'s>(pub(crate) &'s FramePattern);
 
 impl Transform for Cut<'_> {
-    fn run<'p>(&self, refined: Refined<'p>, watch: &Watch<'_>) -> Result<Step<'p>, Stop> {
+    fn run(&self, refined: Refined, watch: &Watch<'_>) -> Result<Step, Stop> {
         let (frames, effect) = found(&refined, self.0)?;
         let (refined, moved) = below_frames(refined, &frames, true, watch)?;
         Ok(Step { refined, moved, effect })

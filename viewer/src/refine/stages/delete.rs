@@ -5,20 +5,19 @@
 //! frame that is kept then keeps all its samples, so that no sums are made anew, and its exact
 //! edge count.
 
-use super::step::{Moved, out_of};
-use crate::profile::{Count, FrameRef, FunctionRef};
+use super::step::Moved;
+use crate::profile::{Column, Count, FrameRef, FunctionRef, Home};
 use crate::refine::forest::bits::Bits;
 use crate::refine::forest::children::node_number;
-use crate::refine::forest::column::{Column, Home};
 use crate::refine::forest::costs::{ShareMut, in_width};
 use crate::refine::forest::refined::Refined;
 use crate::refine::watch::{Cancelled, Watch};
 
 /// The forest after frames were deleted, and the samples that moved.
-pub(crate) type Done<'p> = Result<(Refined<'p>, Moved), Cancelled>;
+pub(crate) type Done = Result<(Refined, Moved), Cancelled>;
 
 /// Deletes what is below these nodes, of which none is below another.
-pub(crate) fn stop_below<'p>(refined: Refined<'p>, mut nodes: Bits, watch: &Watch<'_>) -> Done<'p> {
+pub(crate) fn stop_below(refined: Refined, mut nodes: Bits, watch: &Watch<'_>) -> Done {
     delete(refined, watch, |node, above| {
         let below = nodes.contains(above);
         if below {
@@ -29,12 +28,12 @@ pub(crate) fn stop_below<'p>(refined: Refined<'p>, mut nodes: Bits, watch: &Watc
 }
 
 /// Deletes what is below nodes of these frames, and the nodes themselves if `with_frames`.
-pub(crate) fn below_frames<'p>(
-    refined: Refined<'p>,
+pub(crate) fn below_frames(
+    refined: Refined,
     frames: &Bits,
     with_frames: bool,
     watch: &Watch<'_>,
-) -> Done<'p> {
+) -> Done {
     let frame = refined.frame.clone();
     let mut closed = Bits::none(refined.node_count());
     delete(refined, watch, |node, above| {
@@ -48,7 +47,7 @@ pub(crate) fn below_frames<'p>(
 }
 
 /// Deletes all members of a run but the first.
-pub(crate) fn runs<'p>(refined: Refined<'p>, frames: &Bits, watch: &Watch<'_>) -> Done<'p> {
+pub(crate) fn runs(refined: Refined, frames: &Bits, watch: &Watch<'_>) -> Done {
     let frame = refined.frame.clone();
     delete(refined, watch, |node, above| {
         frames.contains(frame[node].index()) && frames.contains(frame[above].index())
@@ -56,11 +55,7 @@ pub(crate) fn runs<'p>(refined: Refined<'p>, frames: &Bits, watch: &Watch<'_>) -
 }
 
 /// Deletes frames whose function, as `function` has it for each frame, is their caller's.
-pub(crate) fn runs_of_one<'p>(
-    refined: Refined<'p>,
-    function: &[FunctionRef],
-    watch: &Watch<'_>,
-) -> Done<'p> {
+pub(crate) fn runs_of_one(refined: Refined, function: &[FunctionRef], watch: &Watch<'_>) -> Done {
     let frame = refined.frame.clone();
     delete(refined, watch, |node, above| {
         let (here, above) = (frame[node].index(), frame[above].index());
@@ -74,13 +69,13 @@ pub(crate) fn runs_of_one<'p>(
 /// do, since it is not shown any more. So where the samples of a node's parent are is known from
 /// the parent alone. Where nothing is above a deleted node, it stays as the holder of the samples
 /// that have no frame left, and is called `<root>`; what it called begins new paths.
-pub(crate) fn delete<'p>(
-    mut refined: Refined<'p>,
+pub(crate) fn delete(
+    mut refined: Refined,
     watch: &Watch<'_>,
     deleted: impl FnMut(usize, usize) -> bool,
-) -> Done<'p> {
+) -> Done {
     let workspace = refined.workspace.clone();
-    let mut parent = out_of(&mut refined.parent).take(&workspace.nodes);
+    let mut parent = std::mem::take(&mut refined.parent).take(&workspace.nodes);
     let mut holders: Vec<u32> = Vec::new();
     let gone = gone(&mut parent, &mut holders, watch, deleted)?;
     let moved = in_width!(&mut refined.costs, costs => {
@@ -89,7 +84,7 @@ pub(crate) fn delete<'p>(
         moved.collect::<Result<Moved, _>>()
     })?;
     if !holders.is_empty() {
-        let mut frame = out_of(&mut refined.frame).take(&workspace.frames);
+        let mut frame = std::mem::take(&mut refined.frame).take(&workspace.frames);
         for holder in holders {
             frame[holder as usize] = FrameRef::ROOT;
         }
@@ -133,14 +128,14 @@ fn gone(
 /// Moves the samples of nodes that are gone to their parents; returns how many. Those that have
 /// none are holders.
 fn move_up<C: Count>(
-    share: ShareMut<'_, '_, C>,
+    share: ShareMut<'_, C>,
     home: &Home<C>,
     parent: &[u32],
     gone: &Bits,
     watch: &Watch<'_>,
 ) -> Result<u64, Cancelled> {
-    let mut exclusive = out_of(share.exclusive).take(home);
-    let mut inclusive = out_of(share.inclusive).take(home);
+    let mut exclusive = std::mem::take(share.exclusive).take(home);
+    let mut inclusive = std::mem::take(share.inclusive).take(home);
     let mut moved = 0;
     watch.forward(0..parent.len(), |nodes| {
         gone.visit(nodes, |node| {

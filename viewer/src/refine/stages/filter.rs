@@ -14,7 +14,7 @@ use crate::refine::watch::Watch;
 pub(crate) struct Where<'s>(pub(crate) &'s Predicate);
 
 impl Transform for Where<'_> {
-    fn run<'p>(&self, refined: Refined<'p>, watch: &Watch<'_>) -> Result<Step<'p>, Stop> {
+    fn run(&self, refined: Refined, watch: &Watch<'_>) -> Result<Step, Stop> {
         let matcher = Matcher::new(&refined);
         let kept = predicate::nodes(&matcher, &refined, self.0, watch)?;
         let parts = predicate::parts_procedures(&matcher, self.0);

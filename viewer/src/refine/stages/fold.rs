@@ -1,10 +1,9 @@
 //! `fold`: everything from the first to the last match becomes the first.
 
-use super::step::{Moved, Step, Transform, add_up, found, out_of};
-use crate::profile::{Count, FrameRef};
+use super::step::{Moved, Step, Transform, add_up, found};
+use crate::profile::{Column, Count, FrameRef, Home};
 use crate::refine::forest::bits::Bits;
 use crate::refine::forest::children::node_number;
-use crate::refine::forest::column::{Column, Home};
 use crate::refine::forest::costs::{ShareMut, in_width};
 use crate::refine::forest::error::Stop;
 use crate::refine::forest::recorded::Effect;
@@ -17,10 +16,10 @@ use crate::refine::watch::{Cancelled, Watch};
 pub(crate) struct Fold<'s>(pub(crate) &'s FramePattern);
 
 impl Transform for Fold<'_> {
-    fn run<'p>(&self, mut refined: Refined<'p>, watch: &Watch<'_>) -> Result<Step<'p>, Stop> {
+    fn run(&self, mut refined: Refined, watch: &Watch<'_>) -> Result<Step, Stop> {
         let (frames, effect) = found(&refined, self.0)?;
         let home = refined.workspace.nodes.clone();
-        let mut parent = out_of(&mut refined.parent).take(&home);
+        let mut parent = std::mem::take(&mut refined.parent).take(&home);
         let folded = folded(&mut parent, &refined.frame, &frames, watch)?;
         let moved = in_width!(&mut refined.costs, costs => {
             let (shares, home) = costs.shares_mut();
@@ -73,13 +72,13 @@ fn folded(
 
 /// Moves the samples of the nodes that are folded to their parents; returns how many.
 fn move_up<C: Count>(
-    share: ShareMut<'_, '_, C>,
+    share: ShareMut<'_, C>,
     home: &Home<C>,
     parent: &[u32],
     folded: &Bits,
     watch: &Watch<'_>,
 ) -> Result<u64, Cancelled> {
-    let mut exclusive = out_of(share.exclusive).take(home);
+    let mut exclusive = std::mem::take(share.exclusive).take(home);
     let mut moved = 0;
     watch.forward(0..parent.len(), |nodes| {
         folded.visit(nodes, |node| {
@@ -88,7 +87,7 @@ fn move_up<C: Count>(
             moved += samples.into();
         });
     })?;
-    let mut inclusive = out_of(share.inclusive).into_empty(home);
+    let mut inclusive = std::mem::take(share.inclusive).into_empty(home);
     inclusive.extend_from_slice(&exclusive);
     add_up(parent, &mut inclusive, watch)?;
     *share.exclusive = Column::made(exclusive, home);

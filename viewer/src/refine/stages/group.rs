@@ -3,9 +3,9 @@
 use super::delete::runs;
 use super::step::{Step, Transform, found};
 use crate::profile::{Frame, FrameKind, Function, FunctionRef};
-use crate::refine::forest::column::Table;
 use crate::refine::forest::error::Stop;
 use crate::refine::forest::refined::Refined;
+use crate::refine::forest::workspace::Table;
 use crate::refine::lang::syntax::FramePattern;
 use crate::refine::watch::Watch;
 
@@ -17,7 +17,7 @@ pub(crate) struct Group<'s> {
 }
 
 impl Transform for Group<'_> {
-    fn run<'p>(&self, refined: Refined<'p>, watch: &Watch<'_>) -> Result<Step<'p>, Stop> {
+    fn run(&self, refined: Refined, watch: &Watch<'_>) -> Result<Step, Stop> {
         let (members, effect) = found(&refined, self.pattern)?;
         let (mut refined, moved) = runs(refined, &members, watch)?;
         let function = Function { name: self.name.to_owned(), module: None, file: None, line: 0 };

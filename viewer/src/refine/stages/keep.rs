@@ -1,25 +1,24 @@
 //! Selections: samples stay where they are or are taken out.
 
-use super::step::{add_up, out_of};
-use crate::profile::Count;
+use super::step::add_up;
+use crate::profile::{Column, Count, Home};
 use crate::refine::forest::bits::Bits;
-use crate::refine::forest::column::{Column, Home};
 use crate::refine::forest::costs::{CostsOf, ShareMut, in_width};
 use crate::refine::forest::refined::Refined;
 use crate::refine::watch::{Cancelled, Watch};
 
 /// Keeps the exclusive samples of these nodes. Their ancestors stay as structure.
-pub(crate) fn keep<'p>(
-    mut refined: Refined<'p>,
+pub(crate) fn keep(
+    mut refined: Refined,
     kept: &Bits,
     watch: &Watch<'_>,
-) -> Result<Refined<'p>, Cancelled> {
+) -> Result<Refined, Cancelled> {
     in_width!(&mut refined.costs, costs => keep_in(costs, &refined.parent, kept, watch))?;
     Ok(refined)
 }
 
 fn keep_in<C: Count>(
-    costs: &mut CostsOf<'_, C>,
+    costs: &mut CostsOf<C>,
     parent: &[u32],
     kept: &Bits,
     watch: &Watch<'_>,
@@ -29,7 +28,7 @@ fn keep_in<C: Count>(
 }
 
 fn keep_share<C: Count>(
-    share: ShareMut<'_, '_, C>,
+    share: ShareMut<'_, C>,
     home: &Home<C>,
     parent: &[u32],
     kept: &Bits,
@@ -37,8 +36,8 @@ fn keep_share<C: Count>(
 ) -> Result<(), Cancelled> {
     let count = parent.len();
     // The old sums are not needed: their memory is used for the new ones, if nobody else has it.
-    let mut inclusive = out_of(share.inclusive).into_empty(home);
-    let exclusive = match out_of(share.exclusive).into_own() {
+    let mut inclusive = std::mem::take(share.inclusive).into_empty(home);
+    let exclusive = match std::mem::take(share.exclusive).into_own() {
         Ok(mut own) => {
             watch.forward(0..count, |nodes| {
                 for node in nodes {

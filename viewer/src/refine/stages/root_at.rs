@@ -1,9 +1,9 @@
 //! `root at`: paths that begin at a match.
 
 use super::keep::keep;
-use super::step::{Moved, Step, Transform, contexts, found, out_of};
+use super::step::{Moved, Step, Transform, contexts, found};
+use crate::profile::Column;
 use crate::refine::forest::bits::Bits;
-use crate::refine::forest::column::Column;
 use crate::refine::forest::error::Stop;
 use crate::refine::forest::recorded::Effect;
 use crate::refine::forest::refined::Refined;
@@ -18,11 +18,11 @@ pub(crate) struct RootAt<'s> {
 }
 
 impl Transform for RootAt<'_> {
-    fn run<'p>(&self, mut refined: Refined<'p>, watch: &Watch<'_>) -> Result<Step<'p>, Stop> {
+    fn run(&self, mut refined: Refined, watch: &Watch<'_>) -> Result<Step, Stop> {
         let (frames, effect) = found(&refined, self.pattern)?;
         let home = refined.workspace.nodes.clone();
         let (frame, contexts) = (refined.frame.clone(), contexts(&refined));
-        let mut parent = out_of(&mut refined.parent).take(&home);
+        let mut parent = std::mem::take(&mut refined.parent).take(&home);
         // Nodes at or below a match; node 0 never is.
         let mut inside = Bits::none(parent.len());
         for (stream, &context) in refined.streams.iter().zip(&contexts) {

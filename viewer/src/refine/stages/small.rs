@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 
 use super::delete::stop_below;
-use super::step::{Step, Transform, of_functions, out_of};
-use crate::profile::{Frame, FrameKind, FrameRef, Function, FunctionRef};
+use super::step::{Step, Transform, of_functions};
+use crate::profile::{Column, Frame, FrameKind, FrameRef, Function, FunctionRef};
 use crate::refine::forest::bits::Bits;
-use crate::refine::forest::column::Column;
 use crate::refine::forest::error::Stop;
 use crate::refine::forest::refined::Refined;
 use crate::refine::lang::metric_test::MetricTest;
@@ -18,7 +17,7 @@ use crate::refine::watch::Watch;
 pub(crate) struct Small<'s>(pub(crate) &'s MetricTest);
 
 impl Transform for Small<'_> {
-    fn run<'p>(&self, mut refined: Refined<'p>, watch: &Watch<'_>) -> Result<Step<'p>, Stop> {
+    fn run(&self, mut refined: Refined, watch: &Watch<'_>) -> Result<Step, Stop> {
         let mut found = Bits::none(refined.node_count());
         // Their nodes, parent by parent: number of the parent, of its rows that pass, and the end.
         let mut nodes: Vec<u32> = Vec::new();
@@ -43,7 +42,7 @@ impl Transform for Small<'_> {
             found.insert(node as usize);
         }
         let frames = refined.workspace.frames.clone();
-        let mut frame = out_of(&mut refined.frame).take(&frames);
+        let mut frame = std::mem::take(&mut refined.frame).take(&frames);
         let mut start = 0;
         let mut rests: HashMap<u32, FrameRef> = HashMap::new();
         for (_, count, end) in parents {
@@ -69,7 +68,7 @@ impl Transform for Small<'_> {
 }
 
 /// The frame that stands for so many rows.
-fn rest(refined: &mut Refined<'_>, count: u32) -> FrameRef {
+fn rest(refined: &mut Refined, count: u32) -> FrameRef {
     let name = format!("({count} small)");
     let function = Function { name, module: None, file: None, line: 0 };
     let function = FunctionRef(refined.functions.number_of(function));

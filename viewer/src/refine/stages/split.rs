@@ -5,10 +5,11 @@
 
 use std::collections::HashMap;
 
-use super::step::{Moved, Step, Transform, contexts, out_of};
-use crate::profile::{Count, Frame, FrameKind, FrameRef, Function, FunctionRef, Stream};
+use super::step::{Moved, Step, Transform, contexts};
+use crate::profile::{
+    Column, Count, Frame, FrameKind, FrameRef, Function, FunctionRef, Home, Stream,
+};
 use crate::refine::forest::children::node_number;
-use crate::refine::forest::column::{Column, Home};
 use crate::refine::forest::costs::{CostsOf, ShareMut, in_width};
 use crate::refine::forest::error::Stop;
 use crate::refine::forest::recorded::Effect;
@@ -31,7 +32,7 @@ struct Added {
 pub(crate) struct Split(pub(crate) Axis);
 
 impl Transform for Split {
-    fn run<'p>(&self, mut refined: Refined<'p>, watch: &Watch<'_>) -> Result<Step<'p>, Stop> {
+    fn run(&self, mut refined: Refined, watch: &Watch<'_>) -> Result<Step, Stop> {
         let axis = self.0;
         let added = added(&mut refined, axis);
         let workspace = refined.workspace.clone();
@@ -41,7 +42,7 @@ impl Transform for Split {
             stream.nodes.end += node_number(number) + 1;
         }
 
-        let old = out_of(&mut refined.parent);
+        let old = std::mem::take(&mut refined.parent);
         let mut parent = workspace.nodes.empty(old.len() + added.len());
         parent.push(0);
         // What hangs directly below each added node from now on, as old nodes.
@@ -92,7 +93,7 @@ impl Transform for Split {
 
 /// The costs with those of the nodes that are put in.
 fn add_costs<C: Count>(
-    costs: &mut CostsOf<'_, C>,
+    costs: &mut CostsOf<C>,
     frame: &[FrameRef],
     added: &[Added],
     below: &[Vec<usize>],
@@ -121,7 +122,7 @@ fn add_costs<C: Count>(
 /// those left at the node of an earlier split, which are below this one as all of the stream are.
 /// Returns how many have moved.
 fn add_share<C: Count>(
-    share: ShareMut<'_, '_, C>,
+    share: ShareMut<'_, C>,
     home: &Home<C>,
     frame: &[FrameRef],
     added: &[Added],
@@ -162,13 +163,13 @@ fn add_share<C: Count>(
 }
 
 /// A column with the values of the nodes that are put in.
-fn with<'p, T: Copy>(
+fn with<T: Copy>(
     old: &[T],
     added: &[Added],
     values: &[T],
     home: &Home<T>,
     watch: &Watch<'_>,
-) -> Result<Column<'p, T>, Cancelled> {
+) -> Result<Column<T>, Cancelled> {
     watch.step(old.len())?;
     let mut column = home.empty(old.len() + added.len());
     let mut start = 0;
@@ -182,7 +183,7 @@ fn with<'p, T: Copy>(
 }
 
 /// One node for each stream; its frame is that of all streams with this number.
-fn added(refined: &mut Refined<'_>, axis: Axis) -> Vec<Added> {
+fn added(refined: &mut Refined, axis: Axis) -> Vec<Added> {
     let deepest = contexts(refined);
     let (first_function, first_frame) = (refined.functions.len(), refined.frames.len());
     // There may be as many numbers as streams, so they are not looked for in the tables.

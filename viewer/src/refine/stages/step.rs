@@ -2,7 +2,6 @@
 
 use crate::profile::{Count, FrameKind, MetricRef};
 use crate::refine::forest::bits::Bits;
-use crate::refine::forest::column::Column;
 use crate::refine::forest::error::{Stop, Unmatched};
 use crate::refine::forest::recorded::Effect;
 use crate::refine::forest::refined::Refined;
@@ -16,7 +15,7 @@ pub(crate) trait Transform {
     ///
     /// # Errors
     /// What it asks for is not shown, or the watch asked for it.
-    fn run<'p>(&self, refined: Refined<'p>, watch: &Watch<'_>) -> Result<Step<'p>, Stop>;
+    fn run(&self, refined: Refined, watch: &Watch<'_>) -> Result<Step, Stop>;
 
     /// Whether nodes that were numbered depth first still are. Nodes that hang below a node higher
     /// up than before leave the order, unless they took all between with them.
@@ -28,8 +27,8 @@ pub(crate) trait Transform {
 
 /// A forest after a stage.
 #[derive(Debug)]
-pub(crate) struct Step<'p> {
-    pub(crate) refined: Refined<'p>,
+pub(crate) struct Step {
+    pub(crate) refined: Refined,
     /// Samples that the stage moved to another frame.
     pub(crate) moved: Moved,
     /// What it did to what is known of edges.
@@ -66,7 +65,7 @@ impl FromIterator<u64> for Moved {
 /// The frames that a pattern means, and what a stage that does something to them does to what is
 /// known of edges.
 pub(crate) fn found(
-    refined: &Refined<'_>,
+    refined: &Refined,
     pattern: &FramePattern,
 ) -> Result<(Bits, Effect), Unmatched> {
     let matcher = Matcher::new(refined);
@@ -77,20 +76,15 @@ pub(crate) fn found(
 
 /// What a stage that tells functions apart does to what is known of edges: what is a function's is
 /// not all of a procedure's where these are not the same.
-pub(crate) fn of_functions(refined: &Refined<'_>) -> Effect {
+pub(crate) fn of_functions(refined: &Refined) -> Effect {
     match refined.procedures.are_functions() {
         true => Effect::None,
         false => Effect::Parts,
     }
 }
 
-/// Takes a column out of a forest, to edit it and put it back.
-pub(crate) fn out_of<'p, T>(column: &mut Column<'p, T>) -> Column<'p, T> {
-    std::mem::replace(column, Column::loaded(&[]))
-}
-
 /// The deepest context node of each stream, in their order; 0 for a stream that has none.
-pub(crate) fn contexts(refined: &Refined<'_>) -> Vec<u32> {
+pub(crate) fn contexts(refined: &Refined) -> Vec<u32> {
     let is_context = |node: &u32| {
         refined.frames[refined.frame[*node as usize].index()].kind == FrameKind::Context
     };

@@ -16,7 +16,7 @@ use crate::views::number::Form;
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
+pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let basis = Basis::new(refined);
     let [mut columns, _] = basis.for_machines(options.view.cost());
     columns.retain(|column| column.definition().unit != Unit::Edges);

@@ -72,7 +72,7 @@ struct Samples {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
+pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let comparison = comparison(refined);
     let shown = total(refined);
     let all = Difference::new(comparison, comparison.sides.each_ref().map(|side| side.total));

@@ -31,7 +31,7 @@ fn costs(line: &Line) -> Costs {
 }
 
 /// Every row by its path.
-fn rows(refined: &Refined<'_>, options: &Options) -> BTreeMap<Vec<String>, Costs> {
+fn rows(refined: &Refined, options: &Options) -> BTreeMap<Vec<String>, Costs> {
     let mut path: Vec<String> = Vec::new();
     let mut rows = BTreeMap::new();
     for line in list(refined, options, Limits::for_machines(options)).lines {
@@ -73,7 +73,7 @@ fn recorded_runs_differ_as_random_trees_do() {
         for view in [View::TopDown, View::Callers, View::Flat] {
             let depth = Some(if view == View::Callers { 2 } else { 9 });
             let options = Options { view, depth, ..Options::default() };
-            let delta = |refined: &Refined<'_>, costs: &Costs| {
+            let delta = |refined: &Refined, costs: &Costs| {
                 costs.map(|samples| comparison(refined).delta(samples))
             };
             assert!(rows(&same, &options).values().all(|costs| delta(&same, costs) == [0, 0]));

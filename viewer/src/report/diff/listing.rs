@@ -19,13 +19,13 @@ use crate::views::{View, shown_of_sides};
 
 /// Least difference of a row, in units of the comparison's weights. Rounded up, so that a share of
 /// more than nothing leaves out what is equal.
-fn least(refined: &Refined<'_>, limits: Limits) -> u128 {
+fn least(refined: &Refined, limits: Limits) -> u128 {
     let whole = most(refined, shown_of_sides(refined));
     (limits.share * whole as f64 / 100.0).ceil() as u128
 }
 
 /// What two counts can differ by at most.
-fn most(refined: &Refined<'_>, samples: [u64; 2]) -> u128 {
+fn most(refined: &Refined, samples: [u64; 2]) -> u128 {
     let weights = comparison(refined).weights();
     let weighed = |side: usize| u128::from(samples[side]).saturating_mul(weights[side]);
     weighed(0).max(weighed(1))
@@ -44,7 +44,7 @@ pub(super) fn unexplored(rows: usize, form: Form) -> Option<String> {
 
 /// How many nodes the rows that are looked into may stand for: four times those there are, and
 /// always some millions. Only callers can be more, each node once for each caller above it.
-fn most_made(refined: &Refined<'_>) -> usize {
+fn most_made(refined: &Refined) -> usize {
     refined.node_count().saturating_mul(4).max(4_000_000)
 }
 
@@ -54,7 +54,7 @@ const MOST_ROWS: usize = 1_000_000;
 
 /// Chooses the rows of a view.
 #[must_use]
-pub fn list(refined: &Refined<'_>, options: &Options, limits: Limits) -> Listing {
+pub fn list(refined: &Refined, options: &Options, limits: Limits) -> Listing {
     let most = most_made(refined);
     match options.view {
         View::TopDown | View::Places => {
@@ -75,7 +75,7 @@ pub fn list(refined: &Refined<'_>, options: &Options, limits: Limits) -> Listing
 }
 
 fn list_tree<D: Direction>(
-    refined: &Refined<'_>,
+    refined: &Refined,
     tree: &mut RowTree<D>,
     options: &Options,
     limits: Limits,

@@ -25,12 +25,12 @@ use crate::views::difference::Difference;
 /// # Panics
 /// If it is not one that was made to be compared: callers made it so.
 #[expect(clippy::expect_used, reason = "a mistake of the caller, not of any input")]
-fn comparison<'r>(refined: &'r Refined<'_>) -> &'r Comparison {
+fn comparison(refined: &Refined) -> &Comparison {
     refined.profile.comparison.as_ref().expect("a profile of two sides")
 }
 
 /// The difference of all that is shown.
 #[must_use]
-pub fn total<'r>(refined: &'r Refined<'_>) -> Difference<'r> {
+pub fn total<'r>(refined: &'r Refined) -> Difference<'r> {
     Difference::new(comparison(refined), crate::views::shown_of_sides(refined))
 }

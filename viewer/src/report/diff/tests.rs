@@ -30,7 +30,7 @@ fn compared(base: &str, other: &str, renames: &[&str]) -> Profile {
     Profile::compared(("old.csprof", base), ("new.csprof", other), &renames).unwrap()
 }
 
-fn text_of(refined: &Refined<'_>, options: &Options) -> String {
+fn text_of(refined: &Refined, options: &Options) -> String {
     let mut out = Vec::new();
     text::write(refined, options, &mut out).unwrap();
     format!("\n{}", String::from_utf8(out).unwrap())

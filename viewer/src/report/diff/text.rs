@@ -29,7 +29,7 @@ const LONG_COMMAND: usize = 40;
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
+pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let form = if options.ascii { Form::Ascii } else { Form::Unicode };
     let limits = Limits::for_text(options);
     let basis = Basis { form, ..Basis::new(refined) };
@@ -45,7 +45,7 @@ pub fn write(refined: &Refined<'_>, options: &Options, out: &mut impl Write) -> 
 }
 
 struct Text<'t> {
-    refined: &'t Refined<'t>,
+    refined: &'t Refined,
     comparison: &'t Comparison,
     options: &'t Options,
     basis: Basis<'t>,
@@ -81,7 +81,7 @@ impl Text<'_> {
         if base.metric != other.metric && self.comparison.scale != Scale::Share {
             writeln!(out, "sampled differently: times are compared, and edge counts are not")?;
         }
-        if let Some(doubt) = unrelated(self.refined.profile) {
+        if let Some(doubt) = unrelated(&self.refined.profile) {
             writeln!(out, "{doubt}")?;
         }
         if let Some(refinement) = &self.options.refinement {

@@ -25,7 +25,7 @@ main 2
 ",
     )
     .unwrap();
-    let info = &mut profile.info;
+    let info = &mut *profile.info;
     info.run.command = vec![b"./app".to_vec(), b"a b".to_vec()];
     info.run.directory = b"/home/u".to_vec();
     info.run.exit = Exit::Signal(9);

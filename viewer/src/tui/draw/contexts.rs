@@ -14,7 +14,7 @@ pub(in crate::tui) fn first_shown(selected: usize, height: usize) -> usize {
 /// Paints the list in place of the rows: a heading on the line above `top`, `height` lines below.
 pub(super) fn draw(
     canvas: &mut Canvas<'_>,
-    model: &Model<'_>,
+    model: &Model,
     list: &[Context],
     selected: usize,
     top: usize,

@@ -6,7 +6,7 @@ use super::super::model::{Model, Over};
 use super::super::name::cut;
 
 /// The last line: what happened, or what can be done.
-pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model<'_>, y: usize) {
+pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model, y: usize) {
     let (text, style) = match &model.notice {
         Some(Notice::Said(text)) => (text.as_str(), model.theme.text()),
         Some(Notice::Failed(text)) => (text.as_str(), model.theme.error()),
@@ -31,7 +31,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model<'_>, y: usize) {
 }
 
 /// How far the shell is with what the screen waits for, and the key that ends it.
-fn progress(canvas: &mut Canvas<'_>, model: &Model<'_>, y: usize, done: f64) {
+fn progress(canvas: &mut Canvas<'_>, model: &Model, y: usize, done: f64) {
     /// Cells of the bar.
     const BAR: usize = 20;
     let theme = model.theme;
@@ -50,7 +50,7 @@ fn progress(canvas: &mut Canvas<'_>, model: &Model<'_>, y: usize, done: f64) {
     }
 }
 
-fn hints_for(model: &Model<'_>) -> &'static [(&'static str, &'static str)] {
+fn hints_for(model: &Model) -> &'static [(&'static str, &'static str)] {
     match (model.over.last(), model.sheet()) {
         (Some(Over::Menu(_)), _) => &[("enter", "do it"), ("q", "back")],
         (Some(Over::Contexts(..)), _) => {

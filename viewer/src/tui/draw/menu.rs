@@ -20,7 +20,7 @@ pub struct Window {
 
 /// Where the menu is, if `selected` is its selected item.
 #[must_use]
-pub fn window(model: &Model<'_>, selected: usize) -> Window {
+pub fn window(model: &Model, selected: usize) -> Window {
     let (rows, items) = (model.body_height(), model.menu_items().count());
     let line = model.rows().map_or(0, |rows| rows.selected().saturating_sub(rows.scroll()));
     // Below the selected row where it fits, so that the row stays in sight; else above it; else
@@ -40,7 +40,7 @@ pub fn window(model: &Model<'_>, selected: usize) -> Window {
 }
 
 /// Paints the menu.
-pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model<'_>, selected: usize) {
+pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model, selected: usize) {
     let theme = model.theme;
     let [top_left, top_right, bottom_left, bottom_right] = theme.glyphs.corners;
     let (horizontal, vertical) = (theme.glyphs.horizontal, theme.glyphs.vertical);

@@ -20,7 +20,7 @@ use super::name::width as cells_of;
 use super::scene::SMALLEST;
 
 /// Paints the model.
-pub fn draw(model: &Model<'_>, frame: &mut Frame<'_>) {
+pub fn draw(model: &Model, frame: &mut Frame<'_>) {
     let area = frame.area();
     let canvas = &mut Canvas::new(frame.buffer_mut(), area, model.theme);
     if model.is_too_small() {

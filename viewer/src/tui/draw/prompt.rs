@@ -10,7 +10,7 @@ use crate::views::number::{account, counted};
 /// Paints the prompt from line `y` on; returns the cell of the cursor.
 pub(super) fn draw(
     canvas: &mut Canvas<'_>,
-    model: &Model<'_>,
+    model: &Model,
     prompt: &Prompt,
     y: usize,
 ) -> (u16, u16) {
@@ -59,7 +59,7 @@ pub(super) fn draw(
 /// The line below: an error with a mark under its place, or what would be shown.
 fn knowledge(
     canvas: &mut Canvas<'_>,
-    model: &Model<'_>,
+    model: &Model,
     prompt: &Prompt,
     y: usize,
     start: usize,

@@ -12,7 +12,7 @@ use crate::views::visible::Line;
 use crate::views::{Cost, Row};
 
 /// Paints the headings on the line above `top`, and `height` rows from `top` on.
-pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model<'_>, top: usize, height: usize) {
+pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model, top: usize, height: usize) {
     let view = model.view();
     view.draw_above(canvas, model, top - 1 - view.lines_above());
     let room = canvas.width().saturating_sub(2);
@@ -40,13 +40,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model<'_>, top: usize, heigh
     }
 }
 
-fn headings(
-    canvas: &mut Canvas<'_>,
-    model: &Model<'_>,
-    columns: &Columns,
-    rows: &dyn Rows,
-    y: usize,
-) {
+fn headings(canvas: &mut Canvas<'_>, model: &Model, columns: &Columns, rows: &dyn Rows, y: usize) {
     let theme = model.theme;
     let glyphs = theme.glyphs;
     let sort = rows.sort();
@@ -97,7 +91,7 @@ fn headings(
 /// Guides, marker, name, and where the code is, if there is room.
 fn path(
     canvas: &mut Canvas<'_>,
-    model: &Model<'_>,
+    model: &Model,
     rows: &dyn Rows,
     line: Line,
     cells: usize,
@@ -163,7 +157,7 @@ pub(in crate::tui) fn marker_at(depth: u32, cells: usize) -> usize {
 /// Source line or module, right-aligned in what the name leaves.
 fn where_it_is(
     canvas: &mut Canvas<'_>,
-    model: &Model<'_>,
+    model: &Model,
     row: &Row,
     from: usize,
     end: usize,

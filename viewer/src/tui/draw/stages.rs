@@ -19,12 +19,12 @@ const OUT: Figure = ("out", |outcome| outcome.out);
 const MOVED: Figure = ("moved", |outcome| outcome.moved);
 
 /// The place of the first stage in the window, which has a line more above it and two below.
-pub(in crate::tui) fn first_shown(model: &Model<'_>, selected: usize) -> usize {
+pub(in crate::tui) fn first_shown(model: &Model, selected: usize) -> usize {
     (selected + 1).saturating_sub(model.bottom_height().saturating_sub(3).max(1))
 }
 
 /// Paints the list from line `y` on.
-pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model<'_>, selected: usize, y: usize) {
+pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model, selected: usize, y: usize) {
     let theme = model.theme;
     let cells = canvas.width();
     let height = model.bottom_height();

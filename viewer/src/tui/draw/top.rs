@@ -5,7 +5,7 @@ use super::super::header;
 use super::super::model::Model;
 use super::super::name::width;
 
-pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model<'_>) {
+pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model) {
     let theme = model.theme;
     let tabs = header::tabs(model);
     let room = tabs.first().map_or(canvas.width(), |(.., at)| *at).saturating_sub(1);

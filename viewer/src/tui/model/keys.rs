@@ -8,7 +8,7 @@ use crate::tui::mode::{
     ACTIONS, Binding, CONTEXTS_LIST, Group, Mode, PAGE, PROMPT, STAGES, TOO_SMALL,
 };
 
-impl Model<'_> {
+impl Model {
     /// What has the focus.
     #[must_use]
     pub fn mode(&self) -> &'static Mode {
@@ -28,7 +28,7 @@ impl Model<'_> {
     /// What a key means now. In the action menu, the keys of its items mean what they mean in the
     /// view.
     #[must_use]
-    pub fn message(&self, key: Key) -> Option<Message<'static>> {
+    pub fn message(&self, key: Key) -> Option<Message> {
         keymap::message(self.mode(), key).or_else(|| {
             if self.is_too_small() {
                 return None;

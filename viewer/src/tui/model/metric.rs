@@ -4,7 +4,7 @@ use super::{Model, Over};
 use crate::profile::MetricRef;
 use crate::views::contexts::contexts;
 
-impl Model<'_> {
+impl Model {
     /// Looks at another metric. The rows of the views, what is open and selected too, stay; they get
     /// other numbers, and so another order, when they are [looked at](Self::count_rows).
     pub(in crate::tui) fn look_at(&mut self, metric: MetricRef) {

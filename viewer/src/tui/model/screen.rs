@@ -8,7 +8,7 @@ use crate::views::columns::Basis;
 /// Lines above the rows of most views: title, stages, headings.
 const TOP: usize = 3;
 
-impl Model<'_> {
+impl Model {
     /// What the numbers of the view are of.
     #[must_use]
     pub fn basis(&self) -> Basis<'_> {

@@ -10,7 +10,7 @@ use super::super::stages::Stages;
 pub(super) type Effects = Vec<Effect>;
 
 /// What asks the shell under the last number, about the metric that is looked at.
-pub(super) fn ask(model: &Model<'_>, purpose: Purpose, stages: Stages) -> Effect {
+pub(super) fn ask(model: &Model, purpose: Purpose, stages: Stages) -> Effect {
     let (ticket, metric) = (model.ticket, model.refined.metric);
     Effect::Refine(Request { ticket, purpose, stages, sets: Arc::clone(&model.sets), metric })
 }

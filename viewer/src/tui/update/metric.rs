@@ -8,7 +8,7 @@ use crate::profile::MetricRef;
 use crate::views::number::{amount, counted};
 
 /// Looks at the next metric or the previous one, going round.
-pub(super) fn step(model: &mut Model<'_>, forward: bool) {
+pub(super) fn step(model: &mut Model, forward: bool) {
     let places = if forward { 1 } else { model.profile.info.further.len() };
     match model.metric_after(places) {
         Some((metric, _)) => look_at(model, metric),
@@ -17,7 +17,7 @@ pub(super) fn step(model: &mut Model<'_>, forward: bool) {
 }
 
 /// What to do for others, where there is one metric.
-fn why_only_one(model: &Model<'_>) -> String {
+fn why_only_one(model: &Model) -> String {
     let name = &model.metric().source;
     match model.comparison() {
         Some(_) => format!(
@@ -31,7 +31,7 @@ fn why_only_one(model: &Model<'_>) -> String {
 }
 
 /// Looks at a metric, and says what of it is shown.
-pub(super) fn look_at(model: &mut Model<'_>, metric: MetricRef) {
+pub(super) fn look_at(model: &mut Model, metric: MetricRef) {
     model.look_at(metric);
     let (of, form, shown) = (model.metric(), model.form(), model.refined.shown);
     let samples = counted(shown, "sample", form);
@@ -40,7 +40,7 @@ pub(super) fn look_at(model: &mut Model<'_>, metric: MetricRef) {
 }
 
 /// Looks at the metric of this name, or the first one whose name begins so.
-pub(super) fn look_at_named(model: &mut Model<'_>, name: &str) {
+pub(super) fn look_at_named(model: &mut Model, name: &str) {
     let begins_so = |metric: &Metric| metric.source.starts_with(name);
     let beginning = model.profile.metrics().find(|(_, metric)| begins_so(metric));
     match model.profile.metric_named(name).or_else(|cause| Ok(beginning.ok_or(cause)?.0)) {

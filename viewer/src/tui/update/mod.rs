@@ -32,7 +32,7 @@ use self::ask::Effects;
 use self::prompt::Accepted;
 
 /// Changes the model as a message says, and returns what is to be done outside of it.
-pub fn update<'p>(model: &mut Model<'p>, message: Message<'p>) -> Vec<Effect> {
+pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
     if message.is_from_user() {
         model.notice = None;
     }
@@ -52,7 +52,7 @@ pub fn update<'p>(model: &mut Model<'p>, message: Message<'p>) -> Vec<Effect> {
 
 /// The screen before a message that may make a step, and whether it searches. A search is one step
 /// from its prompt to the row that is chosen.
-fn step_begins(model: &mut Model<'_>, message: &Message<'_>) -> Option<(Began, bool)> {
+fn step_begins(model: &mut Model, message: &Message) -> Option<(Began, bool)> {
     let is_search = match (message, model.over.last()) {
         (Message::Accept | Message::Cancel, Some(Over::Prompt(prompt)))
             if prompt.kind == PromptKind::Search =>
@@ -82,7 +82,7 @@ struct Began {
 }
 
 /// Enters a step in the history, if anything has changed, and not by going through the history.
-fn end_step(model: &mut Model<'_>, began: Began, is_search: bool) {
+fn end_step(model: &mut Model, began: Began, is_search: bool) {
     if model.history.steps() != began.at {
         return;
     }
@@ -94,7 +94,7 @@ fn end_step(model: &mut Model<'_>, began: Began, is_search: bool) {
     }
 }
 
-fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
+fn apply(model: &mut Model, message: Message) -> Effects {
     match message {
         Message::Up => moving::move_by(model, -1),
         Message::Down => moving::move_by(model, 1),
@@ -230,7 +230,7 @@ fn apply<'p>(model: &mut Model<'p>, message: Message<'p>) -> Effects {
     Vec::new()
 }
 
-fn back(model: &mut Model<'_>) -> Effects {
+fn back(model: &mut Model) -> Effects {
     match (model.over.is_empty(), model.view) {
         (false, _) => cancel(model),
         (true, ViewId::HOME) => vec![Effect::Quit],
@@ -243,7 +243,7 @@ fn back(model: &mut Model<'_>) -> Effects {
 
 /// Leaves what is open. At the top it ends what is being made, or else forgets the search, so that
 /// nothing stays highlighted.
-fn cancel(model: &mut Model<'_>) -> Effects {
+fn cancel(model: &mut Model) -> Effects {
     match model.over.pop() {
         Some(Over::Prompt(prompt)) if prompt.kind == PromptKind::Search => {
             model.search_for(None);
@@ -258,7 +258,7 @@ fn cancel(model: &mut Model<'_>) -> Effects {
     Vec::new()
 }
 
-fn toggle_percent(model: &mut Model<'_>) {
+fn toggle_percent(model: &mut Model) {
     model.percent_of = match model.percent_of {
         PercentOf::Base => PercentOf::View,
         PercentOf::View => PercentOf::Base,
@@ -270,7 +270,7 @@ fn toggle_percent(model: &mut Model<'_>) {
     model.notice = Some(Notice::Said(said.to_owned()));
 }
 
-fn accept(model: &mut Model<'_>) -> Effects {
+fn accept(model: &mut Model) -> Effects {
     match model.over.last() {
         Some(Over::Menu(selected)) => {
             let message = model.menu_items().nth(*selected).map(|item| item.message.clone());
@@ -293,7 +293,7 @@ fn accept(model: &mut Model<'_>) -> Effects {
 }
 
 /// Does what a command says; the palette has closed.
-fn run_command(model: &mut Model<'_>, text: &str) -> Effects {
+fn run_command(model: &mut Model, text: &str) -> Effects {
     let text = text.trim();
     if text.is_empty() {
         return Vec::new();
@@ -313,7 +313,7 @@ fn run_command(model: &mut Model<'_>, text: &str) -> Effects {
     }
 }
 
-fn copy_path(model: &mut Model<'_>) -> Effects {
+fn copy_path(model: &mut Model) -> Effects {
     let (Some(rows), Some(selected)) = (model.rows(), model.selected()) else { return Vec::new() };
     let path = rows.rows_to(selected.line);
     let names: Vec<&str> = path.into_iter().map(|row| model.row_name(row)).collect();

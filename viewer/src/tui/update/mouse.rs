@@ -14,7 +14,7 @@ const WHEEL_LINES: isize = 3;
 /// A click on the sign before a name opens or closes the row. Elsewhere it selects: a row, a view by
 /// its name, an order or a metric by its heading, an item of the menu or of a list; on the line of
 /// stages it lists them. Returns what is to be done besides selecting.
-pub(super) fn click(model: &mut Model<'_>, x: u16, y: u16) -> Option<Message<'static>> {
+pub(super) fn click(model: &mut Model, x: u16, y: u16) -> Option<Message> {
     let (x, y) = (usize::from(x), usize::from(y));
     if model.is_too_small() {
         return None;
@@ -53,7 +53,7 @@ pub(super) fn click(model: &mut Model<'_>, x: u16, y: u16) -> Option<Message<'st
 
 /// Whether the sign that opens and closes the row of a line is at this cell, or next to it: it is
 /// one cell wide.
-fn is_marker(model: &Model<'_>, line: usize, x: usize) -> bool {
+fn is_marker(model: &Model, line: usize, x: usize) -> bool {
     let Some(rows) = model.rows().filter(|_| model.sheet().opens) else { return false };
     let Some(line) = rows.line(line) else { return false };
     let at = marker_at(line.depth, model.columns().path_width);
@@ -62,7 +62,7 @@ fn is_marker(model: &Model<'_>, line: usize, x: usize) -> bool {
 
 /// A double click opens or closes the row, edits the stage, refines to the process. The first click
 /// has selected it.
-pub(super) fn double_click(model: &mut Model<'_>, x: u16, y: u16) -> Option<Message<'static>> {
+pub(super) fn double_click(model: &mut Model, x: u16, y: u16) -> Option<Message> {
     if item_at(model, usize::from(y)).is_some() {
         return Some(match model.over.last() {
             Some(Over::Stages(_)) => Message::StageEdit,
@@ -78,7 +78,7 @@ pub(super) fn double_click(model: &mut Model<'_>, x: u16, y: u16) -> Option<Mess
 }
 
 /// The wheel scrolls the window; the selection stays where it is as long as it is in sight.
-pub(super) fn wheel(model: &mut Model<'_>, steps: i8) {
+pub(super) fn wheel(model: &mut Model, steps: i8) {
     if model.is_too_small() {
         return;
     }
@@ -94,7 +94,7 @@ pub(super) fn wheel(model: &mut Model<'_>, steps: i8) {
 }
 
 /// The item of the list of stages, or of processes and threads, on this line of the screen.
-fn item_at(model: &Model<'_>, y: usize) -> Option<usize> {
+fn item_at(model: &Model, y: usize) -> Option<usize> {
     let body = model.top()..model.top() + model.body_height();
     let (item, items) = match model.over.last()? {
         Over::Stages(selected) => {
@@ -109,14 +109,14 @@ fn item_at(model: &Model<'_>, y: usize) -> Option<usize> {
     (item < items).then_some(item)
 }
 
-fn line_at(model: &Model<'_>, y: usize) -> Option<usize> {
+fn line_at(model: &Model, y: usize) -> Option<usize> {
     let rows = model.rows()?;
     let in_body = (model.top()..model.top() + model.body_height()).contains(&y);
     let line = rows.scroll() + y.checked_sub(model.top())?;
     (in_body && line < rows.len()).then_some(line)
 }
 
-fn click_menu(model: &mut Model<'_>, selected: usize, y: usize) -> Option<Message<'static>> {
+fn click_menu(model: &mut Model, selected: usize, y: usize) -> Option<Message> {
     let Window { line, items } = window(model, selected);
     model.over.pop();
     let below = y.checked_sub(line).filter(|below| *below < items.len())?;

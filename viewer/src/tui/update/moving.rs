@@ -10,12 +10,12 @@ use crate::views::columns::Column;
 use crate::views::hot_path;
 
 /// A screen of lines, with one line in common.
-pub(super) fn page(model: &Model<'_>) -> isize {
+pub(super) fn page(model: &Model) -> isize {
     isize::try_from(model.body_height().saturating_sub(1).max(1)).unwrap_or(1)
 }
 
 /// Moves in whatever list has the focus.
-pub(super) fn move_by(model: &mut Model<'_>, lines: isize) {
+pub(super) fn move_by(model: &mut Model, lines: isize) {
     let stages = model.stages.0.len();
     let items = model.menu_items().count();
     let moved = |at: usize, len: usize| at.saturating_add_signed(lines).min(len.saturating_sub(1));
@@ -34,7 +34,7 @@ pub(super) fn move_by(model: &mut Model<'_>, lines: isize) {
 }
 
 /// Keeps the selection and the end of pages on the screen. Costs what is on the screen.
-pub(super) fn keep_in_view(model: &mut Model<'_>) {
+pub(super) fn keep_in_view(model: &mut Model) {
     let height = model.body_height();
     let width = usize::from(model.size.0);
     match model.rows_mut() {
@@ -46,13 +46,13 @@ pub(super) fn keep_in_view(model: &mut Model<'_>) {
     }
 }
 
-pub(super) fn change_rows(model: &mut Model<'_>, change: impl FnOnce(&mut dyn Rows, &Refined<'_>)) {
+pub(super) fn change_rows(model: &mut Model, change: impl FnOnce(&mut dyn Rows, &Refined)) {
     if let Some((rows, refined)) = model.rows_mut() {
         change(rows, refined);
     }
 }
 
-pub(super) fn open_subtree(model: &mut Model<'_>) {
+pub(super) fn open_subtree(model: &mut Model) {
     let Some((rows, refined)) = model.rows_mut() else { return };
     if !rows.open_subtree(refined) {
         model.notice = Some(Notice::Said(format!(
@@ -61,7 +61,7 @@ pub(super) fn open_subtree(model: &mut Model<'_>) {
     }
 }
 
-pub(super) fn follow_hot_path(model: &mut Model<'_>) {
+pub(super) fn follow_hot_path(model: &mut Model) {
     let Some((rows, refined)) = model.rows_mut() else { return };
     let steps = rows.follow_hot_path(refined, HOT_SHARE);
     let of = if model.comparison().is_some() { "difference" } else { "cost" };
@@ -76,7 +76,7 @@ pub(super) fn follow_hot_path(model: &mut Model<'_>) {
     model.notice = Some(Notice::Said(said));
 }
 
-pub(super) fn sort_next(model: &mut Model<'_>) {
+pub(super) fn sort_next(model: &mut Model) {
     let mut keys: Vec<Column> = Vec::new();
     let columns = model.columns();
     for key in columns.numbers.iter().filter_map(|place| sort_key(place.column)) {
@@ -91,6 +91,6 @@ pub(super) fn sort_next(model: &mut Model<'_>) {
     });
 }
 
-pub(super) fn change_sort(model: &mut Model<'_>, change: impl FnOnce(Sort) -> Sort) {
+pub(super) fn change_sort(model: &mut Model, change: impl FnOnce(Sort) -> Sort) {
     change_rows(model, |rows, refined| rows.set_sort(refined, change(rows.sort())));
 }

@@ -24,7 +24,7 @@ const MOST_TYPED: usize = 200;
 
 /// Opens a prompt, unless there is nothing it could be about. A stage is whole already, so what it
 /// shows is found out at once.
-pub(super) fn open(model: &mut Model<'_>, kind: PromptKind) -> Effects {
+pub(super) fn open(model: &mut Model, kind: PromptKind) -> Effects {
     let text = match kind {
         PromptKind::Stage(at) => model.stages.0.get(at).map(|stage| stage.text.clone()),
         PromptKind::Group => match model.selected() {
@@ -37,7 +37,7 @@ pub(super) fn open(model: &mut Model<'_>, kind: PromptKind) -> Effects {
             },
             None => None,
         },
-        PromptKind::Context(axis) => match contexts(model.profile, axis, false)[..] {
+        PromptKind::Context(axis) => match contexts(&model.profile, axis, false)[..] {
             [] => {
                 let cause = format!("no process of this run had a {}", axis.name());
                 model.notice = Some(Notice::Failed(cause));
@@ -57,7 +57,7 @@ pub(super) fn open(model: &mut Model<'_>, kind: PromptKind) -> Effects {
 }
 
 /// Opens a prompt with a line and a cursor in it.
-pub(super) fn open_with(model: &mut Model<'_>, kind: PromptKind, text: &str, cursor: usize) {
+pub(super) fn open_with(model: &mut Model, kind: PromptKind, text: &str, cursor: usize) {
     let from = model.rows().map(Rows::place);
     let mut prompt = Prompt::new(kind, text, from);
     prompt.began = (kind == PromptKind::Search).then(|| Box::new(model.moment()));
@@ -67,7 +67,7 @@ pub(super) fn open_with(model: &mut Model<'_>, kind: PromptKind, text: &str, cur
 }
 
 /// Changes the line, then finds out about it.
-pub(super) fn edit(model: &mut Model<'_>, change: impl FnOnce(&mut Line)) -> Effects {
+pub(super) fn edit(model: &mut Model, change: impl FnOnce(&mut Line)) -> Effects {
     let Some(Over::Prompt(mut prompt)) = model.over.pop() else { return Vec::new() };
     change(&mut prompt.line);
     prompt.taken = None;
@@ -79,7 +79,7 @@ pub(super) fn edit(model: &mut Model<'_>, change: impl FnOnce(&mut Line)) -> Eff
 }
 
 /// Puts an accepted line in place of the one being typed.
-pub(super) fn recall(model: &mut Model<'_>, older: bool) -> Effects {
+pub(super) fn recall(model: &mut Model, older: bool) -> Effects {
     let Some(Over::Prompt(prompt)) = model.over.last() else { return Vec::new() };
     let recalled = prompt.recalled.as_deref().cloned();
     let (back, own) = recalled.unwrap_or_else(|| (0, prompt.line.text().to_owned()));
@@ -98,7 +98,7 @@ pub(super) fn recall(model: &mut Model<'_>, older: bool) -> Effects {
 }
 
 /// Takes a completion. The offer stays, so that the next key takes another.
-pub(super) fn complete(model: &mut Model<'_>, forward: bool) -> Effects {
+pub(super) fn complete(model: &mut Model, forward: bool) -> Effects {
     let Some(Over::Prompt(mut prompt)) = model.over.pop() else { return Vec::new() };
     prompt.complete(forward);
     let effects = try_out(model, &mut prompt);
@@ -110,7 +110,7 @@ pub(super) fn complete(model: &mut Model<'_>, forward: bool) -> Effects {
 const NAMES_AT_ONCE: usize = 10_000;
 
 /// Asks the shell for names that the word could become, where there are very many.
-fn ask_for_names(model: &mut Model<'_>, prompt: &mut Prompt) -> Effects {
+fn ask_for_names(model: &mut Model, prompt: &mut Prompt) -> Effects {
     let is_refinement = !matches!(prompt.kind, PromptKind::Search | PromptKind::Command);
     if !is_refinement || model.profile.functions.len() <= NAMES_AT_ONCE {
         return Vec::new();
@@ -122,7 +122,7 @@ fn ask_for_names(model: &mut Model<'_>, prompt: &mut Prompt) -> Effects {
 }
 
 /// The shell has found names. They are of no use if a completion was taken meanwhile.
-pub(super) fn completed(model: &mut Model<'_>, ticket: u64, word: usize, found: Vec<Completion>) {
+pub(super) fn completed(model: &mut Model, ticket: u64, word: usize, found: Vec<Completion>) {
     if let Some(Over::Prompt(prompt)) = model.over.last_mut()
         && prompt.completing.take_if(|asked| *asked == ticket).is_some()
         && prompt.taken.is_none()
@@ -132,7 +132,7 @@ pub(super) fn completed(model: &mut Model<'_>, ticket: u64, word: usize, found: 
 }
 
 /// Finds what the word before the cursor could become.
-fn offer(model: &Model<'_>, prompt: &mut Prompt) {
+fn offer(model: &Model, prompt: &mut Prompt) {
     prompt.completing = None;
     (prompt.word, prompt.completions) = match prompt.kind {
         PromptKind::Refine
@@ -165,7 +165,7 @@ fn offer(model: &Model<'_>, prompt: &mut Prompt) {
 }
 
 /// Finds out what the line would do.
-fn try_out(model: &mut Model<'_>, prompt: &mut Prompt) -> Effects {
+fn try_out(model: &mut Model, prompt: &mut Prompt) -> Effects {
     let text = prompt.line.text().to_owned();
     match meant(prompt) {
         PromptKind::Search => {
@@ -210,7 +210,7 @@ fn meant(prompt: &Prompt) -> PromptKind {
     }
 }
 
-fn try_stages(model: &mut Model<'_>, prompt: &mut Prompt, stages: Stages) -> Effects {
+fn try_stages(model: &mut Model, prompt: &mut Prompt, stages: Stages) -> Effects {
     model.ticket += 1;
     prompt.trial = Trial::Waiting(model.ticket);
     vec![ask(model, Purpose::Try, stages)]
@@ -220,7 +220,7 @@ fn try_stages(model: &mut Model<'_>, prompt: &mut Prompt, stages: Stages) -> Eff
 /// that was being edited.
 ///
 /// The error is a byte of the line and what is wrong there.
-fn stages_with(model: &Model<'_>, kind: PromptKind, text: &str) -> Result<Stages, (usize, String)> {
+fn stages_with(model: &Model, kind: PromptKind, text: &str) -> Result<Stages, (usize, String)> {
     let new = language::stages(text, &model.sets)?;
     let mut stages = model.stages.clone();
     match kind {
@@ -243,7 +243,7 @@ pub(super) enum Accepted {
 }
 
 /// Accepts the line.
-pub(super) fn accept(model: &mut Model<'_>) -> Accepted {
+pub(super) fn accept(model: &mut Model) -> Accepted {
     let Some(Over::Prompt(mut prompt)) = model.over.pop() else {
         return Accepted::Done(Vec::new());
     };
@@ -283,7 +283,7 @@ pub(super) fn accept(model: &mut Model<'_>) -> Accepted {
 }
 
 /// Keeps a line, so that it can be recalled.
-fn remember(model: &mut Model<'_>, label: &'static str, text: &str) {
+fn remember(model: &mut Model, label: &'static str, text: &str) {
     let line = (label, text.to_owned());
     if text.trim().is_empty() || model.typed.last() == Some(&line) {
         return;
@@ -295,7 +295,7 @@ fn remember(model: &mut Model<'_>, label: &'static str, text: &str) {
 }
 
 /// The shell has tried a line out.
-pub(super) fn tried(model: &mut Model<'_>, ticket: u64, counted: Trial) {
+pub(super) fn tried(model: &mut Model, ticket: u64, counted: Trial) {
     if let Some(Over::Prompt(prompt)) = model.over.last_mut()
         && prompt.trial == Trial::Waiting(ticket)
     {
@@ -304,7 +304,7 @@ pub(super) fn tried(model: &mut Model<'_>, ticket: u64, counted: Trial) {
 }
 
 /// The shell could not try a line out; returns whether a prompt was waiting for it.
-pub(super) fn refused(model: &mut Model<'_>, ticket: u64, refusal: &Refusal) -> bool {
+pub(super) fn refused(model: &mut Model, ticket: u64, refusal: &Refusal) -> bool {
     match model.over.last_mut() {
         Some(Over::Prompt(prompt)) if prompt.trial == Trial::Waiting(ticket) => {
             let at = refusal.part.as_ref().and_then(|part| prompt.line.text().find(part.as_str()));

@@ -19,7 +19,7 @@ use crate::refine::Sets;
 use crate::views::sets::SetRow;
 
 /// Has the profile refined by other stages.
-pub(super) fn change(model: &mut Model<'_>, stages: Stages) -> Effects {
+pub(super) fn change(model: &mut Model, stages: Stages) -> Effects {
     if stages == model.stages {
         return Vec::new();
     }
@@ -29,7 +29,7 @@ pub(super) fn change(model: &mut Model<'_>, stages: Stages) -> Effects {
 
 /// Asks the shell for the stages that are wanted. Switching off what is off already, or editing
 /// what is off, asks for nothing new, but the list has changed all the same.
-fn request(model: &mut Model<'_>, is_change: bool, look: Option<Box<Moment>>) -> Effects {
+fn request(model: &mut Model, is_change: bool, look: Option<Box<Moment>>) -> Effects {
     model.ticket += 1;
     model.pending = Some(Pending { ticket: model.ticket, is_change, look });
     // The worker ends what was being made of the rows there were.
@@ -39,7 +39,7 @@ fn request(model: &mut Model<'_>, is_change: bool, look: Option<Box<Moment>>) ->
 
 /// Ends what is being made: the stages are again those that are shown, and a view that is not there
 /// is left for the tree.
-pub(super) fn end(model: &mut Model<'_>) -> Effects {
+pub(super) fn end(model: &mut Model) -> Effects {
     if let Some(pending) = model.pending.take() {
         forget(model, pending);
     } else {
@@ -51,7 +51,7 @@ pub(super) fn end(model: &mut Model<'_>) -> Effects {
 }
 
 /// Adds the stage that one key makes of the selected row.
-pub(super) fn by_row(model: &mut Model<'_>, action: RowStage) -> Effects {
+pub(super) fn by_row(model: &mut Model, action: RowStage) -> Effects {
     let (Some(rows), Some(selected)) = (model.rows(), model.selected()) else { return Vec::new() };
     let path: Vec<_> = rows.rows_to(selected.line);
     match language::row_stage(action, model.of_rows(), &path) {
@@ -64,18 +64,18 @@ pub(super) fn by_row(model: &mut Model<'_>, action: RowStage) -> Effects {
 }
 
 /// Adds a stage at the end.
-pub(super) fn add(model: &mut Model<'_>, text: String) -> Effects {
+pub(super) fn add(model: &mut Model, text: String) -> Effects {
     let mut stages = model.stages.clone();
     stages.push(text);
     change(model, stages)
 }
 
-pub(super) fn clear(model: &mut Model<'_>) -> Effects {
+pub(super) fn clear(model: &mut Model) -> Effects {
     change(model, Stages::default())
 }
 
 /// Takes the last step back, or makes it again.
-pub(super) fn go(model: &mut Model<'_>, forward: bool) -> Effects {
+pub(super) fn go(model: &mut Model, forward: bool) -> Effects {
     let present = model.moment();
     let word = if forward { "redo" } else { "undo" };
     let Some(moment) = model.history.go(forward, present.clone()) else {
@@ -97,7 +97,7 @@ pub(super) fn go(model: &mut Model<'_>, forward: bool) -> Effects {
 }
 
 /// Goes to the view of a moment; its rows may not be there yet.
-fn go_to(model: &mut Model<'_>, moment: &Moment) {
+fn go_to(model: &mut Model, moment: &Moment) {
     model.view = moment.view;
     model.found = None;
     for (view, memory) in model.views.iter_mut().zip(&moment.views) {
@@ -113,7 +113,7 @@ fn go_to(model: &mut Model<'_>, moment: &Moment) {
 }
 
 /// What was wanted will not be shown: what is shown is wanted again.
-fn forget(model: &mut Model<'_>, pending: Pending) {
+fn forget(model: &mut Model, pending: Pending) {
     let shown = model.history.back_to_settled(pending.is_change);
     model.stages = model.shown_stages.clone();
     if let Some(moment) = shown.filter(|_| !pending.is_change) {
@@ -122,7 +122,7 @@ fn forget(model: &mut Model<'_>, pending: Pending) {
 }
 
 /// Opens the page of sets; what they mean here is counted by the shell.
-pub(super) fn list_sets(model: &mut Model<'_>) -> Effects {
+pub(super) fn list_sets(model: &mut Model) -> Effects {
     model.over.push(Over::Page(sets::page(model, None)));
     model.ticket += 1;
     model.listing = Some(model.ticket);
@@ -130,7 +130,7 @@ pub(super) fn list_sets(model: &mut Model<'_>) -> Effects {
 }
 
 /// The shell has counted what the sets mean.
-pub(super) fn sets_counted(model: &mut Model<'_>, ticket: u64, rows: &[SetRow]) {
+pub(super) fn sets_counted(model: &mut Model, ticket: u64, rows: &[SetRow]) {
     if model.listing.take_if(|asked| *asked == ticket).is_none() {
         return;
     }
@@ -143,7 +143,7 @@ pub(super) fn sets_counted(model: &mut Model<'_>, ticket: u64, rows: &[SetRow]) 
 }
 
 /// There are other sets now. What is shown is made again if it names one.
-pub(super) fn sets_loaded(model: &mut Model<'_>, sets: Arc<Sets>, notice: Notice) -> Effects {
+pub(super) fn sets_loaded(model: &mut Model, sets: Arc<Sets>, notice: Notice) -> Effects {
     model.sets = sets;
     model.notice = Some(notice);
     if model.stages.active().any(|text| text.contains('@')) {
@@ -157,7 +157,7 @@ pub(super) fn sets_loaded(model: &mut Model<'_>, sets: Arc<Sets>, notice: Notice
 }
 
 /// The shell has refined the profile.
-pub(super) fn arrived<'p>(model: &mut Model<'p>, ticket: u64, forest: Forest<'p>) {
+pub(super) fn arrived(model: &mut Model, ticket: u64, forest: Forest) {
     let Some(pending) = model.pending.take_if(|pending| pending.ticket == ticket) else { return };
     let stages = model.stages.clone();
     // Another one may have been chosen meanwhile.
@@ -169,7 +169,7 @@ pub(super) fn arrived<'p>(model: &mut Model<'p>, ticket: u64, forest: Forest<'p>
 }
 
 /// The shell could not refine the profile.
-pub(super) fn refused(model: &mut Model<'_>, ticket: u64, refusal: Refusal) -> Effects {
+pub(super) fn refused(model: &mut Model, ticket: u64, refusal: Refusal) -> Effects {
     if let Some(pending) = model.pending.take_if(|pending| pending.ticket == ticket) {
         model.notice = Some(Notice::Failed(refusal.cause));
         if pending.is_change {
@@ -181,7 +181,7 @@ pub(super) fn refused(model: &mut Model<'_>, ticket: u64, refusal: Refusal) -> E
 }
 
 /// The stages that are wanted were refused: those before the last change are wanted again.
-fn take_back(model: &mut Model<'_>) -> Effects {
+fn take_back(model: &mut Model) -> Effects {
     let before = model.history.without_change(&model.stages);
     model.stages = before.unwrap_or_else(|| model.shown_stages.clone());
     if model.stages == model.shown_stages {

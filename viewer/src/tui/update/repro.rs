@@ -15,7 +15,7 @@ use crate::views::Sort;
 use crate::views::printable::command_line;
 
 /// Shows the command line, copies it, and has it printed at the end.
-pub(super) fn show(model: &mut Model<'_>) -> Effects {
+pub(super) fn show(model: &mut Model) -> Effects {
     let words = match words(model) {
         Ok(words) => words,
         Err(cause) => {
@@ -40,7 +40,7 @@ pub(super) fn show(model: &mut Model<'_>) -> Effects {
 /// The words of the command line.
 ///
 /// The error says why there is none.
-fn words(model: &Model<'_>) -> Result<Vec<String>, String> {
+fn words(model: &Model) -> Result<Vec<String>, String> {
     let mut words = vec!["csprof".to_owned()];
     let comparison = model.comparison();
     let repro = model.view().repro(comparison.is_some());
@@ -103,7 +103,7 @@ fn words(model: &Model<'_>) -> Result<Vec<String>, String> {
         return Ok(words);
     }
     // What differs most comes first in `diff` anyway.
-    let usual = Sort::usual(model.sheet().cost, model.profile);
+    let usual = Sort::usual(model.sheet().cost, &model.profile);
     let sort = model.rows().map_or(usual, Rows::sort);
     if let Some(column) = sort.key.sort_name().filter(|_| sort.key != usual.key) {
         add("--sort", Some(column));
@@ -116,7 +116,7 @@ fn words(model: &Model<'_>) -> Result<Vec<String>, String> {
 }
 
 /// The open rows, each by its place: `1.3` is the third row below the first.
-fn open(model: &Model<'_>) -> String {
+fn open(model: &Model) -> String {
     let places = model.rows().map_or_else(Vec::new, Rows::open_places);
     let place =
         |place: &Vec<usize>| place.iter().map(ToString::to_string).collect::<Vec<_>>().join(".");

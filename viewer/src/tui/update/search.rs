@@ -20,7 +20,7 @@ use crate::views::tree::RowId;
 const MOST_HITS: usize = 1000;
 
 /// Goes to the next row that the search finds, or the previous one.
-pub(super) fn step(model: &mut Model<'_>, forward: bool) -> Effects {
+pub(super) fn step(model: &mut Model, forward: bool) -> Effects {
     if model.search.is_none() {
         model.notice = Some(Notice::Said("nothing is searched for; / searches".to_owned()));
         return Vec::new();
@@ -29,7 +29,7 @@ pub(super) fn step(model: &mut Model<'_>, forward: bool) -> Effects {
 }
 
 /// Searches for the name of the selected row.
-pub(super) fn for_selected(model: &mut Model<'_>) -> Effects {
+pub(super) fn for_selected(model: &mut Model) -> Effects {
     let Some(selected) = model.selected() else { return Vec::new() };
     let pattern = NamePattern::new(model.row_name(selected.row));
     model.search_for(pattern);
@@ -40,7 +40,7 @@ pub(super) fn for_selected(model: &mut Model<'_>) -> Effects {
 /// the place where the search began. The prompt is told how many names there are, once that is
 /// known.
 pub(super) fn typed(
-    model: &mut Model<'_>,
+    model: &mut Model,
     prompt: &mut Prompt,
     text: &str,
     from: Option<Place>,
@@ -62,7 +62,7 @@ pub(super) fn typed(
 }
 
 /// The search was accepted: says where among the rows found the selected one is.
-pub(super) fn accepted(model: &mut Model<'_>) {
+pub(super) fn accepted(model: &mut Model) {
     if model.search.is_some() && model.searching.is_none() {
         let is_found = names_found(model) > 0;
         model.notice = Some(said(model, is_found.then_some(false)));
@@ -70,7 +70,7 @@ pub(super) fn accepted(model: &mut Model<'_>) {
 }
 
 /// The shell has marked what there is to find.
-pub(super) fn arrived(model: &mut Model<'_>, ticket: u64, search: Search) {
+pub(super) fn arrived(model: &mut Model, ticket: u64, search: Search) {
     let Some((_, way)) = model.searching.take_if(|(asked, _)| *asked == ticket) else { return };
     if !is_searched_whole(model) || has_own_forest(model) {
         return;
@@ -89,7 +89,7 @@ pub(super) fn arrived(model: &mut Model<'_>, ticket: u64, search: Search) {
 }
 
 /// How many names of the view have the text in them.
-fn names_found(model: &Model<'_>) -> usize {
+fn names_found(model: &Model) -> usize {
     let (Some(pattern), Some(rows)) = (&model.search, model.rows()) else { return 0 };
     if let Some(search) = model.found.as_ref().filter(|_| is_searched_whole(model)) {
         return search.functions_found();
@@ -100,19 +100,19 @@ fn names_found(model: &Model<'_>) -> usize {
 }
 
 /// Whether rows are found that have no line yet.
-fn is_searched_whole(model: &Model<'_>) -> bool {
+fn is_searched_whole(model: &Model) -> bool {
     model.sheet().is_searched_whole
 }
 
 /// Whether the rows were made from another forest than that which is shown, so that the shell does
 /// not know them.
-fn has_own_forest(model: &Model<'_>) -> bool {
+fn has_own_forest(model: &Model) -> bool {
     !std::ptr::eq(model.of_rows(), &raw const model.scene.refined)
 }
 
 /// Goes from the selected row to a row found: the next, the previous, or (`None`) the one that
 /// typing goes to. Where the tree is large, the shell is asked first what there is to find.
-fn go(model: &mut Model<'_>, way: Option<bool>) -> Effects {
+fn go(model: &mut Model, way: Option<bool>) -> Effects {
     let in_tree = is_searched_whole(model);
     if in_tree && model.found.is_none() {
         let Some(pattern) = model.search.clone() else { return Vec::new() };
@@ -137,7 +137,7 @@ fn go(model: &mut Model<'_>, way: Option<bool>) -> Effects {
 }
 
 /// Where the selected row is among those found; `wrapped` is `None` where none was.
-fn said(model: &mut Model<'_>, wrapped: Option<bool>) -> Notice {
+fn said(model: &mut Model, wrapped: Option<bool>) -> Notice {
     let text = model.search.as_ref().map_or("", NamePattern::text);
     let text = shorten(text, LONG_TEXT, model.theme.glyphs.ellipsis);
     let text = model.theme.plain(&text).into_owned();
@@ -156,7 +156,7 @@ const LONG_TEXT: usize = 30;
 
 /// The place of the selected row among those found, how many were counted, and whether these are
 /// all.
-fn hits(model: &mut Model<'_>) -> (Option<usize>, usize, bool) {
+fn hits(model: &mut Model) -> (Option<usize>, usize, bool) {
     if is_searched_whole(model)
         && let Some(search) = &model.found
     {
@@ -177,7 +177,7 @@ fn hits(model: &mut Model<'_>) -> (Option<usize>, usize, bool) {
 }
 
 /// Returns whether it went round, if something was found.
-fn to_row(model: &mut Model<'_>, way: Option<bool>) -> Option<bool> {
+fn to_row(model: &mut Model, way: Option<bool>) -> Option<bool> {
     let search = model.found.as_ref()?;
     let view = &mut model.views[model.view.0];
     let (table, refined) = view.tree_mut(&model.scene.refined)?;
@@ -195,7 +195,7 @@ fn to_row(model: &mut Model<'_>, way: Option<bool>) -> Option<bool> {
     Some(found.wrapped)
 }
 
-fn in_lines(model: &mut Model<'_>, way: Option<bool>) -> Option<bool> {
+fn in_lines(model: &mut Model, way: Option<bool>) -> Option<bool> {
     let pattern = model.search.as_ref()?;
     let functions = &model.refined.functions;
     let wanted: Vec<bool> = functions.iter().map(|f| pattern.is_in(&f.name)).collect();

@@ -9,7 +9,7 @@ use super::ask::{Effects, ask};
 use super::refinement;
 
 /// Shows a view. It may be about the function that was selected.
-pub(super) fn show(model: &mut Model<'_>, view: ViewId) {
+pub(super) fn show(model: &mut Model, view: ViewId) {
     let function = model.selected().map(|selected| selected.row.function);
     let came_from = std::mem::replace(&mut model.view, view);
     model.found = None;
@@ -19,13 +19,13 @@ pub(super) fn show(model: &mut Model<'_>, view: ViewId) {
 }
 
 /// Shows the view so many places on, going round.
-pub(super) fn show_neighbor(model: &mut Model<'_>, places: usize) {
+pub(super) fn show_neighbor(model: &mut Model, places: usize) {
     let at = (model.view.0 + places) % model.views.len();
     show(model, ViewId(at));
 }
 
 /// Does what a key of the view alone asks for.
-pub(super) fn act(model: &mut Model<'_>, action: Action) -> Effects {
+pub(super) fn act(model: &mut Model, action: Action) -> Effects {
     let view = &mut model.views[model.view.0];
     let Outcome { notice, stage } = view.act(action, &model.scene.refined);
     model.found = None;
@@ -34,7 +34,7 @@ pub(super) fn act(model: &mut Model<'_>, action: Action) -> Effects {
 }
 
 /// Asks the shell for what the view lacks, if that is not under way.
-pub(super) fn look_at(model: &mut Model<'_>) -> Option<Effect> {
+pub(super) fn look_at(model: &mut Model) -> Option<Effect> {
     model.views[model.view.0].looked_at(&model.scene);
     if model.pending.is_some() {
         return None;
@@ -50,7 +50,7 @@ pub(super) fn look_at(model: &mut Model<'_>) -> Option<Effect> {
 }
 
 /// The shell has made what a view wanted, which may be about something else by now.
-pub(super) fn made<'p>(model: &mut Model<'p>, ticket: u64, made: Made<'p>) {
+pub(super) fn made(model: &mut Model, ticket: u64, made: Made) {
     let Some(at) = model.asked.iter().position(|(asked, _)| *asked == ticket) else { return };
     let (_, wanted) = model.asked.swap_remove(at);
     if model.views.iter().any(|view| view.wanted().as_ref() == Some(&wanted)) {
@@ -63,7 +63,7 @@ pub(super) fn made<'p>(model: &mut Model<'p>, ticket: u64, made: Made<'p>) {
 }
 
 /// What a view wanted cannot be made; returns whether a view had asked for it.
-pub(super) fn refused(model: &mut Model<'_>, ticket: u64, cause: &str) -> bool {
+pub(super) fn refused(model: &mut Model, ticket: u64, cause: &str) -> bool {
     let Some(at) = model.asked.iter().position(|(asked, _)| *asked == ticket) else { return false };
     let (_, wanted) = model.asked.swap_remove(at);
     for view in model.views.iter_mut().filter(|view| view.wanted().as_ref() == Some(&wanted)) {

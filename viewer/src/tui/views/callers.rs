@@ -80,8 +80,8 @@ struct CallersView {
     follow: Option<FunctionRef>,
 }
 
-impl<'p> View<'p> for CallersView {
-    fn boxed(&self) -> BoxedView<'p> {
+impl View for CallersView {
+    fn boxed(&self) -> BoxedView {
         Box::new(self.clone())
     }
 
@@ -93,7 +93,7 @@ impl<'p> View<'p> for CallersView {
         self.rows.table.as_ref().map(|table| table as _)
     }
 
-    fn rows_mut<'v>(&'v mut self, shown: &'v Refined<'p>) -> Option<RowsMut<'v, 'p>> {
+    fn rows_mut<'v>(&'v mut self, shown: &'v Refined) -> Option<RowsMut<'v>> {
         Some((self.rows.table.as_mut()?, shown))
     }
 
@@ -112,14 +112,14 @@ impl<'p> View<'p> for CallersView {
         self.rows.table.is_none().then(wanted)
     }
 
-    fn take(&mut self, made: &mut Made<'p>, shown: &Refined<'p>) {
+    fn take(&mut self, made: &mut Made, shown: &Refined) {
         let Some(WithCallers(table)) = made.take() else { return };
         self.rows.take(table, shown);
         let function = self.follow.take();
         self.rows.select_function(function);
     }
 
-    fn forget(&mut self, shown: &Refined<'p>) {
+    fn forget(&mut self, shown: &Refined) {
         self.rows.forget(shown);
         self.follow = None;
     }
@@ -128,11 +128,11 @@ impl<'p> View<'p> for CallersView {
         self.rows.forget_hot_paths();
     }
 
-    fn memory(&mut self, shown: &Refined<'p>) -> Memory {
+    fn memory(&mut self, shown: &Refined) -> Memory {
         Memory { looks: vec![self.rows.look(shown)], ..Memory::default() }
     }
 
-    fn recall(&mut self, memory: &Memory, shown: &Refined<'p>) {
+    fn recall(&mut self, memory: &Memory, shown: &Refined) {
         self.rows.look_like(shown, memory.looks.first().and_then(Option::as_ref));
     }
 

@@ -106,16 +106,16 @@ static SHEET_OF_PLACES: Sheet = Sheet {
 const GRAINS: [Grain; 4] = [Grain::Line, Grain::Function, Grain::File, Grain::Module];
 
 #[derive(Clone, Debug)]
-struct Flat<'p> {
+struct Flat {
     /// What the rows are: functions in a list, or the outermost places of a tree.
     grain: Grain,
     functions: LazyTable<Upward>,
     /// What the rows of the tree are made from, once it was made.
-    forest: Option<Refined<'p>>,
+    forest: Option<Refined>,
     places: LazyTable<Downward>,
 }
 
-impl Flat<'_> {
+impl Flat {
     fn functions() -> Self {
         let (functions, places) = (LazyTable::MISSING, LazyTable::MISSING);
         Self { grain: Grain::Function, functions, forest: None, places }
@@ -139,8 +139,8 @@ pub(in crate::tui) fn places_wanted(outermost: Grain) -> Wanted {
     })
 }
 
-impl<'p> View<'p> for Flat<'p> {
-    fn boxed(&self) -> BoxedView<'p> {
+impl View for Flat {
+    fn boxed(&self) -> BoxedView {
         Box::new(self.clone())
     }
 
@@ -155,21 +155,21 @@ impl<'p> View<'p> for Flat<'p> {
         }
     }
 
-    fn rows_mut<'v>(&'v mut self, shown: &'v Refined<'p>) -> Option<RowsMut<'v, 'p>> {
+    fn rows_mut<'v>(&'v mut self, shown: &'v Refined) -> Option<RowsMut<'v>> {
         Some(match self.has_places() {
             true => (self.places.table.as_mut()?, self.forest.as_ref()?),
             false => (self.functions.table.as_mut()?, shown),
         })
     }
 
-    fn forest<'v>(&'v self, shown: &'v Refined<'p>) -> &'v Refined<'p> {
+    fn forest<'v>(&'v self, shown: &'v Refined) -> &'v Refined {
         self.forest.as_ref().unwrap_or(shown)
     }
 
     fn tree_mut<'v>(
         &'v mut self,
-        _shown: &'v Refined<'p>,
-    ) -> Option<(&'v mut Table<Downward>, &'v Refined<'p>)> {
+        _shown: &'v Refined,
+    ) -> Option<(&'v mut Table<Downward>, &'v Refined)> {
         Some((self.places.table.as_mut()?, self.forest.as_ref()?))
     }
 
@@ -189,7 +189,7 @@ impl<'p> View<'p> for Flat<'p> {
         }
     }
 
-    fn take(&mut self, made: &mut Made<'p>, shown: &Refined<'p>) {
+    fn take(&mut self, made: &mut Made, shown: &Refined) {
         if let Some(Functions(table)) = made.take() {
             self.functions.take(table, shown);
         }
@@ -201,7 +201,7 @@ impl<'p> View<'p> for Flat<'p> {
         }
     }
 
-    fn forget(&mut self, shown: &Refined<'p>) {
+    fn forget(&mut self, shown: &Refined) {
         self.functions.forget(shown);
         let forest = self.forest.take();
         self.places.forget(forest.as_ref().unwrap_or(shown));
@@ -213,7 +213,7 @@ impl<'p> View<'p> for Flat<'p> {
         self.forest = self.forest.take().map(|forest| forest.looking_at(metric));
     }
 
-    fn act(&mut self, action: Action, _shown: &Refined<'p>) -> Outcome {
+    fn act(&mut self, action: Action, _shown: &Refined) -> Outcome {
         let at = GRAINS.iter().position(|grain| *grain == self.grain).unwrap_or(1);
         let next = if action == COARSER { at + 1 } else { at.wrapping_sub(1) };
         let Some(&grain) = GRAINS.get(next) else {
@@ -231,7 +231,7 @@ impl<'p> View<'p> for Flat<'p> {
         })
     }
 
-    fn memory(&mut self, shown: &Refined<'p>) -> Memory {
+    fn memory(&mut self, shown: &Refined) -> Memory {
         let subject = Subject {
             what: "what the rows are",
             text: format!("{:?}", self.grain),
@@ -242,7 +242,7 @@ impl<'p> View<'p> for Flat<'p> {
         Memory { subject: Some(subject), looks, sort: None }
     }
 
-    fn turn_to(&mut self, subject: &Subject, _shown: &Refined<'p>) {
+    fn turn_to(&mut self, subject: &Subject, _shown: &Refined) {
         if let Some(&grain) = subject.own.downcast_ref()
             && self.grain != grain
         {
@@ -250,7 +250,7 @@ impl<'p> View<'p> for Flat<'p> {
         }
     }
 
-    fn recall(&mut self, memory: &Memory, shown: &Refined<'p>) {
+    fn recall(&mut self, memory: &Memory, shown: &Refined) {
         let [functions, places] = &memory.looks[..] else { return };
         self.functions.look_like(shown, functions.as_ref());
         self.places.look_like(self.forest.as_ref().unwrap_or(shown), places.as_ref());

@@ -35,8 +35,8 @@ struct Info {
     page: Page,
 }
 
-impl<'p> View<'p> for Info {
-    fn boxed(&self) -> BoxedView<'p> {
+impl View for Info {
+    fn boxed(&self) -> BoxedView {
         Box::new(self.clone())
     }
 
@@ -44,7 +44,7 @@ impl<'p> View<'p> for Info {
         &SHEET
     }
 
-    fn draw(&self, canvas: &mut Canvas<'_>, scene: &Scene<'p>, lines: Range<usize>) {
+    fn draw(&self, canvas: &mut Canvas<'_>, scene: &Scene, lines: Range<usize>) {
         let (theme, width) = (scene.theme, canvas.width());
         let line = theme.glyphs.horizontal.repeat(width);
         canvas.text(0, lines.start - 1, &line, width, theme.faint());
@@ -60,9 +60,9 @@ impl<'p> View<'p> for Info {
     }
 
     /// The page is made when it is first looked at. O(nodes) then.
-    fn looked_at(&mut self, scene: &Scene<'p>) {
+    fn looked_at(&mut self, scene: &Scene) {
         if self.page.items.is_empty() {
-            self.page = Page::new("", info::items(scene.profile, scene.form()));
+            self.page = Page::new("", info::items(&scene.profile, scene.form()));
         }
     }
 

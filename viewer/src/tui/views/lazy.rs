@@ -17,7 +17,7 @@ impl<D: Direction> LazyTable<D> {
     pub(super) const MISSING: Self = Self { table: None, look: None };
 
     /// The table is there; returns whether it looks like one that was there before.
-    pub(super) fn take(&mut self, mut table: Table<D>, refined: &Refined<'_>) -> bool {
+    pub(super) fn take(&mut self, mut table: Table<D>, refined: &Refined) -> bool {
         let look = self.look.take();
         if let Some(look) = &look {
             table.look_like(refined, look);
@@ -27,13 +27,13 @@ impl<D: Direction> LazyTable<D> {
     }
 
     /// Forgets the table, but not what it looks like.
-    pub(super) fn forget(&mut self, refined: &Refined<'_>) {
+    pub(super) fn forget(&mut self, refined: &Refined) {
         self.look = self.look(refined);
         self.table = None;
     }
 
     /// What it looks like, or is to look like.
-    pub(super) fn look(&mut self, refined: &Refined<'_>) -> Option<Look> {
+    pub(super) fn look(&mut self, refined: &Refined) -> Option<Look> {
         match &mut self.table {
             Some(table) => Some(table.look(refined)),
             None => self.look.clone(),
@@ -41,7 +41,7 @@ impl<D: Direction> LazyTable<D> {
     }
 
     /// Looks like this at once, or when the table is there.
-    pub(super) fn look_like(&mut self, refined: &Refined<'_>, look: Option<&Look>) {
+    pub(super) fn look_like(&mut self, refined: &Refined, look: Option<&Look>) {
         match (&mut self.table, look) {
             (Some(table), Some(look)) => table.look_like(refined, look),
             (Some(_), None) => {}
@@ -66,9 +66,9 @@ impl<D: Direction> LazyTable<D> {
 /// A table of a tree, in the order in which a view begins.
 pub(super) fn first_table<D: Direction>(
     mut tree: RowTree<D>,
-    refined: &Refined<'_>,
+    refined: &Refined,
     cost: Cost,
 ) -> Table<D> {
-    tree.set_sort(Sort::usual(cost, refined.profile));
+    tree.set_sort(Sort::usual(cost, &refined.profile));
     Table::new(tree, refined)
 }

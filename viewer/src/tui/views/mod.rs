@@ -22,7 +22,7 @@ const DIGITS: [&str; 9] = ["1", "2", "3", "4", "5", "6", "7", "8", "9"];
 
 /// All views, without their rows.
 #[must_use]
-pub fn all<'p>(scene: &Scene<'p>) -> Vec<BoxedView<'p>> {
+pub fn all(scene: &Scene) -> Vec<BoxedView> {
     VIEWS.iter().map(|view| (view.new)(scene)).collect()
 }
 

@@ -32,7 +32,7 @@ pub(super) static ENTRY: Entry = Entry {
     command: "tables",
     help: "tables of a path: its cost, longer by each function",
     modes: &[&MODE],
-    new: |scene| Box::new(Tables::new(Sort::usual(SHEET.cost, scene.profile))),
+    new: |scene| Box::new(Tables::new(Sort::usual(SHEET.cost, &scene.profile))),
 };
 
 static MODE: Mode = Mode {
@@ -127,7 +127,7 @@ impl Tables {
         Self { sort, ..Self::default() }
     }
 
-    fn told(&self, refined: &Refined<'_>) -> Told {
+    fn told(&self, refined: &Refined) -> Told {
         Told {
             path: self.path.clone(),
             way: self.way,
@@ -139,7 +139,7 @@ impl Tables {
     }
 
     /// Looks like this again; the rows must be asked for, if it is another table.
-    fn look_like(&mut self, refined: &Refined<'_>, told: &Told) {
+    fn look_like(&mut self, refined: &Refined, told: &Told) {
         let Told { path, way, reach, sort, before, selected } = told.clone();
         let same = (&self.path, self.way, self.reach) == (&path, way, reach);
         (self.path, self.way, self.reach, self.before) = (path, way, reach, before);
@@ -156,7 +156,7 @@ impl Tables {
     }
 
     /// Name of the selected row's function, to find it again.
-    fn selected_name(&self, refined: &Refined<'_>) -> Option<String> {
+    fn selected_name(&self, refined: &Refined) -> Option<String> {
         let list = self.list.as_ref()?;
         let row = list.row(list.line(list.selected())?);
         Some(refined.functions.get(row.function.index())?.name.clone())
@@ -174,7 +174,7 @@ impl Tables {
     }
 
     /// Takes the table that was asked for.
-    fn take_list(&mut self, refined: &Refined<'_>, mut rows: ListedRows) {
+    fn take_list(&mut self, refined: &Refined, mut rows: ListedRows) {
         rows.look_at(refined.metric);
         self.cost = Some(rows.row(RowId::ROOT).clone());
         rows.set_sort(self.sort);
@@ -184,7 +184,7 @@ impl Tables {
     }
 
     /// Makes the path longer by the selected row; a sentence for people if that cannot be.
-    fn extend(&mut self, refined: &Refined<'_>) -> Result<(), String> {
+    fn extend(&mut self, refined: &Refined) -> Result<(), String> {
         let list = self.list.as_ref().ok_or("the table is not there yet")?;
         let line = list.line(list.selected()).ok_or("there is no row")?;
         let function = list.row(line).function;
@@ -240,7 +240,7 @@ impl Tables {
         cut_start(&text, cells, ellipsis).into_owned()
     }
 
-    fn toggle_reach(&mut self, refined: &Refined<'_>) -> Outcome {
+    fn toggle_reach(&mut self, refined: &Refined) -> Outcome {
         let (reach, said) = match self.reach {
             Reach::Immediate => (Reach::Extended, "with any number of calls between"),
             Reach::Extended => (Reach::Immediate, "direct calls only"),
@@ -249,7 +249,7 @@ impl Tables {
         self.changed(refined, said)
     }
 
-    fn toggle_way(&mut self, refined: &Refined<'_>) -> Outcome {
+    fn toggle_way(&mut self, refined: &Refined) -> Outcome {
         let (way, said) = match self.way {
             Way::Down => (Way::Up, "what calls the path"),
             Way::Up => (Way::Down, "what the path calls"),
@@ -258,7 +258,7 @@ impl Tables {
         self.changed(refined, said)
     }
 
-    fn changed(&mut self, refined: &Refined<'_>, said: &str) -> Outcome {
+    fn changed(&mut self, refined: &Refined, said: &str) -> Outcome {
         let selected = self.selected_name(refined);
         self.forget_list(selected);
         match self.path {
@@ -291,8 +291,8 @@ pub(in crate::tui) fn table_wanted(path: Option<Chain>, way: Way, reach: Reach) 
     })
 }
 
-impl<'p> View<'p> for Tables {
-    fn boxed(&self) -> BoxedView<'p> {
+impl View for Tables {
+    fn boxed(&self) -> BoxedView {
         Box::new(self.clone())
     }
 
@@ -304,7 +304,7 @@ impl<'p> View<'p> for Tables {
         self.list.as_ref().map(|list| list as _)
     }
 
-    fn rows_mut<'v>(&'v mut self, shown: &'v Refined<'p>) -> Option<RowsMut<'v, 'p>> {
+    fn rows_mut<'v>(&'v mut self, shown: &'v Refined) -> Option<RowsMut<'v>> {
         Some((self.list.as_mut()?, shown))
     }
 
@@ -319,7 +319,7 @@ impl<'p> View<'p> for Tables {
         }
     }
 
-    fn if_empty(&self, shown: &Refined<'p>) -> &'static str {
+    fn if_empty(&self, shown: &Refined) -> &'static str {
         match shown.shown {
             0 => NO_PATH_LEFT,
             _ => "nothing makes this path longer here: i, w, or backspace",
@@ -331,7 +331,7 @@ impl<'p> View<'p> for Tables {
     }
 
     /// The path and what it costs.
-    fn draw_above(&self, canvas: &mut Canvas<'_>, scene: &Scene<'p>, y: usize) {
+    fn draw_above(&self, canvas: &mut Canvas<'_>, scene: &Scene, y: usize) {
         let theme = scene.theme;
         let mut cost = String::new();
         if let Some(row) = &self.cost {
@@ -358,7 +358,7 @@ impl<'p> View<'p> for Tables {
         Some(table_wanted(self.path.clone(), self.way, self.reach))
     }
 
-    fn take(&mut self, made: &mut Made<'p>, shown: &Refined<'p>) {
+    fn take(&mut self, made: &mut Made, shown: &Refined) {
         if let Some(rows) = made.take() {
             self.take_list(shown, rows);
         }
@@ -369,7 +369,7 @@ impl<'p> View<'p> for Tables {
         None
     }
 
-    fn forget(&mut self, shown: &Refined<'p>) {
+    fn forget(&mut self, shown: &Refined) {
         let selected = self.selected_name(shown);
         self.forget_list(selected);
     }
@@ -380,7 +380,7 @@ impl<'p> View<'p> for Tables {
         }
     }
 
-    fn act(&mut self, action: Action, shown: &Refined<'p>) -> Outcome {
+    fn act(&mut self, action: Action, shown: &Refined) -> Outcome {
         match action {
             EXTEND => self.extend(shown).map_or_else(Outcome::failed, |()| Outcome::default()),
             SHORTEN if self.shorten() => Outcome::default(),
@@ -392,7 +392,7 @@ impl<'p> View<'p> for Tables {
         }
     }
 
-    fn memory(&mut self, shown: &Refined<'p>) -> Memory {
+    fn memory(&mut self, shown: &Refined) -> Memory {
         let told = self.told(shown);
         let sort = Some(told.sort);
         let text = kind(self.path.as_ref(), self.way, self.reach);
@@ -400,13 +400,13 @@ impl<'p> View<'p> for Tables {
         Memory { subject: Some(Subject { what, text, own: Arc::new(told) }), sort, looks: vec![] }
     }
 
-    fn turn_to(&mut self, subject: &Subject, shown: &Refined<'p>) {
+    fn turn_to(&mut self, subject: &Subject, shown: &Refined) {
         if let Some(told) = subject.own.downcast_ref() {
             self.look_like(shown, told);
         }
     }
 
-    fn recall(&mut self, memory: &Memory, shown: &Refined<'p>) {
+    fn recall(&mut self, memory: &Memory, shown: &Refined) {
         if let Some(subject) = &memory.subject {
             self.turn_to(subject, shown);
         }
@@ -428,7 +428,7 @@ impl<'p> View<'p> for Tables {
 }
 
 /// Selects the row of a function, by name; the first one if there is none.
-fn select(list: &mut Table<Listed>, refined: &Refined<'_>, name: Option<&str>) {
+fn select(list: &mut Table<Listed>, refined: &Refined, name: Option<&str>) {
     let Some(name) = name else { return };
     let is_it = |at: &usize| {
         let line = list.line(*at);

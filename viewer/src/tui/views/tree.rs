@@ -66,8 +66,8 @@ struct Tree {
     rows: LazyTable<Downward>,
 }
 
-impl<'p> View<'p> for Tree {
-    fn boxed(&self) -> BoxedView<'p> {
+impl View for Tree {
+    fn boxed(&self) -> BoxedView {
         Box::new(self.clone())
     }
 
@@ -79,14 +79,14 @@ impl<'p> View<'p> for Tree {
         self.rows.table.as_ref().map(|table| table as _)
     }
 
-    fn rows_mut<'v>(&'v mut self, shown: &'v Refined<'p>) -> Option<RowsMut<'v, 'p>> {
+    fn rows_mut<'v>(&'v mut self, shown: &'v Refined) -> Option<RowsMut<'v>> {
         Some((self.rows.table.as_mut()?, shown))
     }
 
     fn tree_mut<'v>(
         &'v mut self,
-        shown: &'v Refined<'p>,
-    ) -> Option<(&'v mut Table<Downward>, &'v Refined<'p>)> {
+        shown: &'v Refined,
+    ) -> Option<(&'v mut Table<Downward>, &'v Refined)> {
         Some((self.rows.table.as_mut()?, shown))
     }
 
@@ -96,7 +96,7 @@ impl<'p> View<'p> for Tree {
 
     /// The tree comes with each refinement. In the first one, the rows along which there is hardly
     /// any choice are open: start-up code, `main`.
-    fn take(&mut self, made: &mut Made<'p>, shown: &Refined<'p>) {
+    fn take(&mut self, made: &mut Made, shown: &Refined) {
         const NEARLY_ALL: u32 = 95;
         let Some(tree) = made.take::<TopDown>() else { return };
         if self.rows.take(first_table(tree, shown, SHEET.cost), shown) {
@@ -109,7 +109,7 @@ impl<'p> View<'p> for Tree {
         }
     }
 
-    fn forget(&mut self, shown: &Refined<'p>) {
+    fn forget(&mut self, shown: &Refined) {
         self.rows.forget(shown);
     }
 
@@ -117,11 +117,11 @@ impl<'p> View<'p> for Tree {
         self.rows.forget_hot_paths();
     }
 
-    fn memory(&mut self, shown: &Refined<'p>) -> Memory {
+    fn memory(&mut self, shown: &Refined) -> Memory {
         Memory { looks: vec![self.rows.look(shown)], ..Memory::default() }
     }
 
-    fn recall(&mut self, memory: &Memory, shown: &Refined<'p>) {
+    fn recall(&mut self, memory: &Memory, shown: &Refined) {
         self.rows.look_like(shown, memory.looks.first().and_then(Option::as_ref));
     }
 

@@ -223,7 +223,7 @@ pub enum Medium {
 #[derive(Clone, Copy, Debug)]
 pub struct Basis<'r> {
     /// What the rows are made from.
-    pub refined: &'r Refined<'r>,
+    pub refined: &'r Refined,
     /// For whom.
     pub medium: Medium,
     /// What costs count.
@@ -277,7 +277,7 @@ pub struct About {
 impl<'r> Basis<'r> {
     /// Times, and percentages of all that was measured, on a page.
     #[must_use]
-    pub fn new(refined: &'r Refined<'_>) -> Self {
+    pub fn new(refined: &'r Refined) -> Self {
         Self {
             refined,
             medium: Medium::default(),
@@ -291,7 +291,7 @@ impl<'r> Basis<'r> {
     /// The same, with what samples tell of the length of calls. O(threads).
     #[must_use]
     pub fn with_clusters(self) -> Self {
-        Self { clustered: clustered(self.refined.profile), ..self }
+        Self { clustered: clustered(&self.refined.profile), ..self }
     }
 
     /// What percentages of a metric are of, in samples of it.

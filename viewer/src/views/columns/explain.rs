@@ -120,7 +120,7 @@ pub(super) fn exclusive_percent(at: &At<'_>, _: About) -> Explanation {
 
 pub(super) fn edges(at: &At<'_>, about: About) -> Explanation {
     let form = at.basis.form;
-    let why = why_no_edges(at.basis.refined.profile);
+    let why = why_no_edges(&at.basis.refined.profile);
     let text = match at.row.edges {
         Edges::None if let Some(why) = why => format!("none: {why}"),
         Edges::None => about.no_edges.to_owned(),

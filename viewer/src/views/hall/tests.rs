@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::profile::{FrameKind, FunctionRef, Profile, from_outline};
+use crate::profile::{FrameKind, FunctionRef, NodesBuilder, Profile, from_outline};
 use crate::refine::{FramePattern, Predicate, Stage, apply, parse};
 use crate::views::Edges;
 use crate::views::callers::Callers;
@@ -131,12 +131,11 @@ fn a_path_of_a_hundred_thousand_calls_takes_no_time() {
         // An outline of that depth would be quadratic in size.
         outline.push_str("f 1\n  g 1\n");
         let mut profile = from_outline(&outline).unwrap();
+        let mut nodes = NodesBuilder::from(&profile.nodes);
         for node in 3..100_000_u32 {
-            profile.nodes.parent.push(node - 1);
-            profile.nodes.frame.push(profile.nodes.frame[1 + node as usize % 2]);
-            profile.nodes.samples.push(1);
-            profile.nodes.edges.push(1);
+            nodes.push(node - 1, nodes.frame[1 + node as usize % 2], 1, 1);
         }
+        profile.nodes = nodes.finish();
         profile.streams[0].nodes.end = 100_000;
         profile
     };

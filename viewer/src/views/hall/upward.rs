@@ -12,7 +12,7 @@ use crate::views::tally::{self, Own, Tally, Weights};
 
 /// A row for each function that calls a path, and that of the path.
 pub(super) fn rows(
-    refined: &Refined<'_>,
+    refined: &Refined,
     path: &Chain,
     link: Link,
     watch: &Watch<'_>,
@@ -37,13 +37,13 @@ pub(super) fn rows(
     Ok(tallied)
 }
 
-fn tally<'r, 'p, C: Count>(
-    refined: &'r Refined<'p>,
-    weights: Weights<'r, 'p, C>,
+fn tally<'r, C: Count>(
+    refined: &'r Refined,
+    weights: Weights<'r, C>,
     parts: &[Part],
     link: Link,
     watch: &Watch<'_>,
-) -> Result<Tally<'r, 'p, C>, Cancelled> {
+) -> Result<Tally<'r, C>, Cancelled> {
     match (link, parts) {
         (Link::Direct, [path]) => direct(refined, weights, path, watch),
         // A direct caller calls the first part, wherever above the others that is.
@@ -71,17 +71,17 @@ struct Part {
 }
 
 /// The node so many levels above another one.
-fn ancestor(refined: &Refined<'_>, node: u32, levels: usize) -> u32 {
+fn ancestor(refined: &Refined, node: u32, levels: usize) -> u32 {
     (0..levels).fold(node, |node, _| refined.parent[node as usize])
 }
 
 /// The direct callers of a path without gaps: each match has one.
-fn direct<'r, 'p, C: Count>(
-    refined: &'r Refined<'p>,
-    weights: Weights<'r, 'p, C>,
+fn direct<'r, C: Count>(
+    refined: &'r Refined,
+    weights: Weights<'r, C>,
     path: &Part,
     watch: &Watch<'_>,
-) -> Result<Tally<'r, 'p, C>, Cancelled> {
+) -> Result<Tally<'r, C>, Cancelled> {
     Tally::by_frame(refined, weights.along_path(), watch, |tally, node, at| {
         path.ends.contains(node).then(|| {
             tally.add_to_path(node, at);
@@ -92,13 +92,13 @@ fn direct<'r, 'p, C: Count>(
 }
 
 /// Several callers for each match: all above it, or those that call `callees` there.
-fn above<'r, 'p, C: Count>(
-    refined: &'r Refined<'p>,
-    weights: Weights<'r, 'p, C>,
+fn above<'r, C: Count>(
+    refined: &'r Refined,
+    weights: Weights<'r, C>,
     callees: Option<&Part>,
     parts: (&Part, &[Part]),
     watch: &Watch<'_>,
-) -> Result<Tally<'r, 'p, C>, Cancelled> {
+) -> Result<Tally<'r, C>, Cancelled> {
     let beginnings = Beginnings::of(refined, parts, watch)?;
     let mut open = OpenEnds::default();
     let mut callers: Vec<FrameRef> = Vec::new();
@@ -134,18 +134,18 @@ fn above<'r, 'p, C: Count>(
 }
 
 /// The latest beginnings of the matches of some parts of a path.
-struct Beginnings<'r, 'p, 't> {
-    refined: &'r Refined<'p>,
+struct Beginnings<'r, 't> {
+    refined: &'r Refined,
     last: &'t Part,
     /// For each node, the latest beginning of the parts before the last that end at it or above;
     /// `None` if the last is all.
     others: Option<Vec<u32>>,
 }
 
-impl<'r, 'p, 't> Beginnings<'r, 'p, 't> {
+impl<'r, 't> Beginnings<'r, 't> {
     /// Of a first part and others, as if the path began with them.
     fn of(
-        refined: &'r Refined<'p>,
+        refined: &'r Refined,
         (first, others): (&'t Part, &'t [Part]),
         watch: &Watch<'_>,
     ) -> Result<Self, Cancelled> {
@@ -218,7 +218,7 @@ impl<C: Count> OpenEnds<C> {
         self.ends.last().map_or(1, |end| end.beginning)
     }
 
-    fn enter(&mut self, tally: &Tally<'_, '_, C>, node: usize, beginning: u32, until: C) {
+    fn enter(&mut self, tally: &Tally<'_, C>, node: usize, beginning: u32, until: C) {
         let (callers, before, own) = (self.callers.len(), self.sums, tally.own_of_path(node));
         let is_call = own.has_edges();
         let outer = if is_call { own } else { Own::default() };
@@ -227,7 +227,7 @@ impl<C: Count> OpenEnds<C> {
     }
 
     /// Leaves the ends that a node with so many samples before it is not below.
-    fn leave(&mut self, tally: &mut Tally<'_, '_, C>, at: C) {
+    fn leave(&mut self, tally: &mut Tally<'_, C>, at: C) {
         while let Some(end) = self.ends.pop_if(|end| end.until <= at) {
             let below = self.sums.minus(end.before);
             if let Some(outer) = self.ends.last_mut().filter(|outer| !outer.is_call) {

@@ -46,7 +46,7 @@ fn check(shown: Edges, returned: u64, row: &str) -> Result<(), TestCaseError> {
 /// Function and kind of a row, and of those above it, innermost first.
 fn names<D: Direction>(
     tree: &RowTree<D>,
-    refined: &Refined<'_>,
+    refined: &Refined,
     row: RowId,
 ) -> Vec<(String, FrameKind)> {
     let rows = std::iter::successors(Some(row), |&row| tree.parent(row));
@@ -54,7 +54,7 @@ fn names<D: Direction>(
     named.collect()
 }
 
-fn named(refined: &Refined<'_>, row: &Row) -> (String, FrameKind) {
+fn named(refined: &Refined, row: &Row) -> (String, FrameKind) {
     (refined.functions[row.function.index()].name.clone(), row.kind)
 }
 
@@ -105,7 +105,7 @@ fn outermost(path: &[Activation], places: Vec<usize>) -> Vec<usize> {
 }
 
 /// The samples whose edges are timed: before all stages, not where a path is not whole.
-fn timed(refined: &Refined<'_>, samples: &[Sample]) -> Vec<Sample> {
+fn timed(refined: &Refined, samples: &[Sample]) -> Vec<Sample> {
     let is_timed = |sample: &&Sample| {
         let is_whole = |frame: &Activation| frame.kind != FrameKind::Partial;
         !refined.outcomes.is_empty() || sample.path.iter().all(is_whole)
@@ -114,7 +114,7 @@ fn timed(refined: &Refined<'_>, samples: &[Sample]) -> Vec<Sample> {
 }
 
 fn check_trees(
-    refined: &Refined<'_>,
+    refined: &Refined,
     samples: &[Sample],
     world: &World<'_>,
 ) -> Result<(), TestCaseError> {
@@ -154,7 +154,7 @@ fn check_trees(
 }
 
 fn check_tables(
-    refined: &Refined<'_>,
+    refined: &Refined,
     samples: &[Sample],
     world: &World<'_>,
     path: &Chain,

@@ -73,7 +73,7 @@ type Seen = BTreeMap<Vec<String>, Share>;
 
 fn seen(
     rows: impl IntoIterator<Item = (Vec<String>, Row)>,
-    (refined, metric): (&Refined<'_>, MetricRef),
+    (refined, metric): (&Refined, MetricRef),
 ) -> Seen {
     let share = |(name, row): (_, Row)| {
         let share = row.of(metric);
@@ -86,11 +86,11 @@ fn seen(
     rows.into_iter().map(share).filter(|(_, share)| *share != Share::default()).collect()
 }
 
-fn label(refined: &Refined<'_>, row: &Row) -> String {
+fn label(refined: &Refined, row: &Row) -> String {
     format!("{} {:?}", refined.functions[row.function.index()].name, row.kind)
 }
 
-fn of_tree<D: Direction>(refined: &Refined<'_>, mut tree: RowTree<D>) -> Vec<(Vec<String>, Row)> {
+fn of_tree<D: Direction>(refined: &Refined, mut tree: RowTree<D>) -> Vec<(Vec<String>, Row)> {
     let rows = all_rows(&mut tree, refined);
     let path = |mut id| {
         let mut path = vec![label(refined, tree.row(id))];
@@ -105,12 +105,12 @@ fn of_tree<D: Direction>(refined: &Refined<'_>, mut tree: RowTree<D>) -> Vec<(Ve
     rows.chain([&RowId::ROOT]).map(|&id| (path(id), tree.row(id).clone())).collect()
 }
 
-fn of_list(refined: &Refined<'_>, rows: &[Row]) -> Vec<(Vec<String>, Row)> {
+fn of_list(refined: &Refined, rows: &[Row]) -> Vec<(Vec<String>, Row)> {
     rows.iter().map(|row| (vec![label(refined, row)], row.clone())).collect()
 }
 
 /// The rows of every view.
-fn views(refined: &Refined<'_>) -> Vec<Vec<(Vec<String>, Row)>> {
+fn views(refined: &Refined) -> Vec<Vec<(Vec<String>, Row)>> {
     let mut views = vec![
         of_tree(refined, TopDown::new(refined)),
         of_tree(refined, Callers::new(refined)),

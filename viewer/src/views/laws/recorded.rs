@@ -15,7 +15,7 @@ fn recorded(bytes: &[u8]) -> Profile {
     Profile::from_saved(csprof_format::read::read(bytes).unwrap())
 }
 
-fn rows(refined: &Refined<'_>) -> Vec<Row> {
+fn rows(refined: &Refined) -> Vec<Row> {
     flat(refined, Sort::default())
 }
 

@@ -10,10 +10,9 @@ use std::ops::Range;
 
 use super::measure::Measure;
 use super::row_test::{Asked, Ratio, RowCost, Weight};
-use crate::profile::{Count, Frame, FrameKind};
+use crate::profile::{Column, Count, Frame, FrameKind, Home};
 use crate::refine::forest::bits::Bits;
 use crate::refine::forest::children::node_number;
-use crate::refine::forest::column::{Column, Home};
 use crate::refine::forest::costs::CostsOf;
 use crate::refine::forest::lists::Lists;
 use crate::refine::forest::procedures::is_called;
@@ -23,9 +22,9 @@ use crate::refine::watch::{Cancelled, Watch};
 
 /// The nodes of rows that pass a test.
 pub(crate) fn passing<C: Count>(
-    refined: &Refined<'_>,
-    costs: &CostsOf<'_, C>,
-    measure: &Measure<'_, '_, C>,
+    refined: &Refined,
+    costs: &CostsOf<C>,
+    measure: &Measure<'_, C>,
     watch: &Watch<'_>,
 ) -> Result<Bits, Cancelled> {
     let rows = Rows::new(refined, costs, watch)?;
@@ -61,7 +60,7 @@ pub(crate) fn passing<C: Count>(
 /// The rows of a forest.
 struct Rows {
     /// For each node the first node of its row; 0 for those that are not shown.
-    first: Column<'static, u32>,
+    first: Column<u32>,
     /// The nodes of rows but for the first of each.
     others: Bits,
 }
@@ -69,8 +68,8 @@ struct Rows {
 impl Rows {
     /// Finds them. O(nodes).
     fn new<C: Count>(
-        refined: &Refined<'_>,
-        costs: &CostsOf<'_, C>,
+        refined: &Refined,
+        costs: &CostsOf<C>,
         watch: &Watch<'_>,
     ) -> Result<Self, Cancelled> {
         let (parent, inclusive) = (&refined.parent[..], &costs.inclusive[..]);
@@ -123,11 +122,11 @@ impl Rows {
     /// Sums over the nodes of a range, at the first node of each row.
     fn sum<C: Count>(
         &self,
-        costs: &CostsOf<'_, C>,
+        costs: &CostsOf<C>,
         column: &[C],
         nodes: Range<usize>,
         watch: &Watch<'_>,
-    ) -> Result<Column<'static, C>, Cancelled> {
+    ) -> Result<Column<C>, Cancelled> {
         let mut counts = costs.home.empty(column.len());
         counts.resize(nodes.start, C::default());
         counts.extend_from_slice(&column[nodes]);
@@ -141,7 +140,7 @@ impl Rows {
         mut counts: Vec<C>,
         home: &Home<C>,
         watch: &Watch<'_>,
-    ) -> Result<Column<'static, C>, Cancelled> {
+    ) -> Result<Column<C>, Cancelled> {
         self.each_other(watch, |row, node| {
             let count = counts[node];
             counts[row] += count;
@@ -165,14 +164,14 @@ impl Rows {
 /// What rows cost, as far as a quantity is made of it: sums over nodes of each, at its first node.
 struct Sums<C: 'static> {
     /// Inclusive samples, or exclusive ones if it is these that are asked for.
-    samples: Option<Column<'static, C>>,
+    samples: Option<Column<C>>,
     edges: Option<Edges<C>>,
 }
 
 /// Edge counts of rows, least and greatest possible.
 struct Edges<C: 'static> {
-    low: Column<'static, C>,
-    high: Column<'static, C>,
+    low: Column<C>,
+    high: Column<C>,
     /// Those that have edges.
     counted: Bits,
 }
@@ -180,10 +179,10 @@ struct Edges<C: 'static> {
 impl<C: Count> Sums<C> {
     /// The sums over a range of nodes.
     fn new(
-        refined: &Refined<'_>,
-        costs: &CostsOf<'_, C>,
+        refined: &Refined,
+        costs: &CostsOf<C>,
         rows: &Rows,
-        measure: &Measure<'_, '_, C>,
+        measure: &Measure<'_, C>,
         nodes: Range<u32>,
         watch: &Watch<'_>,
     ) -> Result<Self, Cancelled> {
@@ -219,8 +218,8 @@ impl<C: Count> Sums<C> {
 
 impl<C: Count> Edges<C> {
     fn new(
-        refined: &Refined<'_>,
-        costs: &CostsOf<'_, C>,
+        refined: &Refined,
+        costs: &CostsOf<C>,
         rows: &Rows,
         nodes: Range<usize>,
         watch: &Watch<'_>,

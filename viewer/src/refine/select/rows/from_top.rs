@@ -34,9 +34,9 @@ pub(crate) struct Row<'v> {
 
 /// The nodes of rows that pass a test.
 pub(crate) fn passing<C: Count>(
-    refined: &Refined<'_>,
-    costs: &CostsOf<'_, C>,
-    measure: &Measure<'_, '_, C>,
+    refined: &Refined,
+    costs: &CostsOf<C>,
+    measure: &Measure<'_, C>,
     watch: &Watch<'_>,
 ) -> Result<Bits, Cancelled> {
     let mut passing = Bits::none(refined.node_count());
@@ -76,7 +76,7 @@ fn insert(set: &mut Bits, nodes: &[u32]) {
 /// Calls `visitor` for every row, a parent before its children. Nodes are looked at one by one
 /// only where the test asks for edges or one side of a comparison, and samples do not answer it.
 pub(crate) fn visit(
-    refined: &Refined<'_>,
+    refined: &Refined,
     test: &MetricTest,
     watch: &Watch<'_>,
     visitor: impl FnMut(&Row<'_>) -> Below,
@@ -88,9 +88,9 @@ pub(crate) fn visit(
 }
 
 fn visit_in<C: Count>(
-    refined: &Refined<'_>,
-    costs: &CostsOf<'_, C>,
-    measure: &Measure<'_, '_, C>,
+    refined: &Refined,
+    costs: &CostsOf<C>,
+    measure: &Measure<'_, C>,
     watch: &Watch<'_>,
     mut visitor: impl FnMut(&Row<'_>) -> Below,
 ) -> Result<(), Cancelled> {
@@ -146,9 +146,9 @@ fn visit_in<C: Count>(
 }
 
 /// The rows below one row while they are being made.
-struct Siblings<'r, 'p, C> {
+struct Siblings<'r, C> {
     frame: &'r [FrameRef],
-    samples: &'r Share<'p, C>,
+    samples: &'r Share<C>,
     /// For each node found, which sibling it belongs to.
     sibling_of: Vec<u32>,
     rows: Vec<Sibling>,
@@ -177,10 +177,10 @@ const KINDS: usize = FrameKind::Context as usize + 1;
 /// Nodes that are compared with one another sooner than looked up.
 const FEW: usize = 8;
 
-impl<'r, 'p, C: Count> Siblings<'r, 'p, C> {
+impl<'r, C: Count> Siblings<'r, C> {
     /// Numbers the functions and kinds that frames have, so that what is used often is close
     /// together.
-    fn new(refined: &'r Refined<'_>, samples: &'r Share<'p, C>) -> Self {
+    fn new(refined: &'r Refined, samples: &'r Share<C>) -> Self {
         let mut numbers = vec![u32::MAX; refined.functions.len() * KINDS];
         let mut next = 0;
         let mut pairs = Vec::with_capacity(refined.frames.len());

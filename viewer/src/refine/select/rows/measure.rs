@@ -17,11 +17,11 @@ use crate::refine::forest::sides::{first_of_other, shown_of_sides};
 use crate::refine::lang::metric_test::{Metric, MetricTest, Sides};
 
 /// What a test asks of the rows of a forest.
-pub(crate) fn measure<'t, 'p, C: Count>(
-    refined: &Refined<'_>,
-    costs: &CostsOf<'p, C>,
+pub(crate) fn measure<'t, C: Count>(
+    refined: &Refined,
+    costs: &CostsOf<C>,
     test: &'t MetricTest,
-) -> Result<Measure<'t, 'p, C>, Stop> {
+) -> Result<Measure<'t, C>, Stop> {
     // What csprof records never has more edges than samples; a made-up file may.
     let bounded = test.is_of_edges() && costs.recorded.is_bounded();
     if test.is_of_edges() {
@@ -31,10 +31,10 @@ pub(crate) fn measure<'t, 'p, C: Count>(
 }
 
 /// A test, and what it measures in a forest.
-pub(crate) struct Measure<'t, 'p, C> {
+pub(crate) struct Measure<'t, C> {
     test: &'t MetricTest,
     /// Samples of the metric that is asked for.
-    samples: Share<'p, C>,
+    samples: Share<C>,
     /// Whether they are those of all metrics.
     is_of_all: bool,
     known: Known,
@@ -53,12 +53,12 @@ enum Of {
     Delta([Scale; 2]),
 }
 
-impl<'t, 'p, C: Count> Measure<'t, 'p, C> {
+impl<'t, C: Count> Measure<'t, C> {
     /// `bounded` says that no row has more edges than samples. Fails if the test asks for a metric
     /// that there is not, or for a side, and nothing is compared.
     fn new(
-        refined: &Refined<'_>,
-        costs: &CostsOf<'p, C>,
+        refined: &Refined,
+        costs: &CostsOf<C>,
         test: &'t MetricTest,
         bounded: bool,
     ) -> Result<Self, Unmatched> {
@@ -84,7 +84,7 @@ impl<'t, 'p, C: Count> Measure<'t, 'p, C> {
     }
 
     /// Samples of each node, of the metric that is asked for.
-    pub(crate) fn samples(&self) -> &Share<'p, C> {
+    pub(crate) fn samples(&self) -> &Share<C> {
         &self.samples
     }
 
@@ -125,7 +125,7 @@ impl<'t, 'p, C: Count> Measure<'t, 'p, C> {
     /// asks for them.
     pub(crate) fn passes(
         &self,
-        costs: &CostsOf<'_, C>,
+        costs: &CostsOf<C>,
         nodes: &[u32],
         kind: FrameKind,
         [inclusive, exclusive]: [u64; 2],
@@ -167,7 +167,7 @@ fn together(counts: impl Iterator<Item = (u64, u64)>) -> Option<(u64, u64)> {
 
 /// The edge count of nodes together: least and greatest possible.
 fn edges<'n, C: Count>(
-    costs: &CostsOf<'_, C>,
+    costs: &CostsOf<C>,
     nodes: impl Iterator<Item = &'n u32>,
     kind: FrameKind,
 ) -> Option<(u64, u64)> {
@@ -180,7 +180,7 @@ type Asks = (Known, [Range<u32>; 2], Of);
 
 /// What a test measures where two profiles are compared; `both` is the scale of the two together.
 fn of_comparison(
-    refined: &Refined<'_>,
+    refined: &Refined,
     comparison: &Comparison,
     test: &MetricTest,
     both: &Scale,
@@ -214,10 +214,10 @@ fn of_comparison(
 }
 
 /// The metric whose samples a test asks for; `None` for those of all together.
-fn metric(refined: &Refined<'_>, test: &MetricTest) -> Result<Option<MetricRef>, Unmatched> {
+fn metric(refined: &Refined, test: &MetricTest) -> Result<Option<MetricRef>, Unmatched> {
     let Some(metric) = test.quantity.metric() else { return Ok(None) };
     let Metric::Source(name) = metric else { return Ok(Some(MetricRef::FIRST)) };
-    let profile = refined.profile;
+    let profile = &refined.profile;
     let mut there: Vec<&String> = match &profile.comparison {
         None => profile.metrics().map(|(_, metric)| &metric.source).collect(),
         // Each side has one, and nearly always the same.
@@ -242,7 +242,7 @@ fn metric(refined: &Refined<'_>, test: &MetricTest) -> Result<Option<MetricRef>,
 }
 
 /// The scale of tests of a metric, or of all together, on a forest of one profile.
-fn scale(refined: &Refined<'_>, metric: Option<MetricRef>) -> Scale {
+fn scale(refined: &Refined, metric: Option<MetricRef>) -> Scale {
     let accounts = match metric {
         Some(metric) => &refined.accounts[metric.index()..=metric.index()],
         None => &refined.accounts[..],

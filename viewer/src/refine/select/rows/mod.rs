@@ -21,7 +21,7 @@ use crate::refine::watch::Watch;
 
 /// The nodes of rows that pass a test.
 pub(crate) fn of_passing_rows(
-    refined: &Refined<'_>,
+    refined: &Refined,
     test: &MetricTest,
     watch: &Watch<'_>,
 ) -> Result<Bits, Stop> {
@@ -37,7 +37,7 @@ pub(crate) fn of_passing_rows(
 
 /// Whether there are many nodes of which samples say too little. A row that is found from the top
 /// costs as much as ten nodes where all rows are found.
-fn are_many<C: Count>(measure: &Measure<'_, '_, C>) -> bool {
+fn are_many<C: Count>(measure: &Measure<'_, C>) -> bool {
     let inclusive = &measure.samples().inclusive;
     let unknown = inclusive.iter().filter(|&&samples| measure.known(samples.into()).is_none());
     unknown.count() > inclusive.len() / 10
@@ -46,7 +46,7 @@ fn are_many<C: Count>(measure: &Measure<'_, '_, C>) -> bool {
 /// The nodes of rows that pass a test: found from the top, and all at once.
 #[cfg(test)]
 pub(crate) fn passing_both_ways(
-    refined: &Refined<'_>,
+    refined: &Refined,
     test: &MetricTest,
     watch: &Watch<'_>,
 ) -> Result<[Bits; 2], Stop> {
