@@ -162,9 +162,9 @@ impl Diff {
             all.is_significant() && all.growth().is_none_or(|growth| growth > most)
         });
         if let Some(most) = above.filter(|_| !all.delta(Form::Ascii).starts_with('-')) {
-            let growth = all.growth_text(Form::Ascii);
+            let growth = all.growth_with_unit(Form::Ascii);
             print::message(format_args!(
-                "{} costs {} more than {} ({growth}%), and --fail-above allows {most}%",
+                "{} costs {} more than {} ({growth}), and --fail-above allows {most}%",
                 self.other.display(),
                 all.delta(Form::Ascii).trim_start_matches('+'),
                 self.base.display(),

@@ -15,7 +15,7 @@ use crate::print;
 use crate::profile::comparison::{Rename, Scale};
 use crate::profile::merge::{Agreement, Merger};
 use crate::profile::{MetricRef, Profile};
-use crate::refine::{self, Refined, Refinement, Sets};
+use crate::refine::{self, Refined, Refinement, Sets, marks};
 use crate::set_files::SetFiles;
 use crate::views::measure::Measure;
 
@@ -259,7 +259,7 @@ pub(super) fn applied(profile: &Profile, refinement: &Refinement, text: &str) ->
             Some((at, part)) => {
                 let before = text[..at].chars().count();
                 let marked = part.chars().count();
-                anyhow!("--refine:\n{text}\n{:before$}{:^<marked$}\n{error}", "", "")
+                anyhow!("--refine:\n{text}\n{}\n{error}", marks(before, marked))
             }
             None => anyhow!("--refine: {error}"),
         }
@@ -292,8 +292,14 @@ pub(super) fn compared(
             }
         }
         let last = sources.pop().unwrap_or_default();
-        let names = [&["`samples`".to_owned()], &sources[..]].concat().join(", ");
-        let cause = format!("no metric `{name}` in these profiles; they have {names} and {last}");
+        // `diff` takes that word, and does not ask for it here.
+        let samples = (name != "samples").then(|| "`samples`".to_owned());
+        let names: Vec<String> = samples.into_iter().chain(sources).collect();
+        let names = match names.join(", ") {
+            names if names.is_empty() => last,
+            names => format!("{names} and {last}"),
+        };
+        let cause = format!("no metric `{name}` in these profiles; they have {names}");
         return Err(WrongUsage(cause).into());
     }
     // Two of one metric each are compared if they measure the same, whichever of them is named.

@@ -66,7 +66,10 @@ pub struct Report {
     #[command(flatten)]
     rows: Rows,
     /// List the sets of frames that refinements can name (@mpi) and what they match here
-    #[arg(long, conflicts_with_all = ["view", "depth", "limit", "threshold", "open", "sort"])]
+    #[arg(long, conflicts_with_all = [
+        "view", "depth", "limit", "threshold", "open", "sort", "by", "percent", "reverse", "path",
+        "extended", "upward",
+    ])]
     sets: bool,
     /// Form of the output
     #[arg(long, value_enum, default_value_t = Format::Text)]

@@ -185,6 +185,10 @@ fn keywords(before: &str, word: &str) -> Vec<String> {
         "where" | "and" | "or" | "not" | "(" => PREDICATES.iter().map(|&(name, _)| name).collect(),
         "[" => quantities_and_sides(),
         "base" | "other" => names_of(&Quantity::ALL),
+        "delta" => {
+            let with_delta = Quantity::ALL.into_iter().filter(|(quantity, _)| quantity.has_delta());
+            with_delta.map(|(_, name)| name).collect()
+        }
         "rank" | "process" | "thread" | "epoch" => vec!["in"],
         previous => match STAGES.iter().find_map(|stage| operands(stage, before, previous)) {
             Some(operands) => operands,

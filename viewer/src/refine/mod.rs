@@ -60,6 +60,7 @@ pub use self::lang::definitions::{Source, defined_in, is_definition};
 pub use self::lang::metric_test::{Metric, MetricTest, Quantity, Sides, Unit, Value, Whole};
 pub use self::lang::parser::parse;
 pub use self::lang::parser::state::ParseError;
+pub(crate) use self::lang::parser::state::marks;
 pub use self::lang::preset::Preset;
 pub use self::lang::sets::{Problem, Sets};
 pub use self::lang::stage::{Refinement, Stage};

@@ -425,7 +425,7 @@ fn a_pattern_without_a_match_names_what_is_near() {
     );
     assert_eq!(
         refined(MPI, "hide solve | through solve"),
-        "no function that the stages before leave matches solve; the profile itself has one"
+        "no function that the stages before leave matches solve; they took it out"
     );
     assert_eq!(
         refined(MPI, "through main > main | hide MPI_*"),
@@ -770,5 +770,53 @@ node[incl(realtime) > 5]
             "`realtime` is not what is compared here, but cputime; another metric is compared by \
              csprof diff --metric"
         )
+    );
+}
+
+/// Paths have as many frames as counts of one byte go up to, and more.
+#[test]
+fn counts_of_frames_have_no_end() {
+    let mut outline = String::new();
+    for depth in 0..300 {
+        outline.push_str(&format!("{}f {}\n", "  ".repeat(depth), u8::from(depth == 299)));
+    }
+    for count in [253, 254, 255, 256, 299] {
+        for (test, holds) in [(">", true), (">=", true), ("<=", false), ("=", false)] {
+            let shown = refined(&outline, &format!("where depth {test} {count}"));
+            assert_eq!(shown.ends_with("= 1 + 0\n"), holds, "depth {test} {count}");
+            let shown = refined(&outline, &format!("where times(f) {test} {count}"));
+            assert_eq!(shown.ends_with("= 1 + 0\n"), holds, "times(f) {test} {count}");
+        }
+    }
+}
+
+/// Where callers stand below callees, exclusive are the samples that views show so.
+#[test]
+fn tests_of_exclusive_cost_are_of_what_is_shown() {
+    let outline = "main 1\n  f 5\n  g\n    f 4\n";
+    let tree = "f\n  main 5\n  g\n    main 4\n= 9 + 1\n";
+    assert_eq!(refined(outline, "callers of f"), tree);
+    assert_eq!(
+        refined(outline, "callers of f | small excl(samples) >= 9"),
+        "\"(1 small)\" 9\n= 9 + 1\n"
+    );
+    // What ends on a caller is not its own.
+    assert_eq!(refined(outline, "callers of f | small excl(samples) = 4"), tree);
+    assert_eq!(refined(outline, "callers of f | where node[excl(samples) = 4]"), "= 0 + 10\n");
+}
+
+/// Nobody returns from inlined code, so what it costs says nothing of how long calls took.
+#[test]
+fn small_rows_of_inlined_code_are_apart() {
+    let outline = "main 100\n  axpy 3 inline\n  dot 2 inline\n  log 3 e=3\n  exp 30 e=1\n";
+    assert_eq!(
+        refined(outline, "small incl(samples) < 5"),
+        "\
+main 100
+  \"(2 small)\" 5 inline
+  \"(1 small)\" 3 e=3
+  exp 30 e=1
+= 138 + 0
+"
     );
 }

@@ -64,10 +64,11 @@ impl Aligned {
             if width == 0 {
                 continue;
             }
-            let space = width.saturating_sub(cell.width());
+            // Not by a width of the format: a long name would be more than that may be.
+            let space = " ".repeat(width.saturating_sub(cell.width()));
             match align {
-                Align::Left => write!(out, "{cell}{:1$}", "", space + GAP)?,
-                Align::Right => write!(out, "{:space$}{cell}{:GAP$}", "", "")?,
+                Align::Left => write!(out, "{cell}{space}{:GAP$}", "")?,
+                Align::Right => write!(out, "{space}{cell}{:GAP$}", "")?,
             }
         }
         writeln!(out, "{rest}")

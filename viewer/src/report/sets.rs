@@ -33,7 +33,7 @@ pub fn text(
     let cells = |row: &SetRow| {
         let cost = match row.samples {
             0 => [String::new(), String::new()],
-            samples => [amount(samples, metric, form), percent(samples, refined.shown)],
+            samples => [amount(samples, metric, form), percent(samples, refined.base)],
         };
         let [time, share] = cost;
         [format!("@{}", printable(&row.name)), time, share, what(refined, row, form)].to_vec()
@@ -53,8 +53,8 @@ pub fn text(
     }
     writeln!(
         out,
-        "\nThe time is that of all paths through a set. Sets may overlap. `csprof help sets` says \
-         what each\nstands for and how to define others."
+        "\nThe time is that of all paths through a set, and % is of all that was measured. Sets may \
+         overlap.\n`csprof help sets` says what each stands for and how to define others."
     )
 }
 

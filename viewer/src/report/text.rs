@@ -224,8 +224,8 @@ impl Text<'_> {
             while let Some((_, depth, left_out)) = pending.pop_if(|&mut (end, ..)| end == at) {
                 self.left_out(indent, depth, &left_out, out)?;
             }
-            let indent = INDENT * line.depth as usize;
-            aligned.write(cells, &format!("{:indent$}{}", "", self.name(line)), out)?;
+            let indent = " ".repeat(INDENT * line.depth as usize);
+            aligned.write(cells, &format!("{indent}{}", self.name(line)), out)?;
             pending.push((at + 1 + line.below, line.depth + 1, line.left_out.clone()));
         }
         while let Some((_, depth, left_out)) = pending.pop() {
@@ -293,12 +293,12 @@ impl Text<'_> {
         };
         let dots = dots(self.form);
         let rows = count(rows as u64, self.form);
-        let indent = indent + INDENT * depth as usize;
+        let indent = " ".repeat(indent + INDENT * depth as usize);
         if matches!(self.options.view, View::Tables | View::Places) {
             // What the rows of a table cost overlaps, and what places do, so its sum says nothing.
-            return writeln!(out, "{:indent$}{dots} {rows} more", "");
+            return writeln!(out, "{indent}{dots} {rows} more");
         }
-        writeln!(out, "{:indent$}{dots} {rows} more, together {share}", "")
+        writeln!(out, "{indent}{dots} {rows} more, together {share}")
     }
 
     /// What to ask for to see more, and what the columns mean.

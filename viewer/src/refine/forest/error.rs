@@ -65,7 +65,7 @@ impl fmt::Display for RefineError {
             ),
             Cause::Gone { among, nothing_left: false } => write!(
                 f,
-                "no {among} that the stages before leave matches {}; the profile itself has one",
+                "no {among} that the stages before leave matches {}; they took it out",
                 self.part
             ),
             Cause::NotCompared => write!(

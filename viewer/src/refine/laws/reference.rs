@@ -433,9 +433,12 @@ fn rewrite(
                     && row[end - 1].1 != FrameKind::Context
                     && rows.passes(test, cost)
             });
+            let is_called = |kind| matches!(kind, FrameKind::Call | FrameKind::Unknown);
+            let own = is_called(path[end - 1].kind);
+            let siblings = siblings.filter(|(row, _)| is_called(row[end - 1].1) == own);
             let name = format!("({} small)", siblings.count()).into();
-            let counted = counted(&path[end - 1]);
-            let rest = Activation { name, kind: FrameKind::Call, counted, line: 0 };
+            let kind = if own { FrameKind::Call } else { FrameKind::Inline };
+            let rest = Activation { name, kind, counted: counted(&path[end - 1]), line: 0 };
             [&path[..end - 1], &[rest]].concat()
         }
     })

@@ -185,7 +185,7 @@ fn counted(
     count: u32,
 ) -> Result<Bits, Cancelled> {
     match u8::try_from(count) {
-        Ok(count) if count < u8::MAX => inherited(
+        Ok(count) if count < u8::MAX - 1 => inherited(
             refined,
             watch,
             |node, above: u8| (above + u8::from(has(refined, set, node))).min(count + 1),

@@ -1,4 +1,4 @@
-//! `small`: rows below a threshold become one row for each parent.
+//! `small`: rows below a threshold become one row for each parent, and inlined ones another.
 
 use std::collections::HashMap;
 
@@ -7,21 +7,23 @@ use super::step::{Step, Transform, of_functions};
 use crate::profile::{Column, Frame, FrameKind, FrameRef, Function, FunctionRef};
 use crate::refine::forest::bits::Bits;
 use crate::refine::forest::error::Stop;
+use crate::refine::forest::procedures::is_called;
 use crate::refine::forest::refined::Refined;
 use crate::refine::lang::metric_test::MetricTest;
 use crate::refine::select::rows::from_top::{Below, visit};
 use crate::refine::watch::Watch;
 
 /// `small incl(time) < 0.5%`: one row, `(3 small)`, of the outermost rows below each parent that
-/// pass the test; what is below them moves to it.
+/// pass the test, and one of those of inlined code; what is below them moves there.
 pub(crate) struct Small<'s>(pub(crate) &'s MetricTest);
 
 impl Transform for Small<'_> {
     fn run(&self, mut refined: Refined, watch: &Watch<'_>) -> Result<Step, Stop> {
         let mut found = Bits::none(refined.node_count());
-        // Their nodes, parent by parent: number of the parent, of its rows that pass, and the end.
+        // Rows that pass: the row that each is part of from now on, and the end of its nodes.
         let mut nodes: Vec<u32> = Vec::new();
-        let mut parents: Vec<(u32, u32, usize)> = Vec::new();
+        let mut rows: Vec<(Part, usize)> = Vec::new();
+        let mut counts: HashMap<Part, u32> = HashMap::new();
         visit(&refined, self.0, watch, |row| {
             // Roots are no calls, and contexts are there to be seen.
             let is_frame = !matches!(row.kind, FrameKind::Root | FrameKind::Context);
@@ -29,13 +31,9 @@ impl Transform for Small<'_> {
                 return if row.below == Some(false) { Below::Closed } else { Below::Open };
             }
             nodes.extend_from_slice(row.nodes);
-            match parents.last_mut() {
-                Some((parent, count, end)) if *parent == row.parent => {
-                    *count += 1;
-                    *end = nodes.len();
-                }
-                _ => parents.push((row.parent, 1, nodes.len())),
-            }
+            let part = Part { parent: row.parent, is_called: is_called(row.kind) };
+            rows.push((part, nodes.len()));
+            *counts.entry(part).or_default() += 1;
             Below::Closed
         })?;
         for &node in &nodes {
@@ -44,9 +42,11 @@ impl Transform for Small<'_> {
         let frames = refined.workspace.frames.clone();
         let mut frame = std::mem::take(&mut refined.frame).take(&frames);
         let mut start = 0;
-        let mut rests: HashMap<u32, FrameRef> = HashMap::new();
-        for (_, count, end) in parents {
-            let rest = *rests.entry(count).or_insert_with(|| rest(&mut refined, count));
+        let mut rests: HashMap<(u32, bool), FrameRef> = HashMap::new();
+        for (part, end) in rows {
+            let (count, is_called) = (counts[&part], part.is_called);
+            let rest = rests.entry((count, is_called));
+            let rest = *rest.or_insert_with(|| rest_of(&mut refined, count, is_called));
             for &node in &nodes[start..end] {
                 frame[node as usize] = rest;
             }
@@ -67,11 +67,21 @@ impl Transform for Small<'_> {
     }
 }
 
+/// The rows of a parent that become one. Nobody returns from inlined code, so what it costs would
+/// say something false of how long calls take.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Part {
+    parent: u32,
+    /// Whether they are rows of what is called.
+    is_called: bool,
+}
+
 /// The frame that stands for so many rows.
-fn rest(refined: &mut Refined, count: u32) -> FrameRef {
+fn rest_of(refined: &mut Refined, count: u32, is_called: bool) -> FrameRef {
     let name = format!("({count} small)");
     let function = Function { name, module: None, file: None, line: 0 };
     let function = FunctionRef(refined.functions.number_of(function));
-    let frame = Frame { function, kind: FrameKind::Call, file: None, line: 0 };
+    let kind = if is_called { FrameKind::Call } else { FrameKind::Inline };
+    let frame = Frame { function, kind, file: None, line: 0 };
     FrameRef(refined.frames.number_of(frame))
 }

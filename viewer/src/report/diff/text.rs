@@ -13,6 +13,7 @@ use super::{Options, comparison, total};
 use crate::profile::comparison::{BASE, Comparison, OTHER, Scale};
 use crate::profile::{FrameKind, short_name};
 use crate::refine::Refined;
+use crate::views::View;
 use crate::views::columns::Basis;
 use crate::views::difference::{Change, Difference, unrelated};
 use crate::views::number::{Form, amount, count, counted};
@@ -117,10 +118,16 @@ impl Text<'_> {
         if shown_of_sides(self.refined) == [0, 0] {
             return "Nothing is shown: the refinement takes out every sample of both.".to_owned();
         }
-        format!(
-            "No call path differs by {}% of the total; --threshold 0 shows all.",
-            self.limits.share
-        )
+        if self.options.limit == Some(0) {
+            return "--limit 0 leaves no rows.".to_owned();
+        }
+        let row = match self.options.view {
+            View::TopDown => "call path",
+            View::Places => "place",
+            View::Callers | View::Flat | View::Tables => "function",
+        };
+        let share = self.limits.share;
+        format!("No {row} differs by {share}% of the total; --threshold 0 shows all.")
     }
 
     fn table(&self, listing: &Listing, out: &mut impl Write) -> io::Result<()> {
@@ -139,8 +146,8 @@ impl Text<'_> {
         let title = title(self.options.view, self.options.table.as_ref());
         aligned.write(&heads, &printable(title), out)?;
         listing.lines.iter().zip(&cells).try_for_each(|(line, cells)| {
-            let indent = line.depth as usize;
-            aligned.write(cells, &format!("{:indent$}{}", "", self.name(line)), out)
+            let indent = " ".repeat(line.depth as usize);
+            aligned.write(cells, &format!("{indent}{}", self.name(line)), out)
         })
     }
 

@@ -3,7 +3,7 @@
 use core::cmp::Reverse;
 use std::io::{self, Write};
 
-use csprof_format::ids::{ModuleId, ProcessId, ThreadId};
+use csprof_format::ids::{ProcessId, ThreadId};
 use csprof_format::profile::{Exit, Module, Origin, Process, SymbolSource, Thread};
 
 use super::{SetPlace, epoch_reason, hex, sets, text};
@@ -289,10 +289,13 @@ fn symbols(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()
         return Ok(());
     }
     let nameless = nameless(profile);
-    let unnamed = |place: usize| {
-        let id = Some(ModuleId::from_index(place));
-        nameless.iter().find(|one| one.module == id).map_or(0, |one| one.samples)
-    };
+    let mut samples = vec![0; modules.len()];
+    for one in &nameless {
+        if let Some(module) = one.module {
+            samples[module.index()] = one.samples;
+        }
+    }
+    let unnamed = |place: usize| samples[place];
     let of_interest = |&(place, module): &(usize, &Module)| {
         module.symbols != SymbolSource::NotAsked || unnamed(place) > 0
     };

@@ -26,12 +26,18 @@ impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let before = self.text.get(..self.range.start).unwrap_or(&self.text).chars().count();
         let marked = self.text.get(self.range.clone()).unwrap_or("").chars().count().max(1);
-        write!(f, "{}\n{:before$}{:^<marked$}\n{}", self.text, "", "", self.message)?;
+        write!(f, "{}\n{}\n{}", self.text, marks(before, marked), self.message)?;
         if !self.suggestions.is_empty() {
             write!(f, ": {}", self.suggestions.join(", "))?;
         }
         Ok(())
     }
+}
+
+/// The line below a text that marks so many of its characters, behind so many.
+pub(crate) fn marks(before: usize, marked: usize) -> String {
+    // Not by widths of a format: those end at 65535.
+    format!("{}{}", " ".repeat(before), "^".repeat(marked))
 }
 
 impl std::error::Error for ParseError {}

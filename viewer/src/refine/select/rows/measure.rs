@@ -14,7 +14,7 @@ use crate::refine::forest::costs::{CostsOf, Share};
 use crate::refine::forest::error::{Cause, Stop, Unmatched};
 use crate::refine::forest::refined::{Account, Refined};
 use crate::refine::forest::sides::{first_of_other, shown_of_sides};
-use crate::refine::lang::metric_test::{Metric, MetricTest, Sides};
+use crate::refine::lang::metric_test::{Metric, MetricTest, Quantity, Sides};
 
 /// What a test asks of the rows of a forest.
 pub(crate) fn measure<'t, C: Count>(
@@ -64,7 +64,13 @@ impl<'t, C: Count> Measure<'t, C> {
     ) -> Result<Self, Unmatched> {
         let metric = metric(refined, test)?;
         let all = Share { exclusive: costs.exclusive.clone(), inclusive: costs.inclusive.clone() };
-        let samples = metric.map_or(all, |metric| costs.share_of(metric));
+        let mut samples = metric.map_or(all, |metric| costs.share_of(metric));
+        if refined.is_inverted && matches!(test.quantity, Quantity::Exclusive(_)) {
+            // What views show as exclusive there.
+            let nodes = samples.inclusive.iter().zip(&samples.exclusive).enumerate();
+            let own = nodes.map(|(node, (&all, &ends))| refined.own(node, all, ends));
+            samples.exclusive = own.collect::<Vec<C>>().into();
+        }
         let is_of_all = samples.inclusive.is(&costs.inclusive);
         let one = |nodes: Range<u32>, scale: &Scale| {
             (test.known(bounded, scale), [nodes, 0..0], Of::One(test.on(scale)))
