@@ -380,7 +380,7 @@ const _: () = assert!(size_of::<ThreadRecord>() == 448);
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Node {
-    /// A [`FrameKey`](crate::address::FrameKey).
+    /// A [`FrameKey`].
     pub key: u64,
     /// The calling context's node; 0 for the root of an epoch.
     pub parent: u32,

@@ -4,7 +4,7 @@
 //! keeps them, and goes on behind damage that it can do without: names and lines. What is dropped
 //! is not forgotten: samples whose nodes are gone become losses of their thread, under
 //! [`LossReason::Unreadable`], so that delivered = recorded + losses still holds. The result
-//! satisfies every invariant of [`validate`](crate::validate).
+//! satisfies every invariant of [`validate`](mod@crate::validate).
 
 use core::fmt;
 use std::path::Path;

@@ -7,7 +7,7 @@
 //! the parts of a name are is told by [`profile::NarrowName`](crate::profile).
 //!
 //! A file from outside may have names of megabytes, and many of them on one screen. So no more than
-//! [`LONGEST`] bytes of a text are ever looked at, whatever of it could be shown.
+//! `LONGEST` bytes of a text are ever looked at, whatever of it could be shown.
 
 use std::borrow::Cow;
 

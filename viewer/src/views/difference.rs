@@ -67,7 +67,7 @@ impl<'c> Difference<'c> {
         self.comparison.delta(self.samples).unsigned_abs()
     }
 
-    /// What one side has, as an integer in [`unit`].
+    /// What one side has, as an integer in [`unit`](unit()).
     #[must_use]
     pub fn plain_amount(&self, side: usize) -> u128 {
         let Comparison { sides, scale, .. } = self.comparison;

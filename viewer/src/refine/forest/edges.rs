@@ -11,11 +11,11 @@
 //! through, and take out the one where its return was counted.
 //!
 //! **What follows.** An activation has one caller, and that call one place, so all its nodes have
-//! one parent as recorded, and are of one procedure ([`Procedures`]): a *family*. Of a family that
-//! recorded E returns, the nodes of a row have S′ samples now. Then at most E and at most S′
-//! activations that returned have samples in the row. A node that recorded e returns and has lost L
-//! samples still has samples of e − L of these activations at least, and those of two nodes are not
-//! the same. So
+//! one parent as recorded, and are of one procedure
+//! ([`Procedures`](super::procedures::Procedures)): a *family*. Of a family that recorded E returns,
+//! the nodes of a row have S′ samples now. Then at most E and at most S′ activations that returned
+//! have samples in the row. A node that recorded e returns and has lost L samples still has samples
+//! of e − L of these activations at least, and those of two nodes are not the same. So
 //!
 //! ```text
 //! Σ max(0, e − L)  ≤  count  ≤  min(E, S′)
