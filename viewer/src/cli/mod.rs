@@ -4,6 +4,7 @@
 //! Conventions: data on standard output, messages on standard error; `--help` everywhere, with an
 //! example; exit codes in [`exit_code`].
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -123,6 +124,10 @@ impl Cli {
 /// An unknown option is a mistake, or another profiler's: that it could be passed on as a value
 /// behind `--`, which clap suggests, helps nobody.
 fn with_fitting_tip(mut error: clap::Error) -> clap::Error {
+    if let Some(tip) = tip_for_file(&error) {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        return error;
+    }
     if error.kind() != ErrorKind::UnknownArgument {
         return error;
     }
@@ -145,9 +150,37 @@ fn with_fitting_tip(mut error: clap::Error) -> clap::Error {
     error
 }
 
+/// What is done with a file that stands where a subcommand is expected.
+fn tip_for_file(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let file = std::fs::metadata(word).ok().filter(std::fs::Metadata::is_file)?;
+    Some(match file.permissions().mode() & 0o111 {
+        0 => format!("csprof view {word} shows a profile"),
+        _ => format!("csprof record {word} profiles a program"),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_in_the_place_of_a_subcommand_has_a_tip() {
+        let told = |word: &str| {
+            with_fitting_tip(Cli::try_parse_from(["csprof", word]).unwrap_err()).to_string()
+        };
+        let profile = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/exchange.csprof");
+        assert!(
+            told(profile).contains(&format!("tip: csprof view {profile}")),
+            "{}",
+            told(profile)
+        );
+        assert!(told("/bin/ls").contains("tip: csprof record /bin/ls"), "{}", told("/bin/ls"));
+        // A near miss is still told what was meant.
+        assert!(told("recrod").contains("'record'"));
+    }
 
     #[test]
     fn the_definitions_do_not_contradict_each_other() {
