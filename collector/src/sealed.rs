@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 static SEALED: AtomicBool = AtomicBool::new(false);
 
-/// Whether the process has given up system calls: see [`lifecycle::seal`](crate::lifecycle::seal).
+/// Whether the process has given up system calls: see `lifecycle::seal`.
 #[must_use]
 pub fn sealed() -> bool {
     // Sequentially consistent, as in `seal`: a handler is counted before it looks, so either it

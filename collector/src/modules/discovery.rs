@@ -1,6 +1,6 @@
 //! What the loader has loaded, read from memory: dl_iterate_phdr(3).
 //!
-//! Setup side. What each module says of itself is told by [`elf`].
+//! Setup side. What each module says of itself is told by [`elf`](super::elf).
 
 #![expect(unsafe_code, reason = "callbacks of the loader")]
 

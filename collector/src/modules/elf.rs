@@ -25,7 +25,7 @@ pub struct Identity {
     pub build_id: Vec<u8>,
     /// Bytes of code, which tells most files without a build id apart.
     pub code_bytes: u64,
-    /// Whether it is in another namespace than the program ([`namespaces`]).
+    /// Whether it is in another namespace than the program ([`namespaces`](super::namespaces)).
     pub apart: bool,
 }
 

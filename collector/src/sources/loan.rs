@@ -2,17 +2,17 @@
 //!
 //! A program with no use for SIGTRAP lends it to the collector. The event then has the thread send
 //! the signal to itself when it next returns to user mode (perf_event_open(2), `sigtrap`): the
-//! signal costs no interrupt of its own, and a wait that is under way goes on. At the first sign of a
-//! use the loan ends, and samples come by [`SIGNAL`], through the event's file.
+//! signal costs no interrupt of its own, and a wait that is under way goes on. At the first sign of
+//! a use the loan ends, and samples come by [`SIGNAL`], through the event's file.
 //!
-//! [`on_trap`](crate::sampling::entry::on_trap) stays the handler for good, for a thread may be in a system call with a sample that it
-//! has yet to send. What is no sample goes on to the program's own handler, on the stack and with the
-//! mask that the program asked for, as if the kernel had called it.
+//! `on_trap` (`sampling/entry.rs`) stays the handler for good, for a thread may be in a system call
+//! with a sample that it has yet to send. What is no sample goes on to the program's own handler,
+//! on the stack and with the mask that the program asked for, as if the kernel had called it.
 //!
 //! A loan is taken
-//! - from Linux 6.15 on. Before 6.11 the signal was sent from the interrupt; from there on the kernel
-//!   could wait for ever for a signal not yet sent when the event's file was closed ("perf: Fix
-//!   hang while freeing sigtrap event");
+//! - from Linux 6.15 on. Before 6.11 the signal was sent from the interrupt; from there on the
+//!   kernel could wait for ever for a signal not yet sent when the event's file was closed ("perf:
+//!   Fix hang while freeing sigtrap event");
 //! - if SIGTRAP has its default action and is not blocked, for that is what children must find;
 //! - if nobody traces the process, for debuggers stop at SIGTRAP, or runs it as valgrind does.
 
@@ -45,7 +45,7 @@ pub fn on_loan() -> bool {
     ON_LOAN.load(Ordering::Relaxed)
 }
 
-/// Whether they do, or did: [`on_trap`](crate::sampling::entry::on_trap) is the handler.
+/// Whether they do, or did: `on_trap` is the handler.
 #[inline]
 pub fn was_on_loan() -> bool {
     !program_handler().is_null()

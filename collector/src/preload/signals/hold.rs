@@ -1,19 +1,21 @@
-//! Waiting for time, semaphores, messages, sockets and asynchronous I/O, where samples could end it.
+//! Waiting for time, semaphores, messages, sockets and asynchronous I/O, where samples could end
+//! it.
 //!
-//! After a handler has run, the kernel does not go on with these, whatever the handler's flags (signal(7)):
-//! a sample would end the wait with `EINTR`, and sleep(3) of a second would take one sampling period.
-//! They have no relatives that wait with a mask, as [`poll`](super::poll) has. So the profiling signal is
-//! held back meanwhile, by two system calls. The timer counts on; the sample comes right after the
-//! wait, in the function that waited, and stands for all of it.
+//! After a handler has run, the kernel does not go on with these, whatever the handler's flags
+//! (signal(7)): a sample would end the wait with `EINTR`, and sleep(3) of a second would take one
+//! sampling period. They have no relatives that wait with a mask, as [`poll`](super::poll) has. So
+//! the profiling signal is held back meanwhile, by two system calls. The timer counts on; the
+//! sample comes right after the wait, in the function that waited, and stands for all of it.
 //!
-//! Only where samples [meet waits](super::interruption::samples_meet_waits): those of `cputime` come at the
-//! kernel's tick, and those by SIGTRAP when the call is over, but for io_uring_enter(2) ([`ending`]). Not here are `read` and `write`, which end early only on sockets
-//! with a time limit of their own.
+//! Only where samples [meet waits](super::interruption::samples_meet_waits): those of `cputime`
+//! come at the kernel's tick, and those by SIGTRAP when the call is over, but for io_uring_enter(2)
+//! ([`ending`]). Not here are `read` and `write`, which end early only on sockets with a time limit
+//! of their own.
 //!
-//! Waits by syscall(2) are held in [its wrapper](crate::preload::sandbox). libaio and liburing make their
-//! system calls by instructions of their own, and are not held: an exported name of theirs would be found by
-//! programs that ask whether the library is there, and would come before the library where that is loaded
-//! for one other library alone, out of reach from here.
+//! Waits by syscall(2) are held in [its wrapper](crate::preload::sandbox). libaio and liburing make
+//! their system calls by instructions of their own, and are not held: an exported name of theirs
+//! would be found by programs that ask whether the library is there, and would come before the
+//! library where that is loaded for one other library alone, out of reach from here.
 
 #![expect(unsafe_code, reason = "exported C functions, a system call")]
 

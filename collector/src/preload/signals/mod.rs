@@ -10,7 +10,7 @@
 //! - [`wait`]: waiting with a mask, and waiting for signals;
 //! - [`poll`]: waiting for files;
 //! - [`hold`]: waiting for time, semaphores, messages and sockets;
-//! - [`stack`]: the alternate stack, which the collector takes for its handlers;
+//! - [`alternate_stack`]: the alternate stack, which the collector takes for its handlers;
 //! - [`trap`]: SIGTRAP, which is the program's unless it has no use for it;
 //! - [`histogram`]: the profiler in the C library.
 //!

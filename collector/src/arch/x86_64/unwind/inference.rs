@@ -9,7 +9,7 @@
 //! The ABI says what must be true at the end: rsp lies above where it was, and every register that
 //! a caller wants back was left alone or comes from the stack. Assembly also has subroutines of its own
 //! that keep no register. What is found is a guess still, which the
-//! [`walk`](crate::unwind::walk) holds against the stack. SIGNAL side: no heap, and a bound on the
+//! `unwind::walk` holds against the stack. SIGNAL side: no heap, and a bound on the
 //! steps.
 
 mod state;

@@ -1,6 +1,6 @@
 //! How frames of x86-64 are unwound: registers, recipes, the step, and the reading of CFI rows.
 //!
-//! Pure, as the [unwinder](crate::unwind) is that uses it.
+//! Pure, as the unwinder is that uses it.
 
 #![forbid(unsafe_code)]
 
