@@ -198,12 +198,32 @@ pub enum Exit {
 /// The metric of the sample source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metric {
-    /// Name of the source: `cputime`, `task-clock`, `realtime`.
+    /// Name of the source: `cputime`, `task-clock`, `realtime`, `yields`.
     pub source: String,
-    /// Unit of `period`: `ns`.
+    /// Unit of `period`: `ns`, or `calls`.
     pub unit: String,
     /// Amount of the metric that one sample stands for, in `unit`. Never 0 in a valid profile.
     pub period: u64,
+}
+
+impl Metric {
+    /// Whether it is an amount of time.
+    #[must_use]
+    pub fn is_time(&self) -> bool {
+        self.unit == "ns"
+    }
+
+    /// Whether it is elapsed time, so that threads have samples while they wait.
+    #[must_use]
+    pub fn is_elapsed_time(&self) -> bool {
+        self.source == "realtime"
+    }
+
+    /// Whether it is CPU time.
+    #[must_use]
+    pub fn is_cpu_time(&self) -> bool {
+        self.is_time() && !self.is_elapsed_time()
+    }
 }
 
 /// A metric beside the first, and what of the samples are its.

@@ -18,7 +18,7 @@ use csprof_format::budget::MOST_NODES;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile::{self as saved, FurtherMetric, MergedRun, Metric, SymbolSource};
 
-use self::runs::{is_elapsed, runs_of, together};
+use self::runs::{runs_of, together};
 
 /// Why profiles cannot be one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -408,7 +408,7 @@ impl Merger {
 
 /// Whether both are amounts of one unit, and of CPU time or of elapsed time: then they compare.
 pub(super) fn measure_the_same(one: &Metric, other: &Metric) -> bool {
-    one.unit == other.unit && is_elapsed(one) == is_elapsed(other)
+    one.unit == other.unit && one.is_elapsed_time() == other.is_elapsed_time()
 }
 
 /// Samples of the first metric, as those of a further one are noted.

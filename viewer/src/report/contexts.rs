@@ -92,7 +92,7 @@ pub fn text(refined: &Refined, options: &Options, out: &mut impl Write) -> io::R
     let unit = match options.measure {
         _ if !others.is_empty() => &printable(&looked_at.source),
         Some(Measure::Samples) => "samples",
-        _ if looked_at.unit == "ns" => "time",
+        _ if looked_at.is_time() => "time",
         _ => &printable(&looked_at.unit),
     };
     let mut heads = [unit, "%", "imbalance"].map(str::to_owned).to_vec();

@@ -39,7 +39,7 @@ pub fn text(
         [format!("@{}", printable(&row.name)), time, share, what(refined, row, form)].to_vec()
     };
     let cost = match others(refined).is_empty() {
-        true if metric.unit == "ns" => "time",
+        true if metric.is_time() => "time",
         true => "cost",
         false => &*printable(&metric.source),
     };

@@ -9,7 +9,6 @@
 //! single thread's sampled time may be up to one period more or less than it used.
 
 use csprof_format::ids::ThreadId;
-use csprof_format::launch::SourceKind;
 use csprof_format::profile::{self as saved, Account, Metric, Thread, ThreadAccount};
 
 use crate::profile::Profile;
@@ -17,8 +16,7 @@ use crate::profile::Profile;
 /// The metric that says where CPU time went, and its number among all: the first that is CPU time.
 #[must_use]
 pub fn cpu_metric(info: &saved::Profile) -> Option<(usize, &Metric)> {
-    let is_cpu = |metric: &Metric| metric.source != SourceKind::Realtime.name();
-    info.metrics().enumerate().find(|(_, metric)| is_cpu(metric))
+    info.metrics().enumerate().find(|(_, metric)| metric.is_cpu_time())
 }
 
 /// Where CPU time went, in nanoseconds.
@@ -95,8 +93,7 @@ impl ElapsedTime {
     #[must_use]
     pub fn of(profile: &Profile) -> Option<Self> {
         let info = &profile.info;
-        let is_elapsed = |metric: &Metric| metric.source == SourceKind::Realtime.name();
-        let (number, metric) = info.metrics().enumerate().find(|(_, m)| is_elapsed(m))?;
+        let (number, metric) = info.metrics().enumerate().find(|(_, m)| m.is_elapsed_time())?;
         let mut sum = Self::default();
         for (place, thread) in info.threads.iter().enumerate() {
             let process = info.processes.get(thread.process.index()).map_or(0, |p| p.end_ns);
@@ -189,6 +186,16 @@ mod tests {
         let share = &mut info.further[0].threads[0];
         (share.delivered, share.recorded) = (5, 5);
         assert_eq!(of(&profile), Some((25_000_000, 2_000_000)));
+    }
+
+    #[test]
+    fn calls_are_no_cpu_time() {
+        let mut profile = from_outline("main 9 realtime:4\n").unwrap();
+        profile.info.accounts = vec![Account::default()];
+        let metric = &mut profile.info.metric;
+        (metric.source, metric.unit, metric.period) = ("yields".into(), "calls".into(), 1);
+        assert_eq!(CpuTime::of(&profile), None);
+        assert!(ElapsedTime::of(&profile).is_some());
     }
 
     #[test]

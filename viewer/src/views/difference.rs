@@ -200,7 +200,7 @@ impl<'c> Difference<'c> {
             Scale::Share if value < 0.05 && value > 0.0 => "<0.1".to_owned(),
             Scale::Share => format!("{value:.1}"),
             Scale::Samples => count(value.round() as u64, form),
-            Scale::Amount if metric.unit == "ns" => duration(value, form),
+            Scale::Amount if metric.is_time() => duration(value, form),
             Scale::Amount => {
                 let brief = number::brief(value.round() as u64, number::Rounding::Nearest);
                 format!("{brief} {}", printable(&metric.unit))

@@ -135,12 +135,14 @@ pub fn amount(samples: u64, metric: &Metric, form: Form) -> String {
 #[must_use]
 pub fn amount_per(samples: u64, divisor: u64, metric: &Metric, form: Form) -> String {
     let total = u128::from(samples) * u128::from(metric.period);
-    if metric.unit == "ns" {
+    if metric.is_time() {
         return duration(total as f64 / divisor.max(1) as f64, form);
     }
     let each = divide(total, u128::from(divisor.max(1)), Rounding::Nearest);
     let each = brief(u64::try_from(each).unwrap_or(u64::MAX), Rounding::Nearest);
-    if metric.unit.is_empty() { each } else { format!("{each} {}", printable(&metric.unit)) }
+    let unit = printable(&metric.unit);
+    let unit = if each == "1" { unit.strip_suffix('s').unwrap_or(&unit) } else { &unit };
+    if unit.is_empty() { each } else { format!("{each} {unit}") }
 }
 
 /// A time in three digits, or four for whole seconds: `250 ns`, `5.00 ms`, `50.8 s`, `1 204 s`,

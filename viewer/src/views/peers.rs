@@ -17,7 +17,6 @@ use core::iter::repeat_n;
 use std::collections::{BTreeMap, HashMap};
 
 use csprof_format::ids::{EpochId, ProcessId, ThreadId};
-use csprof_format::launch::SourceKind;
 use csprof_format::profile::Origin;
 
 use crate::profile::{MetricRef, Profile, Stream, program};
@@ -181,8 +180,7 @@ struct Work<'p> {
 
 impl<'p> Work<'p> {
     fn new(profile: &'p Profile) -> Self {
-        let waits = |source: &str| source == SourceKind::Realtime.name();
-        let metric = profile.metrics().find(|(_, metric)| !waits(&metric.source));
+        let metric = profile.metrics().find(|(_, metric)| !metric.is_elapsed_time());
         Self { profile, metric: metric.map_or(MetricRef::FIRST, |(metric, _)| metric) }
     }
 

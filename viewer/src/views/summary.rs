@@ -13,6 +13,7 @@ use csprof_format::profile::{self as saved, Metric, Module, SymbolSource, Thread
 use nix::sys::signal::Signal;
 
 use super::number::{Form, amount, count, duration};
+use super::printable::printable;
 use crate::profile::{FrameKind, MetricRef, Profile};
 
 /// Samples that share a reason.
@@ -98,7 +99,7 @@ impl Summary {
             if info.further.is_empty() {
                 samples.delivered = delivered;
             }
-            let is_time = about.unit == "ns" && about.period > 0;
+            let is_time = about.is_time() && about.period > 0;
             let rate = || samples.delivered as f64 / (cpu_ns as f64 / 1e9);
             Source {
                 metric: about.clone(),
@@ -209,7 +210,8 @@ pub fn why_no_samples(profile: &Profile, form: Form) -> Option<String> {
     }
     let info = &profile.info;
     let summary = Summary::of(profile);
-    let period = amount(1, &info.metric, form);
+    let metric = info.metrics().find(|metric| metric.is_time()).unwrap_or(&info.metric);
+    let period = amount(1, metric, form);
     let cpu = summary.cpu_ns.max(info.run.cpu_ns);
     let messages: Vec<&str> = info
         .processes
@@ -217,8 +219,8 @@ pub fn why_no_samples(profile: &Profile, form: Form) -> Option<String> {
         .flat_map(|process| process.messages.iter().map(String::as_str))
         .collect();
     let elapsed = info.run.duration_ns;
-    let waited = cpu < elapsed / 10 && elapsed > info.metric.period.saturating_mul(10);
-    let not_waiting = info.metrics().all(|metric| metric.source != SourceKind::Realtime.name());
+    let waited = cpu < elapsed / 10 && elapsed > metric.period.saturating_mul(10);
+    let not_waiting = !info.metrics().any(|metric| metric.is_elapsed_time());
     Some(if summary.delivered > 0 {
         let most = summary.losses.iter().max_by_key(|reason| reason.samples);
         let cause = most.map_or("", |reason| reason.explanation.as_str());
@@ -228,15 +230,18 @@ pub fn why_no_samples(profile: &Profile, form: Form) -> Option<String> {
         "no process of the run is in the profile; the warnings of `csprof info` say why".to_owned()
     } else if let Some(message) = messages.first() {
         (*message).to_owned()
+    } else if !metric.is_time() {
+        let source = printable(&metric.source);
+        format!("no thread came to a whole sampling period of {source} ({period})")
     } else if waited && not_waiting {
         let (used, elapsed) = (duration(cpu as f64, form), duration(elapsed as f64, form));
-        let is_short = info.metric.unit == "ns" && cpu < info.metric.period;
+        let is_short = cpu < metric.period;
         let otherwise = if is_short { ", `-e task-clock@10000` while it works" } else { "" };
         format!(
             "the program used {used} of CPU time in {elapsed}, so it waited nearly all the time; \
              `-e realtime@200` samples it while it waits{otherwise}"
         )
-    } else if cpu > 0 && info.metric.unit == "ns" && cpu < info.metric.period {
+    } else if cpu > 0 && cpu < metric.period {
         let used = duration(cpu as f64, form);
         format!(
             "the program used {used} of CPU time, less than one sampling period ({period}); a \
@@ -291,11 +296,11 @@ fn clusters(profile: &Profile) -> Option<(&str, u64, u64)> {
         let metric: &Metric = metric;
         (metric.source.as_str(), signals, samples)
     };
-    let sources = info.metrics().enumerate().map(of_source);
+    let metrics = info.metrics().enumerate();
+    let sources = metrics.filter(|(_, metric)| metric.is_cpu_time()).map(of_source);
     // Profiles of no run have no signals.
-    let clustered = sources.filter(|&(source, signals, samples)| {
-        let of_cpu_time = source != SourceKind::Realtime.name();
-        of_cpu_time && samples > ENOUGH && (1..samples / 4 * 3).contains(&signals)
+    let clustered = sources.filter(|&(_, signals, samples)| {
+        samples > ENOUGH && (1..samples / 4 * 3).contains(&signals)
     });
     let density = |&(_, signals, samples): &(&str, u64, u64)| signals as f64 / samples as f64;
     clustered.min_by(|one, other| density(one).total_cmp(&density(other)))

@@ -10,11 +10,6 @@ pub(super) fn runs_of(part: &saved::Profile) -> Vec<u128> {
     }
 }
 
-/// Whether a source measures elapsed time, and not time on a processor.
-pub(super) fn is_elapsed(metric: &saved::Metric) -> bool {
-    metric.source == "realtime"
-}
-
 /// What is to be said of several runs as of one.
 pub(super) fn together(runs: &[MergedRun]) -> RunInfo {
     let infos = || runs.iter().map(|run| &run.info);

@@ -147,10 +147,7 @@ pub static DEFINITIONS: [Definition; 24] = [
     Definition {
         id: Id::PerEdge,
         key: "per_edge",
-        heading: |of| match of.basis.medium {
-            Medium::Screen if !of.is_time() => "cost/edge".into(),
-            _ => "time/edge".into(),
-        },
+        heading: |of| if of.is_time() { "time/edge".into() } else { "cost/edge".into() },
         unit: Unit::PerEdge,
         value: |at| Cell::PerEdge {
             row: at.row,
@@ -436,7 +433,7 @@ impl<'r> Heading<'r> {
 
     /// Whether costs are times.
     fn is_time(&self) -> bool {
-        self.looked_at().unit == "ns"
+        self.looked_at().is_time()
     }
 
     /// Whether it must say that shares are compared: a screen says so elsewhere.
@@ -467,20 +464,22 @@ fn heading_of_cost<'r>(of: &Heading<'r>) -> Cow<'r, str> {
         (None, true) => Some(&*of.looked_at().source),
         (None, false) => None,
     };
-    let unit = &*of.looked_at().unit;
+    let is_time = of.is_time();
     match (basis.medium, basis.measure, source) {
         (Medium::Screen, _, Some(source)) => source.into(),
-        (Medium::Screen, ..) if unit == "ns" => "time".into(),
+        (Medium::Screen, ..) if is_time => "time".into(),
         (Medium::Screen, ..) => "cost".into(),
         (Medium::Page, _, Some(source)) if of.column.metric.is_some() => printable(source),
         (Medium::Page, Measure::Samples, Some(source)) => {
             format!("incl {} samples", printable(source)).into()
         }
         (Medium::Page, Measure::Samples, None) => "incl samples".into(),
-        (Medium::Page, Measure::Source, Some(source)) if unit == "ns" => {
+        (Medium::Page, Measure::Source, Some(source)) if is_time => {
             format!("incl {}", printable(source)).into()
         }
-        (Medium::Page, Measure::Source, None) if unit == "ns" => "incl time".into(),
-        (Medium::Page, Measure::Source, _) => format!("incl {}", printable(unit)).into(),
+        (Medium::Page, Measure::Source, None) if is_time => "incl time".into(),
+        (Medium::Page, Measure::Source, _) => {
+            format!("incl {}", printable(&of.looked_at().unit)).into()
+        }
     }
 }
