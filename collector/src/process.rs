@@ -1,5 +1,5 @@
 //! The process's part in the run: inert or sampled. What makes it so is the
-//! [`lifecycle`](crate::lifecycle).
+//! module `lifecycle`.
 //!
 //! One [`Process`] per process of the run; a forked child makes its own. The state is reached
 //! through one pointer: null means inert, and every wrapper then does nothing but pass its call on.
@@ -34,8 +34,10 @@ pub struct Process {
     pub trampoline: bool,
     log: SetupLock<Option<LogExtent>>,
     /// The sources in use, by number of their metric: kind plus one in the top byte, period below;
-    /// 0 where there is none.
+    /// 0 where there is none, any more.
     sources: [AtomicU64; MAX_SOURCES],
+    /// How many were asked for, which come first.
+    source_count: usize,
 }
 
 /// What belongs to this very process, in a page of its own that a fork wipes (madvise(2),
@@ -113,6 +115,7 @@ pub fn enter(
         folder,
         pid: sys::pid(),
         sources: packed(config.sources),
+        source_count: config.sources.iter().count(),
         config,
         arena: Box::leak(Box::new(arena)),
         trampoline,
@@ -154,7 +157,7 @@ impl Process {
 
     /// The sources in use, with their numbers.
     pub fn sources(&self) -> impl Iterator<Item = (usize, SampleSource)> {
-        (0..MAX_SOURCES).filter_map(|number| Some((number, self.source(number)?)))
+        (0..self.source_count).filter_map(|number| Some((number, self.source(number)?)))
     }
 
     /// Has a source that the kernel refuses fall back to what is sampled instead, for this thread

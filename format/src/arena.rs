@@ -30,7 +30,7 @@ use crate::loss::{LossReason, PartialReason};
 /// First bytes of an arena: the high bit and the line ends show damage by text transfer.
 pub const ARENA_MAGIC: [u8; 8] = *b"\x89CSPA\r\n\x1a";
 /// Version of this layout. An arena is read by the csprof that wrote it, so there is no minor.
-pub const ARENA_VERSION: u32 = 5;
+pub const ARENA_VERSION: u32 = 6;
 /// First four bytes of each extent.
 pub const EXTENT_MAGIC: u32 = u32::from_le_bytes(*b"XTNT");
 /// Alignment of extents, in bytes.
@@ -123,7 +123,7 @@ pub const FLAG_TRAMPOLINE: u32 = 1;
 /// [`ArenaHeader::flags`]: the process went through exec; another arena continues its story.
 pub const FLAG_EXECED: u32 = 2;
 
-const _: () = assert!(size_of::<ArenaHeader>() == 464);
+const _: () = assert!(size_of::<ArenaHeader>() == 672);
 
 /// Room for reasons in [`ArenaHeader::left_out`].
 pub const LEFT_OUT_SLOTS: usize = 8;
@@ -367,7 +367,7 @@ pub struct ShareRecord {
 /// timers then.
 pub const LATE_NS: u64 = 50_000_000;
 
-const _: () = assert!(size_of::<ThreadRecord>() == 448);
+const _: () = assert!(size_of::<ThreadRecord>() == 864);
 
 /// One node of a calling context tree.
 ///

@@ -150,8 +150,11 @@ const REALTIME: Properties = Properties {
 };
 
 impl SourceKind {
+    /// How many there are.
+    pub const COUNT: usize = 3;
+
     /// All sources, in the order in which help lists them.
-    pub const ALL: [Self; 3] = [Self::CpuTime, Self::TaskClock, Self::Realtime];
+    pub const ALL: [Self; Self::COUNT] = [Self::CpuTime, Self::TaskClock, Self::Realtime];
 
     /// What it is.
     #[must_use]
@@ -231,7 +234,7 @@ impl core::fmt::Display for SampleSource {
 }
 
 /// Most sources of a run: what an [arena](crate::arena) has room for.
-pub const MAX_SOURCES: usize = 3;
+pub const MAX_SOURCES: usize = 16;
 
 // Where there are more kinds, `SampleSources::and` has a second error: no place.
 const _: () = assert!(SourceKind::ALL.len() <= MAX_SOURCES);

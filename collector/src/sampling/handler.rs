@@ -78,15 +78,14 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
             record.late += weight;
         }
     }
-    // The sources of a thread sample the same time.
-    let sources = process::current().map_or(1, |process| process.sources().count().max(1));
     let sample = Sample {
         registers: arch::registers(context),
         kind: FrameKind::Leaf,
         stack: thread.stack.bounds,
         metric,
         weight,
-        time_ns: time_ns(weight) / sources as u64,
+        // The sources of a thread that sample time sample the same.
+        time_ns: time_ns(weight) / thread.sources.timed().max(1),
     };
     thread.sampler.sample(reading.map(Reading::map), &sample);
     if note {

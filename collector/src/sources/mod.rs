@@ -2,15 +2,18 @@
 //!
 //! What tells one source from another is data: its
 //! [`Properties`](csprof_format::launch::Properties). There is one file here for each [`Trigger`].
+//! What is done with the kernel's objects behind them is the trait [`Object`].
 //!
-//! A source belongs to one thread and sends it [`SIGNAL`], or [SIGTRAP](loan). A thread has one for each metric of the run; a signal says
-//! whose it is by a cookie or an event's file. It says how many periods a signal stands for, never
-//! simply "one": timers stop at the kernel's tick and report the rest as overruns, and signals
-//! coalesce while they are blocked. So blocked time is carried forward, Σ weights × period is the
-//! time that passed, and threads shorter than a period have their chance of a sample.
+//! A source belongs to one thread and sends it [`SIGNAL`], or [SIGTRAP](loan). A thread has one for
+//! each metric of the run; a signal says whose it is by a cookie or an event's file. It says how many
+//! periods a signal stands for, never simply "one": timers stop at the kernel's tick and report the
+//! rest as overruns, and signals coalesce while they are blocked. So blocked time is carried forward,
+//! Σ weights × period is the time that passed, and threads shorter than a period have their chance of
+//! a sample.
 
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 mod due;
 pub mod loan;
@@ -20,7 +23,7 @@ mod posix_timer;
 pub mod signal_info;
 mod task_clock;
 
-use csprof_format::launch::{MAX_SOURCES, SampleSource, SourceKind, Trigger};
+use csprof_format::launch::{SampleSource, SourceKind, Trigger, Unit};
 
 use crate::messages::{self, Warning};
 use crate::process::Process;
@@ -33,41 +36,64 @@ pub use signal_info::{SIGNAL, SignalInfo, cookie, is_by_own_timer};
 pub use task_clock::EventHandle;
 use task_clock::TaskClock;
 
-/// The sources of one thread, by number of their metric.
+/// The sources of one thread. As many as it has, however many there could be: the handler looks for
+/// the one that sent the signal.
 #[derive(Debug)]
-pub struct Sources([Option<Source>; MAX_SOURCES]);
+pub struct Sources {
+    /// Each with the number of its metric.
+    opened: Vec<(usize, Source)>,
+    /// Those of them that sample time.
+    timed: u64,
+}
 
 impl Sources {
     /// Those of a thread that has none yet, or any more.
-    pub const NONE: Self = Self([const { None }; MAX_SOURCES]);
+    pub const NONE: Self = Self { opened: Vec::new(), timed: 0 };
 
     /// Opens the process's sources for the calling thread; those of CPU time are started. `cookie`,
-    /// a multiple of a power of two that is not below [`MAX_SOURCES`], is what their cookies begin
-    /// with. Setup side.
+    /// a multiple of a power of two that is not below
+    /// [`MAX_SOURCES`](csprof_format::launch::MAX_SOURCES), is what their cookies begin with. Setup
+    /// side.
     pub fn open(process: &Process, tid: u32, cookie: usize) -> Self {
-        let mut all = Self::NONE;
-        for (number, place) in all.0.iter_mut().enumerate() {
-            *place = Source::open(process, number, tid, cookie + number);
+        let mut sources = Self::NONE;
+        for (number, source) in process.sources() {
+            if let Some(opened) = Source::open(process, number, tid, cookie + number) {
+                sources.opened.push((number, opened));
+                sources.timed += u64::from(source.kind.properties().unit == Unit::Nanoseconds);
+            }
         }
-        all
+        sources
     }
 
-    /// The kernel objects, by number of their metric.
+    /// Whether the thread is not sampled.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.opened.is_empty()
+    }
+
+    /// How many of them sample time: each a share of the thread's.
+    #[must_use]
+    #[inline]
+    pub const fn timed(&self) -> u64 {
+        self.timed
+    }
+
+    /// The kernel objects, in the order of their metrics.
     pub fn handles(&self) -> impl Iterator<Item = Handle> {
-        self.0.iter().flatten().map(Source::handle)
+        self.opened.iter().map(|(_, source)| source.handle())
     }
 
-    /// Periods that passed without a sample since the program took each source away. Setup side.
-    pub fn lost(&mut self) -> [u64; MAX_SOURCES] {
-        self.0.each_mut().map(|source| source.as_mut().map_or(0, Source::lost))
+    /// Periods that passed without a sample since the program took each source away, with the
+    /// number of its metric. Setup side.
+    pub fn lost(&mut self) -> impl Iterator<Item = (usize, u64)> {
+        self.opened.iter_mut().map(|(number, source)| (*number, source.lost()))
     }
 
-    /// Which source sent the signal, and how many periods it stands for, 0 if it came too early; `None` if it is none of
-    /// these. Signal side.
+    /// Which source sent the signal, and how many periods it stands for, 0 if it came too early;
+    /// `None` if it is none of these. Signal side.
     #[inline]
     pub fn weight(&mut self, signal: &SignalInfo) -> Option<(usize, u64)> {
-        let mut all = self.0.iter_mut().enumerate();
-        all.find_map(|(number, source)| Some((number, source.as_mut()?.weight(signal)?)))
+        self.opened.iter_mut().find_map(|(number, source)| Some((*number, source.weight(signal)?)))
     }
 }
 

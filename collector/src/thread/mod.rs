@@ -49,7 +49,9 @@ arch::thread_word! {
     ThreadOfHere: *mut Thread = "csprof_thread"
 }
 
-/// Everything that belongs to one thread.
+/// Everything that belongs to one thread. Aligned so that its address has room for the number of a
+/// source.
+#[repr(align(16))]
 pub struct Thread {
     /// Turns its stacks into counted nodes.
     pub sampler: Sampler,
@@ -163,7 +165,7 @@ impl Thread {
             unsafe { release_dead(thread.cast()) };
         }
         (self.sources, self.place) = (sources, place);
-        if self.sources.handles().next().is_none() {
+        if self.sources.is_empty() {
             process.arena.count_unsampled_thread();
         }
     }
@@ -186,9 +188,8 @@ impl Thread {
 
     /// Counts what the program has taken from sources by closing their files.
     fn note_lost(&mut self) {
-        let lost = self.sources.lost();
         let record = self.sampler.arena.record_mut();
-        for (metric, lost) in lost.into_iter().enumerate() {
+        for (metric, lost) in self.sources.lost() {
             record.count_delivered(metric, lost);
             record.losses[LossReason::SourceClosed as usize] += lost;
         }

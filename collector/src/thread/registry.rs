@@ -2,8 +2,6 @@
 
 #![expect(unsafe_code, reason = "writes the CPU time of other threads")]
 
-use csprof_format::launch::MAX_SOURCES;
-
 use super::spare::Spare;
 use crate::arena::CpuCell;
 use crate::messages::{self, Warning};
@@ -42,7 +40,7 @@ const MOST_SPARE: usize = 16;
 /// A thread in the registry.
 struct Registered {
     tid: u32,
-    handles: [Option<Handle>; MAX_SOURCES],
+    handles: Vec<Handle>,
     cpu: CpuCell,
     owner: Owner,
 }
@@ -53,19 +51,13 @@ pub(super) struct Owner(pub(super) NonNull<c_void>);
 // SAFETY: used by nobody but the thread, or when it is not there any more by who has taken it from the registry.
 unsafe impl Send for Owner {}
 
-impl Registered {
-    fn handles(&self) -> impl Iterator<Item = &Handle> {
-        self.handles.iter().flatten()
-    }
-}
-
 impl Registry {
     fn threads(&self) -> impl Iterator<Item = &Registered> {
         self.threads.iter().flatten()
     }
 
     fn handles(&self) -> impl Iterator<Item = &Handle> {
-        self.threads().flat_map(Registered::handles)
+        self.threads().flat_map(|thread| &thread.handles)
     }
 
     /// Starts the events of all threads again, by the signal that samples come by now.
@@ -109,7 +101,7 @@ impl Registry {
             let entry = self.threads.get_mut(place)?;
             let dead = entry.take_if(|thread| !sys::thread_exists(thread.tid))?;
             self.free.push(place as Place);
-            dead.handles().for_each(Handle::close);
+            dead.handles.iter().for_each(Handle::close);
             Some(dead.owner)
         })
     }
@@ -152,8 +144,7 @@ pub(super) fn join(
         sources.handles().for_each(|handle| handle.stop());
     }
     let elapsed = sources.handles().find(|handle| handle.paced_period_ns().is_some());
-    let mut handles = [const { None }; MAX_SOURCES];
-    handles.iter_mut().zip(sources.handles()).for_each(|(place, handle)| *place = Some(handle));
+    let handles = sources.handles().collect();
     let thread = Some(Registered { tid, handles, cpu, owner });
     let place = match registry.free.pop() {
         Some(place) => {
@@ -182,8 +173,9 @@ pub(super) fn leave(place: Place) {
         return;
     };
     registry.free.push(place);
-    thread.handles().for_each(Handle::close);
-    if let Some(elapsed) = thread.handles().find(|handle| handle.paced_period_ns().is_some()) {
+    thread.handles.iter().for_each(Handle::close);
+    let mut handles = thread.handles.iter();
+    if let Some(elapsed) = handles.find(|handle| handle.paced_period_ns().is_some()) {
         registry.keep_pace(elapsed);
     }
 }

@@ -33,7 +33,7 @@ pub(super) struct ThreadRow<'a> {
     pub(super) losses: &'a [u64],
     pub(super) partial: u64,
     /// Of further sources: signals, delivered, recorded, partial.
-    pub(super) further: [[u64; 4]; MAX_SOURCES - 1],
+    pub(super) further: &'a [[u64; 4]],
     /// Nodes from number 1; number 0 is never used.
     pub(super) nodes: &'a [NodeRow],
 }
@@ -85,11 +85,11 @@ impl ArenaBytes {
         self
     }
 
-    /// Gives the process these sources, each with kind, period in ns, and whether it was dropped.
+    /// Gives the process these sources, each with kind, period, and whether it was dropped.
     pub(super) fn sources(mut self, sources: &[(u32, u64, bool)]) -> Self {
         self.bytes[24..28].copy_from_slice(&(sources.len() as u32).to_le_bytes());
-        for (place, &(kind, period_ns, dropped)) in (416..).step_by(16).zip(sources) {
-            self.bytes[place..place + 8].copy_from_slice(&period_ns.to_le_bytes());
+        for (place, &(kind, period, dropped)) in (416..).step_by(16).zip(sources) {
+            self.bytes[place..place + 8].copy_from_slice(&period.to_le_bytes());
             self.bytes[place + 8..place + 12].copy_from_slice(&kind.to_le_bytes());
             self.bytes[place + 12..place + 16].copy_from_slice(&u32::from(dropped).to_le_bytes());
         }
@@ -145,10 +145,9 @@ impl ArenaBytes {
         for field in [500u64, 2] {
             payload.extend(field.to_le_bytes());
         }
-        for share in row.further {
-            for field in share {
-                payload.extend(field.to_le_bytes());
-            }
+        let further = row.further.iter().copied().chain(std::iter::repeat([0; 4]));
+        for field in further.take(MAX_SOURCES - 1).flatten() {
+            payload.extend(field.to_le_bytes());
         }
         assert_eq!(payload.len(), size_of::<ThreadRecord>());
 

@@ -184,7 +184,7 @@ mod tests {
                 losses: &[2],
                 partial: 5,
                 // One more was delivered than lost and recorded: the process was killed.
-                further: [[14, 21, 20, 2], [8, 8, 7, 0]],
+                further: &[[14, 21, 20, 2], [8, 8, 7, 0]],
                 nodes: &[
                     (root(0), 0, 0, 0),
                     (call(0x1500), 1, 0, 1),
@@ -257,7 +257,7 @@ mod tests {
                 tid: pid,
                 delivered: 5,
                 recorded: 5,
-                further: [[3, 3, 3, 0], [0; 4]],
+                further: &[[3, 3, 3, 0], [0; 4]],
                 nodes: &[(root(0), 0, 0, 0), (leaf(0x10), 1, 2, 0), (leaf_of(1, 0x10), 1, 3, 0)],
                 ..ThreadRow::default()
             })
@@ -279,7 +279,7 @@ mod tests {
             tid: 7,
             delivered: 5,
             recorded: 5,
-            further: [[2, 2, 2, 0], [3, 3, 3, 0]],
+            further: &[[2, 2, 2, 0], [3, 3, 3, 0]],
             nodes: &[(root(0), 0, 0, 0), (leaf_of(1, 0x10), 1, 2, 0), (leaf_of(2, 0x10), 1, 3, 0)],
             ..ThreadRow::default()
         });
@@ -309,7 +309,7 @@ mod tests {
                 tid: 7,
                 delivered: 6,
                 recorded: 6,
-                further: [[u64::MAX, u64::MAX, 9, u64::MAX], [7, 7, u64::MAX, 3]],
+                further: &[[u64::MAX, u64::MAX, 9, u64::MAX], [7, 7, u64::MAX, 3]],
                 nodes: &[
                     (root(0), 0, 0, 0),
                     (leaf_of(2, 0x10), 1, 2, 0),
