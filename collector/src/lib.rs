@@ -9,7 +9,7 @@
 //! |---|---|---|---|---|
 //! | `preload` | setup: constructor, wrappers of libc functions | yes | yes | per call |
 //! | [`lifecycle`] | setup: start, fork, exec, seal, end | yes | yes | no |
-//! | [`sampling`] | signal: the handlers | no | no | no, their signals are blocked |
+//! | [`sampling`] | signal: the handlers, samples of calls | no | no | no, their signals are blocked |
 //! | [`thread`] | setup: start and end of each thread | yes | yes | no |
 //! | [`sources`] | setup: open; signal: weight of a sample | open only | no | no |
 //! | [`sampler`] | signal: from registers to a counted node | no | no | no, one per thread |

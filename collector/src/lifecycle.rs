@@ -106,9 +106,10 @@ fn signals() -> impl Iterator<Item = (i32, &'static str, Handler)> {
 
 /// Whether the signals that samples come by still have their handlers; says so if not.
 fn check_signals(process: &Process) {
-    let by_timer = process.uses(|source| source.trigger == Trigger::Timer);
+    let uses = |trigger| process.uses(|source| source.trigger == trigger);
+    let by_sigprof = uses(Trigger::Timer) || uses(Trigger::Event) && !loan::on_loan();
     for (signal, name, handler) in signals() {
-        let is_in_use = signal != SIGNAL || by_timer || !loan::on_loan();
+        let is_in_use = signal != SIGNAL || by_sigprof;
         if !is_in_use || sys::handler_of(signal) == (handler as *const ()).addr() {
             continue;
         }

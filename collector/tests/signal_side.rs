@@ -17,11 +17,13 @@ use std::process::Command;
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationTarget};
 
-/// Where the kernel enters, and what the handlers call through pointers.
-const ENTRIES: [&str; 10] = [
+/// Where the kernel enters, what takes a sample of a call, and what the handlers call through
+/// pointers.
+const ENTRIES: [&str; 11] = [
     "csprof_collector::sampling::entry::on_profile",
     "csprof_collector::sampling::entry::on_trap",
     "csprof_collector::sampling::entry::on_handled",
+    "csprof_collector::sampling::call::take",
     "csprof_collector::preload::signals::action::program_handler",
     "csprof_collector::preload::signals::trap::by_default",
     "csprof_collector::modules::elf::in_place::{{closure}}",
@@ -33,11 +35,12 @@ const ENTRIES: [&str; 10] = [
 
 /// What may call through a pointer, by the beginnings of names, and what that is: one of the entries, or a
 /// function that is made for handlers. Which function has which call is up to the compiler.
-const BY_POINTER: [(&str, &str); 8] = [
+const BY_POINTER: [(&str, &str); 9] = [
     ("csprof_collector::sampling::entry::", "the program's handler"),
     ("csprof_collector::sampling::pass_on::on_profiling_signal", "program_handler"),
     ("csprof_collector::sampling::pass_on::on_trap_signal", "by_default"),
     ("csprof_collector::sampling::handler::", "Lookup, in_place, glibc's _dl_find_object"),
+    ("csprof_collector::sampling::call::", "Lookup, in_place, glibc's _dl_find_object"),
     ("csprof_collector::sampler::sample::", "Lookup, in_place, glibc's _dl_find_object"),
     ("<csprof_collector::sampler::interrupted::", "in_place, glibc's _dl_find_object"),
     // Or a table of branches, of which an address is kept on the stack.

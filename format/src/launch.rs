@@ -6,6 +6,7 @@
 //! gathers them when the program has ended.
 
 use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 
 /// Folder in which each process of the run creates its arena. Absolute path.
 pub const RUN_DIR: &str = "CSPROF_RUN_DIR";
@@ -60,6 +61,8 @@ pub enum SourceKind {
     TaskClock = 1,
     /// Elapsed time, by a POSIX timer on `CLOCK_MONOTONIC`; sees blocked threads.
     Realtime = 2,
+    /// Calls of sched_yield(2), by a wrapper.
+    Yields = 3,
 }
 
 /// What a source is. Nothing else tells sources apart, but for the collector's file that opens
@@ -72,7 +75,7 @@ pub struct Properties {
     pub unit: Unit,
     /// The period if none is asked for.
     pub default_period: u64,
-    /// What sends the signals, and when they come.
+    /// What triggers its samples.
     pub trigger: Trigger,
     /// Whether it counts while the thread waits.
     pub counts_waits: bool,
@@ -80,6 +83,8 @@ pub struct Properties {
     pub interrupts_waits: Interrupts,
     /// What is sampled where the kernel refuses it, with the same period.
     pub instead: Option<SourceKind>,
+    /// Whether help and errors name it.
+    pub is_offered: bool,
 }
 
 /// What a source counts.
@@ -87,6 +92,8 @@ pub struct Properties {
 pub enum Unit {
     /// Time.
     Nanoseconds,
+    /// Calls of a function.
+    Calls,
 }
 
 impl Unit {
@@ -95,17 +102,29 @@ impl Unit {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Nanoseconds => "ns",
+            Self::Calls => "calls",
+        }
+    }
+
+    /// The periods that a source of this unit may have.
+    #[must_use]
+    pub const fn periods(self) -> RangeInclusive<u64> {
+        match self {
+            Self::Nanoseconds => MIN_PERIOD..=MAX_PERIOD,
+            Self::Calls => 1..=MAX_PERIOD,
         }
     }
 }
 
-/// What sends the signals of a source.
+/// What triggers the samples of a source, and when they come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
     /// A timer: SIGPROF, at the kernel's tick where it is on CPU time.
     Timer,
     /// An event of the kernel's: SIGTRAP if the program lends it, else SIGPROF.
     Event,
+    /// A call that the program makes: synchronous, without a signal.
+    Call,
 }
 
 /// When the samples of a source end waits.
@@ -127,6 +146,7 @@ const CPU_TIME: Properties = Properties {
     counts_waits: false,
     interrupts_waits: Interrupts::Never,
     instead: None,
+    is_offered: true,
 };
 
 const TASK_CLOCK: Properties = Properties {
@@ -137,6 +157,7 @@ const TASK_CLOCK: Properties = Properties {
     counts_waits: false,
     interrupts_waits: Interrupts::BySigprof,
     instead: Some(SourceKind::CpuTime),
+    is_offered: true,
 };
 
 const REALTIME: Properties = Properties {
@@ -147,14 +168,38 @@ const REALTIME: Properties = Properties {
     counts_waits: true,
     interrupts_waits: Interrupts::Always,
     instead: None,
+    is_offered: true,
+};
+
+const YIELDS: Properties = Properties {
+    name: "yields",
+    unit: Unit::Calls,
+    default_period: 1_000,
+    trigger: Trigger::Call,
+    counts_waits: false,
+    interrupts_waits: Interrupts::Never,
+    instead: None,
+    is_offered: false,
 };
 
 impl SourceKind {
     /// How many there are.
-    pub const COUNT: usize = 3;
+    pub const COUNT: usize = 4;
 
-    /// All sources, in the order in which help lists them.
-    pub const ALL: [Self; Self::COUNT] = [Self::CpuTime, Self::TaskClock, Self::Realtime];
+    /// All sources, by number, which is the order in which help lists those that are offered.
+    pub const ALL: [Self; Self::COUNT] =
+        [Self::CpuTime, Self::TaskClock, Self::Realtime, Self::Yields];
+
+    /// How many of them send signals.
+    pub const SENDERS: usize = {
+        let (mut number, mut senders) = (0, 0);
+        while number < Self::COUNT {
+            let is_sender = !matches!(Self::ALL[number].properties().trigger, Trigger::Call);
+            senders += is_sender as usize;
+            number += 1;
+        }
+        senders
+    };
 
     /// What it is.
     #[must_use]
@@ -164,6 +209,7 @@ impl SourceKind {
             Self::CpuTime => &CPU_TIME,
             Self::TaskClock => &TASK_CLOCK,
             Self::Realtime => &REALTIME,
+            Self::Yields => &YIELDS,
         }
     }
 
@@ -187,14 +233,13 @@ impl SourceKind {
 pub struct SampleSource {
     /// What is measured.
     pub kind: SourceKind,
-    /// What one sample stands for, in the unit of the source. From [`MIN_PERIOD`] to
-    /// [`MAX_PERIOD`].
+    /// What one sample stands for, in the unit of the source: one of its [`Unit::periods`].
     pub period: u64,
 }
 
-/// Shortest period: of time, 100 000 samples per second.
+/// Shortest period of time: 100 000 samples per second.
 pub const MIN_PERIOD: u64 = 10_000;
-/// Longest period: of time, one sample in ten seconds.
+/// Longest period, in any unit: of time, one sample in ten seconds.
 pub const MAX_PERIOD: u64 = 10_000_000_000;
 
 impl SampleSource {
@@ -214,6 +259,7 @@ impl SampleSource {
     pub const fn time_ns(self, samples: u64) -> Option<u64> {
         match self.kind.properties().unit {
             Unit::Nanoseconds => Some(samples.saturating_mul(self.period)),
+            Unit::Calls => None,
         }
     }
 
@@ -223,7 +269,7 @@ impl SampleSource {
         let (name, period) = text.split_once(':')?;
         let kind = SourceKind::ALL.into_iter().find(|kind| kind.name() == name)?;
         let period = period.parse().ok()?;
-        (MIN_PERIOD..=MAX_PERIOD).contains(&period).then_some(Self { kind, period })
+        kind.properties().unit.periods().contains(&period).then_some(Self { kind, period })
     }
 }
 
@@ -359,6 +405,22 @@ mod tests {
     fn nonsense_is_no_source() {
         for text in ["", "cputime", "cputime:", "cputime:0", "sundial:5000000", "cputime:-1"] {
             assert_eq!(SampleSource::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn calls_are_no_time() {
+        let each = SampleSource::parse("yields:1").unwrap();
+        assert_eq!((each.kind, each.period), (SourceKind::Yields, 1));
+        assert_eq!(each.time_ns(7), None);
+        assert_eq!(SampleSource::parse("yields:0"), None);
+        assert_eq!(SampleSource::parse("cputime:1"), None);
+    }
+
+    #[test]
+    fn sources_are_listed_by_number() {
+        for (number, kind) in SourceKind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, number);
         }
     }
 }

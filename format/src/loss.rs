@@ -25,6 +25,8 @@
 //! | memory or a timer for a thread is refused | `unsampled-threads`, and a message | thread's start | limits |
 //! | a thread made by clone(2), unknown to the C library | `unsampled-threads`, and a message; its CPU time `elsewhere` | before the call | – |
 //! | no tick meets the thread (a busy machine) | recorded, and `late`; after a kill, CPU time `elsewhere` | handler, by overruns; the kernel's count | `-e task-clock` |
+//! | a call is counted while its thread forks | loss `collector-busy` | wrapper, in the process | – |
+//! | a call is counted by a thread without a state, or after a seccomp filter | not at all | – | – |
 //! | SIGPROF from elsewhere, without a handler | `foreign-signals` | handler | – |
 //! | SIGPROF, or SIGTRAP on loan, taken by a raw system call | a message | exit, exec | – |
 //! | an unwinder, a signal frame, another stack | recorded; only the trampoline waits | handler | – |
@@ -33,8 +35,7 @@
 //!
 //! Time that was not delivered is not given to the next sample: that would be of another path, and in
 //! a run of many short processes the long ones would get the time of all the others.
-//! `path-too-long` and `collector-busy` are not used by this version: a path that is too long is
-//! partial, and signals wait while the collector's own code runs.
+//! `path-too-long` is not used by this version: a path that is too long is partial.
 
 macro_rules! reasons {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $n:literal, $key:literal, $text:literal;)* }) => {
@@ -85,7 +86,7 @@ reasons! {
         /// The path was longer than the buffer for it could be made.
         PathTooLong = 3, "path-too-long",
             "the call path was longer than csprof can hold, or memory for it was refused";
-        /// The handler interrupted csprof's own code in this thread.
+        /// csprof's own code was under way in this thread, which a sample of a call must not enter.
         CollectorBusy = 4, "collector-busy",
             "the thread was inside csprof's own code, for instance noting a newly loaded library";
         /// Found when arenas were gathered: nodes that could not be read back.

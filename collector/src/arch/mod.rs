@@ -6,8 +6,10 @@
 //! [`eh_frame`](crate::eh_frame): what its code needs of the layers above is passed to its macros.
 //!
 //! - functions in front of others: [`stub!`], which hands a [`Call`] over and takes a [`Route`];
-//!   [`gathering_stub!`], [`thread_start_stub!`], [`alias_stub!`];
-//! - the kernel's entry: [`handlers!`], [`prepare_handlers`];
+//!   [`gathering_stub!`], [`thread_start_stub!`], [`alias_stub!`]; a change of stacks,
+//!   [`call_on_stack`];
+//! - the kernel's entry: [`handlers!`], [`prepare_handlers`]; what handlers may reach,
+//!   [`with_all_keys`];
 //! - what a handler is given: [`registers`], [`pc`], [`sp`]; to move its frame, [`frame_end`],
 //!   [`frame_moved`], [`RED_ZONE`], [`FRAME_ALIGNMENT`];
 //! - the way back from a handler: [`signal_return`], [`SA_RESTORER`];
@@ -49,13 +51,14 @@ pub(crate) use here::code::{LONGEST_STUB, SET_SPLIT_STACK_END, fault, hide_symbo
 pub(crate) use here::context::{
     FRAME_ALIGNMENT, RED_ZONE, frame_end, frame_moved, pc, registers, sp,
 };
-pub(crate) use here::entry::{handlers, prepare_handlers};
+pub(crate) use here::entry::{handlers, prepare_handlers, with_all_keys};
 pub(crate) use here::processor::{
     FIRST_GLIBC, LIBUNWIND_STEP, PAGE_SIZE, USER_END, has_shadow_stack,
 };
 pub(crate) use here::signal_return::{SA_RESTORER, signal_return};
 pub(crate) use here::stubs::{
-    Call, Room, Route, alias_stub, gathering_stub, stub, stub_part, thread_start_stub,
+    Call, Room, Route, alias_stub, call_on_stack, gathering_stub, stub, stub_part,
+    thread_start_stub,
 };
 pub(crate) use here::thread_local::{jump_target, thread_bytes, thread_pointer, thread_word};
 pub(crate) use here::trampoline::{Place, STRIDE, trampoline, trampoline_end, trampoline_start};

@@ -25,6 +25,7 @@
 //! | [`exceptions`] | `_Unwind_RaiseException` `_Unwind_Resume` `_Unwind_Resume_or_Rethrow` `_Unwind_ForcedUnwind` `_Unwind_Backtrace` `backtrace` `_dl_find_object` `dl_iterate_phdr` `_Unwind_SetIP` | unwinders see real return addresses; where an exception goes on |
 //! | [`jumps`] | `longjmp` `_longjmp` `siglongjmp` `__longjmp_chk` | frames that are left do not return |
 //! | [`files`] | `close` `close_range` `closefrom` `dup2` `dup3` | the files of sample sources stay open |
+//! | [`calls`] | `sched_yield` | calls are counted, and sampled without a signal |
 //! | [`sandbox`] | `prctl` `syscall` `clone` | seccomp would make the collector's system calls deadly; threads that cannot be sampled are counted |
 //!
 //! Not here, on purpose: `exit`, `_exit`, `quick_exit`, `abort` (the arena is shared memory and
@@ -38,6 +39,7 @@
 
 use crate::c_library;
 use crate::lifecycle;
+mod calls;
 mod dl;
 mod exceptions;
 mod exec;

@@ -68,6 +68,8 @@ pub(super) struct Effort {
     factor: i64,
     /// When the present walk began to be timed, by the thread's CPU time, and what it had spent by then.
     timed_from: Option<(u64, i64)>,
+    /// The thread's CPU time up to which all was earned, where it is earned by the clock.
+    earned_to_ns: u64,
 }
 
 impl Effort {
@@ -80,6 +82,7 @@ impl Effort {
         least: LEAST_FRAMES,
         factor: ONE,
         timed_from: None,
+        earned_to_ns: 0,
     };
 
     /// For the first sample of a thread.
@@ -100,6 +103,22 @@ impl Effort {
             _ => LEAST_IN_DEEP_DEBT,
         };
         self.timed_from = None;
+    }
+
+    /// For a sample of a call, which stands for no time: earned is what has passed by `now_ns`, the
+    /// thread's CPU time. The clock, a system call, is asked only if half of what can be put by is
+    /// spent, or a walk waits for more. And such a sample always walks the innermost frames,
+    /// whatever is owed: its path is what was asked for, and it is the period that bounds how
+    /// often. Signal side.
+    pub(super) fn earn_by_clock(&mut self, now_ns: impl Fn() -> u64) {
+        let passed_ns = if self.left_ns < self.wanted_ns.max(MOST_NS / 2) {
+            let now_ns = now_ns();
+            now_ns.saturating_sub(core::mem::replace(&mut self.earned_to_ns, now_ns))
+        } else {
+            0
+        };
+        self.earn(passed_ns);
+        self.least = LEAST_FRAMES;
     }
 
     /// Pays for a frame, the `walked`th, which took as long as so many that are found by remembered recipes; `false` if
@@ -235,6 +254,32 @@ mod tests {
         }
         assert!(frames <= 64 * 1000, "{frames}");
         assert!(frames >= LEAST_IN_DEBT * 900, "{frames}");
+    }
+
+    /// However many calls are sampled in a time that pays for few walks.
+    #[test]
+    fn samples_of_calls_walk_the_innermost_frames() {
+        let (mut effort, clock) = (Effort::FULL, Cell::new(0));
+        for _ in 0..100_000 {
+            clock.set(clock.get() + 1_000);
+            effort.earn_by_clock(|| clock.get());
+            let walked = (1..).take_while(|&walked| effort.spend(1, walked, no_clock)).count();
+            effort.end(true, no_clock);
+            assert!(walked + 1 >= LEAST_FRAMES, "{walked}");
+        }
+    }
+
+    /// Between calls that are far apart, a thread earns what its time is worth.
+    #[test]
+    fn calls_earn_by_the_clock() {
+        let (mut effort, clock) = (Effort { left_ns: 0, ..Effort::FULL }, Cell::new(0));
+        let affordable = PERIOD_NS / 8 / FRAME_NS as u64;
+        for _ in 0..1000 {
+            clock.set(clock.get() + PERIOD_NS);
+            effort.earn_by_clock(|| clock.get());
+            assert!((1..affordable).all(|walked| effort.spend(1, walked as usize, no_clock)));
+            effort.end(false, no_clock);
+        }
     }
 
     /// What deep walks need is put by, whatever is walked in between.

@@ -1,10 +1,11 @@
 //! The sampler: what turns the stacks of one thread into counted nodes.
 //!
-//! [`Sampler::sample`] is for the handler; everything else here is setup side.
+//! [`Sampler::sample`] is for handlers and synchronous sources; everything else here is setup side.
 
 #![expect(unsafe_code, reason = "what is shared with code that blocks no signal")]
 
 mod buffers;
+mod counter;
 mod effort;
 mod interrupted;
 mod sample;
@@ -53,6 +54,8 @@ pub struct Sampler {
     walked: Walked,
     /// What walking may still cost.
     effort: Effort,
+    /// The same for samples of calls: neither kind is to be cut short because of the other.
+    effort_of_calls: Effort,
     /// Whether return addresses may be replaced.
     arms: bool,
     /// The record of the trampoline, and what else is used with no signal blocked.
@@ -76,8 +79,9 @@ pub struct Sample {
     pub metric: usize,
     /// Periods.
     pub weight: u64,
-    /// The thread's time that has passed, in nanoseconds: the walk may take a share of it.
-    pub time_ns: u64,
+    /// The thread's time that it stands for, in nanoseconds: the walk may take a share of it. `None`
+    /// for a sample of a call.
+    pub time_ns: Option<u64>,
 }
 
 impl Sampler {
@@ -114,6 +118,7 @@ impl Sampler {
             path_epoch: None,
             walked,
             effort: Effort::of_new_thread(),
+            effort_of_calls: Effort::of_new_thread(),
             arms,
             shared,
             cache,

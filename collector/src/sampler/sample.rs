@@ -1,6 +1,6 @@
 //! A sample: one page, top to bottom, from interrupted registers to the counted node.
 //!
-//! Signal side: runs in the handler, on a [stack of its own](crate::thread::handler_stack). It may have
+//! Signal side: runs in the handler, on a stack of its own (`thread/handler_stack.rs`). It may have
 //! interrupted anything: malloc, the loader, a lock's holder. So: no libc, no heap, no locks, no
 //! panics, no recursion; memory it needs comes from system calls.
 //!
@@ -28,7 +28,6 @@ use super::uses::Uses;
 use super::{Sample, Sampler};
 use crate::arch;
 use crate::arch::unwind::inference::uses_word;
-use crate::arch::unwind::registers::Registers;
 use crate::cct;
 use crate::modules::{LoadMap, foreign, rules};
 use crate::sys::{self, Clock};
@@ -39,9 +38,14 @@ use crate::unwind::validate::StackBounds;
 use crate::unwind::walk::{End, Exit, Flow, Frame, Target, walk};
 
 impl Sampler {
-    /// Counts a sample, as recorded or as lost. Without a `map` it is lost. Signal side.
+    /// Counts a sample as delivered, and as recorded or lost. Without a `map` it is lost. Signal
+    /// side.
     pub fn sample(&mut self, map: Option<&LoadMap>, sample: &Sample) {
-        self.effort.earn(sample.time_ns);
+        self.arena.record_mut().count_delivered(sample.metric, sample.weight);
+        match sample.time_ns {
+            Some(time_ns) => self.effort.earn(time_ns),
+            None => self.effort_of_calls.earn_by_clock(cpu_time_ns),
+        }
         let result = self.add(map, sample);
         let record = self.arena.record_mut();
         match result {
@@ -75,12 +79,12 @@ impl Sampler {
 
         // 1. Walk.
         let stack = Interrupted::new(map, bounds);
-        let mut taken = self.take_path((registers, kind), &stack)?;
+        let mut taken = self.take_path(sample, &stack)?;
         if taken.met.next_epoch && self.epoch == Some(map.epoch) {
             let next = map.epoch.wrapping_add(1);
             foreign::await_epoch(next);
             self.enter_epoch(next)?;
-            taken = self.take_path((registers, kind), &stack)?;
+            taken = self.take_path(sample, &stack)?;
         }
         let Taken { met, partial, armed_index, left } = taken;
 
@@ -130,7 +134,7 @@ impl Sampler {
     /// Walks the stack; the frames are then in `self.walked`.
     fn take_path(
         &mut self,
-        (registers, kind): (&Registers, FrameKind),
+        &Sample { ref registers, kind, time_ns, .. }: &Sample,
         stack: &Interrupted<'_>,
     ) -> Result<Taken, LossReason> {
         let bounds = stack.bounds();
@@ -140,7 +144,9 @@ impl Sampler {
         let armed_slot = if in_place { record.armed_slot() } else { 0 };
         let knows_path = self.knows_path();
         let mut met = Met { own_stack: stack.is_own(registers.sp()), ..Met::default() };
-        let (walked, effort, uses) = (&mut self.walked, &mut self.effort, &mut self.uses);
+        let (walked, uses) = (&mut self.walked, &mut self.uses);
+        let is_of_time = time_ns.is_some();
+        let effort = if is_of_time { &mut self.effort } else { &mut self.effort_of_calls };
         walked.truncate(0);
         // Whether the frame visited last returns to the next one through a slot.
         let mut returned_to = false;

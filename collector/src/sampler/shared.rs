@@ -5,12 +5,15 @@
 use core::ops::Deref;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
 
+use csprof_format::launch::SourceKind;
+
+use super::counter::Counter;
 use super::suspect::Suspect;
 use crate::trampoline::{self, Record};
 use crate::unwind::validate::StackBounds;
 
-/// What the thread's own code and its handler both use, with no signal blocked: words that are read and written one
-/// by one, through shared references only.
+/// What the thread's own code and its handler both use, with no signal blocked: words that are read
+/// and written one by one, through shared references only.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Shared {
@@ -24,7 +27,10 @@ pub struct Shared {
     pub in_handler: AtomicBool,
     /// What may be an unwinder, and at work.
     pub suspect: Suspect,
-    /// Calls of functions with no signal blocked that are under way: more than one if a handler of the program came in between.
+    /// What synchronous sources count, by number of their kind.
+    counters: [Counter; SourceKind::COUNT],
+    /// Calls of functions with no signal blocked that are under way: more than one if a handler of
+    /// the program came in between.
     users: AtomicU32,
 }
 
@@ -66,6 +72,7 @@ impl Shared {
             lost_returns,
             in_handler: AtomicBool::new(false),
             suspect: Suspect::none(),
+            counters: [const { Counter::off() }; SourceKind::COUNT],
             users: AtomicU32::new(0),
         }
     }
@@ -77,14 +84,22 @@ impl Shared {
     }
 
     fn current<'a>() -> Option<&'a Self> {
-        // SAFETY: null, or the first field of a value that stays until its own thread sets another. Nobody has an
-        // exclusive reference to it.
+        // SAFETY: null, or the first field of a value that stays until its own thread sets another.
+        // Nobody has an exclusive reference to it.
         unsafe { trampoline::current().cast::<Self>().as_ref() }
     }
 
-    /// Whether code that a handler of the program has interrupted may go on with it, or with the path and the
-    /// counts: the trampoline, or functions with no signal blocked. To be asked when the record was just
-    /// [suspended](Record::suspend); `true` also where a handler has left them by a jump.
+    /// What a synchronous source of this kind counts.
+    #[must_use]
+    #[inline]
+    pub const fn counter(&self, kind: SourceKind) -> &Counter {
+        &self.counters[kind as usize]
+    }
+
+    /// Whether code that a handler of the program has interrupted may go on with it, or with the
+    /// path and the counts: the trampoline, or functions with no signal blocked. To be asked when
+    /// the record was just [suspended](Record::suspend); `true` also where a handler has left them
+    /// by a jump.
     #[must_use]
     pub fn is_in_use(&self) -> bool {
         // The slot of a return that the trampoline is busy with does not hold its entry any more.

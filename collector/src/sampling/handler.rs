@@ -66,7 +66,6 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
     in_handler.store(true, Ordering::Relaxed);
     let record = thread.sampler.arena.record_mut();
     record.count_signal(metric);
-    record.count_delivered(metric, weight);
     // The name may be set late, and the thread may be killed at any time.
     let note = record.signals.is_power_of_two() || record.signals.is_multiple_of(64);
     let source = process::current().and_then(|process| process.source(metric));
@@ -85,7 +84,7 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
         metric,
         weight,
         // The sources of a thread that sample time sample the same.
-        time_ns: time_ns(weight) / thread.sources.timed().max(1),
+        time_ns: Some(time_ns(weight) / thread.sources.timed().max(1)),
     };
     thread.sampler.sample(reading.map(Reading::map), &sample);
     if note {

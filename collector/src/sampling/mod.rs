@@ -4,6 +4,7 @@
 //! interrupted anything: malloc, the loader, a lock's holder. So: no libc, no heap, no locks, no
 //! panics, no recursion; memory it needs comes from system calls.
 
+pub mod call;
 pub mod entry;
 mod handler;
 pub mod pass_on;

@@ -4,17 +4,19 @@
 //! [`Properties`](csprof_format::launch::Properties). There is one file here for each [`Trigger`].
 //! What is done with the kernel's objects behind them is the trait [`Object`].
 //!
-//! A source belongs to one thread and sends it [`SIGNAL`], or [SIGTRAP](loan). A thread has one for
-//! each metric of the run; a signal says whose it is by a cookie or an event's file. It says how many
+//! A source belongs to one thread, which has one for each metric of the run. A source of calls
+//! [counts](calls), and its wrapper samples. The others send the thread [`SIGNAL`], or
+//! [SIGTRAP](loan), which says whose it is by a cookie or an event's file. A source says how many
 //! periods a signal stands for, never simply "one": timers stop at the kernel's tick and report the
-//! rest as overruns, and signals coalesce while they are blocked. So blocked time is carried forward,
-//! Σ weights × period is the time that passed, and threads shorter than a period have their chance of
-//! a sample.
+//! rest as overruns, and signals coalesce while they are blocked. So blocked time is carried
+//! forward, Σ weights × period is the time that passed, and threads shorter than a period have
+//! their chance of a sample.
 
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+mod calls;
 mod due;
 pub mod loan;
 mod object;
@@ -80,7 +82,7 @@ impl Sources {
 
     /// The kernel objects, in the order of their metrics.
     pub fn handles(&self) -> impl Iterator<Item = Handle> {
-        self.opened.iter().map(|(_, source)| source.handle())
+        self.opened.iter().filter_map(|(_, source)| source.handle())
     }
 
     /// Periods that passed without a sample since the program took each source away, with the
@@ -102,6 +104,7 @@ impl Sources {
 enum Source {
     Timer(PosixTimer),
     Event(TaskClock),
+    Call,
 }
 
 impl Source {
@@ -121,6 +124,10 @@ impl Source {
                     timer(instead?)
                 }
             },
+            Trigger::Call => {
+                calls::begin(source, number);
+                Ok(Self::Call)
+            }
         };
         opened
             .inspect_err(|errno| {
@@ -141,16 +148,17 @@ impl Source {
             .ok()
     }
 
-    fn handle(&self) -> Handle {
+    fn handle(&self) -> Option<Handle> {
         match self {
-            Self::Timer(timer) => Handle::Timer(timer.handle()),
-            Self::Event(event) => Handle::Event(event.handle()),
+            Self::Timer(timer) => Some(Handle::Timer(timer.handle())),
+            Self::Event(event) => Some(Handle::Event(event.handle())),
+            Self::Call => None,
         }
     }
 
     fn lost(&mut self) -> u64 {
         match self {
-            Self::Timer(_) => 0,
+            Self::Timer(_) | Self::Call => 0,
             Self::Event(event) => event.lost(),
         }
     }
@@ -160,6 +168,7 @@ impl Source {
         match self {
             Self::Timer(timer) => timer.weight(signal),
             Self::Event(event) => event.weight(signal),
+            Self::Call => None,
         }
     }
 }

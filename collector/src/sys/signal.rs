@@ -93,7 +93,7 @@ fn take_pending(signal: i32) -> Option<libc::siginfo_t> {
 /// given them.
 pub fn drop_samples(signal: i32, is_sample: impl Fn(&libc::siginfo_t) -> bool) {
     // Each source may have one, and there is one of a kind; and then one of the program's.
-    const MOST: usize = csprof_format::launch::SourceKind::COUNT + 1;
+    const MOST: usize = csprof_format::launch::SourceKind::SENDERS + 1;
     let mut others = [None; MOST];
     for other in &mut others {
         match take_pending(signal) {

@@ -10,7 +10,7 @@
 //! alternate stack that the kernel knows begins 16 bytes further up for each. The kernel saves and
 //! restores that setting with every handler, as it would the program's own, so it holds in handlers,
 //! after jumps out of them, and in the child of a vfork. Handlers that the program wants on its
-//! alternate stack are moved there ([`pass_on`](crate::sampling::pass_on)).
+//! alternate stack are moved there (`sampling/pass_on.rs`).
 //!
 //! ```text
 //! base             + 4 KiB                 + 12 KiB                                     + 64 KiB
@@ -24,6 +24,7 @@
 
 #![expect(unsafe_code, reason = "memory shared with the kernel and with assembly")]
 
+use core::ffi::c_void;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -83,6 +84,20 @@ pub fn top() -> u64 {
 pub fn contains(address: u64) -> bool {
     let top = top();
     top != 0 && top.wrapping_sub(address).wrapping_sub(1) < SIZE as u64
+}
+
+/// Calls `work` on the calling thread's handler stack, if it has one and does not stand on it. All
+/// signals are blocked, so it holds nothing that is still needed.
+pub fn call<T>(work: extern "C" fn(&mut T), argument: &mut T) {
+    let here = 0_u64;
+    if top() == 0 || contains((&raw const here).addr() as u64) {
+        return work(argument);
+    }
+    // SAFETY: a reference is passed like a pointer, to one caller and for the length of the call.
+    unsafe {
+        let work = core::mem::transmute::<extern "C" fn(&mut T), extern "C" fn(*mut c_void)>(work);
+        arch::call_on_stack((&raw mut *argument).cast(), work, top());
+    }
 }
 
 /// What the program knows as the thread's alternate stack, by the kernel's setting. `None` if

@@ -179,6 +179,12 @@ impl Thread {
         self.sampler.arena.process().note_progress();
     }
 
+    /// Whether it is [about to fork](pause::pause_here).
+    #[must_use]
+    pub const fn is_paused(&self) -> bool {
+        self.paused_mask.is_some()
+    }
+
     /// Gives its memory back, or leaves it to the next thread. Nobody finds it any more. All signals are blocked.
     fn release(self: Box<Self>, handlers: Option<HandlerStack>) {
         // SAFETY: it is not the thread's current one.

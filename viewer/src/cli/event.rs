@@ -1,9 +1,10 @@
 //! `-e SOURCE[@RATE|@PERIOD]`: what to sample, and how often.
 //!
 //! A bare number, or one with `Hz` or `kHz`, is a rate in samples per second and thread; a number
-//! with `ns`, `us`, `ms` or `s` is the time between two samples.
+//! with `ns`, `us`, `ms` or `s` is the time between two samples. Of a source that counts calls, the
+//! number is that of calls from one sample to the next.
 
-use csprof_format::launch::{MAX_PERIOD, MIN_PERIOD, SampleSource, SourceKind};
+use csprof_format::launch::{MAX_PERIOD, MIN_PERIOD, SampleSource, SourceKind, Unit};
 
 const SECOND_NS: f64 = 1e9;
 
@@ -24,9 +25,30 @@ pub(super) fn parse(text: &str) -> Result<SampleSource, String> {
         None => (text, None),
     };
     let kind = SourceKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
-        let names = SourceKind::ALL.map(SourceKind::name).join(", ");
+        let offered = SourceKind::ALL.into_iter().filter(|kind| kind.properties().is_offered);
+        let names = offered.map(SourceKind::name).collect::<Vec<_>>().join(", ");
         format!("there is no sample source `{name}`; there are {names}")
     })?;
+    match kind.properties().unit {
+        Unit::Nanoseconds => timed(kind, amount),
+        Unit::Calls => counted(kind, amount),
+    }
+}
+
+/// A source of calls: the amount is how many of them make a period.
+fn counted(kind: SourceKind, amount: Option<&str>) -> Result<SampleSource, String> {
+    let Some(amount) = amount else { return Ok(SampleSource::of(kind)) };
+    let periods = kind.properties().unit.periods();
+    let period = amount.parse().ok().filter(|period| periods.contains(period));
+    let period = period.ok_or_else(|| {
+        let (least, most) = (periods.start(), periods.end());
+        format!("`{amount}` is not a number of calls from {least} to {most}")
+    })?;
+    Ok(SampleSource { kind, period })
+}
+
+/// A source of time.
+fn timed(kind: SourceKind, amount: Option<&str>) -> Result<SampleSource, String> {
     let period_ns = match amount {
         Some(amount) => period_ns(amount)?,
         None => kind.properties().default_period as f64,
@@ -80,6 +102,8 @@ mod tests {
             ("realtime@2.5s", "realtime:2500000000"),
             ("cputime@3", "cputime:333333333"),
             ("cputime@10000ns", "cputime:10000"),
+            ("yields", "yields:1000"),
+            ("yields@1", "yields:1"),
         ] {
             assert_eq!(parse(text).map(|source| source.to_string()), Ok(expected.into()), "{text}");
         }
@@ -113,6 +137,8 @@ mod tests {
                 "cputime@1ns",
                 "`1ns` is out of range: from one sample every 10 s to 100000 samples per second",
             ),
+            ("yields@0", "`0` is not a number of calls from 1 to 10000000000"),
+            ("yields@5ms", "`5ms` is not a number of calls from 1 to 10000000000"),
         ] {
             assert_eq!(parse(text), Err(expected.into()), "{text}");
         }

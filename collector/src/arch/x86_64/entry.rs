@@ -26,6 +26,25 @@ pub(crate) fn prepare_handlers() {
     HAS_KEYS.store(has_protection_keys(), Ordering::Relaxed);
 }
 
+/// Calls `work` with all protection keys allowed, as a handler's is.
+pub(crate) fn with_all_keys(work: impl FnOnce()) {
+    if !HAS_KEYS.load(Ordering::Relaxed) {
+        return work();
+    }
+    let allowed: u32;
+    // SAFETY: the processor has keys. What may not be reached now is put back below; memory that may
+    // be reached meanwhile is what `work` could reach in a handler.
+    unsafe {
+        core::arch::asm!("rdpkru", in("ecx") 0, out("eax") allowed, out("edx") _, options(nostack));
+        core::arch::asm!("wrpkru", in("eax") 0, in("ecx") 0, in("edx") 0, options(nostack));
+    }
+    work();
+    // SAFETY: as it was.
+    unsafe {
+        core::arch::asm!("wrpkru", in("eax") allowed, in("ecx") 0, in("edx") 0, options(nostack));
+    }
+}
+
 /// Defines handlers. Each asks a function with the three arguments of the kernel, the address of
 /// the kernel's frame, and room for an `$onward` to say where to go on; it returns whether to. The
 /// first ones change to the thread's handler stack before, of `$size` bytes, whose top is the

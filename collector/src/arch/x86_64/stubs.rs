@@ -9,6 +9,8 @@
 
 use core::mem::offset_of;
 
+use super::unwind::registers::Registers;
+
 /// A call that a stub looks at, as it is kept in the stub's frame.
 #[derive(Debug)]
 #[repr(C)]
@@ -36,6 +38,41 @@ impl Call {
         // SAFETY: above the return address, where the psABI has it.
         self.on_stack = unsafe { (&raw const self.caller).add(1).read() };
     }
+
+    /// The registers of the stub's caller as it goes on behind the call, as far as they are known: of
+    /// a frame of the kind [`Call`](csprof_format::address::FrameKind::Call).
+    pub(crate) fn caller_registers(&self) -> Registers {
+        let slot = (&raw const self.caller).addr();
+        Registers::calling(self.caller, (slot + size_of::<u64>()) as u64, self.frame_pointer)
+    }
+}
+
+/// Calls `function` with `argument` on the stack whose top is `top`, a multiple of 16. A walk from
+/// there comes back to the caller.
+///
+/// # Safety
+/// The stack is not in use, and has room for what `function` needs; `argument` is what it takes.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn call_on_stack(
+    argument: *mut core::ffi::c_void,
+    function: extern "C" fn(*mut core::ffi::c_void),
+    top: u64,
+) {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "mov rsp, rdx",
+        "call rsi",
+        "leave",
+        ".cfi_def_cfa rsp, 8",
+        ".cfi_restore rbp",
+        "ret",
+        ".cfi_endproc",
+    )
 }
 
 /// Words that a [`Call`] has room for.

@@ -1,0 +1,30 @@
+//! Calls that are counted by a synchronous source. The wrapper looks at the call, and jumps on to the
+//! real function.
+//!
+//! Counted are calls by name, from the program and its libraries: not those inside the C library, nor
+//! system calls by hand.
+
+#![expect(unsafe_code, reason = "stubs in front of C functions")]
+
+use core::ffi::c_void;
+
+use csprof_format::launch::SourceKind;
+
+use super::real::Real;
+use super::stub::{self, wrappers};
+use super::view::sampled;
+use crate::arch::Call;
+use crate::sampling::call::on_call;
+
+/// Counts one call of `yields`. Returns where to jump.
+extern "C" fn count_yield(call: &mut Call, real: &Real) -> *mut c_void {
+    if sampled() {
+        on_call(SourceKind::Yields, 1, || call.caller_registers());
+    }
+    stub::target(real)
+}
+
+wrappers! {
+    /// sched_yield(2).
+    jump sched_yield: count_yield;
+}

@@ -1,0 +1,66 @@
+//! What a thread counts for a synchronous source: calls, or amounts that calls are given.
+
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// One count of one thread, which a handler of the program may interrupt and use, too.
+// Relaxed throughout: one thread, and its handlers.
+#[derive(Debug)]
+pub struct Counter {
+    /// Number of the source's metric.
+    metric: AtomicUsize,
+    /// In the unit of the source; 0 as long as nothing is counted.
+    period: AtomicU64,
+    counted: AtomicU64,
+}
+
+impl Counter {
+    /// One that does not count.
+    #[must_use]
+    pub const fn off() -> Self {
+        let [period, counted] = [AtomicU64::new(0), AtomicU64::new(0)];
+        Self { metric: AtomicUsize::new(0), period, counted }
+    }
+
+    /// Counts from now on, for the metric with this number. So much of a period has passed.
+    pub fn begin(&self, metric: usize, period: u64, passed: u64) {
+        self.metric.store(metric, Ordering::Relaxed);
+        self.counted.store(passed, Ordering::Relaxed);
+        self.period.store(period, Ordering::Relaxed);
+    }
+
+    /// Counts `amount`. Returns how many periods end with it, each of which is told once, whatever
+    /// interrupts this.
+    #[inline]
+    #[must_use]
+    pub fn add(&self, amount: u64) -> u64 {
+        let period = self.period.load(Ordering::Relaxed);
+        if period == 0 {
+            return 0;
+        }
+        let before = self.counted.fetch_add(amount, Ordering::Relaxed);
+        (before + amount) / period - before / period
+    }
+
+    /// Number of the source's metric.
+    #[must_use]
+    pub fn metric(&self) -> usize {
+        self.metric.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_are_told_once() {
+        let counter = Counter::off();
+        assert_eq!(counter.add(7), 0);
+        counter.begin(1, 3, 0);
+        assert_eq!([1, 1, 1, 1, 2, 7, 1].map(|amount| counter.add(amount)), [0, 0, 1, 0, 1, 2, 0]);
+        counter.begin(1, 3, 2);
+        assert_eq!([1, 1, 1, 1].map(|amount| counter.add(amount)), [1, 0, 0, 1]);
+        counter.begin(1, 1, 0);
+        assert_eq!([1, 5, 1].map(|amount| counter.add(amount)), [1, 5, 1]);
+    }
+}

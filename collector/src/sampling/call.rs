@@ -1,0 +1,123 @@
+//! Samples without a signal: a call that the program makes ends a period of a synchronous source,
+//! and the thread that makes it takes the sample before the call is passed on.
+//!
+//! Called by wrappers, at any place where the program may call: in its handlers, on any stack, with
+//! locks held. So what is done here is what handlers may do. The first frame of the sample is the
+//! wrapper's caller, as it goes on when the call returns; csprof is in no path.
+//!
+//! Stack. As for a signal, the sample is taken on the thread's [handler stack](handler_stack): the
+//! one that the program stands on may be a coroutine's of 4 KiB, and a sample needs twice as much.
+//!
+//! One reference. All signals are blocked while the thread's state is used, so no handler uses it.
+//! Handlers and setup code, which use it at other times, call nobody but the kernel meanwhile, so
+//! they never come here. While the thread forks, when its return addresses must stay as they are,
+//! and should it be in a handler of the collector's after all, the sample is lost as
+//! [`CollectorBusy`](LossReason::CollectorBusy). Another process or thread that has this one's
+//! thread-local storage (vfork, clone(2) by hand) has another id, and takes no sample.
+
+#![expect(unsafe_code, reason = "thread state")]
+
+use core::sync::atomic::Ordering;
+
+use csprof_format::address::FrameKind;
+use csprof_format::launch::SourceKind;
+use csprof_format::loss::LossReason;
+
+use crate::arch;
+use crate::arch::unwind::registers::Registers;
+use crate::modules::Reading;
+use crate::process;
+use crate::sampler::{Sample, Shared};
+use crate::sealed::sealed;
+use crate::sys::{self, Mask};
+use crate::thread::{self, handler_stack};
+
+/// Counts a call for the sources of this kind: `amount` in their unit, 1 where they count calls.
+/// Samples it if a period ends with it. `registers` are those of the caller, behind the call.
+///
+/// Async-signal-safe. `errno` stays as it is; system calls are made only for a sample.
+#[inline]
+pub fn on_call(kind: SourceKind, amount: u64, registers: impl FnOnce() -> Registers) {
+    let Some(shared) = Shared::here() else { return };
+    let counter = shared.counter(kind);
+    let weight = counter.add(amount);
+    if weight > 0 {
+        let (metric, registers) = (counter.metric(), registers());
+        sample(&mut Due { shared: &shared, metric, weight, registers, reading: None });
+    }
+}
+
+/// A sample that is due.
+struct Due<'a> {
+    /// That of the thread which the call was counted for.
+    shared: &'a Shared,
+    metric: usize,
+    weight: u64,
+    registers: Registers,
+    reading: Option<Reading>,
+}
+
+#[cold]
+fn sample(due: &mut Due<'_>) {
+    // Held to the end: who seals the process waits for samples that began before.
+    due.reading = Reading::begin();
+    // Before the stack is changed, which is the thread's, too.
+    if sealed() || !is_of_this_thread(thread::current()) {
+        return;
+    }
+    let mask = sys::set_mask(Mask::ALL);
+    handler_stack::call(take, due);
+    sys::set_mask(mask);
+}
+
+/// Whether there is a state, and it is that of the thread that runs.
+fn is_of_this_thread(thread: *const thread::Thread) -> bool {
+    // SAFETY: live as long as its thread is, whose id never changes.
+    !thread.is_null() && unsafe { (&raw const (*thread).tid).read() } == sys::tid()
+}
+
+/// Takes it, with all signals blocked.
+extern "C" fn take(due: &mut Due<'_>) {
+    let thread = thread::current();
+    if thread.is_null() {
+        // In the child of a fork by a handler, which is not sampled.
+        return;
+    }
+    let in_handler = &due.shared.in_handler;
+    if in_handler.swap(true, Ordering::Relaxed) {
+        return lose(due);
+    }
+    // SAFETY: this thread's state, as was found out before. All signals are blocked, and no setup
+    // code uses it meanwhile (see above), so this is the only reference.
+    let thread = unsafe { &mut *thread };
+    if thread.is_paused() {
+        lose(due);
+    } else if core::ptr::eq(thread.sampler.shared(), due.shared) {
+        arch::with_all_keys(|| add(thread, due));
+    }
+    // Else a handler of the program has forked since the call was counted: it is the parent's.
+    in_handler.store(false, Ordering::Relaxed);
+}
+
+fn lose(due: &Due<'_>) {
+    if let Some(process) = process::current() {
+        process.arena.count_loss(LossReason::CollectorBusy, due.weight);
+    }
+}
+
+fn add(thread: &mut thread::Thread, due: &Due<'_>) {
+    let sample = Sample {
+        registers: due.registers,
+        kind: FrameKind::Call,
+        stack: thread.stack.bounds,
+        metric: due.metric,
+        weight: due.weight,
+        time_ns: None,
+    };
+    thread.sampler.sample(due.reading.as_ref().map(Reading::map), &sample);
+    let delivered = thread.sampler.arena.record_mut().delivered;
+    // The name may be set late, and the thread may be killed at any time.
+    if delivered.is_power_of_two() || delivered.is_multiple_of(64) {
+        thread.note_progress();
+    }
+}
