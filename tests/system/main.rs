@@ -5,6 +5,8 @@
 
 // What samples say.
 
+/// Calls that are counted.
+mod calls;
 /// fork, exec and all that is made of them.
 mod children;
 /// Counted returns against programs that count themselves.
