@@ -378,7 +378,12 @@ fn judge(frame: &Frame, bounds: StackBounds, uses: &mut Uses, met: &mut Met) -> 
                 && !frame.marks.has(mark::FOREIGN)
                 && slot.is_multiple_of(8)
                 && bounds.contains_word(slot)
-                && (frame.kind == FrameKind::Call || !may_mind(frame, slot, uses));
+                && match frame.kind {
+                    FrameKind::Call => true,
+                    FrameKind::Leaf => !may_mind(frame, slot, uses),
+                    // Its code may not be readable: it may be that which the signal came of.
+                    _ => false,
+                };
             (slot, address, if safe { Arming::Safe } else { Arming::Unsafe })
         }
         Exit::Guess { slot, address } => (slot, address, Arming::Unsafe),
@@ -395,7 +400,7 @@ fn judge(frame: &Frame, bounds: StackBounds, uses: &mut Uses, met: &mut Met) -> 
     }
 }
 
-/// Whether interrupted code of a module is, or could be, a stub of a linkage table, or is about to use the word at
+/// Whether the innermost code, which is of a module, is, or could be, a stub of a linkage table, or is about to use the word at
 /// `slot` other than for returning: to learn where it was called from, or since it is none that a call has left.
 fn may_mind(frame: &Frame, slot: u64, uses: &mut Uses) -> bool {
     if frame.marks.has(mark::LAST) {
@@ -403,7 +408,7 @@ fn may_mind(frame: &Frame, slot: u64, uses: &mut Uses) -> bool {
     }
     let distance = slot.wrapping_sub(frame.sp).cast_signed();
     uses.get(frame.address, distance, || {
-        // SAFETY: that many bytes of the module's executable segments follow, which are readable.
+        // SAFETY: that many bytes of the module's executable segments follow, in which the thread runs.
         let code = unsafe { rules::code_at(frame.address) };
         arch::is_plt_jump(&code) || uses_word(&code, 0, distance)
     })

@@ -93,6 +93,9 @@ pub const ALL: &[Hazard] = &[
     Hazard::new("execute_only", &["cc -O2 -w -o program @execute_only.c"])
         .variants(&["", "-O0", "clang"])
         .says("hidden code: right 200 times\n"),
+    Hazard::new("code_on_demand", &["cc -O2 -w -o program @code_on_demand.c"])
+        .variants(&["", "-O0", "clang"])
+        .says("hidden code: right 40 times\n"),
     Hazard::new("processor_state", &["cc -O2 -w -o program @processor_state.c"])
         .variants(&["", "clang"])
         .says(
