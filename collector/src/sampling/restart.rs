@@ -71,23 +71,40 @@ pub fn fail_interrupted_call(context: &mut libc::ucontext_t) {
 fn is_to_be_made_again(context: &libc::ucontext_t) -> bool {
     repeated_call(context).is_some_and(|(number, pc)| {
         (CALLS.contains(&number) || RESTARTED_CALLS.contains(&number))
-            && code_at(pc).is_some_and(|code| code.starts_with(&SYSTEM_CALL))
+            && code_at(pc) == Some(SYSTEM_CALL)
     })
 }
 
-/// The instructions at `pc`, if they can be read: the thread may be about to find out that they are not there.
-fn code_at(pc: u64) -> Option<[u8; 8]> {
-    let word = sys::probe(pc).or_else(|| {
+/// As many bytes of code at `pc` as a system call's instruction has, if they can be read: the thread may be
+/// about to find out that they are not there. No more: they may be the last of their mapping.
+fn code_at(pc: u64) -> Option<[u8; SYSTEM_CALL.len()]> {
+    sys::probe_bytes(pc).or_else(|| {
         // A filter of system calls may forbid to look at any.
         let is_forbidden = sys::probe((&raw const READABLE).addr() as u64).is_none();
         // SAFETY: the thread is about to execute what is there. All protection keys are allowed, so it
         // can be read.
         is_forbidden.then(|| unsafe {
-            core::ptr::with_exposed_provenance::<u64>(pc as usize).read_unaligned()
+            core::ptr::with_exposed_provenance::<[u8; _]>(pc as usize).read_unaligned()
         })
-    })?;
-    Some(word.to_le_bytes())
+    })
 }
 
 /// Memory that can be read.
 static READABLE: u64 = 0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arch::PAGE_SIZE;
+
+    #[test]
+    fn a_call_at_the_end_of_its_mapping() {
+        let pages = sys::map_anonymous(2 * PAGE_SIZE).unwrap();
+        // SAFETY: the second of two pages of this test's own, to which no reference is.
+        unsafe { sys::unmap_anonymous(pages.byte_add(PAGE_SIZE), PAGE_SIZE) };
+        let end = pages.as_ptr().expose_provenance() + PAGE_SIZE;
+        // SAFETY: the last bytes of the first page.
+        unsafe { pages.byte_add(PAGE_SIZE - 2).cast().write(SYSTEM_CALL) };
+        assert_eq!([2, 1].map(|left| code_at(end as u64 - left)), [Some(SYSTEM_CALL), None]);
+    }
+}

@@ -120,26 +120,32 @@ pub unsafe fn replace_by_zeros(start: NonNull<u8>, size: usize) {
     };
 }
 
-/// The eight bytes at `address`, if they can be read.
-///
-/// The kernel does the reading (process_vm_readv(2)), so an unmapped address is an answer and
-/// not a fault. About 300 ns; for addresses outside the thread's own stack.
+/// The word at `address`, if it can be read. For addresses outside the thread's own stack.
 #[must_use]
 pub fn probe(address: u64) -> Option<u64> {
-    let mut word = 0_u64;
-    let local = libc::iovec { iov_base: (&raw mut word).cast(), iov_len: 8 };
+    probe_bytes(address).map(u64::from_ne_bytes)
+}
+
+/// The bytes at `address`, if all of them can be read.
+///
+/// The kernel does the reading (process_vm_readv(2)), so an unmapped address is an answer and
+/// not a fault. About 300 ns.
+#[must_use]
+pub fn probe_bytes<const N: usize>(address: u64) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    let local = libc::iovec { iov_base: (&raw mut bytes).cast(), iov_len: N };
     let remote = libc::iovec {
         iov_base: core::ptr::with_exposed_provenance_mut(address as usize),
-        iov_len: 8,
+        iov_len: N,
     };
-    // SAFETY: both vectors are live; the kernel writes `word` only, and checks `remote` itself.
+    // SAFETY: both vectors are live; the kernel writes `bytes` only, and checks `remote` itself.
     let read = unsafe {
         call(
             libc::SYS_process_vm_readv,
             [super::pid() as usize, (&raw const local).addr(), 1, (&raw const remote).addr(), 1, 0],
         )
     };
-    (read == Ok(8)).then_some(word)
+    (read == Ok(N)).then_some(bytes)
 }
 
 /// Replaces the word at `address` by `new` if it is `old`; whether it was.
