@@ -145,6 +145,9 @@ fn leave_unwinder(
     let found = handler.unwrap_or(caller);
     if !bounds.admits_same(registers.sp(), found.sp()) {
         return Detour::None(PartialReason::BadStack);
+        Landing::Installing if !bounds.admits_caller(registers.sp(), caller.sp()) => {
+            return Detour::None(PartialReason::BadStack);
+        }
     }
     *registers = found;
     match (handler, ra_slot) {

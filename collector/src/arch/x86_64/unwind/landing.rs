@@ -22,6 +22,10 @@ use super::instruction::{Effect, decode};
 use super::recipe::CalleeSaved;
 use super::registers::{Register, Registers};
 
+/// Bytes of an unwinder's frame in which its contexts are looked for. It has some 700: two contexts, and what
+/// it knows of a frame.
+const MOST_OF_FRAME: u64 = 4096;
+
 /// Instructions from the call that installs the registers to the last: 30 in libgcc of GCC 12, with
 /// shadow stacks.
 const MOST_STEPS: u32 = 96;
@@ -90,7 +94,8 @@ const EXTENDED: u64 = 1 << 62;
 #[must_use]
 pub fn land(sp: u64, cfa: u64, read: impl Fn(u64) -> Option<u64>) -> Option<Registers> {
     let mut context = sp;
-    while context.checked_add(WORDS * 8)? <= cfa {
+    let end = cfa.min(sp.checked_add(MOST_OF_FRAME)?);
+    while context.checked_add(WORDS * 8)? <= end {
         if let Some(found) = landing_in(context, cfa, &read) {
             return Some(found);
         }

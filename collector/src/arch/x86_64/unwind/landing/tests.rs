@@ -146,6 +146,18 @@ fn the_handlers_frame_was_interrupted() {
     assert_eq!(stack.land().unwrap().sp(), HANDLER);
 }
 
+/// Registers of a damaged stack say where the frame ends.
+#[test]
+fn no_frame_is_larger_than_an_unwinders() {
+    let reads = core::cell::Cell::new(0_u64);
+    let zero = |_| {
+        reads.update(|so_far| so_far + 1);
+        assert!(reads.get() < 8 * MOST_OF_FRAME);
+        Some(0)
+    };
+    assert_eq!(land(LOW, LOW + (1 << 40), zero), None);
+}
+
 #[test]
 fn what_is_no_context() {
     for (what, word, value) in [
