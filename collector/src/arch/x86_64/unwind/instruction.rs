@@ -98,12 +98,16 @@ const RCX: RegisterSet = set(Register::RCX);
 const RDX: RegisterSet = set(Register::RDX);
 const STRINGS: RegisterSet = RAX | RCX | set(Register::RSI) | set(Register::RDI);
 
+/// Bytes of the longest instruction, prefixes included.
+const LONGEST: usize = 15;
+
 /// The instruction that `code` begins with; `None` if it is not known, or cut off.
 #[must_use]
 pub fn decode(code: &[u8]) -> Option<Instruction> {
+    let code = code.get(..LONGEST).unwrap_or(code);
     let mut reader = Reader { code, at: 0, prefixes: Prefixes::default() };
     let effect = reader.instruction()?;
-    let length = u8::try_from(reader.at).ok().filter(|length| *length <= 15)?;
+    let length = u8::try_from(reader.at).ok()?;
     Some(Instruction { length, effect })
 }
 
@@ -196,7 +200,8 @@ impl Reader<'_> {
 
     /// An immediate operand of the operand's size, at most 32 bits.
     fn immediate(&mut self) -> Option<i32> {
-        if self.prefixes.narrow {
+        // Of both sizes, the wide one holds (Intel 64 manual, volume 2, 2.2.1.2).
+        if self.prefixes.narrow && !self.prefixes.wide() {
             self.skip(2)?;
             return Some(0);
         }

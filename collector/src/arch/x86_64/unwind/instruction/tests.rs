@@ -30,6 +30,7 @@ fn the_stack() {
     let add = |to, from, offset| Effect::Add { to, from, offset };
     is(&[0x48, 0x83, 0xec, 0x18], add(RSP, RSP, -24)); // sub $0x18,%rsp
     is(&[0x48, 0x81, 0xc4, 0, 1, 0, 0], add(RSP, RSP, 256)); // add $0x100,%rsp
+    is(&[0x66, 0x48, 0x81, 0xc4, 0, 1, 0, 0], add(RSP, RSP, 256)); // data16 add $0x100,%rsp
     is(&[0x48, 0x89, 0xe5], add(RBP, RSP, 0)); // mov %rsp,%rbp
     is(&[0x4c, 0x8b, 0xc4], add(R8, RSP, 0)); // mov %rsp,%r8
     is(&[0x48, 0x8d, 0x65, 0xd8], add(RSP, RBP, -40)); // lea -0x28(%rbp),%rsp
