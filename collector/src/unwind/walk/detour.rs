@@ -84,12 +84,17 @@ pub(super) fn overcome(
         Obstacle::NoCfi => {
             // glibc's __start_context, where a makecontext function returns to, is the first byte
             // of an FDE that does not declare its return address undefined. Nothing called it: no
-            // FDE covers the byte before. And nothing called what a process begins with (ld.so's
+            // FDE covers the byte before, nor is there a call that never returns, of a function
+            // without any. And nothing called what a process begins with (ld.so's
             // _dl_start_user), or what Boost puts below a coroutine.
-            let described = |kind| find_all(target, kind, registers.ip).0 != Recipe::NoCfi;
-            let starts = || target.text(registers.ip).is_some_and(|(code, at)| is_first(code, at));
-            let is_outermost =
-                || described(FrameKind::Leaf) || bounds.is_outermost(registers.sp()) || starts();
+            let text = || target.text(registers.ip);
+            let is_described =
+                || find_all(target, FrameKind::Leaf, registers.ip).0 != Recipe::NoCfi;
+            let is_called = || text().is_some_and(|(code, at)| is_behind_call(code, at));
+            let starts = || text().is_some_and(|(code, at)| is_first(code, at));
+            let is_outermost = || {
+                is_described() && !is_called() || bounds.is_outermost(registers.sp()) || starts()
+            };
             if kind == FrameKind::Call && is_outermost() {
                 return Detour::EndOfStack;
             }
@@ -140,14 +145,14 @@ fn leave_unwinder(
     };
     let handler = match how {
         Landing::Jumping => Some(jump(registers, &caller)),
+        Landing::Installing if !bounds.admits_caller(registers.sp(), caller.sp()) => {
+            return Detour::None(PartialReason::BadStack);
+        }
         Landing::Installing => land(registers.sp(), caller.sp(), read),
     };
     let found = handler.unwrap_or(caller);
     if !bounds.admits_same(registers.sp(), found.sp()) {
         return Detour::None(PartialReason::BadStack);
-        Landing::Installing if !bounds.admits_caller(registers.sp(), caller.sp()) => {
-            return Detour::None(PartialReason::BadStack);
-        }
     }
     *registers = found;
     match (handler, ra_slot) {

@@ -321,6 +321,31 @@ fn a_return_to_the_start_of_a_function_that_nothing_calls() {
     assert_eq!(process.walk(&start), (expected, End::Complete));
 }
 
+/// clang's `__clang_call_terminate` has no CFI and ends with a call that never returns; where functions are
+/// not aligned, one with CFI begins right behind.
+#[test]
+fn a_return_to_the_start_of_a_function_behind_a_call_that_never_returns() {
+    let terminate = [0x50, 0xe8, 0, 0, 0, 0, 0xe8, 0, 0, 0, 0, 0xc3]; // push %rax; call; call; and ret
+    let process = Process::new(&[
+        (0x100, LEAF),
+        (0x200, PUSHED),
+        (0x280, Recipe::NoCfi),
+        (0x300, PUSHED),
+        (0x380, Recipe::EndOfStack),
+    ])
+    .text(0x240, &[0xe8, 0xb0, 0, 0, 0])
+    .text(0x2f5, &terminate)
+    .stack(0x7000, &[&[0x40_0300, 0, 0x40_0245, 0, 0x40_0390][..], &[0; 16]].concat());
+    let start = interrupted(0x40_0104, &[(Register::RSP, 0x7000)]);
+    let expected = vec![
+        (FrameKind::Leaf, 0x40_0104, returns(0x7000, 0x40_0300)),
+        (FrameKind::Call, 0x40_0300, Exit::Guess { slot: 0x7010, address: 0x40_0245 }),
+        (FrameKind::Call, 0x40_0245, returns(0x7020, 0x40_0390)),
+        (FrameKind::Call, 0x40_0390, Exit::None),
+    ];
+    assert_eq!(process.walk(&start), (expected, End::Complete));
+}
+
 /// Boost puts an address without CFI below a coroutine, at which the process ends: nothing called it.
 /// With a call before it, it may have callers that cannot be found.
 #[test]
