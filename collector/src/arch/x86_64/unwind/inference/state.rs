@@ -152,12 +152,23 @@ impl State {
     }
 
     fn store(&mut self, at: Value, content: Value) -> Option<()> {
-        self.slots.retain(|(slot, _)| slot.minus(at).is_none_or(|apart| apart.abs() >= 8));
+        self.slots.retain(|(slot, _)| slot.minus(at).is_none_or(|apart| apart.unsigned_abs() >= 8));
         match at {
-            Value::At(..) | Value::Lowered(..) => self.slots.push((at, content)),
+            Value::At(..) | Value::Lowered(..) => {}
             // Not on the stack, as far as anybody knows.
-            _ => Some(()),
+            _ => return Some(()),
         }
+        if self.slots.push((at, content)).is_some() {
+            return Some(());
+        }
+        // What is reached by another register is more likely data.
+        let sp = self.sp().base();
+        let is_on_stack = |at: Value| {
+            let base = at.base();
+            base.is_none_or(|base| matches!(base, Register::RSP | Register::RBP)) || base == sp
+        };
+        self.slots.retain(|(slot, _)| is_on_stack(*slot));
+        if is_on_stack(at) { self.slots.push((at, content)) } else { Some(()) }
     }
 
     fn pop(&mut self, to: Option<Register>) -> Option<()> {

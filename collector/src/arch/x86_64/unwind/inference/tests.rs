@@ -204,6 +204,27 @@ fn a_loop_that_is_left_in_its_middle() {
     assert_eq!([1, 4, 6, 0xa, 0xc].map(|at| recipe_of(&code, at)), [Some(sp(16, SAME)); 5]);
 }
 
+/// Big numbers are written word by word.
+#[test]
+fn words_that_are_not_on_the_stack() {
+    let word = |at: u8| [0x48, 0x89, 0x47, 8 * at]; // mov %rax,8*at(%rdi)
+    let numbers: Vec<u8> = (0..15).flat_map(word).collect();
+    let push = [0x53, 0x55]; // push %rbx; push %rbp
+    let pop = [0x31, 0xdb, 0x31, 0xed, 0x5d, 0x5b, 0xc3]; // xor %ebx,%ebx; xor %ebp,%ebp; pop; pop; ret
+    let code = [&numbers[..], &push, &numbers, &word(15), &word(16), &pop].concat();
+    assert_eq!(recipe_of(&code, 0), Some(sp(8, SAME)));
+}
+
+#[test]
+fn words_as_far_apart_as_can_be() {
+    let code = [
+        0x48, 0x89, 0x84, 0x24, 0, 0, 0, 0x80, // 0 mov %rax,-0x80000000(%rsp)
+        0x48, 0x89, 0x04, 0x24, // 8 mov %rax,(%rsp)
+        0xc3, // c ret
+    ];
+    assert_eq!(recipe_of(&code, 0), Some(sp(8, SAME)));
+}
+
 #[test]
 fn what_a_caller_would_not_accept() {
     assert_eq!(recipe_of(&[0x31, 0xdb, 0xc3], 0), None, "xor %ebx,%ebx; ret");
