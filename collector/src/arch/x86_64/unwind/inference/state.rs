@@ -146,8 +146,8 @@ impl State {
                 .map_or(Value::Restored, |inner| Value::Word(register, inner, 0)),
             Value::Word(register, inner, outer) => Value::Behind(register, inner, outer),
             // Below where the stack was lowered, nothing was saved that was not seen.
-            Value::Lowered(..) => Value::Unknown,
-            _ => Value::Restored,
+            Value::Lowered(..) | Value::Unknown => Value::Unknown,
+            Value::Restored | Value::Behind(..) => Value::Restored,
         }
     }
 

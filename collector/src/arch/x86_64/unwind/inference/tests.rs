@@ -234,6 +234,9 @@ fn what_a_caller_would_not_accept() {
     assert_eq!(recipe_of(&[0xeb, 0xfe], 0), None, "jmp to itself");
     assert_eq!(recipe_of(&[0x50, 0xc3], 0), None, "push %rax; ret");
     assert_eq!(recipe_of(&[0x90], 0), None, "the end of the code");
+    // mov (%rdi),%rbp; mov 8(%rbp),%rbx; pop %rbp; ret
+    let data = [0x48, 0x8b, 0x2f, 0x48, 0x8b, 0x5d, 8, 0x5d, 0xc3];
+    assert_eq!(recipe_of(&data, 0), None, "a register from data that rbp points to");
 }
 
 /// x264's `trellis_coef0` calls a subroutine of its own, which keeps neither r14 nor rbp.
