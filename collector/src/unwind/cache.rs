@@ -37,14 +37,14 @@ impl Marks {
     }
 }
 
-/// Recipes by address: 20 KB.
+/// Recipes by address: 21 KB.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct RecipeCache {
     /// Of each set, the last one inserted is the first.
     sets: [[Entry; WAYS]; SETS],
     /// What was read off code that nothing describes, from these pcs on.
-    inferred: [[(u64, Inferred); WAYS]; INFERRED_SETS],
+    inferred: [[(u64, Followed); WAYS]; INFERRED_SETS],
     /// The load map's generation that all entries belong to.
     generation: u32,
 }
@@ -61,8 +61,24 @@ struct Entry {
     recipe: Recipe,
 }
 
+/// What was read off code that nothing describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Followed {
+    /// The way out: [`Inferred::NOTHING`] if there is none.
+    pub way: Inferred,
+    /// The return address that a stack had there on which no way was believed; 0 if none was met. Of
+    /// another stack that says nothing.
+    pub refused: u64,
+}
+
+impl From<Inferred> for Followed {
+    fn from(way: Inferred) -> Self {
+        Self { way, refused: 0 }
+    }
+}
+
 /// Not an address of user space, so never asked for with success.
-const NOTHING: (u64, Inferred) = (u64::MAX, Inferred::NOTHING);
+const NOTHING: (u64, Followed) = (u64::MAX, Followed { way: Inferred::NOTHING, refused: 0 });
 
 /// Addresses beyond this one are not remembered. The kernel gives none out unless asked for.
 const END: u64 = 1 << 48;
@@ -151,18 +167,17 @@ impl RecipeCache {
         }
     }
 
-    /// What was read off the code at this pc, or before it in its block if it holds here too:
-    /// [`Inferred::NOTHING`] if nothing could be.
+    /// What was read off the code at this pc, or before it in its block if it holds here too.
     #[must_use]
-    pub fn get_inferred(&self, pc: u64) -> Option<Inferred> {
+    pub fn get_inferred(&self, pc: u64) -> Option<Followed> {
         let set = self.inferred.get(slot(pc / BLOCK, INFERRED_BITS))?;
         let reaches = |from: u64, reach: u8| from <= pc && pc - from <= u64::from(reach);
-        let found = set.iter().find(|(from, inferred)| reaches(*from, inferred.reach))?;
+        let found = set.iter().find(|(from, inferred)| reaches(*from, inferred.way.reach))?;
         Some(found.1)
     }
 
     /// Remembers it in place of what was remembered first of its set.
-    pub fn insert_inferred(&mut self, pc: u64, inferred: Inferred) {
+    pub fn insert_inferred(&mut self, pc: u64, inferred: Followed) {
         if let Some(set) = self.inferred.get_mut(slot(pc / BLOCK, INFERRED_BITS)) {
             set.rotate_right(1);
             set[0] = (pc, inferred);
@@ -247,10 +262,10 @@ mod tests {
         let mut cache = Box::new(RecipeCache::new());
         let of_reach = |reach| Inferred { reach, ..Inferred::NOTHING };
         for (at, reach) in [(0x1000, 3), (0x1008, 0), (0x1010, 5), (0x1020, 0x3f)] {
-            cache.insert_inferred(at, of_reach(reach));
+            cache.insert_inferred(at, of_reach(reach).into());
         }
         let reaches: Vec<_> = (0x1000..0x1018)
-            .map(|at| cache.get_inferred(at).map(|inferred| inferred.reach))
+            .map(|at| cache.get_inferred(at).map(|inferred| inferred.way.reach))
             .collect();
         let expected: Vec<_> = [
             vec![Some(3); 4],

@@ -7,14 +7,14 @@ use csprof_format::address::FrameKind;
 use csprof_format::loss::PartialReason;
 
 use crate::arch::unwind::inference::{
-    Inferred, infer, is_behind_call, is_called_by, is_first, pushed_since_call,
+    Inferred, MOST_STEPS, infer, is_behind_call, is_called_by, is_first, pushed_since_call,
 };
 use crate::arch::unwind::landing::{Landing, jump, land, landing};
 use crate::arch::unwind::recipe::{CalleeSaved, Recipe};
 use crate::arch::unwind::registers::{Register, Registers};
 use crate::arch::unwind::step::{Obstacle, Step, step, step_with_callee_saved};
 use crate::arch::unwind::switch::{Switch, may_have_switched, run_on};
-use crate::unwind::cache::RecipeCache;
+use crate::unwind::cache::{Followed, RecipeCache};
 use crate::unwind::target::{Target, find_all};
 use crate::unwind::validate::StackBounds;
 
@@ -232,17 +232,30 @@ fn follow_code(
     cache: &mut RecipeCache,
 ) -> Result<u64, Option<Register>> {
     let pc = registers.ip;
-    let leave = |way| leave_as_inferred(registers, way, bounds, target);
+    let mut steps = MOST_STEPS;
+    let mut leave = |way| leave_as_inferred(registers, way, bounds, target, &mut steps);
+    let leads_to = |way: Inferred| {
+        let mut caller = *registers;
+        step(&mut caller, way.recipe, |word| target.read(word)).ok()?;
+        Some(caller.ip)
+    };
     let remembered = cache.get_inferred(pc);
-    if remembered == Some(Inferred::NOTHING) {
+    if let Some(Followed { way, refused }) = remembered
+        && (way == Inferred::NOTHING || refused != 0 && leads_to(way) == Some(refused))
+    {
         return Err(None);
     }
-    let mut found = remembered.map_or(Err(Obstacle::NoCfi), leave);
+    let mut found = remembered.map_or(Err(Obstacle::NoCfi), |known| leave(known.way));
     if !matches!(found, Ok(_) | Err(Obstacle::Unknown(_))) {
         let (code, at) = target.text(pc).ok_or(None)?;
+        let mut refusal = None;
         let way = infer(code, at, |way| {
             match leave(way) {
-                Err(obstacle) if !matches!(obstacle, Obstacle::Unknown(_)) => {}
+                Err(obstacle) if !matches!(obstacle, Obstacle::Unknown(_)) => {
+                    // That may be for this stack only: generated code may have called.
+                    let refused = || Some(Followed { way, refused: leads_to(way)? });
+                    refusal = refusal.or_else(refused);
+                }
                 better => found = better,
             }
             found.is_ok()
@@ -250,7 +263,8 @@ fn follow_code(
         // What is not in the load map may be other code at the next sample.
         let is_known = !matches!(found, Err(Obstacle::Unknown(_)));
         if target.code(pc).is_some() && is_known {
-            cache.insert_inferred(pc, way.unwrap_or(Inferred::NOTHING));
+            let followed = way.map(Followed::from).or(refusal);
+            cache.insert_inferred(pc, followed.unwrap_or(Inferred::NOTHING.into()));
         }
     }
     match found {
@@ -270,6 +284,7 @@ fn leave_as_inferred(
     way: Inferred,
     bounds: StackBounds,
     target: &impl Target,
+    steps: &mut u32,
 ) -> Result<(Registers, u64), Obstacle> {
     let mut caller = *registers;
     let read = |word| target.read(word);
@@ -279,7 +294,7 @@ fn leave_as_inferred(
         return Err(Obstacle::Unsupported);
     };
     let admitted = bounds.admits_caller(registers.sp(), caller.sp());
-    if !admitted || !is_called(registers, &caller, way, target).unwrap_or(false) {
+    if !admitted || !is_called(registers, &caller, way, target, steps).unwrap_or(false) {
         return Err(Obstacle::Unsupported);
     }
     for number in (0..16).filter(|number| way.kept >> number & 1 == 1) {
@@ -299,6 +314,7 @@ fn is_called(
     caller: &Registers,
     way: Inferred,
     target: &impl Target,
+    steps: &mut u32,
 ) -> Option<bool> {
     let last = caller.ip.wrapping_sub(1);
     let (code, at) = target.text(last)?;
@@ -307,7 +323,7 @@ fn is_called(
         return Some(is_behind_call(code, end));
     }
     let here = isize::try_from(frame.ip.wrapping_sub(last).cast_signed()).ok()?;
-    Some(is_called_by(code, end, at.checked_add_signed(here)?))
+    Some(is_called_by(code, end, at.checked_add_signed(here)?, steps))
 }
 
 /// Words above the stack pointer that may hold the return address of a function that does not return.
@@ -318,6 +334,7 @@ const MOST_WORDS: u64 = 8;
 /// there are words on the stack.
 fn find_call(registers: &mut Registers, bounds: StackBounds, target: &impl Target) -> Option<u64> {
     target.code(registers.ip)?;
+    let mut steps = MOST_STEPS;
     for word in 0..MOST_WORDS {
         let slot = registers.sp().wrapping_add(word * 8);
         let ip = target.read(slot)?;
@@ -329,9 +346,8 @@ fn find_call(registers: &mut Registers, bounds: StackBounds, target: &impl Targe
         let Some((code, at)) = target.text(last) else { continue };
         let here = isize::try_from(distance).ok().and_then(|far| at.checked_add_signed(far));
         let cfa = slot.wrapping_add(8);
-        if here.is_some_and(|here| pushed_since_call(code, at + 1, here) == Some(word * 8))
-            && bounds.admits_caller(registers.sp(), cfa)
-        {
+        let pushed = here.and_then(|here| pushed_since_call(code, at + 1, here, &mut steps));
+        if pushed == Some(word * 8) && bounds.admits_caller(registers.sp(), cfa) {
             registers.become_caller(ip, cfa, None);
             return Some(slot);
         }
@@ -408,7 +424,9 @@ fn keeps(
     target: &impl Target,
     cache: &mut RecipeCache,
 ) -> bool {
-    let way = cache.get_inferred(frame.ip).or_else(|| {
+    let remembered = cache.get_inferred(frame.ip);
+    let is_refused = remembered.is_some_and(|known| known.refused != 0);
+    let way = remembered.filter(|_| !is_refused).map(|known| known.way).or_else(|| {
         let (code, at) = target.text(frame.ip)?;
         let way = infer(code, at, |way| {
             let mut found = *frame;
@@ -416,8 +434,8 @@ fn keeps(
             stepped.is_ok() && (found.ip, found.sp()) == (caller.ip, caller.sp())
         });
         let way = way.unwrap_or(Inferred::NOTHING);
-        if target.code(frame.ip).is_some() {
-            cache.insert_inferred(frame.ip, way);
+        if target.code(frame.ip).is_some() && !is_refused {
+            cache.insert_inferred(frame.ip, way.into());
         }
         Some(way)
     });

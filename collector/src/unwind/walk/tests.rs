@@ -272,6 +272,31 @@ fn a_subroutine_without_cfi_that_keeps_nothing() {
     }
 }
 
+/// What code that was generated has called is found when known code calls it.
+#[test]
+fn a_caller_that_is_not_believed_says_nothing_of_others() {
+    let process =
+        Process::new(&[(0x200, PUSHED), (0x300, Recipe::EndOfStack), (0x400, Recipe::NoCfi)])
+            .text(0x200, &[0xff, 0xd0, 0xff, 0xd0]) // call *%rax, twice
+            .text(0x800, &[0x89, 0xff, 0xc3]) // mov %edi,%edi; ret
+            .stack(0x7000, &[0x1234_5678, 0, 0])
+            .stack(0x8000, &[0x40_0202, 0, 0x40_0310, 0])
+            .stack(0x9000, &[0x40_0204, 0, 0x40_0310, 0]);
+    let mut cache = Box::new(RecipeCache::new());
+    let depth = |stack| {
+        let start = interrupted(0x40_0800, &[(Register::RSP, stack)]);
+        let mut frames = 0;
+        let end = walk(&start, FrameKind::Leaf, &mut cache, &process, |_| {
+            frames += 1;
+            Flow::Continue
+        });
+        (frames, end)
+    };
+    let (cut, whole) = ((1, End::Partial(PartialReason::NoCfi)), (3, End::Complete));
+    let ends = [0x7000, 0x7000, 0x8000, 0x7000, 0x9000, 0x8000].map(depth);
+    assert_eq!(ends, [cut, cut, whole, cut, whole, whole]);
+}
+
 /// Code without CFI at 0x800 that keeps a frame pointer, called from code with CFI.
 #[test]
 fn a_frame_pointer_where_there_is_no_cfi() {

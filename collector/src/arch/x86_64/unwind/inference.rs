@@ -19,7 +19,8 @@ use super::instruction::{Effect, Instruction, RegisterSet, decode};
 use super::registers::Register;
 pub use state::Inferred;
 use state::{State, Value};
-use ways::{Fork, MOST_STEPS, Ways, is_fork, target};
+pub use ways::MOST_STEPS;
+use ways::{Fork, Ways, is_fork, target};
 
 /// Bytes of code that are said to be alike.
 const MOST_REACH: u8 = 63;
@@ -148,18 +149,19 @@ pub fn is_first(code: &[u8], mut at: usize) -> bool {
 }
 
 /// Whether the code at `at` may have been called by the instruction that ends at `end`: a direct call
-/// of an address from which the instructions lead here.
+/// of an address from which the instructions lead here. Takes from `steps` as many as there are.
 #[must_use]
-pub fn is_called_by(code: &[u8], end: usize, at: usize) -> bool {
-    lead_from_call(code, end, at, |_| Some(())).is_some()
+pub fn is_called_by(code: &[u8], end: usize, at: usize, steps: &mut u32) -> bool {
+    lead_from_call(code, end, at, steps, |_| Some(())).is_some()
 }
 
 /// Bytes on the stack above the return address, if the code at `at` was called by the instruction that
-/// ends at `end`, and has gone straight on since; `None` if it was not, or that cannot be said.
+/// ends at `end`, and has gone straight on since; `None` if it was not, or that cannot be said. Takes from
+/// `steps` as many instructions as there are.
 #[must_use]
-pub fn pushed_since_call(code: &[u8], end: usize, at: usize) -> Option<u64> {
+pub fn pushed_since_call(code: &[u8], end: usize, at: usize, steps: &mut u32) -> Option<u64> {
     let mut state = State::new();
-    lead_from_call(code, end, at, |effect| match effect {
+    lead_from_call(code, end, at, steps, |effect| match effect {
         Effect::Call(_) => {
             state.call(0);
             Some(())
@@ -179,20 +181,19 @@ fn lead_from_call(
     code: &[u8],
     end: usize,
     at: usize,
+    steps: &mut u32,
     mut visit: impl FnMut(Effect) -> Option<()>,
 ) -> Option<()> {
     let call = decode(code.get(end.checked_sub(5)?..end)?)?;
     let Instruction { length: 5, effect: Effect::Call(Some(offset)) } = call else { return None };
     let mut here = end.checked_add_signed(isize::try_from(offset).ok()?)?;
-    for _ in 0..MOST_STEPS {
-        if here >= at {
-            return (here == at).then_some(());
-        }
+    while here < at {
+        *steps = steps.checked_sub(1)?;
         let Instruction { length, effect } = decode(code.get(here..)?)?;
         visit(effect)?;
         here += usize::from(length);
     }
-    None
+    (here == at).then_some(())
 }
 
 /// Follows a way to its end: how it leaves the function, if it does.

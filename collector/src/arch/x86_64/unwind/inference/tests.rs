@@ -272,10 +272,12 @@ fn a_subroutine_that_keeps_nothing() {
     };
     assert_eq!(ways(0x0a), [expected]);
     assert_eq!(ways(0x13)[0].recipe, sp(8, SAME));
-    assert!([0x0a, 0x0e, 0x13].iter().all(|at| is_called_by(&code, 5, *at)));
-    assert!(!is_called_by(&code, 5, 0x0b), "inside of an instruction");
-    assert!(!is_called_by(&code, 5, 8), "before the function called");
-    assert!(!is_called_by(&code, 8, 0x0a), "behind no call");
+    assert!([0x0a, 0x0e, 0x13].iter().all(|at| is_called_by(&code, 5, *at, &mut 8)));
+    assert!(!is_called_by(&code, 5, 0x0b, &mut 8), "inside of an instruction");
+    assert!(!is_called_by(&code, 5, 8, &mut 8), "before the function called");
+    assert!(!is_called_by(&code, 8, 0x0a, &mut 8), "behind no call");
+    let mut steps = 3;
+    assert!(is_called_by(&code, 5, 0x13, &mut steps) && !is_called_by(&code, 5, 0x13, &mut steps));
 }
 
 /// x264's `hadamard_ac` keeps its stack pointer in rcx while it calls a subroutine that leaves rcx
@@ -315,10 +317,10 @@ fn a_function_that_does_not_return() {
         0x90, // 13 nop
     ];
     assert_eq!([0x08, 0x0e].map(|at| recipe_of(&code, at)), [None; 2]);
-    let pushed = [0x08, 0x09, 0x0e, 0x13].map(|at| pushed_since_call(&code, 5, at));
+    let pushed = [0x08, 0x09, 0x0e, 0x13].map(|at| pushed_since_call(&code, 5, at, &mut 8));
     assert_eq!(pushed, [Some(0), Some(8), Some(8), Some(8)]);
-    assert_eq!(pushed_since_call(&code, 5, 0x0a), None, "inside of an instruction");
-    assert_eq!(pushed_since_call(&code, 8, 0x09), None, "behind no call");
+    assert_eq!(pushed_since_call(&code, 5, 0x0a, &mut 8), None, "inside of an instruction");
+    assert_eq!(pushed_since_call(&code, 8, 0x09, &mut 8), None, "behind no call");
 }
 
 /// Boost's `make_fcontext` of 1.74: `trampoline` pushes the address of `finish` and jumps to what the

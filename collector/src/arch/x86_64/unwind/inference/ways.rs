@@ -11,7 +11,7 @@ use crate::arch::unwind::list::List;
 
 /// Instructions looked at for the ways, and as many for what they do: some 15 ns each. The longest
 /// functions of video codecs have thousands without a fork.
-pub(super) const MOST_STEPS: u32 = 16384;
+pub const MOST_STEPS: u32 = 16384;
 
 /// Forks on a way: more than 96 in the longest kernels of OpenBLAS. These and the pieces lie on the stack that a signal came upon.
 const MOST_FORKS: usize = 128;
