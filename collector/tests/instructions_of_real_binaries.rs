@@ -10,7 +10,7 @@ use std::process::Command;
 
 use binaries::Binary;
 use csprof_collector::arch::unwind::inference::infer;
-use csprof_collector::arch::unwind::instruction::{Effect, Instruction, decode};
+use csprof_collector::arch::unwind::instruction::{Effect, decode};
 use csprof_collector::arch::unwind::recipe::Recipe;
 use csprof_collector::unwind::cfi;
 use csprof_collector::unwind::table::Lookup;
@@ -165,8 +165,8 @@ fn assembly_leads_out() {
             }
             // Not known: data.
             let found = decode(&code[at..]);
-            let Instruction { length, effect } =
-                found.unwrap_or(Instruction { length: 1, effect: Effect::Padding });
+            let (length, effect) =
+                found.map_or((1, Effect::Padding), |found| (found.length, found.effect));
             if !matches!(effect, Effect::Padding | Effect::Stop) {
                 places.push(at);
             }

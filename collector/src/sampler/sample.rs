@@ -27,7 +27,8 @@ use super::interrupted::{Interrupted, mark};
 use super::uses::Uses;
 use super::{Sample, Sampler};
 use crate::arch;
-use crate::arch::unwind::inference::uses_word;
+use crate::arch::unwind::inference::{Above, uses_word};
+use crate::arch::unwind::registers::{Register, Registers};
 use crate::cct;
 use crate::modules::{LoadMap, foreign, rules};
 use crate::sys::{self, Clock};
@@ -164,7 +165,7 @@ impl Sampler {
                 walked.leave_alone();
             }
             returned_to = matches!(frame.exit, Exit::Return { .. });
-            let (slot, real, arming) = judge(frame, bounds, uses, &mut met);
+            let (slot, real, arming) = judge(frame, registers, bounds, uses, &mut met);
             if !walked.push(WalkedFrame { key: frame.key(), slot, real, node: 0, arming }) {
                 met.full = true;
                 return Flow::Stop;
@@ -367,8 +368,15 @@ struct Taken {
     left: usize,
 }
 
-/// Slot and return address of a frame, and whether the slot may be armed. Notes what else it is.
-fn judge(frame: &Frame, bounds: StackBounds, uses: &mut Uses, met: &mut Met) -> (u64, u64, Arming) {
+/// Slot and return address of a frame, and whether the slot may be armed. Notes what else it is. `registers`
+/// are those of the innermost one.
+fn judge(
+    frame: &Frame,
+    registers: &Registers,
+    bounds: StackBounds,
+    uses: &mut Uses,
+    met: &mut Met,
+) -> (u64, u64, Arming) {
     met.foreign |= frame.marks.has(mark::FOREIGN);
     met.unwinder |= frame.marks.has(mark::UNWINDER);
     match frame.exit {
@@ -380,7 +388,7 @@ fn judge(frame: &Frame, bounds: StackBounds, uses: &mut Uses, met: &mut Met) -> 
                 && bounds.contains_word(slot)
                 && match frame.kind {
                     FrameKind::Call => true,
-                    FrameKind::Leaf => !may_mind(frame, slot, uses),
+                    FrameKind::Leaf => !may_mind(frame, registers, slot, uses),
                     // Its code may not be readable: it may be that which the signal came of.
                     _ => false,
                 };
@@ -402,14 +410,16 @@ fn judge(frame: &Frame, bounds: StackBounds, uses: &mut Uses, met: &mut Met) -> 
 
 /// Whether the innermost code, which is of a module, is, or could be, a stub of a linkage table, or is about to use the word at
 /// `slot` other than for returning: to learn where it was called from, or since it is none that a call has left.
-fn may_mind(frame: &Frame, slot: u64, uses: &mut Uses) -> bool {
+fn may_mind(frame: &Frame, registers: &Registers, slot: u64, uses: &mut Uses) -> bool {
     if frame.marks.has(mark::LAST) {
         return true;
     }
-    let distance = slot.wrapping_sub(frame.sp).cast_signed();
-    uses.get(frame.address, distance, || {
+    let above = |address| slot.wrapping_sub(address).cast_signed();
+    let word = Above { sp: above(frame.sp), bp: registers.get(Register::RBP).map(above) };
+    // Where rbp points to the same frame, it does so each time.
+    uses.get(frame.address, word.sp, || {
         // SAFETY: that many bytes of the module's executable segments follow, in which the thread runs.
         let code = unsafe { rules::code_at(frame.address) };
-        arch::is_plt_jump(&code) || uses_word(&code, 0, distance)
+        arch::is_plt_jump(&code) || uses_word(&code, 0, word)
     })
 }

@@ -51,7 +51,7 @@ pub fn is_behind_call(code: &[u8], end: usize) -> bool {
     (2..=8).any(|length| {
         let call = end.checked_sub(length).and_then(|start| code.get(start..end));
         let found = call.and_then(decode);
-        found.is_some_and(|Instruction { length: found, effect }| {
+        found.is_some_and(|Instruction { length: found, effect, .. }| {
             usize::from(found) == length && matches!(effect, Effect::Call(_))
         })
     })
@@ -73,7 +73,7 @@ pub enum Called {
 #[must_use]
 pub fn call_before(code: &[u8], end: usize) -> Option<Called> {
     let direct = end.checked_sub(5).and_then(|start| decode(code.get(start..end)?));
-    if let Some(Instruction { length: 5, effect: Effect::Call(Some(offset)) }) = direct {
+    if let Some(Instruction { length: 5, effect: Effect::Call(Some(offset)), .. }) = direct {
         let there = i64::try_from(end).ok()?.checked_add(offset.into())?;
         if (0..i64::try_from(code.len()).ok()?).contains(&there) {
             return Some(Called::Direct(offset.into()));
@@ -89,32 +89,65 @@ pub fn pops(code: &[u8], at: usize) -> bool {
     matches!(code.get(at..).unwrap_or_default(), [0x58..=0x5f, ..] | [0x41, 0x58..=0x5f, ..])
 }
 
-/// Whether the code at `at`, straight on, is about to use the word that lies `distance` bytes above the
-/// stack pointer otherwise than by returning through it: to take it off the stack, to read it, or to write it.
+/// How far a word on the stack lies above what registers hold, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Above {
+    /// Above the stack pointer.
+    pub sp: i64,
+    /// Above rbp, if that is known.
+    pub bp: Option<i64>,
+}
+
+impl Above {
+    fn of(self, register: Register) -> Option<i64> {
+        match register {
+            Register::RSP => Some(self.sp),
+            Register::RBP => self.bp,
+            _ => None,
+        }
+    }
+}
+
+const fn has(set: RegisterSet, register: Register) -> bool {
+    set >> register.dwarf() & 1 == 1
+}
+
+/// Whether the code at `at`, straight on, is about to use the word that lies so far above its registers
+/// otherwise than by returning through it: to take it off the stack, to read it, or to write it.
 #[must_use]
-pub fn uses_word(code: &[u8], mut at: usize, mut distance: i64) -> bool {
-    while let Some(Instruction { length, effect }) = code.get(at..).and_then(decode) {
+pub fn uses_word(code: &[u8], mut at: usize, mut word: Above) -> bool {
+    while let Some(Instruction { length, effect, memory }) = code.get(at..).and_then(decode) {
+        let is_named = memory.is_some_and(|(base, offset)| word.of(base) == Some(offset.into()));
+        if is_named || matches!(effect, Effect::Pop(_)) && word.sp == 0 {
+            return true;
+        }
         match effect {
-            Effect::Pop(_) if distance == 0 => return true,
-            Effect::Load { base: Register::RSP, offset, .. }
-            | Effect::Store { base: Register::RSP, offset, .. }
-            | Effect::Overwrite { base: Register::RSP, offset }
-                if i64::from(offset) == distance =>
-            {
-                return true;
-            }
-            Effect::Pop(_) => distance -= 8,
-            Effect::Push(_) => distance += 8,
-            Effect::Add { to: Register::RSP, from: Register::RSP, offset } => {
-                distance -= i64::from(offset);
-            }
-            Effect::Lower
+            Effect::Push(_) => word.sp += 8,
+            Effect::Pop(to) if to != Some(Register::RSP) => word.sp -= 8,
+            Effect::Add { to: Register::RSP, from, offset } => match word.of(from) {
+                Some(above) => word.sp = above - i64::from(offset),
+                None => return false,
+            },
+            Effect::Pop(_)
+            | Effect::Load { to: Register::RSP, .. }
+            | Effect::Lower
             | Effect::Leave
             | Effect::Jump(_)
             | Effect::JumpIndirect(_)
             | Effect::Call(_)
             | Effect::Return
             | Effect::Stop => return false,
+            Effect::Change(set) if has(set, Register::RSP) => return false,
+            _ => {}
+        }
+        match effect {
+            Effect::Add { to: Register::RBP, from, offset } => {
+                word.bp = word.of(from).map(|above| above - i64::from(offset));
+            }
+            Effect::Pop(Some(Register::RBP)) | Effect::Load { to: Register::RBP, .. } => {
+                word.bp = None;
+            }
+            Effect::Change(set) if has(set, Register::RBP) => word.bp = None,
             _ => {}
         }
         at += usize::from(length);
@@ -185,11 +218,13 @@ fn lead_from_call(
     mut visit: impl FnMut(Effect) -> Option<()>,
 ) -> Option<()> {
     let call = decode(code.get(end.checked_sub(5)?..end)?)?;
-    let Instruction { length: 5, effect: Effect::Call(Some(offset)) } = call else { return None };
+    let Instruction { length: 5, effect: Effect::Call(Some(offset)), .. } = call else {
+        return None;
+    };
     let mut here = end.checked_add_signed(isize::try_from(offset).ok()?)?;
     while here < at {
         *steps = steps.checked_sub(1)?;
-        let Instruction { length, effect } = decode(code.get(here..)?)?;
+        let Instruction { length, effect, .. } = decode(code.get(here..)?)?;
         visit(effect)?;
         here += usize::from(length);
     }
@@ -204,7 +239,7 @@ fn follow(code: &[u8], mut at: usize, forks: &[Fork], steps: &mut u32) -> Option
     let (mut called, mut kept) = (None, 0);
     loop {
         *steps = steps.checked_sub(1)?;
-        let Instruction { length, effect } = decode(code.get(at..)?)?;
+        let Instruction { length, effect, .. } = decode(code.get(at..)?)?;
         let next = at + usize::from(length);
         at = match effect {
             Effect::Return => return state.leave(),
@@ -242,7 +277,7 @@ fn reach(code: &[u8], at: usize, found: &Inferred) -> u8 {
     let mut here = at;
     loop {
         let reach = (here - at) as u8;
-        let Some(Instruction { length, effect }) = code.get(here..).and_then(decode) else {
+        let Some(Instruction { length, effect, .. }) = code.get(here..).and_then(decode) else {
             return reach;
         };
         match effect {
@@ -272,7 +307,7 @@ fn keeps(code: &[u8], mut at: usize, steps: &mut u32) -> Option<RegisterSet> {
     let mut state = State::new();
     loop {
         *steps = steps.checked_sub(1)?;
-        let Instruction { length, effect } = decode(code.get(at..)?)?;
+        let Instruction { length, effect, .. } = decode(code.get(at..)?)?;
         match effect {
             Effect::Return => {
                 let kept = state.sp() == Value::At(Register::RSP, 0);

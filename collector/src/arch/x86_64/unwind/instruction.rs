@@ -18,6 +18,9 @@ pub struct Instruction {
     pub length: u8,
     /// What matters of what it does.
     pub effect: Effect,
+    /// Where the memory is that it names to read or write it, if that is a register, as it is before
+    /// the instruction, and an offset in bytes. What it pushes or pops is named by nothing.
+    pub memory: Option<(Register, i32)>,
 }
 
 /// A set of registers: bit n is the register of DWARF number n.
@@ -105,10 +108,11 @@ const LONGEST: usize = 15;
 #[must_use]
 pub fn decode(code: &[u8]) -> Option<Instruction> {
     let code = code.get(..LONGEST).unwrap_or(code);
-    let mut reader = Reader { code, at: 0, prefixes: Prefixes::default() };
+    let mut reader = Reader { code, at: 0, prefixes: Prefixes::default(), memory: None };
     let effect = reader.instruction()?;
     let length = u8::try_from(reader.at).ok()?;
-    Some(Instruction { length, effect })
+    let memory = reader.memory.filter(|_| effect != Effect::Padding);
+    Some(Instruction { length, effect, memory })
 }
 
 #[derive(Clone, Copy, Default)]
@@ -174,6 +178,8 @@ struct Reader<'a> {
     code: &'a [u8],
     at: usize,
     prefixes: Prefixes,
+    /// The operand in memory that was read last.
+    memory: Option<(Register, i32)>,
 }
 
 impl Reader<'_> {
@@ -258,7 +264,8 @@ impl Reader<'_> {
             _ => self.i32()?,
         };
         let base = base.filter(|_| !self.prefixes.elsewhere);
-        Some(Operands { reg, rm: None, memory: base.map(|base| (register(base), offset)) })
+        self.memory = base.map(|base| (register(base), offset));
+        Some(Operands { reg, rm: None, memory: self.memory })
     }
 
     /// A general register of any size but eight bits changes.

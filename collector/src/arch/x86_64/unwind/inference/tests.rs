@@ -305,6 +305,37 @@ fn a_register_that_a_subroutine_is_known_to_keep() {
     assert_eq!(recipe_of(&code, 0x0b), None);
 }
 
+#[test]
+fn what_is_done_with_the_return_address() {
+    // 16 bytes above rsp; the frame pointer is set up.
+    let word = Above { sp: 16, bp: Some(8) };
+    for (what, code, is_used) in [
+        ("mov 16(%rsp),%rax", &[0x48, 0x8b, 0x44, 0x24, 16][..], true),
+        ("mov 8(%rbp),%rax", &[0x48, 0x8b, 0x45, 8], true),
+        ("mov 16(%rbp),%rax", &[0x48, 0x8b, 0x45, 16], false),
+        ("push %rax; xchg %rax,24(%rsp)", &[0x50, 0x48, 0x87, 0x44, 0x24, 24], true),
+        ("movups 16(%rsp),%xmm0", &[0x0f, 0x10, 0x44, 0x24, 16], true),
+        ("add $16,%rsp; pop %rcx", &[0x48, 0x83, 0xc4, 16, 0x59], true),
+        ("add $16,%rsp; push (%rsp)", &[0x48, 0x83, 0xc4, 16, 0xff, 0x34, 0x24], true),
+        ("add $16,%rsp; jmp *(%rsp)", &[0x48, 0x83, 0xc4, 16, 0xff, 0x24, 0x24], true),
+        ("add $16,%rsp; ret", &[0x48, 0x83, 0xc4, 16, 0xc3], false),
+        ("pop %rsp; pop %rax; pop %rax", &[0x5c, 0x58, 0x58], false),
+        ("pop 0(%rsp); pop (%rsp)", &[0x8f, 0x04, 0x24, 0x8f, 0x04, 0x24], true),
+        ("lea -8(%rbp),%rsp; pop %rax; ret", &[0x48, 0x8d, 0x65, 0xf8, 0x58, 0xc3], false),
+        ("lea -8(%rbp),%rsp; pop; pop; pop", &[0x48, 0x8d, 0x65, 0xf8, 0x58, 0x5d, 0x59], true),
+        ("pop %rbp; mov 8(%rbp),%rax", &[0x5d, 0x48, 0x8b, 0x45, 8], false),
+        (
+            "lea 16(%rsp),%rbp; mov (%rbp),%rax",
+            &[0x48, 0x8d, 0x6c, 0x24, 16, 0x48, 0x8b, 0x45, 0],
+            true,
+        ),
+        ("nop 16(%rsp)", &[0x0f, 0x1f, 0x44, 0x24, 16], false),
+    ] {
+        assert_eq!(uses_word(code, 0, word), is_used, "{what}");
+    }
+    assert!(!uses_word(&[0x48, 0x8b, 0x45, 8], 0, Above { bp: None, ..word }));
+}
+
 /// `__clang_call_terminate` has no call frame information, and never returns.
 #[test]
 fn a_function_that_does_not_return() {

@@ -84,7 +84,7 @@ impl<'a> Ways<'a> {
                 continue;
             }
             let at = fork.at();
-            let Instruction { length, effect } = decode(self.code.get(at..)?)?;
+            let Instruction { length, effect, .. } = decode(self.code.get(at..)?)?;
             if let Effect::Branch(offset) = effect {
                 self.forks.push(fork.taken())?;
                 return is_fork(self.code, at + usize::from(length), offset);
@@ -111,7 +111,7 @@ impl<'a> Ways<'a> {
         while at < end {
             self.steps = self.steps.checked_sub(1)?;
             let found = self.code.get(at..).and_then(decode);
-            let Some(Instruction { length, effect }) = found else { break };
+            let Some(Instruction { length, effect, .. }) = found else { break };
             let next = at + usize::from(length);
             let onwards = match effect {
                 Effect::Return => Onwards::Out,

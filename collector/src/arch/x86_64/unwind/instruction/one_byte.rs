@@ -68,6 +68,8 @@ impl Reader<'_> {
             }
             0x8d => {
                 let operands = self.operands()?;
+                // Only the address is asked for.
+                self.memory = None;
                 let to = register(operands.reg);
                 match operands.memory {
                     Some((from, 0)) if from == to => Effect::Padding,
@@ -79,6 +81,10 @@ impl Reader<'_> {
                 let operands = self.operands()?;
                 if operands.group() != 0 || prefixes.narrow {
                     return None;
+                }
+                // By the stack pointer as it is afterwards.
+                if let Some((Register::RSP, offset)) = &mut self.memory {
+                    *offset = offset.checked_add(8)?;
                 }
                 Effect::Pop(operands.rm.map(register))
             }

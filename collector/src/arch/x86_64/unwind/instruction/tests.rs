@@ -10,10 +10,10 @@ const RBX: Register = Register::RBX;
 
 #[track_caller]
 fn is(code: &[u8], effect: Effect) {
-    let expected = Some(Instruction { length: code.len() as u8, effect });
     let mut padded = code.to_vec();
     padded.extend([0x90; 15]);
-    assert_eq!(decode(&padded), expected);
+    let found = decode(&padded).map(|found| (usize::from(found.length), found.effect));
+    assert_eq!(found, Some((code.len(), effect)));
     for cut in 0..code.len() {
         assert_eq!(decode(&code[..cut]), None, "cut to {cut} bytes");
     }
@@ -69,4 +69,27 @@ fn registers_that_change() {
     is(&[0xc4, 0xe2, 0xe3, 0xf6, 0xe8], change(&[RBX, RBP])); // mulx %rax,%rbx,%rbp
     is(&[0xc5, 0xf8, 0x77], Effect::None); // vzeroupper
     is(&[0x62, 0xf1, 0x7c, 0x48, 0x28, 0x5c, 0x24, 1], Effect::None); // vmovaps 0x40(%rsp),%zmm3
+}
+
+#[test]
+fn operands_in_memory() {
+    for (code, operand) in [
+        (&[0x48, 0x87, 0x04, 0x24][..], Some((RSP, 0))), // xchg %rax,(%rsp)
+        (&[0x0f, 0x10, 0x44, 0x24, 8], Some((RSP, 8))),  // movups 8(%rsp),%xmm0
+        (&[0x62, 0xf1, 0x7c, 0x48, 0x28, 0x45, 0], Some((RBP, 0))), // vmovaps (%rbp),%zmm0
+        (&[0x62, 0xf1, 0x7c, 0x48, 0x28, 0x45, 8], None), // vmovaps 512(%rbp),%zmm0
+        (&[0xdd, 0x45, 8], Some((RBP, 8))),              // fldl 8(%rbp)
+        (&[0xff, 0x34, 0x24], Some((RSP, 0))),           // push (%rsp)
+        (&[0x8f, 0x04, 0x24], Some((RSP, 8))),           // pop (%rsp)
+        (&[0xff, 0x24, 0x24], Some((RSP, 0))),           // jmp *(%rsp)
+        (&[0x48, 0x8d, 0x44, 0x24, 8], None),            // lea 8(%rsp),%rax
+        (&[0x0f, 0x1f, 0x44, 0x24, 8], None),            // nopl 8(%rsp)
+        (&[0x0f, 0x18, 0x4c, 0x24, 8], None),            // prefetcht0 8(%rsp)
+        (&[0x65, 0x48, 0x8b, 0x45, 8], None),            // mov %gs:8(%rbp),%rax
+        (&[0x48, 0x8b, 0x44, 0x15, 8], None),            // mov 8(%rbp,%rdx),%rax
+        (&[0x50], None),                                 // push %rax
+    ] {
+        assert_eq!(decode(code).map(|found| found.memory), Some(operand), "{code:x?}");
+    }
+    is(&[0x48, 0x0f, 0xc7, 0x0f], Effect::Change(RAX | RDX)); // cmpxchg16b (%rdi)
 }

@@ -40,6 +40,7 @@ impl Reader<'_> {
             }
             0x0d | 0x18..=0x1e => {
                 self.operands()?;
+                self.memory = None;
                 Effect::None
             }
             0x1f => {
@@ -72,7 +73,9 @@ impl Reader<'_> {
             }
             0xa5 | 0xab | 0xad | 0xb3 | 0xbb | 0xae | 0xc7 => {
                 let operands = self.operands()?;
-                self.changes_rm(operands, false)
+                // cmpxchg16b
+                let is_pair = opcode == 0xc7 && operands.rm.is_none() && operands.group() == 1;
+                if is_pair { Effect::Change(RAX | RDX) } else { self.changes_rm(operands, false) }
             }
             0x7e => {
                 let operands = self.operands()?;

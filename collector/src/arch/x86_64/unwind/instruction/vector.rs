@@ -29,7 +29,12 @@ impl Reader<'_> {
         if map == 1 && opcode == 0x77 && !is_evex {
             return Some(Effect::None);
         }
-        let operands = self.operands()?;
+        let mut operands = self.operands()?;
+        // An offset of one byte counts in sizes of the operand (2.7.5), which only the opcode says.
+        if is_evex && operands.memory.is_some_and(|(_, offset)| offset != 0) {
+            operands.memory = None;
+            self.memory = None;
+        }
         let has_immediate = match map {
             1 => matches!(opcode, 0x70..=0x73 | 0xc2 | 0xc4..=0xc6),
             2 | 5 | 6 => false,
