@@ -184,6 +184,20 @@ fn order_overlap_and_strangers() {
     }
 }
 
+/// GNU ld's own CFI of linkage tables. With endbr64 the push ends at 9, whatever it says.
+#[test]
+fn linkage_tables_with_cfi() {
+    for (said, threshold) in [(5, 5), (9, 9), (10, 9), (11, 11)] {
+        let lit = |value: u8| 0x30 + value;
+        // DW_OP_breg7 8; DW_OP_breg16 0; DW_OP_lit15; DW_OP_and; DW_OP_lit…; DW_OP_ge; DW_OP_lit3;
+        // DW_OP_shl; DW_OP_plus
+        let shape = [0x77, 8, 0x80, 0, lit(15), 0x1a, lit(said), 0x2a, lit(3), 0x24, 0x22];
+        let instructions = [&[DEF_CFA_EXPRESSION, shape.len() as u8][..], &shape].concat();
+        let built = build(&section(&[(0x1000, 0x20, &instructions)]));
+        assert_eq!(built.table.lookup(0x1), Recipe::Plt { threshold });
+    }
+}
+
 /// lld's linkage table lies between functions and has no FDE.
 #[test]
 fn a_linkage_table_without_cfi() {

@@ -87,7 +87,11 @@ pub(super) fn shape(expression: &[u8]) -> Option<Shape> {
             Some(Operation::UnsignedConstant { value: 3 }),
             Some(Operation::Shl),
             Some(Operation::Plus),
-        ] => Some(Shape::Plt { threshold: *threshold as u8 }),
+        ] => {
+            // Of entries with endbr64 and `bnd jmp`, whose push ends at 9, GNU ld says 10.
+            let threshold = if *threshold == 10 { 9 } else { *threshold };
+            Some(Shape::Plt { threshold: threshold as u8 })
+        }
         _ => None,
     }
 }

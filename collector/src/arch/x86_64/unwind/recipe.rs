@@ -83,8 +83,8 @@ pub enum Recipe {
     /// Entries of the procedure linkage table, sixteen bytes each, which push one word half way
     /// (binutils `elf_x86_64_eh_frame_plt`).
     Plt {
-        /// The first offset within an entry at which the word is on the stack: 11, or 10 with
-        /// endbr64.
+        /// The first offset within an entry at which the word is on the stack: 11; 9 with endbr64, 5 with
+        /// `bnd jmp` alone.
         threshold: u8,
     },
     /// `cfa = sp + offset`; `(ip, sp, bp) = (register, cfa, saved_bp)`
