@@ -21,6 +21,10 @@ pub(crate) fn entry(code: &[u8; ENTRY]) -> Option<EntryRecipes> {
         // 0: push link_map(%rip)   6: jmp *resolver(%rip)
         [0xff, 0x35, _, _, _, _, 0xff, 0x25, ..]
         | [0xff, 0x35, _, _, _, _, 0xf2, 0xff, 0x25, ..] => Some(&HEADER),
+        // 0: endbr64   4: push %r11   6: push link_map(%rip)   12: jmp *resolver(%rip)
+        [0xf3, 0x0f, 0x1e, 0xfa, 0x41, 0x53, 0xff, 0x35, _, _, _, _, 0xff, 0x25, ..] => {
+            Some(&HEADER_AFTER_MOVE)
+        }
         // 0: endbr64   4: push $index   9: jmp header
         [0xf3, 0x0f, 0x1e, 0xfa, 0x68, _, _, _, _, 0xe9, ..]
         | [0xf3, 0x0f, 0x1e, 0xfa, 0x68, _, _, _, _, 0xf2, 0xe9, ..] => Some(&PUSHED_AT_9),
@@ -43,6 +47,12 @@ const NOTHING_PUSHED: [(u8, Recipe); 1] = [(0, Recipe::Plt { threshold: 16 })];
 const HEADER: [(u8, Recipe); 2] = [
     (0, Recipe::Sp { bp: Slot::SAME, offset: 16 }),
     (6, Recipe::Sp { bp: Slot::SAME, offset: 24 }),
+];
+/// Reached from an entry that has its index in r11d (mold).
+const HEADER_AFTER_MOVE: [(u8, Recipe); 3] = [
+    (0, Recipe::Sp { bp: Slot::SAME, offset: 8 }),
+    (6, Recipe::Sp { bp: Slot::SAME, offset: 16 }),
+    (12, Recipe::Sp { bp: Slot::SAME, offset: 24 }),
 ];
 
 #[cfg(test)]
@@ -82,6 +92,20 @@ mod tests {
         assert_eq!(entry_of(&lazy), Some(&PUSHED_AT_9[..]));
         let second = [0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25, 0x76, 0x2f, 0, 0];
         assert_eq!(entry_of(&second), Some(&NOTHING_PUSHED[..]));
+    }
+
+    /// ```text
+    /// f3 0f 1e fa           endbr64                f3 0f 1e fa           endbr64
+    /// 41 53                 push %r11              41 bb 01 00 00 00     mov $0x1,%r11d
+    /// ff 35 ea 2f 00 00     push 0x2fea(%rip)      ff 25 d4 2f 00 00     jmp *0x2fd4(%rip)
+    /// ff 25 ec 2f 00 00     jmp *0x2fec(%rip)
+    /// ```
+    #[test]
+    fn the_stubs_of_mold() {
+        let header = [0xf3, 0x0f, 0x1e, 0xfa, 0x41, 0x53, 0xff, 0x35, 0xea, 0x2f, 0, 0, 0xff, 0x25];
+        assert_eq!(entry_of(&header), Some(&HEADER_AFTER_MOVE[..]));
+        let lazy = [0xf3, 0x0f, 0x1e, 0xfa, 0x41, 0xbb, 1, 0, 0, 0, 0xff, 0x25, 0xd4, 0x2f, 0, 0];
+        assert_eq!(entry_of(&lazy), Some(&NOTHING_PUSHED[..]));
     }
 
     #[test]
