@@ -1,17 +1,18 @@
 //! What a walk may read: the thread's own stack directly, any other memory through the kernel.
 //!
 //! A thread can be on a stack that csprof knows nothing about: an alternate signal stack, a
-//! coroutine's. Its words are readable if the kernel says so; a page that was found readable is
-//! read directly for the rest of the sample.
+//! coroutine's. Its words are readable if the kernel says so; a page of it that was found readable is
+//! read directly until the walk comes to the next. A word elsewhere is read by the kernel each time: another
+//! thread may unmap it.
 
 #![expect(unsafe_code, reason = "reads words of the interrupted stack")]
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::arch::unwind::inference::{Called, call_before, pops};
+use crate::arch::unwind::inference::{Called, LONGEST_CALL, call_before, pops};
 use crate::arch::unwind::recipe::{CalleeSaved, Recipe};
-use crate::arch::{LONGEST_STUB, PAGE_SIZE, USER_END};
+use crate::arch::{LONGEST_STUB, PAGE_SIZE, RED_ZONE, USER_END};
 use crate::modules::LoadMap;
 use crate::modules::foreign::Foreign;
 use crate::modules::rules;
@@ -27,8 +28,10 @@ pub(super) struct Interrupted<'a> {
     own: StackBounds,
     /// Lowest address of the own stack that is certainly in use.
     own_low: Cell<u64>,
-    /// A page outside the own stack that was found readable; no page's address at first.
+    /// A page of the stack that is walked that was found readable; no page's address at first.
     page: Cell<u64>,
+    /// The page of that stack to which the walk has come.
+    reached: Cell<u64>,
     /// Whether code was met that begins an epoch as soon as the setup side sees it.
     next_epoch: Cell<bool>,
     /// For [`Foreign::containing`].
@@ -59,6 +62,8 @@ const PAGE: u64 = PAGE_SIZE as u64;
 static READ_PAGES: [AtomicU64; 4096] = [const { AtomicU64::new(0) }; 4096];
 /// The address of no page.
 const NO_PAGE: u64 = 1;
+/// Bytes from one page of a stack that is walked to the next that is read directly: more than most frames have.
+const NEXT_PAGE: u64 = 16 * PAGE;
 /// How far from a call the data may be of which code finds the address by it.
 const NEAR: u64 = 4096;
 
@@ -69,6 +74,7 @@ impl<'a> Interrupted<'a> {
             own,
             own_low: Cell::new(u64::MAX),
             page: Cell::new(NO_PAGE),
+            reached: Cell::new(u64::MAX),
             next_epoch: Cell::new(false),
             readable: Cell::new(0),
         }
@@ -189,7 +195,23 @@ impl Target for Interrupted<'_> {
         Some((unsafe { core::slice::from_raw_parts(start, length) }, at))
     }
 
+    fn code_before(&self, address: u64) -> Option<[u8; LONGEST_CALL]> {
+        let pc = address.checked_sub(1)?;
+        match self.map.find(pc) {
+            Some(stretch) if stretch.code.stays() => {
+                let (code, at) = self.text(pc)?;
+                code.get(..=at)?.last_chunk().copied()
+            }
+            Some(_) => sys::probe_bytes(address.checked_sub(LONGEST_CALL as u64)?),
+            None => {
+                Foreign::containing(pc, &self.readable)?.readable_code_around(pc)?;
+                sys::probe_bytes(address.checked_sub(LONGEST_CALL as u64)?)
+            }
+        }
+    }
+
     fn stack(&self, sp: u64) -> Option<StackBounds> {
+        self.reached.set(sp.saturating_sub(RED_ZONE) & !(PAGE - 1));
         if self.is_own(sp) {
             self.own_low.set(self.own_low.get().min(sp));
             return Some(StackBounds { low: sp, high: self.own.high });
@@ -204,12 +226,15 @@ impl Target for Interrupted<'_> {
             let page = address & !(PAGE - 1);
             if page != self.page.get() || address % PAGE > PAGE - 8 {
                 let word = sys::probe(address)?;
-                self.page.set(page);
+                if page.wrapping_sub(self.reached.get()) <= NEXT_PAGE {
+                    self.reached.set(page);
+                    self.page.set(page);
+                }
                 return Some(real(word));
             }
         }
         // SAFETY: inside the part of the own stack that is in use, or in a page that was readable
-        // a moment ago and belongs to the stack this thread stands on.
+        // a moment ago and is of the stack that this thread stands on, or that it will be on.
         Some(real(unsafe {
             core::ptr::with_exposed_provenance::<u64>(address as usize).read_unaligned()
         }))
@@ -219,6 +244,24 @@ impl Target for Interrupted<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Off the own stack a page is read directly while the walk is there. What lies elsewhere may be unmapped by
+    /// another thread between two reads.
+    #[test]
+    fn what_is_not_the_stack_may_go_at_any_time() {
+        let pages = sys::map_anonymous(2 * NEXT_PAGE as usize).unwrap();
+        let low = pages.as_ptr().expose_provenance() as u64;
+        let map = LoadMap::default();
+        let process = Interrupted::new(&map, StackBounds { low: 0, high: 0 });
+        let (stack, heap) = (low, low + NEXT_PAGE + 2 * PAGE);
+        assert_eq!(process.stack(stack).map(|stack| stack.low), Some(stack));
+        assert_eq!([stack, heap, stack + PAGE].map(|at| process.read(at)), [Some(0); 3]);
+        assert_eq!(process.page.get(), stack + PAGE);
+        assert_eq!(process.read(heap), Some(0));
+        // SAFETY: pages of this test's own, to which no reference is.
+        unsafe { sys::unmap_anonymous(pages.byte_add((heap - low) as usize), PAGE_SIZE) };
+        assert_eq!(process.read(heap), None);
+    }
 
     /// A recipe may compute any address from what is in a register. Only words that are on the own stack, or
     /// that the kernel can read, are read.

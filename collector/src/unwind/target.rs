@@ -5,6 +5,7 @@ use csprof_format::address::FrameKind;
 use super::cache::Marks;
 use super::table::Lookup;
 use super::validate::StackBounds;
+use crate::arch::unwind::inference::LONGEST_CALL;
 use crate::arch::unwind::recipe::{CalleeSaved, Recipe};
 
 /// What a walk asks of the process it happens in. Every method must be async-signal-safe.
@@ -32,9 +33,16 @@ pub trait Target {
     }
 
     /// The readable code around `pc`, and where `pc` is in it. Asked where nothing else is known, and
-    /// in code that may jump.
+    /// in code that may jump; of modules that are on the stack.
     fn text(&self, _pc: u64) -> Option<(&[u8], usize)> {
         None
+    }
+
+    /// The bytes of code before `address`, which may be no return address, and of a module that another thread
+    /// unloads.
+    fn code_before(&self, address: u64) -> Option<[u8; LONGEST_CALL]> {
+        let (code, at) = self.text(address.checked_sub(1)?)?;
+        code.get(..=at)?.last_chunk().copied()
     }
 
     /// The stack on which `sp` lies. Asked at the start of a walk and beyond every signal frame,

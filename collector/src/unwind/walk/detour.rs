@@ -7,7 +7,8 @@ use csprof_format::address::FrameKind;
 use csprof_format::loss::PartialReason;
 
 use crate::arch::unwind::inference::{
-    Inferred, MOST_STEPS, infer, is_behind_call, is_called_by, is_first, pushed_since_call,
+    Inferred, LONGEST_CALL, MOST_STEPS, infer, is_behind_call, is_called_by, is_first,
+    pushed_since_call,
 };
 use crate::arch::unwind::landing::{Landing, jump, land, landing};
 use crate::arch::unwind::recipe::{CalleeSaved, Recipe};
@@ -192,8 +193,8 @@ fn switch(
     if find_all(target, FrameKind::Interrupted, there.ip).0 == Recipe::NoCfi {
         return None;
     }
-    let called = target.text(there.ip.wrapping_sub(1));
-    if !called.is_some_and(|(code, at)| is_behind_call(code, at + 1)) {
+    let before = target.code_before(there.ip);
+    if !before.is_some_and(|code| is_behind_call(&code, LONGEST_CALL)) {
         // A handler, or the start of a coroutine: looked up, as callers are, one byte before.
         there.ip = there.ip.wrapping_add(1);
     }
@@ -316,14 +317,20 @@ fn is_called(
     target: &impl Target,
     steps: &mut u32,
 ) -> Option<bool> {
-    let last = caller.ip.wrapping_sub(1);
-    let (code, at) = target.text(last)?;
-    let end = at + 1;
     if way.conforms {
-        return Some(is_behind_call(code, end));
+        return Some(is_behind_call(&target.code_before(caller.ip)?, LONGEST_CALL));
     }
+    let last = caller.ip.wrapping_sub(1);
+    let (code, at) = text_beside(target, frame.ip, last)?;
+    let end = at + 1;
     let here = isize::try_from(frame.ip.wrapping_sub(last).cast_signed()).ok()?;
     Some(is_called_by(code, end, at.checked_add_signed(here)?, steps))
+}
+
+/// The code around `pc`, if that is of the module that the frame at `ip` is of.
+fn text_beside(target: &impl Target, ip: u64, pc: u64) -> Option<(&[u8], usize)> {
+    let bases = [ip, pc].map(|at| target.code(at).map(|code| code.base));
+    (bases[0] == bases[1]).then(|| target.text(pc)).flatten()
 }
 
 /// Words above the stack pointer that may hold the return address of a function that does not return.
@@ -340,10 +347,7 @@ fn find_call(registers: &mut Registers, bounds: StackBounds, target: &impl Targe
         let ip = target.read(slot)?;
         let last = ip.wrapping_sub(1);
         let distance = registers.ip.wrapping_sub(last).cast_signed();
-        if target.code(last).is_none() {
-            continue;
-        }
-        let Some((code, at)) = target.text(last) else { continue };
+        let Some((code, at)) = text_beside(target, registers.ip, last) else { continue };
         let here = isize::try_from(distance).ok().and_then(|far| at.checked_add_signed(far));
         let cfa = slot.wrapping_add(8);
         let pushed = here.and_then(|here| pushed_since_call(code, at + 1, here, &mut steps));

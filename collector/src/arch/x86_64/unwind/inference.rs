@@ -44,11 +44,13 @@ pub fn infer(
     }
 }
 
+/// Bytes of the longest call: `call rel32` and `call *…` have two to seven, or eight with a prefix.
+pub const LONGEST_CALL: usize = 8;
+
 /// Whether a call may end at `end`: what lies before a return address.
 #[must_use]
 pub fn is_behind_call(code: &[u8], end: usize) -> bool {
-    // `call rel32` and `call *…` have two to seven bytes, or eight with a prefix.
-    (2..=8).any(|length| {
+    (2..=LONGEST_CALL).any(|length| {
         let call = end.checked_sub(length).and_then(|start| code.get(start..end));
         let found = call.and_then(decode);
         found.is_some_and(|Instruction { length: found, effect, .. }| {
