@@ -51,6 +51,8 @@ fn control() {
     is(&[0xff, 0x24, 0xc5, 0, 0x20, 0x40, 0], Effect::JumpIndirect(None)); // jmp *0x402000(,%rax,8)
     is(&[0xff, 0xe2], Effect::JumpIndirect(Some(Register::RDX))); // jmp *%rdx
     is(&[0xf3, 0xc3], Effect::Return); // repz ret
+    is(&[0xc2, 0, 0], Effect::Return); // ret $0
+    assert_eq!(decode(&[0xc2, 8, 0]), None); // ret $8
     is(&[0x0f, 0x0b], Effect::Stop); // ud2
 }
 
@@ -65,6 +67,9 @@ fn registers_that_change() {
     is(&[0x66, 0x0f, 0x7e, 0xc3], change(&[RBX])); // movd %xmm0,%ebx
     is(&[0xf3, 0x0f, 0x7e, 0xd8], Effect::None); // movq %xmm0,%xmm3
     is(&[0xc5, 0xf9, 0x7e, 0xc3], change(&[RBX])); // vmovd %xmm0,%ebx
+    is(&[0x62, 0xf5, 0x7d, 0x08, 0x7e, 0xc3], change(&[RBX])); // vmovw %xmm0,%ebx
+    is(&[0x62, 0xf5, 0x7e, 0x08, 0x2d, 0xd8], change(&[RBX])); // vcvtsh2si %xmm0,%ebx
+    assert_eq!(decode(&[0x62, 0xf2, 0x7c, 0x08, 0xf7, 0xd8]), None); // bextr of APX
     is(&[0xc4, 0xe3, 0x7b, 0xf0, 0xd8, 5], change(&[RBX])); // rorx $5,%eax,%ebx
     is(&[0xc4, 0xe2, 0xe3, 0xf6, 0xe8], change(&[RBX, RBP])); // mulx %rax,%rbx,%rbp
     is(&[0xc5, 0xf8, 0x77], Effect::None); // vzeroupper

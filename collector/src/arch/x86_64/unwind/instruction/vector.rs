@@ -45,10 +45,12 @@ impl Reader<'_> {
             self.skip(1)?;
         }
         Some(match (map, opcode) {
-            (1, 0x2c | 0x2d | 0x78 | 0x79) if kind >= 2 => Self::changes(operands.reg),
+            // What APX makes of the instructions on general registers, with which map 2 begins there.
+            (2, 0xf2 | 0xf3 | 0xf5..=0xf7) if is_evex => return None,
+            (1 | 5, 0x2c | 0x2d | 0x78 | 0x79) if kind >= 2 => Self::changes(operands.reg),
             (1, 0x50 | 0xc5 | 0xd7) => Self::changes(operands.reg),
             (1, 0x93) if !is_evex => Self::changes(operands.reg),
-            (1, 0x7e) if kind == 1 => self.changes_rm(operands, false),
+            (1 | 5, 0x7e) if kind == 1 => self.changes_rm(operands, false),
             (2, 0xf2 | 0xf5 | 0xf7) if !is_evex => Self::changes(operands.reg),
             (2, 0xf3) if !is_evex => Self::changes(third),
             (2, 0xf6) if !is_evex => {
