@@ -16,17 +16,24 @@ use crate::sys;
 
 /// The calls that a handler without SA_RESTART ends and one with it does not. Those that no
 /// handler ends, or every one, the kernel has treated rightly already.
-const CALLS: [i64; 26] = [
+const CALLS: [i64; 35] = [
     libc::SYS_read,
     libc::SYS_readv,
     libc::SYS_pread64,
     libc::SYS_preadv,
+    libc::SYS_preadv2,
     libc::SYS_write,
     libc::SYS_writev,
     libc::SYS_pwrite64,
     libc::SYS_pwritev,
+    libc::SYS_pwritev2,
+    libc::SYS_sendfile,
+    libc::SYS_splice,
+    libc::SYS_tee,
+    libc::SYS_vmsplice,
     libc::SYS_ioctl,
     libc::SYS_openat,
+    libc::SYS_openat2,
     libc::SYS_wait4,
     libc::SYS_waitid,
     libc::SYS_accept,
@@ -37,11 +44,13 @@ const CALLS: [i64; 26] = [
     libc::SYS_recvmmsg,
     libc::SYS_sendto,
     libc::SYS_sendmsg,
+    libc::SYS_sendmmsg,
     libc::SYS_flock,
     libc::SYS_fcntl,
     libc::SYS_mq_timedsend,
     libc::SYS_mq_timedreceive,
     libc::SYS_futex,
+    libc::SYS_futex_waitv,
     libc::SYS_getrandom,
 ];
 
