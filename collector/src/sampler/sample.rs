@@ -80,12 +80,12 @@ impl Sampler {
 
         // 1. Walk.
         let stack = Interrupted::new(map, bounds);
-        let mut taken = self.take_path(sample, &stack)?;
+        let mut taken = self.take_path(sample, &stack);
         if taken.met.next_epoch && self.epoch == Some(map.epoch) {
             let next = map.epoch.wrapping_add(1);
             foreign::await_epoch(next);
             self.enter_epoch(next)?;
-            taken = self.take_path(sample, &stack)?;
+            taken = self.take_path(sample, &stack);
         }
         let Taken { met, partial, armed_index, left } = taken;
 
@@ -137,7 +137,7 @@ impl Sampler {
         &mut self,
         &Sample { ref registers, kind, time_ns, .. }: &Sample,
         stack: &Interrupted<'_>,
-    ) -> Result<Taken, LossReason> {
+    ) -> Taken {
         let bounds = stack.bounds();
         let record = &self.shared().record;
         let armed_index = self.path.follow(record);
@@ -207,7 +207,7 @@ impl Sampler {
             End::Complete | End::Stopped => None,
         };
         let left = if armed_slot == 0 { armed_index } else { 0 };
-        Ok(Taken { met, partial, armed_index, left })
+        Taken { met, partial, armed_index, left }
     }
 
     /// The node of the context to which the trampoline is about to return, as code that is running or
