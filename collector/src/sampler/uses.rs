@@ -7,7 +7,7 @@
 const PLACES: usize = 1 << PLACE_BITS;
 const PLACE_BITS: u32 = 6;
 
-/// Answers by place: 1 KiB.
+/// Answers by place: 1.5 KiB.
 #[derive(Debug)]
 pub(super) struct Uses {
     places: [Place; PLACES],

@@ -46,12 +46,12 @@ pub trait Target {
     }
 
     /// The stack on which `sp` lies. Asked at the start of a walk and beyond every signal frame,
-    /// where an alternate signal stack may end. The bounds must include the
-    /// [red zone](crate::arch::RED_ZONE) below `sp` that leaf functions use, for some keep their CFA
-    /// there.
+    /// where an alternate signal stack may end. The lower bound is that of stack pointers of callers, not of
+    /// words that can be read: leaf functions keep some in the [red zone](crate::arch::RED_ZONE) below. Where
+    /// a stack ends of which nothing else is known, the upper one is that of all memory.
     fn stack(&self, sp: u64) -> Option<StackBounds>;
 
-    /// The 64-bit word at `address`. Must refuse what [`Self::stack`] would not admit. Where a
+    /// The 64-bit word at `address`, on a stack or off it, if it can be read. Where a
     /// return address was replaced by the trampoline, it answers with the real one.
     fn read(&self, address: u64) -> Option<u64>;
 }

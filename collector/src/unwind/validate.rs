@@ -1,14 +1,14 @@
 //! What a caller's frame must satisfy before it is believed.
 //!
-//! SIGNAL side. The stack grows downwards: going outwards, every CFA lies above the one before it
-//! and within the stack it started on. So a walk ends, whatever the memory holds.
+//! SIGNAL side. The stack grows downwards: going outwards, every CFA lies above the one before it, or
+//! at it where no word was taken off the stack, and within the stack it started on.
 
-/// The stack that a frame lies on: the bytes that may be read in `[low, high)`.
+/// The stack that a frame lies on: `[low, high)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StackBounds {
-    /// The lowest readable address.
+    /// The lowest address.
     pub low: u64,
-    /// One past the highest readable address.
+    /// One past the highest address; at least 8.
     pub high: u64,
 }
 
@@ -27,7 +27,7 @@ impl StackBounds {
     #[must_use]
     #[inline]
     pub const fn contains_word(self, address: u64) -> bool {
-        // `high` is at least 8 wherever a stack can be, and wrapping only admits less.
+        // `high` is at least 8 wherever a stack can be.
         address >= self.low && address <= self.high.wrapping_sub(8)
     }
 

@@ -1,6 +1,6 @@
 //! The walk: from an interrupted frame to the outermost one, without recursion.
 //!
-//! SIGNAL side. Called by the sample handler of a thread on that thread's own stack. It may have
+//! SIGNAL side. Called by the sample handler of a thread, on its handler stack. It may have
 //! interrupted anything, allocates nothing, takes no lock, and reads memory only through
 //! [`Target::read`].
 //!

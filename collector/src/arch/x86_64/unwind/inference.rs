@@ -71,7 +71,8 @@ pub enum Called {
 /// The call that ends at `end`: what lies before a return address. `None` if none can.
 ///
 /// Of two ways to read the bytes, a direct call that goes somewhere near is the one that is
-/// believed: an indirect one has no bytes that look like it.
+/// believed: few indirect ones have bytes that look like it, and what is asked is whether the callee returns
+/// here, which a wrong answer denies.
 #[must_use]
 pub fn call_before(code: &[u8], end: usize) -> Option<Called> {
     let direct = end.checked_sub(5).and_then(|start| decode(code.get(start..end)?));

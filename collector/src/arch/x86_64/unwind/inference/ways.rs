@@ -13,7 +13,7 @@ use crate::arch::unwind::list::List;
 /// functions of video codecs have thousands without a fork.
 pub const MOST_STEPS: u32 = 16384;
 
-/// Forks on a way: more than 96 in the longest kernels of OpenBLAS. These and the pieces lie on the stack that a signal came upon.
+/// Forks on a way: more than 96 in the longest kernels of OpenBLAS. These and the pieces lie on the handler's stack.
 const MOST_FORKS: usize = 128;
 /// Pieces of code that were gone through without a jump: one for each loop that is left.
 const MOST_PIECES: usize = 64;
