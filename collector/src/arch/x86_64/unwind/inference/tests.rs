@@ -187,6 +187,23 @@ fn a_kernel_that_keeps_its_frame_in_a_register() {
     }
 }
 
+/// What aligns the loop looks like the end of a function that calls what never returns.
+#[test]
+fn a_call_before_a_loop() {
+    let mut code = [
+        0x53, // 0 push %rbx
+        0xe8, 0, 1, 0, 0, // 1 call
+        0x0f, 0x1f, 0x40, 0, // 6 nop
+        0xff, 0xcf, // a dec %edi
+        0x75, 0xfc, // c jne a
+        0x5b, // e pop %rbx
+        0xc3, // f ret
+    ];
+    assert_eq!([1, 0xa].map(|at| recipe_of(&code, at)), [Some(sp(16, SAME)); 2]);
+    code[0xd] = 0; // jne e
+    assert_eq!([1, 0xa].map(|at| recipe_of(&code, at)), [None, Some(sp(16, SAME))]);
+}
+
 /// The straight way is an endless loop; the way out forks off within it.
 #[test]
 fn a_loop_that_is_left_in_its_middle() {

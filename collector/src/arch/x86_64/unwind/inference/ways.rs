@@ -15,6 +15,8 @@ pub const MOST_STEPS: u32 = 16384;
 
 /// Forks on a way: more than 96 in the longest kernels of OpenBLAS. These and the pieces lie on the handler's stack.
 const MOST_FORKS: usize = 128;
+/// Instructions in which a loop is looked for behind a call.
+const MOST_OF_LOOP: u32 = 256;
 /// Pieces of code that were gone through without a jump: one for each loop that is left.
 const MOST_PIECES: usize = 64;
 
@@ -117,7 +119,9 @@ impl<'a> Ways<'a> {
                 Effect::Return => Onwards::Out,
                 Effect::Stop | Effect::JumpIndirect(_) => Onwards::Nowhere,
                 // What does not come back is followed by padding, or by other code.
-                Effect::Call(_) if is_padding(self.code, next) => Onwards::Nowhere,
+                Effect::Call(_) if is_padding(self.code, next) && !self.is_before_loop(next)? => {
+                    Onwards::Nowhere
+                }
                 Effect::Jump(offset) => {
                     // Another module's code; the caller is the same.
                     target(self.code, next, offset).map_or(Onwards::Out, Onwards::To)
@@ -137,6 +141,30 @@ impl<'a> Ways<'a> {
             return Some((next, onwards));
         }
         Some((at, Onwards::Nowhere))
+    }
+
+    /// Whether what fills a gap at `at` aligns a loop; `None` if that takes too many steps.
+    fn is_before_loop(&mut self, mut at: usize) -> Option<bool> {
+        let mut start = None;
+        for _ in 0..MOST_OF_LOOP {
+            self.steps = self.steps.checked_sub(1)?;
+            let found = self.code.get(at..).and_then(decode);
+            let Some(Instruction { length, effect, .. }) = found else { break };
+            let next = at + usize::from(length);
+            if effect != Effect::Padding && start.is_none() {
+                start = Some(at);
+            }
+            match effect {
+                Effect::Branch(offset) | Effect::Jump(offset)
+                    if start.is_some() && target(self.code, next, offset) == start =>
+                {
+                    return Some(true);
+                }
+                Effect::Jump(_) | Effect::JumpIndirect(_) | Effect::Return | Effect::Stop => break,
+                _ => at = next,
+            }
+        }
+        Some(false)
     }
 
     /// Where code that was seen begins, from `at` on; `None` if it does there.
