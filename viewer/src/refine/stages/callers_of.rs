@@ -31,10 +31,14 @@ struct Member {
 /// without are taken out.
 pub(crate) struct CallersOf<'s>(pub(crate) &'s FramePattern);
 
-impl Transform for CallersOf<'_> {
-    fn run(&self, mut refined: Refined, watch: &Watch<'_>) -> Result<Step, Stop> {
+impl CallersOf<'_> {
+    fn run_within(
+        &self,
+        limits: &Limits,
+        mut refined: Refined,
+        watch: &Watch<'_>,
+    ) -> Result<Step, Stop> {
         let (frames, effect) = found(&refined, self.0)?;
-        let limit = limit(refined.node_count());
         let matches = matches(&refined, &frames, watch)?;
         let contexts = contexts(&refined);
         refined.find_edges();
@@ -54,12 +58,14 @@ impl Transform for CallersOf<'_> {
                 forest.spread(matches, top);
                 let mut seen = 0;
                 while let Some((begin, above)) = forest.open.pop() {
-                    seen += forest.open_next(begin, above, context);
+                    let steps = forest.open_next(begin, above, context);
+                    forest.steps += steps;
+                    seen += steps;
                     if seen >= 1 << 16 {
                         watch.step(seen)?;
                         seen = 0;
                     }
-                    if forest.parent.len() > limit {
+                    if let Some(limit) = forest.passed(limits) {
                         let part = Stage::CallersOf(self.0.clone()).to_string();
                         return Err(Stop::Refused { part, cause: Cause::TooManyCallers { limit } });
                     }
@@ -81,6 +87,12 @@ impl Transform for CallersOf<'_> {
         // What is known of edges is made anew.
         Ok(Step { refined, moved, effect: Effect::None })
     }
+}
+
+impl Transform for CallersOf<'_> {
+    fn run(&self, refined: Refined, watch: &Watch<'_>) -> Result<Step, Stop> {
+        self.run_within(&Limits::of(refined.node_count()), refined, watch)
+    }
 
     fn keeps_order(&self) -> bool {
         false
@@ -91,10 +103,23 @@ impl Transform for CallersOf<'_> {
     }
 }
 
-/// Nodes that the new forest may have: four times the old ones, and always some millions. Deep
-/// recursion among many functions could need the square of the old ones.
-fn limit(nodes: usize) -> usize {
-    nodes.saturating_mul(4).max(4_000_000).min(u32::MAX as usize - 1)
+/// What deep recursion could need the square of the old nodes of.
+struct Limits {
+    /// Nodes of the new forest: four times the old ones, and always some millions.
+    nodes: usize,
+    /// Callers of matches, one for each match and each frame outward from it. Many matches may go
+    /// the same way, in few nodes. A recorded path has a hundred frames, so there may be more than
+    /// that for each old node.
+    steps: usize,
+}
+
+impl Limits {
+    fn of(nodes: usize) -> Self {
+        Self {
+            nodes: nodes.saturating_mul(4).max(4_000_000).min(u32::MAX as usize - 1),
+            steps: nodes.saturating_mul(256).max(1 << 30),
+        }
+    }
 }
 
 /// The outermost matches of each stream.
@@ -154,6 +179,8 @@ struct Forest<'r, C> {
     place: Vec<u32>,
     /// Members of each frame that is met, then where the next one goes.
     counts: Vec<usize>,
+    /// Members that the nodes so far were made of.
+    steps: usize,
 }
 
 /// Parents and frames of the new forest, and its costs.
@@ -173,9 +200,16 @@ impl<'r, C: Count> Forest<'r, C> {
             open: Vec::new(),
             place,
             counts: Vec::new(),
+            steps: 0,
         };
         forest.push(0, FrameRef::ROOT);
         forest
+    }
+
+    /// The limit that is passed, if one is.
+    fn passed(&self, limits: &Limits) -> Option<usize> {
+        let sizes = [(self.parent.len(), limits.nodes), (self.steps, limits.steps)];
+        sizes.into_iter().find(|(size, limit)| size > limit).map(|(_, limit)| limit)
     }
 
     fn push(&mut self, parent: u32, frame: FrameRef) -> u32 {
@@ -317,5 +351,35 @@ impl<'r, C: Count> Forest<'r, C> {
         let (bounds, home) = (Lazy::default(), home.clone());
         let costs = CostsOf { exclusive, inclusive, further, recorded, bounds, home };
         Ok((self.parent, self.frame, costs))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A match at each depth of a recursion: all go the same way, each farther than the one before.
+    #[test]
+    fn many_matches_on_one_way_are_refused() {
+        let outline: String = (0..100)
+            .map(|depth| format!("{0:1$}r\n{0:2$}f 1\n", "", 2 * depth, 2 * depth + 2))
+            .collect();
+        let profile = crate::profile::from_outline(&outline).unwrap();
+        let pattern = FramePattern::Glob("f".to_owned());
+        let made = |nodes, steps| {
+            let refined = Refined::base(&profile);
+            CallersOf(&pattern).run_within(&Limits { nodes, steps }, refined, &Watch::none())
+        };
+        // `f` and, outward from it, 1 to 100 frames of `r`.
+        let steps = 100 + 100 * 101 / 2;
+        assert!(made(103, steps).is_ok());
+        for (nodes, steps, passed) in [(103, steps - 1, steps - 1), (101, steps, 101)] {
+            let Err(Stop::Refused { part, cause: Cause::TooManyCallers { limit } }) =
+                made(nodes, steps)
+            else {
+                panic!("it is not refused");
+            };
+            assert_eq!((part.as_str(), limit), ("callers of f", passed));
+        }
     }
 }
