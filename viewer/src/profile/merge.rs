@@ -10,8 +10,8 @@
 
 mod runs;
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use csprof_format::budget::MOST_NODES;
@@ -59,9 +59,11 @@ pub struct Merger {
     strings: HashMap<String, StringId>,
     modules: HashMap<ModuleKey, ModuleId>,
     functions: HashMap<saved::Function, FunctionId>,
-    /// Frames with the same address, by how many there were before: where a module has no build
-    /// id, one address may be different code in another run.
-    frames: HashMap<(saved::Frame, u32), FrameId>,
+    /// The first frame of each address.
+    frames: HashMap<saved::Frame, FrameId>,
+    /// The others, by their sites: where a module has no build id, one address may be different
+    /// code in another run.
+    other_frames: HashMap<(saved::Frame, Vec<Site>), FrameId>,
     /// The sites of each frame.
     sites: Vec<Vec<Site>>,
 }
@@ -105,6 +107,7 @@ impl Merger {
             modules: HashMap::new(),
             functions: HashMap::new(),
             frames: HashMap::new(),
+            other_frames: HashMap::new(),
             sites: Vec::new(),
         }
     }
@@ -206,7 +209,7 @@ impl Merger {
                     said(&first)
                 )));
             }
-            let runs = runs_of(part);
+            let runs: HashSet<u128> = runs_of(part).into_iter().collect();
             if let Some((same, _)) = self.parts.iter().find(|(_, known)| runs.contains(known)) {
                 let is = if part.runs.is_empty() { "is the same run as" } else { "holds a run of" };
                 return Err(Unmergeable(format!(
@@ -326,31 +329,28 @@ impl Merger {
     }
 
     fn frame(&mut self, frame: saved::Frame, rows: Vec<Site>) -> FrameId {
-        for same in 0.. {
-            match self.frames.entry((frame, same)) {
-                Entry::Vacant(vacant) => {
-                    let id = FrameId::from_index(self.merged.frames.len());
-                    vacant.insert(id);
-                    self.merged.frames.push(frame);
-                    self.sites.push(rows);
-                    return id;
+        let new = FrameId::from_index(self.merged.frames.len());
+        let known = match self.frames.entry(frame) {
+            Entry::Vacant(vacant) => *vacant.insert(new),
+            Entry::Occupied(first) => {
+                let first = *first.get();
+                let present = &mut self.sites[first.index()];
+                // Of one address, the run that resolved it knows the name for all.
+                if present.is_empty() {
+                    *present = rows;
+                    return first;
                 }
-                Entry::Occupied(known) => {
-                    let known = *known.get();
-                    let present = &mut self.sites[known.index()];
-                    // Of one address, the run that resolved it knows the name for all.
-                    if present.is_empty() {
-                        *present = rows;
-                        return known;
-                    }
-                    if rows.is_empty() || *present == rows {
-                        return known;
-                    }
+                if rows.is_empty() || *present == rows {
+                    return first;
                 }
+                *self.other_frames.entry((frame, rows.clone())).or_insert(new)
             }
+        };
+        if known == new {
+            self.merged.frames.push(frame);
+            self.sites.push(rows);
         }
-        // There are fewer frames than numbers.
-        FrameId(0)
+        known
     }
 
     /// Appends processes, threads, epochs, trees and nodes.

@@ -1,5 +1,7 @@
 //! What is said of several runs as of one.
 
+use std::collections::HashSet;
+
 use csprof_format::profile::{self as saved, Exit, MergedRun, RunInfo};
 
 /// The runs that a profile holds, by their ids.
@@ -17,12 +19,9 @@ pub(super) fn together(runs: &[MergedRun]) -> RunInfo {
     let command = if infos().all(|info| info.command == first.command) {
         first.command.clone()
     } else {
-        let mut commands: Vec<&[Vec<u8>]> = Vec::new();
-        for info in infos() {
-            if !commands.contains(&&info.command[..]) {
-                commands.push(&info.command);
-            }
-        }
+        let mut known = HashSet::new();
+        let commands = infos().map(|info| &info.command[..]);
+        let commands: Vec<&[Vec<u8>]> = commands.filter(|&command| known.insert(command)).collect();
         commands.join(&b";".to_vec())
     };
     let all = |of: fn(&RunInfo) -> &str| {

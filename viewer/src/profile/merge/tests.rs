@@ -171,6 +171,37 @@ fn one_address_of_two_builds_without_build_ids_is_two_frames() {
     assert_eq!([name(1), name(2)], ["f101", "rebuilt"]);
 }
 
+/// A file may have as many frames of one address as it likes; each is compared with few others.
+#[test]
+fn one_address_with_many_names_is_many_frames() {
+    let mut part = run(0, 0, &[(0, 1, 2, 0)]);
+    let count = 50_000;
+    for line in 1..count {
+        part.frames.push(part.frames[1]);
+        part.sites.function.push(FunctionId(0));
+        part.sites.file.push(None);
+        part.sites.line.push(line);
+        part.sites.first.push(line + 1);
+    }
+    let mut again = part.clone();
+    again.run.start_unix_ns += 1;
+    let merged = merged(&[part.clone(), again]);
+    assert_eq!((merged.frames, merged.sites), (part.frames, part.sites));
+}
+
+#[test]
+fn commands_of_many_runs_are_each_named_once() {
+    let command = |run: u32| vec![b"./app".to_vec(), (run / 2).to_string().into_bytes()];
+    let run = |run| MergedRun {
+        info: RunInfo { command: command(run), ..RunInfo::default() },
+        processes: 1,
+    };
+    let runs: Vec<_> = (0..60_000).map(run).collect();
+    let words = runs::together(&runs).command;
+    assert_eq!(words[..5], [&b"./app"[..], b"0", b";", b"./app", b"1"]);
+    assert_eq!(words.len(), 3 * 30_000 - 1);
+}
+
 #[test]
 fn the_run_that_knows_a_name_knows_it_for_all() {
     let named = run(0, 1, &[(0, 1, 1, 0)]);
