@@ -12,8 +12,10 @@ pub(crate) struct Lists<'r> {
     keys: Vec<u32>,
     /// For each node; used are those of the first nodes of rows.
     all: Vec<List>,
-    /// Rows below rows that have many, by these and by key.
+    /// Rows below rows that have many, by these and by key; but not those below the root.
     of_many: FxHashMap<(u32, u32), u32>,
+    /// Rows below the root by key, if they are many.
+    of_root: FxHashMap<u32, u32>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -38,14 +40,13 @@ impl<'r> Lists<'r> {
     pub(crate) fn new(frame: &'r [FrameRef], keys: Vec<u32>) -> Self {
         let mut all = Vec::with_capacity(frame.len());
         all.push(List::default());
-        Self { frame, keys, all, of_many: FxHashMap::default() }
+        Self { frame, keys, all, of_many: FxHashMap::default(), of_root: FxHashMap::default() }
     }
 
     /// Rows that are below the root from now on are others than those before.
     pub(crate) fn begin_again(&mut self) {
-        if self.all[0].seen & MANY != 0 {
-            self.of_many.retain(|&(above, _), _| above != 0);
-        }
+        // A new map: to clear one takes as long as it ever was large.
+        self.of_root = FxHashMap::default();
         self.all[0] = List::default();
     }
 
@@ -79,7 +80,7 @@ impl<'r> Lists<'r> {
     fn known(&mut self, above: u32, key: u32, node: u32) -> Option<u32> {
         let List { seen, last, .. } = self.all[above as usize];
         if seen & MANY != 0 {
-            return Some(*self.of_many.entry((above, key)).or_insert(node));
+            return Some(self.of_many(above, key, node));
         }
         let in_list = std::iter::successors(Some(last), |&row| Some(self.all[row as usize].before));
         let mut count = 0;
@@ -94,11 +95,45 @@ impl<'r> Lists<'r> {
         }
         let mut row = last;
         while row != 0 {
-            self.of_many.insert((above, self.key(row)), row);
+            self.of_many(above, self.key(row), row);
             row = self.all[row as usize].before;
         }
         self.all[above as usize].seen = u64::MAX;
-        self.of_many.insert((above, key), node);
-        Some(node)
+        Some(self.of_many(above, key, node))
+    }
+
+    /// The row of this key below a row that has many; a node that begins one is noted.
+    fn of_many(&mut self, above: u32, key: u32, node: u32) -> u32 {
+        match above {
+            0 => *self.of_root.entry(key).or_insert(node),
+            _ => *self.of_many.entry((above, key)).or_insert(node),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is below the root may begin again as often as there are threads and epochs, however
+    /// many rows there are elsewhere.
+    #[test]
+    fn the_root_begins_again_in_no_time() {
+        let (below, threads, outermost) = (50_000, 10_000, FEW as u32 + 2);
+        let mut frame = vec![FrameRef::ROOT, FrameRef(1)];
+        frame.extend((0..below).map(FrameRef));
+        frame.extend((0..threads).flat_map(|_| (0..outermost).map(FrameRef)));
+        let mut lists = Lists::new(&frame, (0..below).collect());
+        assert_eq!(lists.add(1, 0, true), 1);
+        for node in 2..2 + below {
+            assert_eq!(lists.add(node, 1, true), node);
+        }
+        for thread in 0..threads {
+            lists.begin_again();
+            let first = 2 + below + thread * outermost;
+            for node in first..first + outermost {
+                assert_eq!(lists.add(node, 0, true), node, "thread {thread}");
+            }
+        }
     }
 }
