@@ -90,10 +90,24 @@ impl Glob {
         }
     }
 
-    /// Whether a path matches as a whole or from one of its components on.
+    /// Whether a path matches as a whole or from one of its components on. O(path × glob).
     pub(crate) fn matches_path(&self, path: &str) -> bool {
-        self.matches(path)
-            || path.match_indices('/').any(|(slash, _)| self.matches(&path[slash + 1..]))
+        let star = self.parts.iter().position(|part| *part == Part::Any);
+        let before_star = &self.parts[..star.unwrap_or(self.parts.len())];
+        let components = path.match_indices('/').map(|(slash, _)| slash + 1);
+        let ends = std::iter::once(0).chain(components).map(|start| &path[start..]);
+        let mut ends = ends.filter(|end| {
+            let mut characters = end.chars();
+            before_star
+                .iter()
+                .all(|part| characters.next().is_some_and(|next| self.fits(part, next)))
+        });
+        match star {
+            // The first `*` stands for anything, so what follows it matches here if it matches
+            // further on.
+            Some(_) => ends.next().is_some_and(|end| self.matches(end)),
+            None => ends.any(|end| self.matches(end)),
+        }
     }
 
     /// Whether a part that is no `*` stands for a character.
@@ -110,5 +124,34 @@ impl Glob {
             || (self.ignore_case
                 && (wanted.eq_ignore_ascii_case(&next)
                     || (!next.is_ascii() && next.to_lowercase().eq(wanted.to_lowercase()))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_path_matches_from_any_component_on(
+            glob in "[ab/*?]{0,7}|[abA/*?]{0,5}",
+            path in "[ab/]{0,10}",
+        ) {
+            let glob = Glob::new(&glob);
+            let starts = (0..=path.len()).filter(|&at| at == 0 || path.as_bytes()[at - 1] == b'/');
+            let expected = starts.map(|start| &path[start..]).any(|end| glob.matches(end));
+            prop_assert_eq!(glob.matches_path(&path), expected);
+        }
+    }
+
+    #[test]
+    fn a_path_of_many_components_is_compared_soon() {
+        let path = "/".repeat(1 << 20);
+        for glob in ["*x", "/*x", "?*x*y", "x", "/x"] {
+            assert!(!Glob::new(glob).matches_path(&path), "{glob}");
+        }
+        assert!(Glob::new("*/").matches_path(&path));
     }
 }
