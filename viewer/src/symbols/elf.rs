@@ -45,14 +45,26 @@ pub(super) struct Section<'data> {
 pub(super) struct RawSymbols<'data> {
     /// Entries, the null symbol first.
     pub(super) symbols: &'data [RawSymbol],
+    /// The last byte is 0, if there is one.
     strings: &'data [u8],
 }
 
+/// Bytes of a name at most: in a damaged file every symbol could have all strings for its name.
+const LONGEST_NAME: usize = 1 << 18;
+
 impl<'data> RawSymbols<'data> {
-    /// The name of a symbol of this table; `None` if it lies outside the strings.
+    /// A table with the strings of a section; behind the last 0 there is no name.
+    fn new(symbols: &'data [RawSymbol], strings: &'data [u8]) -> Self {
+        let end = memchr::memrchr(0, strings).map_or(0, |last| last + 1);
+        Self { symbols, strings: &strings[..end] }
+    }
+
+    /// The name of a symbol of this table; `None` if it lies outside the strings, or has more than
+    /// 256 KiB.
     pub(super) fn name(&self, symbol: &RawSymbol) -> Option<&'data [u8]> {
         let tail = self.strings.get(symbol.st_name.get(LittleEndian) as usize..)?;
-        Some(&tail[..tail.iter().position(|&byte| byte == 0)?])
+        let longest = &tail[..tail.len().min(LONGEST_NAME + 1)];
+        Some(&tail[..memchr::memchr(0, longest)?])
     }
 }
 
@@ -172,7 +184,7 @@ impl<'data> Elf<'data> {
         name: &str,
     ) -> Result<RawSymbols<'data>, String> {
         if table.is_empty() {
-            return Ok(RawSymbols { symbols: &[], strings: &[] });
+            return Ok(RawSymbols::new(&[], &[]));
         }
         // The strings in one read: asking the table for each name would seek for each.
         let strings = self
@@ -181,7 +193,7 @@ impl<'data> Elf<'data> {
             .section(table.string_section())
             .and_then(|header| header.data(LittleEndian, self.file.data()))
             .map_err(|error| format!("strings of '{name}': {error}"))?;
-        Ok(RawSymbols { symbols: table.symbols(), strings })
+        Ok(RawSymbols::new(table.symbols(), strings))
     }
 
     /// Relocations that are applied when the module is loaded, of all sections; those of malformed
@@ -213,4 +225,39 @@ pub(super) fn crc32(file: &mut dyn SourceFile) -> io::Result<u32> {
     }
     file.rewind()?;
     Ok(hasher.finalize())
+}
+
+#[cfg(test)]
+mod tests {
+    use object::U32;
+
+    use super::*;
+
+    fn symbol(name: usize) -> RawSymbol {
+        let name = U32::new(LittleEndian, u32::try_from(name).unwrap());
+        RawSymbol { st_name: name, ..RawSymbol::default() }
+    }
+
+    #[test]
+    fn names_end_at_zeros() {
+        let table = RawSymbols::new(&[], b"\0main\0\0tail");
+        let names = [(0, ""), (1, "main"), (3, "in"), (5, ""), (6, "")];
+        for (at, name) in names {
+            assert_eq!(table.name(&symbol(at)), Some(name.as_bytes()), "{at}");
+        }
+        assert!([7, 9, 11, 12].iter().all(|&at| table.name(&symbol(at)).is_none()));
+    }
+
+    /// As many symbols as bytes: nothing of a damaged file is gone through for each of them.
+    #[test]
+    fn strings_without_zeros_are_no_names() {
+        let mut strings = vec![b'x'; 1 << 21];
+        let table = RawSymbols::new(&[], &strings);
+        assert!((0..strings.len()).all(|at| table.name(&symbol(at)).is_none()));
+        *strings.last_mut().unwrap() = 0;
+        let table = RawSymbols::new(&[], &strings);
+        let first = strings.len() - 1 - LONGEST_NAME;
+        assert_eq!(table.name(&symbol(first)).map(<[u8]>::len), Some(LONGEST_NAME));
+        assert!((0..first).step_by(1000).all(|at| table.name(&symbol(at)).is_none()));
+    }
 }
