@@ -251,15 +251,30 @@ fn has_unmatched_part(stage: &Stage, samples: &[Sample], world: &World<'_>) -> b
 /// Whether edge counts stay exact: what happens to a frame depends on the functions of the frames at
 /// or above it alone.
 pub(super) fn keeps_edges(stage: &Stage) -> bool {
-    let is_stable =
-        !matches!(stage, Stage::Where(_) | Stage::Fold(_) | Stage::RootAt { last: true, .. });
-    is_stable && !asks_for_lines(stage)
+    match stage {
+        Stage::Where(_) | Stage::Fold(_) | Stage::RootAt { last: true, .. } => false,
+        // These part the lines of one function, or the epochs of one activation.
+        Stage::By(Grain::Line) | Stage::Split(Axis::Epoch) => false,
+        Stage::Hide(pattern)
+        | Stage::StopAt(pattern)
+        | Stage::Cut(pattern)
+        | Stage::Group { pattern, .. }
+        | Stage::RootAt { pattern, .. }
+        | Stage::Collapse(pattern)
+        | Stage::CollapseRun(pattern)
+        | Stage::CallersOf(pattern) => !asks_for_lines(pattern),
+        Stage::By(_) | Stage::Split(_) | Stage::Small(_) => true,
+    }
 }
 
-/// Whether a stage parts the lines of one function, or the epochs of one activation.
-fn asks_for_lines(stage: &Stage) -> bool {
-    let text = stage.to_string();
-    text.contains("line") || text.contains("epoch")
+/// Whether a pattern tells the lines of one function apart.
+pub(super) fn asks_for_lines(pattern: &FramePattern) -> bool {
+    match pattern {
+        FramePattern::Any(inner) | FramePattern::All(inner) => inner.iter().any(asks_for_lines),
+        FramePattern::Not(inner) => asks_for_lines(inner),
+        FramePattern::Field(field, _) => *field == Field::Line,
+        _ => false,
+    }
 }
 
 pub(crate) fn apply(stage: &Stage, samples: Vec<Sample>, world: &World<'_>) -> Vec<Sample> {
