@@ -184,6 +184,8 @@ fn check_paths(
         );
     }
     Ok(())
+        let is_missing = true_cost.counted && !cost.counted;
+        prop_assert!(!is_missing, "{:?} after {} has no edges", path, stages());
 }
 
 fn through(pattern: &FramePattern) -> Stage {

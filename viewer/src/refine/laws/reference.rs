@@ -552,3 +552,11 @@ pub(super) fn paths(samples: &[Sample], world: &World<'_>) -> BTreeMap<Path, Cos
     };
     paths.into_iter().map(counted).collect()
 }
+/// Whether the count of the frame at a place is known: returns of what is called are counted where
+/// the path is whole.
+pub(crate) fn is_counted(path: &[Activation], place: usize) -> bool {
+    let is_whole = path.iter().all(|frame| frame.kind != FrameKind::Partial);
+    is_whole && path[place].counted.is_some()
+}
+
+            cost.counted |= is_counted(&sample.path, depth);

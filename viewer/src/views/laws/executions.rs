@@ -19,23 +19,44 @@ use crate::views::top_down::TopDown;
 use crate::views::tree::{Direction, RowId, RowTree};
 use crate::views::{Edges, Row, Sort};
 
-/// How many returns were counted of the activations at these places of the samples' paths.
+/// Returns of some activations.
+struct Returns {
+    number: u64,
+    /// Whether returns of some of these activations are counted.
+    are_counted: bool,
+}
+
+impl Returns {
+    /// Nothing may be shown of them, unless their count is known.
+    fn if_known(self, is_known: bool) -> Self {
+        Self { are_counted: self.are_counted && is_known, ..self }
+    }
+}
+
+/// The returns of the activations at these places of the samples' paths.
 fn returns<'s>(
     samples: &'s [Sample],
     world: &World<'_>,
     places: impl Fn(&'s [Activation]) -> Vec<usize>,
-) -> u64 {
+) -> Returns {
     let mut returned = BTreeSet::new();
+    let mut are_counted = false;
     for sample in samples {
-        let places = places(&sample.path).into_iter();
-        returned.extend(places.filter_map(|place| world.returned(&sample.path[place])));
+        for place in places(&sample.path) {
+            returned.extend(world.returned(&sample.path[place]));
+            are_counted |= reference::is_counted(&sample.path, place);
+        }
     }
-    returned.len() as u64
+    Returns { number: returned.len() as u64, are_counted }
 }
 
-/// What is shown of edges is true of so many.
-fn check(shown: Edges, returned: u64, row: &str) -> Result<(), TestCaseError> {
-    let Edges::Range { low, high } = shown else { return Ok(()) };
+/// What is shown of edges is true of these returns; it is nothing only where none are counted.
+fn check(shown: Edges, returns: Returns, row: &str) -> Result<(), TestCaseError> {
+    let returned = returns.number;
+    let Edges::Range { low, high } = shown else {
+        prop_assert!(!returns.are_counted, "{}: {} in no edges", row, returned);
+        return Ok(());
+    };
     prop_assert!((low..=high).contains(&returned), "{}: {} in {:?}", row, returned, shown);
     let text = edges(shown, Form::Ascii);
     let number = if text == "live" { Some(0) } else { text.replace(' ', "").parse().ok() };
@@ -122,9 +143,10 @@ fn check_trees(
     let mut tree = TopDown::new(refined);
     for id in all_rows(&mut tree, refined) {
         let row = names(&tree, refined, id);
-        let returned = returns(samples, world, |path| end_of(path, &row));
-        check(tree.row(id).edges, returned, &format!("{row:?}"))?;
-        check(tree.row(id).outer_edges, returned, &format!("{row:?}"))?;
+        let returned = || returns(samples, world, |path| end_of(path, &row));
+        check(tree.row(id).edges, returned(), &format!("{row:?}"))?;
+        // A row below one of its function has none.
+        check(tree.row(id).outer_edges, returned().if_known(false), &format!("{row:?}"))?;
     }
     for row in flat(refined, Sort::default()) {
         let (name, kind) = named(refined, &row);
@@ -139,7 +161,7 @@ fn check_trees(
             };
             (0..path.len()).find(called).into_iter().collect()
         };
-        let returned = returns(&timed, world, outermost);
+        let returned = returns(&timed, world, outermost).if_known(refined.knows_outermost());
         check(row.outer_edges, returned, &format!("outermost {name}"))?;
     }
     let mut callers = Callers::new(refined);
@@ -148,6 +170,7 @@ fn check_trees(
         let returned = returns(samples, world, |path| called_along(path, &row));
         check(callers.row(id).edges, returned, &format!("callers {row:?}"))?;
         let returned = returns(&timed, world, |path| outermost(path, called_along(path, &row)));
+        let returned = returned.if_known(refined.knows_outermost());
         check(callers.row(id).outer_edges, returned, &format!("outermost callers {row:?}"))?;
     }
     Ok(())
@@ -176,6 +199,7 @@ fn check_tables(
     let check_row = |row: &Row, frames: &[Step<'_>], text: &str| {
         check(row.edges, returns(samples, world, |path| ends(frames, path)), text)?;
         let returned = returns(&timed, world, |path| outermost(path, ends(frames, path)));
+        let returned = returned.if_known(refined.knows_outermost());
         check(row.outer_edges, returned, &format!("outermost {text}"))
     };
     for (way, reach) in [
