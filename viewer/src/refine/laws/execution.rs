@@ -97,6 +97,11 @@ pub(crate) fn executions() -> impl Strategy<Value = Execution> {
         .prop_flat_map(|(metrics, nameless, partial)| executions_with(metrics, nameless, partial))
 }
 
+/// Random executions where all code has names and all paths are whole.
+pub(crate) fn whole_executions() -> impl Strategy<Value = Execution> {
+    (1..=METRICS).prop_flat_map(|metrics| executions_with(metrics, false, false))
+}
+
 /// Random executions of so many metrics, where all code has names.
 pub(crate) fn executions_of(metrics: usize) -> impl Strategy<Value = Execution> {
     executions_with(metrics, false, true)
