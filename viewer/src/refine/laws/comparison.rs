@@ -2,7 +2,6 @@
 
 use super::execution::executions_of;
 use super::*;
-use crate::refine::select::rows::row_test::{RowCost, Scale};
 use crate::refine::{Cause, Metric, MetricTest, Quantity, Sides, Unit, Value};
 
 /// Costs without edge counts, threads counted from `first`.
@@ -16,9 +15,8 @@ fn costs(paths: BTreeMap<Path, Cost>, first: usize) -> BTreeMap<Path, (u64, u64)
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
-    /// Law 12, and the second half of law 11: stages do to each side of a profile of two sides what
-    /// they do to the side alone. A pattern has to match on one side only. Tests look at rows of both
-    /// sides together, and are left out.
+    /// Stages do to each side of a profile of two sides what they do to the side alone. A pattern has
+    /// to match on one side only. Tests look at rows of both sides together, and are left out.
     #[test]
     fn stages_do_to_both_sides_what_they_do_to_each(
         base in executions_of(1),
@@ -89,10 +87,9 @@ proptest! {
                 Sides::Delta => differ_so(&test, cost(path), totals),
                 _ => {
                     let side = usize::from(of == Sides::Other);
-                    let (period, total) = (5_000_000, totals[side]);
-                    let scale = Scale { period, base: total, view: total };
                     let (inclusive, exclusive, edges) = cost(path)[side];
-                    test.holds(&RowCost { inclusive, exclusive, edges }, &scale)
+                    let samples = [inclusive, exclusive];
+                    reference::passes(&test, samples, edges, 5_000_000, [totals[side]; 2])
                 }
             };
             row.1 > 0 && passes
@@ -137,7 +134,7 @@ fn differ_so(test: &MetricTest, cost: [Row; 2], totals: [u64; 2]) -> bool {
         Unit::Milliseconds => (5 * (other - base), value),
         _ => (100 * (other * base_total - base * other_total), value * base_total * other_total),
     };
-    test.comparison.holds(&difference, &value)
+    reference::compares(test.comparison, difference, value)
 }
 
 /// Time is that of each side's own samples, whatever one of them stands for.

@@ -1,13 +1,14 @@
 //! What stages do to the path of one sample, said as simply as possible.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::execution::{Activation, Execution, METRICS, MODULES, NAMES, SOURCES, Sample};
 use super::{Cost, Path};
 use crate::profile::FrameKind;
-use crate::refine::select::rows::row_test::{RowCost, Scale};
 use crate::refine::{
-    Axis, Chain, Field, FramePattern, Grain, Link, Metric, MetricTest, Predicate, Preset, Stage,
+    Axis, Chain, Comparison, Field, FramePattern, Grain, Link, Metric, MetricTest, Predicate,
+    Preset, Quantity, Stage, Unit, Whole,
 };
 
 /// What `by line` adds to a name, before the line.
@@ -132,15 +133,61 @@ impl Rows {
             Some(Metric::Source(name)) => SOURCES.iter().position(|source| source == name).unwrap(),
             _ => 0,
         };
-        let cost = RowCost {
-            inclusive: row.inclusive[metric],
-            exclusive: row.exclusive[metric],
-            edges: row.edges,
-        };
-        let Self { period, .. } = *self;
-        let scale = Scale { period, base: self.base[metric], view: self.view[metric] };
-        test.holds(&cost, &scale)
+        let samples = [row.inclusive[metric], row.exclusive[metric]];
+        let wholes = [self.base[metric], self.view[metric]];
+        passes(test, samples, row.edges, self.period, wholes)
     }
+}
+
+/// Whether a row passes a test, by what the test means. Its samples are the inclusive and the
+/// exclusive ones, its edge count lies between two bounds, and percentages are of the samples of the
+/// profile and of those that enter the stage.
+pub(super) fn passes(
+    test: &MetricTest,
+    [inclusive, exclusive]: [u64; 2],
+    edges: Option<(u64, u64)>,
+    period: u64,
+    [base, view]: [u64; 2],
+) -> bool {
+    let scale = 10_i128.pow(test.value.decimals);
+    let value = i128::from(test.value.digits);
+    let passes = |number: u64| {
+        let number = i128::from(number) * scale;
+        let (number, value) = match test.value.unit {
+            Unit::One => (number, value),
+            Unit::Milliseconds => (number * i128::from(period), value * 1_000_000),
+            Unit::Percent(Whole::Base) => (100 * number, value * i128::from(base)),
+            Unit::Percent(Whole::View) => (100 * number, value * i128::from(view)),
+            unit => unreachable!("the strategies make no {unit:?}"),
+        };
+        compares(test.comparison, number, value)
+    };
+    // All counts between the bounds have to pass.
+    let all_edges =
+        |passes: &dyn Fn(u64) -> bool| edges.is_some_and(|(low, high)| (low..=high).all(passes));
+    match test.quantity {
+        Quantity::Inclusive(_) => passes(inclusive),
+        Quantity::Exclusive(_) => passes(exclusive),
+        Quantity::Edges => all_edges(&passes),
+        Quantity::SamplesPerEdge => all_edges(&|edges| {
+            let samples = i128::from(inclusive) * scale;
+            edges > 0 && compares(test.comparison, samples, value * i128::from(edges))
+        }),
+        Quantity::CostPerEdge => unreachable!("the strategies make no {test}"),
+    }
+}
+
+/// Whether a number compares so with another.
+pub(super) fn compares(comparison: Comparison, left: i128, right: i128) -> bool {
+    let passing: &[Ordering] = match comparison {
+        Comparison::Less => &[Ordering::Less],
+        Comparison::AtMost => &[Ordering::Less, Ordering::Equal],
+        Comparison::Equal => &[Ordering::Equal],
+        Comparison::NotEqual => &[Ordering::Less, Ordering::Greater],
+        Comparison::AtLeast => &[Ordering::Equal, Ordering::Greater],
+        Comparison::Greater => &[Ordering::Greater],
+    };
+    passing.contains(&left.cmp(&right))
 }
 
 fn named(path: &[Activation]) -> Vec<(String, FrameKind)> {
@@ -480,11 +527,11 @@ fn holds(
         Predicate::Leaf(f) => path.last().is_some_and(|frame| matches(f, frame)),
         Predicate::Times { pattern, comparison, count } => {
             let times = path.iter().filter(|frame| matches(pattern, frame)).count();
-            comparison.holds(&times, &(*count as usize))
+            compares(*comparison, times as i128, i128::from(*count))
         }
         Predicate::Depth { comparison, count } => {
             let calls = path.iter().filter(|frame| frame.kind != FrameKind::Context).count();
-            comparison.holds(&calls, &(*count as usize))
+            compares(*comparison, calls as i128, i128::from(*count))
         }
         Predicate::Node(test) => rows.unwrap().pass(test, path),
         Predicate::Numbered { axis: axis @ (Axis::Thread | Axis::Epoch), ranges } => {
@@ -525,6 +572,13 @@ pub(super) fn inclusive_of(pattern: &FramePattern, samples: &[Sample]) -> [u64; 
     totals(&samples.iter().filter(has).cloned().collect::<Vec<_>>())
 }
 
+/// Whether the count of the frame at a place is known: returns of what is called are counted where
+/// the path is whole.
+pub(crate) fn is_counted(path: &[Activation], place: usize) -> bool {
+    let is_whole = path.iter().all(|frame| frame.kind != FrameKind::Partial);
+    is_whole && path[place].counted.is_some()
+}
+
 /// Every path of the samples, with its true cost and edge count.
 pub(super) fn paths(samples: &[Sample], world: &World<'_>) -> BTreeMap<Path, Cost> {
     let mut paths: BTreeMap<Path, (Cost, BTreeSet<usize>)> = BTreeMap::new();
@@ -543,6 +597,7 @@ pub(super) fn paths(samples: &[Sample], world: &World<'_>) -> BTreeMap<Path, Cos
             cost.exclusive[sample.metric] +=
                 if depth + 1 == path.len() { sample.weight } else { 0 };
             activations.extend(world.returned(frame));
+            cost.counted |= is_counted(&sample.path, depth);
         }
     }
     let counted = |(path, (mut cost, activations)): (Path, (Cost, BTreeSet<usize>))| {
@@ -552,11 +607,3 @@ pub(super) fn paths(samples: &[Sample], world: &World<'_>) -> BTreeMap<Path, Cos
     };
     paths.into_iter().map(counted).collect()
 }
-/// Whether the count of the frame at a place is known: returns of what is called are counted where
-/// the path is whole.
-pub(crate) fn is_counted(path: &[Activation], place: usize) -> bool {
-    let is_whole = path.iter().all(|frame| frame.kind != FrameKind::Partial);
-    is_whole && path[place].counted.is_some()
-}
-
-            cost.counted |= is_counted(&sample.path, depth);
