@@ -48,15 +48,27 @@ proptest! {
         stages in prop::collection::vec(language::path_stages(), 1..5),
     ) {
         let profile = execution.profile();
+        let world = World::of(&execution);
         for (metric, _) in profile.metrics() {
             let alone = profile.clone().projected(metric);
             let mut alone = Refined::base(&alone);
             let mut refined = Refined::base(&profile).looking_at(metric);
+            let mut samples = execution.samples();
+            samples.retain(|sample| sample.metric == metric.index());
             for stage in &stages {
-                let Ok(next) = refined.then(stage) else { continue };
+                let Ok(next) = refined.then(stage) else {
+                    prop_assert!(alone.then(stage).is_err(), "{} is refused", stage);
+                    continue;
+                };
                 // What is shown with samples of other metrics only is not there.
-                let Ok(next_alone) = alone.then(stage) else { break };
+                let is_refused = reference::is_refused(stage, &samples, &world);
+                let Ok(next_alone) = alone.then(stage) else {
+                    prop_assert!(is_refused, "{} is refused where it is alone", stage);
+                    break;
+                };
+                prop_assert!(!is_refused, "{} should have been refused", stage);
                 (refined, alone) = (next, next_alone);
+                samples = reference::apply(stage, samples, &world);
                 prop_assert_eq!(refined.metric, metric);
                 prop_assert_eq!(&refined.outcomes, &alone.outcomes, "{}", stage);
                 prop_assert_eq!(

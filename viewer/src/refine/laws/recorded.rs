@@ -2,7 +2,9 @@
 //! recursive (`tests/fixtures/README.md`).
 //!
 //! Each node with samples of its own is a sample of the reference, of each metric one; stages are
-//! made of the names that occur. What was measured is dealt out among two or three metrics. True edge counts are not known here, so counts are only held against their bounds.
+//! made of the names that occur. What was measured is dealt out among two or three metrics. Which
+//! samples met the activations that returned is not known here: edge counts are held against the
+//! least and the greatest that are possible.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -24,6 +26,8 @@ struct Recorded {
     names: Vec<String>,
     labels: BTreeMap<(&'static str, usize), String>,
     modules: BTreeMap<String, String>,
+    /// Inclusive samples and edges of each node.
+    nodes: Vec<(u64, u64)>,
 }
 
 static EXCHANGE: LazyLock<Profile> =
@@ -141,12 +145,10 @@ impl Recorded {
                     *times.entry(&profile.functions[frame.function.index()].name).or_default() +=
                         weight;
                     let name = texts[frame.function.index()].clone();
-                    path.push(Activation {
-                        name,
-                        kind: frame.kind,
-                        counted: None,
-                        line: frame.line,
-                    });
+                    let is_called = matches!(frame.kind, FrameKind::Call | FrameKind::Unknown);
+                    // All activations that were counted at a node.
+                    let counted = is_called.then_some(at as usize);
+                    path.push(Activation { name, kind: frame.kind, counted, line: frame.line });
                     at = profile.nodes.parent[at as usize];
                 }
                 path.reverse();
@@ -174,7 +176,14 @@ impl Recorded {
                 modules.insert(name.to_owned(), module.to_owned());
             }
         }
-        Self { profile, samples, names, labels, modules }
+        let base = Refined::base(&profile);
+        let nodes = (0..base.node_count()).map(|node| {
+            let inclusive = in_width!(&base.costs, costs => costs.samples(node)).0;
+            (inclusive, profile.nodes.edges.at(node))
+        });
+        let nodes = nodes.collect();
+        drop(base);
+        Self { profile, samples, names, labels, modules, nodes }
     }
 
     fn world(&self) -> World<'_> {
@@ -222,8 +231,9 @@ fn costs_of_samples(samples: &[Sample]) -> Costs {
     costs
 }
 
-fn costs_of_nodes(refined: &Refined) -> Costs {
-    let mut costs = Costs::new();
+/// The nodes that are shown, and their paths.
+fn paths_of_nodes(refined: &Refined) -> Vec<(usize, (usize, u64))> {
+    let mut paths = Vec::new();
     let mut hashes = vec![0; refined.node_count()];
     for stream in &refined.streams {
         for node in stream.nodes.clone().map(|node| node as usize) {
@@ -234,16 +244,80 @@ fn costs_of_nodes(refined: &Refined) -> Costs {
                 kind => extended(above, &refined.functions[frame.function.index()].name, kind),
             };
             if refined.is_shown(node) {
-                let cost = costs.entry((stream.thread.index(), hashes[node])).or_default();
-                for (metric, _) in refined.profile.metrics() {
-                    let (inclusive, exclusive) = refined.of_metric(node, metric);
-                    let cost = &mut cost[metric.index()];
-                    *cost = (cost.0 + inclusive, cost.1 + exclusive);
-                }
+                paths.push((node, (stream.thread.index(), hashes[node])));
             }
         }
     }
+    paths
+}
+
+fn costs_of_nodes(refined: &Refined) -> Costs {
+    let mut costs = Costs::new();
+    for (node, path) in paths_of_nodes(refined) {
+        let cost = costs.entry(path).or_default();
+        for (metric, _) in refined.profile.metrics() {
+            let (inclusive, exclusive) = refined.of_metric(node, metric);
+            let cost = &mut cost[metric.index()];
+            *cost = (cost.0 + inclusive, cost.1 + exclusive);
+        }
+    }
     costs
+}
+
+/// Least and greatest edge count of every path that has one.
+type EdgeBounds = HashMap<(usize, u64), (u64, u64)>;
+
+fn edges_of_nodes(refined: &Refined) -> EdgeBounds {
+    let mut bounds = EdgeBounds::new();
+    for (node, path) in paths_of_nodes(refined) {
+        if let Some((low, high)) = refined.edges(u32::try_from(node).unwrap()) {
+            let sum = bounds.entry(path).or_default();
+            *sum = (sum.0 + low, sum.1 + high);
+        }
+    }
+    bounds
+}
+
+/// The edge counts that every path with a count may have: if what was taken out of the samples of
+/// a node met as many of the activations that were counted there as it could, and if as few.
+fn edges_of_samples(recorded: &Recorded, samples: &[Sample]) -> EdgeBounds {
+    // Samples that each path has now of each recorded node.
+    let mut rest: HashMap<(usize, u64, usize), u64> = HashMap::new();
+    for sample in samples {
+        let mut hash = 0;
+        let is_whole = sample.path.iter().all(|frame| frame.kind != FrameKind::Partial);
+        for frame in &sample.path {
+            hash = extended(hash, &frame.name, frame.kind);
+            if let Some(node) = frame.counted.filter(|_| is_whole) {
+                *rest.entry((sample.thread, hash, node)).or_default() += sample.weight;
+            }
+        }
+    }
+    let mut bounds = EdgeBounds::new();
+    for ((thread, hash, node), samples) in rest {
+        // What stages made has no returns.
+        let (recorded, edges) = recorded.nodes.get(node).copied().unwrap_or((samples, 0));
+        let bounds = bounds.entry((thread, hash)).or_default();
+        bounds.0 += edges.saturating_sub(recorded - samples);
+        bounds.1 += edges.min(samples);
+    }
+    bounds
+}
+
+/// All edge counts that are possible are in the bounds that are shown.
+fn check_edges(
+    recorded: &Recorded,
+    refined: &Refined,
+    samples: &[Sample],
+    stage: &str,
+) -> Result<(), TestCaseError> {
+    let found = edges_of_nodes(refined);
+    for (path, (least, greatest)) in edges_of_samples(recorded, samples) {
+        let bounds = found.get(&path).copied();
+        let are_in = bounds.is_some_and(|(low, high)| low <= least && greatest <= high);
+        prop_assert!(are_in, "{}..{} in {:?} after {}", least, greatest, bounds, stage);
+    }
+    Ok(())
 }
 
 /// Stages of frames that are called by these names; with tests of rows, if so asked.
@@ -267,6 +341,7 @@ fn check(recorded: &Recorded, stages: &[Stage]) -> Result<(), TestCaseError> {
     let base = Refined::base(&recorded.profile);
     let mut refined = base.clone();
     let mut samples = recorded.samples.clone();
+    check_edges(recorded, &refined, &samples, "no stage")?;
     for stage in stages {
         if reference::tests_edges(stage) {
             continue;
@@ -281,6 +356,7 @@ fn check(recorded: &Recorded, stages: &[Stage]) -> Result<(), TestCaseError> {
         let (found, expected) = (costs_of_nodes(&refined), costs_of_samples(&samples));
         prop_assert_eq!(found.len(), expected.len(), "paths after {}", stage);
         prop_assert!(found == expected, "costs after {}", stage);
+        check_edges(recorded, &refined, &samples, &stage.to_string())?;
         check_sides(recorded, &refined, &samples)?;
         // Law 3.
         if !matches!(stage, Stage::Where(_) | Stage::RootAt { .. } | Stage::CallersOf(_)) {
