@@ -184,10 +184,10 @@ fn check_paths(
             cost.edges_low,
             cost.edges_high
         );
-    }
-    Ok(())
         let is_missing = true_cost.counted && !cost.counted;
         prop_assert!(!is_missing, "{:?} after {} has no edges", path, stages());
+    }
+    Ok(())
 }
 
 fn through(pattern: &FramePattern) -> Stage {
@@ -253,7 +253,7 @@ proptest! {
         prop_assert!(wide.bytes() > narrow.bytes());
     }
 
-    /// Law 4: a predicate and its negation part the profile; selections commute and combine.
+    /// A predicate and its negation part the profile; selections commute and combine.
     #[test]
     fn selections_are_boolean(
         execution in executions(),
@@ -288,7 +288,7 @@ proptest! {
         }
     }
 
-    /// Law 5: hiding one set and then another is hiding both, and hiding twice is hiding once.
+    /// Hiding one set and then another is hiding both, and hiding twice is hiding once.
     #[test]
     fn hiding_combines(execution in executions(), a in patterns(), b in patterns()) {
         let profile = execution.profile();
@@ -397,7 +397,7 @@ proptest! {
         prop_assert_eq!(ab, ba);
     }
 
-    /// Law 6: three ways to the inclusive cost of a set of functions, safe against recursion.
+    /// Three ways to the inclusive cost of a set of functions, safe against recursion.
     #[test]
     fn inclusive_cost_has_one_value(execution in executions(), pattern in patterns()) {
         let profile = execution.profile();
@@ -470,7 +470,7 @@ proptest! {
         prop_assert_eq!(sum, profile.total());
     }
 
-    /// Law 13: printing and parsing are inverse.
+    /// Printing and parsing are inverse.
     #[test]
     fn what_is_printed_is_what_was_meant(
         stages in prop::collection::vec(language::any_stages(), 0..4),

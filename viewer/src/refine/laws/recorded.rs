@@ -358,7 +358,7 @@ fn check(recorded: &Recorded, stages: &[Stage]) -> Result<(), TestCaseError> {
         prop_assert!(found == expected, "costs after {}", stage);
         check_edges(recorded, &refined, &samples, &stage.to_string())?;
         check_sides(recorded, &refined, &samples)?;
-        // Law 3.
+        // What selects nothing takes nothing out.
         if !matches!(stage, Stage::Where(_) | Stage::RootAt { .. } | Stage::CallersOf(_)) {
             for (metric, _) in recorded.profile.metrics() {
                 let refined = refined.clone().looking_at(metric);
@@ -366,13 +366,13 @@ fn check(recorded: &Recorded, stages: &[Stage]) -> Result<(), TestCaseError> {
             }
         }
     }
-    // Law 10: what the stages were made of has not changed.
+    // What the stages were applied to has not changed.
     prop_assert!(costs_of_nodes(&base) == costs_of_samples(&recorded.samples));
     Ok(())
 }
 
-/// Law 1 for each side of a comparison: what is shown of it and what the stages took out of it are
-/// all that was measured there.
+/// What is shown of each side of a comparison and what the stages took out of it are all that was
+/// measured there.
 fn check_sides(
     recorded: &Recorded,
     refined: &Refined,
@@ -398,7 +398,7 @@ fn check_sides(
     Ok(())
 }
 
-/// Laws 5 and 6 for one function.
+/// The inclusive cost of a function has one value, and hiding it leaves nothing of it.
 fn check_function(recorded: &Recorded, name: &str) {
     let base = Refined::base(&recorded.profile);
     let f = FramePattern::Exact(name.to_owned());
@@ -481,7 +481,7 @@ proptest! {
         check(&SOME_OF_COMPILER, &stages)?;
     }
 
-    /// Laws 1 and 12: each side is refined as if it were alone, and accounts for its samples.
+    /// Each side is refined as if it were alone, and accounts for its samples.
     #[test]
     fn stages_do_to_both_sides_of_a_comparison_what_they_do_to_their_samples(
         to_a_second_run in prop::collection::vec(stages_of(COMPARED[0].some_names(), false), 1..4),

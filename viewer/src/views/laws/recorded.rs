@@ -19,8 +19,7 @@ fn rows(refined: &Refined) -> Vec<Row> {
     flat(refined, Sort::default())
 }
 
-/// Laws 5, 6 and 7: a function costs what the paths through it cost, and hiding it changes no
-/// other.
+/// A function costs what the paths through it cost, and hiding it changes no other.
 #[test]
 fn inclusive_cost_has_one_value() {
     for bytes in [MPI, COMPILER] {
@@ -60,7 +59,7 @@ fn inclusive_cost_has_one_value() {
     }
 }
 
-/// Law 11: the ranks together are the whole.
+/// The ranks together are the whole.
 #[test]
 fn ranks_add_up() {
     let profile = recorded(MPI);
