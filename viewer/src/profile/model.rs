@@ -1,6 +1,7 @@
 //! What a loaded profile is made of: functions, frames, and nodes in columns.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use csprof_format::ids::{EpochId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile as saved;
@@ -204,7 +205,7 @@ impl Nodes {
     #[must_use]
     pub fn inclusive(&self) -> Vec<u64> {
         let mut sums: Vec<u64> = self.samples.iter().collect();
-        add_up(&self.parent, &mut sums);
+        add_up(&self.parent, &mut sums, 1..self.len());
         sums
     }
 
@@ -219,12 +220,11 @@ impl Nodes {
     }
 }
 
-/// Adds up inclusive values of a forest in which `parent[n] < n` for every node but 0; `sums` has
-/// the exclusive ones at first.
-///
-/// One backward pass: when a node is added to its parent, all its own children have been added.
-pub fn add_up<C: Count>(parent: &[u32], sums: &mut [C]) {
-    for node in (1..sums.len()).rev() {
+/// Adds some nodes to their parents, the last first. So inclusive values of a forest in which
+/// `parent[n] < n` for every node but 0 are added up, if these are all but 0 and `sums` has the
+/// exclusive ones at first: when a node is added to its parent, all its own children have been added.
+pub fn add_up<C: Count>(parent: &[u32], sums: &mut [C], nodes: Range<usize>) {
+    for node in nodes.rev() {
         let value = sums[node];
         sums[parent[node] as usize] += value;
     }

@@ -1,7 +1,7 @@
 //! Sets of frames and of nodes, one bit each.
 
 use crate::profile::Count;
-use crate::refine::watch::{Cancelled, Watch};
+use crate::refine::watch::{Cancelled, Watch, unwatched};
 
 /// A set of numbers below a fixed length.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,15 +17,8 @@ impl Bits {
     }
 
     /// The numbers below `length` that satisfy `test`, which is called once for each, in order.
-    pub(crate) fn from_fn(length: usize, mut test: impl FnMut(usize) -> bool) -> Self {
-        let mut set = Self::none(length);
-        for (index, word) in set.words.iter_mut().enumerate() {
-            let first = index * 64;
-            for bit in 0..(length - first).min(64) {
-                *word |= u64::from(test(first + bit)) << bit;
-            }
-        }
-        set
+    pub(crate) fn from_fn(length: usize, test: impl FnMut(usize) -> bool) -> Self {
+        unwatched(|watch| Self::of_nodes(length, watch, test))
     }
 
     /// The nodes below `length` that satisfy `test`, as [`Self::from_fn`]; may be ended.

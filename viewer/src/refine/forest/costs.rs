@@ -122,7 +122,7 @@ impl<C: Count> CostsOf<C> {
     ) -> Self {
         let inclusive = |exclusive: &Column<C>| {
             let mut inclusive = exclusive.to_vec();
-            add_up(parent, &mut inclusive);
+            add_up(parent, &mut inclusive, 1..parent.len());
             Column::from(inclusive)
         };
         let share = |exclusive| Share { inclusive: inclusive(&exclusive), exclusive };

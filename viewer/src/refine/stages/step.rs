@@ -1,6 +1,6 @@
 //! What every stage is asked for, and what several of them need.
 
-use crate::profile::{Count, FrameKind, MetricRef};
+use crate::profile::{self, Count, FrameKind, MetricRef};
 use crate::refine::forest::bits::Bits;
 use crate::refine::forest::error::{Stop, Unmatched};
 use crate::refine::forest::recorded::Effect;
@@ -98,10 +98,5 @@ pub(crate) fn add_up<C: Count>(
     sums: &mut [C],
     watch: &Watch<'_>,
 ) -> Result<(), Cancelled> {
-    watch.backward(1..parent.len(), |nodes| {
-        for node in nodes.rev() {
-            let value = sums[node];
-            sums[parent[node] as usize] += value;
-        }
-    })
+    watch.backward(1..parent.len(), |nodes| profile::add_up(parent, sums, nodes))
 }
