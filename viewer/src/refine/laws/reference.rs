@@ -500,7 +500,9 @@ fn rewrite(
             let siblings = siblings.filter(|(row, _)| is_called(row[end - 1].1) == own);
             let name = format!("({} small)", siblings.count()).into();
             let kind = if own { FrameKind::Call } else { FrameKind::Inline };
-            let rest = Activation { name, kind, counted: counted(&path[end - 1]), line: 0 };
+            let small = &path[end - 1];
+            let counted = if own { counted(small) } else { small.counted };
+            let rest = Activation { name, kind, counted, line: 0 };
             [&path[..end - 1], &[rest]].concat()
         }
     })
