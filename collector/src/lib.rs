@@ -10,7 +10,7 @@
 //! | `preload` | setup: constructor, wrappers of libc functions | yes | yes | per call |
 //! | [`lifecycle`] | setup: start, fork, exec, seal, end | yes | yes | no |
 //! | [`sampling`] | signal: the handlers, samples of calls | no | no | no, their signals are blocked |
-//! | [`thread`] | setup: start and end of each thread | yes | yes | no |
+//! | [`thread`] | setup: start and end of each thread; signal: its state | setup only | setup only | no |
 //! | [`sources`] | setup: open; signal: weight of a sample | open only | no | no |
 //! | [`sampler`] | signal: from registers to a counted node | no | no | no, one per thread |
 //! | [`trampoline`] | the program's own returns; signal: arming | no | no | no |
@@ -25,7 +25,7 @@
 //! | [`sys`] | both: system calls | no | no | yes |
 //! | [`arch`], [`eh_frame`] | both: what the processor decides; entries of `.eh_frame` | no | no | yes |
 //!
-//! Each names only modules below it.
+//! Which may name which is in `ARCHITECTURE.md`.
 
 #![no_std]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]

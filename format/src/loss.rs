@@ -11,7 +11,7 @@
 //!
 //! | what happens | counted as | where | remedy |
 //! |---|---|---|---|
-//! | the pc is in the return trampoline | loss `in-trampoline` | handler | `--no-trampoline` |
+//! | the pc is where the return trampoline looks for the way back | loss `in-trampoline` | handler | `--no-trampoline` |
 //! | no state for the thread: before its start, after its end, no load map yet | loss `no-thread-state` | handler, in the process | – |
 //! | no room for a node | loss `arena-full` | handler | space in /dev/shm, `--memory` |
 //! | a file that cannot be read back | loss `unreadable` | gathering | – |
@@ -88,7 +88,7 @@ reasons! {
             "the call path was longer than csprof can hold, or memory for it was refused";
         /// csprof's own code was under way in this thread, which a sample of a call must not enter.
         CollectorBusy = 4, "collector-busy",
-            "the thread was inside csprof's own code, for instance noting a newly loaded library";
+            "the thread was inside csprof's own code, as while it forks";
         /// Found when arenas were gathered: nodes that could not be read back.
         Unreadable = 5, "unreadable",
             "part of the arena was damaged or cut off, so these samples could not be placed";

@@ -10,11 +10,12 @@ use core::ffi::c_void;
 
 use csprof_format::launch::SourceKind;
 
-use super::real::Real;
-use super::stub::{self, wrappers};
+use super::real::{Real, slots};
+use super::stub;
 use super::view::sampled;
-use crate::arch::Call;
+use crate::arch::{self, Call};
 use crate::sampling::call::on_call;
+use crate::sources::CALLS_COUNT;
 
 /// Counts one call of `yields`. Returns where to jump.
 extern "C" fn count_yield(call: &mut Call, real: &Real) -> *mut c_void {
@@ -24,7 +25,9 @@ extern "C" fn count_yield(call: &mut Call, real: &Real) -> *mut c_void {
     stub::target(real)
 }
 
-wrappers! {
-    /// sched_yield(2).
-    jump sched_yield: count_yield;
+arch::stub! {
+    /// sched_yield(2). Unless such a source is in use, nothing but its flag is looked at.
+    #[unsafe(no_mangle)]
+    {}
+    jump sched_yield = slots::sched_yield, CALLS_COUNT, count_yield
 }

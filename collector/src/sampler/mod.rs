@@ -1,6 +1,7 @@
 //! The sampler: what turns the stacks of one thread into counted nodes.
 //!
-//! [`Sampler::sample`] is for handlers and synchronous sources; everything else here is setup side.
+//! [`Sampler::sample`], and what it calls, is for handlers and synchronous sources; making, ending and
+//! handing on a [`Sampler`] is setup side.
 
 #![expect(unsafe_code, reason = "what is shared with code that blocks no signal")]
 

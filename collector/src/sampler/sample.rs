@@ -39,8 +39,8 @@ use crate::unwind::validate::StackBounds;
 use crate::unwind::walk::{End, Exit, Flow, Frame, Target, walk};
 
 impl Sampler {
-    /// Counts a sample as delivered, and as recorded or lost. Without a `map` it is lost. Signal
-    /// side.
+    /// Counts a sample as delivered, and as recorded or lost. Without a `map` it is lost, but for one
+    /// in the trampoline, whose path is known. Signal side.
     pub fn sample(&mut self, map: Option<&LoadMap>, sample: &Sample) {
         self.arena.record_mut().count_delivered(sample.metric, sample.weight);
         match sample.time_ns {
@@ -60,7 +60,7 @@ impl Sampler {
         self.path_epoch == self.epoch
     }
 
-    /// Does it.
+    /// Adds a sample to the tree, and arms.
     fn add(&mut self, map: Option<&LoadMap>, sample: &Sample) -> Result<(), LossReason> {
         let Sample { ref registers, kind, stack: bounds, metric, weight, .. } = *sample;
         if is_trampoline_code(registers.ip) {

@@ -59,14 +59,17 @@ struct Due<'a> {
 
 #[cold]
 fn sample(due: &mut Due<'_>) {
-    // Held to the end: who seals the process waits for samples that began before.
-    due.reading = Reading::begin();
     // Before the stack is changed, which is the thread's, too.
     if sealed() || !is_of_this_thread(thread::current()) {
         return;
     }
     let mask = sys::set_mask(Mask::ALL);
-    handler_stack::call(take, due);
+    // Held only while no signal comes: a handler of the program may leave for elsewhere.
+    due.reading = Reading::begin();
+    if !sealed() {
+        handler_stack::call(take, due);
+    }
+    due.reading = None;
     sys::set_mask(mask);
 }
 
@@ -90,12 +93,16 @@ extern "C" fn take(due: &mut Due<'_>) {
     // SAFETY: this thread's state, as was found out before. All signals are blocked, and no setup
     // code uses it meanwhile (see above), so this is the only reference.
     let thread = unsafe { &mut *thread };
-    if thread.is_paused() {
-        lose(due);
-    } else if core::ptr::eq(thread.sampler.shared(), due.shared) {
-        arch::with_all_keys(|| add(thread, due));
-    }
     // Else a handler of the program has forked since the call was counted: it is the parent's.
+    if core::ptr::eq(thread.sampler.shared(), due.shared) {
+        if thread.is_paused() {
+            let record = thread.sampler.arena.record_mut();
+            record.count_delivered(due.metric, due.weight);
+            record.losses[LossReason::CollectorBusy as usize] += due.weight;
+        } else {
+            arch::with_all_keys(|| add(thread, due));
+        }
+    }
     in_handler.store(false, Ordering::Relaxed);
 }
 

@@ -1,7 +1,7 @@
 //! The handler: whose is the signal, and how many periods does it stand for?
 //!
-//! Called by the kernel on [`SIGNAL`](crate::sources::SIGNAL) or [SIGTRAP](crate::sources::loan), with all
-//! signals blocked until it returns.
+//! Called by [`pass_on`](super::pass_on) on [`SIGNAL`](crate::sources::SIGNAL) or
+//! [SIGTRAP](crate::sources::loan), with all signals blocked until it returns.
 
 #![expect(unsafe_code, reason = "signal context, thread state")]
 

@@ -1,4 +1,5 @@
-//! Signals of the program that come to the collector first: they go on to its handler, on the stack
+//! The first function of every signal that comes to the collector: it is a sample, or the program's.
+//! The program's go on to its handler, on the stack
 //! where the kernel would have called it and with the mask that it asked for.
 //!
 //! Two kinds come here. The profiling signal that is no sample (from the program's own timers, from raise or

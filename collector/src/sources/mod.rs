@@ -30,6 +30,7 @@ use csprof_format::launch::{SampleSource, SourceKind, Trigger, Unit};
 use crate::messages::{self, Warning};
 use crate::process::Process;
 
+pub use calls::CALLS_COUNT;
 use object::Object;
 pub use pace::Pace;
 use posix_timer::PosixTimer;

@@ -1,7 +1,8 @@
 //! One thread's sampling state: from its start to its end.
 //!
 //! Setup side, except [`current`], which the handler uses to find the state of the thread it
-//! interrupted. The pointer lives in initial-exec thread-local storage, which a library that is
+//! interrupted, the [handler stack](handler_stack), and what notes a sample. The pointer lives in
+//! initial-exec thread-local storage, which a library that is
 //! loaded at start-up may use: one load, never `__tls_get_addr`, which may allocate.
 //!
 //! Invariant: the state is used by its own thread only, by the handler or, with all signals

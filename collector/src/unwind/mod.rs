@@ -1,8 +1,9 @@
 //! The unwinder: from the registers of an interrupted thread to the path of its callers.
 //!
-//! Second station in the life of a sample: signal → **unwind** → calling context tree. It is pure.
-//! It performs no system call, knows no thread and reads memory only through closures that its
-//! caller bounds; so every rule here is tested on literal registers and stack words.
+//! In the life of a sample it comes between signal and calling context tree. It is pure.
+//! It performs no system call, knows no thread and reads memory only through a
+//! [`Target`](target::Target), which its caller bounds; so every rule here is tested on literal
+//! registers and stack words.
 //!
 //! | part | side | allocates | what it does |
 //! |---|---|---|---|

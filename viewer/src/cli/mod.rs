@@ -156,9 +156,12 @@ fn tip_for_file(error: &clap::Error) -> Option<String> {
         return None;
     };
     let file = std::fs::metadata(word).ok().filter(std::fs::Metadata::is_file)?;
-    Some(match file.permissions().mode() & 0o111 {
-        0 => format!("csprof view {word} shows a profile"),
-        _ => format!("csprof record {word} profiles a program"),
+    let is_program = file.permissions().mode() & 0o111 != 0 && !word.ends_with(".csprof");
+    // A program without a folder is looked for in PATH.
+    let folder = if word.contains('/') { "" } else { "./" };
+    Some(match is_program {
+        true => format!("csprof record {folder}{word} profiles a program"),
+        false => format!("csprof view {word} shows a profile"),
     })
 }
 

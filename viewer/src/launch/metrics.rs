@@ -16,7 +16,7 @@ pub(super) fn sources_of(header: &ArenaHeader) -> Option<SampleSources> {
     SampleSources::one(sources.next()?).and(sources).ok()
 }
 
-fn asked_of(header: &ArenaHeader, number: usize) -> Option<SampleSource> {
+pub(super) fn asked_of(header: &ArenaHeader, number: usize) -> Option<SampleSource> {
     let source = header.sources.get(number).filter(|_| number < header.source_count as usize)?;
     let kind = SourceKind::from_index(source.kind)?;
     (source.period > 0).then_some(SampleSource { kind, period: source.period })

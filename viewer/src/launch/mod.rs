@@ -218,13 +218,14 @@ fn last_sign_of_life(arena: &Arena) -> u64 {
     let threads = arena.threads.iter().map(|thread| {
         let record = &thread.record;
         let used = record.cpu_ns.saturating_sub(record.cpu_before_ns);
-        // What waited used none; but each sample of a source stands for as much time as it has for
-        // period, one after the other.
+        // What waited used none; but each sample of a source of time stands for as much of it as the
+        // source has for period, one after the other.
         let further: u64 = record.further.iter().map(|share| share.delivered).sum();
         let samples = core::iter::once(record.delivered.saturating_sub(further))
             .chain(record.further.iter().map(|share| share.delivered));
-        let of_sources = samples.zip(&arena.header.sources);
-        let sampled = of_sources.map(|(samples, source)| samples.saturating_mul(source.period));
+        let sampled = samples.enumerate().filter_map(|(number, samples)| {
+            metrics::asked_of(&arena.header, number)?.time_ns(samples)
+        });
         let lived = sampled.max().unwrap_or(0).max(used);
         record.end_ns.max(record.start_ns.saturating_add(lived))
     });

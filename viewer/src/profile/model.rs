@@ -11,8 +11,8 @@ use super::counts::{Count, Counts};
 use super::shared::Shared;
 use super::sides::Comparison;
 
-/// A profile, loaded and expanded. Clones share everything: a clone costs a few pointers, and what
-/// holds one needs no other owner.
+/// A profile, loaded and expanded. Clones share all tables and columns: a clone costs a few pointers
+/// and what is said of the sides of a comparison, and what holds one needs no other owner.
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// Everything that is not a tree: run, processes, threads, epochs, modules, strings.

@@ -80,9 +80,10 @@ pub struct Options {
     pub depth: Option<u32>,
     /// Most rows to have. Without it: 60 in text, all for machines.
     pub limit: Option<usize>,
-    /// Least share of what is shown that a row must have, in percent, by [`View::cost`]; of several metrics, in one of them. Of a comparison, by how
-    /// much a row or one below it must differ, in percent of the larger of the two totals that are
-    /// shown. Without it: 1 in text, 0 for machines.
+    /// Least share of what is shown that a row must have, in percent, by [`View::cost`]; of several
+    /// metrics, in one of them. Of a comparison, by how much a row or one below it must differ, in
+    /// percent of the larger of the two totals that are shown. Without it: 1 in text, 0 for
+    /// machines.
     pub threshold: Option<f64>,
     /// The refinement as the person wrote it, for the heading.
     pub refinement: Option<String>,

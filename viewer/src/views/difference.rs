@@ -201,10 +201,7 @@ impl<'c> Difference<'c> {
             Scale::Share => format!("{value:.1}"),
             Scale::Samples => count(value.round() as u64, form),
             Scale::Amount if metric.is_time() => duration(value, form),
-            Scale::Amount => {
-                let brief = number::brief(value.round() as u64, number::Rounding::Nearest);
-                format!("{brief} {}", printable(&metric.unit))
-            }
+            Scale::Amount => number::in_unit(value.round() as u64, metric),
         }
     }
 }

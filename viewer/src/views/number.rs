@@ -139,10 +139,20 @@ pub fn amount_per(samples: u64, divisor: u64, metric: &Metric, form: Form) -> St
         return duration(total as f64 / divisor.max(1) as f64, form);
     }
     let each = divide(total, u128::from(divisor.max(1)), Rounding::Nearest);
-    let each = brief(u64::try_from(each).unwrap_or(u64::MAX), Rounding::Nearest);
+    in_unit(u64::try_from(each).unwrap_or(u64::MAX), metric)
+}
+
+/// So much of what is no time, in the metric's unit: `1 call`, `12.0k calls`.
+pub fn in_unit(number: u64, metric: &Metric) -> String {
+    let number = brief(number, Rounding::Nearest);
     let unit = printable(&metric.unit);
-    let unit = if each == "1" { unit.strip_suffix('s').unwrap_or(&unit) } else { &unit };
-    if unit.is_empty() { each } else { format!("{each} {unit}") }
+    // A short one is a symbol.
+    let is_word = unit.len() > 3;
+    let unit = match unit.strip_suffix('s') {
+        Some(one) if number == "1" && is_word => one,
+        _ => &unit,
+    };
+    if unit.is_empty() { number } else { format!("{number} {unit}") }
 }
 
 /// A time in three digits, or four for whole seconds: `250 ns`, `5.00 ms`, `50.8 s`, `1 204 s`,

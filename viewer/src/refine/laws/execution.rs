@@ -74,6 +74,8 @@ pub(crate) struct Sample {
     pub(crate) metric: usize,
     /// Whether `callers of` turned the path around: edges are then those of the match.
     pub(crate) inverted: bool,
+    /// Whether callers stand below callees.
+    pub(crate) turned: bool,
 }
 
 /// Functions that are called; few, so that recursion is frequent. One more has no name: each of its
@@ -298,6 +300,7 @@ impl Execution {
             weight: step.samples,
             metric: step.metric,
             inverted: false,
+            turned: false,
         });
     }
 

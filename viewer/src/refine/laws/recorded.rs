@@ -159,7 +159,16 @@ impl Recorded {
                     if weight > 0 {
                         let path = path.clone();
                         let (epoch, inverted) = (stream.epoch.index(), false);
-                        samples.push(Sample { thread, epoch, path, weight, metric, inverted });
+                        let turned = false;
+                        samples.push(Sample {
+                            thread,
+                            epoch,
+                            path,
+                            weight,
+                            metric,
+                            inverted,
+                            turned,
+                        });
                     }
                 }
             }

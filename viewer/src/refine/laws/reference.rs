@@ -113,12 +113,23 @@ impl Rows {
             let row = costs.entry(path).or_default();
             for metric in 0..METRICS {
                 row.inclusive[metric] += cost.inclusive[metric];
-                row.exclusive[metric] += cost.exclusive[metric];
             }
             row.edges = [row.edges, edges]
                 .into_iter()
                 .flatten()
                 .reduce(|(low, high), (l, h)| (low + l, high + h));
+        }
+        for sample in samples {
+            let contexts = |frame: &&Activation| frame.kind == FrameKind::Context;
+            let contexts = sample.path.iter().take_while(contexts).count();
+            // Where callers stand below callees, samples are the function's whose callers they are.
+            let end = match sample.turned {
+                true => sample.path.len().min(contexts + 1),
+                false => sample.path.len(),
+            };
+            if let Some(row) = costs.get_mut(&named(&sample.path[..end])) {
+                row.exclusive[sample.metric] += sample.weight;
+            }
         }
         Self { costs, base: world.base, view: totals(samples), period: world.period }
     }
@@ -331,6 +342,7 @@ pub(crate) fn apply(stage: &Stage, samples: Vec<Sample>, world: &World<'_>) -> V
         .filter_map(|mut sample| {
             sample.path = rewrite(stage, sample.clone(), world, rows.as_ref())?;
             sample.inverted |= matches!(stage, Stage::CallersOf(_));
+            sample.turned ^= matches!(stage, Stage::CallersOf(_));
             Some(sample)
         })
         .collect()
@@ -495,13 +507,15 @@ fn rewrite(
                     && row[end - 1].1 != FrameKind::Context
                     && rows.passes(test, cost)
             });
-            let is_called = |kind| matches!(kind, FrameKind::Call | FrameKind::Unknown);
-            let own = is_called(path[end - 1].kind);
-            let siblings = siblings.filter(|(row, _)| is_called(row[end - 1].1) == own);
-            let name = format!("({} small)", siblings.count()).into();
-            let kind = if own { FrameKind::Call } else { FrameKind::Inline };
+            let part = |kind| match kind {
+                FrameKind::Call | FrameKind::Unknown => FrameKind::Call,
+                other => other,
+            };
             let small = &path[end - 1];
-            let counted = if own { counted(small) } else { small.counted };
+            let kind = part(small.kind);
+            let siblings = siblings.filter(|(row, _)| part(row[end - 1].1) == kind);
+            let name = format!("({} small)", siblings.count()).into();
+            let counted = if kind == FrameKind::Call { counted(small) } else { small.counted };
             let rest = Activation { name, kind, counted, line: 0 };
             [&path[..end - 1], &[rest]].concat()
         }

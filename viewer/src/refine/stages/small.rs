@@ -31,7 +31,8 @@ impl Transform for Small<'_> {
                 return if row.below == Some(false) { Below::Closed } else { Below::Open };
             }
             nodes.extend_from_slice(row.nodes);
-            let part = Part { parent: row.parent, is_called: is_called(row.kind) };
+            let kind = if is_called(row.kind) { FrameKind::Call } else { row.kind };
+            let part = Part { parent: row.parent, kind };
             rows.push((part, nodes.len()));
             *counts.entry(part).or_default() += 1;
             Below::Closed
@@ -42,11 +43,11 @@ impl Transform for Small<'_> {
         let frames = refined.workspace.frames.clone();
         let mut frame = std::mem::take(&mut refined.frame).take(&frames);
         let mut start = 0;
-        let mut rests: HashMap<(u32, bool), FrameRef> = HashMap::new();
+        let mut rests: HashMap<(u32, FrameKind), FrameRef> = HashMap::new();
         for (part, end) in rows {
-            let (count, is_called) = (counts[&part], part.is_called);
-            let rest = rests.entry((count, is_called));
-            let rest = *rest.or_insert_with(|| rest_of(&mut refined, count, is_called));
+            let (count, kind) = (counts[&part], part.kind);
+            let rest = rests.entry((count, kind));
+            let rest = *rest.or_insert_with(|| rest_of(&mut refined, count, kind));
             for &node in &nodes[start..end] {
                 frame[node as usize] = rest;
             }
@@ -72,16 +73,15 @@ impl Transform for Small<'_> {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Part {
     parent: u32,
-    /// Whether they are rows of what is called.
-    is_called: bool,
+    /// Their kind; of all that is called, [`FrameKind::Call`].
+    kind: FrameKind,
 }
 
 /// The frame that stands for so many rows.
-fn rest_of(refined: &mut Refined, count: u32, is_called: bool) -> FrameRef {
+fn rest_of(refined: &mut Refined, count: u32, kind: FrameKind) -> FrameRef {
     let name = format!("({count} small)");
     let function = Function { name, module: None, file: None, line: 0 };
     let function = FunctionRef(refined.functions.number_of(function));
-    let kind = if is_called { FrameKind::Call } else { FrameKind::Inline };
     let frame = Frame { function, kind, file: None, line: 0 };
     FrameRef(refined.frames.number_of(frame))
 }

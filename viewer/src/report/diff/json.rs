@@ -14,8 +14,9 @@
 //! of what the side measured. `total = shown + out`, exactly in `samples` and in amounts.
 //! `delta` is OTHER minus BASE, and `noise` two standard deviations of it by sampling, rounded up.
 //! `change` and `significant` are about exclusive cost in views of functions and their callers, and
-//! about inclusive cost in the others. Where callers of deep recursion are too many, `"not_looked_into"` before the
-//! rows says at how many rows they were left out. `edges` is as in `csprof report`, and `null` where periods differ.
+//! about inclusive cost in the others. Where callers of deep recursion are too many,
+//! `"not_looked_into"` before the rows says at how many rows they were left out. `edges` is as in
+//! `csprof report`, and `null` where periods differ.
 
 use std::io::{self, Write};
 

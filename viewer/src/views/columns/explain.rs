@@ -156,12 +156,12 @@ pub(super) fn per_edge(at: &At<'_>, _: About) -> Explanation {
             0 => format!("at least {}", each(high)),
             low => format!("between {} and {}", each(high), each(low)),
         };
-        texts.push(pair("time/edge", text));
+        texts.push(pair("cost/edge", text));
     }
     let is_known = row.outer_edges != Edges::None;
     if !is_known && matches!(row.edges, Edges::Range { high: 1.., .. }) {
         texts.push(pair(
-            "time/edge",
+            "cost/edge",
             "none: which activations are the outermost is not known, since some paths lack their \
              outer part",
         ));

@@ -189,7 +189,7 @@ impl<C: Count> Sums<C> {
         let count = refined.node_count();
         let nodes = count.min(nodes.start as usize)..count.min(nodes.end as usize);
         let samples = match measure.test().quantity {
-            Quantity::Exclusive(_) => Some(&measure.samples().exclusive),
+            Quantity::Exclusive(_) => Some(measure.own()),
             Quantity::Edges => None,
             _ => Some(&measure.samples().inclusive),
         };

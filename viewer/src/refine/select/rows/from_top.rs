@@ -95,7 +95,7 @@ fn visit_in<C: Count>(
     mut visitor: impl FnMut(&Row<'_>) -> Below,
 ) -> Result<(), Cancelled> {
     let index = refined.children();
-    let mut siblings = Siblings::new(refined, measure.samples());
+    let mut siblings = Siblings::new(refined, measure.samples(), measure.own());
     // Rows to be opened, the next one last, as the nodes they are made of and their number.
     let mut nodes: Vec<u32> = vec![0];
     let mut open: Vec<(usize, u32)> = vec![(0, 0)];
@@ -122,13 +122,13 @@ fn visit_in<C: Count>(
         let mut begin = start;
         // A row that is not to be opened gives its place among the nodes to the next.
         let mut kept = start;
-        for &Sibling { kind, inclusive, exclusive, end, .. } in &siblings.rows {
+        for &Sibling { kind, inclusive, exclusive, own, end, .. } in &siblings.rows {
             rows += 1;
             let of_row = &nodes[begin..end];
             let passes = measure
                 .known(inclusive)
-                .unwrap_or_else(|| measure.passes(costs, of_row, kind, [inclusive, exclusive]));
-            // All rows below together have what is not the row's own.
+                .unwrap_or_else(|| measure.passes(costs, of_row, kind, [inclusive, own]));
+            // All rows below together have what does not end at the row.
             let samples_below = inclusive.saturating_sub(exclusive);
             let below = measure.known(samples_below);
             let row = Row { kind, passes, nodes: of_row, parent: number, below };
@@ -149,6 +149,7 @@ fn visit_in<C: Count>(
 struct Siblings<'r, C> {
     frame: &'r [FrameRef],
     samples: &'r Share<C>,
+    own: &'r [C],
     /// For each node found, which sibling it belongs to.
     sibling_of: Vec<u32>,
     rows: Vec<Sibling>,
@@ -164,9 +165,11 @@ struct Sibling {
     /// The number of its function and kind.
     pair: u32,
     kind: FrameKind,
-    /// Samples of the row and below, and of the row.
+    /// Samples of the row and below, and of paths that end at the row.
     inclusive: u64,
     exclusive: u64,
+    /// Exclusive samples as views show them.
+    own: u64,
     /// Where its nodes end; how many there are, at first.
     end: usize,
 }
@@ -180,7 +183,7 @@ const FEW: usize = 8;
 impl<'r, C: Count> Siblings<'r, C> {
     /// Numbers the functions and kinds that frames have, so that what is used often is close
     /// together.
-    fn new(refined: &'r Refined, samples: &'r Share<C>) -> Self {
+    fn new(refined: &'r Refined, samples: &'r Share<C>, own: &'r [C]) -> Self {
         let mut numbers = vec![u32::MAX; refined.functions.len() * KINDS];
         let mut next = 0;
         let mut pairs = Vec::with_capacity(refined.frames.len());
@@ -195,6 +198,7 @@ impl<'r, C: Count> Siblings<'r, C> {
         Self {
             frame: &refined.frame,
             samples,
+            own,
             sibling_of: Vec::new(),
             rows: Vec::new(),
             pairs,
@@ -205,7 +209,7 @@ impl<'r, C: Count> Siblings<'r, C> {
 
     /// Parts nodes into rows and appends them to `nodes`, row by row.
     fn part(&mut self, found: &[u32], nodes: &mut Vec<u32>) {
-        let Self { frame, samples, sibling_of, rows, pairs, kinds, place } = self;
+        let Self { frame, samples, own, sibling_of, rows, pairs, kinds, place } = self;
         rows.clear();
         sibling_of.clear();
         let are_few = found.len() <= FEW;
@@ -219,7 +223,7 @@ impl<'r, C: Count> Siblings<'r, C> {
             };
             let sibling = known.unwrap_or_else(|| {
                 let kind = kinds[frame];
-                rows.push(Sibling { pair, kind, inclusive: 0, exclusive: 0, end: 0 });
+                rows.push(Sibling { pair, kind, inclusive: 0, exclusive: 0, own: 0, end: 0 });
                 if !are_few {
                     place[pair as usize] = node_number(rows.len());
                 }
@@ -230,6 +234,7 @@ impl<'r, C: Count> Siblings<'r, C> {
             row.end += 1;
             row.inclusive += samples.inclusive[node as usize].into();
             row.exclusive += samples.exclusive[node as usize].into();
+            row.own += own[node as usize].into();
         }
         let mut start = nodes.len();
         if rows.len() == found.len() {

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::row_test::{Asked, Known, RowCost, Scale};
 use crate::profile::comparison::Comparison;
-use crate::profile::{Count, FrameKind, MetricRef};
+use crate::profile::{Column, Count, FrameKind, MetricRef};
 use crate::refine::forest::costs::{CostsOf, Share};
 use crate::refine::forest::error::{Cause, Stop, Unmatched};
 use crate::refine::forest::refined::{Account, Refined};
@@ -35,6 +35,8 @@ pub(crate) struct Measure<'t, C> {
     test: &'t MetricTest,
     /// Samples of the metric that is asked for.
     samples: Share<C>,
+    /// Exclusive samples as views show them: those of `samples`, but in a tree of callers.
+    own: Column<C>,
     /// Whether they are those of all metrics.
     is_of_all: bool,
     known: Known,
@@ -64,13 +66,15 @@ impl<'t, C: Count> Measure<'t, C> {
     ) -> Result<Self, Unmatched> {
         let metric = metric(refined, test)?;
         let all = Share { exclusive: costs.exclusive.clone(), inclusive: costs.inclusive.clone() };
-        let mut samples = metric.map_or(all, |metric| costs.share_of(metric));
-        if refined.is_inverted && matches!(test.quantity, Quantity::Exclusive(_)) {
-            // What views show as exclusive there.
+        let samples = metric.map_or(all, |metric| costs.share_of(metric));
+        let own = if refined.is_inverted && matches!(test.quantity, Quantity::Exclusive(_)) {
             let nodes = samples.inclusive.iter().zip(&samples.exclusive).enumerate();
-            let own = nodes.map(|(node, (&all, &ends))| refined.own(node, all, ends));
-            samples.exclusive = own.collect::<Vec<C>>().into();
-        }
+            let mut own = costs.home.empty(samples.inclusive.len());
+            own.extend(nodes.map(|(node, (&all, &ends))| refined.own(node, all, ends)));
+            Column::made(own, &costs.home)
+        } else {
+            samples.exclusive.clone()
+        };
         let is_of_all = samples.inclusive.is(&costs.inclusive);
         let one = |nodes: Range<u32>, scale: &Scale| {
             (test.known(bounded, scale), [nodes, 0..0], Of::One(test.on(scale)))
@@ -81,7 +85,7 @@ impl<'t, C: Count> Measure<'t, C> {
             None => return Err(Unmatched { part: test.to_string(), cause: Cause::NotCompared }),
             Some(comparison) => of_comparison(refined, comparison, test, &scale, one),
         };
-        Ok(Self { test, samples, is_of_all, known, parts, of })
+        Ok(Self { test, samples, own, is_of_all, known, parts, of })
     }
 
     /// The test.
@@ -92,6 +96,11 @@ impl<'t, C: Count> Measure<'t, C> {
     /// Samples of each node, of the metric that is asked for.
     pub(crate) fn samples(&self) -> &Share<C> {
         &self.samples
+    }
+
+    /// Exclusive samples of each node as views show them.
+    pub(crate) fn own(&self) -> &Column<C> {
+        &self.own
     }
 
     /// Whether they are those of all metrics: then a row without any is not shown.
@@ -147,7 +156,7 @@ impl<'t, C: Count> Measure<'t, C> {
             let mut row = RowCost { edges: edges(part), ..RowCost::default() };
             for &node in nodes.iter().filter(|node| part.contains(node)) {
                 row.inclusive += self.samples.inclusive[node as usize].into();
-                row.exclusive += self.samples.exclusive[node as usize].into();
+                row.exclusive += self.own[node as usize].into();
             }
             row
         };
