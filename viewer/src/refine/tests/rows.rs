@@ -135,7 +135,7 @@ fn tests_of_exclusive_cost_are_of_what_is_shown() {
         refined(outline, "callers of f | small excl(samples) >= 9"),
         "\"(1 small)\" 9\n= 9 + 1\n"
     );
-    for metrics in ["main 1\n  f 5\n  g\n    f 4\n", "main 1\n  f 5 realtime:5\n  g\n    f 4\n"] {
+    for metrics in ["main 1\n  f 5\n  g\n    f 4\n", "main 1\n  f 15 realtime:10\n  g\n    f 4\n"] {
         let shown = refined(metrics, "callers of f | small excl(samples) < 5");
         assert!(shown.contains("(2 small)"), "rows of callers have no own cost: {shown}");
     }
