@@ -139,6 +139,8 @@ pub(super) fn edges(at: &At<'_>, about: About) -> Explanation {
 
 pub(super) fn per_edge(at: &At<'_>, _: About) -> Explanation {
     let (row, metric, form) = (at.row, at.metric(), at.basis.form);
+    // As the heading.
+    let name = if metric.is_time() { "time/edge" } else { "cost/edge" };
     let mut texts = Vec::new();
     if let Edges::Range { low, high } = row.outer_edges
         && high > 0
@@ -156,12 +158,12 @@ pub(super) fn per_edge(at: &At<'_>, _: About) -> Explanation {
             0 => format!("at least {}", each(high)),
             low => format!("between {} and {}", each(high), each(low)),
         };
-        texts.push(pair("cost/edge", text));
+        texts.push(pair(name, text));
     }
     let is_known = row.outer_edges != Edges::None;
     if !is_known && matches!(row.edges, Edges::Range { high: 1.., .. }) {
         texts.push(pair(
-            "cost/edge",
+            name,
             "none: which activations are the outermost is not known, since some paths lack their \
              outer part",
         ));
