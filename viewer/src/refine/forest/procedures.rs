@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use memchr::memmem::Finder;
+
 use super::children::node_number;
 use super::workspace::Table;
-use crate::profile::{Frame, FrameKind, Profile};
+use crate::profile::{Frame, FrameKind, Function, Profile};
 
 /// Whether frames of this kind are called and return.
 pub(crate) fn is_called(kind: FrameKind) -> bool {
@@ -44,13 +46,9 @@ impl Procedures {
             let module = profile.functions[function].module;
             first[function] = *nameless.entry(module).or_insert(frame.function.0);
         }
-        let cold: Vec<usize> = profile
-            .functions
-            .iter()
-            .zip(0..)
-            .filter_map(|(function, number)| function.name.contains(".cold").then_some(number))
-            .collect();
-        if !cold.is_empty() {
+        let cold = Finder::new(".cold");
+        let is_cold = |function: &Function| cold.find(function.name.as_bytes()).is_some();
+        if profile.functions.iter().any(is_cold) {
             let names = profile.functions.iter().zip(0..);
             let mut whole: HashMap<_, u32> = HashMap::new();
             for (function, number) in names {

@@ -4,6 +4,8 @@
 //! nodes has some hundred thousand functions. How globs are compared with names stands in
 //! [`names`](crate::refine::pattern::names).
 
+use std::borrow::Borrow;
+
 use super::suggest;
 use crate::profile::{Frame, FrameKind, Function, FunctionRef};
 use crate::refine::forest::bits::Bits;
@@ -36,11 +38,18 @@ impl<'r> Matcher<'r> {
         if is_shown { Ok(set) } else { Err(self.explain(pattern, &set)) }
     }
 
-    /// Whether some frames of a procedure are among these, which a pattern means, and others not.
-    pub(crate) fn parts_procedures(&self, pattern: &FramePattern, frames: &Bits) -> bool {
-        let are_functions = self.refined.procedures.are_functions();
-        let is_whole = are_functions && asks_for_functions(pattern);
-        !is_whole && self.refined.are_procedures_parted(|frame| frames.contains(frame))
+    /// Whether a pattern means some frames of a procedure, and others not. Which it means is asked
+    /// only if need be: to compare a pattern with all names takes as long as a stage.
+    pub(crate) fn parts_procedures<B: Borrow<Bits>>(
+        &self,
+        pattern: &FramePattern,
+        frames: impl FnOnce() -> B,
+    ) -> bool {
+        if self.refined.procedures.are_functions() && asks_for_functions(pattern) {
+            return false;
+        }
+        let frames = frames();
+        self.refined.are_procedures_parted(|frame| frames.borrow().contains(frame))
     }
 
     /// Why a pattern that means these frames matches nothing that is shown.

@@ -122,7 +122,7 @@ pub(crate) fn nodes(
 /// activation's samples for where or when they met it.
 pub(crate) fn parts_procedures(matcher: &Matcher<'_>, predicate: &Predicate) -> bool {
     let recurse = |predicate| parts_procedures(matcher, predicate);
-    let parts = |pattern| matcher.parts_procedures(pattern, &matcher.any_frames(pattern));
+    let parts = |pattern| matcher.parts_procedures(pattern, || matcher.any_frames(pattern));
     match predicate {
         Predicate::And(inner) | Predicate::Or(inner) => inner.iter().any(recurse),
         Predicate::Not(inner) => recurse(inner),

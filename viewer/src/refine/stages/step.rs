@@ -70,7 +70,7 @@ pub(crate) fn found(
 ) -> Result<(Bits, Effect), Unmatched> {
     let matcher = Matcher::new(refined);
     let frames = matcher.frames(pattern)?;
-    let parts = matcher.parts_procedures(pattern, &frames);
+    let parts = matcher.parts_procedures(pattern, || &frames);
     Ok((frames, if parts { Effect::Parts } else { Effect::None }))
 }
 
