@@ -22,13 +22,14 @@
 
 use crate::c_library;
 use core::cell::Cell;
-use core::ffi::{c_char, c_int, c_ulonglong, c_void};
+use core::ffi::{CStr, c_char, c_int, c_ulonglong, c_void};
 use core::ops::Range;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use libc::{Elf64_Ehdr, Elf64_Phdr, dl_phdr_info};
 
+use super::discovery;
 use super::elf::{self, LoaderModule};
 use crate::arch::PAGE_SIZE;
 use crate::arch::unwind::recipe::{CalleeSaved, Recipe};
@@ -112,6 +113,40 @@ fn find(address: u64) -> Option<Found> {
     // SAFETY: takes any address, and writes the structure. It is async-signal-safe (glibc manual,
     // "Dynamic Linker Introspection").
     (unsafe { find(address, &raw mut found) } == 0).then_some(found)
+}
+
+/// The name under which the loader has loaded the module at `pc`, which is loaded and stays so; `None` if it
+/// knows none there. Either side, but with a glibc before 2.35 only where its lock may be taken.
+fn name_at<T>(pc: u64, look: impl FnOnce(&CStr) -> T) -> Option<T> {
+    /// The beginning of `struct link_map` of link.h.
+    #[repr(C)]
+    struct LinkMap {
+        bias: u64,
+        name: *const c_char,
+    }
+    let name = if FIND_OBJECT.load(Ordering::Relaxed).is_null() {
+        discovery::name_at(pc)?
+    } else {
+        // SAFETY: of a module that is loaded, by the loader's answer.
+        unsafe { (*find(pc)?.link_map.cast::<LinkMap>()).name }
+    };
+    if name.is_null() {
+        return None;
+    }
+    // SAFETY: the loader's own, as long as the module is loaded.
+    Some(look(unsafe { CStr::from_ptr(name) }))
+}
+
+/// Whether the code at `pc`, which is loaded and stays so, is a shared library's that is an unwinder. As
+/// [`name_at`].
+#[must_use]
+pub fn is_of_unwinder(pc: u64) -> bool {
+    name_at(pc, is_path_of_unwinder).unwrap_or(false)
+}
+
+fn is_path_of_unwinder(path: &CStr) -> bool {
+    let file = path.to_bytes().rsplit(|&byte| byte == b'/').next();
+    file.is_some_and(elf::is_unwinder)
 }
 
 /// A module by its program headers, which lie in its own memory.
@@ -310,6 +345,20 @@ mod tests {
         assert!(rows > 10_000, "{rows} rows");
         assert!(was_seen());
         assert!(!was_seen(), "told once");
+    }
+
+    /// As for a library that the C library has loaded by itself and no sample has met.
+    #[test]
+    fn an_unwinder_is_known_by_its_name() {
+        let unwinder = c_library::next(c"_Unwind_Backtrace").addr() as u64;
+        let here = an_unwinder_is_known_by_its_name as *const () as u64;
+        start();
+        assert_eq!([unwinder, here, 8].map(is_of_unwinder), [true, false, false]);
+        // With an older glibc:
+        // SAFETY: the loader's own, of a library that stays.
+        let name = unsafe { CStr::from_ptr(discovery::name_at(unwinder).unwrap()) };
+        assert!(is_path_of_unwinder(name));
+        assert_eq!(discovery::name_at(8), None);
     }
 
     #[test]

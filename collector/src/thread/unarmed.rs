@@ -11,7 +11,7 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::own_stack::thread_stack_in_use;
-use crate::modules::Reading;
+use crate::modules::{Reading, foreign};
 use crate::process;
 use crate::sampler::Shared;
 use crate::sealed::sealed;
@@ -66,10 +66,12 @@ enum Asks {
 }
 
 fn asks(pc: u64) -> Asks {
-    let Some(reading) = Reading::begin() else { return Asks::Unknown };
-    match reading.map().find(pc) {
+    let reading = Reading::begin();
+    match reading.as_ref().and_then(|reading| reading.map().find(pc)) {
         Some(stretch) if stretch.code.rules.unwinder => Asks::Shared,
         Some(stretch) if stretch.unwinds(pc) => Asks::Static,
+        // The C library loads libgcc's by itself; it comes into the load map when a sample has met it.
+        None if foreign::is_of_unwinder(pc) => Asks::Shared,
         _ => Asks::Unknown,
     }
 }
