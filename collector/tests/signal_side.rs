@@ -19,10 +19,11 @@ use object::{Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationT
 
 /// Where the kernel enters, what takes a sample of a call, and what the handlers call through
 /// pointers.
-const ENTRIES: [&str; 11] = [
+const ENTRIES: [&str; 12] = [
     "csprof_collector::sampling::entry::on_profile",
     "csprof_collector::sampling::entry::on_trap",
     "csprof_collector::sampling::entry::on_handled",
+    "csprof_collector::sampling::call::sample",
     "csprof_collector::sampling::call::take",
     "csprof_collector::preload::signals::action::program_handler",
     "csprof_collector::preload::signals::trap::by_default",
@@ -35,7 +36,7 @@ const ENTRIES: [&str; 11] = [
 
 /// What may call through a pointer, by the beginnings of names, and what that is: one of the entries, or a
 /// function that is made for handlers. Which function has which call is up to the compiler.
-const BY_POINTER: [(&str, &str); 9] = [
+const BY_POINTER: [(&str, &str); 10] = [
     ("csprof_collector::sampling::entry::", "the program's handler"),
     ("csprof_collector::sampling::pass_on::on_profiling_signal", "program_handler"),
     ("csprof_collector::sampling::pass_on::on_trap_signal", "by_default"),
@@ -45,6 +46,7 @@ const BY_POINTER: [(&str, &str); 9] = [
     ("<csprof_collector::sampler::interrupted::", "in_place, glibc's _dl_find_object"),
     // Or a table of branches, of which an address is kept on the stack.
     ("csprof_collector::unwind::", "Lookup, in_place, glibc's _dl_find_object"),
+    ("csprof_collector::arch::x86_64::stubs::call_on_stack", "call::take"),
     ("csprof_collector::arch::x86_64::unwind::", "a table of branches"),
 ];
 

@@ -9,7 +9,7 @@
 //!   [`gathering_stub!`], [`thread_start_stub!`], [`alias_stub!`]; a change of stacks,
 //!   [`call_on_stack`];
 //! - the kernel's entry: [`handlers!`], [`prepare_handlers`]; what handlers may reach,
-//!   [`with_all_keys`];
+//!   [`as_in_handler`];
 //! - what a handler is given: [`registers`], [`pc`], [`sp`]; to move its frame, [`frame_end`],
 //!   [`frame_moved`], [`RED_ZONE`], [`FRAME_ALIGNMENT`];
 //! - the way back from a handler: [`signal_return`], [`SA_RESTORER`];
@@ -51,7 +51,7 @@ pub(crate) use here::code::{LONGEST_STUB, SET_SPLIT_STACK_END, fault, hide_symbo
 pub(crate) use here::context::{
     FRAME_ALIGNMENT, RED_ZONE, frame_end, frame_moved, pc, registers, sp,
 };
-pub(crate) use here::entry::{handlers, prepare_handlers, with_all_keys};
+pub(crate) use here::entry::{as_in_handler, handlers, prepare_handlers};
 pub(crate) use here::processor::{
     FIRST_GLIBC, LIBUNWIND_STEP, PAGE_SIZE, USER_END, has_shadow_stack,
 };

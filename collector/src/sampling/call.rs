@@ -100,7 +100,7 @@ extern "C" fn take(due: &mut Due<'_>) {
             record.count_delivered(due.metric, due.weight);
             record.losses[LossReason::CollectorBusy as usize] += due.weight;
         } else {
-            arch::with_all_keys(|| add(thread, due));
+            arch::as_in_handler(|| add(thread, due));
         }
     }
     in_handler.store(false, Ordering::Relaxed);

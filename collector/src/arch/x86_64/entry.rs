@@ -26,8 +26,20 @@ pub(crate) fn prepare_handlers() {
     HAS_KEYS.store(has_protection_keys(), Ordering::Relaxed);
 }
 
-/// Calls `work` with all protection keys allowed, as a handler's is.
-pub(crate) fn with_all_keys(work: impl FnOnce()) {
+/// Calls `work` as handlers are called: without EFLAGS.AC, and with all protection keys allowed.
+pub(crate) fn as_in_handler(work: impl FnOnce()) {
+    let flags: u64;
+    // SAFETY: AC alone is changed, which is put back below.
+    unsafe {
+        core::arch::asm!("pushfq", "mov {flags}, [rsp]", "and dword ptr [rsp], {aligned}", "popfq",
+            flags = out(reg) flags, aligned = const !ALIGNMENT_CHECK);
+    }
+    with_all_keys(work);
+    // SAFETY: as it was.
+    unsafe { core::arch::asm!("push {flags}", "popfq", flags = in(reg) flags) }
+}
+
+fn with_all_keys(work: impl FnOnce()) {
     if !HAS_KEYS.load(Ordering::Relaxed) {
         return work();
     }
@@ -197,3 +209,28 @@ macro_rules! handlers {
 pub(crate) const ALIGNMENT_CHECK: i32 = 1 << 18;
 
 pub(crate) use handlers;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags() -> u64 {
+        let flags;
+        // SAFETY: reads them.
+        unsafe { core::arch::asm!("pushfq", "pop {}", out(reg) flags) };
+        flags
+    }
+
+    #[test]
+    fn work_is_done_as_in_a_handler() {
+        let check = ALIGNMENT_CHECK as u64;
+        let mut inside = 0;
+        // SAFETY: nothing unaligned is accessed until it is cleared again.
+        unsafe { core::arch::asm!("pushfq", "or qword ptr [rsp], {}", "popfq", in(reg) check) };
+        as_in_handler(|| inside = flags());
+        let after = flags();
+        // SAFETY: as it was.
+        unsafe { core::arch::asm!("pushfq", "and qword ptr [rsp], {}", "popfq", in(reg) !check) };
+        assert_eq!((inside & check, after & check), (0, check));
+    }
+}

@@ -480,9 +480,10 @@ fn rewrite(
         },
         Stage::CallersOf(f) => {
             let &first = positions(f).first()?;
-            // Edges along the way out are those of the match.
+            // Edges along the way out are those of the match; where the path was turned round before,
+            // they are another function's.
             let outward = path[contexts..=first].iter().rev();
-            let counted = path[first].counted;
+            let counted = path[first].counted.filter(|_| !inverted);
             let outward = outward.map(|frame| Activation { counted, ..frame.clone() });
             path[..contexts].iter().cloned().chain(outward).collect()
         }

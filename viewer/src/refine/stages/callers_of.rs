@@ -274,12 +274,15 @@ impl<'r, C: Count> Forest<'r, C> {
         }
         let (node, matched, old) = (node as usize, member.matched as usize, &self.old);
         let counts = old.costs.edges_found();
+        if counts.is_of_callers {
+            // They are of the function that the old path began with, not of the match.
+            return;
+        }
         let counts = if old.is_part { counts.of_part() } else { counts };
         let kind = old.frames[old.frame[matched].index()].kind;
         // The outer part of its path is not known: its return may have been counted elsewhere, and
         // that not of an outermost match.
-        let is_partial = is_called(kind) && !counts.is_of_callers;
-        let unknown = is_partial.then(|| (C::default(), old.costs.inclusive[matched]));
+        let unknown = is_called(kind).then(|| (C::default(), old.costs.inclusive[matched]));
         if let Some((low, high)) = counts.of(matched, kind).or(unknown) {
             for (column, count) in [(&mut self.low, low), (&mut self.high, high)] {
                 let sum = if column[node] == C::MAX { C::default() } else { column[node] };
