@@ -4,12 +4,14 @@
 //!
 //! This program runs itself with the collector preloaded, as any profiled program. Each sample is a
 //! profiling signal that it queues to itself in the form in which the kernel's timer sends it. The
-//! same is done with an empty handler; the difference is what csprof adds (net). Between two samples the leaf returns
-//! and is called again, so with the trampoline there is one return to count and one new frame.
-//! Runs with and without the trampoline alternate, each in a process of its own; medians.
+//! same is done with an empty handler; the difference is what csprof adds (net). Between two
+//! samples the leaf returns and is called again, so with the trampoline there is one return to
+//! count and one new frame. Runs with and without the trampoline alternate, each in a process of
+//! its own; medians.
 //!
-//! A *first* sample is one below [`HOPS`] functions that no sample has met: their recipes are looked up, and nodes
-//! are added. What both handlers pay, cold code of the program's own, is subtracted.
+//! A *first* sample is one below [`HOPS`] functions that no sample has met: their recipes are
+//! looked up, and nodes are added. What both handlers pay, cold code of the program's own, is
+//! subtracted.
 //!
 //! A *firing* is a return through the trampoline, which counts it: after one sample below
 //! [`RETURNS`] frames, all of them return.
@@ -149,7 +151,8 @@ static WAY: [[Hops; HOPS]; WAYS] = ways!(
     32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
 );
 
-/// Nanoseconds of CPU time that a first sample adds: the median of every second way, less that of the others.
+/// Nanoseconds of CPU time that a first sample adds: the median of every second way, less that of
+/// the others.
 fn first_samples(cookie: u64) -> f64 {
     let mut costs = [Vec::new(), Vec::new()];
     for (number, way) in WAY.iter().enumerate() {

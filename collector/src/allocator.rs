@@ -6,8 +6,8 @@
 //! (a stack whose head carries a tag against ABA), so a fork at any moment leaves it usable.
 //! From 64 KiB on, each block is a mapping of its own.
 //!
-//! Rust ends the process where memory is refused, and a program under a limit (RLIMIT_AS) must not end
-//! because of csprof. So there is a reserve, for what is small; and whoever needs much asks
+//! Rust ends the process where memory is refused, and a program under a limit (RLIMIT_AS) must not
+//! end because of csprof. So there is a reserve, for what is small; and whoever needs much asks
 //! [`has_room`] first, and whoever can do without asks [`is_low`].
 //!
 //! Invariant: never entered from a signal handler. Debug builds abort if it is.
@@ -52,10 +52,12 @@ const fn class_of(size: usize) -> usize {
     if blocks <= 1 { 0 } else { blocks.next_power_of_two().trailing_zeros() as usize }
 }
 
-/// Bytes of the reserve: more than a fork, a thread's start and a look at the loader's list take in all.
+/// Bytes of the reserve: more than a fork, a thread's start and a look at the loader's list take in
+/// all.
 const RESERVE: usize = 1 << 19;
 
-/// Memory that is there when the kernel refuses more. Its pages cost nothing until they are touched.
+/// Memory that is there when the kernel refuses more. Its pages cost nothing until they are
+/// touched.
 #[repr(align(4096))]
 struct Reserve {
     bytes: UnsafeCell<[u8; RESERVE]>,

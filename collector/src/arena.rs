@@ -40,8 +40,8 @@ pub struct Arena {
 pub struct Room {
     /// Most bytes of its own.
     pub most: u64,
-    /// Bytes that stay free on its file system, whoever takes the rest: all processes of the run share one, and
-    /// others need it, too.
+    /// Bytes that stay free on its file system, whoever takes the rest: all processes of the run
+    /// share one, and others need it, too.
     pub leave: u64,
     /// Whether there is no other folder to try.
     pub is_last: bool,
@@ -90,8 +90,8 @@ impl Arena {
         };
         let header = map().inspect_err(|_| {
             file.close();
-            // There is another folder to try. For a forked child its parent speaks; an executed program
-            // leaves the empty file.
+            // There is another folder to try. For a forked child its parent speaks; an executed
+            // program leaves the empty file.
             if forked || !room.is_last {
                 folder.remove(&path);
             }
@@ -324,7 +324,8 @@ impl Arena {
         self.file.close();
     }
 
-    /// Unmaps the header. For a forked child that has its own arena: nothing may be counted here any more.
+    /// Unmaps the header. For a forked child that has its own arena: nothing may be counted here
+    /// any more.
     pub fn leave(&self) {
         // SAFETY: the mapping that `create` made, of which the caller says that nobody uses it.
         unsafe { sys::unmap(self.header.cast(), EXTENT_ALIGN as usize) };
@@ -416,8 +417,9 @@ pub struct ThreadArena {
     /// First node of each segment; null where there is none yet.
     segments: [*const Node; MAX_SEGMENTS],
     next_node: u32,
-    /// Refusals in a row, and nodes to refuse before the kernel is asked again: on a full file system
-    /// it backs most of an extent before it gives up, which costs a sample far more than its loss.
+    /// Refusals in a row, and nodes to refuse before the kernel is asked again: on a full file
+    /// system it backs most of an extent before it gives up, which costs a sample far more than its
+    /// loss.
     refusals: u32,
     wait: u32,
 }
@@ -494,7 +496,8 @@ impl ThreadArena {
     pub fn detach(&mut self) {
         for (segment, first) in (0..).zip(self.segments) {
             if let Some((start, size)) = extent_of(segment, first) {
-                // SAFETY: the whole mapping of one extent. Zeros are a valid record and valid nodes.
+                // SAFETY: the whole mapping of one extent. Zeros are a valid record and valid
+                // nodes.
                 unsafe { sys::replace_by_zeros(start, size) };
             }
         }
@@ -505,14 +508,15 @@ impl ThreadArena {
         for (segment, first) in (0..).zip(&mut self.segments) {
             let first = core::mem::replace(first, core::ptr::null());
             if let Some((start, size)) = extent_of(segment, first) {
-                // SAFETY: the whole mapping of one extent, of which the caller says that nobody uses it.
+                // SAFETY: the whole mapping of one extent, of which the caller says that nobody
+                // uses it.
                 unsafe { sys::unmap(start, size) };
             }
         }
     }
 
-    /// Unmaps everything; the file keeps it, but for whole pages of nodes that were never taken: programs
-    /// start threads by the hundred thousand.
+    /// Unmaps everything; the file keeps it, but for whole pages of nodes that were never taken:
+    /// programs start threads by the hundred thousand.
     pub fn release(&mut self) {
         let (last, place) = locate(self.next_node - 1);
         for (segment, first) in (0..).zip(&mut self.segments) {
@@ -536,7 +540,8 @@ impl ThreadArena {
     }
 }
 
-/// The extent in which a segment's first node lies, and its size; `None` if there is no such segment.
+/// The extent in which a segment's first node lies, and its size; `None` if there is no such
+/// segment.
 fn extent_of(segment: u32, first: *const Node) -> Option<(NonNull<u8>, usize)> {
     let head = if segment == 0 { HEAD } else { size_of::<ExtentHeader>() };
     let size = head + segment_nodes(segment) as usize * size_of::<Node>();

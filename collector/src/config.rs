@@ -85,7 +85,8 @@ pub fn rank() -> Option<u32> {
     NAMES.iter().find_map(|name| variable(name)?.to_str().ok()?.parse().ok())
 }
 
-/// The value of an environment variable. Setup side, before the program's `main`, and in a forked child.
+/// The value of an environment variable. Setup side, before the program's `main`, and in a forked
+/// child.
 #[expect(unsafe_code, reason = "strings of the environment")]
 fn variable(name: &CStr) -> Option<&'static CStr> {
     // SAFETY: there is no other thread yet that could change the environment, and the value is used

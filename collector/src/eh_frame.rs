@@ -1,8 +1,8 @@
 //! The entries of `.eh_frame`: CIEs and FDEs (Linux Standard Base 5.0, 10.6.1).
 //!
-//! Both sides: allocates nothing. Only what compilers and linkers for 64-bit ELF write is read: entries
-//! with 32-bit lengths, pointers that are absolute or relative to themselves. It is read in the
-//! handler, where it is cold: an FDE is taken apart in one pass over its first bytes.
+//! Both sides: allocates nothing. Only what compilers and linkers for 64-bit ELF write is read:
+//! entries with 32-bit lengths, pointers that are absolute or relative to themselves. It is read in
+//! the handler, where it is cold: an FDE is taken apart in one pass over its first bytes.
 
 use core::ops::Range;
 

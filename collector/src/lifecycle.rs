@@ -50,7 +50,8 @@ pub fn seal_inert() {
 
 /// Starts profiling, if csprof launched this program. Called once, from the constructor.
 ///
-/// `default_trap` answers a SIGTRAP that is no sample, as long as the program has no handler for it.
+/// `default_trap` answers a SIGTRAP that is no sample, as long as the program has no handler for
+/// it.
 pub fn start(default_trap: *mut c_void) {
     let Some(config) = Config::from_environment() else { return };
     sys::wipe_on_fork(&process::OF_THIS_PROCESS);
@@ -185,8 +186,8 @@ pub fn after_fork_child() {
     if sealed() {
         return;
     }
-    // Nothing, if the parent was inert: the child of a fork by hand. Another thread may have had the lock at
-    // the time of that fork; nobody frees it here.
+    // Nothing, if the parent was inert: the child of a fork by hand. Another thread may have had
+    // the lock at the time of that fork; nobody frees it here.
     let Some(held) = FORKING.lock_within(0).and_then(|mut held| held.take()) else { return };
     held.modules.in_child();
     drop(held);

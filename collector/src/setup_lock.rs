@@ -1,13 +1,15 @@
 //! A lock for the setup side.
 //!
-//! Made of the kernel's futex with priority inheritance, and not of libc's mutex, which may be interposed: a
-//! real-time thread that waits lends its priority to the holder, which would else not run before it. Where
-//! the kernel has no such futex, and in a process that has given up system calls, waiting yields or spins.
-//! In such a process the lock is freed without a system call, of which a waiter in the kernel does not
-//! hear: a wait there ends now and then, and looks at the word again. The signal side never takes the lock.
+//! Made of the kernel's futex with priority inheritance, and not of libc's mutex, which may be
+//! interposed: a real-time thread that waits lends its priority to the holder, which would else not
+//! run before it. Where the kernel has no such futex, and in a process that has given up system
+//! calls, waiting yields or spins. In such a process the lock is freed without a system call, of
+//! which a waiter in the kernel does not hear: a wait there ends now and then, and looks at the
+//! word again. The signal side never takes the lock.
 //!
-//! A fork must be able to hold the lock across and leave both processes with a free one: the word says who
-//! holds it, so the guard that the child has drops what is not the child's without asking the kernel.
+//! A fork must be able to hold the lock across and leave both processes with a free one: the word
+//! says who holds it, so the guard that the child has drops what is not the child's without asking
+//! the kernel.
 //!
 //! Invariant: while a thread holds a lock it takes no signal. A handler of the program that ran in
 //! between might fork, create a thread or load a library, and would wait for its own thread; or it
@@ -23,8 +25,9 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use crate::sealed::sealed;
 use crate::sys::{self, Clock, Mask};
 
-/// How long the first wait in the kernel lasts at most, in nanoseconds, and how long any does. Each that
-/// follows lasts twice as long: 2500 threads that all looked again every 10 ms did nothing else.
+/// How long the first wait in the kernel lasts at most, in nanoseconds, and how long any does. Each
+/// that follows lasts twice as long: 2500 threads that all looked again every 10 ms did nothing
+/// else.
 const LOOK_AGAIN_NS: u64 = 10_000_000;
 const LOOK_SELDOM_NS: u64 = 1_000_000_000;
 
@@ -41,7 +44,8 @@ impl Wait {
 /// A value that one thread at a time may use.
 #[derive(Debug)]
 pub struct SetupLock<T> {
-    /// The holder's thread id, 0 while the lock is free; with the kernel's mark if others wait (futex(2)).
+    /// The holder's thread id, 0 while the lock is free; with the kernel's mark if others wait
+    /// (futex(2)).
     holder: AtomicU32,
     value: UnsafeCell<T>,
 }
@@ -84,7 +88,8 @@ impl<T> SetupLock<T> {
         self.holder.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Waits until the lock is this thread's, or until a time of the monotonic clock; `false` if it is not.
+    /// Waits until the lock is this thread's, or until a time of the monotonic clock; `false` if it
+    /// is not.
     fn wait(&self, wait: &mut Wait, until_ns: Option<u64>) -> bool {
         if sealed() {
             core::hint::spin_loop();
@@ -94,8 +99,8 @@ impl<T> SetupLock<T> {
         wait.look_again_ns = (2 * wait.look_again_ns).min(LOOK_SELDOM_NS);
         match sys::lock_pi(&self.holder, until_ns.map_or(soon, |until| until.min(soon))) {
             Ok(()) => true,
-            // A kernel without it; or the word and the kernel's list of waiters do not agree, since the lock
-            // was freed without a system call.
+            // A kernel without it; or the word and the kernel's list of waiters do not agree, since
+            // the lock was freed without a system call.
             Err(errno) if errno.0 != libc::ETIMEDOUT => {
                 sys::yield_now();
                 false

@@ -74,9 +74,9 @@ fn every_instruction_is_as_long_as_objdump_says() {
     }
 }
 
-/// Functions that have CFI, taken as if they had none. Compilers end many ways with a call that does
-/// not come back, and what lies behind is then read for what follows; assembly does not do so, and
-/// a walk also looks at the return address.
+/// Functions that have CFI, taken as if they had none. Compilers end many ways with a call that
+/// does not come back, and what lies behind is then read for what follows; assembly does not do so,
+/// and a walk also looks at the return address.
 #[test]
 fn what_is_inferred_is_what_the_cfi_says() {
     for path in ["/lib/x86_64-linux-gnu/libm.so.6", "/usr/bin/xz"] {
@@ -128,16 +128,16 @@ fn is_like(found: Recipe, expected: Recipe) -> bool {
     }
 }
 
-/// Libraries with much assembly that has no CFI, for all processors that they know: what runs on other
-/// machines too.
+/// Libraries with much assembly that has no CFI, for all processors that they know: what runs on
+/// other machines too.
 const ASSEMBLY: [&str; 5] =
     ["libopenblas.so.0", "libavcodec.so.59", "libswscale.so.6", "libjpeg.so.62", "libx265.so.199"];
 
 /// Instructions looked at of each.
 const LOOKED_AT: usize = 3000;
 
-/// From everywhere in it there is a way out on which the caller gets back what it wants. Subroutines
-/// that keep nothing, and jumps that a register decides, have none.
+/// From everywhere in it there is a way out on which the caller gets back what it wants.
+/// Subroutines that keep nothing, and jumps that a register decides, have none.
 #[test]
 fn assembly_leads_out() {
     for name in ASSEMBLY {

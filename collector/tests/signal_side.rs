@@ -1,10 +1,11 @@
 //! The signal side as it is shipped: what the machine code of the handlers can come to.
 //!
-//! A handler may have interrupted anything, so it calls no function of another library, and it cannot panic
-//! (`sampling`, `sampler`). The compiler sees to neither: a comparison of slices is a call of `bcmp`, an index a
-//! possible panic. So the library is disassembled, and everything is visited that can be reached from where
-//! the kernel enters: by calls and jumps, and by addresses that are taken. What a call through a pointer
-//! leads to cannot be seen; where there is one, it is said here what it may be.
+//! A handler may have interrupted anything, so it calls no function of another library, and it
+//! cannot panic (`sampling`, `sampler`). The compiler sees to neither: a comparison of slices is a
+//! call of `bcmp`, an index a possible panic. So the library is disassembled, and everything is
+//! visited that can be reached from where the kernel enters: by calls and jumps, and by addresses
+//! that are taken. What a call through a pointer leads to cannot be seen; where there is one, it is
+//! said here what it may be.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
@@ -34,8 +35,9 @@ const ENTRIES: [&str; 12] = [
     "<csprof_collector::unwind::table::RecipeTable as csprof_collector::unwind::table::Lookup>::lookup_all",
 ];
 
-/// What may call through a pointer, by the beginnings of names, and what that is: one of the entries, or a
-/// function that is made for handlers. Which function has which call is up to the compiler.
+/// What may call through a pointer, by the beginnings of names, and what that is: one of the
+/// entries, or a function that is made for handlers. Which function has which call is up to the
+/// compiler.
 const BY_POINTER: [(&str, &str); 10] = [
     ("csprof_collector::sampling::entry::", "the program's handler"),
     ("csprof_collector::sampling::pass_on::on_profiling_signal", "program_handler"),
@@ -50,8 +52,8 @@ const BY_POINTER: [(&str, &str); 10] = [
     ("csprof_collector::arch::x86_64::unwind::", "a table of branches"),
 ];
 
-/// Functions that are not gone into: values that the handler only borrows are dropped elsewhere, but the
-/// table of their methods names it.
+/// Functions that are not gone into: values that the handler only borrows are dropped elsewhere,
+/// but the table of their methods names it.
 const DROPS: &str = "core::ptr::drop_in_place<";
 
 #[test]
@@ -132,7 +134,8 @@ struct Function {
     imports: BTreeSet<String>,
     /// Whether it calls what a register or a word of memory says.
     has_pointer: bool,
-    /// The register in which an address was read off a table of branches last, and whether it is whole.
+    /// The register in which an address was read off a table of branches last, and whether it is
+    /// whole.
     branch: Option<(String, bool)>,
 }
 

@@ -48,7 +48,8 @@ impl FrameKind {
     }
 }
 
-/// A frame's address (56 bits), kind (4 bits) and metric (4 bits) in one word: the key of a tree node.
+/// A frame's address (56 bits), kind (4 bits) and metric (4 bits) in one word: the key of a tree
+/// node.
 ///
 /// User space ends at 2^47 on x86-64, and at 2^56 with five-level paging, so the top byte is free
 /// (Intel SDM volume 1, 3.3.7.1, canonical addressing).
@@ -74,7 +75,8 @@ impl FrameKey {
         Self((address & ADDRESS_MASK) | ((kind as u64) << ADDRESS_BITS))
     }
 
-    /// The same frame with samples of the metric with this number, below [`METRICS`](Self::METRICS).
+    /// The same frame with samples of the metric with this number, below
+    /// [`METRICS`](Self::METRICS).
     #[must_use]
     #[inline]
     pub const fn of_metric(self, metric: usize) -> Self {

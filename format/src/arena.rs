@@ -35,8 +35,8 @@ pub const ARENA_VERSION: u32 = 6;
 pub const EXTENT_MAGIC: u32 = u32::from_le_bytes(*b"XTNT");
 /// Alignment of extents, in bytes.
 pub const EXTENT_ALIGN: u64 = 4096;
-/// Nodes in each of the first four segments of a thread; of the next four, twice as many, and so on:
-/// a tree never holds more than a quarter of the memory that it needs in reserve.
+/// Nodes in each of the first four segments of a thread; of the next four, twice as many, and so
+/// on: a tree never holds more than a quarter of the memory that it needs in reserve.
 pub const FIRST_SEGMENT_NODES: u32 = 256;
 /// Segments of one size.
 const SEGMENTS_OF_A_SIZE: u32 = 4;
@@ -82,25 +82,28 @@ pub struct ArenaHeader {
     pub rank_plus_one: u32,
     /// Samples that arrived where no thread could own them, by `LossReason`. Atomic.
     pub losses: [u64; REASON_SLOTS],
-    /// Profiling signals from elsewhere (`kill -PROF`), for which the program has no handler; not samples.
+    /// Profiling signals from elsewhere (`kill -PROF`), for which the program has no handler; not
+    /// samples.
     pub foreign_signals: u64,
     /// Processes that this one started and that are not in the run, by [`LeftOut`]. Atomic.
     pub left_out: [u32; LEFT_OUT_SLOTS],
     /// What the first program of each reason is called, cut off where it is longer; padded with
     /// zeros, which is all there is where nobody knows.
     pub left_out_names: [[u8; LEFT_OUT_NAME]; LEFT_OUT_SLOTS],
-    /// CPU time of the process when sampling began, in nanoseconds: loading, and what csprof needed.
+    /// CPU time of the process when sampling began, in nanoseconds: loading, and what csprof
+    /// needed.
     pub cpu_before_ns: u64,
     /// CPU time of the process, all its threads together, when it was last noted.
     pub cpu_ns: u64,
-    /// Threads that could not be sampled: memory or a timer was refused, or clone(2) made them behind
-    /// the C library's back. Atomic.
+    /// Threads that could not be sampled: memory or a timer was refused, or clone(2) made them
+    /// behind the C library's back. Atomic.
     pub unsampled_threads: u64,
     /// Bytes of recipe tables and of what is kept about modules.
     pub table_bytes: u64,
     /// Bytes of the collector's own memory outside the arena: heap, with the tables, and buffers.
     pub private_bytes: u64,
-    /// Bytes of extents that were given back: nodes that a thread had in reserve when it ended. Atomic.
+    /// Bytes of extents that were given back: nodes that a thread had in reserve when it ended.
+    /// Atomic.
     pub returned: u64,
     /// The sources, by number of their metric.
     pub sources: [SourceRecord; MAX_SOURCES],
@@ -296,8 +299,8 @@ pub struct ThreadRecord {
     pub cpu_before_ns: u64,
     /// Recorded or lost samples that came long after they were due, see [`LATE_NS`].
     pub late: u64,
-    /// What of `signals`, `delivered`, `recorded` and `partial` further sources have, from number 1 on.
-    /// The rest is the first one's.
+    /// What of `signals`, `delivered`, `recorded` and `partial` further sources have, from number 1
+    /// on. The rest is the first one's.
     pub further: [ShareRecord; MAX_SOURCES - 1],
 }
 
@@ -363,16 +366,16 @@ pub struct ShareRecord {
 }
 
 /// A signal that stands for this much time or more, in nanoseconds, was held up: the profiling
-/// signal was blocked, or the machine stood still (not of elapsed time: there it is a wait). Kernels tick every 10 ms at least, and look at CPU
-/// timers then.
+/// signal was blocked, or the machine stood still (not of elapsed time: there it is a wait).
+/// Kernels tick every 10 ms at least, and look at CPU timers then.
 pub const LATE_NS: u64 = 50_000_000;
 
 const _: () = assert!(size_of::<ThreadRecord>() == 864);
 
 /// One node of a calling context tree.
 ///
-/// The samples of a node are of one metric, that of its key: a place at which samples of two metrics
-/// ended has two nodes, which are one in the saved profile.
+/// The samples of a node are of one metric, that of its key: a place at which samples of two
+/// metrics ended has two nodes, which are one in the saved profile.
 ///
 /// The children of a node form an unbalanced binary search tree, ordered by a hash of their keys,
 /// through `left` and `right`; `child` is the root of that search tree. Node 0 of a thread is

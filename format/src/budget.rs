@@ -32,7 +32,8 @@ pub const MAX_INLINED: usize = 512;
 
 /// Bytes that a node takes in the columns that are read.
 const NODE: u64 = 2 * size_of::<u32>() as u64 + 2 * size_of::<u64>() as u64;
-/// Bytes that a source-level node takes, besides counts: parent, frame, and its place among the children of a view.
+/// Bytes that a source-level node takes, besides counts: parent, frame, and its place among the
+/// children of a view.
 const SOURCE_NODE: u64 = 16;
 /// Its counts, with those that views add.
 const COUNTS: u64 = 8;

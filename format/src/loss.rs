@@ -33,8 +33,8 @@
 //! | code of no module, without CFI, a stack that ends | recorded, and partial | handler | – |
 //! | a library nobody has looked at yet | recorded whole, by its CFI in place | handler | – |
 //!
-//! Time that was not delivered is not given to the next sample: that would be of another path, and in
-//! a run of many short processes the long ones would get the time of all the others.
+//! Time that was not delivered is not given to the next sample: that would be of another path, and
+//! in a run of many short processes the long ones would get the time of all the others.
 //! `path-too-long` is not used by this version: a path that is too long is partial.
 
 macro_rules! reasons {
@@ -74,7 +74,8 @@ macro_rules! reasons {
 reasons! {
     /// Why a delivered sample was not recorded.
     LossReason {
-        /// The pc was in the return trampoline, which had met a return that is not the one it armed.
+        /// The pc was in the return trampoline, which had met a return that is not the one it
+        /// armed.
         InTrampoline = 0, "in-trampoline",
             "the thread was inside csprof's return trampoline, which was still looking for the way back";
         /// The thread had no sampling state: not started yet, already ended, or made by raw clone.
@@ -92,7 +93,8 @@ reasons! {
         /// Found when arenas were gathered: nodes that could not be read back.
         Unreadable = 5, "unreadable",
             "part of the arena was damaged or cut off, so these samples could not be placed";
-        /// Found when arenas were gathered: counted as delivered, and then neither recorded nor lost.
+        /// Found when arenas were gathered: counted as delivered, and then neither recorded nor
+        /// lost.
         CutShort = 6, "cut-short",
             "the process was killed, or replaced by exec, while the sample was being taken";
         /// CPU time that passed after the program had closed the file of the thread's event.
@@ -122,7 +124,8 @@ reasons! {
         /// The recipe for this address is of a kind csprof does not evaluate.
         UnsupportedCfi = 3, "unsupported-cfi",
             "call frame information of a kind that csprof does not evaluate";
-        /// To follow the path to its end would have taken too long, or it was longer than csprof holds.
+        /// To follow the path to its end would have taken too long, or it was longer than csprof
+        /// holds.
         TooDeep = 4, "too-deep",
             "the stack was too deep to be followed to its end in each sample; the innermost calls are recorded";
     }

@@ -45,8 +45,8 @@ pub struct Profile {
     pub modules: Vec<Module>,
     /// Interned frames: none should stand there twice.
     pub frames: Vec<Frame>,
-    /// Trees, in order of thread, then epoch. Their node ranges are consecutive and cover all nodes;
-    /// the samples in those of one thread are what it [recorded](Thread::recorded).
+    /// Trees, in order of thread, then epoch. Their node ranges are consecutive and cover all
+    /// nodes; the samples in those of one thread are what it [recorded](Thread::recorded).
     pub trees: Vec<Tree>,
     /// Nodes of all trees.
     pub nodes: Nodes,
@@ -96,8 +96,8 @@ impl Profile {
 pub struct Account {
     /// CPU time of the process when sampling began, in nanoseconds.
     pub cpu_before_ns: u64,
-    /// CPU time of the process, in nanoseconds, as far as it was noted: to its end if it went through
-    /// exit or exec, else to one of its last samples. 0 if unknown.
+    /// CPU time of the process, in nanoseconds, as far as it was noted: to its end if it went
+    /// through exit or exec, else to one of its last samples. 0 if unknown.
     pub cpu_ns: u64,
     /// Threads that could not be sampled.
     pub unsampled_threads: u64,

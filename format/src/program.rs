@@ -84,8 +84,8 @@ impl Obstacle {
     }
 }
 
-/// Judges the file called `name`, which begins with `head`. `read` reads more of it at an offset and
-/// returns how many bytes there were.
+/// Judges the file called `name`, which begins with `head`. `read` reads more of it at an offset
+/// and returns how many bytes there were.
 pub fn look<'a>(
     name: &[u8],
     head: &'a [u8],
@@ -154,8 +154,8 @@ pub fn look<'a>(
             _ => Program::Closed(Obstacle::Loader),
         };
     }
-    // The loader itself has no loader, and preloads for the program that it is given; so do valgrind's
-    // tools, which start one in their own process.
+    // The loader itself has no loader, and preloads for the program that it is given; so do
+    // valgrind's tools, which start one in their own process.
     if base_name.starts_with(b"ld-linux")
         || base_name == b"ld.so"
         || base_name.ends_with(b"-amd64-linux")

@@ -2,7 +2,8 @@
 //!
 //! Bytes are checked from the outside in (magic, version, checksums, lengths) and values from the
 //! first definition to the last node, so that no step trusts what an earlier one has not checked.
-//! No input makes this panic, recurse deeply, or use more memory than its [`budget`](crate::budget).
+//! No input makes this panic, recurse deeply, or use more memory than its
+//! [`budget`](crate::budget).
 
 use std::fs::File;
 use std::io::Read;

@@ -163,8 +163,8 @@ impl Sparse {
     }
 }
 
-/// What further metrics have of the samples of nodes `range`: a column of the first one for all these
-/// nodes, then one of the second, and so on, as one.
+/// What further metrics have of the samples of nodes `range`: a column of the first one for all
+/// these nodes, then one of the second, and so on, as one.
 pub(crate) fn shares(further: &[FurtherMetric], range: core::ops::Range<usize>) -> Sparse {
     let mut sparse = Sparse::default();
     let mut next = 0;

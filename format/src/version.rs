@@ -2,8 +2,8 @@
 
 /// Files of another major version are not readable here.
 pub(crate) const MAJOR: u16 = 1;
-/// Files of a later minor version are: blocks this version does not know can be skipped. This is the
-/// version of a profile of several metrics.
+/// Files of a later minor version are: blocks this version does not know can be skipped. This is
+/// the version of a profile of several metrics.
 pub(crate) const MINOR: u16 = 2;
 /// The minor version of a profile of one metric, of several runs or with accounts.
 pub(crate) const MINOR_OF_RUNS: u16 = 1;

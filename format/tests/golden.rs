@@ -1,8 +1,8 @@
 //! Files of every version still open: `tests/golden/vN`, kept for ever.
 //!
 //! A golden file is never written again. Those of a new version are added with
-//! `cargo run -p csprof-format --example write_golden -- tests/golden/vN`, which leaves alone what is
-//! there.
+//! `cargo run -p csprof-format --example write_golden -- tests/golden/vN`, which leaves alone what
+//! is there.
 
 use std::fmt::Write;
 use std::fs;

@@ -590,8 +590,8 @@ fn expanding(rows: u32, more: u32) -> Profile {
     profile
 }
 
-/// The file of `profile`, with the blocks of this kind out of the file of `other`, which has as many
-/// elements there.
+/// The file of `profile`, with the blocks of this kind out of the file of `other`, which has as
+/// many elements there.
 fn with_blocks_of(profile: &Profile, kind: u16, other: &Profile) -> Vec<u8> {
     let mut parts = Parts::of(&bytes(profile));
     let at = parts.blocks.iter().position(|part| part.kind() == kind).expect("it has such blocks");

@@ -16,7 +16,8 @@
 //! - system calls: [`system_call`]; one that was interrupted, [`repeated_call`],
 //!   [`fail_repeated_call`], [`SYSTEM_CALL`]; those that others do not have, [`RESTARTED_CALLS`],
 //!   [`ENDED_CALLS`], [`FORK_CALLS`];
-//! - thread-local storage: [`thread_word!`], [`thread_bytes!`], [`thread_pointer`], [`jump_target`];
+//! - thread-local storage: [`thread_word!`], [`thread_bytes!`], [`thread_pointer`],
+//!   [`jump_target`];
 //! - the return trampoline: [`trampoline!`], [`Place`], [`trampoline_start`], [`trampoline_end`],
 //!   [`STRIDE`];
 //! - code: [`is_plt_jump`], [`LONGEST_STUB`], [`SET_SPLIT_STACK_END`], [`fault`], `dead_end!`,

@@ -120,8 +120,8 @@ pub(super) struct Seen {
     pub(super) built: Codes,
 }
 
-/// All modules now. Code that is not in `known` is built. `None` if `go_on`, which is asked when the
-/// loader's lock is there, says no.
+/// All modules now. Code that is not in `known` is built. `None` if `go_on`, which is asked when
+/// the loader's lock is there, says no.
 pub(super) fn loaded_modules(known: &Codes, go_on: fn() -> bool) -> Option<Seen> {
     struct Looking<'a> {
         known: &'a Codes,

@@ -1,8 +1,8 @@
-//! What a loaded module says of itself, read from its own memory: program headers, notes, the dynamic section,
-//! call frame information.
+//! What a loaded module says of itself, read from its own memory: program headers, notes, the
+//! dynamic section, call frame information.
 //!
-//! Setup side, but for [`build_id`]. Paths, build ids and unwind tables come from the mapped segments, not from
-//! files: the file at a path may be another one by now.
+//! Setup side, but for [`build_id`]. Paths, build ids and unwind tables come from the mapped
+//! segments, not from files: the file at a path may be another one by now.
 
 #![expect(unsafe_code, reason = "reads the program headers and notes of loaded modules")]
 
@@ -132,8 +132,9 @@ pub(super) struct Names {
 /// Tag in the dynamic section, as the two below.
 const STRING_TABLE: u64 = 5;
 const SYMBOL_TABLE: u64 = 6;
-/// The hash table with which glibc's loader finds symbols (elf/dl-lookup.c). Four words: buckets, the
-/// first symbol that it knows, and two on a filter. Then the filter, of 64-bit words, and the buckets.
+/// The hash table with which glibc's loader finds symbols (elf/dl-lookup.c). Four words: buckets,
+/// the first symbol that it knows, and two on a filter. Then the filter, of 64-bit words, and the
+/// buckets.
 const GNU_HASH: u64 = 0x6fff_fef5;
 
 /// Whether a library of this file name is an unwinder.
@@ -143,9 +144,9 @@ pub(super) fn is_unwinder(name: &[u8]) -> bool {
 }
 
 impl LoaderModule {
-    /// Whether it is linked with a shared unwinder, and so has none of its own: gcc links libgcc one way
-    /// or the other (gcc manual, -static-libgcc). If both were true, its unwinder would still be
-    /// heard of when it asks the loader for its first frame.
+    /// Whether it is linked with a shared unwinder, and so has none of its own: gcc links libgcc
+    /// one way or the other (gcc manual, -static-libgcc). If both were true, its unwinder would
+    /// still be heard of when it asks the loader for its first frame.
     fn shares_unwinder(&self) -> bool {
         self.names().needed.iter().any(|name| is_unwinder(name))
     }
@@ -201,7 +202,8 @@ impl LoaderModule {
         self.find_symbol(name, |symbol| symbol.is_defined).map(|symbol| symbol.address)
     }
 
-    /// Whether the module asks for a symbol of this name: what it asks for stands before what it offers.
+    /// Whether the module asks for a symbol of this name: what it asks for stands before what it
+    /// offers.
     #[must_use]
     pub fn imports(&self, name: &CStr) -> bool {
         let asked = || {
@@ -294,8 +296,8 @@ unsafe fn path(name: *const libc::c_char, program: Option<u64>) -> Vec<u8> {
     }
 }
 
-/// The name by which the program was executed: where /proc is not mounted, in a chroot for instance,
-/// it is all that is known of its path.
+/// The name by which the program was executed: where /proc is not mounted, in a chroot for
+/// instance, it is all that is known of its path.
 fn executed_as() -> Vec<u8> {
     // SAFETY: takes a number; the answer is 0, or a C string of the kernel's (getauxval(3)).
     let name = unsafe { c_library::getauxval(libc::AT_EXECFN) };
@@ -439,7 +441,8 @@ mod tests {
         const RTLD_DL_SYMENT: c_int = 1;
         let mut info = core::mem::MaybeUninit::uninit();
         let mut symbol = core::ptr::null();
-        // SAFETY: dladdr1(3) fills both results; a symbol is three words, the last of them its size.
+        // SAFETY: dladdr1(3) fills both results; a symbol is three words, the last of them its
+        // size.
         unsafe {
             assert_ne!(dladdr1(address, info.as_mut_ptr(), &raw mut symbol, RTLD_DL_SYMENT), 0);
             *symbol.add(2)

@@ -115,8 +115,15 @@ fn find(address: u64) -> Option<Found> {
     (unsafe { find(address, &raw mut found) } == 0).then_some(found)
 }
 
-/// The name under which the loader has loaded the module at `pc`, which is loaded and stays so; `None` if it
-/// knows none there. Either side, but with a glibc before 2.35 only where its lock may be taken.
+/// Whether the loader knows a module at `pc`, of which nothing is read.
+#[must_use]
+pub fn is_loaded(pc: u64) -> bool {
+    find(pc).is_some()
+}
+
+/// The name under which the loader has loaded the module at `pc`, which is loaded and stays so;
+/// `None` if it knows none there. Either side, but with a glibc before 2.35 only where its lock may
+/// be taken.
 fn name_at<T>(pc: u64, look: impl FnOnce(&CStr) -> T) -> Option<T> {
     /// The beginning of `struct link_map` of link.h.
     #[repr(C)]
@@ -137,8 +144,8 @@ fn name_at<T>(pc: u64, look: impl FnOnce(&CStr) -> T) -> Option<T> {
     Some(look(unsafe { CStr::from_ptr(name) }))
 }
 
-/// Whether the code at `pc`, which is loaded and stays so, is a shared library's that is an unwinder. As
-/// [`name_at`].
+/// Whether the code at `pc`, which is loaded and stays so, is a shared library's that is an
+/// unwinder. As [`name_at`].
 #[must_use]
 pub fn is_of_unwinder(pc: u64) -> bool {
     name_at(pc, is_path_of_unwinder).unwrap_or(false)

@@ -15,7 +15,8 @@ pub struct LoadMap {
     pub epoch: u32,
     /// Whether a module brings an unwinder that cannot be interposed.
     pub static_unwinder: bool,
-    /// Whether nothing is armed in the process, for there is a [`Runtime`](super::runtimes::Runtime) that would mind.
+    /// Whether nothing is armed in the process, for there is a
+    /// [`Runtime`](super::runtimes::Runtime) that would mind.
     pub unarmed: bool,
     pub(super) stretches: Vec<Stretch>,
     /// Unloaded in the epoch: their addresses still mean them.

@@ -1,25 +1,25 @@
 //! The load map: which module's code lies where, and how to unwind through it.
 //!
 //! Setup side: after the program loaded or unloaded something, the loader's list is compared with
-//! what is known ([`discovery`]), recipes of new modules are found where they are or copied into tables
-//! ([`code`]), the log is told, and a new [`LoadMap`] is published ([`reading`]). Signal side:
-//! [`LoadMap::find`], a binary search in an array that never changes.
+//! what is known ([`discovery`]), recipes of new modules are found where they are or copied into
+//! tables ([`code`]), the log is told, and a new [`LoadMap`] is published ([`reading`]). Signal
+//! side: [`LoadMap::find`], a binary search in an array that never changes.
 //!
 //! **Epochs** (ICS'05 section 2.5.1). Loading at fresh addresses only extends the load map. A new
 //! epoch begins when a module takes addresses that another one had in the present epoch, or at
 //! every load where that was asked for.
 //!
-//! Invariants: a published map is not changed, and not freed while a handler could read it;
-//! recipes are read in place only in modules that the program was started with, which the loader
-//! never unloads; any other module's are copied once and kept, so a library that is loaded a
-//! thousand times costs one table; one that comes back to its old place within an epoch costs no word of
-//! the log.
+//! Invariants: a published map is not changed, and not freed while a handler could read it; recipes
+//! are read in place only in modules that the program was started with, which the loader never
+//! unloads; any other module's are copied once and kept, so a library that is loaded a thousand
+//! times costs one table; one that comes back to its old place within an epoch costs no word of the
+//! log.
 //!
-//! **Locks.** The loader's own lock may be held by the program while it calls us: it forks or creates a
-//! thread in a callback of dl_iterate_phdr(3). So nobody waits for the loader while they hold
-//! [`KNOWN`], and waiting for [`LOOKING`] is bounded: whoever does not get it leaves the look to the
-//! next call. The recipes of a new module are built while the loader's lock is held, without which
-//! another thread could unload the module under our eyes.
+//! **Locks.** The loader's own lock may be held by the program while it calls us: it forks or
+//! creates a thread in a callback of dl_iterate_phdr(3). So nobody waits for the loader while they
+//! hold [`KNOWN`], and waiting for [`LOOKING`] is bounded: whoever does not get it leaves the look
+//! to the next call. The recipes of a new module are built while the loader's lock is held, without
+//! which another thread could unload the module under our eyes.
 //!
 //! Between the moment when the loader has mapped a module and the moment when the setup side looks,
 //! the module is *foreign*: its code unwinds by [`foreign`], without a table, and the sample
@@ -95,10 +95,11 @@ static KNOWN: SetupLock<Known> = SetupLock::new(Known {
     counts: discovery::Counts::NONE,
 });
 
-/// Whether the program asks the kernel for its alternate stacks, and not the C library. Go does: it gives every
-/// thread one, or adopts the one that it finds, and demands that handlers use it (package os/signal, "Go
-/// programs that use cgo"). The sanitizers do, and unmap what they find there when a thread ends
-/// (compiler-rt, sanitizer_posix_libcdep.cpp); each has the function that is looked for.
+/// Whether the program asks the kernel for its alternate stacks, and not the C library. Go does: it
+/// gives every thread one, or adopts the one that it finds, and demands that handlers use it
+/// (package os/signal, "Go programs that use cgo"). The sanitizers do, and unmap what they find
+/// there when a thread ends (compiler-rt, sanitizer_posix_libcdep.cpp); each has the function that
+/// is looked for.
 #[must_use]
 pub fn asks_kernel_for_stacks() -> bool {
     ASKS_KERNEL.load(Ordering::Relaxed)
@@ -371,7 +372,8 @@ mod tests {
 
     use super::*;
 
-    /// A child of fork has none of the threads that were reading, nor what their handlers were to say.
+    /// A child of fork has none of the threads that were reading, nor what their handlers were to
+    /// say.
     #[test]
     fn a_child_waits_for_no_reader_of_its_parent() {
         start();

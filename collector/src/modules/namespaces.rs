@@ -5,8 +5,8 @@
 //! each; where a link map's program headers are, `_dl_find_object` knows, for it looks at all
 //! namespaces.
 //!
-//! Code there has a C library of its own, whose jumps, forks and exceptions csprof is not told of. It
-//! has names and recipes, and no return address is replaced while it is on the stack.
+//! Code there has a C library of its own, whose jumps, forks and exceptions csprof is not told of.
+//! It has names and recipes, and no return address is replaced while it is on the stack.
 
 #![expect(unsafe_code, reason = "reads the loader's lists for debuggers")]
 
@@ -55,7 +55,8 @@ pub(super) fn start() {
 /// `false` if there is one that the loader has not made known yet.
 ///
 /// # Safety
-/// To be called in a callback of dl_iterate_phdr, which holds the lock without which no list changes.
+/// To be called in a callback of dl_iterate_phdr, which holds the lock without which no list
+/// changes.
 pub(super) unsafe fn visit(mut visit: impl FnMut(&libc::dl_phdr_info)) -> bool {
     // SAFETY: null, or the loader's own structure, which stays where it is.
     let first = unsafe { FIRST.load(Ordering::Relaxed).cast::<Namespace>().as_ref() };

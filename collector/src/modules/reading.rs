@@ -1,7 +1,7 @@
 //! The load map of the moment: published by the setup side, read in handlers.
 //!
-//! A published map is not changed, and not freed while a handler could read it: readers are counted, and
-//! whoever has put another map in its place frees it at a moment without any.
+//! A published map is not changed, and not freed while a handler could read it: readers are
+//! counted, and whoever has put another map in its place frees it at a moment without any.
 
 #![expect(unsafe_code, reason = "publication of the load map to signal handlers")]
 

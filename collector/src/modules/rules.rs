@@ -73,16 +73,16 @@ pub fn is_own_code(pc: u64) -> bool {
 arch::hide_symbols!("__start_csprof_waits", "__stop_csprof_waits");
 
 unsafe extern "C" {
-    /// The first byte of the section of wrappers that wait, and the one past its last; the linker says where
-    /// (ld(1), "Orphan sections").
+    /// The first byte of the section of wrappers that wait, and the one past its last; the linker
+    /// says where (ld(1), "Orphan sections").
     #[link_name = "__start_csprof_waits"]
     static WAITS_START: u8;
     #[link_name = "__stop_csprof_waits"]
     static WAITS_END: u8;
 }
 
-/// Whether `pc` lies in a wrapper that waits: it returns as any function does, and no unwinder is called from
-/// it, so what called it may be followed while it waits. Either side.
+/// Whether `pc` lies in a wrapper that waits: it returns as any function does, and no unwinder is
+/// called from it, so what called it may be followed while it waits. Either side.
 #[must_use]
 #[inline]
 pub fn is_wait(pc: u64) -> bool {
@@ -136,8 +136,8 @@ static UNSAFE: [Function; 22] = [
 ];
 
 /// Functions of libc that are about to leave frames, or to look at them, some instructions after
-/// the wrapper has made the stack ready: while they run it stays so. backtrace(3) walks the stack by
-/// a copy of libgcc that libc loads for itself.
+/// the wrapper has made the stack ready: while they run it stays so. backtrace(3) walks the stack
+/// by a copy of libgcc that libc loads for itself.
 static LEAVING: [Function; 3] = [
     Function::named(c"backtrace"),
     Function::named(c"siglongjmp"),

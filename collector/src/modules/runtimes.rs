@@ -1,13 +1,14 @@
 //! Runtimes that do more with a return address than return to it.
 //!
-//! One table, as data. To copy a stack is harmless, for an entry says by itself where it returns to. What is listed here
-//! looks return addresses up in tables of its own, compares them, shows them, or puts stacks over each other, so that
-//! the place of an activation does not say which one it is. Where one of them is loaded, less is armed, and a note in
-//! `csprof info` says so. Recognized is what survives strip(1): exported and imported names, and names of files.
+//! One table, as data. To copy a stack is harmless, for an entry says by itself where it returns
+//! to. What is listed here looks return addresses up in tables of its own, compares them, shows
+//! them, or puts stacks over each other, so that the place of an activation does not say which one
+//! it is. Where one of them is loaded, less is armed, and a note in `csprof info` says so.
+//! Recognized is what survives strip(1): exported and imported names, and names of files.
 //!
-//! Not listed are runtimes whose own code lies in no file (HotSpot, V8, Mono, SBCL, Chez Scheme, Racket, Erlang): while
-//! any of it is on the stack nothing is armed anyway, nor where code without call frame information would be returned
-//! to (Go); and GHC, whose stacks are no thread's own.
+//! Not listed are runtimes whose own code lies in no file (HotSpot, V8, Mono, SBCL, Chez Scheme,
+//! Racket, Erlang): while any of it is on the stack nothing is armed anyway, nor where code without
+//! call frame information would be returned to (Go); and GHC, whose stacks are no thread's own.
 
 use core::ffi::CStr;
 
@@ -19,7 +20,8 @@ use crate::arch::LIBUNWIND_STEP;
 enum Sign {
     /// It exports this name.
     Defines(&'static CStr),
-    /// It imports this name, or brings it itself; the C library does not count, which has all of them.
+    /// It imports this name, or brings it itself; the C library does not count, which has all of
+    /// them.
     Uses(&'static CStr),
     /// The name of its file begins so.
     Named(&'static str),

@@ -1,8 +1,8 @@
-//! Calls that are counted by a synchronous source. The wrapper looks at the call, and jumps on to the
-//! real function.
+//! Calls that are counted by a synchronous source. The wrapper looks at the call, and jumps on to
+//! the real function.
 //!
-//! Counted are calls by name, from the program and its libraries: not those inside the C library, nor
-//! system calls by hand.
+//! Counted are calls by name, from the program and its libraries: not those inside the C library,
+//! nor system calls by hand.
 
 #![expect(unsafe_code, reason = "stubs in front of C functions")]
 

@@ -1,9 +1,9 @@
 //! Libraries that come and go while the program runs.
 //!
 //! The loader looks at the return address of dlopen to find the calling module, and searches that
-//! module's `RUNPATH`; dlsym does the same for `RTLD_NEXT`. A plain wrapper would make the collector
-//! the caller. Yet the load map must learn of a new module soon, and its recipes cannot be built
-//! in the handler, so code has to run *after* dlopen. What was weighed:
+//! module's `RUNPATH`; dlsym does the same for `RTLD_NEXT`. A plain wrapper would make the
+//! collector the caller. Yet the load map must learn of a new module soon, and its recipes cannot
+//! be built in the handler, so code has to run *after* dlopen. What was weighed:
 //!
 //! - *Replace the return address* by a continuation of ours: the loader would see ours.
 //! - *Return through a `ret` in the caller's module*, pushed in front of our continuation: the

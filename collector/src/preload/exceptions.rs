@@ -6,14 +6,15 @@
 //! the stub leaves both as they were. ICS'05 section 2.5.3 does the same with two functions.
 //!
 //! What unwinds without going through these names (the C library on thread cancellation, programs
-//! linked with -static-libgcc or with an unwinder of their own) asks the loader where the call frame
-//! information of its first frame is, before it reads any return address but its own; so the two
-//! functions that tell put the real address back, too, but for libgcc's shared library, which goes on by
-//! the trampoline's own unwind information. An unwinder that remembers answers across calls does so as well.
+//! linked with -static-libgcc or with an unwinder of their own) asks the loader where the call
+//! frame information of its first frame is, before it reads any return address but its own; so the
+//! two functions that tell put the real address back, too, but for libgcc's shared library, which
+//! goes on by the trampoline's own unwind information. An unwinder that remembers answers across
+//! calls does so as well.
 //!
 //! Where an exception goes on, in a handler or a cleanup, the frame's personality routine says by
-//! `_Unwind_SetIP`. That is the moment in which the frames inside are left: they are counted as lost
-//! returns, and the trampoline takes the innermost frame that remains.
+//! `_Unwind_SetIP`. That is the moment in which the frames inside are left: they are counted as
+//! lost returns, and the trampoline takes the innermost frame that remains.
 //!
 //! The collector has no unwinder. The program's may come late, and be visible to one library alone
 //! (a C program that opens a C++ plug-in): it is the first in the loader's list behind this
@@ -104,7 +105,8 @@ extern "C" fn prepare_visit(call: &mut Call, real: &Real) -> *mut c_void {
 }
 
 wrappers! {
-    /// Finds the call frame information of an address: glibc manual, "Dynamic Linker Introspection".
+    /// Finds the call frame information of an address: glibc manual, "Dynamic Linker
+    /// Introspection".
     jump _dl_find_object: prepare_lookup;
 }
 

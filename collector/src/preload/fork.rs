@@ -5,8 +5,8 @@
 //! before the fork and first after it. `_Fork` calls no handlers and has a wrapper.
 //!
 //! vfork returns twice on one stack, which no wrapper's frame survives: its stub leaves a note and
-//! jumps on. The child is recognized by its process id (`process::active()`) and left alone until it
-//! executes a program. That of a fork by hand, by a raw system call, has no state
+//! jumps on. The child is recognized by its process id (`process::active()`) and left alone until
+//! it executes a program. That of a fork by hand, by a raw system call, has no state
 //! ([`process::OfThisProcess`]) and is inert.
 
 #![expect(unsafe_code, reason = "callbacks for, and exported functions of, the C library")]

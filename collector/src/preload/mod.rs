@@ -59,9 +59,9 @@ use core::ffi::{c_char, c_int};
 
 use crate::process;
 
-/// Run by the dynamic linker before all other constructors (`-z initfirst`), so that theirs are sampled: those
-/// of C++ libraries may take long. Another library that asks for the same takes precedence if it is loaded
-/// later; calls that come before this one find their own real functions.
+/// Run by the dynamic linker before all other constructors (`-z initfirst`), so that theirs are
+/// sampled: those of C++ libraries may take long. Another library that asks for the same takes
+/// precedence if it is loaded later; calls that come before this one find their own real functions.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static CONSTRUCTOR: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = construct;
@@ -77,7 +77,8 @@ extern "C" fn construct(
     environment: *const *const c_char,
 ) {
     if c_library::environment().is_null() {
-        // SAFETY: the kernel's vector. The C library's constructor comes later and assigns the same.
+        // SAFETY: the kernel's vector. The C library's constructor comes later and assigns the
+        // same.
         unsafe { c_library::set_environment(environment) };
     }
     for real in real::ALL {

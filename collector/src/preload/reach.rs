@@ -1,7 +1,7 @@
 //! Programs that this one starts where csprof does not reach.
 //!
-//! A program with a cleared environment is not sampled, and must not be: what is in an environment is
-//! for the program to say. One that is started in another root, or with other mounts, may find
+//! A program with a cleared environment is not sampled, and must not be: what is in an environment
+//! is for the program to say. One that is started in another root, or with other mounts, may find
 //! csprof's variables but not its files; the dynamic linker would complain about that on the
 //! program's standard error, so the variables are taken out of its environment.
 //!
@@ -13,8 +13,8 @@
 //! would complain. What such a program starts is not sampled either. Static programs read none of
 //! it, and keep it for what they start.
 //!
-//! Programs that are started behind the C library's back go uncounted; so do those that run with other
-//! privileges, for which the dynamic linker ignores the environment.
+//! Programs that are started behind the C library's back go uncounted; so do those that run with
+//! other privileges, for which the dynamic linker ignores the environment.
 
 #![expect(unsafe_code, reason = "environments of the program, and stubs in front of C functions")]
 
@@ -59,9 +59,9 @@ pub(super) struct Start {
     counted: Option<(&'static Process, LeftOut)>,
 }
 
-/// An environment without csprof's variables, in memory of its own. Never freed: the child of a vfork that
-/// executes a program has no time to. The next program with such an environment gets it again, however the
-/// one that starts it lays its environments out: few differ in what they say.
+/// An environment without csprof's variables, in memory of its own. Never freed: the child of a
+/// vfork that executes a program has no time to. The next program with such an environment gets it
+/// again, however the one that starts it lays its environments out: few differ in what they say.
 struct Environment {
     pointers: Vec<*const c_char>,
     /// The strings, each with its final zero.
@@ -250,8 +250,8 @@ unsafe fn without_csprof(envp: Strings, library: &CStr, taken: Taken) -> &'stati
     unsafe { &*made }
 }
 
-/// Takes csprof's variables out of this process's environment, in which all others stay where they are: the
-/// program may have strings of its own there, and change them (putenv(3)).
+/// Takes csprof's variables out of this process's environment, in which all others stay where they
+/// are: the program may have strings of its own there, and change them (putenv(3)).
 ///
 /// # Safety
 /// The C library keeps it as a vector, and no other thread changes it now.

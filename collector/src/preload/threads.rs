@@ -1,8 +1,8 @@
 //! Threads: each is sampled from its first instruction to its last destructor.
 //!
-//! ICS'05 section 2.5.5. The wrapper gives the real pthread_create a start routine of its own, which
-//! prepares the thread and then *jumps* to the program's: no frame of the collector stays on the
-//! stack, and what the routine returns goes where it would have gone. Preparation unblocks the
+//! ICS'05 section 2.5.5. The wrapper gives the real pthread_create a start routine of its own,
+//! which prepares the thread and then *jumps* to the program's: no frame of the collector stays on
+//! the stack, and what the routine returns goes where it would have gone. Preparation unblocks the
 //! profiling signal, since programs block all signals around thread creation (xz does).
 //!
 //! A thread ends by returning, by pthread_exit or by cancellation; in all three the C library runs

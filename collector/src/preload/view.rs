@@ -26,8 +26,8 @@ pub(super) enum Belief {
     LoadUnseen = 1,
     /// The thread called vfork: what runs now may be the child, which has its memory.
     Vforked = 2,
-    /// The thread waited with a mask that blocks the profiling signal, and may have been interrupted in
-    /// it by a handler that leaves by a jump: then the mask stays.
+    /// The thread waited with a mask that blocks the profiling signal, and may have been
+    /// interrupted in it by a handler that leaves by a jump: then the mask stays.
     Waited = 3,
     /// The thread has blocked SIGTRAP, it thinks, while samples come by it.
     TrapBlocked = 4,

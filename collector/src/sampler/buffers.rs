@@ -1,5 +1,5 @@
-//! Memory that samples need, of one thread after the other: to map it, to touch it for the first time and to
-//! give it back costs a short thread more than all else.
+//! Memory that samples need, of one thread after the other: to map it, to touch it for the first
+//! time and to give it back costs a short thread more than all else.
 
 #![expect(unsafe_code, reason = "a value too large for the stack")]
 
@@ -16,7 +16,8 @@ pub struct Buffers {
     pub(super) path: Path,
     /// The frames of the present sample.
     pub(super) walked: Walked,
-    /// Recipes used last, by whichever thread: they hold for the load map that the cache has last seen.
+    /// Recipes used last, by whichever thread: they hold for the load map that the cache has last
+    /// seen.
     pub(super) cache: Box<RecipeCache>,
 }
 

@@ -1,22 +1,25 @@
 //! What walks may take of a thread's time.
 //!
-//! Where a path is armed, a sample walks only what is new. Where nothing may be armed, each walks the whole
-//! stack, and what costs 50 ns a frame took, 300 000 calls deep, longer than the period: the program hardly
-//! went on. So samples earn a share of the time that they stand for, and walks spend it. What is spent is
-//! reckoned by kinds of frames, so that a program has mostly the same paths each time. What frames cannot tell
-//! is the machine (a slow one, a traced one, code that lies apart), so long walks are also timed, and all cost
-//! more where they took much longer than was reckoned. Without that, walks of 128 undescribed frames took
-//! 290 us of a period of 200: the handler returned into the next signal, and the program did not go on.
+//! Where a path is armed, a sample walks only what is new. Where nothing may be armed, each walks
+//! the whole stack, and what costs 50 ns a frame took, 300 000 calls deep, longer than the period:
+//! the program hardly went on. So samples earn a share of the time that they stand for, and walks
+//! spend it. What is spent is reckoned by kinds of frames, so that a program has mostly the same
+//! paths each time. What frames cannot tell is the machine (a slow one, a traced one, code that
+//! lies apart), so long walks are also timed, and all cost more where they took much longer than
+//! was reckoned. Without that, walks of 128 undescribed frames took 290 us of a period of 200: the
+//! handler returned into the next signal, and the program did not go on.
 //!
-//! A walk that cannot be paid for is cut. Those that follow spend half of what they earn, until there is
-//! enough for one twice as long: it comes to the end of the stack, and where that may be armed, the next ones
-//! are short. The innermost frames of each sample are walked in any case, fewer while a thread is in debt.
+//! A walk that cannot be paid for is cut. Those that follow spend half of what they earn, until
+//! there is enough for one twice as long: it comes to the end of the stack, and where that may be
+//! armed, the next ones are short. The innermost frames of each sample are walked in any case,
+//! fewer while a thread is in debt.
 
 use crate::trampoline::walked::MAX_DEPTH;
 use core::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-/// Frames that are recorded of a path that was not followed to its end because that would have been too much:
-/// the innermost ones. Each sample of such a stack ends elsewhere, and has nodes of its own.
+/// Frames that are recorded of a path that was not followed to its end because that would have been
+/// too much: the innermost ones. Each sample of such a stack ends elsewhere, and has nodes of its
+/// own.
 pub(super) const CUT_DEPTH: usize = 128;
 
 /// The share of a thread's time: one part in so many.
@@ -37,25 +40,28 @@ const LEAST_IN_DEBT: usize = 16;
 /// The same, while more than an eighth of the most is owed that may be.
 const LEAST_IN_DEEP_DEBT: usize = 1;
 
-/// What a walk must have reckoned before it is timed, and then again for the time to say something: of the
-/// clock, a system call, it is a small part.
+/// What a walk must have reckoned before it is timed, and then again for the time to say something:
+/// of the clock, a system call, it is a small part.
 const TIMED_NS: i64 = 10_000;
 
 /// The factor by which frames cost what was reckoned.
 const ONE: i64 = 256;
-/// Walks may take so many times what was reckoned before frames cost more: caches and a loaded machine do that.
+/// Walks may take so many times what was reckoned before frames cost more: caches and a loaded
+/// machine do that.
 const TOLERATED: i64 = 2;
-/// The greatest factor: with it, a frame of a remembered recipe costs what a sample earns at 5000 per second.
+/// The greatest factor: with it, a frame of a remembered recipe costs what a sample earns at 5000
+/// per second.
 const MOST_FACTOR: i64 = 500 * ONE;
 
-/// The factor that a thread has learned last, with which threads begin: to learn it anew takes each of them
-/// some 0.2 s in which the program makes almost no progress.
+/// The factor that a thread has learned last, with which threads begin: to learn it anew takes each
+/// of them some 0.2 s in which the program makes almost no progress.
 static LEARNED: AtomicI64 = AtomicI64::new(ONE);
 
 /// What one thread may spend.
 #[derive(Debug)]
 pub(super) struct Effort {
-    /// Put by; negative, by no more than could be put by, after frames that took more than there was.
+    /// Put by; negative, by no more than could be put by, after frames that took more than there
+    /// was.
     left_ns: i64,
     /// What must have been put by for a walk to spend all of it.
     wanted_ns: i64,
@@ -66,7 +72,8 @@ pub(super) struct Effort {
     least: usize,
     /// What frames cost of what is reckoned for them, in parts of [`ONE`].
     factor: i64,
-    /// When the present walk began to be timed, by the thread's CPU time, and what it had spent by then.
+    /// When the present walk began to be timed, by the thread's CPU time, and what it had spent by
+    /// then.
     timed_from: Option<(u64, i64)>,
     /// The thread's CPU time up to which all was earned, where it is earned by the clock.
     earned_to_ns: u64,
@@ -121,8 +128,9 @@ impl Effort {
         self.least = LEAST_FRAMES;
     }
 
-    /// Pays for a frame, the `walked`th, which took as long as so many that are found by remembered recipes; `false` if
-    /// the walk is to end with it. `now_ns` is the thread's CPU time, asked in long walks only. Signal side.
+    /// Pays for a frame, the `walked`th, which took as long as so many that are found by remembered
+    /// recipes; `false` if the walk is to end with it. `now_ns` is the thread's CPU time, asked in
+    /// long walks only. Signal side.
     #[inline]
     pub(super) fn spend(&mut self, took: u32, walked: usize, now_ns: impl Fn() -> u64) -> bool {
         let price_ns = i64::from(took) * FRAME_NS * self.factor / ONE;
@@ -145,7 +153,8 @@ impl Effort {
         self.learn(now_ns);
     }
 
-    /// Where the walk was timed, the factor moves an eighth of the way to what would have been right.
+    /// Where the walk was timed, the factor moves an eighth of the way to what would have been
+    /// right.
     fn learn(&mut self, now_ns: impl Fn() -> u64) {
         let measured = self.timed_from.and_then(|(from_ns, spent_before_ns)| {
             let reckoned_ns = self.spent_ns - spent_before_ns;
@@ -293,8 +302,8 @@ mod tests {
         assert!(whole.count() >= 20);
     }
 
-    /// A machine on which frames take so much longer than reckoned leaves a program most of its time, once the
-    /// first samples have told.
+    /// A machine on which frames take so much longer than reckoned leaves a program most of its
+    /// time, once the first samples have told.
     #[test]
     fn slow_machines_walk_less() {
         for slower in [1, 4, 30] {

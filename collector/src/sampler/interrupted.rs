@@ -1,9 +1,9 @@
 //! What a walk may read: the thread's own stack directly, any other memory through the kernel.
 //!
 //! A thread can be on a stack that csprof knows nothing about: an alternate signal stack, a
-//! coroutine's. Its words are readable if the kernel says so; a page of it that was found readable is
-//! read directly until the walk comes to the next. A word elsewhere is read by the kernel each time: another
-//! thread may unmap it.
+//! coroutine's. Its words are readable if the kernel says so; a page of it that was found readable
+//! is read directly until the walk comes to the next. A word elsewhere is read by the kernel each
+//! time: another thread may unmap it.
 
 #![expect(unsafe_code, reason = "reads words of the interrupted stack")]
 
@@ -14,7 +14,7 @@ use crate::arch::unwind::inference::{Called, LONGEST_CALL, call_before, pops};
 use crate::arch::unwind::recipe::{CalleeSaved, Recipe};
 use crate::arch::{LONGEST_STUB, PAGE_SIZE, RED_ZONE, USER_END};
 use crate::modules::LoadMap;
-use crate::modules::foreign::Foreign;
+use crate::modules::foreign::{self, Foreign};
 use crate::modules::rules;
 use crate::sys;
 use crate::trampoline::arming::real;
@@ -51,18 +51,19 @@ pub(super) mod mark {
     /// Its module ends before a stub of a linkage table would.
     pub(in crate::sampler) const LAST: Marks = Marks(8);
     /// An unwinder that cannot be interposed might end at this frame. It finds the frame again by
-    /// the stack pointer alone, which the trampoline shares: an armed slot below it would be taken for
-    /// the handler (libgcc's `uw_identify_context`).
+    /// the stack pointer alone, which the trampoline shares: an armed slot below it would be taken
+    /// for the handler (libgcc's `uw_identify_context`).
     pub(in crate::sampler) const CATCHES: Marks = Marks(16);
 }
 
 const PAGE: u64 = PAGE_SIZE as u64;
-/// Pages of code that stays loaded, by their numbers, that were read lately: they need not be asked for again.
-/// So many that the pages of a long path rarely meet in one place.
+/// Pages of code that stays loaded, by their numbers, that were read lately: they need not be asked
+/// for again. So many that the pages of a long path rarely meet in one place.
 static READ_PAGES: [AtomicU64; 4096] = [const { AtomicU64::new(0) }; 4096];
 /// The address of no page.
 const NO_PAGE: u64 = 1;
-/// Bytes from one page of a stack that is walked to the next that is read directly: more than most frames have.
+/// Bytes from the page of a frame to the pages above that are read directly: more than most frames
+/// have.
 const NEXT_PAGE: u64 = 16 * PAGE;
 /// How far from a call the data may be of which code finds the address by it.
 const NEAR: u64 = 4096;
@@ -98,8 +99,9 @@ impl<'a> Interrupted<'a> {
         self.own.low <= sp && sp < self.own.high
     }
 
-    /// Whether whatever is called at the call site behind which `real` is comes back there by a return: not
-    /// the next instruction, nor one that takes the address off the stack to learn where it is.
+    /// Whether whatever is called at the call site behind which `real` is comes back there by a
+    /// return: not the next instruction, nor one that takes the address off the stack to learn
+    /// where it is.
     pub(super) fn is_returned_to(&self, real: u64) -> bool {
         let Some((code, at)) = self.text(real.wrapping_sub(1)) else { return false };
         match call_before(code, at + 1) {
@@ -112,8 +114,8 @@ impl<'a> Interrupted<'a> {
                     let place = u32::try_from(target.wrapping_sub(stretch.base)).ok()?;
                     Some(stretch.code.recipes()?.lookup(place).0)
                 };
-                // Code that asks where it is calls into its own function; a caller and what it calls
-                // mostly lie further from each other.
+                // Code that asks where it is calls into its own function; a caller and what it
+                // calls mostly lie further from each other.
                 offset.unsigned_abs() > NEAR
                     || offset != 0
                         && !pops(code, (at + 1).saturating_add_signed(offset as isize))
@@ -161,8 +163,8 @@ impl Target for Interrupted<'_> {
     }
 
     fn may_jump(&self, pc: u64) -> bool {
-        // The stubs of this library change stacks, and go to handlers by a jump; their call frame information
-        // says where they return to.
+        // The stubs of this library change stacks, and go to handlers by a jump; their call frame
+        // information says where they return to.
         !rules::is_own_code(pc)
             && self.map.find(pc).is_some_and(|stretch| {
                 let has_switches = stretch.code.rules.has_unsafe_functions;
@@ -202,21 +204,23 @@ impl Target for Interrupted<'_> {
                 let (code, at) = self.text(pc)?;
                 code.get(..=at)?.last_chunk().copied()
             }
-            Some(_) => sys::probe_bytes(address.checked_sub(LONGEST_CALL as u64)?),
-            None => {
-                Foreign::containing(pc, &self.readable)?.readable_code_around(pc)?;
-                sys::probe_bytes(address.checked_sub(LONGEST_CALL as u64)?)
-            }
+            None if !foreign::is_loaded(pc) => None,
+            _ => sys::probe_bytes(address.checked_sub(LONGEST_CALL as u64)?),
         }
     }
 
     fn stack(&self, sp: u64) -> Option<StackBounds> {
-        self.reached.set(sp.saturating_sub(RED_ZONE) & !(PAGE - 1));
+        self.reached(sp);
         if self.is_own(sp) {
             self.own_low.set(self.own_low.get().min(sp));
             return Some(StackBounds { low: sp, high: self.own.high });
         }
         (sp > PAGE && sp < USER_END).then_some(StackBounds { low: sp, high: USER_END })
+    }
+
+    #[inline]
+    fn reached(&self, sp: u64) {
+        self.reached.set(sp.saturating_sub(RED_ZONE) & !(PAGE - 1));
     }
 
     #[inline]
@@ -227,7 +231,6 @@ impl Target for Interrupted<'_> {
             if page != self.page.get() || address % PAGE > PAGE - 8 {
                 let word = sys::probe(address)?;
                 if page.wrapping_sub(self.reached.get()) <= NEXT_PAGE {
-                    self.reached.set(page);
                     self.page.set(page);
                 }
                 return Some(real(word));
@@ -245,8 +248,8 @@ impl Target for Interrupted<'_> {
 mod tests {
     use super::*;
 
-    /// Off the own stack a page is read directly while the walk is there. What lies elsewhere may be unmapped by
-    /// another thread between two reads.
+    /// Off the own stack a page is read directly while the walk is there. What lies elsewhere may
+    /// be unmapped by another thread between two reads.
     #[test]
     fn what_is_not_the_stack_may_go_at_any_time() {
         let pages = sys::map_anonymous(2 * NEXT_PAGE as usize).unwrap();
@@ -258,13 +261,23 @@ mod tests {
         assert_eq!([stack, heap, stack + PAGE].map(|at| process.read(at)), [Some(0); 3]);
         assert_eq!(process.page.get(), stack + PAGE);
         assert_eq!(process.read(heap), Some(0));
+        process.reached(heap);
+        assert_eq!((process.read(heap), process.page.get()), (Some(0), heap));
+        process.reached(stack);
+        assert_eq!(process.read(stack), Some(0));
         // SAFETY: pages of this test's own, to which no reference is.
-        unsafe { sys::unmap_anonymous(pages.byte_add((heap - low) as usize), PAGE_SIZE) };
+        unsafe {
+            libc::mprotect(
+                pages.byte_add((heap - low) as usize).as_ptr().cast(),
+                PAGE_SIZE,
+                libc::PROT_NONE,
+            )
+        };
         assert_eq!(process.read(heap), None);
     }
 
-    /// A recipe may compute any address from what is in a register. Only words that are on the own stack, or
-    /// that the kernel can read, are read.
+    /// A recipe may compute any address from what is in a register. Only words that are on the own
+    /// stack, or that the kernel can read, are read.
     #[test]
     fn no_address_is_read_that_is_not_there() {
         let words = [0x1111_u64, 0x2222, 0x3333];

@@ -1,7 +1,7 @@
 //! The sampler: what turns the stacks of one thread into counted nodes.
 //!
-//! [`Sampler::sample`], and what it calls, is for handlers and synchronous sources; making, ending and
-//! handing on a [`Sampler`] is setup side.
+//! [`Sampler::sample`], and what it calls, is for handlers and synchronous sources; making, ending
+//! and handing on a [`Sampler`] is setup side.
 
 #![expect(unsafe_code, reason = "what is shared with code that blocks no signal")]
 
@@ -80,14 +80,14 @@ pub struct Sample {
     pub metric: usize,
     /// Periods.
     pub weight: u64,
-    /// The thread's time that it stands for, in nanoseconds: the walk may take a share of it. `None`
-    /// for a sample of a call.
+    /// The thread's time that it stands for, in nanoseconds: the walk may take a share of it.
+    /// `None` for a sample of a call.
     pub time_ns: Option<u64>,
 }
 
 impl Sampler {
-    /// That of a thread on this stack, which has no sample yet. `place` is where the thread's [`Shared`] was
-    /// before: see [`Sampler::leave_to_child`].
+    /// That of a thread on this stack, which has no sample yet. `place` is where the thread's
+    /// [`Shared`] was before: see [`Sampler::leave_to_child`].
     ///
     /// # Safety
     /// `place` is a leaked box of which nobody else has a reference.
@@ -127,8 +127,8 @@ impl Sampler {
         }
     }
 
-    /// Puts the real return address back for good, and counts what has been left without returning. `live`
-    /// is what is in use of the thread's stack.
+    /// Puts the real return address back for good, and counts what has been left without returning.
+    /// `live` is what is in use of the thread's stack.
     pub fn disarm_at_end(&mut self, live: Range<u64>) {
         let record = &self.shared().record;
         record.disarm(live.clone());
@@ -146,15 +146,15 @@ impl Sampler {
         Buffers { path: self.path, walked: self.walked, cache: self.cache }
     }
 
-    /// In the child of a fork, where the tree is the parent's: lets what is in use come to its end, with counts
-    /// that are nobody's.
+    /// In the child of a fork, where the tree is the parent's: lets what is in use come to its end,
+    /// with counts that are nobody's.
     pub fn keep(&mut self) {
         self.shared().record.abandon();
         self.arena.detach();
     }
 
-    /// In the child of a fork: what the thread that it is now may use. The place of what is shared stays the same if
-    /// it is given, for the trampoline may have looked at it already.
+    /// In the child of a fork: what the thread that it is now may use. The place of what is shared
+    /// stays the same if it is given, for the trampoline may have looked at it already.
     #[must_use]
     pub fn leave_to_child(mut self) -> (Option<Buffers>, Option<NonNull<Shared>>) {
         // What is in use stays, these few pages.
@@ -171,7 +171,8 @@ impl Sampler {
     /// What is used with no signal blocked.
     #[inline]
     pub const fn shared<'a>(&self) -> &'a Shared {
-        // SAFETY: lives as long as its thread is sampled, and nobody has an exclusive reference to it.
+        // SAFETY: lives as long as its thread is sampled, and nobody has an exclusive reference to
+        // it.
         unsafe { self.shared.as_ref() }
     }
 }

@@ -6,10 +6,10 @@
 //!
 //! What [`Sampler::sample`] does, in order:
 //! 1. Walk the stack from the interrupted registers until the outermost frame, or until the slot
-//!    that the trampoline has armed: everything outside that is known. (ICS'05 2.3) What that may take is
-//!    [bounded](super::effort).
-//! 2. Find or add the path's nodes below the known part's node and add the weight to the last, which is
-//!    of the source's metric.
+//!    that the trampoline has armed: everything outside that is known. (ICS'05 2.3) What that may
+//!    take is [bounded](super::effort).
+//! 2. Find or add the path's nodes below the known part's node and add the weight to the last,
+//!    which is of the source's metric.
 //! 3. If the stack is in a state that the trampoline can follow, make the walked frames the cached
 //!    path and arm the innermost safe one. (ICS'05 2.3.1)
 //!
@@ -39,8 +39,8 @@ use crate::unwind::validate::StackBounds;
 use crate::unwind::walk::{End, Exit, Flow, Frame, Target, walk};
 
 impl Sampler {
-    /// Counts a sample as delivered, and as recorded or lost. Without a `map` it is lost, but for one
-    /// in the trampoline, whose path is known. Signal side.
+    /// Counts a sample as delivered, and as recorded or lost. Without a `map` it is lost, but for
+    /// one in the trampoline, whose path is known. Signal side.
     pub fn sample(&mut self, map: Option<&LoadMap>, sample: &Sample) {
         self.arena.record_mut().count_delivered(sample.metric, sample.weight);
         match sample.time_ns {
@@ -103,7 +103,8 @@ impl Sampler {
             None => self.root,
         };
         let (arena, walked) = (&mut self.arena, &mut self.walked);
-        // The frame that the sample ends in has a node for each metric, so that one counter is enough.
+        // The frame that the sample ends in has a node for each metric, so that one counter is
+        // enough.
         if let Some(innermost) = walked.frames_mut().first_mut() {
             innermost.key = innermost.key.of_metric(metric);
         }
@@ -210,11 +211,11 @@ impl Sampler {
         Taken { met, partial, armed_index, left }
     }
 
-    /// The node of the context to which the trampoline is about to return, as code that is running or
-    /// interrupted there. `place` is where the trampoline was interrupted: pc and stack pointer.
+    /// The node of the context to which the trampoline is about to return, as code that is running
+    /// or interrupted there. `place` is where the trampoline was interrupted: pc and stack pointer.
     ///
-    /// Record and path are left as they are: the trampoline goes on with them afterwards. Nothing needs
-    /// to be armed, for all that is on the stack is in the path.
+    /// Record and path are left as they are: the trampoline goes on with them afterwards. Nothing
+    /// needs to be armed, for all that is on the stack is in the path.
     fn returning(
         &mut self,
         place: (u64, u64),
@@ -232,8 +233,8 @@ impl Sampler {
 
     /// Makes the walked frames the cached path, behind the first `known` entries, and arms the
     /// innermost safe one. `left` is the index of a cached activation whose slot does not hold the
-    /// trampoline any more, 0 if there is none: it was left by a jump, and all inside it, even where
-    /// other activations stand in their place and look the same.
+    /// trampoline any more, 0 if there is none: it was left by a jump, and all inside it, even
+    /// where other activations stand in their place and look the same.
     fn arm(
         &mut self,
         stack: &Interrupted<'_>,
@@ -258,7 +259,8 @@ impl Sampler {
         let frames = self.walked.frames();
         // Which of the cached activations from `known` on are still there? Those have the same slot
         // and return address, outermost first; the outermost frame of all has none. With the armed
-        // slot met, the others lie inside it and must have returned; without, nobody saw how they left.
+        // slot met, the others lie inside it and must have returned; without, nobody saw how they
+        // left.
         let cached = self.path.entries().get(known..).unwrap_or_default();
         let same = cached
             .iter()
@@ -308,8 +310,8 @@ impl Sampler {
         }
     }
 
-    /// Begins the tree of an epoch. The nodes of the cached path belong to the last one; activations that
-    /// return before the next sample still count there.
+    /// Begins the tree of an epoch. The nodes of the cached path belong to the last one;
+    /// activations that return before the next sample still count there.
     fn enter_epoch(&mut self, epoch: u32) -> Result<(), LossReason> {
         let key = FrameKey::new(FrameKind::Root, u64::from(epoch));
         let root = cct::child(&mut self.arena, 0, key).ok_or(LossReason::ArenaFull)?;
@@ -368,8 +370,8 @@ struct Taken {
     left: usize,
 }
 
-/// Slot and return address of a frame, and whether the slot may be armed. Notes what else it is. `registers`
-/// are those of the innermost one.
+/// Slot and return address of a frame, and whether the slot may be armed. Notes what else it is.
+/// `registers` are those of the innermost one.
 fn judge(
     frame: &Frame,
     registers: &Registers,
@@ -408,8 +410,9 @@ fn judge(
     }
 }
 
-/// Whether the innermost code, which is of a module, is, or could be, a stub of a linkage table, or is about to use the word at
-/// `slot` other than for returning: to learn where it was called from, or since it is none that a call has left.
+/// Whether the innermost code, which is of a module, is, or could be, a stub of a linkage table, or
+/// is about to use the word at `slot` other than for returning: to learn where it was called from,
+/// or since it is none that a call has left.
 fn may_mind(frame: &Frame, registers: &Registers, slot: u64, uses: &mut Uses) -> bool {
     if frame.marks.has(mark::LAST) {
         return true;
@@ -418,7 +421,8 @@ fn may_mind(frame: &Frame, registers: &Registers, slot: u64, uses: &mut Uses) ->
     let word = Above { sp: above(frame.sp), bp: registers.get(Register::RBP).map(above) };
     // Where rbp points to the same frame, it does so each time.
     uses.get(frame.address, word.sp, || {
-        // SAFETY: that many bytes of the module's executable segments follow, in which the thread runs.
+        // SAFETY: that many bytes of the module's executable segments follow, in which the thread
+        // runs.
         let code = unsafe { rules::code_at(frame.address) };
         arch::is_plt_jump(&code) || uses_word(&code, 0, word)
     })

@@ -1,11 +1,12 @@
-//! Code that looks functions up as an unwinder would, and is not known for one: LLVM's, linked into a
-//! program. While it reads the stack, nothing may be replaced there.
+//! Code that looks functions up as an unwinder would, and is not known for one: LLVM's, linked into
+//! a program. While it reads the stack, nothing may be replaced there.
 //!
-//! Such code asks the loader again for each frame that it goes on, which takes microseconds. So what
-//! was armed before is put right when it asks (`preload/exceptions.rs`), and the samples that
-//! follow arm nothing while functions near the one that asked are on the stack: those of an unwinder
-//! are linked next to each other. A millisecond later it has asked again, or is done. That is told by samples, but only
-//! those count between which the thread has run: samples of elapsed time also come while it waits for the loader's lock.
+//! Such code asks the loader again for each frame that it goes on, which takes microseconds. So
+//! what was armed before is put right when it asks (`preload/exceptions.rs`), and the samples that
+//! follow arm nothing while functions near the one that asked are on the stack: those of an
+//! unwinder are linked next to each other. A millisecond later it has asked again, or is done. That
+//! is told by samples, but only those count between which the thread has run: samples of elapsed
+//! time also come while it waits for the loader's lock.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,8 +16,8 @@ use crate::trampoline::walked::WalkedFrame;
 /// What asked last. Changed by the thread and by its handler, a word at a time.
 #[derive(Debug)]
 pub struct Suspect {
-    /// An address in it, and in the highest byte the samples for which it is suspected; 0 before anything has
-    /// asked.
+    /// An address in it, and in the highest byte the samples for which it is suspected; 0 before
+    /// anything has asked.
     word: AtomicU64,
     /// CPU time of the thread at the sample that counted last, in nanoseconds; 0 before the first.
     counted_ns: AtomicU64,

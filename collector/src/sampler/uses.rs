@@ -1,8 +1,8 @@
-//! A thread's memory of where it was interrupted lately: is the code there about to use the word through
-//! which its function will return?
+//! A thread's memory of where it was interrupted lately: is the code there about to use the word
+//! through which its function will return?
 //!
-//! To find out, instructions are decoded, which takes as long as a few remembered frames. The handler comes
-//! back to the same places again and again. Signal side.
+//! To find out, instructions are decoded, which takes as long as a few remembered frames. The
+//! handler comes back to the same places again and again. Signal side.
 
 const PLACES: usize = 1 << PLACE_BITS;
 const PLACE_BITS: u32 = 6;
@@ -31,8 +31,8 @@ impl Uses {
         Self { places: [Place { pc: 0, distance: 0, is_used: false }; PLACES], generation: 0 }
     }
 
-    /// Must be called before a walk with the generation of the load map: an address may mean other code
-    /// in the next.
+    /// Must be called before a walk with the generation of the load map: an address may mean other
+    /// code in the next.
     #[inline]
     pub(super) fn prepare(&mut self, generation: u32) {
         if self.generation != generation {
@@ -40,8 +40,8 @@ impl Uses {
         }
     }
 
-    /// What `find` says of the code at `pc` and the word `distance` bytes above the stack pointer, asked only if
-    /// that is not remembered.
+    /// What `find` says of the code at `pc` and the word `distance` bytes above the stack pointer,
+    /// asked only if that is not remembered.
     #[inline]
     pub(super) fn get(&mut self, pc: u64, distance: i64, find: impl FnOnce() -> bool) -> bool {
         // Fibonacci hashing, as in the cache of recipes.

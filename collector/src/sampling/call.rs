@@ -59,18 +59,21 @@ struct Due<'a> {
 
 #[cold]
 fn sample(due: &mut Due<'_>) {
-    // Before the stack is changed, which is the thread's, too.
-    if sealed() || !is_of_this_thread(thread::current()) {
-        return;
-    }
-    let mask = sys::set_mask(Mask::ALL);
-    // Held only while no signal comes: a handler of the program may leave for elsewhere.
+    // Who seals waits for readers: from before the seal is looked at until after the last system
+    // call. A handler of the program that comes in between, and never comes back, leaves one too
+    // many, for which the next seal waits in vain as long as it does at most.
     due.reading = Reading::begin();
-    if !sealed() {
+    if sealed() {
+        lose(due, LossReason::Sealed);
+    } else if due.reading.is_none() {
+        lose(due, LossReason::NoThreadState);
+    } else if is_of_this_thread(thread::current()) {
+        // Not on the stack that is changed, which may be another thread's.
+        let mask = sys::set_mask(Mask::ALL);
         handler_stack::call(take, due);
+        sys::set_mask(mask);
     }
     due.reading = None;
-    sys::set_mask(mask);
 }
 
 /// Whether there is a state, and it is that of the thread that runs.
@@ -88,7 +91,7 @@ extern "C" fn take(due: &mut Due<'_>) {
     }
     let in_handler = &due.shared.in_handler;
     if in_handler.swap(true, Ordering::Relaxed) {
-        return lose(due);
+        return lose(due, LossReason::CollectorBusy);
     }
     // SAFETY: this thread's state, as was found out before. All signals are blocked, and no setup
     // code uses it meanwhile (see above), so this is the only reference.
@@ -106,9 +109,9 @@ extern "C" fn take(due: &mut Due<'_>) {
     in_handler.store(false, Ordering::Relaxed);
 }
 
-fn lose(due: &Due<'_>) {
+fn lose(due: &Due<'_>, reason: LossReason) {
     if let Some(process) = process::current() {
-        process.arena.count_loss(LossReason::CollectorBusy, due.weight);
+        process.arena.count_loss(reason, due.weight);
     }
 }
 

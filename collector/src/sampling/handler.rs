@@ -21,7 +21,8 @@ use crate::sources::loan::TRAP;
 use crate::sources::{SignalInfo, is_by_own_timer};
 use crate::thread;
 
-/// A sample, or the program's own signal. Returns whether the signal was a sample, or may have been one.
+/// A sample, or the program's own signal. Returns whether the signal was a sample, or may have been
+/// one.
 ///
 /// # Safety
 /// To be called with the arguments of the kernel, by what the [`entry`](super::entry) asks.
@@ -71,7 +72,8 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
     let source = process::current().and_then(|process| process.source(metric));
     let time_ns = |samples| source.and_then(|source| source.time_ns(samples)).unwrap_or(0);
     if let Some(source) = source {
-        // Where waits count, it is the wait that a sample stands for, and the thread has been there.
+        // Where waits count, it is the wait that a sample stands for, and the thread has been
+        // there.
         let is_late = time_ns(weight.saturating_sub(1)) >= LATE_NS;
         if is_late && !source.kind.properties().counts_waits {
             record.late += weight;

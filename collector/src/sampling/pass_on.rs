@@ -1,13 +1,14 @@
-//! The first function of every signal that comes to the collector: it is a sample, or the program's.
-//! The program's go on to its handler, on the stack
-//! where the kernel would have called it and with the mask that it asked for.
+//! The first function of every signal that comes to the collector: it is a sample, or the
+//! program's. The program's go on to its handler, on the stack where the kernel would have called
+//! it and with the mask that it asked for.
 //!
-//! Two kinds come here. The profiling signal that is no sample (from the program's own timers, from raise or
-//! kill). And every signal of which the handler asks for the alternate stack, which the kernel believes
-//! to be the thread's [handler stack](handler_stack): there the kernel's frame is copied to the place that
-//! the kernel would have chosen (`get_sigframe`, arch/x86/kernel/signal.c), and the handler is entered
-//! there. It finds what it would find alone; and if it switches contexts, or is interrupted by a
-//! sample, what it has left on its stack stays untouched.
+//! Two kinds come here. The profiling signal that is no sample (from the program's own timers, from
+//! raise or kill). And every signal of which the handler asks for the alternate stack, which the
+//! kernel believes to be the thread's [handler stack](handler_stack): there the kernel's frame is
+//! copied to the place that the kernel would have chosen (`get_sigframe`,
+//! arch/x86/kernel/signal.c), and the handler is entered there. It finds what it would find alone;
+//! and if it switches contexts, or is interrupted by a sample, what it has left on its stack stays
+//! untouched.
 
 #![expect(unsafe_code, reason = "copies the kernel's frame")]
 
@@ -50,7 +51,8 @@ pub struct Chosen {
     pub on_alternate_stack: bool,
 }
 
-/// Says which handler of the program's is to be called for a profiling signal that is no sample, if any.
+/// Says which handler of the program's is to be called for a profiling signal that is no sample, if
+/// any.
 pub type Chooser = fn(&siginfo_t, &mut ucontext_t) -> Option<Chosen>;
 
 /// The [`Chooser`]; null before the collector has started.
@@ -70,7 +72,8 @@ static HANDLERS: [AtomicUsize; 65] = [const { AtomicUsize::new(0) }; 65];
 #[must_use]
 pub fn handler_of(signal: i32) -> usize {
     let known = usize::try_from(signal).ok().and_then(|signal| HANDLERS.get(signal));
-    // Relaxed, here and below: a program whose threads race to set a handler cannot tell which came last.
+    // Relaxed, here and below: a program whose threads race to set a handler cannot tell which came
+    // last.
     known.map_or(libc::SIG_DFL, |handler| handler.load(Ordering::Relaxed))
 }
 
@@ -113,8 +116,8 @@ pub(super) unsafe extern "C" fn on_profiling_signal(
     true
 }
 
-/// SIGTRAP, from the first loan on: a sample, or the program's. A sample that comes after the loan is none any
-/// more; the next one will count its time.
+/// SIGTRAP, from the first loan on: a sample, or the program's. A sample that comes after the loan
+/// is none any more; the next one will count its time.
 pub(super) unsafe extern "C" fn on_trap_signal(
     signal: i32,
     info: *mut siginfo_t,
@@ -175,7 +178,8 @@ pub(super) unsafe extern "C" fn on_handled_signal(
 pub(super) struct Place {
     pub(super) info: *mut siginfo_t,
     pub(super) context: *mut ucontext_t,
-    /// Address of its frame: return address, `ucontext_t`, `siginfo_t`, registers of the vector units.
+    /// Address of its frame: return address, `ucontext_t`, `siginfo_t`, registers of the vector
+    /// units.
     pub(super) frame: u64,
     /// Whether the program's handler asked for the alternate stack.
     pub(super) on_alternate_stack: bool,
@@ -228,8 +232,9 @@ impl Place {
         let length = (end - frame) as usize;
         let start = core::ptr::with_exposed_provenance::<u8>(frame as usize);
         let to = core::ptr::with_exposed_provenance_mut::<u8>(target as usize);
-        // SAFETY: the whole frame, as the kernel has laid it out; to memory below what is in use of the stack
-        // on which the kernel would have put it. If that is not there, the process ends as it would have.
+        // SAFETY: the whole frame, as the kernel has laid it out; to memory below what is in use of
+        // the stack on which the kernel would have put it. If that is not there, the process ends
+        // as it would have.
         unsafe { to.copy_from_nonoverlapping(start, length) };
         onward.frame = target;
         onward.info = info.wrapping_byte_sub(moved as usize);
@@ -244,7 +249,8 @@ impl Place {
     }
 }
 
-/// The alternate stack has no room for the frame: the kernel would have ended the process (`force_sigsegv`).
+/// The alternate stack has no room for the frame: the kernel would have ended the process
+/// (`force_sigsegv`).
 fn end_by_overflow() -> ! {
     let _ = sys::set_disposition(libc::SIGSEGV, Disposition::Default);
     loop {

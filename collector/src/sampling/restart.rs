@@ -1,12 +1,12 @@
 //! A system call that a sample interrupts at the moment when a signal of the program's arrives.
 //!
-//! The kernel decides once whether an interrupted call fails with EINTR or is made again: for the handler that it
-//! calls first (signal(7), SA_RESTART). That is the collector's where SIGTRAP, which comes before all other
-//! signals (kernel/signal.c, `dequeue_synchronous_signal`), meets a signal of the program's that has ended the
-//! wait; and where that signal arrives while the handler of a sample by elapsed time runs. It must be
-//! decided as for the program's, which would have found the thread in the call. A signal that arrives after
-//! [`decide_for_next_signal`] and before the call is made again, a few hundred nanoseconds later, finds it
-//! about to begin.
+//! The kernel decides once whether an interrupted call fails with EINTR or is made again: for the
+//! handler that it calls first (signal(7), SA_RESTART). That is the collector's where SIGTRAP,
+//! which comes before all other signals (kernel/signal.c, `dequeue_synchronous_signal`), meets a
+//! signal of the program's that has ended the wait; and where that signal arrives while the handler
+//! of a sample by elapsed time runs. It must be decided as for the program's, which would have
+//! found the thread in the call. A signal that arrives after [`decide_for_next_signal`] and before
+//! the call is made again, a few hundred nanoseconds later, finds it about to begin.
 
 #![expect(unsafe_code, reason = "reads the instruction that comes next")]
 
@@ -68,8 +68,8 @@ pub(super) fn decide_for_next_signal(context: &mut libc::ucontext_t) {
     }
 }
 
-/// Lets the call fail that the thread is about to make again, for a handler of the program's that the
-/// kernel does not know to be without SA_RESTART.
+/// Lets the call fail that the thread is about to make again, for a handler of the program's that
+/// the kernel does not know to be without SA_RESTART.
 pub fn fail_interrupted_call(context: &mut libc::ucontext_t) {
     if is_to_be_made_again(context) {
         fail_repeated_call(context, libc::EINTR);
@@ -84,14 +84,15 @@ fn is_to_be_made_again(context: &libc::ucontext_t) -> bool {
     })
 }
 
-/// As many bytes of code at `pc` as a system call's instruction has, if they can be read: the thread may be
-/// about to find out that they are not there. No more: they may be the last of their mapping.
+/// As many bytes of code at `pc` as a system call's instruction has, if they can be read: the
+/// thread may be about to find out that they are not there. No more: they may be the last of their
+/// mapping.
 fn code_at(pc: u64) -> Option<[u8; SYSTEM_CALL.len()]> {
     sys::probe_bytes(pc).or_else(|| {
         // A filter of system calls may forbid to look at any.
         let is_forbidden = sys::probe((&raw const READABLE).addr() as u64).is_none();
-        // SAFETY: the thread is about to execute what is there. All protection keys are allowed, so it
-        // can be read.
+        // SAFETY: the thread is about to execute what is there. All protection keys are allowed, so
+        // it can be read.
         is_forbidden.then(|| unsafe {
             core::ptr::with_exposed_provenance::<[u8; _]>(pc as usize).read_unaligned()
         })
@@ -110,7 +111,9 @@ mod tests {
     fn a_call_at_the_end_of_its_mapping() {
         let pages = sys::map_anonymous(2 * PAGE_SIZE).unwrap();
         // SAFETY: the second of two pages of this test's own, to which no reference is.
-        unsafe { sys::unmap_anonymous(pages.byte_add(PAGE_SIZE), PAGE_SIZE) };
+        unsafe {
+            libc::mprotect(pages.byte_add(PAGE_SIZE).as_ptr().cast(), PAGE_SIZE, libc::PROT_NONE)
+        };
         let end = pages.as_ptr().expose_provenance() + PAGE_SIZE;
         // SAFETY: the last bytes of the first page.
         unsafe { pages.byte_add(PAGE_SIZE - 2).cast().write(SYSTEM_CALL) };

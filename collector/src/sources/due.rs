@@ -15,7 +15,8 @@ pub(super) struct Due {
 }
 
 impl Due {
-    /// From now on. The first period has begun at random before, or each thread would lose its unfinished one.
+    /// From now on. The first period has begun at random before, or each thread would lose its
+    /// unfinished one.
     pub(super) fn new(clock: Clock, period_ns: u64) -> Self {
         let start_ns = sys::now_ns(clock).saturating_sub(random_below(period_ns));
         Self { clock, period_ns, start_ns, accounted: 0 }
@@ -33,17 +34,18 @@ impl Due {
         due
     }
 
-    /// The same for a signal of the clock's own timer, which is worth one at least. A timer that was set anew may
-    /// be early by a part of a period; what that anticipates is not counted again.
+    /// The same for a signal of the clock's own timer, which is worth one at least. A timer that
+    /// was set anew may be early by a part of a period; what that anticipates is not counted again.
     pub(super) fn take_for_timer(&mut self) -> u64 {
         let due = self.count().max(1);
         self.accounted += due;
         due
     }
 
-    /// The same for a signal that comes by another clock, so that it may come before its period has passed: it
-    /// is then worth 1, in advance. Until that period has passed, further signals are worth 0: where a hypervisor
-    /// takes time from the machine, the kernel's events go on, and the CPU time of threads does not.
+    /// The same for a signal that comes by another clock, so that it may come before its period has
+    /// passed: it is then worth 1, in advance. Until that period has passed, further signals are
+    /// worth 0: where a hypervisor takes time from the machine, the kernel's events go on, and the
+    /// CPU time of threads does not.
     pub(super) fn take_for_event(&mut self) -> u64 {
         let passed = self.passed();
         let due = passed.saturating_sub(self.accounted).max(u64::from(self.accounted <= passed));

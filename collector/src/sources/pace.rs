@@ -1,9 +1,9 @@
 //! How often a process is interrupted by elapsed time.
 //!
-//! A timer of elapsed time interrupts each thread, also those that wait, so the interruptions grow with the
-//! threads and not with the processors: 5000 threads at 200 samples per second are a million each second. One
-//! takes a wake-up, a signal and a walk, 10 to 20 µs. So where threads are many, each is interrupted once in
-//! several periods, and the sample stands for all of them.
+//! A timer of elapsed time interrupts each thread, also those that wait, so the interruptions grow
+//! with the threads and not with the processors: 5000 threads at 200 samples per second are a
+//! million each second. One takes a wake-up, a signal and a walk, 10 to 20 µs. So where threads are
+//! many, each is interrupted once in several periods, and the sample stands for all of them.
 
 use crate::sys;
 
@@ -18,7 +18,8 @@ impl Pace {
     /// An interruption in each period.
     pub const EACH_PERIOD: Self = Self(1);
 
-    /// For so many threads that are sampled each `period_ns`, on the processors that this one may run on.
+    /// For so many threads that are sampled each `period_ns`, on the processors that this one may
+    /// run on.
     #[must_use]
     pub fn of(threads: u64, period_ns: u64) -> Self {
         Self::on(sys::processors(), threads, period_ns)
@@ -36,8 +37,8 @@ impl Pace {
         self.0
     }
 
-    /// Whether `self` is to be given up for `wanted`: threads that come and go do not have all timers
-    /// set each time.
+    /// Whether `self` is to be given up for `wanted`: threads that come and go do not have all
+    /// timers set each time.
     #[must_use]
     pub const fn is_to_become(self, wanted: Self) -> bool {
         wanted.0 > self.0 || wanted.0 * 4 <= self.0

@@ -3,8 +3,8 @@
 /// The profiling signal. [SIGTRAP](super::loan::TRAP) may be a second one.
 pub const SIGNAL: i32 = libc::SIGPROF;
 
-/// What every cookie begins with, in the two bytes that are 0 in an address: no program gives a timer
-/// of its own such a value.
+/// What every cookie begins with, in the two bytes that are 0 in an address: no program gives a
+/// timer of its own such a value.
 const COOKIE_TAG: u64 = 0xc5f0 << 48;
 
 /// The cookie of what is at `address`.

@@ -1,7 +1,7 @@
 //! CPU time of one thread, by the kernel's software event task-clock.
 //!
-//! A high-resolution timer in the kernel: exact at thousands of samples per second, at 17 µs for each on
-//! a virtual machine, or 27 µs where [SIGTRAP](super::loan) is not to be had. The signal
+//! A high-resolution timer in the kernel: exact at thousands of samples per second, at 17 µs for
+//! each on a virtual machine, or 27 µs where [SIGTRAP](super::loan) is not to be had. The signal
 //! says nothing about what it stands for, and a second one is dropped while the first is pending,
 //! so the weight is computed from the thread's CPU clock.
 
@@ -32,8 +32,9 @@ pub struct EventHandle {
     cookie: u64,
 }
 
-/// Shortest interval of signals, in nanoseconds: each takes up to 27 µs of the thread's own CPU time, so a thread
-/// with a shorter one would do little else. A shorter period has samples that stand for several.
+/// Shortest interval of signals, in nanoseconds: each takes up to 27 µs of the thread's own CPU
+/// time, so a thread with a shorter one would do little else. A shorter period has samples that
+/// stand for several.
 const LEAST_NS: u64 = 50_000;
 
 impl EventHandle {

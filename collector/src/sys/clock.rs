@@ -35,8 +35,8 @@ pub fn now_ns(clock: Clock) -> u64 {
 /// CPU time of another thread of this process, in nanoseconds; 0 if there is none of that id.
 #[must_use]
 pub fn thread_cpu_ns(tid: u32) -> u64 {
-    // The number of such a clock (include/linux/posix-timers_types.h): the id's complement above three
-    // bits, CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED.
+    // The number of such a clock (include/linux/posix-timers_types.h): the id's complement above
+    // three bits, CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED.
     read((!(tid as i32)) << 3 | 4 | 2)
 }
 

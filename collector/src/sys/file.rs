@@ -21,8 +21,8 @@ pub struct File {
 
 /// File numbers at or above this are used where they must be within the limit.
 pub(super) const HIGH_FD: usize = 900;
-/// Up to this limit, numbers above it are used. The kernel's table reaches to the largest number, and
-/// fork copies it: 32 KiB here.
+/// Up to this limit, numbers above it are used. The kernel's table reaches to the largest number,
+/// and fork copies it: 32 KiB here.
 const LARGEST_LIMIT: u64 = 1 << 12;
 /// How many numbers above the limit are asked for: the run folder's and the arena's.
 const ROOM: u64 = 1 << 6;
@@ -30,17 +30,17 @@ const ROOM: u64 = 1 << 6;
 /// What a new file's number may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// *Above* the program's soft limit, where the program cannot reach, count or run out of it. RLIMIT_NOFILE
-    /// bounds new numbers only (getrlimit(2)), so it is raised for the moment of opening, and only while the
-    /// process has no other thread: a program that posix_spawn or vfork starts at that moment would keep the
-    /// raised limit, and getrlimit would show it.
+    /// *Above* the program's soft limit, where the program cannot reach, count or run out of it.
+    /// RLIMIT_NOFILE bounds new numbers only (getrlimit(2)), so it is raised for the moment of
+    /// opening, and only while the process has no other thread: a program that posix_spawn or vfork
+    /// starts at that moment would keep the raised limit, and getrlimit would show it.
     AboveLimit,
     /// As high as the limit allows.
     BelowLimit,
 }
 
-/// Opens a file and moves it out of the program's way, to a number that `place` allows. Above the limit
-/// means below it where the hard limit is no higher.
+/// Opens a file and moves it out of the program's way, to a number that `place` allows. Above the
+/// limit means below it where the hard limit is no higher.
 ///
 /// `open` returns a number; that, or the one it was moved to, is the answer.
 fn out_of_the_way(place: Place, open: impl FnOnce() -> Result<i32, Errno>) -> Result<i32, Errno> {
@@ -103,8 +103,8 @@ fn bit(number: i32) -> Option<(&'static AtomicU64, u64)> {
 }
 
 fn note_own(number: i32, own: bool) {
-    // Relaxed, here and in `is_own`: the kernel decides what a number means; a program that closes a
-    // number which another thread is just opening cannot count on either.
+    // Relaxed, here and in `is_own`: the kernel decides what a number means; a program that closes
+    // a number which another thread is just opening cannot count on either.
     let Some((word, bit)) = bit(number) else { return };
     if own {
         word.fetch_or(bit, Ordering::Relaxed);

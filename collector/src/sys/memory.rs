@@ -80,19 +80,20 @@ pub unsafe fn unmap(start: NonNull<u8>, size: usize) {
     let _ = unsafe { call(libc::SYS_munmap, [start.as_ptr().addr(), size, 0, 0, 0, 0]) };
 }
 
-/// Gives the storage behind a piece of a shared mapping back: it reads as zeros. Says whether the file
-/// system can do that.
+/// Gives the storage behind a piece of a shared mapping back: it reads as zeros. Says whether the
+/// file system can do that.
 ///
 /// # Safety
-/// Whole pages of a mapping made by [`File::map`](super::File::map), for whose content zeros are as good.
+/// Whole pages of a mapping made by [`File::map`](super::File::map), for whose content zeros are as
+/// good.
 pub unsafe fn give_back(start: NonNull<u8>, size: usize) -> bool {
     let advice = libc::MADV_REMOVE as usize;
     // SAFETY: the caller vouches for the range.
     unsafe { call(libc::SYS_madvise, [start.as_ptr().addr(), size, advice, 0, 0, 0]) }.is_ok()
 }
 
-/// Has the child of a fork find zeros in the place of a page of private memory. Without effect before
-/// Linux 4.14: what is there stays as it was.
+/// Has the child of a fork find zeros in the place of a page of private memory. Without effect
+/// before Linux 4.14: what is there stays as it was.
 pub fn wipe_on_fork<T>(page: &'static T) {
     const { assert!(size_of::<T>() == PAGE_SIZE && align_of::<T>() == PAGE_SIZE) };
     let advice = libc::MADV_WIPEONFORK as usize;

@@ -1,7 +1,8 @@
 //! The software event `task-clock` with a signal at each overflow: perf_event_open(2).
 //!
-//! There are two ways to be told, see [`Delivery`]. The event's file has the signal of the second one
-//! set in both: nobody else's event has, so it tells whether a file number still means this event.
+//! There are two ways to be told, see [`Delivery`]. The event's file has the signal of the second
+//! one set in both: nobody else's event has, so it tells whether a file number still means this
+//! event.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
@@ -14,9 +15,10 @@ use crate::arch::PAGE_SIZE;
 
 /// A `task-clock` event of one thread, which may be opened and closed by any.
 ///
-/// Its file is closed as soon as its first page is mapped: the mapping keeps the event (perf_event_open(2)),
-/// takes no file number from the program, cannot be closed or counted by it, and is inherited by no child,
-/// however that is made. Where the page is refused (RLIMIT_MEMLOCK), the file number stays.
+/// Its file is closed as soon as its first page is mapped: the mapping keeps the event
+/// (perf_event_open(2)), takes no file number from the program, cannot be closed or counted by it,
+/// and is inherited by no child, however that is made. Where the page is refused (RLIMIT_MEMLOCK),
+/// the file number stays.
 #[derive(Debug)]
 pub struct PerfTaskClock {
     period_ns: u64,
@@ -43,8 +45,8 @@ pub enum Delivery {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PerfError(pub Errno);
 
-/// `struct perf_event_attr` as of Linux 5.13 (PERF_ATTR_SIZE_VER7, 128 bytes). An older kernel takes it
-/// as long as what it does not know is 0.
+/// `struct perf_event_attr` as of Linux 5.13 (PERF_ATTR_SIZE_VER7, 128 bytes). An older kernel
+/// takes it as long as what it does not know is 0.
 #[repr(C)]
 struct Attributes {
     kind: u32,
@@ -81,8 +83,8 @@ const F_SETOWN_EX: i32 = 15;
 const F_OWNER_TID: i32 = 0;
 
 impl PerfTaskClock {
-    /// For thread `tid` of this process: each `period_ns` of its CPU time is to send it a signal, which is
-    /// `signal` by [`Delivery::Asynchronous`]. Not open yet.
+    /// For thread `tid` of this process: each `period_ns` of its CPU time is to send it a signal,
+    /// which is `signal` by [`Delivery::Asynchronous`]. Not open yet.
     #[must_use]
     pub const fn new(period_ns: u64, signal: i32, tid: u32) -> Self {
         let number = AtomicI32::new(-1);
@@ -139,8 +141,8 @@ impl PerfTaskClock {
         (self.number() >= 0 && !is_mapped).then(|| self.number())
     }
 
-    /// Whether the program has closed the event: one that closes all files it knows nothing about may also have
-    /// given the number to one of its own.
+    /// Whether the program has closed the event: one that closes all files it knows nothing about
+    /// may also have given the number to one of its own.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         let Some(number) = self.file_number() else { return false };

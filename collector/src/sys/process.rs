@@ -46,7 +46,8 @@ pub fn processors() -> u64 {
     count.max(1)
 }
 
-/// Whether a thread of this process has this id: one that ended by a system call of its own has not.
+/// Whether a thread of this process has this id: one that ended by a system call of its own has
+/// not.
 #[must_use]
 pub fn thread_exists(tid: u32) -> bool {
     // SAFETY: signal 0 is only looked for.
@@ -54,8 +55,8 @@ pub fn thread_exists(tid: u32) -> bool {
     found != Err(Errno(libc::ESRCH))
 }
 
-/// Takes a futex with priority inheritance, waiting for its holder until a time of the monotonic clock:
-/// FUTEX_LOCK_PI2 (Linux 5.14), or FUTEX_LOCK_PI, which knows wall-clock time only.
+/// Takes a futex with priority inheritance, waiting for its holder until a time of the monotonic
+/// clock: FUTEX_LOCK_PI2 (Linux 5.14), or FUTEX_LOCK_PI, which knows wall-clock time only.
 pub fn lock_pi(word: &AtomicU32, until_ns: u64) -> Result<(), Errno> {
     const LOCK_PI2: i32 = 13;
     let wait = |operation: i32, until_ns: u64| {
@@ -196,8 +197,8 @@ pub fn alternate_stack() -> Result<libc::stack_t, Errno> {
 fn alternate(new: *const libc::stack_t) -> Result<libc::stack_t, Errno> {
     let mut old =
         libc::stack_t { ss_sp: core::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
-    // SAFETY: null or a live structure, and one for the answer. The kernel checks the values; memory that is
-    // given is stack of handlers from then on, by the callers' leave.
+    // SAFETY: null or a live structure, and one for the answer. The kernel checks the values;
+    // memory that is given is stack of handlers from then on, by the callers' leave.
     unsafe {
         call(libc::SYS_sigaltstack, [new.addr(), (&raw mut old).addr(), 0, 0, 0, 0])?;
     }

@@ -131,8 +131,8 @@ pub fn read_link_to<'a>(path: &CStr, room: &'a mut [u8]) -> Option<&'a [u8]> {
     (length < room.len()).then_some(&room[..length])
 }
 
-/// The absolute path of a file, without links, as the kernel has it; where /proc is not there, with its
-/// links, from the working folder. `None` if it cannot be opened. Setup side.
+/// The absolute path of a file, without links, as the kernel has it; where /proc is not there, with
+/// its links, from the working folder. `None` if it cannot be opened. Setup side.
 #[must_use]
 pub fn absolute(path: &CStr) -> Option<Vec<u8>> {
     let file = Opened::at(path, libc::O_PATH).ok()?;

@@ -17,10 +17,10 @@ pub enum Disposition {
     Default,
     /// Nothing; also discards a pending signal (signal(7)).
     Ignore,
-    /// A handler, with interrupted system calls restarted where the kernel can, on the thread's alternate stack,
-    /// if it has one. With every signal blocked until it returns: a handler of the program, or a cancellation,
-    /// that came in between could leave by longjmp or by unwinding, and the collector's handler would
-    /// never finish.
+    /// A handler, with interrupted system calls restarted where the kernel can, on the thread's
+    /// alternate stack, if it has one. With every signal blocked until it returns: a handler of the
+    /// program, or a cancellation, that came in between could leave by longjmp or by unwinding, and
+    /// the collector's handler would never finish.
     Handle(Handler),
 }
 /// `struct sigaction` of the kernel, where that has a restorer.
@@ -57,8 +57,8 @@ pub fn set_disposition(signal: i32, disposition: Disposition) -> Result<(), Errn
     .map(drop)
 }
 
-/// Sends the calling thread, or its process, the same signal once more: rt_tgsigqueueinfo(2). It comes
-/// when it is not blocked, with the same `siginfo_t`, as if it had not come yet.
+/// Sends the calling thread, or its process, the same signal once more: rt_tgsigqueueinfo(2). It
+/// comes when it is not blocked, with the same `siginfo_t`, as if it had not come yet.
 pub fn send_again(info: &libc::siginfo_t, to_process: bool) {
     let (pid, tid) = (pid() as usize, tid() as usize);
     let (signal, info) = (info.si_signo as usize, core::ptr::from_ref(info).addr());
@@ -74,8 +74,8 @@ pub fn send_again(info: &libc::siginfo_t, to_process: bool) {
     };
 }
 
-/// Takes one of this signal, which is blocked, off what waits for the calling thread, or else for its process:
-/// rt_sigtimedwait(2).
+/// Takes one of this signal, which is blocked, off what waits for the calling thread, or else for
+/// its process: rt_sigtimedwait(2).
 #[must_use]
 fn take_pending(signal: i32) -> Option<libc::siginfo_t> {
     let (set, now) = (1_u64 << (signal - 1), [0_i64; 2]);
@@ -88,9 +88,9 @@ fn take_pending(signal: i32) -> Option<libc::siginfo_t> {
     taken.is_ok().then(|| unsafe { info.assume_init() })
 }
 
-/// Takes samples by a signal that is blocked off what waits for the calling thread: a standard signal that is
-/// sent to a thread while one waits there is merged with it (signal(7)), and who waits for it would be
-/// given them.
+/// Takes samples by a signal that is blocked off what waits for the calling thread: a standard
+/// signal that is sent to a thread while one waits there is merged with it (signal(7)), and who
+/// waits for it would be given them.
 pub fn drop_samples(signal: i32, is_sample: impl Fn(&libc::siginfo_t) -> bool) {
     // Each source may have one, and there is one of a kind; and then one of the program's.
     const MOST: usize = csprof_format::launch::SourceKind::SENDERS + 1;

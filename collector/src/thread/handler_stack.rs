@@ -1,26 +1,26 @@
 //! The stack on which csprof's handlers run, one for each thread that is sampled.
 //!
-//! The stack of the interrupted code may be short: a coroutine's of 4 KiB, an alternate stack of 8 KiB
-//! that a handler of the program has nearly used up, the heap of an Erlang process. So the kernel is
-//! told that this is the thread's alternate stack (sigaltstack(2)), and a sample writes nothing to the
-//! program's stacks, not even the kernel's frame.
+//! The stack of the interrupted code may be short: a coroutine's of 4 KiB, an alternate stack of 8
+//! KiB that a handler of the program has nearly used up, the heap of an Erlang process. So the
+//! kernel is told that this is the thread's alternate stack (sigaltstack(2)), and a sample writes
+//! nothing to the program's stacks, not even the kernel's frame.
 //!
 //! The program's own alternate stack is then the collector's business. The wrapper of sigaltstack
-//! remembers it in a table here, and says in the kernel's setting which one of the table is meant: the
-//! alternate stack that the kernel knows begins 16 bytes further up for each. The kernel saves and
-//! restores that setting with every handler, as it would the program's own, so it holds in handlers,
-//! after jumps out of them, and in the child of a vfork. Handlers that the program wants on its
-//! alternate stack are moved there (`sampling/pass_on.rs`).
+//! remembers it in a table here, and says in the kernel's setting which one of the table is meant:
+//! the alternate stack that the kernel knows begins 16 bytes further up for each. The kernel saves
+//! and restores that setting with every handler, as it would the program's own, so it holds in
+//! handlers, after jumps out of them, and in the child of a vfork. Handlers that the program wants
+//! on its alternate stack are moved there (`sampling/pass_on.rs`).
 //!
 //! ```text
 //! base             + 4 KiB                 + 12 KiB                                     + 64 KiB
 //! | table          | NEEDED by a sample    | the kernel's frames, and below them a sample |
 //! ```
 //!
-//! The kernel is not told where others ask it behind the wrapper's back: Go adopts an alternate stack
-//! that it finds, and sanitizers unmap it when the thread ends. There, and in a thread whose
-//! setting was changed by a system call of the program's own, the kernel's frame is where it would be
-//! for the program's handlers, and the handler changes to this stack in its first instructions.
+//! The kernel is not told where others ask it behind the wrapper's back: Go adopts an alternate
+//! stack that it finds, and sanitizers unmap it when the thread ends. There, and in a thread whose
+//! setting was changed by a system call of the program's own, the kernel's frame is where it would
+//! be for the program's handlers, and the handler changes to this stack in its first instructions.
 
 #![expect(unsafe_code, reason = "memory shared with the kernel and with assembly")]
 
@@ -37,8 +37,8 @@ arch::thread_word! {
     Top: u64 = "csprof_handler_stack"
 }
 
-/// Bytes of a handler stack and its table; touched where they are used. A sample needs the kernel's frame
-/// (3.5 KB with AVX-512, 11 KB with AMX) and [`NEEDED`].
+/// Bytes of a handler stack and its table; touched where they are used. A sample needs the kernel's
+/// frame (3.5 KB with AVX-512, 11 KB with AMX) and [`NEEDED`].
 pub const SIZE: usize = 64 << 10;
 
 /// Bytes below the kernel's frame that a sample needs at most. Tests measure it
@@ -56,7 +56,8 @@ const STEP: usize = 16;
 struct Table {
     /// Stacks remembered so far.
     count: AtomicU32,
-    /// Entry 0 stays 0: no alternate stack. The others mean the same whichever thread has remembered them.
+    /// Entry 0 stays 0: no alternate stack. The others mean the same whichever thread has
+    /// remembered them.
     stacks: [stack_t; REMEMBERED],
 }
 
@@ -179,8 +180,8 @@ impl HandlerStack {
         unsafe { sys::unmap_anonymous(self.0, SIZE) };
     }
 
-    /// Makes it the calling thread's, which has none; tells the kernel if `known` to it. All signals are
-    /// blocked.
+    /// Makes it the calling thread's, which has none; tells the kernel if `known` to it. All
+    /// signals are blocked.
     pub(super) fn engage(self, known: bool) {
         Top::set((self.0.as_ptr().expose_provenance() + SIZE) as u64);
         IS_KNOWN.fetch_or(known, Ordering::Relaxed);
@@ -193,14 +194,15 @@ impl HandlerStack {
         }
     }
 
-    /// That of a thread that ends, or is not there any more, which had this top; `None` for 0. Nobody else has it.
+    /// That of a thread that ends, or is not there any more, which had this top; `None` for 0.
+    /// Nobody else has it.
     pub(super) fn with_top(top: u64) -> Option<Self> {
         let base = usize::try_from(top).ok()?.checked_sub(SIZE)?;
         NonNull::new(core::ptr::with_exposed_provenance_mut(base)).map(Self)
     }
 
-    /// Takes the calling thread's, which ends or is not sampled any more; `None` if it has none, or if
-    /// it may stand on it. All signals are blocked.
+    /// Takes the calling thread's, which ends or is not sampled any more; `None` if it has none, or
+    /// if it may stand on it. All signals are blocked.
     pub(super) fn disengage() -> Option<Self> {
         let top = top();
         let stack = Self::with_top(top)?;

@@ -81,11 +81,11 @@ fn set_current(thread: *mut Thread) {
     ThreadOfHere::set(thread);
 }
 
-/// Begins sampling the calling thread, on the stack that it was given. Called at the start of each thread, in
-/// it.
+/// Begins sampling the calling thread, on the stack that it was given. Called at the start of each
+/// thread, in it.
 pub fn started(stack: OwnStack) {
-    // A child that shares its parent's memory is not sampled, nor are its threads: the parent would find none of
-    // this id, and take it for dead.
+    // A child that shares its parent's memory is not sampled, nor are its threads: the parent would
+    // find none of this id, and take it for dead.
     let (Some(process), true) = (process::current(), process::active()) else { return };
     if !current().is_null() {
         return;
@@ -96,8 +96,8 @@ pub fn started(stack: OwnStack) {
     sys::set_mask(Mask(mask.0 & !loan::signals().0));
 }
 
-/// All signals are blocked here. `place` is where the thread's [`Shared`] was before, of which nobody else has a
-/// reference; it stays there, for the trampoline may have looked at it already.
+/// All signals are blocked here. `place` is where the thread's [`Shared`] was before, of which
+/// nobody else has a reference; it stays there, for the trampoline may have looked at it already.
 fn begin(process: &'static Process, stack: OwnStack, place: Option<NonNull<Shared>>) {
     let refused = |what: &str| {
         process.arena.count_unsampled_thread();
@@ -134,7 +134,8 @@ fn begin(process: &'static Process, stack: OwnStack, place: Option<NonNull<Share
     }
     // SAFETY: what the thread was before the fork has left the place to it.
     let sampler = unsafe { Sampler::new(arena, buffers, stack.bounds, process.trampoline, place) };
-    // SAFETY: stays until the thread ends; the child of a fork uses its place again, or leaves it for good.
+    // SAFETY: stays until the thread ends; the child of a fork uses its place again, or leaves it
+    // for good.
     unsafe { trampoline::set_current((&raw const *sampler.shared()).cast()) };
     let thread = Box::into_raw(Box::new(Thread {
         sampler,
@@ -186,7 +187,8 @@ impl Thread {
         self.paused_mask.is_some()
     }
 
-    /// Gives its memory back, or leaves it to the next thread. Nobody finds it any more. All signals are blocked.
+    /// Gives its memory back, or leaves it to the next thread. Nobody finds it any more. All
+    /// signals are blocked.
     fn release(self: Box<Self>, handlers: Option<HandlerStack>) {
         // SAFETY: it is not the thread's current one.
         let buffers = unsafe { self.sampler.end() };
@@ -220,7 +222,8 @@ pub fn ended() {
     // pthread_exit leaves all that the start routine called.
     thread.sampler.disarm_at_end(live);
     set_current(core::ptr::null_mut());
-    // SAFETY: null. From here on an entry of the trampoline finds no record, and goes on to where it returns.
+    // SAFETY: null. From here on an entry of the trampoline finds no record, and goes on to where
+    // it returns.
     unsafe { trampoline::set_current(core::ptr::null()) };
     thread.note_progress();
     thread.sampler.arena.record_mut().end_ns = sys::now_ns(Clock::Monotonic);
@@ -240,8 +243,8 @@ unsafe fn release_dead(thread: NonNull<Thread>) {
     thread.release(handlers);
 }
 
-/// Blocks all signals, and returns the mask before. If the profiling signal was blocked already, by a
-/// system call that csprof did not see, what has come since is delivered first: the time that it
+/// Blocks all signals, and returns the mask before. If the profiling signal was blocked already, by
+/// a system call that csprof did not see, what has come since is delivered first: the time that it
 /// stands for is counted late and at the wrong place, but not lost.
 fn block_after_pending() -> Mask {
     let mask = sys::set_mask(Mask::ALL);

@@ -29,8 +29,8 @@ pub enum AskedStack {
 }
 
 impl AskedStack {
-    /// The stack of a thread that is created with these attributes. Not pthread_getattr_np(3) in the thread, which
-    /// asks the program's malloc for memory.
+    /// The stack of a thread that is created with these attributes. Not pthread_getattr_np(3) in
+    /// the thread, which asks the program's malloc for memory.
     ///
     /// # Safety
     /// `attributes` is null, or what the program gives pthread_create(3).
@@ -38,8 +38,8 @@ impl AskedStack {
     pub unsafe fn of(attributes: *const pthread_attr_t) -> Self {
         let mut default = core::mem::MaybeUninit::<pthread_attr_t>::uninit();
         let (mut low, mut size, mut guard) = (core::ptr::null_mut(), 0, 0);
-        // SAFETY: the program's attributes, or the default ones, initialized here and destroyed at the end;
-        // live locals for the answers, which stay as they are if there is none.
+        // SAFETY: the program's attributes, or the default ones, initialized here and destroyed at
+        // the end; live locals for the answers, which stay as they are if there is none.
         unsafe {
             let asked = if attributes.is_null() {
                 c_library::pthread_attr_init(default.as_mut_ptr());
@@ -70,8 +70,8 @@ impl AskedStack {
     pub fn here(self) -> OwnStack {
         let bounds = match self {
             Self::Given(low, size) => StackBounds { low, high: low.saturating_add(size) },
-            // The C library has put the thread control block at the top, in the last page. In versions before
-            // 2.27 the guard is part of the size.
+            // The C library has put the thread control block at the top, in the last page. In
+            // versions before 2.27 the guard is part of the size.
             Self::Made(size, guard) => {
                 let high = (thread_pointer() + 1).next_multiple_of(PAGE_SIZE as u64);
                 StackBounds { low: high.saturating_sub(size).saturating_add(guard), high }
@@ -150,7 +150,8 @@ mod tests {
     }
 
     fn in_thread(attributes: *const pthread_attr_t) {
-        // SAFETY: null or initialized attributes; the thread is waited for, and aborts if it panics.
+        // SAFETY: null or initialized attributes; the thread is waited for, and aborts if it
+        // panics.
         unsafe {
             let mut asked = AskedStack::of(attributes);
             let mut thread = core::mem::zeroed();

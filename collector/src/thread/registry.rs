@@ -14,8 +14,8 @@ use alloc::vec::Vec;
 use core::ffi::c_void;
 use core::ptr::NonNull;
 
-/// Sources of all threads, for [`stop_all`] and [`restart_all`]. To join and to leave takes the same time
-/// however many there are.
+/// Sources of all threads, for [`stop_all`] and [`restart_all`]. To join and to leave takes the
+/// same time however many there are.
 pub struct Registry {
     /// By place; `None` where a thread has left.
     threads: Vec<Option<Registered>>,
@@ -33,8 +33,8 @@ pub struct Registry {
 /// A thread's place in the registry.
 pub(super) type Place = u32;
 
-/// Threads of which the memory is kept, 52 KB each and what was touched of a handler stack: as many as
-/// end and begin side by side.
+/// Threads of which the memory is kept, 52 KB each and what was touched of a handler stack: as many
+/// as end and begin side by side.
 const MOST_SPARE: usize = 16;
 
 /// A thread in the registry.
@@ -48,7 +48,8 @@ struct Registered {
 /// The state of a thread, which is that thread's alone as long as it is there.
 pub(super) struct Owner(pub(super) NonNull<c_void>);
 
-// SAFETY: used by nobody but the thread, or when it is not there any more by who has taken it from the registry.
+// SAFETY: used by nobody but the thread, or when it is not there any more by who has taken it from
+// the registry.
 unsafe impl Send for Owner {}
 
 impl Registry {
@@ -68,7 +69,8 @@ impl Registry {
         }
     }
 
-    /// Sets all timers like this one, of elapsed time, where the number of threads asks for another pace.
+    /// Sets all timers like this one, of elapsed time, where the number of threads asks for another
+    /// pace.
     fn keep_pace(&mut self, like: &Handle) {
         let threads = (self.threads.len() - self.free.len()) as u64;
         let wanted = Pace::of(threads, like.paced_period_ns().unwrap_or(u64::MAX));
@@ -90,10 +92,10 @@ impl Registry {
         }
     }
 
-    /// Closes the sources of a thread that ended by a system call of its own, if the next one looked at has:
-    /// a timer stays when its thread goes. Each new thread looks at two, so as many places are
-    /// taken at most as there were threads at a time, and half as many again. Returns whose state is to be
-    /// released.
+    /// Closes the sources of a thread that ended by a system call of its own, if the next one
+    /// looked at has: a timer stays when its thread goes. Each new thread looks at two, so as many
+    /// places are taken at most as there were threads at a time, and half as many again. Returns
+    /// whose state is to be released.
     fn look_for_dead(&mut self) -> [Option<Owner>; 2] {
         [(); 2].map(|()| {
             let place = self.next.checked_rem(self.threads.len()).unwrap_or(0);
@@ -121,10 +123,12 @@ pub fn lock_registry() -> SetupGuard<'static, Registry> {
     REGISTRY.lock()
 }
 
-/// Adds the calling thread, and opens its sources by `open`, stopped if all are. All signals are blocked.
+/// Adds the calling thread, and opens its sources by `open`, stopped if all are. All signals are
+/// blocked.
 ///
-/// Sources are opened here, so that a fork, which has the lock, meets no file that is on its way, and the end of
-/// a loan none that it does not know. Returns the state of threads, too, that were found dead and taken out.
+/// Sources are opened here, so that a fork, which has the lock, meets no file that is on its way,
+/// and the end of a loan none that it does not know. Returns the state of threads, too, that were
+/// found dead and taken out.
 pub(super) fn join(
     tid: u32,
     cpu: CpuCell,
@@ -165,8 +169,8 @@ pub(super) fn join(
     (sources, place, dead)
 }
 
-/// Removes a thread, and closes its sources: [`stop_all`] in another thread must not meet a timer that is
-/// deleted, and perhaps is somebody else's by then. All signals are blocked.
+/// Removes a thread, and closes its sources: [`stop_all`] in another thread must not meet a timer
+/// that is deleted, and perhaps is somebody else's by then. All signals are blocked.
 pub(super) fn leave(place: Place) {
     let mut registry = REGISTRY.lock_blocked();
     let Some(thread) = registry.threads.get_mut(place as usize).and_then(Option::take) else {
@@ -185,7 +189,8 @@ pub(super) fn take_spare() -> Option<Spare> {
     REGISTRY.lock_blocked().spare.pop()
 }
 
-/// Keeps the memory of a thread that ends for the next one, if there are few. All signals are blocked.
+/// Keeps the memory of a thread that ends for the next one, if there are few. All signals are
+/// blocked.
 pub(super) fn leave_spare(spare: Spare) {
     let mut registry = REGISTRY.lock_blocked();
     if registry.spare.len() < MOST_SPARE && spare.buffers.are_small() {
@@ -246,8 +251,8 @@ pub fn restart_all() {
     }
 }
 
-/// Gives SIGTRAP back to the program: from now on the samples of all threads come by another signal.
-/// Says `why`. Async-signal-safe but for the message, which is not the first thing said.
+/// Gives SIGTRAP back to the program: from now on the samples of all threads come by another
+/// signal. Says `why`. Async-signal-safe but for the message, which is not the first thing said.
 pub fn give_trap_back(why: &str) {
     let registry = REGISTRY.lock();
     if !loan::give_back() {

@@ -11,8 +11,8 @@ pub(super) struct Spare {
     pub handlers: Option<HandlerStack>,
 }
 
-// SAFETY: whoever has it is alone with it: a thread that ends has no record any more, through which its
-// trampoline could have found its path.
+// SAFETY: whoever has it is alone with it: a thread that ends has no record any more, through which
+// its trampoline could have found its path.
 #[expect(unsafe_code, reason = "mappings that change hands")]
 unsafe impl Send for Spare {}
 

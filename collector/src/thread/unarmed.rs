@@ -1,9 +1,9 @@
-//! The real return address back in its place, for code that looks at the stack, and what is left without
-//! returning.
+//! The real return address back in its place, for code that looks at the stack, and what is left
+//! without returning.
 //!
-//! No signal is blocked, for exceptions come here for each cleanup; so a sample may come at any point, and its
-//! handler holds the thread's state exclusively. What both use is [`Shared`], and lies apart from it: nobody here
-//! touches anything else.
+//! No signal is blocked, for exceptions come here for each cleanup; so a sample may come at any
+//! point, and its handler holds the thread's state exclusively. What both use is [`Shared`], and
+//! lies apart from it: nobody here touches anything else.
 
 #![expect(unsafe_code, reason = "what the calling thread shares with its handler")]
 
@@ -30,14 +30,15 @@ pub fn disarm_here(how: Suspended) {
     });
 }
 
-/// Puts the real return address back, for code that asks where call frame information is, in `caller`, and may be
-/// an unwinder. As [`disarm_here`].
+/// Puts the real return address back, for code that asks where call frame information is, in
+/// `caller`, and may be an unwinder. As [`disarm_here`]; but with a glibc before 2.35, where
+/// unwinders take the loader's lock to ask, so may this.
 ///
-/// Its own return address it has read before it asks for anything. Where that may be a replaced one, the slot
-/// stays as it is, for the unwinder goes on by the trampoline's own call frame information, which reads
-/// it: in libgcc's shared library, which the C library enters for cancellation by a jump from functions that
-/// are not known as unwinders. So it does where it does not say what it asks for (libgcc before version 12,
-/// `pc` is 0).
+/// Its own return address it has read before it asks for anything. Where that may be a replaced
+/// one, the slot stays as it is, for the unwinder goes on by the trampoline's own call frame
+/// information, which reads it: in libgcc's shared library, which the C library enters for
+/// cancellation by a jump from functions that are not known as unwinders. So it does where it does
+/// not say what it asks for (libgcc before version 12, `pc` is 0).
 pub fn disarm_for_lookup(caller: u64, pc: u64) {
     let Some(shared) = Shared::here() else { return };
     match asks(caller) {
@@ -66,14 +67,18 @@ enum Asks {
 }
 
 fn asks(pc: u64) -> Asks {
-    let reading = Reading::begin();
-    match reading.as_ref().and_then(|reading| reading.map().find(pc)) {
-        Some(stretch) if stretch.code.rules.unwinder => Asks::Shared,
-        Some(stretch) if stretch.unwinds(pc) => Asks::Static,
-        // The C library loads libgcc's by itself; it comes into the load map when a sample has met it.
-        None if foreign::is_of_unwinder(pc) => Asks::Shared,
-        _ => Asks::Unknown,
-    }
+    let known = Reading::begin().and_then(|reading| {
+        reading.map().find(pc).map(|stretch| match stretch {
+            stretch if stretch.code.rules.unwinder => Asks::Shared,
+            stretch if stretch.unwinds(pc) => Asks::Static,
+            _ => Asks::Unknown,
+        })
+    });
+    // The C library loads libgcc's by itself; it comes into the load map when a sample has met it.
+    known.unwrap_or_else(|| match foreign::is_of_unwinder(pc) {
+        true => Asks::Shared,
+        false => Asks::Unknown,
+    })
 }
 
 /// The calling thread is about to go on at the stack pointer `sp` without returning there: what was
@@ -87,8 +92,8 @@ pub fn left_to(sp: u64) {
     });
 }
 
-/// Calls `change` with the record of the calling thread's trampoline, the part of its own stack that
-/// is in use, and all of it; counts the lost returns that it returns.
+/// Calls `change` with the record of the calling thread's trampoline, the part of its own stack
+/// that is in use, and all of it; counts the lost returns that it returns.
 fn with_trampoline(change: impl FnOnce(&Record, Range<u64>, StackBounds) -> u64) {
     let Some(shared) = Shared::here() else { return };
     let (record, live) = (&shared.record, thread_stack_in_use(shared.stack));
@@ -101,8 +106,8 @@ fn with_trampoline(change: impl FnOnce(&Record, Range<u64>, StackBounds) -> u64)
     let lost = change(record, live, shared.stack);
     // In the child of a fork by hand, the count would be the parent's.
     if lost > 0 && process::current().is_some() {
-        // SAFETY: a counter in the thread's arena, which is mapped as long as the thread is sampled; its handler
-        // may count in between.
+        // SAFETY: a counter in the thread's arena, which is mapped as long as the thread is
+        // sampled; its handler may count in between.
         unsafe { AtomicU64::from_ptr(shared.lost_returns) }.fetch_add(lost, Ordering::Relaxed);
     }
 }

@@ -12,8 +12,8 @@ use super::{Entry, Record, SENTINEL, Suspended};
 use crate::arch::{Place, STRIDE, trampoline_start};
 use crate::sys;
 
-/// The return address for which `word` stands: that of the site if it is an entry, else the word itself.
-/// Either side.
+/// The return address for which `word` stands: that of the site if it is an entry, else the word
+/// itself. Either side.
 #[must_use]
 #[inline]
 pub fn real(word: u64) -> u64 {
@@ -231,9 +231,9 @@ impl Record {
         }
     }
 
-    /// After a fork, in the child, disarmed: the trampoline may be busy with the record, if the fork was
-    /// made by a handler that interrupted it. It comes to its end without arming anything; record, path and
-    /// counts must stay where they are.
+    /// After a fork, in the child, disarmed: the trampoline may be busy with the record, if the
+    /// fork was made by a handler that interrupted it. It comes to its end without arming anything;
+    /// record, path and counts must stay where they are.
     pub fn abandon(&self) {
         self.set_suspended(Suspended::No);
         let mut entry = self.inner().max(self.armed()).cast_mut();

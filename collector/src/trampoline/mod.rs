@@ -1,18 +1,19 @@
 //! The return trampoline: edge counts, and samples that unwind only what is new.
 //!
-//! ICS'05 sections 2.3 and 2.4. At most one return address per thread is *armed*: replaced by the address
-//! of its call site's entry ([`sites`], [`entry`]). When the activation returns, the entry counts the
-//! return on the activation's node, arms the next one outward, and goes on to the address that it
-//! stands for. A sample that finds the armed slot while unwinding knows everything above it already.
+//! ICS'05 sections 2.3 and 2.4. At most one return address per thread is *armed*: replaced by the
+//! address of its call site's entry ([`sites`], [`entry`]). When the activation returns, the entry
+//! counts the return on the activation's node, arms the next one outward, and goes on to the
+//! address that it stands for. A sample that finds the armed slot while unwinding knows everything
+//! above it already.
 //!
 //! The cached path is an array of [`Entry`]s, outermost first, behind a sentinel with slot 0.
 //! Each stands for one activation: the slot of its return address, the address that belongs
 //! there, and the node whose edge count its return adds to.
 //!
-//! Invariants: an entry says by itself where it returns to, so a slot that holds one is never wrong,
-//! wherever it was copied to; and whoever reads a return address reads it through [`arming::real`]. A
-//! thread's record and path are written by the thread itself: its handler, its trampoline, or setup
-//! code. A handler that interrupted the trampoline changes nothing.
+//! Invariants: an entry says by itself where it returns to, so a slot that holds one is never
+//! wrong, wherever it was copied to; and whoever reads a return address reads it through
+//! [`arming::real`]. A thread's record and path are written by the thread itself: its handler, its
+//! trampoline, or setup code. A handler that interrupted the trampoline changes nothing.
 
 #![expect(unsafe_code, reason = "stack slots and the record shared with assembly")]
 
@@ -28,8 +29,8 @@ use crate::arch;
 
 /// What the entry code knows about its thread.
 ///
-/// Written by that thread only, but by its handler, too, at any moment: so all of it is read and written
-/// word by word through shared references, and nobody ever holds an exclusive one.
+/// Written by that thread only, but by its handler, too, at any moment: so all of it is read and
+/// written word by word through shared references, and nobody ever holds an exclusive one.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Record {
@@ -75,8 +76,8 @@ pub struct Entry {
     pub next: i64,
     /// The node that represents the activation.
     pub node: u32,
-    /// The [mark](sites::Number::mark) of its call site where its return address may be replaced, and 0
-    /// where not; [`SENTINEL`] for the sentinel.
+    /// The [mark](sites::Number::mark) of its call site where its return address may be replaced,
+    /// and 0 where not; [`SENTINEL`] for the sentinel.
     pub site: u32,
 }
 
@@ -118,8 +119,8 @@ pub unsafe fn set_current(record: *const Record) {
     RecordOfThread::set(record);
 }
 
-// Relaxed throughout: one thread, and its handlers. What must be in order for a handler that comes in
-// between is kept so by fences for this thread.
+// Relaxed throughout: one thread, and its handlers. What must be in order for a handler that comes
+// in between is kept so by fences for this thread.
 impl Record {
     /// That of a thread of which nothing is cached. `returns` counts its returns.
     #[must_use]

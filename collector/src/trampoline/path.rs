@@ -60,7 +60,8 @@ impl Path {
     }
 
     /// Keeps the first `keep` entries, the sentinel among them, and adds `frames`, which are
-    /// innermost first, each with its edge count and the mark of its call site. `false` if memory is refused; the path is then empty.
+    /// innermost first, each with its edge count and the mark of its call site. `false` if memory
+    /// is refused; the path is then empty.
     pub(crate) fn replace_from(
         &mut self,
         keep: usize,

@@ -2,9 +2,9 @@
 //!
 //! An entry of the trampoline belongs to a return address, in the whole process and for ever. So a
 //! return that lands in an entry always has an answer, whoever armed the slot it came through, and
-//! whoever has copied, moved or restored that stack since: entry `n` returns to what [`SITES`] has at
-//! `n`. A number is written once and never changed. That a library was unloaded changes nothing: an
-//! address is only a number, and what is mapped there next has the same entry for it.
+//! whoever has copied, moved or restored that stack since: entry `n` returns to what [`SITES`] has
+//! at `n`. A number is written once and never changed. That a library was unloaded changes nothing:
+//! an address is only a number, and what is mapped there next has the same entry for it.
 //!
 //! The table is a hash table without removal. A claim is one exchange, so that handlers of all
 //! threads may claim at once, and one may interrupt another.
@@ -45,8 +45,8 @@ static FULL: AtomicBool = AtomicBool::new(false);
 pub struct Number(usize);
 
 impl Number {
-    /// That of the site to which `real` returns, claimed if nobody has met it; `None` if there is no
-    /// place left for it. Signal side.
+    /// That of the site to which `real` returns, claimed if nobody has met it; `None` if there is
+    /// no place left for it. Signal side.
     #[must_use]
     pub fn of(real: u64) -> Option<Self> {
         // Fibonacci hashing, as in the cache of recipes.

@@ -5,9 +5,10 @@
 //! The handler comes seldom, and finds whatever it reads outside the processor's caches: so lines
 //! count, not comparisons, and the entries that an address may have share one.
 //!
-//! A recipe mostly holds for many instructions, and an interpreter's loop, of which no two samples need
-//! be at the same, is a function of which every instruction goes to decode. So an entry speaks for
-//! the addresses of one aligned block of 64 bytes for which its recipe holds. Belongs to one thread.
+//! A recipe mostly holds for many instructions, and an interpreter's loop, of which no two samples
+//! need be at the same, is a function of which every instruction goes to decode. So an entry speaks
+//! for the addresses of one aligned block of 64 bytes for which its recipe holds. Belongs to one
+//! thread.
 
 use core::ops::Range;
 
@@ -37,7 +38,7 @@ impl Marks {
     }
 }
 
-/// Recipes by address: 21 KB.
+/// Recipes by address: 22 KB.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct RecipeCache {
@@ -66,19 +67,36 @@ struct Entry {
 pub struct Followed {
     /// The way out: [`Inferred::NOTHING`] if there is none.
     pub way: Inferred,
-    /// The return address that a stack had there on which no way was believed; 0 if none was met. Of
-    /// another stack that says nothing.
-    pub refused: u64,
+    /// On how many stacks no way was believed since one was; at most [`MOST_REFUSALS`].
+    pub refusals: u8,
+    /// The return address that the last of them had there, if there is but this way. Of another
+    /// stack that says nothing.
+    pub refused: Option<u64>,
+}
+
+/// So many stacks on which no way out of some code is believed are enough: it is looked for no
+/// more, for that takes long.
+pub const MOST_REFUSALS: u8 = 8;
+
+impl Followed {
+    /// No way.
+    pub const NOTHING: Self = Self { way: Inferred::NOTHING, refusals: 0, refused: None };
+
+    /// Whether no way was believed when this was remembered.
+    #[must_use]
+    pub const fn is_refused(&self) -> bool {
+        self.refusals > 0
+    }
 }
 
 impl From<Inferred> for Followed {
     fn from(way: Inferred) -> Self {
-        Self { way, refused: 0 }
+        Self { way, ..Self::NOTHING }
     }
 }
 
 /// Not an address of user space, so never asked for with success.
-const NOTHING: (u64, Followed) = (u64::MAX, Followed { way: Inferred::NOTHING, refused: 0 });
+const NOTHING: (u64, Followed) = (u64::MAX, Followed::NOTHING);
 
 /// Addresses beyond this one are not remembered. The kernel gives none out unless asked for.
 const END: u64 = 1 << 48;

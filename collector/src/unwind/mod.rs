@@ -20,10 +20,10 @@
 //!
 //! What depends on the architecture is in [`arch::unwind`](crate::arch::unwind).
 //!
-//! Invariants: a walk ends, because CFAs grow within a stack, signal frames are counted, and the visitor
-//! stops what takes too long or is too deep: a jump, or a return through a register, may keep the stack
-//! pointer. It reads nothing but what [`Target::read`](walk::Target::read) admits; it never panics; and where
-//! it cannot go on it says why, so that no path is cut silently.
+//! Invariants: a walk ends, because CFAs grow within a stack, signal frames are counted, and the
+//! visitor stops what takes too long or is too deep: a jump, or a return through a register, may
+//! keep the stack pointer. It reads nothing but what [`Target::read`](walk::Target::read) admits;
+//! it never panics; and where it cannot go on it says why, so that no path is cut silently.
 
 #![forbid(unsafe_code)]
 

@@ -32,24 +32,29 @@ pub trait Target {
         false
     }
 
-    /// The readable code around `pc`, and where `pc` is in it. Asked where nothing else is known, and
-    /// in code that may jump; of modules that are on the stack.
+    /// The readable code around `pc`, and where `pc` is in it. Asked where nothing else is known,
+    /// and in code that may jump; of modules that are on the stack.
     fn text(&self, _pc: u64) -> Option<(&[u8], usize)> {
         None
     }
 
-    /// The bytes of code before `address`, which may be no return address, and of a module that another thread
-    /// unloads.
+    /// The bytes of code before `address`, which may be no return address, and of a module that
+    /// another thread unloads.
     fn code_before(&self, address: u64) -> Option<[u8; LONGEST_CALL]> {
         let (code, at) = self.text(address.checked_sub(1)?)?;
         code.get(..=at)?.last_chunk().copied()
     }
 
     /// The stack on which `sp` lies. Asked at the start of a walk and beyond every signal frame,
-    /// where an alternate signal stack may end. The lower bound is that of stack pointers of callers, not of
-    /// words that can be read: leaf functions keep some in the [red zone](crate::arch::RED_ZONE) below. Where
-    /// a stack ends of which nothing else is known, the upper one is that of all memory.
+    /// where an alternate signal stack may end. The lower bound is that of stack pointers of
+    /// callers, not of words that can be read: leaf functions keep some in the [red
+    /// zone](crate::arch::RED_ZONE) below. Where a stack ends of which nothing else is known, the
+    /// upper one is that of all memory.
     fn stack(&self, sp: u64) -> Option<StackBounds>;
+
+    /// The walk has come to a frame with this stack pointer, on the [stack](Self::stack) that was
+    /// asked for last.
+    fn reached(&self, _sp: u64) {}
 
     /// The 64-bit word at `address`, on a stack or off it, if it can be read. Where a
     /// return address was replaced by the trampoline, it answers with the real one.

@@ -1,7 +1,7 @@
 //! What a caller's frame must satisfy before it is believed.
 //!
-//! SIGNAL side. The stack grows downwards: going outwards, every CFA lies above the one before it, or
-//! at it where no word was taken off the stack, and within the stack it started on.
+//! SIGNAL side. The stack grows downwards: going outwards, every CFA lies above the one before it,
+//! or at it where no word was taken off the stack, and within the stack it started on.
 
 /// The stack that a frame lies on: `[low, high)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,11 +13,12 @@ pub struct StackBounds {
 }
 
 impl StackBounds {
-    /// Bytes of a process's stack above the stack pointer that it begins with: part of its arguments.
+    /// Bytes of a process's stack above the stack pointer that it begins with: part of its
+    /// arguments.
     pub const ABOVE_ENTRY: u64 = 64;
 
-    /// Whether a frame with this stack pointer has nothing above it that could have called it: it is what a
-    /// process begins with, which may have aligned its stack pointer to 16 bytes.
+    /// Whether a frame with this stack pointer has nothing above it that could have called it: it
+    /// is what a process begins with, which may have aligned its stack pointer to 16 bytes.
     #[must_use]
     pub const fn is_outermost(self, sp: u64) -> bool {
         self.high.saturating_sub(sp) < Self::ABOVE_ENTRY + 16

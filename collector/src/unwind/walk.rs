@@ -115,15 +115,16 @@ pub enum End {
 /// walks over damaged memory.
 const MAX_SIGNAL_FRAMES: u32 = 64;
 
-/// What a frame takes that is found in another way than by a recipe that is remembered: by one that is looked
-/// up, by its code, or with all registers restored. Half a microsecond, ten times as long.
+/// What a frame takes that is found in another way than by a recipe that is remembered: by one that
+/// is looked up, by its code, or with all registers restored. Half a microsecond, ten times as
+/// long.
 const SLOW: u32 = 10;
 
 /// Visits every frame from the interrupted one outwards, each exactly once.
 ///
-/// `start` holds the registers of the first frame: of interrupted code ([`FrameKind::Leaf`]), or of code that
-/// has made a call, with its return address ([`FrameKind::Call`]); so says `kind`. `cache` must have been prepared for the
-/// load map that `target` answers from.
+/// `start` holds the registers of the first frame: of interrupted code ([`FrameKind::Leaf`]), or of
+/// code that has made a call, with its return address ([`FrameKind::Call`]); so says `kind`.
+/// `cache` must have been prepared for the load map that `target` answers from.
 pub fn walk(
     start: &Registers,
     mut kind: FrameKind,
@@ -142,6 +143,7 @@ pub fn walk(
 
     loop {
         let (address, sp) = (registers.ip, registers.sp());
+        target.reached(sp);
         let lookup = address.wrapping_sub(kind.lookup_bias());
         let read = |word| target.read(word);
 

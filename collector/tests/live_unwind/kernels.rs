@@ -1,6 +1,6 @@
 //! Every instruction of OpenBLAS that a little linear algebra comes to: assembly without call frame
-//! information, which counts in the frame pointer and realigns its stack. The kernels are those for the
-//! processor at hand, or for the one that `OPENBLAS_CORETYPE` names.
+//! information, which counts in the frame pointer and realigns its stack. The kernels are those for
+//! the processor at hand, or for the one that `OPENBLAS_CORETYPE` names.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -68,8 +68,8 @@ pub(crate) fn sample(start: &Registers) -> bool {
     if study.is_null() {
         return false;
     }
-    // SAFETY: set by this thread to a live Study before it steps, and nothing else touches that while
-    // it does.
+    // SAFETY: set by this thread to a live Study before it steps, and nothing else touches that
+    // while it does.
     unsafe { &mut *study }.sample(start);
     true
 }

@@ -55,9 +55,9 @@ struct Watch {
     difference: Option<(Vec<Frame>, End, Vec<u64>)>,
 }
 
-/// Whether a function that gcc gave a realigned stack is at its end, `lea -8(%r10),%rsp; ret`. Its CFI
-/// has rbp saved at rbp still, which is the caller's already, so that backtrace(3) skips frames; the
-/// callers must be those of the instruction before.
+/// Whether a function that gcc gave a realigned stack is at its end, `lea -8(%r10),%rsp; ret`. Its
+/// CFI has rbp saved at rbp still, which is the caller's already, so that backtrace(3) skips
+/// frames; the callers must be those of the instruction before.
 fn ends_realigned(process: &Process, pc: u64) -> bool {
     const END: [u8; 5] = [0x49, 0x8d, 0x62, 0xf8, 0xc3];
     let (lea, ret) = END.split_at(4);
@@ -348,8 +348,8 @@ fn fixture(name: &CStr) -> Option<extern "C" fn() -> f64> {
     Some(unsafe { std::mem::transmute::<*mut c_void, extern "C" fn() -> f64>(found) })
 }
 
-/// Loads a library that gcc builds from the source file of that name, for the test of that name; `None`,
-/// and a line that says so, if it cannot be.
+/// Loads a library that gcc builds from the source file of that name, for the test of that name;
+/// `None`, and a line that says so, if it cannot be.
 fn build(source: &str, name: &str, arguments: &[&str]) -> Option<*mut c_void> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live_unwind");
     let source = PathBuf::from(folder).join(source).with_extension("c");
@@ -378,7 +378,8 @@ fn symbol(library: *mut c_void, name: &CStr) -> *mut c_void {
     found
 }
 
-/// The last instructions of longjmp, setcontext and swapcontext too, where the stack pointer is already elsewhere.
+/// The last instructions of longjmp, setcontext and swapcontext too, where the stack pointer is
+/// already elsewhere.
 #[test]
 fn every_instruction_of_a_jump() {
     let Some(jumps) = fixture(c"jumps") else { return };

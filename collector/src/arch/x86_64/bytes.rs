@@ -1,11 +1,13 @@
 //! `memcpy`, `memmove`, `memset`, `memcmp`, `bcmp` and `strlen`, bound inside the collector.
 //!
-//! The compiler calls them for what is larger than a few words, on the signal side, too. Another library's
-//! would be functions of the program: ThreadSanitizer puts some there that watch the collector's memory
-//! and know nothing of its locks. The symbols are hidden, so the program keeps its own.
+//! The compiler calls them for what is larger than a few words, on the signal side, too. Another
+//! library's would be functions of the program: ThreadSanitizer puts some there that watch the
+//! collector's memory and know nothing of its locks. The symbols are hidden, so the program keeps
+//! its own.
 //!
-//! String instructions: short, and nothing that is large is copied here (a table that grows is moved by
-//! the kernel). The psABI has the direction flag clear at every call; so has the kernel in a handler.
+//! String instructions: short, and nothing that is large is copied here (a table that grows is
+//! moved by the kernel). The psABI has the direction flag clear at every call; so has the kernel in
+//! a handler.
 
 core::arch::global_asm!(
     ".macro csprof_bytes name",

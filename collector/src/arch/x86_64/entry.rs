@@ -44,8 +44,8 @@ fn with_all_keys(work: impl FnOnce()) {
         return work();
     }
     let allowed: u32;
-    // SAFETY: the processor has keys. What may not be reached now is put back below; memory that may
-    // be reached meanwhile is what `work` could reach in a handler.
+    // SAFETY: the processor has keys. What may not be reached now is put back below; memory that
+    // may be reached meanwhile is what `work` could reach in a handler.
     unsafe {
         core::arch::asm!("rdpkru", in("ecx") 0, out("eax") allowed, out("edx") _, options(nostack));
         core::arch::asm!("wrpkru", in("eax") 0, in("ecx") 0, in("edx") 0, options(nostack));

@@ -29,8 +29,9 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// Hands on the seventh argument, where the real function takes one. Only then is it known to be there: the
-    /// first function of a thread may have its return address in the last word of its stack.
+    /// Hands on the seventh argument, where the real function takes one. Only then is it known to
+    /// be there: the first function of a thread may have its return address in the last word of its
+    /// stack.
     ///
     /// # Safety
     /// The caller has passed seven arguments, or may have.
@@ -39,8 +40,8 @@ impl Call {
         self.on_stack = unsafe { (&raw const self.caller).add(1).read() };
     }
 
-    /// The registers of the stub's caller as it goes on behind the call, as far as they are known: of
-    /// a frame of the kind [`Call`](csprof_format::address::FrameKind::Call).
+    /// The registers of the stub's caller as it goes on behind the call, as far as they are known:
+    /// of a frame of the kind [`Call`](csprof_format::address::FrameKind::Call).
     pub(crate) fn caller_registers(&self) -> Registers {
         let slot = (&raw const self.caller).addr();
         Registers::calling(self.caller, (slot + size_of::<u64>()) as u64, self.frame_pointer)

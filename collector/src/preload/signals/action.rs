@@ -72,8 +72,8 @@ pub(in crate::preload) fn pass_on() {
     set_chooser(program_handler);
 }
 
-/// The program's handler for a profiling signal that is no sample, if it has one, and the mask that the
-/// program asked for. A signal that nobody handles is counted, and ends the program as it would
+/// The program's handler for a profiling signal that is no sample, if it has one, and the mask that
+/// the program asked for. A signal that nobody handles is counted, and ends the program as it would
 /// alone, unless it may be an old one of csprof's.
 fn program_handler(info: &libc::siginfo_t, context: &mut libc::ucontext_t) -> Option<Chosen> {
     let handler = ASKED.handler.load(Ordering::Relaxed);
@@ -117,17 +117,17 @@ fn program_handler(info: &libc::siginfo_t, context: &mut libc::ucontext_t) -> Op
     })
 }
 
-/// Whether csprof's own sources may have sent a signal that is no sample of theirs (any more). A timer
-/// that is deleted may have one under way (before Linux 6.13); so may an event whose thread has
-/// ended, which leaves no trace of where it came from if the kernel had no memory for that.
+/// Whether csprof's own sources may have sent a signal that is no sample of theirs (any more). A
+/// timer that is deleted may have one under way (before Linux 6.13); so may an event whose thread
+/// has ended, which leaves no trace of where it came from if the kernel had no memory for that.
 /// Anything else is sent by a process, or by a timer of the program's.
 fn may_be_late(info: &libc::siginfo_t) -> bool {
     let uses_events = || {
         process::current()
             .is_some_and(|process| process.uses(|source| source.trigger == Trigger::Event))
     };
-    // SAFETY: what a process sends begins with its id, as the structure of a timer does with another
-    // number.
+    // SAFETY: what a process sends begins with its id, as the structure of a timer does with
+    // another number.
     let sender = unsafe { info.si_pid() };
     match info.si_code {
         libc::SI_TIMER => {

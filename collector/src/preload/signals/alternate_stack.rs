@@ -1,9 +1,9 @@
 //! sigaltstack(2): the program's alternate stack, while the kernel's is the thread's
 //! [handler stack](handler_stack).
 //!
-//! Whether it is, the kernel is asked each time: a thread that was made by clone(2) has its creator's
-//! thread-local storage but no alternate stack, and a program may have set one by a system call of its own.
-//! Then the call is passed on. Async-signal-safe.
+//! Whether it is, the kernel is asked each time: a thread that was made by clone(2) has its
+//! creator's thread-local storage but no alternate stack, and a program may have set one by a
+//! system call of its own. Then the call is passed on. Async-signal-safe.
 
 #![expect(unsafe_code, reason = "an exported C function with pointers from the program")]
 
@@ -17,8 +17,8 @@ use crate::thread::handler_stack::{self, NONE};
 
 /// Of `stack_t`: the alternate stack is off while a handler runs on it.
 const SS_AUTODISARM: c_int = 1 << 31;
-/// The smallest alternate stack that the kernel takes: `MINSIGSTKSZ` of its headers. It asks for more only where
-/// a program has asked for AMX.
+/// The smallest alternate stack that the kernel takes: `MINSIGSTKSZ` of its headers. It asks for
+/// more only where a program has asked for AMX.
 const SMALLEST: usize = 2048;
 
 /// sigaltstack(2).

@@ -12,8 +12,9 @@ use crate::preload::view::{Belief, sampled};
 use crate::process;
 use crate::sources::loan;
 
-/// Whether the profiling signal may meet a wait and end it: one by elapsed time, while it lasts; one by the event of
-/// `task-clock` without SIGTRAP, whose interrupt sends the signal, as it begins or ends.
+/// Whether the profiling signal may meet a wait and end it: one by elapsed time, while it lasts;
+/// one by the event of `task-clock` without SIGTRAP, whose interrupt sends the signal, as it begins
+/// or ends.
 pub(in crate::preload) fn samples_meet_waits() -> bool {
     process::current().is_some_and(|process| {
         process.uses(|source| match source.interrupts_waits {

@@ -37,13 +37,15 @@ pub(super) fn settle() {
     }
 }
 
-/// Of the signals of samples those that the kernel has blocked: while a handler of the program's for one of them
-/// runs. What is changed there ends with the handler, so it is the kernel's to remember.
+/// Of the signals of samples those that the kernel has blocked: while a handler of the program's
+/// for one of them runs. What is changed there ends with the handler, so it is the kernel's to
+/// remember.
 pub(in crate::preload) fn really_blocked() -> u64 {
     sys::block(Mask(0)).0 & kept()
 }
 
-/// Those of `named` for which the thread's own view is to be changed. Asks the kernel only if there are any.
+/// Those of `named` for which the thread's own view is to be changed. Asks the kernel only if there
+/// are any.
 fn not_really_blocked(named: u64) -> u64 {
     if named == 0 { 0 } else { named & !really_blocked() }
 }

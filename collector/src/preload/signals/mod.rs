@@ -1,8 +1,8 @@
 //! The profiling signal stays the collector's: ICS'05 section 2.5.2.
 //!
-//! A program that installs its own handler for the signal, blocks it or waits for it is told what it
-//! would be told alone. What it asked for is remembered, so that asking again gives the answer it
-//! expects; and its handler is called for what is no sample:
+//! A program that installs its own handler for the signal, blocks it or waits for it is told what
+//! it would be told alone. What it asked for is remembered, so that asking again gives the answer
+//! it expects; and its handler is called for what is no sample:
 //!
 //! - [`action`]: one remembered action for the process, and for every other signal whether its
 //!   handler was to block the profiling signal;

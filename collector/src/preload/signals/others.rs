@@ -20,8 +20,8 @@ static MASKED_BY: [AtomicU64; 65] = [const { AtomicU64::new(0) }; 65];
 /// Another signal's action, without the signals of samples in its mask: programs that switch
 /// contexts in a handler would keep them blocked for good.
 ///
-/// A handler on an alternate stack is called by [`on_handled`], for the kernel takes the thread's handler
-/// stack for the alternate one.
+/// A handler on an alternate stack is called by [`on_handled`], for the kernel takes the thread's
+/// handler stack for the alternate one.
 pub(super) unsafe fn others(
     signal: c_int,
     new: *const libc::sigaction,
@@ -36,8 +36,8 @@ pub(super) unsafe fn others(
         let mut action = unsafe { new.read() };
         let moves = moves(&action);
         if moves {
-            // First, for a signal may come as soon as the call is made. One that comes before meets this handler,
-            // too, if the last one was called in the same way.
+            // First, for a signal may come as soon as the call is made. One that comes before meets
+            // this handler, too, if the last one was called in the same way.
             set_handler_of(signal, action.sa_sigaction);
             action.sa_sigaction = on_handled as *const () as usize;
         }
@@ -51,7 +51,8 @@ pub(super) unsafe fn others(
             passed = wanted.write(action);
         }
     }
-    // SAFETY: `passed` is the program's action or a copy of it, with another handler and a smaller mask.
+    // SAFETY: `passed` is the program's action or a copy of it, with another handler and a smaller
+    // mask.
     let result = unsafe { real::sigaction(signal, passed, old) };
     if result != 0 {
         set_handler_of(signal, handler_before);
@@ -76,8 +77,8 @@ pub(super) unsafe fn others(
     result
 }
 
-/// Whether the kernel is to call [`on_handled`] for this action: the handler asks for the alternate stack,
-/// and the kernel has another one than the program thinks.
+/// Whether the kernel is to call [`on_handled`] for this action: the handler asks for the alternate
+/// stack, and the kernel has another one than the program thinks.
 fn moves(action: &libc::sigaction) -> bool {
     let handler = action.sa_sigaction;
     action.sa_flags & libc::SA_ONSTACK != 0

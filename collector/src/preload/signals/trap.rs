@@ -1,7 +1,7 @@
 //! SIGTRAP, while it is [on loan](crate::sources::loan), and after that.
 //!
-//! The loan ends when the program sets an action for SIGTRAP or waits for it. Until then a SIGTRAP that
-//! is no sample is one that the program would meet with the default action, and so it does.
+//! The loan ends when the program sets an action for SIGTRAP or waits for it. Until then a SIGTRAP
+//! that is no sample is one that the program would meet with the default action, and so it does.
 
 #![expect(unsafe_code, reason = "handlers and actions of the program")]
 
@@ -57,8 +57,8 @@ pub(super) fn give_back(why: &str) {
     }
 }
 
-/// raise(3). It blocks all signals first, and a SIGTRAP that is sent while a sample waits to come by the same signal
-/// is merged with it (signal(7)).
+/// raise(3). It blocks all signals first, and a SIGTRAP that is sent while a sample waits to come
+/// by the same signal is merged with it (signal(7)).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn raise(signal: c_int) -> c_int {
     if signal == TRAP && sampled() {
@@ -71,7 +71,8 @@ pub(crate) unsafe extern "C" fn raise(signal: c_int) -> c_int {
 /// Whether the program's action asks for the `siginfo_t`. [`on_trap`] needs it in any case.
 static TELLS: AtomicBool = AtomicBool::new(false);
 
-/// Flags and mask with which the program has asked for the default action, of which the kernel does not hear.
+/// Flags and mask with which the program has asked for the default action, of which the kernel does
+/// not hear.
 static OF_DEFAULT: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
 /// Its action, as sigaction(2), once there has been a loan: [`on_trap`] stands between kernel and

@@ -6,11 +6,12 @@ use core::ffi::c_int;
 
 use crate::sources::loan::bit;
 
-/// What the C library adds to the flags of each action that it passes on, and tells of: SA_RESTORER of
-/// `<asm/signal.h>`.
+/// What the C library adds to the flags of each action that it passes on, and tells of: SA_RESTORER
+/// of `<asm/signal.h>`.
 pub(super) const SA_RESTORER: c_int = 0x0400_0000;
 
-/// The mask that the C library gives with these flags: `signal` masks the signal itself, its relatives nothing.
+/// The mask that the C library gives with these flags: `signal` masks the signal itself, its
+/// relatives nothing.
 pub(super) fn mask_of_signal(signal: c_int, flags: c_int) -> u64 {
     if flags == libc::SA_RESTART { bit(signal) } else { 0 }
 }

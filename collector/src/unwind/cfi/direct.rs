@@ -9,9 +9,9 @@
 //! at yet, for a library's constructors run before dlopen returns.
 //!
 //! The handler comes seldom, so what it reads is not in the processor's caches, and each word costs
-//! more than the search among a hundred of them. A binary search in the table of a large module touches ten
-//! lines that nobody else does. So the census notes, for each 4 KB of text, where in the table they
-//! begin: one line there and one or two of the table are left.
+//! more than the search among a hundred of them. A binary search in the table of a large module
+//! touches ten lines that nobody else does. So the census notes, for each 4 KB of text, where in
+//! the table they begin: one line there and one or two of the table are left.
 //!
 //! [`RecipeTable`]: crate::unwind::table::RecipeTable
 
@@ -109,12 +109,12 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> InPlace<'a, F> {
         Some(Self { entries, header: address, reader, index, cies })
     }
 
-    /// Goes through the table of FDEs once, SETUP side: notes where each block of text begins in it,
-    /// evaluates what FDEs share, and finds the FDEs of an unwinder, if it looks at each.
+    /// Goes through the table of FDEs once, SETUP side: notes where each block of text begins in
+    /// it, evaluates what FDEs share, and finds the FDEs of an unwinder, if it looks at each.
     ///
-    /// A compiler's libraries have 20 MB of FDEs and more. So they are looked at no closer than needed:
-    /// an unwinder's says "rax saved" and "rdx saved", one byte each (DW_CFA_offset, DWARF 5
-    /// 6.4.2.3), and few others hold both bytes.
+    /// A compiler's libraries have 20 MB of FDEs and more. So they are looked at no closer than
+    /// needed: an unwinder's says "rax saved" and "rdx saved", one byte each (DW_CFA_offset, DWARF
+    /// 5 6.4.2.3), and few others hold both bytes.
     #[must_use]
     pub fn census(&mut self, look: Look) -> Census {
         const SAVES_RAX: u8 = 0x80;

@@ -1,5 +1,5 @@
-//! What can be done where no recipe leads on: registers that were not carried, unwinders on their way
-//! to a handler, code without call frame information.
+//! What can be done where no recipe leads on: registers that were not carried, unwinders on their
+//! way to a handler, code without call frame information.
 
 use core::cell::Cell;
 
@@ -15,7 +15,7 @@ use crate::arch::unwind::recipe::{CalleeSaved, Recipe};
 use crate::arch::unwind::registers::{Register, Registers};
 use crate::arch::unwind::step::{Obstacle, Step, step, step_with_callee_saved};
 use crate::arch::unwind::switch::{Switch, may_have_switched, run_on};
-use crate::unwind::cache::{Followed, RecipeCache};
+use crate::unwind::cache::{Followed, MOST_REFUSALS, RecipeCache};
 use crate::unwind::target::{Target, find_all};
 use crate::unwind::validate::StackBounds;
 
@@ -40,8 +40,8 @@ pub(super) enum Detour {
     Carry,
     /// A caller was found all the same, whose registers these are now.
     Caller { slot: u64 },
-    /// The frame goes to another one, on this stack, whose registers these are now as far as they are
-    /// kept across calls.
+    /// The frame goes to another one, on this stack, whose registers these are now as far as they
+    /// are kept across calls.
     Jump(StackBounds),
     /// The frame is the outermost one.
     EndOfStack,
@@ -83,24 +83,20 @@ pub(super) fn overcome(
         Obstacle::Unsupported => switch_or(PartialReason::UnsupportedCfi, registers, kind, target),
         Obstacle::Unreadable => Detour::None(PartialReason::BadStack),
         Obstacle::NoCfi => {
-            // glibc's __start_context, where a makecontext function returns to, is the first byte
-            // of an FDE that does not declare its return address undefined. Nothing called it: no
-            // FDE covers the byte before, nor is there a call that never returns, of a function
-            // without any. And nothing called what a process begins with (ld.so's
-            // _dl_start_user), or what Boost puts below a coroutine.
-            let text = || target.text(registers.ip);
-            let is_described =
-                || find_all(target, FrameKind::Leaf, registers.ip).0 != Recipe::NoCfi;
-            let is_called = || text().is_some_and(|(code, at)| is_behind_call(code, at));
-            let starts = || text().is_some_and(|(code, at)| is_first(code, at));
+            let starts = || target.text(registers.ip).is_some_and(|(code, at)| is_first(code, at));
+            // And nothing called what a process begins with (ld.so's _dl_start_user), or what Boost
+            // puts below a coroutine.
             let is_outermost = || {
-                is_described() && !is_called() || bounds.is_outermost(registers.sp()) || starts()
+                let neighbour = neighbour(registers, target);
+                neighbour == Some(Neighbour::Uncalled)
+                    || bounds.is_outermost(registers.sp())
+                    || starts()
             };
             if kind == FrameKind::Call && is_outermost() {
                 return Detour::EndOfStack;
             }
             let pc = registers.ip.wrapping_sub(kind.lookup_bias());
-            match follow_code(registers, bounds, target, cache) {
+            match follow_code(registers, kind, bounds, target, cache) {
                 Ok(slot) => return Detour::Caller { slot },
                 // A kernel that calls, with its frame in rbx.
                 Err(Some(register)) if CalleeSaved::REGISTERS.contains(&register) => {
@@ -190,6 +186,8 @@ fn switch(
     let mut switch = run_on(code, at, registers, |word| target.read(word))?;
     switch.is_seen |= may_have_switched(code, at);
     let there = &mut switch.registers;
+    // Of other modules nothing is read unless they are on the stack.
+    target.code(there.ip)?;
     if find_all(target, FrameKind::Interrupted, there.ip).0 == Recipe::NoCfi {
         return None;
     }
@@ -203,15 +201,35 @@ fn switch(
     Some((switch, stack))
 }
 
+/// What begins where a frame without CFI goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Neighbour {
+    /// Code that nothing called: glibc's `__start_context`, where a makecontext function returns
+    /// to, is the first byte of an FDE that does not declare its return address undefined.
+    Uncalled,
+    /// Another function, behind a call that never returns.
+    Behind,
+}
+
+/// What has CFI where the caller's code, whose last byte has none, goes on; `None` if nothing has.
+fn neighbour(registers: &Registers, target: &impl Target) -> Option<Neighbour> {
+    if find_all(target, FrameKind::Leaf, registers.ip).0 == Recipe::NoCfi {
+        return None;
+    }
+    let called = target.text(registers.ip).is_some_and(|(code, at)| is_behind_call(code, at));
+    Some(if called { Neighbour::Behind } else { Neighbour::Uncalled })
+}
+
 /// Finds the caller of code without CFI, whose registers these are then, and the slot of its return
 /// address.
 fn leave_undescribed(
     registers: &mut Registers,
+    kind: FrameKind,
     bounds: StackBounds,
     target: &impl Target,
     cache: &mut RecipeCache,
 ) -> Option<u64> {
-    let followed = follow_code(registers, bounds, target, cache).ok();
+    let followed = follow_code(registers, kind, bounds, target, cache).ok();
     followed.or_else(|| guess_caller(registers, bounds, target))
 }
 
@@ -224,15 +242,20 @@ fn guess_caller(
     find_call(registers, bounds, target).or_else(|| follow_frame_pointer(registers, bounds, target))
 }
 
-/// Reads in the code how it will return, takes the first way that the stack agrees to, and returns the
-/// slot of the return address; if none, the register that a way needs and that is not known.
+/// Reads in the code how it will return, takes the first way that the stack agrees to, and returns
+/// the slot of the return address; if none, the register that a way needs and that is not known.
 fn follow_code(
     registers: &mut Registers,
+    kind: FrameKind,
     bounds: StackBounds,
     target: &impl Target,
     cache: &mut RecipeCache,
 ) -> Result<u64, Option<Register>> {
     let pc = registers.ip;
+    if kind == FrameKind::Call && neighbour(registers, target).is_some() {
+        // The function has ended: its way out is not the next one's.
+        return Err(None);
+    }
     let mut steps = MOST_STEPS;
     let mut leave = |way| leave_as_inferred(registers, way, bounds, target, &mut steps);
     let leads_to = |way: Inferred| {
@@ -241,31 +264,33 @@ fn follow_code(
         Some(caller.ip)
     };
     let remembered = cache.get_inferred(pc);
-    if let Some(Followed { way, refused }) = remembered
-        && (way == Inferred::NOTHING || refused != 0 && leads_to(way) == Some(refused))
+    if let Some(Followed { way, refused, .. }) = remembered
+        && (way == Inferred::NOTHING || refused.is_some() && leads_to(way) == refused)
     {
         return Err(None);
     }
     let mut found = remembered.map_or(Err(Obstacle::NoCfi), |known| leave(known.way));
     if !matches!(found, Ok(_) | Err(Obstacle::Unknown(_))) {
         let (code, at) = target.text(pc).ok_or(None)?;
-        let mut refusal = None;
+        let mut refusal: Option<Followed> = None;
         let way = infer(code, at, |way| {
             match leave(way) {
                 Err(obstacle) if !matches!(obstacle, Obstacle::Unknown(_)) => {
                     // That may be for this stack only: generated code may have called.
-                    let refused = || Some(Followed { way, refused: leads_to(way)? });
-                    refusal = refusal.or_else(refused);
+                    let refused = leads_to(way).filter(|_| refusal.is_none());
+                    let refusals = remembered.map_or(0, |known| known.refusals) + 1;
+                    refusal = Some(Followed { way, refusals, refused });
                 }
                 better => found = better,
             }
             found.is_ok()
         });
+        let refusal = refusal.filter(|refusal| refusal.refusals < MOST_REFUSALS);
         // What is not in the load map may be other code at the next sample.
         let is_known = !matches!(found, Err(Obstacle::Unknown(_)));
         if target.code(pc).is_some() && is_known {
             let followed = way.map(Followed::from).or(refusal);
-            cache.insert_inferred(pc, followed.unwrap_or(Inferred::NOTHING.into()));
+            cache.insert_inferred(pc, followed.unwrap_or(Followed::NOTHING));
         }
     }
     match found {
@@ -278,8 +303,9 @@ fn follow_code(
     }
 }
 
-/// The caller's registers, and the slot of the return address, if this is how code without CFI is left:
-/// a call must precede the return address, and one of this very function if it keeps no register.
+/// The caller's registers, and the slot of the return address, if this is how code without CFI is
+/// left: a call must precede the return address, and one of this very function if it keeps no
+/// register.
 fn leave_as_inferred(
     registers: &Registers,
     way: Inferred,
@@ -327,18 +353,19 @@ fn is_called(
     Some(is_called_by(code, end, at.checked_add_signed(here)?, steps))
 }
 
-/// The code around `pc`, if that is of the module that the frame at `ip` is of.
+/// The code around `pc`, if that is of the known module that the frame at `ip` is of.
 fn text_beside(target: &impl Target, ip: u64, pc: u64) -> Option<(&[u8], usize)> {
-    let bases = [ip, pc].map(|at| target.code(at).map(|code| code.base));
-    (bases[0] == bases[1]).then(|| target.text(pc)).flatten()
+    let [base, other] = [ip, pc].map(|at| target.code(at).map(|code| code.base));
+    (base? == other?).then(|| target.text(pc)).flatten()
 }
 
-/// Words above the stack pointer that may hold the return address of a function that does not return.
+/// Words above the stack pointer that may hold the return address of a function that does not
+/// return.
 const MOST_WORDS: u64 = 8;
 
 /// Finds the call of a function that never returns, so that no instruction says where its return
-/// address is (clang's `__clang_call_terminate`): a direct call that leads here, so many pushes ago as
-/// there are words on the stack.
+/// address is (clang's `__clang_call_terminate`): a direct call that leads here, so many pushes ago
+/// as there are words on the stack.
 fn find_call(registers: &mut Registers, bounds: StackBounds, target: &impl Target) -> Option<u64> {
     target.code(registers.ip)?;
     let mut steps = MOST_STEPS;
@@ -385,9 +412,9 @@ fn follow_frame_pointer(
 }
 
 /// Repeats the steps from `origin` with the other callee-saved registers restored, and returns the
-/// present frame's registers; none if it does not arrive at the same frame. `wanted` may be a register
-/// that the ABI lets every function change: OpenSSL's AES-GCM keeps its CFA in rax, since it knows the
-/// subroutines that it calls.
+/// present frame's registers; none if it does not arrive at the same frame. `wanted` may be a
+/// register that the ABI lets every function change: OpenSSL's AES-GCM keeps its CFA in rax, since
+/// it knows the subroutines that it calls.
 fn walk_again(
     origin: &Origin,
     present: &Registers,
@@ -406,7 +433,7 @@ fn walk_again(
         match step_with_callee_saved(&mut registers, recipe, &saved, |word| target.read(word)) {
             Ok(_) => {}
             Err(Obstacle::NoCfi) => {
-                leave_undescribed(&mut registers, bounds, target, cache)?;
+                leave_undescribed(&mut registers, kind, bounds, target, cache)?;
             }
             Err(_) => return None,
         }
@@ -418,8 +445,8 @@ fn walk_again(
     (registers.ip == present.ip && registers.sp() == present.sp()).then_some(registers)
 }
 
-/// Whether the code of a frame leaves a register alone on its way to its caller. Not inlined, so that its
-/// frame is not on the stack while code is followed.
+/// Whether the code of a frame leaves a register alone on its way to its caller. Not inlined, so
+/// that its frame is not on the stack while code is followed.
 #[inline(never)]
 fn keeps(
     register: Register,
@@ -429,7 +456,7 @@ fn keeps(
     cache: &mut RecipeCache,
 ) -> bool {
     let remembered = cache.get_inferred(frame.ip);
-    let is_refused = remembered.is_some_and(|known| known.refused != 0);
+    let is_refused = remembered.is_some_and(|known| known.is_refused());
     let way = remembered.filter(|_| !is_refused).map(|known| known.way).or_else(|| {
         let (code, at) = target.text(frame.ip)?;
         let way = infer(code, at, |way| {

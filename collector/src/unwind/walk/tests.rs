@@ -4,6 +4,7 @@ use super::*;
 use crate::arch::unwind::recipe::CalleeSaved;
 use crate::arch::unwind::recipe::Slot;
 use crate::arch::unwind::registers::Register;
+use crate::unwind::cache::{Followed, MOST_REFUSALS};
 use crate::unwind::table::Builder;
 use crate::unwind::table::RecipeTable;
 use crate::unwind::validate::StackBounds;
@@ -228,8 +229,8 @@ fn a_frame_kept_in_a_lost_register() {
     assert_eq!(end, End::Partial(PartialReason::UnsupportedCfi));
 }
 
-/// OpenSSL's AES-GCM keeps its CFA in rax while it calls a subroutine of its own, whose code does not
-/// touch rax; one that does ends the path.
+/// OpenSSL's AES-GCM keeps its CFA in rax while it calls a subroutine of its own, whose code does
+/// not touch rax; one that does ends the path.
 #[test]
 fn a_frame_kept_in_a_register_that_its_callee_leaves_alone() {
     let by_rax = Recipe::Register { register: Register::RAX, bp: Slot::SAME, offset: 8 };
@@ -297,6 +298,36 @@ fn a_caller_that_is_not_believed_says_nothing_of_others() {
     assert_eq!(ends, [cut, cut, whole, cut, whole, whole]);
 }
 
+/// To look for a way takes long. Where none was believed on many stacks, whatever their words, none
+/// is looked for any more; a refused one is believed nowhere else.
+#[test]
+fn a_way_that_is_refused_again_and_again() {
+    let leaf = [0x90, 0xc3]; // nop; ret
+    let words: Vec<u64> = (0..u64::from(MOST_REFUSALS)).collect();
+    let process = words
+        .iter()
+        .fold(Process::new(&[(0x100, Recipe::NoCfi)]).text(0x100, &leaf), |process, word| {
+            process.stack(0x7000 + 0x100 * word, &[*word])
+        });
+    let mut cache = Box::new(RecipeCache::new());
+    for (place, word) in words.iter().enumerate() {
+        let start = interrupted(0x40_0100, &[(Register::RSP, 0x7000 + 0x100 * word)]);
+        for _ in 0..2 {
+            walk(&start, FrameKind::Leaf, &mut cache, &process, |_| Flow::Continue);
+            let known = cache.get_inferred(0x40_0100).unwrap();
+            match place + 1 == words.len() {
+                true => assert_eq!(known, Followed::NOTHING),
+                false => {
+                    assert_eq!(
+                        (usize::from(known.refusals), known.refused),
+                        (place + 1, Some(*word))
+                    );
+                }
+            }
+        }
+    }
+}
+
 /// Code without CFI at 0x800 that keeps a frame pointer, called from code with CFI.
 #[test]
 fn a_frame_pointer_where_there_is_no_cfi() {
@@ -346,8 +377,8 @@ fn a_return_to_the_start_of_a_function_that_nothing_calls() {
     assert_eq!(process.walk(&start), (expected, End::Complete));
 }
 
-/// clang's `__clang_call_terminate` has no CFI and ends with a call that never returns; where functions are
-/// not aligned, one with CFI begins right behind.
+/// clang's `__clang_call_terminate` has no CFI and ends with a call that never returns; where
+/// functions are not aligned, one with CFI begins right behind.
 #[test]
 fn a_return_to_the_start_of_a_function_behind_a_call_that_never_returns() {
     let terminate = [0x50, 0xe8, 0, 0, 0, 0, 0xe8, 0, 0, 0, 0, 0xc3]; // push %rax; call; call; and ret
@@ -360,7 +391,8 @@ fn a_return_to_the_start_of_a_function_behind_a_call_that_never_returns() {
     ])
     .text(0x240, &[0xe8, 0xb0, 0, 0, 0])
     .text(0x2f5, &terminate)
-    .stack(0x7000, &[&[0x40_0300, 0, 0x40_0245, 0, 0x40_0390][..], &[0; 16]].concat());
+    // A return address of a call before lies where the next function would have its own.
+    .stack(0x7000, &[&[0x40_0300, 0x40_0390, 0x40_0245, 0, 0x40_0390][..], &[0; 16]].concat());
     let start = interrupted(0x40_0104, &[(Register::RSP, 0x7000)]);
     let expected = vec![
         (FrameKind::Leaf, 0x40_0104, returns(0x7000, 0x40_0300)),
@@ -371,8 +403,8 @@ fn a_return_to_the_start_of_a_function_behind_a_call_that_never_returns() {
     assert_eq!(process.walk(&start), (expected, End::Complete));
 }
 
-/// Boost puts an address without CFI below a coroutine, at which the process ends: nothing called it.
-/// With a call before it, it may have callers that cannot be found.
+/// Boost puts an address without CFI below a coroutine, at which the process ends: nothing called
+/// it. With a call before it, it may have callers that cannot be found.
 #[test]
 fn a_return_to_what_only_a_new_stack_leads_to() {
     let end = [0x48, 0x31, 0xff, 0xe8, 0x49, 0xfe, 0xff, 0xff, 0xf4]; // xor %rdi,%rdi; call _exit; hlt
@@ -394,8 +426,8 @@ fn a_return_to_what_only_a_new_stack_leads_to() {
     }
 }
 
-/// Interrupted where another stack has just been taken, with the frame pointer of the one before, which
-/// lies on the same mapping.
+/// Interrupted where another stack has just been taken, with the frame pointer of the one before,
+/// which lies on the same mapping.
 #[test]
 fn a_context_switch_without_cfi() {
     // mov %rdi,%rsp; pop %rbp; pop %r8; jmp *%r8

@@ -3,24 +3,23 @@
 //! Hand-written assembly (codecs, matrix kernels, big numbers) and the start files of every library
 //! (crtbegin.o) have no CFI. So the instructions are followed from where the frame stands to where
 //! its function returns, with the values that registers and stack slots will have in terms of those
-//! now: at the `ret`, the stack pointer is where the return address is, and rbp what the caller gets.
-//! First a [way](ways) there is found, then [what happens](state) on it.
+//! now: at the `ret`, the stack pointer is where the return address is, and rbp what the caller
+//! gets. First a [way](ways) there is found, then [what happens](state) on it.
 //!
 //! The ABI says what must be true at the end: rsp lies above where it was, and every register that
-//! a caller wants back was left alone or comes from the stack. Assembly also has subroutines of its own
-//! that keep no register. What is found is a guess still, which the
-//! `unwind::walk` holds against the stack. SIGNAL side: no heap, and a bound on the
-//! steps.
+//! a caller wants back was left alone or comes from the stack. Assembly also has subroutines of its
+//! own that keep no register. What is found is a guess still, which the `unwind::walk` holds
+//! against the stack. SIGNAL side: no heap, and a bound on the steps.
 
 mod state;
 mod ways;
 
-use super::instruction::{Effect, Instruction, RegisterSet, decode};
+use super::instruction::{Effect, Instruction, LONGEST, RegisterSet, decode};
 use super::registers::Register;
 pub use state::Inferred;
 use state::{State, Value};
 pub use ways::MOST_STEPS;
-use ways::{Fork, Ways, is_fork, target};
+use ways::{Fork, Ways, is_fork, is_padding, target};
 
 /// Bytes of code that are said to be alike.
 const MOST_REACH: u8 = 63;
@@ -71,8 +70,8 @@ pub enum Called {
 /// The call that ends at `end`: what lies before a return address. `None` if none can.
 ///
 /// Of two ways to read the bytes, a direct call that goes somewhere near is the one that is
-/// believed: few indirect ones have bytes that look like it, and what is asked is whether the callee returns
-/// here, which a wrong answer denies.
+/// believed: few indirect ones have bytes that look like it, and what is asked is whether the
+/// callee returns here, which a wrong answer denies.
 #[must_use]
 pub fn call_before(code: &[u8], end: usize) -> Option<Called> {
     let direct = end.checked_sub(5).and_then(|start| decode(code.get(start..end)?));
@@ -101,69 +100,78 @@ pub struct Above {
     pub bp: Option<i64>,
 }
 
-impl Above {
-    fn of(self, register: Register) -> Option<i64> {
-        match register {
-            Register::RSP => Some(self.sp),
-            Register::RBP => self.bp,
-            _ => None,
-        }
-    }
-}
-
 const fn has(set: RegisterSet, register: Register) -> bool {
     set >> register.dwarf() & 1 == 1
 }
 
-/// Whether the code at `at`, straight on, is about to use the word that lies so far above its registers
-/// otherwise than by returning through it: to take it off the stack, to read it, or to write it.
+/// Whether the code at `at`, straight on, is about to use the word that lies so far above its
+/// registers otherwise than by returning through it: to take it off the stack, to read it, or to
+/// write it. Also where that cannot be said.
 #[must_use]
-pub fn uses_word(code: &[u8], mut at: usize, mut word: Above) -> bool {
-    while let Some(Instruction { length, effect, memory }) = code.get(at..).and_then(decode) {
-        let is_named = memory.is_some_and(|(base, offset)| word.of(base) == Some(offset.into()));
-        if is_named || matches!(effect, Effect::Pop(_)) && word.sp == 0 {
+pub fn uses_word(code: &[u8], mut at: usize, word: Above) -> bool {
+    let (mut sp, mut bp) = (Some(word.sp), word.bp);
+    loop {
+        let rest = code.get(at..).unwrap_or_default();
+        let Some(Instruction { length, effect, memory }) = decode(rest) else {
+            // Unknown, or cut off by the end of what can be looked at.
+            return rest.len() >= LONGEST;
+        };
+        let above = |register| match register {
+            Register::RSP => sp,
+            Register::RBP => bp,
+            _ => None,
+        };
+        let is_within = |(base, offset): (Register, i32)| {
+            above(base).is_some_and(|above| (0..8).contains(&(i64::from(offset) - above)))
+        };
+        if memory.is_some_and(is_within)
+            || matches!(effect, Effect::Pop(_)) && sp == Some(0)
+            || effect == Effect::Leave && bp == Some(0)
+        {
             return true;
         }
         match effect {
-            Effect::Push(_) => word.sp += 8,
-            Effect::Pop(to) if to != Some(Register::RSP) => word.sp -= 8,
-            Effect::Add { to: Register::RSP, from, offset } => match word.of(from) {
-                Some(above) => word.sp = above - i64::from(offset),
-                None => return false,
-            },
-            Effect::Pop(_)
-            | Effect::Load { to: Register::RSP, .. }
-            | Effect::Lower
-            | Effect::Leave
-            | Effect::Jump(_)
+            Effect::Jump(_)
             | Effect::JumpIndirect(_)
             | Effect::Call(_)
             | Effect::Return
             | Effect::Stop => return false,
-            Effect::Change(set) if has(set, Register::RSP) => return false,
-            _ => {}
-        }
-        match effect {
-            Effect::Add { to: Register::RBP, from, offset } => {
-                word.bp = word.of(from).map(|above| above - i64::from(offset));
+            Effect::Push(_) => sp = sp.map(|above| above + 8),
+            Effect::Pop(to) => {
+                sp = sp.map(|above| above - 8);
+                match to {
+                    Some(Register::RSP) => sp = None,
+                    Some(Register::RBP) => bp = None,
+                    _ => {}
+                }
             }
-            Effect::Pop(Some(Register::RBP)) | Effect::Load { to: Register::RBP, .. } => {
-                word.bp = None;
+            Effect::Add { to, from, offset } => {
+                let moved = above(from).map(|above| above - i64::from(offset));
+                match to {
+                    Register::RSP => sp = moved,
+                    Register::RBP => bp = moved,
+                    _ => {}
+                }
             }
-            Effect::Change(set) if has(set, Register::RBP) => word.bp = None,
+            Effect::Leave => (sp, bp) = (bp.map(|above| above - 8), None),
+            Effect::Lower | Effect::Load { to: Register::RSP, .. } => sp = None,
+            Effect::Load { to: Register::RBP, .. } => bp = None,
+            Effect::Change(set) => {
+                sp = sp.filter(|_| !has(set, Register::RSP));
+                bp = bp.filter(|_| !has(set, Register::RBP));
+            }
             _ => {}
         }
         at += usize::from(length);
     }
-    false
 }
 
 /// Instructions from where a stack begins to the one that stops: 3 in Boost.Context.
 const MOST_OF_THE_FIRST: u32 = 16;
 
-/// Whether the code at `at`, to which a frame returns, has no caller: what a new stack was given for a
-/// return address. No call ends there, so it was never called from; and straight on it comes to
-/// an instruction that stops, so it returns to nobody.
+/// Whether the code at `at`, to which a frame returns, has no caller: what a new stack was given
+/// for a return address. No call ends there, so it was never called from; and straight on it comes
+/// to an instruction that stops, so it returns to nobody.
 #[must_use]
 pub fn is_first(code: &[u8], mut at: usize) -> bool {
     if is_behind_call(code, at) {
@@ -184,16 +192,17 @@ pub fn is_first(code: &[u8], mut at: usize) -> bool {
     false
 }
 
-/// Whether the code at `at` may have been called by the instruction that ends at `end`: a direct call
-/// of an address from which the instructions lead here. Takes from `steps` as many as there are.
+/// Whether the code at `at` may have been called by the instruction that ends at `end`: a direct
+/// call of an address from which the instructions lead here. Takes from `steps` as many as there
+/// are.
 #[must_use]
 pub fn is_called_by(code: &[u8], end: usize, at: usize, steps: &mut u32) -> bool {
     lead_from_call(code, end, at, steps, |_| Some(())).is_some()
 }
 
-/// Bytes on the stack above the return address, if the code at `at` was called by the instruction that
-/// ends at `end`, and has gone straight on since; `None` if it was not, or that cannot be said. Takes from
-/// `steps` as many instructions as there are.
+/// Bytes on the stack above the return address, if the code at `at` was called by the instruction
+/// that ends at `end`, and has gone straight on since; `None` if it was not, or that cannot be
+/// said. Takes from `steps` as many instructions as there are.
 #[must_use]
 pub fn pushed_since_call(code: &[u8], end: usize, at: usize, steps: &mut u32) -> Option<u64> {
     let mut state = State::new();
@@ -240,22 +249,32 @@ fn follow(code: &[u8], mut at: usize, forks: &[Fork], steps: &mut u32) -> Option
     let mut forks = forks.iter();
     // Unrolled loops call the same subroutine a hundred times.
     let (mut called, mut kept) = (None, 0);
+    // Where the stack was at a call with a gap behind it. Another function may begin there, with a
+    // loop: it takes no more off the stack than it puts there.
+    let mut before_gap = None;
+    let is_own = |sp: Value, before_gap: Option<Value>| {
+        before_gap.and_then(|before| sp.minus(before)).is_none_or(|taken| taken > 0)
+    };
     loop {
         *steps = steps.checked_sub(1)?;
-        let Instruction { length, effect, .. } = decode(code.get(at..)?)?;
+        let Instruction { length, effect, memory } = decode(code.get(at..)?)?;
         let next = at + usize::from(length);
+        state.doubt(effect, memory);
         at = match effect {
-            Effect::Return => return state.leave(),
+            Effect::Return => return state.leave().filter(|_| is_own(state.sp(), before_gap)),
             Effect::Jump(offset) => match target(code, next, offset) {
                 Some(target) => target,
                 // Another module's code; the caller is the same.
-                None => return state.leave(),
+                None => return state.leave().filter(|_| is_own(state.sp(), before_gap)),
             },
             Effect::Branch(offset) => match is_fork(code, next, offset) {
                 Some(target) if forks.next()?.is_taken() => target,
                 _ => next,
             },
             Effect::Call(offset) => {
+                if is_padding(code, next) {
+                    before_gap = Some(state.sp());
+                }
                 let callee = offset.and_then(|offset| target(code, next, offset));
                 if callee != called {
                     called = callee;
@@ -272,8 +291,8 @@ fn follow(code: &[u8], mut at: usize, forks: &[Fork], steps: &mut u32) -> Option
     }
 }
 
-/// How many bytes of code from `at` on the same can be said of: those of the instructions straight on
-/// before which nothing has changed that it was said in terms of.
+/// How many bytes of code from `at` on the same can be said of: those of the instructions straight
+/// on before which nothing has changed that it was said in terms of.
 fn reach(code: &[u8], at: usize, found: &Inferred) -> u8 {
     let needed = found.kept | found.terms;
     let mut state = State::new();
@@ -304,13 +323,14 @@ fn reach(code: &[u8], at: usize, found: &Inferred) -> u8 {
     }
 }
 
-/// The registers that a subroutine keeps which goes straight from its first instruction to its last;
-/// `None` of any other.
+/// The registers that a subroutine keeps which goes straight from its first instruction to its
+/// last; `None` of any other.
 fn keeps(code: &[u8], mut at: usize, steps: &mut u32) -> Option<RegisterSet> {
     let mut state = State::new();
     loop {
         *steps = steps.checked_sub(1)?;
-        let Instruction { length, effect, .. } = decode(code.get(at..)?)?;
+        let Instruction { length, effect, memory } = decode(code.get(at..)?)?;
+        state.doubt(effect, memory);
         match effect {
             Effect::Return => {
                 let kept = state.sp() == Value::At(Register::RSP, 0);

@@ -18,8 +18,8 @@ pub struct Instruction {
     pub length: u8,
     /// What matters of what it does.
     pub effect: Effect,
-    /// Where the memory is that it names to read or write it, if that is a register, as it is before
-    /// the instruction, and an offset in bytes. What it pushes or pops is named by nothing.
+    /// Where the memory is that it names to read or write it, if that is a register, as it is
+    /// before the instruction, and an offset in bytes. What it pushes or pops is named by nothing.
     pub memory: Option<(Register, i32)>,
 }
 
@@ -102,7 +102,7 @@ const RDX: RegisterSet = set(Register::RDX);
 const STRINGS: RegisterSet = RAX | RCX | set(Register::RSI) | set(Register::RDI);
 
 /// Bytes of the longest instruction, prefixes included.
-const LONGEST: usize = 15;
+pub const LONGEST: usize = 15;
 
 /// The instruction that `code` begins with; `None` if it is not known, or cut off.
 #[must_use]

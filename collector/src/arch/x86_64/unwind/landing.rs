@@ -1,11 +1,11 @@
 //! Where an exception goes on, while libgcc's unwinder is on its way there.
 //!
-//! In its last instructions the unwinder copies the registers of the handler's frame over those that
-//! its own frame has saved, return address included, adds a distance in rcx to the stack pointer and
-//! returns (gcc's `uw_install_context` and `__builtin_eh_return`). Its CFI knows nothing of that: read
-//! by it, the frame would return to what the handler's frame returns to, from another place, with
-//! registers of both. Where it does return to is in its frame, in the `_Unwind_Context` that it
-//! installs. That has had one layout since GCC 4.3, in words:
+//! In its last instructions the unwinder copies the registers of the handler's frame over those
+//! that its own frame has saved, return address included, adds a distance in rcx to the stack
+//! pointer and returns (gcc's `uw_install_context` and `__builtin_eh_return`). Its CFI knows
+//! nothing of that: read by it, the frame would return to what the handler's frame returns to, from
+//! another place, with registers of both. Where it does return to is in its frame, in the
+//! `_Unwind_Context` that it installs. That has had one layout since GCC 4.3, in words:
 //!
 //! | word | what |
 //! |---|---|
@@ -22,8 +22,8 @@ use super::instruction::{Effect, decode};
 use super::recipe::CalleeSaved;
 use super::registers::{Register, Registers};
 
-/// Bytes of an unwinder's frame in which its contexts are looked for. It has some 700: two contexts, and what
-/// it knows of a frame.
+/// Bytes of an unwinder's frame in which its contexts are looked for. It has some 700: two
+/// contexts, and what it knows of a frame.
 const MOST_OF_FRAME: u64 = 4096;
 
 /// Instructions from the call that installs the registers to the last: 30 in libgcc of GCC 12, with
@@ -46,7 +46,8 @@ const POP: u8 = 0x59;
 
 /// How far an unwinder is that stands at `at` in `code`; `None` if it is not on its way.
 ///
-/// It is if nothing but a call for debuggers (`_Unwind_DebugHook`) lies between here and the return.
+/// It is if nothing but a call for debuggers (`_Unwind_DebugHook`) lies between here and the
+/// return.
 #[must_use]
 pub fn landing(code: &[u8], mut at: usize) -> Option<Landing> {
     let (before, rest) = code.split_at_checked(at)?;
@@ -86,8 +87,8 @@ const INTERRUPTED: u64 = 1 << 63;
 const EXTENDED: u64 = 1 << 62;
 
 /// The registers of the frame that the unwinder gives the thread to, from the unwinder's frame,
-/// which lies between `sp` and `cfa`. `None` if that frame is its own caller, which is where its CFI
-/// leads, too.
+/// which lies between `sp` and `cfa`. `None` if that frame is its own caller, which is where its
+/// CFI leads, too.
 ///
 /// Their ip is a byte behind the first instruction there: callers are looked up one byte before
 /// their address, and no call precedes this one.
@@ -126,8 +127,8 @@ fn landing_in(context: u64, cfa: u64, read: &impl Fn(u64) -> Option<u64>) -> Opt
     Some(frame(ip, sp, saved))
 }
 
-/// The same of an unwinder that is [jumping](Landing::Jumping): `present` are its registers, `caller`
-/// those that its CFI says.
+/// The same of an unwinder that is [jumping](Landing::Jumping): `present` are its registers,
+/// `caller` those that its CFI says.
 #[must_use]
 pub fn jump(present: &Registers, caller: &Registers) -> Registers {
     frame(caller.ip.wrapping_add(1), caller.sp(), |register| present.get(register))

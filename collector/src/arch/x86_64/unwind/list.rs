@@ -28,6 +28,12 @@ impl<T: Copy + PartialEq, const N: usize> List<T, N> {
         self.values.get(self.length).copied()
     }
 
+    pub(super) fn update(&mut self, change: impl Fn(T) -> T) {
+        for value in self.values.iter_mut().take(self.length) {
+            *value = change(*value);
+        }
+    }
+
     pub(super) fn retain(&mut self, keep: impl Fn(&T) -> bool) {
         let mut kept = 0;
         for index in 0..self.length {

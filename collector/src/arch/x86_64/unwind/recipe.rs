@@ -21,8 +21,8 @@ pub enum Recipe {
     Unsupported,
     /// The row declares the return address undefined: this is the thread's outermost frame.
     EndOfStack,
-    /// In no row: the frame goes to another one than its row says. See [`landing`](super::landing) and
-    /// [`switch`](super::switch).
+    /// In no row: the frame goes to another one than its row says. See [`landing`](super::landing)
+    /// and [`switch`](super::switch).
     Jump,
     /// `cfa = sp + offset`; `(ip, sp, bp) = (*(cfa - 8), cfa, saved_bp)`
     Sp {
@@ -83,8 +83,8 @@ pub enum Recipe {
     /// Entries of the procedure linkage table, sixteen bytes each, which push one word half way
     /// (binutils `elf_x86_64_eh_frame_plt`).
     Plt {
-        /// The first offset within an entry at which the word is on the stack: 11; 9 with endbr64, 5 with
-        /// `bnd jmp` alone.
+        /// The first offset within an entry at which the word is on the stack: 11; 9 with endbr64,
+        /// 5 with `bnd jmp` alone.
         threshold: u8,
     },
     /// `cfa = sp + offset`; `(ip, sp, bp) = (register, cfa, saved_bp)`
@@ -147,8 +147,9 @@ impl Recipe {
         matches!(self, Self::Plt { .. })
     }
 
-    /// Whether the frame is one that compilers make: at a fixed distance from the stack pointer or the frame
-    /// pointer, or realigned below the latter. What other rows describe is assembly's own affair.
+    /// Whether the frame is one that compilers make: at a fixed distance from the stack pointer or
+    /// the frame pointer, or realigned below the latter. What other rows describe is assembly's own
+    /// affair.
     #[must_use]
     pub fn is_plain(self) -> bool {
         match self {
@@ -158,8 +159,8 @@ impl Recipe {
         }
     }
 
-    /// Whether it holds at the first instruction of a function, or in an entry of a linkage table: nothing
-    /// was pushed since the call.
+    /// Whether it holds at the first instruction of a function, or in an entry of a linkage table:
+    /// nothing was pushed since the call.
     #[must_use]
     pub const fn is_of_entry(self) -> bool {
         matches!(self, Self::Sp { offset: 8, .. } | Self::Plt { .. })

@@ -1,8 +1,8 @@
 //! `_init` and `_fini`, which have no call frame information.
 //!
 //! The C library's start files begin and end them (crti.o, crtn.o). Other objects may put calls
-//! between, as OpenSSL does. Every library is entered through its `_init`, on a page that nobody has
-//! touched before, so that samples come there although it has seven instructions. Told apart by
+//! between, as OpenSSL does. Every library is entered through its `_init`, on a page that nobody
+//! has touched before, so that samples come there although it has seven instructions. Told apart by
 //! their bytes, where a gap between FDEs begins. Both sides: allocates nothing.
 
 use core::ops::Range;

@@ -1,9 +1,9 @@
 //! Code that is about to go on in another frame, perhaps on another stack: the last instructions of
 //! longjmp, setcontext, LLVM's unwinder, and of coroutines in assembly.
 //!
-//! They load the stack pointer from memory that is no stack, so that no recipe can say where the frame
-//! is left to. But they are few, go straight, and every register of interrupted code is known: they
-//! are run on, in thought, to the jump. SIGNAL side: no heap, and a bound on the steps.
+//! They load the stack pointer from memory that is no stack, so that no recipe can say where the
+//! frame is left to. But they are few, go straight, and every register of interrupted code is
+//! known: they are run on, in thought, to the jump. SIGNAL side: no heap, and a bound on the steps.
 
 use super::instruction::{Effect, RegisterSet, decode};
 use super::landing::frame;
@@ -62,11 +62,12 @@ pub fn run_on(
     None
 }
 
-/// Bytes before an address in which a stack pointer may have been loaded: 75 in glibc's `swapcontext`.
+/// Bytes before an address in which a stack pointer may have been loaded: 75 in glibc's
+/// `swapcontext`.
 const MOST_BEHIND: usize = 96;
 
-/// Whether code on its straight way to `at` has loaded the stack pointer from memory that is no stack.
-/// glibc's `swapcontext` does so, and its CFI does not say it.
+/// Whether code on its straight way to `at` has loaded the stack pointer from memory that is no
+/// stack. glibc's `swapcontext` does so, and its CFI does not say it.
 #[must_use]
 pub fn has_switched(code: &[u8], at: usize) -> bool {
     has_done(code, at, |effect| match effect {
@@ -75,8 +76,8 @@ pub fn has_switched(code: &[u8], at: usize) -> bool {
     })
 }
 
-/// The same, or has taken it from another register, as Boost's `jump_fcontext` does. So do functions
-/// that realign their stack, before they return.
+/// The same, or has taken it from another register, as Boost's `jump_fcontext` does. So do
+/// functions that realign their stack, before they return.
 #[must_use]
 pub fn may_have_switched(code: &[u8], at: usize) -> bool {
     has_done(code, at, |effect| match effect {

@@ -80,7 +80,7 @@ impl Value {
     }
 
     /// Bytes from `other` to here, if that can be said.
-    fn minus(self, other: Self) -> Option<i32> {
+    pub(super) fn minus(self, other: Self) -> Option<i32> {
         match (self, other) {
             (Self::At(one, a), Self::At(other, b)) if one == other => a.checked_sub(b),
             (Self::Lowered(one, a), Self::Lowered(other, b)) if one == other => a.checked_sub(b),
@@ -169,6 +169,20 @@ impl State {
         };
         self.slots.retain(|(slot, _)| is_on_stack(*slot));
         if is_on_stack(at) { self.slots.push((at, content)) } else { Some(()) }
+    }
+
+    /// What an instruction may write to the memory that it names, besides what its effect says: of
+    /// the words that were written before, those are unknown then.
+    pub(super) fn doubt(&mut self, effect: Effect, memory: Option<(Register, i32)>) {
+        if matches!(effect, Effect::Load { .. } | Effect::Store { .. }) {
+            return;
+        }
+        let Some((base @ (Register::RSP | Register::RBP), offset)) = memory else { return };
+        let at = self.get(base).plus(offset);
+        // Vectors are longer, but how long is not known.
+        let is_near = |slot: Value| slot.minus(at).is_some_and(|above| (-7..8).contains(&above));
+        self.slots
+            .update(|(slot, content)| (slot, if is_near(slot) { Value::Unknown } else { content }));
     }
 
     fn pop(&mut self, to: Option<Register>) -> Option<()> {

@@ -129,8 +129,9 @@ fn a_function_that_leaves_by_its_frame_pointer() {
     assert!(is_behind_call(&code, 9));
 }
 
-/// A matrix kernel: its frame in rbx, a stack aligned further down, every other register for itself, and
-/// more loops one behind the other that a way in circles leads through than any in OpenBLAS has.
+/// A matrix kernel: its frame in rbx, a stack aligned further down, every other register for
+/// itself, and more loops one behind the other that a way in circles leads through than any in
+/// OpenBLAS has.
 #[test]
 fn a_kernel_that_keeps_its_frame_in_a_register() {
     let before = [
@@ -202,6 +203,35 @@ fn a_call_before_a_loop() {
     assert_eq!([1, 0xa].map(|at| recipe_of(&code, at)), [Some(sp(16, SAME)); 2]);
     code[0xd] = 0; // jne e
     assert_eq!([1, 0xa].map(|at| recipe_of(&code, at)), [None, Some(sp(16, SAME))]);
+}
+
+/// It may also be the first instruction of the next function, behind a call that never returns.
+#[test]
+fn a_call_before_a_function_that_is_a_loop() {
+    let code = [
+        0x53, // 0 push %rbx
+        0xe8, 0, 1, 0, 0, // 1 call
+        0x0f, 0x1f, 0x40, 0, // 6 nop
+        0xff, 0xcf, // a dec %edi
+        0x75, 0xfc, // c jne a
+        0xc3, // e ret
+    ];
+    assert_eq!([0, 1, 0xa].map(|at| recipe_of(&code, at)), [None, None, Some(sp(8, SAME))]);
+}
+
+/// What was written on the way is not there any more once another instruction may have written
+/// there.
+#[test]
+fn a_word_that_is_exchanged() {
+    let mut code = [
+        0x53, // 0 push %rbx
+        0x48, 0x87, 0x0c, 0x24, // 1 xchg %rcx,(%rsp)
+        0x5b, // 5 pop %rbx
+        0xc3, // 6 ret
+    ];
+    assert!(!infer(&code, 0, |_| true).unwrap().conforms);
+    code[1..5].copy_from_slice(&[0x48, 0x87, 0x0f, 0x90]); // xchg %rcx,(%rdi); nop
+    assert!(infer(&code, 0, |_| true).unwrap().conforms);
 }
 
 /// The straight way is an endless loop; the way out forks off within it.
@@ -347,6 +377,13 @@ fn what_is_done_with_the_return_address() {
             true,
         ),
         ("nop 16(%rsp)", &[0x0f, 0x1f, 0x44, 0x24, 16], false),
+        ("mov 20(%rsp),%eax", &[0x8b, 0x44, 0x24, 20], true),
+        ("mov 24(%rsp),%rax", &[0x48, 0x8b, 0x44, 0x24, 24], false),
+        ("and $-32,%rsp; mov 8(%rbp),%rax", &[0x48, 0x83, 0xe4, 0xe0, 0x48, 0x8b, 0x45, 8], true),
+        ("leave; pop %rax", &[0xc9, 0x58], true),
+        ("leave; ret", &[0xc9, 0xc3], false),
+        ("unknown", &[0x0f, 0x04, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], true),
+        ("cut off", &[0x48, 0x8b, 0x44], false),
     ] {
         assert_eq!(uses_word(code, 0, word), is_used, "{what}");
     }
@@ -371,8 +408,8 @@ fn a_function_that_does_not_return() {
     assert_eq!(pushed_since_call(&code, 8, 0x09, &mut 8), None, "behind no call");
 }
 
-/// Boost's `make_fcontext` of 1.74: `trampoline` pushes the address of `finish` and jumps to what the
-/// coroutine begins with.
+/// Boost's `make_fcontext` of 1.74: `trampoline` pushes the address of `finish` and jumps to what
+/// the coroutine begins with.
 #[test]
 fn code_that_only_a_new_stack_leads_to() {
     let code = [

@@ -1,8 +1,8 @@
 //! The ways out of code without call frame information: where control goes from a frame to where
 //! its function ends, whatever it does there.
 //!
-//! Where a way forks, it goes straight on; where it comes to an end that is none, or to code that was
-//! seen, the last fork is taken differently. So loops are left, and no instruction is looked at
+//! Where a way forks, it goes straight on; where it comes to an end that is none, or to code that
+//! was seen, the last fork is taken differently. So loops are left, and no instruction is looked at
 //! twice, whatever their number: the matrix kernels of OpenBLAS have fifteen that a way in circles
 //! leads through, one behind the other. SIGNAL side: no heap, and a bound on the steps.
 
@@ -13,14 +13,16 @@ use crate::arch::unwind::list::List;
 /// functions of video codecs have thousands without a fork.
 pub const MOST_STEPS: u32 = 16384;
 
-/// Forks on a way: more than 96 in the longest kernels of OpenBLAS. These and the pieces lie on the handler's stack.
+/// Forks on a way: more than 96 in the longest kernels of OpenBLAS. These and the pieces lie on the
+/// handler's stack.
 const MOST_FORKS: usize = 128;
 /// Instructions in which a loop is looked for behind a call.
 const MOST_OF_LOOP: u32 = 256;
 /// Pieces of code that were gone through without a jump: one for each loop that is left.
 const MOST_PIECES: usize = 64;
 
-/// A branch forwards: where it is, and in the lowest bit whether the way goes there, not straight on.
+/// A branch forwards: where it is, and in the lowest bit whether the way goes there, not straight
+/// on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fork(u32);
 
@@ -108,7 +110,8 @@ impl<'a> Ways<'a> {
         }
     }
 
-    /// Goes on to the next jump, or to `end`; returns where the piece ends, and how it goes on there.
+    /// Goes on to the next jump, or to `end`; returns where the piece ends, and how it goes on
+    /// there.
     fn go_straight(&mut self, mut at: usize, end: usize) -> Option<(usize, Onwards)> {
         while at < end {
             self.steps = self.steps.checked_sub(1)?;
@@ -201,7 +204,8 @@ pub(super) fn is_fork(code: &[u8], next: usize, offset: i32) -> Option<usize> {
     (offset > 0).then(|| target(code, next, offset)).flatten()
 }
 
-fn is_padding(code: &[u8], at: usize) -> bool {
+/// Whether what a gap is filled with is at `at`, or nothing that is known.
+pub(super) fn is_padding(code: &[u8], at: usize) -> bool {
     let found = code.get(at..).and_then(decode);
     found.is_none_or(|found| matches!(found.effect, Effect::Padding | Effect::Stop))
 }

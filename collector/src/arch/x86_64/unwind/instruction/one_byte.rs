@@ -88,7 +88,11 @@ impl Reader<'_> {
                 }
                 Effect::Pop(operands.rm.map(register))
             }
-            0x90 if prefixes.rex & 1 == 0 => Effect::Padding,
+            // `pause` fills no gap.
+            0x90 if prefixes.rex & 1 == 0 => match prefixes.repeat {
+                0xf3 => Effect::None,
+                _ => Effect::Padding,
+            },
             0x90..=0x97 => Effect::Change(RAX | set(register(opcode & 7 | prefixes.rex << 3 & 8))),
             0x98 | 0x99 => Effect::Change(RAX | RDX),
             0x9b | 0xf5 | 0xf8..=0xfd | 0x9e | 0x9f => Effect::Change(RAX),

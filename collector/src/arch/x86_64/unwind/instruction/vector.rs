@@ -12,10 +12,14 @@ impl Reader<'_> {
                 (1, first)
             }
             _ => {
-                let first = self.byte()?;
+                let (first, second) = (self.byte()?, self.byte()?);
                 self.prefixes.rex = !first >> 5 & 7;
                 let mask = if prefix == 0xc4 { 0x1f } else { 7 };
-                (first & mask, self.byte()?)
+                // APX has the registers from r16 on there.
+                if prefix == 0x62 && (first & 8 != 0 || second & 4 == 0) {
+                    return None;
+                }
+                (first & mask, second)
             }
         };
         let is_evex = prefix == 0x62;
@@ -45,19 +49,21 @@ impl Reader<'_> {
             self.skip(1)?;
         }
         Some(match (map, opcode) {
-            // What APX makes of the instructions on general registers, with which map 2 begins there.
-            (2, 0xf2 | 0xf3 | 0xf5..=0xf7) if is_evex => return None,
+            // What APX makes of the instructions on general registers.
+            (2, 0xf2 | 0xf3 | 0xf5..=0xf7) | (1, 0x90..=0x93) | (3, 0xf0) if is_evex => {
+                return None;
+            }
+            // CMPccXADD
+            (2, 0xe0..=0xef) => return None,
             (1 | 5, 0x2c | 0x2d | 0x78 | 0x79) if kind >= 2 => Self::changes(operands.reg),
             (1, 0x50 | 0xc5 | 0xd7) => Self::changes(operands.reg),
-            (1, 0x93) if !is_evex => Self::changes(operands.reg),
+            (1, 0x93) => Self::changes(operands.reg),
             (1 | 5, 0x7e) if kind == 1 => self.changes_rm(operands, false),
-            (2, 0xf2 | 0xf5 | 0xf7) if !is_evex => Self::changes(operands.reg),
-            (2, 0xf3) if !is_evex => Self::changes(third),
-            (2, 0xf6) if !is_evex => {
-                Effect::Change(set(register(operands.reg)) | set(register(third)))
-            }
+            (2, 0xf2 | 0xf5 | 0xf7) => Self::changes(operands.reg),
+            (2, 0xf3) => Self::changes(third),
+            (2, 0xf6) => Effect::Change(set(register(operands.reg)) | set(register(third))),
             (3, 0x14..=0x17) => self.changes_rm(operands, false),
-            (3, 0xf0) if !is_evex => Self::changes(operands.reg),
+            (3, 0xf0) => Self::changes(operands.reg),
             _ => Effect::None,
         })
     }

@@ -1,5 +1,5 @@
-//! The end of libgcc's `_Unwind_Resume`, byte by byte, and frames word by word. Every instruction of a
-//! real unwinder is stepped through in `tests/live_unwind`.
+//! The end of libgcc's `_Unwind_Resume`, byte by byte, and frames word by word. Every instruction
+//! of a real unwinder is stepped through in `tests/live_unwind`.
 
 use super::*;
 
@@ -69,8 +69,8 @@ fn other_ends_of_functions() {
     }
 }
 
-/// An unwinder's frame from 0x7000 to 0x7200: its context at 0x7010, the handler's at 0x7100; above,
-/// at 0x7300, the handler's frame.
+/// An unwinder's frame from 0x7000 to 0x7200: its context at 0x7010, the handler's at 0x7100;
+/// above, at 0x7300, the handler's frame.
 struct Stack([u64; 128]);
 
 const LOW: u64 = 0x7000;
@@ -135,8 +135,8 @@ fn arguments_are_still_on_the_stack() {
     assert_eq!(stack.land().unwrap().sp(), HANDLER + 16);
 }
 
-/// A signal handler has thrown out of the instruction that it interrupted: the return address is the rip
-/// that the kernel has saved.
+/// A signal handler has thrown out of the instruction that it interrupted: the return address is
+/// the rip that the kernel has saved.
 #[test]
 fn the_handlers_frame_was_interrupted() {
     let mut stack = Stack::new();

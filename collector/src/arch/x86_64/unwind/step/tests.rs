@@ -228,7 +228,8 @@ fn a_return_address_in_a_register() {
 /// `__restore_rt`, the return trampoline below a signal handler: `ucontext_t` is at rsp.
 #[test]
 fn a_signal_frame_restores_every_register() {
-    // uc_flags, uc_link, uc_stack; then gregs: r8 … r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip.
+    // uc_flags, uc_link, uc_stack; then gregs: r8 … r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp,
+    // rip.
     let mut words = vec![0x7, 0, 0, 0, 0];
     words.extend([0x108, 0x109, 0x110, 0x111, 0x112, 0x113, 0x114, 0x115]);
     words.extend([0x1d1, 0x151, 0x1b9, 0x1bb, 0x1dd, 0x1aa, 0x1cc, 0x7fe0, 0x1139]);
