@@ -23,7 +23,7 @@ use csprof_format::launch::{SampleSources, SourceKind};
 use csprof_format::loss::LossReason;
 
 use crate::cct::{Node, NodeStore};
-use crate::sys::{self, Clock, Errno, File, Folder, Place};
+use crate::sys::{self, Clock, Errno, File, FileNumber, Folder};
 use crate::{allocator, config};
 
 /// The arena file of this process.
@@ -81,7 +81,7 @@ impl Arena {
             format!("/{pid}-{start_ns}{}", csprof_format::arena::ARENA_SUFFIX).as_bytes(),
         );
         let path = CString::new(path).map_err(|_| Errno(libc::EINVAL))?;
-        let file = File::create_new(folder, Place::AboveLimit, &path)?;
+        let file = File::create_new(folder, FileNumber::AboveLimit, &path)?;
         let map = || {
             // With what the first thread needs.
             room.has(&file, LEAST)?;

@@ -18,7 +18,7 @@
 //!   [`ENDED_CALLS`], [`FORK_CALLS`];
 //! - thread-local storage: [`thread_word!`], [`thread_bytes!`], [`thread_pointer`],
 //!   [`jump_target`];
-//! - the return trampoline: [`trampoline!`], [`Place`], [`trampoline_start`], [`trampoline_end`],
+//! - the return trampoline: [`trampoline!`], [`InterruptedReturn`], [`trampoline_start`], [`trampoline_end`],
 //!   [`STRIDE`];
 //! - code: [`is_plt_jump`], [`LONGEST_STUB`], [`SET_SPLIT_STACK_END`], [`fault`], `dead_end!`,
 //!   [`hide_symbols!`];
@@ -62,7 +62,9 @@ pub(crate) use here::stubs::{
     thread_start_stub,
 };
 pub(crate) use here::thread_local::{jump_target, thread_bytes, thread_pointer, thread_word};
-pub(crate) use here::trampoline::{Place, STRIDE, trampoline, trampoline_end, trampoline_start};
+pub(crate) use here::trampoline::{
+    InterruptedReturn, STRIDE, trampoline, trampoline_end, trampoline_start,
+};
 
 #[cfg(test)]
 mod tests;

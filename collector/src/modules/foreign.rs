@@ -31,6 +31,7 @@ use libc::{Elf64_Ehdr, Elf64_Phdr, dl_phdr_info};
 
 use super::discovery;
 use super::elf::{self, LoaderModule};
+use super::namespaces::LinkMap;
 use crate::arch::PAGE_SIZE;
 use crate::arch::unwind::recipe::{CalleeSaved, Recipe};
 use crate::sys;
@@ -125,12 +126,6 @@ pub fn is_loaded(pc: u64) -> bool {
 /// `None` if it knows none there. Either side, but with a glibc before 2.35 only where its lock may
 /// be taken.
 fn name_at<T>(pc: u64, look: impl FnOnce(&CStr) -> T) -> Option<T> {
-    /// The beginning of `struct link_map` of link.h.
-    #[repr(C)]
-    struct LinkMap {
-        bias: u64,
-        name: *const c_char,
-    }
     let name = if FIND_OBJECT.load(Ordering::Relaxed).is_null() {
         discovery::name_at(pc)?
     } else {

@@ -19,9 +19,10 @@ use super::foreign::Foreign;
 
 /// `struct link_map` of link.h: its first public members.
 #[repr(C)]
-struct LinkMap {
+pub(super) struct LinkMap {
     bias: u64,
-    name: *const c_char,
+    /// The path under which the loader has loaded it.
+    pub(super) name: *const c_char,
     dynamic: *const c_void,
     next: *const LinkMap,
 }

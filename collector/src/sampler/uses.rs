@@ -10,14 +10,14 @@ const PLACE_BITS: u32 = 6;
 /// Answers by place: 1.5 KiB.
 #[derive(Debug)]
 pub(super) struct Uses {
-    places: [Place; PLACES],
+    places: [Use; PLACES],
     /// The load map's generation that all answers belong to.
     generation: u32,
 }
 
 /// Where code was interrupted, and the answer.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct Use {
     pc: u64,
     /// From the stack pointer to the word, in bytes.
     distance: i64,
@@ -28,7 +28,7 @@ impl Uses {
     /// No answers.
     pub(super) const fn new() -> Self {
         // Code is not at address 0.
-        Self { places: [Place { pc: 0, distance: 0, is_used: false }; PLACES], generation: 0 }
+        Self { places: [Use { pc: 0, distance: 0, is_used: false }; PLACES], generation: 0 }
     }
 
     /// Must be called before a walk with the generation of the load map: an address may mean other
@@ -48,7 +48,7 @@ impl Uses {
         let place = (pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - PLACE_BITS)) as usize;
         let Some(known) = self.places.get_mut(place) else { return find() };
         if known.pc != pc || known.distance != distance {
-            *known = Place { pc, distance, is_used: find() };
+            *known = Use { pc, distance, is_used: find() };
         }
         known.is_used
     }

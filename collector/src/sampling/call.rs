@@ -43,12 +43,12 @@ pub fn on_call(kind: SourceKind, amount: u64, registers: impl FnOnce() -> Regist
     let weight = counter.add(amount);
     if weight > 0 {
         let (metric, registers) = (counter.metric(), registers());
-        sample(&mut Due { shared: &shared, metric, weight, registers, reading: None });
+        sample(&mut DueSample { shared: &shared, metric, weight, registers, reading: None });
     }
 }
 
 /// A sample that is due.
-struct Due<'a> {
+struct DueSample<'a> {
     /// That of the thread which the call was counted for.
     shared: &'a Shared,
     metric: usize,
@@ -58,7 +58,7 @@ struct Due<'a> {
 }
 
 #[cold]
-fn sample(due: &mut Due<'_>) {
+fn sample(due: &mut DueSample<'_>) {
     // Who seals waits for readers: from before the seal is looked at until after the last system
     // call. A handler of the program that comes in between, and never comes back, leaves one too
     // many, for which the next seal waits in vain as long as it does at most.
@@ -83,7 +83,7 @@ fn is_of_this_thread(thread: *const thread::Thread) -> bool {
 }
 
 /// Takes it, with all signals blocked.
-extern "C" fn take(due: &mut Due<'_>) {
+extern "C" fn take(due: &mut DueSample<'_>) {
     let thread = thread::current();
     if thread.is_null() {
         // In the child of a fork by a handler, which is not sampled.
@@ -109,13 +109,13 @@ extern "C" fn take(due: &mut Due<'_>) {
     in_handler.store(false, Ordering::Relaxed);
 }
 
-fn lose(due: &Due<'_>, reason: LossReason) {
+fn lose(due: &DueSample<'_>, reason: LossReason) {
     if let Some(process) = process::current() {
         process.arena.count_loss(reason, due.weight);
     }
 }
 
-fn add(thread: &mut thread::Thread, due: &Due<'_>) {
+fn add(thread: &mut thread::Thread, due: &DueSample<'_>) {
     let sample = Sample {
         registers: due.registers,
         kind: FrameKind::Call,

@@ -108,7 +108,8 @@ pub(super) unsafe extern "C" fn on_profiling_signal(
     };
     // SAFETY: by contract; `onward` is room for one.
     unsafe {
-        let place = Place { info, context, frame, on_alternate_stack: chosen.on_alternate_stack };
+        let place =
+            KernelFrame { info, context, frame, on_alternate_stack: chosen.on_alternate_stack };
         onward.write(place.onward(chosen.handler));
         (*onward).sets_mask = 1;
         (*onward).mask = chosen.mask;
@@ -140,7 +141,7 @@ pub(super) unsafe extern "C" fn on_trap_signal(
             return false;
         }
         // Where the handler did not ask for it, the frame is where it belongs.
-        let place = Place { info, context, frame, on_alternate_stack: true };
+        let place = KernelFrame { info, context, frame, on_alternate_stack: true };
         onward.write(place.onward(handler));
     }
     true
@@ -168,14 +169,14 @@ pub(super) unsafe extern "C" fn on_handled_signal(
     }
     // SAFETY: the arguments of the kernel; `onward` is room for one.
     unsafe {
-        let place = Place { info, context, frame, on_alternate_stack: true };
+        let place = KernelFrame { info, context, frame, on_alternate_stack: true };
         onward.write(place.onward(handler));
     }
     true
 }
 
 /// Where the kernel has called a handler, and what for.
-pub(super) struct Place {
+pub(super) struct KernelFrame {
     pub(super) info: *mut siginfo_t,
     pub(super) context: *mut ucontext_t,
     /// Address of its frame: return address, `ucontext_t`, `siginfo_t`, registers of the vector
@@ -188,7 +189,7 @@ pub(super) struct Place {
 /// Of `stack_t`: the alternate stack is off while a handler runs on it.
 const SS_AUTODISARM: i32 = 1 << 31;
 
-impl Place {
+impl KernelFrame {
     /// How to call `handler`, with the kernel's frame where the kernel would have put it.
     ///
     /// # Safety

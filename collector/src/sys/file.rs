@@ -10,7 +10,7 @@ use super::call::call;
 
 /// An open file whose number the program might close or give to something else behind our back.
 ///
-/// The number is moved out of the way of programs that count on low ones (see [`Place`]),
+/// The number is moved out of the way of programs that count on low ones (see [`FileNumber`]),
 /// and its device and inode are compared before each use.
 #[derive(Debug)]
 pub struct File {
@@ -29,7 +29,7 @@ const ROOM: u64 = 1 << 6;
 
 /// What a new file's number may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum FileNumber {
     /// *Above* the program's soft limit, where the program cannot reach, count or run out of it.
     /// RLIMIT_NOFILE bounds new numbers only (getrlimit(2)), so it is raised for the moment of
     /// opening, and only while the process has no other thread: a program that posix_spawn or vfork
@@ -43,9 +43,12 @@ pub enum Place {
 /// limit means below it where the hard limit is no higher.
 ///
 /// `open` returns a number; that, or the one it was moved to, is the answer.
-fn out_of_the_way(place: Place, open: impl FnOnce() -> Result<i32, Errno>) -> Result<i32, Errno> {
+fn out_of_the_way(
+    place: FileNumber,
+    open: impl FnOnce() -> Result<i32, Errno>,
+) -> Result<i32, Errno> {
     let mut before = [0; 2];
-    let may_be_raised = place == Place::AboveLimit
+    let may_be_raised = place == FileNumber::AboveLimit
         && limit(core::ptr::null(), &raw mut before).is_ok()
         && before[0] <= LARGEST_LIMIT
         && before[1] > before[0];
@@ -139,7 +142,7 @@ impl Folder {
     #[must_use]
     pub fn open(path: CString) -> Self {
         let flags = libc::O_PATH | libc::O_DIRECTORY;
-        let fd = open(Place::AboveLimit, libc::AT_FDCWD, &path, flags);
+        let fd = open(FileNumber::AboveLimit, libc::AT_FDCWD, &path, flags);
         let file = fd.ok().and_then(|fd| File::of(fd).ok());
         Self { file, path }
     }
@@ -151,7 +154,7 @@ impl Folder {
     }
 
     /// Opens the file that was in it at `path`. Either side.
-    fn open_file(&self, place: Place, path: &CStr, flags: i32) -> Result<i32, Errno> {
+    fn open_file(&self, place: FileNumber, path: &CStr, flags: i32) -> Result<i32, Errno> {
         match &self.file {
             Some(folder) if folder.is_open() => open(place, folder.number(), name_of(path), flags),
             // The program has closed the number.
@@ -205,7 +208,7 @@ pub fn exists(path: &CStr) -> bool {
 
 impl File {
     /// Creates the file, which must not exist, readable and writable by its owner only.
-    pub fn create_new(folder: &Folder, place: Place, path: &CStr) -> Result<Self, Errno> {
+    pub fn create_new(folder: &Folder, place: FileNumber, path: &CStr) -> Result<Self, Errno> {
         Self::of(folder.open_file(place, path, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL)?)
     }
 
@@ -226,7 +229,7 @@ impl File {
         if self.is_open() {
             return Ok(());
         }
-        let fd = folder.open_file(Place::BelowLimit, path, libc::O_RDWR)?;
+        let fd = folder.open_file(FileNumber::BelowLimit, path, libc::O_RDWR)?;
         if identity(fd) != Ok((self.device, self.inode)) {
             close_number(fd);
             return Err(Errno(libc::ENOENT));
@@ -307,7 +310,7 @@ impl File {
     }
 }
 
-fn open(place: Place, at: i32, path: &CStr, flags: i32) -> Result<i32, Errno> {
+fn open(place: FileNumber, at: i32, path: &CStr, flags: i32) -> Result<i32, Errno> {
     let flags = flags | libc::O_CLOEXEC | libc::O_NOFOLLOW;
     out_of_the_way(place, || {
         // SAFETY: `path` is a live C string.

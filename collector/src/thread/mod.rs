@@ -61,7 +61,7 @@ pub struct Thread {
     /// What triggers its samples.
     pub sources: Sources,
     /// Where the registry has it.
-    place: registry::Place,
+    place: registry::RegistryIndex,
     /// The stack that the thread was given.
     pub stack: OwnStack,
     /// Top of the stack on which its handlers run.
@@ -141,7 +141,7 @@ fn begin(process: &'static Process, stack: OwnStack, place: Option<NonNull<Share
         sampler,
         tid,
         sources: Sources::NONE,
-        place: registry::Place::MAX,
+        place: registry::RegistryIndex::MAX,
         stack,
         handlers: handler_stack::top(),
         paused_mask: None,

@@ -20,7 +20,7 @@ pub struct Registry {
     /// By place; `None` where a thread has left.
     threads: Vec<Option<Registered>>,
     /// Places to be taken again.
-    free: Vec<Place>,
+    free: Vec<RegistryIndex>,
     /// The place that [`Registry::look_for_dead`] looks at next.
     next: usize,
     /// How often timers of elapsed time interrupt.
@@ -31,7 +31,7 @@ pub struct Registry {
 }
 
 /// A thread's place in the registry.
-pub(super) type Place = u32;
+pub(super) type RegistryIndex = u32;
 
 /// Threads of which the memory is kept, 52 KB each and what was touched of a handler stack: as many
 /// as end and begin side by side.
@@ -102,7 +102,7 @@ impl Registry {
             self.next = place + 1;
             let entry = self.threads.get_mut(place)?;
             let dead = entry.take_if(|thread| !sys::thread_exists(thread.tid))?;
-            self.free.push(place as Place);
+            self.free.push(place as RegistryIndex);
             dead.handles.iter().for_each(Handle::close);
             Some(dead.owner)
         })
@@ -134,7 +134,7 @@ pub(super) fn join(
     cpu: CpuCell,
     owner: Owner,
     open: impl FnOnce() -> Sources,
-) -> (Sources, Place, [Option<Owner>; 2]) {
+) -> (Sources, RegistryIndex, [Option<Owner>; 2]) {
     let mut registry = REGISTRY.lock_blocked();
     let dead = registry.look_for_dead();
     let was_on_loan = loan::on_loan();
@@ -157,7 +157,7 @@ pub(super) fn join(
         }
         None => {
             registry.threads.push(thread);
-            (registry.threads.len() - 1) as Place
+            (registry.threads.len() - 1) as RegistryIndex
         }
     };
     if let Some(elapsed) = elapsed {
@@ -171,7 +171,7 @@ pub(super) fn join(
 
 /// Removes a thread, and closes its sources: [`stop_all`] in another thread must not meet a timer
 /// that is deleted, and perhaps is somebody else's by then. All signals are blocked.
-pub(super) fn leave(place: Place) {
+pub(super) fn leave(place: RegistryIndex) {
     let mut registry = REGISTRY.lock_blocked();
     let Some(thread) = registry.threads.get_mut(place as usize).and_then(Option::take) else {
         return;

@@ -8,8 +8,8 @@ use core::sync::atomic::{Ordering, compiler_fence};
 
 use super::entry;
 use super::sites::{SITES, TABLE};
-use super::{Entry, Record, SENTINEL, Suspended};
-use crate::arch::{Place, STRIDE, trampoline_start};
+use super::{Activation, Record, SENTINEL, Suspended};
+use crate::arch::{InterruptedReturn, STRIDE, trampoline_start};
 use crate::sys;
 
 /// The return address for which `word` stands: that of the site if it is an entry, else the word
@@ -45,8 +45,8 @@ impl Record {
     /// the stack pointer `sp`: the entry of the caller, and the real return address. `None` if it
     /// is none of this record's.
     #[must_use]
-    pub fn returning_to(&self, pc: u64, sp: u64) -> Option<(*const Entry, u64)> {
-        let place = Place::at(pc, sp)?;
+    pub fn returning_to(&self, pc: u64, sp: u64) -> Option<(*const Activation, u64)> {
+        let place = InterruptedReturn::at(pc, sp)?;
         if self.inner().is_null() {
             return None;
         }
@@ -160,7 +160,7 @@ impl Record {
 
     /// The innermost cached activation whose slot is not below `sp`, else the outermost of all; and
     /// how many with a slot lie inside it.
-    fn innermost_outside(&self, sp: u64) -> (*const Entry, u64) {
+    fn innermost_outside(&self, sp: u64) -> (*const Activation, u64) {
         let mut entry = self.inner();
         let mut left = 0;
         loop {
@@ -207,7 +207,7 @@ impl Record {
     /// # Safety
     /// Both must point into the thread's path, `armed` not inside `inner`, and everything from
     /// the sentinel to `inner` must describe the stack as it is.
-    pub unsafe fn arm(&self, armed: *const Entry, inner: *const Entry) {
+    pub unsafe fn arm(&self, armed: *const Activation, inner: *const Activation) {
         // SAFETY: points into the path, by contract.
         let target = unsafe { *armed };
         self.set_suspended(Suspended::No);
@@ -237,7 +237,7 @@ impl Record {
     pub fn abandon(&self) {
         self.set_suspended(Suspended::No);
         let mut entry = self.inner().max(self.armed()).cast_mut();
-        let mut entries: Vec<*mut Entry> = Vec::new();
+        let mut entries: Vec<*mut Activation> = Vec::new();
         // SAFETY: points into the path, which begins with a sentinel.
         while !entry.is_null() && unsafe { (*entry).site } != SENTINEL {
             entries.push(entry);
@@ -247,7 +247,7 @@ impl Record {
         for (distance, &entry) in entries.iter().rev().enumerate() {
             // SAFETY: in the path, of which nobody else holds a reference; the body of the
             // trampoline goes on when this is done.
-            unsafe { (*entry).next = -((distance as i64 + 1) * size_of::<Entry>() as i64) };
+            unsafe { (*entry).next = -((distance as i64 + 1) * size_of::<Activation>() as i64) };
         }
     }
 }

@@ -16,18 +16,18 @@
 //! 64 KB below, and still holds this entry. That is the return of the armed activation.
 //!
 //! **Samples.** A handler that interrupts the trampoline knows where the thread is going: see
-//! [`Place`]. What it must not do is change the record or the path.
+//! [`InterruptedReturn`]. What it must not do is change the record or the path.
 //!
 //! [`sites`]: super::sites
-//! [`Place`]: crate::arch::Place
+//! [`InterruptedReturn`]: crate::arch::InterruptedReturn
 
 #![expect(unsafe_code, reason = "assembly")]
 
 use super::sites::{SITES, TABLE};
-use super::{Entry, Record};
+use super::{Activation, Record};
 use crate::arch::{self, STRIDE, trampoline_end, trampoline_start};
 
-arch::trampoline!(SITES, TABLE, Record, Entry);
+arch::trampoline!(SITES, TABLE, Record, Activation);
 
 /// Whether `pc` lies in the trampoline's code, entry or body.
 #[must_use]
@@ -35,7 +35,7 @@ pub fn is_trampoline_code(pc: u64) -> bool {
     (trampoline_start()..trampoline_end()).contains(&pc)
 }
 
-/// The address that stands in an armed slot, of the site that an [`Entry`] has as `mark`.
+/// The address that stands in an armed slot, of the site that an [`Activation`] has as `mark`.
 pub(super) fn address(mark: u32) -> u64 {
     trampoline_start() + u64::from(mark) - STRIDE as u64
 }

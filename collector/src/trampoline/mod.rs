@@ -6,7 +6,7 @@
 //! address that it stands for. A sample that finds the armed slot while unwinding knows everything
 //! above it already.
 //!
-//! The cached path is an array of [`Entry`]s, outermost first, behind a sentinel with slot 0.
+//! The cached path is an array of [`Activation`]s, outermost first, behind a sentinel with slot 0.
 //! Each stands for one activation: the slot of its return address, the address that belongs
 //! there, and the node whose edge count its return adds to.
 //!
@@ -39,9 +39,9 @@ pub struct Record {
     /// The return address that belongs into the armed slot.
     real: AtomicU64,
     /// The armed activation; the sentinel if none.
-    armed: AtomicPtr<Entry>,
+    armed: AtomicPtr<Activation>,
     /// The innermost cached activation whose return is not counted yet.
-    inner: AtomicPtr<Entry>,
+    inner: AtomicPtr<Activation>,
     /// The thread's counter of returns, in the arena.
     returns: *mut u64,
     /// One of [`Suspended`].
@@ -64,7 +64,7 @@ pub enum Suspended {
 /// One activation of the cached path.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub struct Entry {
+pub struct Activation {
     /// Where its return address is; 0 for the sentinel and where the place is not known.
     pub slot: u64,
     /// The return address that belongs there.
@@ -81,12 +81,12 @@ pub struct Entry {
     pub site: u32,
 }
 
-const _: () = assert!(size_of::<Entry>() == 40);
+const _: () = assert!(size_of::<Activation>() == 40);
 
-/// [`Entry::site`] of the sentinel.
+/// [`Activation::site`] of the sentinel.
 pub const SENTINEL: u32 = 1;
 
-impl Entry {
+impl Activation {
     /// What the path stands on: armed when nothing is.
     #[must_use]
     pub const fn sentinel() -> Self {
@@ -145,19 +145,19 @@ impl Record {
     /// The armed activation; the sentinel if none is, null if nothing is cached.
     #[must_use]
     #[inline]
-    pub fn armed(&self) -> *const Entry {
+    pub fn armed(&self) -> *const Activation {
         self.armed.load(Ordering::Relaxed)
     }
 
     /// The innermost cached activation whose return is not counted yet; null if nothing is cached.
     #[must_use]
     #[inline]
-    pub fn inner(&self) -> *const Entry {
+    pub fn inner(&self) -> *const Activation {
         self.inner.load(Ordering::Relaxed)
     }
 
     /// Sets both, with nothing armed.
-    pub fn rest(&self, armed: *const Entry, inner: *const Entry) {
+    pub fn rest(&self, armed: *const Activation, inner: *const Activation) {
         self.armed.store(armed.cast_mut(), Ordering::Relaxed);
         self.inner.store(inner.cast_mut(), Ordering::Relaxed);
     }

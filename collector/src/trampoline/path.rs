@@ -5,18 +5,18 @@
 //! its end without telling anybody but the record; [`Path::follow`] catches up.
 
 use super::walked::{Arming, Buffer, WalkedFrame};
-use super::{Entry, Record};
+use super::{Activation, Record};
 
 /// The cached path.
 #[derive(Debug)]
-pub struct Path(Buffer<Entry>);
+pub struct Path(Buffer<Activation>);
 
 impl Path {
     /// An empty path; `None` if memory is refused.
     #[must_use]
     pub fn new() -> Option<Self> {
         let mut path = Self(Buffer::new()?);
-        path.0.push(Entry::sentinel());
+        path.0.push(Activation::sentinel());
         Some(path)
     }
 
@@ -41,7 +41,7 @@ impl Path {
         self.0.as_slice().len()
     }
 
-    pub(crate) const fn entries(&self) -> &[Entry] {
+    pub(crate) const fn entries(&self) -> &[Activation] {
         self.0.as_slice()
     }
 
@@ -51,8 +51,8 @@ impl Path {
             self.clear();
             return 0;
         }
-        let index = |entry: *const Entry| {
-            entry.addr().wrapping_sub(self.0.start().addr()) / size_of::<Entry>()
+        let index = |entry: *const Activation| {
+            entry.addr().wrapping_sub(self.0.start().addr()) / size_of::<Activation>()
         };
         let (inner, armed) = (index(record.inner()), index(record.armed()));
         self.0.truncate(inner + 1);
@@ -73,8 +73,8 @@ impl Path {
         for frame in frames.iter().rev() {
             let index = self.len();
             let outward = self.nearest_safe(index - 1);
-            let next = (outward as i64 - index as i64) * size_of::<Entry>() as i64;
-            let entry = Entry {
+            let next = (outward as i64 - index as i64) * size_of::<Activation>() as i64;
+            let entry = Activation {
                 slot: frame.slot,
                 real: frame.real,
                 edge: edge_cell(frame),
@@ -95,7 +95,7 @@ impl Path {
         match self.entries().get(index) {
             Some(entry) if entry.is_safe() => index,
             Some(entry) => {
-                let distance = entry.next / size_of::<Entry>() as i64;
+                let distance = entry.next / size_of::<Activation>() as i64;
                 index.saturating_add_signed(distance as isize).min(index)
             }
             None => 0,
@@ -103,12 +103,12 @@ impl Path {
     }
 
     /// The node of a cached activation; `None` for the sentinel and for what is not in the path.
-    pub(crate) fn node_of(&self, entry: *const Entry) -> Option<u32> {
-        let index = entry.addr().checked_sub(self.0.start().addr())? / size_of::<Entry>();
+    pub(crate) fn node_of(&self, entry: *const Activation) -> Option<u32> {
+        let index = entry.addr().checked_sub(self.0.start().addr())? / size_of::<Activation>();
         (index > 0).then(|| self.entries().get(index)).flatten().map(|entry| entry.node)
     }
 
-    pub(crate) fn entry(&self, index: usize) -> *const Entry {
+    pub(crate) fn entry(&self, index: usize) -> *const Activation {
         self.entries().get(index).map_or(self.0.start(), core::ptr::from_ref)
     }
 }

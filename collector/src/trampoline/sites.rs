@@ -83,7 +83,7 @@ impl Number {
         found
     }
 
-    /// The same in the form in which [`Entry`](super::Entry) keeps it.
+    /// The same in the form in which [`Activation`](super::Activation) keeps it.
     #[must_use]
     pub const fn mark(self) -> u32 {
         ((self.0 + 1) * STRIDE) as u32

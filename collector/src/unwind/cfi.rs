@@ -152,7 +152,7 @@ struct Reader<'a, F> {
 }
 
 /// An FDE before it is read: the address of its code, and its own offset in the section.
-type Entry = (u64, usize);
+type CfiEntry = (u64, usize);
 
 /// A CIE, and what its instructions say; none if they cannot be read.
 struct Known<'a> {
@@ -177,7 +177,7 @@ const NO_CFI: (Recipe, CalleeSaved) = (Recipe::NoCfi, CalleeSaved::LOST);
 const UNSUPPORTED: (Recipe, CalleeSaved) = (Recipe::Unsupported, CalleeSaved::LOST);
 
 impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Reader<'a, F> {
-    fn build(self, mut entries: Vec<Entry>) -> Result<Built, CfiError> {
+    fn build(self, mut entries: Vec<CfiEntry>) -> Result<Built, CfiError> {
         let length = self.text.end.checked_sub(self.text.start).filter(|length| *length > 0);
         let length = length.and_then(|length| u32::try_from(length).ok());
         let length = length.ok_or(CfiError::TextRange)?;

@@ -234,7 +234,7 @@ macro_rules! trampoline {
             "int3",
             ".popsection",
 
-            // Where the body changes what `Place::at` tells, as distances from the first entry.
+            // Where the body changes what `InterruptedReturn::at` tells, as distances from the first entry.
             ".pushsection .rodata.csprof_trampoline,\"a\",@progbits",
             ".balign 4",
             ".globl csprof_trampoline_marks",
@@ -276,14 +276,14 @@ const BELOW: [u64; 9] = [0, 8, 16, 24, 32, 24, 16, 8, 0];
 
 /// How far the trampoline has come with one return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct InterruptedReturn {
     /// The slot through which the activation returned.
     pub slot: u64,
     /// Whether the record says already which activation is armed next.
     pub moved: bool,
 }
 
-impl Place {
+impl InterruptedReturn {
     /// The place of a thread that was interrupted at `pc` with the stack pointer `sp`; `None`
     /// outside the trampoline's code, and with a return that nobody waits for.
     pub(crate) fn at(pc: u64, sp: u64) -> Option<Self> {

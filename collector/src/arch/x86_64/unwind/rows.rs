@@ -19,7 +19,7 @@ use super::registers::Register;
 use crate::eh_frame::{Cie, Cursor, Fde};
 
 /// A row became complete: from this address on, these hold. `None` where no recipe can say it.
-pub(crate) type Found = Option<(Recipe, CalleeSaved)>;
+pub(crate) type FoundRecipe = Option<(Recipe, CalleeSaved)>;
 
 /// What all FDEs of one CIE share.
 pub(crate) struct Shared<'a> {
@@ -133,7 +133,11 @@ impl<'a> Shared<'a> {
     /// lose, so ordinary functions save none of them, and entry hooks (`__fentry__`) all. The first
     /// two alone are saved by what leaves by `__builtin_eh_return`, which hands the landing pad its
     /// two words in them (psABI x86-64, 6.2.4): the entry points of libgcc's unwinder.
-    pub(crate) fn rows(&self, fde: &Fde<'a>, mut emit: impl FnMut(u64, Found)) -> Option<bool> {
+    pub(crate) fn rows(
+        &self,
+        fde: &Fde<'a>,
+        mut emit: impl FnMut(u64, FoundRecipe),
+    ) -> Option<bool> {
         let mut evaluation = Evaluation::new(self, fde.code.start);
         let run = evaluation.run(fde.instructions, |address, row| {
             emit(address, self.recipe(row));
@@ -144,7 +148,7 @@ impl<'a> Shared<'a> {
 
     /// The row of an FDE that holds at `pc`, which must lie in its code, and the addresses at which
     /// it does. `None` also where the instructions that lead to it cannot be read.
-    pub(crate) fn row_at(&self, fde: &Fde<'a>, pc: u64) -> (Found, Range<u64>) {
+    pub(crate) fn row_at(&self, fde: &Fde<'a>, pc: u64) -> (FoundRecipe, Range<u64>) {
         let mut evaluation = Evaluation::new(self, fde.code.start);
         evaluation.last = pc;
         let mut start = fde.code.start;
@@ -156,7 +160,7 @@ impl<'a> Shared<'a> {
         (run.and_then(|()| self.recipe(&evaluation.row)), start..end)
     }
 
-    fn recipe(&self, row: &Row<'_>) -> Found {
+    fn recipe(&self, row: &Row<'_>) -> FoundRecipe {
         if self.signal {
             return Some((Self::signal_frame(row)?, CalleeSaved::LOST));
         }
