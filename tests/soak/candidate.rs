@@ -56,7 +56,8 @@ impl Candidate {
         !matches!(self, Self::Generated(..))
     }
 
-    /// Runs it once under csprof with this source, or with several, separated by spaces. Before the first time it is built and run alone.
+    /// Runs it once under csprof with this source, or with several, separated by spaces. Before the
+    /// first time it is built and run alone.
     ///
     /// # Panics
     ///

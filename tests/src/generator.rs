@@ -1,10 +1,10 @@
-//! Random hazards beside the [listed](crate::hazards) ones: C++ programs of kinds of stack, states of
-//! flags, tricks of runtimes and ends, in random combinations. What they are made of is in
+//! Random hazards beside the [listed](crate::hazards) ones: C++ programs of kinds of stack, states
+//! of flags, tricks of runtimes and ends, in random combinations. What they are made of is in
 //! `workloads/generated/elements.h`.
 //!
-//! The answer of such a program is not known in advance, but it is the same each time: it prints sums
-//! of all that it computed and was told. So it is run alone, twice, and then under csprof, and must
-//! say the same, complain the same and end the same.
+//! The answer of such a program is not known in advance, but it is the same each time: it prints
+//! sums of all that it computed and was told. So it is run alone, twice, and then under csprof, and
+//! must say the same, complain the same and end the same.
 //!
 //! ```text
 //! CSPROF_HAZARD_SEED=7 cargo test -p csprof-tests --test system -- generated::seed_of_choice --nocapture
@@ -321,7 +321,8 @@ fn trick(random: &mut Random, scope: Scope) -> String {
             format!("jumps_out_of_handlers({});\n", 1 + random.below(8))
         }
         25 => {
-            // Not SIGPROF: one that a sample is already under way with is merged with it, by the kernel.
+            // Not SIGPROF: one that a sample is already under way with is merged with it, by the
+            // kernel.
             let signal = random.one(&["SIGUSR2", "SIGTRAP", "SIGRTMIN + 1", "SIGALRM"]);
             format!("sends_itself({signal}, {times});\n")
         }

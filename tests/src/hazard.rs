@@ -325,9 +325,10 @@ impl Trial<'_> {
         milliseconds * 1_000_000 / self.recording.profile.metric.period
     }
 
-    /// Asserts that what works for so many milliseconds has at least half as many samples, and no more than
-    /// half as many again. Up to three quarters of them may be missed: the kernel looks at CPU timers when its
-    /// clock ticks, and on a busy machine most of a thread's time may lie between ticks. `info` says how much it is.
+    /// Asserts that what works for so many milliseconds has at least half as many samples, and no
+    /// more than half as many again. Up to three quarters of them may be missed: the kernel looks
+    /// at CPU timers when its clock ticks, and on a busy machine most of a thread's time may lie
+    /// between ticks. `info` says how much it is.
     pub fn assert_worked(&self, samples: u64, milliseconds: u64) {
         let expected = self.samples_in_ms(milliseconds);
         let missed = self.recording.missed().min(expected * 3 / 8);

@@ -23,8 +23,8 @@ pub fn note(line: &str) {
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
-/// From now on shows at once why a test fails, in short. The test runner tells all of it when every test has
-/// ended, where a record of the end alone, or of the lines around a failure, has lost it.
+/// From now on shows at once why a test fails, in short. The test runner tells all of it when every
+/// test has ended, where a record of the end alone, or of the lines around a failure, has lost it.
 pub fn show_failures() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

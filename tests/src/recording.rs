@@ -90,8 +90,8 @@ impl Recording {
         }
     }
 
-    /// Samples, of the first source, for CPU time after the last one of each thread, and of processes that
-    /// csprof is not in.
+    /// Samples, of the first source, for CPU time after the last one of each thread, and of
+    /// processes that csprof is not in.
     #[must_use]
     pub fn missed(&self) -> u64 {
         let seconds = |key: &str| self.info["cpu_time"][key].as_f64().unwrap_or(0.0);

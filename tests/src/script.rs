@@ -13,9 +13,9 @@ use crate::recording::{Allowed, Recording};
 use crate::workshop::Workshop;
 
 /// A file with the functions `prepare` and `run`. Its first lines say what it is, which tools it
-/// `needs`, and, by `# jit`, that its code is made at run time or by Go. `# partial: no-cfi 5` says that
-/// five in a thousand samples may be partial for that reason: the processor chooses among kernels in
-/// assembly, in whatever version of a library, and not all were seen.
+/// `needs`, and, by `# jit`, that its code is made at run time or by Go. `# partial: no-cfi 5` says
+/// that five in a thousand samples may be partial for that reason: the processor chooses among
+/// kernels in assembly, in whatever version of a library, and not all were seen.
 pub struct Script {
     /// The name of the file, without `.sh`.
     pub name: String,
@@ -81,8 +81,8 @@ impl Script {
             .collect()
     }
 
-    /// Prepares it in a folder `place` of its own and runs it twice: what differs from itself cannot be
-    /// compared with.
+    /// Prepares it in a folder `place` of its own and runs it twice: what differs from itself
+    /// cannot be compared with.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! fork, exec and all that is made of them: every process of the run is in the profile, with samples
-//! of its own.
+//! fork, exec and all that is made of them: every process of the run is in the profile, with
+//! samples of its own.
 
 use csprof_tests::deadline;
 use csprof_tests::installed::are_installed;
@@ -100,8 +100,8 @@ fn a_program_finds_the_signals_that_it_would_find_alone() {
     }
 }
 
-/// Without /proc, as in many a chroot, the loader and the kernel tell nobody the program's path but the
-/// program itself.
+/// Without /proc, as in many a chroot, the loader and the kernel tell nobody the program's path but
+/// the program itself.
 #[test]
 fn a_program_has_its_name_without_proc() {
     let test = "a_program_has_its_name_without_proc";

@@ -66,8 +66,8 @@ fn an_interrupt_ends_the_program_but_not_csprof() {
     assert!(is_share(worked(&recording), 160, 50));
 }
 
-/// Who ends a job (mpirun after MPI_Abort, a batch system) sends SIGTERM and, soon after, SIGKILL. So the
-/// profile is saved, and nothing left in shared memory, before names are looked for.
+/// Who ends a job (mpirun after MPI_Abort, a batch system) sends SIGTERM and, soon after, SIGKILL.
+/// So the profile is saved, and nothing left in shared memory, before names are looked for.
 #[test]
 fn who_is_told_to_end_saves_before_it_resolves_symbols() {
     let workshop = Workshop::new("told_to_end");
@@ -105,8 +105,8 @@ fn worked(recording: &Recording) -> u64 {
     recording.rows().inclusive_of("work") + recording.missed()
 }
 
-/// What became csprof by exec(3) has left it the CPU time of its children, as `cargo run` does that of the
-/// compiler: it is not the run's.
+/// What became csprof by exec(3) has left it the CPU time of its children, as `cargo run` does that
+/// of the compiler: it is not the run's.
 #[test]
 fn only_what_the_run_used_is_its_cpu_time() {
     let workshop = Workshop::new("endings_exec");

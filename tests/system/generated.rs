@@ -1,5 +1,5 @@
-//! Programs of random hazards, held against themselves alone. The gate runs a few; the soak makes new ones
-//! for as long as it is asked to.
+//! Programs of random hazards, held against themselves alone. The gate runs a few; the soak makes
+//! new ones for as long as it is asked to.
 
 use csprof_tests::generator::Generated;
 use csprof_tests::hazard::{SOURCES, TWO};

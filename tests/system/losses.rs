@@ -106,8 +106,8 @@ fn cpu_time_before_an_exec_counts_once() {
     assert!((sum - seconds("used_s")).abs() < 0.01 + 0.01 * seconds("used_s"), "{cpu}");
 }
 
-/// Beside a run in shared memory as small as Docker's, others have theirs; and thousands of short processes find room
-/// in a larger one, for what ended goes to the disk.
+/// Beside a run in shared memory as small as Docker's, others have theirs; and thousands of short
+/// processes find room in a larger one, for what ended goes to the disk.
 #[test]
 fn shared_memory_is_shared_with_others() {
     let workshop = workshop("losses_shared");
@@ -168,8 +168,8 @@ fn memory_is_bounded_and_shown() {
     }
 }
 
-/// What finds no room is lost under its name; the program does not notice, and sampling goes on when
-/// there is room again. In a mount namespace of its own, for the file system must be small.
+/// What finds no room is lost under its name; the program does not notice, and sampling goes on
+/// when there is room again. In a mount namespace of its own, for the file system must be small.
 #[test]
 fn shared_memory_that_is_filled_while_the_program_runs() {
     let workshop = Workshop::new("losses_full");

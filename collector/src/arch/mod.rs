@@ -18,8 +18,8 @@
 //!   [`ENDED_CALLS`], [`FORK_CALLS`];
 //! - thread-local storage: [`thread_word!`], [`thread_bytes!`], [`thread_pointer`],
 //!   [`jump_target`];
-//! - the return trampoline: [`trampoline!`], [`InterruptedReturn`], [`trampoline_start`], [`trampoline_end`],
-//!   [`STRIDE`];
+//! - the return trampoline: [`trampoline!`], [`InterruptedReturn`], [`trampoline_start`],
+//!   [`trampoline_end`], [`STRIDE`];
 //! - code: [`is_plt_jump`], [`LONGEST_STUB`], [`SET_SPLIT_STACK_END`], [`fault`], `dead_end!`,
 //!   [`hide_symbols!`];
 //! - unwinding: [`unwind`], with registers, recipes, the step, rows of CFI, inference, decoding;

@@ -8,9 +8,9 @@
 //! time: of the program ([`measure`]), and in total, with the profiler's own processes. A run is
 //! held against the runs alone of its own round, and the median over the rounds counts.
 //!
-//! The *floor* is a library that takes the same signals, in the same way and at the same rate, with an empty handler
-//! ([`floor.c`](floor.c)): what no profiler by signals can go below. Net of it, a sample costs what
-//! the profiler itself does.
+//! The *floor* is a library that takes the same signals, in the same way and at the same rate, with
+//! an empty handler ([`floor.c`](floor.c)): what no profiler by signals can go below. Net of it, a
+//! sample costs what the profiler itself does.
 //!
 //! The tables go to `target/overhead.md` after each round, and to standard output at the end.
 

@@ -56,7 +56,8 @@ const BOOST: &[&str] = &[
     "/usr/include/boost/context/continuation.hpp: clang",
 ];
 
-/// What works on the stack of a context has the context's callers, not those of whoever went on with it.
+/// What works on the stack of a context has the context's callers, not those of whoever went on
+/// with it.
 fn contexts_begin_where_boost_begins_them(trial: &Trial<'_>) {
     let burn = "burn(unsigned long)";
     let partial = trial.recording.samples().partial;

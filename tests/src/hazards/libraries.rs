@@ -95,7 +95,8 @@ pub const ALL: &[Hazard] = &[
         .command(&["sh", "-c", "LD_PRELOAD=$LD_PRELOAD:libtcmalloc.so.4 exec ./program"])
         .says(ALLOCATIONS_SAY)
         .also(nothing_is_damaged),
-    // Runtimes that are preloaded by being linked. gcc's refuses to come second unless it is told to.
+    // Runtimes that are preloaded by being linked. gcc's refuses to come second unless it is told
+    // to.
     Hazard::new("sanitized", &["g++ -O1 -pthread -o program @sanitized.cpp"])
         .variants(&[
             "/usr/lib/gcc/x86_64-linux-gnu/12/libasan.so: -fsanitize=address",
@@ -152,7 +153,8 @@ fn libraries_work(trial: &Trial<'_>) {
     nothing_is_damaged(trial);
 }
 
-/// All of what they do, in constructors and when called, through the C library that each namespace has.
+/// All of what they do, in constructors and when called, through the C library that each namespace
+/// has.
 fn namespaces_have_names(trial: &Trial<'_>) {
     let rows = trial.recording.rows();
     let (compare, all) = (rows.inclusive_of("compare"), rows.base);

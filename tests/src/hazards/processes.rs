@@ -118,8 +118,8 @@ fn forty_one_programs(trial: &Trial<'_>) {
     nothing_is_damaged(trial);
 }
 
-/// Main thread and others work for 25 ms beside each of 24 children made by hand, of which five fork
-/// properly.
+/// Main thread and others work for 25 ms beside each of 24 children made by hand, of which five
+/// fork properly.
 fn the_parent_keeps_its_samples(trial: &Trial<'_>) {
     let samples = trial.recording.rows().inclusive_of("burn");
     let expected = trial.samples_in_ms(24 * 25);

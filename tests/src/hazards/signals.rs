@@ -1,5 +1,5 @@
-//! Signals: handlers on other stacks and inside each other, and programs that use the profiling signal
-//! themselves.
+//! Signals: handlers on other stacks and inside each other, and programs that use the profiling
+//! signal themselves.
 
 use super::processes::nothing_is_damaged;
 use crate::hazard::{Hazard, Trial};

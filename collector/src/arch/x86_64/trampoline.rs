@@ -234,7 +234,8 @@ macro_rules! trampoline {
             "int3",
             ".popsection",
 
-            // Where the body changes what `InterruptedReturn::at` tells, as distances from the first entry.
+            // Where the body changes what `InterruptedReturn::at` tells, as distances from the
+            // first entry.
             ".pushsection .rodata.csprof_trampoline,\"a\",@progbits",
             ".balign 4",
             ".globl csprof_trampoline_marks",
