@@ -8,7 +8,7 @@ use crate::c_library;
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{CStr, c_int, c_void};
 
 use super::code::{Code, Codes};
 use super::elf::{Identity, LoaderModule, Names, describe};
@@ -68,36 +68,6 @@ pub fn function_behind(name: &CStr) -> *mut c_void {
     // SAFETY: the callback matches what dl_iterate_phdr calls, and outlives the call.
     unsafe { c_library::dl_iterate_phdr(each, (&raw mut search).cast()) };
     core::ptr::with_exposed_provenance_mut(search.found.unwrap_or(0) as usize)
-}
-
-/// The name of the module whose code is at `pc`, as the loader has it.
-pub(super) fn name_at(pc: u64) -> Option<*const c_char> {
-    struct Search {
-        pc: u64,
-        found: Option<*const c_char>,
-    }
-    extern "C" fn each(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
-        // SAFETY: the loader passes a live structure; `search` is the caller's local.
-        let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
-        if info.dlpi_phdr.is_null() {
-            return 0;
-        }
-        // SAFETY: the loader's own table.
-        let headers =
-            unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
-        let holds = |header: &libc::Elf64_Phdr| {
-            let start = info.dlpi_addr.wrapping_add(header.p_vaddr);
-            header.p_type == libc::PT_LOAD && search.pc.wrapping_sub(start) < header.p_memsz
-        };
-        if headers.iter().any(holds) {
-            search.found = Some(info.dlpi_name);
-        }
-        c_int::from(search.found.is_some())
-    }
-    let mut search = Search { pc, found: None };
-    // SAFETY: the callback matches what dl_iterate_phdr calls, and outlives the call.
-    unsafe { c_library::dl_iterate_phdr(each, (&raw mut search).cast()) };
-    search.found
 }
 
 /// Stands for the code of a module for whose recipes there is no memory.

@@ -29,9 +29,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use libc::{Elf64_Ehdr, Elf64_Phdr, dl_phdr_info};
 
-use super::discovery;
 use super::elf::{self, LoaderModule};
-use super::namespaces::LinkMap;
 use crate::arch::PAGE_SIZE;
 use crate::arch::unwind::recipe::{CalleeSaved, Recipe};
 use crate::sys;
@@ -46,6 +44,16 @@ struct Found {
     link_map: *mut c_void,
     eh_frame: *mut c_void,
     reserved: [c_ulonglong; 7],
+}
+
+/// `struct link_map` of link.h: its first public members.
+#[repr(C)]
+pub(super) struct LinkMap {
+    pub(super) bias: u64,
+    /// The path under which the loader has loaded it.
+    pub(super) name: *const c_char,
+    pub(super) dynamic: *const c_void,
+    pub(super) next: *const LinkMap,
 }
 
 type FindObject = unsafe extern "C" fn(*mut c_void, *mut Found) -> c_int;
@@ -122,12 +130,43 @@ pub fn is_loaded(pc: u64) -> bool {
     find(pc).is_some()
 }
 
+/// The name of the module whose code is at `pc`, in the loader's list: for a glibc that
+/// has no `_dl_find_object`.
+fn name_in_list(pc: u64) -> Option<*const c_char> {
+    struct Search {
+        pc: u64,
+        found: Option<*const c_char>,
+    }
+    extern "C" fn each(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
+        // SAFETY: the loader passes a live structure; `search` is the caller's local.
+        let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
+        if info.dlpi_phdr.is_null() {
+            return 0;
+        }
+        // SAFETY: the loader's own table.
+        let headers =
+            unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+        let holds = |header: &libc::Elf64_Phdr| {
+            let start = info.dlpi_addr.wrapping_add(header.p_vaddr);
+            header.p_type == libc::PT_LOAD && search.pc.wrapping_sub(start) < header.p_memsz
+        };
+        if headers.iter().any(holds) {
+            search.found = Some(info.dlpi_name);
+        }
+        c_int::from(search.found.is_some())
+    }
+    let mut search = Search { pc, found: None };
+    // SAFETY: the callback matches what dl_iterate_phdr calls, and outlives the call.
+    unsafe { c_library::dl_iterate_phdr(each, (&raw mut search).cast()) };
+    search.found
+}
+
 /// The name under which the loader has loaded the module at `pc`, which is loaded and stays so;
 /// `None` if it knows none there. Either side, but with a glibc before 2.35 only where its lock may
 /// be taken.
 fn name_at<T>(pc: u64, look: impl FnOnce(&CStr) -> T) -> Option<T> {
     let name = if FIND_OBJECT.load(Ordering::Relaxed).is_null() {
-        discovery::name_at(pc)?
+        name_in_list(pc)?
     } else {
         // SAFETY: of a module that is loaded, by the loader's answer.
         unsafe { (*find(pc)?.link_map.cast::<LinkMap>()).name }
@@ -358,9 +397,9 @@ mod tests {
         assert_eq!([unwinder, here, 8].map(is_of_unwinder), [true, false, false]);
         // With an older glibc:
         // SAFETY: the loader's own, of a library that stays.
-        let name = unsafe { CStr::from_ptr(discovery::name_at(unwinder).unwrap()) };
+        let name = unsafe { CStr::from_ptr(name_in_list(unwinder).unwrap()) };
         assert!(is_path_of_unwinder(name));
-        assert_eq!(discovery::name_at(8), None);
+        assert_eq!(name_in_list(8), None);
     }
 
     #[test]

@@ -11,21 +11,11 @@
 #![expect(unsafe_code, reason = "reads the loader's lists for debuggers")]
 
 use crate::c_library;
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_int, c_void};
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use super::foreign::Foreign;
-
-/// `struct link_map` of link.h: its first public members.
-#[repr(C)]
-pub(super) struct LinkMap {
-    bias: u64,
-    /// The path under which the loader has loaded it.
-    pub(super) name: *const c_char,
-    dynamic: *const c_void,
-    next: *const LinkMap,
-}
+use super::foreign::{Foreign, LinkMap};
 
 /// `struct r_debug_extended` of link.h.
 #[repr(C)]
