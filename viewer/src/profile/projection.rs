@@ -25,6 +25,18 @@ impl Profile {
         }
     }
 
+    /// Why there are no edge counts; `None` if there are.
+    #[must_use]
+    pub fn why_no_edges(&self) -> Option<&'static str> {
+        (!self.info.run.trampoline).then_some(match self.comparison {
+            None => "recorded without the return trampoline",
+            Some(_) => {
+                "one of the two was recorded without the return trampoline, or has several metrics \
+                 and its edges are of all of them together"
+            }
+        })
+    }
+
     /// The profile as if only this metric had been measured; a profile of one metric as it is.
     ///
     /// Of several, nodes without samples of this one stay. Edge counts do not: a sampled activation is

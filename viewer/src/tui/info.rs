@@ -13,7 +13,7 @@ use crate::views::names::nameless;
 use crate::views::number::{Form, amount, count, counted, duration, percent};
 use crate::views::printable::command_line;
 use crate::views::summary::{
-    Reason, Summary, lacks_symbols, signal, symbols_of, why_no_edges, why_no_samples, worth_listing,
+    Reason, Summary, lacks_symbols, signal, symbols_of, why_no_samples, worth_listing,
 };
 
 /// Sections with more lines than this are cut, with a line that says so.
@@ -206,7 +206,7 @@ fn warning_if(condition: bool, name: &str, text: String) -> Item {
 }
 
 fn edges(profile: &Profile, summary: &Summary, form: Form) -> Vec<Item> {
-    if let Some(why) = why_no_edges(profile) {
+    if let Some(why) = profile.why_no_edges() {
         let text = format!("off: {why}, so there are none");
         return vec![heading("Edge counts"), pair("mode", text)];
     }

@@ -318,18 +318,6 @@ pub fn why_clustered(profile: &Profile) -> (&'static str, Option<&'static str>) 
     }
 }
 
-/// Why there are no edge counts; `None` if there are.
-#[must_use]
-pub fn why_no_edges(profile: &Profile) -> Option<&'static str> {
-    (!profile.info.run.trampoline).then_some(match profile.comparison {
-        None => "recorded without the return trampoline",
-        Some(_) => {
-            "one of the two was recorded without the return trampoline, or has several metrics and \
-             its edges are of all of them together"
-        }
-    })
-}
-
 /// For each process, whether it says something: samples, losses, messages, epochs of its own
 /// making. A shell script starts hundreds that do not; they are counted and not listed. The first
 /// process is what was asked for, and always listed.

@@ -41,6 +41,11 @@ pub enum Cause {
         /// Whether these are what is compared.
         compared: bool,
     },
+    /// It asks for edge counts, and there are none.
+    NoEdges {
+        /// Why.
+        why: &'static str,
+    },
     /// The callers would be more nodes than memory should be spent on.
     TooManyCallers {
         /// How many there may be.
@@ -87,6 +92,9 @@ impl fmt::Display for RefineError {
                 self.part,
                 there.join(" with ")
             ),
+            Cause::NoEdges { why } => {
+                write!(f, "`{}` asks for edge counts, and there are none: {why}", self.part)
+            }
             Cause::TooManyCallers { limit } => write!(
                 f,
                 "`{}` has more than {limit} paths of callers; select fewer paths before it",

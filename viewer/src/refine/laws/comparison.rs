@@ -191,3 +191,35 @@ fn tests_of_rows_look_at_both_sides_together() {
     assert_eq!(kept("leaf f and node[incl(samples) > 20%]"), 0);
     assert_eq!(kept("leaf f and node[incl(samples) = 80]"), 80);
 }
+
+/// A profile that was recorded without the trampoline has no edges, nor has what it is compared with.
+#[test]
+fn edges_are_asked_for_where_they_were_recorded() {
+    let with = crate::profile::from_outline("main 10\n  f 60 e=3\n").unwrap();
+    let mut without = with.clone();
+    without.info.run.trampoline = false;
+    let compared = |base: &Profile| {
+        let [base, other] = [base, &with].map(Clone::clone);
+        Profile::compared(("base", base), ("other", other), &[]).unwrap()
+    };
+    for text in [
+        "small edges < 3",
+        "node[edges = 0]",
+        "not node[cost per edge > 1ms]",
+        "node[samples per edge < 3]",
+    ] {
+        let refinement = parse(text).unwrap();
+        for (profile, why) in [
+            (&without, "recorded without the return trampoline"),
+            (&compared(&without), "one of the two was recorded without"),
+        ] {
+            let error = apply(profile, &refinement).unwrap_err();
+            assert!(text.contains(&error.part), "{}", error.part);
+            let text = error.to_string();
+            assert!(text.contains(&format!("edge counts, and there are none: {why}")), "{text}");
+        }
+        for profile in [&with, &compared(&with)] {
+            assert!(apply(profile, &refinement).is_ok(), "{text}");
+        }
+    }
+}

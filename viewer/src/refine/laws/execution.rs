@@ -40,6 +40,8 @@ pub(crate) struct Execution {
     trees: BTreeMap<(usize, usize), Tree>,
     /// How many metrics were measured.
     metrics: usize,
+    /// Whether returns were counted at all: not without the trampoline.
+    pub(crate) has_edges: bool,
 }
 
 /// Samples of each metric and edges of the nodes of a tree, by path; children sort directly behind
@@ -92,11 +94,15 @@ pub(crate) const SOURCES: [&str; METRICS] = ["cputime", "realtime", "task-clock"
 pub(crate) const METRICS: usize = 3;
 
 /// Random executions, of one to three metrics; some with code that has no name, some with stacks of
-/// which the outer part is not known.
+/// which the outer part is not known, some recorded without the trampoline.
 pub(crate) fn executions() -> impl Strategy<Value = Execution> {
     let odd = prop::bool::weighted(0.3);
-    (1..=METRICS, odd, any::<bool>())
-        .prop_flat_map(|(metrics, nameless, partial)| executions_with(metrics, nameless, partial))
+    let execution = (1..=METRICS, odd, any::<bool>())
+        .prop_flat_map(|(metrics, nameless, partial)| executions_with(metrics, nameless, partial));
+    (execution, prop::bool::weighted(0.9)).prop_map(|(execution, has_edges)| match has_edges {
+        true => execution,
+        false => execution.without_edges(),
+    })
 }
 
 /// Random executions where all code has names and all paths are whole.
@@ -219,6 +225,7 @@ impl Execution {
             returned: BTreeSet::new(),
             trees: BTreeMap::new(),
             metrics,
+            has_edges: true,
         };
         for step in steps {
             let thread = &mut threads[step.thread];
@@ -252,6 +259,13 @@ impl Execution {
         }
         run.samples.sort_by_key(|sample| sample.thread);
         run
+    }
+
+    fn without_edges(mut self) -> Self {
+        self.has_edges = false;
+        self.returned.clear();
+        self.trees.values_mut().flat_map(Tree::values_mut).for_each(|(_, edges)| *edges = 0);
+        self
     }
 
     fn count_return(&mut self, thread: usize, cached: Option<(usize, usize, Vec<Key>)>) {
@@ -349,7 +363,9 @@ impl Execution {
                 }
             }
         }
-        from_outline(&text).unwrap()
+        let mut profile = from_outline(&text).unwrap();
+        profile.info.run.trampoline = self.has_edges;
+        profile
     }
 
     fn write_node(&self, path: &[Key], samples: [u64; METRICS], edges: u64, text: &mut String) {

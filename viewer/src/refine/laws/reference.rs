@@ -71,6 +71,11 @@ impl<'w> World<'w> {
         Activation { name: name.into(), kind, line: 0, ..frame }
     }
 
+    /// Whether returns were counted at all.
+    pub(crate) fn has_edges(&self) -> bool {
+        self.execution.is_none_or(|run| run.has_edges)
+    }
+
     /// The activation that is counted here, if it returned.
     pub(crate) fn returned(&self, frame: &Activation) -> Option<usize> {
         frame.counted.filter(|&id| self.execution.is_some_and(|run| run.has_returned(id)))
@@ -253,11 +258,11 @@ pub(super) fn tests(stage: &Stage) -> Vec<&MetricTest> {
 }
 
 /// Whether a stage cannot be applied to these samples: a pattern in it means no frame, a number no
-/// epoch, or a test no metric.
+/// epoch, a test no metric, or edges that were not recorded.
 pub(crate) fn is_refused(stage: &Stage, samples: &[Sample], world: &World<'_>) -> bool {
     let is_unknown = |test: &&MetricTest| match test.quantity.metric() {
         Some(Metric::Source(name)) => !SOURCES[..world.metrics].contains(&name.as_str()),
-        _ => false,
+        _ => test.is_of_edges() && !world.has_edges(),
     };
     has_unmatched_part(stage, samples, world) || tests(stage).iter().any(is_unknown)
 }

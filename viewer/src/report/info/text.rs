@@ -14,7 +14,7 @@ use crate::views::names::nameless;
 use crate::views::number::{Form, amount, count, counted, duration, percent};
 use crate::views::printable::{command_line, printable};
 use crate::views::summary::{
-    Summary, lacks_symbols, signal, symbols_of, why_no_edges, why_no_samples, worth_listing,
+    Summary, lacks_symbols, signal, symbols_of, why_no_samples, worth_listing,
 };
 
 /// Threads of one process that the text lists.
@@ -184,7 +184,7 @@ fn samples(
             line(out, reason.samples, &format!("  {}: {}", reason.key, reason.explanation))?;
         }
     }
-    if let Some(why) = why_no_edges(profile) {
+    if let Some(why) = profile.why_no_edges() {
         writeln!(out, "  {:>14}  edge counts: {why}", "off")?;
     } else {
         line(out, summary.edges, "edges: sampled activations that returned (every-return)")?;

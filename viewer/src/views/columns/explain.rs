@@ -8,7 +8,6 @@ use crate::profile::comparison::{BASE, OTHER, Scale};
 use crate::views::difference::{self, Change};
 use crate::views::number::{Form, amount, amount_per, count, counted, percent};
 use crate::views::row::{Cost, Edges};
-use crate::views::summary::why_no_edges;
 use crate::views::verdict;
 
 /// Samples of a metric, and what they stand for.
@@ -120,7 +119,7 @@ pub(super) fn exclusive_percent(at: &At<'_>, _: About) -> Explanation {
 
 pub(super) fn edges(at: &At<'_>, about: About) -> Explanation {
     let form = at.basis.form;
-    let why = why_no_edges(&at.basis.refined.profile);
+    let why = at.basis.refined.profile.why_no_edges();
     let text = match at.row.edges {
         Edges::None if let Some(why) = why => format!("none: {why}"),
         Edges::None => about.no_edges.to_owned(),

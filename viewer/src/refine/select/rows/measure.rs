@@ -57,13 +57,17 @@ enum Of {
 
 impl<'t, C: Count> Measure<'t, C> {
     /// `bounded` says that no row has more edges than samples. Fails if the test asks for a metric
-    /// that there is not, or for a side, and nothing is compared.
+    /// that there is not, for edges, and none were recorded, or for a side, and nothing is compared.
     fn new(
         refined: &Refined,
         costs: &CostsOf<C>,
         test: &'t MetricTest,
         bounded: bool,
     ) -> Result<Self, Unmatched> {
+        let why_no_edges = refined.profile.why_no_edges().filter(|_| test.is_of_edges());
+        if let Some(why) = why_no_edges {
+            return Err(Unmatched { part: test.to_string(), cause: Cause::NoEdges { why } });
+        }
         let metric = metric(refined, test)?;
         let all = Share { exclusive: costs.exclusive.clone(), inclusive: costs.inclusive.clone() };
         let samples = metric.map_or(all, |metric| costs.share_of(metric));
