@@ -4,6 +4,7 @@
 //! DWARF are read from what it returns. Only 64-bit little-endian files are read, which is what
 //! the collector runs in.
 
+use core::cell::Cell;
 use core::ops::Range;
 use std::borrow::Cow;
 use std::io;
@@ -47,24 +48,35 @@ pub(super) struct RawSymbols<'data> {
     pub(super) symbols: &'data [RawSymbol],
     /// The last byte is 0, if there is one.
     strings: &'data [u8],
+    /// Bytes that may yet be read as names: in a damaged file every symbol may have the same long one.
+    unread: Cell<usize>,
 }
 
 /// Bytes of a name at most: in a damaged file every symbol could have all strings for its name.
 const LONGEST_NAME: usize = 1 << 18;
 
+/// Bytes of all names of a table at most. Symbols and relocations share names, of a few bytes mostly.
+fn most_read(strings: &[u8]) -> usize {
+    strings.len().saturating_mul(16).saturating_add(1 << 24)
+}
+
 impl<'data> RawSymbols<'data> {
     /// A table with the strings of a section; behind the last 0 there is no name.
     fn new(symbols: &'data [RawSymbol], strings: &'data [u8]) -> Self {
         let end = memchr::memrchr(0, strings).map_or(0, |last| last + 1);
-        Self { symbols, strings: &strings[..end] }
+        let strings = &strings[..end];
+        Self { symbols, strings, unread: Cell::new(most_read(strings)) }
     }
 
     /// The name of a symbol of this table; `None` if it lies outside the strings, or has more than
-    /// 256 KiB.
+    /// 256 KiB, or if names have been read of 16 MiB and 16 times the strings.
     pub(super) fn name(&self, symbol: &RawSymbol) -> Option<&'data [u8]> {
         let tail = self.strings.get(symbol.st_name.get(LittleEndian) as usize..)?;
-        let longest = &tail[..tail.len().min(LONGEST_NAME + 1)];
-        Some(&tail[..memchr::memchr(0, longest)?])
+        let unread = self.unread.get();
+        let longest = &tail[..tail.len().min(LONGEST_NAME + 1).min(unread)];
+        let end = memchr::memchr(0, longest);
+        self.unread.set(unread - end.map_or(longest.len(), |end| end + 1));
+        Some(&tail[..end?])
     }
 }
 
@@ -259,5 +271,17 @@ mod tests {
         let first = strings.len() - 1 - LONGEST_NAME;
         assert_eq!(table.name(&symbol(first)).map(<[u8]>::len), Some(LONGEST_NAME));
         assert!((0..first).step_by(1000).all(|at| table.name(&symbol(at)).is_none()));
+    }
+
+    /// In a damaged file many symbols may have one long name.
+    #[test]
+    fn names_that_many_symbols_have_are_read_so_often() {
+        let mut strings = vec![b'x'; LONGEST_NAME];
+        strings.push(0);
+        let table = RawSymbols::new(&[], &strings);
+        let named = (0..1000).filter(|_| table.name(&symbol(0)).is_some()).count();
+        assert_eq!(named, most_read(&strings) / strings.len());
+        assert_eq!(table.unread.get(), 0, "the rest of the symbols looked at nothing more");
+        assert_eq!(table.name(&symbol(LONGEST_NAME - 1)), None);
     }
 }
