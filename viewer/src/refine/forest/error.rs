@@ -46,11 +46,8 @@ pub enum Cause {
         /// Why.
         why: &'static str,
     },
-    /// The callers would be more nodes than memory should be spent on.
-    TooManyCallers {
-        /// How many there may be.
-        limit: usize,
-    },
+    /// The callers would be more nodes than memory should be spent on, or need more steps than time.
+    TooManyCallers,
 }
 
 impl fmt::Display for RefineError {
@@ -95,9 +92,9 @@ impl fmt::Display for RefineError {
             Cause::NoEdges { why } => {
                 write!(f, "`{}` asks for edge counts, and there are none: {why}", self.part)
             }
-            Cause::TooManyCallers { limit } => write!(
+            Cause::TooManyCallers => write!(
                 f,
-                "`{}` has more than {limit} paths of callers; select fewer paths before it",
+                "`{}` would take too much memory or time; select fewer paths before it",
                 self.part
             ),
         }

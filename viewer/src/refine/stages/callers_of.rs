@@ -52,11 +52,11 @@ impl CallersOf<'_> {
                 is_part: effect == Effect::Parts,
             };
             let mut forest = Forest::new(old);
+            let mut seen = 0;
             for ((stream, context), matches) in streams.iter_mut().zip(contexts).zip(matches) {
                 let start = node_number(forest.parent.len());
                 let top = forest.copy_contexts(stream.nodes.start, context);
                 forest.spread(matches, top);
-                let mut seen = 0;
                 while let Some((begin, above)) = forest.open.pop() {
                     let steps = forest.open_next(begin, above, context);
                     forest.steps += steps;
@@ -65,9 +65,9 @@ impl CallersOf<'_> {
                         watch.step(seen)?;
                         seen = 0;
                     }
-                    if let Some(limit) = forest.passed(limits) {
+                    if forest.parent.len() > limits.nodes || forest.steps > limits.steps {
                         let part = Stage::CallersOf(self.0.clone()).to_string();
-                        return Err(Stop::Refused { part, cause: Cause::TooManyCallers { limit } });
+                        return Err(Stop::Refused { part, cause: Cause::TooManyCallers });
                     }
                 }
                 stream.nodes = start..node_number(forest.parent.len());
@@ -204,12 +204,6 @@ impl<'r, C: Count> Forest<'r, C> {
         };
         forest.push(0, FrameRef::ROOT);
         forest
-    }
-
-    /// The limit that is passed, if one is.
-    fn passed(&self, limits: &Limits) -> Option<usize> {
-        let sizes = [(self.parent.len(), limits.nodes), (self.steps, limits.steps)];
-        sizes.into_iter().find(|(size, limit)| size > limit).map(|(_, limit)| limit)
     }
 
     fn push(&mut self, parent: u32, frame: FrameRef) -> u32 {
@@ -360,6 +354,7 @@ impl<'r, C: Count> Forest<'r, C> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::refine::RefineError;
 
     /// A match at each depth of a recursion: all go the same way, each farther than the one before.
     #[test]
@@ -376,13 +371,36 @@ mod tests {
         // `f` and, outward from it, 1 to 100 frames of `r`.
         let steps = 100 + 100 * 101 / 2;
         assert!(made(103, steps).is_ok());
-        for (nodes, steps, passed) in [(103, steps - 1, steps - 1), (101, steps, 101)] {
-            let Err(Stop::Refused { part, cause: Cause::TooManyCallers { limit } }) =
-                made(nodes, steps)
-            else {
+        for (nodes, steps) in [(103, steps - 1), (101, steps)] {
+            let Err(Stop::Refused { part, cause }) = made(nodes, steps) else {
                 panic!("it is not refused");
             };
-            assert_eq!((part.as_str(), limit), ("callers of f", passed));
+            assert_eq!((part.as_str(), &cause), ("callers of f", &Cause::TooManyCallers));
+            // Neither limit is a number of callers.
+            let text = RefineError { stage: 0, part, cause }.to_string();
+            assert!(text.starts_with("`callers of f` would take"), "{text}");
+            assert!(!text.contains(|c: char| c.is_ascii_digit()), "{text}");
         }
+    }
+
+    /// A stream may have few nodes; many of them have many.
+    #[test]
+    fn many_small_streams_are_looked_at_while_they_are_turned_round() {
+        let (threads, calls) = (4, 25_000);
+        let mut outline = String::new();
+        for thread in 0..threads {
+            outline.push_str(&format!("# thread={thread} epoch=0\nmain\n"));
+            outline.push_str(&"  f 1\n".repeat(calls));
+        }
+        let profile = crate::profile::from_outline(&outline).unwrap();
+        let pattern = FramePattern::Glob("f".to_owned());
+        let reports = std::cell::Cell::new(0);
+        let report = |_| reports.set(reports.get() + 1);
+        let watch = Watch::none().reporting(&report);
+        CallersOf(&pattern).run(Refined::base(&profile), &watch).unwrap();
+        // While matches are looked for, once in each stream; at the end, once; and between, one for
+        // each 65 536 of the matches and of their callers.
+        let between = threads * calls * 2 / 75_000;
+        assert_eq!(reports.get(), threads + 1 + between);
     }
 }
