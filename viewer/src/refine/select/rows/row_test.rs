@@ -299,22 +299,24 @@ impl Ratio {
 }
 
 impl<W: Weight> Ratio<W> {
-    /// Whether samples divided by edges compare so. The ratio is greatest where the count is least,
-    /// and without bound where that is 0. Without a branch on what rows cost.
+    /// Whether samples divided by edges compare so, for all counts between the bounds; where there
+    /// may be no edge, there is no ratio. Without a branch on what rows cost, but for `!=`.
     #[inline]
     pub(crate) fn holds(&self, samples: u64, (low, high): (u64, u64)) -> bool {
         let cost = self.sample.times(samples);
-        let against = |edges: u64, comparison: Comparison| {
-            (edges > 0) & comparison.holds(&cost, &self.edge.times(edges))
-        };
-        match self.comparison {
+        let against =
+            |edges: u64, comparison: Comparison| comparison.holds(&cost, &self.edge.times(edges));
+        let all = match self.comparison {
             Comparison::Less | Comparison::AtMost => against(low, self.comparison),
             Comparison::Greater | Comparison::AtLeast => against(high, self.comparison),
-            Comparison::Equal => (low == high) & against(high, self.comparison),
+            Comparison::Equal => against(low, self.comparison) & against(high, self.comparison),
             Comparison::NotEqual => {
-                against(high, Comparison::Greater) | against(low, Comparison::Less)
+                against(high, Comparison::Greater)
+                    || against(low, Comparison::Less)
+                    || !cost.is_multiple_of(self.edge)
             }
-        }
+        };
+        (low > 0) & all
     }
 }
 
@@ -322,6 +324,9 @@ impl<W: Weight> Ratio<W> {
 pub(crate) trait Weight: Copy + Ord {
     /// The weight times a count.
     fn times(self, count: u64) -> Self;
+
+    /// Whether some count times the weight is this.
+    fn is_multiple_of(self, weight: Self) -> bool;
 }
 
 /// For counts with which the product fits in.
@@ -330,12 +335,20 @@ impl Weight for u64 {
     fn times(self, count: u64) -> Self {
         self * count
     }
+
+    fn is_multiple_of(self, weight: Self) -> bool {
+        self.is_multiple_of(weight)
+    }
 }
 
 impl Weight for u128 {
     #[inline]
     fn times(self, count: u64) -> Self {
         self.saturating_mul(wide(count))
+    }
+
+    fn is_multiple_of(self, weight: Self) -> bool {
+        self.is_multiple_of(weight)
     }
 }
 
