@@ -138,13 +138,24 @@ pub fn amount_per(samples: u64, divisor: u64, metric: &Metric, form: Form) -> St
     if metric.is_time() {
         return duration(total as f64 / divisor.max(1) as f64, form);
     }
-    let each = divide(total, u128::from(divisor.max(1)), Rounding::Nearest);
-    in_unit(u64::try_from(each).unwrap_or(u64::MAX), metric)
+    let divisor = u128::from(divisor.max(1));
+    if total / divisor >= 10 || total.is_multiple_of(divisor) {
+        let each = divide(total, divisor, Rounding::Nearest);
+        return in_unit(u64::try_from(each).unwrap_or(u64::MAX), metric);
+    }
+    let number = match divide(total * 10, divisor, Rounding::Nearest) {
+        0 => "<0.1".to_owned(),
+        tenths => format!("{}.{}", tenths / 10, tenths % 10),
+    };
+    with_unit(number, metric)
 }
 
-/// So much of what is no time, in the metric's unit: `1 call`, `12.0k calls`.
+/// So much of what is no time, in the metric's unit: `1 call`, `12k calls`.
 pub fn in_unit(number: u64, metric: &Metric) -> String {
-    let number = brief(number, Rounding::Nearest);
+    with_unit(brief(number, Rounding::Nearest), metric)
+}
+
+fn with_unit(number: String, metric: &Metric) -> String {
     let unit = printable(&metric.unit);
     // A short one is a symbol.
     let is_word = unit.len() > 3;
@@ -336,6 +347,29 @@ mod tests {
         );
         let misses = Metric { source: "misses".into(), unit: "misses".into(), period: 10_000 };
         assert_eq!(amount(123, &misses, Form::Ascii), "1.2M misses");
+        assert_eq!(in_unit(12_000, &misses), "12k misses");
+    }
+
+    #[test]
+    fn a_part_of_what_is_no_time_is_not_rounded_to_none() {
+        let calls = Metric { source: "calls".into(), unit: "calls".into(), period: 1 };
+        for (samples, divisor, text) in [
+            (4, 10, "0.4 calls"),
+            (4, 3, "1.3 calls"),
+            (1, 100, "<0.1 calls"),
+            (5, 100, "0.1 calls"),
+            (99, 100, "1.0 calls"),
+            (4, 4, "1 call"),
+            (6, 2, "3 calls"),
+            (0, 7, "0 calls"),
+            (996, 100, "10.0 calls"),
+            (31, 2, "16 calls"),
+            (5, 0, "5 calls"),
+        ] {
+            assert_eq!(amount_per(samples, divisor, &calls, Form::Ascii), text);
+        }
+        let most = Metric { period: u64::MAX, ..calls };
+        assert_eq!(amount_per(u64::MAX, 3, &most, Form::Ascii), "18E calls");
     }
 
     #[test]
