@@ -12,7 +12,7 @@ use super::listing::{LeftOut, Limits, Line, Listing, list};
 use super::{Measure, Options, View, basis_of_percentages, others, several, title};
 use crate::profile::{FrameKind, MetricRef, short_name};
 use crate::refine::Refined;
-use crate::views::columns::Basis;
+use crate::views::columns::{Basis, Column, Id};
 use crate::views::cost_lines::coverage;
 use crate::views::number::{Form, account, amount, count, counted, duration, percent};
 use crate::views::printable::{command_line, printable};
@@ -334,9 +334,10 @@ impl Text<'_> {
         if self.refined.profile.info.run.trampoline && self.options.view != View::Places {
             let looked_at = self.refined.looked_at();
             let period = amount(1, looked_at, self.form);
+            let per_edge = Column::of(Id::PerEdge, None).heading(&self.basis);
             notes.push(match self.basis.clustered {
                 None if !self.others.is_empty() => format!(
-                    "Edges are returns of activations that any metric sampled, not calls; time/edge \
+                    "Edges are returns of activations that any metric sampled, not calls; {per_edge} \
                      is of {}.\nWhere no metric has much more than its period for each edge, calls \
                      are short and more than\nthe edges; where one has well above it, long and about \
                      as many.",

@@ -1,5 +1,7 @@
 //! What the numbers of a row are made of, column by column: the answer to `=`.
 
+use std::borrow::Cow;
+
 use csprof_format::profile::Metric;
 
 use super::column::{About, At, Explanation};
@@ -32,6 +34,10 @@ pub fn shares(part: u64, base: u64, shown: u64, form: Form) -> String {
 
 fn pair(name: &str, text: impl Into<String>) -> (String, String) {
     (name.to_owned(), text.into())
+}
+
+fn heading<'r>(at: &At<'r>) -> Cow<'r, str> {
+    at.column.heading(at.basis)
 }
 
 /// Samples of the column's metric, and what they stand for.
@@ -88,13 +94,11 @@ pub(super) fn source(at: &At<'_>, _: About) -> Explanation {
 }
 
 pub(super) fn inclusive(at: &At<'_>, about: About) -> Explanation {
-    let source = &at.metric().source;
-    let text = cost(at, at.share().inclusive);
-    if at.column.metric.is_some() {
-        return vec![pair(source, text)];
+    let mut texts = vec![pair(&heading(at), cost(at, at.share().inclusive))];
+    if at.column.metric.is_none() {
+        texts.push(pair("", about.inclusive));
     }
-    let name = if at.basis.has_several_metrics() { source } else { "time" };
-    vec![pair(name, text), pair("", about.inclusive)]
+    texts
 }
 
 pub(super) fn percent_of_cost(at: &At<'_>, _: About) -> Explanation {
@@ -110,7 +114,7 @@ pub(super) fn percent_of_cost(at: &At<'_>, _: About) -> Explanation {
 }
 
 pub(super) fn exclusive(at: &At<'_>, about: About) -> Explanation {
-    vec![pair("excl time", cost(at, at.share().exclusive)), pair("", about.exclusive)]
+    vec![pair(&heading(at), cost(at, at.share().exclusive)), pair("", about.exclusive)]
 }
 
 pub(super) fn exclusive_percent(at: &At<'_>, _: About) -> Explanation {
@@ -138,8 +142,7 @@ pub(super) fn edges(at: &At<'_>, about: About) -> Explanation {
 
 pub(super) fn per_edge(at: &At<'_>, _: About) -> Explanation {
     let (row, metric, form) = (at.row, at.metric(), at.basis.form);
-    // As the heading.
-    let name = if metric.is_time() { "time/edge" } else { "cost/edge" };
+    let name = &*heading(at);
     let mut texts = Vec::new();
     if let Edges::Range { low, high } = row.outer_edges
         && high > 0
