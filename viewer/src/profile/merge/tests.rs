@@ -3,6 +3,7 @@
 use csprof_format::address::FrameKind;
 use csprof_format::profile::{Exit, RunInfo};
 use csprof_format::{read, write};
+use nix::time::{ClockId, clock_gettime};
 use proptest::prelude::*;
 
 use super::super::{Profile, to_outline};
@@ -171,22 +172,38 @@ fn one_address_of_two_builds_without_build_ids_is_two_frames() {
     assert_eq!([name(1), name(2)], ["f101", "rebuilt"]);
 }
 
+/// Does some work of a size, and of a tenth of it, which takes more than a fortieth of the CPU time:
+/// of a square it would take a hundredth.
+fn takes_no_square(size: u32, work: impl Fn(u32)) {
+    let taken = |size: u32| {
+        let now =
+            || std::time::Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap());
+        let began = now();
+        work(size);
+        now() - began
+    };
+    let few = taken(size / 10).max(std::time::Duration::from_millis(10));
+    let many = taken(size);
+    assert!(many < 40 * few, "{many:?} for {size}, and {few:?} for a tenth");
+}
+
 /// A file may have as many frames of one address as it likes; each is compared with few others.
 #[test]
 fn one_address_with_many_names_is_many_frames() {
-    let mut part = run(0, 0, &[(0, 1, 2, 0)]);
-    let count = 50_000;
-    for line in 1..count {
-        part.frames.push(part.frames[1]);
-        part.sites.function.push(FunctionId(0));
-        part.sites.file.push(None);
-        part.sites.line.push(line);
-        part.sites.first.push(line + 1);
-    }
-    let mut again = part.clone();
-    again.run.start_unix_ns += 1;
-    let merged = merged(&[part.clone(), again]);
-    assert_eq!((merged.frames, merged.sites), (part.frames, part.sites));
+    takes_no_square(50_000, |count| {
+        let mut part = run(0, 0, &[(0, 1, 2, 0)]);
+        for line in 1..count {
+            part.frames.push(part.frames[1]);
+            part.sites.function.push(FunctionId(0));
+            part.sites.file.push(None);
+            part.sites.line.push(line);
+            part.sites.first.push(line + 1);
+        }
+        let mut again = part.clone();
+        again.run.start_unix_ns += 1;
+        let merged = merged(&[part.clone(), again]);
+        assert_eq!((merged.frames, merged.sites), (part.frames, part.sites));
+    });
 }
 
 #[test]
@@ -196,10 +213,12 @@ fn commands_of_many_runs_are_each_named_once() {
         info: RunInfo { command: command(run), ..RunInfo::default() },
         processes: 1,
     };
-    let runs: Vec<_> = (0..60_000).map(run).collect();
-    let words = runs::together(&runs).command;
-    assert_eq!(words[..5], [&b"./app"[..], b"0", b";", b"./app", b"1"]);
-    assert_eq!(words.len(), 3 * 30_000 - 1);
+    takes_no_square(60_000, |count| {
+        let runs: Vec<_> = (0..count).map(run).collect();
+        let words = runs::together(&runs).command;
+        assert_eq!(words[..5], [&b"./app"[..], b"0", b";", b"./app", b"1"]);
+        assert_eq!(words.len(), 3 * count as usize / 2 - 1);
+    });
 }
 
 #[test]

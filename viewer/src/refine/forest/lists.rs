@@ -115,25 +115,24 @@ impl<'r> Lists<'r> {
 mod tests {
     use super::*;
 
-    /// What is below the root may begin again as often as there are threads and epochs, however
-    /// many rows there are elsewhere.
+    /// What is below the root may begin again as often as there are threads and epochs: then nothing
+    /// is gone through, however many rows there were, below the root or elsewhere.
     #[test]
     fn the_root_begins_again_in_no_time() {
-        let (below, threads, outermost) = (50_000, 10_000, FEW as u32 + 2);
-        let mut frame = vec![FrameRef::ROOT, FrameRef(1)];
-        frame.extend((0..below).map(FrameRef));
-        frame.extend((0..threads).flat_map(|_| (0..outermost).map(FrameRef)));
-        let mut lists = Lists::new(&frame, (0..below).collect());
-        assert_eq!(lists.add(1, 0, true), 1);
-        for node in 2..2 + below {
-            assert_eq!(lists.add(node, 1, true), node);
-        }
-        for thread in 0..threads {
+        let rows = 1000;
+        let mut frame = vec![FrameRef::ROOT];
+        (0..3).for_each(|_| frame.extend((0..rows).map(FrameRef)));
+        let mut lists = Lists::new(&frame, (0..rows).collect());
+        let mut node = 0;
+        for above in [0, 1, 0] {
             lists.begin_again();
-            let first = 2 + below + thread * outermost;
-            for node in first..first + outermost {
-                assert_eq!(lists.add(node, 0, true), node, "thread {thread}");
+            assert_eq!(lists.of_root.capacity(), 0, "nothing is left to be cleared");
+            for _ in 0..rows {
+                node += 1;
+                assert_eq!(lists.add(node, above, true), node);
             }
+            let size = if above == 0 { rows as usize } else { 0 };
+            assert_eq!(lists.of_root.len(), size, "the root has a map of its own");
         }
     }
 }
