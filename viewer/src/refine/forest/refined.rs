@@ -35,8 +35,8 @@ use crate::refine::watch::{Cancelled, Watch, unwatched};
 pub struct Refined {
     /// The profile that was refined.
     pub profile: Profile,
-    /// Functions: those of the profile, then those that stages made: groups, lines, modules, contexts
-    /// and small rows.
+    /// Functions: those of the profile, then those that stages made: groups, lines, files, modules,
+    /// contexts and small rows.
     pub functions: Table<Function>,
     /// Frames: those of the profile, then those that stages made.
     pub frames: Table<Frame>,
