@@ -74,9 +74,11 @@ impl<T> Table<T> {
 }
 
 impl<T: Clone> Table<T> {
-    /// Adds entries at the end.
-    pub(crate) fn add(&mut self, entries: Vec<T>) {
+    /// Adds entries at the end; returns the number of the first.
+    pub(crate) fn add(&mut self, entries: Vec<T>) -> u32 {
+        let first = self.len();
         Arc::make_mut(&mut self.added).extend(entries);
+        u32::try_from(first).unwrap_or(u32::MAX)
     }
 }
 
@@ -84,11 +86,10 @@ impl<T: Clone + PartialEq> Table<T> {
     /// The number of an entry that stages may have added before, or add now.
     pub(crate) fn number_of(&mut self, entry: T) -> u32 {
         let known = self.added.iter().position(|known| *known == entry);
-        let position = known.unwrap_or_else(|| {
-            Arc::make_mut(&mut self.added).push(entry);
-            self.added.len() - 1
-        });
-        u32::try_from(self.loaded.len() + position).unwrap_or(u32::MAX)
+        match known {
+            Some(position) => u32::try_from(self.loaded.len() + position).unwrap_or(u32::MAX),
+            None => self.add(vec![entry]),
+        }
     }
 }
 

@@ -4,9 +4,9 @@
 //! Each node with samples of its own is a sample of the reference, of each metric one; stages are
 //! made of the names that occur. What was measured is dealt out among two or three metrics. Which
 //! samples met the activations that returned is not known here: edge counts are held against the
-//! least and the greatest that are possible.
+//! least and the greatest that are possible, and have to be exact as long as the stages keep them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
 
@@ -18,6 +18,7 @@ use super::execution::{Activation, SOURCES, Sample};
 use super::*;
 use crate::profile::NodesBuilder;
 use crate::refine::Link;
+use crate::refine::forest::procedures::Procedures;
 
 struct Recorded {
     profile: Profile,
@@ -26,8 +27,24 @@ struct Recorded {
     names: Vec<String>,
     labels: BTreeMap<(&'static str, usize), String>,
     modules: BTreeMap<String, String>,
-    /// Inclusive samples and edges of each node.
-    nodes: Vec<(u64, u64)>,
+    nodes: Vec<Recording>,
+    /// Returns that each family recorded: all nodes of one function below one parent.
+    families: Vec<u64>,
+    /// Functions whose activations may go from one to another of them.
+    shared: Vec<BTreeSet<String>>,
+}
+
+/// What was recorded on a node.
+#[derive(Clone, Copy)]
+struct Recording {
+    /// Inclusive samples.
+    samples: u64,
+    edges: u64,
+    family: usize,
+    /// Whether its edge count is exact before all stages, and stays so if these keep it: not below
+    /// `[partial]`, nor of a function that shares its activations, nor where the thread has several
+    /// epochs.
+    is_exact: bool,
 }
 
 static EXCHANGE: LazyLock<Profile> =
@@ -185,14 +202,42 @@ impl Recorded {
                 modules.insert(name.to_owned(), module.to_owned());
             }
         }
-        let base = Refined::base(&profile);
-        let nodes = (0..base.node_count()).map(|node| {
-            let inclusive = in_width!(&base.costs, costs => costs.samples(node)).0;
-            (inclusive, profile.nodes.edges.at(node))
-        });
-        let nodes = nodes.collect();
-        drop(base);
-        Self { profile, samples, names, labels, modules, nodes }
+        let (nodes, families) = families(&profile);
+        let procedures = Procedures::of(&profile);
+        let mut shared: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
+        for frame in profile.frames.iter() {
+            let name = profile.functions[frame.function.index()].name.clone();
+            shared.entry(procedures.number(frame)).or_default().insert(name);
+        }
+        let shared = shared.into_values().filter(|names| names.len() > 1).collect();
+        Self { profile, samples, names, labels, modules, nodes, families, shared }
+    }
+
+    /// Whether a stage keeps edge counts exact here: it does not tell apart what shares activations.
+    fn keeps_edges(&self, stage: &Stage) -> bool {
+        let pattern = match stage {
+            Stage::Hide(pattern)
+            | Stage::StopAt(pattern)
+            | Stage::Cut(pattern)
+            | Stage::Group { pattern, .. }
+            | Stage::RootAt { pattern, .. }
+            | Stage::Collapse(pattern)
+            | Stage::CollapseRun(pattern)
+            | Stage::CallersOf(pattern) => Some(pattern),
+            _ => None,
+        };
+        let matches = |name: &String, pattern: &FramePattern| {
+            let (name, kind) = (name.as_str().into(), FrameKind::Call);
+            reference::matches(pattern, &Activation { name, kind, counted: None, line: 0 })
+        };
+        let is_parted = |names: &BTreeSet<String>| match pattern {
+            Some(pattern) => {
+                let matching = names.iter().filter(|name| matches(name, pattern)).count();
+                matching > 0 && matching < names.len()
+            }
+            None => true,
+        };
+        reference::keeps_edges(stage) && !self.shared.iter().any(is_parted)
     }
 
     fn world(&self) -> World<'_> {
@@ -214,6 +259,43 @@ impl Recorded {
     }
 }
 
+/// What was recorded on each node, and the returns of each family.
+fn families(profile: &Profile) -> (Vec<Recording>, Vec<u64>) {
+    let base = Refined::base(profile);
+    let mut epochs: BTreeMap<usize, usize> = BTreeMap::new();
+    for stream in &profile.streams {
+        *epochs.entry(stream.thread.index()).or_default() += 1;
+    }
+    let root = Recording { samples: 0, edges: 0, family: 0, is_exact: true };
+    let mut nodes = vec![root; base.node_count()];
+    let mut is_whole = vec![true; base.node_count()];
+    let mut families = vec![0];
+    for stream in &profile.streams {
+        // The outermost nodes of all streams have one parent.
+        let mut known = HashMap::new();
+        for node in stream.nodes.clone().map(|node| node as usize) {
+            let frame = &profile.frames[profile.nodes.frame[node].index()];
+            let parent = profile.nodes.parent[node];
+            is_whole[node] = is_whole[parent as usize] && frame.kind != FrameKind::Partial;
+            let is_called = matches!(frame.kind, FrameKind::Call | FrameKind::Unknown);
+            let key = (parent, frame.function, is_called);
+            let family = *known.entry(key).or_insert(families.len());
+            families.resize(families.len().max(family + 1), 0);
+            let edges = profile.nodes.edges.at(node);
+            families[family] += edges;
+            nodes[node] = Recording {
+                samples: in_width!(&base.costs, costs => costs.samples(node)).0,
+                edges,
+                family,
+                is_exact: is_whole[node]
+                    && epochs[&stream.thread.index()] == 1
+                    && !base.procedures.is_shared(profile, node),
+            };
+        }
+    }
+    (nodes, families)
+}
+
 /// Inclusive and exclusive samples of every path, of each metric; paths by their hash, since they
 /// are long.
 type Costs = HashMap<(usize, u64), [(u64, u64); METRICS]>;
@@ -226,7 +308,7 @@ fn extended(hash: u64, name: &str, kind: FrameKind) -> u64 {
 
 fn costs_of_samples(samples: &[Sample]) -> Costs {
     let mut costs = Costs::new();
-    for sample in samples {
+    for sample in reference::in_order(samples).iter() {
         let mut hash = 0;
         for frame in &sample.path {
             hash = extended(hash, &frame.name, frame.kind);
@@ -242,6 +324,7 @@ fn costs_of_samples(samples: &[Sample]) -> Costs {
 
 /// The nodes that are shown, and their paths.
 fn paths_of_nodes(refined: &Refined) -> Vec<(usize, (usize, u64))> {
+    let refined = &told_apart(refined);
     let mut paths = Vec::new();
     let mut hashes = vec![0; refined.node_count()];
     for stream in &refined.streams {
@@ -288,43 +371,64 @@ fn edges_of_nodes(refined: &Refined) -> EdgeBounds {
 }
 
 /// The edge counts that every path with a count may have: if what was taken out of the samples of
-/// a node met as many of the activations that were counted there as it could, and if as few.
-fn edges_of_samples(recorded: &Recorded, samples: &[Sample]) -> EdgeBounds {
+/// a node met as many of the activations that were counted there as it could, and if all that is
+/// left of a family met others of those that were counted in it. And whether the count of a path is
+/// known, as long as nothing was taken out.
+fn edges_of_samples(
+    recorded: &Recorded,
+    samples: &[Sample],
+) -> HashMap<(usize, u64), (u64, u64, bool)> {
     // Samples that each path has now of each recorded node.
     let mut rest: HashMap<(usize, u64, usize), u64> = HashMap::new();
-    for sample in samples {
+    let mut partial = HashSet::new();
+    for sample in reference::in_order(samples).iter() {
         let mut hash = 0;
         let is_whole = sample.path.iter().all(|frame| frame.kind != FrameKind::Partial);
         for frame in &sample.path {
             hash = extended(hash, &frame.name, frame.kind);
-            if let Some(node) = frame.counted.filter(|_| is_whole) {
-                *rest.entry((sample.thread, hash, node)).or_default() += sample.weight;
+            match frame.counted {
+                Some(node) if is_whole => {
+                    *rest.entry((sample.thread, hash, node)).or_default() += sample.weight;
+                }
+                _ => _ = partial.insert((sample.thread, hash)),
             }
         }
     }
-    let mut bounds = EdgeBounds::new();
+    let mut bounds = HashMap::new();
+    let mut families: HashMap<(usize, u64, usize), u64> = HashMap::new();
     for ((thread, hash, node), samples) in rest {
         // What stages made has no returns.
-        let (recorded, edges) = recorded.nodes.get(node).copied().unwrap_or((samples, 0));
-        let bounds = bounds.entry((thread, hash)).or_default();
-        bounds.0 += edges.saturating_sub(recorded - samples);
-        bounds.1 += edges.min(samples);
+        let made = Recording { samples, edges: 0, family: 0, is_exact: false };
+        let of_node = recorded.nodes.get(node).unwrap_or(&made);
+        let path = (thread, hash);
+        let (least, _, is_exact) = bounds.entry(path).or_insert((0, 0, !partial.contains(&path)));
+        *least += of_node.edges.saturating_sub(of_node.samples - samples);
+        *is_exact &= of_node.is_exact;
+        *families.entry((thread, hash, of_node.family)).or_default() += samples;
+    }
+    for ((thread, hash, family), samples) in families {
+        let (_, greatest, _) = bounds.get_mut(&(thread, hash)).unwrap();
+        *greatest += recorded.families[family].min(samples);
     }
     bounds
 }
 
-/// All edge counts that are possible are in the bounds that are shown.
+/// All edge counts that are possible are in the bounds that are shown, which say no more than one
+/// count if it is known.
 fn check_edges(
     recorded: &Recorded,
     refined: &Refined,
     samples: &[Sample],
     stage: &str,
+    is_kept: bool,
 ) -> Result<(), TestCaseError> {
     let found = edges_of_nodes(refined);
-    for (path, (least, greatest)) in edges_of_samples(recorded, samples) {
+    for (path, (least, greatest, is_exact)) in edges_of_samples(recorded, samples) {
         let bounds = found.get(&path).copied();
         let are_in = bounds.is_some_and(|(low, high)| low <= least && greatest <= high);
         prop_assert!(are_in, "{}..{} in {:?} after {}", least, greatest, bounds, stage);
+        let is_known = bounds.is_some_and(|(low, high)| low == high);
+        prop_assert!(!(is_kept && is_exact) || is_known, "{:?} after {}", bounds, stage);
     }
     Ok(())
 }
@@ -350,7 +454,8 @@ fn check(recorded: &Recorded, stages: &[Stage]) -> Result<(), TestCaseError> {
     let base = Refined::base(&recorded.profile);
     let mut refined = base.clone();
     let mut samples = recorded.samples.clone();
-    check_edges(recorded, &refined, &samples, "no stage")?;
+    check_edges(recorded, &refined, &samples, "no stage", true)?;
+    let mut is_kept = true;
     for stage in stages {
         if reference::tests_edges(stage) {
             continue;
@@ -365,7 +470,8 @@ fn check(recorded: &Recorded, stages: &[Stage]) -> Result<(), TestCaseError> {
         let (found, expected) = (costs_of_nodes(&refined), costs_of_samples(&samples));
         prop_assert_eq!(found.len(), expected.len(), "paths after {}", stage);
         prop_assert!(found == expected, "costs after {}", stage);
-        check_edges(recorded, &refined, &samples, &stage.to_string())?;
+        is_kept &= recorded.keeps_edges(stage);
+        check_edges(recorded, &refined, &samples, &stage.to_string(), is_kept)?;
         check_sides(recorded, &refined, &samples)?;
         // What selects nothing takes nothing out.
         if !matches!(stage, Stage::Where(_) | Stage::RootAt { .. } | Stage::CallersOf(_)) {

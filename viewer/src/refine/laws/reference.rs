@@ -1,5 +1,6 @@
 //! What stages do to the path of one sample, said as simply as possible.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,6 +11,9 @@ use crate::refine::{
     Axis, Chain, Comparison, Field, FramePattern, Grain, Link, Metric, MetricTest, Predicate,
     Preset, Quantity, Stage, Unit, Whole,
 };
+
+/// The source file of whatever has a line.
+const FILE: &str = "f.c";
 
 /// What `by line` adds to a name, before the line.
 const PLACE: &str = " f.c:";
@@ -57,16 +61,19 @@ impl<'w> World<'w> {
         self.labels.get(&(axis.name(), thread)).cloned().unwrap_or_else(usual)
     }
 
-    /// What `by module` makes of a frame. What stages made has no module.
-    fn module(&self, frame: Activation) -> Activation {
-        let (name, kind) = match frame.kind {
+    /// What `by module` or `by file` makes of a frame. What stages made has neither, but for what
+    /// these make themselves, and `by line`, which leaves a function where it is.
+    fn home(&self, frame: Activation, grain: Grain) -> Activation {
+        let kind = match frame.kind {
             FrameKind::Partial | FrameKind::Context => return frame,
-            kind => {
-                // `by line` leaves a function in its module.
-                let name = frame.name.split(PLACE).next().unwrap_or_default();
-                let name = self.modules.get(name).map_or("[no module]", String::as_str);
-                (name, if kind == FrameKind::Inline { kind } else { FrameKind::Call })
-            }
+            FrameKind::Inline => FrameKind::Inline,
+            _ => FrameKind::Call,
+        };
+        let name = frame.name.split(PLACE).next().unwrap_or_default();
+        let name = match grain {
+            Grain::File if frame.line > 0 || name == FILE => FILE,
+            Grain::File => "[no source file]",
+            _ => self.modules.get(name).map_or("[no module]", String::as_str),
         };
         Activation { name: name.into(), kind, line: 0, ..frame }
     }
@@ -82,6 +89,34 @@ impl<'w> World<'w> {
     }
 }
 
+/// The name of a row that `small` made, and the number of the stage: a row of another stage is
+/// another row, though it may be of as many.
+fn small(name: &str) -> Option<(&str, usize)> {
+    let (name, stage) = name.split_once('#')?;
+    Some((name, stage.parse().ok().filter(|_| name.ends_with(" small)"))?))
+}
+
+/// The same samples with small rows numbered, of those of one name, in the order of their stages.
+pub(crate) fn in_order(samples: &[Sample]) -> Cow<'_, [Sample]> {
+    let mut stages: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
+    for frame in samples.iter().flat_map(|sample| &sample.path) {
+        if let Some((name, stage)) = small(&frame.name) {
+            stages.entry(name).or_default().insert(stage);
+        }
+    }
+    if stages.is_empty() {
+        return samples.into();
+    }
+    let mut ordered = samples.to_vec();
+    for frame in ordered.iter_mut().flat_map(|sample| &mut sample.path) {
+        if let Some((name, stage)) = small(&frame.name) {
+            let place = stages[name].iter().position(|known| *known == stage).unwrap();
+            frame.name = format!("{name}#{place}").into();
+        }
+    }
+    ordered.into()
+}
+
 /// Samples of each metric.
 pub(super) fn totals(samples: &[Sample]) -> [u64; METRICS] {
     let mut totals = [0; METRICS];
@@ -95,6 +130,8 @@ struct Rows {
     base: [u64; METRICS],
     view: [u64; METRICS],
     period: u64,
+    /// The number of the stage that makes small rows, if it does.
+    stage: usize,
 }
 
 /// What a row costs, of each metric.
@@ -108,13 +145,11 @@ struct RowOf {
 impl Rows {
     fn of(samples: &[Sample], world: &World<'_>) -> Self {
         let mut costs: BTreeMap<_, RowOf> = BTreeMap::new();
-        let prefixes = samples
-            .iter()
-            .flat_map(|sample| (1..=sample.path.len()).map(|end| &sample.path[..end]));
-        let counted = prefixes.filter(|path| path[path.len() - 1].counted.is_some());
-        let counted: BTreeSet<_> = counted.map(named).collect();
-        for ((_, path), cost) in paths(samples, world) {
-            let edges = counted.contains(&path).then_some((cost.edges_low, cost.edges_high));
+        let paths = paths(samples, world);
+        let called = paths.iter().filter(|(_, cost)| cost.called);
+        let called: BTreeSet<_> = called.map(|((_, path), _)| path.clone()).collect();
+        for ((_, path), cost) in paths {
+            let edges = called.contains(&path).then_some((cost.edges_low, cost.edges_high));
             let row = costs.entry(path).or_default();
             for metric in 0..METRICS {
                 row.inclusive[metric] += cost.inclusive[metric];
@@ -136,7 +171,10 @@ impl Rows {
                 row.exclusive[sample.metric] += sample.weight;
             }
         }
-        Self { costs, base: world.base, view: totals(samples), period: world.period }
+        let frames = samples.iter().flat_map(|sample| &sample.path);
+        let stage = frames.filter_map(|frame| Some(small(&frame.name)?.1)).max();
+        let stage = stage.map_or(0, |last| last + 1);
+        Self { costs, base: world.base, view: totals(samples), period: world.period, stage }
     }
 
     /// Whether the row of a path passes.
@@ -171,10 +209,9 @@ pub(super) fn passes(
         let number = i128::from(number) * scale;
         let (number, value) = match test.value.unit {
             Unit::One => (number, value),
-            Unit::Milliseconds => (number * i128::from(period), value * 1_000_000),
             Unit::Percent(Whole::Base) => (100 * number, value * i128::from(base)),
             Unit::Percent(Whole::View) => (100 * number, value * i128::from(view)),
-            unit => unreachable!("the strategies make no {unit:?}"),
+            unit => (number * i128::from(period), value * nanoseconds(unit)),
         };
         compares(test.comparison, number, value)
     };
@@ -189,7 +226,22 @@ pub(super) fn passes(
             let samples = i128::from(inclusive) * scale;
             edges > 0 && compares(test.comparison, samples, value * i128::from(edges))
         }),
-        Quantity::CostPerEdge => unreachable!("the strategies make no {test}"),
+        Quantity::CostPerEdge => all_edges(&|edges| {
+            let cost = i128::from(inclusive) * i128::from(period) * scale;
+            let value = value * nanoseconds(test.value.unit);
+            edges > 0 && compares(test.comparison, cost, value * i128::from(edges))
+        }),
+    }
+}
+
+/// Nanoseconds in a unit of time.
+pub(super) fn nanoseconds(unit: Unit) -> i128 {
+    match unit {
+        Unit::Nanoseconds => 1,
+        Unit::Microseconds => 1_000,
+        Unit::Milliseconds => 1_000_000,
+        Unit::Seconds => 1_000_000_000,
+        Unit::One | Unit::Percent(_) => unreachable!("{unit:?} is no time"),
     }
 }
 
@@ -311,8 +363,8 @@ fn has_unmatched_part(stage: &Stage, samples: &[Sample], world: &World<'_>) -> b
     }
 }
 
-/// Whether edge counts stay exact: what happens to a frame depends on the functions of the frames at
-/// or above it alone.
+/// Whether exact edge counts stay so: all that is shown of an activation stays together, whichever of
+/// its lines and epochs it is of, and no sample is taken out below it.
 pub(super) fn keeps_edges(stage: &Stage) -> bool {
     match stage {
         Stage::Where(_) | Stage::Fold(_) | Stage::RootAt { last: true, .. } => false,
@@ -453,17 +505,17 @@ fn rewrite(
         Stage::CollapseRun(f) => {
             kept(&|at| !(is(f, at) && at > 0 && path[at - 1].name == path[at].name))
         }
-        Stage::By(Grain::Module) => {
-            let mut modules: Vec<Activation> = Vec::new();
+        Stage::By(grain @ (Grain::Module | Grain::File)) => {
+            let mut homes: Vec<Activation> = Vec::new();
             for frame in path {
-                let module = world.module(frame);
+                let home = world.home(frame, *grain);
                 let is_new =
-                    |last: &Activation| last.kind == FrameKind::Context || last.name != module.name;
-                if modules.last().is_none_or(is_new) {
-                    modules.push(module);
+                    |last: &Activation| last.kind == FrameKind::Context || last.name != home.name;
+                if homes.last().is_none_or(is_new) {
+                    homes.push(home);
                 }
             }
-            modules
+            homes
         }
         Stage::By(Grain::Line) => {
             let is_placed = |frame: &Activation| {
@@ -478,7 +530,7 @@ fn rewrite(
             });
             placed.collect()
         }
-        Stage::By(_) => path,
+        Stage::By(Grain::Function) => path,
         Stage::Fold(f) => match positions(f)[..] {
             [first, .., last] => kept(&|at| at <= first || at > last),
             _ => path,
@@ -520,7 +572,7 @@ fn rewrite(
             let small = &path[end - 1];
             let kind = part(small.kind);
             let siblings = siblings.filter(|(row, _)| part(row[end - 1].1) == kind);
-            let name = format!("({} small)", siblings.count()).into();
+            let name = format!("({} small)#{}", siblings.count(), rows.stage).into();
             let counted = if kind == FrameKind::Call { counted(small) } else { small.counted };
             let rest = Activation { name, kind, counted, line: 0 };
             [&path[..end - 1], &[rest]].concat()
@@ -620,6 +672,7 @@ pub(super) fn paths(samples: &[Sample], world: &World<'_>) -> BTreeMap<Path, Cos
                 if depth + 1 == path.len() { sample.weight } else { 0 };
             activations.extend(world.returned(frame));
             cost.counted |= is_counted(&sample.path, depth);
+            cost.called |= frame.counted.is_some();
         }
     }
     let counted = |(path, (mut cost, activations)): (Path, (Cost, BTreeSet<usize>))| {

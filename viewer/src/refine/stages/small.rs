@@ -1,4 +1,4 @@
-//! `small`: rows below a threshold become one row for each parent, and inlined ones another.
+//! `small`: rows below a threshold become one row for each parent and kind.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,8 @@ use crate::refine::select::rows::from_top::{Below, visit};
 use crate::refine::watch::Watch;
 
 /// `small incl(time) < 0.5%`: one row, `(3 small)`, of the outermost rows below each parent that
-/// pass the test, and one of those of inlined code; what is below them moves there.
+/// pass the test and are called, one of those of inlined code, and one of those whose callers are
+/// not known; what is below them moves there.
 pub(crate) struct Small<'s>(pub(crate) &'s MetricTest);
 
 impl Transform for Small<'_> {
@@ -43,11 +44,16 @@ impl Transform for Small<'_> {
         let frames = refined.workspace.frames.clone();
         let mut frame = std::mem::take(&mut refined.frame).take(&frames);
         let mut start = 0;
+        let mut functions: HashMap<u32, FunctionRef> = HashMap::new();
         let mut rests: HashMap<(u32, FrameKind), FrameRef> = HashMap::new();
         for (part, end) in rows {
             let (count, kind) = (counts[&part], part.kind);
-            let rest = rests.entry((count, kind));
-            let rest = *rest.or_insert_with(|| rest_of(&mut refined, count, kind));
+            let rest = *rests.entry((count, kind)).or_insert_with(|| {
+                let function = functions.entry(count);
+                let function = *function.or_insert_with(|| rest_of(&mut refined, count));
+                let frame = Frame { function, kind, file: None, line: 0 };
+                FrameRef(refined.frames.add(vec![frame]))
+            });
             for &node in &nodes[start..end] {
                 frame[node as usize] = rest;
             }
@@ -77,11 +83,32 @@ struct Part {
     kind: FrameKind,
 }
 
-/// The frame that stands for so many rows.
-fn rest_of(refined: &mut Refined, count: u32, kind: FrameKind) -> FrameRef {
+/// The function that stands for so many rows: not that of another `small`, whose rows are others.
+fn rest_of(refined: &mut Refined, count: u32) -> FunctionRef {
     let name = format!("({count} small)");
     let function = Function { name, module: None, file: None, line: 0 };
-    let function = FunctionRef(refined.functions.number_of(function));
-    let frame = Frame { function, kind, file: None, line: 0 };
-    FrameRef(refined.frames.number_of(frame))
+    FunctionRef(refined.functions.add(vec![function]))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use crate::profile::from_outline;
+    use crate::refine::{apply, parse};
+
+    #[test]
+    fn rows_of_one_stage_are_not_those_of_another_that_are_as_many() {
+        let outline = "main\n  a 1\n  b 1\n    c 1 inline\n  d 5\n  e 5\n  f 50\n";
+        let text = "small incl(samples) < 3 | small incl(samples) = 5";
+        let refined = apply(&from_outline(outline).unwrap(), &parse(text).unwrap()).unwrap();
+        let mut rows: BTreeMap<_, u64> = BTreeMap::new();
+        for node in (0..refined.node_count()).filter(|&node| refined.is_shown(node)) {
+            let function = refined.frames[refined.frame[node].index()].function;
+            if refined.functions[function.index()].name == "(2 small)" {
+                *rows.entry(function).or_default() += refined.inclusive(node);
+            }
+        }
+        assert_eq!(rows.into_values().collect::<Vec<_>>(), [3, 10]);
+    }
 }

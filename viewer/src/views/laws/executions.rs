@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use super::all_rows;
 use crate::profile::{FrameKind, Profile};
 use crate::refine::laws::execution::{Activation, Execution, Sample, executions, executions_of};
-use crate::refine::laws::language;
 use crate::refine::laws::reference::{self, World};
+use crate::refine::laws::{language, told_apart};
 use crate::refine::{Chain, Link, Refined, parse};
 use crate::views::callers::Callers;
 use crate::views::flat::flat;
@@ -24,13 +24,8 @@ struct Returns {
     number: u64,
     /// Whether returns of some of these activations are counted.
     are_counted: bool,
-}
-
-impl Returns {
-    /// Nothing may be shown of them, unless their count is known.
-    fn if_known(self, is_known: bool) -> Self {
-        Self { are_counted: self.are_counted && is_known, ..self }
-    }
+    /// Whether there is something that is called, of whose returns a count could be known.
+    are_calls: bool,
 }
 
 /// The returns of the activations at these places of the samples' paths.
@@ -41,13 +36,15 @@ fn returns<'s>(
 ) -> Returns {
     let mut returned = BTreeSet::new();
     let mut are_counted = false;
+    let mut are_calls = false;
     for sample in samples {
         for place in places(&sample.path) {
             returned.extend(world.returned(&sample.path[place]));
             are_counted |= world.has_edges() && reference::is_counted(&sample.path, place);
+            are_calls |= world.has_edges() && sample.path[place].counted.is_some();
         }
     }
-    Returns { number: returned.len() as u64, are_counted }
+    Returns { number: returned.len() as u64, are_counted, are_calls }
 }
 
 /// What is shown of edges is true of these returns; it is nothing only where none are counted.
@@ -57,6 +54,7 @@ fn check(shown: Edges, returns: Returns, row: &str) -> Result<(), TestCaseError>
         prop_assert!(!returns.are_counted, "{}: {} in no edges", row, returned);
         return Ok(());
     };
+    prop_assert!(returns.are_calls, "{}: {:?} where nothing is called", row, shown);
     prop_assert!((low..=high).contains(&returned), "{}: {} in {:?}", row, returned, shown);
     let text = edges(shown, Form::Ascii);
     let number = if text == "live" { Some(0) } else { text.replace(' ', "").parse().ok() };
@@ -125,6 +123,21 @@ fn outermost(path: &[Activation], places: Vec<usize>) -> Vec<usize> {
     places.into_iter().find(|&place| path[place].counted.is_some()).into_iter().collect()
 }
 
+/// The same of the outermost of these activations on each path, as far as they are timed.
+fn outer_returns<'s>(
+    refined: &Refined,
+    samples: &'s [Sample],
+    timed: &'s [Sample],
+    world: &World<'_>,
+    places: impl Fn(&'s [Activation]) -> Vec<usize>,
+) -> Returns {
+    let places = |path| outermost(path, places(path));
+    let Returns { are_calls, .. } = returns(samples, world, places);
+    let of_timed = returns(timed, world, places);
+    let are_counted = of_timed.are_counted && refined.knows_outermost();
+    Returns { are_calls, are_counted, ..of_timed }
+}
+
 /// The samples whose edges are timed: before all stages, not where a path is not whole.
 fn timed(refined: &Refined, samples: &[Sample]) -> Vec<Sample> {
     let is_timed = |sample: &&Sample| {
@@ -139,14 +152,15 @@ fn check_trees(
     samples: &[Sample],
     world: &World<'_>,
 ) -> Result<(), TestCaseError> {
+    let (refined, samples) = (&told_apart(refined), &reference::in_order(samples)[..]);
     let timed = timed(refined, samples);
     let mut tree = TopDown::new(refined);
     for id in all_rows(&mut tree, refined) {
         let row = names(&tree, refined, id);
-        let returned = || returns(samples, world, |path| end_of(path, &row));
-        check(tree.row(id).edges, returned(), &format!("{row:?}"))?;
-        // A row below one of its function has none.
-        check(tree.row(id).outer_edges, returned().if_known(false), &format!("{row:?}"))?;
+        let returned = returns(samples, world, |path| end_of(path, &row));
+        check(tree.row(id).edges, returned, &format!("{row:?}"))?;
+        // What is called there is called once on a path, in the row.
+        prop_assert_eq!(tree.row(id).outer_edges, tree.row(id).edges, "{:?}", row);
     }
     for row in flat(refined, Sort::default()) {
         let (name, kind) = named(refined, &row);
@@ -154,14 +168,7 @@ fn check_trees(
             (0..path.len()).filter(|&place| *path[place].name == *name).collect()
         };
         check(row.edges, returns(samples, world, here), &format!("{name} {kind:?}"))?;
-        let outermost = |path: &[Activation]| {
-            let called = |place: &usize| {
-                let frame = &path[*place];
-                *frame.name == *name && frame.counted.is_some()
-            };
-            (0..path.len()).find(called).into_iter().collect()
-        };
-        let returned = returns(&timed, world, outermost).if_known(refined.knows_outermost());
+        let returned = outer_returns(refined, samples, &timed, world, here);
         check(row.outer_edges, returned, &format!("outermost {name}"))?;
     }
     let mut callers = Callers::new(refined);
@@ -169,8 +176,8 @@ fn check_trees(
         let row = names(&callers, refined, id);
         let returned = returns(samples, world, |path| called_along(path, &row));
         check(callers.row(id).edges, returned, &format!("callers {row:?}"))?;
-        let returned = returns(&timed, world, |path| outermost(path, called_along(path, &row)));
-        let returned = returned.if_known(refined.knows_outermost());
+        let here = |path| called_along(path, &row);
+        let returned = outer_returns(refined, samples, &timed, world, here);
         check(callers.row(id).outer_edges, returned, &format!("outermost callers {row:?}"))?;
     }
     Ok(())
@@ -182,6 +189,7 @@ fn check_tables(
     world: &World<'_>,
     path: &Chain,
 ) -> Result<(), TestCaseError> {
+    let (refined, samples) = (&told_apart(refined), &reference::in_order(samples)[..]);
     let path = Chain { from_root: false, to_leaf: false, ..path.clone() };
     let patterns = std::iter::once((Link::Below, &path.first))
         .chain(path.rest.iter().map(|(link, pattern)| (*link, pattern)));
@@ -198,8 +206,8 @@ fn check_tables(
     };
     let check_row = |row: &Row, frames: &[Step<'_>], text: &str| {
         check(row.edges, returns(samples, world, |path| ends(frames, path)), text)?;
-        let returned = returns(&timed, world, |path| outermost(path, ends(frames, path)));
-        let returned = returned.if_known(refined.knows_outermost());
+        let here = |path| ends(frames, path);
+        let returned = outer_returns(refined, samples, &timed, world, here);
         check(row.outer_edges, returned, &format!("outermost {text}"))
     };
     for (way, reach) in [
