@@ -121,7 +121,8 @@ fn rows(refined: &Refined) -> BTreeMap<Vec<(String, FrameKind)>, Row> {
     rows
 }
 
-/// What a test of a difference says, by what it means: shares of each side in percent, or samples.
+/// What a test of a difference says, by what it means: shares of each side in percent, samples, or
+/// time.
 fn differ_so(test: &MetricTest, cost: [Row; 2], totals: [u64; 2]) -> bool {
     let [base, other] = cost.map(|(inclusive, exclusive, _)| match test.quantity {
         Quantity::Exclusive(_) => i128::from(exclusive),
@@ -131,10 +132,13 @@ fn differ_so(test: &MetricTest, cost: [Row; 2], totals: [u64; 2]) -> bool {
     let value = i128::from(test.value.digits) * if test.value.negative { -1 } else { 1 };
     let (difference, value) = match test.value.unit {
         Unit::One => (other - base, value),
-        Unit::Milliseconds => (5 * (other - base), value),
-        _ => (100 * (other * base_total - base * other_total), value * base_total * other_total),
+        Unit::Percent(_) => {
+            (100 * (other * base_total - base * other_total), value * base_total * other_total)
+        }
+        unit => (5_000_000 * (other - base), value * reference::nanoseconds(unit)),
     };
-    reference::compares(test.comparison, difference, value)
+    let scale = 10_i128.pow(test.value.decimals);
+    reference::compares(test.comparison, difference * scale, value)
 }
 
 /// Time is that of each side's own samples, whatever one of them stands for.

@@ -114,40 +114,51 @@ fn path_stages_of(predicate: BoxedStrategy<Predicate>) -> impl Strategy<Value = 
         12 => stages_of(predicate, patterns().boxed(), select(vec!["G", "H"]).boxed()),
         1 => patterns().prop_map(Stage::CallersOf),
         1 => select(vec![Axis::Thread, Axis::Rank, Axis::Epoch]).prop_map(Stage::Split),
-        1 => Just(Stage::By(Grain::Line)),
+        1 => select(vec![Grain::Line, Grain::File]).prop_map(Stage::By),
     ]
 }
 
 /// Tests that some rows of an execution pass and others do not.
 pub(super) fn metric_tests() -> impl Strategy<Value = MetricTest> {
-    use Quantity::{Edges, Exclusive, Inclusive, SamplesPerEdge};
+    use Quantity::{CostPerEdge, Edges, Exclusive, Inclusive, SamplesPerEdge};
     let source = || Metric::Source("realtime".to_owned());
     let quantity = select(vec![
         Inclusive(Metric::Samples),
-        Inclusive(Metric::Samples),
+        Inclusive(Metric::Time),
         Exclusive(Metric::Samples),
+        Exclusive(Metric::Time),
         Inclusive(source()),
         Exclusive(source()),
         Inclusive(Metric::Source("cputime".to_owned())),
         Edges,
+        CostPerEdge,
         SamplesPerEdge,
     ]);
     let comparison = select(Comparison::ALL.map(|(comparison, _)| comparison).to_vec());
     let percent = select(vec![Unit::Percent(Whole::Base), Unit::Percent(Whole::View)]);
-    (quantity, comparison, 0_u64..6, prop::option::weighted(0.4, percent)).prop_map(
-        |(quantity, comparison, count, percent)| {
-            let number = if quantity.allows(Unit::One) { Unit::One } else { Unit::Milliseconds };
-            let unit = percent.filter(|unit| quantity.allows(*unit)).unwrap_or(number);
-            // Samples of outlines stand for 5 ms.
-            let digits = match unit {
-                Unit::One => count,
-                Unit::Milliseconds => 5 * count,
-                _ => 10 * count,
-            };
-            let value = Value { negative: false, digits, decimals: 0, unit };
-            MetricTest { of: Sides::Both, quantity, comparison, value }
-        },
-    )
+    let time =
+        select(vec![Unit::Nanoseconds, Unit::Microseconds, Unit::Milliseconds, Unit::Seconds]);
+    let unit = (prop::option::weighted(0.4, percent), time);
+    let halves = prop_oneof![3 => (0_u64..6).prop_map(|count| 2 * count), 1 => 0_u64..12];
+    (quantity, comparison, halves, unit).prop_map(|(quantity, comparison, halves, unit)| {
+        let (percent, time) = unit;
+        let number = if quantity.allows(Unit::One) { Unit::One } else { time };
+        let unit = percent.filter(|unit| quantity.allows(*unit)).unwrap_or(number);
+        // Samples of outlines stand for 5 ms.
+        let (mut digits, mut decimals) = match unit {
+            Unit::One => (5 * halves, 1),
+            Unit::Percent(_) => (50 * halves + halves % 2, 1),
+            Unit::Nanoseconds => (2_500_000 * halves, 0),
+            Unit::Microseconds => (2_500 * halves, 0),
+            Unit::Milliseconds => (25 * halves, 1),
+            Unit::Seconds => (25 * halves, 4),
+        };
+        while decimals > 0 && digits % 10 == 0 {
+            (digits, decimals) = (digits / 10, decimals - 1);
+        }
+        let value = Value { negative: false, digits, decimals, unit };
+        MetricTest { of: Sides::Both, quantity, comparison, value }
+    })
 }
 
 /// Stages of every kind, made of these chains and patterns; with tests of rows, if so
@@ -306,6 +317,7 @@ pub(super) fn any_stages() -> impl Strategy<Value = Stage> {
         8 => stages_of(combined(atom.boxed()).boxed(), pattern.clone(), group.boxed()),
         1 => pattern.prop_map(Stage::CallersOf),
         1 => axis.prop_map(Stage::Split),
+        1 => select(vec![Grain::Line, Grain::File]).prop_map(Stage::By),
         1 => any_metric_tests().prop_map(Stage::Small),
     ]
 }
