@@ -1,11 +1,11 @@
 //! What every column has, whoever adds it.
 
-use super::{About, Basis, Cell, Column, DEFINITIONS, Medium, Order, Plain};
+use super::{About, Basis, Cell, Column, DEFINITIONS, Id, Medium, Order, Plain};
 use crate::profile::{Profile, from_outline};
 use crate::refine::Refined;
 use crate::views::flat::flat;
 use crate::views::number::Form;
-use crate::views::{Cost, Row, Sort};
+use crate::views::{Cost, Edges, Row, Sort};
 
 const BASE: &str = "main 2\n  solve 200 e=9 inline\n  dot 90 e=30 module:/lib/libblas.so\n";
 const OTHER: &str = "main 2\n  solve 100 e=9\n  dot 150 e=50 module:/lib/libblas.so\n";
@@ -58,6 +58,26 @@ fn every_column_is_explained_or_repeats_one_that_is() {
         let is_told = told.any(|one| rows.iter().any(|row| is_explained(one, &basis, row)));
         assert!(is_told, "{column:?}");
     });
+}
+
+/// Whether costs are times or not.
+#[test]
+fn explanations_call_columns_what_their_headings_say() {
+    for (unit, names) in
+        [("ns", ["time", "excl time", "time/edge"]), ("calls", ["cost", "excl cost", "cost/edge"])]
+    {
+        let mut profile = from_outline(BASE).unwrap();
+        profile.info.metric.unit = unit.to_owned();
+        let refined = Refined::base(&profile);
+        let basis = Basis { medium: Medium::Screen, ..Basis::new(&refined) };
+        let rows = flat(&refined, Sort::default());
+        let row = rows.iter().find(|row| row.edges != Edges::None).unwrap();
+        let columns = [Id::Inclusive, Id::Exclusive, Id::PerEdge].map(|id| Column::of(id, None));
+        let explained =
+            columns.map(|column| column.explain(&basis, row, About::default())[0].0.clone());
+        assert_eq!(explained, names);
+        assert_eq!(columns.map(|column| column.heading(&basis).into_owned()), names);
+    }
 }
 
 #[test]
