@@ -3,8 +3,7 @@
 //! Both are loaded into one [`Profile`], the nodes of BASE before those of OTHER. So one
 //! refinement refines both sides by the same stages, one tree of rows aligns them, and no view has
 //! to know that there are two: a row's members are nodes, each node belongs to one side, and a row
-//! keeps what OTHER's nodes among them cost (`Row::other`). What remains of
-//! the row is BASE's.
+//! has weights of each (`refine/forest/weights.rs`).
 //!
 //! Aligned are call paths of source-level frames: function name and load module. A load module is
 //! the same in both if its file has the same name, versions left out (`libfoo.so.1.2` and

@@ -9,13 +9,13 @@ use core::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 
 use super::{Options, View, several};
-use crate::profile::{FrameKind, MetricRef};
+use crate::profile::FrameKind;
 use crate::refine::Refined;
 use crate::views::callers::Callers;
 use crate::views::flat::flat;
 use crate::views::top_down::TopDown;
 use crate::views::tree::{Direction, RowId, RowTree};
-use crate::views::{Cost, Row, Sort};
+use crate::views::{Row, Sort};
 
 /// The rows of a report, in the order in which they are shown.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -49,10 +49,8 @@ pub struct LeftOut {
     pub small: usize,
     /// How many had no place within the limit.
     pub beyond: usize,
-    /// What both cost, in samples.
-    pub cost: u64,
-    /// The same in samples of every metric, in their order, where there are several; else empty.
-    pub further: Vec<u64>,
+    /// What both cost, in samples of each column of the forest; empty if there are none.
+    pub costs: Vec<u64>,
     /// Whether there are rows below the last level.
     pub deeper: bool,
 }
@@ -136,8 +134,9 @@ impl Scale {
     }
 
     fn of_row(&self, view: View, row: &Row) -> u64 {
-        let (cost, of_each) = costs(view, row);
-        self.weight(cost, of_each)
+        let cost = view.cost();
+        // Where there is one metric, the first column is its.
+        self.weight(cost.of(&row.weights[0]), row.weights.iter().map(|weight| cost.of(weight)))
     }
 
     fn is_small(&self, view: View, row: &Row) -> bool {
@@ -151,17 +150,6 @@ pub const USUAL_ROWS: usize = 60;
 
 /// Least share of rows in a text report, in percent.
 pub const USUAL_SHARE: f64 = 1.0;
-
-/// The samples that count of the metric looked at, and of each, if there are several.
-fn costs(view: View, row: &Row) -> (u64, impl Iterator<Item = u64>) {
-    let cost = view.cost();
-    let all = match cost {
-        Cost::Inclusive => row.inclusive,
-        Cost::Exclusive => row.exclusive,
-    };
-    let metrics = (0..).map(MetricRef).take(row.further.len());
-    (all, metrics.map(move |metric| cost.of_metric(row, metric)))
-}
 
 /// Chooses the rows of a view.
 #[must_use]
@@ -337,11 +325,9 @@ impl LeftOut {
     fn add(&mut self, view: View, row: &Row, is_small: bool) {
         self.small += usize::from(is_small);
         self.beyond += usize::from(!is_small);
-        let (cost, of_each) = costs(view, row);
-        self.cost = self.cost.saturating_add(cost);
-        self.further.resize(row.further.len(), 0);
-        for (sum, more) in self.further.iter_mut().zip(of_each) {
-            *sum = sum.saturating_add(more);
+        self.costs.resize(row.weights.len(), 0);
+        for (sum, weight) in self.costs.iter_mut().zip(&*row.weights) {
+            *sum = sum.saturating_add(view.cost().of(weight));
         }
     }
 }

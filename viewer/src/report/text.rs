@@ -271,26 +271,22 @@ impl Text<'_> {
         out: &mut impl Write,
     ) -> io::Result<()> {
         let rows = left_out.rows();
-        let is_worth = |metric: MetricRef, cost: u64| {
-            let shown = self.refined.account_of(metric).1;
-            cost >= self.limits.cost(shown).saturating_mul(WORTH_A_LINE)
-        };
-        let of_each = (0..).map(MetricRef).zip(left_out.further.iter().copied());
-        let of_each: Vec<_> =
-            of_each.filter(|&(metric, cost)| cost > 0 && is_worth(metric, cost)).collect();
-        let share = match left_out.further.is_empty() {
-            _ if rows == 0 => return Ok(()),
-            true if !is_worth(self.refined.metric, left_out.cost) => return Ok(()),
-            true => format!("{}%", percent(left_out.cost, self.basis.whole(self.refined.metric))),
-            false if of_each.is_empty() => return Ok(()),
-            false => {
-                let share = |&(metric, cost): &(MetricRef, u64)| {
-                    let source = printable(&self.refined.source_of(metric).source).into_owned();
-                    format!("{}% of {source}", percent(cost, self.basis.whole(metric)))
-                };
-                of_each.iter().map(share).collect::<Vec<_>>().join(", ")
+        let has_several = self.basis.has_several_metrics();
+        let share = |((metric, source), &cost): ((MetricRef, &Metric), &u64)| {
+            let least = self.limits.cost(self.refined.account_of(metric).1);
+            let is_worth = cost >= least.saturating_mul(WORTH_A_LINE);
+            let share = percent(cost, self.basis.whole(metric));
+            match has_several {
+                true => (is_worth && cost > 0)
+                    .then(|| format!("{share}% of {}", printable(&source.source))),
+                false => is_worth.then(|| format!("{share}%")),
             }
         };
+        let shares = self.refined.profile.metrics().zip(&left_out.costs).filter_map(share);
+        let share = shares.collect::<Vec<_>>().join(", ");
+        if rows == 0 || share.is_empty() {
+            return Ok(());
+        }
         let dots = dots(self.form);
         let rows = count(rows as u64, self.form);
         let indent = " ".repeat(indent + INDENT * depth as usize);

@@ -52,7 +52,7 @@ pub(super) fn account_text(comparison: &Comparison, shown_of_sides: [u64; 2]) ->
 /// What the current path of the tables costs on both sides, and by how much they differ.
 pub(super) fn path_cost(scene: &Scene, comparison: &Comparison, row: &Row) -> String {
     let form = scene.form();
-    let of = Difference::new(comparison, Cost::Inclusive.of(row));
+    let of = Difference::new(comparison, Cost::Inclusive.of_sides(row));
     let arrow = if scene.theme.is_ascii() { "->" } else { "→" };
     format!("{} {arrow} {}  {}", of.amount(BASE, form), of.amount(OTHER, form), of.delta(form))
 }

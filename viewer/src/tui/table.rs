@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::profile::FunctionRef;
+use crate::profile::{FunctionRef, MetricRef};
 use crate::refine::Refined;
 use crate::views::hot_path::{Heat, USUAL_SHARE, hot_path};
 use crate::views::path::Path;
@@ -21,6 +21,8 @@ pub const OPEN_LIMIT: usize = 1000;
 #[derive(Clone, Debug)]
 pub struct Table<D: Direction> {
     tree: RowTree<D>,
+    /// The metric in whose order the lines are.
+    metric: MetricRef,
     visible: Visible,
     /// Line of the selected row; 0 if there are no lines.
     selected: usize,
@@ -150,11 +152,11 @@ impl<D: Direction> Table<D> {
     /// A table with all rows closed.
     #[must_use]
     pub fn new(mut tree: RowTree<D>, refined: &Refined) -> Self {
-        tree.look_at(refined.metric);
         let visible = Visible::new(&mut tree, refined, RowId::ROOT);
         let (hot, hot_ends) = (HashSet::new(), Vec::new());
         let (hot_paths, open) = (None, None);
-        Self { tree, visible, selected: 0, scroll: 0, hot, hot_ends, hot_paths, open }
+        let metric = refined.metric;
+        Self { tree, metric, visible, selected: 0, scroll: 0, hot, hot_ends, hot_paths, open }
     }
 
     /// The tree.
@@ -252,7 +254,7 @@ impl<D: Direction> Rows for Table<D> {
     }
 
     fn look_like(&mut self, refined: &Refined, look: &Look) {
-        self.tree.look_at(refined.metric);
+        self.metric = refined.metric;
         self.tree.set_sort(look.sort);
         self.visible = Visible::with_open(&mut self.tree, refined, &look.open);
         self.open = None;
@@ -376,9 +378,10 @@ impl<D: Direction> Rows for Table<D> {
     }
 
     fn look_at_metric(&mut self, refined: &Refined) {
-        if !self.tree.look_at(refined.metric) {
+        if self.metric == refined.metric {
             return;
         }
+        self.metric = refined.metric;
         let row = self.line(self.selected).map(|line| line.row);
         let above = self.selected.saturating_sub(self.scroll);
         self.visible.rebuild(&mut self.tree, refined);

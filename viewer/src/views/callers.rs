@@ -14,7 +14,8 @@
 use std::sync::OnceLock;
 
 use super::flat::by_function;
-use super::row::{Addend, Row};
+use super::row::Row;
+use super::sums::Addend;
 use super::tree::{Direction, Opened, RowTree, Until};
 use crate::profile::FrameRef;
 use crate::refine::{Cancelled, Refined, Visitor, Watch, unwatched, walk};
@@ -148,6 +149,8 @@ impl Direction for Upward {
     /// Of a recursion, each caller's caller has most of its activations, and so on.
     const KEEPS_MEMBERS: bool = false;
 
+    const IS_NESTED: bool = true;
+
     fn step(&self, refined: &Refined, opened: Opened<'_, Activation>, out: &mut Vec<Activation>) {
         if opened.depth == 1 {
             // Members of the first level are not stored: together they would be all nodes.
@@ -173,7 +176,7 @@ impl Direction for Upward {
         refined.frame[member.caller as usize]
     }
 
-    fn cost_of(&self, refined: &Refined, member: Activation, until: &mut Until) -> Addend {
+    fn addend(&self, refined: &Refined, member: Activation, until: &mut Until) -> Addend {
         let Activation { node, place, end, .. } = member;
         let is_outermost = place >= until.any;
         let is_outermost_call = place >= until.call;
@@ -181,8 +184,7 @@ impl Direction for Upward {
         if refined.edges(node).is_some() {
             until.call = end.max(until.call);
         }
-        let is_timed = refined.knows_outermost();
-        Addend { node, is_outermost, is_outermost_call, is_timed }
+        Addend { node, is_outermost, is_outermost_call }
     }
 
     fn leads_on(&self, refined: &Refined, member: Activation) -> bool {

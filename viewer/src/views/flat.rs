@@ -24,8 +24,8 @@ pub fn flat(refined: &Refined, sort: Sort) -> Vec<Row> {
 pub(super) fn by_function(refined: &Refined, watch: &Watch<'_>) -> Result<Vec<Row>, Cancelled> {
     watch.begin(0, 1, tally::passes(refined), refined.node_count());
     let frame = &refined.frame[..];
-    let (rows, _) = in_width!(&refined.costs, costs => tally::rows(refined, costs, |weights| {
-        Tally::by_frame(refined, weights, watch, |_, node, _| Some(frame[node]))
+    let (rows, _) = in_width!(&refined.costs, costs => tally::rows(refined, costs, |added| {
+        Tally::by_frame(refined, added, watch, |_, node, _| Some(frame[node]))
     }))?;
     watch.end();
     Ok(rows)

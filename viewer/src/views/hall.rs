@@ -20,8 +20,9 @@
 mod upward;
 
 use super::flat::by_function;
-use super::row::{Addend, Row};
+use super::row::Row;
 use super::sort::Sort;
+use super::sums::Addend;
 use super::tally::{self, Tally};
 use super::tree::{Direction, Opened, RowTree, Until};
 use crate::profile::FrameRef;
@@ -96,7 +97,10 @@ impl HallTable {
         watch: &Watch<'_>,
     ) -> Result<Self, Stopped> {
         let (mut rows, path) = match (path, way) {
-            (None, _) => everything(refined, watch).map_err(|Cancelled| Stopped::Cancelled)?,
+            (None, _) => {
+                let rows = by_function(refined, watch).map_err(|Cancelled| Stopped::Cancelled)?;
+                (rows, Row::of_everything(refined))
+            }
             (Some(path), Way::Down) => downward(refined, path, reach.link(), watch)?,
             (Some(path), Way::Up) => upward::rows(refined, path, reach.link(), watch)?,
         };
@@ -104,11 +108,6 @@ impl HallTable {
         rows.iter_mut().for_each(|row| row.has_children = false);
         Ok(Self { path, rows })
     }
-}
-
-/// The flat view, and the row of the empty path.
-fn everything(refined: &Refined, watch: &Watch<'_>) -> Result<(Vec<Row>, Row), Cancelled> {
-    Ok((by_function(refined, watch)?, Row::of_empty_path(refined)))
 }
 
 /// The rows downward, and that of the path: a node counts if the path ends at the one above it, or
@@ -122,9 +121,9 @@ fn downward(
     watch.begin(0, 1, 1 + tally::passes(refined), refined.node_count());
     let ends = refined.ends_of(path, watch)?;
     let (parent, frame) = (&refined.parent[..], &refined.frame[..]);
-    let tallied = in_width!(&refined.costs, costs => tally::rows(refined, costs, |weights| {
-        let weights = weights.of_path(refined, path);
-        Tally::by_frame(refined, weights, watch, |tally, node, at| {
+    let tallied = in_width!(&refined.costs, costs => tally::rows(refined, costs, |added| {
+        let added = added.of_path(refined, path);
+        Tally::by_frame(refined, added, watch, |tally, node, at| {
             let counts = match link {
                 Link::Direct => ends.contains(parent[node] as usize),
                 Link::Below => at < tally.end_of_path(),
@@ -183,14 +182,16 @@ impl Direction for Listed {
 
     const KEEPS_MEMBERS: bool = true;
 
+    const IS_NESTED: bool = false;
+
     fn step(&self, _: &Refined, _: Opened<'_, u32>, _: &mut Vec<u32>) {}
 
     fn frame(&self, refined: &Refined, node: u32) -> FrameRef {
         refined.frame[node as usize]
     }
 
-    fn cost_of(&self, _: &Refined, node: u32, _: &mut Until) -> Addend {
-        Addend::whole(node)
+    fn addend(&self, _: &Refined, node: u32, _: &mut Until) -> Addend {
+        Addend::alone(node)
     }
 
     fn leads_on(&self, _: &Refined, _: u32) -> bool {

@@ -30,9 +30,9 @@ impl Heat {
     fn of(self, refined: &Refined, row: &Row) -> i128 {
         match &refined.profile.comparison {
             Some(comparison) if self == Self::Difference => {
-                comparison.delta(Cost::Inclusive.of(row))
+                comparison.delta(Cost::Inclusive.of_sides(row))
             }
-            _ => i128::from(row.inclusive),
+            _ => i128::from(row.of(refined.metric).inclusive),
         }
     }
 }

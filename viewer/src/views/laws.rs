@@ -15,8 +15,8 @@ use super::search::{NamePattern, Search, Way};
 use super::top_down::TopDown;
 use super::tree::{Direction, RowId, RowTree};
 use super::visible::Visible;
-use super::{Edges, Row, Sort};
-use crate::profile::{FunctionRef, from_outline};
+use super::{Edges, Row, Sort, Weight};
+use crate::profile::{FunctionRef, MetricRef, from_outline};
 use crate::refine::{Refined, apply, parse};
 
 /// Few names, so that recursion, merging and matching are frequent.
@@ -48,6 +48,26 @@ pub(crate) fn outlines() -> impl Strategy<Value = String> {
     })
 }
 
+impl Row {
+    /// What it has of the first metric.
+    pub(crate) fn first(&self) -> &Weight {
+        self.of(MetricRef::FIRST)
+    }
+}
+
+impl Edges {
+    /// The count of two rows together. What has none adds nothing, so an inlined and a called
+    /// instance of a function together have the count of the called one.
+    pub(crate) const fn plus(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::None, edges) | (edges, Self::None) => edges,
+            (Self::Range { low: a, high: b }, Self::Range { low: c, high: d }) => {
+                Self::Range { low: a.saturating_add(c), high: b.saturating_add(d) }
+            }
+        }
+    }
+}
+
 /// Everything open, in pre-order.
 fn all_rows<D: Direction>(tree: &mut RowTree<D>, refined: &Refined) -> Vec<RowId> {
     let mut visible = Visible::new(tree, refined, RowId::ROOT);
@@ -63,16 +83,16 @@ fn all_rows<D: Direction>(tree: &mut RowTree<D>, refined: &Refined) -> Vec<RowId
 fn sum<D: Direction>(tree: &RowTree<D>, rows: &[RowId]) -> (u64, u64, Edges, u64) {
     rows.iter().map(|&row| tree.row(row)).fold((0, 0, Edges::None, 0), |sum, row| {
         (
-            sum.0 + row.inclusive,
-            sum.1 + row.exclusive,
-            sum.2.plus(row.edges),
-            sum.3 + row.edge_samples,
+            sum.0 + row.first().inclusive,
+            sum.1 + row.first().exclusive,
+            sum.2.plus(row.first().edges),
+            sum.3 + row.first().edge_samples,
         )
     })
 }
 
 fn own(row: &Row) -> (u64, u64, Edges, u64) {
-    (row.inclusive, row.exclusive, row.edges, row.edge_samples)
+    (row.first().inclusive, row.first().exclusive, row.first().edges, row.first().edge_samples)
 }
 
 /// Flat sums by going up from every node.
@@ -108,40 +128,40 @@ proptest! {
 
         let mut tree = TopDown::new(&refined);
         let rows = all_rows(&mut tree, &refined);
-        prop_assert_eq!(tree.row(RowId::ROOT).inclusive, refined.shown);
+        prop_assert_eq!(tree.row(RowId::ROOT).first().inclusive, refined.shown);
         for &id in rows.iter().chain([&RowId::ROOT]) {
             let row = tree.row(id);
             let children = tree.opened_children(id);
             prop_assert_eq!(row.has_children, !children.is_empty());
-            prop_assert_eq!(row.inclusive, row.exclusive + sum(&tree, children).0);
+            prop_assert_eq!(row.first().inclusive, row.first().exclusive + sum(&tree, children).0);
         }
 
         let flat_rows = flat(&refined, Sort::default());
-        prop_assert_eq!(flat_rows.iter().map(|row| row.exclusive).sum::<u64>(), refined.shown);
+        prop_assert_eq!(flat_rows.iter().map(|row| row.first().exclusive).sum::<u64>(), refined.shown);
         let found: BTreeMap<_, _> =
-            flat_rows.iter().map(|row| (row.function, (row.inclusive, row.exclusive))).collect();
+            flat_rows.iter().map(|row| (row.function, (row.first().inclusive, row.first().exclusive))).collect();
         prop_assert_eq!(found, flat_by_climbing(&refined));
         for flat_row in &flat_rows {
             let same: Vec<_> =
                 rows.iter().copied().filter(|&r| tree.row(r).function == flat_row.function).collect();
             let (_, exclusive, edges, _) = sum(&tree, &same);
-            prop_assert_eq!(exclusive, flat_row.exclusive);
-            prop_assert_eq!(edges, flat_row.edges);
+            prop_assert_eq!(exclusive, flat_row.first().exclusive);
+            prop_assert_eq!(edges, flat_row.first().edges);
             // What an edge costs is that of outermost activations, each sample once.
             let outermost = same.iter().filter(|&&row| {
                 let function = flat_row.function;
                 let mut above = std::iter::successors(tree.parent(row), |&row| tree.parent(row));
                 !above.any(|above| {
                     let above = tree.row(above);
-                    above.function == function && above.edges != Edges::None
+                    above.function == function && above.first().edges != Edges::None
                 })
             });
             let outermost: Vec<_> = outermost.copied().collect();
             let (_, _, edges, edge_samples) = sum(&tree, &outermost);
             let edges = if refined.knows_outermost() { edges } else { Edges::None };
-            prop_assert_eq!(edges, flat_row.outer_edges);
-            prop_assert_eq!(edge_samples, flat_row.edge_samples);
-            prop_assert!(flat_row.edge_samples <= refined.shown);
+            prop_assert_eq!(edges, flat_row.first().outer_edges);
+            prop_assert_eq!(edge_samples, flat_row.first().edge_samples);
+            prop_assert!(flat_row.first().edge_samples <= refined.shown);
         }
 
         let mut callers = Callers::new(&refined);

@@ -29,6 +29,7 @@ pub mod search;
 pub mod sets;
 pub mod sort;
 pub mod summary;
+mod sums;
 mod tally;
 pub mod top_down;
 pub mod tree;
@@ -40,10 +41,11 @@ pub(crate) mod laws;
 #[cfg(test)]
 mod tests;
 
-pub use row::{Addend, Cost, Counts, Edges, Row, Share, Shares};
+pub use row::{Cost, Edges, Row, Weight, Weights};
 pub use sort::Sort;
+pub use sums::Addend;
 
-pub use crate::refine::shown_of_sides;
+pub use crate::refine::{WeightRef, shown_of_sides};
 
 /// Which rows there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

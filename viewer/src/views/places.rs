@@ -7,15 +7,14 @@
 //! Places that are not known are left out: a function without a source file is below its module.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use csprof_format::ids::{EpochId, ModuleId, ProcessId, StringId, ThreadId};
 
 use crate::profile::{
     Frame, FrameKind, FrameRef, Function, FunctionRef, MetricRef, NodesBuilder, Stream,
 };
-use crate::refine::{
-    Cancelled, Grain, Refined, Visitor, Watch, first_of_other, shown_of_sides, unwatched, walk,
-};
+use crate::refine::{Cancelled, Grain, Refined, Visitor, Watch, unwatched, walk};
 
 /// The places of everything that is shown, as a forest to be shown like any other: each place is a
 /// node below the place that holds it; the first ones are modules, files, or functions, which hold
@@ -36,17 +35,22 @@ pub fn watched_places(
     watch: &Watch<'_>,
 ) -> Result<Refined, Cancelled> {
     let mut tree = Tree::new(refined);
-    // Where two profiles are compared, each side has nodes of its own, those of OTHER last.
-    let of_base = tree.side(outermost);
-    let end_of_base = tree.count();
-    let of_other = refined.profile.comparison.is_some().then(|| tree.side(outermost));
+    // Each part has nodes of its own, in the order of the parts.
+    let parts = refined.parts();
+    let mut ends = vec![tree.count()];
+    let of_part = |_| {
+        let of_frames = tree.part(outermost);
+        ends.push(tree.count());
+        of_frames
+    };
+    let of_parts: Vec<_> = parts.iter().map(of_part).collect();
     let count = tree.count();
     watch.begin(0, 1, 1, refined.node_count());
     let metrics: Vec<MetricRef> = refined.profile.metrics().map(|(metric, _)| metric).collect();
     let sums = walk(refined, watch, || Sums {
         refined,
-        first_of_other: first_of_other(refined),
-        of_frames: [&of_base, of_other.as_ref().unwrap_or(&of_base)],
+        parts: &parts,
+        of_parts: &of_parts,
         of_metrics: metrics
             .iter()
             .map(|_| [vec![0; count as usize], vec![0; count as usize]])
@@ -59,19 +63,19 @@ pub fn watched_places(
     for ([_, inclusive], &metric) in of_metrics.iter_mut().zip(&metrics) {
         inclusive[0] = refined.account_of(metric).1;
     }
-    let stream = |process, nodes| Stream {
+    let other = refined.profile.comparison.as_ref().map(|comparison| comparison.first_other);
+    let processes = [ProcessId::default()].into_iter().chain(other);
+    let stream = |(process, nodes): (_, &[u32])| Stream {
         process,
         thread: ThreadId::default(),
         epoch: EpochId::default(),
-        nodes,
+        nodes: nodes[0]..nodes[1],
     };
-    let mut streams = vec![stream(ProcessId::default(), 1..end_of_base)];
-    let comparison = refined.profile.comparison.as_ref();
-    streams.extend(comparison.map(|of| stream(of.first_other, end_of_base..count)));
+    let streams = processes.zip(ends.windows(2)).map(stream).collect();
     // The exclusive cost of a place is that of all in it, so that of all nodes is more than is shown.
-    let sides = shown_of_sides(refined);
+    let shown = refined.shown_by_column();
     let Tree { added, frames, nodes, .. } = tree;
-    Ok(refined.with_nodes(added, frames, nodes, of_metrics, streams, sides))
+    Ok(refined.with_nodes(added, frames, nodes, of_metrics, streams, shown))
 }
 
 /// What makes two frames lie in one place.
@@ -106,7 +110,7 @@ impl<'r> Tree<'r> {
     }
 
     /// For each frame, the nodes of the places in which it lies, outermost first.
-    fn side(&mut self, outermost: Grain) -> Vec<Vec<u32>> {
+    fn part(&mut self, outermost: Grain) -> Vec<Vec<u32>> {
         let mut known = HashMap::new();
         let refined = self.refined;
         refined.frames.iter().map(|frame| self.places(frame, outermost, &mut known)).collect()
@@ -186,9 +190,10 @@ fn number(length: usize) -> u32 {
 /// What each place costs.
 struct Sums<'r> {
     refined: &'r Refined,
-    first_of_other: u32,
-    /// Of BASE, or of all, and of OTHER.
-    of_frames: [&'r [Vec<u32>]; 2],
+    /// The parts of the forest that have places of their own.
+    parts: &'r [Range<u32>],
+    /// Of each of them, the nodes of the places of each frame.
+    of_parts: &'r [Vec<Vec<u32>>],
     metrics: &'r [MetricRef],
     /// Exclusive and inclusive samples of each.
     of_metrics: Vec<[Vec<u64>; 2]>,
@@ -196,11 +201,18 @@ struct Sums<'r> {
     on_path: Vec<u32>,
 }
 
+impl<'r> Sums<'r> {
+    /// The nodes of the places in which a node lies.
+    fn places(&self, node: u32) -> &'r [u32] {
+        let part = self.parts.partition_point(|part| part.end <= node);
+        &self.of_parts[part][self.refined.frame[node as usize].index()]
+    }
+}
+
 impl Visitor for Sums<'_> {
     fn enter(&mut self, node: u32, _: usize) -> u32 {
         let n = node as usize;
-        let frame = self.refined.frame[n];
-        let places = &self.of_frames[usize::from(node >= self.first_of_other)][frame.index()];
+        let places = self.places(node);
         for (&metric, [exclusive, inclusive]) in self.metrics.iter().zip(&mut self.of_metrics) {
             let of_node = self.refined.own_of_metric(n, metric);
             for &place in places {
@@ -218,8 +230,7 @@ impl Visitor for Sums<'_> {
     }
 
     fn leave(&mut self, node: u32) {
-        let frame = self.refined.frame[node as usize].index();
-        for &place in &self.of_frames[usize::from(node >= self.first_of_other)][frame] {
+        for &place in self.places(node) {
             self.on_path[place as usize] -= 1;
         }
     }
@@ -233,7 +244,7 @@ mod tests {
 
     use super::*;
     use crate::profile::{Profile, from_outline};
-    use crate::refine::{apply, parse};
+    use crate::refine::{WeightRef, apply, parse};
     use crate::views::laws::outlines;
     use crate::views::top_down::TopDown;
     use crate::views::tree::RowId;
@@ -315,7 +326,7 @@ main 1 module:/opt/app at:main.c:9
             let stage = ["", "hide gamma", "not under delta"][stage];
             let Ok(refined) = apply(&profile, &parse(stage).unwrap()) else { return Ok(()) };
             let mut tree = Tree::new(&refined);
-            let of_frames = tree.side(Grain::Module);
+            let of_frames = tree.part(Grain::Module);
             let mut inclusive = vec![0; tree.nodes.len()];
             let mut exclusive = inclusive.clone();
             for node in 1..refined.node_count() {
@@ -360,18 +371,18 @@ main 1 module:/opt/app at:main.c:9
                 from_outline(&lines.collect::<String>()).unwrap()
             };
             let [base, other] = [base, other].map(placed);
-            let alone = [&base, &other].map(|side| sides(side).into_iter().map(|(path, [all, _])| (path, all)).collect::<BTreeMap<_, _>>());
+            let alone = [&base, &other].map(|side| columns(side).into_iter().map(|(path, all)| (path, all[0])).collect::<BTreeMap<_, _>>());
             let both = Profile::compared(("base", base), ("other", other), &[]).unwrap();
-            let both = sides(&both);
+            let both = columns(&both);
             for (side, alone) in alone.into_iter().enumerate() {
-                let found = both.iter().map(|(path, of)| (path.clone(), of[side]));
+                let found = both.iter().map(|(path, of)| (path.clone(), of[WeightRef::SIDES[side].index()]));
                 prop_assert_eq!(found.filter(|(_, of)| of.0 > 0).collect::<BTreeMap<_, _>>(), alone);
             }
         }
     }
 
-    /// Every row of the tree of modules by its path, and what each side has there.
-    fn sides(profile: &Profile) -> BTreeMap<Vec<String>, [(u64, u64); 2]> {
+    /// Every row of the tree of modules by its path, and what it has in each column.
+    fn columns(profile: &Profile) -> BTreeMap<Vec<String>, Vec<(u64, u64)>> {
         let refined = Refined::base(profile);
         let forest = places(&refined, Grain::Module);
         let mut tree = TopDown::new(&forest);
@@ -382,7 +393,10 @@ main 1 module:/opt/app at:main.c:9
                 let of = tree.row(child);
                 let mut path: Vec<String> = path.clone();
                 path.push(forest.functions[of.function.index()].name.clone());
-                rows.insert(path.clone(), of.sides().map(|of| (of.inclusive, of.exclusive)));
+                rows.insert(
+                    path.clone(),
+                    of.weights.iter().map(|of| (of.inclusive, of.exclusive)).collect(),
+                );
                 pending.push((child, path));
             }
         }

@@ -2,6 +2,7 @@
 //! same screen.
 
 use core::cmp::Ordering;
+use core::mem;
 
 use super::columns::{Basis, Column, Id, Rank};
 use super::row::{Cost, Row};
@@ -39,7 +40,8 @@ impl Sort {
     pub fn sort(self, refined: &Refined, rows: &mut Vec<Row>) {
         let mut places: Vec<usize> = (0..rows.len()).collect();
         self.order(refined, |place| &rows[place], &mut places);
-        *rows = places.into_iter().map(|place| rows[place].taken()).collect();
+        let taken = |row: &mut Row| Row { weights: mem::take(&mut row.weights), ..*row };
+        *rows = places.into_iter().map(|place| taken(&mut rows[place])).collect();
     }
 
     /// Puts in order whatever rows are known by. As comparing them does, but quicker where the key
@@ -65,7 +67,7 @@ impl Sort {
             let key = if self.reversed { key } else { !key };
             // A group has a name that was made up later, and no place among the others.
             let name = if is_many { refined.name_place(row.function)? } else { 0 };
-            Some(joined([key, !tie(row)?, name, index]))
+            Some(joined([key, !tie(refined, row)?, name, index]))
         });
         let Some(mut keys) = keys.collect::<Option<Vec<_>>>() else {
             places.sort_unstable_by(|&a, &b| self.compare_among(refined, row(a), row(b), is_many));
@@ -119,32 +121,32 @@ impl Sort {
             Some((a, b)) => a.cmp(&b),
             None => name(refined, a).cmp(name(refined, b)),
         };
+        let inclusive = |row: &Row| row.of(refined.metric).inclusive;
         let by_key = self.by_key(refined, a, b);
         if self.reversed { by_key.reverse() } else { by_key }
-            .then_with(|| b.inclusive.cmp(&a.inclusive))
-            .then_with(|| of_others(b).cmp(&of_others(a)))
+            .then_with(|| inclusive(b).cmp(&inclusive(a)))
+            .then_with(|| of_others(refined, b).cmp(&of_others(refined, a)))
             .then_with(by_name)
             .then_with(|| (a.function, a.kind).cmp(&(b.function, b.kind)))
     }
 }
 
 /// Inclusive samples of all metrics, of a row that has none of the one that is looked at; else 0.
-fn of_others(row: &Row) -> u64 {
-    match row.inclusive {
-        0 => row.further.iter().fold(0, |sum, share| sum.saturating_add(share.inclusive)),
+fn of_others(refined: &Refined, row: &Row) -> u64 {
+    match row.of(refined.metric).inclusive {
+        0 => row.weights.iter().fold(0, |sum, weight| sum.saturating_add(weight.inclusive)),
         _ => 0,
     }
 }
 
 /// What breaks ties before names do, as a number, greater for rows that come first; `None` if it is
 /// too great.
-fn tie(row: &Row) -> Option<u32> {
+fn tie(refined: &Refined, row: &Row) -> Option<u32> {
     const LOOKED_AT: u32 = 1 << 31;
     let below = |samples: u64| u32::try_from(samples).ok().filter(|&samples| samples < LOOKED_AT);
-    match (row.further.is_empty(), row.inclusive) {
-        (true, inclusive) => u32::try_from(inclusive).ok(),
-        (false, 0) => below(of_others(row)),
-        (false, inclusive) => Some(below(inclusive)? | LOOKED_AT),
+    match row.of(refined.metric).inclusive {
+        0 => below(of_others(refined, row)),
+        inclusive => Some(below(inclusive)? | LOOKED_AT),
     }
 }
 
@@ -211,7 +213,7 @@ mod tests {
             }
         }
         let rows = flat(&refined, Sort::by(of_costs[0]));
-        assert!(rows.is_sorted_by_key(|row| Reverse(row.further[1].inclusive)));
+        assert!(rows.is_sorted_by_key(|row| Reverse(row.of(MetricRef(1)).inclusive)));
     }
 
     fn check(refined: &Refined, key: Column, count: usize) {

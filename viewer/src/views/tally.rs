@@ -10,29 +10,33 @@
 //!
 //! Where there are several metrics, each further one has a pass of its own, so that those of one
 //! metric pay nothing for it. What lies below what is told by all samples together in all of them.
+//! Parts of the forest need no passes: nodes come part by part, so what a part has is the sums at
+//! its end less those at its beginning.
 
+use std::cmp::Reverse;
 use std::hint::black_box;
+use std::ops::Range;
 
-use super::row::{Counts, Edges, Row, Share, Shares};
+use super::row::Row;
+use super::sums::{Own, Samples, Sums, weights};
 use crate::profile::{Count, Frame, FrameKind, FrameRef, FunctionRef};
 use crate::refine::{
-    Cancelled, Chain, CostsOf, EdgeCounts, Refined, Watch, depth_first, first_of_other,
+    Cancelled, Chain, CostsOf, EdgeCounts, Refined, Watch, WeightColumn, depth_first,
 };
 
-/// The samples that a tally adds up: all, or those of one further metric.
+/// What a tally adds up.
 #[derive(Clone, Copy)]
-pub(super) struct Weights<'r, C> {
+pub(super) struct Added<'r, C> {
     costs: &'r CostsOf<C>,
     edges: EdgeCounts<'r, C>,
     /// Those of the nodes at which a path ends.
     edges_of_path: EdgeCounts<'r, C>,
-    inclusive: &'r [C],
-    exclusive: &'r [C],
+    samples: Samples<'r, C>,
 }
 
 /// How many passes [`rows`] makes.
 pub(super) fn passes(refined: &Refined) -> usize {
-    1 + refined.profile.info.further.len()
+    refined.accounts.len()
 }
 
 /// The rows of the functions with samples, in order of their numbers, and of the path, of what
@@ -40,60 +44,38 @@ pub(super) fn passes(refined: &Refined) -> usize {
 pub(super) fn rows<'r, C: Count>(
     refined: &Refined,
     costs: &'r CostsOf<C>,
-    tally: impl Fn(Weights<'r, C>) -> Result<Tally<'r, C>, Cancelled>,
+    tally: impl Fn(Added<'r, C>) -> Result<Tally<'r, C>, Cancelled>,
 ) -> Result<(Vec<Row>, Row), Cancelled> {
     let edges = costs.edges(refined);
-    let edges_of_path = edges;
-    let of =
-        |inclusive, exclusive| tally(Weights { costs, edges, edges_of_path, inclusive, exclusive });
-    let all = of(&costs.inclusive, &costs.exclusive)?;
-    let further = costs.further.iter().map(|share| of(&share.inclusive, &share.exclusive));
-    Ok(all.rows(&further.collect::<Result<Vec<_>, _>>()?))
+    let of_metric = |samples| tally(Added { costs, edges, edges_of_path: edges, samples });
+    let tallies: Result<Vec<_>, _> = Samples::of_metrics(costs).map(of_metric).collect();
+    Ok(rows_of(refined, &tallies?))
 }
 
 /// The sums while they are made.
 pub(super) struct Tally<'r, C> {
     refined: &'r Refined,
-    weights: Weights<'r, C>,
+    added: Added<'r, C>,
     /// Function and kind of each frame, in one number.
     labels: Vec<u32>,
     /// One for each function, and one more for the path that a table belongs to.
-    sums: Vec<Sums<C>>,
-    /// The sums of BASE, where two profiles are compared: its nodes come first.
-    of_base: Option<Vec<Sums<C>>>,
-    first_of_other: usize,
+    entries: Vec<Entry<C>>,
+    /// The nodes at which columns begin and end that have not been reached, the next one last.
+    marks: Vec<u32>,
+    /// Those that have, and what there was before them.
+    at_marks: Vec<(u32, Vec<Entry<C>>)>,
 }
 
-/// What nodes have for themselves: their exclusive samples and their edges.
+/// What is found for one function.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Own<C> {
-    exclusive: C,
-    /// Least and greatest possible count. In a tree of callers, every node of a path has the edges
-    /// of the function it begins with, so that the width of one node is too little for their sum.
-    edges_low: u64,
-    edges_high: u64,
-    /// Inclusive samples of the nodes that have edges; each has some.
-    edge_samples: u64,
-}
-
-/// What is added up for one function.
-#[derive(Clone, Copy, Default)]
-struct Sums<C> {
+struct Entry<C> {
+    sums: Sums<C>,
     /// How many samples are on the nodes before when the outermost node has been left.
     until: C,
-    inclusive: C,
-    exclusive: C,
+    /// The same of the outermost node that has edges.
+    until_call: C,
     /// The kinds of its frames, and [`CALLED`].
     kinds: u8,
-    /// As [`Own`] has them.
-    edges_low: u64,
-    edges_high: u64,
-    /// The same of the outermost nodes that have edges, and their inclusive samples.
-    outer_low: u64,
-    outer_high: u64,
-    edge_samples: u64,
-    /// How many samples are on the nodes before when the outermost of them has been left.
-    until_call: C,
 }
 
 /// Nodes whose sums are asked for together: about as many as a processor can wait for at once.
@@ -139,23 +121,30 @@ impl<'r, C: Count> Tally<'r, C> {
     /// before it.
     pub(super) fn of(
         refined: &'r Refined,
-        weights: Weights<'r, C>,
+        added: Added<'r, C>,
         watch: &Watch<'_>,
         mut visit: impl FnMut(&mut Self, usize, C),
     ) -> Result<Self, Cancelled> {
         let label = |frame: &Frame| frame.function.0 << KIND_BITS | frame.kind as u32;
+        let columns = refined.weight_columns();
+        let mut marks: Vec<u32> =
+            columns.iter().flat_map(|column| [column.nodes.start, column.nodes.end]).collect();
+        marks.sort_unstable_by_key(|&mark| Reverse(mark));
+        marks.dedup();
+        // Before the first node there is nothing.
+        marks.pop();
         let mut tally = Self {
             refined,
-            weights,
+            added,
             labels: refined.frames.iter().map(label).collect(),
-            sums: vec![Sums::default(); refined.functions.len() + 1],
-            of_base: None,
-            first_of_other: first_of_other(refined) as usize,
+            entries: vec![Entry::default(); refined.functions.len() + 1],
+            marks,
+            at_marks: Vec::new(),
         };
         let mut before = C::default();
         depth_first(refined, watch, |node| {
             let at = before;
-            before += weights.costs.exclusive[node];
+            before += added.costs.exclusive[node];
             visit(&mut tally, node, at);
         })?;
         Ok(tally)
@@ -165,7 +154,7 @@ impl<'r, C: Count> Tally<'r, C> {
     /// which, if it counts at all.
     pub(super) fn by_frame(
         refined: &'r Refined,
-        weights: Weights<'r, C>,
+        added: Added<'r, C>,
         watch: &Watch<'_>,
         mut frame_of: impl FnMut(&mut Self, usize, C) -> Option<FrameRef>,
     ) -> Result<Self, Cancelled> {
@@ -174,8 +163,8 @@ impl<'r, C: Count> Tally<'r, C> {
             tally.fetch(together.iter().map(|&(frame, ..)| frame));
             together.drain(..).for_each(|(frame, node, at)| tally.add(frame, node, at));
         };
-        let mut tally = Self::of(refined, weights, watch, |tally, node, at| {
-            if together.len() == TOGETHER || tally.begins_other(node) {
+        let mut tally = Self::of(refined, added, watch, |tally, node, at| {
+            if together.len() == TOGETHER || tally.is_at_mark(node) {
                 add(tally, &mut together);
             }
             together.extend(frame_of(tally, node, at).map(|frame| (frame, node, at)));
@@ -187,9 +176,9 @@ impl<'r, C: Count> Tally<'r, C> {
     /// Reads what the functions of some frames have, each without waiting for the others.
     pub(super) fn fetch(&self, frames: impl Iterator<Item = FrameRef>) {
         let touched = frames.fold(0, |touched, frame| {
-            let sums = &self.sums[(self.labels[frame.index()] >> KIND_BITS) as usize];
+            let entry = &self.entries[(self.labels[frame.index()] >> KIND_BITS) as usize];
             // Its first and its last byte may be in two lines of the cache.
-            touched | sums.edge_samples | u64::from(sums.kinds)
+            touched | entry.sums.edge_samples | u64::from(entry.kinds)
         });
         black_box(touched);
     }
@@ -197,40 +186,40 @@ impl<'r, C: Count> Tally<'r, C> {
     /// Adds a node, with `at` samples before it, to what the function of a frame has.
     #[inline]
     fn add(&mut self, frame: FrameRef, node: usize, at: C) {
-        let own = self.own(node);
+        let own = self.own_of(self.added.edges, node);
         let called = if self.refined.parent[node] == 0 { 0 } else { CALLED };
-        let end = self.weights.end(node, at);
-        let inclusive = self.weights.inclusive[node];
-        let sums = self.of_function(frame, node);
-        sums.kinds |= called;
-        sums.enter(at, end, inclusive);
-        sums.enter_call(at, end, own);
-        sums.add(own);
+        let end = self.added.end(node, at);
+        let inclusive = self.added.samples.inclusive[node];
+        let entry = self.of_function(frame, node);
+        entry.kinds |= called;
+        entry.add(at, end, inclusive, own);
     }
 
     /// Adds inclusive samples alone, unless they are there already: `true` if they were not.
     pub(super) fn enter(&mut self, frame: FrameRef, node: usize, at: C) -> bool {
-        let (end, inclusive) = (self.weights.end(node, at), self.weights.inclusive[node]);
-        self.of_function(frame, node).enter(at, end, inclusive)
+        let end = self.added.end(node, at);
+        let inclusive = self.added.samples.inclusive[node];
+        let entry = self.of_function(frame, node);
+        let is_outermost = entry.enter(at, end);
+        entry.sums.add_inclusive(inclusive, is_outermost);
+        is_outermost
     }
 
     /// Adds what nodes have for themselves, the last of which is `node`, and what those of them have
     /// that are the outermost with edges.
     pub(super) fn add_own(&mut self, frame: FrameRef, node: usize, own: Own<C>, outer: Own<C>) {
-        let sums = self.of_function(frame, node);
-        sums.add(own);
+        let sums = &mut self.of_function(frame, node).sums;
+        sums.add_own(own);
         sums.add_outer(outer);
     }
 
     /// Adds a node to what the path has.
     pub(super) fn add_to_path(&mut self, node: usize, at: C) {
-        self.begin_other_at(node);
+        self.mark(node);
         let own = self.own_of_path(node);
-        let (end, inclusive) = (self.weights.end(node, at), self.weights.inclusive[node]);
-        let path = self.path();
-        path.enter(at, end, inclusive);
-        path.enter_call(at, end, own);
-        path.add(own);
+        let end = self.added.end(node, at);
+        let inclusive = self.added.samples.inclusive[node];
+        self.path().add(at, end, inclusive, own);
     }
 
     /// How many samples are on the nodes before when the last outermost node of the path has been
@@ -239,111 +228,83 @@ impl<'r, C: Count> Tally<'r, C> {
         self.path().until
     }
 
-    /// What a node has for itself.
-    #[inline]
-    fn own(&self, node: usize) -> Own<C> {
-        self.own_of(self.weights.edges, node)
-    }
-
     /// What a node has for itself at which the path ends.
     pub(super) fn own_of_path(&self, node: usize) -> Own<C> {
-        self.own_of(self.weights.edges_of_path, node)
+        self.own_of(self.added.edges_of_path, node)
     }
 
     #[inline]
     fn own_of(&self, edges: EdgeCounts<'_, C>, node: usize) -> Own<C> {
         let label = self.labels[self.refined.frame[node].index()];
         let kind = KIND_OF[(label & ((1 << KIND_BITS) - 1)) as usize];
-        let edges = edges.of(node, kind);
-        let (low, high) = edges.unwrap_or_default();
-        let samples = if edges.is_some() { self.weights.inclusive[node] } else { C::default() };
-        Own {
-            exclusive: self.refined.own(
-                node,
-                self.weights.inclusive[node],
-                self.weights.exclusive[node],
-            ),
-            edges_low: low.into(),
-            edges_high: high.into(),
-            edge_samples: samples.into(),
-        }
-    }
-
-    /// The rows of what was found, where these are the tallies of the further metrics.
-    /// `has_children` says whether one of the nodes has another above it.
-    fn rows(self, further: &[Self]) -> (Vec<Row>, Row) {
-        let refined = self.refined;
-        let has_edges = refined.profile.info.run.trampoline;
-        // In a tree of callers, what is below has no returns that those above have not.
-        let is_nested = self.weights.edges.is_of_callers;
-        // What OTHER has is the rest; nothing where all is one profile.
-        let of_base = self.of_base.as_ref().unwrap_or(&self.sums);
-        let row = |(function, (all, base)): (usize, (&Sums<C>, &Sums<C>))| {
-            let kind = KINDS.into_iter().find(|kind| all.kinds & 1 << *kind as u32 != 0);
-            // Function numbers fit: frames hold them in the same type.
-            let row = Row::empty(FunctionRef(function as u32), kind.unwrap_or(FrameKind::Inline));
-            let further = further.iter().map(|tally| tally.sums[function].share(has_edges));
-            let further = split(all.share(has_edges), further);
-            let share = further.get(refined.metric.index());
-            let share = share.copied().unwrap_or(all.share(has_edges));
-            Row {
-                inclusive: share.inclusive,
-                exclusive: share.exclusive,
-                edges: all.counts(has_edges, is_nested).edges,
-                edge_samples: share.edge_samples,
-                outer_edges: all.outer_edges(has_edges && refined.knows_outermost()),
-                has_children: all.kinds & CALLED != 0,
-                other: all.without(base).counts(has_edges, is_nested),
-                further,
-                ..row
-            }
-        };
-        let mut found = self.sums.iter().zip(of_base).enumerate();
-        let root = refined.frames[refined.frame[0].index()];
-        let path = found.next_back().map(row);
-        let path = path.map_or_else(
-            || Row::empty(root.function, root.kind),
-            |path| Row { function: root.function, kind: root.kind, ..path },
-        );
-        (found.filter(|(_, (sums, _))| sums.inclusive > C::default()).map(row).collect(), path)
+        self.added.samples.own(self.refined, node, edges.of(node, kind))
     }
 
     #[inline]
-    fn of_function(&mut self, frame: FrameRef, node: usize) -> &mut Sums<C> {
-        self.begin_other_at(node);
+    fn of_function(&mut self, frame: FrameRef, node: usize) -> &mut Entry<C> {
+        self.mark(node);
         let label = self.labels[frame.index()];
-        let sums = &mut self.sums[(label >> KIND_BITS) as usize];
-        sums.kinds |= 1 << (label & ((1 << KIND_BITS) - 1));
-        sums
+        let entry = &mut self.entries[(label >> KIND_BITS) as usize];
+        entry.kinds |= 1 << (label & ((1 << KIND_BITS) - 1));
+        entry
     }
 
-    fn path(&mut self) -> &mut Sums<C> {
-        let last = self.sums.len() - 1;
-        &mut self.sums[last]
+    fn path(&mut self) -> &mut Entry<C> {
+        let last = self.entries.len() - 1;
+        &mut self.entries[last]
     }
 
-    fn begin_other_at(&mut self, node: usize) {
-        if self.begins_other(node) {
-            self.of_base = Some(self.sums.clone());
+    /// Whether a node is the first one from a mark on.
+    #[inline]
+    fn is_at_mark(&self, node: usize) -> bool {
+        self.marks.last().is_some_and(|&mark| node >= mark as usize)
+    }
+
+    #[inline]
+    fn mark(&mut self, node: usize) {
+        while self.is_at_mark(node) {
+            let mark = self.marks.pop();
+            self.at_marks.extend(mark.map(|mark| (mark, self.entries.clone())));
         }
     }
 
-    /// Whether a node is the first one of OTHER.
-    fn begins_other(&self, node: usize) -> bool {
-        node >= self.first_of_other && self.of_base.is_none()
+    /// The sums of some nodes at a place.
+    fn of_nodes(&self, nodes: &Range<u32>, place: usize) -> Sums<C> {
+        let before = |node| match self.at_marks.binary_search_by_key(&node, |(mark, _)| *mark) {
+            Ok(mark) => self.at_marks[mark].1[place].sums,
+            Err(_) if node == 0 => Sums::default(),
+            Err(_) => self.entries[place].sums,
+        };
+        before(nodes.end).without(&before(nodes.start))
     }
 }
 
-/// What each metric has, if there are further ones; the first one has the rest.
-fn split(all: Share, further: impl ExactSizeIterator<Item = Share> + Clone) -> Shares {
-    if further.len() == 0 {
-        return Shares::default();
-    }
-    let first = further.clone().fold(all, Share::minus);
-    core::iter::once(first).chain(further).collect()
+/// The rows of what was found, of the tallies of all metrics. `has_children` says whether one of the
+/// nodes has another above it.
+fn rows_of<C: Count>(refined: &Refined, tallies: &[Tally<'_, C>]) -> (Vec<Row>, Row) {
+    let columns = refined.weight_columns();
+    let row = |(place, entry): (usize, &Entry<C>)| {
+        let kind = KINDS.into_iter().find(|kind| entry.kinds & 1 << *kind as u32 != 0);
+        let of =
+            |column: &WeightColumn| tallies[column.metric.index()].of_nodes(&column.nodes, place);
+        let sums: Vec<_> = columns.iter().map(of).collect();
+        Row {
+            // Function numbers fit: frames hold them in the same type.
+            function: FunctionRef(place as u32),
+            kind: kind.unwrap_or(FrameKind::Inline),
+            has_children: entry.kinds & CALLED != 0,
+            weights: weights(refined, &sums, refined.knows_outermost()),
+        }
+    };
+    let mut found = tallies[0].entries.iter().enumerate();
+    let root = refined.frames[refined.frame[0].index()];
+    let path = found.next_back().map_or_else(|| Row::empty(root.function, root.kind), row);
+    let path = Row { function: root.function, kind: root.kind, ..path };
+    let is_met = |(_, entry): &(_, &Entry<C>)| entry.sums.inclusive > C::default();
+    (found.filter(is_met).map(row).collect(), path)
 }
 
-impl<C: Count> Weights<'_, C> {
+impl<C: Count> Added<'_, C> {
     /// The same for rows of a path: it may end at some nodes of a procedure, and not at others, or
     /// begin where a path has an outer part that is not known.
     pub(super) fn of_path(self, refined: &Refined, path: &Chain) -> Self {
@@ -372,99 +333,22 @@ impl<C: Count> Weights<'_, C> {
     }
 }
 
-impl<C: Count> Own<C> {
-    /// Whether one of the nodes has edges, and samples of the metric.
-    pub(super) fn has_edges(self) -> bool {
-        self.edge_samples > 0
-    }
-
-    /// Both together.
-    pub(super) fn plus(self, other: Self) -> Self {
-        Self {
-            exclusive: self.exclusive + other.exclusive,
-            edges_low: self.edges_low.saturating_add(other.edges_low),
-            edges_high: self.edges_high.saturating_add(other.edges_high),
-            edge_samples: self.edge_samples.saturating_add(other.edge_samples),
-        }
-    }
-
-    /// What is left when a part is taken away.
-    pub(super) fn minus(self, part: Self) -> Self {
-        Self {
-            exclusive: self.exclusive - part.exclusive,
-            edges_low: self.edges_low - part.edges_low,
-            edges_high: self.edges_high - part.edges_high,
-            edge_samples: self.edge_samples - part.edge_samples,
-        }
-    }
-}
-
-impl<C: Count> Sums<C> {
-    /// Adds the inclusive samples of a node that begins at `at` and ends at `end`, unless the last
-    /// outermost node has them: `true` if it has not.
-    fn enter(&mut self, at: C, end: C, inclusive: C) -> bool {
+impl<C: Count> Entry<C> {
+    /// Whether no other node is above one that begins at `at` and ends at `end`.
+    #[inline]
+    fn enter(&mut self, at: C, end: C) -> bool {
         let is_outermost = at >= self.until;
         self.until = if is_outermost { end } else { self.until };
-        self.inclusive += if is_outermost { inclusive } else { C::default() };
         is_outermost
     }
 
-    fn add(&mut self, own: Own<C>) {
-        self.exclusive += own.exclusive;
-        self.edges_low = self.edges_low.saturating_add(own.edges_low);
-        self.edges_high = self.edges_high.saturating_add(own.edges_high);
-    }
-
-    /// Adds what a node has of edges for their time, unless another node with edges is above it.
     #[inline]
-    fn enter_call(&mut self, at: C, end: C, own: Own<C>) {
-        if own.has_edges() && at >= self.until_call {
+    fn add(&mut self, at: C, end: C, inclusive: C, own: Own<C>) {
+        let is_outermost = self.enter(at, end);
+        let is_outermost_call = own.has_edges() && at >= self.until_call;
+        if is_outermost_call {
             self.until_call = end;
-            self.add_outer(own);
         }
-    }
-
-    fn add_outer(&mut self, own: Own<C>) {
-        self.outer_low = self.outer_low.saturating_add(own.edges_low);
-        self.outer_high = self.outer_high.saturating_add(own.edges_high);
-        self.edge_samples = self.edge_samples.saturating_add(own.edge_samples);
-    }
-
-    fn without(&self, other: &Self) -> Self {
-        Self {
-            inclusive: self.inclusive - other.inclusive,
-            exclusive: self.exclusive - other.exclusive,
-            edges_low: self.edges_low - other.edges_low,
-            edges_high: self.edges_high - other.edges_high,
-            outer_low: self.outer_low - other.outer_low,
-            outer_high: self.outer_high - other.outer_high,
-            edge_samples: self.edge_samples - other.edge_samples,
-            ..*self
-        }
-    }
-
-    fn share(&self, has_edges: bool) -> Share {
-        Share {
-            inclusive: self.inclusive.into(),
-            exclusive: self.exclusive.into(),
-            edge_samples: if has_edges { self.edge_samples } else { 0 },
-        }
-    }
-
-    /// The edges that [`Share::edge_samples`] are of.
-    fn outer_edges(&self, has_edges: bool) -> Edges {
-        match self.edge_samples {
-            1.. if has_edges => Edges::Range { low: self.outer_low, high: self.outer_high },
-            _ => Edges::None,
-        }
-    }
-
-    fn counts(&self, has_edges: bool, is_nested: bool) -> Counts {
-        let edges = match self.edge_samples {
-            _ if is_nested => self.outer_edges(has_edges),
-            1.. if has_edges => Edges::Range { low: self.edges_low, high: self.edges_high },
-            _ => Edges::None,
-        };
-        Counts { inclusive: self.inclusive.into(), exclusive: self.exclusive.into(), edges }
+        self.sums.add(inclusive, own, is_outermost, is_outermost_call);
     }
 }

@@ -21,12 +21,18 @@ pub(crate) fn profile(outline: &str) -> Profile {
 /// `name inclusive exclusive edges`, with a note where the kind is not a call.
 fn text(refined: &Refined, row: &Row) -> String {
     let name = &refined.functions[row.function.index()].name;
-    let edges = number::edges(row.edges, Form::Ascii);
+    let edges = number::edges(row.first().edges, Form::Ascii);
     let kind = match row.kind {
         FrameKind::Call => String::new(),
         kind => format!("{kind:?}").to_lowercase(),
     };
-    let words = [name, &row.inclusive.to_string(), &row.exclusive.to_string(), &edges, &kind];
+    let words = [
+        name,
+        &row.first().inclusive.to_string(),
+        &row.first().exclusive.to_string(),
+        &edges,
+        &kind,
+    ];
     let words: Vec<&str> =
         words.into_iter().map(|w| w.as_str()).filter(|w| !w.is_empty()).collect();
     words.join(" ")
@@ -129,7 +135,7 @@ fn returns_along_callers_below_one_another_count_once() {
     let refined = apply(&profile, &parse("callers of g").unwrap()).unwrap();
     let rows = flat(&refined, Sort::default());
     let row = rows.iter().find(|row| refined.functions[row.function.index()].name == "f").unwrap();
-    assert_eq!(row.edges, Edges::exact(5));
+    assert_eq!(row.first().edges, Edges::exact(5));
 }
 
 /// Counts of a made-up file add up to more than 64 bits, and to more yet at each level.
@@ -151,7 +157,7 @@ fn counts_without_end_are_no_overflow() {
             assert!(refined.base > 1 << 62 && refined.base <= MOST);
             assert_eq!(refined.shown + refined.out, refined.base);
             let rows = flat(&refined, Sort::default());
-            assert_eq!(rows.iter().map(|row| row.exclusive).sum::<u64>(), refined.shown);
+            assert_eq!(rows.iter().map(|row| row.first().exclusive).sum::<u64>(), refined.shown);
             all(&refined, &mut TopDown::new(&refined));
             all(&refined, &mut Callers::new(&refined));
             let path = Sets::default().parse_path("f").unwrap().unwrap();
@@ -171,7 +177,7 @@ fn bounds_of_callers_are_no_overflow() {
     );
     let refined = apply(&made_up, &parse("callers of line:10").unwrap()).unwrap();
     let rows = flat(&refined, Sort::default());
-    let edges: Vec<Edges> = rows.iter().map(|row| row.edges).collect();
+    let edges: Vec<Edges> = rows.iter().map(|row| row.first().edges).collect();
     let high = u64::from(u32::MAX) - 1;
     assert!(edges.contains(&Edges::Range { low: 3_000_000_000, high }), "{rows:?}");
 }
@@ -393,14 +399,14 @@ fn callers_of_a_function_own_nothing_of_its_cost() {
         let rows = flat(refined, Sort::by(Column::EXCLUSIVE));
         let row = |row: &Row| {
             let name = &refined.functions[row.function.index()].name;
-            format!("{name} {} {}", row.inclusive, row.exclusive)
+            format!("{name} {} {}", row.first().inclusive, row.first().exclusive)
         };
         rows.iter().map(row).collect::<Vec<_>>().join(", ")
     };
     assert_eq!(rows(&refined), "memcpy 10 10, main 10 0, f 7 0, g 3 0");
     let mut tree = TopDown::new(&refined);
     let first = tree.children(&refined, RowId::ROOT)[0];
-    assert_eq!((tree.row(first).inclusive, tree.row(first).exclusive), (10, 10));
+    assert_eq!((tree.row(first).first().inclusive, tree.row(first).first().exclusive), (10, 10));
     let mut callers = Callers::new(&refined);
     assert_eq!(callers.children(&refined, RowId::ROOT).len(), 4);
     // By load module and by rank, too.
@@ -420,7 +426,12 @@ fn inner_activations_cost_what_they_cost() {
     let mut rows = |row| {
         let children = tree.children(&refined, row).to_vec();
         let row = |&row: &RowId| {
-            (name(&refined, &tree, row), tree.row(row).inclusive, tree.row(row).exclusive, row)
+            (
+                name(&refined, &tree, row),
+                tree.row(row).first().inclusive,
+                tree.row(row).first().exclusive,
+                row,
+            )
         };
         children.iter().map(row).collect::<Vec<_>>()
     };
@@ -464,7 +475,7 @@ fn callers_of_a_recursion_take_what_the_profile_takes() {
         };
         assert!(tree.held() <= 4 * depth + (1 << 13), "{} at {opened}", tree.held());
         let left = (depth - opened - 1).max(1);
-        assert_eq!(tree.row(caller).exclusive, left as u64);
+        assert_eq!(tree.row(caller).first().exclusive, left as u64);
         (row, opened) = (caller, opened + 1);
     }
     assert_eq!(opened, depth);
@@ -560,9 +571,11 @@ main
     );
     let refined = Refined::base(&profile);
     let rows = flat(&refined, Sort::by(Column::NAME));
-    let costs: Vec<_> = rows.iter().map(|row| (row.inclusive, row.edge_samples)).collect();
+    let costs: Vec<_> =
+        rows.iter().map(|row| (row.first().inclusive, row.first().edge_samples)).collect();
     assert_eq!(costs, [(11, 3), (14, 14), (6, 6)]);
-    let edges: Vec<_> = rows.iter().map(|row| (row.edges, row.outer_edges)).collect();
+    let edges: Vec<_> =
+        rows.iter().map(|row| (row.first().edges, row.first().outer_edges)).collect();
     let exact = |all, outer| (Edges::exact(all), Edges::exact(outer));
     assert_eq!(edges, [exact(3, 3), exact(0, 0), exact(3, 1)]);
 }
@@ -683,7 +696,7 @@ fn search_finds_the_heaviest_first_and_counts_rows() {
     let mut tree = TopDown::new(&refined);
     let search = Search::new(&refined, &NamePattern::new("alloc").expect("pattern"));
     let row = search.heaviest(&mut tree, &refined).expect("found");
-    assert_eq!((name(&refined, &tree, row), tree.row(row).inclusive), ("alloc", 39));
+    assert_eq!((name(&refined, &tree, row), tree.row(row).first().inclusive), ("alloc", 39));
     let mut found = |most| {
         let (rows, is_all) = search.rows(&mut tree, &refined, most);
         let names = rows.iter().map(|&row| name(&refined, &tree, row)).collect::<Vec<_>>();

@@ -1,7 +1,8 @@
 //! The top-down view: calling contexts from the root, callees below callers.
 
 use super::child_index::ChildIndex;
-use super::row::{Addend, Row};
+use super::row::Row;
+use super::sums::Addend;
 use super::tree::{Direction, Opened, RowTree, Until};
 use crate::profile::FrameRef;
 use crate::refine::{Cancelled, Refined, Watch};
@@ -57,6 +58,8 @@ impl Direction for Downward {
     /// Each node is a member of one row.
     const KEEPS_MEMBERS: bool = true;
 
+    const IS_NESTED: bool = false;
+
     fn step(&self, _: &Refined, opened: Opened<'_, u32>, out: &mut Vec<u32>) {
         for &node in opened.members {
             out.extend_from_slice(self.index.of(node));
@@ -67,8 +70,8 @@ impl Direction for Downward {
         refined.frame[node as usize]
     }
 
-    fn cost_of(&self, _: &Refined, node: u32, _: &mut Until) -> Addend {
-        Addend::whole(node)
+    fn addend(&self, _: &Refined, node: u32, _: &mut Until) -> Addend {
+        Addend::alone(node)
     }
 
     fn leads_on(&self, _: &Refined, node: u32) -> bool {

@@ -12,10 +12,11 @@
 
 use core::ops::Range;
 
-use super::row::{Addend, Row};
+use super::row::Row;
 use super::sort::Sort;
-use crate::profile::{FrameKind, FrameRef, FunctionRef, MetricRef};
-use crate::refine::{Refined, first_of_other};
+use super::sums::{Addend, Samples, Sums, weights};
+use crate::profile::{Count, FrameKind, FrameRef, FunctionRef, MetricRef};
+use crate::refine::{CostsOf, Refined, WeightColumn, in_width};
 
 /// A row of one [`RowTree`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -47,6 +48,9 @@ pub trait Direction {
     /// no more than the nodes, however deep rows are opened.
     const KEEPS_MEMBERS: bool;
 
+    /// Whether a member of a row may be below another one.
+    const IS_NESTED: bool;
+
     /// Appends the members one step further than the row's own: those of its children together.
     fn step(
         &self,
@@ -61,7 +65,7 @@ pub trait Direction {
     /// The node whose cost this member adds to its row. Its inclusive cost does not count if it is
     /// below another member of the row, which has it already. `until` is 0 for the first member of a
     /// row, and what the member before left there for each further one.
-    fn cost_of(&self, refined: &Refined, member: Self::Member, until: &mut Until) -> Addend;
+    fn addend(&self, refined: &Refined, member: Self::Member, until: &mut Until) -> Addend;
 
     /// Whether this member has anything one step further.
     fn leads_on(&self, refined: &Refined, member: Self::Member) -> bool;
@@ -87,8 +91,8 @@ struct Entry {
     members: Range<u32>,
     /// Range of `RowTree::order`, once opened.
     children: Option<Range<u32>>,
-    /// How the children are ordered at present; `None` if by numbers that rows had before.
-    sorted: Option<Sort>,
+    /// How the children are ordered at present, and by which metric.
+    sorted: Option<(Sort, MetricRef)>,
 }
 
 /// A tree of rows, made as it is opened.
@@ -111,10 +115,8 @@ pub struct RowTree<D: Direction> {
     /// For each (function, kind), one more than its position among the children being made;
     /// 0 outside of `open`. A table by number instead of a map: grouping is one load per member.
     position: Vec<u32>,
-    /// Where the nodes of OTHER begin, where two profiles are compared.
-    first_of_other: u32,
-    /// The metric that rows are of.
-    metric: MetricRef,
+    /// What rows have weights of.
+    columns: Vec<WeightColumn>,
 }
 
 /// Frame kinds, for numbering pairs of function and kind.
@@ -153,8 +155,7 @@ impl<D: Direction> RowTree<D> {
             order: Vec::new(),
             sort: Sort::default(),
             position,
-            first_of_other: first_of_other(refined),
-            metric: refined.metric,
+            columns: refined.weight_columns(),
         }
     }
 
@@ -214,21 +215,8 @@ impl<D: Direction> RowTree<D> {
         self.sort = sort;
     }
 
-    /// Lets rows be of the metric that is looked at now; returns whether they were of another one.
-    /// As with [`RowTree::set_sort`], children keep their order until they are asked for again.
-    pub fn look_at(&mut self, metric: MetricRef) -> bool {
-        if self.metric == metric {
-            return false;
-        }
-        self.metric = metric;
-        for entry in &mut self.entries {
-            entry.row.look_at(metric);
-            entry.sorted = None;
-        }
-        true
-    }
-
-    /// The children of a row in the order of [`RowTree::sort`], made now if they were not yet.
+    /// The children of a row in the order of [`RowTree::sort`] for the metric that is looked at,
+    /// made now if they were not yet.
     /// Costs O(children of its members) the first time.
     pub fn children(&mut self, refined: &Refined, id: RowId) -> &[RowId] {
         if self.entries[id.index()].children.is_none() {
@@ -237,8 +225,9 @@ impl<D: Direction> RowTree<D> {
         let Self { entries, order, sort, .. } = self;
         let entry = &mut entries[id.index()];
         let range = entry.children.clone().unwrap_or_default();
-        let stale = entry.sorted != Some(*sort);
-        entry.sorted = Some(*sort);
+        let sorted = Some((*sort, refined.metric));
+        let stale = entry.sorted != sorted;
+        entry.sorted = sorted;
         let children = &mut order[range.start as usize..range.end as usize];
         if stale {
             sort_rows(refined, entries, *sort, children);
@@ -322,12 +311,11 @@ impl<D: Direction> RowTree<D> {
         let depth = entry.depth + 1;
         self.direction.step(refined, opened, &mut found);
 
-        // First pass: a row for each pair that occurs, with its sums and its number of members.
+        // First pass: a row for each pair that occurs, with its number of members.
         let first = self.entries.len();
         let mut group_of = Vec::with_capacity(found.len());
-        let mut until: Vec<Until> = Vec::new();
         for &member in &found {
-            let frame = refined.frames[self.direction.frame(refined, member).0 as usize];
+            let frame = refined.frames[self.direction.frame(refined, member).index()];
             let position = &mut self.position[pair(frame.function, frame.kind)];
             if *position == 0 {
                 self.entries.push(Entry {
@@ -339,16 +327,14 @@ impl<D: Direction> RowTree<D> {
                     sorted: None,
                 });
                 *position = number(self.entries.len() - first);
-                until.push(Until::default());
             }
             let group = *position - 1;
             group_of.push(group);
             let entry = &mut self.entries[first + group as usize];
-            let addend = self.direction.cost_of(refined, member, &mut until[group as usize]);
-            entry.row.add(refined, addend, self.first_of_other);
             entry.row.has_children |= self.direction.leads_on(refined, member);
             entry.members.end += 1;
         }
+        in_width!(&refined.costs, costs => self.weigh(refined, costs, first, &found, &group_of));
 
         // Second pass: members move to where their row keeps them.
         let mut start = number(self.members.len());
@@ -372,6 +358,42 @@ impl<D: Direction> RowTree<D> {
             self.live -= members.len();
         }
         self.compact();
+    }
+
+    /// Adds up what members weigh, each in one of the rows from the first on.
+    fn weigh<C: Count>(
+        &mut self,
+        refined: &Refined,
+        costs: &CostsOf<C>,
+        first: usize,
+        members: &[D::Member],
+        group_of: &[u32],
+    ) {
+        let Self { direction, entries, columns, .. } = self;
+        let edges = costs.edges(refined);
+        let samples: Vec<_> = Samples::of_metrics(costs).collect();
+        let rows = &mut entries[first..];
+        let mut until = vec![Until::default(); rows.len()];
+        let mut sums = vec![Sums::default(); rows.len() * columns.len()];
+        for (&member, &group) in members.iter().zip(group_of) {
+            let group = group as usize;
+            let addend = direction.addend(refined, member, &mut until[group]);
+            let node = addend.node as usize;
+            let edges = edges.of(node, refined.frames[refined.frame[node].index()].kind);
+            let of_row = &mut sums[group * columns.len()..];
+            for (sums, column) in of_row.iter_mut().zip(&*columns) {
+                if column.nodes.contains(&addend.node) {
+                    let samples = samples[column.metric.index()];
+                    let own = samples.own(refined, node, edges);
+                    let Addend { is_outermost, is_outermost_call, .. } = addend;
+                    sums.add(samples.inclusive[node], own, is_outermost, is_outermost_call);
+                }
+            }
+        }
+        let is_timed = !D::IS_NESTED || refined.knows_outermost();
+        for (entry, sums) in rows.iter_mut().zip(sums.chunks(columns.len())) {
+            entry.row.weights = weights(refined, sums, is_timed);
+        }
     }
 
     /// Drops the members that no row has any more, where they are most of all.
@@ -398,7 +420,7 @@ impl<D: Direction> RowTree<D> {
         sort_rows(refined, &self.entries, self.sort, &mut self.order[start..]);
         let entry = &mut self.entries[id.index()];
         entry.children = Some(number(start)..number(self.order.len()));
-        entry.sorted = Some(self.sort);
+        entry.sorted = Some((self.sort, refined.metric));
     }
 }
 

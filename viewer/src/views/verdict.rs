@@ -26,7 +26,8 @@
 use csprof_format::profile::Metric;
 
 use super::number::{Form, amount_per};
-use super::row::{Edges, Row};
+use super::row::{Edges, Row, Weight};
+use crate::profile::MetricRef;
 
 /// What the calls that a row stands for are like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -73,10 +74,11 @@ impl Verdict {
 /// nothing: timers that run out together make two of what was one visit.
 #[must_use]
 pub fn of_row(row: &Row) -> Option<Verdict> {
-    let most = row.further.iter().map(|share| share.edge_samples).max();
-    let verdict = verdict(most.unwrap_or(row.edge_samples), row.outer_edges);
+    let most = row.weights.iter().map(|weight| weight.edge_samples).max()?;
+    // All metrics have the same edges, and no part has more samples than the whole.
+    let Weight { edges, outer_edges, .. } = *row.of(MetricRef::FIRST);
     // Where only activations inside others returned, none of those that are timed did.
-    verdict.filter(|verdict| *verdict != Verdict::Live || is_live(row.edges))
+    verdict(most, outer_edges).filter(|verdict| *verdict != Verdict::Live || is_live(edges))
 }
 
 /// Whether it is known that no return was counted.
@@ -84,8 +86,8 @@ const fn is_live(edges: Edges) -> bool {
     matches!(edges, Edges::Range { high: 0, .. })
 }
 
-/// What edges and the samples of the activations they count ([`Row::edge_samples`],
-/// [`Row::outer_edges`]) say. `None`
+/// What edges and the samples of the activations they count ([`Weight::edge_samples`],
+/// [`Weight::outer_edges`]) say. `None`
 /// where there is no edge count, or where it is known so roughly that its two bounds say different
 /// things.
 #[must_use]
@@ -111,12 +113,18 @@ fn of_exact(samples: u64, edges: u64) -> Verdict {
 
 /// The column `time/edge`: the cost per edge and its verdict, `511 ms long`. Empty where there
 /// is no count, where it is not exact, and for `live` rows, which the edge column already tells.
-/// Without the word where samples are `clustered`.
+/// Without the word where samples are `clustered`. The weight is the row's of the metric.
 #[must_use]
-pub fn per_edge(row: &Row, metric: &Metric, clustered: bool, form: Form) -> String {
-    match (row.outer_edges, of_row(row)) {
+pub fn per_edge(
+    row: &Row,
+    weight: &Weight,
+    metric: &Metric,
+    clustered: bool,
+    form: Form,
+) -> String {
+    match (weight.outer_edges, of_row(row)) {
         (Edges::Range { low, high }, Some(verdict)) if low == high && high > 0 => {
-            let amount = amount_per(row.edge_samples, high, metric, form);
+            let amount = amount_per(weight.edge_samples, high, metric, form);
             if clustered { amount } else { format!("{amount} {}", verdict.word()) }
         }
         _ => String::new(),
@@ -127,7 +135,7 @@ pub fn per_edge(row: &Row, metric: &Metric, clustered: bool, form: Form) -> Stri
 mod tests {
     use super::*;
     use crate::profile::{FrameKind, FunctionRef};
-    use crate::views::Share;
+    use crate::views::Weights;
 
     #[test]
     fn the_limits_are_1_1_and_3_periods() {
@@ -149,15 +157,16 @@ mod tests {
         assert_eq!(between(0, 20), None);
     }
 
+    fn weight(edge_samples: u64, edges: Edges) -> Weight {
+        Weight { edge_samples, edges, outer_edges: edges, ..Weight::NONE }
+    }
+
     #[test]
     fn of_several_metrics_the_one_with_most_samples_counts() {
-        let share = |edge_samples| Share { edge_samples, ..Share::default() };
-        let row = |further: [u64; 2]| Row {
-            edges: Edges::exact(100),
-            outer_edges: Edges::exact(100),
-            edge_samples: further[0],
-            further: further.map(share).into_iter().collect(),
-            ..Row::empty(FunctionRef::ROOT, FrameKind::Call)
+        let row = |edge_samples: [u64; 2]| {
+            let weights = edge_samples.map(|samples| weight(samples, Edges::exact(100)));
+            let weights = weights.into_iter().collect();
+            Row { weights, ..Row::empty(FunctionRef::ROOT, FrameKind::Call) }
         };
         assert_eq!(of_row(&row([0, 301])), Some(Verdict::Long));
         assert_eq!(of_row(&row([100, 20])), Some(Verdict::Short));
@@ -167,18 +176,13 @@ mod tests {
     #[test]
     fn the_column_is_blank_where_nothing_can_be_said() {
         let metric = Metric { source: "cputime".into(), unit: "ns".into(), period: 5_000_000 };
-        let text = |edge_samples, edges| {
-            let empty = Row::empty(FunctionRef::ROOT, FrameKind::Call);
-            let row = Row { edge_samples, edges, outer_edges: edges, ..empty };
-            per_edge(&row, &metric, false, Form::Ascii)
+        let said = |edge_samples, edges, clustered| {
+            let weights = Weights::One(weight(edge_samples, edges));
+            let row = Row { weights, ..Row::empty(FunctionRef::ROOT, FrameKind::Call) };
+            per_edge(&row, row.first(), &metric, clustered, Form::Ascii)
         };
-        let row = Row {
-            edge_samples: 22,
-            edges: Edges::exact(1),
-            outer_edges: Edges::exact(1),
-            ..Row::empty(FunctionRef::ROOT, FrameKind::Call)
-        };
-        assert_eq!(per_edge(&row, &metric, true, Form::Ascii), "110 ms");
+        let text = |edge_samples, edges| said(edge_samples, edges, false);
+        assert_eq!(said(22, Edges::exact(1), true), "110 ms");
         assert_eq!(text(122_440, Edges::exact(1198)), "511 ms long");
         assert_eq!(text(100, Edges::exact(100)), "5.00 ms short");
         assert_eq!(text(150, Edges::exact(100)), "7.50 ms mixed");

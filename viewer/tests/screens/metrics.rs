@@ -86,7 +86,8 @@ fn every_view_is_of_the_metric() {
     let total = |viewer: &Viewer| {
         let rows: &dyn Rows = viewer.model.rows().unwrap();
         let lines = (0..rows.len()).filter_map(|at| rows.line(at));
-        lines.filter(|line| line.depth == 0).map(|line| rows.row(line).exclusive).sum::<u64>()
+        let lines = lines.filter(|line| line.depth == 0);
+        lines.map(|line| rows.row(line).of(viewer.model.refined.metric).exclusive).sum::<u64>()
     };
     for view in ["2", "3", "5"] {
         let mut viewer = Viewer::new(&profile, "80x24");
@@ -101,7 +102,7 @@ fn every_view_is_of_the_metric() {
         viewer.press(grain);
         let row = |viewer: &Viewer| {
             let rows: &dyn Rows = viewer.model.rows().unwrap();
-            rows.row(rows.line(0).unwrap()).inclusive
+            rows.row(rows.line(0).unwrap()).of(viewer.model.refined.metric).inclusive
         };
         let before = row(&viewer);
         viewer.press("m");

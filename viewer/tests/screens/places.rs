@@ -1,6 +1,7 @@
 //! The flat view as a tree of places: load modules, files, functions, lines.
 
-use csprof::profile::{Profile, from_outline};
+use csprof::profile::{MetricRef, Profile, from_outline};
+use csprof::views::Weight;
 use insta::assert_snapshot;
 
 use super::{Viewer, screen};
@@ -28,7 +29,8 @@ fn rows(viewer: &Viewer) -> Vec<String> {
         let row = rows.row(line);
         let name = viewer.model.row_name(row);
         let name = if at == rows.selected() { format!("[{name}]") } else { name.to_owned() };
-        format!("{:1$}{name} {2} {3}", "", line.depth as usize, row.inclusive, row.exclusive)
+        let Weight { inclusive, exclusive, .. } = row.of(MetricRef::FIRST);
+        format!("{:1$}{name} {inclusive} {exclusive}", "", line.depth as usize)
     });
     said.collect()
 }

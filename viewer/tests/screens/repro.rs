@@ -10,7 +10,7 @@ use csprof::set_files::SetFiles;
 use csprof::tui::effect::Effect;
 use csprof::tui::model::Over;
 use csprof::tui::table::Rows;
-use csprof::views::{Edges, Row};
+use csprof::views::{Row, Weight, Weights};
 
 use super::compare::compared;
 use super::metrics::waiting;
@@ -44,8 +44,8 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// The rows of the screen: level, name, inclusive samples, edges, and those of OTHER.
-type Shown = Vec<(u32, String, u64, Edges, u64)>;
+/// The rows of the screen: level, name, what they have of the metric looked at, and of all.
+type Shown = Vec<(u32, String, Weight, Weights)>;
 
 fn on_screen(viewer: &Viewer) -> Shown {
     let rows: &dyn Rows = viewer.model.rows().unwrap();
@@ -53,7 +53,8 @@ fn on_screen(viewer: &Viewer) -> Shown {
         let line = rows.line(at).unwrap();
         let row = rows.row(line);
         let name = viewer.model.name(row.function).to_owned();
-        (line.depth, name, row.inclusive, row.edges, row.other.inclusive)
+        let looked_at = *row.of(viewer.model.refined.metric);
+        (line.depth, name, looked_at, row.weights.clone())
     };
     (0..rows.len()).map(row).collect()
 }
@@ -68,7 +69,7 @@ fn reproduced_of(profile: &Profile, keys: &str) -> String {
     let Line { command, appearance } = Line::try_parse_from(words(&line)).unwrap();
     let said = |refined: &Refined, depth: u32, row: &Row| {
         let name = refined.functions[row.function.index()].name.clone();
-        (depth, name, row.inclusive, row.edges, row.other.inclusive)
+        (depth, name, *row.of(refined.metric), row.weights.clone())
     };
     let reported: Shown = match command {
         Command::Report(report) => {

@@ -13,6 +13,6 @@ pub(crate) mod outline;
 pub(crate) mod procedures;
 pub(crate) mod recorded;
 pub(crate) mod refined;
-pub(crate) mod sides;
 pub(crate) mod walk;
+pub(crate) mod weights;
 pub(crate) mod workspace;

@@ -64,9 +64,8 @@ pub struct Refined {
     /// What the stages selected by, for [`Refined::kept`].
     pub(crate) selected_by: Vec<Predicate>,
     pub(crate) costs: Costs,
-    /// Samples shown of BASE and OTHER, where two profiles are compared and their nodes do not add
-    /// up to them.
-    pub(crate) shown_of_sides: Option<[u64; 2]>,
+    /// Samples shown in each column of weights, where nodes do not add up to them.
+    pub(crate) shown_by_column: Option<Arc<[u64]>>,
     /// The children of every node.
     pub(crate) index: Lazy<ChildIndex>,
     /// Whether the nodes that are shown are numbered depth first; shared by all forests that have
@@ -137,7 +136,7 @@ impl Refined {
             base: total,
             shown: total,
             out: 0,
-            shown_of_sides: None,
+            shown_by_column: None,
             index: Lazy::default(),
             order: Lazy::default(),
             frames_shown: Lazy::default(),
@@ -158,7 +157,7 @@ impl Refined {
         nodes: NodesBuilder,
         of_metrics: Vec<[Vec<u64>; 2]>,
         streams: Vec<Stream>,
-        shown_of_sides: [u64; 2],
+        shown_by_column: Vec<u64>,
     ) -> Self {
         let mut functions = self.functions.clone();
         functions.add(added);
@@ -169,7 +168,7 @@ impl Refined {
             parent: nodes.parent.into(),
             frame: nodes.frame.into(),
             streams: streams.into(),
-            shown_of_sides: Some(shown_of_sides),
+            shown_by_column: Some(shown_by_column.into()),
             is_inverted: false,
             index: Lazy::default(),
             order: Lazy::default(),

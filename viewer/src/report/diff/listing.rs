@@ -48,7 +48,7 @@ fn most_made(refined: &Refined) -> usize {
     refined.node_count().saturating_mul(4).max(4_000_000)
 }
 
-/// How many rows there may be before nothing further is looked into: each takes some 170 bytes, and deep
+/// How many rows there may be before nothing further is looked into: each takes some 370 bytes, and deep
 /// recursion has millions of rows that may all differ.
 const MOST_ROWS: usize = 1_000_000;
 
@@ -109,7 +109,7 @@ fn list_tree<D: Direction>(
         }
         tree.children(refined, row);
         for &child in tree.opened_children(row) {
-            let most = most(refined, options.view.cost().of(tree.row(child)));
+            let most = most(refined, options.view.cost().of_sides(tree.row(child)));
             if most >= least {
                 found.push(child);
                 waiting.push((most, Reverse(child)));
@@ -118,7 +118,7 @@ fn list_tree<D: Direction>(
     }
 
     let delta = |row: RowId| {
-        comparison(refined).delta(options.view.cost().of(tree.row(row))).unsigned_abs()
+        comparison(refined).delta(options.view.cost().of_sides(tree.row(row))).unsigned_abs()
     };
     let mut matters: HashMap<RowId, u128> = HashMap::with_capacity(found.len());
     for &row in found.iter().rev() {

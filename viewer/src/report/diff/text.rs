@@ -153,7 +153,7 @@ impl Text<'_> {
 
     /// What says that a row differs by more than noise, and in which direction.
     fn mark(&self, line: &Line) -> &'static str {
-        let of = Difference::new(self.comparison, self.options.view.cost().of(&line.row));
+        let of = Difference::new(self.comparison, self.options.view.cost().of_sides(&line.row));
         match (of.is_significant(), of.change(), self.form) {
             (true, Change::New | Change::More, Form::Unicode) => "▲",
             (true, Change::Gone | Change::Less, Form::Unicode) => "▼",

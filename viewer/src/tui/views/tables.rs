@@ -19,7 +19,7 @@ use super::super::table::{Rows, Table};
 use super::super::view::{
     BoxedView, Entry, Memory, NO_PATH_LEFT, OF_ROWS, Outcome, Repro, RowsMut, Sheet, Subject, View,
 };
-use crate::profile::{MetricRef, short_name};
+use crate::profile::short_name;
 use crate::refine::{Chain, FramePattern, Link, Predicate, Refined, Stage};
 use crate::views::columns::About;
 use crate::views::hall::{HallTable, Listed, ListedRows, Reach, Way, relation};
@@ -175,7 +175,6 @@ impl Tables {
 
     /// Takes the table that was asked for.
     fn take_list(&mut self, refined: &Refined, mut rows: ListedRows) {
-        rows.look_at(refined.metric);
         self.cost = Some(rows.row(RowId::ROOT).clone());
         rows.set_sort(self.sort);
         let mut list = Table::new(rows, refined);
@@ -338,8 +337,9 @@ impl View for Tables {
             cost = match scene.comparison() {
                 Some(comparison) => comparison::path_cost(scene, comparison, row),
                 None => {
-                    let time = amount(row.inclusive, scene.metric(), scene.form());
-                    format!("{time}  {} %", percent(row.inclusive, scene.whole()))
+                    let inclusive = row.of(scene.refined.metric).inclusive;
+                    let time = amount(inclusive, scene.metric(), scene.form());
+                    format!("{time}  {} %", percent(inclusive, scene.whole()))
                 }
             };
         }
@@ -372,12 +372,6 @@ impl View for Tables {
     fn forget(&mut self, shown: &Refined) {
         let selected = self.selected_name(shown);
         self.forget_list(selected);
-    }
-
-    fn look_at(&mut self, metric: MetricRef) {
-        if let Some(row) = &mut self.cost {
-            row.look_at(metric);
-        }
     }
 
     fn act(&mut self, action: Action, shown: &Refined) -> Outcome {

@@ -9,7 +9,7 @@ use crate::profile::comparison::OTHER;
 use crate::views::difference::{self, Difference};
 use crate::views::measure::Measure;
 use crate::views::number::{Form, count, edges, percent};
-use crate::views::row::{Edges, Row};
+use crate::views::row::{Edges, Row, Weight};
 use crate::views::verdict::per_edge;
 
 /// What a row has in a column.
@@ -50,8 +50,10 @@ pub enum Cell<'r> {
     },
     /// Cost per edge and its verdict.
     PerEdge {
-        /// What has the samples and the edges.
+        /// What the verdict is of.
         row: &'r Row,
+        /// What has the samples and the edges.
+        weight: &'r Weight,
         /// What the samples stand for.
         metric: &'r Metric,
         /// Whether samples do not tell how long calls are.
@@ -101,8 +103,8 @@ impl<'r> Cell<'r> {
             Self::EdgesOfBoth { sides, .. } => {
                 sides.map_or_else(String::new, |sides| difference::edges(sides, form))
             }
-            Self::PerEdge { row, metric, is_clustered } => {
-                per_edge(row, metric, is_clustered, form)
+            Self::PerEdge { row, weight, metric, is_clustered } => {
+                per_edge(row, weight, metric, is_clustered, form)
             }
             Self::Side(difference, side) => difference.amount(side, form),
             Self::Delta(difference) => difference.delta(form),
@@ -129,9 +131,9 @@ impl<'r> Cell<'r> {
             Self::EdgesOfBoth { sides, .. } => {
                 sides.map_or(Plain::Nothing, |sides| Self::Edges(sides[OTHER]).plain())
             }
-            Self::PerEdge { row, metric, .. } => match row.outer_edges {
+            Self::PerEdge { weight, metric, .. } => match weight.outer_edges {
                 Edges::Range { low, high } if low == high => {
-                    ratio(Measure::Source.of(row.edge_samples, metric), high.into())
+                    ratio(Measure::Source.of(weight.edge_samples, metric), high.into())
                 }
                 _ => Plain::Nothing,
             },
@@ -157,9 +159,9 @@ impl<'r> Cell<'r> {
             | Self::Cost { samples, .. }
             | Self::Share { part: samples, .. } => Rank::Number(samples),
             Self::Edges(edges) | Self::EdgesOfBoth { sum: edges, .. } => of_edges(edges),
-            Self::PerEdge { row, .. } => match of_edges(row.outer_edges) {
+            Self::PerEdge { weight, .. } => match of_edges(weight.outer_edges) {
                 Rank::Number(0) => Rank::Unreturned,
-                Rank::Number(edges) => Rank::Ratio(Ratio(row.edge_samples, edges)),
+                Rank::Number(edges) => Rank::Ratio(Ratio(weight.edge_samples, edges)),
                 rank => rank,
             },
             Self::Side(difference, side) => Rank::Number(difference.samples()[side]),

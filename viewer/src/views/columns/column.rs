@@ -10,7 +10,7 @@ use crate::refine::Refined;
 use crate::views::difference::Difference;
 use crate::views::measure::Measure;
 use crate::views::number::Form;
-use crate::views::row::{Cost, Row, Share};
+use crate::views::row::{Cost, Row, Weight};
 use crate::views::summary::clustered;
 
 /// Which column.
@@ -334,10 +334,8 @@ impl<'r> At<'r> {
 
     /// What the row has of it.
     #[must_use]
-    pub fn share(&self) -> Share {
-        let Row { inclusive, exclusive, edge_samples, .. } = *self.row;
-        let looked_at = Share { inclusive, exclusive, edge_samples };
-        self.column.metric.map_or(looked_at, |metric| self.row.of(metric))
+    pub fn weight(&self) -> &'r Weight {
+        self.row.of(self.number())
     }
 
     /// So many samples as a cost.
@@ -360,7 +358,7 @@ impl<'r> At<'r> {
     #[must_use]
     pub fn difference(&self) -> Option<Difference<'r>> {
         let comparison = self.basis.refined.profile.comparison.as_deref()?;
-        Some(Difference::new(comparison, self.column.cost.of(self.row)))
+        Some(Difference::new(comparison, self.column.cost.of_sides(self.row)))
     }
 
     /// One of its numbers; nothing where nothing is compared.

@@ -83,7 +83,7 @@ pub static DEFINITIONS: [Definition; 24] = [
         key: "inclusive",
         heading: heading_of_cost,
         unit: Unit::Cost,
-        value: |at| at.cost(at.share().inclusive),
+        value: |at| at.cost(at.weight().inclusive),
         zero: Zero::DotAmongMetrics,
         order: Order::By("time"),
         help: "Inclusive cost",
@@ -96,7 +96,7 @@ pub static DEFINITIONS: [Definition; 24] = [
         id: Id::Percent,
         key: "percent",
         heading: |_| "%".into(),
-        value: |at| at.part(at.share().inclusive),
+        value: |at| at.part(at.weight().inclusive),
         order: Order::As(Id::Inclusive),
         help: "Inclusive cost as a share",
         explain: explain::percent_of_cost,
@@ -108,7 +108,7 @@ pub static DEFINITIONS: [Definition; 24] = [
         key: "exclusive",
         heading: |of| if of.is_time() { "excl time".into() } else { "excl cost".into() },
         unit: Unit::Cost,
-        value: |at| at.cost(at.share().exclusive),
+        value: |at| at.cost(at.weight().exclusive),
         zero: Zero::Dot,
         order: Order::By("excl"),
         help: "Exclusive cost",
@@ -125,7 +125,7 @@ pub static DEFINITIONS: [Definition; 24] = [
             Medium::Screen => "excl%".into(),
             Medium::Page => "excl %".into(),
         },
-        value: |at| at.part(at.share().exclusive),
+        value: |at| at.part(at.weight().exclusive),
         zero: Zero::Dot,
         order: Order::As(Id::Exclusive),
         help: "Exclusive cost as a share",
@@ -137,7 +137,7 @@ pub static DEFINITIONS: [Definition; 24] = [
         id: Id::Edges,
         key: "edges",
         unit: Unit::Edges,
-        value: |at| Cell::Edges(at.row.edges),
+        value: |at| Cell::Edges(at.weight().edges),
         order: Order::By("edges"),
         help: "Edge count",
         explain: explain::edges,
@@ -151,6 +151,7 @@ pub static DEFINITIONS: [Definition; 24] = [
         unit: Unit::PerEdge,
         value: |at| Cell::PerEdge {
             row: at.row,
+            weight: at.weight(),
             metric: at.metric(),
             is_clustered: at.basis.clustered.is_some(),
         },
@@ -164,7 +165,7 @@ pub static DEFINITIONS: [Definition; 24] = [
         id: Id::Samples,
         key: "samples",
         unit: Unit::Count,
-        value: |at| Cell::Count(at.share().inclusive),
+        value: |at| Cell::Count(at.weight().inclusive),
         order: Order::As(Id::Inclusive),
         help: "Inclusive samples",
         repeats: Some(Id::Inclusive),
@@ -176,7 +177,7 @@ pub static DEFINITIONS: [Definition; 24] = [
         key: "bar",
         heading: |_| "".into(),
         unit: Unit::Bar,
-        value: |at| at.part(at.share().inclusive),
+        value: |at| at.part(at.weight().inclusive),
         order: Order::As(Id::Inclusive),
         help: "Inclusive cost as a bar",
         repeats: Some(Id::Percent),
@@ -302,9 +303,9 @@ pub static DEFINITIONS: [Definition; 24] = [
         key: "edges",
         unit: Unit::Edges,
         value: |at| {
-            let sides = at.row.sides().map(|counts| counts.edges);
-            let sides = at.has_same_period().then_some(sides);
-            Cell::EdgesOfBoth { sides, sum: at.row.edges }
+            let sides = || at.row.sides().map(|weight| weight.edges);
+            let sides = at.has_same_period().then(sides);
+            Cell::EdgesOfBoth { sides, sum: at.weight().edges }
         },
         order: Order::By("edges"),
         help: "The greatest edge count of both together first",
@@ -411,8 +412,8 @@ fn function<'r>(at: &At<'r>) -> Option<&'r Function> {
 }
 
 fn edges_of_side<'r>(at: &At<'r>, side: usize) -> Cell<'r> {
-    let edges = at.row.sides()[side].edges;
-    Cell::Edges(if at.has_same_period() { edges } else { Edges::None })
+    let edges = || at.row.sides()[side].edges;
+    Cell::Edges(if at.has_same_period() { edges() } else { Edges::None })
 }
 
 /// The word for a kind of frame. Code without a name was called like any other.

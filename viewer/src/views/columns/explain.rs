@@ -94,7 +94,7 @@ pub(super) fn source(at: &At<'_>, _: About) -> Explanation {
 }
 
 pub(super) fn inclusive(at: &At<'_>, about: About) -> Explanation {
-    let mut texts = vec![pair(&heading(at), cost(at, at.share().inclusive))];
+    let mut texts = vec![pair(&heading(at), cost(at, at.weight().inclusive))];
     if at.column.metric.is_none() {
         texts.push(pair("", about.inclusive));
     }
@@ -102,7 +102,7 @@ pub(super) fn inclusive(at: &At<'_>, about: About) -> Explanation {
 }
 
 pub(super) fn percent_of_cost(at: &At<'_>, _: About) -> Explanation {
-    let text = pair("%", shares_of(at, at.share().inclusive));
+    let text = pair("%", shares_of(at, at.weight().inclusive));
     if at.column.metric.is_some() {
         return vec![text];
     }
@@ -114,17 +114,17 @@ pub(super) fn percent_of_cost(at: &At<'_>, _: About) -> Explanation {
 }
 
 pub(super) fn exclusive(at: &At<'_>, about: About) -> Explanation {
-    vec![pair(&heading(at), cost(at, at.share().exclusive)), pair("", about.exclusive)]
+    vec![pair(&heading(at), cost(at, at.weight().exclusive)), pair("", about.exclusive)]
 }
 
 pub(super) fn exclusive_percent(at: &At<'_>, _: About) -> Explanation {
-    vec![pair("excl%", shares_of(at, at.share().exclusive))]
+    vec![pair("excl%", shares_of(at, at.weight().exclusive))]
 }
 
 pub(super) fn edges(at: &At<'_>, about: About) -> Explanation {
     let form = at.basis.form;
     let why = at.basis.refined.profile.why_no_edges();
-    let text = match at.row.edges {
+    let text = match at.weight().edges {
         Edges::None if let Some(why) = why => format!("none: {why}"),
         Edges::None => about.no_edges.to_owned(),
         Edges::Range { low, high } if low == high => {
@@ -141,18 +141,18 @@ pub(super) fn edges(at: &At<'_>, about: About) -> Explanation {
 }
 
 pub(super) fn per_edge(at: &At<'_>, _: About) -> Explanation {
-    let (row, metric, form) = (at.row, at.metric(), at.basis.form);
+    let (weight, metric, form) = (at.weight(), at.metric(), at.basis.form);
     let name = &*heading(at);
     let mut texts = Vec::new();
-    if let Edges::Range { low, high } = row.outer_edges
+    if let Edges::Range { low, high } = weight.outer_edges
         && high > 0
     {
-        let each = |edges: u64| amount_per(row.edge_samples, edges, metric, form);
+        let each = |edges: u64| amount_per(weight.edge_samples, edges, metric, form);
         let text = match low {
             low if low == high => {
                 format!(
                     "{} / {} = {}",
-                    amount(row.edge_samples, metric, form),
+                    amount(weight.edge_samples, metric, form),
                     count(high, form),
                     each(high)
                 )
@@ -162,15 +162,15 @@ pub(super) fn per_edge(at: &At<'_>, _: About) -> Explanation {
         };
         texts.push(pair(name, text));
     }
-    let is_known = row.outer_edges != Edges::None;
-    if !is_known && matches!(row.edges, Edges::Range { high: 1.., .. }) {
+    let is_known = weight.outer_edges != Edges::None;
+    if !is_known && matches!(weight.edges, Edges::Range { high: 1.., .. }) {
         texts.push(pair(
             name,
             "none: which activations are the outermost is not known, since some paths lack their \
              outer part",
         ));
     }
-    if is_known && (row.edges != row.outer_edges || row.edge_samples != row.inclusive) {
+    if is_known && (weight.edges != weight.outer_edges || weight.edge_samples != weight.inclusive) {
         texts.push(pair(
             "",
             "of outermost activations that could return: inlined ones do not count, and the time of \
@@ -178,7 +178,7 @@ pub(super) fn per_edge(at: &At<'_>, _: About) -> Explanation {
         ));
     }
     if let Some((signals, samples)) = at.basis.clustered
-        && row.edges != Edges::None
+        && weight.edges != Edges::None
     {
         texts.push(pair(
             "",
@@ -191,11 +191,11 @@ pub(super) fn per_edge(at: &At<'_>, _: About) -> Explanation {
         ));
         return texts;
     }
-    match verdict::of_row(row) {
+    match verdict::of_row(at.row) {
         Some(verdict) => {
             texts.push(pair("", format!("{}: {}", verdict.word(), verdict.explanation())));
         }
-        None if matches!(row.outer_edges, Edges::None | Edges::Range { high: 0, .. }) => {}
+        None if matches!(weight.outer_edges, Edges::None | Edges::Range { high: 0, .. }) => {}
         None => {
             texts.push(pair("", "the bounds are too far apart to tell long calls from short ones"))
         }
@@ -270,6 +270,6 @@ pub(super) fn edges_of_both(at: &At<'_>, _: About) -> Explanation {
     if !difference.comparison().same_period() {
         return vec![pair("edges", "do not compare: the sides have different periods")];
     }
-    let text = difference::edges(at.row.sides().map(|counts| counts.edges), at.basis.form);
+    let text = difference::edges(at.row.sides().map(|weight| weight.edges), at.basis.form);
     vec![pair("edges", if text.is_empty() { "none".to_owned() } else { text })]
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::profile::{FrameKind, FunctionRef, NodesBuilder, Profile, from_outline};
-use crate::refine::{FramePattern, Predicate, Stage, apply, parse};
+use crate::refine::{FramePattern, Predicate, Stage, WeightRef, apply, parse};
 use crate::views::Edges;
 use crate::views::callers::Callers;
 use crate::views::flat::flat;
@@ -25,12 +25,12 @@ fn table(profile: &Profile, path: &str, way: Way, reach: Reach) -> BTreeMap<Stri
     let refined = Refined::base(profile);
     let table = HallTable::new(&refined, chain(path).as_ref(), way, reach).unwrap();
     let rows = table.rows.iter().map(|row| {
-        let edges = match row.edges {
+        let edges = match row.first().edges {
             Edges::Range { low, .. } => format!(" e={low}"),
             Edges::None => String::new(),
         };
         let name = profile.functions[row.function.index()].name.clone();
-        (name, format!("{} {}{edges}", row.inclusive, row.exclusive))
+        (name, format!("{} {}{edges}", row.first().inclusive, row.first().exclusive))
     });
     rows.collect()
 }
@@ -46,7 +46,7 @@ fn edges_below(outline: &str, stages: &str, path: &str, function: &str) -> Edges
     let path = chain(path);
     let table = HallTable::new(&refined, path.as_ref(), Way::Down, Reach::Immediate).unwrap();
     let is_it = |row: &&Row| refined.functions[row.function.index()].name == function;
-    table.rows.iter().find(is_it).unwrap().edges
+    table.rows.iter().find(is_it).unwrap().first().edges
 }
 
 #[test]
@@ -290,11 +290,11 @@ proptest! {
             let edge_samples: u64 = outermost.map(|node| refined.inclusive(node)).sum();
             let row = row_of(g);
             let known = row.map_or((0, 0, 0, 0), |row| {
-                let edges = match row.edges {
+                let edges = match row.first().edges {
                     Edges::Range { low, .. } => low,
                     Edges::None => 0,
                 };
-                (row.inclusive, row.exclusive, edges, row.edge_samples)
+                (row.first().inclusive, row.first().exclusive, edges, row.first().edge_samples)
             });
             prop_assert_eq!(known, (inclusive, exclusive, edges, edge_samples), "{} {:?}", g, longer);
 
@@ -324,9 +324,9 @@ proptest! {
             HallTable::new(&refined, path.as_ref(), way, reach).map(|table| {
                 let rows = table.rows.into_iter().map(|row| {
                     let name = refined.functions[row.function.index()].name.clone();
-                    // Inlined on one side alone, a function has no edges there: the same as 0.
-                    let edges = |of: Edges| if of == Edges::None { Edges::exact(0) } else { of };
-                    (name, row.sides().map(|of| (of.inclusive, of.exclusive, edges(of.edges))))
+                    let weights = row.weights.iter();
+                    let weights = weights.map(|of| (of.inclusive, of.exclusive, of.edges));
+                    (name, weights.collect::<Vec<_>>())
                 });
                 rows.collect::<BTreeMap<_, _>>()
             })
@@ -339,9 +339,9 @@ proptest! {
             return Ok(());
         };
         for (side, alone) in alone.iter().enumerate() {
-            let found = both.iter().map(|(name, sides)| (name, sides[side]));
+            let found = both.iter().map(|(name, sides)| (name, sides[WeightRef::SIDES[side].index()]));
             let found: BTreeMap<_, _> = found.filter(|(_, row)| row.0 > 0).collect();
-            let expected = alone.iter().map(|(name, [all, _])| (name, *all));
+            let expected = alone.iter().map(|(name, all)| (name, all[0]));
             prop_assert_eq!(found, expected.collect());
         }
     }
@@ -376,11 +376,11 @@ proptest! {
             for caller in callers.children(&refined, function).to_vec() {
                 let row = callers.row(caller);
                 let entry = by_function.entry(row.function).or_insert((0, Edges::None));
-                entry.0 += row.exclusive;
-                entry.1 = entry.1.plus(row.edges);
+                entry.0 += row.first().exclusive;
+                entry.1 = entry.1.plus(row.first().edges);
             }
             for row in &table.rows {
-                prop_assert_eq!(by_function.get(&row.function), Some(&(row.exclusive, row.edges)));
+                prop_assert_eq!(by_function.get(&row.function), Some(&(row.first().exclusive, row.first().edges)));
             }
         }
     }

@@ -8,7 +8,8 @@
 use crate::profile::{Count, FrameKind, FrameRef};
 use crate::refine::{Cancelled, Chain, Link, NodeSet, Refined, Stopped, Watch, in_width};
 use crate::views::row::Row;
-use crate::views::tally::{self, Own, Tally, Weights};
+use crate::views::sums::Own;
+use crate::views::tally::{self, Added, Tally};
 
 /// A row for each function that calls a path, and that of the path.
 pub(super) fn rows(
@@ -27,9 +28,9 @@ pub(super) fn rows(
         .map(|(to, ends)| Part { length: to - std::mem::replace(&mut before, to), ends })
         .collect();
     let tallied = in_width!(&refined.costs, costs => {
-        tally::rows(refined, costs, |weights| {
-            let weights = weights.of_path(refined, path);
-            tally(refined, weights, &parts, link, watch)
+        tally::rows(refined, costs, |added| {
+            let added = added.of_path(refined, path);
+            tally(refined, added, &parts, link, watch)
         })
     });
     let tallied = tallied.map_err(|Cancelled| Stopped::Cancelled)?;
@@ -39,20 +40,20 @@ pub(super) fn rows(
 
 fn tally<'r, C: Count>(
     refined: &'r Refined,
-    weights: Weights<'r, C>,
+    added: Added<'r, C>,
     parts: &[Part],
     link: Link,
     watch: &Watch<'_>,
 ) -> Result<Tally<'r, C>, Cancelled> {
     match (link, parts) {
-        (Link::Direct, [path]) => direct(refined, weights, path, watch),
+        (Link::Direct, [path]) => direct(refined, added, path, watch),
         // A direct caller calls the first part, wherever above the others that is.
         (Link::Direct, [callees, first, others @ ..]) => {
-            above(refined, weights, Some(callees), (first, others), watch)
+            above(refined, added, Some(callees), (first, others), watch)
         }
-        (_, [first, others @ ..]) => above(refined, weights, None, (first, others), watch),
+        (_, [first, others @ ..]) => above(refined, added, None, (first, others), watch),
         // No path is that short.
-        (_, []) => Tally::of(refined, weights, watch, |_, _, _| {}),
+        (_, []) => Tally::of(refined, added, watch, |_, _, _| {}),
     }
 }
 
@@ -78,11 +79,11 @@ fn ancestor(refined: &Refined, node: u32, levels: usize) -> u32 {
 /// The direct callers of a path without gaps: each match has one.
 fn direct<'r, C: Count>(
     refined: &'r Refined,
-    weights: Weights<'r, C>,
+    added: Added<'r, C>,
     path: &Part,
     watch: &Watch<'_>,
 ) -> Result<Tally<'r, C>, Cancelled> {
-    Tally::by_frame(refined, weights.along_path(), watch, |tally, node, at| {
+    Tally::by_frame(refined, added.along_path(), watch, |tally, node, at| {
         path.ends.contains(node).then(|| {
             tally.add_to_path(node, at);
             // Node numbers fit: `parent` holds them in the same type.
@@ -94,7 +95,7 @@ fn direct<'r, C: Count>(
 /// Several callers for each match: all above it, or those that call `callees` there.
 fn above<'r, C: Count>(
     refined: &'r Refined,
-    weights: Weights<'r, C>,
+    added: Added<'r, C>,
     callees: Option<&Part>,
     parts: (&Part, &[Part]),
     watch: &Watch<'_>,
@@ -102,7 +103,7 @@ fn above<'r, C: Count>(
     let beginnings = Beginnings::of(refined, parts, watch)?;
     let mut open = OpenEnds::default();
     let mut callers: Vec<FrameRef> = Vec::new();
-    let mut tally = Tally::of(refined, weights, watch, |tally, node, at| {
+    let mut tally = Tally::of(refined, added, watch, |tally, node, at| {
         if !beginnings.has_end(node) {
             return;
         }
@@ -111,7 +112,7 @@ fn above<'r, C: Count>(
         let seen = open.beginning();
         // Node numbers fit: `parent` holds them in the same type.
         let beginning = beginnings.latest(node as u32);
-        open.enter(tally, node, beginning, weights.end(node, at));
+        open.enter(tally, node, beginning, added.end(node, at));
         tally.add_to_path(node, at);
         let mut above = refined.parent[beginning as usize];
         while above != 0 && above >= seen {

@@ -26,7 +26,7 @@ fn inclusive_cost_has_one_value() {
         let profile = recorded(bytes);
         let base = Refined::base(&profile);
         let all = rows(&base);
-        assert_eq!(all.iter().map(|row| row.exclusive).sum::<u64>(), base.base);
+        assert_eq!(all.iter().map(|row| row.first().exclusive).sum::<u64>(), base.base);
         let name = |row: &Row| base.functions[row.function.index()].name.clone();
         // A pattern means all functions of a name, so those of several modules are left out.
         let mut count: HashMap<&str, u32> = HashMap::new();
@@ -39,9 +39,9 @@ fn inclusive_cost_has_one_value() {
             let name = name(row);
             let pattern = FramePattern::Exact(name.clone());
             let root = Stage::RootAt { pattern: pattern.clone(), last: false };
-            assert_eq!(base.then(&root).unwrap().shown, row.inclusive, "root at {name}");
+            assert_eq!(base.then(&root).unwrap().shown, row.first().inclusive, "root at {name}");
             let callers = base.then(&Stage::CallersOf(pattern.clone())).unwrap();
-            assert_eq!(callers.shown, row.inclusive, "callers of {name}");
+            assert_eq!(callers.shown, row.first().inclusive, "callers of {name}");
 
             // Addresses without a name may be those of one activation: then less is known of edges.
             if row.kind == FrameKind::Unknown {
@@ -52,7 +52,10 @@ fn inclusive_cost_has_one_value() {
                 let kept = rows
                     .into_iter()
                     .filter(|other| other.function != row.function && other.function.index() != 0);
-                kept.map(|row| ((row.function, row.kind), (row.inclusive, row.edges))).collect()
+                kept.map(|row| {
+                    ((row.function, row.kind), (row.first().inclusive, row.first().edges))
+                })
+                .collect()
             };
             assert_eq!(others(all.clone()), others(rows(&hidden)), "hide {name}");
         }
@@ -69,10 +72,10 @@ fn ranks_add_up() {
     for row in rows(&split).iter().filter(|row| row.kind == FrameKind::Context) {
         let name = split.functions[row.function.index()].name.as_str();
         if let Some(rank) = name.strip_prefix("rank=").filter(|rank| *rank != "none") {
-            assert_eq!(row.inclusive, shown(&format!("rank = {rank}")), "{name}");
+            assert_eq!(row.first().inclusive, shown(&format!("rank = {rank}")), "{name}");
             ranks += 1;
         }
-        sum += row.inclusive;
+        sum += row.first().inclusive;
     }
     assert_eq!((ranks, sum, split.shown), (2, split.base, split.base));
 }

@@ -8,12 +8,12 @@
 use std::ops::Range;
 
 use super::row_test::{Asked, Known, RowCost, Scale};
-use crate::profile::comparison::Comparison;
+use crate::profile::comparison::{BASE, Comparison, OTHER};
 use crate::profile::{Column, Count, FrameKind, MetricRef};
 use crate::refine::forest::costs::{CostsOf, Share};
 use crate::refine::forest::error::{Cause, Stop, Unmatched};
 use crate::refine::forest::refined::{Account, Refined};
-use crate::refine::forest::sides::{first_of_other, shown_of_sides};
+use crate::refine::forest::weights::shown_of_sides;
 use crate::refine::lang::metric_test::{Metric, MetricTest, Quantity, Sides};
 
 /// What a test asks of the rows of a forest.
@@ -206,18 +206,18 @@ fn of_comparison(
     one: impl Fn(Range<u32>, &Scale) -> Asks,
 ) -> Asks {
     let shown = shown_of_sides(refined);
-    let first_of_other = first_of_other(refined);
     let side = |side: usize| Scale {
         period: comparison.sides[side].metric.period.max(1),
         base: comparison.sides[side].total,
         view: shown[side],
     };
     let scales = [side(0), side(1)];
-    let parts = [0..first_of_other, first_of_other..u32::MAX];
+    let parts = refined.parts();
+    let parts = [BASE, OTHER].map(|side| parts[side].clone());
     let is_of_time = test.quantity.metric().is_some_and(|metric| *metric != Metric::Samples);
     match test.of {
-        Sides::Base => one(0..first_of_other, &scales[0]),
-        Sides::Other => one(first_of_other..u32::MAX, &scales[1]),
+        Sides::Base => one(parts[0].clone(), &scales[0]),
+        Sides::Other => one(parts[1].clone(), &scales[1]),
         Sides::Delta => (test.known_delta(&scales), parts, Of::Delta(scales)),
         Sides::Both if is_of_time && scales[0].period != scales[1].period => {
             let time = |samples: fn(&Scale) -> u64| {

@@ -1,0 +1,193 @@
+//! What rows are added up of: what each node has, and sums of it.
+//!
+//! There is one sum for each column of weights. That of the first metric is of all metrics together
+//! while it is made, as in the columns of nodes, and so is all that tells nodes apart: which are the
+//! outermost of a row, and which of them return.
+
+use super::row::{Edges, Weight, Weights};
+use crate::profile::Count;
+use crate::refine::{CostsOf, Refined};
+
+/// A node that is added to a row.
+#[derive(Clone, Copy, Debug)]
+pub struct Addend {
+    /// The node.
+    pub(super) node: u32,
+    /// Whether no other node of the row is above it, which has its inclusive cost already.
+    pub(super) is_outermost: bool,
+    /// Whether no other node of the row that was called is above it.
+    pub(super) is_outermost_call: bool,
+}
+
+impl Addend {
+    /// A node of a row of which no node is above another.
+    pub(super) const fn alone(node: u32) -> Self {
+        Self { node, is_outermost: true, is_outermost_call: true }
+    }
+}
+
+/// Samples of all nodes: of all metrics together, or of a further one.
+#[derive(Clone, Copy)]
+pub(super) struct Samples<'r, C> {
+    pub(super) inclusive: &'r [C],
+    pub(super) exclusive: &'r [C],
+}
+
+/// What nodes have for themselves: their exclusive samples and their edges.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Own<C> {
+    exclusive: C,
+    /// Least and greatest possible count. In a tree of callers, every node of a path has the edges
+    /// of the function it begins with, so that the width of one node is too little for their sum.
+    edges_low: u64,
+    edges_high: u64,
+    /// Inclusive samples of the nodes that have edges; each has some.
+    edge_samples: u64,
+}
+
+/// What is added up of nodes for one column.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Sums<C> {
+    pub(super) inclusive: C,
+    exclusive: C,
+    /// As [`Own`] has them.
+    edges_low: u64,
+    edges_high: u64,
+    /// The same of the outermost nodes that have edges, and their inclusive samples.
+    outer_low: u64,
+    outer_high: u64,
+    pub(super) edge_samples: u64,
+}
+
+impl<'r, C: Count> Samples<'r, C> {
+    /// Those of each metric, in their order.
+    pub(super) fn of_metrics(costs: &'r CostsOf<C>) -> impl Iterator<Item = Self> {
+        let all = Self { inclusive: &costs.inclusive, exclusive: &costs.exclusive };
+        let further = costs.further.iter();
+        let further = further.map(|of| Self { inclusive: &of.inclusive, exclusive: &of.exclusive });
+        core::iter::once(all).chain(further)
+    }
+
+    /// What a node with these edges has for itself.
+    #[inline]
+    pub(super) fn own(&self, refined: &Refined, node: usize, edges: Option<(C, C)>) -> Own<C> {
+        let (inclusive, exclusive) = (self.inclusive[node], self.exclusive[node]);
+        let (low, high) = edges.unwrap_or_default();
+        let samples = if edges.is_some() { inclusive } else { C::default() };
+        Own {
+            exclusive: refined.own(node, inclusive, exclusive),
+            edges_low: low.into(),
+            edges_high: high.into(),
+            edge_samples: samples.into(),
+        }
+    }
+}
+
+impl<C: Count> Own<C> {
+    /// Whether one of the nodes has edges, and samples of the metric.
+    pub(super) fn has_edges(self) -> bool {
+        self.edge_samples > 0
+    }
+
+    /// Both together.
+    pub(super) fn plus(self, other: Self) -> Self {
+        Self {
+            exclusive: self.exclusive + other.exclusive,
+            edges_low: self.edges_low.saturating_add(other.edges_low),
+            edges_high: self.edges_high.saturating_add(other.edges_high),
+            edge_samples: self.edge_samples.saturating_add(other.edge_samples),
+        }
+    }
+
+    /// What is left when a part is taken away.
+    pub(super) fn minus(self, part: Self) -> Self {
+        Self {
+            exclusive: self.exclusive - part.exclusive,
+            edges_low: self.edges_low - part.edges_low,
+            edges_high: self.edges_high - part.edges_high,
+            edge_samples: self.edge_samples - part.edge_samples,
+        }
+    }
+}
+
+impl<C: Count> Sums<C> {
+    /// Adds a node with these inclusive samples.
+    #[inline]
+    pub(super) fn add(
+        &mut self,
+        inclusive: C,
+        own: Own<C>,
+        is_outermost: bool,
+        is_outermost_call: bool,
+    ) {
+        self.add_inclusive(inclusive, is_outermost);
+        self.add_own(own);
+        if is_outermost_call {
+            self.add_outer(own);
+        }
+    }
+
+    /// Adds inclusive samples of a node, if another one does not have them.
+    #[inline]
+    pub(super) fn add_inclusive(&mut self, inclusive: C, is_outermost: bool) {
+        self.inclusive += if is_outermost { inclusive } else { C::default() };
+    }
+
+    #[inline]
+    pub(super) fn add_own(&mut self, own: Own<C>) {
+        self.exclusive += own.exclusive;
+        self.edges_low = self.edges_low.saturating_add(own.edges_low);
+        self.edges_high = self.edges_high.saturating_add(own.edges_high);
+    }
+
+    /// Adds what nodes have of edges for their time, of which none is below another with edges.
+    #[inline]
+    pub(super) fn add_outer(&mut self, own: Own<C>) {
+        self.outer_low = self.outer_low.saturating_add(own.edges_low);
+        self.outer_high = self.outer_high.saturating_add(own.edges_high);
+        self.edge_samples = self.edge_samples.saturating_add(own.edge_samples);
+    }
+
+    /// What is left when a part is taken away. Sums of all may have been too great for their type.
+    pub(super) fn without(self, part: &Self) -> Self {
+        Self {
+            inclusive: self.inclusive - part.inclusive,
+            exclusive: self.exclusive - part.exclusive,
+            edges_low: self.edges_low.saturating_sub(part.edges_low),
+            edges_high: self.edges_high.saturating_sub(part.edges_high),
+            outer_low: self.outer_low.saturating_sub(part.outer_low),
+            outer_high: self.outer_high.saturating_sub(part.outer_high),
+            edge_samples: self.edge_samples.saturating_sub(part.edge_samples),
+        }
+    }
+}
+
+/// The weights of a row, of the sums of all columns in their order. `is_timed` says whether it is
+/// certain which of its nodes are those of outermost activations: else it has no cost per edge.
+pub(super) fn weights<C: Count>(refined: &Refined, sums: &[Sums<C>], is_timed: bool) -> Weights {
+    let has_edges = refined.profile.info.run.trampoline;
+    // In a tree of callers, what is below has no returns that those above have not.
+    let is_nested = refined.is_of_callers();
+    let weight = move |of_metrics: &[Sums<C>], metric: usize| {
+        let (all, further) = (of_metrics[0], &of_metrics[1..]);
+        let edges = |low, high| match all.edge_samples {
+            1.. if has_edges => Edges::Range { low, high },
+            _ => Edges::None,
+        };
+        let outer_edges = edges(all.outer_low, all.outer_high);
+        // The first metric has what no further one has.
+        let own = match metric {
+            0 => further.iter().fold(all, Sums::without),
+            _ => of_metrics[metric],
+        };
+        Weight {
+            inclusive: own.inclusive.into(),
+            exclusive: own.exclusive.into(),
+            edges: if is_nested { outer_edges } else { edges(all.edges_low, all.edges_high) },
+            edge_samples: if has_edges { own.edge_samples } else { 0 },
+            outer_edges: if is_timed { outer_edges } else { Edges::None },
+        }
+    };
+    let parts = sums.chunks(refined.accounts.len());
+    parts.flat_map(|part| (0..part.len()).map(move |metric| weight(part, metric))).collect()
+}
