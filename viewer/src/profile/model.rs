@@ -201,6 +201,19 @@ impl Nodes {
         self.parent.is_empty()
     }
 
+    /// Exclusive samples of a node that are of one metric; the first has what no further one has.
+    ///
+    /// # Panics
+    /// If there is no such node or metric.
+    #[must_use]
+    pub fn of_metric(&self, node: usize, metric: MetricRef) -> u64 {
+        let rest = |rest: u64, further: &Counts| rest.saturating_sub(further.at(node));
+        match metric.index().checked_sub(1) {
+            Some(further) => self.further[further].at(node),
+            None => self.further.iter().fold(self.samples.at(node), rest),
+        }
+    }
+
     /// Inclusive samples of every node: its own and those of all nodes below it.
     #[must_use]
     pub fn inclusive(&self) -> Vec<u64> {

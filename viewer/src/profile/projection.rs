@@ -56,17 +56,12 @@ impl Profile {
             let share = info.share(thread, metric.index());
             narrow(&mut info.threads[thread.index()], share);
         }
-        let mut columns = std::mem::take(&mut nodes.further);
-        let further = std::mem::take(&mut info.further);
-        if let Some(number) = metric.index().checked_sub(1) {
-            info.metric = further[number].metric.clone();
-            nodes.samples = columns.swap_remove(number);
-        } else {
-            let rest = |node: usize| {
-                columns.iter().fold(nodes.samples.at(node), |rest, column| rest - column.at(node))
-            };
-            nodes.samples = (0..nodes.len()).map(rest).collect();
+        nodes.samples = (0..nodes.len()).map(|node| nodes.of_metric(node, metric)).collect();
+        nodes.further.clear();
+        if let Some(further) = metric.index().checked_sub(1) {
+            info.metric = info.further[further].metric.clone();
         }
+        info.further.clear();
         nodes.edges = std::iter::repeat_n(0, nodes.len()).collect();
         info.run.trampoline = false;
         self

@@ -187,16 +187,8 @@ impl<'p> Work<'p> {
     /// Functions of a stream's nodes that have samples, and these.
     fn of(&self, stream: &Stream) -> impl Iterator<Item = (usize, u64)> {
         let nodes = &self.profile.nodes;
-        let further = self.metric.index().checked_sub(1);
         stream.nodes.clone().filter_map(move |node| {
-            let at = node as usize;
-            let samples = match further {
-                Some(further) => nodes.further[further].at(at),
-                None => {
-                    let others = nodes.further.iter().map(|column| column.at(at)).sum();
-                    nodes.samples.at(at).saturating_sub(others)
-                }
-            };
+            let samples = nodes.of_metric(node as usize, self.metric);
             (samples > 0).then(|| (self.profile.function_of(node).index(), samples))
         })
     }

@@ -62,10 +62,7 @@ pub(super) struct Sums<C> {
 impl<'r, C: Count> Samples<'r, C> {
     /// Those of each metric, in their order.
     pub(super) fn of_metrics(costs: &'r CostsOf<C>) -> impl Iterator<Item = Self> {
-        let all = Self { inclusive: &costs.inclusive, exclusive: &costs.exclusive };
-        let further = costs.further.iter();
-        let further = further.map(|of| Self { inclusive: &of.inclusive, exclusive: &of.exclusive });
-        core::iter::once(all).chain(further)
+        costs.samples().map(|of| Self { inclusive: &of.inclusive, exclusive: &of.exclusive })
     }
 
     /// What a node with these edges has for itself.

@@ -144,7 +144,7 @@ impl<'r, C: Count> Tally<'r, C> {
         let mut before = C::default();
         depth_first(refined, watch, |node| {
             let at = before;
-            before += added.costs.exclusive[node];
+            before += added.costs.all.exclusive[node];
             visit(&mut tally, node, at);
         })?;
         Ok(tally)
@@ -329,7 +329,7 @@ impl<C: Count> Added<'_, C> {
 
     /// How many samples are on the nodes before when a node has been left that finds `at` of them.
     pub(super) fn end(&self, node: usize, at: C) -> C {
-        at + self.costs.inclusive[node]
+        at + self.costs.all.inclusive[node]
     }
 }
 

@@ -3,6 +3,8 @@
 //! All columns of one profile have one width (`profile/counts.rs`), so that a pass over all nodes
 //! is written once, for [`CostsOf`] any width, and made for each with [`in_width!`].
 
+use std::iter::once;
+
 use super::lazy::Lazy;
 use super::procedures::Procedures;
 use super::recorded::{Bounds, EdgeCounts, Recorded};
@@ -20,13 +22,11 @@ pub(crate) enum Costs {
 /// Samples and edge counts, in a width.
 #[derive(Clone, Debug)]
 pub(crate) struct CostsOf<C> {
-    /// Exclusive samples shown.
-    pub(crate) exclusive: Column<C>,
-    /// Inclusive samples shown: own plus those of all nodes below.
-    pub(crate) inclusive: Column<C>,
-    /// What of both each further metric has, in the order of [`Nodes::further`]; the rest is the
-    /// first metric's.
-    pub(crate) further: Vec<Share<C>>,
+    /// Samples shown, of all metrics together.
+    pub(crate) all: SampleColumns<C>,
+    /// What of them each further metric has, in the order of [`Nodes::further`]. The rest is the
+    /// first one's, so that a profile of one metric has no columns more, and no passes.
+    pub(crate) further: Vec<SampleColumns<C>>,
     /// Edge counts as they were recorded.
     pub(crate) recorded: Recorded<C>,
     /// What is known of edge counts now; made when first asked for, shared by all clones.
@@ -35,19 +35,13 @@ pub(crate) struct CostsOf<C> {
     pub(crate) home: Home<C>,
 }
 
-/// What of the samples one further metric has.
-#[derive(Clone, Debug)]
-pub(crate) struct Share<C> {
-    /// Of the exclusive samples shown.
+/// Samples of nodes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SampleColumns<C> {
+    /// Exclusive ones.
     pub(crate) exclusive: Column<C>,
-    /// Of the inclusive samples shown.
+    /// Inclusive ones: own plus those of all nodes below.
     pub(crate) inclusive: Column<C>,
-}
-
-/// The same, to be changed.
-pub(crate) struct ShareMut<'c, C> {
-    pub(crate) exclusive: &'c mut Column<C>,
-    pub(crate) inclusive: &'c mut Column<C>,
 }
 
 /// Evaluates an expression with the costs of a forest in their own width.
@@ -64,47 +58,41 @@ pub(crate) use in_width;
 impl Costs {
     /// The costs of a profile as it was loaded.
     pub(crate) fn loaded(nodes: &Nodes) -> Self {
-        let Nodes { parent, samples, further, edges, .. } = nodes;
+        let columns = || [&nodes.edges, &nodes.samples].into_iter().chain(&nodes.further);
         let narrow = |counts: &Counts| match counts {
             Counts::Narrow(column) => Some(column.clone()),
             Counts::Wide(_) => None,
         };
-        if let (Some(samples), Some(edges), Some(further)) =
-            (narrow(samples), narrow(edges), further.iter().map(narrow).collect())
-        {
-            return Self::Narrow(CostsOf::loaded(parent, samples, further, edges));
-        }
         let wide = |counts: &Counts| match counts {
             Counts::Narrow(_) => counts.iter().collect::<Vec<u64>>().into(),
             Counts::Wide(column) => column.clone(),
         };
-        let further = further.iter().map(wide).collect();
-        Self::Wide(CostsOf::loaded(parent, wide(samples), further, wide(edges)))
+        match columns().map(narrow).collect::<Option<Vec<_>>>() {
+            Some(columns) => Self::Narrow(CostsOf::loaded(&nodes.parent, columns)),
+            None => Self::Wide(CostsOf::loaded(&nodes.parent, columns().map(wide).collect())),
+        }
     }
 
     /// Those of nodes of which nothing returns, from exclusive and inclusive samples of each metric.
     pub(crate) fn without_edges(of_metrics: Vec<[Vec<u64>; 2]>) -> Self {
         let mut metrics = of_metrics.into_iter();
         let mut all = metrics.next().unwrap_or_default();
-        let share = |further: [Vec<u64>; 2]| {
-            for (all, more) in all.iter_mut().zip(&further) {
+        for further in metrics.as_slice() {
+            for (all, more) in all.iter_mut().zip(further) {
                 all.iter_mut().zip(more).for_each(|(all, more)| *all += more);
             }
-            let [exclusive, inclusive] = further;
-            Share { exclusive: exclusive.into(), inclusive: inclusive.into() }
+        }
+        let recorded = Recorded::none(all[0].len());
+        let columns = |[exclusive, inclusive]: [Vec<u64>; 2]| SampleColumns {
+            exclusive: exclusive.into(),
+            inclusive: inclusive.into(),
         };
-        let further: Vec<_> = metrics.map(share).collect();
-        let [exclusive, inclusive] = all;
-        let recorded = Recorded::none(exclusive.len());
-        let (exclusive, inclusive) = (exclusive.into(), inclusive.into());
-        let home = Home::new(2 + 2 * further.len());
-        let bounds = Lazy::default();
-        Self::Wide(CostsOf { exclusive, inclusive, further, recorded, bounds, home })
+        Self::Wide(CostsOf::new(columns(all), metrics.map(columns).collect(), recorded))
     }
 
     /// Inclusive samples of a node.
     pub(crate) fn inclusive(&self, node: usize) -> u64 {
-        in_width!(self, costs => costs.samples(node)).0
+        in_width!(self, costs => costs.all.at(node)).0
     }
 
     /// Inclusive and exclusive samples of a node that are of one metric.
@@ -113,92 +101,90 @@ impl Costs {
     }
 }
 
+impl<C: Count> SampleColumns<C> {
+    /// Inclusive and exclusive samples of a node.
+    pub(crate) fn at(&self, node: usize) -> (u64, u64) {
+        (self.inclusive[node].into(), self.exclusive[node].into())
+    }
+}
+
 impl<C: Count> CostsOf<C> {
-    fn loaded(
-        parent: &[u32],
-        samples: Column<C>,
-        further: Vec<Column<C>>,
-        edges: Column<C>,
-    ) -> Self {
-        let inclusive = |exclusive: &Column<C>| {
+    /// Of edges, samples of all metrics, and those of each further one.
+    fn loaded(parent: &[u32], columns: Vec<Column<C>>) -> Self {
+        let mut columns = columns.into_iter();
+        let edges = columns.next().unwrap_or_default();
+        let mut samples = columns.map(|exclusive| {
             let mut inclusive = exclusive.to_vec();
             add_up(parent, &mut inclusive, 1..parent.len());
-            Column::from(inclusive)
-        };
-        let share = |exclusive| Share { inclusive: inclusive(&exclusive), exclusive };
-        let further: Vec<_> = further.into_iter().map(share).collect();
-        let inclusive = inclusive(&samples);
-        let recorded = Recorded::of_kinds(edges, inclusive.clone());
+            SampleColumns { exclusive, inclusive: inclusive.into() }
+        });
+        let all = samples.next().unwrap_or_default();
+        let recorded = Recorded::of_kinds(edges, all.inclusive.clone());
+        Self::new(all, samples.collect(), recorded)
+    }
+
+    fn new(all: SampleColumns<C>, further: Vec<SampleColumns<C>>, recorded: Recorded<C>) -> Self {
         let home = Home::new(2 + 2 * further.len());
-        let bounds = Lazy::default();
-        Self { exclusive: samples, inclusive, further, recorded, bounds, home }
+        Self { all, further, recorded, bounds: Lazy::default(), home }
     }
 
-    /// What samples all metrics have together, and then what of them each further one has, to be
-    /// changed in the same way; and where the columns go.
-    pub(crate) fn shares_mut(&mut self) -> (impl Iterator<Item = ShareMut<'_, C>>, &Home<C>) {
-        let all = ShareMut { exclusive: &mut self.exclusive, inclusive: &mut self.inclusive };
-        let further = self.further.iter_mut();
-        let further =
-            further.map(|Share { exclusive, inclusive }| ShareMut { exclusive, inclusive });
-        (std::iter::once(all).chain(further), &self.home)
+    /// What samples all metrics have together, and then what of them each further one has.
+    pub(crate) fn samples(&self) -> impl Iterator<Item = &SampleColumns<C>> {
+        once(&self.all).chain(&self.further)
     }
 
-    /// What samples one metric has. That of the first of several has no columns of its own: O(nodes).
-    pub(crate) fn share_of(&self, metric: MetricRef) -> Share<C> {
-        if let Some(further) = metric.index().checked_sub(1) {
-            return self.further[further].clone();
-        }
-        type Which<C> = for<'s> fn(&'s Share<C>) -> &'s Column<C>;
-        let rest = |all: &Column<C>, column: Which<C>| {
-            let Some((first, others)) = self.further.split_first() else { return all.clone() };
-            let mut rest = self.home.empty(all.len());
-            rest.extend(all.iter().zip(column(first)).map(|(&all, &part)| all - part));
-            for share in others {
-                rest.iter_mut().zip(column(share)).for_each(|(rest, &part)| *rest = *rest - part);
+    /// The same, to be changed in the same way; and where the columns go.
+    pub(crate) fn samples_mut(
+        &mut self,
+    ) -> (impl Iterator<Item = &mut SampleColumns<C>>, &Home<C>) {
+        (once(&mut self.all).chain(&mut self.further), &self.home)
+    }
+
+    /// What samples one metric has. Those of the first of several have no columns: O(nodes).
+    pub(crate) fn samples_of(&self, metric: MetricRef) -> SampleColumns<C> {
+        type Which<C> = for<'s> fn(&'s SampleColumns<C>) -> &'s Column<C>;
+        let rest = |column: Which<C>| {
+            let mut rest = self.home.copy_of(column(&self.all));
+            for further in &self.further {
+                rest.iter_mut().zip(column(further)).for_each(|(rest, &part)| *rest = *rest - part);
             }
             Column::made(rest, &self.home)
         };
-        Share {
-            exclusive: rest(&self.exclusive, |share| &share.exclusive),
-            inclusive: rest(&self.inclusive, |share| &share.inclusive),
+        match metric.index().checked_sub(1) {
+            Some(further) => self.further[further].clone(),
+            None if self.further.is_empty() => self.all.clone(),
+            None => SampleColumns {
+                exclusive: rest(|samples| &samples.exclusive),
+                inclusive: rest(|samples| &samples.inclusive),
+            },
         }
-    }
-
-    /// Inclusive and exclusive samples of a node.
-    pub(crate) fn samples(&self, node: usize) -> (u64, u64) {
-        (self.inclusive[node].into(), self.exclusive[node].into())
     }
 
     /// Inclusive and exclusive samples of a node that are of one metric.
     pub(crate) fn of_metric(&self, node: usize, metric: MetricRef) -> (u64, u64) {
-        let share = |share: &Share<C>| (share.inclusive[node].into(), share.exclusive[node].into());
+        let minus = |rest: (u64, u64), part: (u64, u64)| (rest.0 - part.0, rest.1 - part.1);
         match metric.index().checked_sub(1) {
-            Some(further) => share(&self.further[further]),
-            None => self
-                .further
-                .iter()
-                .map(share)
-                .fold(self.samples(node), |rest, share| (rest.0 - share.0, rest.1 - share.1)),
+            Some(further) => self.further[further].at(node),
+            None => self.further.iter().map(|of| of.at(node)).fold(self.all.at(node), minus),
         }
     }
 
     /// The edge counts of all nodes of this forest, where they have been found before.
     pub(crate) fn edges_found(&self) -> EdgeCounts<'_, C> {
         let found = self.bounds.get().and_then(Option::as_ref);
-        EdgeCounts::new(&self.recorded, &self.inclusive, found)
+        EdgeCounts::new(&self.recorded, &self.all.inclusive, found)
     }
 
     /// The edge counts of all nodes whose frame is of a kind that has edges, if all are as recorded.
     pub(crate) fn exact_edges(&self, procedures: &Procedures) -> Option<&Column<C>> {
-        self.recorded.exact(procedures, &self.inclusive)
+        self.recorded.exact(procedures, &self.all.inclusive)
     }
 
     /// Memory of the columns, in bytes, each counted once, and what of it the profile has.
     pub(crate) fn bytes(&self) -> [usize; 2] {
         let Recorded { low, high, inclusive, .. } = &self.recorded;
-        let mut columns = vec![&self.exclusive, &self.inclusive, low, high, inclusive];
-        columns.extend(self.further.iter().flat_map(|share| [&share.exclusive, &share.inclusive]));
+        let mut columns = vec![low, high, inclusive];
+        columns.extend(self.samples().flat_map(|of| [&of.exclusive, &of.inclusive]));
         let mut sums = [0, 0];
         for (place, column) in columns.iter().enumerate() {
             if !columns[..place].iter().any(|other| column.is(other)) {

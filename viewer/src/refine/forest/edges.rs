@@ -94,7 +94,7 @@ impl<C: Count> Bounds<C> {
             .families
             .get_or_make(|| Families::find(profile, &refined.procedures, &recorded.loaded));
         let is_whole = recorded.effect == Effect::None;
-        let (parent, now) = (&refined.parent[..], &costs.inclusive[..]);
+        let (parent, now) = (&refined.parent[..], &costs.all.inclusive[..]);
         let count = parent.len();
         let label = |frame: &Frame| frame.function.0 << 3 | frame.kind as u32;
         let labels: Vec<u32> = refined.frames.iter().map(label).collect();

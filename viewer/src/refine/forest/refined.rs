@@ -320,7 +320,7 @@ impl Refined {
     pub(crate) fn index_children(&self, watch: &Watch<'_>) -> Result<ChildIndex, Cancelled> {
         watch.begin(0, 1, 2, self.node_count());
         in_width!(&self.costs, costs => {
-            ChildIndex::of_columns(&self.parent, &costs.inclusive, watch)
+            ChildIndex::of_columns(&self.parent, &costs.all.inclusive, watch)
         })
     }
 
@@ -329,7 +329,7 @@ impl Refined {
         self.frames_shown.get_or_make(|| {
             let mut shown = Bits::none(self.frames.len());
             in_width!(&self.costs, costs => {
-                for (frame, &inclusive) in self.frame.iter().zip(&costs.inclusive) {
+                for (frame, &inclusive) in self.frame.iter().zip(&costs.all.inclusive) {
                     if inclusive > Default::default() {
                         shown.insert(frame.index());
                     }

@@ -30,16 +30,16 @@ pub(crate) fn is_depth_first(refined: &Refined) -> bool {
     in_width!(&refined.costs, costs => {
         let (parent, home) = (&refined.parent[..], &costs.home);
         let mut ends = home.empty(parent.len());
-        let mut before = costs.exclusive[0];
-        ends.push(costs.inclusive[0]);
+        let mut before = costs.all.exclusive[0];
+        ends.push(costs.all.inclusive[0]);
         let mut is_within = true;
         for node in 1..parent.len() {
             // What is not shown ends where it begins, and reaches beyond nothing that is.
-            let end = before + costs.inclusive[node];
+            let end = before + costs.all.inclusive[node];
             let is_shown = end > before;
             is_within &= !is_shown | (end <= ends[parent[node] as usize]);
             ends.push(end);
-            before += costs.exclusive[node];
+            before += costs.all.exclusive[node];
         }
         home.give_back(ends);
         is_within
@@ -58,7 +58,7 @@ pub(crate) fn depth_first(
 ) -> Result<(), Cancelled> {
     if refined.is_depth_first() {
         return in_width!(&refined.costs, costs => {
-            let inclusive = &costs.inclusive[..];
+            let inclusive = &costs.all.inclusive[..];
             watch.forward(1..inclusive.len(), |nodes| {
                 for node in nodes {
                     if inclusive[node] > Default::default() {

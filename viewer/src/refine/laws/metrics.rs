@@ -33,7 +33,7 @@ proptest! {
         prop_assert_eq!(&several.parent[..], &one.parent[..]);
         prop_assert_eq!(&several.frame[..], &one.frame[..]);
         for node in 0..one.node_count() {
-            let samples = in_width!(&several.costs, costs => costs.samples(node));
+            let samples = in_width!(&several.costs, costs => costs.all.at(node));
             prop_assert_eq!(samples, (one.inclusive(node), one.exclusive(node)));
             let node = u32::try_from(node).unwrap();
             prop_assert_eq!(several.edges(node), one.edges(node));

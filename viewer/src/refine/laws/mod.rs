@@ -117,7 +117,7 @@ fn assert_sound(refined: &Refined) {
     }
     assert_eq!(base, refined.profile.total());
     for (node, sum) in together.into_iter().enumerate() {
-        assert_eq!(in_width!(&refined.costs, costs => costs.samples(node)), sum);
+        assert_eq!(in_width!(&refined.costs, costs => costs.all.at(node)), sum);
         assert_eq!(refined.is_shown(node), sum.0 > 0);
         if let Some((low, high)) = refined.edges(u32::try_from(node).unwrap())
             && refined.is_shown(node)

@@ -8,7 +8,7 @@ use super::step::{Step, Transform, add_up, contexts, found};
 use crate::profile::{Column, Count, Frame, FrameRef};
 use crate::refine::forest::bits::Bits;
 use crate::refine::forest::children::node_number;
-use crate::refine::forest::costs::{CostsOf, Share, in_width};
+use crate::refine::forest::costs::{CostsOf, SampleColumns, in_width};
 use crate::refine::forest::error::{Cause, Stop};
 use crate::refine::forest::lazy::Lazy;
 use crate::refine::forest::procedures::is_called;
@@ -81,9 +81,8 @@ impl CallersOf<'_> {
         refined.streams = streams.into();
         // What was turned round twice is the right way up.
         refined.is_inverted = !refined.is_inverted;
-        let further = refined.profile.metrics().skip(1);
-        let further = further.map(|(metric, _)| refined.costs.of_metric(0, metric).0);
-        let moved = std::iter::once(refined.costs.inclusive(0)).chain(further).collect();
+        let moved =
+            in_width!(&refined.costs, costs => costs.samples().map(|of| of.at(0).0).collect());
         // What is known of edges is made anew.
         Ok(Step { refined, moved, effect: Effect::None })
     }
@@ -276,7 +275,7 @@ impl<'r, C: Count> Forest<'r, C> {
         let kind = old.frames[old.frame[matched].index()].kind;
         // The outer part of its path is not known: its return may have been counted elsewhere, and
         // that not of an outermost match.
-        let unknown = is_called(kind).then(|| (C::default(), old.costs.inclusive[matched]));
+        let unknown = is_called(kind).then(|| (C::default(), old.costs.all.inclusive[matched]));
         if let Some((low, high)) = counts.of(matched, kind).or(unknown) {
             for (column, count) in [(&mut self.low, low), (&mut self.high, high)] {
                 let sum = if column[node] == C::MAX { C::default() } else { column[node] };
@@ -327,26 +326,25 @@ impl<'r, C: Count> Forest<'r, C> {
         let old = self.old.costs;
         let home = &old.home;
         // A node costs what the matches cost that end there or further outward.
-        let share = |of_matches: &[C]| {
+        let samples = |old: &SampleColumns<C>| {
             let mut exclusive = home.empty(self.parent.len());
             exclusive.resize(self.parent.len(), C::default());
             for &(matched, node) in &self.ends {
-                exclusive[node as usize] += of_matches[matched as usize];
+                exclusive[node as usize] += old.inclusive[matched as usize];
             }
             let mut inclusive = home.copy_of(&exclusive);
             add_up(&self.parent, &mut inclusive, watch)?;
             let [exclusive, inclusive] =
                 [exclusive, inclusive].map(|column| Column::made(column, home));
-            Ok(Share { exclusive, inclusive })
+            Ok(SampleColumns { exclusive, inclusive })
         };
-        let Share { exclusive, inclusive } = share(&old.inclusive)?;
-        let further = old.further.iter().map(|old| share(&old.inclusive));
-        let further = further.collect::<Result<_, _>>()?;
+        let all = samples(&old.all)?;
+        let further = old.further.iter().map(samples).collect::<Result<_, _>>()?;
         let low = Column::made(self.low, home);
         let high = if is_exact { low.clone() } else { Column::made(self.high, home) };
-        let recorded = Recorded::of_callers(low, high, inclusive.clone());
+        let recorded = Recorded::of_callers(low, high, all.inclusive.clone());
         let (bounds, home) = (Lazy::default(), home.clone());
-        let costs = CostsOf { exclusive, inclusive, further, recorded, bounds, home };
+        let costs = CostsOf { all, further, recorded, bounds, home };
         Ok((self.parent, self.frame, costs))
     }
 }

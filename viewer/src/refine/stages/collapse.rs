@@ -50,11 +50,11 @@ fn repeated<C: Count>(
         let frame = refined.frame[node].index();
         let until = &mut until[function[frame].index()];
         if before >= *until {
-            *until = before + costs.inclusive[node];
+            *until = before + costs.all.inclusive[node];
         } else if frames.contains(frame) {
             repeated.insert(node);
         }
-        before += costs.exclusive[node];
+        before += costs.all.exclusive[node];
     })?;
     Ok(repeated)
 }

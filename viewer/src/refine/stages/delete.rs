@@ -9,7 +9,7 @@ use super::step::Moved;
 use crate::profile::{Column, Count, FrameRef, FunctionRef, Home};
 use crate::refine::forest::bits::Bits;
 use crate::refine::forest::children::node_number;
-use crate::refine::forest::costs::{ShareMut, in_width};
+use crate::refine::forest::costs::{SampleColumns, in_width};
 use crate::refine::forest::refined::Refined;
 use crate::refine::watch::{Cancelled, Watch};
 
@@ -79,8 +79,8 @@ pub(crate) fn delete(
     let mut holders: Vec<u32> = Vec::new();
     let gone = gone(&mut parent, &mut holders, watch, deleted)?;
     let moved = in_width!(&mut refined.costs, costs => {
-        let (shares, home) = costs.shares_mut();
-        let moved = shares.map(|share| move_up(share, home, &parent, &gone, watch));
+        let (samples, home) = costs.samples_mut();
+        let moved = samples.map(|samples| move_up(samples, home, &parent, &gone, watch));
         moved.collect::<Result<Moved, _>>()
     })?;
     if !holders.is_empty() {
@@ -128,33 +128,33 @@ fn gone(
 /// Moves the samples of nodes that are gone to their parents; returns how many. Those that have
 /// none are holders.
 fn move_up<C: Count>(
-    share: ShareMut<'_, C>,
+    samples: &mut SampleColumns<C>,
     home: &Home<C>,
     parent: &[u32],
     gone: &Bits,
     watch: &Watch<'_>,
 ) -> Result<u64, Cancelled> {
-    let mut exclusive = std::mem::take(share.exclusive).take(home);
-    let mut inclusive = std::mem::take(share.inclusive).take(home);
+    let mut exclusive = std::mem::take(&mut samples.exclusive).take(home);
+    let mut inclusive = std::mem::take(&mut samples.inclusive).take(home);
     let mut moved = 0;
     watch.forward(0..parent.len(), |nodes| {
         gone.visit(nodes, |node| {
-            let samples = exclusive[node];
-            moved += samples.into();
+            let own = exclusive[node];
+            moved += own.into();
             let target = parent[node] as usize;
             if target == 0 {
-                inclusive[node] = samples;
+                inclusive[node] = own;
                 return;
             }
             exclusive[node] = C::default();
             inclusive[node] = C::default();
-            exclusive[target] += samples;
+            exclusive[target] += own;
             if gone.contains(target) {
-                inclusive[target] += samples;
+                inclusive[target] += own;
             }
         });
     })?;
-    *share.exclusive = Column::made(exclusive, home);
-    *share.inclusive = Column::made(inclusive, home);
+    samples.exclusive = Column::made(exclusive, home);
+    samples.inclusive = Column::made(inclusive, home);
     Ok(moved)
 }

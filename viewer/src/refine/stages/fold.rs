@@ -4,7 +4,7 @@ use super::step::{Moved, Step, Transform, add_up, found};
 use crate::profile::{Column, Count, FrameRef, Home};
 use crate::refine::forest::bits::Bits;
 use crate::refine::forest::children::node_number;
-use crate::refine::forest::costs::{ShareMut, in_width};
+use crate::refine::forest::costs::{SampleColumns, in_width};
 use crate::refine::forest::error::Stop;
 use crate::refine::forest::recorded::Effect;
 use crate::refine::forest::refined::Refined;
@@ -22,8 +22,8 @@ impl Transform for Fold<'_> {
         let mut parent = std::mem::take(&mut refined.parent).take(&home);
         let folded = folded(&mut parent, &refined.frame, &frames, watch)?;
         let moved = in_width!(&mut refined.costs, costs => {
-            let (shares, home) = costs.shares_mut();
-            let moved = shares.map(|share| move_up(share, home, &parent, &folded, watch));
+            let (samples, home) = costs.samples_mut();
+            let moved = samples.map(|samples| move_up(samples, home, &parent, &folded, watch));
             moved.collect::<Result<Moved, _>>()
         })?;
         refined.parent = Column::made(parent, &home);
@@ -72,25 +72,25 @@ fn folded(
 
 /// Moves the samples of the nodes that are folded to their parents; returns how many.
 fn move_up<C: Count>(
-    share: ShareMut<'_, C>,
+    samples: &mut SampleColumns<C>,
     home: &Home<C>,
     parent: &[u32],
     folded: &Bits,
     watch: &Watch<'_>,
 ) -> Result<u64, Cancelled> {
-    let mut exclusive = std::mem::take(share.exclusive).take(home);
+    let mut exclusive = std::mem::take(&mut samples.exclusive).take(home);
     let mut moved = 0;
     watch.forward(0..parent.len(), |nodes| {
         folded.visit(nodes, |node| {
-            let samples = std::mem::take(&mut exclusive[node]);
-            exclusive[parent[node] as usize] += samples;
-            moved += samples.into();
+            let own = std::mem::take(&mut exclusive[node]);
+            exclusive[parent[node] as usize] += own;
+            moved += own.into();
         });
     })?;
-    let mut inclusive = std::mem::take(share.inclusive).into_empty(home);
+    let mut inclusive = std::mem::take(&mut samples.inclusive).into_empty(home);
     inclusive.extend_from_slice(&exclusive);
     add_up(parent, &mut inclusive, watch)?;
-    *share.exclusive = Column::made(exclusive, home);
-    *share.inclusive = Column::made(inclusive, home);
+    samples.exclusive = Column::made(exclusive, home);
+    samples.inclusive = Column::made(inclusive, home);
     Ok(moved)
 }

@@ -3,7 +3,7 @@
 use super::step::add_up;
 use crate::profile::{Column, Count, Home};
 use crate::refine::forest::bits::Bits;
-use crate::refine::forest::costs::{CostsOf, ShareMut, in_width};
+use crate::refine::forest::costs::{CostsOf, SampleColumns, in_width};
 use crate::refine::forest::refined::Refined;
 use crate::refine::watch::{Cancelled, Watch};
 
@@ -23,12 +23,12 @@ fn keep_in<C: Count>(
     kept: &Bits,
     watch: &Watch<'_>,
 ) -> Result<(), Cancelled> {
-    let (mut shares, home) = costs.shares_mut();
-    shares.try_for_each(|share| keep_share(share, home, parent, kept, watch))
+    let (mut samples, home) = costs.samples_mut();
+    samples.try_for_each(|samples| keep_samples(samples, home, parent, kept, watch))
 }
 
-fn keep_share<C: Count>(
-    share: ShareMut<'_, C>,
+fn keep_samples<C: Count>(
+    samples: &mut SampleColumns<C>,
     home: &Home<C>,
     parent: &[u32],
     kept: &Bits,
@@ -36,8 +36,8 @@ fn keep_share<C: Count>(
 ) -> Result<(), Cancelled> {
     let count = parent.len();
     // The old sums are not needed: their memory is used for the new ones, if nobody else has it.
-    let mut inclusive = std::mem::take(share.inclusive).into_empty(home);
-    let exclusive = match std::mem::take(share.exclusive).into_own() {
+    let mut inclusive = std::mem::take(&mut samples.inclusive).into_empty(home);
+    let exclusive = match std::mem::take(&mut samples.exclusive).into_own() {
         Ok(mut own) => {
             watch.forward(0..count, |nodes| {
                 for node in nodes {
@@ -57,7 +57,7 @@ fn keep_share<C: Count>(
         }
     };
     add_up(parent, &mut inclusive, watch)?;
-    *share.exclusive = Column::made(exclusive, home);
-    *share.inclusive = Column::made(inclusive, home);
+    samples.exclusive = Column::made(exclusive, home);
+    samples.inclusive = Column::made(inclusive, home);
     Ok(())
 }

@@ -10,7 +10,7 @@ use crate::profile::{
     Column, Count, Frame, FrameKind, FrameRef, Function, FunctionRef, Home, Stream,
 };
 use crate::refine::forest::children::node_number;
-use crate::refine::forest::costs::{CostsOf, ShareMut, in_width};
+use crate::refine::forest::costs::{CostsOf, SampleColumns, in_width};
 use crate::refine::forest::error::Stop;
 use crate::refine::forest::recorded::Effect;
 use crate::refine::forest::refined::Refined;
@@ -99,9 +99,9 @@ fn add_costs<C: Count>(
     below: &[Vec<usize>],
     watch: &Watch<'_>,
 ) -> Result<Moved, Cancelled> {
-    let before = costs.inclusive.clone();
-    let (shares, home) = costs.shares_mut();
-    let moved = shares.map(|share| add_share(share, home, frame, added, below, watch));
+    let before = costs.all.inclusive.clone();
+    let (samples, home) = costs.samples_mut();
+    let moved = samples.map(|samples| add_samples(samples, home, frame, added, below, watch));
     let moved = moved.collect::<Result<Moved, _>>()?;
     let CostsOf { recorded, home, .. } = costs;
     let none = vec![C::default(); added.len()];
@@ -110,7 +110,7 @@ fn add_costs<C: Count>(
     recorded.high =
         if exact { recorded.low.clone() } else { with(&recorded.high, added, &none, home, watch)? };
     recorded.inclusive = if recorded.inclusive.is(&before) {
-        costs.inclusive.clone()
+        costs.all.inclusive.clone()
     } else {
         with(&recorded.inclusive, added, &none, home, watch)?
     };
@@ -121,15 +121,15 @@ fn add_costs<C: Count>(
 /// earlier stage left without any frame give them up: these have one again, and have moved. So have
 /// those left at the node of an earlier split, which are below this one as all of the stream are.
 /// Returns how many have moved.
-fn add_share<C: Count>(
-    share: ShareMut<'_, C>,
+fn add_samples<C: Count>(
+    samples: &mut SampleColumns<C>,
     home: &Home<C>,
     frame: &[FrameRef],
     added: &[Added],
     below: &[Vec<usize>],
     watch: &Watch<'_>,
 ) -> Result<u64, Cancelled> {
-    let ShareMut { exclusive, inclusive } = share;
+    let SampleColumns { exclusive, inclusive } = samples;
     let mut sums = vec![C::default(); added.len()];
     let mut own = vec![C::default(); added.len()];
     let mut holders: Vec<usize> = Vec::new();

@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use super::measure::Measure;
-use super::row_test::{Asked, Ratio, RowCost, Weight};
+use super::row_test::{Asked, Factor, Ratio, RowCost};
 use crate::profile::{Column, Count, Frame, FrameKind, Home};
 use crate::refine::forest::bits::Bits;
 use crate::refine::forest::children::node_number;
@@ -72,7 +72,7 @@ impl Rows {
         costs: &CostsOf<C>,
         watch: &Watch<'_>,
     ) -> Result<Self, Cancelled> {
-        let (parent, inclusive) = (&refined.parent[..], &costs.inclusive[..]);
+        let (parent, inclusive) = (&refined.parent[..], &costs.all.inclusive[..]);
         let mut first = refined.workspace.nodes.empty(parent.len());
         first.push(0);
         let mut others = Bits::none(parent.len());
@@ -105,7 +105,7 @@ impl Rows {
     }
 
     /// Those of which an edge costs so much.
-    fn of_ratio<C: Count, W: Weight>(
+    fn of_ratio<C: Count, W: Factor>(
         &self,
         ratio: &Ratio<W>,
         samples: &[C],

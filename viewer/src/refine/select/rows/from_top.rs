@@ -4,7 +4,7 @@ use super::measure::{Measure, measure};
 use crate::profile::{Count, FrameKind, FrameRef};
 use crate::refine::forest::bits::Bits;
 use crate::refine::forest::children::node_number;
-use crate::refine::forest::costs::{CostsOf, Share, in_width};
+use crate::refine::forest::costs::{CostsOf, SampleColumns, in_width};
 use crate::refine::forest::error::Stop;
 use crate::refine::forest::refined::Refined;
 use crate::refine::lang::metric_test::MetricTest;
@@ -148,7 +148,7 @@ fn visit_in<C: Count>(
 /// The rows below one row while they are being made.
 struct Siblings<'r, C> {
     frame: &'r [FrameRef],
-    samples: &'r Share<C>,
+    samples: &'r SampleColumns<C>,
     own: &'r [C],
     /// For each node found, which sibling it belongs to.
     sibling_of: Vec<u32>,
@@ -183,7 +183,7 @@ const FEW: usize = 8;
 impl<'r, C: Count> Siblings<'r, C> {
     /// Numbers the functions and kinds that frames have, so that what is used often is close
     /// together.
-    fn new(refined: &'r Refined, samples: &'r Share<C>, own: &'r [C]) -> Self {
+    fn new(refined: &'r Refined, samples: &'r SampleColumns<C>, own: &'r [C]) -> Self {
         let mut numbers = vec![u32::MAX; refined.functions.len() * KINDS];
         let mut next = 0;
         let mut pairs = Vec::with_capacity(refined.frames.len());

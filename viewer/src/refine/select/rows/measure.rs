@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::row_test::{Asked, Known, RowCost, Scale};
 use crate::profile::comparison::{BASE, Comparison, OTHER};
 use crate::profile::{Column, Count, FrameKind, MetricRef};
-use crate::refine::forest::costs::{CostsOf, Share};
+use crate::refine::forest::costs::{CostsOf, SampleColumns};
 use crate::refine::forest::error::{Cause, Stop, Unmatched};
 use crate::refine::forest::refined::{Account, Refined};
 use crate::refine::forest::weights::shown_of_sides;
@@ -34,7 +34,7 @@ pub(crate) fn measure<'t, C: Count>(
 pub(crate) struct Measure<'t, C> {
     test: &'t MetricTest,
     /// Samples of the metric that is asked for.
-    samples: Share<C>,
+    samples: SampleColumns<C>,
     /// Exclusive samples as views show them: those of `samples`, but in a tree of callers.
     own: Column<C>,
     /// Whether they are those of all metrics.
@@ -69,8 +69,7 @@ impl<'t, C: Count> Measure<'t, C> {
             return Err(Unmatched { part: test.to_string(), cause: Cause::NoEdges { why } });
         }
         let metric = metric(refined, test)?;
-        let all = Share { exclusive: costs.exclusive.clone(), inclusive: costs.inclusive.clone() };
-        let samples = metric.map_or(all, |metric| costs.share_of(metric));
+        let samples = metric.map_or_else(|| costs.all.clone(), |metric| costs.samples_of(metric));
         let own = if refined.is_inverted && matches!(test.quantity, Quantity::Exclusive(_)) {
             let nodes = samples.inclusive.iter().zip(&samples.exclusive).enumerate();
             let mut own = costs.home.empty(samples.inclusive.len());
@@ -79,7 +78,7 @@ impl<'t, C: Count> Measure<'t, C> {
         } else {
             samples.exclusive.clone()
         };
-        let is_of_all = samples.inclusive.is(&costs.inclusive);
+        let is_of_all = samples.inclusive.is(&costs.all.inclusive);
         let one = |nodes: Range<u32>, scale: &Scale| {
             (test.known(bounded, scale), [nodes, 0..0], Of::One(test.on(scale)))
         };
@@ -98,7 +97,7 @@ impl<'t, C: Count> Measure<'t, C> {
     }
 
     /// Samples of each node, of the metric that is asked for.
-    pub(crate) fn samples(&self) -> &Share<C> {
+    pub(crate) fn samples(&self) -> &SampleColumns<C> {
         &self.samples
     }
 

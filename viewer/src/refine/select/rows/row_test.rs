@@ -298,7 +298,7 @@ impl Ratio {
     }
 }
 
-impl<W: Weight> Ratio<W> {
+impl<W: Factor> Ratio<W> {
     /// Whether samples divided by edges compare so, for all counts between the bounds; where there
     /// may be no edge, there is no ratio. Without a branch on what rows cost, but for `!=`.
     #[inline]
@@ -321,7 +321,7 @@ impl<W: Weight> Ratio<W> {
 }
 
 /// What counts are multiplied by.
-pub(crate) trait Weight: Copy + Ord {
+pub(crate) trait Factor: Copy + Ord {
     /// The weight times a count.
     fn times(self, count: u64) -> Self;
 
@@ -330,7 +330,7 @@ pub(crate) trait Weight: Copy + Ord {
 }
 
 /// For counts with which the product fits in.
-impl Weight for u64 {
+impl Factor for u64 {
     #[inline]
     fn times(self, count: u64) -> Self {
         self * count
@@ -341,7 +341,7 @@ impl Weight for u64 {
     }
 }
 
-impl Weight for u128 {
+impl Factor for u128 {
     #[inline]
     fn times(self, count: u64) -> Self {
         self.saturating_mul(wide(count))
