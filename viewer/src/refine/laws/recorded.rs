@@ -284,7 +284,7 @@ fn families(profile: &Profile) -> (Vec<Recording>, Vec<u64>) {
             let edges = profile.nodes.edges.at(node);
             families[family] += edges;
             nodes[node] = Recording {
-                samples: in_width!(&base.costs, costs => costs.samples(node)).0,
+                samples: in_width!(&base.costs, costs => costs.all.at(node)).0,
                 edges,
                 family,
                 is_exact: is_whole[node]

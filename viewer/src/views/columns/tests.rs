@@ -71,7 +71,7 @@ fn explanations_call_columns_what_their_headings_say() {
         let refined = Refined::base(&profile);
         let basis = Basis { medium: Medium::Screen, ..Basis::new(&refined) };
         let rows = flat(&refined, Sort::default());
-        let row = rows.iter().find(|row| row.edges != Edges::None).unwrap();
+        let row = rows.iter().find(|row| row.first().edges == Edges::exact(30)).unwrap();
         let columns = [Id::Inclusive, Id::Exclusive, Id::PerEdge].map(|id| Column::of(id, None));
         let explained =
             columns.map(|column| column.explain(&basis, row, About::default())[0].0.clone());
