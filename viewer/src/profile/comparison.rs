@@ -255,14 +255,13 @@ impl Union<'_> {
             .collect();
         let file =
             |file: Option<csprof_format::ids::StringId>| file.map(|id| ids.strings[id.index()]);
-        let frames: Vec<FrameRef> = part
-            .frames
-            .iter()
-            .map(|frame| {
-                let function = functions[frame.function.index()];
-                self.interner.frame(Frame { function, file: file(frame.file), ..*frame })
-            })
-            .collect();
+        let frame = |frame: &Frame| {
+            let function = functions[frame.function.index()];
+            let site = frame.site.map(|site| ids.frames[site.index()]);
+            self.interner.frame(Frame { function, file: file(frame.file), site, ..*frame })
+        };
+        let of_part = part.frames.iter().skip(1).map(frame);
+        let frames: Vec<FrameRef> = std::iter::once(FrameRef::ROOT).chain(of_part).collect();
         // All nodes but the root move by as many as there are.
         let nodes = &mut self.nodes;
         let moved = u32::try_from(nodes.len()).unwrap_or(u32::MAX).saturating_sub(1);

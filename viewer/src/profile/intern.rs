@@ -1,4 +1,4 @@
-//! Functions and frames by value: equal ones get one number.
+//! Functions by value, where equal ones get one number, and frames.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,25 +12,20 @@ pub(super) struct Interner {
     pub(super) functions: Vec<Function>,
     pub(super) frames: Vec<Frame>,
     function_numbers: HashMap<(String, Option<ModuleId>), FunctionRef>,
-    frame_numbers: HashMap<Frame, FrameRef>,
 }
 
 impl Interner {
     /// Tables that hold the root's function and frame.
     pub(super) fn new() -> Self {
-        let mut interner = Self {
-            functions: Vec::new(),
-            frames: Vec::new(),
-            function_numbers: HashMap::new(),
-            frame_numbers: HashMap::new(),
-        };
+        let mut interner =
+            Self { functions: Vec::new(), frames: Vec::new(), function_numbers: HashMap::new() };
         let function = interner.function(Function {
             name: "<root>".to_owned(),
             module: None,
             file: None,
             line: 0,
         });
-        interner.frame(Frame { function, kind: FrameKind::Root, file: None, line: 0 });
+        interner.frame(Frame::made_up(function, FrameKind::Root));
         interner
     }
 
@@ -56,29 +51,15 @@ impl Interner {
         }
     }
 
-    /// The number of a frame.
+    /// Adds a frame. Nearly all differ, if by nothing else, then by their address.
     pub(super) fn frame(&mut self, frame: Frame) -> FrameRef {
-        let next = FrameRef(number(self.frames.len()));
-        *self.frame_numbers.entry(frame).or_insert_with(|| {
-            self.frames.push(frame);
-            next
-        })
+        self.frames.push(frame);
+        FrameRef(number(self.frames.len() - 1))
     }
 
     /// The name of a frame's function.
     pub(super) fn name(&self, frame: FrameRef) -> &str {
         &self.functions[self.frames[frame.index()].function.index()].name
-    }
-
-    /// The frame of a function that is known by name alone.
-    pub(super) fn named(
-        &mut self,
-        name: String,
-        module: Option<ModuleId>,
-        kind: FrameKind,
-    ) -> FrameRef {
-        let function = self.function(Function { name, module, file: None, line: 0 });
-        self.frame(Frame { function, kind, file: None, line: 0 })
     }
 }
 

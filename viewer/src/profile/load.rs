@@ -11,11 +11,12 @@ use std::vec::IntoIter;
 
 use csprof_format::address::FrameKind as SavedKind;
 use csprof_format::budget::MAX_INLINED;
-use csprof_format::ids::{FrameId, FunctionId, ModuleId, StringId};
+use csprof_format::ids::{FrameId, FunctionId};
 use csprof_format::loss::PartialReason;
 use csprof_format::profile as saved;
 
 use super::intern::Interner;
+use super::model::{address, module_name, text};
 use super::passage::{Passages, is_behind};
 use super::{Frame, FrameKind, FrameRef, Function, NodesBuilder, Profile, Stream};
 
@@ -83,6 +84,8 @@ struct Forest {
     passed: Vec<u8>,
     /// How many nodes may still come back.
     back: usize,
+    /// The frame of samples without a path, once there was one.
+    no_path: Option<FrameRef>,
 }
 
 impl Forest {
@@ -98,6 +101,7 @@ impl Forest {
             innermost: vec![0; machine.len()],
             passed: vec![0; machine.len()],
             back: machine.len() + MOST_BACK,
+            no_path: None,
             machine,
             passages,
             interner: expansion.interner,
@@ -113,7 +117,13 @@ impl Forest {
         let (frame, mut edges) = (machine.frame[node], machine.edges[node]);
         if parent == node {
             if samples > 0 {
-                let frame = self.interner.named("[no path]".into(), None, FrameKind::Partial);
+                let interner = &mut self.interner;
+                let frame = *self.no_path.get_or_insert_with(|| {
+                    let name = "[no path]".to_owned();
+                    let function = Function { name, module: None, file: None, line: 0 };
+                    let function = interner.function(function);
+                    interner.frame(Frame::made_up(function, FrameKind::Partial))
+                });
                 let at = self.nodes.push(0, frame, samples, 0);
                 self.share(node, at);
             }
@@ -202,11 +212,11 @@ impl FrameLists {
 }
 
 impl Expansion {
-    /// Takes the frame, function and site tables out of `saved`.
+    /// Takes the tables of functions and sites out of `saved`.
     fn of(saved: &mut saved::Profile) -> Self {
-        let machine = std::mem::take(&mut saved.frames);
         let functions = std::mem::take(&mut saved.functions);
         let sites = std::mem::take(&mut saved.sites);
+        let machine = &saved.frames;
         let mut interner = Interner::new();
         let numbers: Vec<_> = functions
             .iter()
@@ -224,10 +234,15 @@ impl Expansion {
         let mut frames = Vec::with_capacity(machine.len());
         for (index, frame) in machine.iter().enumerate() {
             first.push(u32::try_from(frames.len()).unwrap_or(u32::MAX));
-            let rows = sites.rows(FrameId::from_index(index));
+            let id = FrameId::from_index(index);
+            let rows = sites.rows(id);
+            let is_code = !matches!(frame.kind, SavedKind::Root | SavedKind::Partial);
+            let site = is_code.then_some(id);
             if rows.is_empty() {
                 let (name, kind) = unnamed(saved, frame);
-                frames.push(interner.named(name, frame.module, kind));
+                let module = frame.module;
+                let function = interner.function(Function { name, module, file: None, line: 0 });
+                frames.push(interner.frame(Frame { site, ..Frame::made_up(function, kind) }));
                 continue;
             }
             let outermost = rows.start;
@@ -245,6 +260,7 @@ impl Expansion {
                     kind,
                     file: sites.file[row],
                     line: sites.line[row],
+                    site,
                 }));
             }
         }
@@ -255,16 +271,13 @@ impl Expansion {
 
 /// What stands for a frame without a name.
 fn unnamed(saved: &saved::Profile, frame: &saved::Frame) -> (String, FrameKind) {
-    match (frame.kind, frame.module) {
-        (SavedKind::Partial, _) => {
+    match frame.kind {
+        SavedKind::Partial => {
             let reason = usize::try_from(frame.offset).ok().and_then(PartialReason::from_index);
             let key = reason.map_or("unknown reason", PartialReason::key);
             (format!("[partial: {key}]"), FrameKind::Partial)
         }
-        (_, Some(module)) => {
-            (format!("{}+{:#x}", module_name(saved, module), frame.offset), FrameKind::Unknown)
-        }
-        (_, None) => (format!("{:#x}", frame.offset), FrameKind::Unknown),
+        _ => (address(saved, frame), FrameKind::Unknown),
     }
 }
 
@@ -277,16 +290,6 @@ fn is_nameless(saved: &saved::Profile, function: &saved::Function) -> bool {
     place.is_some_and(|digits| {
         !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
     })
-}
-
-/// Last component of a module's path.
-fn module_name(saved: &saved::Profile, module: ModuleId) -> &str {
-    let path = saved.modules.get(module.index()).map_or("", |module| text(saved, module.path));
-    path.rsplit('/').next().unwrap_or(path)
-}
-
-fn text(saved: &saved::Profile, id: StringId) -> &str {
-    saved.strings.get(id.index()).map_or("", String::as_str)
 }
 
 #[cfg(test)]

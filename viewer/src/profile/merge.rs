@@ -75,6 +75,8 @@ pub struct Renumbered {
     pub(super) strings: Vec<StringId>,
     /// Of each load module.
     pub(super) modules: Vec<ModuleId>,
+    /// Of each frame.
+    pub(super) frames: Vec<FrameId>,
 }
 
 /// One source-level frame: function, file, line.
@@ -142,7 +144,7 @@ impl Merger {
         let modules: Vec<_> = part.modules.iter().map(|m| self.module(m, &strings)).collect();
         let frames = self.frames_of(&part, &strings, &modules);
         self.trees(part, &modules, &frames);
-        Ok(Renumbered { strings, modules })
+        Ok(Renumbered { strings, modules, frames })
     }
 
     /// The merged profile.

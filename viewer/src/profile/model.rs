@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use csprof_format::ids::{EpochId, ModuleId, ProcessId, StringId, ThreadId};
+use csprof_format::ids::{EpochId, FrameId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile as saved;
 
 use super::column::Column;
@@ -16,7 +16,8 @@ use super::sides::Comparison;
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// Everything that is not a tree: run, processes, threads, epochs, modules, strings.
-    /// Its tables of trees, nodes, frames, functions and sites are emptied by loading.
+    /// Its tables of trees, nodes, functions and sites are emptied by loading; that of frames stays,
+    /// for [`Frame::site`].
     pub info: Shared<saved::Profile>,
     /// Functions and what stands for one: groups, unknown code, partial roots.
     pub functions: Shared<Vec<Function>>,
@@ -67,10 +68,16 @@ impl Profile {
         self.info.modules.get(module.index()).map_or("", |module| self.string(module.path))
     }
 
+    /// An address in a load module, `libfoo.so.1+0x4a30`; `0x7f00` outside of all.
+    #[must_use]
+    pub fn address(&self, frame: &saved::Frame) -> String {
+        address(&self.info, frame)
+    }
+
     /// Interned text; empty if there is none of this number.
     #[must_use]
     pub fn string(&self, id: StringId) -> &str {
-        self.info.strings.get(id.index()).map_or("", String::as_str)
+        text(&self.info, id)
     }
 }
 
@@ -81,6 +88,24 @@ pub fn program(process: &saved::Process) -> Cow<'_, str> {
     let program = process.command.first().map_or(&[][..], Vec::as_slice);
     let file = program.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     String::from_utf8_lossy(file)
+}
+
+/// An address: `libfoo.so.1+0x4a30`, or `0x7f00` outside all load modules.
+pub(super) fn address(saved: &saved::Profile, frame: &saved::Frame) -> String {
+    let module =
+        frame.module.map_or_else(String::new, |module| format!("{}+", module_name(saved, module)));
+    format!("{module}{:#x}", frame.offset)
+}
+
+/// Interned text; empty if there is none of this number.
+pub(super) fn text(saved: &saved::Profile, id: StringId) -> &str {
+    saved.strings.get(id.index()).map_or("", String::as_str)
+}
+
+/// Last component of a module's path.
+pub(super) fn module_name(saved: &saved::Profile, module: ModuleId) -> &str {
+    let path = saved.modules.get(module.index()).map_or("", |module| text(saved, module.path));
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// One of the metrics of a profile: 0 is the first, [`saved::Profile::metric`], and `n` the further
@@ -170,6 +195,17 @@ pub struct Frame {
     pub file: Option<StringId>,
     /// The line, 0 if unknown.
     pub line: u32,
+    /// The address whose code it is, among the frames of [`Profile::info`]; inlined frames have that
+    /// of the code that they were inlined into. `None` for what is no code, and where stages made it.
+    pub site: Option<FrameId>,
+}
+
+impl Frame {
+    /// A frame of which nothing is known but what it stands for.
+    #[must_use]
+    pub const fn made_up(function: FunctionRef, kind: FrameKind) -> Self {
+        Self { function, kind, file: None, line: 0, site: None }
+    }
 }
 
 /// Columns of the nodes; all have one length.

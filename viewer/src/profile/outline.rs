@@ -221,7 +221,7 @@ impl Builder {
         }
         let function =
             self.interner.function(Function { name: name.to_owned(), module, file: None, line: 0 });
-        let frame = self.interner.frame(Frame { function, kind, file, line });
+        let frame = self.interner.frame(Frame { function, kind, file, line, site: None });
         let parent = self.above.last().copied().unwrap_or(0);
         let node = self.nodes.push(parent, frame, samples, edges);
         for (source, count) in further {

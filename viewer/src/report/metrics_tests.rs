@@ -115,9 +115,9 @@ fn machines_get_every_metric() {
     assert_eq!(
         json_of(&refined, &Options::default()),
         r#"{"metric":"samples","unit":"samples","period":5000000,"base":6,"shown":6,"out":0,"metrics":[{"name":"cputime","unit":"samples","period":5000000,"base":4,"shown":4,"out":0},{"name":"realtime","unit":"samples","period":5000000,"base":6,"shown":6,"out":0}],"rows":[
-{"depth":0,"function":"main","module":null,"file":null,"line":null,"kind":"call","inclusive":6,"exclusive":1,"edges":0,"metrics":{"cputime":{"inclusive":4,"exclusive":2},"realtime":{"inclusive":6,"exclusive":1}}},
-{"depth":1,"function":"wait","module":null,"file":null,"line":null,"kind":"call","inclusive":5,"exclusive":5,"edges":2,"metrics":{"cputime":{"inclusive":0,"exclusive":0},"realtime":{"inclusive":5,"exclusive":5}}},
-{"depth":1,"function":"f","module":null,"file":null,"line":null,"kind":"call","inclusive":0,"exclusive":0,"edges":0,"metrics":{"cputime":{"inclusive":2,"exclusive":2},"realtime":{"inclusive":0,"exclusive":0}}}
+{"depth":0,"function":"main","module":null,"file":null,"line":null,"kind":"call","inclusive":6,"exclusive":1,"edges":0,"address":null,"metrics":{"cputime":{"inclusive":4,"exclusive":2},"realtime":{"inclusive":6,"exclusive":1}}},
+{"depth":1,"function":"wait","module":null,"file":null,"line":null,"kind":"call","inclusive":5,"exclusive":5,"edges":2,"address":null,"metrics":{"cputime":{"inclusive":0,"exclusive":0},"realtime":{"inclusive":5,"exclusive":5}}},
+{"depth":1,"function":"f","module":null,"file":null,"line":null,"kind":"call","inclusive":0,"exclusive":0,"edges":0,"address":null,"metrics":{"cputime":{"inclusive":2,"exclusive":2},"realtime":{"inclusive":0,"exclusive":0}}}
 ]}
 "#
     );
@@ -125,10 +125,10 @@ fn machines_get_every_metric() {
     let mut out = Vec::new();
     csv::write(&refined, &options, &mut out).unwrap();
     assert_eq!(String::from_utf8(out).unwrap(), "\
-depth,function,module,file,line,kind,inclusive,exclusive,edges_low,edges_high,cputime_inclusive,cputime_exclusive,realtime_inclusive,realtime_exclusive
-0,main,,,,call,30000000,5000000,0,0,20000000,10000000,30000000,5000000
-1,wait,,,,call,25000000,25000000,2,2,0,0,25000000,25000000
-1,f,,,,call,0,0,0,0,10000000,10000000,0,0
+depth,function,module,file,line,kind,inclusive,exclusive,edges_low,edges_high,address,cputime_inclusive,cputime_exclusive,realtime_inclusive,realtime_exclusive
+0,main,,,,call,30000000,5000000,0,0,,20000000,10000000,30000000,5000000
+1,wait,,,,call,25000000,25000000,2,2,,0,0,25000000,25000000
+1,f,,,,call,0,0,0,0,,10000000,10000000,0,0
 ");
 }
 

@@ -196,9 +196,9 @@ calls are short and more than the edges; well above it, long and about as many.
     assert_eq!(
         json_of(&refined, &options),
         r#"{"metric":"samples","unit":"samples","period":5000000,"base":1000,"shown":593,"out":407,"rows":[
-{"depth":0,"function":"main","module":null,"file":null,"line":null,"kind":"call","inclusive":593,"exclusive":0,"edges":0},
-{"depth":1,"function":"exchange","module":null,"file":null,"line":null,"kind":"call","inclusive":593,"exclusive":0,"edges":[99,100]},
-{"depth":2,"function":"MPI_Send","module":"/usr/lib/libmpi.so","file":null,"line":null,"kind":"call","inclusive":593,"exclusive":593,"edges":100}
+{"depth":0,"function":"main","module":null,"file":null,"line":null,"kind":"call","inclusive":593,"exclusive":0,"edges":0,"address":null},
+{"depth":1,"function":"exchange","module":null,"file":null,"line":null,"kind":"call","inclusive":593,"exclusive":0,"edges":[99,100],"address":null},
+{"depth":2,"function":"MPI_Send","module":"/usr/lib/libmpi.so","file":null,"line":null,"kind":"call","inclusive":593,"exclusive":593,"edges":100,"address":null}
 ]}
 "#
     );
@@ -211,12 +211,12 @@ fn json_has_every_row_of_the_callers_view_two_levels_deep() {
     assert_eq!(
         json_of(&Refined::base(&profile), &options),
         r#"{"metric":"samples","unit":"samples","period":5000000,"base":15,"shown":15,"out":0,"rows":[
-{"depth":0,"function":"g","module":null,"file":null,"line":null,"kind":"call","inclusive":12,"exclusive":12,"edges":8},
-{"depth":1,"function":"main","module":null,"file":null,"line":null,"kind":"call","inclusive":8,"exclusive":8,"edges":8},
-{"depth":1,"function":"f","module":null,"file":null,"line":null,"kind":"call","inclusive":4,"exclusive":4,"edges":null},
-{"depth":0,"function":"f","module":null,"file":null,"line":null,"kind":"call","inclusive":6,"exclusive":2,"edges":1},
-{"depth":1,"function":"main","module":null,"file":null,"line":null,"kind":"call","inclusive":6,"exclusive":2,"edges":1},
-{"depth":0,"function":"main","module":null,"file":null,"line":null,"kind":"call","inclusive":15,"exclusive":1,"edges":0}
+{"depth":0,"function":"g","module":null,"file":null,"line":null,"kind":"call","inclusive":12,"exclusive":12,"edges":8,"address":null},
+{"depth":1,"function":"main","module":null,"file":null,"line":null,"kind":"call","inclusive":8,"exclusive":8,"edges":8,"address":null},
+{"depth":1,"function":"f","module":null,"file":null,"line":null,"kind":"call","inclusive":4,"exclusive":4,"edges":null,"address":null},
+{"depth":0,"function":"f","module":null,"file":null,"line":null,"kind":"call","inclusive":6,"exclusive":2,"edges":1,"address":null},
+{"depth":1,"function":"main","module":null,"file":null,"line":null,"kind":"call","inclusive":6,"exclusive":2,"edges":1,"address":null},
+{"depth":0,"function":"main","module":null,"file":null,"line":null,"kind":"call","inclusive":15,"exclusive":1,"edges":0,"address":null}
 ]}
 "#
     );
@@ -232,10 +232,10 @@ fn csv_quotes_names_and_splits_bounds() {
     csv::write(&refined, &options, &mut out).unwrap();
     assert_eq!(
         String::from_utf8(out).unwrap(),
-        r#"depth,function,module,file,line,kind,inclusive,exclusive,edges_low,edges_high
-0,main,,,,call,15000000,0,0,0
-1,"f(int, char)",,,,call,15000000,0,2,3
-2,k,/lib/k.so,,,call,15000000,15000000,3,3
+        r#"depth,function,module,file,line,kind,inclusive,exclusive,edges_low,edges_high,address
+0,main,,,,call,15000000,0,0,0,
+1,"f(int, char)",,,,call,15000000,0,2,3,
+2,k,/lib/k.so,,,call,15000000,15000000,3,3,
 "#
     );
 }

@@ -176,7 +176,7 @@ impl<'r> Tree<'r> {
         };
         self.added.extend(added);
         let frame = FrameRef(number(self.frames.len()));
-        self.frames.push(Frame { function, kind, file: None, line: 0 });
+        self.frames.push(Frame::made_up(function, kind));
         self.frame_of.insert(place, frame);
         frame
     }

@@ -289,6 +289,7 @@ fn rows_of<C: Count>(refined: &Refined, tallies: &[Tally<'_, C>]) -> (Vec<Row>, 
             |column: &WeightColumn| tallies[column.metric.index()].of_nodes(&column.nodes, place);
         let sums: Vec<_> = columns.iter().map(of).collect();
         Row {
+            site: None,
             // Function numbers fit: frames hold them in the same type.
             function: FunctionRef(place as u32),
             kind: kind.unwrap_or(FrameKind::Inline),

@@ -1,5 +1,7 @@
 //! Views on small trees: the outline of a profile in, the rows of a screen out.
 
+use csprof_format::ids::FrameId;
+
 use super::callers::Callers;
 use super::columns::{Column, Id};
 use super::flat::flat;
@@ -110,6 +112,31 @@ start_thread
       dot 12 12 4
 "
     );
+}
+
+/// A row has the address that all its frames have; where paths are turned round, too.
+#[test]
+fn a_row_has_one_address_or_none() {
+    let mut profile = profile("main\n  f 1\n  f 2\n  g 3\n  g 4\nstart\n  f 5\n");
+    for (frame, site) in profile.frames.iter_mut().zip([0, 1, 2, 2, 3, 4, 5, 2]) {
+        frame.site = (site > 0).then_some(FrameId(site));
+    }
+    let refined = Refined::base(&profile);
+    let mut tree = TopDown::new(&refined);
+    let sites = ["f", "g", "main"].map(|name| {
+        let row = row_named(&refined, &mut tree, name);
+        tree.row(row).site.map(|site| site.0)
+    });
+    assert_eq!(sites, [Some(2), None, Some(1)]);
+    let callers = |of: &str| {
+        let refined = apply(&profile, &parse(&format!("callers of {of}")).unwrap()).unwrap();
+        let mut tree = TopDown::new(&refined);
+        let first = tree.children(&refined, RowId::ROOT)[0];
+        let above = tree.children(&refined, first)[0];
+        [first, above].map(|row| tree.row(row).site.map(|site| site.0))
+    };
+    assert_eq!([callers("f")[0], callers("g")[0]], [Some(2), None]);
+    assert_eq!(callers("g")[1], Some(1));
 }
 
 #[test]

@@ -319,7 +319,7 @@ impl<D: Direction> RowTree<D> {
             let position = &mut self.position[pair(frame.function, frame.kind)];
             if *position == 0 {
                 self.entries.push(Entry {
-                    row: Row::empty(frame.function, frame.kind),
+                    row: Row { site: frame.site, ..Row::empty(frame.function, frame.kind) },
                     parent: id,
                     depth,
                     members: 0..0,
@@ -331,6 +331,7 @@ impl<D: Direction> RowTree<D> {
             let group = *position - 1;
             group_of.push(group);
             let entry = &mut self.entries[first + group as usize];
+            entry.row.site = entry.row.site.filter(|site| frame.site == Some(*site));
             entry.row.has_children |= self.direction.leads_on(refined, member);
             entry.members.end += 1;
         }

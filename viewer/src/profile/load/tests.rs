@@ -1,6 +1,6 @@
 //! Small saved profiles as they are loaded.
 
-use csprof_format::ids::{EpochId, ProcessId, ThreadId};
+use csprof_format::ids::{EpochId, ModuleId, ProcessId, StringId, ThreadId};
 
 use super::super::{FunctionRef, MOST, to_outline};
 use super::*;
@@ -51,6 +51,39 @@ fn add_tree(profile: &mut saved::Profile, first_node: u32) {
     profile.trees.push(saved::Tree { thread, epoch, first_node, node_count: count });
 }
 
+/// The address of each node; empty where it has none.
+fn addresses(profile: &Profile) -> Vec<String> {
+    let site = |frame: &FrameRef| profile.frames[frame.index()].site;
+    let text = |site: FrameId| profile.address(&profile.info.frames[site.index()]);
+    profile.nodes.frame.iter().map(|frame| site(frame).map_or_else(String::new, text)).collect()
+}
+
+/// Sides of a comparison keep their addresses, each in the module that it was built from.
+#[test]
+fn addresses_outlive_a_comparison() {
+    let side = |offset, module: &str| {
+        let mut profile = saved();
+        let root = add_other(&mut profile, SavedKind::Root, 0);
+        profile.strings[0] = module.to_owned();
+        profile.modules[0].build_id = module.as_bytes().to_vec();
+        profile.metric = saved::Metric { source: "cputime".into(), unit: "ns".into(), period: 5 };
+        let main = add_frame(&mut profile, offset, &[(0, 11)]);
+        profile.nodes.push(0, root, 0, 0);
+        profile.nodes.push(0, main, 1, 0);
+        add_tree(&mut profile, 0);
+        Profile::from_saved(profile)
+    };
+    let sides = (("base", side(0x10, "/opt/app")), ("other", side(0x20, "/new/app")));
+    let both = Profile::compared(sides.0, sides.1, &[]).unwrap();
+    assert_eq!(both.function_of(1), both.function_of(2));
+    assert_eq!(addresses(&both), ["", "app+0x10", "app+0x20"]);
+    let module = |node: usize| {
+        let site = both.frames[both.nodes.frame[node].index()].site.unwrap();
+        both.module_path(both.info.frames[site.index()].module.unwrap())
+    };
+    assert_eq!([module(1), module(2)], ["/opt/app", "/new/app"]);
+}
+
 #[test]
 fn an_address_in_inlined_code_becomes_a_chain() {
     let mut profile = saved();
@@ -84,6 +117,8 @@ main 1 module:/opt/app at:app.c:11
     assert_eq!(loaded.total(), 15);
     assert_eq!(loaded.nodes.inclusive(), [15, 15, 6, 6, 2, 8]);
     assert!(loaded.info.nodes.is_empty() && loaded.info.trees.is_empty());
+    let places = addresses(&loaded);
+    assert_eq!(places, ["", "app+0x10", "app+0x20", "app+0x20", "app+0x30", "app+0x28"]);
 }
 
 #[test]
@@ -100,8 +135,10 @@ fn what_has_no_name_says_where_it_is() {
     profile.nodes.push(0, strange, 0, 0);
     profile.nodes.push(3, outside, 3, 0);
     add_tree(&mut profile, 0);
+    let loaded = Profile::from_saved(profile);
+    assert_eq!(addresses(&loaded), ["", "", "", "app+0x1234", "", "0x7f00"]);
     assert_eq!(
-        to_outline(&Profile::from_saved(profile)),
+        to_outline(&loaded),
         "\
 # thread=7 epoch=0
 \"[no path]\" 6 partial

@@ -12,8 +12,9 @@ mod recorded;
 pub(crate) mod reference;
 mod rows;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use csprof_format::ids::FrameId;
 use proptest::prelude::*;
 
 use self::execution::{
@@ -21,7 +22,7 @@ use self::execution::{
 };
 use self::language::{patterns, predicates, stages};
 use self::reference::World;
-use crate::profile::{Counts, FrameKind, Profile};
+use crate::profile::{Counts, FrameKind, NodesBuilder, Profile};
 use crate::refine::forest::walk::is_depth_first;
 use crate::refine::forest::workspace::Table;
 use crate::refine::{
@@ -214,6 +215,17 @@ fn check_paths(
     Ok(())
 }
 
+/// The profile with equal frames only once.
+fn fused(mut profile: Profile) -> Profile {
+    let mut first = HashMap::new();
+    let mut nodes = NodesBuilder::from(&profile.nodes);
+    for frame in &mut nodes.frame {
+        *frame = *first.entry(profile.frames[frame.index()]).or_insert(*frame);
+    }
+    profile.nodes = nodes.finish();
+    profile
+}
+
 fn through(pattern: &FramePattern) -> Stage {
     Stage::Where(Predicate::Through(Chain::of(pattern.clone())))
 }
@@ -275,6 +287,23 @@ proptest! {
         assert_sound(&wide);
         prop_assert_eq!(shown(&narrow), shown(&wide));
         prop_assert!(wide.bytes() > narrow.bytes());
+    }
+
+    /// Frames that differ by their address alone are one to all stages.
+    #[test]
+    fn addresses_keep_nothing_apart(
+        execution in executions(),
+        stages in prop::collection::vec(stages(), 1..4),
+        addresses in 1..5_u32,
+    ) {
+        let mut apart = execution.profile();
+        for (frame, number) in apart.frames.iter_mut().zip(0_u32..) {
+            frame.site = Some(FrameId(number % addresses));
+        }
+        let [apart, fused] = [apart, fused(execution.profile())].map(|p| applied(&p, &stages));
+        prop_assert_eq!(shown(&apart), shown(&fused));
+        prop_assert_eq!(apart.node_count(), fused.node_count());
+        prop_assert_eq!(apart.outcomes, fused.outcomes);
     }
 
     /// A predicate and its negation part the profile; selections commute and combine.

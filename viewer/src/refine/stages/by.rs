@@ -50,7 +50,7 @@ impl Transform for By {
                     FrameKind::Inline => FrameKind::Inline,
                     _ => FrameKind::Call,
                 };
-                (frame.file, frame.line) = (None, 0);
+                *frame = Frame::made_up(frame.function, frame.kind);
             }
         }
         let becomes = |frame: usize| (frames[frame].function, frames[frame].kind);

@@ -4,6 +4,8 @@
 //! outward; its cost is theirs. Nothing is counted twice, since no outermost match is below
 //! another. The samples lie at the far ends, on the outermost callers.
 
+use rustc_hash::FxHashMap;
+
 use super::step::{Step, Transform, add_up, contexts, found};
 use crate::profile::{Column, Count, Frame, FrameRef};
 use crate::refine::forest::bits::Bits;
@@ -43,10 +45,12 @@ impl CallersOf<'_> {
         let contexts = contexts(&refined);
         refined.find_edges();
         let mut streams = refined.streams.to_vec();
+        let (alike, frames) = alike(&refined.frames);
         let (parent, frame) = in_width!(&mut refined.costs, costs => {
             let old = Old {
                 parent: &refined.parent,
                 frame: &refined.frame,
+                alike: &alike,
                 frames: &refined.frames,
                 costs,
                 is_part: effect == Effect::Parts,
@@ -78,6 +82,7 @@ impl CallersOf<'_> {
         });
         refined.parent = Column::made(parent, &refined.workspace.nodes);
         refined.frame = Column::made(frame, &refined.workspace.frames);
+        refined.frames = frames;
         refined.streams = streams.into();
         // What was turned round twice is the right way up.
         refined.is_inverted = !refined.is_inverted;
@@ -151,14 +156,37 @@ fn matches(
     Ok(all)
 }
 
+/// For each frame the first one that differs from it by the address alone. And the frames, of which
+/// those that stand for several addresses have none.
+fn alike(frames: &Table<Frame>) -> (Vec<FrameRef>, Table<Frame>) {
+    let mut first = FxHashMap::default();
+    let mut together: Vec<Frame> = frames.iter().copied().collect();
+    let alike = frames.iter().zip(0..).map(|(frame, number)| {
+        let known: u32 = *first.entry(Frame { site: None, ..*frame }).or_insert(number);
+        let site = &mut together[known as usize].site;
+        *site = site.filter(|site| Some(*site) == frame.site);
+        FrameRef(known)
+    });
+    (alike.collect(), Table::made(together))
+}
+
 /// The forest as it was.
 struct Old<'r, C> {
     parent: &'r [u32],
     frame: &'r [FrameRef],
+    /// For each frame the one that stands for it in the new forest.
+    alike: &'r [FrameRef],
     frames: &'r Table<Frame>,
     costs: &'r CostsOf<C>,
     /// Whether some nodes of a procedure match, and others do not.
     is_part: bool,
+}
+
+impl<C> Old<'_, C> {
+    /// The frame that a node of the new forest has for this one.
+    fn frame(&self, node: u32) -> FrameRef {
+        self.alike[self.frame[node as usize].index()]
+    }
 }
 
 /// The new forest, while it grows: depth first, so that its numbers are in that order.
@@ -219,7 +247,7 @@ impl<'r, C: Count> Forest<'r, C> {
         let mut above = 0;
         if deepest > 0 {
             for node in first..=deepest {
-                above = self.push(above, self.old.frame[node as usize]);
+                above = self.push(above, self.old.frame(node));
             }
         }
         above
@@ -233,7 +261,7 @@ impl<'r, C: Count> Forest<'r, C> {
         }
         let mut found = self.members.split_off(begin);
         let count = found.len();
-        let node = self.push(above, self.old.frame[found[0].at as usize]);
+        let node = self.push(above, self.old.frame(found[0].at));
         let parent = self.old.parent;
         for member in &found {
             self.add(node, *member, parent[member.at as usize] == context);
@@ -250,9 +278,8 @@ impl<'r, C: Count> Forest<'r, C> {
     fn climb(&mut self, mut member: Member, mut above: u32, context: u32) -> usize {
         let first = self.parent.len();
         loop {
-            let at = member.at as usize;
-            above = self.push(above, self.old.frame[at]);
-            member.at = self.old.parent[at];
+            above = self.push(above, self.old.frame(member.at));
+            member.at = self.old.parent[member.at as usize];
             self.add(above, member, member.at == context);
             if member.at == context {
                 return self.parent.len() - first;
@@ -288,7 +315,7 @@ impl<'r, C: Count> Forest<'r, C> {
     fn spread(&mut self, found: Vec<Member>, above: u32) {
         self.counts.clear();
         for member in &found {
-            let place = &mut self.place[self.old.frame[member.at as usize].index()];
+            let place = &mut self.place[self.old.frame(member.at).index()];
             if *place == 0 {
                 self.counts.push(0);
                 *place = node_number(self.counts.len());
@@ -306,12 +333,12 @@ impl<'r, C: Count> Forest<'r, C> {
         }
         self.open[first..].reverse();
         for &member in &found {
-            let place = self.place[self.old.frame[member.at as usize].index()] as usize - 1;
+            let place = self.place[self.old.frame(member.at).index()] as usize - 1;
             self.members[self.counts[place]] = member;
             self.counts[place] += 1;
         }
         for member in &found {
-            self.place[self.old.frame[member.at as usize].index()] = 0;
+            self.place[self.old.frame(member.at).index()] = 0;
         }
     }
 

@@ -28,7 +28,7 @@ impl Transform for Group<'_> {
                 FrameKind::Inline => FrameKind::Inline,
                 _ => FrameKind::Call,
             };
-            frames[member] = Frame { function, kind, file: None, line: 0 };
+            frames[member] = Frame::made_up(function, kind);
         }
         refined.frames = Table::made(frames);
         Ok(Step { refined, moved, effect })

@@ -51,7 +51,7 @@ impl Transform for Small<'_> {
             let rest = *rests.entry((count, kind)).or_insert_with(|| {
                 let function = functions.entry(count);
                 let function = *function.or_insert_with(|| rest_of(&mut refined, count));
-                let frame = Frame { function, kind, file: None, line: 0 };
+                let frame = Frame::made_up(function, kind);
                 FrameRef(refined.frames.add(vec![frame]))
             });
             for &node in &nodes[start..end] {

@@ -203,11 +203,9 @@ fn added(refined: &mut Refined, axis: Axis) -> Vec<Added> {
         Added { before: before as usize, above: context, frame }
     });
     let added = added.collect();
-    let frame = |place| Frame {
-        function: FunctionRef(node_number(first_function + place)),
-        kind: FrameKind::Context,
-        file: None,
-        line: 0,
+    let frame = |place| {
+        let function = FunctionRef(node_number(first_function + place));
+        Frame::made_up(function, FrameKind::Context)
     };
     let frames = (0..functions.len()).map(frame).collect();
     refined.functions.add(functions);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use csprof_format::profile::Metric;
+use csprof_format::profile::{Frame, Metric};
 
 use super::cell::Cell;
 use crate::profile::MetricRef;
@@ -43,6 +43,8 @@ pub enum Id {
     File,
     /// Line in it.
     Line,
+    /// Offset in the load module.
+    Address,
     /// OTHER minus BASE.
     Delta,
     /// Cost in BASE.
@@ -320,6 +322,12 @@ impl<'r> Basis<'r> {
 }
 
 impl<'r> At<'r> {
+    /// The address of all frames of the row, if they have one.
+    #[must_use]
+    pub fn site(&self) -> Option<&'r Frame> {
+        self.basis.refined.profile.info.frames.get(self.row.site?.index())
+    }
+
     /// The metric that the column is about.
     #[must_use]
     pub fn metric(&self) -> &'r Metric {

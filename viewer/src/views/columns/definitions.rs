@@ -40,7 +40,7 @@ pub(super) const PAGE: [Id; 5] =
     [Id::Inclusive, Id::Percent, Id::ExclusivePercent, Id::Edges, Id::PerEdge];
 
 /// For machines, in their order; of several metrics, each has those of one metric.
-pub(super) const MACHINE: [Id; 8] = [
+pub(super) const MACHINE: [Id; 9] = [
     Id::Function,
     Id::Module,
     Id::File,
@@ -49,6 +49,7 @@ pub(super) const MACHINE: [Id; 8] = [
     Id::Inclusive,
     Id::Exclusive,
     Id::Edges,
+    Id::Address,
 ];
 
 /// Of a comparison, on a screen and on a page, from left to right.
@@ -77,7 +78,7 @@ pub(super) const COMPARED_MACHINE: [(Id, Option<Cost>); 17] = [
 ];
 
 /// Each column, by its number. `--sort` and the page of `=` have them in this order.
-pub static DEFINITIONS: [Definition; 24] = [
+pub static DEFINITIONS: [Definition; 25] = [
     Definition {
         id: Id::Inclusive,
         key: "inclusive",
@@ -229,6 +230,16 @@ pub static DEFINITIONS: [Definition; 24] = [
         order: Order::None,
         help: "Line in the source file",
         repeats: Some(Id::File),
+        ..FUNCTION
+    },
+    Definition {
+        id: Id::Address,
+        key: "address",
+        unit: Unit::Count,
+        value: |at| at.site().map_or(Cell::Nothing, |frame| Cell::Count(frame.offset)),
+        order: Order::None,
+        help: "Offset in the load module",
+        explain: explain::address,
         ..FUNCTION
     },
     Definition {

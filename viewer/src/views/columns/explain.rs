@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use csprof_format::address::FrameKind as SavedKind;
 use csprof_format::profile::Metric;
 
 use super::column::{About, At, Explanation};
@@ -91,6 +92,17 @@ pub(super) fn source(at: &At<'_>, _: About) -> Explanation {
         true => vec![pair("source", text)],
         false => Vec::new(),
     }
+}
+
+pub(super) fn address(at: &At<'_>, _: About) -> Explanation {
+    let text = at.site().map(|frame| {
+        let what = match frame.kind {
+            SavedKind::Call => "where the only call of this row returns to",
+            _ => "the only instruction of this row that was sampled",
+        };
+        format!("{}: {what}", at.basis.refined.profile.address(frame))
+    });
+    text.map(|text| pair("address", text)).into_iter().collect()
 }
 
 pub(super) fn inclusive(at: &At<'_>, about: About) -> Explanation {

@@ -1,5 +1,9 @@
 //! What every column has, whoever adds it.
 
+use csprof_format::address::FrameKind;
+use csprof_format::ids::FrameId;
+use csprof_format::profile::Frame;
+
 use super::{About, Basis, Cell, Column, DEFINITIONS, Id, Medium, Order, Plain};
 use crate::profile::{Profile, from_outline};
 use crate::refine::Refined;
@@ -13,10 +17,13 @@ const OTHER: &str = "main 2\n  solve 100 e=9\n  dot 150 e=50 module:/lib/libblas
 /// Calls `check` with each column, a profile that has it, and rows.
 fn each(mut check: impl FnMut(Column, Basis<'_>, &[Row])) {
     let [base, other] = [BASE, OTHER].map(|outline| from_outline(outline).unwrap());
-    let one = from_outline(BASE).unwrap();
+    let mut one = from_outline(BASE).unwrap();
+    let module = one.functions.iter().find_map(|function| function.module);
+    one.info.frames.push(Frame { kind: FrameKind::Leaf, module, offset: 0x4a30 });
     let both = Profile::compared(("base", base), ("other", other), &[]).unwrap();
     let [one, both] = [&one, &both].map(Refined::base);
-    let rows = [&one, &both].map(|refined| flat(refined, Sort::by(Column::EXCLUSIVE)));
+    let mut rows = [&one, &both].map(|refined| flat(refined, Sort::by(Column::EXCLUSIVE)));
+    rows[0][0].site = Some(FrameId(0));
     for definition in &DEFINITIONS {
         let side = usize::from(definition.is_compared);
         let basis = Basis::new([&one, &both][side]);

@@ -178,7 +178,11 @@ fn check_trees(
         check(callers.row(id).first().edges, returned, &format!("callers {row:?}"))?;
         let here = |path| called_along(path, &row);
         let returned = outer_returns(refined, samples, &timed, world, here);
-        check(callers.row(id).first().outer_edges, returned, &format!("outermost callers {row:?}"))?;
+        check(
+            callers.row(id).first().outer_edges,
+            returned,
+            &format!("outermost callers {row:?}"),
+        )?;
     }
     Ok(())
 }
