@@ -63,15 +63,18 @@ pub fn watched_places(
     for ([_, inclusive], &metric) in of_metrics.iter_mut().zip(&metrics) {
         inclusive[0] = refined.account_of(metric).1;
     }
-    let other = refined.profile.comparison.as_ref().map(|comparison| comparison.first_other);
-    let processes = [ProcessId::default()].into_iter().chain(other);
-    let stream = |(process, nodes): (_, &[u32])| Stream {
-        process,
+    // Which part a stream is of, its process says.
+    let process = |part: &Range<u32>| {
+        let first = refined.streams.iter().find(|stream| part.contains(&stream.nodes.start));
+        first.map_or(ProcessId::default(), |stream| stream.process)
+    };
+    let stream = |(part, nodes): (_, &[u32])| Stream {
+        process: process(part),
         thread: ThreadId::default(),
         epoch: EpochId::default(),
         nodes: nodes[0]..nodes[1],
     };
-    let streams = processes.zip(ends.windows(2)).map(stream).collect();
+    let streams = parts.iter().zip(ends.windows(2)).map(stream).collect();
     // The exclusive cost of a place is that of all in it, so that of all nodes is more than is shown.
     let shown = refined.shown_by_column();
     let Tree { added, frames, nodes, .. } = tree;
