@@ -85,26 +85,6 @@ impl<C: Count> Own<C> {
     pub(super) fn has_edges(self) -> bool {
         self.edge_samples > 0
     }
-
-    /// Both together.
-    pub(super) fn plus(self, other: Self) -> Self {
-        Self {
-            exclusive: self.exclusive + other.exclusive,
-            edges_low: self.edges_low.saturating_add(other.edges_low),
-            edges_high: self.edges_high.saturating_add(other.edges_high),
-            edge_samples: self.edge_samples.saturating_add(other.edge_samples),
-        }
-    }
-
-    /// What is left when a part is taken away.
-    pub(super) fn minus(self, part: Self) -> Self {
-        Self {
-            exclusive: self.exclusive - part.exclusive,
-            edges_low: self.edges_low - part.edges_low,
-            edges_high: self.edges_high - part.edges_high,
-            edge_samples: self.edge_samples - part.edge_samples,
-        }
-    }
 }
 
 impl<C: Count> Sums<C> {
@@ -143,6 +123,17 @@ impl<C: Count> Sums<C> {
         self.outer_low = self.outer_low.saturating_add(own.edges_low);
         self.outer_high = self.outer_high.saturating_add(own.edges_high);
         self.edge_samples = self.edge_samples.saturating_add(own.edge_samples);
+    }
+
+    /// Adds the sums of other nodes.
+    pub(super) fn add_sums(&mut self, other: &Self) {
+        self.inclusive += other.inclusive;
+        self.exclusive += other.exclusive;
+        self.edges_low = self.edges_low.saturating_add(other.edges_low);
+        self.edges_high = self.edges_high.saturating_add(other.edges_high);
+        self.outer_low = self.outer_low.saturating_add(other.outer_low);
+        self.outer_high = self.outer_high.saturating_add(other.outer_high);
+        self.edge_samples = self.edge_samples.saturating_add(other.edge_samples);
     }
 
     /// What is left when a part is taken away. Sums of all may have been too great for their type.

@@ -205,12 +205,9 @@ impl<'r, C: Count> Tally<'r, C> {
         is_outermost
     }
 
-    /// Adds what nodes have for themselves, the last of which is `node`, and what those of them have
-    /// that are the outermost with edges.
-    pub(super) fn add_own(&mut self, frame: FrameRef, node: usize, own: Own<C>, outer: Own<C>) {
-        let sums = &mut self.of_function(frame, node).sums;
-        sums.add_own(own);
-        sums.add_outer(outer);
+    /// Adds the sums of nodes, the last of which is `node`.
+    pub(super) fn add_sums(&mut self, frame: FrameRef, node: usize, sums: &Sums<C>) {
+        self.of_function(frame, node).sums.add_sums(sums);
     }
 
     /// Adds a node to what the path has.

@@ -8,7 +8,7 @@
 use crate::profile::{Count, FrameKind, FrameRef};
 use crate::refine::{Cancelled, Chain, Link, NodeSet, Refined, Stopped, Watch, in_width};
 use crate::views::row::Row;
-use crate::views::sums::Own;
+use crate::views::sums::Sums;
 use crate::views::tally::{self, Added, Tally};
 
 /// A row for each function that calls a path, and that of the path.
@@ -187,8 +187,8 @@ struct OpenEnds<C> {
     ends: Vec<OpenEnd<C>>,
     /// Callers in whose rows the nodes below such an end are counted, end by end.
     callers: Vec<FrameRef>,
-    /// Sums over all ends so far.
-    sums: Own<C>,
+    /// What all ends so far have for themselves.
+    sums: Sums<C>,
 }
 
 struct OpenEnd<C> {
@@ -199,17 +199,17 @@ struct OpenEnd<C> {
     until: C,
     /// How many callers there were before.
     callers: usize,
-    /// Sums over all ends before this one.
-    before: Own<C>,
+    /// What all ends before this one have.
+    before: Sums<C>,
     /// Whether it has edges.
     is_call: bool,
     /// What it has, if it has edges, or else the outermost ends below it that have.
-    outer: Own<C>,
+    outer: Sums<C>,
 }
 
 impl<C: Count> Default for OpenEnds<C> {
     fn default() -> Self {
-        Self { ends: Vec::new(), callers: Vec::new(), sums: Own::default() }
+        Self { ends: Vec::new(), callers: Vec::new(), sums: Sums::default() }
     }
 }
 
@@ -222,20 +222,24 @@ impl<C: Count> OpenEnds<C> {
     fn enter(&mut self, tally: &Tally<'_, C>, node: usize, beginning: u32, until: C) {
         let (callers, before, own) = (self.callers.len(), self.sums, tally.own_of_path(node));
         let is_call = own.has_edges();
-        let outer = if is_call { own } else { Own::default() };
+        let mut outer = Sums::default();
+        if is_call {
+            outer.add_outer(own);
+        }
         self.ends.push(OpenEnd { node, beginning, until, callers, before, is_call, outer });
-        self.sums = before.plus(own);
+        self.sums.add_own(own);
     }
 
     /// Leaves the ends that a node with so many samples before it is not below.
     fn leave(&mut self, tally: &mut Tally<'_, C>, at: C) {
         while let Some(end) = self.ends.pop_if(|end| end.until <= at) {
-            let below = self.sums.minus(end.before);
+            let mut below = self.sums.without(&end.before);
+            below.add_sums(&end.outer);
             if let Some(outer) = self.ends.last_mut().filter(|outer| !outer.is_call) {
-                outer.outer = outer.outer.plus(end.outer);
+                outer.outer.add_sums(&end.outer);
             }
             for caller in self.callers.drain(end.callers..) {
-                tally.add_own(caller, end.node, below, end.outer);
+                tally.add_sums(caller, end.node, &below);
             }
         }
     }
