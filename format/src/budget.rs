@@ -6,6 +6,8 @@
 //! expansion is charged before anybody is handed the profile. The writer leaves blocks uncompressed
 //! while what it has written is too small for the profile, and refuses what no reader would take.
 
+use std::sync::Arc;
+
 use crate::error::ErrorKind;
 use crate::ids::FrameId;
 use crate::kind::BlockKind;
@@ -45,7 +47,7 @@ const NARROW: u64 = 4;
 const WIDE: u64 = 8;
 /// Bytes that a function or frame takes besides its name, with its entry in a table by value.
 const ROW: u64 = 128;
-/// Copies of a name: in the table of functions, in the table by value, and in what orders names.
+/// Copies of a name at most: the one that tables share, and in what orders and finds names.
 const COPIES: u64 = 3;
 /// The largest value that one encoded byte can become: an empty vector.
 const EXPANSION: u64 = size_of::<Vec<u8>>() as u64;
@@ -93,8 +95,8 @@ impl Budget {
     ) -> Result<(), ErrorKind> {
         let element = match kind {
             BlockKind::Run | BlockKind::Metrics | BlockKind::End => 0,
-            // The allocator adds a header and rounds up.
-            BlockKind::Strings => size_of::<String>() + 32,
+            // Shared ones begin with two counts, and the allocator adds a header and rounds up.
+            BlockKind::Strings => size_of::<Arc<str>>() + 2 * size_of::<usize>() + 24,
             BlockKind::Modules => size_of::<Module>(),
             BlockKind::Processes => size_of::<Process>(),
             BlockKind::Threads => size_of::<Thread>(),
@@ -149,7 +151,7 @@ impl Budget {
             charge(bytes, BlockKind::Functions, element, "bytes of its name", name);
         }
         // The file name of a module is what its addresses without names are called by.
-        let base = |path: &String| (path.len() - path.rfind('/').map_or(0, |at| at + 1)) as u64;
+        let base = |path: &Arc<str>| (path.len() - path.rfind('/').map_or(0, |at| at + 1)) as u64;
         let bases: Vec<u64> = profile
             .modules
             .iter()

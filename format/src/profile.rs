@@ -14,6 +14,8 @@
 //! field by field: a change to one of them is a new version of its block, and needs a copy of the
 //! old type for old files.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::address::FrameKind;
@@ -23,7 +25,7 @@ use crate::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, Th
 pub const MAX_METRICS: usize = 16;
 
 /// Everything that one run left, or several runs that were merged.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {
     /// What was run, where and when.
     pub run: RunInfo,
@@ -33,8 +35,8 @@ pub struct Profile {
     /// all sources together; here stands which of them are whose. The rest is the first metric's.
     /// All metrics together are at most [`MAX_METRICS`].
     pub further: Vec<FurtherMetric>,
-    /// Interned text: function names, file names, module paths.
-    pub strings: Vec<String>,
+    /// Interned text: function names, file names, module paths. Shared by whoever names them.
+    pub strings: Vec<Arc<str>>,
     /// Processes of the run, in order of their start.
     pub processes: Vec<Process>,
     /// Threads of all processes, in order of process.

@@ -139,7 +139,7 @@ pub fn open(path: &Path) -> Result<Salvaged, Error> {
 /// Lets references to strings that are gone name [`LOST`].
 fn replace_lost_strings(profile: &mut Profile) {
     let lost = StringId::from_index(profile.strings.len());
-    profile.strings.push(LOST.to_owned());
+    profile.strings.push(LOST.into());
     let mend = |id: &mut StringId| *id = (*id).min(lost);
     for module in &mut profile.modules {
         mend(&mut module.path);

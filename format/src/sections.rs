@@ -12,6 +12,8 @@
 //!
 //! Time and size per node are in `FORMAT.md`; `benches/container.rs` measures them.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::address::FrameKind;
@@ -205,7 +207,7 @@ fn columns(column: &'static str, length: usize, expected: usize) -> Result<(), E
 
 impl<'a> StringColumns<'a> {
     /// The columns of `strings`, whose text is gathered in `buffer`.
-    pub(crate) fn new(strings: &[String], buffer: &'a mut String) -> Self {
+    pub(crate) fn new(strings: &[Arc<str>], buffer: &'a mut String) -> Self {
         buffer.clear();
         strings.iter().for_each(|string| buffer.push_str(string));
         // A block's text is at most 16 MiB, or it is refused before it is written.
@@ -214,14 +216,14 @@ impl<'a> StringColumns<'a> {
         Self { length, text: buffer }
     }
 
-    pub(crate) fn append(self, strings: &mut Vec<String>) -> Result<usize, ErrorKind> {
+    pub(crate) fn append(self, strings: &mut Vec<Arc<str>>) -> Result<usize, ErrorKind> {
         let mut rest = self.text;
         for &length in &self.length {
             // A cut inside a character is none.
             let Some((string, after)) = rest.split_at_checked(length as usize) else {
                 return Err(ErrorKind::Layout(Layout::Lengths));
             };
-            strings.push(string.to_owned());
+            strings.push(string.into());
             rest = after;
         }
         if rest.is_empty() {

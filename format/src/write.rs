@@ -8,6 +8,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -260,9 +261,9 @@ impl<W: Write> Blocks<'_, W> {
         self.rows(BlockKind::Threads, &rows)
     }
 
-    fn strings(&mut self, strings: &[String]) -> Result<(), Error> {
+    fn strings(&mut self, strings: &[Arc<str>]) -> Result<(), Error> {
         let mut text = String::new();
-        let size = |string: &String| string.len() + 1;
+        let size = |string: &Arc<str>| string.len() + 1;
         self.divided(strings, size, |this, first, strings| {
             let columns = StringColumns::new(strings, &mut text);
             this.put(BlockKind::Strings, first, strings.len(), &columns)

@@ -93,6 +93,7 @@ pub(crate) fn profile() -> impl Strategy<Value = Profile> {
     )
         .prop_map(|(run, strings, pids, (modules, frames, nodes), numbers, resolved)| {
             let mut choices = Choices { numbers, next: 0 };
+            let strings = strings.into_iter().map(Into::into).collect();
             let mut profile = Profile { run, strings, ..Profile::default() };
             let period = choices.number().max(1);
             profile.metric = Metric { source: "realtime".into(), unit: "ns".into(), period };

@@ -35,7 +35,7 @@ fn example() -> Profile {
         },
         further: Vec::new(),
         metric: Metric { source: "cputime".into(), unit: "ns".into(), period: 5_000_000 },
-        strings: ["/w/spin", "main", "work", "/w/spin.c"].map(String::from).to_vec(),
+        strings: ["/w/spin", "main", "work", "/w/spin.c"].map(Into::into).to_vec(),
         modules: vec![Module {
             path: StringId(0),
             build_id: vec![0xab, 0xcd],

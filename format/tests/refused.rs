@@ -644,9 +644,9 @@ fn what_is_written_is_as_large_as_its_readers_ask_for() {
 fn a_long_name_in_many_modules_is_counted() {
     let mut long = sample::profile();
     let name = StringId(long.strings.len() as u32);
-    long.strings.push("n".repeat(4 << 20));
+    long.strings.push("n".repeat(4 << 20).into());
     let mut profile = sample::profile();
-    profile.strings.push("n".to_owned());
+    profile.strings.push("n".into());
     for module in 0..100 {
         profile.modules.push(profile.modules[0].clone());
         let module = ModuleId(profile.modules.len() as u32 - 1 - module % 2);
@@ -660,8 +660,8 @@ fn a_long_name_in_many_modules_is_counted() {
     // What has no name is called by its module.
     let (mut long, mut profile) = (sample::profile(), sample::profile());
     profile.modules[0].path = StringId(profile.strings.len() as u32);
-    profile.strings.push("m".to_owned());
-    long.strings.push("/m".repeat(10) + &"m".repeat(1 << 20));
+    profile.strings.push("m".into());
+    long.strings.push(("/m".repeat(10) + &"m".repeat(1 << 20)).into());
     for offset in 0..400 {
         profile.frames.push(Frame { kind: FrameKind::Leaf, module: Some(ModuleId(0)), offset });
         profile.sites.first.push(profile.sites.function.len() as u32);

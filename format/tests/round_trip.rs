@@ -168,7 +168,7 @@ fn deep_and_wide_trees_over_several_blocks_come_back() {
 #[test]
 fn large_tables_over_several_blocks_come_back() {
     let mut profile = one_tree(2, |_| 0);
-    profile.strings = (0..300_000).map(|n| format!("function number {n}")).collect();
+    profile.strings = (0..300_000).map(|n| format!("function number {n}").into()).collect();
     profile.frames.resize(70_000, profile.frames[1]);
     profile
         .processes
@@ -206,7 +206,7 @@ fn sites_without_frames_and_frames_without_sites_are_told_apart() {
 #[test]
 fn a_string_too_large_for_a_block_is_refused() {
     let mut profile = one_tree(2, |_| 0);
-    profile.strings = vec!["short".into(), "x".repeat(17 << 20)];
+    profile.strings = vec!["short".into(), "x".repeat(17 << 20).into()];
     let error = write::write(&profile, &mut Vec::new()).expect_err("it does not fit");
     assert_eq!(error.to_string(), "element 1 of the strings is larger than a block can be");
 }

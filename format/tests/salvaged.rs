@@ -64,7 +64,7 @@ fn lost_names_cost_no_samples() {
 fn lost_strings_are_said_to_be_lost() {
     let salvaged = damaged(3);
     assert_eq!(salvaged.lost_samples, 0);
-    assert_eq!(salvaged.profile.strings, ["[lost]"]);
+    assert_eq!(salvaged.profile.strings, ["[lost]".into()]);
     assert_eq!(salvaged.profile.nodes, sample::profile().nodes);
     assert_eq!(salvaged.profile.sites.function, sample::profile().sites.function);
 }

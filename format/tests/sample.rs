@@ -218,7 +218,7 @@ pub(crate) fn profile() -> Profile {
             file: vec![None, source, source, source, source, None],
             line: vec![0, 33, 12, 300, 70_000, 0],
         },
-        strings: strings.map(String::from).to_vec(),
+        strings: strings.map(Into::into).to_vec(),
         runs: Vec::new(),
         accounts: Vec::new(),
     }

@@ -273,7 +273,7 @@ fn paths_of(profile: &Profile) -> Paths {
     for node in 0..nodes.len() {
         let function = profile.sites.rows(nodes.frame[node]).next_back().map(|row| {
             let function = profile.sites.function[row];
-            profile.strings[profile.functions[function.index()].name.index()].as_str()
+            &*profile.strings[profile.functions[function.index()].name.index()]
         });
         let parent = nodes.parent[node] as usize;
         let above = names.get(parent).cloned().flatten();

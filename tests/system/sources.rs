@@ -47,7 +47,7 @@ fn inclusive(recording: &Recording, metric: usize, function: &str) -> u64 {
     for node in 0..nodes.len() {
         let mut functions = profile.sites.rows(nodes.frame[node]).map(|row| {
             let name = profile.functions[profile.sites.function[row].index()].name;
-            profile.strings[name.index()].as_str()
+            &*profile.strings[name.index()]
         });
         is_below[node] =
             is_below[nodes.parent[node] as usize] || functions.any(|name| name == function);

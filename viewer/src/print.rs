@@ -6,6 +6,7 @@
 //! pipe: what is piped is often looked at in the end.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 use std::io::{self, BufWriter, IsTerminal, StderrLock, StdoutLock, Write};
 use std::ops::RangeInclusive;
@@ -194,6 +195,9 @@ fn messages() -> Printable<BufWriter<StderrLock<'static>>> {
 /// # Errors
 /// Those of standard error. Where nothing depends on it, they are for nobody.
 pub fn message(text: impl fmt::Display) -> io::Result<()> {
+    if MUTE.get() {
+        return Ok(());
+    }
     let mut out = messages();
     writeln!(out, "csprof: {text}")?;
     out.flush()
@@ -212,7 +216,16 @@ pub fn plain_message(text: &str) -> io::Result<()> {
 /// Whether standard error is a terminal, which shows a line that changes.
 #[must_use]
 pub fn is_watched() -> bool {
-    io::stderr().is_terminal()
+    io::stderr().is_terminal() && !MUTE.get()
+}
+
+thread_local! {
+    static MUTE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Lets nothing that this thread has to say reach standard error: the screen is somebody else's.
+pub fn mute() {
+    MUTE.set(true);
 }
 
 /// Shows a line that the next one replaces.

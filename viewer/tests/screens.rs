@@ -42,6 +42,8 @@ mod picture;
 mod places;
 #[path = "screens/refine.rs"]
 mod refine;
+#[path = "screens/reload.rs"]
+mod reload;
 #[path = "screens/repro.rs"]
 mod repro;
 #[path = "screens/sets.rs"]

@@ -47,7 +47,7 @@ fn saved() -> (tempfile::TempDir, PathBuf) {
 /// The same with names made of these.
 fn saved_with(named: impl Fn(&str) -> String) -> (tempfile::TempDir, PathBuf) {
     let mut profile = Profile {
-        strings: vec!["/opt/solver".to_owned()],
+        strings: vec!["/opt/solver".into()],
         modules: vec![Module { path: StringId(0), ..Module::default() }],
         metric: Metric { source: "cputime".into(), unit: "ns".into(), period: 5_000_000 },
         processes: vec![Process { pid: 1000, exit: Exit::Status(0), ..Process::default() }],
@@ -62,7 +62,7 @@ fn saved_with(named: impl Fn(&str) -> String) -> (tempfile::TempDir, PathBuf) {
     let mut path = vec![0];
     for (place, &(depth, name, samples)) in PATHS.iter().enumerate() {
         let number = u32::try_from(place).unwrap();
-        profile.strings.push(named(name));
+        profile.strings.push(named(name).into());
         let name = StringId(number + 1);
         profile.functions.push(Function { name, module: ModuleId(0), file: None, line: 0 });
         let offset = 0x1000 + u64::from(number);

@@ -98,14 +98,14 @@ impl Shape {
 
     fn add_frames(&self, profile: &mut saved::Profile) {
         for module in 0..50 {
-            profile.strings.push(format!("/usr/lib/libpart{module}.so"));
+            profile.strings.push(format!("/usr/lib/libpart{module}.so").into());
             let path = StringId(module);
             profile.modules.push(saved::Module { path, ..saved::Module::default() });
         }
         profile.sites.first.push(0);
         for function in 0..self.functions {
             let module = ModuleId(function % 50);
-            profile.strings.push(name(function));
+            profile.strings.push(name(function).into());
             profile.functions.push(saved::Function {
                 name: StringId(50 + function),
                 module,

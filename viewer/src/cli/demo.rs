@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -11,9 +12,10 @@ use nix::unistd::mkdtemp;
 
 use super::appearance::Appearance;
 use super::exit_code;
+use super::open::read_profile;
 use super::record::{Sampling, save, summary, tell};
 use crate::launch::output::Output;
-use crate::profile::MetricRef;
+use crate::profile::{MetricRef, Profile};
 use crate::refine::Refined;
 use crate::set_files::SetFiles;
 use crate::{demo, launch, print, report, tui};
@@ -84,7 +86,8 @@ impl Demo {
                 compared_by: None,
                 sets: &sets,
             };
-            tui::run(opened, "", appearance.viewer(true))?;
+            let read = Arc::new(move || read_profile(&path, false).map(Profile::from_saved));
+            tui::run(opened, Some(read), "", appearance.viewer(true))?;
             return Ok(ExitCode::from(status));
         }
         let mut out = print::output(print::Form::Text);

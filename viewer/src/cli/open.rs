@@ -87,7 +87,7 @@ pub(super) fn read_profile(file: &Path, salvage: bool) -> Result<saved::Profile>
 }
 
 /// Several files to read.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct ProfileFiles {
     /// Saved profiles; `-` reads one from standard input
     #[arg(value_name = "FILE", required = true)]

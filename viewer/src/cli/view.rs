@@ -1,6 +1,7 @@
 //! `csprof view`
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
@@ -11,7 +12,7 @@ use super::open::{ProfileFiles, compared};
 use crate::profile::comparison::Scale;
 use crate::profile::{MetricRef, Profile};
 use crate::set_files::SetFiles;
-use crate::tui::{Opened, run};
+use crate::tui::{Opened, Reader, run};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,7 +22,7 @@ Examples:
   csprof view rank*.csprof                  shows three or more together";
 
 /// Look at a profile in the terminal
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct View {
     #[command(flatten)]
@@ -51,11 +52,11 @@ impl View {
     ///
     /// When the profile cannot be read, or there is no terminal.
     pub fn run(&self, appearance: Appearance) -> Result<ExitCode> {
-        let two = self.files.files.len() == 2 && !self.merge;
+        let two = self.is_of_two();
         if self.normalize && !two {
             return Err(WrongUsage("--normalize compares two files".to_owned()).into());
         }
-        let profile = if two { self.compared()? } else { self.files.open()? };
+        let profile = self.open()?;
         // Of two, BASE is what is there from one comparison to the next, as in `csprof diff`.
         let sets = match &self.files.files[..] {
             [base, _] if two => SetFiles::of(Some(base)),
@@ -76,8 +77,21 @@ impl View {
         let (profile, sets) = (&profile, &sets);
         let (name, files) = (&name, &files);
         let opened = Opened { profile, name, files, salvage, metric, compared_by, sets };
-        run(opened, &self.refine, options)?;
+        let again = self.clone();
+        let is_file = self.files.files.iter().all(|file| file.as_os_str() != "-");
+        let read = is_file.then(|| Arc::new(move || again.open()) as Reader);
+        run(opened, read, &self.refine, options)?;
         Ok(exit_code::DONE)
+    }
+
+    /// The profile, or the comparison.
+    fn open(&self) -> Result<Profile> {
+        if self.is_of_two() { self.compared() } else { self.files.open() }
+    }
+
+    /// Whether two files are compared.
+    fn is_of_two(&self) -> bool {
+        self.files.files.len() == 2 && !self.merge
     }
 
     /// The two files, to be compared.

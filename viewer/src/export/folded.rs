@@ -120,7 +120,7 @@ impl<'r> Names<'r> {
 
 /// The name of a frame as the format can hold it.
 fn name<'r>(refined: &'r Refined, frame: &Frame) -> Cow<'r, str> {
-    let name = refined.functions[frame.function.index()].name.as_str();
+    let name = &*refined.functions[frame.function.index()].name;
     let name = match frame.kind {
         FrameKind::Partial => Cow::Borrowed("[partial]"),
         FrameKind::Unknown => Cow::Owned(format!("[unknown {name}]")),

@@ -345,7 +345,7 @@ impl Gathering {
         }
         let text = String::from_utf8_lossy(path).into_owned();
         let path_id = *self.strings.entry(text).or_insert_with_key(|text| {
-            self.profile.strings.push(text.clone());
+            self.profile.strings.push(text.as_str().into());
             StringId::from_index(self.profile.strings.len() - 1)
         });
         let id = ModuleId::from_index(self.profile.modules.len());

@@ -286,12 +286,12 @@ impl Union<'_> {
         let name = match (nameless && of_several, module) {
             (true, Some(module)) => {
                 let path = self.profile.module_path(module);
-                format!("[{} without names]", path.rsplit('/').next().unwrap_or(path))
+                format!("[{} without names]", path.rsplit('/').next().unwrap_or(path)).into()
             }
-            (true, None) => "[code outside all modules]".to_owned(),
+            (true, None) => "[code outside all modules]".into(),
             (false, _) => {
                 let renamed = self.renames.iter().find_map(|rule| rule.apply(&function.name));
-                renamed.unwrap_or_else(|| function.name.clone())
+                renamed.map_or_else(|| function.name.clone(), Into::into)
             }
         };
         let file = function.file.map(|id| ids.strings[id.index()]);
@@ -366,7 +366,7 @@ main 4
         );
         assert_eq!(profile.function_of(1), profile.function_of(3));
         let name = &profile.functions[profile.function_of(3).index()].name;
-        assert_eq!(name, "[libz.so.1 without names]");
+        assert_eq!(&**name, "[libz.so.1 without names]");
     }
 
     #[test]

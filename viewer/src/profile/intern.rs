@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 use csprof_format::ids::ModuleId;
 
@@ -11,7 +12,7 @@ use super::model::{Frame, FrameKind, FrameRef, Function, FunctionRef};
 pub(super) struct Interner {
     pub(super) functions: Vec<Function>,
     pub(super) frames: Vec<Frame>,
-    function_numbers: HashMap<(String, Option<ModuleId>), FunctionRef>,
+    function_numbers: HashMap<(Arc<str>, Option<ModuleId>), FunctionRef>,
 }
 
 impl Interner {
@@ -19,12 +20,7 @@ impl Interner {
     pub(super) fn new() -> Self {
         let mut interner =
             Self { functions: Vec::new(), frames: Vec::new(), function_numbers: HashMap::new() };
-        let function = interner.function(Function {
-            name: "<root>".to_owned(),
-            module: None,
-            file: None,
-            line: 0,
-        });
+        let function = interner.function(Function::named("<root>"));
         interner.frame(Frame::made_up(function, FrameKind::Root));
         interner
     }

@@ -7,11 +7,12 @@
 //! ([`passage`](super::passage)).
 
 use std::iter::Peekable;
+use std::sync::Arc;
 use std::vec::IntoIter;
 
 use csprof_format::address::FrameKind as SavedKind;
 use csprof_format::budget::MAX_INLINED;
-use csprof_format::ids::{FrameId, FunctionId};
+use csprof_format::ids::{FrameId, FunctionId, StringId};
 use csprof_format::loss::PartialReason;
 use csprof_format::profile as saved;
 
@@ -119,9 +120,7 @@ impl Forest {
             if samples > 0 {
                 let interner = &mut self.interner;
                 let frame = *self.no_path.get_or_insert_with(|| {
-                    let name = "[no path]".to_owned();
-                    let function = Function { name, module: None, file: None, line: 0 };
-                    let function = interner.function(function);
+                    let function = interner.function(Function::named("[no path]"));
                     interner.frame(Frame::made_up(function, FrameKind::Partial))
                 });
                 let at = self.nodes.push(0, frame, samples, 0);
@@ -222,7 +221,7 @@ impl Expansion {
             .iter()
             .map(|function| {
                 interner.function(Function {
-                    name: text(saved, function.name).to_owned(),
+                    name: name(saved, function.name),
                     module: Some(function.module),
                     file: function.file,
                     line: function.line,
@@ -241,7 +240,7 @@ impl Expansion {
             if rows.is_empty() {
                 let (name, kind) = unnamed(saved, frame);
                 let module = frame.module;
-                let function = interner.function(Function { name, module, file: None, line: 0 });
+                let function = interner.function(Function { module, ..Function::named(name) });
                 frames.push(interner.frame(Frame { site, ..Frame::made_up(function, kind) }));
                 continue;
             }
@@ -279,6 +278,11 @@ fn unnamed(saved: &saved::Profile, frame: &saved::Frame) -> (String, FrameKind) 
         }
         _ => (address(saved, frame), FrameKind::Unknown),
     }
+}
+
+/// A name, which the profile's strings share.
+fn name(saved: &saved::Profile, id: StringId) -> Arc<str> {
+    saved.strings.get(id.index()).map_or_else(|| "".into(), Arc::clone)
 }
 
 /// Whether a function is called by its place in its module, `libfoo.so.1+0x4a30`: the symbols of

@@ -13,6 +13,7 @@ mod runs;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::sync::Arc;
 
 use csprof_format::budget::MOST_NODES;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
@@ -56,7 +57,7 @@ pub struct Merger {
     metrics: Vec<Vec<Metric>>,
     /// Whether each part has edge counts, by its name.
     edges: Vec<(String, bool)>,
-    strings: HashMap<String, StringId>,
+    strings: HashMap<Arc<str>, StringId>,
     modules: HashMap<ModuleKey, ModuleId>,
     functions: HashMap<saved::Function, FunctionId>,
     /// The first frame of each address.
@@ -260,14 +261,12 @@ impl Merger {
         }
     }
 
-    fn string(&mut self, text: &str) -> StringId {
-        if let Some(&known) = self.strings.get(text) {
-            return known;
-        }
-        let id = StringId::from_index(self.merged.strings.len());
-        self.merged.strings.push(text.to_owned());
-        self.strings.insert(text.to_owned(), id);
-        id
+    fn string(&mut self, text: &Arc<str>) -> StringId {
+        let strings = &mut self.merged.strings;
+        *self.strings.entry(Arc::clone(text)).or_insert_with(|| {
+            strings.push(Arc::clone(text));
+            StringId::from_index(strings.len() - 1)
+        })
     }
 
     fn module(&mut self, module: &saved::Module, strings: &[StringId]) -> ModuleId {

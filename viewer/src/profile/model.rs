@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 use csprof_format::ids::{EpochId, FrameId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile as saved;
@@ -99,7 +100,7 @@ pub(super) fn address(saved: &saved::Profile, frame: &saved::Frame) -> String {
 
 /// Interned text; empty if there is none of this number.
 pub(super) fn text(saved: &saved::Profile, id: StringId) -> &str {
-    saved.strings.get(id.index()).map_or("", String::as_str)
+    saved.strings.get(id.index()).map_or("", |text| text)
 }
 
 /// Last component of a module's path.
@@ -158,13 +159,49 @@ impl FrameRef {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Function {
     /// Demangled name; `module+0xoffset` where there is none.
-    pub name: String,
+    pub name: Arc<str>,
     /// Its load module, where there is one.
     pub module: Option<ModuleId>,
     /// File of the definition.
     pub file: Option<StringId>,
     /// Line of the definition, 0 if unknown.
     pub line: u32,
+}
+
+impl Function {
+    /// What is known by its name alone.
+    #[must_use]
+    pub fn named(name: impl Into<Arc<str>>) -> Self {
+        Self { name: name.into(), module: None, file: None, line: 0 }
+    }
+}
+
+/// What a function is called in all profiles of its program; its number is of one of them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FunctionKey {
+    name: Arc<str>,
+    /// Path of its load module.
+    module: Option<Arc<str>>,
+}
+
+impl FunctionKey {
+    /// The key of a function, or of what stands for one, of a profile or made of it.
+    #[must_use]
+    pub fn of(profile: &Profile, function: &Function) -> Self {
+        let path = |module: ModuleId| {
+            let path = profile.info.modules.get(module.index())?.path;
+            profile.info.strings.get(path.index()).filter(|path| !path.is_empty()).map(Arc::clone)
+        };
+        Self { name: Arc::clone(&function.name), module: function.module.and_then(path) }
+    }
+
+    /// Whether it is that of a function, in whichever profile.
+    #[must_use]
+    pub fn is(&self, profile: &Profile, function: &Function) -> bool {
+        let has_name = Arc::ptr_eq(&self.name, &function.name) || self.name == function.name;
+        let module = || function.module.map(|module| profile.module_path(module));
+        has_name && self.module.as_deref() == module().filter(|path| !path.is_empty())
+    }
 }
 
 /// What kind of thing a frame is.

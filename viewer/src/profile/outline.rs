@@ -219,8 +219,7 @@ impl Builder {
         if further.iter().map(|&(_, count)| count).sum::<u64>() > samples {
             return Err(format!("further metrics have more than its {samples} samples"));
         }
-        let function =
-            self.interner.function(Function { name: name.to_owned(), module, file: None, line: 0 });
+        let function = self.interner.function(Function { module, ..Function::named(name) });
         let frame = self.interner.frame(Frame { function, kind, file, line, site: None });
         let parent = self.above.last().copied().unwrap_or(0);
         let node = self.nodes.push(parent, frame, samples, edges);
@@ -287,7 +286,7 @@ impl Builder {
     fn string(&mut self, text: &str) -> StringId {
         let strings = &mut self.info.strings;
         *self.strings.entry(text.to_owned()).or_insert_with(|| {
-            strings.push(text.to_owned());
+            strings.push(text.into());
             StringId::from_index(strings.len() - 1)
         })
     }

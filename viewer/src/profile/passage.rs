@@ -21,9 +21,8 @@ pub(super) struct Passages {
 
 impl Passages {
     pub(super) fn of(saved: &saved::Profile) -> Self {
-        let path = |module: &saved::Module| {
-            saved.strings.get(module.path.index()).map_or("", String::as_str)
-        };
+        let path =
+            |module: &saved::Module| saved.strings.get(module.path.index()).map_or("", |text| text);
         let modules: Vec<bool> =
             saved.modules.iter().map(|module| is_collector(path(module))).collect();
         if !modules.contains(&true) {

@@ -107,7 +107,7 @@ pub fn json(refined: &Refined, rows: &[SetRow], out: &mut impl Write) -> io::Res
             functions: row
                 .functions
                 .iter()
-                .map(|function| refined.functions[function.index()].name.as_str())
+                .map(|function| &*refined.functions[function.index()].name)
                 .collect(),
             samples: row.samples,
         })

@@ -208,7 +208,7 @@ fn wanted<'a>(
 ) -> Option<Wanted<'a>> {
     let module = profile.modules.get(id.index())?;
     Some(Wanted {
-        path: profile.strings.get(module.path.index()).map_or("", String::as_str),
+        path: profile.strings.get(module.path.index()).map_or("", |text| text),
         build_id: &module.build_id,
         directory,
         start_unix_ns: profile.run.start_unix_ns,

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
+use std::sync::Arc;
 
 use csprof_format::ids::{FrameId, FunctionId, ModuleId, StringId};
 use csprof_format::profile as saved;
@@ -121,13 +122,13 @@ pub(super) struct Place {
 
 /// The strings of a profile, to which more are added.
 pub(super) struct Strings<'a> {
-    ids: HashMap<String, StringId>,
-    strings: &'a mut Vec<String>,
+    ids: HashMap<Arc<str>, StringId>,
+    strings: &'a mut Vec<Arc<str>>,
 }
 
 impl<'a> Strings<'a> {
     /// Takes over what the profile has.
-    pub(super) fn new(strings: &'a mut Vec<String>) -> Self {
+    pub(super) fn new(strings: &'a mut Vec<Arc<str>>) -> Self {
         let mut ids = HashMap::with_capacity(strings.len());
         for (index, text) in strings.iter().enumerate() {
             ids.entry(text.clone()).or_insert(StringId::from_index(index));
@@ -137,7 +138,7 @@ impl<'a> Strings<'a> {
 
     /// A string by its number; empty if there is none.
     pub(super) fn text(&self, id: StringId) -> &str {
-        self.strings.get(id.index()).map_or("", String::as_str)
+        self.strings.get(id.index()).map_or("", |text| text)
     }
 
     /// The number of a string, which is added if it is new.
@@ -146,8 +147,9 @@ impl<'a> Strings<'a> {
             return id;
         }
         let id = StringId::from_index(self.strings.len());
-        self.ids.insert(text.to_owned(), id);
-        self.strings.push(text.to_owned());
+        let text: Arc<str> = text.into();
+        self.ids.insert(Arc::clone(&text), id);
+        self.strings.push(text);
         id
     }
 }

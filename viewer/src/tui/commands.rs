@@ -81,6 +81,7 @@ static BEFORE: &[Command] = &[
 /// The commands that come after those of the views.
 static AFTER: &[Command] = &[
     command("help", Message::OpenHelp, "keys and what the numbers mean"),
+    command("reload", Message::Reload, "read the file again; view, stages and rows stay"),
     command("repaint", Message::Repaint, "paint the screen again"),
     command("quit", Message::Quit, "leave the viewer"),
 ];

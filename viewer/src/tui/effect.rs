@@ -14,6 +14,8 @@ use crate::views::search::NamePattern;
 pub enum Effect {
     /// Refine the profile and answer with a message.
     Refine(Request),
+    /// Read the file again and refine it; answer as for `Refine`, or with `Message::Reloaded`.
+    Reload(Request),
     /// End whatever is being made, unanswered.
     Cancel,
     /// Define a set of frames in a file, and answer with all sets there are then.

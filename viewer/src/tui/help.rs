@@ -34,6 +34,8 @@ fn prompt_keys() -> Vec<Item> {
         bindings_of_group(&PROMPT, Group::Typing)
             .map(|binding| Item::Pair(binding.keys.to_owned(), binding.help.to_owned())),
     );
+    let reload = "read the file again; view, stages, order, selection and open rows stay";
+    items.push(Item::Pair(":reload".to_owned(), reload.to_owned()));
     items.push(Item::Gap);
     items
 }

@@ -70,7 +70,7 @@ fn pattern(refined: &Refined, row: &Row) -> Result<FramePattern, String> {
 
 /// A pattern that means this function; together with its module, where others have its name.
 pub(super) fn function_pattern(refined: &Refined, function: &Function) -> FramePattern {
-    let name = FramePattern::Exact(function.name.clone());
+    let name = FramePattern::Exact(function.name.to_string());
     let others = refined.functions.iter().filter(|other| other.name == function.name);
     match function.module {
         Some(module) if others.count() > 1 => {

@@ -6,7 +6,7 @@ use super::forest::{Forest, Refusal};
 use super::key::Key;
 use super::made::Made;
 use crate::profile::MetricRef;
-use crate::refine::{Axis, Sets};
+use crate::refine::{Axis, Refined, Sets};
 use crate::set_files::SetFile;
 use crate::views::columns::Column;
 use crate::views::search::Search;
@@ -72,6 +72,8 @@ pub enum Message {
     Suspend,
     /// Paint everything again.
     Repaint,
+    /// Read the file again.
+    Reload,
     /// A key that means nothing here.
     Unbound(Key),
 
@@ -226,6 +228,15 @@ pub enum Message {
         /// One for each set.
         rows: Vec<SetRow>,
     },
+    /// The file has been read again, and refined.
+    Reloaded {
+        /// The number under which it was asked for.
+        ticket: u64,
+        /// The profile without stages.
+        base: Box<Refined>,
+        /// The refined profile.
+        forest: Box<Forest>,
+    },
     /// The sets of frames there are now.
     SetsLoaded {
         /// The sets.
@@ -257,6 +268,7 @@ impl Message {
             self,
             Self::Resized { .. }
                 | Self::Refined { .. }
+                | Self::Reloaded { .. }
                 | Self::Made { .. }
                 | Self::Tried { .. }
                 | Self::Completed { .. }

@@ -51,5 +51,5 @@ pub mod views;
 pub mod wire;
 pub mod worker;
 
-pub use run::{Opened, Options, run};
+pub use run::{Opened, Options, Reader, run};
 pub use terminal::is_screen;

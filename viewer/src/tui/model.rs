@@ -11,12 +11,13 @@ mod screen;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use crate::profile::{FrameKind, FunctionRef};
+use crate::profile::{FrameKind, FunctionRef, Profile};
 use crate::refine::{Refined, Sets};
 use crate::views::Row;
 use crate::views::contexts::Context;
 use crate::views::hot_path;
 use crate::views::search::{NamePattern, Search};
+use crate::views::summary::clustered;
 
 use super::forest::Forest;
 use super::history::{History, Moment};
@@ -195,6 +196,29 @@ impl Model {
         self.shown_stages = stages;
     }
 
+    /// Puts another reading of the file in the place of the profile, refined by the stages that are
+    /// wanted. Returns whether it has the same metrics; what named others is forgotten else.
+    pub fn reload(&mut self, forest: Forest) -> bool {
+        let profile = forest.refined.profile.clone();
+        let sources = |profile: &Profile| {
+            profile.metrics().map(|(_, metric)| metric.source.clone()).collect::<Vec<_>>()
+        };
+        let is_alike = sources(&profile) == sources(&self.profile);
+        // They list processes of the profile before.
+        self.over.retain(|over| is_alike && !matches!(over, Over::Contexts(..)));
+        self.scene.clustered = clustered(&profile);
+        let why_empty = info::why_empty(&profile, self.form());
+        self.why_empty = why_empty.map(|items| Page::new("", items));
+        self.scene.profile = profile;
+        if !is_alike {
+            self.views = views::all(&self.scene);
+            self.history = History::default();
+        }
+        self.show(forest, self.stages.clone());
+        self.views.iter_mut().for_each(|view| view.reloaded());
+        is_alike
+    }
+
     /// Lets each view take what is its own of what was made.
     pub(super) fn hand_out(&mut self, mut made: Made) {
         for view in &mut self.views {
@@ -285,7 +309,7 @@ impl Model {
     /// Name of a function.
     #[must_use]
     pub fn name(&self, function: FunctionRef) -> &str {
-        self.of_rows().functions.get(function.index()).map_or("", |f| f.name.as_str())
+        self.of_rows().functions.get(function.index()).map_or("", |f| &*f.name)
     }
 
     /// Name of a row. The row of the root may stand for the ends of paths.

@@ -88,11 +88,20 @@ pub struct Opened<'o> {
     pub sets: &'o SetFiles,
 }
 
-/// Shows a profile, refined in this way to begin with, until the user leaves.
+/// Reads the profile again from where it was read; an error is for people.
+pub type Reader = Arc<dyn Fn() -> anyhow::Result<Profile> + Send + Sync>;
+
+/// Shows a profile, refined in this way to begin with, until the user leaves. It can be read again
+/// by `read`, if it is in files.
 ///
 /// # Errors
 /// If standard output is no terminal, or the terminal fails.
-pub fn run(opened: Opened<'_>, refinement: &str, options: Options) -> anyhow::Result<()> {
+pub fn run(
+    opened: Opened<'_>,
+    read: Option<Reader>,
+    refinement: &str,
+    options: Options,
+) -> anyhow::Result<()> {
     let Opened { profile, name, files, salvage, metric, compared_by, sets: set_files } = opened;
     let sets = Arc::new(set_files.load());
     let stages = Stages::read(refinement, &sets)?;
@@ -128,7 +137,9 @@ pub fn run(opened: Opened<'_>, refinement: &str, options: Options) -> anyhow::Re
     let (answer, answers) = channel();
     read_keys(&sender);
     let mut shell = Shell {
-        base: &base,
+        base: base.clone(),
+        read,
+        to_self: (answer.clone(), sender.clone()),
         model,
         screen,
         requests: &requests,
@@ -269,7 +280,10 @@ enum Flow {
 
 struct Shell<'r> {
     /// The profile without stages: what every refinement begins with.
-    base: &'r Refined,
+    base: Refined,
+    read: Option<Reader>,
+    /// Where a thread sends its answer, and that it has.
+    to_self: (Sender<Message>, Sender<Arrival>),
     model: Model,
     screen: Screen,
     requests: &'r Requests,
@@ -381,6 +395,12 @@ impl Shell<'_> {
     }
 
     fn update(&mut self, message: Message) -> anyhow::Result<Flow> {
+        if let Message::Reloaded { ticket, base, .. } = &message
+            && self.model.waits_for() == Some(*ticket)
+        {
+            self.base = Refined::clone(base);
+            self.requests.rebase(self.base.clone());
+        }
         for effect in update(&mut self.model, message) {
             if self.perform(effect)? == Flow::End {
                 return Ok(Flow::End);
@@ -393,6 +413,7 @@ impl Shell<'_> {
         const TERMINAL: &str = "the terminal cannot be written to";
         match effect {
             Effect::Refine(request) => return self.refine(request),
+            Effect::Reload(request) => self.reload(request),
             Effect::Cancel => self.requests.cancel(),
             Effect::SaveSet { file, name, pattern } => {
                 let notice = match self.set_files.save(file, &name, &pattern) {
@@ -416,10 +437,26 @@ impl Shell<'_> {
         Ok(Flow::GoOn)
     }
 
+    /// Reads the profile again on a thread of its own, which nobody waits for: a file may be on a
+    /// disk that is far away.
+    fn reload(&self, request: Request) {
+        let (read, base) = (self.read.clone(), self.base.clone());
+        let (answer, sender) = self.to_self.clone();
+        thread::spawn(move || {
+            print::mute();
+            let read = match read {
+                Some(read) => read().map_err(|error| format!("{error:#}")),
+                None => Err("it was read from standard input".to_owned()),
+            };
+            drop(answer.send(worker::replace(&base, read, request)));
+            drop(sender.send(Arrival::Answered));
+        });
+    }
+
     /// Refines at once where that takes less than a frame, else on the worker.
     fn refine(&mut self, request: Request) -> anyhow::Result<Flow> {
         if self.model.profile.nodes.len() < worker::AT_ONCE {
-            let message = worker::perform(self.base, request);
+            let message = worker::perform(&self.base, request);
             return self.update(message);
         }
         self.requests.ask(request);

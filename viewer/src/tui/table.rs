@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::profile::{FunctionRef, MetricRef};
+use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::Refined;
 use crate::views::hot_path::{Heat, USUAL_SHARE, hot_path};
 use crate::views::path::Path;
@@ -185,11 +185,11 @@ impl<D: Direction> Table<D> {
     }
 
     /// Selects the outermost row of a function, if there is one.
-    pub fn select_function(&mut self, function: FunctionRef) {
-        let lines = self.visible.lines().iter();
-        let found = lines
-            .clone()
-            .position(|line| line.depth == 0 && self.tree.row(line.row).function == function);
+    pub fn select_function(&mut self, refined: &Refined, key: &FunctionKey) {
+        let is_it = |line: &Line| {
+            line.depth == 0 && refined.is_function(self.tree.row(line.row).function, key)
+        };
+        let found = self.visible.lines().iter().position(is_it);
         self.selected = found.unwrap_or(self.selected);
     }
 

@@ -16,7 +16,7 @@ use super::message::{Action, Message, Notice};
 use super::mode::{Mode, PAGE};
 use super::scene::Scene;
 use super::table::{Look, Rows, Table};
-use crate::profile::{FunctionRef, MetricRef};
+use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::Refined;
 use crate::views::columns::About;
 use crate::views::top_down::Downward;
@@ -233,7 +233,7 @@ pub trait View: Debug {
     // What happens to it.
 
     /// Another view was left for it, in which this function was selected.
-    fn entered(&mut self, _function: Option<FunctionRef>) {}
+    fn entered(&mut self, _function: Option<FunctionKey>, _shown: &Refined) {}
 
     /// It is looked at. Costs no pass over all nodes, but the first time.
     fn looked_at(&mut self, _scene: &Scene) {}
@@ -253,6 +253,9 @@ pub trait View: Debug {
 
     /// Forgets its rows, but not what they look like: other stages take the place of `shown`.
     fn forget(&mut self, _shown: &Refined) {}
+
+    /// The file was read again: what it knows of the profile itself is old.
+    fn reloaded(&mut self) {}
 
     /// Another metric is looked at.
     fn look_at(&mut self, _metric: MetricRef) {}

@@ -18,6 +18,7 @@ use super::effect::{Purpose, Request};
 use super::forest::{Forest, Refusal, Unmade, refine};
 use super::language::complete;
 use super::message::Message;
+use crate::profile::Profile;
 use crate::refine::{Cancelled, Refined, Watch};
 use crate::views::search::Search;
 use crate::views::sets::watched_set_rows;
@@ -44,6 +45,8 @@ struct Waiting {
     /// What is being done, and whether it is to end.
     running: Option<(Request, Arc<AtomicBool>)>,
     closed: bool,
+    /// What requests are about, where it is no longer what the worker began with.
+    base: Option<Refined>,
 }
 
 impl Waiting {
@@ -84,11 +87,17 @@ impl Requests {
     /// Ends whatever is being done or waits, unanswered.
     pub(super) fn cancel(&self) {
         let mut waiting = self.lock();
-        let Waiting { running, closed, .. } = std::mem::take(&mut *waiting);
+        let Waiting { running, closed, base, .. } = std::mem::take(&mut *waiting);
         if let Some((_, cancelled)) = &running {
             cancelled.store(true, Ordering::Relaxed);
         }
-        (waiting.running, waiting.closed) = (running, closed);
+        (waiting.running, waiting.closed, waiting.base) = (running, closed, base);
+    }
+
+    /// Lets whatever is asked for from now on be about another profile. What was asked for ends.
+    pub(super) fn rebase(&self, base: Refined) {
+        self.cancel();
+        self.lock().base = Some(base);
     }
 
     /// Lets the worker end.
@@ -175,6 +184,8 @@ pub(super) fn work(
                 answer(Message::Progress { ticket, done });
             }
         };
+        let newer = requests.lock().base.clone();
+        let base = newer.as_ref().unwrap_or(base);
         if let Ok(message) = make(base, request, &Watch::until(&cancelled).reporting(&report)) {
             answer(message);
         }
@@ -189,6 +200,24 @@ pub fn perform(base: &Refined, request: Request) -> Message {
         let refusal = Refusal { cause: "the refinement was ended".to_owned(), part: None };
         Message::Refused { ticket, refusal }
     })
+}
+
+/// Does what is asked on a profile that was read again, to take the place of `before`.
+pub fn replace(before: &Refined, read: Result<Profile, String>, mut request: Request) -> Message {
+    let profile = match read {
+        Ok(profile) => profile,
+        Err(cause) => {
+            let (ticket, cause) = (request.ticket, format!("not read again: {cause}"));
+            return Message::Refused { ticket, refusal: Refusal { cause, part: None } };
+        }
+    };
+    let source = &before.source_of(request.metric).source;
+    request.metric = profile.metric_of(source).unwrap_or_default();
+    let base = Box::new(Refined::base(&profile));
+    match perform(&base, request) {
+        Message::Refined { ticket, forest } => Message::Reloaded { ticket, base, forest },
+        other => other,
+    }
 }
 
 /// Whether there is a row, if only one without samples of the metric that is looked at.

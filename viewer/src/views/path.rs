@@ -1,57 +1,46 @@
 //! What a row is, independent of the tree it is in.
 //!
 //! Row ids belong to one tree. A selection, an opened row or a bookmark must outlive it: after
-//! every refinement there is a new tree. A [`Path`] names a row by the functions from the root.
+//! every refinement there is a new tree, and a profile may be read anew. A [`Path`] names a row by
+//! the functions from the root.
 
 use super::row::Row;
 use super::tree::{Direction, RowId, RowTree};
-use crate::profile::{FrameKind, FunctionRef};
+use crate::profile::{FrameKind, FunctionKey, FunctionRef};
 use crate::refine::Refined;
 
 /// One row of a path.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug)]
 pub struct Step {
-    /// The function.
-    pub subject: Subject,
+    /// The function, or the group that a refinement made.
+    key: FunctionKey,
     /// How it is there.
-    pub kind: FrameKind,
+    kind: FrameKind,
+    /// Its number when the row was named: of several rows with one key it means that one.
+    number: FunctionRef,
 }
 
-/// A function, named so that every refinement of the same profile understands it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Subject {
-    /// A function of the profile.
-    Function(FunctionRef),
-    /// A group that a refinement made, by name: its number depends on the other stages.
-    Group(String),
+impl PartialEq for Step {
+    fn eq(&self, other: &Self) -> bool {
+        (self.kind, &self.key) == (other.kind, &other.key)
+    }
 }
+
+impl Eq for Step {}
 
 /// The rows from the root's child to a row; empty for the root itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Path(pub Vec<Step>);
 
 impl Step {
     /// What a row is, apart from where it is.
     #[must_use]
     pub fn of(refined: &Refined, row: &Row) -> Self {
-        let function = row.function;
-        let subject = if (function.0 as usize) < refined.profile.functions.len() {
-            Subject::Function(function)
-        } else {
-            Subject::Group(refined.functions[function.0 as usize].name.clone())
-        };
-        Self { subject, kind: row.kind }
+        Self { key: refined.key(row.function), kind: row.kind, number: row.function }
     }
 
     fn is(&self, refined: &Refined, row: &Row) -> bool {
-        self.kind == row.kind
-            && match &self.subject {
-                Subject::Function(function) => *function == row.function,
-                Subject::Group(name) => {
-                    row.function.0 as usize >= refined.profile.functions.len()
-                        && refined.functions[row.function.0 as usize].name == *name
-                }
-            }
+        self.kind == row.kind && refined.is_function(row.function, &self.key)
     }
 }
 
@@ -72,7 +61,11 @@ impl<D: Direction> RowTree<D> {
     /// The child of a row that a step names.
     pub fn child(&mut self, refined: &Refined, id: RowId, step: &Step) -> Option<RowId> {
         self.children(refined, id);
-        self.opened_children(id).iter().copied().find(|&child| step.is(refined, self.row(child)))
+        let children = self.opened_children(id).iter().copied();
+        let mut named = children.filter(|&child| step.is(refined, self.row(child)));
+        let first = named.next()?;
+        let is_it = |child: &RowId| self.row(*child).function == step.number;
+        Some(if is_it(&first) { first } else { named.find(is_it).unwrap_or(first) })
     }
 
     /// The row at a path, or the nearest there is: steps that are gone (hidden, or above a new

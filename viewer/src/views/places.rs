@@ -156,18 +156,17 @@ impl<'r> Tree<'r> {
         }
         let profile = &self.refined.profile;
         let end = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
-        let named = |name: String| Function { name, module: None, file: None, line: 0 };
         let added = match place {
             Place::Module(id) => {
-                Some(Function { module: Some(id), ..named(end(profile.module_path(id))) })
+                Some(Function { module: Some(id), ..Function::named(end(profile.module_path(id))) })
             }
             Place::File(id) => {
-                Some(Function { file: Some(id), ..named(profile.string(id).to_owned()) })
+                Some(Function { file: Some(id), ..Function::named(profile.string(id)) })
             }
             Place::Function(..) => None,
             Place::Line(file, line) => {
                 let name = file.map_or_else(|| "line".to_owned(), |file| end(profile.string(file)));
-                Some(Function { file, line, ..named(format!("{name}:{line}")) })
+                Some(Function { file, line, ..Function::named(format!("{name}:{line}")) })
             }
         };
         let (function, kind) = match place {
@@ -261,7 +260,7 @@ mod tests {
             let function = forest.frames[forest.frame[node].index()].function;
             let mut path = paths.get(forest.parent[node] as usize).cloned().unwrap_or_default();
             if node > 0 {
-                path.push(forest.functions[function.index()].name.clone());
+                path.push(forest.functions[function.index()].name.to_string());
                 if forest.inclusive(node) > 0 {
                     rows.insert(path.clone(), (forest.inclusive(node), forest.exclusive(node)));
                 }
@@ -395,7 +394,7 @@ main 1 module:/opt/app at:main.c:9
             for &child in tree.children(&forest, row).to_vec().iter() {
                 let of = tree.row(child);
                 let mut path: Vec<String> = path.clone();
-                path.push(forest.functions[of.function.index()].name.clone());
+                path.push(forest.functions[of.function.index()].name.to_string());
                 rows.insert(
                     path.clone(),
                     of.weights.iter().map(|of| (of.inclusive, of.exclusive)).collect(),

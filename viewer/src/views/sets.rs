@@ -84,7 +84,7 @@ mod tests {
         let rows = set_rows(&Refined::base(&profile), &sets);
         let said = |name: &str| {
             let row = rows.iter().find(|row| row.name == name).unwrap();
-            let names = row.functions.iter().map(|f| profile.functions[f.index()].name.as_str());
+            let names = row.functions.iter().map(|f| &*profile.functions[f.index()].name);
             let names: Vec<_> = names.collect();
             format!("{} {}", row.samples, names.join(" "))
         };

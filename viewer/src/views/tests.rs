@@ -22,21 +22,16 @@ pub(crate) fn profile(outline: &str) -> Profile {
 
 /// `name inclusive exclusive edges`, with a note where the kind is not a call.
 fn text(refined: &Refined, row: &Row) -> String {
-    let name = &refined.functions[row.function.index()].name;
+    let name = &*refined.functions[row.function.index()].name;
     let edges = number::edges(row.first().edges, Form::Ascii);
     let kind = match row.kind {
         FrameKind::Call => String::new(),
         kind => format!("{kind:?}").to_lowercase(),
     };
-    let words = [
-        name,
-        &row.first().inclusive.to_string(),
-        &row.first().exclusive.to_string(),
-        &edges,
-        &kind,
-    ];
-    let words: Vec<&str> =
-        words.into_iter().map(|w| w.as_str()).filter(|w| !w.is_empty()).collect();
+    let [inclusive, exclusive] =
+        [row.first().inclusive, row.first().exclusive].map(|n| n.to_string());
+    let words = [name, &inclusive, &exclusive, &edges, &kind];
+    let words: Vec<&str> = words.into_iter().filter(|w| !w.is_empty()).collect();
     words.join(" ")
 }
 
@@ -75,7 +70,7 @@ fn opened<D: Direction>(refined: &Refined, tree: &mut RowTree<D>) -> Visible {
 /// The row with this name on a screen with everything open.
 fn row_named<D: Direction>(refined: &Refined, tree: &mut RowTree<D>, name: &str) -> RowId {
     let visible = opened(refined, tree);
-    let is_named = |row| refined.functions[tree.row(row).function.index()].name == name;
+    let is_named = |row| *refined.functions[tree.row(row).function.index()].name == *name;
     visible.lines().iter().map(|line| line.row).find(|&row| is_named(row)).expect(name)
 }
 
@@ -161,7 +156,8 @@ fn returns_along_callers_below_one_another_count_once() {
     let profile = profile("main\n  f\n    f\n      f\n        g 7 e=5\n");
     let refined = apply(&profile, &parse("callers of g").unwrap()).unwrap();
     let rows = flat(&refined, Sort::default());
-    let row = rows.iter().find(|row| refined.functions[row.function.index()].name == "f").unwrap();
+    let row =
+        rows.iter().find(|row| &*refined.functions[row.function.index()].name == "f").unwrap();
     assert_eq!(row.first().edges, Edges::exact(5));
 }
 

@@ -148,7 +148,7 @@ pub(crate) fn hostile(random: &mut Random, large: bool) -> Profile {
     run.cpu_ns = random.next() >> random.below(64);
     run.trampoline = random.below(2) == 0;
     let strings = 1 + random.size(60);
-    profile.strings = (0..strings).map(|_| name(random, large)).collect();
+    profile.strings = (0..strings).map(|_| name(random, large).into()).collect();
     let string = |random: &mut Random| StringId(random.below(strings) as u32);
     let modules = 1 + random.size(40);
     for _ in 0..modules {
@@ -280,8 +280,8 @@ pub(crate) fn every_text() -> Profile {
     (run.csprof_version, run.warnings) = (evil("1"), vec![evil("w"), evil("/lib: ")]);
     run.trampoline = true;
     let names = ["=HYPERLINK(\"x\")", "+f", "-g", "@h", "ns::f<int>(int)", "/lib", "/src/a.c"];
-    profile.strings = names.map(evil).to_vec();
-    profile.strings[0] = names[0].to_owned();
+    profile.strings = names.map(|name| evil(name).into()).to_vec();
+    profile.strings[0] = names[0].into();
     for symbols in [SymbolSource::Unreadable(StringId(1)), SymbolSource::Dwarf(StringId(5))] {
         profile.modules.push(Module { path: StringId(5), build_id: vec![1], symbols });
     }
@@ -339,7 +339,7 @@ pub(crate) fn every_text() -> Profile {
 /// A thread of so many nodes at an address with so many functions inlined.
 pub(crate) fn inlined(nodes: u32, functions: u32) -> Profile {
     let mut profile = Profile {
-        strings: vec!["f".to_owned()],
+        strings: vec!["f".into()],
         modules: vec![Module::default()],
         metric: Metric { source: "cputime".into(), unit: "ns".into(), period: 5 },
         processes: vec![Process::default()],

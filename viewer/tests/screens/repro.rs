@@ -68,7 +68,7 @@ fn reproduced_of(profile: &Profile, keys: &str) -> String {
     };
     let Line { command, appearance } = Line::try_parse_from(words(&line)).unwrap();
     let said = |refined: &Refined, depth: u32, row: &Row| {
-        let name = refined.functions[row.function.index()].name.clone();
+        let name = refined.functions[row.function.index()].name.to_string();
         (depth, name, *row.of(refined.metric), row.weights.clone())
     };
     let reported: Shown = match command {

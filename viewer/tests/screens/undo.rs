@@ -10,13 +10,13 @@ use csprof::tui::worker::perform;
 use super::{Viewer, solver};
 
 /// The screen without its last line, which says what happened.
-fn picture(viewer: &Viewer) -> String {
+pub(crate) fn picture(viewer: &Viewer) -> String {
     let screen = viewer.screen();
     let end = screen.trim_end().rfind('\n').unwrap();
     screen[..end].to_owned()
 }
 
-fn said(viewer: &Viewer) -> String {
+pub(crate) fn said(viewer: &Viewer) -> String {
     match &viewer.model.notice {
         Some(Notice::Said(text) | Notice::Failed(text)) => text.clone(),
         None => String::new(),

@@ -169,7 +169,7 @@ impl Binary {
                 start_unix_ns: u64::MAX,
                 ..RunInfo::default()
             },
-            strings: vec![self.path.clone()],
+            strings: vec![self.path.as_str().into()],
             modules: vec![module],
             frames: addresses.iter().map(frame).collect(),
             ..Profile::default()

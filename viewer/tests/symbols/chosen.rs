@@ -40,7 +40,7 @@ struct Paths {
 impl Paths {
     fn new(program: &Binary, library: &Binary) -> Self {
         let mut profile = program.profile(FrameKind::Root, &[]);
-        profile.strings.push(library.path.clone());
+        profile.strings.push(library.path.as_str().into());
         let module = |path, binary: &Binary| Module {
             path: StringId(path),
             build_id: binary.build_id(),

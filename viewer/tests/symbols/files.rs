@@ -237,7 +237,7 @@ fn what_cannot_be_read_says_why() {
         ("[heap]", "it is no file"),
     ] {
         let mut profile = Binary::open("/proc/self/exe").profile(FrameKind::Leaf, &[0x1000]);
-        profile.strings[0] = path.to_owned();
+        profile.strings[0] = path.into();
         let resolved = Resolved::with_debug_folders(profile, &[]);
         let (kind, text) = resolved.source();
         assert_eq!(kind, "unreadable", "{path}");
@@ -253,14 +253,14 @@ fn a_relative_path_starts_where_the_program_started() {
     let binary = Binary::open(&path);
     let mut profile = binary.profile(FrameKind::Leaf, &[binary.address("hidden")]);
     profile.run.directory = shop.path("").into_bytes();
-    profile.strings[0] = "./program".to_owned();
+    profile.strings[0] = "./program".into();
     assert_eq!(Resolved::with_debug_folders(profile, &[]).names(), ["hidden"]);
 }
 
 #[test]
 fn the_vdso_of_the_running_kernel_has_names() {
     let mut profile = Binary::open("/proc/self/exe").profile(FrameKind::Leaf, &[]);
-    profile.strings[0] = "[vdso]".to_owned();
+    profile.strings[0] = "[vdso]".into();
     profile.modules[0].build_id.clear();
     // Its code is no longer than a few pages; every byte is asked for.
     profile.frames = (0..0x4000)

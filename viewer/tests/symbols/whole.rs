@@ -21,7 +21,7 @@ fn mixed(shop: &Workshop) -> Option<Profile> {
     let (main, triple) = (program.address("main"), library.address("triple"));
 
     let mut profile = program.profile(FrameKind::Leaf, &[]);
-    profile.strings.push(library.path.clone());
+    profile.strings.push(library.path.as_str().into());
     let module = |path, binary: &Binary| Module {
         path: StringId(path),
         build_id: binary.build_id(),
@@ -143,7 +143,7 @@ fn a_file_without_build_id_names_nothing_that_has_a_name() {
     // Merged runs of two builds: one address is two functions.
     let profile = &mut first.profile;
     profile.frames[1].offset = address;
-    profile.strings.push("main_of_the_other_build".to_owned());
+    profile.strings.push("main_of_the_other_build".into());
     let name = StringId(u32::try_from(profile.strings.len()).unwrap() - 1);
     profile.functions.push(Function { name, ..profile.functions[0].clone() });
     *profile.sites.function.last_mut().unwrap() = FunctionId(1);

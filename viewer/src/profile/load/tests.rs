@@ -1,13 +1,13 @@
 //! Small saved profiles as they are loaded.
 
-use csprof_format::ids::{EpochId, ModuleId, ProcessId, StringId, ThreadId};
+use csprof_format::ids::{EpochId, ModuleId, ProcessId, ThreadId};
 
 use super::super::{FunctionRef, MOST, to_outline};
 use super::*;
 
 /// A saved profile with the functions `main`, `solve` and `dot` in `/opt/app`.
 fn saved() -> saved::Profile {
-    let strings = ["/opt/app", "main", "solve", "dot", "app.c"].map(str::to_owned).to_vec();
+    let strings = ["/opt/app", "main", "solve", "dot", "app.c"].map(Into::into).to_vec();
     let function = |name, line| saved::Function {
         name: StringId(name),
         module: ModuleId(0),
@@ -64,7 +64,7 @@ fn addresses_outlive_a_comparison() {
     let side = |offset, module: &str| {
         let mut profile = saved();
         let root = add_other(&mut profile, SavedKind::Root, 0);
-        profile.strings[0] = module.to_owned();
+        profile.strings[0] = module.into();
         profile.modules[0].build_id = module.as_bytes().to_vec();
         profile.metric = saved::Metric { source: "cputime".into(), unit: "ns".into(), period: 5 };
         let main = add_frame(&mut profile, offset, &[(0, 11)]);
@@ -155,7 +155,7 @@ fn what_has_no_name_says_where_it_is() {
 fn what_only_passes_a_call_on_is_left_out() {
     let mut profile = saved();
     let names = ["/run/libcsprof_collector-1f.so", "dlopen", "look", "dl_iterate_phdr"];
-    profile.strings.extend(names.map(str::to_owned));
+    profile.strings.extend(names.map(Into::into));
     profile.modules.push(saved::Module { path: StringId(5), ..saved::Module::default() });
     let function = |name, module| saved::Function {
         name: StringId(name),

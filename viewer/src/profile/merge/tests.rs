@@ -13,7 +13,7 @@ use super::*;
 /// one thread, and a node for each (levels up, offset, samples, edges). Offsets below 100 are in
 /// the app, and every tenth has no name.
 fn run(rank: u32, start: u64, nodes: &[(u32, u64, u64, u64)]) -> saved::Profile {
-    let strings = ["/opt/app", "/opt/plain.so", "app.c"].map(str::to_owned).to_vec();
+    let strings = ["/opt/app", "/opt/plain.so", "app.c"].map(Into::into).to_vec();
     let mut profile = saved::Profile {
         run: RunInfo {
             command: vec![b"./app".to_vec()],
@@ -49,7 +49,7 @@ fn run(rank: u32, start: u64, nodes: &[(u32, u64, u64, u64)]) -> saved::Profile 
             profile.frames.push(frame);
             if offset % 10 != 0 {
                 let name = StringId::from_index(profile.strings.len());
-                profile.strings.push(format!("f{offset}"));
+                profile.strings.push(format!("f{offset}").into());
                 let file = Some(StringId(2));
                 profile.sites.function.push(FunctionId::from_index(profile.functions.len()));
                 profile.functions.push(saved::Function { name, module, file, line: 1 });
@@ -165,10 +165,10 @@ fn merged_profiles_can_be_merged() {
 fn one_address_of_two_builds_without_build_ids_is_two_frames() {
     let base = run(0, 1, &[(0, 101, 1, 0)]);
     let mut other = run(1, 2, &[(0, 101, 1, 0)]);
-    other.strings[3] = "rebuilt".to_owned();
+    other.strings[3] = "rebuilt".into();
     let merged = merged(&[base, other]);
     let profile = Profile::from_saved(merged);
-    let name = |node| &profile.functions[profile.function_of(node).index()].name;
+    let name = |node| &*profile.functions[profile.function_of(node).index()].name;
     assert_eq!([name(1), name(2)], ["f101", "rebuilt"]);
 }
 

@@ -6,7 +6,7 @@ use crate::profile::Profile;
 pub(crate) fn places(profile: &Profile) -> Vec<u32> {
     let functions = profile.functions.iter().zip(0_u32..);
     let mut names: Vec<(&str, u32)> =
-        functions.map(|(function, number)| (function.name.as_str(), number)).collect();
+        functions.map(|(function, number)| (&*function.name, number)).collect();
     names.sort_unstable();
     let mut places = vec![0; names.len()];
     for (place, same) in names.chunk_by(|a, b| a.0 == b.0).enumerate() {

@@ -12,8 +12,8 @@ use super::name_order;
 use super::procedures::Procedures;
 use super::workspace::{Table, Workspace};
 use crate::profile::{
-    Column, Count, Frame, FrameKind, FrameRef, Function, FunctionRef, MetricRef, NodesBuilder,
-    Profile, Stream,
+    Column, Count, Frame, FrameKind, FrameRef, Function, FunctionKey, FunctionRef, MetricRef,
+    NodesBuilder, Profile, Stream,
 };
 use crate::refine::lang::syntax::Predicate;
 use crate::refine::pattern::names::Names;
@@ -349,6 +349,18 @@ impl Refined {
     pub fn prepare_names(&self) {
         self.names.of(&self.profile);
         self.name_order();
+    }
+
+    /// What a function is called in all profiles of its program.
+    #[must_use]
+    pub fn key(&self, function: FunctionRef) -> FunctionKey {
+        FunctionKey::of(&self.profile, &self.functions[function.index()])
+    }
+
+    /// Whether a function has this key.
+    #[must_use]
+    pub fn is_function(&self, function: FunctionRef, key: &FunctionKey) -> bool {
+        key.is(&self.profile, &self.functions[function.index()])
     }
 
     /// The place of a function in the order of names, if it is one of the profile's. The first time,

@@ -55,8 +55,8 @@ pub(crate) fn told_apart(refined: &Refined) -> Refined {
     for function in shown {
         let name = &mut functions[function].name;
         if name.ends_with(" small)") {
-            let place = places.entry(name.clone()).or_default();
-            name.push_str(&format!("#{place}"));
+            let place = places.entry(name.to_string()).or_default();
+            *name = format!("{name}#{place}").into();
             *place += 1;
         }
     }
@@ -79,7 +79,7 @@ fn shown(refined: &Refined) -> BTreeMap<Path, Cost> {
         while at != 0 {
             let frame = refined.frames[refined.frame[at].index()];
             if frame.kind != FrameKind::Root {
-                let name = refined.functions[frame.function.index()].name.clone();
+                let name = refined.functions[frame.function.index()].name.to_string();
                 path.push((name, frame.kind));
             }
             at = refined.parent[at] as usize;

@@ -139,11 +139,11 @@ impl Recorded {
         let mut known = HashMap::new();
         for function in profile.functions.iter_mut() {
             if *known.entry(function.name.clone()).or_insert(function.module) != function.module {
-                function.name.push_str(&format!(" ({:?})", function.module));
+                function.name = format!("{} ({:?})", function.name, function.module).into();
             }
         }
         let texts: Vec<std::sync::Arc<str>> =
-            profile.functions.iter().map(|function| function.name.as_str().into()).collect();
+            profile.functions.iter().map(|function| function.name.clone()).collect();
         let mut samples = Vec::new();
         let mut labels = BTreeMap::new();
         let mut times: HashMap<&str, u64> = HashMap::new();
@@ -207,7 +207,7 @@ impl Recorded {
         let mut shared: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
         for frame in profile.frames.iter() {
             let name = profile.functions[frame.function.index()].name.clone();
-            shared.entry(procedures.number(frame)).or_default().insert(name);
+            shared.entry(procedures.number(frame)).or_default().insert(name.to_string());
         }
         let shared = shared.into_values().filter(|names| names.len() > 1).collect();
         Self { profile, samples, names, labels, modules, nodes, families, shared }
@@ -537,7 +537,7 @@ fn check_function(recorded: &Recorded, name: &str) {
     let hidden = base.then(&Stage::Hide(f.clone())).unwrap();
     assert!(hidden.then(&Stage::Hide(f.clone())).is_err(), "there is no {name} left");
     let called = |frame: &&crate::profile::Frame| {
-        base.functions[frame.function.index()].name == name && frame.kind != FrameKind::Unknown
+        *base.functions[frame.function.index()].name == *name && frame.kind != FrameKind::Unknown
     };
     // Addresses without a name may be those of one activation.
     if recorded.profile.frames.iter().any(|frame| called(&frame)) {

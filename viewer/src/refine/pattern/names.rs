@@ -35,9 +35,9 @@ const WITHOUT_TABLE: usize = 4;
 impl Names {
     /// The table of a profile, made if nobody did.
     pub(crate) fn of(&self, profile: &Profile) -> &NameTable {
-        self.0.table.get_or_init(|| {
-            NameTable::of(profile.functions.iter().map(|function| function.name.as_str()))
-        })
+        self.0
+            .table
+            .get_or_init(|| NameTable::of(profile.functions.iter().map(|function| &*function.name)))
     }
 
     /// The table for one more pattern; an empty one as long as it is not worth while to make it.

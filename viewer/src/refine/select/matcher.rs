@@ -217,7 +217,7 @@ impl Refined {
     pub(crate) fn names_that_match(&self, glob: &str) -> impl Iterator<Item = &str> {
         let names = self.names.for_pattern(&self.profile);
         let glob = NameGlob::new(glob);
-        let functions = self.profile.functions.iter().map(|function| function.name.as_str());
+        let functions = self.profile.functions.iter().map(|function| &*function.name);
         let named = functions.enumerate().skip(FunctionRef::ROOT.index() + 1);
         named
             .filter(move |(number, name)| names.matches(*number, name, &glob))

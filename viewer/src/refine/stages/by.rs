@@ -93,36 +93,22 @@ fn key(refined: &Refined, frame: &Frame, grain: Grain) -> Option<Key> {
 }
 
 fn function(refined: &Refined, key: &Key) -> Function {
-    let end = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    let end = |path| str::rsplit(path, '/').next().unwrap_or(path);
     match *key {
-        Key::Module(module) => Function {
-            name: module.map_or_else(
-                || "[no module]".to_owned(),
-                |module| end(refined.profile.module_path(module)),
-            ),
-            module,
-            file: None,
-            line: 0,
-        },
-        Key::File(file) => Function {
-            name: file.map_or_else(
-                || "[no source file]".to_owned(),
-                |file| end(refined.profile.string(file)),
-            ),
-            module: None,
-            file,
-            line: 0,
-        },
+        Key::Module(module) => {
+            let path = module.map(|module| refined.profile.module_path(module));
+            Function { module, ..Function::named(path.map_or("[no module]", end)) }
+        }
+        Key::File(file) => {
+            let path = file.map(|file| refined.profile.string(file));
+            Function { file, ..Function::named(path.map_or("[no source file]", end)) }
+        }
         Key::Line(function, file, line) => {
             let function = &refined.functions[function.index()];
             let file = file.or(function.file);
-            let place = file.map_or_else(String::new, |file| end(refined.profile.string(file)));
-            Function {
-                name: format!("{} {place}:{line}", function.name),
-                file,
-                line,
-                ..function.clone()
-            }
+            let place = file.map_or("", |file| end(refined.profile.string(file)));
+            let name = format!("{} {place}:{line}", function.name).into();
+            Function { name, file, line, ..function.clone() }
         }
     }
 }

@@ -20,8 +20,7 @@ impl Transform for Group<'_> {
     fn run(&self, refined: Refined, watch: &Watch<'_>) -> Result<Step, Stop> {
         let (members, effect) = found(&refined, self.pattern)?;
         let (mut refined, moved) = runs(refined, &members, watch)?;
-        let function = Function { name: self.name.to_owned(), module: None, file: None, line: 0 };
-        let function = FunctionRef(refined.functions.number_of(function));
+        let function = FunctionRef(refined.functions.number_of(Function::named(self.name)));
         let mut frames: Vec<Frame> = refined.frames.iter().copied().collect();
         for member in members.iter() {
             let kind = match frames[member].kind {

@@ -85,8 +85,7 @@ struct Part {
 
 /// The function that stands for so many rows: not that of another `small`, whose rows are others.
 fn rest_of(refined: &mut Refined, count: u32) -> FunctionRef {
-    let name = format!("({count} small)");
-    let function = Function { name, module: None, file: None, line: 0 };
+    let function = Function::named(format!("({count} small)"));
     FunctionRef(refined.functions.add(vec![function]))
 }
 
@@ -105,7 +104,7 @@ mod tests {
         let mut rows: BTreeMap<_, u64> = BTreeMap::new();
         for node in (0..refined.node_count()).filter(|&node| refined.is_shown(node)) {
             let function = refined.frames[refined.frame[node].index()].function;
-            if refined.functions[function.index()].name == "(2 small)" {
+            if refined.functions[function.index()].name[..] == *"(2 small)" {
                 *rows.entry(function).or_default() += refined.inclusive(node);
             }
         }

@@ -194,8 +194,7 @@ fn added(refined: &mut Refined, axis: Axis) -> Vec<Added> {
         let number = contexts.number(stream, axis);
         let place = *places.entry(number).or_insert_with(|| {
             let name = number.map_or_else(|| "none".to_owned(), |number| number.to_string());
-            let name = format!("{}={name}", axis.name());
-            functions.push(Function { name, module: None, file: None, line: 0 });
+            functions.push(Function::named(format!("{}={name}", axis.name())));
             functions.len() - 1
         });
         let before = if context == 0 { stream.nodes.start } else { context + 1 };

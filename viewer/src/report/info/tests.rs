@@ -33,8 +33,8 @@ main 2
     info.run.cpu_ns = 200_000_000;
     info.run.csprof_version = "0.1.0".to_owned();
     info.run.warnings = vec!["/opt/helper is static and was not profiled".to_owned()];
-    info.strings.push("/lib/libc.so.6".to_owned());
-    info.strings.push("/opt/app".to_owned());
+    info.strings.push("/lib/libc.so.6".into());
+    info.strings.push("/opt/app".into());
     info.modules[0].build_id = vec![0xab, 0xcd, 0x01];
     info.modules[0].symbols = SymbolSource::Dwarf(StringId(2));
     info.modules.push(Module {

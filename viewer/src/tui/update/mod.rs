@@ -144,6 +144,7 @@ fn apply(model: &mut Model, message: Message) -> Effects {
         Message::Quit => return vec![Effect::Quit],
         Message::Suspend => return vec![Effect::Suspend],
         Message::Repaint => return vec![Effect::Repaint],
+        Message::Reload => return refinement::reload(model),
         Message::Unbound(key) => {
             model.notice = Some(Notice::Said(keymap::unbound(model.mode(), key)));
         }
@@ -193,6 +194,7 @@ fn apply(model: &mut Model, message: Message) -> Effects {
             return refinement::sets_loaded(model, sets, notice);
         }
         Message::Refined { ticket, forest } => refinement::arrived(model, ticket, *forest),
+        Message::Reloaded { ticket, forest, .. } => refinement::reloaded(model, ticket, *forest),
         Message::Progress { ticket, done } => model.progress = Some((ticket, done)),
         Message::Refused { ticket, refusal } => {
             if prompt::refused(model, ticket, &refusal)

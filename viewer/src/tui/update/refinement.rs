@@ -16,6 +16,7 @@ use super::super::sets;
 use super::super::stages::Stages;
 use super::ask::{Effects, ask};
 use crate::refine::Sets;
+use crate::views::number::{count, counted};
 use crate::views::sets::SetRow;
 
 /// Has the profile refined by other stages.
@@ -116,7 +117,7 @@ fn go_to(model: &mut Model, moment: &Moment) {
 fn forget(model: &mut Model, pending: Pending) {
     let shown = model.history.back_to_settled(pending.is_change);
     model.stages = model.shown_stages.clone();
-    if let Some(moment) = shown.filter(|_| !pending.is_change) {
+    if let Some(moment) = shown.filter(|_| pending.look.is_some()) {
         go_to(model, &moment);
     }
 }
@@ -147,13 +148,45 @@ pub(super) fn sets_loaded(model: &mut Model, sets: Arc<Sets>, notice: Notice) ->
     model.sets = sets;
     model.notice = Some(notice);
     if model.stages.active().any(|text| text.contains('@')) {
-        let (is_change, look) = match model.pending.take() {
-            Some(pending) => (pending.is_change, pending.look),
-            None => (false, None),
-        };
-        return request(model, is_change, look);
+        return request_again(model);
     }
     Vec::new()
+}
+
+/// Asks the shell once more for the stages that are wanted.
+fn request_again(model: &mut Model) -> Effects {
+    let (is_change, look) =
+        model.pending.take().map_or((false, None), |pending| (pending.is_change, pending.look));
+    request(model, is_change, look)
+}
+
+/// Has the file read again, and refined by the stages that are wanted.
+pub(super) fn reload(model: &mut Model) -> Effects {
+    model.notice = Some(Notice::Said("reading the file again…".to_owned()));
+    let of_file = |effect| match effect {
+        Effect::Refine(request) => Effect::Reload(request),
+        other => other,
+    };
+    request_again(model).into_iter().map(of_file).collect()
+}
+
+/// The shell has read the file again.
+pub(super) fn reloaded(model: &mut Model, ticket: u64, forest: Forest) {
+    let Some(pending) = model.pending.take_if(|pending| pending.ticket == ticket) else {
+        let cause = "not read again: something else was asked for meanwhile";
+        model.notice = Some(Notice::Failed(cause.to_owned()));
+        return;
+    };
+    let form = model.form();
+    let before = count(model.profile.total(), form);
+    let is_alike = model.reload(forest);
+    if let Some(moment) = pending.look.filter(|_| is_alike) {
+        model.look_like(&moment);
+    }
+    model.history.settle();
+    let anew = if is_alike { "" } else { "; its metrics are others, so the views begin anew" };
+    let now = counted(model.profile.total(), "sample", form);
+    model.notice = Some(Notice::Said(format!("read again: {now}, {before} before{anew}")));
 }
 
 /// The shell has refined the profile.

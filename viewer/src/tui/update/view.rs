@@ -7,14 +7,16 @@ use super::super::model::Model;
 use super::super::view::Outcome;
 use super::ask::{Effects, ask};
 use super::refinement;
+use crate::views::Row;
 
 /// Shows a view. It may be about the function that was selected.
 pub(super) fn show(model: &mut Model, view: ViewId) {
-    let function = model.selected().map(|selected| selected.row.function);
+    let key = |row: &Row| model.of_rows().key(row.function);
+    let function = model.selected().map(|selected| key(selected.row));
     let came_from = std::mem::replace(&mut model.view, view);
     model.found = None;
     if came_from != view {
-        model.views[view.0].entered(function);
+        model.views[view.0].entered(function, &model.scene.refined);
     }
 }
 

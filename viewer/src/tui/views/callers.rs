@@ -8,7 +8,7 @@ use super::super::mode::{COLUMNS, FRAME, Keys, MENU, Mode, STEPS, TREE};
 use super::super::table::{Rows, Table};
 use super::super::view::{BoxedView, Entry, Memory, OF_ROWS, Repro, RowsMut, Sheet, View};
 use super::lazy::{LazyTable, first_table};
-use crate::profile::{FunctionRef, MetricRef};
+use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::Refined;
 use crate::views::Cost;
 use crate::views::callers::{Callers, Upward};
@@ -77,7 +77,18 @@ pub(in crate::tui) fn wanted() -> Wanted {
 struct CallersView {
     rows: LazyTable<Upward>,
     /// The function to select when the rows are there.
-    follow: Option<FunctionRef>,
+    follow: Option<FunctionKey>,
+}
+
+impl CallersView {
+    /// Selects the function to be selected, if there is one and the rows are there.
+    fn go_to_followed(&mut self, shown: &Refined) {
+        if let Some(table) = &mut self.rows.table
+            && let Some(key) = self.follow.take()
+        {
+            table.select_function(shown, &key);
+        }
+    }
 }
 
 impl View for CallersView {
@@ -102,10 +113,9 @@ impl View for CallersView {
     }
 
     /// The view is about the function that was selected.
-    fn entered(&mut self, function: Option<FunctionRef>) {
-        if !self.rows.select_function(function) {
-            self.follow = function;
-        }
+    fn entered(&mut self, function: Option<FunctionKey>, shown: &Refined) {
+        self.follow = function;
+        self.go_to_followed(shown);
     }
 
     fn wanted(&self) -> Option<Wanted> {
@@ -115,13 +125,11 @@ impl View for CallersView {
     fn take(&mut self, made: &mut Made, shown: &Refined) {
         let Some(WithCallers(table)) = made.take() else { return };
         self.rows.take(table, shown);
-        let function = self.follow.take();
-        self.rows.select_function(function);
+        self.go_to_followed(shown);
     }
 
     fn forget(&mut self, shown: &Refined) {
         self.rows.forget(shown);
-        self.follow = None;
     }
 
     fn look_at(&mut self, _metric: MetricRef) {

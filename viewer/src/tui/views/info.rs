@@ -66,6 +66,10 @@ impl View for Info {
         }
     }
 
+    fn reloaded(&mut self) {
+        self.page = Page::default();
+    }
+
     fn repro(&self, _compared: bool) -> Repro {
         Repro::OfFile("info")
     }

@@ -1,7 +1,6 @@
 //! Rows that are made when they are looked at.
 
 use super::super::table::{Look, Rows, Table};
-use crate::profile::FunctionRef;
 use crate::refine::Refined;
 use crate::views::tree::{Direction, RowTree};
 use crate::views::{Cost, Sort};
@@ -53,13 +52,6 @@ impl<D: Direction> LazyTable<D> {
         if let Some(table) = &mut self.table {
             table.forget_hot_paths();
         }
-    }
-
-    /// Selects the outermost row of a function; returns whether there is a table.
-    pub(super) fn select_function(&mut self, function: Option<FunctionRef>) -> bool {
-        let (Some(table), Some(function)) = (&mut self.table, function) else { return false };
-        table.select_function(function);
-        true
     }
 }
 

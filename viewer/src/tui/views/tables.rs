@@ -104,9 +104,9 @@ struct Tables {
     /// Why there is no table.
     refused: Option<String>,
     /// What the path was before, the last one at the end, with the row that was chosen then.
-    before: Vec<(Option<Chain>, String)>,
+    before: Vec<(Option<Chain>, Arc<str>)>,
     /// Name of the function to select when the table is there.
-    follow: Option<String>,
+    follow: Option<Arc<str>>,
     sort: Sort,
 }
 
@@ -117,8 +117,8 @@ struct Told {
     way: Way,
     reach: Reach,
     sort: Sort,
-    before: Vec<(Option<Chain>, String)>,
-    selected: Option<String>,
+    before: Vec<(Option<Chain>, Arc<str>)>,
+    selected: Option<Arc<str>>,
 }
 
 impl Tables {
@@ -156,7 +156,7 @@ impl Tables {
     }
 
     /// Name of the selected row's function, to find it again.
-    fn selected_name(&self, refined: &Refined) -> Option<String> {
+    fn selected_name(&self, refined: &Refined) -> Option<Arc<str>> {
         let list = self.list.as_ref()?;
         let row = list.row(list.line(list.selected())?);
         Some(refined.functions.get(row.function.index())?.name.clone())
@@ -164,7 +164,7 @@ impl Tables {
 
     /// Forgets the table: the path, its kind or what is shown has changed. The row of this name
     /// is selected when the new one is there.
-    fn forget_list(&mut self, follow: Option<String>) {
+    fn forget_list(&mut self, follow: Option<Arc<str>>) {
         if let Some(list) = self.list.take() {
             self.sort = list.sort();
             self.follow = follow;
@@ -426,7 +426,7 @@ fn select(list: &mut Table<Listed>, refined: &Refined, name: Option<&str>) {
     let Some(name) = name else { return };
     let is_it = |at: &usize| {
         let line = list.line(*at);
-        line.is_some_and(|line| refined.functions[list.row(line).function.index()].name == name)
+        line.is_some_and(|line| *refined.functions[list.row(line).function.index()].name == *name)
     };
     let at = (0..list.len()).find(is_it);
     list.select(at.unwrap_or(0));

@@ -29,7 +29,7 @@ fn table(profile: &Profile, path: &str, way: Way, reach: Reach) -> BTreeMap<Stri
             Edges::Range { low, .. } => format!(" e={low}"),
             Edges::None => String::new(),
         };
-        let name = profile.functions[row.function.index()].name.clone();
+        let name = profile.functions[row.function.index()].name.to_string();
         (name, format!("{} {}{edges}", row.first().inclusive, row.first().exclusive))
     });
     rows.collect()
@@ -45,7 +45,7 @@ fn edges_below(outline: &str, stages: &str, path: &str, function: &str) -> Edges
     let refined = apply(&profile, &parse(stages).unwrap()).unwrap();
     let path = chain(path);
     let table = HallTable::new(&refined, path.as_ref(), Way::Down, Reach::Immediate).unwrap();
-    let is_it = |row: &&Row| refined.functions[row.function.index()].name == function;
+    let is_it = |row: &&Row| *refined.functions[row.function.index()].name == *function;
     table.rows.iter().find(is_it).unwrap().first().edges
 }
 
@@ -224,7 +224,7 @@ proptest! {
         else { return Ok(()) };
 
         let name = |node: usize| {
-            profile.functions[profile.function_of(node as u32).index()].name.as_str()
+            &*profile.functions[profile.function_of(node as u32).index()].name
         };
         let frames_of = |node: usize| {
             let mut frames = Vec::new();
@@ -239,7 +239,7 @@ proptest! {
         let row_of = |wanted: &str| {
             table.rows.iter().find(|row| {
                 row.kind != FrameKind::Root
-                    && refined.functions[row.function.index()].name == wanted
+                    && *refined.functions[row.function.index()].name == *wanted
             })
         };
         for g in ["a", "b", "c"] {
@@ -322,7 +322,7 @@ proptest! {
         let of = |profile: &Profile| {
             let refined = Refined::base(profile);
             HallTable::new(&refined, path.as_ref(), way, reach).map(|table| {
-                let name = |row: &Row| refined.functions[row.function.index()].name.clone();
+                let name = |row: &Row| refined.functions[row.function.index()].name.to_string();
                 let rows = table.rows.into_iter().map(|row| (name(&row), row));
                 let rows = rows.chain([("the path".to_owned(), table.path)]).map(|(name, row)| {
                     let weights = row.weights.iter();
@@ -369,7 +369,7 @@ proptest! {
         }
         let mut callers = Callers::new(&refined);
         for function in callers.children(&refined, RowId::ROOT).to_vec() {
-            let name = refined.functions[callers.row(function).function.index()].name.clone();
+            let name = refined.functions[callers.row(function).function.index()].name.to_string();
             let path = Chain::of(FramePattern::Exact(name));
             let table =
                 HallTable::new(&refined, Some(&path), Way::Up, Reach::Immediate)

@@ -74,7 +74,7 @@ fn names<D: Direction>(
 }
 
 fn named(refined: &Refined, row: &Row) -> (String, FrameKind) {
-    (refined.functions[row.function.index()].name.clone(), row.kind)
+    (refined.functions[row.function.index()].name.to_string(), row.kind)
 }
 
 fn is(frame: &Activation, row: &(String, FrameKind)) -> bool {

@@ -27,7 +27,7 @@ fn inclusive_cost_has_one_value() {
         let base = Refined::base(&profile);
         let all = rows(&base);
         assert_eq!(all.iter().map(|row| row.first().exclusive).sum::<u64>(), base.base);
-        let name = |row: &Row| base.functions[row.function.index()].name.clone();
+        let name = |row: &Row| base.functions[row.function.index()].name.to_string();
         // A pattern means all functions of a name, so those of several modules are left out.
         let mut count: HashMap<&str, u32> = HashMap::new();
         for function in &profile.functions {
@@ -70,7 +70,7 @@ fn ranks_add_up() {
     let shown = |text: &str| apply(&profile, &parse(text).unwrap()).unwrap().shown;
     let (mut sum, mut ranks) = (0, 0);
     for row in rows(&split).iter().filter(|row| row.kind == FrameKind::Context) {
-        let name = split.functions[row.function.index()].name.as_str();
+        let name = &*split.functions[row.function.index()].name;
         if let Some(rank) = name.strip_prefix("rank=").filter(|rank| *rank != "none") {
             assert_eq!(row.first().inclusive, shown(&format!("rank = {rank}")), "{name}");
             ranks += 1;
