@@ -6,24 +6,17 @@
 
 use std::io::{self, Write};
 
-use csprof_format::profile::Metric;
-use serde::Serialize;
-
 use super::aligned::Aligned;
-use super::csv::{cell, further_columns, of_output};
-use super::json::{ByMetric, heading, write_with_rows};
+use super::json::{self, JsonRow, heading};
 use super::listing::{Limits, Scale};
 use super::text::{LONG_COMMAND, account_for, cut, dots};
-use super::{Measure, Options, basis_of_percentages, others, several};
-use crate::profile::MetricRef;
+use super::{Measure, Options, basis_of_percentages, csv};
 use crate::refine::Refined;
-use crate::views::contexts::{Context, Part, all_contexts, contexts, programs};
-use crate::views::number::{Form, counted, percent};
-use crate::views::printable::{command_line, printable};
-
-/// Names of the columns.
-pub const COLUMNS: [&str; 10] =
-    ["depth", "kind", "name", "rank", "pid", "tid", "stage", "inclusive", "imbalance", "peer"];
+use crate::views::Cost;
+use crate::views::columns::{AnyRow, Basis, Column, Id};
+use crate::views::contexts::{Context, all_contexts, contexts, programs};
+use crate::views::number::{Form, counted};
+use crate::views::printable::printable;
 
 /// The rows that are wanted, in the order of the list, and how many are left out for being small,
 /// and for coming late. No peer is small unless the person says what is: of a hundred ranks or
@@ -31,8 +24,7 @@ pub const COLUMNS: [&str; 10] =
 fn wanted(refined: &Refined, list: Vec<Context>, limits: Limits) -> (Vec<Context>, [usize; 2]) {
     let scale = Scale::new(refined, limits);
     let is_small = |context: &Context| {
-        let of_each = context.further.iter().map(|part| part.samples);
-        let is_small = scale.weight(context.samples, of_each) < scale.least;
+        let is_small = scale.of(&context.row, Cost::Inclusive) < scale.least;
         is_small && !(context.is_peer && context.thread.is_none() && !limits.is_share_asked)
     };
     let mut left_out = [0; 2];
@@ -67,50 +59,34 @@ pub fn text(refined: &Refined, options: &Options, out: &mut impl Write) -> io::R
     if !account_for(refined, options, form, out)? {
         return Ok(());
     }
-    let looked_at = refined.looked_at();
-    let others = others(refined);
     let measure = options.measure.unwrap_or(Measure::Source);
-    let cost = |samples| measure.text(samples, looked_at, form);
-    let whole = |metric| {
-        let (base, shown) = refined.account_of(metric);
-        if options.percent_of_shown { shown } else { base }
-    };
-    // Cost and share of a metric.
-    let cells = |samples, (metric, source): (MetricRef, &Metric)| {
-        [measure.text(samples, source, form), percent(samples, whole(metric))]
-    };
-    let of_looked_at = |samples| cells(samples, (refined.metric, looked_at));
+    let percent_of_shown = options.percent_of_shown;
+    let basis = Basis { measure, percent_of_shown, form, ..Basis::new(refined) };
     let (list, of_processes) = contexts(refined);
-    let of_threads = list.iter().any(|context| context.peers > 1);
+    let of_threads = list
+        .iter()
+        .any(|context| context.spread(refined.metric).is_some_and(|spread| spread.peers > 1));
     let processes = list.iter().filter(|context| context.thread.is_none()).count();
-    let mut programs = programs(&refined.profile, &list);
+    let mut programs = programs(refined, &list);
     // Where each process has a program of its own, the list is the same.
     if programs.len() == 1 || programs.len() == processes {
         programs.clear();
     }
     let (rows, [small, beyond]) = wanted(refined, list, Limits::for_text(options));
-    let unit = match options.measure {
-        _ if !others.is_empty() => &printable(&looked_at.source),
-        Some(Measure::Samples) => "samples",
-        _ if looked_at.is_time() => "time",
-        _ => &printable(&looked_at.unit),
+    let mut columns = basis.of_contexts();
+    let heads = |columns: &[Column], last: &[&str]| -> Vec<String> {
+        let heads = columns.iter().map(|column| column.heading(&basis).into_owned());
+        heads.chain(last.iter().map(ToString::to_string)).collect()
     };
-    let mut heads = [unit, "%", "imbalance"].map(str::to_owned).to_vec();
-    let mut further_heads = Vec::new();
-    for (_, metric) in &others {
-        further_heads.extend([&*printable(&metric.source), "%"].map(str::to_owned));
-    }
-    heads.extend_from_slice(&further_heads);
-    heads.push("processes and their threads".to_owned());
-    let mut lines = vec![heads];
+    let cells = |columns: &[Column], row: AnyRow<'_>, last: &[String]| -> Vec<String> {
+        let cells = columns.iter().map(|column| column.text_of(&basis, row));
+        cells.chain(last.iter().cloned()).collect()
+    };
+    let mut lines = vec![heads(&columns, &["processes and their threads"])];
     lines.extend(rows.iter().map(|context| {
-        let imbalance = if context.imbalance > 0 { cost(context.imbalance) } else { String::new() };
         let indent = if context.thread.is_some() { " " } else { "" };
-        let mut line = of_looked_at(context.samples).to_vec();
-        line.push(imbalance);
-        line.extend(others.iter().flat_map(|&of| cells(context.further[of.0.index()].samples, of)));
-        line.push(format!("{indent}{}", cut(&context.label, LONG_COMMAND, form)));
-        line
+        let label = format!("{indent}{}", cut(&context.label, LONG_COMMAND, form));
+        cells(&columns, context.into(), &[label])
     }));
     write_aligned(&lines, out)?;
     writeln!(out)?;
@@ -124,16 +100,11 @@ pub fn text(refined: &Refined, options: &Options, out: &mut impl Write) -> io::R
         if small + beyond > 0 {
             writeln!(out)?;
         }
-        let mut heads = vec![unit.to_owned(), "%".to_owned()];
-        heads.extend(further_heads);
-        heads.extend(["processes", "programs (process = NAME)"].map(str::to_owned));
-        let mut lines = vec![heads];
+        columns.retain(|column| column.id != Id::Imbalance);
+        let mut lines = vec![heads(&columns, &["processes", "programs (process = NAME)"])];
         lines.extend(programs.iter().map(|program| {
-            let mut line = of_looked_at(program.samples).to_vec();
-            line.extend(others.iter().flat_map(|&of| cells(program.further[of.0.index()], of)));
-            line.push(program.processes.to_string());
-            line.push(printable(&program.name).into_owned());
-            line
+            let last = [program.processes.to_string(), printable(&program.name).into_owned()];
+            cells(&columns, (&program.row).into(), &last)
         }));
         write_aligned(&lines, out)?;
         writeln!(out)?;
@@ -143,7 +114,8 @@ pub fn text(refined: &Refined, options: &Options, out: &mut impl Write) -> io::R
     }
     let whose = of_processes.whose(form);
     if let Some(whose) = &whose {
-        writeln!(out, "Imbalance of the {whose}: {}.", cost(of_processes.samples))?;
+        let imbalance = measure.text(of_processes.samples, refined.looked_at(), form);
+        writeln!(out, "Imbalance of the {whose}: {imbalance}.")?;
     }
     if whose.is_none() && !of_threads {
         return Ok(());
@@ -166,74 +138,9 @@ fn write_aligned(lines: &[Vec<String>], out: &mut impl Write) -> io::Result<()> 
     })
 }
 
-/// One row for machines.
-#[derive(Serialize)]
-struct JsonRow<'r> {
-    /// 0 for a process, 1 for a thread of the process before it.
-    depth: u32,
-    /// `process` or `thread`.
-    kind: &'static str,
-    /// The command line, or the thread's name.
-    name: String,
-    /// `null` where the process has none.
-    rank: Option<u32>,
-    pid: u32,
-    /// `null` for a process.
-    tid: Option<u32>,
-    /// The refinement to it.
-    stage: &'r str,
-    inclusive: u128,
-    /// That of a process's threads; `null` for a thread.
-    imbalance: Option<u128>,
-    /// Whether an imbalance is of this process or thread and others.
-    peer: bool,
-    #[serde(skip_serializing_if = "ByMetric::is_empty")]
-    metrics: ByMetric<'r, JsonPart>,
-}
-
-/// What a row has of one metric.
-#[derive(Serialize)]
-struct JsonPart {
-    inclusive: u128,
-    imbalance: Option<u128>,
-}
-
-fn json_row<'r>(refined: &'r Refined, measure: Measure, context: &'r Context) -> JsonRow<'r> {
-    let info = &refined.profile.info;
-    let process = &info.processes[context.process.index()];
-    let thread = context.thread.map(|thread| &info.threads[thread.index()]);
-    let of = |samples| measure.of(samples, refined.looked_at());
-    JsonRow {
-        depth: u32::from(thread.is_some()),
-        kind: if thread.is_some() { "thread" } else { "process" },
-        name: match thread {
-            Some(thread) => String::from_utf8_lossy(&thread.name).into_owned(),
-            None => command_line(&process.command),
-        },
-        rank: process.rank,
-        pid: process.pid,
-        tid: thread.map(|thread| thread.tid),
-        stage: &context.stage,
-        inclusive: of(context.samples),
-        imbalance: thread.is_none().then(|| of(context.imbalance)),
-        peer: context.is_peer,
-        metrics: ByMetric(parts(refined, measure, context)),
-    }
-}
-
-/// What a row has of each metric, where there are several.
-fn parts<'r>(
-    refined: &'r Refined,
-    measure: Measure,
-    context: &Context,
-) -> Vec<(&'r str, JsonPart)> {
-    let is_process = context.thread.is_none();
-    let part = |((_, metric), part): ((_, &'r Metric), &Part)| {
-        let imbalance = is_process.then(|| measure.of(part.imbalance, metric));
-        let inclusive = measure.of(part.samples, metric);
-        (&metric.source[..], JsonPart { inclusive, imbalance })
-    };
-    several(refined).into_iter().zip(&context.further).map(part).collect()
+/// How far a line is indented: a thread is in the process before it.
+fn depth(context: &Context) -> u32 {
+    u32::from(context.thread.is_some())
 }
 
 /// Writes the list for scripts: the heading of the other views, `imbalance` of the processes and
@@ -247,8 +154,14 @@ pub fn json(refined: &Refined, options: &Options, out: &mut impl Write) -> io::R
     let (rows, _) = wanted(refined, list, Limits::for_machines(options));
     let imbalance = measure.of(of_processes.samples, refined.looked_at());
     let heading = heading(refined, measure, Some((imbalance, of_processes.peers)));
-    let rows = rows.iter().map(|context| json_row(refined, measure, context));
-    write_with_rows(&heading, rows, out)
+    let basis = Basis { measure, ..Basis::new(refined) };
+    let columns = basis.of_contexts_for_machines();
+    let mut written = json::Rows::begin(&heading, out)?;
+    rows.iter().try_for_each(|context| {
+        let (row, depth) = (context.into(), depth(context));
+        written.write(&JsonRow { basis: &basis, columns: &columns, row, depth })
+    })?;
+    written.end()
 }
 
 /// Writes the list for spreadsheets: the rows of JSON, empty where they have `null`; of several
@@ -257,18 +170,10 @@ pub fn json(refined: &Refined, options: &Options, out: &mut impl Write) -> io::R
 /// # Errors
 /// Those of `out`.
 pub fn csv(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
-    let measure = options.measure.unwrap_or_default();
     let (rows, _) = wanted(refined, all_contexts(refined).0, Limits::for_machines(options));
-    let mut table = csv::WriterBuilder::new().has_headers(false).from_writer(out);
-    let further = further_columns(refined, ["inclusive", "imbalance"]);
-    let columns = COLUMNS.into_iter().chain(further.iter().map(String::as_str));
-    table.write_record(columns).map_err(of_output)?;
-    for context in &rows {
-        let parts = parts(refined, measure, context).into_iter().map(|(_, part)| part);
-        let row = json_row(refined, measure, context);
-        let name = cell(&row.name).into_owned();
-        let row = JsonRow { metrics: ByMetric(Vec::new()), name, ..row };
-        table.serialize((row, parts.collect::<Vec<_>>())).map_err(of_output)?;
-    }
-    table.flush()
+    let basis = Basis { measure: options.measure.unwrap_or_default(), ..Basis::new(refined) };
+    let columns = basis.of_contexts_for_machines().concat();
+    let mut written = csv::Rows::begin(&basis, &columns, out)?;
+    rows.iter().try_for_each(|context| written.write(context, depth(context)))?;
+    written.end()
 }

@@ -12,11 +12,10 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+use super::Options;
 use super::for_machines::ForMachines;
-use super::{Options, several};
 use crate::refine::Refined;
-use crate::views::Row;
-use crate::views::columns::{Basis, Column, Plain, Unit};
+use crate::views::columns::{AnyRow, Basis, Column, Plain, Unit};
 use crate::views::printable::printable;
 
 /// Text as a cell: one line, and no formula.
@@ -66,7 +65,11 @@ impl<'b, W: Write> Rows<'b, W> {
         Ok(Self { basis, columns, table, record })
     }
 
-    pub(super) fn write(&mut self, row: &Row, depth: u32) -> io::Result<()> {
+    pub(super) fn write<'r>(&mut self, row: impl Into<AnyRow<'r>>, depth: u32) -> io::Result<()>
+    where
+        'b: 'r,
+    {
+        let row = row.into();
         self.record.clear();
         self.record.push_field(&depth.to_string());
         for column in self.columns {
@@ -91,16 +94,6 @@ impl<'b, W: Write> Rows<'b, W> {
     pub(super) fn end(mut self) -> io::Result<()> {
         self.table.flush()
     }
-}
-
-/// Names of the columns that each metric has, where there are several.
-pub(super) fn further_columns(refined: &Refined, names: [&str; 2]) -> Vec<String> {
-    let metrics = several(refined).into_iter();
-    metrics
-        .flat_map(|(_, metric)| {
-            names.map(|name| cell(&format!("{}_{name}", metric.source)).into_owned())
-        })
-        .collect()
 }
 
 /// The error of the output itself: whoever calls wants to know whether it is a broken pipe.

@@ -22,8 +22,7 @@ use serde::ser::{SerializeMap, Serializer};
 use super::for_machines::ForMachines;
 use super::{Measure, Options, several};
 use crate::refine::Refined;
-use crate::views::Row;
-use crate::views::columns::{Basis, Column, Plain};
+use crate::views::columns::{AnyRow, Basis, Column, Plain};
 
 /// Everything before the rows.
 #[derive(Serialize)]
@@ -55,27 +54,12 @@ struct JsonMetric<'r> {
     out: u128,
 }
 
-/// What a row has of each metric, by name; nothing where there is one metric.
-pub(super) struct ByMetric<'r, T>(pub(super) Vec<(&'r str, T)>);
-
-impl<T> ByMetric<'_, T> {
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl<T: Serialize> Serialize for ByMetric<'_, T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
-    }
-}
-
 /// One row.
 pub(super) struct JsonRow<'b> {
     pub(super) basis: &'b Basis<'b>,
     /// Those of the row, and those of each metric.
     pub(super) columns: &'b [Vec<Column>; 2],
-    pub(super) row: &'b Row,
+    pub(super) row: AnyRow<'b>,
     pub(super) depth: u32,
 }
 
@@ -161,8 +145,10 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
     let basis = Basis { measure, ..Basis::new(refined) };
     let columns = basis.for_machines(options.view.cost());
     let mut rows = Rows::begin(&heading(refined, measure, None), out)?;
-    ForMachines::new(refined, options)
-        .each(|row, depth| rows.write(&JsonRow { basis: &basis, columns: &columns, row, depth }))?;
+    ForMachines::new(refined, options).each(|row, depth| {
+        let row = row.into();
+        rows.write(&JsonRow { basis: &basis, columns: &columns, row, depth })
+    })?;
     rows.end()
 }
 
@@ -189,17 +175,6 @@ impl<'o, W: Write> Rows<'o, W> {
     pub(super) fn end(self) -> io::Result<()> {
         writeln!(self.out, "\n]}}")
     }
-}
-
-/// Writes an object with all its rows.
-pub(super) fn write_with_rows(
-    object: &impl Serialize,
-    rows: impl Iterator<Item: Serialize>,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    let mut written = Rows::begin(object, out)?;
-    rows.into_iter().try_for_each(|row| written.write(&row))?;
-    written.end()
 }
 
 /// What stands before the rows.

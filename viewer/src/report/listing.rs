@@ -11,6 +11,7 @@ use std::collections::{BinaryHeap, HashSet};
 use super::{Options, View, several};
 use crate::profile::FrameKind;
 use crate::refine::Refined;
+use crate::views::Cost;
 use crate::views::callers::Callers;
 use crate::views::flat::flat;
 use crate::views::top_down::TopDown;
@@ -124,24 +125,20 @@ impl Scale {
         Self { shown, least: limits.cost(all), keeps_contexts }
     }
 
-    /// The weight of what costs so many samples, or so many of each metric if there are several.
-    pub(super) fn weight(&self, cost: u64, of_each: impl Iterator<Item = u64>) -> u64 {
+    /// How much a row costs, of the metric of which that is most.
+    pub(super) fn of(&self, row: &Row, cost: Cost) -> u64 {
         let share = |(samples, &shown): (u64, &u64)| {
             let share = u128::from(samples) * u128::from(ALL) / u128::from(shown.max(1));
             u64::try_from(share).unwrap_or(u64::MAX)
         };
-        of_each.zip(&self.shown).map(share).max().unwrap_or(cost)
-    }
-
-    fn of_row(&self, view: View, row: &Row) -> u64 {
-        let cost = view.cost();
+        let samples = row.weights.iter().map(|weight| cost.of(weight));
         // Where there is one metric, the first column is its.
-        self.weight(cost.of(&row.weights[0]), row.weights.iter().map(|weight| cost.of(weight)))
+        samples.zip(&self.shown).map(share).max().unwrap_or_else(|| cost.of(&row.weights[0]))
     }
 
     fn is_small(&self, view: View, row: &Row) -> bool {
         let is_context = view == View::TopDown && row.kind == FrameKind::Context;
-        !(is_context && self.keeps_contexts) && self.of_row(view, row) < self.least
+        !(is_context && self.keeps_contexts) && self.of(row, view.cost()) < self.least
     }
 }
 
@@ -231,7 +228,7 @@ fn list_tree<D: Direction>(
         tree.children(refined, row);
         let children = tree.opened_children(row).iter();
         let wanted = children.filter(|&&child| !scale.is_small(view, tree.row(child)));
-        wanted.map(|&child| (scale.of_row(view, tree.row(child)), child)).collect()
+        wanted.map(|&child| (scale.of(tree.row(child), view.cost()), child)).collect()
     });
     let tree = &*tree;
     Listing::new(tree, &chosen, view, |row| opens(tree, row), |row| scale.is_small(view, row))

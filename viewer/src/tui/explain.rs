@@ -2,11 +2,12 @@
 
 use csprof_format::profile::Metric;
 
+use super::draw::contexts;
 use super::model::{Model, Over};
 use super::page::{Item, Page};
-use crate::views::columns::{Column, of_period, shares};
+use crate::views::columns::{About, Column};
 use crate::views::contexts::Context;
-use crate::views::number::{amount, count, counted, percent};
+use crate::views::number::{amount, count, counted};
 
 /// The page about the numbers of what is selected; `None` if nothing is.
 #[must_use]
@@ -60,52 +61,15 @@ fn looked_at(model: &Model) -> Option<Item> {
     model.has_several_metrics().then(|| pair("metric", text))
 }
 
-/// What columns of inclusive cost are called.
-fn name_of_cost(model: &Model) -> &str {
-    if model.has_several_metrics() { &model.metric().source } else { "time" }
-}
-
 /// The page about a process or a thread.
 fn context(model: &Model, list: &[Context], selected: usize) -> Option<Page> {
     let context = list.get(selected)?;
     let mut items = vec![Item::Text(context.label.clone()), Item::Gap];
     items.extend(looked_at(model));
-    let whose = if context.thread.is_some() { "thread" } else { "process" };
-    let form = model.form();
-    let cost = |samples| match model.comparison() {
-        Some(_) => counted(samples, "sample", form),
-        None => times_period(model, samples),
-    };
-    let name = if model.comparison().is_some() { "samples" } else { name_of_cost(model) };
-    items.push(pair(name, cost(context.samples)));
-    items.push(pair("", format!("all samples of this {whose} that are shown")));
-    items.push(pair(
-        "%",
-        match model.comparison() {
-            Some(_) => {
-                let whole = model.whole_for(context.process);
-                let [part, all] = [context.samples, whole].map(|samples| count(samples, form));
-                format!("{part} of {all} of this run = {} %", percent(context.samples, whole))
-            }
-            None => shares_of(model, context.samples),
-        },
-    ));
-    if context.peers > 1 {
-        let threads = list[selected + 1..].iter().take_while(|other| other.thread.is_some());
-        let peers = threads.filter(|thread| thread.is_peer).map(|thread| thread.samples);
-        let [most, sum] = [peers.clone().max().unwrap_or(0), peers.sum()];
-        let [most, sum] = [most, sum].map(|samples| count(samples, form));
-        items.push(pair("imbalance", cost(context.imbalance)));
-        items.push(pair(
-            "",
-            format!(
-                "most of a thread × number of threads - all of them: {most} × {} - {sum}; what the \
-                 threads that do the same work would wait together for the one with most, if they \
-                 wait for each other",
-                context.peers
-            ),
-        ));
-    }
+    let basis = contexts::basis(model);
+    let columns = basis.of_contexts().into_iter().filter(|column| column.metric.is_none());
+    let texts = columns.flat_map(|column| column.explain(&basis, context, About::default()));
+    items.extend(texts.map(|(name, text)| Item::Pair(name, text)));
     Some(Page::new("The numbers of this line", items))
 }
 
@@ -146,16 +110,6 @@ fn stage(model: &Model, selected: usize) -> Option<Page> {
     }
     items.extend(stages(model));
     Some(Page::new("The numbers of this stage", items))
-}
-
-/// Samples, and what they stand for.
-fn times_period(model: &Model, samples: u64) -> String {
-    of_period(samples, model.metric(), model.form())
-}
-
-/// Samples of the metric that is looked at as shares of what was measured and of what is shown.
-fn shares_of(model: &Model, part: u64) -> String {
-    shares(part, model.refined.base, model.refined.shown, model.form())
 }
 
 /// What each stage did to the samples, and which of them made bounds of edge counts.

@@ -2,7 +2,6 @@
 //!
 //! Views know the scene and nothing of the frame around them.
 
-use csprof_format::ids::ProcessId;
 use csprof_format::profile::Metric;
 
 use super::theme::Theme;
@@ -112,17 +111,6 @@ impl Scene {
         match self.percent_of {
             PercentOf::Base => self.refined.base,
             PercentOf::View => self.refined.shown,
-        }
-    }
-
-    /// What percentages of a process's samples are of: of two that are compared, its own.
-    #[must_use]
-    pub fn whole_for(&self, process: ProcessId) -> u64 {
-        let Some(comparison) = self.comparison() else { return self.whole() };
-        let side = usize::from(process >= comparison.first_other);
-        match self.percent_of {
-            PercentOf::Base => comparison.sides[side].total,
-            PercentOf::View => self.shown_of_sides[side],
         }
     }
 

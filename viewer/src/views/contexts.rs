@@ -15,8 +15,9 @@ use csprof_format::profile::{Process, Thread};
 use super::number::{Form, counted};
 use super::peers::Peers;
 use super::printable::{command_line, printable};
-use crate::profile::{MetricRef, Profile, program};
-use crate::refine::Refined;
+use super::row::{Row, Weight};
+use crate::profile::{FrameKind, FunctionRef, MetricRef, Profile, program};
+use crate::refine::{Refined, shown_of_sides};
 
 /// A process or a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,31 +26,56 @@ pub struct Context {
     pub process: ProcessId,
     /// The thread, if it is one: of the process before it in the list.
     pub thread: Option<ThreadId>,
+    /// Its command line, or the thread's name.
+    pub name: String,
     /// What people call it: `rank 3, pid 4711 ./solver input`, `4712 worker`.
     pub label: String,
     /// The refinement to it.
     pub stage: String,
-    /// Its samples that are shown, of the metric that is looked at.
-    pub samples: u64,
+    /// Its samples that are shown.
+    pub row: Row,
+    /// Of two runs that are compared, samples of its own: all, and those that are shown.
+    pub run: Option<[u64; 2]>,
     /// Threads of a process that are listed; 0 for a thread.
     pub threads: usize,
     /// Whether it is one of the peers that an imbalance is of.
     pub is_peer: bool,
-    /// Threads of a process that are peers of each other; 0 for a thread.
-    pub peers: usize,
-    /// Their imbalance, in samples; 0 for a thread.
-    pub imbalance: u64,
-    /// Both of every metric, in their order, where the profile has several; else empty.
-    pub further: Vec<Part>,
+    /// How each metric is spread over the threads of a process; empty for a thread.
+    pub spreads: Vec<Spread>,
 }
 
-/// What a process or a thread has of one metric.
+impl Context {
+    /// How a metric is spread over the threads; `None` for a thread.
+    #[must_use]
+    pub fn spread(&self, metric: MetricRef) -> Option<Spread> {
+        self.spreads.get(metric.index()).copied()
+    }
+}
+
+/// How samples are spread over peers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Part {
-    /// As [`Context::samples`].
-    pub samples: u64,
-    /// As [`Context::imbalance`].
-    pub imbalance: u64,
+pub struct Spread {
+    /// How many peers there are.
+    pub peers: u64,
+    /// Samples of the one with most.
+    pub most: u64,
+    /// Samples of all.
+    pub sum: u64,
+}
+
+impl Spread {
+    /// That of these samples of each.
+    #[must_use]
+    pub fn of(parts: &[u64]) -> Self {
+        let most = parts.iter().copied().max().unwrap_or(0);
+        Self { peers: parts.len() as u64, most, sum: parts.iter().sum() }
+    }
+
+    /// (max − mean) × n = max × n − Σ, in samples.
+    #[must_use]
+    pub const fn imbalance(&self) -> u64 {
+        self.most.saturating_mul(self.peers).saturating_sub(self.sum)
+    }
 }
 
 /// The imbalance of the processes.
@@ -120,12 +146,15 @@ pub fn all_contexts(refined: &Refined) -> (Vec<Context>, Imbalance) {
     samples.retain(|process, threads| {
         peers.of_process(*process).is_some() || threads.values().flatten().any(|sum| *sum > 0)
     });
-    // Where there are several metrics, what the row has of each.
     let looked_at = refined.metric.index();
-    let of_each = |parts: Vec<Part>| if parts.len() > 1 { parts } else { Vec::new() };
     let mut list = Vec::new();
     let mut of_peers: BTreeMap<u32, u64> = BTreeMap::new();
     let side = |process: ProcessId| profile.comparison.as_ref().map(|c| process >= c.first_other);
+    let shown = shown_of_sides(refined);
+    let run = |process: ProcessId| {
+        let (comparison, side) = (profile.comparison.as_ref()?, usize::from(side(process)?));
+        Some([comparison.sides[side].total, shown[side]])
+    };
     let mut processes: Vec<_> = samples
         .into_iter()
         .filter_map(|(process, threads)| {
@@ -140,58 +169,59 @@ pub fn all_contexts(refined: &Refined) -> (Vec<Context>, Imbalance) {
     });
     for (process, known, sums, threads) in processes {
         let rank = known.rank.map_or_else(String::new, |rank| format!("rank {rank}, "));
-        let run = match side(process) {
+        let side = match side(process) {
             None => "",
             Some(false) => "base: ",
             Some(true) => "other: ",
         };
-        let of_peer = |(thread, sums): (&ThreadId, &Vec<u64>), metric: usize| {
-            peers.is_peer(*thread).then(|| sums[metric])
+        let spread = |metric: usize| {
+            let of_peers = threads.iter().filter(|(thread, _)| peers.is_peer(**thread));
+            Spread::of(&of_peers.map(|(_, sums)| sums[metric]).collect::<Vec<_>>())
         };
-        let part = |(metric, &samples): (usize, &u64)| {
-            let each: Vec<u64> = threads.iter().filter_map(|one| of_peer(one, metric)).collect();
-            Part { samples, imbalance: imbalance(&each) }
-        };
-        let parts: Vec<Part> = sums.iter().enumerate().map(part).collect();
-        let Part { samples, imbalance } = parts[looked_at];
         if let Some(peer) = peers.of_process(process) {
-            *of_peers.entry(peer).or_default() += samples;
+            *of_peers.entry(peer).or_default() += sums[looked_at];
         }
+        let name = command_line(&known.command);
         list.push(Context {
             process,
             thread: None,
-            label: format!("{run}{rank}pid {} {}", known.pid, command_line(&known.command)),
+            label: format!("{side}{rank}pid {} {name}", known.pid),
+            name,
             stage: stages.process(process),
-            samples,
+            row: row(&sums),
+            run: run(process),
             threads: threads.len(),
             is_peer: peers.of_process(process).is_some(),
-            peers: threads.keys().filter(|thread| peers.is_peer(**thread)).count(),
-            imbalance,
-            further: of_each(parts),
+            spreads: (0..metrics.len()).map(spread).collect(),
         });
         let mut threads: Vec<_> = threads.into_iter().collect();
         threads.sort_by_key(|(thread, sums)| (Reverse(sums[looked_at]), *thread));
-        for (thread, samples) in threads {
-            let parts = samples.iter().map(|&samples| Part { samples, imbalance: 0 }).collect();
+        for (thread, sums) in threads {
             let Some(known) = info.threads.get(thread.index()) else { continue };
             let name = String::from_utf8_lossy(&known.name);
             list.push(Context {
                 process,
                 thread: Some(thread),
                 label: format!("{} {}", known.tid, printable(&name)),
+                name: name.into_owned(),
                 stage: stages.thread(thread),
-                samples: samples[looked_at],
+                row: row(&sums),
+                run: run(process),
                 threads: 0,
                 is_peer: peers.is_peer(thread),
-                peers: 0,
-                imbalance: 0,
-                further: of_each(parts),
+                spreads: Vec::new(),
             });
         }
     }
     let of_peers: Vec<u64> = of_peers.into_values().collect();
-    let (samples, peers, ranks) = (imbalance(&of_peers), of_peers.len(), peers.ranks);
+    let (samples, peers, ranks) = (Spread::of(&of_peers).imbalance(), of_peers.len(), peers.ranks);
     (list, Imbalance { samples, peers, ranks })
+}
+
+/// What is no function and has these samples of each metric.
+fn row(sums: &[u64]) -> Row {
+    let weights = sums.iter().map(|&inclusive| Weight { inclusive, ..Weight::NONE }).collect();
+    Row { weights, ..Row::empty(FunctionRef::ROOT, FrameKind::Context) }
 }
 
 /// A program, and what its processes had together.
@@ -201,31 +231,36 @@ pub struct Program {
     pub name: String,
     /// Processes that ran it and have samples that are shown.
     pub processes: usize,
-    /// Their samples that are shown, of the metric that is looked at.
-    pub samples: u64,
-    /// Those of every metric, in their order, where the profile has several; else empty.
-    pub further: Vec<u64>,
+    /// Their samples that are shown.
+    pub row: Row,
 }
 
 /// The programs of a list of contexts, most samples first.
 #[must_use]
-pub fn programs(profile: &Profile, list: &[Context]) -> Vec<Program> {
-    let mut sums: BTreeMap<Cow<'_, str>, Program> = BTreeMap::new();
+pub fn programs(refined: &Refined, list: &[Context]) -> Vec<Program> {
+    let metrics: Vec<MetricRef> = refined.profile.metrics().map(|(metric, _)| metric).collect();
+    let mut programs: BTreeMap<Cow<'_, str>, (usize, Vec<u64>)> = BTreeMap::new();
     for context in list.iter().filter(|context| context.thread.is_none()) {
-        let Some(process) = profile.info.processes.get(context.process.index()) else { continue };
-        let name = program(process);
-        let further = vec![0; context.further.len()];
-        let none = Program { name: name.to_string(), processes: 0, samples: 0, further };
-        let program = sums.entry(name).or_insert(none);
-        program.processes += 1;
-        program.samples = program.samples.saturating_add(context.samples);
-        for (sum, part) in program.further.iter_mut().zip(&context.further) {
-            *sum = sum.saturating_add(part.samples);
+        let Some(process) = refined.profile.info.processes.get(context.process.index()) else {
+            continue;
+        };
+        let none = || (0, vec![0; metrics.len()]);
+        let (processes, sums) = programs.entry(program(process)).or_insert_with(none);
+        *processes += 1;
+        for (sum, &metric) in sums.iter_mut().zip(&metrics) {
+            *sum = sum.saturating_add(context.row.of(metric).inclusive);
         }
     }
-    let mut programs: Vec<Program> = sums.into_values().collect();
+    let programs = programs.into_iter();
+    let mut programs: Vec<Program> = programs
+        .map(|(name, (processes, sums))| Program {
+            name: name.into_owned(),
+            processes,
+            row: row(&sums),
+        })
+        .collect();
     // Stable: equal ones stay in order of name.
-    programs.sort_by_key(|program| Reverse(program.samples));
+    programs.sort_by_key(|program| Reverse(program.row.of(refined.metric).inclusive));
     programs
 }
 
@@ -282,13 +317,6 @@ impl<'p> Stages<'p> {
     }
 }
 
-/// (max − mean) × n = max × n − Σ.
-#[must_use]
-pub fn imbalance(parts: &[u64]) -> u64 {
-    let most = parts.iter().copied().max().unwrap_or(0);
-    most.saturating_mul(parts.len() as u64).saturating_sub(parts.iter().sum())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -312,10 +340,16 @@ main 5
         let refined = apply(profile, &parse(refinement).unwrap()).unwrap();
         let (list, imbalance) = contexts(&refined);
         assert_eq!(
-            list.iter().filter(|c| c.thread.is_none()).map(|c| c.samples).sum::<u64>(),
+            list.iter()
+                .filter(|c| c.thread.is_none())
+                .map(|c| c.row.of(refined.metric).inclusive)
+                .sum::<u64>(),
             refined.shown
         );
-        let line = |c: &Context| format!("{} {} {}", c.samples, c.imbalance, c.stage);
+        let line = |c: &Context| {
+            let imbalance = c.spread(refined.metric).unwrap_or_default().imbalance();
+            format!("{} {imbalance} {}", c.row.of(refined.metric).inclusive, c.stage)
+        };
         (list.iter().map(line).collect(), imbalance.samples, imbalance.peers)
     }
 
@@ -353,7 +387,7 @@ main 5
             for context in list {
                 let stage = parse(&context.stage).unwrap();
                 let shown = apply(&profile, &stage).unwrap().shown;
-                assert_eq!(shown, context.samples, "{}", context.stage);
+                assert_eq!(shown, context.row.first().inclusive, "{}", context.stage);
             }
         }
     }
@@ -370,15 +404,18 @@ main 25 realtime:20
         for (metric, expected) in [(0, "15 5 2, 10 0 0, 5 0 0"), (1, "50 10 2, 30 0 0, 20 0 0")] {
             let refined = Refined::base(&profile).looking_at(MetricRef(metric));
             let (list, _) = contexts(&refined);
-            let row = |c: &Context| format!("{} {} {}", c.samples, c.imbalance, c.threads);
+            let imbalance = |spread: Spread| spread.imbalance();
+            let row = |c: &Context| {
+                let imbalance = c.spread(refined.metric).map_or(0, imbalance);
+                format!("{} {imbalance} {}", c.row.of(refined.metric).inclusive, c.threads)
+            };
             assert_eq!(list.iter().map(row).collect::<Vec<_>>().join(", "), expected);
-            for context in &list {
-                let part = context.further[metric as usize];
-                assert_eq!((part.samples, part.imbalance), (context.samples, context.imbalance));
-            }
-            let programs = programs(&profile, &list);
-            assert_eq!((programs.len(), &programs[0].further[..]), (1, &[15, 50][..]));
-            assert_eq!(programs[0].samples, list[0].samples);
+            let of_each = [0, 1].map(|other| list[0].spread(MetricRef(other)).map(imbalance));
+            assert_eq!(of_each, [Some(5), Some(10)]);
+            let programs = programs(&refined, &list);
+            let of_each = [0, 1].map(|other| programs[0].row.of(MetricRef(other)).inclusive);
+            assert_eq!((programs.len(), of_each), (1, [15, 50]));
+            assert_eq!(programs[0].row, list[0].row);
         }
     }
 
@@ -387,7 +424,7 @@ main 25 realtime:20
         for (parts, expected) in
             [(&[][..], 0), (&[7], 0), (&[7, 7, 7], 0), (&[1, 4, 1], 6), (&[0, 10], 10)]
         {
-            assert_eq!(imbalance(parts), expected, "{parts:?}");
+            assert_eq!(Spread::of(parts).imbalance(), expected, "{parts:?}");
         }
     }
 }

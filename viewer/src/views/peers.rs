@@ -340,8 +340,9 @@ solve 104
         assert_eq!(imbalance(&profile, ""), (8, 2));
         assert_eq!(imbalance(&profile, "through MPI_*"), (10, 2));
         let (list, _) = contexts(&Refined::base(&profile));
-        let threads = list.iter().filter(|c| c.thread.is_none()).map(|c: &Context| c.peers);
-        assert_eq!(threads.max(), Some(0), "{list:?}");
+        let threads =
+            list.iter().filter(|c| c.thread.is_none()).filter_map(|c: &Context| c.spreads.first());
+        assert_eq!(threads.map(|spread| spread.peers).max(), Some(0), "{list:?}");
         assert_eq!(list.iter().filter(|context| context.is_peer).count(), 4);
     }
 

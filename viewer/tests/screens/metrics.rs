@@ -208,7 +208,9 @@ main 100 realtime:50
     let mut viewer = Viewer::new(&profile, "80x12");
     assert_snapshot!(viewer.press("Pjjj").screen());
     let at = |viewer: &Viewer| match viewer.model.over.last() {
-        Some(Over::Contexts(list, at)) => (list[*at].label.clone(), list[*at].samples),
+        Some(Over::Contexts(list, at)) => {
+            (list[*at].label.clone(), list[*at].row.weights[0].inclusive)
+        }
         other => panic!("{other:?}"),
     };
     assert_eq!(at(&viewer), ("101 waiter".to_owned(), 1));

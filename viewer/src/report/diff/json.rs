@@ -111,6 +111,7 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
     let basis = Basis::new(refined);
     let columns = basis.for_machines(options.view.cost());
     rows.each(|row, depth| {
+        let row = row.into();
         written.write(&JsonRow { basis: &basis, columns: &columns, row, depth })
     })?;
     written.end()

@@ -94,7 +94,10 @@ fn words(model: &Model) -> Result<Vec<String>, String> {
     }
     if let Some(Over::Contexts(list, _)) = model.over.last() {
         let least = USUAL_SHARE / 100.0 * model.refined.shown as f64;
-        if list.iter().any(|context| (context.samples as f64) < least) {
+        if list
+            .iter()
+            .any(|context| (context.row.of(model.refined.metric).inclusive as f64) < least)
+        {
             add("--threshold", Some("0"));
         }
         if list.len() > USUAL_ROWS {

@@ -7,6 +7,7 @@ use csprof_format::profile::{Frame, Metric};
 use super::cell::Cell;
 use crate::profile::MetricRef;
 use crate::refine::Refined;
+use crate::views::contexts::Context;
 use crate::views::difference::Difference;
 use crate::views::measure::Measure;
 use crate::views::number::Form;
@@ -67,6 +68,35 @@ pub enum Id {
     Significant,
     /// Name of the function, which both sides have.
     FunctionOfBoth,
+    /// Whether it is a process or a thread.
+    ContextKind,
+    /// Command line of a process, name of a thread.
+    Name,
+    /// Rank of the process.
+    Rank,
+    /// Number of the process.
+    Pid,
+    /// Number of the thread.
+    Tid,
+    /// The refinement to the process or the thread.
+    Stage,
+    /// What a process or a thread had.
+    Part,
+    /// By how much the threads of a process differ.
+    Imbalance,
+    /// Whether it is compared with others.
+    Peer,
+}
+
+/// What the lines of a table stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lines {
+    /// Functions.
+    Functions,
+    /// Functions of two profiles that are compared.
+    OfBoth,
+    /// Processes and threads.
+    Contexts,
 }
 
 /// A column: which one, and of what.
@@ -115,8 +145,8 @@ pub struct Definition {
     pub key: &'static str,
     /// The JSON object that it is in, where it is in one of several.
     pub group: Option<&'static str>,
-    /// Whether it is one of a comparison.
-    pub is_compared: bool,
+    /// In which tables it is. [`Id::Percent`] is in those of processes and threads, too.
+    pub lines: Lines,
     /// What people read above it.
     pub heading: for<'r> fn(&Heading<'r>) -> Cow<'r, str>,
     /// What its numbers are.
@@ -182,9 +212,10 @@ pub enum Zero {
     Number,
     /// As a dot: a column has many.
     Dot,
-    /// As a dot on a screen where there are several metrics: such rows are there for the sake of
-    /// another one.
-    DotAmongMetrics,
+    /// As a dot on a screen: such rows are there for the sake of another metric, or of peers.
+    DotOnScreen,
+    /// Not at all.
+    Blank,
 }
 
 /// How rows are ordered by a column.
@@ -258,6 +289,29 @@ pub struct At<'r> {
     pub column: Column,
     /// The row.
     pub row: &'r Row,
+    /// The process or thread that it is of, in a table of these.
+    pub context: Option<&'r Context>,
+}
+
+/// A row of any table.
+#[derive(Clone, Copy, Debug)]
+pub struct AnyRow<'r> {
+    /// Its samples.
+    pub row: &'r Row,
+    /// The process or thread that it is of, in a table of these.
+    pub context: Option<&'r Context>,
+}
+
+impl<'r> From<&'r Row> for AnyRow<'r> {
+    fn from(row: &'r Row) -> Self {
+        Self { row, context: None }
+    }
+}
+
+impl<'r> From<&'r Context> for AnyRow<'r> {
+    fn from(context: &'r Context) -> Self {
+        Self { row: &context.row, context: Some(context) }
+    }
 }
 
 /// Names and texts; a text without a name goes on with what is above it.
@@ -351,9 +405,19 @@ impl<'r> At<'r> {
         Cell::Cost { samples, metric: self.metric(), measure: self.basis.measure }
     }
 
-    /// So many samples as a share.
+    /// So many samples as a share; of a process of two runs that are compared, of its own one.
     pub(super) fn part(&self, part: u64) -> Cell<'r> {
-        Cell::Share { part, whole: self.basis.whole(self.number()) }
+        let whole = match self.context.and_then(|context| context.run) {
+            Some([all, shown]) => {
+                if self.basis.percent_of_shown {
+                    shown
+                } else {
+                    all
+                }
+            }
+            None => self.basis.whole(self.number()),
+        };
+        Cell::Share { part, whole }
     }
 
     /// Whether edge counts of the sides compare.

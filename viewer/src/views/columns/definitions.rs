@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
+use csprof_format::profile::Process;
+
 use super::cell::Cell;
-use super::column::{At, Definition, Heading, Id, Medium, Order, Tone, Unit, Zero};
+use super::column::{At, Definition, Heading, Id, Lines, Medium, Order, Tone, Unit, Zero};
 use super::explain;
 use crate::profile::comparison::{BASE, OTHER, Scale};
 use crate::profile::{FrameKind, Function};
@@ -77,15 +79,32 @@ pub(super) const COMPARED_MACHINE: [(Id, Option<Cost>); 17] = [
     (Id::Significant, None),
 ];
 
+/// Of processes and threads, on a screen and on a page, from left to right; then come the first of
+/// them for each other metric.
+pub(super) const CONTEXTS: [Id; 3] = [Id::Part, Id::Percent, Id::Imbalance];
+
+/// Of processes and threads, for machines; of several metrics, each has those of one metric.
+pub(super) const CONTEXTS_MACHINE: [Id; 9] = [
+    Id::ContextKind,
+    Id::Name,
+    Id::Rank,
+    Id::Pid,
+    Id::Tid,
+    Id::Stage,
+    Id::Part,
+    Id::Imbalance,
+    Id::Peer,
+];
+
 /// Each column, by its number. `--sort` and the page of `=` have them in this order.
-pub static DEFINITIONS: [Definition; 25] = [
+pub static DEFINITIONS: [Definition; 34] = [
     Definition {
         id: Id::Inclusive,
         key: "inclusive",
         heading: heading_of_cost,
         unit: Unit::Cost,
         value: |at| at.cost(at.weight().inclusive),
-        zero: Zero::DotAmongMetrics,
+        zero: Zero::DotOnScreen,
         order: Order::By("time"),
         help: "Inclusive cost",
         explain: explain::inclusive,
@@ -358,7 +377,89 @@ pub static DEFINITIONS: [Definition; 25] = [
         repeats: Some(Id::Delta),
         ..SIDE
     },
-    Definition { id: Id::FunctionOfBoth, is_compared: true, help: "By name", ..FUNCTION },
+    Definition { id: Id::FunctionOfBoth, lines: Lines::OfBoth, help: "By name", ..FUNCTION },
+    Definition {
+        id: Id::ContextKind,
+        key: "kind",
+        value: |at| {
+            text(at.context.map(|of| if of.thread.is_some() { "thread" } else { "process" }))
+        },
+        help: "Whether it is a process or a thread",
+        ..CONTEXT
+    },
+    Definition {
+        id: Id::Name,
+        key: "name",
+        value: |at| text(at.context.map(|context| &*context.name)),
+        help: "Command line of a process, name of a thread",
+        ..CONTEXT
+    },
+    Definition {
+        id: Id::Rank,
+        key: "rank",
+        unit: Unit::Count,
+        value: |at| number(process(at).and_then(|process| process.rank)),
+        help: "Rank of the process",
+        ..CONTEXT
+    },
+    Definition {
+        id: Id::Pid,
+        key: "pid",
+        unit: Unit::Count,
+        value: |at| number(process(at).map(|process| process.pid)),
+        help: "Number of the process",
+        ..CONTEXT
+    },
+    Definition {
+        id: Id::Tid,
+        key: "tid",
+        unit: Unit::Count,
+        value: |at| {
+            let thread = at.context.and_then(|context| context.thread);
+            number(thread.map(|thread| at.basis.refined.profile.info.threads[thread.index()].tid))
+        },
+        help: "Number of the thread",
+        ..CONTEXT
+    },
+    Definition {
+        id: Id::Stage,
+        key: "stage",
+        value: |at| text(at.context.map(|context| &*context.stage)),
+        help: "The refinement to it",
+        ..CONTEXT
+    },
+    Definition {
+        id: Id::Part,
+        key: "inclusive",
+        heading: heading_of_part,
+        unit: Unit::Cost,
+        value: |at| at.cost(at.weight().inclusive),
+        zero: Zero::DotOnScreen,
+        help: "What of all that is shown it had",
+        explain: explain::part,
+        tone: Tone::Heat,
+        ..CONTEXT
+    },
+    Definition {
+        id: Id::Imbalance,
+        key: "imbalance",
+        unit: Unit::Cost,
+        value: |at| {
+            let spread = at.context.and_then(|context| context.spread(at.number()));
+            spread.map_or(Cell::Nothing, |spread| at.cost(spread.imbalance()))
+        },
+        zero: Zero::Blank,
+        help: "What its threads together wait for the one with most, if they wait for each other",
+        explain: explain::imbalance,
+        ..CONTEXT
+    },
+    Definition {
+        id: Id::Peer,
+        key: "peer",
+        value: |at| at.context.map_or(Cell::Nothing, |context| Cell::Truth(context.is_peer)),
+        help: "Whether an imbalance is of it and others",
+        ..CONTEXT
+    },
 ];
 
 /// What most columns have alike.
@@ -366,7 +467,7 @@ const COLUMN: Definition = Definition {
     id: Id::Function,
     key: "",
     group: None,
-    is_compared: false,
+    lines: Lines::Functions,
     heading: |of| of.key.into(),
     unit: Unit::Text,
     value: |_| Cell::Nothing,
@@ -391,10 +492,13 @@ const FUNCTION: Definition = Definition {
 
 /// What shares have alike.
 const SHARE: Definition =
-    Definition { unit: Unit::Share, zero: Zero::DotAmongMetrics, tone: Tone::Heat, ..COLUMN };
+    Definition { unit: Unit::Share, zero: Zero::DotOnScreen, tone: Tone::Heat, ..COLUMN };
 
 /// What costs of comparisons have alike.
-const SIDE: Definition = Definition { is_compared: true, unit: Unit::Compared, ..COLUMN };
+const SIDE: Definition = Definition { lines: Lines::OfBoth, unit: Unit::Compared, ..COLUMN };
+
+/// What columns of processes and threads have alike.
+const CONTEXT: Definition = Definition { lines: Lines::Contexts, ..COLUMN };
 
 /// What edge counts of one side have alike.
 const EDGES_OF_SIDE: Definition = Definition {
@@ -411,11 +515,19 @@ const _: () = {
         assert!(DEFINITIONS[number].id as usize == number);
         number += 1;
     }
-    assert!(DEFINITIONS.len() == Id::FunctionOfBoth as usize + 1);
+    assert!(DEFINITIONS.len() == Id::Peer as usize + 1);
 };
 
 fn text(text: Option<&str>) -> Cell<'_> {
     text.map_or(Cell::Nothing, Cell::Text)
+}
+
+fn number(number: Option<u32>) -> Cell<'static> {
+    number.map_or(Cell::Nothing, |number| Cell::Count(number.into()))
+}
+
+fn process<'r>(at: &At<'r>) -> Option<&'r Process> {
+    at.context.map(|context| &at.basis.refined.profile.info.processes[context.process.index()])
 }
 
 fn function<'r>(at: &At<'r>) -> Option<&'r Function> {
@@ -493,5 +605,17 @@ fn heading_of_cost<'r>(of: &Heading<'r>) -> Cow<'r, str> {
         (Medium::Page, Measure::Source, _) => {
             format!("incl {}", printable(&of.looked_at().unit)).into()
         }
+    }
+}
+
+/// The same of a process or a thread, all of whose cost is inclusive.
+fn heading_of_part<'r>(of: &Heading<'r>) -> Cow<'r, str> {
+    let basis = of.basis;
+    let metric = of.column.metric.or(basis.has_several_metrics().then_some(basis.refined.metric));
+    match metric {
+        Some(metric) => printable(&basis.refined.source_of(metric).source),
+        None if basis.measure == Measure::Samples => "samples".into(),
+        None if of.is_time() => "time".into(),
+        None => printable(&of.looked_at().unit),
     }
 }

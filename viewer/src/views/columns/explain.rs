@@ -3,35 +3,16 @@
 use std::borrow::Cow;
 
 use csprof_format::address::FrameKind as SavedKind;
-use csprof_format::profile::Metric;
 
+use super::cell::Cell;
 use super::column::{About, At, Explanation};
 use crate::profile::FrameKind;
 use crate::profile::comparison::{BASE, OTHER, Scale};
 use crate::views::difference::{self, Change};
-use crate::views::number::{Form, amount, amount_per, count, counted, percent};
+use crate::views::measure::Measure;
+use crate::views::number::{amount, amount_per, count, counted, percent};
 use crate::views::row::{Cost, Edges};
 use crate::views::verdict;
-
-/// Samples of a metric, and what they stand for.
-#[must_use]
-pub fn of_period(samples: u64, metric: &Metric, form: Form) -> String {
-    let period = amount(1, metric, form);
-    format!("{} × {period} = {}", counted(samples, "sample", form), amount(samples, metric, form))
-}
-
-/// Samples as shares of what was measured and of what is shown.
-#[must_use]
-pub fn shares(part: u64, base: u64, shown: u64, form: Form) -> String {
-    format!(
-        "{} of {} measured = {} %; of {} shown = {} %",
-        count(part, form),
-        count(base, form),
-        percent(part, base),
-        count(shown, form),
-        percent(part, shown),
-    )
-}
 
 fn pair(name: &str, text: impl Into<String>) -> (String, String) {
     (name.to_owned(), text.into())
@@ -43,12 +24,17 @@ fn heading<'r>(at: &At<'r>) -> Cow<'r, str> {
 
 /// Samples of the column's metric, and what they stand for.
 fn cost(at: &At<'_>, samples: u64) -> String {
-    of_period(samples, at.metric(), at.basis.form)
+    let (metric, form) = (at.metric(), at.basis.form);
+    let period = amount(1, metric, form);
+    format!("{} × {period} = {}", counted(samples, "sample", form), amount(samples, metric, form))
 }
 
-fn shares_of(at: &At<'_>, samples: u64) -> String {
+/// Samples as shares of what was measured and of what is shown.
+fn shares(at: &At<'_>, part: u64) -> String {
     let (base, shown) = at.basis.refined.account_of(at.number());
-    shares(samples, base, shown, at.basis.form)
+    let [of, measured, in_view] = [part, base, shown].map(|samples| count(samples, at.basis.form));
+    let [of_base, of_shown] = [base, shown].map(|whole| percent(part, whole));
+    format!("{of} of {measured} measured = {of_base} %; of {in_view} shown = {of_shown} %")
 }
 
 /// Nothing: another column says it, or the title of the page.
@@ -114,8 +100,15 @@ pub(super) fn inclusive(at: &At<'_>, about: About) -> Explanation {
 }
 
 pub(super) fn percent_of_cost(at: &At<'_>, _: About) -> Explanation {
-    let text = pair("%", shares_of(at, at.weight().inclusive));
-    if at.column.metric.is_some() {
+    let part = at.weight().inclusive;
+    if let (Some(_), Cell::Share { whole, .. }) = (at.context.and_then(|of| of.run), at.part(part))
+    {
+        let [samples, all] = [part, whole].map(|samples| count(samples, at.basis.form));
+        let text = format!("{samples} of {all} of this run = {} %", percent(part, whole));
+        return vec![pair("%", text)];
+    }
+    let text = pair("%", shares(at, part));
+    if at.column.metric.is_some() || at.context.is_some() {
         return vec![text];
     }
     let which = match at.basis.percent_of_shown {
@@ -125,12 +118,43 @@ pub(super) fn percent_of_cost(at: &At<'_>, _: About) -> Explanation {
     vec![text, pair("", which)]
 }
 
+/// What a process or a thread had.
+pub(super) fn part(at: &At<'_>, _: About) -> Explanation {
+    let is_thread = at.context.is_some_and(|context| context.thread.is_some());
+    let whose = if is_thread { "thread" } else { "process" };
+    vec![
+        pair(&at.column.heading(at.basis), cost_of_part(at, at.weight().inclusive)),
+        pair("", format!("all samples of this {whose} that are shown")),
+    ]
+}
+
+/// As [`cost`]; two runs may have different periods, and only samples are then of one kind.
+fn cost_of_part(at: &At<'_>, samples: u64) -> String {
+    match at.basis.measure {
+        Measure::Samples => counted(samples, "sample", at.basis.form),
+        Measure::Source => cost(at, samples),
+    }
+}
+
+pub(super) fn imbalance(at: &At<'_>, _: About) -> Explanation {
+    let spread = at.context.and_then(|context| context.spread(at.number()));
+    let Some(spread) = spread.filter(|spread| spread.peers > 1) else { return Vec::new() };
+    let [most, sum] = [spread.most, spread.sum].map(|samples| count(samples, at.basis.form));
+    let text = format!(
+        "most of a thread × number of threads - all of them: {most} × {} - {sum}; what the \
+         threads that do the same work would wait together for the one with most, if they \
+         wait for each other",
+        spread.peers
+    );
+    vec![pair("imbalance", cost_of_part(at, spread.imbalance())), pair("", text)]
+}
+
 pub(super) fn exclusive(at: &At<'_>, about: About) -> Explanation {
     vec![pair(&heading(at), cost(at, at.weight().exclusive)), pair("", about.exclusive)]
 }
 
 pub(super) fn exclusive_percent(at: &At<'_>, _: About) -> Explanation {
-    vec![pair("excl%", shares_of(at, at.weight().exclusive))]
+    vec![pair("excl%", shares(at, at.weight().exclusive))]
 }
 
 pub(super) fn edges(at: &At<'_>, about: About) -> Explanation {

@@ -17,13 +17,13 @@ use std::borrow::Cow;
 
 pub use cell::{Cell, Plain, Rank};
 pub use column::{
-    About, At, Basis, Column, Definition, Explanation, Heading, Id, Medium, Order, Tone, Unit, Zero,
+    About, AnyRow, At, Basis, Column, Definition, Explanation, Heading, Id, Lines, Medium, Order,
+    Tone, Unit, Zero,
 };
 pub use definitions::DEFINITIONS;
-pub use explain::{of_period, shares};
 
 use self::definitions::Whose;
-use super::row::{Cost, Row};
+use super::row::Cost;
 use crate::profile::MetricRef;
 
 impl Basis<'_> {
@@ -58,7 +58,8 @@ impl Basis<'_> {
     #[must_use]
     pub fn explained(&self, cost: Cost) -> [Vec<Column>; 3] {
         let of_units = |is_one: fn(Unit) -> bool| {
-            let columns = DEFINITIONS.iter().filter(|of| !of.is_compared && is_one(of.unit));
+            let columns =
+                DEFINITIONS.iter().filter(|of| of.lines == Lines::Functions && is_one(of.unit));
             columns.map(|of| Column::of(of.id, None)).collect()
         };
         let words = of_units(|unit| matches!(unit, Unit::Text | Unit::Count));
@@ -78,10 +79,30 @@ impl Basis<'_> {
                 columns.map(|&(id, of)| Column { id, metric: None, cost: of.unwrap_or(cost) });
             return [columns.collect(), Vec::new()];
         }
+        self.with_metrics(&definitions::MACHINE)
+    }
+
+    /// The columns of processes and threads, from left to right.
+    #[must_use]
+    pub fn of_contexts(&self) -> Vec<Column> {
+        let further = if self.medium == Medium::Screen { 1 } else { 2 };
+        let of_each = |metric| of_metric(&definitions::CONTEXTS[..further], metric);
+        let looked_at = definitions::CONTEXTS.map(|id| Column::of(id, None));
+        looked_at.into_iter().chain(self.others().flat_map(of_each)).collect()
+    }
+
+    /// The same for machines.
+    #[must_use]
+    pub fn of_contexts_for_machines(&self) -> [Vec<Column>; 2] {
+        self.with_metrics(&definitions::CONTEXTS_MACHINE)
+    }
+
+    /// These columns, and those of each metric where there are several.
+    fn with_metrics(&self, columns: &[Id]) -> [Vec<Column>; 2] {
         let metrics = self.refined.profile.metrics().map(|(metric, _)| metric);
         let metrics = metrics.filter(|_| self.has_several_metrics());
-        let of_each = metrics.flat_map(|metric| of_metric(&definitions::MACHINE, metric));
-        [definitions::MACHINE.map(|id| Column::of(id, None)).to_vec(), of_each.collect()]
+        let of_each = metrics.flat_map(|metric| of_metric(columns, metric));
+        [columns.iter().map(|&id| Column::of(id, None)).collect(), of_each.collect()]
     }
 }
 
@@ -121,34 +142,38 @@ impl Column {
 
     /// What a row has.
     #[must_use]
-    pub fn value<'r>(self, basis: &'r Basis<'r>, row: &'r Row) -> Cell<'r> {
-        (self.definition().value)(&At { basis, column: self, row })
+    pub fn value<'r>(self, basis: &'r Basis<'r>, row: impl Into<AnyRow<'r>>) -> Cell<'r> {
+        let AnyRow { row, context } = row.into();
+        (self.definition().value)(&At { basis, column: self, row, context })
     }
 
     /// What people read of a row.
     #[must_use]
-    pub fn text_of(self, basis: &Basis<'_>, row: &Row) -> String {
+    pub fn text_of<'r>(self, basis: &'r Basis<'r>, row: impl Into<AnyRow<'r>>) -> String {
         self.text(basis, &self.value(basis, row))
     }
 
     /// What people read of a value of it.
     #[must_use]
     pub fn text(self, basis: &Basis<'_>, cell: &Cell<'_>) -> String {
-        let has_dot = match self.definition().zero {
-            Zero::Number => false,
-            Zero::Dot => true,
-            Zero::DotAmongMetrics => basis.medium == Medium::Screen && basis.has_several_metrics(),
-        };
-        match cell.samples() {
-            Some(0) if has_dot => ".".to_owned(),
+        match (cell.samples(), self.definition().zero) {
+            (Some(0), Zero::Dot) => ".".to_owned(),
+            (Some(0), Zero::DotOnScreen) if basis.medium == Medium::Screen => ".".to_owned(),
+            (Some(0), Zero::Blank) => String::new(),
             _ => cell.text(basis.form),
         }
     }
 
     /// What its number in a row is made of.
     #[must_use]
-    pub fn explain(self, basis: &Basis<'_>, row: &Row, about: About) -> Explanation {
-        (self.definition().explain)(&At { basis, column: self, row }, about)
+    pub fn explain<'r>(
+        self,
+        basis: &'r Basis<'r>,
+        row: impl Into<AnyRow<'r>>,
+        about: About,
+    ) -> Explanation {
+        let AnyRow { row, context } = row.into();
+        (self.definition().explain)(&At { basis, column: self, row, context }, about)
     }
 
     /// The column that orders rows where this one is asked for; `None` if none does.
@@ -174,10 +199,9 @@ impl Column {
     pub fn sortable(
         is_compared: bool,
     ) -> impl Iterator<Item = (&'static str, &'static Definition)> {
-        DEFINITIONS.iter().filter(move |of| of.is_compared == is_compared).filter_map(|of| match of
-            .order
-        {
-            Order::By(name) => Some((name, of)),
+        let lines = if is_compared { Lines::OfBoth } else { Lines::Functions };
+        DEFINITIONS.iter().filter_map(move |of| match of.order {
+            Order::By(name) if of.lines == lines => Some((name, of)),
             _ => None,
         })
     }

@@ -4,30 +4,43 @@ use csprof_format::address::FrameKind;
 use csprof_format::ids::FrameId;
 use csprof_format::profile::Frame;
 
-use super::{About, Basis, Cell, Column, DEFINITIONS, Id, Medium, Order, Plain};
+use super::{
+    About, AnyRow, Basis, Cell, Column, DEFINITIONS, Definition, Id, Lines, Medium, Order, Plain,
+    Unit,
+};
 use crate::profile::{Profile, from_outline};
 use crate::refine::Refined;
+use crate::views::contexts::contexts;
 use crate::views::flat::flat;
 use crate::views::number::Form;
-use crate::views::{Cost, Edges, Row, Sort};
+use crate::views::{Cost, Edges, Sort};
 
 const BASE: &str = "main 2\n  solve 200 e=9 inline\n  dot 90 e=30 module:/lib/libblas.so\n";
+const RANKS: &str = "\
+# rank=0 thread=10 epoch=0 name=main
+main 30
+# rank=0 thread=11 epoch=0 name=worker
+main 20
+";
 const OTHER: &str = "main 2\n  solve 100 e=9\n  dot 150 e=50 module:/lib/libblas.so\n";
 
 /// Calls `check` with each column, a profile that has it, and rows.
-fn each(mut check: impl FnMut(Column, Basis<'_>, &[Row])) {
-    let [base, other] = [BASE, OTHER].map(|outline| from_outline(outline).unwrap());
-    let mut one = from_outline(BASE).unwrap();
+fn each(mut check: impl FnMut(Column, Basis<'_>, &[AnyRow<'_>])) {
+    let [base, other, mut one, ranks] =
+        [BASE, OTHER, BASE, RANKS].map(|outline| from_outline(outline).unwrap());
     let module = one.functions.iter().find_map(|function| function.module);
     one.info.frames.push(Frame { kind: FrameKind::Leaf, module, offset: 0x4a30 });
     let both = Profile::compared(("base", base), ("other", other), &[]).unwrap();
-    let [one, both] = [&one, &both].map(Refined::base);
-    let mut rows = [&one, &both].map(|refined| flat(refined, Sort::by(Column::EXCLUSIVE)));
-    rows[0][0].site = Some(FrameId(0));
+    let profiles = [&one, &both, &ranks].map(Refined::base);
+    let [mut one, both, _] = profiles.each_ref().map(|one| flat(one, Sort::by(Column::EXCLUSIVE)));
+    one[0].site = Some(FrameId(0));
+    let (list, _) = contexts(&profiles[2]);
+    let [one, both] = [&one, &both].map(|rows| rows.iter().map(AnyRow::from).collect());
+    let rows: [Vec<_>; 3] = [one, both, list.iter().map(AnyRow::from).collect()];
     for definition in &DEFINITIONS {
-        let side = usize::from(definition.is_compared);
-        let basis = Basis::new([&one, &both][side]);
-        check(Column::comparing(definition.id, Cost::Exclusive), basis, &rows[side]);
+        let table = definition.lines as usize;
+        let basis = Basis::new(&profiles[table]);
+        check(Column::comparing(definition.id, Cost::Exclusive), basis, &rows[table]);
     }
 }
 
@@ -40,7 +53,7 @@ fn every_column_has_a_heading_and_help() {
             for form in [Form::Unicode, Form::Ascii] {
                 let basis = Basis { medium, form, ..basis };
                 let heading = column.heading(&basis).into_owned();
-                let is_bar = column.definition().unit == super::Unit::Bar;
+                let is_bar = column.definition().unit == Unit::Bar;
                 assert_eq!(heading.is_empty(), is_bar, "{column:?}");
                 assert!(form == Form::Unicode || heading.is_ascii(), "{heading}");
             }
@@ -48,21 +61,22 @@ fn every_column_has_a_heading_and_help() {
     });
 }
 
-/// The name is the title of the page.
+/// The name is the title of the page, and so is what tells a process or a thread.
 #[test]
 fn every_column_is_explained_or_repeats_one_that_is() {
     let about = About { inclusive: "all", exclusive: "own", ..About::default() };
-    let is_explained = |column: Column, basis: &Basis<'_>, row: &Row| {
+    let is_explained = |column: Column, basis: &Basis<'_>, row: AnyRow<'_>| {
         let texts = column.explain(basis, row, about);
         texts.iter().any(|(name, text)| !name.is_empty() && !text.is_empty())
     };
     each(|column, basis, rows| {
-        if column.definition().key == "function" {
+        let Definition { key, lines, unit, .. } = column.definition();
+        if *key == "function" || (*lines == Lines::Contexts && *unit != Unit::Cost) {
             return;
         }
         let repeated = column.definition().repeats.map(|id| Column::comparing(id, Cost::Exclusive));
         let mut told = [Some(column), repeated].into_iter().flatten();
-        let is_told = told.any(|one| rows.iter().any(|row| is_explained(one, &basis, row)));
+        let is_told = told.any(|one| rows.iter().any(|row| is_explained(one, &basis, *row)));
         assert!(is_told, "{column:?}");
     });
 }
@@ -91,11 +105,11 @@ fn explanations_call_columns_what_their_headings_say() {
 fn every_column_has_text_values_for_machines_and_an_order() {
     each(|column, basis, rows| {
         let is_known = !matches!(column.definition().key, "file" | "line");
-        let is_nothing = |row: &Row| matches!(column.value(&basis, row), Cell::Nothing);
-        let is_blank = |row: &Row| column.text_of(&basis, row).is_empty();
-        let is_null = |row: &Row| column.value(&basis, row).plain() == Plain::Nothing;
-        for is_empty in [&is_nothing as &dyn Fn(&Row) -> bool, &is_blank, &is_null] {
-            assert_eq!(rows.iter().any(|row| !is_empty(row)), is_known, "{column:?}");
+        let is_nothing = |row: AnyRow<'_>| matches!(column.value(&basis, row), Cell::Nothing);
+        let is_blank = |row: AnyRow<'_>| column.text_of(&basis, row).is_empty();
+        let is_null = |row: AnyRow<'_>| column.value(&basis, row).plain() == Plain::Nothing;
+        for is_empty in [&is_nothing as &dyn Fn(AnyRow<'_>) -> bool, &is_blank, &is_null] {
+            assert_eq!(rows.iter().any(|row| !is_empty(*row)), is_known, "{column:?}");
         }
         if let Order::As(id) = column.definition().order {
             assert!(matches!(id.definition().order, Order::By(_)), "{column:?}");
@@ -113,9 +127,11 @@ fn names_of_columns_tell_them_apart() {
         );
     }
     each(|_, basis, _| {
-        let columns = basis.for_machines(Cost::Inclusive).concat();
-        let keys: Vec<_> = columns.iter().map(|column| column.key(&basis)).collect();
-        assert!(keys.iter().enumerate().all(|(at, key)| !keys[..at].contains(key)), "{keys:?}");
+        for columns in [basis.for_machines(Cost::Inclusive), basis.of_contexts_for_machines()] {
+            let columns = columns.concat();
+            let keys: Vec<_> = columns.iter().map(|column| column.key(&basis)).collect();
+            assert!(keys.iter().enumerate().all(|(at, key)| !keys[..at].contains(key)), "{keys:?}");
+        }
     });
 }
 
