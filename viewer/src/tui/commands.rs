@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use super::message::{Message, PromptKind, ViewId};
 use super::view::Entry;
-use super::views::VIEWS;
+use super::views::{TABS, VIEWS};
 use crate::refine::Axis;
 use crate::set_files::SetFile;
 
@@ -23,13 +23,16 @@ const fn command(name: &'static str, message: Message, help: &'static str) -> Co
     Command { name, message, help }
 }
 
-/// The commands that come before those of the views.
-static BEFORE: &[Command] = &[
+/// The commands that come before those of views that lie over another one.
+static FIRST: &[Command] = &[
     command("repro", Message::Repro, "the command line that reports what this screen shows"),
     command("refine", Message::OpenPrompt(PromptKind::Refine), "type a refinement"),
     command("clear", Message::ClearStages, "remove all stages"),
     command("stages", Message::OpenStages, "list the stages"),
-    command("threads", Message::OpenContexts, "processes and threads, and their imbalance"),
+];
+
+/// The commands that come before those of the other views.
+static BEFORE: &[Command] = &[
     command("undo", Message::Undo, "take back the last step: stages, view, order, open rows"),
     command("redo", Message::Redo, "do it again"),
     command("hot", Message::HotPath, "follow the hot path"),
@@ -92,8 +95,9 @@ pub fn all() -> impl Iterator<Item = &'static Command> {
         let show = |(at, view): (usize, &&Entry)| {
             command(view.command, Message::Show(ViewId(at)), view.help)
         };
-        let views = VIEWS.iter().enumerate().map(show);
-        BEFORE.iter().cloned().chain(views).chain(AFTER.iter().cloned()).collect()
+        let views: Vec<_> = VIEWS.iter().enumerate().map(show).collect();
+        let (views, over) = views.split_at(TABS);
+        [FIRST, over, BEFORE, views, AFTER].concat()
     });
     COMMANDS.iter()
 }

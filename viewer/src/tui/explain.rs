@@ -1,21 +1,23 @@
-//! What the numbers of a row, of a stage and of a process are made of: the answer to `=`.
+//! What the numbers of a row, of a line and of a stage are made of: the answer to `=`.
 
 use csprof_format::profile::Metric;
 
-use super::draw::contexts;
 use super::model::{Model, Over};
 use super::page::{Item, Page};
-use crate::views::columns::{About, Column};
-use crate::views::contexts::Context;
+use crate::views::columns::Column;
 use crate::views::number::{amount, count, counted};
 
 /// The page about the numbers of what is selected; `None` if nothing is.
 #[must_use]
 pub fn page(model: &Model) -> Option<Page> {
-    match model.over.last() {
-        Some(Over::Contexts(list, selected)) => return context(model, list, *selected),
-        Some(Over::Stages(selected)) => return stage(model, *selected),
-        _ => {}
+    if let Some(Over::Stages(selected)) = model.over.last() {
+        return stage(model, *selected);
+    }
+    if let Some((name, texts)) = model.view().explained(model) {
+        let mut items = vec![Item::Text(name), Item::Gap];
+        items.extend(looked_at(model));
+        items.extend(texts.into_iter().map(|(name, text)| Item::Pair(name, text)));
+        return Some(Page::new("The numbers of this line", items));
     }
     let row = model.selected()?.row;
     let basis = model.basis();
@@ -59,18 +61,6 @@ fn looked_at(model: &Model) -> Option<Item> {
     let period = amount(1, model.metric(), model.form());
     let text = format!("{source}, one sample for {period}; m looks at the next one");
     model.has_several_metrics().then(|| pair("metric", text))
-}
-
-/// The page about a process or a thread.
-fn context(model: &Model, list: &[Context], selected: usize) -> Option<Page> {
-    let context = list.get(selected)?;
-    let mut items = vec![Item::Text(context.label.clone()), Item::Gap];
-    items.extend(looked_at(model));
-    let basis = contexts::basis(model);
-    let columns = basis.of_contexts().into_iter().filter(|column| column.metric.is_none());
-    let texts = columns.flat_map(|column| column.explain(&basis, context, About::default()));
-    items.extend(texts.map(|(name, text)| Item::Pair(name, text)));
-    Some(Page::new("The numbers of this line", items))
 }
 
 /// The page about a stage.

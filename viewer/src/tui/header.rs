@@ -8,7 +8,7 @@ use super::model::Model;
 use super::name::{cut, width};
 use super::scene::PercentOf;
 use super::view::Entry;
-use super::views::VIEWS;
+use super::views::{TABS, VIEWS};
 use crate::profile::MetricRef;
 use crate::views::number::{Rounding, account, amount, brief};
 
@@ -27,7 +27,7 @@ pub fn tabs(model: &Model) -> Vec<(ViewId, String, usize)> {
         };
         (ViewId(at), label)
     };
-    let labels: Vec<_> = VIEWS.iter().enumerate().map(label).collect();
+    let labels: Vec<_> = VIEWS[..TABS].iter().enumerate().map(label).collect();
     let all: usize = labels.iter().map(|(_, label)| width(label)).sum();
     let mut at = usize::from(model.size.0).saturating_sub(all + 1);
     let placed = labels.into_iter().map(|(view, label)| {

@@ -3,13 +3,14 @@
 use super::key::{Code, Key};
 use super::message::Message;
 use super::mode::{Binding, Group, Keys, Mode, OVER_VIEWS, PROMPT};
-use super::views;
+use super::views::{self, TABS, VIEWS};
 
 /// The keys of a mode, each with what it does.
 pub fn bindings(mode: &'static Mode) -> impl Iterator<Item = &'static Binding> {
     mode.keys.iter().copied().flatten().flat_map(|keys| match keys {
         Keys::Of(list) => list,
-        Keys::Views => views::digits(),
+        Keys::Views => &views::keys()[..TABS],
+        Keys::ViewsOver => &views::keys()[TABS..],
     })
 }
 
@@ -23,7 +24,7 @@ pub fn bindings_of_group(
 
 /// All modes, those of the views first.
 pub fn modes() -> impl Iterator<Item = &'static Mode> {
-    views::modes().chain(OVER_VIEWS)
+    views::modes(&VIEWS).chain(OVER_VIEWS)
 }
 
 /// What a key means in a mode. In prompts, printable characters without a meaning are text.
@@ -43,7 +44,8 @@ pub fn message(mode: &'static Mode, key: Key) -> Option<Message> {
 #[must_use]
 pub fn unbound(mode: &'static Mode, key: Key) -> String {
     let has_key = |mode: &&'static Mode| message(mode, key).is_some();
-    let views: Vec<&str> = views::modes().filter(has_key).map(|mode| mode.title).collect();
+    let views: Vec<&str> =
+        views::modes(&VIEWS[..TABS]).filter(has_key).map(|mode| mode.title).collect();
     if views.is_empty() {
         format!("{key} is no key of {}; ? lists those that are", mode.title)
     } else {

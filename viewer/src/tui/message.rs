@@ -58,8 +58,6 @@ pub enum Message {
     OpenStages,
     /// What the view alone knows how to do.
     Own(Action),
-    /// Open the list of processes and threads.
-    OpenContexts,
     /// Explain the numbers of the selected row.
     Explain,
     /// Leave what is open; at the top, quit.

@@ -31,6 +31,8 @@ pub enum Keys {
     Of(&'static [Binding]),
     /// A digit for each view.
     Views,
+    /// A key for each view that lies over another one.
+    ViewsOver,
 }
 
 /// Where the help screen puts a key.
@@ -192,10 +194,6 @@ pub static COMMANDS: &[Binding] =
 /// Help.
 pub static HELP: &[Binding] = &[bind(Views, "?", Message::OpenHelp, "this help")];
 
-/// Who had the samples.
-pub static CONTEXTS: &[Binding] =
-    &[bind(Views, "P", Message::OpenContexts, "processes and threads, and their imbalance")];
-
 /// Leaving what is open.
 pub static LEAVE: &[Binding] = &[
     bind(Views, "q", Message::Back, "back; at the top: quit"),
@@ -226,9 +224,6 @@ static STAGES_KEYS: &[Binding] = &[
     bind(Refine, "u", Message::Undo, "undo"),
     bind(Refine, "<C-r>", Message::Redo, "redo"),
 ];
-
-static CONTEXTS_KEYS: &[Binding] =
-    &[bind(Refine, "<enter>", Message::Accept, "only the samples of this one")];
 
 static CHOICES: &[Binding] = &[bind(Views, "<enter> <right> l", Message::Accept, "do it")];
 
@@ -268,7 +263,7 @@ pub const FRAME: &[Keys] = &[
     Keys::Of(NEIGHBORS),
     Keys::Of(COMMANDS),
     Keys::Of(HELP),
-    Keys::Of(CONTEXTS),
+    Keys::ViewsOver,
     Keys::Of(LEAVE),
     Keys::Of(ALWAYS),
 ];
@@ -304,20 +299,6 @@ pub static STAGES: Mode = Mode {
     ]],
 };
 
-/// The list of processes and threads.
-pub static CONTEXTS_LIST: Mode = Mode {
-    title: "the list of processes and threads",
-    keys: &[&[
-        Keys::Of(MOVE),
-        Keys::Of(NUMBERS),
-        Keys::Of(COMMANDS),
-        Keys::Of(HELP),
-        Keys::Of(CONTEXTS_KEYS),
-        Keys::Of(LEAVE),
-        Keys::Of(ALWAYS),
-    ]],
-};
-
 /// A prompt; printable keys are text.
 pub static PROMPT: Mode =
     Mode { title: "prompts", keys: &[&[Keys::Of(ALWAYS), Keys::Of(PROMPT_KEYS)]] };
@@ -329,4 +310,4 @@ pub static TOO_SMALL: Mode = Mode {
 };
 
 /// The modes besides those of the views.
-pub static OVER_VIEWS: [&Mode; 6] = [&PAGE, &ACTIONS, &STAGES, &CONTEXTS_LIST, &PROMPT, &TOO_SMALL];
+pub static OVER_VIEWS: [&Mode; 5] = [&PAGE, &ACTIONS, &STAGES, &PROMPT, &TOO_SMALL];

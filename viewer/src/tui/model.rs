@@ -14,7 +14,6 @@ use std::sync::Arc;
 use crate::profile::{FrameKind, FunctionRef, Profile};
 use crate::refine::{Refined, Sets};
 use crate::views::Row;
-use crate::views::contexts::Context;
 use crate::views::hot_path;
 use crate::views::search::{NamePattern, Search};
 use crate::views::summary::clustered;
@@ -42,8 +41,8 @@ pub enum Over {
     Menu(usize),
     /// The list of stages, with the selected stage.
     Stages(usize),
-    /// The list of processes and threads, with the selected one.
-    Contexts(Vec<Context>, usize),
+    /// A view that lies over another one.
+    View(ViewId),
     /// A prompt.
     Prompt(Prompt),
 }
@@ -204,13 +203,12 @@ impl Model {
             profile.metrics().map(|(_, metric)| metric.source.clone()).collect::<Vec<_>>()
         };
         let is_alike = sources(&profile) == sources(&self.profile);
-        // They list processes of the profile before.
-        self.over.retain(|over| is_alike && !matches!(over, Over::Contexts(..)));
         self.scene.clustered = clustered(&profile);
         let why_empty = info::why_empty(&profile, self.form());
         self.why_empty = why_empty.map(|items| Page::new("", items));
         self.scene.profile = profile;
         if !is_alike {
+            self.over.clear();
             self.views = views::all(&self.scene);
             self.history = History::default();
         }
@@ -226,10 +224,26 @@ impl Model {
         }
     }
 
-    /// The view that is looked at.
+    /// Which view is seen: the last one that lies over another, or else the one that is looked at.
+    #[must_use]
+    pub fn seen(&self) -> ViewId {
+        let over = self.over.iter().rev().find_map(|over| match over {
+            Over::View(view) => Some(*view),
+            _ => None,
+        });
+        over.unwrap_or(self.view)
+    }
+
+    /// The view that is seen.
     #[must_use]
     pub fn view(&self) -> &dyn View {
-        &*self.views[self.view.0]
+        &*self.views[self.seen().0]
+    }
+
+    /// The same, to change it.
+    pub(super) fn view_mut(&mut self) -> &mut BoxedView {
+        let seen = self.seen();
+        &mut self.views[seen.0]
     }
 
     /// What is constant about the view, for the rows that it shows now.
@@ -295,7 +309,8 @@ impl Model {
 
     /// The rows of the view to change, and what they were made from.
     pub fn rows_mut(&mut self) -> Option<RowsMut<'_>> {
-        self.views[self.view.0].rows_mut(&self.scene.refined)
+        let seen = self.seen();
+        self.views[seen.0].rows_mut(&self.scene.refined)
     }
 
     /// The selected row.

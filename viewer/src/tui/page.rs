@@ -4,9 +4,13 @@
 //! lines, so both the update function and the painter lay it out, in the same way. Of a text from a
 //! file only the beginning is shown, if it is longer than people read.
 
+use std::ops::Range;
+
 use unicode_width::UnicodeWidthChar;
 
+use super::canvas::Canvas;
 use super::name::{paintable, width};
+use super::theme::Theme;
 
 /// Names of pairs up to this many cells decide how wide the left column is.
 const LONGEST_NAME: usize = 26;
@@ -125,6 +129,39 @@ impl Page {
             }
         }
         lines
+    }
+
+    /// Paints its window on these lines of the screen, its title on the line above them.
+    pub(super) fn draw(&self, canvas: &mut Canvas<'_>, theme: Theme, window: Range<usize>) {
+        let (title_line, height) = (window.start - 1, window.len());
+        let width = canvas.width();
+        let lines = self.lines(width);
+        if !self.title.is_empty() {
+            let line = theme.glyphs.horizontal.repeat(width);
+            canvas.text(0, title_line, &line, width, theme.faint());
+            canvas.text(1, title_line, &format!(" {} ", self.title), width - 2, theme.strong());
+        }
+        if lines.len() > height {
+            let last = (self.scroll + height).min(lines.len());
+            let place = format!(" {}-{last} of {} ", self.scroll + 1, lines.len());
+            canvas.text_right(width - 1, title_line, &place, width / 2, theme.faint());
+        }
+        for (offset, line) in lines.iter().skip(self.scroll).take(height).enumerate() {
+            let y = title_line + 1 + offset;
+            let style = match line.look {
+                Look::Heading | Look::Pair => theme.strong(),
+                Look::Text => theme.text(),
+                Look::Warning => theme.warning(),
+            };
+            let left = match line.look {
+                Look::Heading => format!(" {}", line.left),
+                _ => line.left.clone(),
+            };
+            canvas.text(0, y, &theme.plain(&left), width, style);
+            let style = if line.look == Look::Warning { theme.warning() } else { theme.text() };
+            let room = width.saturating_sub(line.indent);
+            canvas.text(line.indent, y, &theme.plain(&line.right), room, style);
+        }
     }
 }
 

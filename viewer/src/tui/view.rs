@@ -18,7 +18,7 @@ use super::scene::Scene;
 use super::table::{Look, Rows, Table};
 use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::Refined;
-use crate::views::columns::About;
+use crate::views::columns::{About, Explanation};
 use crate::views::top_down::Downward;
 use crate::views::{Cost, Sort};
 
@@ -140,6 +140,8 @@ pub enum Repro {
     OfFile(&'static str),
     /// `report` or `diff`, with these options and those of all rows.
     OfRows(Vec<String>),
+    /// None, and why.
+    None(&'static str),
 }
 
 /// What an [`Action`] led to.
@@ -147,7 +149,7 @@ pub enum Repro {
 pub struct Outcome {
     /// What to say.
     pub notice: Option<Notice>,
-    /// A stage to add.
+    /// A stage to add; a view that lies over another one is left then.
     pub stage: Option<String>,
 }
 
@@ -224,6 +226,21 @@ pub trait View: Debug {
     /// Paints all of a view without rows on these lines; the line above them is free, too.
     fn draw(&self, _canvas: &mut Canvas<'_>, _scene: &Scene, _lines: Range<usize>) {}
 
+    /// Selects what a view without rows has on this one of so many lines; `false` if nothing.
+    fn click(&mut self, _line: usize, _height: usize) -> bool {
+        false
+    }
+
+    /// What is selected in a view without rows, and what its numbers are made of.
+    fn explained(&self, _scene: &Scene) -> Option<(String, Explanation)> {
+        None
+    }
+
+    /// What to say when it is shown, or when what it lacked is there.
+    fn told(&self, _scene: &Scene) -> Option<Notice> {
+        None
+    }
+
     /// Moves a view without rows by lines.
     fn scroll(&mut self, _lines: isize) {}
 
@@ -235,10 +252,7 @@ pub trait View: Debug {
     /// Another view was left for it, in which this function was selected.
     fn entered(&mut self, _function: Option<FunctionKey>, _shown: &Refined) {}
 
-    /// It is looked at. Costs no pass over all nodes, but the first time.
-    fn looked_at(&mut self, _scene: &Scene) {}
-
-    /// What it lacks to show its rows.
+    /// What it lacks to show anything.
     fn wanted(&self) -> Option<Wanted> {
         None
     }

@@ -1,6 +1,11 @@
 //! Processes and threads: who had the samples, and how unevenly.
 
 use csprof::profile::from_outline;
+use csprof::refine::Refined;
+use csprof::tui::effect::Effect;
+use csprof::tui::key::Key;
+use csprof::tui::update::update;
+use csprof::tui::worker::perform;
 use insta::assert_snapshot;
 
 use super::Viewer;
@@ -75,4 +80,22 @@ fn q_leaves_the_list_as_it_was() {
     let before = viewer.screen();
     viewer.press("Pjjq<esc>");
     assert_eq!(viewer.screen(), before);
+}
+
+/// The list and the information page cost a pass over all nodes.
+#[test]
+fn what_looks_at_all_nodes_is_asked_for_and_once() {
+    let profile = from_outline(RANKS).unwrap();
+    for (key, said) in [("P", "pid 1000"), ("4", "Processes and threads")] {
+        let mut viewer = Viewer::new(&profile, "80x60");
+        let message = viewer.model.message(Key::parse_first(key).unwrap().0).unwrap();
+        let mut effects = update(&mut viewer.model, message.clone());
+        assert!(viewer.screen().contains("counting"), "{}", viewer.screen());
+        let Some(Effect::Refine(request)) = effects.pop() else { panic!("{key}: nothing asked") };
+        let answer = perform(&Refined::base(&profile), request);
+        assert!(viewer.send(answer).screen().contains(said), "{}", viewer.screen());
+        viewer.press("q");
+        assert_eq!(update(&mut viewer.model, message), []);
+        assert!(viewer.screen().contains(said));
+    }
 }

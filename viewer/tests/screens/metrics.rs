@@ -2,7 +2,6 @@
 
 use csprof::profile::{MetricRef, Profile, from_outline};
 use csprof::tui::message::Message;
-use csprof::tui::model::Over;
 use csprof::tui::table::Rows;
 use csprof::tui::theme::Theme;
 use insta::assert_snapshot;
@@ -207,15 +206,14 @@ main 100 realtime:50
     .unwrap();
     let mut viewer = Viewer::new(&profile, "80x12");
     assert_snapshot!(viewer.press("Pjjj").screen());
-    let at = |viewer: &Viewer| match viewer.model.over.last() {
-        Some(Over::Contexts(list, at)) => {
-            (list[*at].label.clone(), list[*at].row.weights[0].inclusive)
-        }
-        other => panic!("{other:?}"),
+    let selected = |viewer: &Viewer| {
+        let screen = viewer.screen();
+        let line = screen.lines().find(|line| line.ends_with('◀')).unwrap();
+        line.split_whitespace().take(4).collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(at(&viewer), ("101 waiter".to_owned(), 1));
+    assert_eq!(selected(&viewer), "101 waiter 5.00 ms");
     viewer.press("m");
-    assert_eq!(at(&viewer), ("101 waiter".to_owned(), 40));
+    assert_eq!(selected(&viewer), "101 waiter 200 ms");
 }
 
 #[test]

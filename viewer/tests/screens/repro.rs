@@ -8,8 +8,8 @@ use csprof::report::diff;
 use csprof::report::listing::{Limits, list};
 use csprof::set_files::SetFiles;
 use csprof::tui::effect::Effect;
-use csprof::tui::model::Over;
 use csprof::tui::table::Rows;
+use csprof::views::contexts::contexts;
 use csprof::views::{Row, Weight, Weights};
 
 use super::compare::compared;
@@ -222,7 +222,7 @@ fn the_list_of_threads_is_reported() {
     let profile = from_outline(&ranks).unwrap();
     let mut viewer = Viewer::new(&profile, "80x16");
     viewer.press("P");
-    let Some(Over::Contexts(list, _)) = viewer.model.over.last().cloned() else { panic!() };
+    let (list, _) = contexts(&viewer.model.refined);
     viewer.press(":repro<enter>");
     let Some(Effect::PrintAtEnd(line)) = viewer.effects.pop() else { panic!() };
     let Line { command, appearance } = Line::try_parse_from(words(&line)).unwrap();

@@ -53,9 +53,6 @@ fn progress(canvas: &mut Canvas<'_>, model: &Model, y: usize, done: f64) {
 fn hints_for(model: &Model) -> &'static [(&'static str, &'static str)] {
     match (model.over.last(), model.sheet()) {
         (Some(Over::Menu(_)), _) => &[("enter", "do it"), ("q", "back")],
-        (Some(Over::Contexts(..)), _) => {
-            &[("enter", "only this one"), ("=", "explain"), ("q", "back"), ("?", "help")]
-        }
         (Some(Over::Stages(_)), _) => &[
             ("e", "edit"),
             ("d", "delete"),
@@ -67,7 +64,7 @@ fn hints_for(model: &Model) -> &'static [(&'static str, &'static str)] {
             ("u", "undo"),
             ("w", "save as set"),
         ],
+        (Some(Over::View(_)) | None, view) => view.hints,
         (Some(_), _) => &[("j k", "scroll"), ("q", "back")],
-        (None, view) => view.hints,
     }
 }

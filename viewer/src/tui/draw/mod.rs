@@ -2,10 +2,8 @@
 //!
 //! Only what is on the screen is looked at, so painting costs the same at every size of profile.
 
-pub(super) mod contexts;
 mod hints;
 pub mod menu;
-pub(super) mod page;
 mod prompt;
 pub(in crate::tui) mod rows;
 pub(super) mod stages;
@@ -39,13 +37,10 @@ pub fn draw(model: &Model, frame: &mut Frame<'_>) {
     let body = model.body_height();
     let lines = model.top()..model.top() + body;
     match model.over.last() {
-        Some(Over::Page(page)) => page::draw(canvas, model.theme, page, lines.clone()),
-        Some(Over::Contexts(list, selected)) => {
-            contexts::draw(canvas, model, list, *selected, lines.start, body);
-        }
+        Some(Over::Page(page)) => page.draw(canvas, model.theme, lines.clone()),
         _ if !model.sheet().has_rows => model.view().draw(canvas, model, lines.clone()),
         _ => match &model.why_empty {
-            Some(page) => page::draw(canvas, model.theme, page, lines.clone()),
+            Some(page) => page.draw(canvas, model.theme, lines.clone()),
             None => rows::draw(canvas, model, lines.start, body),
         },
     }

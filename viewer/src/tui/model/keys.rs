@@ -4,9 +4,7 @@ use super::{Model, Over};
 use crate::tui::key::Key;
 use crate::tui::keymap;
 use crate::tui::message::Message;
-use crate::tui::mode::{
-    ACTIONS, Binding, CONTEXTS_LIST, Group, Mode, PAGE, PROMPT, STAGES, TOO_SMALL,
-};
+use crate::tui::mode::{ACTIONS, Binding, Group, Mode, PAGE, PROMPT, STAGES, TOO_SMALL};
 
 impl Model {
     /// What has the focus.
@@ -19,9 +17,8 @@ impl Model {
             Some(Over::Page(_)) => &PAGE,
             Some(Over::Menu(_)) => &ACTIONS,
             Some(Over::Stages(_)) => &STAGES,
-            Some(Over::Contexts(..)) => &CONTEXTS_LIST,
             Some(Over::Prompt(_)) => &PROMPT,
-            None => self.sheet().mode,
+            Some(Over::View(_)) | None => self.sheet().mode,
         }
     }
 

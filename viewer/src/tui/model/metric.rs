@@ -1,8 +1,7 @@
 //! Looking at another metric, where a profile has several.
 
-use super::{Model, Over};
+use super::Model;
 use crate::profile::MetricRef;
-use crate::views::contexts::contexts;
 
 impl Model {
     /// Looks at another metric. The rows of the views, what is open and selected too, stay; they get
@@ -14,12 +13,6 @@ impl Model {
         self.refined = self.refined.clone().looking_at(metric);
         for view in &mut self.views {
             view.look_at(metric);
-        }
-        if let Some(Over::Contexts(list, selected)) = self.over.last_mut() {
-            let stage = list.get(*selected).map(|context| context.stage.clone());
-            *list = contexts(&self.scene.refined).0;
-            let place = list.iter().position(|context| Some(&context.stage) == stage.as_ref());
-            *selected = place.unwrap_or(0);
         }
     }
 

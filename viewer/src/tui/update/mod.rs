@@ -24,9 +24,9 @@ use super::message::{Message, Notice, PromptKind, ViewId};
 use super::model::{Model, Over};
 use super::prompt::Trial;
 use super::scene::PercentOf;
+use super::views::TABS;
 use crate::views::Sort;
-use crate::views::contexts::contexts;
-use crate::views::number::{amount, counted};
+use crate::views::number::counted;
 
 use self::ask::Effects;
 use self::prompt::Accepted;
@@ -112,7 +112,7 @@ fn apply(model: &mut Model, message: Message) -> Effects {
 
         Message::Show(view) => view::show(model, view),
         Message::NextView => view::show_neighbor(model, 1),
-        Message::PreviousView => view::show_neighbor(model, model.views.len() - 1),
+        Message::PreviousView => view::show_neighbor(model, TABS - 1),
         Message::Own(action) => return view::act(model, action),
         Message::Made { ticket, made } => view::made(model, ticket, made),
         Message::OpenMenu => {
@@ -125,15 +125,6 @@ fn apply(model: &mut Model, message: Message) -> Effects {
             model.over.push(Over::Page(page));
         }
         Message::OpenStages => model.over.push(Over::Stages(0)),
-        Message::OpenContexts => {
-            let (list, imbalance) = contexts(&model.refined);
-            if let Some(whose) = imbalance.whose(model.form()) {
-                let all = amount(imbalance.samples, model.metric(), model.form());
-                let said = format!("{all} imbalance of the {whose}, (most - mean) × number");
-                model.notice = Some(Notice::Said(said));
-            }
-            model.over.push(Over::Contexts(list, 0));
-        }
         Message::Explain => {
             if let Some(page) = explain::page(model) {
                 model.over.push(Over::Page(page));
@@ -283,13 +274,6 @@ fn accept(model: &mut Model) -> Effects {
             Accepted::Done(effects) => effects,
             Accepted::Command(text) => run_command(model, &text),
         },
-        Some(Over::Contexts(list, selected)) => {
-            let Some(context) = list.get(*selected) else { return Vec::new() };
-            let mut stages = model.stages.clone();
-            stages.push(context.stage.clone());
-            model.over.pop();
-            refinement::change(model, stages)
-        }
         _ => Vec::new(),
     }
 }

@@ -5,7 +5,7 @@ use super::super::model::{Model, Over};
 use super::moving;
 use crate::tui::draw::menu::{Window, window};
 use crate::tui::draw::rows::marker_at;
-use crate::tui::draw::{contexts, stages};
+use crate::tui::draw::stages;
 use crate::tui::header;
 
 /// Lines that one step of the wheel moves.
@@ -22,12 +22,7 @@ pub(super) fn click(model: &mut Model, x: u16, y: u16) -> Option<Message> {
     match model.over.last() {
         Some(&Over::Menu(selected)) => return click_menu(model, selected, y),
         Some(_) => {
-            if let Some(item) = item_at(model, y)
-                && let Some(Over::Stages(selected) | Over::Contexts(_, selected)) =
-                    model.over.last_mut()
-            {
-                *selected = item;
-            }
+            select(model, y);
             return None;
         }
         None => {}
@@ -63,10 +58,10 @@ fn is_marker(model: &Model, line: usize, x: usize) -> bool {
 /// A double click opens or closes the row, edits the stage, refines to the process. The first click
 /// has selected it.
 pub(super) fn double_click(model: &mut Model, x: u16, y: u16) -> Option<Message> {
-    if item_at(model, usize::from(y)).is_some() {
+    if select(model, usize::from(y)) {
         return Some(match model.over.last() {
             Some(Over::Stages(_)) => Message::StageEdit,
-            _ => Message::Accept,
+            _ => (model.sheet().double_click)(),
         });
     }
     let line = line_at(model, usize::from(y)).filter(|_| model.over.is_empty());
@@ -93,20 +88,26 @@ pub(super) fn wheel(model: &mut Model, steps: i8) {
     }
 }
 
-/// The item of the list of stages, or of processes and threads, on this line of the screen.
-fn item_at(model: &Model, y: usize) -> Option<usize> {
+/// Selects the stage, or the line of a view that lies over another one, on this line of the screen;
+/// `false` if there is none.
+fn select(model: &mut Model, y: usize) -> bool {
     let body = model.top()..model.top() + model.body_height();
-    let (item, items) = match model.over.last()? {
-        Over::Stages(selected) => {
-            let line = y.checked_sub(body.end + 1)?;
-            (stages::first_shown(model, *selected) + line, model.stages.0.len())
+    match model.over.last() {
+        Some(Over::Stages(selected)) => {
+            let place = y
+                .checked_sub(body.end + 1)
+                .map(|line| stages::first_shown(model, *selected) + line);
+            let place = place.filter(|place| *place < model.stages.0.len());
+            if let (Some(place), Some(Over::Stages(selected))) = (place, model.over.last_mut()) {
+                *selected = place;
+            }
+            place.is_some()
         }
-        Over::Contexts(list, selected) if body.contains(&y) => {
-            (contexts::first_shown(*selected, body.len()) + y - body.start, list.len())
+        Some(Over::View(_)) if body.contains(&y) => {
+            model.view_mut().click(y - body.start, body.len())
         }
-        _ => return None,
-    };
-    (item < items).then_some(item)
+        _ => false,
+    }
 }
 
 fn line_at(model: &Model, y: usize) -> Option<usize> {

@@ -24,12 +24,11 @@ pub(super) fn move_by(model: &mut Model, lines: isize) {
         Some(Over::Page(page)) => page.scroll_by(lines),
         Some(Over::Menu(selected)) => *selected = moved(*selected, items),
         Some(Over::Stages(selected)) => *selected = moved(*selected, stages),
-        Some(Over::Contexts(list, selected)) => *selected = moved(*selected, list.len()),
         Some(Over::Prompt(_)) => {}
-        None if has_rows => {
+        Some(Over::View(_)) | None if has_rows => {
             change_rows(model, |rows, _| rows.select(rows.selected().saturating_add_signed(lines)));
         }
-        None => model.views[model.view.0].scroll(lines),
+        Some(Over::View(_)) | None => model.view_mut().scroll(lines),
     }
 }
 
@@ -39,7 +38,7 @@ pub(super) fn keep_in_view(model: &mut Model) {
     let width = usize::from(model.size.0);
     match model.rows_mut() {
         Some((rows, _)) => rows.keep_in_view(height),
-        None => model.views[model.view.0].keep_in_view(width, height),
+        None => model.view_mut().keep_in_view(width, height),
     }
     if let Some(Over::Page(page)) = model.over.last_mut() {
         page.keep_in_view(width, height);

@@ -10,7 +10,6 @@ use super::super::view::Repro;
 use super::ask::Effects;
 use crate::profile::MetricRef;
 use crate::profile::comparison::Scale;
-use crate::report::listing::{USUAL_ROWS, USUAL_SHARE};
 use crate::views::Sort;
 use crate::views::printable::command_line;
 
@@ -49,6 +48,7 @@ fn words(model: &Model) -> Result<Vec<String>, String> {
             return Err(format!("csprof {subcommand} is about one file, and these are several"));
         }
         (Repro::OfFile(subcommand), _) => (*subcommand).to_owned(),
+        (Repro::None(why), _) => return Err((*why).to_owned()),
         (Repro::OfRows(_), Some(_)) => "diff".to_owned(),
         (Repro::OfRows(_), None) => "report".to_owned(),
     });
@@ -64,13 +64,7 @@ fn words(model: &Model) -> Result<Vec<String>, String> {
         add("--salvage", None);
     }
     let Repro::OfRows(options) = repro else { return Ok(words) };
-    match model.over.last() {
-        Some(Over::Contexts(..)) if comparison.is_some() => {
-            return Err("csprof diff does not list processes and threads".to_owned());
-        }
-        Some(Over::Contexts(..)) => words.extend(["--view", "threads"].map(str::to_owned)),
-        _ => words.extend(options),
-    }
+    words.extend(options);
     let mut add = |option: &str, value: Option<&str>| {
         words.push(option.to_owned());
         words.extend(value.map(str::to_owned));
@@ -92,17 +86,7 @@ fn words(model: &Model) -> Result<Vec<String>, String> {
     if comparison.is_none() && model.percent_of == PercentOf::View && model.refined.out > 0 {
         add("--percent", Some("shown"));
     }
-    if let Some(Over::Contexts(list, _)) = model.over.last() {
-        let least = USUAL_SHARE / 100.0 * model.refined.shown as f64;
-        if list
-            .iter()
-            .any(|context| (context.row.of(model.refined.metric).inclusive as f64) < least)
-        {
-            add("--threshold", Some("0"));
-        }
-        if list.len() > USUAL_ROWS {
-            add("--limit", Some(&list.len().to_string()));
-        }
+    if !model.sheet().has_rows {
         return Ok(words);
     }
     // What differs most comes first in `diff` anyway.

@@ -3,14 +3,22 @@
 use super::super::effect::{Effect, Purpose};
 use super::super::made::Made;
 use super::super::message::{Action, ViewId};
-use super::super::model::Model;
+use super::super::model::{Model, Over};
 use super::super::view::Outcome;
+use super::super::views::TABS;
 use super::ask::{Effects, ask};
 use super::refinement;
 use crate::views::Row;
 
 /// Shows a view. It may be about the function that was selected.
 pub(super) fn show(model: &mut Model, view: ViewId) {
+    leave_over(model);
+    if view.0 >= TABS {
+        model.views[view.0].entered(None, &model.scene.refined);
+        model.over.push(Over::View(view));
+        model.notice = model.view().told(model);
+        return;
+    }
     let key = |row: &Row| model.of_rows().key(row.function);
     let function = model.selected().map(|selected| key(selected.row));
     let came_from = std::mem::replace(&mut model.view, view);
@@ -20,16 +28,24 @@ pub(super) fn show(model: &mut Model, view: ViewId) {
     }
 }
 
+/// Leaves the views that lie over another one.
+fn leave_over(model: &mut Model) {
+    model.over.retain(|over| !matches!(over, Over::View(_)));
+}
+
 /// Shows the view so many places on, going round.
 pub(super) fn show_neighbor(model: &mut Model, places: usize) {
-    let at = (model.view.0 + places) % model.views.len();
+    let at = (model.view.0 + places) % TABS;
     show(model, ViewId(at));
 }
 
 /// Does what a key of the view alone asks for.
 pub(super) fn act(model: &mut Model, action: Action) -> Effects {
-    let view = &mut model.views[model.view.0];
-    let Outcome { notice, stage } = view.act(action, &model.scene.refined);
+    let seen = model.seen();
+    let Outcome { notice, stage } = model.views[seen.0].act(action, &model.scene.refined);
+    if stage.is_some() {
+        leave_over(model);
+    }
     model.found = None;
     model.notice = notice;
     stage.map_or_else(Vec::new, |stage| refinement::add(model, stage))
@@ -37,7 +53,6 @@ pub(super) fn act(model: &mut Model, action: Action) -> Effects {
 
 /// Asks the shell for what the view lacks, if that is not under way.
 pub(super) fn look_at(model: &mut Model) -> Option<Effect> {
-    model.views[model.view.0].looked_at(&model.scene);
     if model.pending.is_some() {
         return None;
     }
@@ -56,11 +71,15 @@ pub(super) fn made(model: &mut Model, ticket: u64, made: Made) {
     let Some(at) = model.asked.iter().position(|(asked, _)| *asked == ticket) else { return };
     let (_, wanted) = model.asked.swap_remove(at);
     if model.views.iter().any(|view| view.wanted().as_ref() == Some(&wanted)) {
-        if model.view().wanted().as_ref() == Some(&wanted) {
+        let is_seen = model.view().wanted().as_ref() == Some(&wanted);
+        if is_seen {
             // It was made for the rows before.
             model.found = None;
         }
         model.hand_out(made);
+        if is_seen && model.notice.is_none() {
+            model.notice = model.view().told(model);
+        }
     }
 }
 

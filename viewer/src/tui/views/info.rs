@@ -3,19 +3,21 @@
 use std::ops::Range;
 
 use super::super::canvas::Canvas;
-use super::super::draw::page;
 use super::super::info;
+use super::super::made::{Made, Wanted};
 use super::super::mode::{FRAME, Keys, MOVE, Mode, REFINE, STEPS};
 use super::super::page::Page;
 use super::super::scene::Scene;
 use super::super::view::{BoxedView, Entry, OF_ROWS, Repro, Sheet, View};
+use crate::refine::Refined;
+use crate::views::number::Form;
 
 pub(super) static ENTRY: Entry = Entry {
     title: "Info",
     command: "info",
     help: "what was measured, and losses",
     modes: &[&MODE],
-    new: |_| Box::new(Info { page: Page::default() }),
+    new: |scene| Box::new(Info { page: Page::default(), form: scene.form() }),
 };
 
 static MODE: Mode = Mode {
@@ -33,6 +35,7 @@ static SHEET: Sheet = Sheet {
 #[derive(Clone, Debug)]
 struct Info {
     page: Page,
+    form: Form,
 }
 
 impl View for Info {
@@ -48,7 +51,11 @@ impl View for Info {
         let (theme, width) = (scene.theme, canvas.width());
         let line = theme.glyphs.horizontal.repeat(width);
         canvas.text(0, lines.start - 1, &line, width, theme.faint());
-        page::draw(canvas, theme, &self.page, lines);
+        if self.page.items.is_empty() {
+            let counting = theme.plain(&self.instead_of_rows()).into_owned();
+            canvas.text(1, lines.start, &counting, width, theme.faint());
+        }
+        self.page.draw(canvas, theme, lines);
     }
 
     fn scroll(&mut self, lines: isize) {
@@ -59,11 +66,17 @@ impl View for Info {
         self.page.keep_in_view(width, height);
     }
 
-    /// The page is made when it is first looked at. O(nodes) then.
-    fn looked_at(&mut self, scene: &Scene) {
-        if self.page.items.is_empty() {
-            self.page = Page::new("", info::items(&scene.profile, scene.form()));
-        }
+    fn wanted(&self) -> Option<Wanted> {
+        let form = self.form;
+        self.page.items.is_empty().then(|| {
+            Wanted::new("info", String::new(), move |refined, _| {
+                Ok(Made::default().with(Page::new("", info::items(&refined.profile, form))))
+            })
+        })
+    }
+
+    fn take(&mut self, made: &mut Made, _shown: &Refined) {
+        self.page = made.take().unwrap_or_else(|| std::mem::take(&mut self.page));
     }
 
     fn reloaded(&mut self) {

@@ -1,6 +1,8 @@
 //! The views: one file each, and one line each in the list below, in the order of their digits.
+//! Those at its end have no digit: they lie over another view until they are left.
 
 pub(super) mod callers;
+mod contexts;
 pub(super) mod flat;
 mod info;
 mod lazy;
@@ -15,10 +17,13 @@ use super::scene::Scene;
 use super::view::{BoxedView, Entry};
 
 /// The views. The first one is shown first, and leaving another one leads to it.
-pub static VIEWS: [&Entry; 5] =
-    [&tree::ENTRY, &callers::ENTRY, &flat::ENTRY, &info::ENTRY, &tables::ENTRY];
+pub static VIEWS: [&Entry; 6] =
+    [&tree::ENTRY, &callers::ENTRY, &flat::ENTRY, &info::ENTRY, &tables::ENTRY, &contexts::ENTRY];
 
-const DIGITS: [&str; 9] = ["1", "2", "3", "4", "5", "6", "7", "8", "9"];
+/// How many of them have a digit, and a name in the header.
+pub const TABS: usize = 5;
+
+const KEYS: [&str; VIEWS.len()] = ["1", "2", "3", "4", "5", "P"];
 
 /// All views, without their rows.
 #[must_use]
@@ -26,17 +31,17 @@ pub fn all(scene: &Scene) -> Vec<BoxedView> {
     VIEWS.iter().map(|view| (view.new)(scene)).collect()
 }
 
-/// A digit for each view.
-pub fn digits() -> &'static [Binding] {
-    static KEYS: LazyLock<Vec<Binding>> = LazyLock::new(|| {
-        let digits = DIGITS.into_iter().zip(VIEWS).enumerate();
+/// A key for each view.
+pub fn keys() -> &'static [Binding] {
+    static BINDINGS: LazyLock<Vec<Binding>> = LazyLock::new(|| {
+        let keys = KEYS.into_iter().zip(VIEWS).enumerate();
         let show = |at| Message::Show(ViewId(at));
-        digits.map(|(at, (key, view))| bind(Group::Views, key, show(at), view.help)).collect()
+        keys.map(|(at, (key, view))| bind(Group::Views, key, show(at), view.help)).collect()
     });
-    &KEYS
+    &BINDINGS
 }
 
-/// The modes of the views.
-pub fn modes() -> impl Iterator<Item = &'static Mode> {
-    VIEWS.iter().flat_map(|view| view.modes).copied()
+/// The modes of some views.
+pub fn modes(views: &'static [&Entry]) -> impl Iterator<Item = &'static Mode> {
+    views.iter().flat_map(|view| view.modes).copied()
 }

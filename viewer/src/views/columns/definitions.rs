@@ -378,56 +378,25 @@ pub static DEFINITIONS: [Definition; 34] = [
         ..SIDE
     },
     Definition { id: Id::FunctionOfBoth, lines: Lines::OfBoth, help: "By name", ..FUNCTION },
-    Definition {
-        id: Id::ContextKind,
-        key: "kind",
-        value: |at| {
-            text(at.context.map(|of| if of.thread.is_some() { "thread" } else { "process" }))
-        },
-        help: "Whether it is a process or a thread",
-        ..CONTEXT
-    },
-    Definition {
-        id: Id::Name,
-        key: "name",
-        value: |at| text(at.context.map(|context| &*context.name)),
-        help: "Command line of a process, name of a thread",
-        ..CONTEXT
-    },
-    Definition {
-        id: Id::Rank,
-        key: "rank",
-        unit: Unit::Count,
-        value: |at| number(process(at).and_then(|process| process.rank)),
-        help: "Rank of the process",
-        ..CONTEXT
-    },
-    Definition {
-        id: Id::Pid,
-        key: "pid",
-        unit: Unit::Count,
-        value: |at| number(process(at).map(|process| process.pid)),
-        help: "Number of the process",
-        ..CONTEXT
-    },
-    Definition {
-        id: Id::Tid,
-        key: "tid",
-        unit: Unit::Count,
-        value: |at| {
-            let thread = at.context.and_then(|context| context.thread);
-            number(thread.map(|thread| at.basis.refined.profile.info.threads[thread.index()].tid))
-        },
-        help: "Number of the thread",
-        ..CONTEXT
-    },
-    Definition {
-        id: Id::Stage,
-        key: "stage",
-        value: |at| text(at.context.map(|context| &*context.stage)),
-        help: "The refinement to it",
-        ..CONTEXT
-    },
+    fact(Id::ContextKind, "kind", "Whether it is a process or a thread", |at| {
+        text(at.context.map(|of| if of.thread.is_some() { "thread" } else { "process" }))
+    }),
+    fact(Id::Name, "name", "Command line of a process, name of a thread", |at| {
+        text(at.context.map(|context| &*context.name))
+    }),
+    fact(Id::Rank, "rank", "Rank of the process", |at| {
+        number(process(at).and_then(|process| process.rank))
+    }),
+    fact(Id::Pid, "pid", "Number of the process", |at| {
+        number(process(at).map(|process| process.pid))
+    }),
+    fact(Id::Tid, "tid", "Number of the thread", |at| {
+        let thread = at.context.and_then(|context| context.thread);
+        number(thread.map(|thread| at.basis.refined.profile.info.threads[thread.index()].tid))
+    }),
+    fact(Id::Stage, "stage", "The refinement to it", |at| {
+        text(at.context.map(|context| &*context.stage))
+    }),
     Definition {
         id: Id::Part,
         key: "inclusive",
@@ -453,13 +422,9 @@ pub static DEFINITIONS: [Definition; 34] = [
         explain: explain::imbalance,
         ..CONTEXT
     },
-    Definition {
-        id: Id::Peer,
-        key: "peer",
-        value: |at| at.context.map_or(Cell::Nothing, |context| Cell::Truth(context.is_peer)),
-        help: "Whether an imbalance is of it and others",
-        ..CONTEXT
-    },
+    fact(Id::Peer, "peer", "Whether an imbalance is of it and others", |at| {
+        at.context.map_or(Cell::Nothing, |context| Cell::Truth(context.is_peer))
+    }),
 ];
 
 /// What most columns have alike.
@@ -496,6 +461,16 @@ const SHARE: Definition =
 
 /// What costs of comparisons have alike.
 const SIDE: Definition = Definition { lines: Lines::OfBoth, unit: Unit::Compared, ..COLUMN };
+
+/// What tells one process or thread from another.
+const fn fact(
+    id: Id,
+    key: &'static str,
+    help: &'static str,
+    value: for<'r> fn(&At<'r>) -> Cell<'r>,
+) -> Definition {
+    Definition { id, key, help, value, ..CONTEXT }
+}
 
 /// What columns of processes and threads have alike.
 const CONTEXT: Definition = Definition { lines: Lines::Contexts, ..COLUMN };

@@ -1,0 +1,223 @@
+//! The list of processes and threads, over another view: who had the samples that are shown.
+
+use std::ops::Range;
+
+use super::super::canvas::Canvas;
+use super::super::columns;
+use super::super::made::{Made, Wanted};
+use super::super::message::{Action, Message, Notice};
+use super::super::mode::{
+    ALWAYS, Binding, COMMANDS, Group, HELP, Keys, LEAVE, MOVE, Mode, NUMBERS, bind,
+};
+use super::super::name::cut;
+use super::super::scene::Scene;
+use super::super::view::{BoxedView, Entry, OF_ROWS, Outcome, Repro, Sheet, View};
+use crate::profile::{FunctionKey, MetricRef};
+use crate::refine::{Refined, Watch};
+use crate::report::listing::{USUAL_ROWS, USUAL_SHARE};
+use crate::views::columns::{About, Basis, Cell, Column, Explanation, Id, Tone};
+use crate::views::contexts::{Context, Imbalance, contexts};
+use crate::views::measure::Measure;
+use crate::views::number::amount;
+
+pub(super) static ENTRY: Entry = Entry {
+    title: "Processes and threads",
+    command: "threads",
+    help: "processes and threads, and their imbalance",
+    modes: &[&MODE],
+    new: |scene| Box::new(Contexts { metric: scene.refined.metric, ..Contexts::default() }),
+};
+
+static MODE: Mode = Mode {
+    title: "the list of processes and threads",
+    keys: &[&[
+        Keys::Of(MOVE),
+        Keys::Of(NUMBERS),
+        Keys::Of(COMMANDS),
+        Keys::Of(HELP),
+        Keys::Of(OWN),
+        Keys::Of(LEAVE),
+        Keys::Of(ALWAYS),
+    ]],
+};
+
+const CHOOSE: Action = Action("only this one");
+
+static OWN: &[Binding] =
+    &[bind(Group::Refine, "<enter>", Message::Own(CHOOSE), "only the samples of this one")];
+
+static SHEET: Sheet = Sheet {
+    mode: &MODE,
+    hints: &[("enter", "only this one"), ("=", "explain"), ("q", "back"), ("?", "help")],
+    has_rows: false,
+    double_click: || Message::Own(CHOOSE),
+    ..OF_ROWS
+};
+
+/// Cells of each number.
+const NUMBER: usize = 11;
+
+#[derive(Clone, Debug, Default)]
+struct Contexts {
+    /// The list, once it is made, and the imbalance of the processes.
+    list: Option<(Vec<Context>, Imbalance)>,
+    /// The metric whose samples put it in order.
+    metric: MetricRef,
+    selected: usize,
+    /// The stage of what to select when the list is there.
+    follow: Option<String>,
+}
+
+impl Contexts {
+    fn lines(&self) -> &[Context] {
+        self.list.as_ref().map_or(&[], |(list, _)| list)
+    }
+}
+
+/// What the numbers are of. Two runs that are compared may have different periods, and only samples
+/// are then of one kind.
+fn basis(scene: &Scene) -> Basis<'_> {
+    let measure = if scene.comparison().is_some() { Measure::Samples } else { Measure::Source };
+    Basis { measure, ..columns::basis(scene, &scene.refined) }
+}
+
+/// The place of the first line in a window of this many.
+fn first_shown(selected: usize, height: usize) -> usize {
+    (selected + 1).saturating_sub(height.max(1))
+}
+
+impl View for Contexts {
+    fn boxed(&self) -> BoxedView {
+        Box::new(self.clone())
+    }
+
+    fn sheet(&self) -> &'static Sheet {
+        &SHEET
+    }
+
+    fn draw(&self, canvas: &mut Canvas<'_>, scene: &Scene, lines: Range<usize>) {
+        let theme = scene.theme;
+        let basis = basis(scene);
+        let (cells, top) = (canvas.width(), lines.start);
+        let line = theme.glyphs.horizontal.repeat(cells);
+        canvas.text(0, top - 1, &line, cells, theme.faint());
+        canvas.text(1, top - 1, &format!(" {} ", ENTRY.title), cells, theme.strong());
+        let columns = basis.of_contexts();
+        let numbers = (cells.saturating_sub(28) / NUMBER).clamp(1, columns.len());
+        let end = |column: usize| cells - 1 - (numbers - 1 - column) * NUMBER;
+        for (place, column) in columns.iter().take(numbers).enumerate() {
+            let style = if column.metric.is_none() { theme.strong() } else { theme.text() };
+            let heading = format!(" {}", column.heading(&basis));
+            canvas.text_right(end(place), top - 1, &heading, NUMBER, style);
+        }
+        let room = cells.saturating_sub(2 + numbers * NUMBER);
+        let first = first_shown(self.selected, lines.len());
+        for (place, (context, y)) in self.lines().iter().skip(first).zip(lines).enumerate() {
+            let (indent, style) =
+                if context.thread.is_some() { ("  ", theme.text()) } else { ("", theme.strong()) };
+            let label = format!("{indent}{}", context.label);
+            canvas.text(1, y, &cut(&label, room, theme.glyphs.ellipsis), room, style);
+            let heat = match Column::of(Id::Percent, None).value(&basis, context) {
+                Cell::Share { part, whole } => theme.heat(part, whole),
+                _ => theme.text(),
+            };
+            for (place, column) in columns.iter().take(numbers).enumerate() {
+                let is_hot = column.metric.is_none() && column.definition().tone == Tone::Heat;
+                let style = if is_hot { heat } else { theme.text() };
+                canvas.text_right(end(place), y, &column.text_of(&basis, context), NUMBER, style);
+            }
+            if first + place == self.selected {
+                canvas.style(0, y, cells, theme.selected());
+            }
+        }
+        if self.lines().is_empty() {
+            let counting = self.instead_of_rows();
+            let text = if self.list.is_some() { "no samples are shown" } else { &*counting };
+            canvas.text(1, top, &theme.plain(text), cells.saturating_sub(2), theme.faint());
+        }
+    }
+
+    fn scroll(&mut self, lines: isize) {
+        let last = self.lines().len().saturating_sub(1);
+        self.selected = self.selected.saturating_add_signed(lines).min(last);
+    }
+
+    fn click(&mut self, line: usize, height: usize) -> bool {
+        let place = first_shown(self.selected, height) + line;
+        let is_there = place < self.lines().len();
+        if is_there {
+            self.selected = place;
+        }
+        is_there
+    }
+
+    fn explained(&self, scene: &Scene) -> Option<(String, Explanation)> {
+        let context = self.lines().get(self.selected)?;
+        let basis = basis(scene);
+        let columns = basis.of_contexts().into_iter().filter(|column| column.metric.is_none());
+        let texts = columns.flat_map(|column| column.explain(&basis, context, About::default()));
+        Some((context.label.clone(), texts.collect()))
+    }
+
+    /// The imbalance of the processes.
+    fn told(&self, scene: &Scene) -> Option<Notice> {
+        let (_, imbalance) = self.list.as_ref()?;
+        let whose = imbalance.whose(scene.form())?;
+        let all = amount(imbalance.samples, scene.metric(), scene.form());
+        Some(Notice::Said(format!("{all} imbalance of the {whose}, (most - mean) × number")))
+    }
+
+    /// The first line is selected.
+    fn entered(&mut self, _function: Option<FunctionKey>, _shown: &Refined) {
+        (self.selected, self.follow) = (0, None);
+    }
+
+    fn wanted(&self) -> Option<Wanted> {
+        let make = |refined: &Refined, _: &Watch<'_>| Ok(Made::default().with(contexts(refined)));
+        let metric = self.metric.index().to_string();
+        self.list.is_none().then(|| Wanted::new("contexts", metric, make))
+    }
+
+    fn take(&mut self, made: &mut Made, _shown: &Refined) {
+        let Some(list) = made.take() else { return };
+        self.list = Some(list);
+        if let Some(stage) = self.follow.take() {
+            let place = self.lines().iter().position(|context| context.stage == stage);
+            self.selected = place.unwrap_or(0);
+        }
+    }
+
+    fn forget(&mut self, _shown: &Refined) {
+        (self.list, self.selected, self.follow) = (None, 0, None);
+    }
+
+    fn look_at(&mut self, metric: MetricRef) {
+        self.metric = metric;
+        let selected = self.lines().get(self.selected).map(|context| context.stage.clone());
+        (self.list, self.follow) = (None, selected.or_else(|| self.follow.take()));
+    }
+
+    fn act(&mut self, _action: Action, _shown: &Refined) -> Outcome {
+        let stage = self.lines().get(self.selected).map(|context| context.stage.clone());
+        Outcome { stage, notice: None }
+    }
+
+    fn repro(&self, compared: bool) -> Repro {
+        if compared {
+            return Repro::None("csprof diff does not list processes and threads");
+        }
+        let mut words = ["--view", "threads"].map(str::to_owned).to_vec();
+        let list = self.lines();
+        let samples = |context: &Context| context.row.of(self.metric).inclusive;
+        let processes = list.iter().filter(|context| context.thread.is_none());
+        let shown: u64 = processes.map(samples).sum();
+        let least = USUAL_SHARE / 100.0 * shown as f64;
+        if list.iter().any(|context| (samples(context) as f64) < least) {
+            words.extend(["--threshold", "0"].map(str::to_owned));
+        }
+        if list.len() > USUAL_ROWS {
+            words.extend(["--limit".to_owned(), list.len().to_string()]);
+        }
+        Repro::OfRows(words)
+    }
+}
