@@ -1,15 +1,13 @@
 //! The information page: what was sampled, what was lost, which code had names.
 
-use core::cmp::Reverse;
-
-use csprof_format::ids::{ModuleId, ProcessId};
-use csprof_format::profile::{EpochReason, Exit, Origin, Process, RunInfo, SymbolSource};
+use csprof_format::ids::ProcessId;
+use csprof_format::profile::{EpochReason, Exit, Origin, Process, RunInfo};
 
 use super::page::Item;
 use crate::profile::Profile;
 use crate::profile::comparison::Comparison;
 use crate::views::cost_lines::{self, Line};
-use crate::views::names::nameless;
+use crate::views::names::{modules_to_list, nameless};
 use crate::views::number::{Form, amount, count, counted, duration, percent};
 use crate::views::printable::command_line;
 use crate::views::summary::{
@@ -278,16 +276,7 @@ fn process_items(process: &Process, form: Form) -> Vec<Item> {
 /// Modules with samples in code without a name first; those that were never sampled are counted.
 fn modules(profile: &Profile, form: Form) -> Vec<Item> {
     let all = &profile.info.modules;
-    let nameless = nameless(profile);
-    let unnamed = |place: usize| {
-        let id = Some(ModuleId::from_index(place));
-        nameless.iter().find(|one| one.module == id).map_or(0, |one| one.samples)
-    };
-    let mut listed: Vec<(usize, u64)> = (0..all.len())
-        .filter(|&place| all[place].symbols != SymbolSource::NotAsked || unnamed(place) > 0)
-        .map(|place| (place, unnamed(place)))
-        .collect();
-    listed.sort_by_key(|&(place, unnamed)| (Reverse(unnamed), !lacks_symbols(&all[place]), place));
+    let listed = modules_to_list(profile);
     let mut items = vec![heading("Load modules and their names")];
     for &(place, unnamed) in &listed {
         let module = &all[place];
@@ -305,7 +294,7 @@ fn modules(profile: &Profile, form: Form) -> Vec<Item> {
         let name = profile.string(module.path).rsplit('/').next().unwrap_or_default();
         items.push(warning_if(unnamed > 0 && lacks_symbols(module), name, text));
     }
-    if let Some(outside) = nameless.iter().find(|one| one.module.is_none()) {
+    if let Some(outside) = nameless(profile).iter().find(|one| one.module.is_none()) {
         let text =
             format!("{} outside every load module", counted(outside.samples, "sample", form));
         items.push(Item::Warning("(none)".to_owned(), text));

@@ -5,6 +5,7 @@
 //! there: one sample in each of twenty libraries is worth a line, half of all samples in one is
 //! worth its package of debug symbols.
 
+use core::cmp::Reverse;
 use std::collections::HashMap;
 
 use csprof_format::ids::ModuleId;
@@ -12,6 +13,7 @@ use csprof_format::profile::{Module, SymbolSource};
 
 use super::number::{Form, counted, percent};
 use super::printable::printable;
+use super::summary::lacks_symbols;
 use crate::profile::{FrameKind, Profile};
 
 /// A module with more than this share of the samples in code without a name is named by itself.
@@ -43,8 +45,31 @@ pub fn nameless(profile: &Profile) -> Vec<Nameless> {
     }
     let of_module = |(module, samples)| Nameless { module, samples };
     let mut all: Vec<Nameless> = sums.into_iter().map(of_module).collect();
-    all.sort_by_key(|one| (core::cmp::Reverse(one.samples), one.module));
+    all.sort_by_key(|one| (Reverse(one.samples), one.module));
     all
+}
+
+/// Samples in code without a name, of each module. O(nodes).
+#[must_use]
+pub fn nameless_of_each(profile: &Profile) -> Vec<u64> {
+    let mut of_each = vec![0; profile.info.modules.len()];
+    for Nameless { module, samples } in nameless(profile) {
+        if let Some(of_module) = module.and_then(|module| of_each.get_mut(module.index())) {
+            *of_module = samples;
+        }
+    }
+    of_each
+}
+
+/// The modules to list, by their places, each with its samples in code without a name: those with
+/// most first, then what lacks symbols. What was never sampled is left out. O(nodes).
+#[must_use]
+pub fn modules_to_list(profile: &Profile) -> Vec<(usize, u64)> {
+    let modules = &profile.info.modules;
+    let mut listed: Vec<_> = nameless_of_each(profile).into_iter().enumerate().collect();
+    listed.retain(|&(at, samples)| modules[at].symbols != SymbolSource::NotAsked || samples > 0);
+    listed.sort_by_key(|&(at, samples)| (Reverse(samples), !lacks_symbols(&modules[at])));
+    listed
 }
 
 /// What is worth saying at the end of a recording: a line for each module in which much has no

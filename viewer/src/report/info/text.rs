@@ -4,18 +4,16 @@ use core::cmp::Reverse;
 use std::io::{self, Write};
 
 use csprof_format::ids::{ProcessId, ThreadId};
-use csprof_format::profile::{Exit, Module, Origin, Process, SymbolSource, Thread};
+use csprof_format::profile::{Exit, Origin, Process, Thread};
 
 use super::{SetPlace, epoch_reason, hex, sets, text};
 use crate::profile::Profile;
 use crate::views::cost_lines::{self, Line};
 use crate::views::costs::CpuTime;
-use crate::views::names::nameless;
+use crate::views::names::modules_to_list;
 use crate::views::number::{Form, amount, count, counted, duration, percent};
 use crate::views::printable::{command_line, printable};
-use crate::views::summary::{
-    Summary, lacks_symbols, signal, symbols_of, why_no_samples, worth_listing,
-};
+use crate::views::summary::{Summary, signal, symbols_of, why_no_samples, worth_listing};
 
 /// Threads of one process that the text lists.
 const THREADS_LISTED: usize = 8;
@@ -288,22 +286,10 @@ fn symbols(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()
     if modules.is_empty() {
         return Ok(());
     }
-    let nameless = nameless(profile);
-    let mut samples = vec![0; modules.len()];
-    for one in &nameless {
-        if let Some(module) = one.module {
-            samples[module.index()] = one.samples;
-        }
-    }
-    let unnamed = |place: usize| samples[place];
-    let of_interest = |&(place, module): &(usize, &Module)| {
-        module.symbols != SymbolSource::NotAsked || unnamed(place) > 0
-    };
-    let mut listed: Vec<_> = modules.iter().enumerate().filter(of_interest).collect();
-    // What has most samples without names first, then what lacks symbols.
-    listed.sort_by_key(|&(place, module)| (Reverse(unnamed(place)), !lacks_symbols(module)));
+    let listed = modules_to_list(profile);
     writeln!(out, "\nLoad modules")?;
-    for &(place, module) in listed.iter().take(MODULES_LISTED) {
+    for &(place, unnamed) in listed.iter().take(MODULES_LISTED) {
+        let module = &modules[place];
         let path = printable(profile.string(module.path)).into_owned();
         let id = match hex(&module.build_id) {
             id if id.is_empty() => "no build id".to_owned(),
@@ -311,9 +297,9 @@ fn symbols(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()
         };
         writeln!(out, "  {path} ({id})")?;
         writeln!(out, "      {}", printable(&symbols_of(profile, module)))?;
-        if unnamed(place) > 0 {
-            let samples = counted(unnamed(place), "sample", form);
-            let share = percent(unnamed(place), profile.total());
+        if unnamed > 0 {
+            let samples = counted(unnamed, "sample", form);
+            let share = percent(unnamed, profile.total());
             writeln!(out, "      {samples} ({share}%) in functions without names")?;
         }
     }
