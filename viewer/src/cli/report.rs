@@ -13,11 +13,11 @@ use super::rows::{Rows, grain};
 use super::sort::{SortBy, SortParser};
 use crate::print;
 use crate::profile::Profile;
-use crate::refine::{Grain, Refined};
+use crate::refine::{Grain, Refined, unwatched};
 use crate::report::{self, Options};
 use crate::set_files::SetFiles;
 use crate::views::places::places;
-use crate::views::sets::set_rows;
+use crate::views::sets::watched_set_rows;
 use crate::views::{Sort, View};
 
 const EXAMPLES: &str = "\
@@ -216,7 +216,7 @@ impl Report {
     fn list_sets(&self, refined: &Refined, appearance: Appearance) -> Result<ExitCode> {
         let sets = self.files.set_files().load();
         tell_problems(&sets)?;
-        let rows = set_rows(refined, &sets);
+        let rows = unwatched(|watch| watched_set_rows(refined, &sets, watch));
         let mut out = print::output(self.format.of_output());
         let written = match self.format {
             Format::Text => report::sets::text(refined, &rows, appearance.ascii, &mut out),

@@ -11,8 +11,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use crate::profile::{Frame, FrameKind};
-use crate::refine::Refined;
-use crate::views::child_index::ChildIndex;
+use crate::refine::{ChildIndex, Refined};
 use crate::views::measure::Measure;
 
 /// What an export has.

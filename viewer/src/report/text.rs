@@ -12,6 +12,7 @@ use super::listing::{LeftOut, Limits, Line, Listing, list};
 use super::{Measure, Options, View, basis_of_percentages, others, several, title};
 use crate::profile::{FrameKind, MetricRef, short_name};
 use crate::refine::Refined;
+use crate::views::Row;
 use crate::views::columns::{Basis, Column, Id};
 use crate::views::cost_lines::coverage;
 use crate::views::number::{Form, account, amount, count, counted, duration, percent};
@@ -161,6 +162,19 @@ pub(super) fn dots(form: Form) -> &'static str {
     }
 }
 
+/// The name of a row, without arguments and templates if it has more than so many characters, and
+/// whether it was inlined.
+pub(super) fn name_of(refined: &Refined, row: &Row, most: usize) -> String {
+    let mut name = printable(&refined.functions[row.function.index()].name).into_owned();
+    if name.chars().count() > most {
+        name = short_name(&name).into_owned();
+    }
+    if row.kind == FrameKind::Inline {
+        name.push_str(" (inlined)");
+    }
+    name
+}
+
 /// Losses in one line.
 fn losses(summary: &Summary, form: Form) -> String {
     let lost = summary.lost();
@@ -238,13 +252,7 @@ impl Text<'_> {
     fn name(&self, line: &Line) -> String {
         let profile = &self.refined.profile;
         let function = &self.refined.functions[line.row.function.index()];
-        let mut name = printable(&function.name).into_owned();
-        if name.chars().count() > LONG_NAME {
-            name = short_name(&name).into_owned();
-        }
-        if line.row.kind == FrameKind::Inline {
-            name.push_str(" (inlined)");
-        }
+        let mut name = name_of(self.refined, &line.row, LONG_NAME);
         // A place says where it is by its name.
         if let Some(file) = function.file.filter(|_| line.row.kind != FrameKind::Context) {
             let path = profile.string(file);

@@ -8,7 +8,6 @@
 //! Pure: values in, values out. Nothing here knows a terminal or a file.
 
 pub mod callers;
-pub mod child_index;
 pub mod columns;
 pub mod contexts;
 pub mod cost_lines;

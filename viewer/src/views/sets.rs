@@ -4,7 +4,7 @@
 //! their costs do not add up to anything.
 
 use crate::profile::FunctionRef;
-use crate::refine::{Cancelled, FramePattern, Preset, Refined, Sets, Watch, unwatched};
+use crate::refine::{Cancelled, FramePattern, Preset, Refined, Sets, Watch};
 
 /// A set of frames and what it means in a profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,13 +21,8 @@ pub struct SetRow {
     pub samples: u64,
 }
 
-/// All sets that can be named, in the order of [`Sets::names`]. O(nodes) for each set.
-#[must_use]
-pub fn set_rows(refined: &Refined, sets: &Sets) -> Vec<SetRow> {
-    unwatched(|watch| watched_set_rows(refined, sets, watch))
-}
-
-/// The same, which can be ended between two sets.
+/// All sets that can be named, in the order of [`Sets::names`], unless that is ended between two of
+/// them. O(nodes) for each set.
 ///
 /// # Errors
 /// The watch asked for it.
@@ -81,7 +76,8 @@ mod tests {
                 .unwrap();
         let text = "@deep = {f, nothing}\n@none = x\n@lock = malloc\n";
         let sets = Sets::read(&[Source { place: "sets", text }]);
-        let rows = set_rows(&Refined::base(&profile), &sets);
+        let base = Refined::base(&profile);
+        let rows = watched_set_rows(&base, &sets, &Watch::none()).unwrap();
         let said = |name: &str| {
             let row = rows.iter().find(|row| row.name == name).unwrap();
             let names = row.functions.iter().map(|f| &*profile.functions[f.index()].name);

@@ -1,11 +1,10 @@
 //! The top-down view: calling contexts from the root, callees below callers.
 
-use super::child_index::ChildIndex;
 use super::row::Row;
 use super::sums::Addend;
 use super::tree::{Direction, Opened, RowTree, Until};
 use crate::profile::FrameRef;
-use crate::refine::{Cancelled, Refined, Watch};
+use crate::refine::{Cancelled, ChildIndex, Refined, Watch};
 
 /// Rows lead to callees; a row is a set of nodes.
 #[derive(Clone, Debug)]

@@ -6,12 +6,12 @@ use std::io::{self, Write};
 
 use super::super::aligned::Aligned;
 use super::super::listing::{LeftOut, Limits, Line, Listing};
-use super::super::text::cut;
+use super::super::text::{cut, name_of};
 use super::super::title;
 use super::listing::{list, unexplored};
 use super::{Options, comparison, total};
+use crate::profile::FrameKind;
 use crate::profile::comparison::{BASE, Comparison, OTHER, Scale};
-use crate::profile::{FrameKind, short_name};
 use crate::refine::Refined;
 use crate::views::View;
 use crate::views::columns::Basis;
@@ -165,17 +165,10 @@ impl Text<'_> {
 
     /// Name and kind of a row, and where it is unless that makes the line long.
     fn name(&self, line: &Line) -> String {
-        let function = &self.refined.functions[line.row.function.index()];
-        let mut name = printable(&function.name).into_owned();
-        if name.chars().count() > LONG_NAME {
-            name = short_name(&name).into_owned();
-        }
         match line.row.kind {
-            FrameKind::Inline => name.push_str(" (inlined)"),
-            FrameKind::Root => "(no caller)".clone_into(&mut name),
-            _ => {}
+            FrameKind::Root => "(no caller)".to_owned(),
+            _ => name_of(self.refined, &line.row, LONG_NAME),
         }
-        name
     }
 
     /// What is left out and how to see it, and what the columns mean.
