@@ -14,7 +14,7 @@ use super::sort::{SortBy, SortParser};
 use crate::print;
 use crate::profile::Profile;
 use crate::refine::{Grain, Refined, unwatched};
-use crate::report::{self, Options};
+use crate::report::{self, Options, contexts};
 use crate::set_files::SetFiles;
 use crate::views::places::places;
 use crate::views::sets::watched_set_rows;
@@ -149,15 +149,9 @@ impl Report {
         let (refined, options) = self.prepare(&profile, appearance, &files)?;
         let mut out = print::output(self.format.of_output());
         let written = match (self.view, self.format) {
-            (ReportView::Threads, Format::Text) => {
-                report::contexts::text(&refined, &options, &mut out)
-            }
-            (ReportView::Threads, Format::Json) => {
-                report::contexts::json(&refined, &options, &mut out)
-            }
-            (ReportView::Threads, Format::Csv) => {
-                report::contexts::csv(&refined, &options, &mut out)
-            }
+            (ReportView::Threads, Format::Text) => contexts::text(&refined, &options, &mut out),
+            (ReportView::Threads, Format::Json) => contexts::json(&refined, &options, &mut out),
+            (ReportView::Threads, Format::Csv) => contexts::csv(&refined, &options, &mut out),
             (_, Format::Text) => report::text::write(&refined, &options, &mut out),
             (_, Format::Json) => report::json::write(&refined, &options, &mut out),
             (_, Format::Csv) => report::csv::write(&refined, &options, &mut out),

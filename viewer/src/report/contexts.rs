@@ -11,7 +11,7 @@ use super::json::{self, JsonRow, heading};
 use super::listing::{Limits, Scale};
 use super::text::{LONG_COMMAND, account_for, cut, dots};
 use super::{Measure, Options, basis_of_percentages, csv};
-use crate::refine::Refined;
+use crate::refine::{Refined, unwatched};
 use crate::views::Cost;
 use crate::views::columns::{AnyRow, Basis, Column, Id};
 use crate::views::contexts::{Context, all_contexts, contexts, programs};
@@ -62,10 +62,8 @@ pub fn text(refined: &Refined, options: &Options, out: &mut impl Write) -> io::R
     let measure = options.measure.unwrap_or(Measure::Source);
     let percent_of_shown = options.percent_of_shown;
     let basis = Basis { measure, percent_of_shown, form, ..Basis::new(refined) };
-    let (list, of_processes) = contexts(refined);
-    let of_threads = list
-        .iter()
-        .any(|context| context.spread(refined.metric).is_some_and(|spread| spread.peers > 1));
+    let (list, of_processes) = unwatched(|watch| contexts(refined, watch));
+    let of_threads = list.iter().any(|of| of.spread(refined.metric).unwrap_or_default().peers > 1);
     let processes = list.iter().filter(|context| context.thread.is_none()).count();
     let mut programs = programs(refined, &list);
     // Where each process has a program of its own, the list is the same.
@@ -89,7 +87,6 @@ pub fn text(refined: &Refined, options: &Options, out: &mut impl Write) -> io::R
         cells(&columns, context.into(), &[label])
     }));
     write_aligned(&lines, out)?;
-    writeln!(out)?;
     for (rows, option) in [(small, "--threshold"), (beyond, "--limit")] {
         if rows > 0 {
             let rows = counted(rows as u64, "row", form);
@@ -107,14 +104,13 @@ pub fn text(refined: &Refined, options: &Options, out: &mut impl Write) -> io::R
             cells(&columns, (&program.row).into(), &last)
         }));
         write_aligned(&lines, out)?;
-        writeln!(out)?;
     }
     if let Some(percentages) = basis_of_percentages(refined, options) {
         writeln!(out, "{percentages}")?;
     }
     let whose = of_processes.whose(form);
     if let Some(whose) = &whose {
-        let imbalance = measure.text(of_processes.samples, refined.looked_at(), form);
+        let imbalance = measure.text(of_processes.spread.imbalance(), refined.looked_at(), form);
         writeln!(out, "Imbalance of the {whose}: {imbalance}.")?;
     }
     if whose.is_none() && !of_threads {
@@ -128,14 +124,12 @@ pub fn text(refined: &Refined, options: &Options, out: &mut impl Write) -> io::R
     )
 }
 
-/// Writes lines in columns of numbers, and the last cell behind them.
+/// Writes lines in columns of numbers, and the last cell behind them; then an empty line.
 fn write_aligned(lines: &[Vec<String>], out: &mut impl Write) -> io::Result<()> {
-    let count = lines.first().map_or(1, Vec::len);
-    let aligned = Aligned::of_numbers(count - 1, lines);
-    lines.iter().try_for_each(|line| match line.split_last() {
-        Some((last, cells)) => aligned.write(cells, last, out),
-        None => Ok(()),
-    })
+    let numbers = lines[0].len() - 1;
+    let aligned = Aligned::of_numbers(numbers, lines);
+    lines.iter().try_for_each(|line| aligned.write(&line[..numbers], &line[numbers], out))?;
+    writeln!(out)
 }
 
 /// How far a line is indented: a thread is in the process before it.
@@ -150,10 +144,10 @@ fn depth(context: &Context) -> u32 {
 /// Those of `out`.
 pub fn json(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let measure = options.measure.unwrap_or_default();
-    let (list, of_processes) = all_contexts(refined);
+    let (list, of_processes) = unwatched(|watch| all_contexts(refined, watch));
     let (rows, _) = wanted(refined, list, Limits::for_machines(options));
-    let imbalance = measure.of(of_processes.samples, refined.looked_at());
-    let heading = heading(refined, measure, Some((imbalance, of_processes.peers)));
+    let imbalance = measure.of(of_processes.spread.imbalance(), refined.looked_at());
+    let heading = heading(refined, measure, Some((imbalance, of_processes.spread.peers)));
     let basis = Basis { measure, ..Basis::new(refined) };
     let columns = basis.of_contexts_for_machines();
     let mut written = json::Rows::begin(&heading, out)?;
@@ -170,7 +164,8 @@ pub fn json(refined: &Refined, options: &Options, out: &mut impl Write) -> io::R
 /// # Errors
 /// Those of `out`.
 pub fn csv(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
-    let (rows, _) = wanted(refined, all_contexts(refined).0, Limits::for_machines(options));
+    let (list, _) = unwatched(|watch| all_contexts(refined, watch));
+    let (rows, _) = wanted(refined, list, Limits::for_machines(options));
     let basis = Basis { measure: options.measure.unwrap_or_default(), ..Basis::new(refined) };
     let columns = basis.of_contexts_for_machines().concat();
     let mut written = csv::Rows::begin(&basis, &columns, out)?;

@@ -65,10 +65,7 @@ impl<'b, W: Write> Rows<'b, W> {
         Ok(Self { basis, columns, table, record })
     }
 
-    pub(super) fn write<'r>(&mut self, row: impl Into<AnyRow<'r>>, depth: u32) -> io::Result<()>
-    where
-        'b: 'r,
-    {
+    pub(super) fn write<'r>(&mut self, row: impl Into<AnyRow<'r>>, depth: u32) -> io::Result<()> {
         let row = row.into();
         self.record.clear();
         self.record.push_field(&depth.to_string());

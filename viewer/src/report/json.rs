@@ -38,7 +38,7 @@ pub(super) struct Heading<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     imbalance: Option<u128>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    peers: Option<usize>,
+    peers: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     metrics: Vec<JsonMetric<'r>>,
 }
@@ -181,7 +181,7 @@ impl<'o, W: Write> Rows<'o, W> {
 pub(super) fn heading<'r>(
     refined: &'r Refined,
     measure: Measure,
-    imbalance: Option<(u128, usize)>,
+    imbalance: Option<(u128, u64)>,
 ) -> Heading<'r> {
     let looked_at = refined.looked_at();
     let of = |samples| measure.of(samples, looked_at);

@@ -1,7 +1,7 @@
 //! What the screens need of one refinement, made where a worker can make it: each is O(nodes).
 
 use crate::profile::{MetricRef, Profile};
-use crate::refine::{Cancelled, Grain, Refined, Sets, Stopped, Watch};
+use crate::refine::{Cancelled, Grain, Refined, Sets, Stopped, Watch, unwatched};
 use crate::views::places::watched_places;
 use crate::views::top_down::TopDown;
 
@@ -30,22 +30,14 @@ impl Forest {
     /// # Errors
     /// As for [`Forest::new`].
     pub fn made_of(base: &Refined, stages: &Stages, sets: &Sets) -> Result<Self, Refusal> {
-        match refine(base, stages, sets, &Watch::none()) {
-            Ok(refined) => Ok(Self::of(refined)),
-            Err(Unmade::Refused(refusal)) => Err(refusal),
-            // Nobody asked for it.
-            Err(Unmade::Cancelled) => Ok(Self::of(base.clone())),
-        }
+        unwatched(|watch| match refine(base, stages, sets, watch) {
+            Ok(refined) => Self::watched(refined, watch).map(Ok),
+            Err(Unmade::Refused(refusal)) => Ok(Err(refusal)),
+            Err(Unmade::Cancelled) => Err(Cancelled),
+        })
     }
 
-    /// What the screens need of a refined profile. O(nodes).
-    #[must_use]
-    pub fn of(refined: Refined) -> Self {
-        let top_down = TopDown::new(&refined);
-        Self { refined, top_down }
-    }
-
-    /// The same, which can be ended on its way.
+    /// What the screens need of a refined profile, unless that is ended on its way. O(nodes).
     ///
     /// # Errors
     /// The watch asked for it.

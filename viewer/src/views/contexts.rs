@@ -17,7 +17,7 @@ use super::peers::Peers;
 use super::printable::{command_line, printable};
 use super::row::{Row, Weight};
 use crate::profile::{FrameKind, FunctionRef, MetricRef, Profile, program};
-use crate::refine::{Refined, shown_of_sides};
+use crate::refine::{Cancelled, Refined, Watch, shown_of_sides};
 
 /// A process or a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,10 +81,8 @@ impl Spread {
 /// The imbalance of the processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imbalance {
-    /// Its samples, of the metric that is looked at.
-    pub samples: u64,
-    /// How many peers it is of; below two there is none.
-    pub peers: usize,
+    /// How the metric that is looked at is spread over them.
+    pub spread: Spread,
     /// Whether they are ranks, not processes.
     pub ranks: bool,
 }
@@ -94,26 +92,36 @@ impl Imbalance {
     #[must_use]
     pub fn whose(&self, form: Form) -> Option<String> {
         let one = if self.ranks { "rank" } else { "process" };
-        (self.peers > 1).then(|| counted(self.peers as u64, one, form))
+        (self.spread.peers > 1).then(|| counted(self.spread.peers, one, form))
     }
 }
 
 /// Processes with samples, most first, each followed by its threads where there are several, and
 /// peers also without; and the imbalance of the processes. O(nodes).
-#[must_use]
-pub fn contexts(refined: &Refined) -> (Vec<Context>, Imbalance) {
-    let (mut list, imbalance) = all_contexts(refined);
+///
+/// # Errors
+/// The watch asked for the end.
+pub fn contexts(
+    refined: &Refined,
+    watch: &Watch<'_>,
+) -> Result<(Vec<Context>, Imbalance), Cancelled> {
+    let (mut list, imbalance) = all_contexts(refined, watch)?;
     let mut is_alone = false;
     list.retain(|context| {
         is_alone = if context.thread.is_none() { context.threads == 1 } else { is_alone };
         context.thread.is_none() || !is_alone
     });
-    (list, imbalance)
+    Ok((list, imbalance))
 }
 
 /// The same with every thread that has samples, also those that are alone in their process.
-#[must_use]
-pub fn all_contexts(refined: &Refined) -> (Vec<Context>, Imbalance) {
+///
+/// # Errors
+/// The watch asked for the end.
+pub fn all_contexts(
+    refined: &Refined,
+    watch: &Watch<'_>,
+) -> Result<(Vec<Context>, Imbalance), Cancelled> {
     let profile = &refined.profile;
     let info = &profile.info;
     let stages = Stages::new(&refined.profile);
@@ -132,10 +140,15 @@ pub fn all_contexts(refined: &Refined) -> (Vec<Context>, Imbalance) {
             samples.entry(thread.process).or_default().insert(number, none());
         }
     }
+    watch.begin(0, 1, metrics.len(), refined.frame.len());
     for stream in &refined.streams {
-        let exclusive = |node, metric| refined.of_metric(node as usize, metric).1;
-        let sum = |&metric| stream.nodes.clone().map(|node| exclusive(node, metric)).sum();
-        let of_metrics: Vec<u64> = metrics.iter().map(sum).collect();
+        let nodes = stream.nodes.start as usize..stream.nodes.end as usize;
+        let mut of_metrics = none();
+        for (sum, &metric) in of_metrics.iter_mut().zip(&metrics) {
+            watch.forward(nodes.clone(), |stretch| {
+                *sum += stretch.map(|node| refined.of_metric(node, metric).1).sum::<u64>();
+            })?;
+        }
         if of_metrics.iter().any(|&samples| samples > 0) {
             let threads = samples.entry(stream.process).or_default();
             let sums = threads.entry(stream.thread).or_insert_with(none);
@@ -214,8 +227,7 @@ pub fn all_contexts(refined: &Refined) -> (Vec<Context>, Imbalance) {
         }
     }
     let of_peers: Vec<u64> = of_peers.into_values().collect();
-    let (samples, peers, ranks) = (Spread::of(&of_peers).imbalance(), of_peers.len(), peers.ranks);
-    (list, Imbalance { samples, peers, ranks })
+    Ok((list, Imbalance { spread: Spread::of(&of_peers), ranks: peers.ranks }))
 }
 
 /// What is no function and has these samples of each metric.
@@ -336,9 +348,9 @@ main 100
 main 5
 ";
 
-    fn lines(profile: &Profile, refinement: &str) -> (Vec<String>, u64, usize) {
+    fn lines(profile: &Profile, refinement: &str) -> (Vec<String>, u64, u64) {
         let refined = apply(profile, &parse(refinement).unwrap()).unwrap();
-        let (list, imbalance) = contexts(&refined);
+        let (list, imbalance) = contexts(&refined, &Watch::none()).unwrap();
         assert_eq!(
             list.iter()
                 .filter(|c| c.thread.is_none())
@@ -350,7 +362,7 @@ main 5
             let imbalance = c.spread(refined.metric).unwrap_or_default().imbalance();
             format!("{} {imbalance} {}", c.row.of(refined.metric).inclusive, c.stage)
         };
-        (list.iter().map(line).collect(), imbalance.samples, imbalance.peers)
+        (list.iter().map(line).collect(), imbalance.spread.imbalance(), imbalance.spread.peers)
     }
 
     #[test]
@@ -382,7 +394,7 @@ main 5
             for thread in &mut profile.info.threads {
                 thread.tid = 7;
             }
-            let (list, _) = all_contexts(&Refined::base(&profile));
+            let (list, _) = all_contexts(&Refined::base(&profile), &Watch::none()).unwrap();
             assert_eq!(list.len(), 2 + 3);
             for context in list {
                 let stage = parse(&context.stage).unwrap();
@@ -403,7 +415,7 @@ main 25 realtime:20
         let profile = from_outline(outline).unwrap();
         for (metric, expected) in [(0, "15 5 2, 10 0 0, 5 0 0"), (1, "50 10 2, 30 0 0, 20 0 0")] {
             let refined = Refined::base(&profile).looking_at(MetricRef(metric));
-            let (list, _) = contexts(&refined);
+            let (list, _) = contexts(&refined, &Watch::none()).unwrap();
             let imbalance = |spread: Spread| spread.imbalance();
             let row = |c: &Context| {
                 let imbalance = c.spread(refined.metric).map_or(0, imbalance);

@@ -293,13 +293,13 @@ mod tests {
     use super::super::contexts::{Context, contexts};
     use super::*;
     use crate::profile::from_outline;
-    use crate::refine::{apply, parse};
+    use crate::refine::{apply, parse, unwatched};
 
     /// Samples and imbalance of the processes, and of how many peers it is.
-    fn imbalance(profile: &Profile, refinement: &str) -> (u64, usize) {
+    fn imbalance(profile: &Profile, refinement: &str) -> (u64, u64) {
         let refined = apply(profile, &parse(refinement).unwrap()).unwrap();
-        let (_, imbalance) = contexts(&refined);
-        (imbalance.samples, imbalance.peers)
+        let (_, imbalance) = unwatched(|watch| contexts(&refined, watch));
+        (imbalance.spread.imbalance(), imbalance.spread.peers)
     }
 
     /// What mpirun starts: a shell for each rank, which starts the solver, and a helper thread.
@@ -339,7 +339,7 @@ solve 104
         // 115 of rank 0 in two processes, 107 of rank 1.
         assert_eq!(imbalance(&profile, ""), (8, 2));
         assert_eq!(imbalance(&profile, "through MPI_*"), (10, 2));
-        let (list, _) = contexts(&Refined::base(&profile));
+        let (list, _) = unwatched(|watch| contexts(&Refined::base(&profile), watch));
         let threads =
             list.iter().filter(|c| c.thread.is_none()).filter_map(|c: &Context| c.spreads.first());
         assert_eq!(threads.map(|spread| spread.peers).max(), Some(0), "{list:?}");

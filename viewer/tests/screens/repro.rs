@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 use csprof::cli::{Appearance, Diff, Report};
 use csprof::profile::{Profile, from_outline};
-use csprof::refine::Refined;
+use csprof::refine::{Refined, Watch};
 use csprof::report::diff;
 use csprof::report::listing::{Limits, list};
 use csprof::set_files::SetFiles;
@@ -222,7 +222,7 @@ fn the_list_of_threads_is_reported() {
     let profile = from_outline(&ranks).unwrap();
     let mut viewer = Viewer::new(&profile, "80x16");
     viewer.press("P");
-    let (list, _) = contexts(&viewer.model.refined);
+    let (list, _) = contexts(&viewer.model.refined, &Watch::none()).unwrap();
     viewer.press(":repro<enter>");
     let Some(Effect::PrintAtEnd(line)) = viewer.effects.pop() else { panic!() };
     let Line { command, appearance } = Line::try_parse_from(words(&line)).unwrap();

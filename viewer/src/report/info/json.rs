@@ -184,7 +184,10 @@ fn processes(profile: &Profile) -> Vec<impl Serialize> {
             parent_pid: process.parent_pid,
             rank: process.rank,
             command: texts(&process.command),
-            origin: origin(process.origin),
+            origin: match process.origin {
+                Origin::Exec => "exec",
+                Origin::Fork => "fork",
+            },
             exit: exit,
             signal: signal,
             start_s: seconds(process.start_ns),
@@ -268,13 +271,6 @@ fn exit_numbers(exit: Exit) -> (Option<u16>, Option<u8>) {
         Exit::Unknown => (None, None),
         Exit::Status(status) => (Some(status.into()), None),
         Exit::Signal(signal) => (Some(128 + u16::from(signal)), Some(signal)),
-    }
-}
-
-fn origin(origin: Origin) -> &'static str {
-    match origin {
-        Origin::Exec => "exec",
-        Origin::Fork => "fork",
     }
 }
 

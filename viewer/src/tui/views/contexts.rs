@@ -145,9 +145,7 @@ impl View for Contexts {
     fn click(&mut self, line: usize, height: usize) -> bool {
         let place = first_shown(self.selected, height) + line;
         let is_there = place < self.lines().len();
-        if is_there {
-            self.selected = place;
-        }
+        self.selected = if is_there { place } else { self.selected };
         is_there
     }
 
@@ -163,7 +161,7 @@ impl View for Contexts {
     fn told(&self, scene: &Scene) -> Option<Notice> {
         let (_, imbalance) = self.list.as_ref()?;
         let whose = imbalance.whose(scene.form())?;
-        let all = amount(imbalance.samples, scene.metric(), scene.form());
+        let all = amount(imbalance.spread.imbalance(), scene.metric(), scene.form());
         Some(Notice::Said(format!("{all} imbalance of the {whose}, (most - mean) × number")))
     }
 
@@ -173,7 +171,9 @@ impl View for Contexts {
     }
 
     fn wanted(&self) -> Option<Wanted> {
-        let make = |refined: &Refined, _: &Watch<'_>| Ok(Made::default().with(contexts(refined)));
+        let make = |refined: &Refined, watch: &Watch<'_>| {
+            Ok(Made::default().with(contexts(refined, watch)?))
+        };
         let metric = self.metric.index().to_string();
         self.list.is_none().then(|| Wanted::new("contexts", metric, make))
     }

@@ -9,7 +9,7 @@ use super::{
     Unit,
 };
 use crate::profile::{Profile, from_outline};
-use crate::refine::Refined;
+use crate::refine::{Refined, Watch};
 use crate::views::contexts::contexts;
 use crate::views::flat::flat;
 use crate::views::number::Form;
@@ -34,7 +34,7 @@ fn each(mut check: impl FnMut(Column, Basis<'_>, &[AnyRow<'_>])) {
     let profiles = [&one, &both, &ranks].map(Refined::base);
     let [mut one, both, _] = profiles.each_ref().map(|one| flat(one, Sort::by(Column::EXCLUSIVE)));
     one[0].site = Some(FrameId(0));
-    let (list, _) = contexts(&profiles[2]);
+    let (list, _) = contexts(&profiles[2], &Watch::none()).unwrap();
     let [one, both] = [&one, &both].map(|rows| rows.iter().map(AnyRow::from).collect());
     let rows: [Vec<_>; 3] = [one, both, list.iter().map(AnyRow::from).collect()];
     for definition in &DEFINITIONS {
