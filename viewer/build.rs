@@ -30,8 +30,8 @@ fn main() {
     let Some(workspace) = manifest_dir.parent() else {
         fail("viewer/ has no parent folder, so the collector's sources cannot be found beside it");
     };
-    // Only paths that exist: cargo runs this script every time if one is missing. Relative ones, so that a
-    // copy of checkout and build folder does not watch the original.
+    // Only paths that exist: cargo runs this script every time if one is missing. Relative ones, so
+    // that a copy of checkout and build folder does not watch the original.
     for source in SOURCES.iter().filter(|source| workspace.join(source).exists()) {
         println!("cargo::rerun-if-changed=../{source}");
     }

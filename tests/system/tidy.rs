@@ -293,6 +293,26 @@ fn prose_fits_a_hundred_and_twenty_columns() {
     nothing(&wide);
 }
 
+/// What is no sentence is as wide as it is: rows of tables, code, addresses of pages.
+#[test]
+fn comments_fit_a_hundred_columns() {
+    let mut wide = Vec::new();
+    for source in files_below(&root(), &["rs"]) {
+        let text = fs::read_to_string(&source).unwrap();
+        let mut is_code = false;
+        for (number, line) in text.lines().enumerate() {
+            let Some(comment) = line.trim_start().strip_prefix("//") else { continue };
+            let comment = comment.trim_start_matches(['/', '!']).trim_start();
+            is_code ^= comment.starts_with("```");
+            let is_sentence = !is_code && !comment.starts_with('|') && !comment.contains("://");
+            if is_sentence && line.chars().count() > 100 {
+                wide.push(format!("{}:{}", source.display(), number + 1));
+            }
+        }
+    }
+    nothing(&wide);
+}
+
 #[test]
 fn commands_of_the_documents_exist() {
     let workshop = Workshop::new("commands_of_the_documents_exist");

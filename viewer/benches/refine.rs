@@ -6,7 +6,8 @@
 //! `CSPROF_BENCH_NODES=10000000 cargo bench -p csprof --bench refine`. The best of
 //! `CSPROF_BENCH_RUNS` counts, since other work on the machine only ever adds; the first time,
 //! memory is still to be had from the kernel and what is kept of a profile to be made.
-//! `CSPROF_BENCH_ONLY` names a part of the stages wanted, or is `names` or `views`; `CSPROF_BENCH_SHAPE` a shape.
+//! `CSPROF_BENCH_ONLY` names a part of the stages wanted, or is `names` or `views`;
+//! `CSPROF_BENCH_SHAPE` a shape.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measures")]
 

@@ -1,10 +1,10 @@
 //! From a key to the painted screen: what a person waits for.
 //!
-//! The profile is read from a file: the recorded one that `CSPROF_BENCH_PROFILE` names, or a made-up
-//! one of a million nodes, or as many as `CSPROF_BENCH_NODES` says, of as many metrics (three at most)
-//! as `CSPROF_BENCH_METRICS` says. A process of its own does so, so
-//! that its memory is what the viewer takes. Painting goes to a buffer of 80×24 cells; the terminal
-//! is not measured.
+//! The profile is read from a file: the recorded one that `CSPROF_BENCH_PROFILE` names, or a
+//! made-up one of a million nodes, or as many as `CSPROF_BENCH_NODES` says, of as many metrics
+//! (three at most) as `CSPROF_BENCH_METRICS` says. A process of its own does so, so that its memory
+//! is what the viewer takes. Painting goes to a buffer of 80×24 cells; the terminal is not
+//! measured.
 //!
 //! Times are CPU time of one thread: what they would be if nothing else ran. What the worker does
 //! is not waited for by the next key, and stands in a column of its own; keys are measured with

@@ -1,9 +1,9 @@
 //! Files from outside that were made to do harm: much memory for few bytes, names that a terminal
 //! obeys, names without end.
 //!
-//! `CSPROF_FUZZ_MINUTES=60 cargo test --release -p csprof --test hostile -- --nocapture fuzz` goes on
-//! as long, from another seed each time (`PROPTEST_RNG_SEED` fixes it; `CSPROF_FUZZ_KEEP` names a file
-//! that each case is written to), and holds every step to a second of CPU time.
+//! `CSPROF_FUZZ_MINUTES=60 cargo test --release -p csprof --test hostile -- --nocapture fuzz` goes
+//! on as long, from another seed each time (`PROPTEST_RNG_SEED` fixes it; `CSPROF_FUZZ_KEEP` names
+//! a file that each case is written to), and holds every step to a second of CPU time.
 
 #![expect(clippy::unwrap_used, reason = "a harness of tests: a panic is a failed test")]
 
@@ -33,15 +33,17 @@ const SITES: u16 = 10;
 /// [budget](csprof_format::budget) grows with it. A comparison of two files may take both's.
 const MOST_MEMORY: u64 = 1 << 30;
 const MEMORY_PER_BYTE: u64 = 3 * csprof_format::budget::PER_BYTE;
-/// CPU time that no step takes longer than, where steps are timed, besides what its output takes and, but for
-/// painting, what goes through all nodes: sixty times for a report of callers in deep recursion.
+/// CPU time that no step takes longer than, where steps are timed, besides what its output takes
+/// and, but for painting, what goes through all nodes: sixty times for a report of callers in deep
+/// recursion.
 const MOST_TIME: Duration = Duration::from_secs(1);
 /// That of a node, in seconds.
 const TIME_PER_NODE: f64 = 8e-6;
-/// That of a byte of a function's name, of which 130 MB may come from 40 kB: many modules may have the same long
-/// name.
+/// That of a byte of a function's name, of which 130 MB may come from 40 kB: many modules may have
+/// the same long name.
 const TIME_PER_NAME_BYTE: f64 = 1e-8;
-/// Bytes of output that a step may have for each further second: reports are written as they are made.
+/// Bytes of output that a step may have for each further second: reports are written as they are
+/// made.
 const OUTPUT_PER_SECOND: f64 = 25e6;
 
 /// Any bytes, from damaged files of every version and from profiles made to do harm.

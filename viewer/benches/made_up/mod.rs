@@ -22,8 +22,8 @@ pub(crate) struct Shape {
 /// Sources of the metrics.
 const SOURCES: [&str; 3] = ["cputime", "realtime", "task-clock"];
 
-/// Two hundred thousand frames of functions with C++ names, four threads, stacks of up to sixty frames
-/// with recursion.
+/// Two hundred thousand frames of functions with C++ names, four threads, stacks of up to sixty
+/// frames with recursion.
 pub(crate) const MIXED: Shape =
     Shape { functions: 165_000, threads: 4, depth: 60, fan: 0, alike: false, metrics: 1 };
 

@@ -1,5 +1,5 @@
-//! Any bytes as a profile, to every report and to painted screens: no panic, nothing that a terminal
-//! obeys. `cargo test -p csprof --test hostile` does the same without a nightly compiler.
+//! Any bytes as a profile, to every report and to painted screens: no panic, nothing that a
+//! terminal obeys. `cargo test -p csprof --test hostile` does the same without a nightly compiler.
 //!
 //! `cargo +nightly fuzz run screens -- -rss_limit_mb=1024 -timeout=1`, with
 //! `tests/golden/v*/*.csprof` as the first corpus.

@@ -6,8 +6,8 @@
 //! | 1 | failed: the message says what and what to do |
 //! | 2 | wrong usage |
 //!
-//! `record` and `demo` return the status of the program they ran, 128 + signal if it was killed,
-//! as a shell does; 127 if it does not exist and 126 if it cannot be executed; 1 if it succeeded but
+//! `record` and `demo` return the status of the program they ran, 128 + signal if it was killed, as
+//! a shell does; 127 if it does not exist and 126 if it cannot be executed; 1 if it succeeded but
 //! its profile could not be saved.
 
 use std::fmt;

@@ -189,13 +189,13 @@ impl Selection {
         self.refine.clone().filter(|text| !text.trim().is_empty())
     }
 
-    /// Applies the refinement, and looks at the metric that was asked for. The refinement may name the
-    /// user's sets of frames.
+    /// Applies the refinement, and looks at the metric that was asked for. The refinement may name
+    /// the user's sets of frames.
     ///
     /// # Errors
     ///
-    /// [`WrongUsage`] if the text is no refinement, or there is no such metric; another error if it asks for something that
-    /// the profile does not have.
+    /// [`WrongUsage`] if the text is no refinement, or there is no such metric; another error if it
+    /// asks for something that the profile does not have.
     pub fn apply(&self, profile: &Profile) -> Result<Refined> {
         self.apply_with(profile, &SetFiles::of(None))
     }
@@ -266,12 +266,13 @@ pub(super) fn applied(profile: &Profile, refinement: &Refinement, text: &str) ->
     })
 }
 
-/// Two files as one profile that compares them by a metric: by its name, or the first that both have.
+/// Two files as one profile that compares them by a metric: by its name, or the first that both
+/// have.
 ///
 /// # Errors
 ///
-/// When a file cannot be read, or they measure different things; [`WrongUsage`] when neither has the
-/// metric.
+/// When a file cannot be read, or they measure different things; [`WrongUsage`] when neither has
+/// the metric.
 pub(super) fn compared(
     files: [&PathBuf; 2],
     salvage: bool,

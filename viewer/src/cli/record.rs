@@ -81,9 +81,9 @@ pub struct Sampling {
     /// cputime counts CPU time, at most as fast as the kernel ticks (100 to 1000 times per second).
     /// task-clock counts CPU time at any rate, also on an overloaded machine, where perf events are
     /// allowed; it borrows SIGTRAP from programs that have no use for it. realtime counts elapsed
-    /// time and so sees where threads wait; a sleep, or a wait for files, has its samples when it is
-    /// over, and none if the program is killed meanwhile. Of several sources, each is a metric of the profile, and the
-    /// first is the one that reports and the viewer begin with.
+    /// time and so sees where threads wait; a sleep, or a wait for files, has its samples when it
+    /// is over, and none if the program is killed meanwhile. Of several sources, each is a metric
+    /// of the profile, and the first is the one that reports and the viewer begin with.
     #[arg(short, value_name = "SOURCE[@RATE]", default_value = "cputime@200", value_parser = super::event::parse)]
     event: Vec<SampleSource>,
     /// Do not replace return addresses: no edge counts, and deep stacks cost more
@@ -172,9 +172,10 @@ impl Record {
 }
 
 /// Resolves symbols and saves. If that fails, the run folder stays, and the error says so. It also
-/// stays if csprof is killed meanwhile, for want of memory for instance. Where a program failed its job may
-/// be about to be ended, as by MPI_Abort: then, and when csprof was told to end, the profile is saved without
-/// names first, and no folder is left by a csprof that gets no time to find them.
+/// stays if csprof is killed meanwhile, for want of memory for instance. Where a program failed its
+/// job may be about to be ended, as by MPI_Abort: then, and when csprof was told to end, the
+/// profile is saved without names first, and no folder is left by a csprof that gets no time to
+/// find them.
 pub(super) fn save(
     mut recording: Recording,
     output: &Output,
@@ -217,8 +218,8 @@ pub(super) fn save(
     }
 }
 
-/// Names the frames of a profile, with debug files from these folders as well, until `stops` says that there
-/// is no time for more; returns what is worth telling.
+/// Names the frames of a profile, with debug files from these folders as well, until `stops` says
+/// that there is no time for more; returns what is worth telling.
 pub(super) fn resolve(
     profile: &mut saved::Profile,
     debug_folders: &[PathBuf],

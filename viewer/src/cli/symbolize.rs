@@ -43,8 +43,8 @@ pub struct Symbolize {
     /// Replace OUT if it exists
     #[arg(short, long, requires = "output")]
     force: bool,
-    /// A folder with separate debug files, such as `.build-id/ab/cdef.debug`; may be given more than
-    /// once
+    /// A folder with separate debug files, such as `.build-id/ab/cdef.debug`; may be given more
+    /// than once
     #[arg(long, value_name = "DIR")]
     debug_dir: Vec<PathBuf>,
 }

@@ -36,8 +36,8 @@ pub struct View {
     /// Begin with this refinement: `through MPI_* | hide module:libomp*`
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     refine: String,
-    /// Begin with this metric, a sample source such as `realtime`; compare two files by it [default:
-    /// the first; of two, the first that both have]
+    /// Begin with this metric, a sample source such as `realtime`; compare two files by it
+    /// [default: the first; of two, the first that both have]
     #[arg(long, value_name = "NAME")]
     metric: Option<String>,
     /// Leave the mouse to the terminal, for selecting text

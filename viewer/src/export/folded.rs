@@ -78,8 +78,8 @@ pub fn write(refined: &Refined, options: Options, out: &mut impl Write) -> io::R
     Ok(())
 }
 
-/// Names of frames as the format can hold them, in order. Many frames are of one function, whose name is there
-/// once.
+/// Names of frames as the format can hold them, in order. Many frames are of one function, whose
+/// name is there once.
 struct Names<'r> {
     by_rank: Vec<Cow<'r, str>>,
     /// By frame.

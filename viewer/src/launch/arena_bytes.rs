@@ -58,8 +58,8 @@ impl ArenaBytes {
         // losses, foreign signals, left out and their names
         bytes
             .resize(bytes.len() + 8 * (REASON_SLOTS + 1) + (4 + LEFT_OUT_NAME) * LEFT_OUT_SLOTS, 0);
-        // CPU time before sampling and in all, unsampled threads, bytes of tables, private and given
-        // back
+        // CPU time before sampling and in all, unsampled threads, bytes of tables, private and
+        // given back
         for field in [1000u64, 8000, 0, 300, 70_000, 0] {
             bytes.extend(field.to_le_bytes());
         }

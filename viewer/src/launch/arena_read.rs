@@ -273,8 +273,8 @@ fn read_log(
     Ok(())
 }
 
-/// Where each segment of the nodes of a thread lies that owns these extents: (offset of its first node,
-/// bytes there).
+/// Where each segment of the nodes of a thread lies that owns these extents: (offset of its first
+/// node, bytes there).
 fn segments_of(extents: &[&Extent]) -> [Option<(u64, u64)>; MAX_SEGMENTS] {
     let mut segments = [None; MAX_SEGMENTS];
     for extent in extents {

@@ -2,9 +2,9 @@
 //! is one clear line.
 //!
 //! Preloading is done by the dynamic loader of glibc on x86-64. A program that does not start with
-//! it ([`Obstacle`](csprof_format::program::Obstacle)) or that makes it ignore `LD_PRELOAD` (set-user-id, see "secure-execution mode"
-//! in ld.so(8)) runs, but is not profiled. Scripts are followed to their interpreter as execve(2)
-//! does.
+//! it ([`Obstacle`](csprof_format::program::Obstacle)) or that makes it ignore `LD_PRELOAD`
+//! (set-user-id, see "secure-execution mode" in ld.so(8)) runs, but is not profiled. Scripts are
+//! followed to their interpreter as execve(2) does.
 
 use std::env;
 use std::ffi::{OsStr, OsString};

@@ -55,7 +55,8 @@ pub fn gather(run: &Run, mut arenas: Vec<Arena>) -> Profile {
     };
     gathering.profile.run.trampoline =
         arenas.iter().any(|arena| arena.header.flags & FLAG_TRAMPOLINE != 0);
-    // Clocks of CPU time go on through exec, so the next arena of the process begins with what this one used.
+    // Clocks of CPU time go on through exec, so the next arena of the process begins with what this
+    // one used.
     let mut used_before_exec: HashMap<(u32, u32), u64> = HashMap::new();
     for arena in &arenas {
         let header = &arena.header;
@@ -249,8 +250,8 @@ impl Gathering {
 
     /// Adds the tree of a thread in an epoch, in pre-order, and its samples to `recorded`.
     ///
-    /// The children of a node are ordered by module and offset, so that two runs of a program
-    /// give trees that look alike; those that differ in the metric of their samples only become one.
+    /// The children of a node are ordered by module and offset, so that two runs of a program give
+    /// trees that look alike; those that differ in the metric of their samples only become one.
     /// Paths can be 10^5 frames deep, so nothing here recurses.
     fn tree(
         &mut self,

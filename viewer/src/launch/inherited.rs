@@ -2,9 +2,9 @@
 //! and whether SIGCHLD and SIGPIPE are ignored.
 //!
 //! csprof must hear of the program's end, which an ignored SIGCHLD hides (wait(2)); Rust's runtime
-//! ignores SIGPIPE before `main`, and `std::process` gives a child the default and an empty mask. The
-//! program gets what it would have got without csprof. What runs between fork and exec for that also
-//! keeps `std::process` from posix_spawn(3), whose children ignore two signals of glibc's own.
+//! ignores SIGPIPE before `main`, and `std::process` gives a child the default and an empty mask.
+//! The program gets what it would have got without csprof. What runs between fork and exec for that
+//! also keeps `std::process` from posix_spawn(3), whose children ignore two signals of glibc's own.
 
 #![expect(unsafe_code, reason = "dispositions of signals, also between fork and exec")]
 

@@ -1,8 +1,8 @@
 //! Which metrics a run has, and which of its samples are whose.
 //!
 //! All processes of a run have the same sources asked of them, in the same order. What became of
-//! them is said by each arena: one that the kernel refused fell back to another kind, or was dropped
-//! where that kind was asked for anyway.
+//! them is said by each arena: one that the kernel refused fell back to another kind, or was
+//! dropped where that kind was asked for anyway.
 
 use csprof_format::arena::{ArenaHeader, ThreadRecord};
 use csprof_format::launch::{MAX_SOURCES, SampleSource, SampleSources, SourceKind};
@@ -67,8 +67,8 @@ impl Metrics {
             metrics.map(|metric| FurtherMetric { metric, ..FurtherMetric::default() }).collect();
     }
 
-    /// The metric of a source, by their numbers. Samples of a source that there is not are the first
-    /// metric's.
+    /// The metric of a source, by their numbers. Samples of a source that there is not are the
+    /// first metric's.
     pub(super) fn of_source(&self, source: usize) -> usize {
         self.of_source.get(source).copied().unwrap_or(0)
     }

@@ -97,7 +97,8 @@ pub fn record(
     };
     run_file::write(run_dir.path(), &run)?;
     let signals = SignalGuard::new().context("cannot watch for signals")?;
-    // A program that becomes csprof by exec(3), as cargo and shells do, leaves it what its children used.
+    // A program that becomes csprof by exec(3), as cargo and shells do, leaves it what its children
+    // used.
     let cpu_before_ns = machine::children_cpu_ns();
     let preloaded = unprofiled.as_ref().is_none_or(|unprofiled| unprofiled.ignores_preloading);
     let preloaded = preloaded.then_some(&*collector);
@@ -211,15 +212,15 @@ pub fn salvageable() -> Vec<(PathBuf, Vec<Vec<u8>>)> {
     found.map(|path| (path.clone(), run_file::read(&path, &[]).info.command)).collect()
 }
 
-/// Latest time that an arena mentions. A thread that was killed says no end; but it used its CPU time
-/// after it had begun.
+/// Latest time that an arena mentions. A thread that was killed says no end; but it used its CPU
+/// time after it had begun.
 fn last_sign_of_life(arena: &Arena) -> u64 {
     let log = arena.log.iter().map(|(time_ns, _)| *time_ns);
     let threads = arena.threads.iter().map(|thread| {
         let record = &thread.record;
         let used = record.cpu_ns.saturating_sub(record.cpu_before_ns);
-        // What waited used none; but each sample of a source of time stands for as much of it as the
-        // source has for period, one after the other.
+        // What waited used none; but each sample of a source of time stands for as much of it as
+        // the source has for period, one after the other.
         let further: u64 = record.further.iter().map(|share| share.delivered).sum();
         let samples = core::iter::once(record.delivered.saturating_sub(further))
             .chain(record.further.iter().map(|share| share.delivered));
@@ -274,9 +275,9 @@ fn settled_arenas(
     }
 }
 
-/// Processes of the run that have not ended. Those that have an arena mapped; and those, younger than
-/// the program, that were started with the run's folder in their environment: they may just be about
-/// to make theirs.
+/// Processes of the run that have not ended. Those that have an arena mapped; and those, younger
+/// than the program, that were started with the run's folder in their environment: they may just be
+/// about to make theirs.
 fn running_processes(run_dir: &RunDir, program: u32) -> Vec<u32> {
     let mut running = mapping_processes(run_dir);
     for _ in 0..LOOKS {

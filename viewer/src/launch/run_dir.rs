@@ -15,9 +15,9 @@
 //! /tmp/csprof-spill-4711-Yb2kD1/        the same on a disk
 //! ```
 //!
-//! Others need shared memory, too: a run takes half of what is free when it begins, and nothing of a
-//! file system as small as Docker's 64 MB. What is beyond goes to a disk: new processes make their arenas
-//! there, and arenas of processes that have ended are moved there while others run.
+//! Others need shared memory, too: a run takes half of what is free when it begins, and nothing of
+//! a file system as small as Docker's 64 MB. What is beyond goes to a disk: new processes make
+//! their arenas there, and arenas of processes that have ended are moved there while others run.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -40,7 +40,8 @@ use nix::unistd::{Uid, mkdtemp};
 use super::arena_read::{self, Arena, NoArena};
 use crate::print;
 
-/// What a run must find in `/dev/shm`, in bytes, for it to be chosen: an arena that cannot grow loses samples.
+/// What a run must find in `/dev/shm`, in bytes, for it to be chosen: an arena that cannot grow
+/// loses samples.
 const LEAST_SHARE: u64 = 64 << 20;
 
 /// What links to the folder on a disk.
@@ -49,22 +50,23 @@ const SPILL: &str = "spill";
 /// What the folder with the arenas is called; for root, random digits follow.
 const ARENAS: &str = "arenas";
 
-/// A run folder. It is removed with everything in it when dropped, unless it was [kept](Self::keep),
-/// or something was sampled and csprof panics.
+/// A run folder. It is removed with everything in it when dropped, unless it was
+/// [kept](Self::keep), or something was sampled and csprof panics.
 #[derive(Debug)]
 pub struct RunDir {
     path: PathBuf,
     arenas: PathBuf,
     /// The same on a disk: folder and arenas.
     spill: Option<(PathBuf, PathBuf)>,
-    /// Bytes of the arenas' file system that others are to have, and how much of it was free at first.
+    /// Bytes of the arenas' file system that others are to have, and how much of it was free at
+    /// first.
     leave: u64,
     free: u64,
     keep: bool,
 }
 
-/// How many bytes of the file system at `place` a run leaves to others, and how many are free now. Half of these,
-/// and of memory a quarter of all.
+/// How many bytes of the file system at `place` a run leaves to others, and how many are free now.
+/// Half of these, and of memory a quarter of all.
 fn shares(place: &Path) -> (u64, u64) {
     let Ok(stat) = statvfs(place) else { return (0, 0) };
     let (free, all) = (stat.blocks_available(), stat.blocks());
@@ -97,8 +99,8 @@ impl RunDir {
         Err(anyhow!("no folder for the data of the running program ({})", refusals.join("; ")))
     }
 
-    /// Adds a folder on another file system, if there is one, and tells processes of it. Without it, they have
-    /// what there is.
+    /// Adds a folder on another file system, if there is one, and tells processes of it. Without
+    /// it, they have what there is.
     fn add_spill(&mut self, is_root: bool) {
         let device = |path: &Path| path.metadata().map(|metadata| metadata.dev());
         let Ok(own) = device(&self.path) else { return };
@@ -170,10 +172,12 @@ impl RunDir {
         core::iter::once(&*self.arenas).chain(self.spill.iter().map(|(_, arenas)| &**arenas))
     }
 
-    /// Moves the arenas of processes that have ended to the disk, if half of the run's share of memory is taken.
+    /// Moves the arenas of processes that have ended to the disk, if half of the run's share of
+    /// memory is taken.
     pub fn make_room(&self) {
         let Some((folder, spill)) = &self.spill else { return };
-        // Elsewhere, the device that /proc tells of a mapped file is another than the file's own (overlayfs).
+        // Elsewhere, the device that /proc tells of a mapped file is another than the file's own
+        // (overlayfs).
         if !is_memory(&self.arenas) {
             return;
         }
@@ -181,7 +185,8 @@ impl RunDir {
         if free > self.leave + self.free.saturating_sub(self.leave) / 2 {
             return;
         }
-        // In this order: a file that has a first page was mapped by then, for that is how it is written.
+        // In this order: a file that has a first page was mapped by then, for that is how it is
+        // written.
         let (mut paths, _) = arena_paths_in(&self.arenas);
         paths.retain(|path| {
             open_arena(path).is_ok_and(|(mut file, _)| arena_read::read_header(&mut file).is_ok())
@@ -192,8 +197,8 @@ impl RunDir {
             let id = file.metadata().map(|metadata| (metadata.dev(), metadata.ino()));
             let is_used = id.is_ok_and(|id| used.contains(&id));
             let Some(name) = path.file_name().filter(|_| !is_used) else { continue };
-            // Not under its name until it is whole; and, as all of the run's users may write to the other
-            // folder, not in there.
+            // Not under its name until it is whole; and, as all of the run's users may write to the
+            // other folder, not in there.
             let partial = folder.join("moving");
             let moved = File::create(&partial)
                 .and_then(|mut copy| io::copy(&mut file, &mut copy))
@@ -296,8 +301,8 @@ fn arena_paths_in(folder: &Path) -> (Vec<PathBuf>, Vec<String>) {
     }
 }
 
-/// The files that processes have mapped, by device and inode; `None` where not all can be asked. Ids of
-/// processes do not tell who has an arena: a container has ids of its own.
+/// The files that processes have mapped, by device and inode; `None` where not all can be asked.
+/// Ids of processes do not tell who has an arena: a container has ids of its own.
 fn files_in_use() -> Option<HashSet<(u64, u64)>> {
     let mut used = HashSet::new();
     let own = Uid::effective().as_raw();
@@ -318,7 +323,8 @@ fn files_in_use() -> Option<HashSet<(u64, u64)>> {
     Some(used)
 }
 
-/// Device and inode of a line of maps: `address perms offset major:minor inode path` (proc_pid_maps(5)).
+/// Device and inode of a line of maps: `address perms offset major:minor inode path`
+/// (proc_pid_maps(5)).
 fn mapped_file(line: &str) -> Option<(u64, u64)> {
     let mut words = line.split_ascii_whitespace().skip(3);
     let (major, minor) = words.next()?.split_once(':')?;
@@ -395,7 +401,8 @@ fn abandoned_in(place: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Removes run folders of this user whose csprof was killed before anything was sampled, as at the end of a job.
+/// Removes run folders of this user whose csprof was killed before anything was sampled, as at the
+/// end of a job.
 pub fn remove_empty_ones() {
     for place in [Path::new("/dev/shm"), &std::env::temp_dir()] {
         for path in abandoned_in(place) {

@@ -151,9 +151,9 @@ impl SignalGuard {
         matches!(&*lock(&self.stage), Stage::Saving { waiting: true, .. })
     }
 
-    /// Whether csprof was told to end, just now. Who ends jobs (a batch system, mpirun after MPI_Abort) kills
-    /// what is still there a second later, or half a minute. What a program outlives for longer (SIGHUP, by
-    /// which daemons read their files again) was no end.
+    /// Whether csprof was told to end, just now. Who ends jobs (a batch system, mpirun after
+    /// MPI_Abort) kills what is still there a second later, or half a minute. What a program
+    /// outlives for longer (SIGHUP, by which daemons read their files again) was no end.
     #[must_use]
     pub fn must_end(&self) -> bool {
         lock(&self.told_to_end).is_some_and(|when| when.elapsed() < PATIENCE_OF_JOBS)
@@ -288,8 +288,8 @@ mod tests {
         // A real-time signal, which has no name in nix.
         assert_eq!(status_of("kill -40 $$").signal(), Some(40));
 
-        // Sent to csprof alone, here the test. A shell that has a trap may miss the signal on its way
-        // into `read`, but not between commands.
+        // Sent to csprof alone, here the test. A shell that has a trap may miss the signal on its
+        // way into `read`, but not between commands.
         let trapped = "trap 'exit 9' USR1; kill -USR1 $PPID; while :; do sleep 0.1; done";
         assert_eq!(status_of(trapped).code(), Some(9));
         assert_eq!(status_of("kill -TERM $PPID; read never").signal(), Some(15));

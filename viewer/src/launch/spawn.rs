@@ -55,8 +55,8 @@ pub fn spawn(
     program.spawn()
 }
 
-/// The variables that start the collector, given those around csprof; `None` for those that must not
-/// be there, for instance from a `csprof record` around this one.
+/// The variables that start the collector, given those around csprof; `None` for those that must
+/// not be there, for instance from a `csprof record` around this one.
 fn environment(
     collector: Option<&Path>,
     arenas: &Path,
@@ -90,8 +90,8 @@ fn preload_list(collector: Option<&Path>, preloaded: Option<OsString>) -> Option
 /// Options of AddressSanitizer, separated by colons.
 const ASAN_OPTIONS: &str = "ASAN_OPTIONS";
 
-/// The user's options, and that another library may come before the sanitizer's. Where it is a shared
-/// library (gcc's is), it would end the program at once. Other programs do not look at them.
+/// The user's options, and that another library may come before the sanitizer's. Where it is a
+/// shared library (gcc's is), it would end the program at once. Other programs do not look at them.
 fn sanitizer_options(given: Option<OsString>) -> OsString {
     let mut options = given.unwrap_or_default();
     if !options.is_empty() {

@@ -3,8 +3,8 @@
 //! Refinement moves counts from node to node and adds them up, but never makes any. So what decides
 //! is their sum: while it fits into 32 bits, every sum that a stage or a view may form of nodes of
 //! which none is below another fits as well, and nothing has to be checked on the way. Runs of more
-//! than four billion samples have wide columns. A made-up file may count on and on: beyond [`MOST`],
-//! its counts are left out.
+//! than four billion samples have wide columns. A made-up file may count on and on: beyond
+//! [`MOST`], its counts are left out.
 
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Sub};

@@ -12,13 +12,13 @@ use super::counts::{Count, Counts};
 use super::shared::Shared;
 use super::sides::Comparison;
 
-/// A profile, loaded and expanded. Clones share all tables and columns: a clone costs a few pointers
-/// and what is said of the sides of a comparison, and what holds one needs no other owner.
+/// A profile, loaded and expanded. Clones share all tables and columns: a clone costs a few
+/// pointers and what is said of the sides of a comparison, and what holds one needs no other owner.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    /// Everything that is not a tree: run, processes, threads, epochs, modules, strings.
-    /// Its tables of trees, nodes, functions and sites are emptied by loading; that of frames stays,
-    /// for [`Frame::site`].
+    /// Everything that is not a tree: run, processes, threads, epochs, modules, strings. Its tables
+    /// of trees, nodes, functions and sites are emptied by loading; that of frames stays, for
+    /// [`Frame::site`].
     pub info: Shared<saved::Profile>,
     /// Functions and what stands for one: groups, unknown code, partial roots.
     pub functions: Shared<Vec<Function>>,
@@ -232,8 +232,9 @@ pub struct Frame {
     pub file: Option<StringId>,
     /// The line, 0 if unknown.
     pub line: u32,
-    /// The address whose code it is, among the frames of [`Profile::info`]; inlined frames have that
-    /// of the code that they were inlined into. `None` for what is no code, and where stages made it.
+    /// The address whose code it is, among the frames of [`Profile::info`]; inlined frames have
+    /// that of the code that they were inlined into. `None` for what is no code, and where stages
+    /// made it.
     pub site: Option<FrameId>,
 }
 
@@ -308,7 +309,8 @@ impl Nodes {
 
 /// Adds some nodes to their parents, the last first. So inclusive values of a forest in which
 /// `parent[n] < n` for every node but 0 are added up, if these are all but 0 and `sums` has the
-/// exclusive ones at first: when a node is added to its parent, all its own children have been added.
+/// exclusive ones at first: when a node is added to its parent, all its own children have been
+/// added.
 pub fn add_up<C: Count>(parent: &[u32], sums: &mut [C], nodes: Range<usize>) {
     for node in nodes.rev() {
         let value = sums[node];

@@ -21,8 +21,8 @@
 //!
 //! A name that holds spaces is quoted: `"operator new(unsigned long)" 3`. A line such as
 //! `# rank=1 thread=7 epoch=0 name=worker` begins the nodes of another thread or epoch; before the
-//! first one, nodes belong to thread 0 of a process without rank. The first metric is `cputime`; the
-//! further ones are those that occur, in the order of their names.
+//! first one, nodes belong to thread 0 of a process without rank. The first metric is `cputime`;
+//! the further ones are those that occur, in the order of their names.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;

@@ -39,10 +39,10 @@ impl Profile {
 
     /// The profile as if only this metric had been measured; a profile of one metric as it is.
     ///
-    /// Of several, nodes without samples of this one stay. Edge counts do not: a sampled activation is
-    /// one with samples of whichever source, so the counts belong to no metric, and bounds of them
-    /// that follow from the samples of one would be wrong. Samples that no thread could own stay, since
-    /// their source is not known.
+    /// Of several, nodes without samples of this one stay. Edge counts do not: a sampled activation
+    /// is one with samples of whichever source, so the counts belong to no metric, and bounds of
+    /// them that follow from the samples of one would be wrong. Samples that no thread could own
+    /// stay, since their source is not known.
     ///
     /// # Panics
     /// If there is no such metric.
@@ -68,8 +68,8 @@ impl Profile {
     }
 }
 
-/// Leaves a thread the counts of one metric. How much of them was lost is known, and the reason where
-/// there is only one; else it is one that no version knows.
+/// Leaves a thread the counts of one metric. How much of them was lost is known, and the reason
+/// where there is only one; else it is one that no version knows.
 fn narrow(thread: &mut Thread, share: ThreadShare) {
     let ThreadShare { signals, delivered, recorded, partial } = share;
     thread.signals = signals;

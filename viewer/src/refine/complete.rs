@@ -25,8 +25,8 @@ pub struct Completion {
     pub candidates: Vec<String>,
 }
 
-/// Completes the word that ends at the cursor, a byte position in `text`, with what the profile of a
-/// forest has.
+/// Completes the word that ends at the cursor, a byte position in `text`, with what the profile of
+/// a forest has.
 ///
 /// ```
 /// use csprof::profile::from_outline;

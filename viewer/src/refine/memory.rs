@@ -5,7 +5,8 @@ use crate::profile::{Profile, from_outline};
 
 const NODES: usize = 100_001;
 
-/// Two threads, paths of up to nine frames, recursion; of two samples on a node each metric has one.
+/// Two threads, paths of up to nine frames, recursion; of two samples on a node each metric has
+/// one.
 fn profile(metrics: usize) -> Profile {
     let mut text = String::new();
     for node in 0..NODES - 1 {

@@ -1,11 +1,11 @@
 //! The report for spreadsheets, as CSV (RFC 4180).
 //!
-//! Cells are one line: what a terminal would obey is escaped, as in text. A spreadsheet takes a cell
-//! that begins with `=`, `+`, `-` or `@` for a formula, so names that do begin with `'`, as OWASP
-//! advises ("CSV Injection"). Programs that read names should read JSON.
+//! Cells are one line: what a terminal would obey is escaped, as in text. A spreadsheet takes a
+//! cell that begins with `=`, `+`, `-` or `@` for a formula, so names that do begin with `'`, as
+//! OWASP advises ("CSV Injection"). Programs that read names should read JSON.
 //!
-//! The columns of the JSON rows, with edge counts as two: `edges_low` and `edges_high`, equal
-//! where the count is exact and empty where there is none. Unknown places are empty. Of a profile of
+//! The columns of the JSON rows, with edge counts as two: `edges_low` and `edges_high`, equal where
+//! the count is exact and empty where there is none. Unknown places are empty. Of a profile of
 //! several metrics, two more columns for each of them follow, such as `realtime_inclusive` and
 //! `realtime_exclusive`.
 

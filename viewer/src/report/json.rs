@@ -1,17 +1,17 @@
 //! The report for scripts, as JSON. Keys are stable and only ever added.
 //!
-//! `{"metric", "unit", "period", "base", "shown", "out", "rows": [{"depth", "function", "module",
-//! "file", "line", "kind", "inclusive", "exclusive", "edges", "address"}]}`: integers throughout, in units of
-//! the metric; `base = shown + out`; rows in the order of display, one on each line. `edges` is a
-//! number where it is exact, `[low, high]` where it is known between bounds, and `null` where there
-//! is no such count. `module`, `file` and `line` are `null` where they are unknown. `address` is the
-//! offset in the module that all calls and samples of a row have, of calls that of the return address;
-//! `null` where they have several, and of rows of whole functions.
+//! `{"metric", "unit", "period", "base", "shown", "out", "rows": [{"depth", "function", "module", "file", "line", "kind", "inclusive", "exclusive", "edges", "address"}]}`:
+//! integers throughout, in units of the metric; `base = shown + out`; rows in the order of display,
+//! one on each line. `edges` is a number where it is exact, `[low, high]` where it is known between
+//! bounds, and `null` where there is no such count. `module`, `file` and `line` are `null` where
+//! they are unknown. `address` is the offset in the module that all calls and samples of a row
+//! have, of calls that of the return address; `null` where they have several, and of rows of whole
+//! functions.
 //!
 //! Of a profile of several metrics, all this is about one of them, and there are further keys:
-//! `"metrics": [{"name", "unit", "period", "base", "shown", "out"}]` before the rows, and in each row
-//! `"metrics": {NAME: {"inclusive", "exclusive"}}`, both of every metric. Where samples are counted,
-//! they are so of all. A row with nothing of the first metric may have samples of others.
+//! `"metrics": [{"name", "unit", "period", "base", "shown", "out"}]` before the rows, and in each
+//! row `"metrics": {NAME: {"inclusive", "exclusive"}}`, both of every metric. Where samples are
+//! counted, they are so of all. A row with nothing of the first metric may have samples of others.
 
 use std::io::{self, Write};
 

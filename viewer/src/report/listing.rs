@@ -25,8 +25,8 @@ pub struct Listing {
     pub lines: Vec<Line>,
     /// What the rows leave out at the first level.
     pub left_out: LeftOut,
-    /// Rows of a comparison that were not looked into, since more would not fit into the memory that
-    /// is given to it: what begins at them is not in the report.
+    /// Rows of a comparison that were not looked into, since more would not fit into the memory
+    /// that is given to it: what begins at them is not in the report.
     pub not_looked_into: usize,
 }
 

@@ -54,7 +54,8 @@ fn others(refined: &Refined) -> Vec<(MetricRef, &Metric)> {
     metrics
 }
 
-/// Says what percentages are of; `None` where nothing was refined away, so that there is one answer.
+/// Says what percentages are of; `None` where nothing was refined away, so that there is one
+/// answer.
 fn basis_of_percentages(refined: &Refined, options: &Options) -> Option<&'static str> {
     let is_refined = refined.profile.metrics().any(|(metric, _)| {
         let (base, shown) = refined.account_of(metric);

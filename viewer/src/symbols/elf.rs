@@ -48,14 +48,16 @@ pub(super) struct RawSymbols<'data> {
     pub(super) symbols: &'data [RawSymbol],
     /// The last byte is 0, if there is one.
     strings: &'data [u8],
-    /// Bytes that may yet be read as names: in a damaged file every symbol may have the same long one.
+    /// Bytes that may yet be read as names: in a damaged file every symbol may have the same long
+    /// one.
     unread: Cell<usize>,
 }
 
 /// Bytes of a name at most: in a damaged file every symbol could have all strings for its name.
 const LONGEST_NAME: usize = 1 << 18;
 
-/// Bytes of all names of a table at most. Symbols and relocations share names, of a few bytes mostly.
+/// Bytes of all names of a table at most. Symbols and relocations share names, of a few bytes
+/// mostly.
 fn most_read(strings: &[u8]) -> usize {
     strings.len().saturating_mul(16).saturating_add(1 << 24)
 }

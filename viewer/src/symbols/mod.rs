@@ -95,8 +95,8 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// Reads the modules' files, and their separate debug files, through `files`. What the profile has
 /// of a module already is replaced by what tells more, and stays otherwise: files may have gone
 /// since, and debug files come. `progress` is told how many of how many distinct addresses are
-/// done, on the calling thread, ten times a second at least. When it breaks off, the modules that are not
-/// done stay as they were.
+/// done, on the calling thread, ten times a second at least. When it breaks off, the modules that
+/// are not done stay as they were.
 ///
 /// Returns what is worth telling the user: files that were missing, changed, or damaged. A module
 /// without symbols is no failure, and its [`saved::Module::symbols`] says what was found.
@@ -333,8 +333,8 @@ fn resolve_modules(
     resolved
 }
 
-/// Resolves one module; `None` if it was stopped. Should a library that reads debug information panic on a
-/// damaged file, the module loses its names, and the profile is still saved.
+/// Resolves one module; `None` if it was stopped. Should a library that reads debug information
+/// panic on a damaged file, the module loses its names, and the profile is still saved.
 fn resolve_guarded(
     wanted: &Wanted<'_>,
     addresses: &[u64],

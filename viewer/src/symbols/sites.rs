@@ -175,8 +175,8 @@ pub(super) fn rows_of_modules(
 }
 
 /// The tables of a profile with the rows of these modules: functions, and sites for each of
-/// `places`, which is `None` for a frame without code. A frame of which the modules say nothing keeps
-/// what the profile has of it.
+/// `places`, which is `None` for a frame without code. A frame of which the modules say nothing
+/// keeps what the profile has of it.
 pub(super) fn assemble(
     places: &[Option<Place>],
     modules: &HashMap<ModuleId, ModuleSites>,

@@ -1,8 +1,8 @@
 //! What the screen was before, for undo and redo.
 //!
 //! A step is whatever changes which rows there are and how they are shown: stages, view, metric,
-//! order, what is open, what is searched for, what percentages are of. Moving about is none, but going
-//! back leads to where the cursor was when the step was made.
+//! order, what is open, what is searched for, what percentages are of. Moving about is none, but
+//! going back leads to where the cursor was when the step was made.
 
 use super::message::ViewId;
 use super::scene::PercentOf;
@@ -14,7 +14,8 @@ use crate::views::search::NamePattern;
 /// Steps that can be taken back.
 const MOST_STEPS: usize = 200;
 
-/// Rows that the moments may name in all, of some 40 bytes each. A row in a deep recursion is named by all that it is in.
+/// Rows that the moments may name in all, of some 40 bytes each. A row in a deep recursion is named
+/// by all that it is in.
 const MOST_ROWS: usize = 2_000_000;
 
 /// A screen of the past or, after undo, of the future. As large as what is open, and what did not
@@ -72,7 +73,8 @@ impl Moment {
     }
 }
 
-/// How many of the oldest moments are to be forgotten, by the rows that each names; never the last one.
+/// How many of the oldest moments are to be forgotten, by the rows that each names; never the last
+/// one.
 fn too_many(rows: impl DoubleEndedIterator<Item = usize> + ExactSizeIterator) -> usize {
     let all = rows.len();
     let mut named = 0_usize;

@@ -43,8 +43,8 @@ pub(super) fn frames_of_stage(text: &str, sets: &Sets) -> Option<String> {
     stages.pop().filter(|_| stages.is_empty())?.pattern().map(ToString::to_string)
 }
 
-/// The frames that a row is about. Names are taken exactly: a bare word would be a pattern, which may
-/// mean more than the row, as `solve` also finds `ns::Solve(int)`.
+/// The frames that a row is about. Names are taken exactly: a bare word would be a pattern, which
+/// may mean more than the row, as `solve` also finds `ns::Solve(int)`.
 fn pattern(refined: &Refined, row: &Row) -> Result<FramePattern, String> {
     let function = refined.functions.get(row.function.index());
     match (row.kind, function) {

@@ -1,10 +1,10 @@
 //! Names in few cells.
 //!
-//! A demangled C++ or Rust name can be thousands of characters long; what tells functions apart
-//! is mostly the end of its path. When a name does not fit, these are left out in turn, until it
-//! does: arguments, the trait of a Rust method, template arguments, enclosing namespaces, the end. A
-//! closure means nothing without the function that it stands in, so the two stay together. What
-//! the parts of a name are is told by [`profile::NarrowName`](crate::profile).
+//! A demangled C++ or Rust name can be thousands of characters long; what tells functions apart is
+//! mostly the end of its path. When a name does not fit, these are left out in turn, until it does:
+//! arguments, the trait of a Rust method, template arguments, enclosing namespaces, the end. A
+//! closure means nothing without the function that it stands in, so the two stay together. What the
+//! parts of a name are is told by [`profile::NarrowName`](crate::profile).
 //!
 //! A file from outside may have names of megabytes, and many of them on one screen. So no more than
 //! `LONGEST` bytes of a text are ever looked at, whatever of it could be shown.
@@ -55,8 +55,8 @@ pub fn width(text: &str) -> usize {
     head(text).width()
 }
 
-/// The end of `text` that fits into `cells`, after `ellipsis` if something was cut: of a path through
-/// folders or calls it says most.
+/// The end of `text` that fits into `cells`, after `ellipsis` if something was cut: of a path
+/// through folders or calls it says most.
 #[must_use]
 pub fn cut_start<'a>(text: &'a str, cells: usize, ellipsis: &str) -> Cow<'a, str> {
     if text.len() <= LONGEST {

@@ -56,7 +56,8 @@ impl Default for Options {
 const DOUBLE_CLICK: Duration = Duration::from_millis(400);
 
 /// How long a signal that ends the viewer waits for the shell to end it, and then for the terminal
-/// to take what gives it back. The shell may be at work, or wait for a terminal that is held (Ctrl-S).
+/// to take what gives it back. The shell may be at work, or wait for a terminal that is held
+/// (Ctrl-S).
 const GRACE: Duration = Duration::from_secs(1);
 
 /// What wakes the shell up.
@@ -190,8 +191,8 @@ impl<F: FnMut()> Drop for OnDrop<F> {
     }
 }
 
-/// Starts the thread that waits for signals. Like the one that waits for keys it waits in the kernel
-/// and cannot be told to stop, so it is not joined; it ends with the process.
+/// Starts the thread that waits for signals. Like the one that waits for keys it waits in the
+/// kernel and cannot be told to stop, so it is not joined; it ends with the process.
 fn watch_signals(sender: &Sender<Arrival>) -> anyhow::Result<()> {
     let watched = [SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGCONT];
     let mut signals = Signals::new(watched).context("signals cannot be watched")?;
@@ -463,7 +464,8 @@ impl Shell<'_> {
         Ok(Flow::GoOn)
     }
 
-    /// The job goes on after it was stopped: what arrived meanwhile comes before anything is painted.
+    /// The job goes on after it was stopped: what arrived meanwhile comes before anything is
+    /// painted.
     fn stopped(&mut self) -> anyhow::Result<Flow> {
         // A signal that ends the viewer does so before it takes the terminal again.
         for arrival in self.arrivals.try_iter().collect::<Vec<_>>() {

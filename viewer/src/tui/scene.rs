@@ -96,8 +96,8 @@ impl Scene {
         self.profile.metrics().filter(move |(metric, _)| *metric != looked_at)
     }
 
-    /// The metric so many places after the one that is looked at, going round; `None` if that is the
-    /// one that is looked at.
+    /// The metric so many places after the one that is looked at, going round; `None` if that is
+    /// the one that is looked at.
     #[must_use]
     pub fn metric_after(&self, places: usize) -> Option<(MetricRef, &Metric)> {
         let count = self.profile.metrics().count();

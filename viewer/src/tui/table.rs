@@ -403,8 +403,8 @@ impl<D: Direction> Rows for Table<D> {
     fn open_places(&self) -> Vec<Vec<usize>> {
         let mut places: Vec<Vec<usize>> = Vec::new();
         let mut place: Vec<usize> = Vec::new();
-        // The levels of the open row that the present line is below, or 0. What is above an open row is open
-        // without being named.
+        // The levels of the open row that the present line is below, or 0. What is above an open
+        // row is open without being named.
         let mut open = 0;
         for line in self.visible.lines() {
             let depth = line.depth as usize;

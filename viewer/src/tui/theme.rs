@@ -1,9 +1,9 @@
 //! How things look: glyphs and styles.
 //!
-//! Nothing depends on color: what a color says is also said by a number, a glyph or reverse
-//! video. Only named colors are used, on the terminal's own foreground and background, so that the
-//! user's palette stays in charge; and of those only two, since yellow, green and cyan are hard to read
-//! on white, and blue is on black.
+//! Nothing depends on color: what a color says is also said by a number, a glyph or reverse video.
+//! Only named colors are used, on the terminal's own foreground and background, so that the user's
+//! palette stays in charge; and of those only two, since yellow, green and cyan are hard to read on
+//! white, and blue is on black.
 
 use std::borrow::Cow;
 

@@ -1,8 +1,8 @@
 //! What a view is to the frame around it: header, stages, last line, prompts.
 //!
 //! A view is one file in `views/`, and one line in the list there. The frame knows no view by name:
-//! what it needs of one is here. Most of that is a [`Sheet`] of constants; the rest is what the view
-//! shows, and what it does when that changes.
+//! what it needs of one is here. Most of that is a [`Sheet`] of constants; the rest is what the
+//! view shows, and what it does when that changes.
 
 use std::any::Any;
 use std::borrow::Cow;

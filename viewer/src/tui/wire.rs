@@ -1,9 +1,9 @@
 //! Fewer bytes to the terminal, which may be far away.
 //!
 //! Only cells that have changed are sent, and to pass over those between them the cursor is placed,
-//! for six to nine bytes each time. Between the words of a new screen lies mostly one blank that was
-//! there before: to send it again takes one byte. And a blank looks the same in every color, so that
-//! none is changed for it.
+//! for six to nine bytes each time. Between the words of a new screen lies mostly one blank that
+//! was there before: to send it again takes one byte. And a blank looks the same in every color, so
+//! that none is changed for it.
 
 use std::io::{self, Write};
 

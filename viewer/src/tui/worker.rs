@@ -165,8 +165,8 @@ fn is_of_what_was_shown(purpose: &Purpose) -> bool {
     }
 }
 
-/// Answers requests on a profile until they are closed. What takes longer than `tell_every` tells how
-/// far it is.
+/// Answers requests on a profile until they are closed. What takes longer than `tell_every` tells
+/// how far it is.
 pub(super) fn work(
     base: &Refined,
     requests: &Requests,

@@ -111,9 +111,9 @@ pub fn elapsed_time(profile: &Profile, form: Form) -> Vec<Line> {
     lines
 }
 
-/// Says that samples stand for much less CPU time than the run used, and where most of the rest went:
-/// no sample was lost, and what is shown is still not what the run did. `None` where samples stand for
-/// most of it, and for runs too short to tell.
+/// Says that samples stand for much less CPU time than the run used, and where most of the rest
+/// went: no sample was lost, and what is shown is still not what the run did. `None` where samples
+/// stand for most of it, and for runs too short to tell.
 #[must_use]
 pub fn coverage(profile: &Profile) -> Option<String> {
     const LEAST_PERCENT: u8 = 80;
@@ -223,8 +223,8 @@ pub fn thread(profile: &Profile, id: ThreadId, form: Form) -> String {
     used_and_rate(profile, &[id], profile.info.threads[id.index()].cpu_ns, form)
 }
 
-/// `, 12.1 s of CPU time, 200 per second of it`; nothing if the time is not known. Of several metrics
-/// first ` (2 200 of cputime, 220 of realtime)`; the rate is then that of CPU time.
+/// `, 12.1 s of CPU time, 200 per second of it`; nothing if the time is not known. Of several
+/// metrics first ` (2 200 of cputime, 220 of realtime)`; the rate is then that of CPU time.
 fn used_and_rate(profile: &Profile, threads: &[ThreadId], cpu_ns: u64, form: Form) -> String {
     let info = &profile.info;
     let sum = |metric: usize, part: fn(ThreadShare) -> u64| {
@@ -257,8 +257,8 @@ pub fn by_source(profile: &Profile, samples: impl Fn(usize) -> u64, form: Form) 
     format!(" ({})", profile.metrics().map(of).collect::<Vec<_>>().join(", "))
 }
 
-/// What each of several sample sources brought: a title, and one fact in each line. Nothing if there is
-/// one source: all samples are its.
+/// What each of several sample sources brought: a title, and one fact in each line. Nothing if
+/// there is one source: all samples are its.
 #[must_use]
 pub fn sources(summary: &Summary, form: Form) -> Vec<(String, Vec<Line>)> {
     let section = |source: &Source| {

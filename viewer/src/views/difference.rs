@@ -217,9 +217,9 @@ pub fn unit(comparison: &Comparison) -> &str {
     }
 }
 
-/// What to say of two profiles that have little in common: programs of different names whose samples
-/// lie mostly in different functions, or any that share hardly a function. `None` where they
-/// compare. O(nodes).
+/// What to say of two profiles that have little in common: programs of different names whose
+/// samples lie mostly in different functions, or any that share hardly a function. `None` where
+/// they compare. O(nodes).
 #[must_use]
 pub fn unrelated(profile: &Profile) -> Option<String> {
     let comparison = profile.comparison.as_ref()?;

@@ -13,8 +13,8 @@ use crate::refine::Refined;
 /// The share of its parent's inclusive cost that keeps a child on the hot path, in percent.
 pub const USUAL_SHARE: u32 = 50;
 
-/// Rows that a hot path goes along at once. Each level that it opens takes memory, and recursion may be a
-/// million levels deep.
+/// Rows that a hot path goes along at once. Each level that it opens takes memory, and recursion
+/// may be a million levels deep.
 pub const MOST_ROWS: usize = 4_000;
 
 /// What a hot path follows.
@@ -37,8 +37,9 @@ impl Heat {
     }
 }
 
-/// The rows of the hot path below `from`, without `from`, [`MOST_ROWS`] at most; empty where no child is hot.
-/// Among equals the first by cost, then by name, is taken. `share` is in percent, 0 to 100.
+/// The rows of the hot path below `from`, without `from`, [`MOST_ROWS`] at most; empty where no
+/// child is hot. Among equals the first by cost, then by name, is taken. `share` is in percent, 0
+/// to 100.
 pub fn hot_path<D: Direction>(
     tree: &mut RowTree<D>,
     refined: &Refined,

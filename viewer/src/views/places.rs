@@ -75,7 +75,8 @@ pub fn watched_places(
         nodes: nodes[0]..nodes[1],
     };
     let streams = parts.iter().zip(ends.windows(2)).map(stream).collect();
-    // The exclusive cost of a place is that of all in it, so that of all nodes is more than is shown.
+    // The exclusive cost of a place is that of all in it, so that of all nodes is more than is
+    // shown.
     let shown = refined.shown_by_column();
     let Tree { added, frames, nodes, .. } = tree;
     Ok(refined.with_nodes(added, frames, nodes, of_metrics, streams, shown))

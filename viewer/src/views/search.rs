@@ -182,8 +182,8 @@ impl Search {
         round.map(|row| Found { row, wrapped: true })
     }
 
-    /// The row that typing goes to: from the root on, where most of what matches costs. Among equals
-    /// the first that is shown.
+    /// The row that typing goes to: from the root on, where most of what matches costs. Among
+    /// equals the first that is shown.
     pub fn heaviest(&self, tree: &mut TopDown, refined: &Refined) -> Option<RowId> {
         let mut at = RowId::ROOT;
         while !self.matches(tree, at) {
@@ -205,8 +205,8 @@ impl Search {
         Some(at)
     }
 
-    /// The rows that match, in the order in which they would be shown, and whether these are all: not
-    /// if they are more than `most`, or rows of too many nodes would have to be made for them.
+    /// The rows that match, in the order in which they would be shown, and whether these are all:
+    /// not if they are more than `most`, or rows of too many nodes would have to be made for them.
     pub fn rows(&self, tree: &mut TopDown, refined: &Refined, most: usize) -> (Vec<RowId>, bool) {
         const MOST_MADE: usize = 1 << 18;
         let most_made = tree.made().saturating_add(MOST_MADE);

@@ -108,7 +108,8 @@ impl Sort {
     }
 
     /// Compares two rows. Ties are broken by inclusive cost, of the metric that is looked at, or of
-    /// the others where there is none of it; then by name, then identity, and these are not reversed.
+    /// the others where there is none of it; then by name, then identity, and these are not
+    /// reversed.
     #[must_use]
     pub fn compare(self, refined: &Refined, a: &Row, b: &Row) -> Ordering {
         self.compare_among(refined, a, b, false)

@@ -57,8 +57,8 @@ pub struct Summary {
 pub struct Source {
     /// What it measures.
     pub metric: Metric,
-    /// Its samples in all threads. Of several sources, samples that no thread could own are in none:
-    /// it is not known whose they are.
+    /// Its samples in all threads. Of several sources, samples that no thread could own are in
+    /// none: it is not known whose they are.
     pub samples: ThreadShare,
     /// Samples per second and thread that were asked for; `None` where the metric is no time.
     pub asked_per_s: Option<f64>,

@@ -1,8 +1,8 @@
 //! What rows are added up of: what each node has, and sums of it.
 //!
 //! There is one sum for each column of weights. That of the first metric is of all metrics together
-//! while it is made, as in the columns of nodes, and so is all that tells nodes apart: which are the
-//! outermost of a row, and which of them return.
+//! while it is made, as in the columns of nodes, and so is all that tells nodes apart: which are
+//! the outermost of a row, and which of them return.
 
 use super::row::{Edges, Weight, Weights};
 use crate::profile::Count;

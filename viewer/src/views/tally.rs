@@ -276,8 +276,8 @@ impl<'r, C: Count> Tally<'r, C> {
     }
 }
 
-/// The rows of what was found, of the tallies of all metrics. `has_children` says whether one of the
-/// nodes has another above it.
+/// The rows of what was found, of the tallies of all metrics. `has_children` says whether one of
+/// the nodes has another above it.
 fn rows_of<C: Count>(refined: &Refined, tallies: &[Tally<'_, C>]) -> (Vec<Row>, Row) {
     let columns = refined.weight_columns();
     let row = |(place, entry): (usize, &Entry<C>)| {

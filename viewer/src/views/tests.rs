@@ -191,8 +191,8 @@ fn counts_without_end_are_no_overflow() {
     }
 }
 
-/// Where lines of a function are shown alone, its samples bound its returns, and may be others than those that
-/// were recorded with as many returns.
+/// Where lines of a function are shown alone, its samples bound its returns, and may be others than
+/// those that were recorded with as many returns.
 #[test]
 fn bounds_of_callers_are_no_overflow() {
     let made_up = profile(
@@ -581,8 +581,9 @@ main
 
 #[test]
 fn cost_per_edge_is_that_of_the_activations_counted() {
-    // The outer visit has 6 samples and 1 return; that 5 of them are in an inner one, which returned
-    // twice, makes no more of them. The inlined leaf counts for none of the returns of the called ones.
+    // The outer visit has 6 samples and 1 return; that 5 of them are in an inner one, which
+    // returned twice, makes no more of them. The inlined leaf counts for none of the returns of the
+    // called ones.
     let profile = profile(
         "\
 main

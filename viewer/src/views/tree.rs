@@ -31,8 +31,8 @@ impl RowId {
     }
 }
 
-/// Where, among the members of a row, those end that are at or below one before: of all, and of those
-/// that were called. 0 before the first one.
+/// Where, among the members of a row, those end that are at or below one before: of all, and of
+/// those that were called. 0 before the first one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Until {
     pub(super) any: u32,
@@ -44,8 +44,8 @@ pub trait Direction {
     /// What a row is a set of.
     type Member: Copy + core::fmt::Debug;
 
-    /// Whether a row keeps its members once it was opened. Where not, the members that there are at a time are
-    /// no more than the nodes, however deep rows are opened.
+    /// Whether a row keeps its members once it was opened. Where not, the members that there are at
+    /// a time are no more than the nodes, however deep rows are opened.
     const KEEPS_MEMBERS: bool;
 
     /// Whether a member of a row may be below another one.
@@ -63,8 +63,8 @@ pub trait Direction {
     fn frame(&self, refined: &Refined, member: Self::Member) -> FrameRef;
 
     /// The node whose cost this member adds to its row. Its inclusive cost does not count if it is
-    /// below another member of the row, which has it already. `until` is 0 for the first member of a
-    /// row, and what the member before left there for each further one.
+    /// below another member of the row, which has it already. `until` is 0 for the first member of
+    /// a row, and what the member before left there for each further one.
     fn addend(&self, refined: &Refined, member: Self::Member, until: &mut Until) -> Addend;
 
     /// Whether this member has anything one step further.
@@ -429,9 +429,9 @@ fn sort_rows(refined: &Refined, entries: &[Entry], sort: Sort, rows: &mut [RowId
     sort.order(refined, |id: RowId| &entries[id.index()].row, rows);
 }
 
-/// A length as an index of 32 bits. Members are never many more than nodes, which are numbered in 32 bits, nor
-/// are rows, except in the callers view, where opening everything would run out of memory first; saturating
-/// makes that an empty range instead of a wrong one.
+/// A length as an index of 32 bits. Members are never many more than nodes, which are numbered in
+/// 32 bits, nor are rows, except in the callers view, where opening everything would run out of
+/// memory first; saturating makes that an empty range instead of a wrong one.
 fn number(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }

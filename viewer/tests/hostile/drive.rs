@@ -40,8 +40,8 @@ pub(crate) fn drive(bytes: &[u8], step: &mut dyn FnMut(&'static str)) {
     }
 }
 
-/// Does everything with a valid profile, which is read for each command, so that there are no more copies
-/// at a time than the command needs.
+/// Does everything with a valid profile, which is read for each command, so that there are no more
+/// copies at a time than the command needs.
 pub(crate) fn show(read: &dyn Fn() -> saved::Profile, step: &mut dyn FnMut(&'static str)) {
     step("load");
     let saved = read();
@@ -137,7 +137,8 @@ fn reports(profile: &Profile, metric: MetricRef, step: &mut dyn FnMut(&'static s
 thread_local! {
     /// How many bytes of output there were in all.
     static WRITTEN: Cell<u64> = const { Cell::new(0) };
-    /// How many nodes the profile has that was loaded last, and how many bytes its functions' names.
+    /// How many nodes the profile has that was loaded last, and how many bytes its functions'
+    /// names.
     static SIZE: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 
@@ -156,8 +157,8 @@ pub(crate) fn size() -> (u64, u64) {
     SIZE.get()
 }
 
-/// What a sink takes, in bytes: each line of folded stacks has a whole path, and of deep recursion there
-/// are more than fit on any disk.
+/// What a sink takes, in bytes: each line of folded stacks has a whole path, and of deep recursion
+/// there are more than fit on any disk.
 const ROOM: u64 = 64 << 20;
 
 /// Takes output until it is full, and fails at what a terminal obeys.

@@ -110,7 +110,8 @@ fn a_new_step_forgets_what_was_taken_back() {
     assert_eq!(said(&viewer), "nothing to redo");
 }
 
-/// Keys at random (not those of pages, whose place is kept); then all steps back, each to the screen before it, and forward again.
+/// Keys at random (not those of pages, whose place is kept); then all steps back, each to the
+/// screen before it, and forward again.
 fn random_walk(profile: &Profile, seed: u64, length: usize) {
     const KEYS: &str = "j j j k G g <pagedown> l l h e E H s S % 1 2 3 5 q /m<enter> n N * <esc> \
                         t x d z u <lt> > <lt> m M";

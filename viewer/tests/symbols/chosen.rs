@@ -7,8 +7,8 @@ use csprof_format::profile::{Frame, Module, Profile, SymbolSource};
 use crate::build::{Binary, Resolved, Workshop, run};
 
 /// `small` and `twice` are chosen at run time and share the code of `copy`; `plain` is not, and
-/// jumps there. `inside` calls it as the library's own `hidden`, which nobody else can name but which
-/// has the resolver of `twice`.
+/// jumps there. `inside` calls it as the library's own `hidden`, which nobody else can name but
+/// which has the resolver of `twice`.
 const LIBRARY: &str = "
     static __attribute__((noinline)) int copy(int x) { __asm__ volatile (\"nop\"); return x + 1; }
     static int (*choose(void))(int) { return copy; }

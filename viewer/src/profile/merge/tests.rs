@@ -78,8 +78,8 @@ fn run(rank: u32, start: u64, nodes: &[(u32, u64, u64, u64)]) -> saved::Profile 
     profile
 }
 
-/// The same run with about a third of its samples of elapsed time, one of its losses, too; `first` are
-/// these, or those of CPU time.
+/// The same run with about a third of its samples of elapsed time, one of its losses, too; `first`
+/// are these, or those of CPU time.
 fn of_two_metrics(mut profile: saved::Profile, first: &str) -> saved::Profile {
     let elapsed = saved::Metric { source: "realtime".into(), unit: "ns".into(), period: 9 };
     let (cpu, is_cpu) = (profile.metric.clone(), first == "cputime");
@@ -172,8 +172,8 @@ fn one_address_of_two_builds_without_build_ids_is_two_frames() {
     assert_eq!([name(1), name(2)], ["f101", "rebuilt"]);
 }
 
-/// Does some work of a size, and of a tenth of it, which takes more than a fortieth of the CPU time:
-/// of a square it would take a hundredth.
+/// Does some work of a size, and of a tenth of it, which takes more than a fortieth of the CPU
+/// time: of a square it would take a hundredth.
 fn takes_no_square(size: u32, work: impl Fn(u32)) {
     let taken = |size: u32| {
         let now =

@@ -25,8 +25,8 @@ const UNKNOWN: u32 = u32::MAX;
 const LEAST_IN_COMPONENT: usize = 8;
 
 impl BareNames {
-    /// For so many names with so many bytes in all: there is room for all that may come, since pages
-    /// that are not written to take no memory.
+    /// For so many names with so many bytes in all: there is room for all that may come, since
+    /// pages that are not written to take no memory.
     pub(crate) fn with_capacity(count: usize, length: usize) -> Self {
         Self {
             text: String::with_capacity(length),
@@ -73,7 +73,8 @@ impl BareNames {
         self.first.push(number(self.components.len()));
         self.begin.push(begin);
     }
-    /// Adds the form whose components are from this one on, if it has such namespaces, without them.
+    /// Adds the form whose components are from this one on, if it has such namespaces, without
+    /// them.
     fn add_without_versions(&mut self, first: usize, is_called: bool) {
         let components = first..self.components.len();
         let is_left_out = |bare: &Self, at: usize| {

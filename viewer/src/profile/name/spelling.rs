@@ -7,7 +7,8 @@ use memchr::memmem::Finder;
 use super::scan::{Found, Parts, Pieces, closed_group, group_end, scan};
 use super::versions::without_versions;
 
-/// The component from which on a function is called by its own name; `from` is the text from one on.
+/// The component from which on a function is called by its own name; `from` is the text from one
+/// on.
 pub(super) fn base_component<'t>(components: usize, from: impl Fn(usize) -> &'t str) -> usize {
     let mut first = components - 1;
     // `{lambda#1}::operator()` is named by what surrounds the lambda, also as LLVM writes it.
@@ -116,8 +117,8 @@ pub(super) fn with_aliases(name: &str) -> Option<String> {
             continue;
         };
         from = start;
-        // A list that does not end is no part of a name, and looking for each one's end would take the
-        // square of the length.
+        // A list that does not end is no part of a name, and looking for each one's end would take
+        // the square of the length.
         let Some(end) = closed_group(name.as_bytes(), list) else { break };
         out.push_str(&format!("std::{wide}{}", &name[class..list]));
         from = end;

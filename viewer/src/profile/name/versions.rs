@@ -15,7 +15,8 @@
 //! ```
 //!
 //! Names like those of the first two lines are the compiler's own. The others count only in names
-//! with arguments, which are C++'s: `v1` is a usual name for a module in Rust, where none is inline.
+//! with arguments, which are C++'s: `v1` is a usual name for a module in Rust, where none is
+//! inline.
 
 use memchr::memchr;
 

@@ -109,8 +109,9 @@ impl Bits {
         }
     }
 
-    /// Calls `visit` for the numbers of a range that are in the set, ascending. The range begins and
-    /// ends at multiples of 64, or at the length. Quicker than [`Self::iter`] where they are many.
+    /// Calls `visit` for the numbers of a range that are in the set, ascending. The range begins
+    /// and ends at multiples of 64, or at the length. Quicker than [`Self::iter`] where they are
+    /// many.
     pub(crate) fn visit(&self, numbers: std::ops::Range<usize>, mut visit: impl FnMut(usize)) {
         let words = numbers.start / 64..numbers.end.div_ceil(64);
         for (index, &word) in words.clone().zip(&self.words[words]) {

@@ -73,7 +73,8 @@ impl Costs {
         }
     }
 
-    /// Those of nodes of which nothing returns, from exclusive and inclusive samples of each metric.
+    /// Those of nodes of which nothing returns, from exclusive and inclusive samples of each
+    /// metric.
     pub(crate) fn without_edges(of_metrics: Vec<[Vec<u64>; 2]>) -> Self {
         let mut metrics = of_metrics.into_iter();
         let mut all = metrics.next().unwrap_or_default();
@@ -175,7 +176,8 @@ impl<C: Count> CostsOf<C> {
         EdgeCounts::new(&self.recorded, &self.all.inclusive, found)
     }
 
-    /// The edge counts of all nodes whose frame is of a kind that has edges, if all are as recorded.
+    /// The edge counts of all nodes whose frame is of a kind that has edges, if all are as
+    /// recorded.
     pub(crate) fn exact_edges(&self, procedures: &Procedures) -> Option<&Column<C>> {
         self.recorded.exact(procedures, &self.all.inclusive)
     }

@@ -12,10 +12,10 @@
 //!
 //! **What follows.** An activation has one caller, and that call one place, so all its nodes have
 //! one parent as recorded, and are of one procedure
-//! ([`Procedures`](super::procedures::Procedures)): a *family*. Of a family that recorded E returns,
-//! the nodes of a row have S′ samples now. Then at most E and at most S′ activations that returned
-//! have samples in the row. A node that recorded e returns and has lost L samples still has samples
-//! of e − L of these activations at least, and those of two nodes are not the same. So
+//! ([`Procedures`](super::procedures::Procedures)): a *family*. Of a family that recorded E
+//! returns, the nodes of a row have S′ samples now. Then at most E and at most S′ activations that
+//! returned have samples in the row. A node that recorded e returns and has lost L samples still
+//! has samples of e − L of these activations at least, and those of two nodes are not the same. So
 //!
 //! ```text
 //! Σ max(0, e − L)  ≤  count  ≤  min(E, S′)
@@ -25,16 +25,17 @@
 //! nothing else. `live` (0) means that no return was counted of any activation in the family.
 //!
 //! Rows add up nodes, and a row has all nodes of a family that are of one function and below one
-//! parent. So the bounds of these are found together, and shared out among them: each has at most as
-//! many as samples. What asks for some of them alone asks for [`EdgeCounts::of_part`].
+//! parent. So the bounds of these are found together, and shared out among them: each has at most
+//! as many as samples. What asks for some of them alone asks for [`EdgeCounts::of_part`].
 //!
 //! Three things more move activations between families. A thread that enters an epoch goes on with
 //! one stack: at most one activation of each family of the epoch before returns in a later one.
-//! Paths whose outer part is not known are trees of their own, where no return is counted: before all
-//! stages, a row that has such nodes of an activation has those of its whole paths, too, unless it is
-//! of code without a name, or of a path that begins with that part ([`EdgeCounts::with_partial`]). And
-//! in a tree of callers the nodes of one activation differ only in the first frame and the epoch;
-//! stages take out all of them or none, unless they tell lines or epochs apart.
+//! Paths whose outer part is not known are trees of their own, where no return is counted: before
+//! all stages, a row that has such nodes of an activation has those of its whole paths, too, unless
+//! it is of code without a name, or of a path that begins with that part
+//! ([`EdgeCounts::with_partial`]). And in a tree of callers the nodes of one activation differ only
+//! in the first frame and the epoch; stages take out all of them or none, unless they tell lines or
+//! epochs apart.
 
 use rustc_hash::FxHashMap;
 
@@ -57,8 +58,8 @@ impl Refined {
         in_width!(&self.costs, costs => costs.edges(self).wide(node, kind))
     }
 
-    /// Finds the edge counts of all nodes, unless that has been done: else it is done when the first
-    /// of them is asked for. O(nodes).
+    /// Finds the edge counts of all nodes, unless that has been done: else it is done when the
+    /// first of them is asked for. O(nodes).
     pub fn find_edges(&self) {
         in_width!(&self.costs, costs => _ = costs.edges(self));
     }
@@ -74,8 +75,8 @@ impl Refined {
 }
 
 impl<C: Count> CostsOf<C> {
-    /// The edge counts of all nodes of this forest. The first time after a stage that may have taken
-    /// samples out, O(nodes).
+    /// The edge counts of all nodes of this forest. The first time after a stage that may have
+    /// taken samples out, O(nodes).
     pub(crate) fn edges(&self, refined: &Refined) -> EdgeCounts<'_, C> {
         self.bounds.get_or_make(|| {
             let is_found = self.recorded.are_as_recorded(&refined.procedures);

@@ -46,7 +46,8 @@ pub enum Cause {
         /// Why.
         why: &'static str,
     },
-    /// The callers would be more nodes than memory should be spent on, or need more steps than time.
+    /// The callers would be more nodes than memory should be spent on, or need more steps than
+    /// time.
     TooManyCallers,
 }
 

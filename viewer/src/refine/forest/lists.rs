@@ -54,9 +54,9 @@ impl<'r> Lists<'r> {
         self.keys[self.frame[node as usize].index()]
     }
 
-    /// Adds the next node, below a row. Returns the row that it belongs to: one that is in the list,
-    /// or a new one, which it begins; 0 if it is not shown. Nobody can guess which are: so there is
-    /// no branch on it.
+    /// Adds the next node, below a row. Returns the row that it belongs to: one that is in the
+    /// list, or a new one, which it begins; 0 if it is not shown. Nobody can guess which are: so
+    /// there is no branch on it.
     pub(crate) fn add(&mut self, node: u32, above: u32, is_shown: bool) -> u32 {
         let key = self.key(node);
         let bit = u64::from(is_shown) << (key.wrapping_mul(0x9e37_79b9) >> 26).min(62);
@@ -115,8 +115,8 @@ impl<'r> Lists<'r> {
 mod tests {
     use super::*;
 
-    /// What is below the root may begin again as often as there are threads and epochs: then nothing
-    /// is gone through, however many rows there were, below the root or elsewhere.
+    /// What is below the root may begin again as often as there are threads and epochs: then
+    /// nothing is gone through, however many rows there were, below the root or elsewhere.
     #[test]
     fn the_root_begins_again_in_no_time() {
         let rows = 1000;

@@ -10,8 +10,9 @@ use super::refined::Refined;
 use crate::profile::{FrameKind, FunctionRef, MetricRef, quoted};
 
 /// Writes the nodes that are shown, as [`crate::profile::from_outline`] notes them: exclusive
-/// samples, whichever metric is looked at, and edge counts, `e=4..9` where these are bounds. Siblings of one function and kind
-/// are one line, in the order in which they first occur; threads and epochs are not told apart.
+/// samples, whichever metric is looked at, and edge counts, `e=4..9` where these are bounds.
+/// Siblings of one function and kind are one line, in the order in which they first occur; threads
+/// and epochs are not told apart.
 ///
 /// ```
 /// use csprof::profile::from_outline;

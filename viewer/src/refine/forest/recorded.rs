@@ -28,8 +28,8 @@ pub(crate) struct Recorded<C> {
     pub(crate) high: Column<C>,
     /// Inclusive samples.
     pub(crate) inclusive: Column<C>,
-    /// Whether `low` says which nodes have edges ([`Count::MAX`]: none), and not the kind of their frame:
-    /// in a tree of callers, edges are those of the function that the path begins with.
+    /// Whether `low` says which nodes have edges ([`Count::MAX`]: none), and not the kind of their
+    /// frame: in a tree of callers, edges are those of the function that the path begins with.
     pub(crate) marked: bool,
     /// The greatest effect of the stages since then.
     pub(crate) effect: Effect,
@@ -103,13 +103,14 @@ impl<C: Count> Recorded<C> {
     }
 }
 
-/// What is known of edge counts now, where that does not follow node by node from what was recorded.
+/// What is known of edge counts now, where that does not follow node by node from what was
+/// recorded.
 #[derive(Debug)]
 pub(crate) struct Bounds<C> {
     /// Least counts; [`Count::MAX`] for nodes that have none.
     pub(crate) low: Vec<C>,
-    /// Greatest counts; 0 for nodes that have none, but what they could be where that is for an outer
-    /// part of the path that is not known.
+    /// Greatest counts; 0 for nodes that have none, but what they could be where that is for an
+    /// outer part of the path that is not known.
     pub(crate) high: Vec<C>,
 }
 
@@ -168,14 +169,14 @@ impl<'c, C: Count> EdgeCounts<'c, C> {
         }
     }
 
-    /// The counts for rows that may have some nodes of a procedure below one parent, and not others:
-    /// what is certain of each node alone.
+    /// The counts for rows that may have some nodes of a procedure below one parent, and not
+    /// others: what is certain of each node alone.
     pub(crate) fn of_part(self) -> Self {
         Self { is_part: true, ..self.with_partial() }
     }
 
-    /// The counts for rows that may have some nodes of an activation whose path has an outer part that
-    /// is not known, and none of the others.
+    /// The counts for rows that may have some nodes of an activation whose path has an outer part
+    /// that is not known, and none of the others.
     pub(crate) fn with_partial(self) -> Self {
         Self { has_partial: !self.is_of_callers, ..self }
     }

@@ -28,9 +28,9 @@ use crate::refine::watch::{Cancelled, Watch, unwatched};
 ///
 /// A node takes 8 bytes for parent and frame, 8 for its samples, exclusive and inclusive, and 8 for
 /// what edge counts are computed from ([`Refined::edges`]), nearly all of it shared with the
-/// profile; and 8 for each metric beside the first; and 8 for bounds of edge counts, where these are
-/// asked for after samples were taken out; see [`Refined::bytes`]. Cloning is cheap: stages share the columns that they do not
-/// change.
+/// profile; and 8 for each metric beside the first; and 8 for bounds of edge counts, where these
+/// are asked for after samples were taken out; see [`Refined::bytes`]. Cloning is cheap: stages
+/// share the columns that they do not change.
 #[derive(Clone, Debug)]
 pub struct Refined {
     /// The profile that was refined.
@@ -363,8 +363,8 @@ impl Refined {
         key.is(&self.profile, &self.functions[function.index()])
     }
 
-    /// The place of a function in the order of names, if it is one of the profile's. The first time,
-    /// O(functions × log functions).
+    /// The place of a function in the order of names, if it is one of the profile's. The first
+    /// time, O(functions × log functions).
     pub(crate) fn name_place(&self, function: FunctionRef) -> Option<u32> {
         self.name_order().get(function.index()).copied()
     }

@@ -24,8 +24,9 @@ impl Refined {
 }
 
 /// Whether all that is below a node is numbered next to it. With S samples on the nodes before, a
-/// node and those below it have the samples from S to S plus its inclusive ones, if they are numbered
-/// depth first; if not, a node reaches beyond its parent, since these samples are as many as theirs.
+/// node and those below it have the samples from S to S plus its inclusive ones, if they are
+/// numbered depth first; if not, a node reaches beyond its parent, since these samples are as many
+/// as theirs.
 pub(crate) fn is_depth_first(refined: &Refined) -> bool {
     in_width!(&refined.costs, costs => {
         let (parent, home) = (&refined.parent[..], &costs.home);
@@ -49,8 +50,8 @@ pub(crate) fn is_depth_first(refined: &Refined) -> bool {
 /// Calls `visit` for the nodes that have samples at or below them, a node before those below it and
 /// these before any other; node 0 is left out.
 ///
-/// What a node has below it needs no stack then: with S samples on the nodes before, the nodes below
-/// it are those that find at least S and less than S + its inclusive samples before them.
+/// What a node has below it needs no stack then: with S samples on the nodes before, the nodes
+/// below it are those that find at least S and less than S + its inclusive samples before them.
 pub(crate) fn depth_first(
     refined: &Refined,
     watch: &Watch<'_>,

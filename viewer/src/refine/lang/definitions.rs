@@ -2,8 +2,8 @@
 //!
 //! A set is a frame pattern with a name. Those that csprof ships are
 //! [`Preset`](super::preset::Preset)s; others come from files: one of the user's, for all profiles,
-//! and one beside a profile, for it alone. A set in a later file replaces one of the same name in an
-//! earlier one, or a shipped one.
+//! and one beside a profile, for it alone. A set in a later file replaces one of the same name in
+//! an earlier one, or a shipped one.
 //!
 //! ```text
 //! # What runs on the accelerator.

@@ -1,9 +1,9 @@
 //! Words and signs of the refinement language, with the bytes they stand at.
 //!
 //! A word is anything without white space and signs, so `MPI_*`, `ns::f`, `module:libmpi.so.*` and
-//! `[vdso]` are words. `\` before a sign makes it part of the word; `\*`, `\?` and `\\` stay as they
-//! are and mean the character itself in the glob. `$` is a sign only where a word ends. Brackets
-//! are signs only in `node[…]`, since names have them: `operator[]`, `foo[abi:cxx11]`.
+//! `[vdso]` are words. `\` before a sign makes it part of the word; `\*`, `\?` and `\\` stay as
+//! they are and mean the character itself in the glob. `$` is a sign only where a word ends.
+//! Brackets are signs only in `node[…]`, since names have them: `operator[]`, `foo[abi:cxx11]`.
 //!
 //! Names of C++ and Rust can be typed as they are shown. What opens directly behind a name and is
 //! closed again belongs to it, `vector<int>::push_back(int const&)`, as does `{…}` behind `::` and

@@ -1,7 +1,7 @@
 //! Stages: what each is called, what it does, and what stands behind its words.
 //!
-//! Parser, printer and completion go by [`STAGES`] and [`Stage::written`], which are inverse to each
-//! other; they name no stage themselves but `where`.
+//! Parser, printer and completion go by [`STAGES`] and [`Stage::written`], which are inverse to
+//! each other; they name no stage themselves but `where`.
 
 use super::metric_test::MetricTest;
 use super::syntax::{Axis, FramePattern, Grain, Predicate};

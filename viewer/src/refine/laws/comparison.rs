@@ -15,8 +15,8 @@ fn costs(paths: BTreeMap<Path, Cost>, first: usize) -> BTreeMap<Path, (u64, u64)
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
-    /// Stages do to each side of a profile of two sides what they do to the side alone. A pattern has
-    /// to match on one side only. Tests look at rows of both sides together, and are left out.
+    /// Stages do to each side of a profile of two sides what they do to the side alone. A pattern
+    /// has to match on one side only. Tests look at rows of both sides together, and are left out.
     #[test]
     fn stages_do_to_both_sides_what_they_do_to_each(
         base in executions_of(1),
@@ -196,7 +196,8 @@ fn tests_of_rows_look_at_both_sides_together() {
     assert_eq!(kept("leaf f and node[incl(samples) = 80]"), 80);
 }
 
-/// A profile that was recorded without the trampoline has no edges, nor has what it is compared with.
+/// A profile that was recorded without the trampoline has no edges, nor has what it is compared
+/// with.
 #[test]
 fn edges_are_asked_for_where_they_were_recorded() {
     let with = crate::profile::from_outline("main 10\n  f 60 e=3\n").unwrap();

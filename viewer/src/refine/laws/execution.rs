@@ -48,8 +48,8 @@ pub(crate) struct Execution {
 /// their parent.
 type Tree = BTreeMap<Vec<Key>, ([u64; METRICS], u64)>;
 
-/// What tells a node from its siblings: name, kind and line of its frame, and whether the activation
-/// is innermost. One activation has many nodes, one after the other.
+/// What tells a node from its siblings: name, kind and line of its frame, and whether the
+/// activation is innermost. One activation has many nodes, one after the other.
 type Key = (Arc<str>, FrameKind, u32, bool);
 
 /// A frame of a sampled stack: one activation of a function.
@@ -274,8 +274,8 @@ impl Execution {
         self.trees.entry((thread, epoch)).or_default().entry(node).or_default().1 += 1;
     }
 
-    /// Adds samples to the node of the present stack, or of its innermost frames, and remembers where
-    /// the activations met are to be counted.
+    /// Adds samples to the node of the present stack, or of its innermost frames, and remembers
+    /// where the activations met are to be counted.
     fn sample(&mut self, step: &Step, thread: &mut Thread) {
         let tree = self.trees.entry((step.thread, thread.epoch)).or_default();
         let mut keys = thread.keys();
@@ -332,8 +332,9 @@ impl Execution {
         self.samples.clone()
     }
 
-    /// Whether some activations are in rows of which their returns say nothing: code without a name is
-    /// a row for each line, and no return is counted where the outer part of a path is not known.
+    /// Whether some activations are in rows of which their returns say nothing: code without a name
+    /// is a row for each line, and no return is counted where the outer part of a path is not
+    /// known.
     pub(crate) fn is_odd(&self) -> bool {
         let mut frames = self.samples.iter().flat_map(|sample| &sample.path);
         frames.any(|frame| matches!(frame.kind, FrameKind::Unknown | FrameKind::Partial))

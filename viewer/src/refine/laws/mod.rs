@@ -478,8 +478,9 @@ proptest! {
         prop_assert!(!is_exact || rooted.edges_are_exact());
     }
 
-    /// `through F` takes nothing out at F or below it, so edge counts are exact there, if they were;
-    /// but for threads that entered another epoch, where one more activation may have returned.
+    /// `through F` takes nothing out at F or below it, so edge counts are exact there, if they
+    /// were; but for threads that entered another epoch, where one more activation may have
+    /// returned.
     #[test]
     fn counts_at_and_below_what_is_selected_are_exact(
         execution in whole_executions(),

@@ -213,7 +213,8 @@ impl Recorded {
         Self { profile, samples, names, labels, modules, nodes, families, shared }
     }
 
-    /// Whether a stage keeps edge counts exact here: it does not tell apart what shares activations.
+    /// Whether a stage keeps edge counts exact here: it does not tell apart what shares
+    /// activations.
     fn keeps_edges(&self, stage: &Stage) -> bool {
         let pattern = match stage {
             Stage::Hide(pattern)

@@ -194,8 +194,8 @@ impl Rows {
 }
 
 /// Whether a row passes a test, by what the test means. Its samples are the inclusive and the
-/// exclusive ones, its edge count lies between two bounds, and percentages are of the samples of the
-/// profile and of those that enter the stage.
+/// exclusive ones, its edge count lies between two bounds, and percentages are of the samples of
+/// the profile and of those that enter the stage.
 pub(super) fn passes(
     test: &MetricTest,
     [inclusive, exclusive]: [u64; 2],
@@ -363,8 +363,8 @@ fn has_unmatched_part(stage: &Stage, samples: &[Sample], world: &World<'_>) -> b
     }
 }
 
-/// Whether exact edge counts stay so: all that is shown of an activation stays together, whichever of
-/// its lines and epochs it is of, and no sample is taken out below it.
+/// Whether exact edge counts stay so: all that is shown of an activation stays together, whichever
+/// of its lines and epochs it is of, and no sample is taken out below it.
 pub(super) fn keeps_edges(stage: &Stage) -> bool {
     match stage {
         Stage::Where(_) | Stage::Fold(_) | Stage::RootAt { last: true, .. } => false,
@@ -537,8 +537,8 @@ fn rewrite(
         },
         Stage::CallersOf(f) => {
             let &first = positions(f).first()?;
-            // Edges along the way out are those of the match; where the path was turned round before,
-            // they are another function's.
+            // Edges along the way out are those of the match; where the path was turned round
+            // before, they are another function's.
             let outward = path[contexts..=first].iter().rev();
             let counted = path[first].counted.filter(|_| !inverted);
             let outward = outward.map(|frame| Activation { counted, ..frame.clone() });

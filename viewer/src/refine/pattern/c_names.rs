@@ -7,8 +7,8 @@ pub(crate) fn is_of_c(name: &str) -> bool {
 
 /// What else a function of C or Fortran is called. `__write` is `write`;
 /// `__memcpy_avx512_unaligned_erms`, one of the implementations that glibc chooses from when the
-/// program starts, is `memcpy_avx512_unaligned_erms` and `memcpy`; `scan.part.0`, which the compiler
-/// made of a piece of it, is `scan`; `dgemm_` is `dgemm`, and `__grid_MOD_step` is `step`.
+/// program starts, is `memcpy_avx512_unaligned_erms` and `memcpy`; `scan.part.0`, which the
+/// compiler made of a piece of it, is `scan`; `dgemm_` is `dgemm`, and `__grid_MOD_step` is `step`.
 pub(crate) fn c_forms(name: &str) -> impl Iterator<Item = &str> {
     const PROCESSORS: [&str; 7] =
         ["_avx", "_evex", "_sse2", "_sse4", "_ssse3", "_erms", "_generic"];

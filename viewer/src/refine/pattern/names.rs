@@ -27,9 +27,9 @@ struct Known {
     without: AtomicUsize,
 }
 
-/// Patterns that are compared without a table: each takes 6 to 18 ms for 165 000 names, with the table
-/// 1 to 18, and the table takes 35. So whoever has few patterns does not pay for many, and whoever
-/// has many pays about twice at most.
+/// Patterns that are compared without a table: each takes 6 to 18 ms for 165 000 names, with the
+/// table 1 to 18, and the table takes 35. So whoever has few patterns does not pay for many, and
+/// whoever has many pays about twice at most.
 const WITHOUT_TABLE: usize = 4;
 
 impl Names {

@@ -91,9 +91,9 @@ impl Word {
     /// beginning of it that is about as long, of the word (optimal string alignment); `None` if
     /// these are more than `most`.
     ///
-    /// All rows of a column of the usual table are bits of words (Hyyrö, "A bit-vector algorithm for
-    /// computing Levenshtein and Damerau edit distances", 2003). strsim 0.11, which compares whole
-    /// texts alone, takes 1 to 35 times as long on 165 000 names: up to half a second.
+    /// All rows of a column of the usual table are bits of words (Hyyrö, "A bit-vector algorithm
+    /// for computing Levenshtein and Damerau edit distances", 2003). strsim 0.11, which compares
+    /// whole texts alone, takes 1 to 35 times as long on 165 000 names: up to half a second.
     fn distance(&self, text: &[u8], most: usize) -> Option<usize> {
         let most_wrong = (self.length / 3).max(1);
         let length = text.len().min(self.length + most_wrong);

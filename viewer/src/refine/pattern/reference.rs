@@ -132,8 +132,8 @@ impl Form {
         self.text.push_str(text);
     }
 
-    /// Whether a part of it matches. All places that a place in the glob may stand for are kept, and
-    /// none is looked at twice.
+    /// Whether a part of it matches. All places that a place in the glob may stand for are kept,
+    /// and none is looked at twice.
     fn matches(&self, range: std::ops::Range<usize>, glob: &Glob) -> bool {
         let form = &self.text[range.clone()];
         let spread = |places: &mut [bool]| {

@@ -87,8 +87,8 @@ impl Refined {
         predicate::parts_procedures(&Matcher::new(self), &Predicate::Through(chain.clone()))
     }
 
-    /// Whether a match of a chain may have frames that stand for an outer part of a path that is not
-    /// known: then the same activation may have paths with a match and paths without.
+    /// Whether a match of a chain may have frames that stand for an outer part of a path that is
+    /// not known: then the same activation may have paths with a match and paths without.
     pub(crate) fn meets_partial(&self, chain: &Chain) -> bool {
         if self.procedures.is_whole {
             return false;

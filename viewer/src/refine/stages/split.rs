@@ -48,7 +48,8 @@ impl Transform for Split {
         // What hangs directly below each added node from now on, as old nodes.
         let mut below: Vec<Vec<usize>> = Vec::with_capacity(added.len());
         for (number, (put, stream)) in added.iter().zip(&refined.streams).enumerate() {
-            // Old nodes before the new one move by as many as were put in before; others by one more.
+            // Old nodes before the new one move by as many as were put in before; others by one
+            // more.
             let by = node_number(number);
             let moved = |node: u32| {
                 let is_after = node as usize >= put.before;

@@ -48,8 +48,8 @@ fn most_made(refined: &Refined) -> usize {
     refined.node_count().saturating_mul(4).max(4_000_000)
 }
 
-/// How many rows there may be before nothing further is looked into: each takes some 370 bytes, and deep
-/// recursion has millions of rows that may all differ.
+/// How many rows there may be before nothing further is looked into: each takes some 370 bytes, and
+/// deep recursion has millions of rows that may all differ.
 const MOST_ROWS: usize = 1_000_000;
 
 /// Chooses the rows of a view.

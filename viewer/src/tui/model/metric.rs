@@ -4,8 +4,8 @@ use super::Model;
 use crate::profile::MetricRef;
 
 impl Model {
-    /// Looks at another metric. The rows of the views, what is open and selected too, stay; they get
-    /// other numbers, and so another order, when they are [looked at](Self::count_rows).
+    /// Looks at another metric. The rows of the views, what is open and selected too, stay; they
+    /// get other numbers, and so another order, when they are [looked at](Self::count_rows).
     pub(in crate::tui) fn look_at(&mut self, metric: MetricRef) {
         if metric == self.refined.metric {
             return;

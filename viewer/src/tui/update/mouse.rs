@@ -11,9 +11,9 @@ use crate::tui::header;
 /// Lines that one step of the wheel moves.
 const WHEEL_LINES: isize = 3;
 
-/// A click on the sign before a name opens or closes the row. Elsewhere it selects: a row, a view by
-/// its name, an order or a metric by its heading, an item of the menu or of a list; on the line of
-/// stages it lists them. Returns what is to be done besides selecting.
+/// A click on the sign before a name opens or closes the row. Elsewhere it selects: a row, a view
+/// by its name, an order or a metric by its heading, an item of the menu or of a list; on the line
+/// of stages it lists them. Returns what is to be done besides selecting.
 pub(super) fn click(model: &mut Model, x: u16, y: u16) -> Option<Message> {
     let (x, y) = (usize::from(x), usize::from(y));
     if model.is_too_small() {

@@ -1,8 +1,8 @@
 //! Searching: it goes to rows, it hides none.
 //!
-//! In the trees of calls and of places it finds rows whether they are open or not, and opens the way
-//! to them: typing goes to where most of what is found costs, then keys go up and down the screen.
-//! In other views it goes over the rows that have a line.
+//! In the trees of calls and of places it finds rows whether they are open or not, and opens the
+//! way to them: typing goes to where most of what is found costs, then keys go up and down the
+//! screen. In other views it goes over the rows that have a line.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! The law of several metrics: what a view says of one of them is what it says of a profile that has
-//! no other.
+//! The law of several metrics: what a view says of one of them is what it says of a profile that
+//! has no other.
 
 use std::collections::BTreeMap;
 

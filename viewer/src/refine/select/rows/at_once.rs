@@ -1,10 +1,10 @@
 //! All rows at once, in the order of the nodes.
 //!
 //! A row is known by its first node. Since parents have smaller numbers, one pass finds the row of
-//! every node: the row that its parent belongs to keeps a list of the rows below it. Nearly always a
-//! node is the first of its row, and 63 bits for each list tell that it need not be looked at. What
-//! rows cost is at the first node of each: that node's cost, to which those of the others are added.
-//! So what is done for each node needs no row, and goes straight through the columns.
+//! every node: the row that its parent belongs to keeps a list of the rows below it. Nearly always
+//! a node is the first of its row, and 63 bits for each list tell that it need not be looked at.
+//! What rows cost is at the first node of each: that node's cost, to which those of the others are
+//! added. So what is done for each node needs no row, and goes straight through the columns.
 
 use std::ops::Range;
 

@@ -57,7 +57,8 @@ enum Of {
 
 impl<'t, C: Count> Measure<'t, C> {
     /// `bounded` says that no row has more edges than samples. Fails if the test asks for a metric
-    /// that there is not, for edges, and none were recorded, or for a side, and nothing is compared.
+    /// that there is not, for edges, and none were recorded, or for a side, and nothing is
+    /// compared.
     fn new(
         refined: &Refined,
         costs: &CostsOf<C>,

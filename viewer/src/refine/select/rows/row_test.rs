@@ -68,8 +68,8 @@ impl Known {
         Self { unknown_from, passes: passes(0) == Some(true) }
     }
 
-    /// What the test says of a row with so many inclusive samples and of all rows that have less, if
-    /// that is the same for all.
+    /// What the test says of a row with so many inclusive samples and of all rows that have less,
+    /// if that is the same for all.
     pub(crate) fn of(self, samples: u64) -> Option<bool> {
         (samples < self.unknown_from).then_some(self.passes)
     }
