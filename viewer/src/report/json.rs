@@ -1,7 +1,12 @@
 //! The report for scripts, as JSON. Keys are stable and only ever added.
 //!
-//! `{"metric", "unit", "period", "base", "shown", "out", "rows": [{"depth", "function", "module", "file", "line", "kind", "inclusive", "exclusive", "edges", "address"}]}`:
-//! integers throughout, in units of the metric; `base = shown + out`; rows in the order of display,
+//! ```text
+//! {"metric", "unit", "period", "base", "shown", "out", "rows": [
+//!     {"depth", "function", "module", "file", "line", "kind", "inclusive", "exclusive", "edges",
+//!      "address"}]}
+//! ```
+//!
+//! Integers throughout, in units of the metric; `base = shown + out`; rows in the order of display,
 //! one on each line. `edges` is a number where it is exact, `[low, high]` where it is known between
 //! bounds, and `null` where there is no such count. `module`, `file` and `line` are `null` where
 //! they are unknown. `address` is the offset in the module that all calls and samples of a row
