@@ -16,6 +16,30 @@ static CURRENT: AtomicPtr<LoadMap> = AtomicPtr::new(null_mut());
 /// Handlers that may hold a reference to a load map right now.
 static READERS: AtomicU32 = AtomicU32::new(0);
 
+/// Threads of which who seals must know that they make no system call any more, and that hold no map.
+static CALLERS: AtomicU32 = AtomicU32::new(0);
+
+/// What a thread has that makes system calls around a sample, from before it looks whether the process is
+/// sealed until after the last of them. One that is never dropped, for a handler of the program has come in
+/// between and left for elsewhere, costs each later seal its whole wait, and nothing else.
+pub struct Calling;
+
+impl Calling {
+    /// The calling thread is about to look.
+    #[must_use]
+    pub fn begin() -> Self {
+        CALLERS.fetch_add(1, Ordering::SeqCst);
+        Self
+    }
+}
+
+impl Drop for Calling {
+    fn drop(&mut self) {
+        // None that a fork has forgotten.
+        let _ = CALLERS.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
+    }
+}
+
 /// The load map, held for the length of one handler. Signal side.
 pub struct Reading(&'static LoadMap);
 
@@ -78,25 +102,27 @@ pub(super) fn take() -> Option<Replaced> {
 
 /// In a forked child, which has one thread of all that may have been reading; whether any was.
 pub(super) fn forget_readers() -> bool {
+    CALLERS.store(0, Ordering::SeqCst);
     READERS.swap(0, Ordering::SeqCst) != 0
 }
 
 /// Waits a little for a moment in which no handler holds a load map; whether there was one.
 pub(super) fn wait_for_readers() -> bool {
-    is_without_readers_within(100, sys::yield_now)
+    is_none_within(&[&READERS], 100, sys::yield_now)
 }
 
-/// Waits until all handlers that began before have ended. A handler takes microseconds, but its
+/// Waits until all handlers and samples of calls that began before have ended. A handler takes microseconds, but its
 /// thread may have lost the processor in it; a second is the most that this waits.
 pub fn outwait_readers() {
-    if !wait_for_readers() {
-        is_without_readers_within(1000, || sys::sleep_ns(1_000_000));
+    let both = [&READERS, &CALLERS];
+    if !is_none_within(&both, 100, sys::yield_now) {
+        is_none_within(&both, 1000, || sys::sleep_ns(1_000_000));
     }
 }
 
-fn is_without_readers_within(rounds: u32, pause: impl Fn()) -> bool {
+fn is_none_within(counts: &[&AtomicU32], rounds: u32, pause: impl Fn()) -> bool {
     for _ in 0..rounds {
-        if READERS.load(Ordering::SeqCst) == 0 {
+        if counts.iter().all(|count| count.load(Ordering::SeqCst) == 0) {
             return true;
         }
         pause();

@@ -25,7 +25,7 @@ use csprof_format::loss::LossReason;
 
 use crate::arch;
 use crate::arch::unwind::registers::Registers;
-use crate::modules::Reading;
+use crate::modules::{Calling, Reading};
 use crate::process;
 use crate::sampler::{Sample, Shared};
 use crate::sealed::sealed;
@@ -59,21 +59,19 @@ struct DueSample<'a> {
 
 #[cold]
 fn sample(due: &mut DueSample<'_>) {
-    // Who seals waits for readers: from before the seal is looked at until after the last system
-    // call. A handler of the program that comes in between, and never comes back, leaves one too
-    // many, for which the next seal waits in vain as long as it does at most.
-    due.reading = Reading::begin();
+    let calling = Calling::begin();
     if sealed() {
         lose(due, LossReason::Sealed);
-    } else if due.reading.is_none() {
-        lose(due, LossReason::NoThreadState);
     } else if is_of_this_thread(thread::current()) {
         // Not on the stack that is changed, which may be another thread's.
         let mask = sys::set_mask(Mask::ALL);
+        // Held only while no signal comes: a handler of the program may leave for elsewhere.
+        due.reading = Reading::begin();
         handler_stack::call(take, due);
+        due.reading = None;
         sys::set_mask(mask);
     }
-    due.reading = None;
+    drop(calling);
 }
 
 /// Whether there is a state, and it is that of the thread that runs.

@@ -67,15 +67,16 @@ struct Entry {
 pub struct Followed {
     /// The way out: [`Inferred::NOTHING`] if there is none.
     pub way: Inferred,
-    /// On how many stacks no way was believed since one was; at most [`MOST_REFUSALS`].
+    /// How often all ways were looked for, and none believed, since one was; at most
+    /// [`MOST_REFUSALS`].
     pub refusals: u8,
     /// The return address that the last of them had there, if there is but this way. Of another
     /// stack that says nothing.
     pub refused: Option<u64>,
 }
 
-/// So many stacks on which no way out of some code is believed are enough: it is looked for no
-/// more, for that takes long.
+/// After so many times ways out of some code are looked for no more while none is believed, for that
+/// takes long.
 pub const MOST_REFUSALS: u8 = 8;
 
 impl Followed {

@@ -207,8 +207,16 @@ impl Model {
         let why_empty = info::why_empty(&profile, self.form());
         self.why_empty = why_empty.map(|items| Page::new("", items));
         self.scene.profile = profile;
+        // They are of the profile before.
+        self.over.retain(|over| is_alike && !matches!(over, Over::Page(_)));
+        self.listing = None;
+        let forest = match is_alike {
+            // Another one may have been chosen meanwhile.
+            true => forest.looking_at(self.scene.refined.metric),
+            false => forest,
+        };
         if !is_alike {
-            self.over.clear();
+            self.scene.refined = forest.refined.clone();
             self.views = views::all(&self.scene);
             self.history = History::default();
         }

@@ -444,6 +444,12 @@ impl Shell<'_> {
         let (read, base) = (self.read.clone(), self.base.clone());
         let (answer, sender) = self.to_self.clone();
         thread::spawn(move || {
+            // A panic gives the terminal back, so nobody may go on painting.
+            let _told = OnDrop(|| {
+                if thread::panicking() {
+                    drop(sender.send(Arrival::WorkerEnded));
+                }
+            });
             print::mute();
             let read = match read {
                 Some(read) => read().map_err(|error| format!("{error:#}")),

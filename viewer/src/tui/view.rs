@@ -226,10 +226,13 @@ pub trait View: Debug {
     /// Paints all of a view without rows on these lines; the line above them is free, too.
     fn draw(&self, _canvas: &mut Canvas<'_>, _scene: &Scene, _lines: Range<usize>) {}
 
-    /// Selects what a view without rows has on this one of so many lines; `false` if nothing.
-    fn click(&mut self, _line: usize, _height: usize) -> bool {
-        false
+    /// Which line of a list without rows is seen on this one of so many lines of the screen.
+    fn line_at(&self, _line: usize, _height: usize) -> Option<usize> {
+        None
     }
+
+    /// Selects it.
+    fn select_line(&mut self, _line: usize) {}
 
     /// What is selected in a view without rows, and what its numbers are made of.
     fn explained(&self, _scene: &Scene) -> Option<(String, Explanation)> {

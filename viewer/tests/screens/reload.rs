@@ -91,7 +91,9 @@ fn a_screen_is_found_again_whatever_the_numbers_of_functions() {
         let [mut viewer, mut reloaded] = [(); 2].map(|()| Viewer::new(&profile, "80x24"));
         viewer.press(keys);
         reloaded.press(keys);
-        let before = picture(Viewer::new(&profile, "80x24").press(keys));
+        // A page is closed: its numbers are those of the profile before.
+        let shown = keys.trim_end_matches('=');
+        let before = picture(Viewer::new(&profile, "80x24").press(shown));
         // Pages take keys, so the command is given as the palette gives it.
         for effect in update(&mut reloaded.model, Message::Reload) {
             let Effect::Reload(request) = effect else { panic!("{effect:?}") };
@@ -199,4 +201,25 @@ fn other_metrics_begin_anew() {
     assert_eq!(viewer.model.metric().source, "cputime");
     viewer.press("u");
     assert_eq!(said(&viewer), "nothing to undo");
+    // The list of processes is of the metric that there is.
+    viewer.press("P:repro<enter>");
+    assert!(viewer.screen().contains("--view threads"), "{}", viewer.screen());
+}
+
+/// A metric that is chosen while the file is read stays, and so does the line of a list.
+#[test]
+fn what_is_chosen_meanwhile_stays() {
+    let outline = "# rank=0 thread=10 epoch=0\nmain 40 realtime:10\n\
+                   # rank=1 thread=11 epoch=0\nmain 25 realtime:20\n";
+    let profile = from_outline(outline).unwrap();
+    let mut viewer = Viewer::new(&profile, "80x24");
+    viewer.press("Pj");
+    let asked = update(&mut viewer.model, Message::Reload);
+    viewer.press("m");
+    for effect in asked {
+        let Effect::Reload(request) = effect else { panic!("{effect:?}") };
+        answer(&mut viewer, request, Ok(profile.clone()));
+    }
+    assert_eq!(viewer.model.metric().source, "realtime");
+    assert_eq!(picture(&viewer), picture(Viewer::new(&profile, "80x24").press("Pjm")));
 }

@@ -270,27 +270,38 @@ fn follow_code(
         return Err(None);
     }
     let mut found = remembered.map_or(Err(Obstacle::NoCfi), |known| leave(known.way));
-    if !matches!(found, Ok(_) | Err(Obstacle::Unknown(_))) {
-        let (code, at) = target.text(pc).ok_or(None)?;
-        let mut refusal: Option<Followed> = None;
-        let way = infer(code, at, |way| {
-            match leave(way) {
-                Err(obstacle) if !matches!(obstacle, Obstacle::Unknown(_)) => {
-                    // That may be for this stack only: generated code may have called.
-                    let refused = leads_to(way).filter(|_| refusal.is_none());
-                    let refusals = remembered.map_or(0, |known| known.refusals) + 1;
-                    refusal = Some(Followed { way, refusals, refused });
+    // What is not in the load map may be other code at the next sample.
+    let is_kept = target.code(pc).is_some();
+    match (&found, remembered) {
+        (Ok(_), Some(known)) if known.is_refused() && is_kept => {
+            cache.insert_inferred(pc, known.way.into());
+        }
+        (Ok(_) | Err(Obstacle::Unknown(_)), _) => {}
+        (_, Some(known)) if known.refusals >= MOST_REFUSALS => {}
+        _ => {
+            let (code, at) = target.text(pc).ok_or(None)?;
+            let (mut first, mut ways) = (None, 0);
+            let way = infer(code, at, |way| {
+                ways += 1;
+                first = first.or(Some(way));
+                match leave(way) {
+                    Err(obstacle) if !matches!(obstacle, Obstacle::Unknown(_)) => {}
+                    better => found = better,
                 }
-                better => found = better,
+                found.is_ok()
+            });
+            // That none is believed may be for this stack only: generated code may have called. What was
+            // believed on another stack stays.
+            let refusal = || {
+                let way = remembered.map(|known| known.way).or(first)?;
+                let refusals = remembered.map_or(0, |known| known.refusals) + 1;
+                let refused = leads_to(way).filter(|_| ways == 1 && first == Some(way));
+                Some(Followed { way, refusals, refused })
+            };
+            if is_kept && !matches!(found, Err(Obstacle::Unknown(_))) {
+                let followed = way.map(Followed::from).or_else(refusal);
+                cache.insert_inferred(pc, followed.unwrap_or(Followed::NOTHING));
             }
-            found.is_ok()
-        });
-        let refusal = refusal.filter(|refusal| refusal.refusals < MOST_REFUSALS);
-        // What is not in the load map may be other code at the next sample.
-        let is_known = !matches!(found, Err(Obstacle::Unknown(_)));
-        if target.code(pc).is_some() && is_known {
-            let followed = way.map(Followed::from).or(refusal);
-            cache.insert_inferred(pc, followed.unwrap_or(Followed::NOTHING));
         }
     }
     match found {

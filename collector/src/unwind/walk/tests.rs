@@ -304,28 +304,31 @@ fn a_caller_that_is_not_believed_says_nothing_of_others() {
 fn a_way_that_is_refused_again_and_again() {
     let leaf = [0x90, 0xc3]; // nop; ret
     let words: Vec<u64> = (0..u64::from(MOST_REFUSALS)).collect();
+    let process = Process::new(&[(0x100, Recipe::NoCfi), (0x200, Recipe::EndOfStack)])
+        .text(0x100, &leaf)
+        .text(0x240, &[0xe8, 0xbb, 0xfe, 0xff, 0xff]) // call leaf
+        .stack(0x9000, &[0x40_0245, 0])
+        .stack(0xa000, &[0x1234, 0]);
     let process = words
         .iter()
-        .fold(Process::new(&[(0x100, Recipe::NoCfi)]).text(0x100, &leaf), |process, word| {
-            process.stack(0x7000 + 0x100 * word, &[*word])
-        });
+        .fold(process, |process, word| process.stack(0x7000 + 0x100 * word, &[*word, 0]));
     let mut cache = Box::new(RecipeCache::new());
     for (place, word) in words.iter().enumerate() {
         let start = interrupted(0x40_0100, &[(Register::RSP, 0x7000 + 0x100 * word)]);
         for _ in 0..2 {
             walk(&start, FrameKind::Leaf, &mut cache, &process, |_| Flow::Continue);
             let known = cache.get_inferred(0x40_0100).unwrap();
-            match place + 1 == words.len() {
-                true => assert_eq!(known, Followed::NOTHING),
-                false => {
-                    assert_eq!(
-                        (usize::from(known.refusals), known.refused),
-                        (place + 1, Some(*word))
-                    );
-                }
-            }
+            assert_eq!((usize::from(known.refusals), known.refused), (place + 1, Some(*word)));
         }
     }
+    // On another stack it may be believed, and then it is looked for again.
+    let mut refusals = |stack| {
+        let start = interrupted(0x40_0100, &[(Register::RSP, stack)]);
+        let end = walk(&start, FrameKind::Leaf, &mut cache, &process, |_| Flow::Continue);
+        (end == End::Complete, cache.get_inferred(0x40_0100).unwrap().refusals)
+    };
+    let known = [0xa000, 0x9000, 0xa000, 0x9000].map(&mut refusals);
+    assert_eq!(known, [(false, MOST_REFUSALS), (true, 0), (false, 1), (true, 0)]);
 }
 
 /// Code without CFI at 0x800 that keeps a frame pointer, called from code with CFI.

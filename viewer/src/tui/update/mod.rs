@@ -244,6 +244,11 @@ fn cancel(model: &mut Model) -> Effects {
                 rows.return_to(place);
             }
         }
+        Some(Over::View(_)) if model.pending.is_none() && !model.asked.is_empty() => {
+            // What it waited for.
+            model.asked.clear();
+            return vec![Effect::Cancel];
+        }
         Some(_) => {}
         None if model.waits_for().is_some() => return refinement::end(model),
         None => model.search_for(None),

@@ -56,9 +56,9 @@ fn is_marker(model: &Model, line: usize, x: usize) -> bool {
 }
 
 /// A double click opens or closes the row, edits the stage, refines to the process. The first click
-/// has selected it.
+/// has selected it; a long list may have moved under the mouse since.
 pub(super) fn double_click(model: &mut Model, x: u16, y: u16) -> Option<Message> {
-    if select(model, usize::from(y)) {
+    if place(model, usize::from(y)).is_some() {
         return Some(match model.over.last() {
             Some(Over::Stages(_)) => Message::StageEdit,
             _ => (model.sheet().double_click)(),
@@ -88,25 +88,26 @@ pub(super) fn wheel(model: &mut Model, steps: i8) {
     }
 }
 
-/// Selects the stage, or the line of a view that lies over another one, on this line of the screen;
-/// `false` if there is none.
-fn select(model: &mut Model, y: usize) -> bool {
+/// The stage, or the line of a view that lies over another one, on this line of the screen.
+fn place(model: &Model, y: usize) -> Option<usize> {
     let body = model.top()..model.top() + model.body_height();
-    match model.over.last() {
-        Some(Over::Stages(selected)) => {
-            let place = y
-                .checked_sub(body.end + 1)
-                .map(|line| stages::first_shown(model, *selected) + line);
-            let place = place.filter(|place| *place < model.stages.0.len());
-            if let (Some(place), Some(Over::Stages(selected))) = (place, model.over.last_mut()) {
-                *selected = place;
-            }
-            place.is_some()
+    match model.over.last()? {
+        Over::Stages(selected) => {
+            let line = y.checked_sub(body.end + 1)?;
+            let place = stages::first_shown(model, *selected) + line;
+            (place < model.stages.0.len()).then_some(place)
         }
-        Some(Over::View(_)) if body.contains(&y) => {
-            model.view_mut().click(y - body.start, body.len())
-        }
-        _ => false,
+        Over::View(_) if body.contains(&y) => model.view().line_at(y - body.start, body.len()),
+        _ => None,
+    }
+}
+
+/// Selects it.
+fn select(model: &mut Model, y: usize) {
+    let Some(place) = place(model, y) else { return };
+    match model.over.last_mut() {
+        Some(Over::Stages(selected)) => *selected = place,
+        _ => model.view_mut().select_line(place),
     }
 }
 

@@ -142,11 +142,13 @@ impl View for Contexts {
         self.selected = self.selected.saturating_add_signed(lines).min(last);
     }
 
-    fn click(&mut self, line: usize, height: usize) -> bool {
+    fn line_at(&self, line: usize, height: usize) -> Option<usize> {
         let place = first_shown(self.selected, height) + line;
-        let is_there = place < self.lines().len();
-        self.selected = if is_there { place } else { self.selected };
-        is_there
+        (place < self.lines().len()).then_some(place)
+    }
+
+    fn select_line(&mut self, line: usize) {
+        self.selected = line;
     }
 
     fn explained(&self, scene: &Scene) -> Option<(String, Explanation)> {
@@ -187,8 +189,8 @@ impl View for Contexts {
         }
     }
 
-    fn forget(&mut self, _shown: &Refined) {
-        (self.list, self.selected, self.follow) = (None, 0, None);
+    fn forget(&mut self, shown: &Refined) {
+        self.look_at(shown.metric);
     }
 
     fn look_at(&mut self, metric: MetricRef) {
@@ -205,6 +207,9 @@ impl View for Contexts {
     fn repro(&self, compared: bool) -> Repro {
         if compared {
             return Repro::None("csprof diff does not list processes and threads");
+        }
+        if self.list.is_none() {
+            return Repro::None("the list is still being made");
         }
         let mut words = ["--view", "threads"].map(str::to_owned).to_vec();
         let list = self.lines();
