@@ -16,12 +16,14 @@ static CURRENT: AtomicPtr<LoadMap> = AtomicPtr::new(null_mut());
 /// Handlers that may hold a reference to a load map right now.
 static READERS: AtomicU32 = AtomicU32::new(0);
 
-/// Threads of which who seals must know that they make no system call any more, and that hold no map.
+/// Threads of which who seals must know that they make no system call any more, and that hold no
+/// map.
 static CALLERS: AtomicU32 = AtomicU32::new(0);
 
-/// What a thread has that makes system calls around a sample, from before it looks whether the process is
-/// sealed until after the last of them. One that is never dropped, for a handler of the program has come in
-/// between and left for elsewhere, costs each later seal its whole wait, and nothing else.
+/// What a thread has that makes system calls around a sample, from before it looks whether the
+/// process is sealed until after the last of them. One that is never dropped, for a handler of the
+/// program has come in between and left for elsewhere, costs each later seal its whole wait, and
+/// nothing else.
 pub struct Calling;
 
 impl Calling {
@@ -111,8 +113,9 @@ pub(super) fn wait_for_readers() -> bool {
     is_none_within(&[&READERS], 100, sys::yield_now)
 }
 
-/// Waits until all handlers and samples of calls that began before have ended. A handler takes microseconds, but its
-/// thread may have lost the processor in it; a second is the most that this waits.
+/// Waits until all handlers and samples of calls that began before have ended. A handler takes
+/// microseconds, but its thread may have lost the processor in it; a second is the most that this
+/// waits.
 pub fn outwait_readers() {
     let both = [&READERS, &CALLERS];
     if !is_none_within(&both, 100, sys::yield_now) {

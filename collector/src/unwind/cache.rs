@@ -75,8 +75,8 @@ pub struct Followed {
     pub refused: Option<u64>,
 }
 
-/// After so many times ways out of some code are looked for no more while none is believed, for that
-/// takes long.
+/// After so many times ways out of some code are looked for no more while none is believed, for
+/// that takes long.
 pub const MOST_REFUSALS: u8 = 8;
 
 impl Followed {

@@ -290,8 +290,8 @@ fn follow_code(
                 }
                 found.is_ok()
             });
-            // That none is believed may be for this stack only: generated code may have called. What was
-            // believed on another stack stays.
+            // That none is believed may be for this stack only: generated code may have called.
+            // What was believed on another stack stays.
             let refusal = || {
                 let way = remembered.map(|known| known.way).or(first)?;
                 let refusals = remembered.map_or(0, |known| known.refusals) + 1;

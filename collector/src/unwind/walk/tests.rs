@@ -4,7 +4,7 @@ use super::*;
 use crate::arch::unwind::recipe::CalleeSaved;
 use crate::arch::unwind::recipe::Slot;
 use crate::arch::unwind::registers::Register;
-use crate::unwind::cache::{Followed, MOST_REFUSALS};
+use crate::unwind::cache::MOST_REFUSALS;
 use crate::unwind::table::Builder;
 use crate::unwind::table::RecipeTable;
 use crate::unwind::validate::StackBounds;
