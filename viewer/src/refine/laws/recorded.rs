@@ -216,22 +216,11 @@ impl Recorded {
     /// Whether a stage keeps edge counts exact here: it does not tell apart what shares
     /// activations.
     fn keeps_edges(&self, stage: &Stage) -> bool {
-        let pattern = match stage {
-            Stage::Hide(pattern)
-            | Stage::StopAt(pattern)
-            | Stage::Cut(pattern)
-            | Stage::Group { pattern, .. }
-            | Stage::RootAt { pattern, .. }
-            | Stage::Collapse(pattern)
-            | Stage::CollapseRun(pattern)
-            | Stage::CallersOf(pattern) => Some(pattern),
-            _ => None,
-        };
         let matches = |name: &String, pattern: &FramePattern| {
             let (name, kind) = (name.as_str().into(), FrameKind::Call);
             reference::matches(pattern, &Activation { name, kind, counted: None, line: 0 })
         };
-        let is_parted = |names: &BTreeSet<String>| match pattern {
+        let is_parted = |names: &BTreeSet<String>| match reference::pattern_of(stage) {
             Some(pattern) => {
                 let matching = names.iter().filter(|name| matches(name, pattern)).count();
                 matching > 0 && matching < names.len()

@@ -349,8 +349,14 @@ fn has_unmatched_part(stage: &Stage, samples: &[Sample], world: &World<'_>) -> b
         !samples.iter().flat_map(|sample| &sample.path).any(|frame| matches(pattern, frame))
     };
     match stage {
-        Stage::By(_) | Stage::Split(_) | Stage::Small(_) => false,
         Stage::Where(predicate) => in_predicate(predicate, &unmatched, world),
+        _ => pattern_of(stage).is_some_and(unmatched),
+    }
+}
+
+/// The pattern of a stage that does something with the frames that match it.
+pub(super) fn pattern_of(stage: &Stage) -> Option<&FramePattern> {
+    match stage {
         Stage::Hide(pattern)
         | Stage::StopAt(pattern)
         | Stage::Cut(pattern)
@@ -359,7 +365,8 @@ fn has_unmatched_part(stage: &Stage, samples: &[Sample], world: &World<'_>) -> b
         | Stage::Collapse(pattern)
         | Stage::CollapseRun(pattern)
         | Stage::CallersOf(pattern)
-        | Stage::Fold(pattern) => unmatched(pattern),
+        | Stage::Fold(pattern) => Some(pattern),
+        Stage::Where(_) | Stage::By(_) | Stage::Split(_) | Stage::Small(_) => None,
     }
 }
 
@@ -370,15 +377,7 @@ pub(super) fn keeps_edges(stage: &Stage) -> bool {
         Stage::Where(_) | Stage::Fold(_) | Stage::RootAt { last: true, .. } => false,
         // These part the lines of one function, or the epochs of one activation.
         Stage::By(Grain::Line) | Stage::Split(Axis::Epoch) => false,
-        Stage::Hide(pattern)
-        | Stage::StopAt(pattern)
-        | Stage::Cut(pattern)
-        | Stage::Group { pattern, .. }
-        | Stage::RootAt { pattern, .. }
-        | Stage::Collapse(pattern)
-        | Stage::CollapseRun(pattern)
-        | Stage::CallersOf(pattern) => !asks_for_lines(pattern),
-        Stage::By(_) | Stage::Split(_) | Stage::Small(_) => true,
+        _ => !pattern_of(stage).is_some_and(asks_for_lines),
     }
 }
 

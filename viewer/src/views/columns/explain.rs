@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use csprof_format::address::FrameKind as SavedKind;
+use csprof_format::profile::SymbolSource;
 
 use super::cell::Cell;
 use super::column::{About, At, Explanation};
@@ -71,7 +72,15 @@ pub(super) fn source(at: &At<'_>, _: About) -> Explanation {
             format!("{}:{}", refined.profile.string(file), function.line)
         }
         Some(file) => refined.profile.string(file).to_owned(),
-        None => "not known: its module has no line information (page 4 says more)".to_owned(),
+        None => {
+            let module =
+                function.module.and_then(|id| refined.profile.info.modules.get(id.index()));
+            let why = match module.map(|module| &module.symbols) {
+                Some(SymbolSource::Dwarf(_)) => "the line information of its module lacks it",
+                _ => "its module has no line information",
+            };
+            format!("not known: {why} (page 4 says more)")
+        }
     };
     let is_known = function.file.is_some() || at.row.kind != FrameKind::Context;
     match at.row.kind != FrameKind::Root && is_known {

@@ -1,8 +1,8 @@
 //! What every column has, whoever adds it.
 
 use csprof_format::address::FrameKind;
-use csprof_format::ids::FrameId;
-use csprof_format::profile::Frame;
+use csprof_format::ids::{FrameId, StringId};
+use csprof_format::profile::{Frame, SymbolSource};
 
 use super::{
     About, AnyRow, Basis, Cell, Column, DEFINITIONS, Definition, Id, Lines, Medium, Order, Plain,
@@ -147,4 +147,24 @@ fn the_legend_of_the_screen_tells_every_column() {
         let is_told = README.lines().any(|line| line.starts_with('|') && line.contains(&name));
         assert!(is_told || column.definition().repeats.is_some(), "{name}");
     }
+}
+
+/// ld.so's memset is in assembly: its module has lines, and it has none.
+#[test]
+fn why_the_source_is_not_known() {
+    let mut profile = from_outline("main 2\n  dot 90 module:/lib/libblas.so\n").unwrap();
+    let why = |profile: &Profile| {
+        let refined = Refined::base(profile);
+        let rows = flat(&refined, Sort::default());
+        let text = rows.iter().flat_map(|row| {
+            let column = Column::of(Id::File, None);
+            column.explain(&Basis::new(&refined), row, About::default())
+        });
+        text.map(|(_, text)| text).collect::<Vec<_>>().join("; ")
+    };
+    assert!(why(&profile).contains("has no line information"), "{}", why(&profile));
+    for module in &mut profile.info.modules {
+        module.symbols = SymbolSource::Dwarf(StringId(0));
+    }
+    assert!(why(&profile).contains("of its module lacks it"), "{}", why(&profile));
 }
