@@ -21,6 +21,7 @@
 //! | [`cct`] | signal: find or add a node | no | no | no, one tree per thread |
 //! | [`c_library`] | setup: the C library's functions, by name | by the C library | by the loader | yes |
 //! | [`sealed`] | both: whether system calls are allowed | no | no | yes |
+//! | [`occupancy`] | both: who is inside code that another waits for | no | no | yes, atomics |
 //! | [`messages`], [`allocator`], [`setup_lock`], [`config`] | setup | – | – | no |
 //! | [`sys`] | both: system calls | no | no | yes |
 //! | [`arch`], [`eh_frame`] | both: what the processor decides; entries of `.eh_frame` | no | no | yes |
@@ -47,6 +48,7 @@ pub mod eh_frame;
 pub mod lifecycle;
 pub mod messages;
 pub mod modules;
+pub mod occupancy;
 #[cfg(panic = "abort")]
 mod panic;
 mod preload;

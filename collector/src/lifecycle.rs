@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::messages::{self, Warning};
 use crate::process::{self, Process};
 use crate::sampling::entry;
-use crate::sealed::{sealed, set_sealed};
+use crate::sealed::{SAMPLES_OF_CALLS, sealed, set_sealed};
 use crate::setup_lock::{SetupGuard, SetupLock};
 use crate::sources::{SIGNAL, loan};
 use crate::sys::{self, Clock, Disposition, Folder, Handler};
@@ -39,8 +39,9 @@ pub fn seal() {
     thread::note_end();
     set_sealed();
     drop_pending();
-    // Handlers in other threads may be about to make a system call.
+    // Handlers and samples of calls in other threads may be about to make a system call.
     modules::outwait_readers();
+    SAMPLES_OF_CALLS.outwait();
 }
 
 /// The same in the child of a fork by hand, which is not sampled, but looks at what it executes.
@@ -195,6 +196,7 @@ pub fn after_fork_child() {
     match process::enter(parent.config.clone(), parent.folder, parent.trampoline, true) {
         Ok(()) => {
             process::log(&LogRecord::Command(command_line()));
+            SAMPLES_OF_CALLS.forget();
             modules::start_again();
             thread::pause::restart_after_fork();
             // Nothing here knows the parent's arena any more.

@@ -14,12 +14,12 @@ fn check(seed: u64) {
 
 #[test]
 fn first_seeds() {
-    (1..=6).for_each(check);
+    (1..=4).for_each(check);
 }
 
 #[test]
 fn more_seeds() {
-    (7..=12).for_each(check);
+    (5..=8).for_each(check);
 }
 
 /// The program of one seed, to look at what the soak has found.

@@ -124,6 +124,7 @@ const LAYERS: &[(&str, &[&str])] = &[(
         "sys",
         "c_library",
         "panic",
+        "occupancy",
         "sealed",
         "allocator",
         "setup_lock",

@@ -17,7 +17,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use csprof::profile::Profile;
-use csprof::refine::{ChildIndex, Predicate, Refined, Sets, Stage, Watch, complete, parse};
+use csprof::refine::{Predicate, Refined, Sets, Stage, Watch, complete, parse, unwatched};
 use csprof::views::Sort;
 use csprof::views::callers::Callers;
 use csprof::views::flat::flat;
@@ -150,8 +150,8 @@ fn stages(base: &Refined, text: &str, runs: usize, most: Option<f64>) {
 
 /// What a key on a forest makes.
 fn views(base: &Refined, runs: usize, most: Option<f64>) {
-    print("callers view", &timed(runs, || Callers::new(base)), most, "");
-    let mut callers = Callers::new(base);
+    print("callers view", &timed(runs, || unwatched(|watch| Callers::new(base, watch))), most, "");
+    let mut callers = unwatched(|watch| Callers::new(base, watch));
     let first = callers.children(base, RowId::ROOT)[0];
     let opened = timed(runs, || {
         let mut callers = callers.clone();
@@ -168,7 +168,7 @@ fn views(base: &Refined, runs: usize, most: Option<f64>) {
             for reach in [Reach::Immediate, Reach::Extended] {
                 let what = format!("table {way:?}, {reach:?}: {path}");
                 let table =
-                    || HallTable::watched(base, Some(&chain), way, reach, &Watch::none()).is_ok();
+                    || HallTable::new(base, Some(&chain), way, reach, &Watch::none()).is_ok();
                 print(&what, &timed(runs, table), most, "");
             }
         }
@@ -284,7 +284,12 @@ impl Wanted {
                 share(250.0),
                 "",
             );
-            print("index of children", &timed(runs, || ChildIndex::new(&base)), None, "");
+            let indexed = || {
+                let base = Refined::base(profile);
+                let _ = base.children();
+                base
+            };
+            print("base, children indexed", &timed(runs, indexed), None, "");
             if name == SHAPES[0].0 {
                 views(&base, runs, share(100.0));
             }

@@ -52,7 +52,7 @@ pub use code::{Code, Stretch};
 pub use discovery::function_behind;
 pub use elf::{Identity, LoaderModule};
 pub use load_map::LoadMap;
-pub use reading::{Calling, Reading, outwait_readers};
+pub use reading::{Reading, outwait_readers};
 use reading::{Replaced, wait_for_readers};
 use runtimes::{Extent, Runtime};
 

@@ -7,75 +7,37 @@
 
 use alloc::boxed::Box;
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 use super::load_map::LoadMap;
-use crate::sys;
+use crate::occupancy::{Occupancy, Occupant};
 
 static CURRENT: AtomicPtr<LoadMap> = AtomicPtr::new(null_mut());
-/// Handlers that may hold a reference to a load map right now.
-static READERS: AtomicU32 = AtomicU32::new(0);
-
-/// Threads of which who seals must know that they make no system call any more, and that hold no
-/// map.
-static CALLERS: AtomicU32 = AtomicU32::new(0);
-
-/// What a thread has that makes system calls around a sample, from before it looks whether the
-/// process is sealed until after the last of them. One that is never dropped, for a handler of the
-/// program has come in between and left for elsewhere, costs each later seal its whole wait, and
-/// nothing else.
-pub struct Calling;
-
-impl Calling {
-    /// The calling thread is about to look.
-    #[must_use]
-    pub fn begin() -> Self {
-        CALLERS.fetch_add(1, Ordering::SeqCst);
-        Self
-    }
-}
-
-impl Drop for Calling {
-    fn drop(&mut self) {
-        // None that a fork has forgotten.
-        let _ = CALLERS.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
-    }
-}
+/// Those that may hold a reference to a load map right now.
+static READERS: Occupancy = Occupancy::new();
 
 /// The load map, held for the length of one handler. Signal side.
-pub struct Reading(&'static LoadMap);
+pub struct Reading {
+    map: &'static LoadMap,
+    _reader: Occupant,
+}
 
 impl Reading {
     /// Takes the present map; `None` before there is one.
     #[must_use]
     pub fn begin() -> Option<Self> {
-        // Sequentially consistent, as is `publish`: either the reader is counted before the
-        // publisher looks, or it sees the new map.
-        READERS.fetch_add(1, Ordering::SeqCst);
-        // SAFETY: null or a published map, which is not freed while READERS counts us.
+        let reader = READERS.enter();
+        // SAFETY: null or a published map, which is not freed while READERS counts us. Either we
+        // are counted before the publisher looks, or this is the new map.
         let map = unsafe { CURRENT.load(Ordering::SeqCst).as_ref() };
-        if map.is_none() {
-            end();
-        }
-        map.map(Self)
+        map.map(|map| Self { map, _reader: reader })
     }
 
     /// The map.
     #[must_use]
     pub const fn map(&self) -> &LoadMap {
-        self.0
+        self.map
     }
-}
-
-impl Drop for Reading {
-    fn drop(&mut self) {
-        end();
-    }
-}
-
-/// A reader less; none that a fork has forgotten.
-fn end() {
-    let _ = READERS.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
 }
 
 /// A load map that has been replaced. Dropped when no handler can be reading it any more.
@@ -104,31 +66,15 @@ pub(super) fn take() -> Option<Replaced> {
 
 /// In a forked child, which has one thread of all that may have been reading; whether any was.
 pub(super) fn forget_readers() -> bool {
-    CALLERS.store(0, Ordering::SeqCst);
-    READERS.swap(0, Ordering::SeqCst) != 0
+    READERS.forget()
 }
 
-/// Waits a little for a moment in which no handler holds a load map; whether there was one.
+/// Waits a little for a moment in which nobody holds a load map; whether there was one.
 pub(super) fn wait_for_readers() -> bool {
-    is_none_within(&[&READERS], 100, sys::yield_now)
+    READERS.wait_briefly()
 }
 
-/// Waits until all handlers and samples of calls that began before have ended. A handler takes
-/// microseconds, but its thread may have lost the processor in it; a second is the most that this
-/// waits.
+/// Waits until all that took a load map before have given it back; a second at most.
 pub fn outwait_readers() {
-    let both = [&READERS, &CALLERS];
-    if !is_none_within(&both, 100, sys::yield_now) {
-        is_none_within(&both, 1000, || sys::sleep_ns(1_000_000));
-    }
-}
-
-fn is_none_within(counts: &[&AtomicU32], rounds: u32, pause: impl Fn()) -> bool {
-    for _ in 0..rounds {
-        if counts.iter().all(|count| count.load(Ordering::SeqCst) == 0) {
-            return true;
-        }
-        pause();
-    }
-    false
+    READERS.outwait();
 }

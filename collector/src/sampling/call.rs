@@ -25,10 +25,10 @@ use csprof_format::loss::LossReason;
 
 use crate::arch;
 use crate::arch::unwind::registers::Registers;
-use crate::modules::{Calling, Reading};
+use crate::modules::Reading;
 use crate::process;
 use crate::sampler::{Sample, Shared};
-use crate::sealed::sealed;
+use crate::sealed::{SAMPLES_OF_CALLS, sealed};
 use crate::sys::{self, Mask};
 use crate::thread::{self, handler_stack};
 
@@ -59,7 +59,8 @@ struct DueSample<'a> {
 
 #[cold]
 fn sample(due: &mut DueSample<'_>) {
-    let calling = Calling::begin();
+    // Nobody waits for those that come later.
+    let counted = (!sealed()).then(|| SAMPLES_OF_CALLS.enter());
     if sealed() {
         lose(due, LossReason::Sealed);
     } else if is_of_this_thread(thread::current()) {
@@ -71,7 +72,7 @@ fn sample(due: &mut DueSample<'_>) {
         due.reading = None;
         sys::set_mask(mask);
     }
-    drop(calling);
+    drop(counted);
 }
 
 /// Whether there is a state, and it is that of the thread that runs.

@@ -195,10 +195,12 @@ impl RecipeCache {
         Some(found.1)
     }
 
-    /// Remembers it in place of what was remembered first of its set.
+    /// Remembers it in place of what was remembered of this pc, else of what was remembered first
+    /// of its set.
     pub fn insert_inferred(&mut self, pc: u64, inferred: Followed) {
         if let Some(set) = self.inferred.get_mut(slot(pc / BLOCK, INFERRED_BITS)) {
-            set.rotate_right(1);
+            let last = set.iter().position(|(from, _)| *from == pc).unwrap_or(WAYS - 1);
+            set[..=last].rotate_right(1);
             set[0] = (pc, inferred);
         }
     }

@@ -19,7 +19,7 @@ pub const ALL: &[Hazard] = &[
     Hazard::new("deep_recursion", &["cc -O2 -pthread -o program @deep_recursion.c"])
         .variants(&["", "-O0", "-fcf-protection", "clang"])
         .command(&["sh", "-c", "ulimit -s unlimited; exec ./program"])
-        .says("unlimited 1, 600000 600000\n"),
+        .says("unlimited 1, 200000 200000\n"),
     Hazard::new("deep_unarmed", &["cc -O2 -rdynamic -o program @deep_unarmed.c"])
         .variants(&["", "-O0", "clang"])
         .command(&["sh", "-c", "ulimit -s unlimited; exec ./program"])

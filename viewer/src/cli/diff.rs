@@ -16,7 +16,7 @@ use super::sort::compared_column;
 use crate::print;
 use crate::profile::Profile;
 use crate::profile::comparison::{Rename, Scale};
-use crate::refine::{Grain, Refined, Refinement, Stage};
+use crate::refine::{Grain, Refined, Refinement, Stage, unwatched};
 use crate::report::Options;
 use crate::report::diff::{csv, json, text, total};
 use crate::set_files::SetFiles;
@@ -189,9 +189,15 @@ impl Diff {
             DiffView::TopDown => (View::TopDown, refined),
             DiffView::Callers => (View::Callers, refined),
             DiffView::Flat => (View::Flat, refined),
-            DiffView::Modules => (View::Places, places(&refined, Grain::Module)),
-            DiffView::Files => (View::Places, places(&refined, Grain::File)),
-            DiffView::Lines => (View::Places, places(&refined, Grain::Function)),
+            DiffView::Modules => {
+                (View::Places, unwatched(|watch| places(&refined, Grain::Module, watch)))
+            }
+            DiffView::Files => {
+                (View::Places, unwatched(|watch| places(&refined, Grain::File, watch)))
+            }
+            DiffView::Lines => {
+                (View::Places, unwatched(|watch| places(&refined, Grain::Function, watch)))
+            }
             DiffView::Tables => (View::Tables, refined),
         };
         let options = Options {

@@ -17,7 +17,7 @@ use crate::refine::{Grain, Refined, unwatched};
 use crate::report::{self, Options, contexts};
 use crate::set_files::SetFiles;
 use crate::views::places::places;
-use crate::views::sets::watched_set_rows;
+use crate::views::sets::set_rows;
 use crate::views::{Sort, View};
 
 const EXAMPLES: &str = "\
@@ -185,7 +185,7 @@ impl Report {
             return Err(WrongUsage(cause.into()).into());
         }
         let refined = match self.by {
-            Some(grain) => places(&refined, grain),
+            Some(grain) => unwatched(|watch| places(&refined, grain, watch)),
             None => refined,
         };
         let usual = Sort::usual(view.cost(), profile);
@@ -210,7 +210,7 @@ impl Report {
     fn list_sets(&self, refined: &Refined, appearance: Appearance) -> Result<ExitCode> {
         let sets = self.files.set_files().load();
         tell_problems(&sets)?;
-        let rows = unwatched(|watch| watched_set_rows(refined, &sets, watch));
+        let rows = unwatched(|watch| set_rows(refined, &sets, watch));
         let mut out = print::output(self.format.of_output());
         let written = match self.format {
             Format::Text => report::sets::text(refined, &rows, appearance.ascii, &mut out),

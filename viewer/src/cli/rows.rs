@@ -5,7 +5,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::exit_code::WrongUsage;
-use crate::refine::{Grain, Refined};
+use crate::refine::{Grain, Refined, Stopped, unwatched};
 use crate::set_files::SetFiles;
 use crate::views::hall::{self, HallTable, Reach, Way};
 
@@ -74,7 +74,9 @@ impl Rows {
             .map_err(|error| WrongUsage(format!("--path:\n{error}")))?;
         let way = if self.upward { Way::Up } else { Way::Down };
         let reach = if self.extended { Reach::Extended } else { Reach::Immediate };
-        let table = HallTable::new(refined, path.as_ref(), way, reach);
+        let table = unwatched(|watch| {
+            Stopped::nested(HallTable::new(refined, path.as_ref(), way, reach, watch))
+        });
         Ok(Some((table.context("--path")?, hall::title(path.as_ref(), way, reach))))
     }
 }

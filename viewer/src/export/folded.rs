@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use crate::profile::{Frame, FrameKind};
-use crate::refine::{ChildIndex, Refined};
+use crate::refine::Refined;
 use crate::views::measure::Measure;
 
 /// What an export has.
@@ -29,7 +29,7 @@ pub struct Options {
 /// # Errors
 /// Those of `out`.
 pub fn write(refined: &Refined, options: Options, out: &mut impl Write) -> io::Result<()> {
-    let index = ChildIndex::new(refined);
+    let index = refined.children();
     let names = Names::of(refined);
     let is_left_out = |node: u32| {
         let frame = refined.frames[refined.frame[node as usize].index()];

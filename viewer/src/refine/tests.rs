@@ -611,7 +611,7 @@ fn huge_texts_are_answered() {
         "<a>::",
         "operator<",
     ] {
-        let text = part.repeat(100_000);
+        let text = part.repeat(20_000);
         let answer = parse(&text);
         assert!(answer.is_ok() || !answer.unwrap_err().message.is_empty(), "{part}");
     }

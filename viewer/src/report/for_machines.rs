@@ -4,7 +4,7 @@ use std::io;
 
 use super::listing::{Limits, Listing, list};
 use super::{Options, View, diff};
-use crate::refine::Refined;
+use crate::refine::{Refined, unwatched};
 use crate::views::Row;
 use crate::views::callers::Callers;
 use crate::views::top_down::TopDown;
@@ -54,11 +54,11 @@ impl<'r> ForMachines<'r> {
             return listing.lines.iter().try_for_each(|line| visit(&line.row, line.depth));
         }
         if options.view == View::Callers {
-            let mut tree = Callers::new(refined);
+            let mut tree = unwatched(|watch| Callers::new(refined, watch));
             tree.set_sort(sort);
             return tree.visit(refined, limits.levels, visit);
         }
-        let mut tree = TopDown::new(refined);
+        let mut tree = unwatched(|watch| TopDown::new(refined, watch));
         tree.set_sort(sort);
         tree.visit(refined, limits.levels, visit)
     }

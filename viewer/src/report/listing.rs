@@ -10,7 +10,7 @@ use std::collections::{BinaryHeap, HashSet};
 
 use super::{Options, View, several};
 use crate::profile::FrameKind;
-use crate::refine::Refined;
+use crate::refine::{Refined, unwatched};
 use crate::views::Cost;
 use crate::views::callers::Callers;
 use crate::views::flat::flat;
@@ -153,11 +153,15 @@ pub const USUAL_SHARE: f64 = 1.0;
 pub fn list(refined: &Refined, options: &Options, limits: Limits) -> Listing {
     let sort = options.sort(refined);
     match options.view {
-        View::TopDown | View::Places => {
-            list_tree(refined, &mut TopDown::new(refined), sort, options, limits)
-        }
+        View::TopDown | View::Places => list_tree(
+            refined,
+            &mut unwatched(|watch| TopDown::new(refined, watch)),
+            sort,
+            options,
+            limits,
+        ),
         View::Callers => {
-            let mut tree = Callers::new(refined);
+            let mut tree = unwatched(|watch| Callers::new(refined, watch));
             list_tree(refined, &mut tree, sort, options, limits)
         }
         View::Flat => list_rows(refined, flat(refined, sort), options.view, limits),

@@ -3,7 +3,7 @@
 use super::tests::{json_of, profile, table, text_of};
 use super::{Measure, Options, View, contexts, csv};
 use crate::profile::MetricRef;
-use crate::refine::{Grain, Refined, Sets};
+use crate::refine::{Grain, Refined, Sets, Stopped, unwatched};
 use crate::views::columns::Column;
 use crate::views::hall::{HallTable, Reach, Way, title};
 use crate::views::places::places;
@@ -85,7 +85,10 @@ fn the_path_of_a_table_has_every_metric() {
     let refined = Refined::base(&profile).looking_at(REALTIME);
     let path = Sets::default().parse_path("read").unwrap();
     let (way, reach) = (Way::Down, Reach::Immediate);
-    let table = HallTable::new(&refined, path.as_ref(), way, reach).unwrap();
+    let table = unwatched(|watch| {
+        Stopped::nested(HallTable::new(&refined, path.as_ref(), way, reach, watch))
+    })
+    .unwrap();
     let table = Some((table, title(path.as_ref(), way, reach)));
     let text = text_of(&refined, &Options { view: View::Tables, table, ..Options::default() });
     let line = "\npath: read: 1.47 s, 15.6% of realtime; 80.0 ms, 4.8% of cputime\n";
@@ -95,7 +98,7 @@ fn the_path_of_a_table_has_every_metric() {
 #[test]
 fn what_places_cost_is_not_added_up() {
     let profile = profile("f 50 realtime:20 at:f.c:1\n  g 50 at:g.c:1\n    h 50 at:h.c:1\n");
-    let forest = places(&Refined::base(&profile), Grain::File);
+    let forest = unwatched(|watch| places(&Refined::base(&profile), Grain::File, watch));
     let options = Options { view: View::Places, limit: Some(1), ..Options::default() };
     assert_eq!(
         table(&forest, &options),

@@ -16,8 +16,8 @@ pub enum Effect {
     Refine(Request),
     /// Read the file again and refine it; answer as for `Refine`, or with `Message::Reloaded`.
     Reload(Request),
-    /// End whatever is being made, unanswered.
-    Cancel,
+    /// End the request of this number, or all that is being made, unanswered.
+    Cancel(Option<u64>),
     /// Define a set of frames in a file, and answer with all sets there are then.
     SaveSet {
         /// The file.

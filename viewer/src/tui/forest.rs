@@ -2,7 +2,7 @@
 
 use crate::profile::{MetricRef, Profile};
 use crate::refine::{Cancelled, Grain, Refined, Sets, Stopped, Watch, unwatched};
-use crate::views::places::watched_places;
+use crate::views::places::places;
 use crate::views::top_down::TopDown;
 
 use super::stages::Stages;
@@ -31,7 +31,7 @@ impl Forest {
     /// As for [`Forest::new`].
     pub fn made_of(base: &Refined, stages: &Stages, sets: &Sets) -> Result<Self, Refusal> {
         unwatched(|watch| match refine(base, stages, sets, watch) {
-            Ok(refined) => Self::watched(refined, watch).map(Ok),
+            Ok(refined) => Self::of(refined, watch).map(Ok),
             Err(Unmade::Refused(refusal)) => Ok(Err(refusal)),
             Err(Unmade::Cancelled) => Err(Cancelled),
         })
@@ -41,8 +41,8 @@ impl Forest {
     ///
     /// # Errors
     /// The watch asked for it.
-    pub fn watched(refined: Refined, watch: &Watch<'_>) -> Result<Self, Cancelled> {
-        let top_down = TopDown::watched(&refined, watch)?;
+    pub fn of(refined: Refined, watch: &Watch<'_>) -> Result<Self, Cancelled> {
+        let top_down = TopDown::new(&refined, watch)?;
         Ok(Self { refined, top_down })
     }
 
@@ -61,7 +61,7 @@ impl Forest {
         outermost: Grain,
         watch: &Watch<'_>,
     ) -> Result<Self, Cancelled> {
-        Self::watched(watched_places(refined, outermost, watch)?, watch)
+        Self::of(places(refined, outermost, watch)?, watch)
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use crossterm::event::{
     Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
@@ -68,6 +68,8 @@ enum Arrival {
     /// The worker has sent an answer on the channel of answers.
     Answered,
     WorkerEnded,
+    /// The thread that read the file again has panicked.
+    ReaderPanicked,
 }
 
 /// What is shown, and how it was opened.
@@ -343,10 +345,13 @@ impl Shell<'_> {
             }
             // Only a panic ends the worker before the viewer; joining it passes the panic on.
             Arrival::WorkerEnded => Ok(Flow::End),
+            Arrival::ReaderPanicked => bail!("csprof failed while it read the file again"),
         }
     }
 
     fn key(&mut self, event: KeyEvent) -> anyhow::Result<Flow> {
+        // What was clicked may not be there any more.
+        self.last_click = None;
         let Some(key) = to_key(event).filter(|_| event.kind != KeyEventKind::Release) else {
             return Ok(Flow::GoOn);
         };
@@ -375,23 +380,27 @@ impl Shell<'_> {
 
     fn mouse(&mut self, mouse: MouseEvent) -> Option<Message> {
         let (x, y) = (mouse.column, mouse.row);
+        let last = self.last_click.take();
         match mouse.kind {
             MouseEventKind::Down(MouseButton::Left) => {
                 let now = Instant::now();
-                let last = self.last_click.replace((x, y, now));
                 let is_double = last.is_some_and(|(last_x, last_y, then)| {
                     (last_x, last_y) == (x, y) && now.duration_since(then) < DOUBLE_CLICK
                 });
                 if is_double {
                     // A third click is a first one again.
-                    self.last_click = None;
                     return Some(Message::DoubleClick { x, y });
                 }
+                self.last_click = Some((x, y, now));
                 Some(Message::Click { x, y })
             }
             MouseEventKind::ScrollUp => Some(Message::Wheel(-1)),
             MouseEventKind::ScrollDown => Some(Message::Wheel(1)),
-            _ => None,
+            // The button comes up between two clicks, and the mouse may tremble.
+            _ => {
+                self.last_click = last;
+                None
+            }
         }
     }
 
@@ -415,7 +424,7 @@ impl Shell<'_> {
         match effect {
             Effect::Refine(request) => return self.refine(request),
             Effect::Reload(request) => self.reload(request),
-            Effect::Cancel => self.requests.cancel(),
+            Effect::Cancel(only) => self.requests.cancel(only),
             Effect::SaveSet { file, name, pattern } => {
                 let notice = match self.set_files.save(file, &name, &pattern) {
                     Ok(place) => Notice::Said(format!("@{name} is saved in {}", place.display())),
@@ -447,7 +456,7 @@ impl Shell<'_> {
             // A panic gives the terminal back, so nobody may go on painting.
             let _told = OnDrop(|| {
                 if thread::panicking() {
-                    drop(sender.send(Arrival::WorkerEnded));
+                    drop(sender.send(Arrival::ReaderPanicked));
                 }
             });
             print::mute();

@@ -21,7 +21,7 @@ use super::message::Message;
 use crate::profile::Profile;
 use crate::refine::{Cancelled, Refined, Watch};
 use crate::views::search::Search;
-use crate::views::sets::watched_set_rows;
+use crate::views::sets::set_rows;
 use crate::views::shown_of_sides;
 
 /// Profiles with fewer nodes are refined at once: it takes less than painting a screen.
@@ -84,19 +84,19 @@ impl Requests {
         self.changed.notify_one();
     }
 
-    /// Ends whatever is being done or waits, unanswered.
-    pub(super) fn cancel(&self) {
+    /// Ends the request of this number, or all, whether it is being done or waits, unanswered.
+    pub(super) fn cancel(&self, only: Option<u64>) {
         let mut waiting = self.lock();
-        let Waiting { running, closed, base, .. } = std::mem::take(&mut *waiting);
-        if let Some((_, cancelled)) = &running {
+        let is_meant = |request: &Request| only.is_none_or(|ticket| request.ticket == ticket);
+        if let Some((_, cancelled)) = waiting.running.as_ref().filter(|(it, _)| is_meant(it)) {
             cancelled.store(true, Ordering::Relaxed);
         }
-        (waiting.running, waiting.closed, waiting.base) = (running, closed, base);
+        waiting.requests.retain(|request| !is_meant(request));
     }
 
     /// Lets whatever is asked for from now on be about another profile. What was asked for ends.
     pub(super) fn rebase(&self, base: Refined) {
-        self.cancel();
+        self.cancel(None);
         self.lock().base = Some(base);
     }
 
@@ -243,9 +243,7 @@ fn make(base: &Refined, request: Request, watch: &Watch<'_>) -> Result<Message, 
             let cause = "no call path would be left; nothing was changed".to_owned();
             Message::Refused { ticket, refusal: Refusal { cause, part: None } }
         }
-        Purpose::Show => {
-            Message::Refined { ticket, forest: Box::new(Forest::watched(refined, watch)?) }
-        }
+        Purpose::Show => Message::Refined { ticket, forest: Box::new(Forest::of(refined, watch)?) },
         Purpose::View(wanted) => match wanted.make(&refined, watch) {
             Ok(made) => Message::Made { ticket, made },
             Err(Unmade::Refused(refusal)) => Message::Refused { ticket, refusal },
@@ -256,11 +254,11 @@ fn make(base: &Refined, request: Request, watch: &Watch<'_>) -> Result<Message, 
             Message::Completed { ticket, word, completions }
         }
         Purpose::Search(pattern) => {
-            let search = Search::watched(&refined, &pattern, watch)?;
+            let search = Search::new(&refined, &pattern, watch)?;
             Message::Searched { ticket, search: Box::new(search) }
         }
         Purpose::Sets => {
-            let rows = watched_set_rows(&refined, &sets, watch)?;
+            let rows = set_rows(&refined, &sets, watch)?;
             Message::SetsCounted { ticket, rows }
         }
         Purpose::Try => Message::Tried {
@@ -396,7 +394,7 @@ mod tests {
                             assert!((0.0..1.0).contains(&done), "{done}");
                             told.set(told.get() + 1);
                             if by_key {
-                                requests.cancel();
+                                requests.cancel(None);
                             }
                             requests.ask(request(2, Purpose::Show, "hide f2"));
                         }

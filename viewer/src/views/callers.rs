@@ -116,16 +116,10 @@ pub type Callers = RowTree<Upward>;
 
 impl Callers {
     /// The view of a refined profile. O(nodes), for the flat sums.
-    #[must_use]
-    pub fn new(refined: &Refined) -> Self {
-        unwatched(|watch| Self::watched(refined, watch))
-    }
-
-    /// The same, which can be ended on its way.
     ///
     /// # Errors
-    /// The watch asked for it.
-    pub fn watched(refined: &Refined, watch: &Watch<'_>) -> Result<Self, Cancelled> {
+    /// The watch ended it.
+    pub fn new(refined: &Refined, watch: &Watch<'_>) -> Result<Self, Cancelled> {
         let rows = by_function(refined, watch)?;
         let mut root = Row::of_everything(refined);
         root.has_children = !rows.is_empty();

@@ -26,9 +26,7 @@ use super::sums::Addend;
 use super::tally::{self, Tally};
 use super::tree::{Direction, Opened, RowTree, Until};
 use crate::profile::FrameRef;
-use crate::refine::{
-    Cancelled, Chain, Link, RefineError, Refined, Stopped, Watch, in_width, unwatched,
-};
+use crate::refine::{Cancelled, Chain, Link, Refined, Stopped, Watch, in_width};
 
 /// Which way a path is made longer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,21 +73,8 @@ impl HallTable {
     /// The table of a path; `None` is the empty path. O(nodes).
     ///
     /// # Errors
-    /// A frame of the path matches nothing that is shown.
+    /// A frame of the path matches nothing that is shown, or the watch ended it.
     pub fn new(
-        refined: &Refined,
-        path: Option<&Chain>,
-        way: Way,
-        reach: Reach,
-    ) -> Result<Self, RefineError> {
-        unwatched(|watch| Stopped::nested(Self::watched(refined, path, way, reach, watch)))
-    }
-
-    /// The same, which can be ended on its way.
-    ///
-    /// # Errors
-    /// As for [`HallTable::new`], or because the watch asked for it.
-    pub fn watched(
         refined: &Refined,
         path: Option<&Chain>,
         way: Way,

@@ -17,7 +17,7 @@ use super::tree::{Direction, RowId, RowTree};
 use super::visible::Visible;
 use super::{Edges, Row, Sort, Weight};
 use crate::profile::{FunctionRef, MetricRef, from_outline};
-use crate::refine::{Refined, apply, parse};
+use crate::refine::{Refined, apply, parse, unwatched};
 
 /// Few names, so that recursion, merging and matching are frequent.
 const NAMES: [&str; 5] = ["alpha", "beta", "Alpha2", "gamma", "delta"];
@@ -126,7 +126,7 @@ proptest! {
             _ => Refined::base(&profile),
         };
 
-        let mut tree = TopDown::new(&refined);
+        let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
         let rows = all_rows(&mut tree, &refined);
         prop_assert_eq!(tree.row(RowId::ROOT).first().inclusive, refined.shown);
         for &id in rows.iter().chain([&RowId::ROOT]) {
@@ -164,7 +164,7 @@ proptest! {
             prop_assert!(flat_row.first().edge_samples <= refined.shown);
         }
 
-        let mut callers = Callers::new(&refined);
+        let mut callers = unwatched(|watch| Callers::new(&refined, watch));
         let caller_rows = all_rows(&mut callers, &refined);
         for &id in &caller_rows {
             let children = callers.opened_children(id);
@@ -193,9 +193,9 @@ proptest! {
         let key = if by_name { Column::NAME } else { Column::INCLUSIVE };
         let sort = Sort::by(key);
         let pattern = NamePattern::new(&text).unwrap();
-        let search = Search::new(&refined, &pattern);
+        let search = unwatched(|watch| Search::new(&refined, &pattern, watch));
 
-        let mut tree = TopDown::new(&refined);
+        let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
         tree.set_sort(sort);
         let rows = all_rows(&mut tree, &refined);
         let is_hit = |&row: &RowId| {
@@ -207,7 +207,7 @@ proptest! {
 
         for way in [Way::Forward, Way::Backward] {
             // A fresh tree, so that nothing is open yet.
-            let mut tree = TopDown::new(&refined);
+            let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
             tree.set_sort(sort);
             let mut found = Vec::new();
             let mut at = RowId::ROOT;
@@ -228,7 +228,7 @@ proptest! {
     fn lines_are_what_is_open(outline in outlines(), keys in prop::collection::vec((0usize..40, 0u8..3), 0..20)) {
         let profile = from_outline(&outline).unwrap();
         let refined = Refined::base(&profile);
-        let mut tree = TopDown::new(&refined);
+        let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
         let mut visible = Visible::new(&mut tree, &refined, RowId::ROOT);
         for (line, key) in keys {
             match key {
@@ -245,7 +245,7 @@ proptest! {
                 prop_assert_eq!(tree.locate(&refined, &path), (shown.row, true));
             }
         }
-        let mut new_tree = TopDown::new(&refined);
+        let mut new_tree = unwatched(|watch| TopDown::new(&refined, watch));
         let open = visible.open_paths(&tree, &refined);
         let carried = Visible::with_open(&mut new_tree, &refined, &open);
         let paths = |tree: &TopDown, visible: &Visible| -> Vec<_> {

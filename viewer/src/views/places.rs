@@ -14,22 +14,16 @@ use csprof_format::ids::{EpochId, ModuleId, ProcessId, StringId, ThreadId};
 use crate::profile::{
     Frame, FrameKind, FrameRef, Function, FunctionRef, MetricRef, NodesBuilder, Stream,
 };
-use crate::refine::{Cancelled, Grain, Refined, Visitor, Watch, unwatched, walk};
+use crate::refine::{Cancelled, Grain, Refined, Visitor, Watch, walk};
 
 /// The places of everything that is shown, as a forest to be shown like any other: each place is a
 /// node below the place that holds it; the first ones are modules, files, or functions, which hold
 /// lines. What returns is an activation of a function, not a place, so
 /// no node has edges. O(nodes × levels).
-#[must_use]
-pub fn places(refined: &Refined, outermost: Grain) -> Refined {
-    unwatched(|watch| watched_places(refined, outermost, watch))
-}
-
-/// The same, which can be ended on its way.
 ///
 /// # Errors
-/// The watch asked for it.
-pub fn watched_places(
+/// The watch ended it.
+pub fn places(
     refined: &Refined,
     outermost: Grain,
     watch: &Watch<'_>,
@@ -247,14 +241,14 @@ mod tests {
 
     use super::*;
     use crate::profile::{Profile, from_outline};
-    use crate::refine::{WeightRef, apply, parse};
+    use crate::refine::{WeightRef, apply, parse, unwatched};
     use crate::views::laws::outlines;
     use crate::views::top_down::TopDown;
     use crate::views::tree::RowId;
 
     /// Every place by its path, with inclusive and exclusive samples.
     fn picture(refined: &Refined, outermost: Grain) -> BTreeMap<Vec<String>, (u64, u64)> {
-        let forest = places(refined, outermost);
+        let forest = unwatched(|watch| places(refined, outermost, watch));
         let mut paths: Vec<Vec<String>> = Vec::new();
         let mut rows = BTreeMap::new();
         for node in 0..forest.node_count() {
@@ -345,7 +339,7 @@ main 1 module:/opt/app at:main.c:9
                 here.iter().for_each(|&place| exclusive[place as usize] += samples);
             }
             inclusive[0] = refined.shown;
-            let places = places(&refined, Grain::Module);
+            let places = unwatched(|watch| places(&refined, Grain::Module, watch));
             for node in 0..places.node_count() {
                 prop_assert_eq!(places.inclusive(node), inclusive[node]);
                 prop_assert_eq!(places.exclusive(node), exclusive[node]);
@@ -387,8 +381,8 @@ main 1 module:/opt/app at:main.c:9
     /// Every row of the tree of modules by its path, and what it has in each column.
     fn columns(profile: &Profile) -> BTreeMap<Vec<String>, Vec<(u64, u64)>> {
         let refined = Refined::base(profile);
-        let forest = places(&refined, Grain::Module);
-        let mut tree = TopDown::new(&forest);
+        let forest = unwatched(|watch| places(&refined, Grain::Module, watch));
+        let mut tree = unwatched(|watch| TopDown::new(&forest, watch));
         let mut rows = BTreeMap::new();
         let mut pending = vec![(RowId::ROOT, Vec::new())];
         while let Some((row, path)) = pending.pop() {

@@ -9,7 +9,7 @@ use regex::{Regex, RegexBuilder};
 
 use super::top_down::TopDown;
 use super::tree::RowId;
-use crate::refine::{Cancelled, Refined, Watch, unwatched};
+use crate::refine::{Cancelled, Refined, Watch};
 
 /// Text to look for in function names. Upper and lower case differ only if the text has upper
 /// case in it.
@@ -92,16 +92,10 @@ pub struct Search {
 
 impl Search {
     /// Marks what there is to find. O(functions + nodes).
-    #[must_use]
-    pub fn new(refined: &Refined, pattern: &NamePattern) -> Self {
-        unwatched(|watch| Self::watched(refined, pattern, watch))
-    }
-
-    /// The same, which can be ended on its way.
     ///
     /// # Errors
-    /// The watch asked for it.
-    pub fn watched(
+    /// The watch ended it.
+    pub fn new(
         refined: &Refined,
         pattern: &NamePattern,
         watch: &Watch<'_>,

@@ -25,8 +25,8 @@ pub struct SetRow {
 /// them. O(nodes) for each set.
 ///
 /// # Errors
-/// The watch asked for it.
-pub fn watched_set_rows(
+/// The watch ended it.
+pub fn set_rows(
     refined: &Refined,
     sets: &Sets,
     watch: &Watch<'_>,
@@ -77,7 +77,7 @@ mod tests {
         let text = "@deep = {f, nothing}\n@none = x\n@lock = malloc\n";
         let sets = Sets::read(&[Source { place: "sets", text }]);
         let base = Refined::base(&profile);
-        let rows = watched_set_rows(&base, &sets, &Watch::none()).unwrap();
+        let rows = set_rows(&base, &sets, &Watch::none()).unwrap();
         let said = |name: &str| {
             let row = rows.iter().find(|row| row.name == name).unwrap();
             let names = row.functions.iter().map(|f| &*profile.functions[f.index()].name);

@@ -14,7 +14,7 @@ use super::tree::{Direction, RowId, RowTree};
 use super::visible::Visible;
 use super::{Edges, Row, Sort};
 use crate::profile::{FrameKind, MOST, NodesBuilder, Profile, from_outline};
-use crate::refine::{Refined, Sets, apply, parse};
+use crate::refine::{Refined, Sets, Stopped, apply, parse, unwatched};
 
 pub(crate) fn profile(outline: &str) -> Profile {
     from_outline(outline).expect("outline")
@@ -98,7 +98,7 @@ start_thread
     );
     let refined = Refined::base(&profile);
     assert_eq!(
-        all(&refined, &mut TopDown::new(&refined)),
+        all(&refined, &mut unwatched(|watch| TopDown::new(&refined, watch))),
         "
 - start_thread 32 0 live
     worker 32 32 live
@@ -117,7 +117,7 @@ fn a_row_has_one_address_or_none() {
         frame.site = (site > 0).then_some(FrameId(site));
     }
     let refined = Refined::base(&profile);
-    let mut tree = TopDown::new(&refined);
+    let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
     let sites = ["f", "g", "main"].map(|name| {
         let row = row_named(&refined, &mut tree, name);
         tree.row(row).site.map(|site| site.0)
@@ -125,7 +125,7 @@ fn a_row_has_one_address_or_none() {
     assert_eq!(sites, [Some(2), None, Some(1)]);
     let callers = |of: &str| {
         let refined = apply(&profile, &parse(&format!("callers of {of}")).unwrap()).unwrap();
-        let mut tree = TopDown::new(&refined);
+        let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
         let first = tree.children(&refined, RowId::ROOT)[0];
         let above = tree.children(&refined, first)[0];
         [first, above].map(|row| tree.row(row).site.map(|site| site.0))
@@ -139,7 +139,7 @@ fn an_inlined_frame_is_another_row_than_a_called_one_and_has_no_edges() {
     let profile = profile("main\n  f 1 e=7\n  f 2 inline\n\"[partial: no-cfi]\" partial\n  g 4\n");
     let refined = Refined::base(&profile);
     assert_eq!(
-        all(&refined, &mut TopDown::new(&refined)),
+        all(&refined, &mut unwatched(|watch| TopDown::new(&refined, watch))),
         "
 - [partial: no-cfi] 4 0 partial
     g 4 4
@@ -181,11 +181,19 @@ fn counts_without_end_are_no_overflow() {
             assert_eq!(refined.shown + refined.out, refined.base);
             let rows = flat(&refined, Sort::default());
             assert_eq!(rows.iter().map(|row| row.first().exclusive).sum::<u64>(), refined.shown);
-            all(&refined, &mut TopDown::new(&refined));
-            all(&refined, &mut Callers::new(&refined));
+            all(&refined, &mut unwatched(|watch| TopDown::new(&refined, watch)));
+            all(&refined, &mut unwatched(|watch| Callers::new(&refined, watch)));
             let path = Sets::default().parse_path("f").unwrap().unwrap();
             for way in [hall::Way::Down, hall::Way::Up] {
-                drop(HallTable::new(&refined, Some(&path), way, hall::Reach::Extended));
+                drop(unwatched(|watch| {
+                    Stopped::nested(HallTable::new(
+                        &refined,
+                        Some(&path),
+                        way,
+                        hall::Reach::Extended,
+                        watch,
+                    ))
+                }));
             }
         }
     }
@@ -210,24 +218,30 @@ fn without_the_trampoline_no_row_has_edges() {
     let mut profile = profile("main\n  f 1\n");
     profile.info.run.trampoline = false;
     let refined = Refined::base(&profile);
-    assert_eq!(all(&refined, &mut TopDown::new(&refined)), "\n- main 1 0\n    f 1 1\n");
+    assert_eq!(
+        all(&refined, &mut unwatched(|watch| TopDown::new(&refined, watch))),
+        "\n- main 1 0\n    f 1 1\n"
+    );
 }
 
 #[test]
 fn nodes_without_samples_are_no_rows() {
     let profile = profile("main\n  f 1\n    g\n  h e=3\nidle\n");
     let refined = Refined::base(&profile);
-    assert_eq!(all(&refined, &mut TopDown::new(&refined)), "\n- main 1 0 live\n    f 1 1 live\n");
+    assert_eq!(
+        all(&refined, &mut unwatched(|watch| TopDown::new(&refined, watch))),
+        "\n- main 1 0 live\n    f 1 1 live\n"
+    );
 }
 
 #[test]
 fn a_profile_without_samples_has_no_lines() {
     let profile = profile("");
     let refined = Refined::base(&profile);
-    let mut tree = TopDown::new(&refined);
+    let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
     assert_eq!(all(&refined, &mut tree), "\n");
     assert_eq!(hot_path(&mut tree, &refined, RowId::ROOT, USUAL_SHARE, Heat::Cost), []);
-    assert_eq!(all(&refined, &mut Callers::new(&refined)), "\n");
+    assert_eq!(all(&refined, &mut unwatched(|watch| Callers::new(&refined, watch))), "\n");
     assert_eq!(flat(&refined, Sort::default()), []);
 }
 
@@ -235,7 +249,7 @@ fn a_profile_without_samples_has_no_lines() {
 fn samples_left_without_a_frame_are_a_row_of_the_root() {
     let profile = profile("main 2\n  f 3\n");
     let refined = apply(&profile, &parse("hide main").expect("stage")).expect("refined");
-    let mut tree = TopDown::new(&refined);
+    let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
     assert_eq!(all(&refined, &mut tree), "\n  f 3 3 live\n  <root> 2 2 root\n");
     let rows = flat(&refined, Sort::default());
     let rows: Vec<_> = rows.iter().map(|row| text(&refined, row)).collect();
@@ -247,7 +261,7 @@ fn children_come_in_the_order_asked_for() {
     let profile =
         profile("main\n  a 5 e=5\n  b 1 e=1\n    z 8\n  c 7 e=2\n  d 4 inline\n  e 3\n  A 3\n");
     let refined = Refined::base(&profile);
-    let mut tree = TopDown::new(&refined);
+    let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
     let mut order = |key, reversed| {
         tree.set_sort(Sort { key, reversed });
         let main = tree.children(&refined, RowId::ROOT)[0];
@@ -276,7 +290,7 @@ main 1
 fn opening_and_closing_splice_the_lines() {
     let profile = profile(SMALL);
     let refined = Refined::base(&profile);
-    let mut tree = TopDown::new(&refined);
+    let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
     let mut visible = Visible::new(&mut tree, &refined, RowId::ROOT);
     assert_eq!(screen(&refined, &tree, &visible), "\n+ main 13 1 live\n");
     visible.open(&mut tree, &refined, 0);
@@ -304,7 +318,7 @@ fn opening_and_closing_splice_the_lines() {
 fn a_subtree_opens_level_by_level_up_to_a_limit() {
     let profile = profile(SMALL);
     let refined = Refined::base(&profile);
-    let mut tree = TopDown::new(&refined);
+    let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
     let mut visible = Visible::new(&mut tree, &refined, RowId::ROOT);
     assert!(!visible.open_subtree(&mut tree, &refined, 0, 4));
     assert_eq!(
@@ -325,7 +339,7 @@ fn a_subtree_opens_level_by_level_up_to_a_limit() {
 fn zoom_shows_a_row_and_what_is_below_it() {
     let profile = profile(SMALL);
     let refined = Refined::base(&profile);
-    let mut tree = TopDown::new(&refined);
+    let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
     let solve = row_named(&refined, &mut tree, "solve");
     let visible = Visible::new(&mut tree, &refined, solve);
     let expected = "\n- solve 10 2 4\n    axpy 5 5 live\n    dot 3 3 9\n";
@@ -336,7 +350,7 @@ fn zoom_shows_a_row_and_what_is_below_it() {
 fn what_is_open_survives_another_order_and_another_refinement() {
     let profile = profile(SMALL);
     let refined = Refined::base(&profile);
-    let mut tree = TopDown::new(&refined);
+    let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
     let dot = row_named(&refined, &mut tree, "dot");
     let mut visible = Visible::new(&mut tree, &refined, RowId::ROOT);
     assert_eq!(visible.reveal(&mut tree, &refined, dot), Some(3));
@@ -355,7 +369,7 @@ fn what_is_open_survives_another_order_and_another_refinement() {
     );
 
     let hidden = apply(&profile, &parse("hide main").expect("stage")).expect("refined");
-    let mut new_tree = TopDown::new(&hidden);
+    let mut new_tree = unwatched(|watch| TopDown::new(&hidden, watch));
     let open = visible.open_paths(&tree, &refined);
     let carried = Visible::with_open(&mut new_tree, &hidden, &open);
     assert_eq!(
@@ -378,7 +392,7 @@ fn what_is_open_survives_another_order_and_another_refinement() {
 fn the_hot_path_goes_on_while_one_child_has_half() {
     let profile = profile("main 1\n  f 10\n    g 4\n      h 7\n    k 10\n  z 4\n");
     let refined = Refined::base(&profile);
-    let mut tree = TopDown::new(&refined);
+    let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
     let mut path = |share| {
         let rows = hot_path(&mut tree, &refined, RowId::ROOT, share, Heat::Cost);
         rows.iter().map(|&row| name(&refined, &tree, row)).collect::<Vec<_>>().join(" ")
@@ -397,7 +411,7 @@ fn the_hot_path_of_a_comparison_follows_the_difference() {
     );
     let compared = Profile::compared(("base", base), ("other", other), &[]).unwrap();
     let path = |refined: &Refined, heat| {
-        let mut tree = TopDown::new(refined);
+        let mut tree = unwatched(|watch| TopDown::new(refined, watch));
         let rows = hot_path(&mut tree, refined, RowId::ROOT, USUAL_SHARE, heat);
         rows.iter().map(|&row| name(refined, &tree, row)).collect::<Vec<_>>().join(" ")
     };
@@ -427,10 +441,10 @@ fn callers_of_a_function_own_nothing_of_its_cost() {
         rows.iter().map(row).collect::<Vec<_>>().join(", ")
     };
     assert_eq!(rows(&refined), "memcpy 10 10, main 10 0, f 7 0, g 3 0");
-    let mut tree = TopDown::new(&refined);
+    let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
     let first = tree.children(&refined, RowId::ROOT)[0];
     assert_eq!((tree.row(first).first().inclusive, tree.row(first).first().exclusive), (10, 10));
-    let mut callers = Callers::new(&refined);
+    let mut callers = unwatched(|watch| Callers::new(&refined, watch));
     assert_eq!(callers.children(&refined, RowId::ROOT).len(), 4);
     // By load module and by rank, too.
     let split = apply(&profile, &parse("callers of memcpy | split thread").unwrap()).unwrap();
@@ -444,7 +458,7 @@ fn callers_of_a_function_own_nothing_of_its_cost() {
 fn inner_activations_cost_what_they_cost() {
     let profile = profile("main\n  f 1\n    f 2\n      f 4\n    g\n      f 8\n");
     let refined = Refined::base(&profile);
-    let mut tree = Callers::new(&refined);
+    let mut tree = unwatched(|watch| Callers::new(&refined, watch));
     let f = tree.children(&refined, RowId::ROOT)[0];
     let mut rows = |row| {
         let children = tree.children(&refined, row).to_vec();
@@ -472,7 +486,7 @@ fn callers_of_all_functions_cost_what_the_profile_costs() {
     let functions: String = (0..300).map(|n| format!("  f{n} 1\n    g{n} 1\n")).collect();
     let profile = profile(&format!("main 1\n{functions}"));
     let refined = Refined::base(&profile);
-    let mut tree = Callers::new(&refined);
+    let mut tree = unwatched(|watch| Callers::new(&refined, watch));
     let rows = tree.children(&refined, RowId::ROOT).to_vec();
     for row in rows {
         tree.children(&refined, row);
@@ -488,7 +502,7 @@ fn callers_of_a_recursion_take_what_the_profile_takes() {
     let outline: String = (0..depth).map(|level| format!("{:1$}f 1\n", "", 2 * level)).collect();
     let profile = profile(&outline);
     let refined = Refined::base(&profile);
-    let mut tree = Callers::new(&refined);
+    let mut tree = unwatched(|watch| Callers::new(&refined, watch));
     let mut row = tree.children(&refined, RowId::ROOT)[0];
     let mut opened = 0;
     loop {
@@ -503,7 +517,7 @@ fn callers_of_a_recursion_take_what_the_profile_takes() {
     }
     assert_eq!(opened, depth);
     // Also by a visit, which leaves the tree as it was.
-    let mut closed = Callers::new(&refined);
+    let mut closed = unwatched(|watch| Callers::new(&refined, watch));
     let mut rows = 0;
     for _ in 0..2 {
         rows = 0;
@@ -527,7 +541,7 @@ fn a_visit_keeps_no_rows() {
     }
     let profile = profile(&outline);
     let refined = Refined::base(&profile);
-    let mut tree = TopDown::new(&refined);
+    let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
     let (before, mut visited) = (tree.rows(), Vec::new());
     tree.visit(&refined, u32::MAX, |row, level| {
         visited.push((row.clone(), level));
@@ -535,7 +549,7 @@ fn a_visit_keeps_no_rows() {
     })
     .unwrap();
     assert_eq!(tree.rows(), before);
-    let mut all = TopDown::new(&refined);
+    let mut all = unwatched(|watch| TopDown::new(&refined, watch));
     let mut visible = Visible::new(&mut all, &refined, RowId::ROOT);
     visible.open_subtree(&mut all, &refined, 0, usize::MAX);
     let shown: Vec<_> =
@@ -554,7 +568,7 @@ fn a_visit_keeps_no_rows() {
 fn equally_hot_children_are_taken_by_name() {
     let profile = profile("main\n  b 5\n  a 5\n");
     let refined = Refined::base(&profile);
-    let mut tree = TopDown::new(&refined);
+    let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
     tree.set_sort(Sort { key: Column::NAME, reversed: true });
     let path = hot_path(&mut tree, &refined, RowId::ROOT, USUAL_SHARE, Heat::Cost);
     assert_eq!(name(&refined, &tree, path[1]), "a");
@@ -619,7 +633,7 @@ leaf 16
 ",
     );
     let refined = Refined::base(&profile);
-    let mut tree = Callers::new(&refined);
+    let mut tree = unwatched(|watch| Callers::new(&refined, watch));
     tree.set_sort(Sort::by(Column::EXCLUSIVE));
     assert_eq!(
         all(&refined, &mut tree),
@@ -647,7 +661,7 @@ leaf 16
 fn callers_count_the_inclusive_cost_of_recursion_once() {
     let profile = profile("main\n  visit 1 e=1\n    visit 2 e=2\n");
     let refined = Refined::base(&profile);
-    let mut tree = Callers::new(&refined);
+    let mut tree = unwatched(|watch| Callers::new(&refined, watch));
     assert_eq!(
         all(&refined, &mut tree),
         "
@@ -674,9 +688,11 @@ main
 ",
     );
     let refined = Refined::base(&profile);
-    let mut tree = TopDown::new(&refined);
+    let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
     let find = |tree: &mut TopDown, text, way| {
-        let search = Search::new(&refined, &NamePattern::new(text).expect("pattern"));
+        let search = unwatched(|watch| {
+            Search::new(&refined, &NamePattern::new(text).expect("pattern"), watch)
+        });
         let mut from = RowId::ROOT;
         let mut found = Vec::new();
         while let Some(hit) = search.step(tree, &refined, RowId::ROOT, from, way) {
@@ -700,10 +716,11 @@ main
 fn search_stays_below_the_zoomed_row_and_goes_round() {
     let profile = profile("main\n  f 5\n    x 1\n    x2 1\n  x3 1\n");
     let refined = Refined::base(&profile);
-    let mut tree = TopDown::new(&refined);
+    let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
     let f = row_named(&refined, &mut tree, "f");
     let last = row_named(&refined, &mut tree, "x2");
-    let search = Search::new(&refined, &NamePattern::new("x").expect("pattern"));
+    let search =
+        unwatched(|watch| Search::new(&refined, &NamePattern::new("x").expect("pattern"), watch));
     let next = search.step(&mut tree, &refined, f, last, Way::Forward).expect("found");
     assert_eq!((name(&refined, &tree, next.row), next.wrapped), ("x", true));
     let back = search.step(&mut tree, &refined, f, next.row, Way::Backward).expect("found");
@@ -717,8 +734,10 @@ fn search_finds_the_heaviest_first_and_counts_rows() {
         "main\n  big 90\n    tiny_alloc 1\n  small 5\n    alloc 30\n      alloc 9\n  x 1\n";
     let profile = profile(outline);
     let refined = Refined::base(&profile);
-    let mut tree = TopDown::new(&refined);
-    let search = Search::new(&refined, &NamePattern::new("alloc").expect("pattern"));
+    let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
+    let search = unwatched(|watch| {
+        Search::new(&refined, &NamePattern::new("alloc").expect("pattern"), watch)
+    });
     let row = search.heaviest(&mut tree, &refined).expect("found");
     assert_eq!((name(&refined, &tree, row), tree.row(row).first().inclusive), ("alloc", 39));
     let mut found = |most| {
@@ -728,7 +747,8 @@ fn search_finds_the_heaviest_first_and_counts_rows() {
     };
     assert_eq!(found(10), ("tiny_alloc alloc alloc".to_owned(), true));
     assert_eq!(found(2), ("tiny_alloc alloc".to_owned(), false));
-    let none = Search::new(&refined, &NamePattern::new("zzz").expect("pattern"));
+    let none =
+        unwatched(|watch| Search::new(&refined, &NamePattern::new("zzz").expect("pattern"), watch));
     assert_eq!(none.heaviest(&mut tree, &refined), None);
 }
 
@@ -743,7 +763,7 @@ fn hot_paths_of_deep_recursion_are_followed_in_pieces() {
         .collect();
     let profile = profile(&outline);
     let refined = Refined::base(&profile);
-    let mut tree = TopDown::new(&refined);
+    let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
     let first = hot_path(&mut tree, &refined, RowId::ROOT, USUAL_SHARE, Heat::Cost);
     assert_eq!(first.len(), MOST_ROWS);
     let end = *first.last().unwrap();

@@ -4,44 +4,27 @@ use super::row::Row;
 use super::sums::Addend;
 use super::tree::{Direction, Opened, RowTree, Until};
 use crate::profile::FrameRef;
-use crate::refine::{Cancelled, ChildIndex, Refined, Watch};
+use crate::refine::{Cancelled, Refined, Watch};
 
 /// Rows lead to callees; a row is a set of nodes.
 #[derive(Clone, Debug)]
-pub struct Downward {
-    index: ChildIndex,
-}
+pub struct Downward;
 
 /// The top-down tree of rows.
 pub type TopDown = RowTree<Downward>;
 
 impl TopDown {
-    /// The tree of a refined profile. O(nodes) once, for the child index.
-    #[must_use]
-    pub fn new(refined: &Refined) -> Self {
-        Self::of(refined, ChildIndex::new(refined))
-    }
-
-    /// The same, which can be ended on its way.
+    /// The tree of a refined profile. O(nodes) once, to index the children of its nodes.
     ///
     /// # Errors
-    /// The watch asked for it.
-    pub fn watched(refined: &Refined, watch: &Watch<'_>) -> Result<Self, Cancelled> {
-        Ok(Self::of(refined, refined.index_children(watch)?))
-    }
-
-    fn of(refined: &Refined, index: ChildIndex) -> Self {
+    /// The watch ended it.
+    pub fn new(refined: &Refined, watch: &Watch<'_>) -> Result<Self, Cancelled> {
+        let index = refined.index_children(watch)?;
         // Rows that are opened later are not to wait for it.
         refined.find_edges();
         let mut row = Row::of_everything(refined);
         row.has_children = !index.of(0).is_empty();
-        Self::with_root(Downward { index }, refined, row, vec![0])
-    }
-
-    /// The child index, for whatever else goes over the same refined profile.
-    #[must_use]
-    pub fn index(&self) -> &ChildIndex {
-        &self.direction.index
+        Ok(Self::with_root(Downward, refined, row, vec![0]))
     }
 
     /// The nodes that a row stands for.
@@ -59,9 +42,10 @@ impl Direction for Downward {
 
     const IS_NESTED: bool = false;
 
-    fn step(&self, _: &Refined, opened: Opened<'_, u32>, out: &mut Vec<u32>) {
+    fn step(&self, refined: &Refined, opened: Opened<'_, u32>, out: &mut Vec<u32>) {
+        let children = refined.children();
         for &node in opened.members {
-            out.extend_from_slice(self.index.of(node));
+            out.extend_from_slice(children.of(node));
         }
     }
 
@@ -73,7 +57,7 @@ impl Direction for Downward {
         Addend::alone(node)
     }
 
-    fn leads_on(&self, _: &Refined, node: u32) -> bool {
-        !self.index.of(node).is_empty()
+    fn leads_on(&self, refined: &Refined, node: u32) -> bool {
+        !refined.children().of(node).is_empty()
     }
 }

@@ -10,7 +10,7 @@ use csprof::export::folded;
 use csprof::print::{Form, Printable, printable};
 use csprof::profile::merge::{Agreement, Merger};
 use csprof::profile::{MetricRef, Profile};
-use csprof::refine::{Grain, Refined, Sets, parse};
+use csprof::refine::{Grain, Refined, Sets, parse, unwatched};
 use csprof::report::{self, diff};
 use csprof::tui::draw::draw;
 use csprof::tui::effect::Effect;
@@ -103,7 +103,7 @@ pub(crate) fn show(read: &dyn Fn() -> saved::Profile, step: &mut dyn FnMut(&'sta
 
 fn reports(profile: &Profile, metric: MetricRef, step: &mut dyn FnMut(&'static str)) {
     let refined = Refined::base(profile).looking_at(metric);
-    let by_module = places(&refined, Grain::Module);
+    let by_module = unwatched(|watch| places(&refined, Grain::Module, watch));
     let views = [(View::TopDown, &refined), (View::Flat, &refined), (View::Callers, &refined)];
     for (view, refined) in views.into_iter().chain([(View::Places, &by_module)]) {
         step("report");

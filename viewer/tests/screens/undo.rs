@@ -185,7 +185,7 @@ fn what_is_being_refined_can_be_ended() {
         screen.contains("refining  43 % ████████") && screen.contains("esc ends it"),
         "{screen}"
     );
-    assert_eq!(press_unanswered(&mut viewer, "<esc>"), [Effect::Cancel]);
+    assert_eq!(press_unanswered(&mut viewer, "<esc>"), [Effect::Cancel(None)]);
     assert_eq!(viewer.model.stages, viewer.model.shown_stages);
     // Its answer would come too late, and there is no step.
     let answer = perform(&Refined::base(&profile), request.clone());
@@ -198,7 +198,7 @@ fn what_is_being_refined_can_be_ended() {
     viewer.press("<C-r>");
     let asked = press_unanswered(&mut viewer, "u");
     assert!(matches!(&asked[..], [Effect::Refine(_)]), "{asked:?}");
-    assert_eq!(press_unanswered(&mut viewer, "<esc>"), [Effect::Cancel]);
+    assert_eq!(press_unanswered(&mut viewer, "<esc>"), [Effect::Cancel(None)]);
     assert_eq!(picture(&viewer), shown);
     viewer.press("u");
     assert_eq!(viewer.model.shown_stages.to_string(), "");
@@ -253,7 +253,7 @@ fn what_is_ended_after_a_step_back_was_not_gone_back() {
     let second = picture(viewer.press("t"));
     press_unanswered(&mut viewer, "u");
     press_unanswered(&mut viewer, "x");
-    assert_eq!(press_unanswered(&mut viewer, "<esc>"), [Effect::Cancel]);
+    assert_eq!(press_unanswered(&mut viewer, "<esc>"), [Effect::Cancel(None)]);
     assert_eq!(picture(&viewer), second);
     assert_eq!(picture(viewer.press("u")), first);
 }
@@ -267,7 +267,7 @@ fn a_view_that_is_being_counted_can_be_left() {
     let [Effect::Refine(request)] = &asked[..] else { panic!("{asked:?}") };
     viewer.send(Message::Progress { ticket: request.ticket, done: 0.99 });
     assert!(viewer.screen().contains("counting  99 %"));
-    assert_eq!(press_unanswered(&mut viewer, "<esc>"), [Effect::Cancel]);
+    assert_eq!(press_unanswered(&mut viewer, "<esc>"), [Effect::Cancel(None)]);
     assert_eq!(picture(&viewer), tree);
 }
 

@@ -274,7 +274,7 @@ fn follow_code(
     let is_kept = target.code(pc).is_some();
     match (&found, remembered) {
         (Ok(_), Some(known)) if known.is_refused() && is_kept => {
-            cache.insert_inferred(pc, known.way.into());
+            cache.insert_inferred(pc, known.way.here().into());
         }
         (Ok(_) | Err(Obstacle::Unknown(_)), _) => {}
         (_, Some(known)) if known.refusals >= MOST_REFUSALS => {}
@@ -293,9 +293,10 @@ fn follow_code(
             // That none is believed may be for this stack only: generated code may have called.
             // What was believed on another stack stays.
             let refusal = || {
-                let way = remembered.map(|known| known.way).or(first)?;
+                let way = remembered.map(|known| known.way).or(first)?.here();
                 let refusals = remembered.map_or(0, |known| known.refusals) + 1;
-                let refused = leads_to(way).filter(|_| ways == 1 && first == Some(way));
+                let is_only = ways == 1 && first.is_some_and(|only| only.recipe == way.recipe);
+                let refused = leads_to(way).filter(|_| is_only);
                 Some(Followed { way, refusals, refused })
             };
             if is_kept && !matches!(found, Err(Obstacle::Unknown(_))) {
@@ -468,6 +469,9 @@ fn keeps(
 ) -> bool {
     let remembered = cache.get_inferred(frame.ip);
     let is_refused = remembered.is_some_and(|known| known.is_refused());
+    if remembered.is_some_and(|known| known.refusals >= MOST_REFUSALS) {
+        return false;
+    }
     let way = remembered.filter(|_| !is_refused).map(|known| known.way).or_else(|| {
         let (code, at) = target.text(frame.ip)?;
         let way = infer(code, at, |way| {

@@ -298,8 +298,37 @@ fn a_caller_that_is_not_believed_says_nothing_of_others() {
     assert_eq!(ends, [cut, cut, whole, cut, whole, whole]);
 }
 
+/// A way that was believed is tried further on as far as it holds. Refused there, it says nothing
+/// of what is further on still.
+#[test]
+fn a_refused_way_reaches_nowhere() {
+    // Six nops; sub $8,%rsp; nop; add $8,%rsp; ret
+    let mut code = vec![0x90; 6];
+    code.extend([0x48, 0x83, 0xec, 8, 0x90, 0x48, 0x83, 0xc4, 8, 0xc3]);
+    let process =
+        Process::new(&[(0x200, PUSHED), (0x300, Recipe::EndOfStack), (0x400, Recipe::NoCfi)])
+            .text(0x200, &[0xff, 0xd0, 0xff, 0xd0]) // call *%rax, twice
+            .text(0x800, &code)
+            .stack(0x7000, &[0x40_0202, 0, 0x40_0310, 0])
+            .stack(0x8000, &[0x1234_5678, 0, 0])
+            .stack(0x9000, &[0x40_0202, 0x40_0204, 0, 0x40_0310, 0]);
+    let mut cache = Box::new(RecipeCache::new());
+    let mut callers = |pc, stack| {
+        let start = interrupted(pc, &[(Register::RSP, stack)]);
+        let mut visited = Vec::new();
+        walk(&start, FrameKind::Leaf, &mut cache, &process, |frame| {
+            visited.push(frame.address);
+            Flow::Continue
+        });
+        visited.split_off(1)
+    };
+    assert_eq!(callers(0x40_0800, 0x7000), [0x40_0202, 0x40_0310]);
+    assert_eq!(callers(0x40_0806, 0x8000), [0; 0]);
+    assert_eq!(callers(0x40_080a, 0x9000), [0x40_0204, 0x40_0310]);
+}
+
 /// To look for a way takes long. Where none was believed on many stacks, whatever their words, none
-/// is looked for any more; a refused one is believed nowhere else.
+/// is looked for any more; the first one that was found is believed where a stack agrees to it.
 #[test]
 fn a_way_that_is_refused_again_and_again() {
     let leaf = [0x90, 0xc3]; // nop; ret

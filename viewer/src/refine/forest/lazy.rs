@@ -12,6 +12,17 @@ impl<T> Lazy<T> {
         self.0.get_or_init(make)
     }
 
+    /// The same, which may fail and is then made another time.
+    pub(crate) fn get_or_try_make<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
+        match self.0.get() {
+            Some(value) => Ok(value),
+            None => {
+                let value = make()?;
+                Ok(self.0.get_or_init(|| value))
+            }
+        }
+    }
+
     /// The value, if it is there.
     pub(crate) fn get(&self) -> Option<&T> {
         self.0.get()

@@ -313,14 +313,16 @@ impl Refined {
     /// The children of every node; made when first asked for, then kept.
     #[must_use]
     pub fn children(&self) -> &ChildIndex {
-        self.index.get_or_make(|| unwatched(|watch| self.index_children(watch)))
+        unwatched(|watch| self.index_children(watch))
     }
 
-    /// Indexes the children of every node. O(nodes).
-    pub(crate) fn index_children(&self, watch: &Watch<'_>) -> Result<ChildIndex, Cancelled> {
-        watch.begin(0, 1, 2, self.node_count());
-        in_width!(&self.costs, costs => {
-            ChildIndex::of_columns(&self.parent, &costs.all.inclusive, watch)
+    /// The same, watched: indexing is O(nodes).
+    pub(crate) fn index_children(&self, watch: &Watch<'_>) -> Result<&ChildIndex, Cancelled> {
+        self.index.get_or_try_make(|| {
+            watch.begin(0, 1, 2, self.node_count());
+            in_width!(&self.costs, costs => {
+                ChildIndex::of_columns(&self.parent, &costs.all.inclusive, watch)
+            })
         })
     }
 

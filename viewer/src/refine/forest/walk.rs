@@ -3,18 +3,10 @@
 //! [`walk`] and [`depth_first`] go over all nodes in depth-first order, which is nearly always the
 //! order of their numbers, and then need no index of children.
 
-use super::children::{ChildIndex, node_number};
+use super::children::node_number;
 use super::costs::in_width;
 use super::refined::Refined;
-use crate::refine::watch::{Cancelled, Watch, unwatched};
-
-impl ChildIndex {
-    /// Indexes the nodes that have samples at or below them. O(nodes).
-    #[must_use]
-    pub fn new(refined: &Refined) -> Self {
-        unwatched(|watch| refined.index_children(watch))
-    }
-}
+use crate::refine::watch::{Cancelled, Watch};
 
 impl Refined {
     /// Whether the nodes that are shown are numbered depth first.

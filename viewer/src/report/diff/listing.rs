@@ -9,7 +9,7 @@ use std::collections::{BinaryHeap, HashMap};
 
 use super::super::listing::{Limits, Listing, choose, opened};
 use super::{Options, comparison};
-use crate::refine::Refined;
+use crate::refine::{Refined, unwatched};
 use crate::views::callers::Callers;
 use crate::views::hall::ListedRows;
 use crate::views::number::{Form, counted};
@@ -57,9 +57,13 @@ const MOST_ROWS: usize = 1_000_000;
 pub fn list(refined: &Refined, options: &Options, limits: Limits) -> Listing {
     let most = most_made(refined);
     match options.view {
-        View::TopDown | View::Places => {
-            list_tree(refined, &mut TopDown::new(refined), options, limits, most)
-        }
+        View::TopDown | View::Places => list_tree(
+            refined,
+            &mut unwatched(|watch| TopDown::new(refined, watch)),
+            options,
+            limits,
+            most,
+        ),
         View::Tables => match &options.table {
             Some((table, _)) => {
                 let mut tree = ListedRows::of(refined, table, options.sort(refined));
@@ -68,7 +72,7 @@ pub fn list(refined: &Refined, options: &Options, limits: Limits) -> Listing {
             None => Listing::default(),
         },
         View::Callers | View::Flat => {
-            let mut tree = Callers::new(refined);
+            let mut tree = unwatched(|watch| Callers::new(refined, watch));
             list_tree(refined, &mut tree, options, limits, most)
         }
     }
@@ -160,7 +164,7 @@ mod tests {
         let refined = Refined::base(&profile);
         let options = Options { view: View::Callers, ..Options::default() };
         let listed = |most: usize| {
-            let mut tree = Callers::new(&refined);
+            let mut tree = unwatched(|watch| Callers::new(&refined, watch));
             let limits = Limits::for_text(&options);
             let listing = list_tree(&refined, &mut tree, &options, limits, most);
             (listing.lines.len(), listing.not_looked_into, tree.made())

@@ -20,6 +20,7 @@ use super::explain;
 use super::help;
 use super::history::Moment;
 use super::keymap;
+use super::made::Wanted;
 use super::message::{Message, Notice, PromptKind, ViewId};
 use super::model::{Model, Over};
 use super::prompt::Trial;
@@ -185,7 +186,11 @@ fn apply(model: &mut Model, message: Message) -> Effects {
             return refinement::sets_loaded(model, sets, notice);
         }
         Message::Refined { ticket, forest } => refinement::arrived(model, ticket, *forest),
-        Message::Reloaded { ticket, forest, .. } => refinement::reloaded(model, ticket, *forest),
+        Message::Reloaded { ticket, forest, .. } => {
+            refinement::reloaded(model, ticket, *forest);
+            // What was said of a line that is being typed was true of the profile before.
+            return prompt::edit(model, |_| ());
+        }
         Message::Progress { ticket, done } => model.progress = Some((ticket, done)),
         Message::Refused { ticket, refusal } => {
             if prompt::refused(model, ticket, &refusal)
@@ -244,10 +249,12 @@ fn cancel(model: &mut Model) -> Effects {
                 rows.return_to(place);
             }
         }
-        Some(Over::View(_)) if model.pending.is_none() && !model.asked.is_empty() => {
-            // What it waited for.
-            model.asked.clear();
-            return vec![Effect::Cancel];
+        Some(Over::View(left)) => {
+            // What it waited for is made for nobody.
+            let wanted = model.views[left.0].wanted();
+            let waits = |(_, asked): &(u64, Wanted)| Some(asked) == wanted.as_ref();
+            let ended = model.asked.extract_if(.., |asked| waits(asked));
+            return ended.map(|(ticket, _)| Effect::Cancel(Some(ticket))).collect();
         }
         Some(_) => {}
         None if model.waits_for().is_some() => return refinement::end(model),

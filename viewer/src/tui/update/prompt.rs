@@ -68,7 +68,8 @@ pub(super) fn open_with(model: &mut Model, kind: PromptKind, text: &str, cursor:
 
 /// Changes the line, then finds out about it.
 pub(super) fn edit(model: &mut Model, change: impl FnOnce(&mut Line)) -> Effects {
-    let Some(Over::Prompt(mut prompt)) = model.over.pop() else { return Vec::new() };
+    let is_prompt = |over: &mut Over| matches!(over, Over::Prompt(_));
+    let Some(Over::Prompt(mut prompt)) = model.over.pop_if(is_prompt) else { return Vec::new() };
     change(&mut prompt.line);
     prompt.taken = None;
     offer(model, &mut prompt);

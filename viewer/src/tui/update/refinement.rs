@@ -48,7 +48,7 @@ pub(super) fn end(model: &mut Model) -> Effects {
         model.view = ViewId::HOME;
     }
     model.notice = Some(Notice::Said("ended; nothing has changed".to_owned()));
-    vec![Effect::Cancel]
+    vec![Effect::Cancel(None)]
 }
 
 /// Adds the stage that one key makes of the selected row.
@@ -94,7 +94,7 @@ pub(super) fn go(model: &mut Model, forward: bool) -> Effects {
     model.stages = moment.stages.clone();
     model.look_like(&moment);
     model.history.settle();
-    model.pending.take().map(|_| Effect::Cancel).into_iter().collect()
+    model.pending.take().map(|_| Effect::Cancel(None)).into_iter().collect()
 }
 
 /// Goes to the view of a moment; its rows may not be there yet.

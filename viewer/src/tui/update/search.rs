@@ -13,6 +13,7 @@ use super::super::name::shorten;
 use super::super::prompt::{Prompt, Trial};
 use super::super::table::{Place, Rows};
 use super::ask::{Effects, ask};
+use crate::refine::unwatched;
 use crate::views::search::{Found, NamePattern, Search, Way};
 use crate::views::tree::RowId;
 
@@ -122,7 +123,7 @@ fn go(model: &mut Model, way: Option<bool>) -> Effects {
             return vec![ask(model, Purpose::Search(pattern), model.shown_stages.clone())];
         }
         // O(nodes), once for each pattern and refinement.
-        model.found = Some(Search::new(model.of_rows(), &pattern));
+        model.found = Some(unwatched(|watch| Search::new(model.of_rows(), &pattern, watch)));
     }
     let found = if in_tree { to_row(model, way) } else { in_lines(model, way) };
     let height = model.body_height();

@@ -66,7 +66,7 @@ pub(super) struct Functions(pub(super) Table<Upward>);
 /// Both of them, made of one tree. Costs two orders of all functions, too.
 pub(in crate::tui) fn wanted() -> Wanted {
     Wanted::new("callers", String::new(), |refined, watch| {
-        let tree = Callers::watched(refined, watch)?;
+        let tree = Callers::new(refined, watch)?;
         let functions = Functions(first_table(tree.clone(), refined, Cost::Exclusive));
         let callers = WithCallers(first_table(tree, refined, Cost::Exclusive));
         Ok(Made::default().with(callers).with(functions))

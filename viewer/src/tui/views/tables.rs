@@ -285,7 +285,7 @@ fn kind(path: Option<&Chain>, way: Way, reach: Reach) -> String {
 /// The table of a path.
 pub(in crate::tui) fn table_wanted(path: Option<Chain>, way: Way, reach: Reach) -> Wanted {
     Wanted::new("table", kind(path.as_ref(), way, reach), move |refined, watch| {
-        let table = HallTable::watched(refined, path.as_ref(), way, reach, watch)?;
+        let table = HallTable::new(refined, path.as_ref(), way, reach, watch)?;
         Ok(Made::default().with(ListedRows::of(refined, &table, Sort::default())))
     })
 }

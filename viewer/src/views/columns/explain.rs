@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use csprof_format::address::FrameKind as SavedKind;
-use csprof_format::profile::SymbolSource;
+use csprof_format::profile::{Module, SymbolSource};
 
 use super::cell::Cell;
 use super::column::{About, At, Explanation};
@@ -75,11 +75,13 @@ pub(super) fn source(at: &At<'_>, _: About) -> Explanation {
         None => {
             let module =
                 function.module.and_then(|id| refined.profile.info.modules.get(id.index()));
-            let why = match module.map(|module| &module.symbols) {
-                Some(SymbolSource::Dwarf(_)) => "the line information of its module lacks it",
-                _ => "its module has no line information",
-            };
-            format!("not known: {why} (page 4 says more)")
+            // Of a module with line information, some functions have none.
+            let has_lines = |module: &Module| matches!(module.symbols, SymbolSource::Dwarf(_));
+            match module.is_some_and(|module| !has_lines(module)) {
+                true => "not known: its module has no line information (page 4 says more)",
+                false => "not known",
+            }
+            .to_owned()
         }
     };
     let is_known = function.file.is_some() || at.row.kind != FrameKind::Context;

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::profile::{FrameKind, FunctionRef, NodesBuilder, Profile, from_outline};
-use crate::refine::{FramePattern, Predicate, Stage, WeightRef, apply, parse};
+use crate::refine::{FramePattern, Predicate, Stage, WeightRef, apply, parse, unwatched};
 use crate::views::Edges;
 use crate::views::callers::Callers;
 use crate::views::flat::flat;
@@ -23,7 +23,10 @@ fn chain(text: &str) -> Option<Chain> {
 /// Rows by name: inclusive, exclusive, edges.
 fn table(profile: &Profile, path: &str, way: Way, reach: Reach) -> BTreeMap<String, String> {
     let refined = Refined::base(profile);
-    let table = HallTable::new(&refined, chain(path).as_ref(), way, reach).unwrap();
+    let table = unwatched(|watch| {
+        Stopped::nested(HallTable::new(&refined, chain(path).as_ref(), way, reach, watch))
+    })
+    .unwrap();
     let rows = table.rows.iter().map(|row| {
         let edges = match row.first().edges {
             Edges::Range { low, .. } => format!(" e={low}"),
@@ -44,7 +47,10 @@ fn edges_below(outline: &str, stages: &str, path: &str, function: &str) -> Edges
     let profile = from_outline(outline).unwrap();
     let refined = apply(&profile, &parse(stages).unwrap()).unwrap();
     let path = chain(path);
-    let table = HallTable::new(&refined, path.as_ref(), Way::Down, Reach::Immediate).unwrap();
+    let table = unwatched(|watch| {
+        Stopped::nested(HallTable::new(&refined, path.as_ref(), Way::Down, Reach::Immediate, watch))
+    })
+    .unwrap();
     let is_it = |row: &&Row| *refined.functions[row.function.index()].name == *function;
     table.rows.iter().find(is_it).unwrap().first().edges
 }
@@ -154,7 +160,9 @@ fn what_matches_nothing_says_so() {
     let profile = from_outline(RECURSIVE).unwrap();
     let refined = Refined::base(&profile);
     let path = chain("main > vist");
-    let error = HallTable::new(&refined, path.as_ref(), Way::Down, Reach::Immediate);
+    let error = unwatched(|watch| {
+        Stopped::nested(HallTable::new(&refined, path.as_ref(), Way::Down, Reach::Immediate, watch))
+    });
     assert_eq!(error.unwrap_err().to_string(), "no function matches vist; there is visit");
 }
 
@@ -220,7 +228,7 @@ proptest! {
             if up { Way::Up } else { Way::Down },
             if extended { Reach::Extended } else { Reach::Immediate },
         );
-        let Ok(table) = HallTable::new(&refined, chain_of(&path).as_ref(), way, reach)
+        let Ok(table) = unwatched(|watch| Stopped::nested(HallTable::new(&refined, chain_of(&path).as_ref(), way, reach, watch)))
         else { return Ok(()) };
 
         let name = |node: usize| {
@@ -321,7 +329,7 @@ proptest! {
         let path = chain_of(&path);
         let of = |profile: &Profile| {
             let refined = Refined::base(profile);
-            HallTable::new(&refined, path.as_ref(), way, reach).map(|table| {
+            unwatched(|watch| Stopped::nested(HallTable::new(&refined, path.as_ref(), way, reach, watch))).map(|table| {
                 let name = |row: &Row| refined.functions[row.function.index()].name.to_string();
                 let rows = table.rows.into_iter().map(|row| (name(&row), row));
                 let rows = rows.chain([("the path".to_owned(), table.path)]).map(|(name, row)| {
@@ -357,7 +365,7 @@ proptest! {
         let sort = Sort::default();
         let reach = if extended { Reach::Extended } else { Reach::Immediate };
         for way in [Way::Down, Way::Up] {
-            let table = HallTable::new(&refined, None, way, reach).unwrap();
+            let table = unwatched(|watch| Stopped::nested(HallTable::new(&refined, None, way, reach, watch))).unwrap();
             let tree = ListedRows::of(&refined, &table, sort);
             let rows = tree.opened_children(RowId::ROOT).iter().map(|&row| tree.row(row));
             let flat: Vec<_> = flat(&refined, sort);
@@ -367,12 +375,12 @@ proptest! {
             prop_assert!(same);
             prop_assert_eq!(tree.opened_children(RowId::ROOT).len(), flat.len());
         }
-        let mut callers = Callers::new(&refined);
+        let mut callers = unwatched(|watch| Callers::new(&refined, watch));
         for function in callers.children(&refined, RowId::ROOT).to_vec() {
             let name = refined.functions[callers.row(function).function.index()].name.to_string();
             let path = Chain::of(FramePattern::Exact(name));
             let table =
-                HallTable::new(&refined, Some(&path), Way::Up, Reach::Immediate)
+                unwatched(|watch| Stopped::nested(HallTable::new(&refined, Some(&path), Way::Up, Reach::Immediate, watch)))
                     .unwrap();
             let mut by_function: BTreeMap<FunctionRef, (u64, Edges)> = BTreeMap::new();
             for caller in callers.children(&refined, function).to_vec() {

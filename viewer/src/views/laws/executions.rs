@@ -10,7 +10,7 @@ use crate::profile::{FrameKind, Profile};
 use crate::refine::laws::execution::{Activation, Execution, Sample, executions, executions_of};
 use crate::refine::laws::reference::{self, World};
 use crate::refine::laws::{language, told_apart};
-use crate::refine::{Chain, Link, Refined, parse};
+use crate::refine::{Chain, Link, Refined, Stopped, parse, unwatched};
 use crate::views::callers::Callers;
 use crate::views::flat::flat;
 use crate::views::hall::{HallTable, Reach, Way};
@@ -154,7 +154,7 @@ fn check_trees(
 ) -> Result<(), TestCaseError> {
     let (refined, samples) = (&told_apart(refined), &reference::in_order(samples)[..]);
     let timed = timed(refined, samples);
-    let mut tree = TopDown::new(refined);
+    let mut tree = unwatched(|watch| TopDown::new(refined, watch));
     for id in all_rows(&mut tree, refined) {
         let row = names(&tree, refined, id);
         let returned = returns(samples, world, |path| end_of(path, &row));
@@ -171,7 +171,7 @@ fn check_trees(
         let returned = outer_returns(refined, samples, &timed, world, here);
         check(row.first().outer_edges, returned, &format!("outermost {name}"))?;
     }
-    let mut callers = Callers::new(refined);
+    let mut callers = unwatched(|watch| Callers::new(refined, watch));
     for id in all_rows(&mut callers, refined) {
         let row = names(&callers, refined, id);
         let returned = returns(samples, world, |path| called_along(path, &row));
@@ -220,7 +220,11 @@ fn check_tables(
         (Way::Up, Reach::Immediate),
         (Way::Up, Reach::Extended),
     ] {
-        let Ok(table) = HallTable::new(refined, Some(&path), way, reach) else { return Ok(()) };
+        let Ok(table) = unwatched(|watch| {
+            Stopped::nested(HallTable::new(refined, Some(&path), way, reach, watch))
+        }) else {
+            return Ok(());
+        };
         let own: Vec<Step<'_>> = tests.iter().map(|(link, test)| (*link, &**test)).collect();
         check_row(&table.path, &own, &format!("{path}"))?;
         for row in table.rows.iter().filter(|row| row.kind != FrameKind::Root) {
@@ -256,7 +260,7 @@ fn check_sides(
             *samples = reference::apply(&stage, std::mem::take(samples), world);
         }
     }
-    let mut tree = TopDown::new(&refined);
+    let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
     for id in all_rows(&mut tree, &refined) {
         let row = names(&tree, &refined, id);
         let sides = tree.row(id).sides();

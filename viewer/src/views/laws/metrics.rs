@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::{NAMES, all_rows};
 use crate::profile::{FrameKind, MetricRef, Profile, from_outline};
-use crate::refine::{Grain, Refined, Sets, apply, parse};
+use crate::refine::{Grain, Refined, Sets, Stopped, apply, parse, unwatched};
 use crate::views::callers::Callers;
 use crate::views::flat::flat;
 use crate::views::hall::{HallTable, Reach, Way};
@@ -105,13 +105,13 @@ fn of_list(refined: &Refined, rows: &[Row]) -> Vec<(Vec<String>, Row)> {
 /// The rows of every view.
 fn views(refined: &Refined) -> Vec<Vec<(Vec<String>, Row)>> {
     let mut views = vec![
-        of_tree(refined, TopDown::new(refined)),
-        of_tree(refined, Callers::new(refined)),
+        of_tree(refined, unwatched(|watch| TopDown::new(refined, watch))),
+        of_tree(refined, unwatched(|watch| Callers::new(refined, watch))),
         of_list(refined, &flat(refined, Sort::default())),
     ];
     for level in [Grain::Module, Grain::File, Grain::Function] {
-        let places = places(refined, level);
-        views.push(of_tree(&places, TopDown::new(&places)));
+        let places = unwatched(|watch| places(refined, level, watch));
+        views.push(of_tree(&places, unwatched(|watch| TopDown::new(&places, watch))));
     }
     for text in PATHS {
         let path = Sets::default().parse_path(text).unwrap();
@@ -122,7 +122,9 @@ fn views(refined: &Refined) -> Vec<Vec<(Vec<String>, Row)>> {
             (Way::Up, Reach::Extended),
         ] {
             // Where a frame of the path has no samples, there is no table.
-            let table = HallTable::new(refined, path.as_ref(), way, reach);
+            let table = unwatched(|watch| {
+                Stopped::nested(HallTable::new(refined, path.as_ref(), way, reach, watch))
+            });
             let of = |table: HallTable| {
                 let mut rows = of_list(refined, &table.rows);
                 rows.push((Vec::new(), table.path));

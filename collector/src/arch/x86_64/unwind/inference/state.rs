@@ -34,6 +34,12 @@ impl Inferred {
         conforms: false,
         reach: 0,
     };
+
+    /// The same, of the instruction alone that it was tried at.
+    #[must_use]
+    pub const fn here(self) -> Self {
+        Self { reach: 0, ..self }
+    }
 }
 
 /// Words on the stack that are followed.
