@@ -5,6 +5,7 @@ use csprof::refine::Refined;
 use csprof::tui::effect::{Effect, Request};
 use csprof::tui::message::{Message, ViewId};
 use csprof::tui::update::update;
+use csprof::tui::views::TABS;
 use csprof::tui::worker::replace;
 use csprof_format::ids::{ModuleId, StringId};
 
@@ -222,4 +223,37 @@ fn what_is_chosen_meanwhile_stays() {
     }
     assert_eq!(viewer.model.metric().source, "realtime");
     assert_eq!(picture(&viewer), picture(Viewer::new(&profile, "80x24").press("Pjm")));
+}
+
+/// What is wrong of the old profile may be right of the new one.
+#[test]
+fn a_line_that_is_typed_meanwhile_is_judged_anew() {
+    let mut viewer = Viewer::new(&from_outline("main 2\n  f 3\n").unwrap(), "80x24");
+    let request = ask(&mut viewer);
+    viewer.press("fhide norm");
+    let refused = viewer.screen();
+    answer(&mut viewer, request, Ok(from_outline("main 2\n  norm 3\n").unwrap()));
+    assert_ne!(viewer.screen(), refused);
+    viewer.press("<enter>");
+    assert_eq!(viewer.model.shown_stages.to_string(), "hide norm");
+}
+
+/// Leaving a list ends what the list waited for, and nothing that others did.
+#[test]
+fn leaving_a_list_ends_what_it_waited_for() {
+    let ended = |effects: &[Effect]| {
+        effects.iter().filter(|effect| matches!(effect, Effect::Cancel(_))).count()
+    };
+    let mut viewer = Viewer::new(&solver(), "80x24");
+    let callers = update(&mut viewer.model, Message::Show(ViewId(1)));
+    let list = update(&mut viewer.model, Message::Show(ViewId(TABS)));
+    let [Effect::Refine(callers)] = &callers[..] else { panic!("{callers:?}") };
+    let [Effect::Refine(list)] = &list[..] else { panic!("{list:?}") };
+    let left = update(&mut viewer.model, Message::Cancel);
+    assert_eq!(left, [Effect::Cancel(Some(list.ticket))]);
+    assert_eq!(
+        viewer.model.asked.iter().map(|(ticket, _)| *ticket).collect::<Vec<_>>(),
+        [callers.ticket]
+    );
+    assert_eq!(ended(&update(&mut viewer.model, Message::Cancel)), 1);
 }
