@@ -303,13 +303,17 @@ impl Wanted {
 fn main() {
     let wanted = Wanted::read();
     let nodes = u32::try_from(wanted.nodes).unwrap_or(u32::MAX);
+    let profile = |shape: &Shape| {
+        let mut saved = shape.profile(nodes);
+        saved.run.trampoline = true;
+        Profile::from_saved(saved)
+    };
     for (name, shape) in SHAPES.iter().filter(|(name, _)| name.contains(&wanted.shape)) {
-        wanted.measure(name, &Profile::from_saved(shape.profile(nodes)));
+        wanted.measure(name, &profile(shape));
     }
     let two_sides = "two sides";
     if two_sides.contains(&wanted.shape) {
-        let [base, other] =
-            [&SHAPES[0].1, &SHAPES[4].1].map(|shape| Profile::from_saved(shape.profile(nodes)));
+        let [base, other] = [&SHAPES[0].1, &SHAPES[4].1].map(profile);
         let compared = Profile::compared(("base", base), ("other", other), &[]);
         let Ok(compared) = compared else { unreachable!("both count the same") };
         wanted.measure(two_sides, &compared);

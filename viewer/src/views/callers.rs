@@ -11,19 +11,28 @@
 //! of the children of every row sum to the row. So does inclusive cost, unless F is recursive: what
 //! an inner activation costs, which F itself called, is part of what the outer one costs.
 
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use super::flat::by_function;
 use super::row::Row;
 use super::sums::Addend;
 use super::tree::{Direction, Opened, RowTree, Until};
-use crate::profile::FrameRef;
-use crate::refine::{Cancelled, Refined, Visitor, Watch, unwatched, walk};
+use crate::profile::{Count, FrameRef, FunctionRef};
+use crate::refine::{
+    Cancelled, CostsOf, Refined, Visitor, Watch, depth_first, in_width, unwatched, walk,
+};
+
+/// Functions whose activations are looked for one function at a time. Those of all take about as
+/// long as those of so many.
+const ALONE: u32 = 8;
 
 /// Rows lead to callers.
 #[derive(Clone, Debug, Default)]
 pub struct Upward {
-    /// Made when the first function is opened.
+    /// How many functions have been opened, by this tree and its clones.
+    opened: Arc<AtomicU32>,
+    /// Made when more than [`ALONE`] have been.
     activations: OnceLock<Activations>,
 }
 
@@ -65,6 +74,37 @@ impl Activations {
             _ => 0..0,
         }
     }
+}
+
+/// Adds those of one function, depth first. O(nodes).
+///
+/// What is below one of them is told by samples: with S samples on the nodes before, it finds at
+/// least S and less than S + its inclusive samples before it.
+fn activations_of<C: Count>(
+    refined: &Refined,
+    costs: &CostsOf<C>,
+    function: FunctionRef,
+    out: &mut Vec<Activation>,
+) {
+    let ours: Vec<bool> = refined.frames.iter().map(|frame| frame.function == function).collect();
+    let (inclusive, exclusive) = (&costs.all.inclusive[..], &costs.all.exclusive[..]);
+    let mut before = C::default();
+    // Those that have not been left: where they end, in samples, and their places.
+    let mut above: Vec<(C, u32)> = Vec::new();
+    let visit = |node: usize| {
+        if ours[refined.frame[node].index()] {
+            let place = out.len() as u32;
+            while let Some((_, left)) = above.pop_if(|(end, _)| *end <= before) {
+                out[left as usize].end = place;
+            }
+            above.push((before + inclusive[node], place));
+            let caller = refined.parent[node];
+            // Node numbers fit: `parent` holds them in the same type.
+            out.push(Activation { node: node as u32, caller, place, end: u32::MAX });
+        }
+        before += exclusive[node];
+    };
+    unwatched(|watch| depth_first(refined, watch, visit));
 }
 
 struct Filling<'r> {
@@ -131,6 +171,11 @@ impl Callers {
 
 #[cfg(test)]
 impl Upward {
+    /// Looks for those of all functions, however few are opened.
+    pub(super) fn index(&self) {
+        self.opened.store(ALONE, Ordering::Relaxed);
+    }
+
     /// How many nodes are in the index, if it was made.
     pub(super) fn indexed(&self) -> Option<usize> {
         self.activations.get().map(|activations| activations.nodes.len())
@@ -148,6 +193,11 @@ impl Direction for Upward {
     fn step(&self, refined: &Refined, opened: Opened<'_, Activation>, out: &mut Vec<Activation>) {
         if opened.depth == 1 {
             // Members of the first level are not stored: together they would be all nodes.
+            if self.opened.fetch_add(1, Ordering::Relaxed) < ALONE {
+                let function = opened.row.function;
+                in_width!(&refined.costs, costs => activations_of(refined, costs, function, out));
+                return;
+            }
             let activations = self.activations.get_or_init(|| Activations::of(refined));
             let places = activations.of_function(opened.row.function.index());
             out.extend(places.map(|place| {

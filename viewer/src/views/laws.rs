@@ -166,6 +166,12 @@ proptest! {
 
         let mut callers = unwatched(|watch| Callers::new(&refined, watch));
         let caller_rows = all_rows(&mut callers, &refined);
+        // Whether a function is looked for alone or with all others.
+        let mut indexed = unwatched(|watch| Callers::new(&refined, watch));
+        indexed.direction.index();
+        let by_index = all_rows(&mut indexed, &refined);
+        let alone: Vec<_> = caller_rows.iter().map(|&id| callers.row(id)).collect();
+        prop_assert_eq!(alone, by_index.iter().map(|&id| indexed.row(id)).collect::<Vec<_>>());
         for &id in &caller_rows {
             let children = callers.opened_children(id);
             prop_assert_eq!(callers.row(id).has_children, !children.is_empty());
