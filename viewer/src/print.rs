@@ -71,7 +71,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 
 /// What is written, and therefore how a character is escaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum Escaping {
     /// Lines for people, or CSV: `\u{1b}`.
     Text,
     /// JSON, in which such characters occur in strings only: `\u001b`.
@@ -83,14 +83,14 @@ pub enum Form {
 #[derive(Debug)]
 pub struct Printable<W: Write> {
     out: W,
-    form: Form,
+    form: Escaping,
     /// The beginning of a character whose other bytes are still to come.
     begun: Vec<u8>,
 }
 
 impl<W: Write> Printable<W> {
     /// A writer to `out`.
-    pub const fn new(out: W, form: Form) -> Self {
+    pub const fn new(out: W, form: Escaping) -> Self {
         Self { out, form, begun: Vec::new() }
     }
 
@@ -107,8 +107,8 @@ impl<W: Write> Printable<W> {
             self.out.write_all(before.as_bytes())?;
             let mut chars = from.chars();
             match (chars.next(), self.form) {
-                (Some(c), Form::Text) => write!(self.out, "{}", c.escape_default())?,
-                (Some(c), Form::Json) => {
+                (Some(c), Escaping::Text) => write!(self.out, "{}", c.escape_default())?,
+                (Some(c), Escaping::Json) => {
                     for unit in c.encode_utf16(&mut [0; 2]) {
                         write!(self.out, "\\u{unit:04x}")?;
                     }
@@ -162,7 +162,7 @@ impl<W: Write> Write for Printable<W> {
 
 /// Standard output, for a report in this form; its end is a flush.
 #[must_use]
-pub fn output(form: Form) -> Printable<BufWriter<StdoutLock<'static>>> {
+pub fn output(form: Escaping) -> Printable<BufWriter<StdoutLock<'static>>> {
     Printable::new(BufWriter::new(io::stdout().lock()), form)
 }
 
@@ -171,7 +171,7 @@ pub fn output(form: Form) -> Printable<BufWriter<StdoutLock<'static>>> {
 /// # Errors
 /// Those of standard output.
 pub fn line(text: &str) -> io::Result<()> {
-    let mut out = output(Form::Text);
+    let mut out = output(Escaping::Text);
     writeln!(out, "{text}")?;
     out.flush()
 }
@@ -187,7 +187,7 @@ pub fn as_it_is(text: &[u8]) -> io::Result<()> {
 }
 
 fn messages() -> Printable<BufWriter<StderrLock<'static>>> {
-    Printable::new(BufWriter::new(io::stderr().lock()), Form::Text)
+    Printable::new(BufWriter::new(io::stderr().lock()), Escaping::Text)
 }
 
 /// Says something on standard error, in one write. Lines of the text stay lines.
@@ -259,7 +259,7 @@ mod tests {
         assert!(UNSEEN.windows(2).all(|pair| pair[0].end() < pair[1].start()));
     }
 
-    fn written(pieces: &[&[u8]], form: Form) -> String {
+    fn written(pieces: &[&[u8]], form: Escaping) -> String {
         let mut out = Printable::new(Vec::new(), form);
         pieces.iter().for_each(|piece| out.write_all(piece).unwrap());
         String::from_utf8(out.out).unwrap()
@@ -267,9 +267,9 @@ mod tests {
 
     #[test]
     fn streams_keep_lines_and_escape_the_rest() {
-        assert_eq!(written(&[b"a\nb\x1bc\td\r"], Form::Text), "a\nb\\u{1b}c\\td\\r");
+        assert_eq!(written(&[b"a\nb\x1bc\td\r"], Escaping::Text), "a\nb\\u{1b}c\\td\\r");
         let name = "\"\u{9b}\u{202e}\u{e0041}\u{7f}\"";
-        let json = written(&[name.as_bytes()], Form::Json);
+        let json = written(&[name.as_bytes()], Escaping::Json);
         assert_eq!(json, r#""\u009b\u202e\udb40\udc41\u007f""#);
         let read: String = serde_json::from_str(&json).unwrap();
         assert_eq!(read, name.trim_matches('"'));
@@ -280,8 +280,11 @@ mod tests {
         let name = "ö\u{202e}名";
         for at in 0..name.len() {
             let (before, after) = name.as_bytes().split_at(at);
-            assert_eq!(written(&[before, after], Form::Text), "ö\\u{202e}名");
+            assert_eq!(written(&[before, after], Escaping::Text), "ö\\u{202e}名");
         }
-        assert_eq!(written(&[b"a\xff\xc3", b"\x28z\xe2\x80"], Form::Text), "a\u{fffd}\u{fffd}(z");
+        assert_eq!(
+            written(&[b"a\xff\xc3", b"\x28z\xe2\x80"], Escaping::Text),
+            "a\u{fffd}\u{fffd}(z"
+        );
     }
 }

@@ -14,7 +14,7 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use crate::refine::{FramePattern, Problem, Sets, Source, defined_in};
+use crate::refine::{FramePattern, Problem, SetText, Sets, defined_in};
 
 /// Files beyond this size are something else.
 const MAX_BYTES: u64 = 1 << 20;
@@ -79,7 +79,7 @@ impl SetFiles {
             }
         }
         let sources: Vec<_> =
-            texts.iter().map(|(place, text)| Source { place, text: text.as_str() }).collect();
+            texts.iter().map(|(place, text)| SetText { place, text: text.as_str() }).collect();
         let mut sets = Sets::read(&sources);
         problems.into_iter().for_each(|problem| sets.add_problem(problem));
         sets

@@ -7,7 +7,7 @@
 use std::sync::OnceLock;
 
 use csprof::profile::{Profile, from_outline};
-use csprof::refine::{Refined, Sets, Source, apply, complete, parse};
+use csprof::refine::{Refined, Sets, SetText, apply, complete, parse};
 use libfuzzer_sys::fuzz_target;
 
 #[path = "outline.rs"]
@@ -18,7 +18,7 @@ fuzz_target!(|input: (u8, &str)| {
     let profile = PROFILE.get_or_init(|| from_outline(outline::OUTLINE).expect("an outline"));
     let (cursor, text) = input;
 
-    let sets = Sets::read(&[Source { place: "sets", text }]);
+    let sets = Sets::read(&[SetText { place: "sets", text }]);
     sets.problems().iter().for_each(|problem| drop(problem.to_string()));
     for set in sets.named() {
         let text = format!("through @{}", set.name());

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::sync::OnceLock;
 
 use csprof::profile::{Profile, from_outline};
-use csprof::refine::{Refined, Sets, Source, parse};
+use csprof::refine::{Refined, Sets, SetText, parse};
 use libfuzzer_sys::fuzz_target;
 
 #[path = "outline.rs"]
@@ -54,7 +54,7 @@ fuzz_target!(|bytes: &[u8]| {
         [read(outline::OUTLINE), compared.expect("of one unit")]
     });
     let sets = SETS.get_or_init(|| {
-        Sets::read(&[Source { place: "sets", text: "@mine = {@mpi, a}\n@libc = mem*\n" }])
+        Sets::read(&[SetText { place: "sets", text: "@mine = {@mpi, a}\n@libc = mem*\n" }])
     });
     let text = text_of(bytes);
     let refinement = match sets.parse(&text) {

@@ -90,7 +90,7 @@ impl Demo {
             tui::run(opened, Some(read), "", appearance.viewer(true))?;
             return Ok(ExitCode::from(status));
         }
-        let mut out = print::output(print::Form::Text);
+        let mut out = print::output(print::Escaping::Text);
         let refined = Refined::base(&profile);
         let options = report::Options { ascii: appearance.ascii, ..report::Options::default() };
         report::text::write(&refined, &options, &mut out)?;

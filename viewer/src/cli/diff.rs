@@ -11,7 +11,7 @@ use super::appearance::Appearance;
 use super::exit_code::{self, WrongUsage};
 use super::open::{applied, compared, parsed};
 use super::report::{Format, percent};
-use super::rows::{Rows, grain};
+use super::rows::{RowChoice, grain};
 use super::sort::compared_column;
 use crate::print;
 use crate::profile::Profile;
@@ -79,7 +79,7 @@ pub struct Diff {
     #[arg(long, value_parser = compared_column(), default_value = "delta")]
     sort: Id,
     #[command(flatten)]
-    rows: Rows,
+    rows: RowChoice,
     /// Show this many levels of the tree
     #[arg(long, value_name = "N")]
     depth: Option<u32>,

@@ -54,7 +54,7 @@ impl Export {
         let refined = self.selection.apply_with(&profile, &self.file.set_files())?;
         let measure = self.selection.measure(&profile)?.unwrap_or_default();
         let write = |out: &mut dyn Write| -> io::Result<()> {
-            let mut out = Printable::new(BufWriter::new(out), print::Form::Text);
+            let mut out = Printable::new(BufWriter::new(out), print::Escaping::Text);
             match self.format {
                 Format::Folded => {
                     let options = Options { measure, no_inline: self.no_inline };
@@ -67,7 +67,9 @@ impl Export {
             Some(path) => File::create(path)
                 .and_then(|mut file| write(&mut file))
                 .with_context(|| format!("{}: cannot be written", path.display()))?,
-            None => write(&mut print::output(print::Form::Text)).context(print::CANNOT_PRINT)?,
+            None => {
+                write(&mut print::output(print::Escaping::Text)).context(print::CANNOT_PRINT)?
+            }
         }
         Ok(exit_code::DONE)
     }

@@ -47,8 +47,8 @@ impl Info {
         let profile = self.file.open()?;
         let sets = set_places(&self.file.set_files());
         let mut out = print::output(match self.format {
-            Format::Text => print::Form::Text,
-            Format::Json => print::Form::Json,
+            Format::Text => print::Escaping::Text,
+            Format::Json => print::Escaping::Json,
         });
         let written = match self.format {
             Format::Text => info::text::write(&profile, &sets, appearance.ascii, &mut out),

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use super::appearance::Appearance;
 use super::exit_code::{self, WrongUsage};
 use super::open::{ProfileFiles, Selection, tell_problems};
-use super::rows::{Rows, grain};
+use super::rows::{RowChoice, grain};
 use super::sort::{SortBy, SortParser};
 use crate::print;
 use crate::profile::Profile;
@@ -64,7 +64,7 @@ pub struct Report {
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = Whole::All)]
     percent: Whole,
     #[command(flatten)]
-    rows: Rows,
+    rows: RowChoice,
     /// List the sets of frames that refinements can name (@mpi) and what they match here
     #[arg(long, conflicts_with_all = [
         "view", "depth", "limit", "threshold", "open", "sort", "by", "percent", "reverse", "path",
@@ -120,10 +120,10 @@ pub(super) enum Format {
 
 impl Format {
     /// How its characters are escaped.
-    pub(super) fn of_output(self) -> print::Form {
+    pub(super) fn of_output(self) -> print::Escaping {
         match self {
-            Self::Json => print::Form::Json,
-            Self::Text | Self::Csv => print::Form::Text,
+            Self::Json => print::Escaping::Json,
+            Self::Text | Self::Csv => print::Escaping::Text,
         }
     }
 }

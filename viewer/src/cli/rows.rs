@@ -11,7 +11,7 @@ use crate::views::hall::{self, HallTable, Reach, Way};
 
 /// Rows by place, and the table of a path.
 #[derive(Debug, Args)]
-pub(super) struct Rows {
+pub(super) struct RowChoice {
     /// Turn the order round
     #[arg(long)]
     pub(super) reverse: bool,
@@ -43,7 +43,7 @@ pub(super) fn grain(offered: [(Grain, &'static str); 3]) -> impl TypedValueParse
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct OpenRows(Vec<Vec<usize>>);
 
-impl Rows {
+impl RowChoice {
     /// The places of the open rows, if they were given.
     pub(super) fn open(&self) -> Option<Vec<Vec<usize>>> {
         self.open.clone().map(|rows| rows.0)

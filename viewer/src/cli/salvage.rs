@@ -70,7 +70,7 @@ fn list() -> Result<ExitCode> {
     if found.is_empty() {
         tell(&["no interrupted run has left anything on this machine".to_owned()]);
     }
-    let mut out = print::output(print::Form::Text);
+    let mut out = print::output(print::Escaping::Text);
     for (path, command) in found {
         writeln!(out, "{}  {}", path.display(), printable(&command_line(&command)))?;
     }

@@ -8,7 +8,7 @@ use super::lang::keywords::{PREDICATES, beginnings};
 use super::lang::lexer::is_sign;
 use super::lang::metric_test::{Quantity, Sides};
 use super::lang::sets::Sets;
-use super::lang::stage::{Entry, Form, STAGES};
+use super::lang::stage::{STAGES, StageEntry, StageForm};
 use super::lang::syntax::{Axis, Field, Grain};
 use super::pattern::glob::Glob;
 use crate::profile::Profile;
@@ -171,7 +171,7 @@ fn last_stage(before: &str) -> &str {
 /// Whether what rows stand for is being named: after `by` at the beginning of a stage.
 fn is_grain(before: &str) -> bool {
     let stage = STAGES.iter().find(|stage| stage.words == last_stage(before));
-    stage.is_some_and(|stage| matches!(stage.form, Form::Grain(_)))
+    stage.is_some_and(|stage| matches!(stage.form, StageForm::Grain(_)))
 }
 
 fn begins_stage_only(before: &str) -> bool {
@@ -197,7 +197,7 @@ fn keywords(before: &str, word: &str) -> Vec<String> {
                 && !beginnings().any(|(name, _)| name.ends_with(previous)) =>
             {
                 let is_named = STAGES.iter().any(|stage| {
-                    matches!(stage.form, Form::Named(_))
+                    matches!(stage.form, StageForm::Named(_))
                         && last_stage(before).starts_with(stage.words)
                 });
                 if is_named { vec!["as"] } else { vec!["and", "or"] }
@@ -210,16 +210,16 @@ fn keywords(before: &str, word: &str) -> Vec<String> {
 }
 
 /// What may stand behind the words of a stage, of which the previous word is one.
-fn operands(stage: &Entry, before: &str, previous: &str) -> Option<Vec<&'static str>> {
+fn operands(stage: &StageEntry, before: &str, previous: &str) -> Option<Vec<&'static str>> {
     let (first, last) = stage.words.split_once(' ').unwrap_or(("", stage.words));
     if previous == first {
         return Some(vec![last]);
     }
     match stage.form {
-        Form::Axis(_) if previous == last => Some(names_of(&Axis::ALL)),
-        Form::Test(_) if previous == last => Some(quantities_and_sides()),
-        Form::Grain(_) if is_grain(before) => Some(names_of(&Grain::ALL)),
-        Form::Place(_) if before.trim_end().ends_with(stage.words) => Some(vec!["last"]),
+        StageForm::Axis(_) if previous == last => Some(names_of(&Axis::ALL)),
+        StageForm::Test(_) if previous == last => Some(quantities_and_sides()),
+        StageForm::Grain(_) if is_grain(before) => Some(names_of(&Grain::ALL)),
+        StageForm::Place(_) if before.trim_end().ends_with(stage.words) => Some(vec!["last"]),
         _ => None,
     }
 }

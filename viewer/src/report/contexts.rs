@@ -150,7 +150,7 @@ pub fn json(refined: &Refined, options: &Options, out: &mut impl Write) -> io::R
     let heading = heading(refined, measure, Some((imbalance, of_processes.spread.peers)));
     let basis = Basis { measure, ..Basis::new(refined) };
     let columns = basis.of_contexts_for_machines();
-    let mut written = json::Rows::begin(&heading, out)?;
+    let mut written = json::JsonRows::begin(&heading, out)?;
     rows.iter().try_for_each(|context| {
         let (row, depth) = (context.into(), depth(context));
         written.write(&JsonRow { basis: &basis, columns: &columns, row, depth })
@@ -168,7 +168,7 @@ pub fn csv(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Re
     let (rows, _) = wanted(refined, list, Limits::for_machines(options));
     let basis = Basis { measure: options.measure.unwrap_or_default(), ..Basis::new(refined) };
     let columns = basis.of_contexts_for_machines().concat();
-    let mut written = csv::Rows::begin(&basis, &columns, out)?;
+    let mut written = csv::CsvRows::begin(&basis, &columns, out)?;
     rows.iter().try_for_each(|context| written.write(context, depth(context)))?;
     written.end()
 }

@@ -32,20 +32,20 @@ pub(super) fn cell(text: &str) -> Cow<'_, str> {
 pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let basis = Basis { measure: options.measure.unwrap_or_default(), ..Basis::new(refined) };
     let columns = basis.for_machines(options.view.cost()).concat();
-    let mut rows = Rows::begin(&basis, &columns, out)?;
+    let mut rows = CsvRows::begin(&basis, &columns, out)?;
     ForMachines::new(refined, options).each(|row, depth| rows.write(row, depth))?;
     rows.end()
 }
 
 /// Rows in columns, written one by one.
-pub(super) struct Rows<'b, W: Write> {
+pub(super) struct CsvRows<'b, W: Write> {
     basis: &'b Basis<'b>,
     columns: &'b [Column],
     table: csv::Writer<W>,
     record: csv::StringRecord,
 }
 
-impl<'b, W: Write> Rows<'b, W> {
+impl<'b, W: Write> CsvRows<'b, W> {
     pub(super) fn begin(basis: &'b Basis<'b>, columns: &'b [Column], out: W) -> io::Result<Self> {
         let mut record = csv::StringRecord::new();
         record.push_field("depth");

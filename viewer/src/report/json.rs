@@ -149,7 +149,7 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
     let measure = options.measure.unwrap_or_default();
     let basis = Basis { measure, ..Basis::new(refined) };
     let columns = basis.for_machines(options.view.cost());
-    let mut rows = Rows::begin(&heading(refined, measure, None), out)?;
+    let mut rows = JsonRows::begin(&heading(refined, measure, None), out)?;
     ForMachines::new(refined, options).each(|row, depth| {
         let row = row.into();
         rows.write(&JsonRow { basis: &basis, columns: &columns, row, depth })
@@ -158,12 +158,12 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
 }
 
 /// An object with `rows` behind its other members, one on each line, written one by one.
-pub(super) struct Rows<'o, W> {
+pub(super) struct JsonRows<'o, W> {
     out: &'o mut W,
     is_first: bool,
 }
 
-impl<'o, W: Write> Rows<'o, W> {
+impl<'o, W: Write> JsonRows<'o, W> {
     pub(super) fn begin(object: &impl Serialize, out: &'o mut W) -> io::Result<Self> {
         let members = serde_json::to_string(object)?;
         // The closing brace comes after the rows.

@@ -17,7 +17,7 @@ use super::demangle::{self, Demangler, Name};
 use super::elf::Elf;
 use super::path;
 use super::reader::{Reader, reader};
-use super::sites::{Function, ModuleSites, Row};
+use super::sites::{Function, ModuleSites, SiteRow};
 use super::split;
 
 /// The DWARF sections of one file, decompressed.
@@ -107,7 +107,7 @@ impl<'a> Dwarf<'a> {
             let location = frame.location.as_ref();
             let file = location.and_then(|location| location.file).map(|file| out.file(file));
             let line = location.and_then(|location| location.line).unwrap_or(0);
-            out.sites.rows.push(Row { function, file, line });
+            out.sites.rows.push(SiteRow { function, file, line });
         }
         // DWARF leads from the innermost function outwards.
         out.sites.rows[first..].reverse();

@@ -37,7 +37,7 @@ pub(super) struct Wanted<'a> {
 }
 
 /// A file that was found, with its path for people.
-pub(super) struct Found {
+pub(super) struct FoundFile {
     pub(super) path: String,
     pub(super) bytes: Bytes,
 }
@@ -45,7 +45,7 @@ pub(super) struct Found {
 /// The state of the module's own file.
 pub(super) enum Own {
     /// It is what ran.
-    Matches(Found),
+    Matches(FoundFile),
     /// It is another build.
     Differs {
         /// Where it is.
@@ -60,11 +60,11 @@ pub(super) struct Located {
     /// The module's own file.
     pub(super) own: Own,
     /// A separate debug file.
-    pub(super) debug: Option<Found>,
+    pub(super) debug: Option<FoundFile>,
     /// Supplementary DWARF that the debug file, or else the own file, refers to.
-    pub(super) alternate: Option<Found>,
+    pub(super) alternate: Option<FoundFile>,
     /// Mini debuginfo.
-    pub(super) mini: Option<Found>,
+    pub(super) mini: Option<FoundFile>,
     /// What is odd about them, for people.
     pub(super) warnings: Vec<String>,
 }
@@ -115,7 +115,7 @@ pub(super) fn open_own(
         Ok(file) => file,
         Err(error) => return Own::Unreadable(cannot_open(&error)),
     };
-    let found = Found { path: wanted.path.to_owned(), bytes: elf::bytes(file) };
+    let found = FoundFile { path: wanted.path.to_owned(), bytes: elf::bytes(file) };
     let build_id = match Elf::parse(&found.bytes) {
         Ok(elf) => elf.build_id(),
         Err(reason) => return Own::Unreadable(reason),
@@ -150,10 +150,10 @@ fn cannot_open(error: &io::Error) -> String {
 /// Finds the separate debug file of a module; `own` is its own file if that could be used.
 fn find_debug_file(
     wanted: &Wanted<'_>,
-    own: Option<(&Found, &Elf<'_>)>,
+    own: Option<(&FoundFile, &Elf<'_>)>,
     files: &dyn FileSource,
     warnings: &mut Vec<String>,
-) -> Option<Found> {
+) -> Option<FoundFile> {
     for path in build_id_paths(wanted.build_id, files) {
         if let Some(found) = open_matching(&path, wanted.build_id, files) {
             return Some(found);
@@ -168,7 +168,7 @@ fn find_debug_file(
         }
         let Ok(mut file) = files.open(&FileRequest::Path(path.clone())) else { continue };
         let crc_of_file = elf::crc32(file.as_mut());
-        let found = Found { path: path.display().to_string(), bytes: elf::bytes(file) };
+        let found = FoundFile { path: path.display().to_string(), bytes: elf::bytes(file) };
         let Ok(candidate) = Elf::parse(&found.bytes) else {
             warnings.push(format!("{}: not a readable ELF file", found.path));
             continue;
@@ -190,9 +190,9 @@ fn find_debug_file(
 }
 
 /// Opens a file if it has this build id and something that the module's own file may lack.
-fn open_matching(path: &Path, build_id: &[u8], files: &dyn FileSource) -> Option<Found> {
+fn open_matching(path: &Path, build_id: &[u8], files: &dyn FileSource) -> Option<FoundFile> {
     let file = files.open(&FileRequest::Path(path.to_owned())).ok()?;
-    let found = Found { path: path.display().to_string(), bytes: elf::bytes(file) };
+    let found = FoundFile { path: path.display().to_string(), bytes: elf::bytes(file) };
     let useful = Elf::parse(&found.bytes)
         .is_ok_and(|elf| elf.build_id() == build_id && (elf.has_dwarf() || elf.has_symbol_table()));
     useful.then_some(found)
@@ -230,10 +230,10 @@ fn debug_link_paths(module: &Path, name: &[u8], files: &dyn FileSource) -> Vec<P
 
 /// Finds the supplementary file of a file with DWARF.
 fn find_alternate(
-    debug: &Found,
+    debug: &FoundFile,
     files: &dyn FileSource,
     warnings: &mut Vec<String>,
-) -> Option<Found> {
+) -> Option<FoundFile> {
     let elf = Elf::parse(&debug.bytes).ok()?;
     let (name, build_id) = elf.debug_alt_link()?;
     let name = Path::new(OsStr::from_bytes(name));
@@ -244,7 +244,7 @@ fn find_alternate(
     paths.extend(build_id_paths(build_id, files));
     for path in paths {
         let Ok(file) = files.open(&FileRequest::Path(path.clone())) else { continue };
-        let found = Found { path: path.display().to_string(), bytes: elf::bytes(file) };
+        let found = FoundFile { path: path.display().to_string(), bytes: elf::bytes(file) };
         if Elf::parse(&found.bytes).is_ok_and(|elf| elf.build_id() == build_id) {
             return Some(found);
         }
@@ -259,10 +259,10 @@ fn find_alternate(
 }
 
 /// Unpacks the symbol table that some distributions leave in stripped files.
-fn mini_debuginfo(own: &Found, elf: &Elf<'_>, warnings: &mut Vec<String>) -> Option<Found> {
+fn mini_debuginfo(own: &FoundFile, elf: &Elf<'_>, warnings: &mut Vec<String>) -> Option<FoundFile> {
     let section = elf.section(".gnu_debugdata").ok().flatten()?;
     match unpack(&section.bytes) {
-        Ok(bytes) => Some(Found {
+        Ok(bytes) => Some(FoundFile {
             path: format!("{} (.gnu_debugdata)", own.path),
             bytes: elf::bytes(Box::new(Cursor::new(bytes))),
         }),

@@ -72,7 +72,7 @@ use csprof_format::profile as saved;
 
 use self::elf::Elf;
 use self::locate::{Own, Wanted};
-use self::module::{ResolvedModule, Source};
+use self::module::{NameSource, ResolvedModule};
 use self::request::FileSource;
 use self::sites::{Place, Strings};
 use self::votes::{Calls, Votes};
@@ -186,7 +186,7 @@ fn resolve_all(
     warnings
 }
 
-impl Source {
+impl NameSource {
     /// As a profile has it.
     fn saved(&self, strings: &mut Strings<'_>) -> saved::SymbolSource {
         match self {

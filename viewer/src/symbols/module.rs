@@ -17,7 +17,7 @@ use super::extent::Extents;
 use super::locate::{self, Located, Own, Wanted};
 use super::plt::{self, Callee, Slots};
 use super::request::FileSource;
-use super::sites::{Function, ModuleSites, Row};
+use super::sites::{Function, ModuleSites, SiteRow};
 use super::split;
 use super::symbol_table::SymbolTable;
 
@@ -25,7 +25,7 @@ use super::symbol_table::SymbolTable;
 ///
 /// [`saved::SymbolSource`]: csprof_format::profile::SymbolSource
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum NameSource {
     Dwarf(String),
     SymbolTable(String),
     Exports(String),
@@ -37,7 +37,7 @@ pub(super) enum Source {
 /// What became of a module.
 #[derive(Debug)]
 pub(super) struct ResolvedModule {
-    pub(super) source: Source,
+    pub(super) source: NameSource,
     pub(super) sites: ModuleSites,
     /// Functions whose name csprof made up, as numbers in [`ModuleSites::functions`].
     pub(super) made_up: BTreeSet<u32>,
@@ -51,7 +51,7 @@ impl ResolvedModule {
     /// A module of which nothing could be learned.
     pub(super) fn unreadable(reason: String, warnings: Vec<String>) -> Self {
         Self {
-            source: Source::Unreadable(reason),
+            source: NameSource::Unreadable(reason),
             sites: ModuleSites::default(),
             made_up: BTreeSet::new(),
             chosen: Chosen::default(),
@@ -122,7 +122,7 @@ pub(super) fn resolve(
                 if let Name::MadeUp(_) = name {
                     made_up.insert(function);
                 }
-                sites.rows.push(Row { function, file: None, line: 0 });
+                sites.rows.push(SiteRow { function, file: None, line: 0 });
             }
             None => {}
         }
@@ -138,14 +138,14 @@ pub(super) fn resolve(
 }
 
 /// Why no address of a file has a name, and what would help.
-fn explain(wanted: &Wanted<'_>, source: &Source) -> Option<String> {
+fn explain(wanted: &Wanted<'_>, source: &NameSource) -> Option<String> {
     let path = wanted.path;
     match source {
-        Source::BuildIdDiffers(_) => Some(format!(
+        NameSource::BuildIdDiffers(_) => Some(format!(
             "{path}: the file was replaced after the run (its build id differs), so its functions \
              have no names; record again, or keep a copy of the old file's debug information"
         )),
-        Source::Unreadable(reason) => Some(format!("{path}: no symbols: {reason}")),
+        NameSource::Unreadable(reason) => Some(format!("{path}: no symbols: {reason}")),
         // A stripped file is nothing special. Whether it matters is decided by its samples.
         _ => None,
     }
@@ -161,7 +161,7 @@ struct Opened<'data> {
 
 impl<'data> Opened<'data> {
     fn new(located: &'data Located) -> Result<Self, String> {
-        let parse = |found: &'data Option<locate::Found>| {
+        let parse = |found: &'data Option<locate::FoundFile>| {
             found.as_ref().and_then(|found| Elf::parse(&found.bytes).ok())
         };
         let own = match &located.own {
@@ -190,30 +190,30 @@ impl<'data> Opened<'data> {
         [&self.own, &self.debug, &self.mini].into_iter().flatten()
     }
 
-    fn source(&self, located: &Located) -> Source {
+    fn source(&self, located: &Located) -> NameSource {
         if let (Some(elf), Some(found)) = (&self.debug, &located.debug) {
             return if elf.has_dwarf() {
-                Source::Dwarf(found.path.clone())
+                NameSource::Dwarf(found.path.clone())
             } else {
-                Source::SymbolTable(found.path.clone())
+                NameSource::SymbolTable(found.path.clone())
             };
         }
         let found = match &located.own {
             Own::Matches(found) => found,
-            Own::Differs { path } => return Source::BuildIdDiffers(path.clone()),
-            Own::Unreadable(reason) => return Source::Unreadable(reason.clone()),
+            Own::Differs { path } => return NameSource::BuildIdDiffers(path.clone()),
+            Own::Unreadable(reason) => return NameSource::Unreadable(reason.clone()),
         };
-        let Some(elf) = &self.own else { return Source::Stripped(found.path.clone()) };
+        let Some(elf) = &self.own else { return NameSource::Stripped(found.path.clone()) };
         if elf.has_dwarf() {
-            Source::Dwarf(found.path.clone())
+            NameSource::Dwarf(found.path.clone())
         } else if elf.has_symbol_table() {
-            Source::SymbolTable(found.path.clone())
+            NameSource::SymbolTable(found.path.clone())
         } else if let Some(mini) = &located.mini {
-            Source::SymbolTable(mini.path.clone())
+            NameSource::SymbolTable(mini.path.clone())
         } else if elf.exports_functions() {
-            Source::Exports(found.path.clone())
+            NameSource::Exports(found.path.clone())
         } else {
-            Source::Stripped(found.path.clone())
+            NameSource::Stripped(found.path.clone())
         }
     }
 }

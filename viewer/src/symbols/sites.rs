@@ -60,7 +60,7 @@ pub(super) struct Function {
 
 /// A source-level frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct SiteRow {
     /// Number in [`ModuleSites::functions`].
     pub(super) function: u32,
     /// File of the line being executed, number in [`ModuleSites::strings`].
@@ -75,7 +75,7 @@ pub(super) struct ModuleSites {
     pub(super) strings: Interned<String>,
     pub(super) functions: Interned<Function>,
     /// Rows of all addresses, outermost first for each.
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<SiteRow>,
     /// For each address, in the order in which they were given, the end of its rows.
     pub(super) ends: Vec<u32>,
 }
@@ -104,7 +104,7 @@ impl ModuleSites {
     }
 
     /// The rows of address number `index`.
-    pub(super) fn rows_of(&self, index: usize) -> &[Row] {
+    pub(super) fn rows_of(&self, index: usize) -> &[SiteRow] {
         let start = index.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |&e| e);
         let end = self.ends.get(index).map_or(start, |&e| e);
         self.rows.get(start as usize..end as usize).unwrap_or_default()

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::message::{Message, PromptKind, ViewId};
-use super::view::Entry;
+use super::view::ViewEntry;
 use super::views::{TABS, VIEWS};
 use crate::refine::Axis;
 use crate::set_files::SetFile;
@@ -92,7 +92,7 @@ static AFTER: &[Command] = &[
 /// All commands.
 pub fn all() -> impl Iterator<Item = &'static Command> {
     static COMMANDS: LazyLock<Vec<Command>> = LazyLock::new(|| {
-        let show = |(at, view): (usize, &&Entry)| {
+        let show = |(at, view): (usize, &&ViewEntry)| {
             command(view.command, Message::Show(ViewId(at)), view.help)
         };
         let views: Vec<_> = VIEWS.iter().enumerate().map(show).collect();

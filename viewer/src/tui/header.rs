@@ -7,7 +7,7 @@ use super::message::ViewId;
 use super::model::Model;
 use super::name::{cut, width};
 use super::scene::PercentOf;
-use super::view::Entry;
+use super::view::ViewEntry;
 use super::views::{TABS, VIEWS};
 use crate::profile::MetricRef;
 use crate::views::number::{Rounding, account, amount, brief};
@@ -19,7 +19,7 @@ const NARROW: usize = 60;
 #[must_use]
 pub fn tabs(model: &Model) -> Vec<(ViewId, String, usize)> {
     let narrow = usize::from(model.size.0) < NARROW;
-    let label = |(at, view): (usize, &&Entry)| {
+    let label = |(at, view): (usize, &&ViewEntry)| {
         let label = match (ViewId(at) == model.view, narrow) {
             (true, _) => format!("[{} {}]", at + 1, view.title),
             (false, true) => format!(" {} ", at + 1),

@@ -30,7 +30,7 @@ pub type RowsMut<'v> = (&'v mut (dyn Rows + 'v), &'v Refined);
 
 /// A line of the list of views.
 #[derive(Debug)]
-pub struct Entry {
+pub struct ViewEntry {
     /// What the header calls it.
     pub title: &'static str,
     /// The command that shows it.

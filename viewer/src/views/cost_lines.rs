@@ -7,7 +7,7 @@ use csprof_format::profile::{Account, Metric, ThreadShare};
 use super::costs::{CpuTime, ElapsedTime, Memory, cpu_metric, late};
 use super::number::{Form, amount, bytes, count, counted, duration, percent};
 use super::printable::printable;
-use super::summary::{Source, Summary};
+use super::summary::{SourceSummary, Summary};
 use crate::profile::{MetricRef, Profile};
 
 /// An amount, and what it is.
@@ -261,7 +261,7 @@ pub fn by_source(profile: &Profile, samples: impl Fn(usize) -> u64, form: Form) 
 /// there is one source: all samples are its.
 #[must_use]
 pub fn sources(summary: &Summary, form: Form) -> Vec<(String, Vec<Line>)> {
-    let section = |source: &Source| {
+    let section = |source: &SourceSummary| {
         let name = printable(&source.metric.source);
         let title = format!("Samples of {name}, one each {}", amount(1, &source.metric, form));
         let line = |key, n: u64, missing, text: &str| Line {

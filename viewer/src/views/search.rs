@@ -71,7 +71,7 @@ pub enum Way {
 
 /// A row that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct Hit {
     /// The row. It may be below closed ones: `Visible::reveal` opens the way to it.
     pub row: RowId,
     /// Whether the search went past the end of the tree and began again at the other.
@@ -161,19 +161,19 @@ impl Search {
         top: RowId,
         from: RowId,
         way: Way,
-    ) -> Option<Found> {
+    ) -> Option<Hit> {
         let straight = match way {
             Way::Forward => self.after(tree, refined, top, from),
             Way::Backward => self.before(tree, refined, top, from),
         };
         if let Some(row) = straight {
-            return Some(Found { row, wrapped: false });
+            return Some(Hit { row, wrapped: false });
         }
         let round = match way {
             Way::Forward => self.first_at_or_below(tree, refined, top),
             Way::Backward => self.last_at_or_below(tree, refined, top),
         };
-        round.map(|row| Found { row, wrapped: true })
+        round.map(|row| Hit { row, wrapped: true })
     }
 
     /// The row that typing goes to: from the root on, where most of what matches costs. Among

@@ -67,7 +67,7 @@ pub fn set_rows(
 mod tests {
     use super::*;
     use crate::profile::from_outline;
-    use crate::refine::Source;
+    use crate::refine::SetText;
 
     #[test]
     fn sets_say_what_they_mean_here() {
@@ -75,7 +75,7 @@ mod tests {
             from_outline("main 1\n  f 2\n    malloc 3\n      f 4\n  MPI_Send 5\n    memcpy 6\n")
                 .unwrap();
         let text = "@deep = {f, nothing}\n@none = x\n@lock = malloc\n";
-        let sets = Sets::read(&[Source { place: "sets", text }]);
+        let sets = Sets::read(&[SetText { place: "sets", text }]);
         let base = Refined::base(&profile);
         let rows = set_rows(&base, &sets, &Watch::none()).unwrap();
         let said = |name: &str| {

@@ -47,14 +47,14 @@ pub struct Summary {
     /// CPU time of the profiled threads, in nanoseconds; 0 if unknown.
     pub cpu_ns: u64,
     /// What each sample source brought, in the order of the metrics.
-    pub sources: Vec<Source>,
+    pub sources: Vec<SourceSummary>,
     /// Whether processes or threads ran that had no room for samples or no source of them.
     pub has_unsampled: bool,
 }
 
 /// What a sample source brought.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Source {
+pub struct SourceSummary {
     /// What it measures.
     pub metric: Metric,
     /// Its samples in all threads. Of several sources, samples that no thread could own are in
@@ -66,7 +66,7 @@ pub struct Source {
     pub delivered_per_cpu_s: Option<f64>,
 }
 
-impl Source {
+impl SourceSummary {
     /// Samples delivered and not recorded.
     #[must_use]
     pub fn lost(&self) -> u64 {
@@ -101,7 +101,7 @@ impl Summary {
             }
             let is_time = about.is_time() && about.period > 0;
             let rate = || samples.delivered as f64 / (cpu_ns as f64 / 1e9);
-            Source {
+            SourceSummary {
                 metric: about.clone(),
                 samples,
                 asked_per_s: is_time.then(|| 1e9 / about.period as f64),

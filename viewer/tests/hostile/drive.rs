@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::io::{self, ErrorKind, Write};
 
 use csprof::export::folded;
-use csprof::print::{Form, Printable, printable};
+use csprof::print::{Escaping, Printable, printable};
 use csprof::profile::merge::{Agreement, Merger};
 use csprof::profile::{MetricRef, Profile};
 use csprof::refine::{Grain, Refined, Sets, parse, unwatched};
@@ -163,7 +163,7 @@ const ROOM: u64 = 64 << 20;
 
 /// Takes output until it is full, and fails at what a terminal obeys.
 struct Sink {
-    form: Form,
+    form: Escaping,
     bytes: Vec<u8>,
     room: u64,
 }
@@ -200,7 +200,7 @@ impl Write for Sink {
     }
 }
 
-fn written(form: Form, write: impl FnOnce(&mut Printable<Sink>) -> io::Result<()>) {
+fn written(form: Escaping, write: impl FnOnce(&mut Printable<Sink>) -> io::Result<()>) {
     let mut out = Printable::new(Sink { form, bytes: Vec::new(), room: ROOM }, form);
     if let Err(error) = write(&mut out).and_then(|()| writeln!(out)) {
         assert_eq!(error.kind(), ErrorKind::StorageFull, "it was full");
@@ -209,16 +209,16 @@ fn written(form: Form, write: impl FnOnce(&mut Printable<Sink>) -> io::Result<()
 }
 
 fn text(write: impl FnOnce(&mut Printable<Sink>) -> io::Result<()>) {
-    written(Form::Text, write);
+    written(Escaping::Text, write);
 }
 
 fn json(write: impl FnOnce(&mut Printable<Sink>) -> io::Result<()>) {
-    written(Form::Json, write);
+    written(Escaping::Json, write);
 }
 
 /// No cell of a name is a formula; those of numbers may begin with a sign.
 fn csv(write: impl FnOnce(&mut Printable<Sink>) -> io::Result<()>) {
-    written(Form::Text, write);
+    written(Escaping::Text, write);
 }
 
 /// Keys that open every view, page and prompt, and go to the ends.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use csprof::refine::{Sets, Source};
+use csprof::refine::{SetText, Sets};
 use csprof::set_files::SetFile;
 use csprof::tui::effect::Effect;
 use csprof::tui::message::{Message, Notice};
@@ -11,7 +11,7 @@ use insta::assert_snapshot;
 use super::{Viewer, solver};
 
 fn sets(text: &str) -> Arc<Sets> {
-    Arc::new(Sets::read(&[Source { place: "sets", text }]))
+    Arc::new(Sets::read(&[SetText { place: "sets", text }]))
 }
 
 /// What the viewer would save: file, name and frames.

@@ -3,7 +3,7 @@ use clap::{CommandFactory as _, Parser as _};
 use super::*;
 use crate::cli::Cli;
 use crate::profile::from_outline;
-use crate::refine::{Sets, Source, apply, is_definition};
+use crate::refine::{SetText, Sets, apply, is_definition};
 use crate::tui::keymap;
 
 /// Everything that the pages speak of.
@@ -140,7 +140,7 @@ fn the_example_of_a_file_of_sets_can_be_read() {
     let from = page.find("    # What waits").unwrap();
     let end = from + page[from..].find("\n\n").unwrap();
     let file: String = page[from..end].lines().map(|line| format!("{}\n", &line[4..])).collect();
-    let sets = Sets::read(&[Source { place: "page", text: &file }]);
+    let sets = Sets::read(&[SetText { place: "page", text: &file }]);
     assert_eq!(sets.problems(), []);
     assert_eq!(sets.named().len(), 2);
     assert!(is_definition("@name = …"));

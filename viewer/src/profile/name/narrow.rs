@@ -1,6 +1,6 @@
 //! The forms of a name for a column that is too narrow for it.
 
-use super::scan::{Found, Parts, Pieces, group_end, scan};
+use super::scan::{Parts, Pieces, Scanned, group_end, scan};
 use super::spelling::{base_component, by_self_type, is_path, is_plain, of_type, split_outside};
 
 /// A name without arguments and return type, to be made shorter where that does not do.
@@ -38,7 +38,7 @@ impl NarrowName {
 }
 
 /// `<T as Trait>::f` as `T::f`, where `T` is a path and nothing more.
-fn self_type<'n>(pieces: Pieces<'n>, found: &Found) -> Option<Pieces<'n>> {
+fn self_type<'n>(pieces: Pieces<'n>, found: &Scanned) -> Option<Pieces<'n>> {
     let range = found.self_type.clone().filter(|range| range.start == 1)?;
     let inside = pieces[0].get(range.clone())?;
     let is_method = pieces[0].get(range.end + 1..)?.starts_with("::");
@@ -65,7 +65,7 @@ struct Narrow {
 }
 
 impl Narrow {
-    fn of(pieces: Pieces<'_>) -> (Self, Found) {
+    fn of(pieces: Pieces<'_>) -> (Self, Scanned) {
         let mut narrow = Self::default();
         let found = scan(pieces, &mut narrow);
         (narrow, found)

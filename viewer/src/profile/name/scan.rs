@@ -44,7 +44,7 @@ pub(crate) trait Parts {
 
 /// What a pass over a name finds that is no part of it.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct Scanned {
     /// Where the last return type ended.
     pub(super) begin: usize,
     /// Where, in all pieces together, the text inside the first `<T as Trait>` or
@@ -65,8 +65,8 @@ pub(crate) const OPERATORS: &[&str] = &[
 const ANONYMOUS: &str = "(anonymous namespace)";
 
 /// Hands out the parts of a name. Bytes are looked at one by one: what decides is ASCII.
-pub(super) fn scan(pieces: Pieces<'_>, parts: &mut impl Parts) -> Found {
-    let mut found = Found::default();
+pub(super) fn scan(pieces: Pieces<'_>, parts: &mut impl Parts) -> Scanned {
+    let mut found = Scanned::default();
     parts.begin_component();
     let mut before = 0;
     let has_arguments = has_arguments(pieces);
@@ -92,7 +92,7 @@ struct Scanner<'n, 'f> {
     /// Whether a bracket was met that nothing closes. From there on brackets are text: nothing
     /// is lost, and no bracket is looked for twice.
     is_broken: bool,
-    found: &'f mut Found,
+    found: &'f mut Scanned,
 }
 
 /// Whether a function's arguments are in the name, and not only `(anonymous namespace)`.

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-use super::scan::{Found, Parts, Pieces, closed_group, group_end, scan};
+use super::scan::{Parts, Pieces, Scanned, closed_group, group_end, scan};
 use super::versions::without_versions;
 
 /// The component from which on a function is called by its own name; `from` is the text from one
@@ -56,7 +56,7 @@ pub(crate) fn spell<P: Parts>(
 /// A method of `<T as Trait>` or `<impl Trait for T>` as that of `T`, and of `Trait`.
 pub(super) fn by_self_type<'n>(
     pieces: Pieces<'n>,
-    found: &Found,
+    found: &Scanned,
 ) -> impl Iterator<Item = Pieces<'n>> {
     let halves = found.self_type.clone().and_then(|inside| {
         let [first, second, _] = pieces;

@@ -33,7 +33,7 @@ use super::syntax::{Chain, FramePattern, NamedSet};
 
 /// Text with definitions, and what to call the place it came from.
 #[derive(Clone, Copy, Debug)]
-pub struct Source<'s> {
+pub struct SetText<'s> {
     /// A file name, for people.
     pub place: &'s str,
     /// What is written there.
@@ -52,7 +52,7 @@ const MOST_NAMED: usize = 8;
 impl Sets {
     /// Reads definitions; later sources count more than earlier ones.
     #[must_use]
-    pub fn read(sources: &[Source<'_>]) -> Self {
+    pub fn read(sources: &[SetText<'_>]) -> Self {
         let mut sets = Self::default();
         let mut definitions: Vec<Definition> = Vec::new();
         let mut index: HashMap<String, usize> = HashMap::new();

@@ -44,7 +44,7 @@ pub struct Sets {
 }
 
 /// What a name means.
-pub(crate) enum Found<'s> {
+pub(crate) enum SetLookup<'s> {
     Shipped(Preset),
     Named(&'s Arc<NamedSet>),
     Broken(&'s Problem),
@@ -76,14 +76,14 @@ impl Sets {
         named.chain(shipped.filter(|name| !self.place_of.contains_key(*name)))
     }
 
-    pub(crate) fn find(&self, name: &str) -> Found<'_> {
+    pub(crate) fn find(&self, name: &str) -> SetLookup<'_> {
         if let Some(&place) = self.place_of.get(name) {
-            return Found::Named(&self.named[place]);
+            return SetLookup::Named(&self.named[place]);
         }
         if let Some(&place) = self.broken.get(name) {
-            return Found::Broken(&self.problems[place]);
+            return SetLookup::Broken(&self.problems[place]);
         }
         let shipped = Preset::ALL.iter().find(|(_, known, _)| *known == name);
-        shipped.map_or(Found::Unknown, |&(preset, ..)| Found::Shipped(preset))
+        shipped.map_or(SetLookup::Unknown, |&(preset, ..)| SetLookup::Shipped(preset))
     }
 }

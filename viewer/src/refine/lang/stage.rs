@@ -58,18 +58,18 @@ pub enum Stage {
 
 /// How a stage begins, and what it does.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct StageEntry {
     /// The words it begins with.
     pub(crate) words: &'static str,
     /// What it does, for help.
     pub(crate) help: &'static str,
     /// What stands behind the words.
-    pub(crate) form: Form,
+    pub(crate) form: StageForm,
 }
 
 /// What stands behind the words of a stage, and the stage that is made of it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Form {
+pub(crate) enum StageForm {
     /// `hide f`
     Frames(fn(FramePattern) -> Stage),
     /// `root at f`, `root at last f`
@@ -89,56 +89,64 @@ pub(crate) enum Form {
 pub(crate) enum Operand<'s> {
     /// A predicate, which needs no words before it.
     Predicate(&'s Predicate),
-    /// As [`Form::Frames`].
+    /// As [`StageForm::Frames`].
     Frames(&'s FramePattern),
-    /// As [`Form::Place`].
+    /// As [`StageForm::Place`].
     Place(&'s FramePattern, bool),
-    /// As [`Form::Named`].
+    /// As [`StageForm::Named`].
     Named(&'s FramePattern, &'s str),
-    /// As [`Form::Grain`].
+    /// As [`StageForm::Grain`].
     Grain(Grain),
-    /// As [`Form::Axis`].
+    /// As [`StageForm::Axis`].
     Axis(Axis),
-    /// As [`Form::Test`].
+    /// As [`StageForm::Test`].
     Test(&'s MetricTest),
 }
 
-const fn entry(words: &'static str, form: Form, help: &'static str) -> Entry {
-    Entry { words, help, form }
+const fn entry(words: &'static str, form: StageForm, help: &'static str) -> StageEntry {
+    StageEntry { words, help, form }
 }
 
 /// All stages but predicates, in the order of help.
-pub(crate) const STAGES: [Entry; 12] = [
-    entry("hide", Form::Frames(Stage::Hide), "delete frames, keep their cost"),
-    entry("stop at", Form::Frames(Stage::StopAt), "end paths at a frame"),
-    entry("cut", Form::Frames(Stage::Cut), "delete a frame and all below it, keep the cost"),
+pub(crate) const STAGES: [StageEntry; 12] = [
+    entry("hide", StageForm::Frames(Stage::Hide), "delete frames, keep their cost"),
+    entry("stop at", StageForm::Frames(Stage::StopAt), "end paths at a frame"),
+    entry("cut", StageForm::Frames(Stage::Cut), "delete a frame and all below it, keep the cost"),
     entry(
         "group",
-        Form::Named(|pattern, name| Stage::Group { pattern, name }),
+        StageForm::Named(|pattern, name| Stage::Group { pattern, name }),
         "show frames as one: group f as name",
     ),
     entry(
         "root at",
-        Form::Place(|pattern, last| Stage::RootAt { pattern, last }),
+        StageForm::Place(|pattern, last| Stage::RootAt { pattern, last }),
         "begin paths at a frame",
     ),
-    entry("collapse", Form::Frames(Stage::Collapse), "delete repeated occurrences of a function"),
-    entry("collapse-run", Form::Frames(Stage::CollapseRun), "delete direct recursion"),
-    entry("fold", Form::Frames(Stage::Fold), "first to last occurrence become one"),
-    entry("by", Form::Grain(Stage::By), "rows are functions, files, modules or lines: by module"),
+    entry(
+        "collapse",
+        StageForm::Frames(Stage::Collapse),
+        "delete repeated occurrences of a function",
+    ),
+    entry("collapse-run", StageForm::Frames(Stage::CollapseRun), "delete direct recursion"),
+    entry("fold", StageForm::Frames(Stage::Fold), "first to last occurrence become one"),
+    entry(
+        "by",
+        StageForm::Grain(Stage::By),
+        "rows are functions, files, modules or lines: by module",
+    ),
     entry(
         "callers of",
-        Form::Frames(Stage::CallersOf),
+        StageForm::Frames(Stage::CallersOf),
         "callers upside down, from a frame to the root",
     ),
     entry(
         "split",
-        Form::Axis(Stage::Split),
+        StageForm::Axis(Stage::Split),
         "a row for each rank, process, thread or epoch: split rank",
     ),
     entry(
         "small",
-        Form::Test(Stage::Small),
+        StageForm::Test(Stage::Small),
         "rows that pass a test become one: small incl(time) < 0.5%",
     ),
 ];

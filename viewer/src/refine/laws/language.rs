@@ -7,7 +7,7 @@ use super::execution::NAMES;
 use crate::refine::lang::syntax::KINDS;
 use crate::refine::{
     Axis, Chain, Comparison, Field, FramePattern, Grain, Link, Metric, MetricTest, Predicate,
-    Preset, Quantity, Sets, Sides, Source, Stage, Unit, Value, Whole,
+    Preset, Quantity, SetText, Sets, Sides, Stage, Unit, Value, Whole,
 };
 
 /// Patterns over the functions of the executions.
@@ -220,7 +220,7 @@ pub(super) fn sets() -> Sets {
 @my.io_3 = /read|write/
 @and = x
 ";
-    let sets = Sets::read(&[Source { place: "sets", text }]);
+    let sets = Sets::read(&[SetText { place: "sets", text }]);
     assert_eq!((sets.problems(), sets.named().len()), (&[][..], 5));
     sets
 }

@@ -26,7 +26,7 @@ use crate::profile::{Counts, FrameKind, NodesBuilder, Profile};
 use crate::refine::forest::walk::is_depth_first;
 use crate::refine::forest::workspace::Table;
 use crate::refine::{
-    Chain, FramePattern, Grain, Predicate, Refined, Refinement, Sets, Source, Stage, apply,
+    Chain, FramePattern, Grain, Predicate, Refined, Refinement, SetText, Sets, Stage, apply,
     complete, in_width, parse,
 };
 
@@ -561,7 +561,7 @@ proptest! {
         for (line, definition) in file.iter().enumerate() {
             place.push_str(&format!("@s{} = {definition}\n", line % 4));
         }
-        let sets = Sets::read(&[Source { place: "sets", text: &place }]);
+        let sets = Sets::read(&[SetText { place: "sets", text: &place }]);
         let profile = crate::profile::from_outline("a 1\n  MPI_Send 2\n").unwrap();
         for text in [text.as_str(), place.as_str()] {
             if let Err(error) = sets.parse_path(text) {

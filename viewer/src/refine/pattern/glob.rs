@@ -26,13 +26,13 @@ pub(crate) fn regex(source: &str) -> Result<Regex, String> {
 /// A glob over whole texts.
 #[derive(Clone, Debug)]
 pub(crate) struct Glob {
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<GlobPart>,
     pub(crate) ignore_case: bool,
 }
 
 /// What one place of a glob stands for.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Part {
+pub(crate) enum GlobPart {
     Any,
     One,
     Is(char),
@@ -40,16 +40,16 @@ pub(crate) enum Part {
 
 impl Glob {
     pub(crate) fn new(glob: &str) -> Self {
-        let mut parts: Vec<Part> = Vec::with_capacity(glob.len());
+        let mut parts: Vec<GlobPart> = Vec::with_capacity(glob.len());
         let mut characters = glob.chars();
         while let Some(character) = characters.next() {
             let part = match character {
-                '*' => Part::Any,
-                '?' => Part::One,
-                '\\' => Part::Is(characters.next().unwrap_or('\\')),
-                _ => Part::Is(character),
+                '*' => GlobPart::Any,
+                '?' => GlobPart::One,
+                '\\' => GlobPart::Is(characters.next().unwrap_or('\\')),
+                _ => GlobPart::Is(character),
             };
-            if part != Part::Any || parts.last() != Some(&Part::Any) {
+            if part != GlobPart::Any || parts.last() != Some(&GlobPart::Any) {
                 parts.push(part);
             }
         }
@@ -62,7 +62,7 @@ impl Glob {
         let mut part = 0;
         let mut retry: Option<(usize, std::str::Chars<'_>)> = None;
         loop {
-            if let Some(Part::Any) = self.parts.get(part) {
+            if let Some(GlobPart::Any) = self.parts.get(part) {
                 part += 1;
                 if part == self.parts.len() {
                     return true;
@@ -92,7 +92,7 @@ impl Glob {
 
     /// Whether a path matches as a whole or from one of its components on. O(path × glob).
     pub(crate) fn matches_path(&self, path: &str) -> bool {
-        let star = self.parts.iter().position(|part| *part == Part::Any);
+        let star = self.parts.iter().position(|part| *part == GlobPart::Any);
         let before_star = &self.parts[..star.unwrap_or(self.parts.len())];
         let components = path.match_indices('/').map(|(slash, _)| slash + 1);
         let ends = std::iter::once(0).chain(components).map(|start| &path[start..]);
@@ -111,11 +111,11 @@ impl Glob {
     }
 
     /// Whether a part that is no `*` stands for a character.
-    pub(crate) fn fits(&self, part: &Part, next: char) -> bool {
+    pub(crate) fn fits(&self, part: &GlobPart, next: char) -> bool {
         match part {
-            Part::Any => false,
-            Part::One => true,
-            Part::Is(wanted) => self.same(*wanted, next),
+            GlobPart::Any => false,
+            GlobPart::One => true,
+            GlobPart::Is(wanted) => self.same(*wanted, next),
         }
     }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use super::c_names::{c_forms, is_of_c};
-use super::glob::{Glob, Part};
+use super::glob::{Glob, GlobPart};
 use super::lists::Lists;
 use super::walk::{Automaton, Walk};
 use super::words::Words;
@@ -214,13 +214,13 @@ impl NameGlob {
         let glob = Glob::new(text);
         let lists = Lists::of(text);
         let (last, others) = glob.parts.split_last().map_or((None, &[][..]), |(l, o)| (Some(l), o));
-        let is_plain = |part: &Part| matches!(part, Part::Is(c) if !"(<{[ ".contains(*c));
-        let end = if last == Some(&Part::Any) { others.last() } else { last };
+        let is_plain = |part: &GlobPart| matches!(part, GlobPart::Is(c) if !"(<{[ ".contains(*c));
+        let end = if last == Some(&GlobPart::Any) { others.last() } else { last };
         let is_beginning = end.is_some_and(is_plain) && others.iter().all(is_plain);
-        let ends_in_colon = end == Some(&Part::Is(':'));
+        let ends_in_colon = end == Some(&GlobPart::Is(':'));
         let mut ends = Ends::ALL;
-        let plain = |part: &Part| match part {
-            Part::Is(c) if c.is_ascii_alphanumeric() || *c == '_' => u8::try_from(*c).ok(),
+        let plain = |part: &GlobPart| match part {
+            GlobPart::Is(c) if c.is_ascii_alphanumeric() || *c == '_' => u8::try_from(*c).ok(),
             _ => None,
         };
         let begins: String = glob.parts.iter().map_while(plain).map(char::from).collect();
@@ -267,8 +267,8 @@ impl AnyAutomaton {
         }
         if length > Automaton::<64>::MOST {
             glob.parts.truncate(Automaton::<64>::MOST - 1);
-            if glob.parts.last() != Some(&Part::Any) {
-                glob.parts.push(Part::Any);
+            if glob.parts.last() != Some(&GlobPart::Any) {
+                glob.parts.push(GlobPart::Any);
             }
         }
         Self::Longest(Box::new(Automaton::new(glob, skips)))

@@ -1,7 +1,7 @@
 //! Globs compared with names the long way: with every form, one after the other.
 
 use super::c_names::{c_forms, is_of_c};
-use super::glob::{Glob, Part};
+use super::glob::{Glob, GlobPart};
 use super::lists::{Lists, list_end};
 use crate::profile::{Parts, closed_group, spell};
 
@@ -148,7 +148,7 @@ impl Form {
         spread(&mut here);
         for part in &glob.parts {
             let mut next = vec![false; form.len() + 1];
-            if *part == Part::Any {
+            if *part == GlobPart::Any {
                 let first = here.iter().position(|&is_here| is_here).unwrap_or(next.len());
                 for (at, is_here) in next.iter_mut().enumerate().skip(first) {
                     *is_here = form.is_char_boundary(at);

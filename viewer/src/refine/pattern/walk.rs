@@ -17,7 +17,7 @@
 //!
 //! and around blanks that a list may have or not.
 
-use super::glob::{Glob, Part};
+use super::glob::{Glob, GlobPart};
 use crate::profile::Parts;
 
 /// The states of an automaton.
@@ -46,13 +46,13 @@ impl<const WORDS: usize> Automaton<WORDS> {
         let mut fits = Box::new([[0; WORDS]; 128]);
         let mut any = [0; WORDS];
         for (at, part) in glob.parts.iter().enumerate() {
-            if *part == Part::Any {
+            if *part == GlobPart::Any {
                 set(&mut any, at);
                 continue;
             }
-            if *part == Part::One {
+            if *part == GlobPart::One {
                 fits.iter_mut().for_each(|fits| set(fits, at));
-            } else if let Part::Is(wanted) = part {
+            } else if let GlobPart::Is(wanted) = part {
                 for character in [*wanted, wanted.to_ascii_lowercase(), wanted.to_ascii_uppercase()]
                 {
                     if glob.fits(part, character)
@@ -63,7 +63,7 @@ impl<const WORDS: usize> Automaton<WORDS> {
                 }
             }
         }
-        let ends_in_any = glob.parts.last() == Some(&Part::Any);
+        let ends_in_any = glob.parts.last() == Some(&GlobPart::Any);
         Self { fits, any, glob, skips, ends_in_any }
     }
 

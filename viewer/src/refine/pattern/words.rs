@@ -6,7 +6,7 @@
 //! it. Only names of C and Fortran lose `_` at their ends.
 
 use super::c_names::is_of_c;
-use super::glob::{Glob, Part};
+use super::glob::{Glob, GlobPart};
 use super::letters::Letters;
 
 /// The words of a glob.
@@ -25,11 +25,11 @@ impl Words {
     pub(crate) fn of(glob: &Glob) -> Self {
         let parts = &glob.parts;
         let letter = |at: usize| match parts.get(at) {
-            Some(Part::Is(c)) if c.is_ascii() && is_letter(*c as u8) => Some(*c as u8),
+            Some(GlobPart::Is(c)) if c.is_ascii() && is_letter(*c as u8) => Some(*c as u8),
             _ => None,
         };
         // Wildcards may stand for letters, and what cannot be of a word sets it apart.
-        let sets_apart = |part: Option<&Part>| matches!(part, None | Some(Part::Is(_)));
+        let sets_apart = |part: Option<&GlobPart>| matches!(part, None | Some(GlobPart::Is(_)));
         let mut words = Vec::new();
         let mut at = 0;
         while at < parts.len() {

@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use super::super::csv::Rows;
+use super::super::csv::CsvRows;
 use super::super::for_machines::ForMachines;
 use super::Options;
 use super::listing::unexplored;
@@ -20,7 +20,7 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
     let basis = Basis::new(refined);
     let [mut columns, _] = basis.for_machines(options.view.cost());
     columns.retain(|column| column.definition().unit != Unit::Edges);
-    let mut written = Rows::begin(&basis, &columns, out)?;
+    let mut written = CsvRows::begin(&basis, &columns, out)?;
     let rows = ForMachines::new(refined, options);
     if let Some(note) = unexplored(rows.not_looked_into(), Form::Ascii) {
         print::message(note)?;

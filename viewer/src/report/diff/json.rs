@@ -23,7 +23,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::super::for_machines::ForMachines;
-use super::super::json::{JsonRow, Rows};
+use super::super::json::{JsonRow, JsonRows};
 use super::{Options, comparison, total};
 use crate::profile::comparison::{BASE, OTHER};
 use crate::refine::Refined;
@@ -107,7 +107,7 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
         noise: shown.plain_noise(),
         not_looked_into: rows.not_looked_into(),
     };
-    let mut written = Rows::begin(&heading, out)?;
+    let mut written = JsonRows::begin(&heading, out)?;
     let basis = Basis::new(refined);
     let columns = basis.for_machines(options.view.cost());
     rows.each(|row, depth| {

@@ -100,7 +100,7 @@ pub fn write(profile: &Profile, sets: &[SetPlace], out: &mut impl Write) -> io::
     writeln!(out)
 }
 
-fn source(source: &summary::Source) -> impl Serialize {
+fn source(source: &summary::SourceSummary) -> impl Serialize {
     let ThreadShare { delivered, recorded, partial, .. } = source.samples;
     object! {
         name: source.metric.source.clone(),

@@ -14,7 +14,7 @@ use super::super::prompt::{Prompt, Trial};
 use super::super::table::{Place, Rows};
 use super::ask::{Effects, ask};
 use crate::refine::unwatched;
-use crate::views::search::{Found, NamePattern, Search, Way};
+use crate::views::search::{Hit, NamePattern, Search, Way};
 use crate::views::tree::RowId;
 
 /// Rows found that are counted at most: each has to be made.
@@ -187,7 +187,7 @@ fn to_row(model: &mut Model, way: Option<bool>) -> Option<bool> {
     let found = match way {
         None => {
             let row = search.heaviest(tree, refined)?;
-            Found { row, wrapped: false }
+            Hit { row, wrapped: false }
         }
         Some(true) => search.step(tree, refined, RowId::ROOT, start, Way::Forward)?,
         Some(false) => search.step(tree, refined, RowId::ROOT, start, Way::Backward)?,

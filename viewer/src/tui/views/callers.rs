@@ -6,7 +6,7 @@ use super::super::made::{Made, Wanted};
 use super::super::message::Message;
 use super::super::mode::{COLUMNS, FRAME, Keys, MENU, Mode, STEPS, TREE};
 use super::super::table::{Rows, Table};
-use super::super::view::{BoxedView, Entry, Memory, OF_ROWS, Repro, RowsMut, Sheet, View};
+use super::super::view::{BoxedView, Memory, OF_ROWS, Repro, RowsMut, Sheet, View, ViewEntry};
 use super::lazy::{LazyTable, first_table};
 use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::Refined;
@@ -14,7 +14,7 @@ use crate::views::Cost;
 use crate::views::callers::{Callers, Upward};
 use crate::views::columns::About;
 
-pub(super) static ENTRY: Entry = Entry {
+pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Callers",
     command: "callers",
     help: "callers of each function",

@@ -11,7 +11,7 @@ use super::super::mode::{
 };
 use super::super::name::cut;
 use super::super::scene::Scene;
-use super::super::view::{BoxedView, Entry, OF_ROWS, Outcome, Repro, Sheet, View};
+use super::super::view::{BoxedView, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
 use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::{Refined, Watch};
 use crate::report::listing::{USUAL_ROWS, USUAL_SHARE};
@@ -20,7 +20,7 @@ use crate::views::contexts::{Context, Imbalance, contexts};
 use crate::views::measure::Measure;
 use crate::views::number::amount;
 
-pub(super) static ENTRY: Entry = Entry {
+pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Processes and threads",
     command: "threads",
     help: "processes and threads, and their imbalance",

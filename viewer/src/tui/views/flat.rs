@@ -11,7 +11,7 @@ use super::super::mode::{
 };
 use super::super::table::{Rows, Table};
 use super::super::view::{
-    BoxedView, Entry, Memory, OF_ROWS, Outcome, Repro, RowsMut, Sheet, Subject, View,
+    BoxedView, Memory, OF_ROWS, Outcome, Repro, RowsMut, Sheet, Subject, View, ViewEntry,
 };
 use super::callers::{self, Functions};
 use super::lazy::{LazyTable, first_table};
@@ -22,7 +22,7 @@ use crate::views::callers::Upward;
 use crate::views::columns::About;
 use crate::views::top_down::Downward;
 
-pub(super) static ENTRY: Entry = Entry {
+pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Flat",
     command: "flat",
     help: "functions",

@@ -8,11 +8,11 @@ use super::super::made::{Made, Wanted};
 use super::super::mode::{FRAME, Keys, MOVE, Mode, REFINE, STEPS};
 use super::super::page::Page;
 use super::super::scene::Scene;
-use super::super::view::{BoxedView, Entry, OF_ROWS, Repro, Sheet, View};
+use super::super::view::{BoxedView, OF_ROWS, Repro, Sheet, View, ViewEntry};
 use crate::refine::Refined;
 use crate::views::number::Form;
 
-pub(super) static ENTRY: Entry = Entry {
+pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Info",
     command: "info",
     help: "what was measured, and losses",

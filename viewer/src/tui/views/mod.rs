@@ -14,10 +14,10 @@ use std::sync::LazyLock;
 use super::message::{Message, ViewId};
 use super::mode::{Binding, Group, Mode, bind};
 use super::scene::Scene;
-use super::view::{BoxedView, Entry};
+use super::view::{BoxedView, ViewEntry};
 
 /// The views. The first one is shown first, and leaving another one leads to it.
-pub static VIEWS: [&Entry; 6] =
+pub static VIEWS: [&ViewEntry; 6] =
     [&tree::ENTRY, &callers::ENTRY, &flat::ENTRY, &info::ENTRY, &tables::ENTRY, &contexts::ENTRY];
 
 /// How many of them have a digit, and a name in the header.
@@ -42,6 +42,6 @@ pub fn keys() -> &'static [Binding] {
 }
 
 /// The modes of some views.
-pub fn modes(views: &'static [&Entry]) -> impl Iterator<Item = &'static Mode> {
+pub fn modes(views: &'static [&ViewEntry]) -> impl Iterator<Item = &'static Mode> {
     views.iter().flat_map(|view| view.modes).copied()
 }

@@ -17,7 +17,8 @@ use super::super::name::{cut, cut_start, width};
 use super::super::scene::Scene;
 use super::super::table::{Rows, Table};
 use super::super::view::{
-    BoxedView, Entry, Memory, NO_PATH_LEFT, OF_ROWS, Outcome, Repro, RowsMut, Sheet, Subject, View,
+    BoxedView, Memory, NO_PATH_LEFT, OF_ROWS, Outcome, Repro, RowsMut, Sheet, Subject, View,
+    ViewEntry,
 };
 use crate::profile::short_name;
 use crate::refine::{Chain, FramePattern, Link, Predicate, Refined, Stage};
@@ -27,7 +28,7 @@ use crate::views::number::{amount, percent};
 use crate::views::tree::RowId;
 use crate::views::{Row, Sort};
 
-pub(super) static ENTRY: Entry = Entry {
+pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Tables",
     command: "tables",
     help: "tables of a path: its cost, longer by each function",

@@ -6,14 +6,14 @@ use super::super::made::Made;
 use super::super::message::{Message, RowStage};
 use super::super::mode::{Binding, COLUMNS, FRAME, Group, Keys, MENU, Mode, STEPS, TREE, bind};
 use super::super::table::{Rows, Table};
-use super::super::view::{BoxedView, Entry, Memory, OF_ROWS, Repro, RowsMut, Sheet, View};
+use super::super::view::{BoxedView, Memory, OF_ROWS, Repro, RowsMut, Sheet, View, ViewEntry};
 use super::lazy::{LazyTable, first_table};
 use crate::profile::MetricRef;
 use crate::refine::Refined;
 use crate::views::columns::About;
 use crate::views::top_down::{Downward, TopDown};
 
-pub(super) static ENTRY: Entry = Entry {
+pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Tree",
     command: "tree",
     help: "call tree",

@@ -78,7 +78,7 @@ pub(super) fn source(at: &At<'_>, _: About) -> Explanation {
             // Of a module with line information, some functions have none.
             let has_lines = |module: &Module| matches!(module.symbols, SymbolSource::Dwarf(_));
             match module.is_some_and(|module| !has_lines(module)) {
-                true => "not known: its module has no line information (page 4 says more)",
+                true => "not known: its module has no line information (Info says more)",
                 false => "not known",
             }
             .to_owned()

@@ -1,19 +1,19 @@
 //! Sets by example: files of them, circles, limits.
 
 use super::*;
-use crate::refine::lang::sets::Found;
+use crate::refine::lang::sets::SetLookup;
 
 fn read(text: &str) -> Sets {
-    Sets::read(&[Source { place: "sets", text }])
+    Sets::read(&[SetText { place: "sets", text }])
 }
 
 /// What a set stands for, or what is wrong with it.
 fn pattern(sets: &Sets, name: &str) -> String {
     match sets.find(name) {
-        Found::Named(set) => format!("{}: {}", set.place(), set.pattern()),
-        Found::Broken(problem) => problem.to_string(),
-        Found::Shipped(preset) => preset.definition().to_owned(),
-        Found::Unknown => "unknown".to_owned(),
+        SetLookup::Named(set) => format!("{}: {}", set.place(), set.pattern()),
+        SetLookup::Broken(problem) => problem.to_string(),
+        SetLookup::Shipped(preset) => preset.definition().to_owned(),
+        SetLookup::Unknown => "unknown".to_owned(),
     }
 }
 
@@ -63,8 +63,8 @@ fn what_is_wrong_names_its_line_and_leaves_the_rest() {
 
 #[test]
 fn later_files_and_own_sets_count_more() {
-    let user = Source { place: "user", text: "@user = {app}\n@x = @y\n@y = one\n" };
-    let beside = Source { place: "run.sets", text: "@y = two\n" };
+    let user = SetText { place: "user", text: "@user = {app}\n@x = @y\n@y = one\n" };
+    let beside = SetText { place: "run.sets", text: "@y = two\n" };
     let sets = Sets::read(&[user, beside]);
     assert_eq!(sets.problems(), []);
     assert_eq!(pattern(&sets, "user"), "user:1: {app}");

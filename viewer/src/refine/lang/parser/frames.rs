@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::state::{ParseError, Parser, one_or};
 use crate::refine::lang::lexer::{TokenKind, property};
-use crate::refine::lang::sets::Found;
+use crate::refine::lang::sets::SetLookup;
 use crate::refine::lang::syntax::{Chain, Field, FramePattern, KINDS, Link};
 use crate::refine::pattern::glob::{self, Glob};
 use crate::refine::pattern::nearest::nearest;
@@ -92,12 +92,12 @@ impl Parser<'_> {
     fn word_pattern(&self, word: &str) -> Result<FramePattern, ParseError> {
         if let Some(name) = word.strip_prefix('@') {
             return match self.sets.find(name) {
-                Found::Shipped(preset) => Ok(FramePattern::Preset(preset)),
-                Found::Named(set) => Ok(FramePattern::Named(Arc::clone(set))),
-                Found::Broken(problem) => {
+                SetLookup::Shipped(preset) => Ok(FramePattern::Preset(preset)),
+                SetLookup::Named(set) => Ok(FramePattern::Named(Arc::clone(set))),
+                SetLookup::Broken(problem) => {
                     Err(self.error(format!("this set cannot be used: {problem}"), &[]))
                 }
-                Found::Unknown => {
+                SetLookup::Unknown => {
                     let mut names: Vec<_> = self
                         .sets
                         .names()

@@ -12,7 +12,7 @@ use self::state::{ParseError, Parser};
 use super::lexer::{self, TokenKind};
 use super::preset::Preset;
 use super::sets::Sets;
-use super::stage::{Entry, Form, Refinement, STAGES, Stage};
+use super::stage::{Refinement, STAGES, Stage, StageEntry, StageForm};
 use super::syntax::{Axis, Chain, FramePattern, Grain};
 
 /// Reads a refinement that names no sets but those that csprof ships; see [`Sets::parse`] for
@@ -124,14 +124,14 @@ impl Parser<'_> {
 
     /// Whether the words of a stage stand here. Where what must follow them does not follow, they
     /// are the name of a function.
-    fn begins(&self, stage: &Entry) -> bool {
+    fn begins(&self, stage: &StageEntry) -> bool {
         let mut words = stage.words.split(' ').enumerate();
         let next = self.keyword(stage.words.split(' ').count());
         words.all(|(distance, word)| self.keyword(distance) == word)
             && match stage.form {
-                Form::Frames(_) | Form::Place(_) | Form::Named(_) => true,
-                Form::Grain(_) => !next.is_empty(),
-                Form::Axis(_) | Form::Test(_) => !matches!(next, "" | "and" | "or"),
+                StageForm::Frames(_) | StageForm::Place(_) | StageForm::Named(_) => true,
+                StageForm::Grain(_) => !next.is_empty(),
+                StageForm::Axis(_) | StageForm::Test(_) => !matches!(next, "" | "and" | "or"),
             }
     }
 
@@ -142,29 +142,29 @@ impl Parser<'_> {
     }
 
     /// What stands behind the words of a stage.
-    fn behind(&mut self, form: Form) -> Result<Stage, ParseError> {
+    fn behind(&mut self, form: StageForm) -> Result<Stage, ParseError> {
         Ok(match form {
-            Form::Frames(stage) => stage(self.pattern()?),
-            Form::Place(stage) => {
+            StageForm::Frames(stage) => stage(self.pattern()?),
+            StageForm::Place(stage) => {
                 let last = self.take_keyword("last");
                 stage(self.pattern()?, last)
             }
-            Form::Named(stage) => {
+            StageForm::Named(stage) => {
                 let pattern = self.pattern()?;
                 self.expect_keyword("as")?;
                 stage(pattern, self.name()?)
             }
-            Form::Grain(stage) => {
+            StageForm::Grain(stage) => {
                 // What it was called before.
                 let word = if self.keyword(0) == "func" { "function" } else { self.keyword(0) };
                 let word = word.to_owned();
                 stage(self.one_of(&word, &Grain::ALL, "rows can be by")?)
             }
-            Form::Axis(stage) => {
+            StageForm::Axis(stage) => {
                 let word = self.keyword(0).to_owned();
                 stage(self.one_of(&word, &Axis::ALL, "samples can be split by")?)
             }
-            Form::Test(stage) => stage(self.metric_test()?),
+            StageForm::Test(stage) => stage(self.metric_test()?),
         })
     }
 
