@@ -25,7 +25,8 @@ use crate::{arch, modules, thread, trampoline};
 
 /// To be called before the program forbids itself system calls (seccomp(2)): from here on the
 /// collector makes none, for one that the program's filter does not know could end the process.
-/// Sampling ends; what was sampled stays.
+/// Sampling ends; what was sampled stays. Waits for handlers, and for samples of calls, a second
+/// each at most.
 pub fn seal() {
     if !process::active() {
         return;

@@ -43,8 +43,9 @@ impl Occupancy {
         self.is_empty_within(100, sys::yield_now)
     }
 
-    /// Waits until all have left that were inside before. That takes microseconds, but a thread may
-    /// have lost the processor in it; a second is the most that this waits.
+    /// Waits for a moment in which nobody is inside: then all have left that were before. That
+    /// takes microseconds, but a thread may have lost the processor in it; a second is the most
+    /// that this waits.
     pub fn outwait(&self) {
         if !self.wait_briefly() {
             self.is_empty_within(1000, || sys::sleep_ns(1_000_000));

@@ -341,6 +341,9 @@ impl Shell<'_> {
             }
             Arrival::Answered => {
                 let Ok(message) = self.answers.try_recv() else { return Ok(Flow::GoOn) };
+                if !matches!(message, Message::Progress { .. }) {
+                    self.last_click = None;
+                }
                 self.update(message)
             }
             // Only a panic ends the worker before the viewer; joining it passes the panic on.
@@ -373,7 +376,10 @@ impl Shell<'_> {
         match event {
             Event::Mouse(mouse) => self.mouse(mouse),
             Event::Paste(text) => Some(Message::Pasted(text)),
-            Event::Resize(width, height) => Some(Message::Resized { width, height }),
+            Event::Resize(width, height) => {
+                self.last_click = None;
+                Some(Message::Resized { width, height })
+            }
             _ => None,
         }
     }

@@ -65,7 +65,8 @@ impl Requests {
         let mut put_off = None;
         if let Some((Request { purpose, .. }, cancelled)) = &waiting.running {
             let is_same = is_same_kind(purpose, &request.purpose);
-            let gives_way = *purpose == Purpose::Sets;
+            let is_ended = cancelled.load(Ordering::Relaxed);
+            let gives_way = *purpose == Purpose::Sets && !is_ended;
             if is_same || gives_way || (is_shown && is_of_what_was_shown(purpose)) {
                 // Relaxed: nothing else is told by it.
                 cancelled.store(true, Ordering::Relaxed);

@@ -27,12 +27,15 @@ use crate::refine::{
 /// long as those of so many.
 const ALONE: u32 = 8;
 
-/// Rows lead to callers.
+/// Rows lead to callers. Clones share what is found out.
 #[derive(Clone, Debug, Default)]
-pub struct Upward {
-    /// How many functions have been opened, by this tree and its clones.
-    opened: Arc<AtomicU32>,
-    /// Made when more than [`ALONE`] have been.
+pub struct Upward(Arc<Sought>);
+
+#[derive(Debug, Default)]
+struct Sought {
+    /// How often a function was opened.
+    opened: AtomicU32,
+    /// Made when that was more than [`ALONE`] times.
     activations: OnceLock<Activations>,
 }
 
@@ -78,8 +81,8 @@ impl Activations {
 
 /// Adds those of one function, depth first. O(nodes).
 ///
-/// What is below one of them is told by samples: with S samples on the nodes before, it finds at
-/// least S and less than S + its inclusive samples before it.
+/// What is below one of them is told by samples: with S samples on the nodes before it, the nodes
+/// below it are those that find at least S and less than S + its inclusive samples before them.
 fn activations_of<C: Count>(
     refined: &Refined,
     costs: &CostsOf<C>,
@@ -173,12 +176,12 @@ impl Callers {
 impl Upward {
     /// Looks for those of all functions, however few are opened.
     pub(super) fn index(&self) {
-        self.opened.store(ALONE, Ordering::Relaxed);
+        self.0.opened.store(ALONE, Ordering::Relaxed);
     }
 
     /// How many nodes are in the index, if it was made.
     pub(super) fn indexed(&self) -> Option<usize> {
-        self.activations.get().map(|activations| activations.nodes.len())
+        self.0.activations.get().map(|activations| activations.nodes.len())
     }
 }
 
@@ -193,12 +196,12 @@ impl Direction for Upward {
     fn step(&self, refined: &Refined, opened: Opened<'_, Activation>, out: &mut Vec<Activation>) {
         if opened.depth == 1 {
             // Members of the first level are not stored: together they would be all nodes.
-            if self.opened.fetch_add(1, Ordering::Relaxed) < ALONE {
+            if self.0.opened.fetch_add(1, Ordering::Relaxed) < ALONE {
                 let function = opened.row.function;
                 in_width!(&refined.costs, costs => activations_of(refined, costs, function, out));
                 return;
             }
-            let activations = self.activations.get_or_init(|| Activations::of(refined));
+            let activations = self.0.activations.get_or_init(|| Activations::of(refined));
             let places = activations.of_function(opened.row.function.index());
             out.extend(places.map(|place| {
                 let node = activations.nodes[place as usize];

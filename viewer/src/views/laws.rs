@@ -23,8 +23,15 @@ use crate::refine::{Refined, apply, parse, unwatched};
 const NAMES: [&str; 5] = ["alpha", "beta", "Alpha2", "gamma", "delta"];
 
 /// Stages that take out, move, merge and re-root; an empty text is no stage.
-const STAGES: [&str; 6] =
-    ["", "through beta", "hide alpha", "group alpha as G", "root at gamma", "not under delta"];
+const STAGES: [&str; 7] = [
+    "",
+    "through beta",
+    "hide alpha",
+    "group alpha as G",
+    "root at gamma",
+    "not under delta",
+    "fold beta",
+];
 
 /// Outlines of random trees: for each node how many levels it goes back up, its name, its samples,
 /// its edges and whether it is inlined.
@@ -46,6 +53,13 @@ pub(crate) fn outlines() -> impl Strategy<Value = String> {
         }
         text
     })
+}
+
+/// A tree of callers that looks for all functions at once, however few are opened.
+fn indexed(refined: &Refined) -> Callers {
+    let tree = unwatched(|watch| Callers::new(refined, watch));
+    tree.direction.index();
+    tree
 }
 
 impl Row {
@@ -167,8 +181,7 @@ proptest! {
         let mut callers = unwatched(|watch| Callers::new(&refined, watch));
         let caller_rows = all_rows(&mut callers, &refined);
         // Whether a function is looked for alone or with all others.
-        let mut indexed = unwatched(|watch| Callers::new(&refined, watch));
-        indexed.direction.index();
+        let mut indexed = indexed(&refined);
         let by_index = all_rows(&mut indexed, &refined);
         let alone: Vec<_> = caller_rows.iter().map(|&id| callers.row(id)).collect();
         prop_assert_eq!(alone, by_index.iter().map(|&id| indexed.row(id)).collect::<Vec<_>>());

@@ -480,7 +480,7 @@ fn inner_activations_cost_what_they_cost() {
     assert_eq!(text(&rows(first[2].3)), "main 6 2, f 4 4");
 }
 
-/// Opening every function looks at every node once, not once for each function.
+/// Opening every function looks at every node a few times, not once for each function.
 #[test]
 fn callers_of_all_functions_cost_what_the_profile_costs() {
     let functions: String = (0..300).map(|n| format!("  f{n} 1\n    g{n} 1\n")).collect();

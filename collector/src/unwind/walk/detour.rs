@@ -469,6 +469,7 @@ fn keeps(
 ) -> bool {
     let remembered = cache.get_inferred(frame.ip);
     let is_refused = remembered.is_some_and(|known| known.is_refused());
+    // To look again would take as long at each sample.
     if remembered.is_some_and(|known| known.refusals >= MOST_REFUSALS) {
         return false;
     }

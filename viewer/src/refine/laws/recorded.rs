@@ -563,7 +563,7 @@ proptest! {
 proptest! {
     // Its paths are long, and the reference looks at every frame of every one.
     #![proptest_config(ProptestConfig {
-        cases: ProptestConfig::default().cases / 128, failure_persistence: None, max_shrink_iters: 16, ..Default::default()
+        cases: (ProptestConfig::default().cases / 128).max(3), failure_persistence: None, max_shrink_iters: 16, ..Default::default()
     })]
 
     #[test]
@@ -576,7 +576,7 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: ProptestConfig::default().cases / 64, failure_persistence: None, max_shrink_iters: 64, ..Default::default()
+        cases: (ProptestConfig::default().cases / 64).max(3), failure_persistence: None, max_shrink_iters: 64, ..Default::default()
     })]
 
     #[test]

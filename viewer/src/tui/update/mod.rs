@@ -20,7 +20,6 @@ use super::explain;
 use super::help;
 use super::history::Moment;
 use super::keymap;
-use super::made::Wanted;
 use super::message::{Message, Notice, PromptKind, ViewId};
 use super::model::{Model, Over};
 use super::prompt::Trial;
@@ -111,9 +110,9 @@ fn apply(model: &mut Model, message: Message) -> Effects {
         Message::OpenSubtree => moving::open_subtree(model),
         Message::HotPath => moving::follow_hot_path(model),
 
-        Message::Show(view) => view::show(model, view),
-        Message::NextView => view::show_neighbor(model, 1),
-        Message::PreviousView => view::show_neighbor(model, TABS - 1),
+        Message::Show(view) => return view::show(model, view),
+        Message::NextView => return view::show_neighbor(model, 1),
+        Message::PreviousView => return view::show_neighbor(model, TABS - 1),
         Message::Own(action) => return view::act(model, action),
         Message::Made { ticket, made } => view::made(model, ticket, made),
         Message::OpenMenu => {
@@ -185,11 +184,13 @@ fn apply(model: &mut Model, message: Message) -> Effects {
         Message::SetsLoaded { sets, notice } => {
             return refinement::sets_loaded(model, sets, notice);
         }
-        Message::Refined { ticket, forest } => refinement::arrived(model, ticket, *forest),
+        Message::Refined { ticket, forest } => {
+            let is_shown = refinement::arrived(model, ticket, *forest);
+            return judge_again(model, is_shown);
+        }
         Message::Reloaded { ticket, forest, .. } => {
-            refinement::reloaded(model, ticket, *forest);
-            // What was said of a line that is being typed was true of the profile before.
-            return prompt::edit(model, |_| ());
+            let is_shown = refinement::reloaded(model, ticket, *forest);
+            return judge_again(model, is_shown);
         }
         Message::Progress { ticket, done } => model.progress = Some((ticket, done)),
         Message::Refused { ticket, refusal } => {
@@ -228,14 +229,17 @@ fn apply(model: &mut Model, message: Message) -> Effects {
     Vec::new()
 }
 
+/// What was said of a line that is being typed was true of the rows before, and what it waits for
+/// has ended with them.
+fn judge_again(model: &mut Model, is_shown: bool) -> Effects {
+    if is_shown { prompt::edit(model, |_| ()) } else { Vec::new() }
+}
+
 fn back(model: &mut Model) -> Effects {
     match (model.over.is_empty(), model.view) {
         (false, _) => cancel(model),
         (true, ViewId::HOME) => vec![Effect::Quit],
-        (true, _) => {
-            view::show(model, ViewId::HOME);
-            Vec::new()
-        }
+        (true, _) => view::show(model, ViewId::HOME),
     }
 }
 
@@ -249,13 +253,7 @@ fn cancel(model: &mut Model) -> Effects {
                 rows.return_to(place);
             }
         }
-        Some(Over::View(left)) => {
-            // What it waited for is made for nobody.
-            let wanted = model.views[left.0].wanted();
-            let waits = |(_, asked): &(u64, Wanted)| Some(asked) == wanted.as_ref();
-            let ended = model.asked.extract_if(.., |asked| waits(asked));
-            return ended.map(|(ticket, _)| Effect::Cancel(Some(ticket))).collect();
-        }
+        Some(Over::View(left)) => return view::left_alone(model, left),
         Some(_) => {}
         None if model.waits_for().is_some() => return refinement::end(model),
         None => model.search_for(None),

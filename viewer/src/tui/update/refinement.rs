@@ -170,12 +170,12 @@ pub(super) fn reload(model: &mut Model) -> Effects {
     request_again(model).into_iter().map(of_file).collect()
 }
 
-/// The shell has read the file again.
-pub(super) fn reloaded(model: &mut Model, ticket: u64, forest: Forest) {
+/// The shell has read the file again; whether what it read is shown now.
+pub(super) fn reloaded(model: &mut Model, ticket: u64, forest: Forest) -> bool {
     let Some(pending) = model.pending.take_if(|pending| pending.ticket == ticket) else {
         let cause = "not read again: something else was asked for meanwhile";
         model.notice = Some(Notice::Failed(cause.to_owned()));
-        return;
+        return false;
     };
     let form = model.form();
     let before = count(model.profile.total(), form);
@@ -187,11 +187,14 @@ pub(super) fn reloaded(model: &mut Model, ticket: u64, forest: Forest) {
     let anew = if is_alike { "" } else { "; its metrics are others, so the views begin anew" };
     let now = counted(model.profile.total(), "sample", form);
     model.notice = Some(Notice::Said(format!("read again: {now}, {before} before{anew}")));
+    true
 }
 
-/// The shell has refined the profile.
-pub(super) fn arrived(model: &mut Model, ticket: u64, forest: Forest) {
-    let Some(pending) = model.pending.take_if(|pending| pending.ticket == ticket) else { return };
+/// The shell has refined the profile; whether that is shown now.
+pub(super) fn arrived(model: &mut Model, ticket: u64, forest: Forest) -> bool {
+    let Some(pending) = model.pending.take_if(|pending| pending.ticket == ticket) else {
+        return false;
+    };
     let stages = model.stages.clone();
     // Another one may have been chosen meanwhile.
     model.show(forest.looking_at(model.refined.metric), stages);
@@ -199,6 +202,7 @@ pub(super) fn arrived(model: &mut Model, ticket: u64, forest: Forest) {
         model.look_like(&moment);
     }
     model.history.settle();
+    true
 }
 
 /// The shell could not refine the profile.

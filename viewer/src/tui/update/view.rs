@@ -11,13 +11,13 @@ use super::refinement;
 use crate::views::Row;
 
 /// Shows a view. It may be about the function that was selected.
-pub(super) fn show(model: &mut Model, view: ViewId) {
-    leave_over(model);
+pub(super) fn show(model: &mut Model, view: ViewId) -> Effects {
+    let ended = leave_over(model, Some(view));
     if view.0 >= TABS {
         model.views[view.0].entered(None, &model.scene.refined);
         model.over.push(Over::View(view));
         model.notice = model.view().told(model);
-        return;
+        return ended;
     }
     let key = |row: &Row| model.of_rows().key(row.function);
     let function = model.selected().map(|selected| key(selected.row));
@@ -26,29 +26,45 @@ pub(super) fn show(model: &mut Model, view: ViewId) {
     if came_from != view {
         model.views[view.0].entered(function, &model.scene.refined);
     }
+    ended
 }
 
-/// Leaves the views that lie over another one.
-fn leave_over(model: &mut Model) {
-    model.over.retain(|over| !matches!(over, Over::View(_)));
+/// Leaves the views that lie over another one, for one that may be among them.
+fn leave_over(model: &mut Model, next: Option<ViewId>) -> Effects {
+    let views = model.over.extract_if(.., |over| matches!(over, Over::View(_)));
+    let views: Vec<_> = views.collect();
+    let left = views.into_iter().filter_map(|over| match over {
+        Over::View(view) if Some(view) != next => Some(view),
+        _ => None,
+    });
+    left.flat_map(|view| left_alone(model, view)).collect()
+}
+
+/// Ends what a view waits for that has been left.
+pub(super) fn left_alone(model: &mut Model, view: ViewId) -> Effects {
+    let wanted = model.views[view.0].wanted();
+    let ended = model.asked.extract_if(.., |(_, asked)| Some(&*asked) == wanted.as_ref());
+    ended.map(|(ticket, _)| Effect::Cancel(Some(ticket))).collect()
 }
 
 /// Shows the view so many places on, going round.
-pub(super) fn show_neighbor(model: &mut Model, places: usize) {
+pub(super) fn show_neighbor(model: &mut Model, places: usize) -> Effects {
     let at = (model.view.0 + places) % TABS;
-    show(model, ViewId(at));
+    show(model, ViewId(at))
 }
 
 /// Does what a key of the view alone asks for.
 pub(super) fn act(model: &mut Model, action: Action) -> Effects {
     let seen = model.seen();
     let Outcome { notice, stage } = model.views[seen.0].act(action, &model.scene.refined);
-    if stage.is_some() {
-        leave_over(model);
-    }
+    let mut effects = match stage.is_some() {
+        true => leave_over(model, None),
+        false => Vec::new(),
+    };
     model.found = None;
     model.notice = notice;
-    stage.map_or_else(Vec::new, |stage| refinement::add(model, stage))
+    effects.extend(stage.into_iter().flat_map(|stage| refinement::add(model, stage)));
+    effects
 }
 
 /// Asks the shell for what the view lacks, if that is not under way.
@@ -93,8 +109,8 @@ pub(super) fn refused(model: &mut Model, ticket: u64, cause: &str) -> bool {
         }
     }
     if model.view().wanted().as_ref() == Some(&wanted) {
-        // It would ask for the same again, without end.
-        show(model, ViewId::HOME);
+        // It would ask for the same again, without end. It waits for nothing now.
+        let _ended = show(model, ViewId::HOME);
     }
     true
 }

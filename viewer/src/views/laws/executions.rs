@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::all_rows;
+use super::{all_rows, indexed};
 use crate::profile::{FrameKind, Profile};
 use crate::refine::laws::execution::{Activation, Execution, Sample, executions, executions_of};
 use crate::refine::laws::reference::{self, World};
@@ -171,18 +171,20 @@ fn check_trees(
         let returned = outer_returns(refined, samples, &timed, world, here);
         check(row.first().outer_edges, returned, &format!("outermost {name}"))?;
     }
-    let mut callers = unwatched(|watch| Callers::new(refined, watch));
-    for id in all_rows(&mut callers, refined) {
-        let row = names(&callers, refined, id);
-        let returned = returns(samples, world, |path| called_along(path, &row));
-        check(callers.row(id).first().edges, returned, &format!("callers {row:?}"))?;
-        let here = |path| called_along(path, &row);
-        let returned = outer_returns(refined, samples, &timed, world, here);
-        check(
-            callers.row(id).first().outer_edges,
-            returned,
-            &format!("outermost callers {row:?}"),
-        )?;
+    let alone = unwatched(|watch| Callers::new(refined, watch));
+    for mut callers in [alone, indexed(refined)] {
+        for id in all_rows(&mut callers, refined) {
+            let row = names(&callers, refined, id);
+            let returned = returns(samples, world, |path| called_along(path, &row));
+            check(callers.row(id).first().edges, returned, &format!("callers {row:?}"))?;
+            let here = |path| called_along(path, &row);
+            let returned = outer_returns(refined, samples, &timed, world, here);
+            check(
+                callers.row(id).first().outer_edges,
+                returned,
+                &format!("outermost callers {row:?}"),
+            )?;
+        }
     }
     Ok(())
 }

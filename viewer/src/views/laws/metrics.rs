@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::{NAMES, all_rows};
+use super::{NAMES, all_rows, indexed};
 use crate::profile::{FrameKind, MetricRef, Profile, from_outline};
 use crate::refine::{Grain, Refined, Sets, Stopped, apply, parse, unwatched};
 use crate::views::callers::Callers;
@@ -107,6 +107,7 @@ fn views(refined: &Refined) -> Vec<Vec<(Vec<String>, Row)>> {
     let mut views = vec![
         of_tree(refined, unwatched(|watch| TopDown::new(refined, watch))),
         of_tree(refined, unwatched(|watch| Callers::new(refined, watch))),
+        of_tree(refined, indexed(refined)),
         of_list(refined, &flat(refined, Sort::default())),
     ];
     for level in [Grain::Module, Grain::File, Grain::Function] {
