@@ -99,3 +99,11 @@ fn what_looks_at_all_nodes_is_asked_for_and_once() {
         assert!(viewer.screen().contains(said));
     }
 }
+
+/// A digit leads from the list to a view, as from any other.
+#[test]
+fn a_digit_leaves_the_list() {
+    let profile = super::solver();
+    let by_list = super::undo::picture(Viewer::new(&profile, "80x24").press("P3"));
+    assert_eq!(by_list, super::undo::picture(Viewer::new(&profile, "80x24").press("3")));
+}

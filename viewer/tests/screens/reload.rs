@@ -249,6 +249,11 @@ fn leaving_a_list_ends_what_it_waited_for() {
     let list = update(&mut viewer.model, Message::Show(ViewId(TABS)));
     let [Effect::Refine(callers)] = &callers[..] else { panic!("{callers:?}") };
     let [Effect::Refine(list)] = &list[..] else { panic!("{list:?}") };
+    // By a digit or by Esc.
+    let mut other = viewer.model.clone();
+    assert!(
+        update(&mut other, Message::Show(ViewId(2))).contains(&Effect::Cancel(Some(list.ticket)))
+    );
     let left = update(&mut viewer.model, Message::Cancel);
     assert_eq!(left, [Effect::Cancel(Some(list.ticket))]);
     assert_eq!(

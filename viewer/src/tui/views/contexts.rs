@@ -36,6 +36,7 @@ static MODE: Mode = Mode {
         Keys::Of(COMMANDS),
         Keys::Of(HELP),
         Keys::Of(OWN),
+        Keys::Views,
         Keys::Of(LEAVE),
         Keys::Of(ALWAYS),
     ]],
