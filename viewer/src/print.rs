@@ -83,15 +83,15 @@ pub enum Escaping {
 #[derive(Debug)]
 pub struct Printable<W: Write> {
     out: W,
-    form: Escaping,
+    escaping: Escaping,
     /// The beginning of a character whose other bytes are still to come.
     begun: Vec<u8>,
 }
 
 impl<W: Write> Printable<W> {
     /// A writer to `out`.
-    pub const fn new(out: W, form: Escaping) -> Self {
-        Self { out, form, begun: Vec::new() }
+    pub const fn new(out: W, escaping: Escaping) -> Self {
+        Self { out, escaping, begun: Vec::new() }
     }
 
     /// What it wrote to.
@@ -106,7 +106,7 @@ impl<W: Write> Printable<W> {
             let (before, from) = rest.split_at(at);
             self.out.write_all(before.as_bytes())?;
             let mut chars = from.chars();
-            match (chars.next(), self.form) {
+            match (chars.next(), self.escaping) {
                 (Some(c), Escaping::Text) => write!(self.out, "{}", c.escape_default())?,
                 (Some(c), Escaping::Json) => {
                     for unit in c.encode_utf16(&mut [0; 2]) {
@@ -160,10 +160,10 @@ impl<W: Write> Write for Printable<W> {
     }
 }
 
-/// Standard output, for a report in this form; its end is a flush.
+/// Standard output, for a report with these escapes; its end is a flush.
 #[must_use]
-pub fn output(form: Escaping) -> Printable<BufWriter<StdoutLock<'static>>> {
-    Printable::new(BufWriter::new(io::stdout().lock()), form)
+pub fn output(escaping: Escaping) -> Printable<BufWriter<StdoutLock<'static>>> {
+    Printable::new(BufWriter::new(io::stdout().lock()), escaping)
 }
 
 /// Prints a line.
@@ -259,8 +259,8 @@ mod tests {
         assert!(UNSEEN.windows(2).all(|pair| pair[0].end() < pair[1].start()));
     }
 
-    fn written(pieces: &[&[u8]], form: Escaping) -> String {
-        let mut out = Printable::new(Vec::new(), form);
+    fn written(pieces: &[&[u8]], escaping: Escaping) -> String {
+        let mut out = Printable::new(Vec::new(), escaping);
         pieces.iter().for_each(|piece| out.write_all(piece).unwrap());
         String::from_utf8(out.out).unwrap()
     }

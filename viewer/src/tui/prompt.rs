@@ -58,7 +58,7 @@ pub enum Trial {
         /// Those of BASE and of OTHER that would be shown, where two profiles are compared.
         of_sides: [u64; 2],
     },
-    /// A search, and how many names it found; `None` before anything is typed.
+    /// A search, and how many names it found; `None` while that is not known.
     Found(Option<usize>),
 }
 

@@ -6,7 +6,7 @@ use csprof::tui::effect::{Effect, Request};
 use csprof::tui::message::{Message, ViewId};
 use csprof::tui::update::update;
 use csprof::tui::views::TABS;
-use csprof::tui::worker::replace;
+use csprof::tui::worker::{perform, replace};
 use csprof_format::ids::{ModuleId, StringId};
 
 use super::undo::{picture, said};
@@ -261,4 +261,24 @@ fn leaving_a_list_ends_what_it_waited_for() {
         [callers.ticket]
     );
     assert_eq!(ended(&update(&mut viewer.model, Message::Cancel)), 1);
+}
+
+/// A search that is open while an undo arrives begins in the rows that the undo brings back, and
+/// leaves the search before as it is.
+#[test]
+fn a_search_is_open_while_an_undo_arrives() {
+    let keys = "/dot<enter>jjtkh";
+    let mut viewer = Viewer::new(&solver(), "80x24");
+    viewer.press(keys);
+    let asked = update(&mut viewer.model, Message::Undo);
+    viewer.press("/");
+    for effect in asked {
+        let Effect::Refine(request) = effect else { panic!("{effect:?}") };
+        viewer.send(perform(&Refined::base(&solver()), request));
+    }
+    let mut other = Viewer::new(&solver(), "80x24");
+    other.press(keys).press("u/");
+    assert_eq!(picture(&viewer), picture(&other));
+    assert!(viewer.model.search.is_some());
+    assert_eq!(picture(viewer.press("x<esc>")), picture(other.press("x<esc>")));
 }

@@ -114,7 +114,13 @@ fn apply(model: &mut Model, message: Message) -> Effects {
         Message::NextView => return view::show_neighbor(model, 1),
         Message::PreviousView => return view::show_neighbor(model, TABS - 1),
         Message::Own(action) => return view::act(model, action),
-        Message::Made { ticket, made } => view::made(model, ticket, made),
+        Message::Made { ticket, made } => {
+            let had_rows = model.rows().is_some();
+            view::made(model, ticket, made);
+            if !had_rows && model.rows().is_some() {
+                return prompt::judge_again(model);
+            }
+        }
         Message::OpenMenu => {
             if model.selected().is_some() {
                 model.over.push(Over::Menu(0));
@@ -185,12 +191,14 @@ fn apply(model: &mut Model, message: Message) -> Effects {
             return refinement::sets_loaded(model, sets, notice);
         }
         Message::Refined { ticket, forest } => {
-            let is_shown = refinement::arrived(model, ticket, *forest);
-            return judge_again(model, is_shown);
+            if refinement::arrived(model, ticket, *forest) {
+                return prompt::judge_again(model);
+            }
         }
         Message::Reloaded { ticket, forest, .. } => {
-            let is_shown = refinement::reloaded(model, ticket, *forest);
-            return judge_again(model, is_shown);
+            if refinement::reloaded(model, ticket, *forest) {
+                return prompt::judge_again(model);
+            }
         }
         Message::Progress { ticket, done } => model.progress = Some((ticket, done)),
         Message::Refused { ticket, refusal } => {
@@ -199,7 +207,9 @@ fn apply(model: &mut Model, message: Message) -> Effects {
             {
                 return Vec::new();
             }
-            return refinement::refused(model, ticket, refusal);
+            let mut effects = refinement::refused(model, ticket, refusal);
+            effects.extend(prompt::judge_again(model));
+            return effects;
         }
         Message::Completed { ticket, word, completions } => {
             prompt::completed(model, ticket, word, completions);
@@ -227,12 +237,6 @@ fn apply(model: &mut Model, message: Message) -> Effects {
         Message::Resized { width, height } => model.size = (width, height),
     }
     Vec::new()
-}
-
-/// What was said of a line that is being typed was true of the rows before, and what it waits for
-/// has ended with them.
-fn judge_again(model: &mut Model, is_shown: bool) -> Effects {
-    if is_shown { prompt::edit(model, |_| ()) } else { Vec::new() }
 }
 
 fn back(model: &mut Model) -> Effects {

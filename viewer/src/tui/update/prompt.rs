@@ -66,6 +66,27 @@ pub(super) fn open_with(model: &mut Model, kind: PromptKind, text: &str, cursor:
     model.over.push(Over::Prompt(prompt));
 }
 
+/// Finds out once more about a line that is being typed: what was said of it was true of the rows
+/// before, and what it waits for has ended with them.
+pub(super) fn judge_again(model: &mut Model) -> Effects {
+    let place = model.rows().map(Rows::place);
+    let Some(Over::Prompt(prompt)) = model.over.last_mut() else { return Vec::new() };
+    // Where a search begins is a place in rows.
+    prompt.from = place;
+    // One that has not begun leaves the search before as it is.
+    if prompt.kind == PromptKind::Search && prompt.line.text().is_empty() {
+        return Vec::new();
+    }
+    if prompt.taken.is_none() {
+        return edit(model, |_| ());
+    }
+    // The completions that it was taken from stay: the next one is still the next.
+    let Some(Over::Prompt(mut prompt)) = model.over.pop() else { return Vec::new() };
+    let effects = try_out(model, &mut prompt);
+    model.over.push(Over::Prompt(prompt));
+    effects
+}
+
 /// Changes the line, then finds out about it.
 pub(super) fn edit(model: &mut Model, change: impl FnOnce(&mut Line)) -> Effects {
     let is_prompt = |over: &mut Over| matches!(over, Over::Prompt(_));

@@ -57,7 +57,8 @@ pub(super) fn typed(
     let effects = go(model, None);
     prompt.trial = match model.searching {
         Some((ticket, _)) => Trial::Waiting(ticket),
-        None => Trial::Found(Some(names_found(model))),
+        // A view may have no rows yet.
+        None => Trial::Found(model.rows().is_some().then(|| names_found(model))),
     };
     effects
 }

@@ -47,9 +47,7 @@ pub(super) fn kind(at: &At<'_>, about: About) -> Explanation {
     let text = match at.row.kind {
         FrameKind::Call => return Vec::new(),
         FrameKind::Inline => "inlined into its caller: it has cost, but nothing returns",
-        FrameKind::Unknown => {
-            "code without a name; the information page (4) says why its module has none"
-        }
+        FrameKind::Unknown => "code without a name; Info says why its module has none",
         FrameKind::Partial => "not a function: the outer callers of these paths could not be found",
         FrameKind::Root => "the ends of paths",
         FrameKind::Context => about.context,
