@@ -267,10 +267,11 @@ fn leaving_a_list_ends_what_it_waited_for() {
 /// leaves the search before as it is.
 #[test]
 fn a_search_is_open_while_an_undo_arrives() {
-    let keys = "/dot<enter>jjtkh";
+    let keys = "/dot<enter>jjtG";
     let mut viewer = Viewer::new(&solver(), "80x24");
     viewer.press(keys);
     let asked = update(&mut viewer.model, Message::Undo);
+    assert_eq!(asked.len(), 1, "{asked:?}");
     viewer.press("/");
     for effect in asked {
         let Effect::Refine(request) = effect else { panic!("{effect:?}") };
