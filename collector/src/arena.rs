@@ -11,13 +11,14 @@
 
 use alloc::ffi::CString;
 use alloc::format;
+use core::ffi::CStr;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use csprof_format::arena::{
-    ARENA_MAGIC, ARENA_VERSION, ArenaHeader, EXTENT_ALIGN, EXTENT_MAGIC, ExtentHeader, ExtentKind,
-    FIRST_SEGMENT_NODES, FLAG_TRAMPOLINE, LEFT_OUT_NAME, LeftOut, MAX_SEGMENTS, SourceRecord,
-    ThreadRecord, locate, segment_nodes,
+    ARENA_MAGIC, ARENA_SUFFIX, ARENA_VERSION, ArenaHeader, EXTENT_ALIGN, EXTENT_MAGIC,
+    ExtentHeader, ExtentKind, FIRST_SEGMENT_NODES, FLAG_TRAMPOLINE, LEFT_OUT_NAME, LeftOut,
+    MAX_SEGMENTS, SourceRecord, ThreadRecord, locate, segment_nodes,
 };
 use csprof_format::launch::{SampleSources, SourceKind};
 use csprof_format::loss::LossReason;
@@ -77,9 +78,7 @@ impl Arena {
         let pid = sys::pid();
         let start_ns = sys::now_ns(Clock::Monotonic);
         let mut path = folder.path().to_bytes().to_vec();
-        path.extend_from_slice(
-            format!("/{pid}-{start_ns}{}", csprof_format::arena::ARENA_SUFFIX).as_bytes(),
-        );
+        path.extend_from_slice(format!("/{pid}-{start_ns}{ARENA_SUFFIX}").as_bytes());
         let path = CString::new(path).map_err(|_| Errno(libc::EINVAL))?;
         let file = File::create_new(folder, FileNumber::AboveLimit, &path)?;
         let map = || {
@@ -329,6 +328,41 @@ impl Arena {
     pub fn leave(&self) {
         // SAFETY: the mapping that `create` made, of which the caller says that nobody uses it.
         unsafe { sys::unmap(self.header.cast(), EXTENT_ALIGN as usize) };
+    }
+
+    /// Copies the file at `from`, which this process has written, beside the arena, under the
+    /// arena's name with another `ending`; whether it has. There is no copy of a file that is empty
+    /// or larger than `most`, or takes more than a part of the room that is left: that is for
+    /// samples.
+    pub fn copy_beside(&self, from: &CStr, ending: &str, most: u64) -> bool {
+        /// One part of so many.
+        const PART: u64 = 16;
+        // SAFETY: the header is mapped as long as the arena lives; the field never changes.
+        let start_unix_ns =
+            unsafe { (&raw const (*self.header.as_ptr()).start_unix_ns).read_volatile() };
+        let Some(from) = sys::OwnFile::open(from, start_unix_ns) else { return false };
+        let size = from.size;
+        if !(1..=most).contains(&size) {
+            return false;
+        }
+        let path = self.path.to_bytes();
+        let name = path.strip_suffix(ARENA_SUFFIX.as_bytes()).unwrap_or(path);
+        let Ok(path) = CString::new([name, ending.as_bytes()].concat()) else { return false };
+        // One may be left from before an exec that failed.
+        self.folder.remove(&path);
+        let place = FileNumber::BelowLimit;
+        let Ok(file) = File::create_new(self.folder, place, &path) else { return false };
+        let room = self.room.has(&file, size.saturating_mul(PART));
+        let copied = room
+            .and_then(|()| file.allocate(0, size))
+            .ok()
+            .and_then(|()| from.append_to(&file, size))
+            .is_some_and(|copied| copied > 0 && file.truncate(copied).is_ok());
+        if !copied {
+            self.folder.remove(&path);
+        }
+        file.close();
+        copied
     }
 
     /// The arena file's number.

@@ -24,6 +24,8 @@ pub struct Config {
     pub trampoline: bool,
     /// Whether every load begins an epoch.
     pub epoch_per_load: bool,
+    /// Whether paths lead through code generated at run time.
+    pub generated: bool,
     /// Most bytes that the arena may take.
     pub memory: u64,
     /// Whether messages stay off standard error.
@@ -60,6 +62,7 @@ impl Config {
             sources,
             trampoline: !flag(launch::NO_TRAMPOLINE),
             epoch_per_load: flag(launch::EPOCH_PER_LOAD),
+            generated: flag(launch::GENERATED),
             quiet: flag(launch::QUIET),
         })
     }

@@ -15,6 +15,7 @@
 //! | [`sampler`] | signal: from registers to a counted node | no | no | no, one per thread |
 //! | [`trampoline`] | the program's own returns; signal: arming | no | no | no |
 //! | [`modules`] | setup: load map, epochs; signal: [`modules::Reading`] | setup only | setup only | no |
+//! | [`generated`] | setup: files that name generated code | yes | yes | no |
 //! | [`process`] | both: whether this process is sampled, and by what | setup only | setup only | yes, atomics |
 //! | [`arena`] | both: extents of the shared file | no | no | yes, atomics |
 //! | [`unwind`] | setup: tables ([`unwind::cfi`]); signal: the walk | tables only | no | yes, pure |
@@ -45,6 +46,7 @@ pub mod c_library;
 pub mod cct;
 pub mod config;
 pub mod eh_frame;
+pub mod generated;
 pub mod lifecycle;
 pub mod messages;
 pub mod modules;

@@ -21,7 +21,7 @@ use crate::sealed::{SAMPLES_OF_CALLS, sealed, set_sealed};
 use crate::setup_lock::{SetupGuard, SetupLock};
 use crate::sources::{SIGNAL, loan};
 use crate::sys::{self, Clock, Disposition, Folder, Handler};
-use crate::{arch, modules, thread, trampoline};
+use crate::{arch, generated, modules, thread, trampoline};
 
 /// To be called before the program forbids itself system calls (seccomp(2)): from here on the
 /// collector makes none, for one that the program's filter does not know could end the process.
@@ -80,6 +80,7 @@ pub fn start(default_trap: *mut c_void) {
         process::leave();
         return;
     }
+    generated::at_start();
     modules::rules::prepare();
     modules::start();
     if process::current()
@@ -167,6 +168,7 @@ pub fn before_fork() {
     }
     thread::pause::pause_here();
     let modules = modules::hold();
+    generated::before_fork();
     let held = HeldLocks { _threads: thread::registry::lock_registry(), modules };
     *FORKING.lock() = Some(held);
 }
@@ -198,6 +200,7 @@ pub fn after_fork_child() {
         Ok(()) => {
             process::log(&LogRecord::Command(command_line()));
             SAMPLES_OF_CALLS.forget();
+            generated::after_fork();
             modules::start_again();
             thread::pause::restart_after_fork();
             // Nothing here knows the parent's arena any more.
@@ -224,6 +227,7 @@ pub fn before_exec() {
     thread::registry::stop_all();
     // Exec resets handlers to the default action.
     drop_pending();
+    generated::at_end(process, modules::foreign::was_outside_met());
     process.arena.set_end(sys::now_ns(Clock::Monotonic), FLAG_EXECED, true);
 }
 
@@ -246,6 +250,7 @@ pub fn at_exit() {
             );
         }
         thread::note_end();
+        generated::at_end(process, modules::foreign::was_outside_met());
         process.arena.set_end(sys::now_ns(Clock::Monotonic), 0, true);
     }
 }

@@ -17,8 +17,11 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let mut status = ExitCode::SUCCESS;
-    let profiles =
-        [("small.csprof", sample::profile()), ("metrics.csprof", sample::of_two_metrics())];
+    let profiles = [
+        ("small.csprof", sample::profile()),
+        ("metrics.csprof", sample::of_two_metrics()),
+        ("loops.csprof", sample::of_loops()),
+    ];
     for (name, profile) in profiles {
         if let Err(error) = write::save_new(&profile, &Path::new(&folder).join(name)) {
             eprintln!("write_golden: {error}");

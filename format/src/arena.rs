@@ -22,7 +22,7 @@
 
 mod log;
 
-pub use self::log::{LoadRecord, LogRecord, LogRecordHeader, epoch_reason};
+pub use self::log::{LoadRecord, LogRecord, LogRecordHeader, TAIL, epoch_reason};
 use crate::address::FrameKey;
 use crate::launch::MAX_SOURCES;
 use crate::loss::{LossReason, PartialReason};
@@ -30,7 +30,7 @@ use crate::loss::{LossReason, PartialReason};
 /// First bytes of an arena: the high bit and the line ends show damage by text transfer.
 pub const ARENA_MAGIC: [u8; 8] = *b"\x89CSPA\r\n\x1a";
 /// Version of this layout. An arena is read by the csprof that wrote it, so there is no minor.
-pub const ARENA_VERSION: u32 = 6;
+pub const ARENA_VERSION: u32 = 7;
 /// First four bytes of each extent.
 pub const EXTENT_MAGIC: u32 = u32::from_le_bytes(*b"XTNT");
 /// Alignment of extents, in bytes.
@@ -46,6 +46,8 @@ pub const MAX_SEGMENTS: usize = 80;
 pub const REASON_SLOTS: usize = 16;
 /// Ending of arena files in the run folder.
 pub const ARENA_SUFFIX: &str = ".arena";
+/// Ending of the copy of a process's perf map beside its arena, whose name it has otherwise.
+pub const PERF_MAP_SUFFIX: &str = ".map";
 
 const _: () = assert!(LossReason::COUNT <= REASON_SLOTS && PartialReason::COUNT <= REASON_SLOTS);
 const _: () = assert!(MAX_SOURCES <= FrameKey::METRICS);

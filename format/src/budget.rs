@@ -12,7 +12,8 @@ use crate::error::ErrorKind;
 use crate::ids::FrameId;
 use crate::kind::BlockKind;
 use crate::profile::{
-    Account, Epoch, Frame, Function, MergedRun, Module, Process, Profile, Thread, Tree,
+    Account, Epoch, Frame, Function, InLoop, Loop, MergedRun, Module, Process, Profile, TailCall,
+    Thread, Tree,
 };
 use crate::violation::{Fault, Violation};
 
@@ -108,12 +109,20 @@ impl Budget {
             BlockKind::Nodes => NODE as usize,
             BlockKind::Runs => size_of::<MergedRun>(),
             BlockKind::Accounts => size_of::<Account>(),
+            BlockKind::Loops => size_of::<Loop>(),
+            BlockKind::InLoops => size_of::<InLoop>(),
+            BlockKind::TailCalls => size_of::<TailCall>(),
         };
         let decoded = u64::from(decoded);
         let contents = match kind {
             BlockKind::Nodes if several => decoded.saturating_mul(SHARE),
             // Their elements have a fixed size.
-            BlockKind::Frames | BlockKind::Functions | BlockKind::Trees | BlockKind::Nodes => 0,
+            BlockKind::Frames
+            | BlockKind::Functions
+            | BlockKind::Trees
+            | BlockKind::Nodes
+            | BlockKind::Loops
+            | BlockKind::InLoops => 0,
             BlockKind::Strings => decoded,
             _ => decoded.saturating_mul(EXPANSION),
         };
@@ -170,10 +179,31 @@ impl Budget {
                 charge(bytes, BlockKind::Frames, element, "bytes of its module's name", name);
             }
         }
+        let structure = &profile.structure;
+        for (element, found) in structure.loops.iter().enumerate() {
+            // It is called by its line, or else by its address.
+            let name = match found.file {
+                Some(file) if found.line > 0 => length(file),
+                _ => bases.get(found.module.index()).copied().unwrap_or(0),
+            };
+            let bytes = name.saturating_mul(COPIES).saturating_add(2 * ROW);
+            charge(bytes, BlockKind::Loops, element, "bytes of its name", name);
+        }
+        for (element, call) in structure.tail_calls.iter().enumerate() {
+            let count = call.via.len() as u64;
+            charge(count * ROW, BlockKind::TailCalls, element, "functions", count);
+        }
         let node = source_node(profile);
-        for (element, frame) in profile.nodes.frame.iter().enumerate() {
-            let count = rows(frame.index());
-            let bytes = count * node;
+        // With the loops that a view may show, each of which is a node then.
+        let mut nodes_of: Vec<u64> = (0..profile.frames.len()).map(rows).collect();
+        for entry in &structure.in_loops {
+            nodes_of[entry.frame.index()] += 1;
+        }
+        let nodes = &profile.nodes;
+        for (element, (frame, &parent)) in nodes.frame.iter().zip(&nodes.parent).enumerate() {
+            let left = structure.tail_calls_between(nodes.frame[parent as usize], *frame);
+            let count = nodes_of[frame.index()] + left.len() as u64;
+            let bytes = count.saturating_mul(node);
             charge(bytes, BlockKind::Nodes, element, "functions at its address", count);
         }
         let Some((table, element, what, amount)) = first else { return Ok(()) };

@@ -61,6 +61,12 @@ kinds! {
     Runs = 13, "merged run", "runs";
     /// What processes used.
     Accounts = 14, "account", "accounts";
+    /// Loops of the program.
+    Loops = 15, "loop", "loops";
+    /// Which frames lie in loops.
+    InLoops = 16, "frame in a loop", "frames in loops";
+    /// Functions that left by tail calls.
+    TailCalls = 17, "tail call", "tail calls";
     /// How much the file holds; nothing follows.
     End = 255, "end", "end";
 }
@@ -82,7 +88,17 @@ impl BlockKind {
     /// Whether a reader that does not know the kind must refuse the file.
     pub(crate) const fn critical(self) -> bool {
         // Without names and lines, a profile still shows modules and offsets; without the runs
-        // that were merged, all that they measured; accounts only explain.
-        !matches!(self, Self::Functions | Self::Sites | Self::Runs | Self::Accounts)
+        // that were merged, all that they measured; accounts only explain, and the program's
+        // structure only adds rows.
+        !matches!(
+            self,
+            Self::Functions
+                | Self::Sites
+                | Self::Runs
+                | Self::Accounts
+                | Self::Loops
+                | Self::InLoops
+                | Self::TailCalls
+        )
     }
 }

@@ -18,6 +18,8 @@ pub const SOURCE: &str = "CSPROF_SOURCE";
 pub const NO_TRAMPOLINE: &str = "CSPROF_NO_TRAMPOLINE";
 /// `1` begins an epoch at every load, the rule of the ICS'05 paper (section 2.5.1).
 pub const EPOCH_PER_LOAD: &str = "CSPROF_EPOCH_PER_LOAD";
+/// `1` calls paths through code generated at run time.
+pub const GENERATED: &str = "CSPROF_GENERATED";
 /// Most bytes that each process may take for its arena, in decimal; without it, no limit but the
 /// file system's.
 pub const MEMORY: &str = "CSPROF_MEMORY";

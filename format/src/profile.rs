@@ -10,9 +10,9 @@
 //!
 //! What is said here of order and sums is checked by [`validate`](crate::validate) before a
 //! profile is written and after one is read. [`RunInfo`], [`Metric`], [`ThreadShare`], [`Module`],
-//! [`Process`], [`Thread`], [`Epoch`], [`MergedRun`] and [`Account`] are stored as they stand here,
-//! field by field: a change to one of them is a new version of its block, and needs a copy of the
-//! old type for old files.
+//! [`Process`], [`Thread`], [`Epoch`], [`MergedRun`], [`Account`], [`Loop`], [`InLoop`] and
+//! [`TailCall`] are stored as they stand here, field by field: a change to one of them is a new
+//! version of its block, and needs a copy of the old type for old files.
 
 use std::sync::Arc;
 
@@ -23,6 +23,9 @@ use crate::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, Th
 
 /// Most metrics that a profile may have.
 pub const MAX_METRICS: usize = 16;
+
+/// There are fewer functions than this between two frames that left by tail calls.
+pub const MAX_TAIL_CALLS: usize = 16;
 
 /// Everything that one run left, or several runs that were merged.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -61,6 +64,8 @@ pub struct Profile {
     pub runs: Vec<MergedRun>,
     /// What each process used, in the order of [`Profile::processes`]; empty if that is not known.
     pub accounts: Vec<Account>,
+    /// What the program's code says of its frames beyond functions and lines.
+    pub structure: Structure,
 }
 
 impl Profile {
@@ -374,6 +379,12 @@ pub struct Mapping {
     pub module: ModuleId,
 }
 
+/// Path of the pseudo module that code is in which a process generated while it ran, as far as it
+/// has a name. A runtime address can have had several meanings: those after the first have their
+/// number in the top byte of [`Frame::offset`]. Its symbols are a [`SymbolSource::SymbolTable`]
+/// whose text says which files of the process had them.
+pub const GENERATED_CODE: &str = "[generated code]";
+
 /// A load module: an executable, a shared library, the vdso.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Module {
@@ -532,6 +543,87 @@ pub struct Sites {
     pub file: Vec<Option<StringId>>,
     /// That line, 0 if unknown.
     pub line: Vec<u32>,
+}
+
+/// What the machine code of sampled functions says of frames.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Structure {
+    /// Loops, one for each header.
+    pub loops: Vec<Loop>,
+    /// Which frames lie in which loops: ordered by frame, then by row, then from the outermost loop
+    /// inwards.
+    pub in_loops: Vec<InLoop>,
+    /// Functions that left by a tail call, ordered by caller, then callee.
+    pub tail_calls: Vec<TailCall>,
+}
+
+/// A loop in the code of a function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Loop {
+    /// The load module that holds its code.
+    pub module: ModuleId,
+    /// ELF virtual address of its header, the instruction that every iteration begins with.
+    pub offset: u64,
+    /// File of its first line, if known.
+    pub file: Option<StringId>,
+    /// That line, 0 if unknown.
+    pub line: u32,
+    /// It can be entered elsewhere than at its header, so what it encloses is a matter of choice.
+    pub irreducible: bool,
+}
+
+/// A frame that lies in a loop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InLoop {
+    /// The frame.
+    pub frame: FrameId,
+    /// The loop lies in the code of the frame's row of this number, 0 the outermost; what is
+    /// inlined deeper lies in the loop. Less than the number of the frame's rows.
+    pub row: u32,
+    /// Index into [`Structure::loops`].
+    pub number: u32,
+}
+
+/// Functions that left by a tail call (a jump in place of a call and a return) between two frames
+/// that stand next to each other on the stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TailCall {
+    /// The frame that called the first of them.
+    pub caller: FrameId,
+    /// The frame directly below it on the path, which the last of them jumped to.
+    pub callee: FrameId,
+    /// The functions, the one that was called first; at least one.
+    pub via: Vec<FunctionId>,
+}
+
+impl Structure {
+    /// Where [`Structure::in_loops`] has the loops of a frame.
+    #[must_use]
+    pub fn loops_of(&self, frame: FrameId) -> core::ops::Range<usize> {
+        let start = self.in_loops.partition_point(|entry| entry.frame < frame);
+        let end = self.in_loops.partition_point(|entry| entry.frame <= frame);
+        start..end
+    }
+
+    /// The loops of one of the rows of a frame, the outermost first.
+    #[must_use]
+    pub fn loops_in(&self, frame: FrameId, row: u32) -> &[InLoop] {
+        let place = |entry: &InLoop| (entry.frame, entry.row);
+        let start = self.in_loops.partition_point(|entry| place(entry) < (frame, row));
+        let end = self.in_loops.partition_point(|entry| place(entry) <= (frame, row));
+        &self.in_loops[start..end]
+    }
+
+    /// The functions that left by tail calls between two frames, the outermost first; empty if
+    /// there are none.
+    #[must_use]
+    pub fn tail_calls_between(&self, caller: FrameId, callee: FrameId) -> &[FunctionId] {
+        let place = |call: &TailCall| (call.caller, call.callee);
+        match self.tail_calls.binary_search_by_key(&(caller, callee), place) {
+            Ok(found) => &self.tail_calls[found].via,
+            Err(_) => &[],
+        }
+    }
 }
 
 impl Sites {

@@ -17,7 +17,7 @@ use crate::codec;
 use crate::error::{Action, BlockPlace, Error, ErrorKind, Foreign, Layout, Readable};
 use crate::header::{FILE_HEADER, FileHeader, MAGIC};
 use crate::kind::BlockKind;
-use crate::profile::{FurtherMetric, Metric, Profile, Thread, ThreadShare};
+use crate::profile::{FurtherMetric, Metric, Profile, Structure, Thread, ThreadShare};
 use crate::sections::{
     End, FrameColumns, FunctionColumns, NodeColumns, SiteColumns, Sparse, StringColumns,
     TreeColumns, append_shares,
@@ -168,6 +168,8 @@ pub(crate) struct Reader {
     number: u32,
     /// Kind of the last block that was understood.
     last: Option<BlockKind>,
+    /// Whether blocks of a later version were passed over: what refers to them goes as well.
+    passed: bool,
     end: Option<End>,
     budget: Budget,
     buffer: Vec<u8>,
@@ -181,6 +183,7 @@ impl Reader {
             profile: Profile::default(),
             number: 0,
             last: None,
+            passed: false,
             end: None,
             budget: Budget::of_file(bytes),
             buffer: Vec::new(),
@@ -197,7 +200,10 @@ impl Reader {
         }
         let kind = match BlockKind::from_u16(header.kind) {
             Some(kind) if kind.is_known(header.version) => kind,
-            _ if !header.is_critical() => return Ok(()),
+            _ if !header.is_critical() => {
+                self.passed = true;
+                return Ok(());
+            }
             _ => {
                 let (kind, version) = (header.kind, header.version);
                 return Err(ErrorKind::UnknownBlock { kind, version });
@@ -294,6 +300,9 @@ impl Reader {
             BlockKind::Nodes => decode::<NodeColumns>(payload)?.append(profile),
             BlockKind::Runs => rows(payload, &mut profile.runs),
             BlockKind::Accounts => rows(payload, &mut profile.accounts),
+            BlockKind::Loops => rows(payload, &mut profile.structure.loops),
+            BlockKind::InLoops => rows(payload, &mut profile.structure.in_loops),
+            BlockKind::TailCalls => rows(payload, &mut profile.structure.tail_calls),
             BlockKind::End => {
                 self.end = Some(decode(payload)?);
                 Ok(1)
@@ -357,12 +366,18 @@ impl Reader {
             BlockKind::Nodes => profile.nodes.len(),
             BlockKind::Runs => profile.runs.len(),
             BlockKind::Accounts => profile.accounts.len(),
+            BlockKind::Loops => profile.structure.loops.len(),
+            BlockKind::InLoops => profile.structure.in_loops.len(),
+            BlockKind::TailCalls => profile.structure.tail_calls.len(),
         }
     }
 
     /// The profile, when all blocks were applied, or those before `stop`.
     pub(crate) fn finish(self, stop: Option<&Error>) -> Result<Profile, ErrorKind> {
-        let Self { profile, end, last, number, .. } = self;
+        let Self { mut profile, passed, end, last, number, .. } = self;
+        if passed {
+            profile.structure = Structure::default();
+        }
         if last.is_none_or(|last| last < BlockKind::Metrics) {
             let missing = if last.is_none() { BlockKind::Run } else { BlockKind::Metrics };
             return Err(ErrorKind::Layout(Layout::Missing(missing)));

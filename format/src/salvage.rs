@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind};
 use crate::ids::{StringId, ThreadId};
 use crate::kind::BlockKind;
 use crate::loss::LossReason;
-use crate::profile::{Nodes, Profile, Sites, SymbolSource, ThreadShare};
+use crate::profile::{Nodes, Profile, Sites, Structure, SymbolSource, ThreadShare};
 use crate::read::{Reader, load, scan};
 use crate::validate::{self, validate};
 
@@ -84,11 +84,15 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
             Some(BlockKind::Functions | BlockKind::Sites) => {
                 closed.extend([BlockKind::Functions, BlockKind::Sites]);
             }
+            Some(BlockKind::Loops | BlockKind::InLoops | BlockKind::TailCalls) => {
+                closed.extend([BlockKind::Loops, BlockKind::InLoops, BlockKind::TailCalls]);
+            }
             Some(BlockKind::Runs | BlockKind::Accounts | BlockKind::End) | None => {}
             Some(_) => break,
         }
     }
     let of = scan.blocks.len() as u32 + u32::from(scan.stop.is_some());
+    let is_cut = scan.stop.is_some();
     let damage = damage.or_else(|| scan.stop.take());
     let symbols_lost = closed.contains(&BlockKind::Sites);
     let strings_lost = closed.contains(&BlockKind::Strings);
@@ -117,6 +121,12 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
         Some(_) => (repair_symbols(&mut profile) || symbols_lost, repair_trees(&mut profile)),
         None => (false, 0),
     };
+    // A part of it would say of other frames that they are in no loop.
+    let structure_lost = is_cut || strings_lost || closed.contains(&BlockKind::Loops);
+    let is_wrong = damage.is_some() && validate::structure(&profile).is_err();
+    if structure_lost || lost_symbols || is_wrong {
+        profile.structure = Structure::default();
+    }
     let checked = validate(&profile).and_then(|()| budget.expansion(&profile));
     checked.map_err(|violation| Error::new(ErrorKind::Invalid(violation)))?;
     let mut salvaged = Salvaged { profile, damage, blocks, of, lost_samples, lost_symbols };

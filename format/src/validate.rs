@@ -7,7 +7,9 @@
 use crate::address::FrameKind;
 use crate::ids::{ModuleId, StringId, ThreadId};
 use crate::kind::BlockKind;
-use crate::profile::{Frame, FurtherMetric, MAX_METRICS, Profile, SymbolSource, Thread};
+use crate::profile::{
+    Frame, FurtherMetric, MAX_METRICS, MAX_TAIL_CALLS, Profile, Structure, SymbolSource, Thread,
+};
 pub use crate::violation::{Fault, Violation};
 
 /// Checks every invariant that [`profile`](crate::profile) states.
@@ -24,7 +26,8 @@ pub fn validate(profile: &Profile) -> Result<(), Violation> {
     recorded(profile)?;
     shares(profile)?;
     runs(profile)?;
-    accounts(profile)
+    accounts(profile)?;
+    structure(profile)
 }
 
 fn broken(table: BlockKind, element: usize, fault: Fault) -> Violation {
@@ -427,6 +430,52 @@ pub(crate) fn accounts(profile: &Profile) -> Result<(), Violation> {
             let fault = Fault::Column { column: "threads", found, expected };
             return Err(broken(BlockKind::Accounts, process, fault));
         }
+    }
+    Ok(())
+}
+
+/// Loops and tail calls are of modules, frames and functions that there are, and in order.
+pub(crate) fn structure(profile: &Profile) -> Result<(), Violation> {
+    let Structure { loops, in_loops, tail_calls } = &profile.structure;
+    if loops.len() >= u32::MAX as usize || in_loops.len() >= u32::MAX as usize {
+        return Err(broken(BlockKind::Loops, 0, Fault::TooMany));
+    }
+    for (check, found) in enumerate(BlockKind::Loops, loops) {
+        check.module(found.module, profile)?;
+        found.file.map_or(Ok(()), |file| check.string(file, profile))?;
+    }
+    let mut before = None;
+    for (check, entry) in enumerate(BlockKind::InLoops, in_loops) {
+        check.names("frame", entry.frame.0, &profile.frames)?;
+        check.names("loop", entry.number, loops)?;
+        let rows = profile.sites.rows(entry.frame).len().max(1);
+        if entry.row as usize >= rows {
+            let fault = Fault::Names { noun: "row", id: entry.row, len: rows };
+            return Err(broken(check.table, check.element, fault));
+        }
+        let place = (entry.frame, entry.row);
+        if before.is_some_and(|before| before > place) {
+            return Err(broken(check.table, check.element, Fault::Order));
+        }
+        before = Some(place);
+    }
+    let mut before = None;
+    for (check, call) in enumerate(BlockKind::TailCalls, tail_calls) {
+        let place = (call.caller, call.callee);
+        for frame in [call.caller, call.callee] {
+            check.names("frame", frame.0, &profile.frames)?;
+        }
+        for function in &call.via {
+            check.names("function", function.0, &profile.functions)?;
+        }
+        let fault = match call.via.len() {
+            found @ (0 | MAX_TAIL_CALLS..) => Some(Fault::Functions { found }),
+            _ => before.is_some_and(|before| before >= place).then_some(Fault::Order),
+        };
+        if let Some(fault) = fault {
+            return Err(broken(check.table, check.element, fault));
+        }
+        before = Some(place);
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use crate::kind::BlockKind;
+use crate::profile::MAX_TAIL_CALLS;
 
 /// An invariant that does not hold: which element of which table, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +104,11 @@ pub enum Fault {
     RootInModule,
     /// First rows decrease, or do not begin at 0 and end at the number of rows.
     Rows,
+    /// The tail call names no function that left, or too many.
+    Functions {
+        /// How many it names.
+        found: usize,
+    },
     /// The tree has no nodes.
     EmptyTree,
     /// The tree does not begin where the one before it ends.
@@ -197,6 +203,9 @@ impl fmt::Display for Violation {
             ),
             Fault::RootInModule => f.write_str("is a root, but lies in a module"),
             Fault::Rows => f.write_str("has rows that do not continue those before it"),
+            Fault::Functions { found } => {
+                write!(f, "names {found} functions, not 1 to {}", MAX_TAIL_CALLS - 1)
+            }
             Fault::EmptyTree => f.write_str("has no nodes"),
             Fault::Range { found, expected } => {
                 write!(f, "begins at node {found}, but the tree before it ends at {expected}")

@@ -18,14 +18,14 @@ use crate::codec;
 use crate::error::{Action, Error, ErrorKind};
 use crate::header::FileHeader;
 use crate::kind::BlockKind;
-use crate::profile::{Metric, Profile, Thread, ThreadShare};
+use crate::profile::{Metric, Profile, Structure, Thread, ThreadShare};
 use crate::read::MAX_FILE;
 use crate::sections::{
     COLUMN_ELEMENTS, End, FrameColumns, FunctionColumns, NodeColumns, SiteColumns, StringColumns,
     TreeColumns, shares,
 };
 use crate::validate::validate;
-use crate::version::{MAJOR, MINOR, MINOR_OF_RUNS, MINOR_OF_SAMPLES};
+use crate::version::{MAJOR, MINOR, MINOR_OF_METRICS, MINOR_OF_RUNS, MINOR_OF_SAMPLES};
 
 /// Writes `profile` as a file to `out`, which gets a few large pieces and needs no buffer.
 ///
@@ -47,7 +47,8 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
     let mut blocks = Blocks { out, bytes, written: 0, number: 0, run, several, budget };
     // The least version that has all there is to write, so that older readers need not wonder.
     let minor = match profile.runs.is_empty() && profile.accounts.is_empty() {
-        _ if several => MINOR,
+        _ if profile.structure != Structure::default() => MINOR,
+        _ if several => MINOR_OF_METRICS,
         true => MINOR_OF_SAMPLES,
         false => MINOR_OF_RUNS,
     };
@@ -68,6 +69,9 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
     blocks.nodes(profile)?;
     blocks.rows(BlockKind::Runs, &profile.runs)?;
     blocks.rows(BlockKind::Accounts, &profile.accounts)?;
+    blocks.rows(BlockKind::Loops, &profile.structure.loops)?;
+    blocks.rows(BlockKind::InLoops, &profile.structure.in_loops)?;
+    blocks.rows(BlockKind::TailCalls, &profile.structure.tail_calls)?;
     let end = End {
         blocks: blocks.number,
         nodes: profile.nodes.len() as u64,

@@ -3,9 +3,9 @@
 use csprof_format::address::FrameKind;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile::{
-    Account, Epoch, EpochReason, Exit, Frame, Function, FurtherMetric, Mapping, MergedRun, Metric,
-    Module, Origin, Process, Profile, RunInfo, Sites, SymbolSource, Thread, ThreadAccount,
-    ThreadShare, Tree,
+    Account, Epoch, EpochReason, Exit, Frame, Function, FurtherMetric, InLoop, Loop, Mapping,
+    MergedRun, Metric, Module, Origin, Process, Profile, RunInfo, Sites, SymbolSource, TailCall,
+    Thread, ThreadAccount, ThreadShare, Tree,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -108,6 +108,7 @@ pub(crate) fn profile() -> impl Strategy<Value = Profile> {
             }
             runs(&mut profile, &mut choices);
             accounts(&mut profile, &mut choices);
+            structure(&mut profile, &mut choices);
             profile
         })
 }
@@ -314,5 +315,41 @@ fn accounts(profile: &mut Profile, choices: &mut Choices) {
             private_bytes: number(),
             threads,
         });
+    }
+}
+
+/// Loops and tail calls of half of the profiles.
+fn structure(profile: &mut Profile, choices: &mut Choices) {
+    if profile.modules.is_empty() || choices.below(2) == 0 {
+        return;
+    }
+    let structure = &mut profile.structure;
+    for _ in 0..=choices.below(4) {
+        let file = (choices.below(2) == 0 && !profile.strings.is_empty())
+            .then(|| StringId::from_index(choices.below(profile.strings.len())));
+        structure.loops.push(Loop {
+            module: ModuleId::from_index(choices.below(profile.modules.len())),
+            offset: choices.below(1 << 20) as u64,
+            file,
+            line: choices.below(1 << 10) as u32,
+            irreducible: choices.below(2) == 0,
+        });
+    }
+    for frame in (0..profile.frames.len()).map(FrameId::from_index) {
+        for row in 0..profile.sites.rows(frame).len().max(1) {
+            let number = choices.below(2 * structure.loops.len());
+            if number < structure.loops.len() {
+                let (row, number) = (row as u32, number as u32);
+                structure.in_loops.push(InLoop { frame, row, number });
+            }
+        }
+        if !profile.functions.is_empty() && choices.below(3) == 0 {
+            let mut via = Vec::new();
+            for _ in 0..=choices.below(3) {
+                via.push(FunctionId::from_index(choices.below(profile.functions.len())));
+            }
+            let callee = FrameId::from_index(choices.below(profile.frames.len()));
+            structure.tail_calls.push(TailCall { caller: frame, callee, via });
+        }
     }
 }

@@ -7,7 +7,7 @@ use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, Stri
 use csprof_format::loss::{LossReason, PartialReason};
 use csprof_format::profile::{
     Epoch, EpochReason, Exit, Frame, Function, Mapping, Metric, Module, Nodes, Origin, Process,
-    Profile, RunInfo, Sites, SymbolSource, Thread, Tree,
+    Profile, RunInfo, Sites, Structure, SymbolSource, Thread, Tree,
 };
 use csprof_format::read;
 
@@ -97,6 +97,7 @@ fn example() -> Profile {
         nodes,
         runs: Vec::new(),
         accounts: Vec::new(),
+        structure: Structure::default(),
     }
 }
 

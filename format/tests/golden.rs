@@ -35,6 +35,14 @@ fn version_1_2() {
     assert_eq!(file[0x0a], 2);
 }
 
+#[test]
+fn version_1_3() {
+    let file = golden("v1/loops.csprof");
+    let profile = read::read(&file).expect("version 1.3 is readable");
+    assert_eq!(profile, sample::of_loops());
+    assert_eq!(file[0x0a], 3);
+}
+
 /// Of one metric, the payloads are still those of version 1.0, bit for bit.
 #[test]
 fn one_metric_is_written_as_ever() {

@@ -2,7 +2,7 @@
 
 use csprof_format::address::FrameKind;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
-use csprof_format::profile::{Frame, Function, Profile, SymbolSource};
+use csprof_format::profile::{Frame, Function, MAX_TAIL_CALLS, Profile, Structure, SymbolSource};
 use csprof_format::validate::validate;
 use csprof_format::{read, salvage, write};
 
@@ -191,6 +191,75 @@ fn each_broken_invariant_of_several_metrics_is_named() {
         let violation = validate(&profile).expect_err(message);
         assert_eq!(&violation.to_string(), message);
     }
+}
+
+#[test]
+fn each_broken_invariant_of_loops_and_tail_calls_is_named() {
+    let cases: &[Case] = &[
+        (
+            |p| p.structure.loops[1].module = ModuleId(4),
+            "loop 1 names module 4, but there are only 4",
+        ),
+        (
+            |p| p.structure.loops[0].file = Some(StringId(12)),
+            "loop 0 names string 12, but there are only 12",
+        ),
+        (
+            |p| p.structure.in_loops[2].frame = FrameId(10),
+            "frame in a loop 2 names frame 10, but there are only 10",
+        ),
+        (
+            |p| p.structure.in_loops[1].number = 2,
+            "frame in a loop 1 names loop 2, but there are only 2",
+        ),
+        (
+            |p| p.structure.in_loops[2].row = 2,
+            "frame in a loop 2 names row 2, but there are only 2",
+        ),
+        (
+            |p| p.structure.in_loops.swap(0, 1),
+            "frame in a loop 1 comes after one that belongs behind it",
+        ),
+        (
+            |p| p.structure.in_loops.swap(1, 2),
+            "frame in a loop 2 comes after one that belongs behind it",
+        ),
+        (
+            |p| p.structure.tail_calls[0].callee = FrameId(10),
+            "tail call 0 names frame 10, but there are only 10",
+        ),
+        (
+            |p| p.structure.tail_calls[0].via[1] = FunctionId(6),
+            "tail call 0 names function 6, but there are only 6",
+        ),
+        (|p| p.structure.tail_calls[0].via.clear(), "tail call 0 names 0 functions, not 1 to 15"),
+        (
+            |p| p.structure.tail_calls[0].via = vec![FunctionId(1); MAX_TAIL_CALLS],
+            "tail call 0 names 16 functions, not 1 to 15",
+        ),
+        (
+            |p| p.structure.tail_calls.push(p.structure.tail_calls[0].clone()),
+            "tail call 1 comes after one that belongs behind it",
+        ),
+    ];
+    assert_eq!(validate(&sample::of_loops()), Ok(()));
+    for (change, message) in cases {
+        let mut profile = sample::of_loops();
+        change(&mut profile);
+        let violation = validate(&profile).expect_err(message);
+        assert_eq!(violation.to_string(), *message);
+    }
+}
+
+/// A reader that does not know how a later version writes functions knows no tail calls either.
+#[test]
+fn what_refers_to_skipped_blocks_is_skipped() {
+    let mut parts = Parts::of(&bytes(&sample::of_loops()));
+    parts.block(9).header[0x06] = 2;
+    parts.block(10).header[0x06] = 2;
+    let read = read::read(&parts.join()).expect("symbols can be skipped");
+    assert!(read.functions.is_empty());
+    assert_eq!(read.structure, Structure::default());
 }
 
 #[test]

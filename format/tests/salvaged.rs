@@ -1,7 +1,7 @@
 //! What is left of damaged files.
 
 use csprof_format::loss::LossReason;
-use csprof_format::profile::{Profile, ThreadShare};
+use csprof_format::profile::{Profile, Structure, ThreadShare};
 use csprof_format::read;
 use csprof_format::salvage::{self, Salvaged};
 
@@ -58,6 +58,19 @@ fn lost_names_cost_no_samples() {
         assert_eq!(salvaged.profile.nodes, sample::profile().nodes);
         assert!(salvaged.profile.functions.is_empty());
     }
+}
+
+/// Loops and tail calls go with the functions that they are about, and with each other.
+#[test]
+fn lost_loops_cost_nothing_else() {
+    for kind in [9, 10, 15, 16, 17] {
+        let salvaged = damaged_of(&sample::of_loops(), kind);
+        assert_eq!(salvaged.profile.structure, Structure::default(), "{kind}");
+        assert_eq!(salvaged.lost_samples, 0);
+        assert_eq!(salvaged.lost_symbols, kind < 15);
+    }
+    let elsewhere = damaged_of(&sample::of_loops(), 12);
+    assert_eq!(elsewhere.profile.structure, sample::of_loops().structure);
 }
 
 #[test]

@@ -4,8 +4,9 @@ use csprof_format::address::FrameKind;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::loss::{LossReason, PartialReason};
 use csprof_format::profile::{
-    Epoch, EpochReason, Exit, Frame, Function, FurtherMetric, Mapping, Metric, Module, Nodes,
-    Origin, Process, Profile, RunInfo, Sites, SymbolSource, Thread, ThreadShare, Tree,
+    Epoch, EpochReason, Exit, Frame, Function, FurtherMetric, InLoop, Loop, Mapping, Metric,
+    Module, Nodes, Origin, Process, Profile, RunInfo, Sites, Structure, SymbolSource, TailCall,
+    Thread, ThreadShare, Tree,
 };
 
 /// The same of two metrics: some of the samples are of elapsed time.
@@ -22,6 +23,31 @@ pub(crate) fn of_two_metrics() -> Profile {
         samples: vec![(4, 40), (8, 3), (11, 5), (14, 30_000)],
     };
     Profile { further: vec![further], ..profile() }
+}
+
+/// The same with a loop around the call of `c`, one in what `c` inlines, and `b` gone by a tail
+/// call.
+pub(crate) fn of_loops() -> Profile {
+    let profile = profile();
+    let source = profile.functions[1].file;
+    let found = |offset, line, irreducible| Loop {
+        module: ModuleId(0),
+        offset,
+        file: source,
+        line,
+        irreducible,
+    };
+    let inside = |frame, row, number| InLoop { frame: FrameId(frame), row, number };
+    let structure = Structure {
+        loops: vec![found(0x1150, 11, false), found(0x1240, 0, true)],
+        in_loops: vec![inside(3, 0, 0), inside(5, 0, 0), inside(5, 1, 1)],
+        tail_calls: vec![TailCall {
+            caller: FrameId(2),
+            callee: FrameId(5),
+            via: vec![FunctionId(2), FunctionId(3)],
+        }],
+    };
+    Profile { structure, ..profile }
 }
 
 /// Figure 1 of the ICS'05 paper in spirit: `a` and `b` share the cost of `c`, which inlines `d`.
@@ -221,6 +247,7 @@ pub(crate) fn profile() -> Profile {
         strings: strings.map(Into::into).to_vec(),
         runs: Vec::new(),
         accounts: Vec::new(),
+        structure: Structure::default(),
     }
 }
 

@@ -45,6 +45,8 @@ pub struct Hazard {
     pub in_gate: usize,
     /// Program and arguments.
     pub command: &'static [&'static str],
+    /// Further options of `csprof record`.
+    pub options: &'static [&'static str],
     /// Standard output.
     pub says: &'static str,
     /// Standard error.
@@ -89,6 +91,7 @@ impl Hazard {
             variants: &[""],
             in_gate: 1,
             command: &["./program"],
+            options: &[],
             says: "",
             complains: "",
             ends: Ended::Status(0),
@@ -109,6 +112,13 @@ impl Hazard {
     #[must_use]
     pub const fn in_gate(mut self, variants: usize) -> Self {
         self.in_gate = variants;
+        self
+    }
+
+    /// Recorded with these options, too.
+    #[must_use]
+    pub const fn options(mut self, options: &'static [&'static str]) -> Self {
+        self.options = options;
         self
     }
 
@@ -269,7 +279,8 @@ impl Program {
     ///
     /// If its answer is not the known one, or the recording is not what it should be.
     pub fn record(&self, source: &str) -> Recording {
-        let recording = self.workshop.record(&quietly(source), self.hazard.command);
+        let options = [&quietly(source)[..], self.hazard.options].concat();
+        let recording = self.workshop.record(&options, self.hazard.command);
         // As a shell has it, and csprof after it.
         let (status, signal) = match self.hazard.ends {
             Ended::Status(status) => (status, None),

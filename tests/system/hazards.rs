@@ -37,7 +37,7 @@ checks! {
     // Stacks.
     registers_kept realigned_frames large_frames deep_recursion deep_unarmed without_cfi matrix_kernels lazy_binding
     split_stack short_stacks alternate_rules processor_state execute_only code_on_demand
-    returns_otherwise instrumented reads_its_stack
+    generated_code returns_otherwise instrumented reads_its_stack
     // Processes.
     forks fork_chain fork_in_thread children exec_among_threads exec_in_a_thread huge_environment endings raw_forks
     identities

@@ -13,6 +13,8 @@ mod children;
 mod edges;
 /// The program of Figure 1 in the paper that this profiler follows.
 mod figure1;
+/// Names of code that is generated while a program runs.
+mod generated_code;
 /// Libraries that come and go at one address.
 mod libraries;
 /// What is late, seldom or never sampled.

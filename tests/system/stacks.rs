@@ -66,12 +66,17 @@ fn what_a_jump_left_on_the_stack_is_not_believed() {
 }
 
 #[test]
-fn a_tail_call_takes_the_place_of_its_caller() {
+fn callers_that_ended_in_a_tail_call_are_put_back() {
     let workshop = Workshop::new("tail_calls");
     workshop.compile("cc -O2 -o program @tail_calls.c");
     let recording = workshop.record(&[], &["./program"]);
     let rows = recording.rows();
-    let last = rows.at(&["main", "last"]);
+    // `last` returned to `main`: how often the two between were left, nobody saw.
+    let path = ["main", "first", "middle", "last"];
+    for frames in 2..4 {
+        assert_eq!(rows.at(&path[..frames]).edges, None, "{rows}");
+    }
+    let last = rows.at(&path);
     assert_eq!(last.inclusive, rows.inclusive_of("main"));
     assert_eq!(last.edges, Some(3));
     assert_eq!(recording.samples().partial, 0);

@@ -28,7 +28,16 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("collector/src/trampoline/walked.rs", &["crate::c_library", SETUP_ONLY]),
     (
         "viewer/src/profile",
-        &["crate::{symbols,refine,views,report,export,tui,launch,cli}", TERMINAL],
+        &["crate::{structure,symbols,refine,views,report,export,tui,launch,cli}", TERMINAL],
+    ),
+    (
+        "viewer/src/structure",
+        &[
+            "crate::{print,profile,symbols,refine,views,report,export,tui,launch,cli}",
+            "std::{fs,io,env,time}",
+            "object",
+            TERMINAL,
+        ],
     ),
     ("viewer/src/symbols", &["crate::{refine,views,report,export,tui,launch,cli}", TERMINAL]),
     ("viewer/src/refine", &["crate::{views,report,export,tui,launch,cli}", TERMINAL, "std::fs"]),
@@ -134,6 +143,7 @@ const LAYERS: &[(&str, &[&str])] = &[(
         "arena",
         "process",
         "messages",
+        "generated",
         "modules",
         "trampoline",
         "sampler",

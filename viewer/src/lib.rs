@@ -1,6 +1,6 @@
 //! The parts of the csprof viewer. In the order of its layers, lower ones first: print, profile,
-//! symbols, refine, set_files, views, then report, export and tui side by side, then launch and
-//! cli. No part names one of a layer above its own.
+//! structure, symbols, refine, set_files, views, then report, export and tui side by side, then
+//! launch and cli. No part names one of a layer above its own.
 
 pub mod cli;
 pub mod demo;
@@ -11,6 +11,7 @@ pub mod profile;
 pub mod refine;
 pub mod report;
 pub mod set_files;
+pub mod structure;
 pub mod symbols;
 pub mod tui;
 pub mod views;

@@ -64,6 +64,22 @@ static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 /// Whether a sample met foreign code since somebody asked.
 static SEEN: AtomicBool = AtomicBool::new(false);
 
+/// Whether a sample met code that is in no module at all.
+static OUTSIDE_MET: AtomicBool = AtomicBool::new(false);
+
+/// Notes that a sample met code that is in no module. Signal side.
+pub fn note_outside() {
+    // Relaxed: nothing else is told by it.
+    if !OUTSIDE_MET.load(Ordering::Relaxed) {
+        OUTSIDE_MET.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether a sample met code that is in no module: generated while the program ran.
+pub fn was_outside_met() -> bool {
+    OUTSIDE_MET.load(Ordering::Relaxed)
+}
+
 /// The number of an epoch that trees have and the log not yet; 0 if there is none.
 static AWAITED_EPOCH: AtomicU32 = AtomicU32::new(0);
 

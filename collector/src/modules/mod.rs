@@ -45,7 +45,7 @@ use csprof_format::arena::{LoadRecord, LogRecord, epoch_reason};
 
 use crate::messages::{self, Warning};
 use crate::setup_lock::{SetupGuard, SetupLock};
-use crate::{allocator, process};
+use crate::{allocator, generated, process};
 
 use code::Codes;
 pub use code::{Code, Stretch};
@@ -321,6 +321,7 @@ impl Known {
     }
 
     fn next_epoch(&mut self, reason: u32) {
+        generated::at_epoch();
         self.epoch += 1;
         for gone in self.retired.drain(..) {
             process::log(&LogRecord::Unload { number: gone.number });

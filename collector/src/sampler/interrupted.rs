@@ -19,8 +19,9 @@ use crate::modules::rules;
 use crate::sys;
 use crate::trampoline::arming::real;
 use crate::unwind::cache::{BLOCK, Marks};
+use crate::unwind::target::Probes;
 use crate::unwind::validate::StackBounds;
-use crate::unwind::walk::{Code, Target};
+use crate::unwind::walk::{Code, Copied, Target};
 
 /// The process as a walk sees it.
 pub(super) struct Interrupted<'a> {
@@ -36,6 +37,8 @@ pub(super) struct Interrupted<'a> {
     next_epoch: Cell<bool>,
     /// For [`Foreign::containing`].
     readable: Cell<u64>,
+    /// Where paths lead through generated code, what is left for that.
+    probes: Option<Probes>,
 }
 
 /// What the handler wants to know of a frame's code.
@@ -69,7 +72,7 @@ const NEXT_PAGE: u64 = 16 * PAGE;
 const NEAR: u64 = 4096;
 
 impl<'a> Interrupted<'a> {
-    pub(super) const fn new(map: &'a LoadMap, own: StackBounds) -> Self {
+    pub(super) fn new(map: &'a LoadMap, own: StackBounds, generated: bool) -> Self {
         Self {
             map,
             own,
@@ -78,6 +81,7 @@ impl<'a> Interrupted<'a> {
             reached: Cell::new(u64::MAX),
             next_epoch: Cell::new(false),
             readable: Cell::new(0),
+            probes: generated.then(Probes::default),
         }
     }
 
@@ -155,7 +159,10 @@ impl Target for Interrupted<'_> {
     }
 
     fn foreign(&self, pc: u64) -> Option<(Recipe, CalleeSaved)> {
-        let module = Foreign::containing(pc, &self.readable)?;
+        let Some(module) = Foreign::containing(pc, &self.readable) else {
+            foreign::note_outside();
+            return None;
+        };
         if self.map.is_displaced_by(&module) {
             self.next_epoch.set(true);
         }
@@ -209,6 +216,18 @@ impl Target for Interrupted<'_> {
         }
     }
 
+    fn probes(&self) -> Option<&Probes> {
+        self.probes.as_ref()
+    }
+
+    fn copy(&self, address: u64, to: &mut [u8]) -> Copied {
+        match sys::is_resident(address) {
+            None => Copied::Nothing,
+            Some(true) if sys::probe_into(address, to) => Copied::Whole,
+            Some(_) => Copied::Unknown,
+        }
+    }
+
     fn stack(&self, sp: u64) -> Option<StackBounds> {
         self.reached(sp);
         if self.is_own(sp) {
@@ -255,7 +274,7 @@ mod tests {
         let pages = sys::map_anonymous(2 * NEXT_PAGE as usize).unwrap();
         let low = pages.as_ptr().expose_provenance() as u64;
         let map = LoadMap::default();
-        let process = Interrupted::new(&map, StackBounds { low: 0, high: 0 });
+        let process = Interrupted::new(&map, StackBounds { low: 0, high: 0 }, false);
         let (stack, heap) = (low, low + NEXT_PAGE + 2 * PAGE);
         assert_eq!(process.stack(stack).map(|stack| stack.low), Some(stack));
         assert_eq!([stack, heap, stack + PAGE].map(|at| process.read(at)), [Some(0); 3]);
@@ -283,7 +302,7 @@ mod tests {
         let words = [0x1111_u64, 0x2222, 0x3333];
         let [low, last] = [0, 2].map(|at| (&raw const words[at]).addr() as u64);
         let map = LoadMap::default();
-        let process = Interrupted::new(&map, StackBounds { low, high: last + 8 });
+        let process = Interrupted::new(&map, StackBounds { low, high: last + 8 }, false);
         assert_eq!(process.stack(low), Some(StackBounds { low, high: last + 8 }));
         assert_eq!(
             [low, low + 8, last].map(|at| process.read(at)),

@@ -31,6 +31,7 @@ use crate::arch::unwind::inference::{Above, uses_word};
 use crate::arch::unwind::registers::{Register, Registers};
 use crate::cct;
 use crate::modules::{LoadMap, foreign, rules};
+use crate::process;
 use crate::sys::{self, Clock};
 use crate::trampoline::entry::is_trampoline_code;
 use crate::trampoline::sites::Number;
@@ -79,7 +80,8 @@ impl Sampler {
         }
 
         // 1. Walk.
-        let stack = Interrupted::new(map, bounds);
+        let generated = process::current().is_some_and(|process| process.config.generated);
+        let stack = Interrupted::new(map, bounds, generated);
         let mut taken = self.take_path(sample, &stack);
         if taken.met.next_epoch && self.epoch == Some(map.epoch) {
             let next = map.epoch.wrapping_add(1);

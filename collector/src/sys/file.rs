@@ -276,6 +276,13 @@ impl File {
         .map(drop)
     }
 
+    /// Makes it end at `size`: ftruncate(2).
+    pub fn truncate(&self, size: u64) -> Result<(), Errno> {
+        // SAFETY: no pointers are passed.
+        unsafe { call(libc::SYS_ftruncate, [self.number() as usize, size as usize, 0, 0, 0, 0]) }
+            .map(drop)
+    }
+
     /// Bytes that its file system has free for everybody: fstatfs(2). `None` if it does not say.
     pub fn free_bytes(&self) -> Option<u64> {
         let mut status = core::mem::MaybeUninit::<libc::statfs>::uninit();

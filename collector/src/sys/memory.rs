@@ -128,25 +128,46 @@ pub fn probe(address: u64) -> Option<u64> {
 }
 
 /// The bytes at `address`, if all of them can be read.
+#[must_use]
+pub fn probe_bytes<const N: usize>(address: u64) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    probe_into(address, &mut bytes).then_some(bytes)
+}
+
+/// Copies what is at `address`; whether all of it can be read.
 ///
 /// The kernel does the reading (process_vm_readv(2)), so an unmapped address is an answer and
 /// not a fault. About 300 ns.
 #[must_use]
-pub fn probe_bytes<const N: usize>(address: u64) -> Option<[u8; N]> {
-    let mut bytes = [0; N];
-    let local = libc::iovec { iov_base: (&raw mut bytes).cast(), iov_len: N };
+pub fn probe_into(address: u64, to: &mut [u8]) -> bool {
+    let local = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };
     let remote = libc::iovec {
         iov_base: core::ptr::with_exposed_provenance_mut(address as usize),
-        iov_len: N,
+        iov_len: to.len(),
     };
-    // SAFETY: both vectors are live; the kernel writes `bytes` only, and checks `remote` itself.
+    // SAFETY: both vectors are live; the kernel writes `to` only, and checks `remote` itself.
     let read = unsafe {
         call(
             libc::SYS_process_vm_readv,
             [super::pid() as usize, (&raw const local).addr(), 1, (&raw const remote).addr(), 1, 0],
         )
     };
-    (read == Ok(N)).then_some(bytes)
+    read == Ok(to.len())
+}
+
+/// Whether the page that `address` is on is in memory, so that reading it brings nothing there from
+/// anywhere: no file, no other process (mincore(2)). `None` if nothing is mapped there. Of files
+/// that this process may neither write nor owns, the kernel says that they are.
+#[must_use]
+pub fn is_resident(address: u64) -> Option<bool> {
+    let mut page = 0_u8;
+    let start = address as usize & !(PAGE_SIZE - 1);
+    // SAFETY: the kernel writes one byte, for one page.
+    match unsafe { call(libc::SYS_mincore, [start, 1, (&raw mut page).addr(), 0, 0, 0]) } {
+        Ok(_) => Some(page & 1 == 1),
+        Err(Errno(libc::ENOMEM)) => None,
+        Err(_) => Some(false),
+    }
 }
 
 /// Replaces the word at `address` by `new` if it is `old`; whether it was.

@@ -8,6 +8,7 @@ use core::ffi::CStr;
 
 use super::Errno;
 use super::call::call;
+use super::file::File;
 
 /// A file that is open for reading until this is dropped.
 #[derive(Debug)]
@@ -64,6 +65,97 @@ pub fn mapped_file(address: u64) -> Option<Vec<u8>> {
         let path = line.get(line.iter().position(|byte| *byte == b'/')?..)?;
         range.contains(&address).then(|| path.to_vec())
     })
+}
+
+/// What stat(2) says of a path, of a link itself; with an empty path, of the open file `at`.
+fn status(at: i32, path: &CStr) -> Option<libc::stat> {
+    let mut status = core::mem::MaybeUninit::<libc::stat>::uninit();
+    let flags = (libc::AT_SYMLINK_NOFOLLOW | libc::AT_EMPTY_PATH) as usize;
+    // SAFETY: a live C string; the kernel fills the whole structure when it succeeds.
+    unsafe {
+        let (at, status_at) = (at as usize, status.as_mut_ptr().addr());
+        call(libc::SYS_newfstatat, [at, path.as_ptr().addr(), status_at, flags, 0, 0]).ok()?;
+        Some(status.assume_init())
+    }
+}
+
+fn is_regular(status: &libc::stat) -> bool {
+    status.st_mode & libc::S_IFMT == libc::S_IFREG
+}
+
+/// Bytes of a regular file, as seen from here; `None` if there is none, or it is a link. Setup
+/// side.
+#[must_use]
+pub fn file_size(path: &CStr) -> Option<u64> {
+    let status = status(libc::AT_FDCWD, path).filter(is_regular)?;
+    Some(status.st_size.cast_unsigned())
+}
+
+/// Device and inode of a folder, as seen from here. Setup side.
+#[must_use]
+pub fn folder_identity(path: &CStr) -> Option<(u64, u64)> {
+    let status = status(libc::AT_FDCWD, path)?;
+    (status.st_mode & libc::S_IFMT == libc::S_IFDIR).then_some((status.st_dev, status.st_ino))
+}
+
+/// A regular file of this user or root, which others may have put where it is.
+#[derive(Debug)]
+pub struct OwnFile {
+    opened: Opened,
+    /// In bytes.
+    pub size: u64,
+}
+
+impl OwnFile {
+    /// Opens the file at `path` if it is no link and was written since `start_unix_ns`. Setup side.
+    #[must_use]
+    pub fn open(path: &CStr, start_unix_ns: u64) -> Option<Self> {
+        let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+        let opened = Opened::at(path, flags).ok()?;
+        let status = status(opened.0 as i32, c"").filter(is_regular)?;
+        // SAFETY: no pointers are passed.
+        let user = unsafe { call(libc::SYS_geteuid, [0; 6]) }.ok()?;
+        let seconds = status.st_mtime.max(0).cast_unsigned();
+        let nanoseconds = status.st_mtime_nsec.max(0).cast_unsigned();
+        let written_ns = seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds);
+        // The kernel notes the time of its last tick, of which there are at least 100 in a second.
+        let is_fresh = written_ns.saturating_add(10_000_000) >= start_unix_ns;
+        let is_own = status.st_uid == 0 || status.st_uid as usize == user;
+        let size = status.st_size.cast_unsigned();
+        (is_fresh && is_own).then_some(Self { opened, size })
+    }
+
+    /// Appends up to `most` bytes of it to another file; how many, if there was no error.
+    #[must_use]
+    pub fn append_to(&self, file: &File, most: u64) -> Option<u64> {
+        let mut piece = [0_u8; 4096];
+        let mut done = 0;
+        while done < most {
+            let wanted = (most - done).min(piece.len() as u64) as usize;
+            let array = [self.opened.0, piece.as_mut_ptr().addr(), wanted, 0, 0, 0];
+            // SAFETY: the kernel writes at most as much as the live array holds.
+            let read = match unsafe { call(libc::SYS_read, array) } {
+                Ok(0) => break,
+                Ok(read) => read,
+                Err(Errno(libc::EINTR)) => continue,
+                Err(_) => return None,
+            };
+            let mut rest = piece.get(..read)?;
+            while !rest.is_empty() {
+                let number = file.number() as usize;
+                let array = [number, rest.as_ptr().addr(), rest.len(), 0, 0, 0];
+                // SAFETY: the kernel reads the live slice.
+                match unsafe { call(libc::SYS_write, array) } {
+                    Ok(0) => return None,
+                    Ok(written) => rest = rest.get(written..)?,
+                    Err(Errno(libc::EINTR)) => {}
+                    Err(_) => return None,
+                }
+            }
+            done += read as u64;
+        }
+        Some(done)
+    }
 }
 
 /// A regular file whose beginning is looked at. Either side: no heap.

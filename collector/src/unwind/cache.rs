@@ -14,6 +14,7 @@ use core::ops::Range;
 
 use crate::arch::unwind::inference::Inferred;
 use crate::arch::unwind::recipe::Recipe;
+use crate::unwind::piece::Piece;
 
 const SETS: usize = 1 << BITS;
 const BITS: u32 = 8;
@@ -38,7 +39,7 @@ impl Marks {
     }
 }
 
-/// Recipes by address: 22 KB.
+/// Recipes by address, and the room of walks: 26 KB.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct RecipeCache {
@@ -46,6 +47,10 @@ pub struct RecipeCache {
     sets: [[Entry; WAYS]; SETS],
     /// What was read off code that nothing describes, from these pcs on.
     inferred: [[(u64, Followed); WAYS]; INFERRED_SETS],
+    /// Room for a copy of code, of each frame anew: other code may be there at the next.
+    pub piece: Piece,
+    /// What the present walk has found to be no return address.
+    pub others: Others,
     /// The load map's generation that all entries belong to.
     generation: u32,
 }
@@ -145,6 +150,8 @@ impl RecipeCache {
         Self {
             sets: [[Entry::EMPTY; WAYS]; SETS],
             inferred: [[NOTHING; WAYS]; INFERRED_SETS],
+            piece: Piece::EMPTY,
+            others: Others::NONE,
             generation: 0,
         }
     }
@@ -153,6 +160,7 @@ impl RecipeCache {
     /// another generation is forgotten, since an address may mean other code now.
     #[inline]
     pub fn prepare(&mut self, generation: u32) {
+        self.others.are_old = true;
         if self.generation != generation {
             self.forget(generation);
         }
@@ -203,6 +211,35 @@ impl RecipeCache {
             set[..=last].rotate_right(1);
             set[0] = (pc, inferred);
         }
+    }
+}
+
+/// Words that are no return addresses, as long as one walk lasts: afterwards code may be there.
+#[derive(Debug)]
+pub struct Others {
+    words: [u64; 1 << OTHERS_BITS],
+    are_old: bool,
+}
+
+const OTHERS_BITS: u32 = 6;
+
+impl Others {
+    const NONE: Self = Self { words: [0; 1 << OTHERS_BITS], are_old: false };
+
+    /// Whether `word`, which is not 0, is one of them, or is not a return address as `is_one` says.
+    pub fn have(&mut self, word: u64, is_one: impl FnOnce(u64) -> bool) -> bool {
+        if self.are_old {
+            *self = Self::NONE;
+        }
+        let Some(place) = self.words.get_mut(slot(word, OTHERS_BITS)) else { return !is_one(word) };
+        if *place == word {
+            return true;
+        }
+        let is_other = !is_one(word);
+        if is_other {
+            *place = word;
+        }
+        is_other
     }
 }
 

@@ -14,6 +14,7 @@
 //! | [`switch`](crate::arch::unwind::switch) | SIGNAL | no | longjmp and its kin → the frame that they go to |
 //! | [`table`] | both | no | offset → [`Recipe`](crate::arch::unwind::recipe::Recipe) |
 //! | [`cache`] | SIGNAL | no | lookup address → recipe, per thread |
+//! | [`piece`] | SIGNAL | no | a copy of code that may be replaced |
 //! | [`step`](crate::arch::unwind::step) | SIGNAL | no | registers + recipe → the caller's registers |
 //! | [`validate`] | SIGNAL | no | whether a caller's frame is believed |
 //! | [`walk`] | SIGNAL | no | the loop over all of them, frame by frame |
@@ -22,13 +23,15 @@
 //!
 //! Invariants: a walk ends, because CFAs grow within a stack, signal frames are counted, and the
 //! visitor stops what takes too long or is too deep: a jump, or a return through a register, may
-//! keep the stack pointer. It reads nothing but what [`Target::read`](walk::Target::read) admits;
-//! it never panics; and where it cannot go on it says why, so that no path is cut silently.
+//! keep the stack pointer. It reads nothing but what [`Target::read`](walk::Target::read) and
+//! [`Target::copy`](walk::Target::copy) admit; it never panics; and where it cannot go on it says
+//! why, so that no path is cut silently.
 
 #![forbid(unsafe_code)]
 
 pub mod cache;
 pub mod cfi;
+pub mod piece;
 pub mod table;
 pub mod target;
 pub mod validate;

@@ -1,5 +1,7 @@
 //! What a walk, and what gets it over an obstacle, ask of the process.
 
+use core::cell::Cell;
+
 use csprof_format::address::FrameKind;
 
 use super::cache::Marks;
@@ -7,6 +9,79 @@ use super::table::Lookup;
 use super::validate::StackBounds;
 use crate::arch::unwind::inference::LONGEST_CALL;
 use crate::arch::unwind::recipe::{CalleeSaved, Recipe};
+
+/// What became of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copied {
+    /// All was copied.
+    Whole,
+    /// Nothing is mapped there.
+    Nothing,
+    /// Something may be there that cannot be read, or not now.
+    Unknown,
+}
+
+/// What looking for callers of generated code takes: reads of memory by the kernel, 1 us each.
+#[derive(Debug, Default)]
+pub struct Probes {
+    of_frame: Cell<u32>,
+    of_words: Cell<u32>,
+    unpaid: Cell<u32>,
+    left_to: Cell<u64>,
+}
+
+impl Probes {
+    /// Most reads for a frame.
+    pub const MOST_OF_FRAME: u32 = 32;
+    /// Most reads in a walk for words that may be return addresses.
+    pub const MOST_OF_WORDS: u32 = 128;
+
+    /// A walk begins.
+    pub fn begin_walk(&self) {
+        self.of_words.set(0);
+        self.unpaid.set(0);
+        self.left_to.set(0);
+        self.begin_frame();
+    }
+
+    /// A frame begins.
+    pub fn begin_frame(&self) {
+        self.of_frame.set(0);
+    }
+
+    /// Whether there is one more read for this frame.
+    pub fn take(&self) -> bool {
+        let taken = self.of_frame.get();
+        if taken >= Self::MOST_OF_FRAME {
+            return false;
+        }
+        self.of_frame.set(taken + 1);
+        self.unpaid.update(|unpaid| unpaid.saturating_add(1));
+        true
+    }
+
+    /// Whether there is one more for a word in this walk.
+    pub fn take_word(&self) -> bool {
+        let taken = self.of_words.get();
+        self.of_words.set(taken.saturating_add(1));
+        taken < Self::MOST_OF_WORDS
+    }
+
+    /// The reads that were made since this was asked last.
+    pub fn pay(&self) -> u32 {
+        self.unpaid.take()
+    }
+
+    /// Generated code was left to a frame with this stack pointer.
+    pub fn leave_to(&self, sp: u64) {
+        self.left_to.set(sp);
+    }
+
+    /// Whether generated code was left to a frame with this stack pointer.
+    pub fn is_left_to(&self, sp: u64) -> bool {
+        sp != 0 && self.left_to.get() == sp
+    }
+}
 
 /// What a walk asks of the process it happens in. Every method must be async-signal-safe.
 pub trait Target {
@@ -43,6 +118,18 @@ pub trait Target {
     fn code_before(&self, address: u64) -> Option<[u8; LONGEST_CALL]> {
         let (code, at) = self.text(address.checked_sub(1)?)?;
         code.get(..=at)?.last_chunk().copied()
+    }
+
+    /// What is left to look for callers of generated code with; `None` if paths do not lead through
+    /// such code.
+    fn probes(&self) -> Option<&Probes> {
+        None
+    }
+
+    /// Copies what is at `address`, all on one page, which may be code of no module and gone a
+    /// moment later. No page is brought into memory for it.
+    fn copy(&self, _address: u64, _to: &mut [u8]) -> Copied {
+        Copied::Unknown
     }
 
     /// The stack on which `sp` lies. Asked at the start of a walk and beyond every signal frame,

@@ -2,7 +2,7 @@
 //!
 //! SIGNAL side. Called by the sample handler of a thread, on its handler stack. It may have
 //! interrupted anything, allocates nothing, takes no lock, and reads memory only through
-//! [`Target::read`].
+//! [`Target::read`], and where paths lead through generated code through [`Target::copy`].
 //!
 //! Which address is looked up: an interrupted frame's own pc, also below a signal frame; for every
 //! other frame one byte before its return address, which is the first byte of other code when the
@@ -13,13 +13,15 @@
 //! last interrupted frame with these registers restored too; from then on they are carried.
 
 mod detour;
+mod generated;
+mod inferred;
 
 use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::loss::PartialReason;
 
 use super::cache::{Marks, RecipeCache};
-use super::target::find_all;
-pub use super::target::{Code, Target};
+pub use super::target::{Code, Copied, Target};
+use super::target::{Probes, find_all};
 use crate::arch::unwind::landing::landing;
 use crate::arch::unwind::recipe::Recipe;
 use crate::arch::unwind::registers::Registers;
@@ -120,6 +122,10 @@ const MAX_SIGNAL_FRAMES: u32 = 64;
 /// long.
 const SLOW: u32 = 10;
 
+/// What a read of memory by the kernel takes that is asked first whether it is there, in units of
+/// [`SLOW`].
+const PROBE: u32 = 2;
+
 /// Visits every frame from the interrupted one outwards, each exactly once.
 ///
 /// `start` holds the registers of the first frame: of interrupted code ([`FrameKind::Leaf`]), or of
@@ -132,6 +138,9 @@ pub fn walk(
     target: &impl Target,
     mut visit: impl FnMut(&Frame) -> Flow,
 ) -> End {
+    if let Some(probes) = target.probes() {
+        probes.begin_walk();
+    }
     let mut registers = *start;
     let mut origin = Origin::new(*start, kind);
     let mut carrying = false;
@@ -223,7 +232,8 @@ pub fn walk(
             Err(obstacle) => {
                 let detour =
                     overcome(obstacle, &origin, &mut registers, kind, bounds, target, cache);
-                let repeated = origin.repeated.take();
+                let probed = target.probes().map_or(0, Probes::pay).saturating_mul(PROBE);
+                let repeated = origin.repeated.take().saturating_add(probed);
                 frame.took = frame.took.saturating_add(SLOW.saturating_mul(1 + repeated));
                 match detour {
                     Detour::Carry => {

@@ -27,6 +27,9 @@ enum LogKind {
     Unload = 3,
     Epoch = 4,
     Message = 5,
+    PerfMap = 6,
+    Jitdump = 7,
+    Temporary = 8,
 }
 
 /// Why an epoch began, as stored in the log.
@@ -62,7 +65,32 @@ pub enum LogRecord {
     },
     /// Something to tell the user.
     Message(String),
+    /// How long the perf map of a process is at this moment. Before the first epoch: that of the
+    /// parent, whose generated code a forked child has.
+    PerfMap {
+        /// The process, in its own namespace.
+        pid: u32,
+        /// Bytes of `/tmp/perf-PID.map`.
+        length: u64,
+    },
+    /// Where the process has its jitdump file, which it has mapped.
+    Jitdump(Vec<u8>),
+    /// The process's `/tmp`, when it began and when it ended.
+    Temporary {
+        /// Device of the folder (`st_dev` of stat(2)).
+        device: u64,
+        /// Its inode.
+        inode: u64,
+        /// The last bytes of the perf map that was there, of an earlier process with this id: at
+        /// most [`TAIL`]. Empty if there was none.
+        tail: Vec<u8>,
+        /// Where they end in that file.
+        length: u64,
+    },
 }
+
+/// Most bytes by which a file is known again: see [`LogRecord::Temporary`].
+pub const TAIL: usize = 128;
 
 /// A load module as the collector saw it in memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -114,6 +142,20 @@ impl LogRecord {
                 put_bytes(&mut payload, text.as_bytes());
                 LogKind::Message
             }
+            Self::PerfMap { pid, length } => {
+                put_u32(&mut payload, *pid);
+                put_u64(&mut payload, *length);
+                LogKind::PerfMap
+            }
+            Self::Jitdump(path) => {
+                put_bytes(&mut payload, path);
+                LogKind::Jitdump
+            }
+            Self::Temporary { device, inode, tail, length } => {
+                [*device, *inode, *length].iter().for_each(|field| put_u64(&mut payload, *field));
+                put_bytes(&mut payload, tail);
+                LogKind::Temporary
+            }
         };
         put_u32(out, kind as u32);
         put_u32(out, payload.len() as u32);
@@ -155,6 +197,14 @@ impl LogRecord {
             }
             k if k == LogKind::Message as u32 => {
                 Self::Message(String::from_utf8_lossy(&payload.bytes()?).into_owned())
+            }
+            k if k == LogKind::PerfMap as u32 => {
+                Self::PerfMap { pid: payload.u32()?, length: payload.u64()? }
+            }
+            k if k == LogKind::Jitdump as u32 => Self::Jitdump(payload.bytes()?),
+            k if k == LogKind::Temporary as u32 => {
+                let (device, inode, length) = (payload.u64()?, payload.u64()?, payload.u64()?);
+                Self::Temporary { device, inode, tail: payload.bytes()?, length }
             }
             _ => return None,
         };
@@ -216,6 +266,14 @@ mod tests {
             LogRecord::Unload { number: 3 },
             LogRecord::Epoch { number: 1, reason: epoch_reason::ADDRESS_REUSE },
             LogRecord::Message("task-clock was refused".into()),
+            LogRecord::PerfMap { pid: 4711, length: 1 << 33 },
+            LogRecord::Jitdump(b"/home/me/jit-4711.dump".to_vec()),
+            LogRecord::Temporary {
+                device: 42,
+                inode: 1 << 40,
+                tail: b"10 f\n".to_vec(),
+                length: 5,
+            },
         ];
         for record in records {
             let mut bytes = Vec::new();

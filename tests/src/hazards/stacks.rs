@@ -2,7 +2,7 @@
 
 use csprof_format::loss::PartialReason;
 
-use crate::hazard::Hazard;
+use crate::hazard::{Hazard, SOURCES, Trial};
 use crate::recording::Allowed;
 
 /// All of them.
@@ -32,6 +32,12 @@ pub const ALL: &[Hazard] = &[
     Hazard::new("without_cfi", &["cc -O2 -o program @without_cfi.c"])
         .variants(&["", "-fno-omit-frame-pointer", "clang"])
         .says("10500\n"),
+    Hazard::new("generated_code", &["cc -O2 -fno-omit-frame-pointer -o program @generated_code.c"])
+        .variants(&["", "-fomit-frame-pointer", "-O0", "clang"])
+        .options(&["--generated"])
+        .says("316000\n")
+        .cut(&[Allowed { reason: PartialReason::UnknownModule, per_thousand: 400 }])
+        .also(generated_code_is_crossed),
     Hazard::new("returns_otherwise", &["cc -O2 -o program @returns_otherwise.c"])
         .by_two()
         .variants(&["", "clang"])
@@ -176,3 +182,40 @@ off: 0, none of 0, flags 2; on own
 USR1: 0, none of 0, flags 2; on own
 ignored, before 1
 ";
+
+/// What generated code calls has its callers, and no others. Only of code whose frame nothing tells
+/// from its caller's are samples partial.
+fn generated_code_is_crossed(trial: &Trial<'_>) {
+    let all = trial.recording.rows();
+    // At the rate of the kernel's tick there are fewer.
+    let least = if trial.source == SOURCES[0] { 2 } else { 20 };
+    let is_whole = |path: &str, function: &str| {
+        let through = format!("through main > {path} >> {function}");
+        let found = trial.recording.refined(&through).inclusive_of(function);
+        assert_eq!(found, all.inclusive_of(function), "{function}:\n{all}");
+        assert!(found >= least, "{found} of {function}:\n{all}");
+    };
+    for kind in ["framed", "plain", "general", "jumping"] {
+        is_whole(&format!("via_{kind}"), &format!("burn_{kind}"));
+    }
+    is_whole("via_aligned > aligned", "burn_aligned");
+    is_whole("via_nested >> inner", "burn_nested");
+    assert!(all.inclusive_of("via_tight") >= least, "{all}");
+    // All that computes in generated code.
+    let (mut path, mut elsewhere) = (Vec::new(), 0);
+    for row in all.iter() {
+        path.truncate(row.depth);
+        let is_below = |name: &str| path.contains(&name);
+        let is_expected = is_below("via_tight") || is_below("via_unframed");
+        elsewhere += if row.module.is_none() && !is_expected { row.exclusive } else { 0 };
+        path.push(row.function.as_str());
+    }
+    let samples = trial.recording.samples();
+    assert!(elsewhere <= samples.recorded / 100 + 2, "{elsewhere} elsewhere:\n{all}");
+    // Those of `burn_unframed`, and of the code that calls it.
+    let unframed = all.inclusive_of("burn_unframed");
+    let partial = samples.partial;
+    assert!(unframed >= least, "{all}");
+    assert!(partial <= unframed + unframed / 10 + 5, "{partial} partial:\n{all}");
+    assert!(partial >= unframed, "{partial} partial of {unframed}:\n{all}");
+}

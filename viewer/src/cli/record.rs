@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 use clap::Args;
 use csprof_format::launch::{SampleSource, SampleSources};
-use csprof_format::profile::{self as saved, Exit};
+use csprof_format::profile::{self as saved, Exit, GENERATED_CODE};
 use csprof_format::write;
 use nix::sys::signal::Signal;
 
@@ -17,10 +17,10 @@ use super::exit_code::{self, WrongUsage};
 use super::progress::Progress;
 use crate::launch::output::Output;
 use crate::launch::run_dir::kept_text;
-use crate::launch::spawn::Settings;
+use crate::launch::spawn::{Naming, Settings};
 use crate::launch::{self, Recording};
 use crate::print;
-use crate::profile::Profile;
+use crate::profile::{Function, Profile};
 use crate::symbols::{self, files::DiskFiles};
 use crate::views::cost_lines::coverage;
 use crate::views::names;
@@ -36,6 +36,7 @@ const EXAMPLES: &str = "\
 Examples:
   csprof record xz -9 -T2 -k linux.tar
   csprof record -o slow.csprof -e task-clock@1000 -- python3 slow.py --all
+  csprof record --python -- python3.13 slow.py      with Python functions in the call paths
   csprof record -e realtime@100 ./server      where does it wait?
   csprof record -e cputime -e realtime ./server     where does it compute, and where does it wait?
 
@@ -64,12 +65,51 @@ pub struct Record {
     /// Without this, what they have sampled when the program ends is in the profile.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "4294967295")]
     wait: Option<u32>,
+    #[command(flatten)]
+    naming: NamingOptions,
     /// Say nothing but errors
     #[arg(short, long)]
     quiet: bool,
     /// The program and its arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "PROG [ARG]")]
     command: Vec<OsString>,
+}
+
+/// Runtimes that are told to name the code that they generate.
+#[derive(Debug, Args)]
+struct NamingOptions {
+    /// Have CPython (3.12 or later) name Python functions (PYTHONPERFSUPPORT=1)
+    ///
+    /// Every call of a Python function goes through a stub of its own, so calls cost a little more.
+    /// `hide @python` then shows Python functions alone: the frames of the interpreter between them
+    /// are hidden, and their cost is that of the function they work for. Earlier versions ignore
+    /// the variable, and Python functions have no names. A file /tmp/perf-PID.map stays.
+    #[arg(long)]
+    python: bool,
+    /// Have Node.js (tried: 20) name JavaScript functions (--perf-basic-prof-only-functions and
+    /// --interpreted-frames-native-stack in NODE_OPTIONS)
+    ///
+    /// The program gets a little slower and larger; what is in NODE_OPTIONS already stays. Where
+    /// Node.js does not know an option, or does not allow it in NODE_OPTIONS, it refuses to start.
+    /// A file /tmp/perf-PID.map stays.
+    #[arg(long)]
+    node: bool,
+    /// Have OpenJDK (17 or later) name Java methods at its end (DumpPerfMapAtExit and
+    /// PreserveFramePointer in JDK_JAVA_OPTIONS)
+    ///
+    /// The frame pointer costs compiled code a register. `java` prints a line on standard error:
+    /// that it has picked up the variable, which it does from 9 on. Before 17 it ignores what it
+    /// does not know, and writes no names. Neither does a JVM that is killed. Methods that it
+    /// interprets, and code that it has thrown away before its end, have none. A file
+    /// /tmp/perf-PID.map stays.
+    #[arg(long)]
+    java: bool,
+}
+
+impl From<&NamingOptions> for Naming {
+    fn from(options: &NamingOptions) -> Self {
+        Self { python: options.python, node: options.node, java: options.java }
+    }
 }
 
 /// What is sampled and how; the same for all subcommands that run a program.
@@ -96,6 +136,10 @@ pub struct Sampling {
     /// Begin an epoch whenever a library is loaded, not only when its addresses were in use before
     #[arg(long)]
     epoch_per_load: bool,
+    /// Call paths through code generated at run time, where it says for certain who called it; so
+    /// do --python and --node. Samples of such code cost more
+    #[arg(long)]
+    generated: bool,
 }
 
 impl Sampling {
@@ -117,8 +161,10 @@ impl Sampling {
             sources,
             trampoline: !self.no_trampoline,
             epoch_per_load: self.epoch_per_load,
+            generated: self.generated,
             memory: self.memory,
             quiet,
+            naming: Naming::default(),
         })
     }
 }
@@ -146,7 +192,11 @@ impl Record {
     ///
     /// When the program cannot be profiled, or the profile cannot be saved.
     pub fn run(&self) -> Result<ExitCode> {
+        let naming = Naming::from(&self.naming);
         let settings = self.sampling.settings(self.quiet)?;
+        // What they name stands in paths that lead on.
+        let generated = settings.generated || naming.python || naming.node;
+        let settings = Settings { naming, generated, ..settings };
         let Some(program) = self.command.first() else {
             return Err(WrongUsage("no program to run".into()).into());
         };
@@ -165,6 +215,7 @@ impl Record {
             Err(error) => return Err(error),
         };
         if !self.quiet {
+            tell(&told_of_naming(naming, &path, &profile));
             tell(&summary(&path, &profile));
         }
         Ok(ExitCode::from(status))
@@ -325,6 +376,43 @@ fn told_clustered(profile: &Profile) -> Option<String> {
     let (why, finer) = why_clustered(profile);
     let finer = finer.map_or(String::new(), |source| format!(", and {source} sees finer detail"));
     Some(format!("{samples} samples came in {signals} signals: {why}; the counts are right{finer}"))
+}
+
+/// What there is to say where a runtime was told to name its code: that it has not, or what to do
+/// with the names.
+fn told_of_naming(naming: Naming, path: &Path, profile: &Profile) -> Vec<String> {
+    // What runtimes write is told apart by what it says of places: CPython names files, V8 files
+    // and lines, OpenJDK neither, and parameters.
+    let is_met = |is_of: &dyn Fn(&Function) -> bool| {
+        let mut functions = profile.functions.iter();
+        functions.any(|function| {
+            let module = function.module.map(|module| profile.module_path(module));
+            module == Some(GENERATED_CODE) && !function.name.contains(" or ") && is_of(function)
+        })
+    };
+    let by_python = is_met(&|function| function.file.is_some() && function.line == 0);
+    let by_node = is_met(&|function| function.file.is_some() && function.line > 0);
+    let by_java = is_met(&|function| function.file.is_none() && function.name.ends_with(')'));
+    let asked = [
+        (naming.python && !by_python, "--python", "CPython writes names from 3.12 on"),
+        (
+            naming.node && !by_node,
+            "--node",
+            "Node.js writes names if it knows the options (20 does)",
+        ),
+        (naming.java && !by_java, "--java", "OpenJDK writes names from 17 on, when it exits"),
+    ];
+    let asked = asked.iter().filter(|(is_missing, ..)| *is_missing && profile.total() > 0);
+    let mut lines: Vec<String> = asked
+        .map(|(_, option, who)| format!("{option}: nothing sampled has a name by it; {who}"))
+        .collect();
+    if naming.python && by_python {
+        let file = shown_path(path);
+        lines.push(format!(
+            "Python functions without the interpreter: csprof view {file} --refine 'hide @python'"
+        ));
+    }
+    lines
 }
 
 /// How a signal ended the program. A shell says so of programs that it has started itself, which

@@ -13,7 +13,7 @@ use super::rows::{RowChoice, grain};
 use super::sort::{SortBy, SortParser};
 use crate::print;
 use crate::profile::Profile;
-use crate::refine::{Grain, Refined, unwatched};
+use crate::refine::{Grain, Refined, Stage, unwatched};
 use crate::report::{self, Options, contexts};
 use crate::set_files::SetFiles;
 use crate::views::places::places;
@@ -74,6 +74,10 @@ pub struct Report {
     /// Form of the output
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    /// With --format json or csv: a row for each address (as `by address`), with the build id of
+    /// its load module and the line that is executed or called from, beside the function's own
+    #[arg(long, conflicts_with = "sets")]
+    addresses: bool,
 }
 
 /// Views of one profile by name.
@@ -108,7 +112,7 @@ enum Whole {
     Shown,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
     /// A page for people
     Text,
@@ -184,6 +188,15 @@ impl Report {
             let cause = "--by is for --view flat; --refine 'by module' is for every view";
             return Err(WrongUsage(cause.into()).into());
         }
+        if self.addresses && (self.format == Format::Text || self.view == ReportView::Threads) {
+            let cause = "--addresses is for rows of functions with --format json or csv; text shows \
+                         addresses by --refine 'by address'";
+            return Err(WrongUsage(cause.into()).into());
+        }
+        let refined = match self.addresses {
+            true => refined.then(&Stage::By(Grain::Address))?,
+            false => refined,
+        };
         let refined = match self.by {
             Some(grain) => unwatched(|watch| places(&refined, grain, watch)),
             None => refined,
@@ -201,6 +214,7 @@ impl Report {
             sort: Some(Sort { key: key.unwrap_or(usual.key), reversed: self.rows.reverse }),
             open: self.rows.open(),
             percent_of_shown: self.percent == Whole::Shown,
+            addresses: self.addresses,
             edges: false,
             table: self.rows.table(view == View::Tables, &refined, files)?,
         };

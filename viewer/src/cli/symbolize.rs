@@ -85,7 +85,10 @@ impl Symbolize {
         let profile = Profile::from_saved(profile);
         lines.extend(gained(&profile, &before, &after));
         lines.extend(names::advice(&profile, Form::Ascii));
+        let is_named = (&before.modules, &before.functions, &before.sites)
+            != (&after.modules, &after.functions, &after.sites);
         lines.push(match (is_new, &output) {
+            (true, _) if !is_named => format!("{path}: no other names were found, but loops"),
             (false, None) => format!("{path}: no other names were found; the file is unchanged"),
             (false, Some(_)) => format!("{path}: no other names were found"),
             (true, _) => format!(
@@ -99,12 +102,13 @@ impl Symbolize {
     }
 }
 
-/// What a profile has of names.
+/// What a profile has of names, loops and tail calls.
 #[derive(PartialEq, Eq)]
 struct Names {
     modules: Vec<saved::Module>,
     functions: Vec<saved::Function>,
     sites: saved::Sites,
+    structure: saved::Structure,
     /// Samples in functions without names, and all.
     nameless: (u64, u64),
 }
@@ -117,6 +121,7 @@ impl Names {
             modules: profile.modules.clone(),
             functions: profile.functions.clone(),
             sites: profile.sites.clone(),
+            structure: profile.structure.clone(),
             nameless: (unnamed, loaded.total()),
         }
     }

@@ -9,19 +9,20 @@
 //! [`LossReason::Unreadable`] and a warning says so; what a process was about to record when it
 //! was killed, as [`LossReason::CutShort`]. Nothing is left out silently.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::arena::{FLAG_EXECED, FLAG_TRAMPOLINE, LeftOut, LogRecord, epoch_reason};
-use csprof_format::ids::{EpochId, FrameId, ModuleId, ProcessId, StringId, ThreadId};
+use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::launch::SampleSources;
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{
-    Account, Epoch, EpochReason, Frame, Module, Origin, Process, Profile, RunInfo, Thread,
-    ThreadAccount, Tree,
+    Account, Epoch, EpochReason, Frame, Function, GENERATED_CODE, Module, Origin, Process, Profile,
+    RunInfo, SymbolSource, Thread, ThreadAccount, Tree,
 };
 
 use super::arena_read::{Arena, ArenaThread};
+use super::generated::{NameFiles, Names};
 use super::load_map::{LoadMaps, load_maps};
 use super::metrics::{ByMetric, Metrics};
 
@@ -38,9 +39,10 @@ pub struct Run {
     pub pid: Option<u32>,
 }
 
-/// Turns the arenas of a run into a profile without symbols.
+/// Turns the arenas of a run into a profile without symbols, but for those of generated code, which
+/// are in the processes' own `files`.
 #[must_use]
-pub fn gather(run: &Run, mut arenas: Vec<Arena>) -> Profile {
+pub fn gather(run: &Run, mut arenas: Vec<Arena>, files: &mut dyn NameFiles) -> Profile {
     arenas.sort_by_key(|arena| (arena.header.start_ns, arena.header.pid));
     let mut profile = Profile { run: run.info.clone(), ..Profile::default() };
     let metrics = Metrics::of(run.sources, &arenas, &mut profile.run.warnings);
@@ -52,21 +54,23 @@ pub fn gather(run: &Run, mut arenas: Vec<Arena>) -> Profile {
         strings: HashMap::new(),
         modules: HashMap::new(),
         frames: HashMap::new(),
+        generated: Generated::default(),
     };
     gathering.profile.run.trampoline =
         arenas.iter().any(|arena| arena.header.flags & FLAG_TRAMPOLINE != 0);
     // Clocks of CPU time go on through exec, so the next arena of the process begins with what this
     // one used.
     let mut used_before_exec: HashMap<(u32, u32), u64> = HashMap::new();
-    for arena in &arenas {
+    for (number, arena) in arenas.iter().enumerate() {
         let header = &arena.header;
         let process = (header.pid, header.parent_pid);
         let earlier = used_before_exec.remove(&process).filter(|_| header.forked == 0).unwrap_or(0);
         if header.flags & FLAG_EXECED != 0 {
             used_before_exec.insert(process, header.cpu_ns);
         }
-        gathering.process(arena, earlier);
+        gathering.process(arena, earlier, &family(&arenas[..=number]), files);
     }
+    gathering.finish_generated();
     let mut profile = gathering.profile;
     // After exec in place several processes carry the program's id; the last of them ended.
     if let Some(process) =
@@ -84,11 +88,67 @@ struct Gathering {
     strings: HashMap<String, StringId>,
     modules: HashMap<(Vec<u8>, Vec<u8>), ModuleId>,
     frames: HashMap<Frame, FrameId>,
+    generated: Generated,
 }
 
+/// A process, the last of these, and those that it was forked from without an exec in between: its
+/// parent, and so on.
+fn family(arenas: &[Arena]) -> Vec<&Arena> {
+    /// More generations of forks have no names of generated code.
+    const MOST: usize = 16;
+    let Some((own, before)) = arenas.split_last() else { return Vec::new() };
+    let mut family = vec![own];
+    let mut before = before;
+    while let Some(child) = family.last().filter(|child| child.header.forked != 0)
+        && family.len() < MOST
+    {
+        let is_parent = |arena: &Arena| arena.header.pid == child.header.parent_pid;
+        let Some(parent) = before.iter().rposition(is_parent) else { break };
+        family.push(&before[parent]);
+        before = &before[..parent];
+    }
+    family
+}
+
+/// Frames of generated code: what of them is known by the files of their processes.
+#[derive(Default)]
+struct Generated {
+    /// The pseudo module that they are in, once there are any.
+    module: Option<ModuleId>,
+    /// Of the present process.
+    names: Names,
+    functions: HashMap<Function, FunctionId>,
+    /// The sites of each frame of the module.
+    sites: HashMap<FrameId, Site>,
+    /// The meanings that each address has had, at most 256.
+    meanings: HashMap<(FrameKind, u64), Vec<Site>>,
+    /// What was read, for people.
+    sources: Vec<String>,
+    /// What was told of it.
+    warnings: HashSet<String>,
+}
+
+/// Function, file and line that stand for a frame.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Site {
+    function: FunctionId,
+    file: Option<StringId>,
+    line: u32,
+}
+
+/// Addresses have 56 bits: above them is which of its meanings an address of generated code has.
+const MEANING_SHIFT: u32 = 56;
+
 impl Gathering {
-    /// Adds a process, which used `earlier_ns` of CPU time before it executed this program.
-    fn process(&mut self, arena: &Arena, earlier_ns: u64) {
+    /// Adds a process, which used `earlier_ns` of CPU time before it executed this program; it is
+    /// the first of its [`family`].
+    fn process(
+        &mut self,
+        arena: &Arena,
+        earlier_ns: u64,
+        family: &[&Arena],
+        files: &mut dyn NameFiles,
+    ) {
         let header = &arena.header;
         let id = ProcessId::from_index(self.profile.processes.len());
         let name = format!("process {}", header.pid);
@@ -103,7 +163,12 @@ impl Gathering {
             match record {
                 LogRecord::Command(arguments) => command.clone_from(arguments),
                 LogRecord::Message(text) => messages.push(text.clone()),
-                LogRecord::Load(_) | LogRecord::Unload { .. } | LogRecord::Epoch { .. } => {}
+                LogRecord::Load(_)
+                | LogRecord::Unload { .. }
+                | LogRecord::Epoch { .. }
+                | LogRecord::PerfMap { .. }
+                | LogRecord::Jitdump(_)
+                | LogRecord::Temporary { .. } => {}
             }
         }
         for reason in LeftOut::ALL {
@@ -147,6 +212,7 @@ impl Gathering {
 
         let first_epoch = self.profile.epochs.len();
         self.epochs(id, header.start_ns, &load_maps);
+        self.name_generated(&name, arena, &trees, &load_maps, family, files);
         let mut unreadable = 0;
         for (thread, placed) in arena.threads.iter().zip(trees) {
             // Node 0 is none.
@@ -329,11 +395,135 @@ impl Gathering {
                     Some(mapping) if lookup < mapping.end => {
                         (Some(mapping.module), address.wrapping_sub(mapping.bias))
                     }
-                    _ => (None, address),
+                    _ => match self.generated_frame(epoch, key) {
+                        Some(frame) => (frame.module, frame.offset),
+                        None => (None, address),
+                    },
                 }
             }
         };
-        let frame = Frame { kind, module, offset };
+        self.intern(Frame { kind, module, offset })
+    }
+
+    /// Finds the names of what the nodes of a process have outside all load modules.
+    fn name_generated(
+        &mut self,
+        name: &str,
+        arena: &Arena,
+        trees: &[PlacedNodes],
+        load_maps: &LoadMaps<'_>,
+        family: &[&Arena],
+        files: &mut dyn NameFiles,
+    ) {
+        let mut addresses: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
+        for (thread, placed) in arena.threads.iter().zip(trees) {
+            for (number, nodes) in &placed.by_epoch {
+                let mappings = load_maps.epochs.get(number).map_or(&[][..], |map| &map.mappings);
+                let keys = nodes.iter().filter_map(|&node| thread.nodes[node as usize].key);
+                let lookups = keys.filter_map(code_address).filter(|lookup| {
+                    let after = mappings.partition_point(|mapping| mapping.start <= *lookup);
+                    after.checked_sub(1).is_none_or(|place| mappings[place].end <= *lookup)
+                });
+                addresses.entry(*number).or_default().extend(lookups);
+            }
+        }
+        addresses.retain(|_, of_epoch| !of_epoch.is_empty());
+        self.generated.names = Names::default();
+        if addresses.is_empty() {
+            return;
+        }
+        let mut names = Names::find(addresses, family, files);
+        for warning in names.warnings.drain(..) {
+            // A child asks its parent's files, too.
+            if self.generated.warnings.insert(warning.clone()) {
+                self.profile.run.warnings.push(format!("{name}: {warning}"));
+            }
+        }
+        for source in names.sources.drain(..) {
+            if !self.generated.sources.contains(&source) {
+                self.generated.sources.push(source);
+            }
+        }
+        self.generated.names = names;
+    }
+
+    /// The frame of generated code at an address, if a file names it.
+    fn generated_frame(&mut self, epoch: EpochId, key: FrameKey) -> Option<Frame> {
+        let (kind, address) = (key.kind(), key.address());
+        let number = self.profile.epochs[epoch.index()].number;
+        let (symbol, line) = self.generated.names.at(number, code_address(key)?)?;
+        let (symbol, line) = (symbol.clone(), line.cloned());
+        let module = self.module(GENERATED_CODE.as_bytes(), &[]);
+        self.generated.module = Some(module);
+        let function = Function {
+            name: self.string(&symbol.name),
+            module,
+            file: symbol.file.as_deref().map(|file| self.string(file)),
+            line: symbol.line,
+        };
+        let functions = &mut self.profile.functions;
+        let function = *self.generated.functions.entry(function).or_insert_with_key(|function| {
+            functions.push(function.clone());
+            FunctionId::from_index(functions.len() - 1)
+        });
+        let file = line.as_ref().map(|(file, _)| self.string(file));
+        let site = Site { function, file, line: line.map_or(0, |(_, line)| line) };
+        let meanings = self.generated.meanings.entry((kind, address)).or_default();
+        let meaning = meanings.iter().position(|known| *known == site).unwrap_or_else(|| {
+            meanings.push(site);
+            meanings.len() - 1
+        });
+        // Of an address that has more, the rest stays without a name.
+        let meaning = u8::try_from(meaning).ok()?;
+        let offset = address | u64::from(meaning) << MEANING_SHIFT;
+        let frame = Frame { kind, module: Some(module), offset };
+        let id = self.intern(frame);
+        self.generated.sites.insert(id, site);
+        Some(frame)
+    }
+
+    /// Enters the functions of generated code as what the frames resolved to.
+    fn finish_generated(&mut self) {
+        /// Files that the text for people lists.
+        const LISTED: usize = 8;
+        let Self { profile, generated, .. } = self;
+        let Some(module) = generated.module else { return };
+        profile.sites.first.push(0);
+        for frame in 0..profile.frames.len() {
+            if let Some(site) = generated.sites.get(&FrameId::from_index(frame)) {
+                profile.sites.function.push(site.function);
+                profile.sites.file.push(site.file);
+                profile.sites.line.push(site.line);
+            }
+            let end = u32::try_from(profile.sites.function.len()).unwrap_or(u32::MAX);
+            profile.sites.first.push(end);
+        }
+        let mut text = generated
+            .sources
+            .iter()
+            .take(LISTED)
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join(", ");
+        let more = generated.sources.len().saturating_sub(LISTED);
+        if more > 0 {
+            text.push_str(&format!(" and {more} more"));
+        }
+        let source = self.string(&text);
+        self.profile.modules[module.index()].symbols = SymbolSource::SymbolTable(source);
+    }
+
+    fn string(&mut self, text: &str) -> StringId {
+        if let Some(&id) = self.strings.get(text) {
+            return id;
+        }
+        self.profile.strings.push(text.into());
+        let id = StringId::from_index(self.profile.strings.len() - 1);
+        self.strings.insert(text.to_owned(), id);
+        id
+    }
+
+    fn intern(&mut self, frame: Frame) -> FrameId {
         *self.frames.entry(frame).or_insert_with(|| {
             self.profile.frames.push(frame);
             FrameId::from_index(self.profile.frames.len() - 1)
@@ -344,11 +534,7 @@ impl Gathering {
         if let Some(&id) = self.modules.get(&(path.to_vec(), build_id.to_vec())) {
             return id;
         }
-        let text = String::from_utf8_lossy(path).into_owned();
-        let path_id = *self.strings.entry(text).or_insert_with_key(|text| {
-            self.profile.strings.push(text.as_str().into());
-            StringId::from_index(self.profile.strings.len() - 1)
-        });
+        let path_id = self.string(&String::from_utf8_lossy(path));
         let id = ModuleId::from_index(self.profile.modules.len());
         self.profile.modules.push(Module {
             path: path_id,
@@ -363,6 +549,13 @@ impl Gathering {
     fn since_start(&self, time_ns: u64) -> u64 {
         time_ns.saturating_sub(self.run_start_ns)
     }
+}
+
+/// Where the code of a frame is looked up; `None` for what is no code.
+fn code_address(key: FrameKey) -> Option<u64> {
+    let kind = key.kind();
+    let is_code = matches!(kind, FrameKind::Call | FrameKind::Leaf | FrameKind::Interrupted);
+    is_code.then(|| key.address().wrapping_sub(kind.lookup_bias()))
 }
 
 fn sum(counts: &[u64]) -> u64 {

@@ -79,7 +79,11 @@ pub(super) fn load_maps(log: &[(u64, LogRecord)]) -> LoadMaps<'_> {
                 let epoch = EpochMap { reason, start_ns: *time_ns, mappings: Vec::new() };
                 open = Some((number, epoch));
             }
-            LogRecord::Command(_) | LogRecord::Message(_) => {}
+            LogRecord::Command(_)
+            | LogRecord::Message(_)
+            | LogRecord::PerfMap { .. }
+            | LogRecord::Jitdump(_)
+            | LogRecord::Temporary { .. } => {}
         }
     }
     match open {

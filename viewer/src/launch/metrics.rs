@@ -164,6 +164,7 @@ mod tests {
     };
     use crate::launch::arena_read::read;
     use crate::launch::gather::{Run, gather};
+    use crate::launch::generated::NoFiles;
 
     const KINDS: [(u32, u64, bool); 3] = [
         (CpuTime as u32, 5_000_000, false),
@@ -205,7 +206,7 @@ mod tests {
         let arenas = arenas
             .iter()
             .map(|arena| read(&mut Cursor::new(&arena.bytes), arena.bytes.len() as u64).unwrap());
-        let profile = gather(&run, arenas.collect());
+        let profile = gather(&run, arenas.collect(), &mut NoFiles);
         validate(&profile).unwrap();
         profile
     }

@@ -10,6 +10,7 @@
 //! signals      csprof outlives the program, whatever ends it
 //! arena_read   arena → values          load_map   log → what was where, by epoch
 //! gather       all arenas → profile    metrics    which samples are of which source
+//! generated    names of code that processes generated while they ran
 //! output       where the profile goes
 //! ```
 //!
@@ -23,6 +24,7 @@ pub mod arena_read;
 pub mod check;
 pub mod collector_file;
 pub mod gather;
+pub mod generated;
 pub mod inherited;
 mod load_map;
 mod machine;
@@ -35,7 +37,7 @@ pub mod spawn;
 #[cfg(test)]
 mod tests;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -50,6 +52,8 @@ use csprof_format::profile::{Exit, Profile, RunInfo};
 
 use self::arena_read::Arena;
 use self::gather::Run;
+use self::generated::copies::Copies;
+use self::generated::files::RunFiles;
 use self::inherited::Inherited;
 use self::run_dir::RunDir;
 use self::signals::SignalGuard;
@@ -105,19 +109,23 @@ pub fn record(
     let mut child = spawn::spawn(&path, command, preloaded, run_dir.arenas(), settings, inherited)
         .with_context(|| format!("{}: cannot be started", path.display()))?;
     run.pid = Some(child.id());
+    let mut copies = Copies::default();
     let status = thread::scope(|scope| {
         let (_running, ended) = mpsc::channel::<()>();
-        let run_dir = &run_dir;
+        let (run_dir, copies) = (&run_dir, &mut copies);
         scope.spawn(move || {
             while ended.recv_timeout(ROOM_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 run_dir.make_room();
+                if settings.naming.node {
+                    copies.look(run_dir);
+                }
             }
         });
         signals.wait(&mut child, run_dir.path())
     });
     let status = status.context("cannot wait for the program")?;
 
-    let (arenas, warnings, still_running) =
+    let (mut arenas, warnings, still_running) =
         settled_arenas(&run_dir, child.id(), &signals, patience);
     run.info.duration_ns = machine::monotonic_ns().saturating_sub(run.start_ns);
     run.info.cpu_ns = machine::children_cpu_ns().saturating_sub(cpu_before_ns);
@@ -140,7 +148,8 @@ pub fn record(
                 .into(),
         );
     }
-    let profile = gather::gather(&run, arenas);
+    arenas.iter_mut().for_each(|arena| copies.enter(arena));
+    let profile = gather_files(&run, arenas, &run_dir);
     Ok(Recording { profile, status, run_dir, run, signals })
 }
 
@@ -189,7 +198,13 @@ pub fn salvage(path: &Path) -> Result<Profile> {
         };
         run.info.duration_ns = end_ns.saturating_sub(run.start_ns);
     }
-    Ok(gather::gather(&run, arenas))
+    Ok(gather_files(&run, arenas, &run_dir))
+}
+
+/// Gathers arenas with what their processes wrote of generated code.
+fn gather_files(run: &Run, arenas: Vec<Arena>, run_dir: &RunDir) -> Profile {
+    let directory = Path::new(OsStr::from_bytes(&run.info.directory)).to_owned();
+    gather::gather(run, arenas, &mut RunFiles::new(run_dir, directory))
 }
 
 /// The process id of the csprof that made a run folder.

@@ -9,7 +9,8 @@ use std::process::{Child, Command};
 
 use super::inherited::Inherited;
 use csprof_format::launch::{
-    EPOCH_PER_LOAD, LD_PRELOAD, MEMORY, NO_TRAMPOLINE, QUIET, RUN_DIR, SOURCE, SampleSources,
+    EPOCH_PER_LOAD, GENERATED, LD_PRELOAD, MEMORY, NO_TRAMPOLINE, QUIET, RUN_DIR, SOURCE,
+    SampleSources,
 };
 
 /// How the collector is to work.
@@ -21,10 +22,57 @@ pub struct Settings {
     pub trampoline: bool,
     /// Whether every load of a module begins an epoch.
     pub epoch_per_load: bool,
+    /// Whether paths lead through code generated at run time.
+    pub generated: bool,
     /// Most bytes of shared memory for each process; `None` for as much as there is.
     pub memory: Option<u64>,
     /// Whether the collector keeps its messages to itself.
     pub quiet: bool,
+    /// Which runtimes are told to name the code that they generate.
+    pub naming: Naming,
+}
+
+/// Runtimes that name the code that they generate if their environment says so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Naming {
+    /// CPython from 3.12 on.
+    pub python: bool,
+    /// Node.js.
+    pub node: bool,
+    /// OpenJDK from 17 on.
+    pub java: bool,
+}
+
+impl Naming {
+    /// The variables, given those around csprof.
+    fn environment(
+        self,
+        given: impl Fn(&str) -> Option<OsString>,
+    ) -> impl Iterator<Item = (&'static str, OsString)> {
+        // Options are added to those of the user. Functions that V8 interprets have frames of their
+        // own by the second; `--perf-basic-prof` alone leaves a log in the working folder. The JVM
+        // prints a note of its variable; of the two that there are, only `java` itself heeds this
+        // one, and not each of its tools. One before 17 would not start with an option that it does
+        // not know.
+        const PYTHON: &str = "PYTHONPERFSUPPORT";
+        const NODE: &str = "NODE_OPTIONS";
+        const JAVA: &str = "JDK_JAVA_OPTIONS";
+        let added = move |name, options: &str| {
+            let mut text = given(name).unwrap_or_default();
+            if !text.is_empty() {
+                text.push(" ");
+            }
+            text.push(options);
+            (name, text)
+        };
+        let node = "--perf-basic-prof-only-functions --interpreted-frames-native-stack";
+        let java = "-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockDiagnosticVMOptions \
+                    -XX:+DumpPerfMapAtExit -XX:+PreserveFramePointer";
+        let python = self.python.then(|| (PYTHON, OsString::from("1")));
+        let node = self.node.then(|| added(NODE, node));
+        let java = self.java.then(|| added(JAVA, java));
+        python.into_iter().chain(node).chain(java)
+    }
 }
 
 /// Starts the program at `path` with `command` as its arguments, the name as which it was called
@@ -51,6 +99,7 @@ pub fn spawn(
             None => program.env_remove(name),
         };
     }
+    program.envs(settings.naming.environment(|name| std::env::var_os(name)));
     inherited.give_to(&mut program);
     program.spawn()
 }
@@ -62,7 +111,7 @@ fn environment(
     arenas: &Path,
     settings: Settings,
     given: impl Fn(&str) -> Option<OsString>,
-) -> [(&'static str, Option<OsString>); 8] {
+) -> [(&'static str, Option<OsString>); 9] {
     let flag = |is_set: bool| is_set.then(|| OsString::from("1"));
     [
         (LD_PRELOAD, preload_list(collector, given(LD_PRELOAD))),
@@ -71,6 +120,7 @@ fn environment(
         (SOURCE, Some(settings.sources.to_string().into())),
         (NO_TRAMPOLINE, flag(!settings.trampoline)),
         (EPOCH_PER_LOAD, flag(settings.epoch_per_load)),
+        (GENERATED, flag(settings.generated)),
         (MEMORY, settings.memory.map(|bytes| bytes.to_string().into())),
         (QUIET, flag(settings.quiet)),
     ]
@@ -121,13 +171,35 @@ mod tests {
     }
 
     #[test]
+    fn runtimes_are_told_beside_what_the_user_tells_them() {
+        let variables = |naming: Naming| {
+            let given = |name: &str| (name == "NODE_OPTIONS").then(|| "--no-warnings".into());
+            let text = |(name, value): (&str, OsString)| format!("{name}={}", value.display());
+            naming.environment(given).map(text).collect::<Vec<_>>()
+        };
+        assert_eq!(variables(Naming::default()), [""; 0]);
+        assert_eq!(
+            variables(Naming { python: true, node: true, java: true }),
+            [
+                "PYTHONPERFSUPPORT=1",
+                "NODE_OPTIONS=--no-warnings --perf-basic-prof-only-functions \
+                 --interpreted-frames-native-stack",
+                "JDK_JAVA_OPTIONS=-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockDiagnosticVMOptions \
+                 -XX:+DumpPerfMapAtExit -XX:+PreserveFramePointer",
+            ]
+        );
+    }
+
+    #[test]
     fn the_environment_is_the_launch_contract() {
         let settings = Settings {
             sources: SampleSources::DEFAULT,
             trampoline: false,
             epoch_per_load: false,
+            generated: true,
             memory: Some(1 << 20),
             quiet: true,
+            naming: Naming::default(),
         };
         let given = |name: &str| (name == ASAN_OPTIONS).then(|| OsString::from("symbolize=0"));
         let variables = environment(Some(Path::new("/c.so")), Path::new("/run"), settings, given);
@@ -147,6 +219,7 @@ mod tests {
                 "CSPROF_SOURCE=cputime:5000000",
                 "CSPROF_NO_TRAMPOLINE=1",
                 "CSPROF_EPOCH_PER_LOAD unset",
+                "CSPROF_GENERATED=1",
                 "CSPROF_MEMORY=1048576",
                 "CSPROF_QUIET=1",
             ]

@@ -12,6 +12,7 @@ use csprof_format::validate::validate;
 use super::arena_bytes::{ArenaBytes, NodeRow, ThreadRow, call, epoch, leaf, load, root};
 use super::arena_read::{Arena, NoArena, read};
 use super::gather::{Run, gather};
+use super::generated::NoFiles;
 
 fn arena(arena: &ArenaBytes) -> Arena {
     read_bytes(&arena.bytes).unwrap()
@@ -28,7 +29,7 @@ fn gathered(arenas: Vec<Arena>) -> Profile {
         start_ns: 400,
         pid: Some(7),
     };
-    let profile = gather(&run, arenas);
+    let profile = gather(&run, arenas, &mut NoFiles);
     validate(&profile).unwrap();
     check_account(&profile);
     profile
@@ -269,7 +270,7 @@ fn processes_are_in_the_order_of_their_start() {
         pid: Some(7),
     };
     run.info.exit = csprof_format::profile::Exit::Status(3);
-    let profile = gather(&run, vec![arena(&program), arena(&child), arena(&parent)]);
+    let profile = gather(&run, vec![arena(&program), arena(&child), arena(&parent)], &mut NoFiles);
     let seen: Vec<_> = profile
         .processes
         .iter()
@@ -422,7 +423,7 @@ fn what_is_no_arena_is_told_apart() {
     assert_eq!(verdict(&[b'x'; 4096]), "it does not begin like an arena");
     let mut other = small().bytes;
     other[8] = 1;
-    assert_eq!(verdict(&other), "it has arena version 1, and this csprof reads version 6");
+    assert_eq!(verdict(&other), "it has arena version 1, and this csprof reads version 7");
 }
 
 #[test]

@@ -3,9 +3,11 @@
 //! A machine node whose address lies in inlined code becomes a chain of nodes, the function whose
 //! code it is first, then what was inlined into it. The edge count stays on the first, which is
 //! the one that was called and returns; samples go to the last, which was executing. Roots of the
-//! saved trees become node 0. Frames of csprof's own that only pass a call on are left out
-//! ([`passage`](super::passage)).
+//! saved trees become node 0. Functions that left by a tail call stand between the frame that
+//! called them and the one that they jumped to. Frames of csprof's own that only pass a call on are
+//! left out ([`passage`](super::passage)).
 
+use std::collections::HashMap;
 use std::iter::Peekable;
 use std::sync::Arc;
 use std::vec::IntoIter;
@@ -37,11 +39,13 @@ impl Profile {
     pub fn from_saved(mut saved: saved::Profile) -> Self {
         let trees = std::mem::take(&mut saved.trees);
         let machine = std::mem::take(&mut saved.nodes);
+        let mut structure = std::mem::take(&mut saved.structure);
         let passages = Passages::of(&saved);
         let further = saved.further.iter_mut();
         let further = further.map(|metric| std::mem::take(&mut metric.samples).into_iter());
         let further = further.map(Iterator::peekable).collect();
-        let mut forest = Forest::new(machine, further, passages, Expansion::of(&mut saved));
+        let expansion = Expansion::of(&mut saved, &structure);
+        let mut forest = Forest::new(machine, further, passages, &structure, expansion);
         let mut streams = Vec::with_capacity(trees.len());
         for tree in &trees {
             let first = node_count(&forest.nodes);
@@ -59,6 +63,9 @@ impl Profile {
             });
         }
         let Forest { nodes, interner, .. } = forest;
+        // They are nodes now, and name functions of a table that is empty.
+        structure.tail_calls.clear();
+        saved.structure = structure;
         Self {
             info: saved.into(),
             functions: interner.functions.into(),
@@ -71,13 +78,16 @@ impl Profile {
 }
 
 /// The source-level nodes, while they are made of the machine's.
-struct Forest {
+struct Forest<'a> {
     machine: saved::Nodes,
     /// Samples of each further metric on the machine nodes that are still to be added.
     further: Vec<Peekable<IntoIter<(u32, u64)>>>,
     passages: Passages,
+    structure: &'a saved::Structure,
     interner: Interner,
     frames: FrameLists,
+    /// The frame of each function that left by a tail call.
+    left: HashMap<FunctionId, FrameRef>,
     nodes: NodesBuilder,
     /// The node under which the children of each machine node hang.
     innermost: Vec<u32>,
@@ -89,11 +99,12 @@ struct Forest {
     no_path: Option<FrameRef>,
 }
 
-impl Forest {
+impl<'a> Forest<'a> {
     fn new(
         machine: saved::Nodes,
         further: Vec<Peekable<IntoIter<(u32, u64)>>>,
         passages: Passages,
+        structure: &'a saved::Structure,
         expansion: Expansion,
     ) -> Self {
         let nodes = NodesBuilder::new(further.len());
@@ -105,8 +116,10 @@ impl Forest {
             no_path: None,
             machine,
             passages,
+            structure,
             interner: expansion.interner,
             frames: expansion.frames,
+            left: expansion.left,
             nodes,
         }
     }
@@ -136,6 +149,10 @@ impl Forest {
         }
         if passed > 0 {
             above = self.work_behind(parent, frame, above);
+        }
+        let left = self.structure.tail_calls_between(self.machine.frame[parent], frame);
+        for function in left {
+            above = self.nodes.push(above, self.left[function], 0, 0);
         }
         for &frame in self.frames.of(frame) {
             above = self.nodes.push(above, frame, 0, edges);
@@ -195,6 +212,8 @@ fn node_count(nodes: &NodesBuilder) -> u32 {
 struct Expansion {
     interner: Interner,
     frames: FrameLists,
+    /// The frame of each function that left by a tail call.
+    left: HashMap<FunctionId, FrameRef>,
 }
 
 /// The source-level frames of each machine frame, outermost first; at least one each.
@@ -212,7 +231,7 @@ impl FrameLists {
 
 impl Expansion {
     /// Takes the tables of functions and sites out of `saved`.
-    fn of(saved: &mut saved::Profile) -> Self {
+    fn of(saved: &mut saved::Profile, structure: &saved::Structure) -> Self {
         let functions = std::mem::take(&mut saved.functions);
         let sites = std::mem::take(&mut saved.sites);
         let machine = &saved.frames;
@@ -248,6 +267,7 @@ impl Expansion {
             // Beyond the limit the middle is left out: the caller and the innermost frames stay.
             let inner = (outermost + 1).max(rows.end.saturating_sub(MAX_INLINED));
             for row in std::iter::once(outermost).chain(inner..rows.end) {
+                let number = u32::try_from(row - outermost).unwrap_or(u32::MAX);
                 let FunctionId(function) = sites.function[row];
                 let kind = match row == outermost {
                     true if nameless[function as usize] => FrameKind::Unknown,
@@ -260,11 +280,18 @@ impl Expansion {
                     file: sites.file[row],
                     line: sites.line[row],
                     site,
+                    row: number,
                 }));
             }
         }
         first.push(u32::try_from(frames.len()).unwrap_or(u32::MAX));
-        Self { interner, frames: FrameLists { first, frames } }
+        let mut left = HashMap::new();
+        for &function in structure.tail_calls.iter().flat_map(|call| &call.via) {
+            left.entry(function).or_insert_with(|| {
+                interner.frame(Frame::made_up(numbers[function.index()], FrameKind::Tail))
+            });
+        }
+        Self { interner, frames: FrameLists { first, frames }, left }
     }
 }
 

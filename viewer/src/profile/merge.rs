@@ -11,7 +11,7 @@
 mod runs;
 
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -62,11 +62,15 @@ pub struct Merger {
     functions: HashMap<saved::Function, FunctionId>,
     /// The first frame of each address.
     frames: HashMap<saved::Frame, FrameId>,
-    /// The others, by their sites: where a module has no build id, one address may be different
-    /// code in another run.
-    other_frames: HashMap<(saved::Frame, Vec<Site>), FrameId>,
+    /// The others, by their sites and loops: where a module has no build id, one address may be
+    /// different code in another run.
+    other_frames: HashMap<(saved::Frame, Vec<Site>, Vec<InLoop>), FrameId>,
     /// The sites of each frame.
     sites: Vec<Vec<Site>>,
+    loops: HashMap<saved::Loop, u32>,
+    /// The loops of each frame.
+    loops_of: Vec<Vec<InLoop>>,
+    tail_calls: BTreeMap<(FrameId, FrameId), Vec<FunctionId>>,
 }
 
 /// What the ids of a part are in the merged profile.
@@ -82,6 +86,9 @@ pub struct Renumbered {
 
 /// One source-level frame: function, file, line.
 type Site = (FunctionId, Option<StringId>, u32);
+
+/// A loop that a frame is in: row and number.
+type InLoop = (u32, u32);
 
 /// What makes a module the same in two runs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -112,6 +119,9 @@ impl Merger {
             frames: HashMap::new(),
             other_frames: HashMap::new(),
             sites: Vec::new(),
+            loops: HashMap::new(),
+            loops_of: Vec::new(),
+            tail_calls: BTreeMap::new(),
         }
     }
 
@@ -151,7 +161,7 @@ impl Merger {
     /// The merged profile.
     #[must_use]
     pub fn finish(self) -> saved::Profile {
-        let Self { mut merged, edges, sites, .. } = self;
+        let Self { mut merged, edges, sites, loops_of, tail_calls, .. } = self;
         if let [only] = &merged.runs[..] {
             merged.run = only.info.clone();
             merged.runs.clear();
@@ -186,6 +196,13 @@ impl Merger {
                 merged.sites.first.push(number(merged.sites.function.len()));
             }
         }
+        for (frame, loops) in loops_of.into_iter().enumerate() {
+            let frame = FrameId::from_index(frame);
+            let entry = |(row, number)| saved::InLoop { frame, row, number };
+            merged.structure.in_loops.extend(loops.into_iter().map(entry));
+        }
+        let tail_call = |((caller, callee), via)| saved::TailCall { caller, callee, via };
+        merged.structure.tail_calls = tail_calls.into_iter().map(tail_call).collect();
         merged
     }
 
@@ -316,20 +333,45 @@ impl Merger {
                 FunctionId::from_index(table.len() - 1)
             }));
         }
+        let loops: Vec<u32> = part
+            .structure
+            .loops
+            .iter()
+            .map(|found| self.loop_of(found, strings, modules))
+            .collect();
         let sites = &part.sites;
         let mut frames = Vec::with_capacity(part.frames.len());
         for (index, frame) in part.frames.iter().enumerate() {
+            let id = FrameId::from_index(index);
             let frame =
                 saved::Frame { module: frame.module.map(|id| modules[id.index()]), ..*frame };
-            let rows = sites.rows(FrameId::from_index(index)).map(|row| {
+            let rows = sites.rows(id).map(|row| {
                 (functions[sites.function[row].index()], file(sites.file[row]), sites.line[row])
             });
-            frames.push(self.frame(frame, rows.collect()));
+            let in_loops = &part.structure.in_loops[part.structure.loops_of(id)];
+            let in_loops = in_loops.iter().map(|entry| (entry.row, loops[entry.number as usize]));
+            frames.push(self.frame(frame, rows.collect(), in_loops.collect()));
+        }
+        for call in &part.structure.tail_calls {
+            let place = (frames[call.caller.index()], frames[call.callee.index()]);
+            let via = call.via.iter().map(|function| functions[function.index()]);
+            self.tail_calls.entry(place).or_insert_with(|| via.collect());
         }
         frames
     }
 
-    fn frame(&mut self, frame: saved::Frame, rows: Vec<Site>) -> FrameId {
+    fn loop_of(&mut self, found: &saved::Loop, strings: &[StringId], modules: &[ModuleId]) -> u32 {
+        let file = found.file.map(|file| strings[file.index()]);
+        let module = modules[found.module.index()];
+        let found = saved::Loop { module, file, ..*found };
+        let table = &mut self.merged.structure.loops;
+        *self.loops.entry(found).or_insert_with(|| {
+            table.push(found);
+            number(table.len() - 1)
+        })
+    }
+
+    fn frame(&mut self, frame: saved::Frame, rows: Vec<Site>, loops: Vec<InLoop>) -> FrameId {
         let new = FrameId::from_index(self.merged.frames.len());
         let known = match self.frames.entry(frame) {
             Entry::Vacant(vacant) => *vacant.insert(new),
@@ -337,19 +379,29 @@ impl Merger {
                 let first = *first.get();
                 let present = &mut self.sites[first.index()];
                 // Of one address, the run that resolved it knows the name for all.
-                if present.is_empty() {
+                if present.is_empty() && !rows.is_empty() {
                     *present = rows;
+                    self.loops_of[first.index()] = loops;
                     return first;
                 }
-                if rows.is_empty() || *present == rows {
+                // What is compared has been loaded, and has no sites any more.
+                let is_alike = self.agreement == Agreement::SameMetrics
+                    || self.loops_of[first.index()] == loops;
+                if (rows.is_empty() || *present == rows) && is_alike {
+                    // A run that looked for no loops says nothing of them.
+                    if present.len() == rows.len() && self.loops_of[first.index()].is_empty() {
+                        self.loops_of[first.index()] = loops;
+                    }
                     return first;
                 }
-                *self.other_frames.entry((frame, rows.clone())).or_insert(new)
+                let others = (frame, rows.clone(), loops.clone());
+                *self.other_frames.entry(others).or_insert(new)
             }
         };
         if known == new {
             self.merged.frames.push(frame);
             self.sites.push(rows);
+            self.loops_of.push(loops);
         }
         known
     }

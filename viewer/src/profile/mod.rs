@@ -29,8 +29,8 @@ pub use column::Column;
 pub(crate) use column::Home;
 pub use counts::{Count, Counts, MOST};
 pub use model::{
-    Frame, FrameKind, FrameRef, Function, FunctionKey, FunctionRef, MetricRef, Nodes, Profile,
-    Stream, add_up, program,
+    Frame, FrameKind, FrameRef, Function, FunctionKey, FunctionRef, LOOP, MetricRef, Nodes,
+    Profile, Stream, add_up, program,
 };
 #[cfg(test)]
 pub(crate) use name::hard_names;

@@ -17,8 +17,8 @@ use super::sides::Comparison;
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// Everything that is not a tree: run, processes, threads, epochs, modules, strings. Its tables
-    /// of trees, nodes, functions and sites are emptied by loading; that of frames stays, for
-    /// [`Frame::site`].
+    /// of trees, nodes, functions, sites and tail calls are emptied by loading; that of frames
+    /// stays, for [`Frame::site`], and that of loops.
     pub info: Shared<saved::Profile>,
     /// Functions and what stands for one: groups, unknown code, partial roots.
     pub functions: Shared<Vec<Function>>,
@@ -155,6 +155,9 @@ impl FrameRef {
     }
 }
 
+/// What stands before its place in the name of a loop.
+pub const LOOP: &str = "loop at ";
+
 /// A function, or what a row shows in place of one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Function {
@@ -169,6 +172,13 @@ pub struct Function {
 }
 
 impl Function {
+    /// Where a loop begins, as its row is called: `mm.c:12`, or `libfoo.so+0x4a30` where its line
+    /// is not known.
+    #[must_use]
+    pub fn place_of_loop(&self) -> Option<&str> {
+        self.name.split_once(LOOP).map(|(_, place)| place)
+    }
+
     /// What is known by its name alone.
     #[must_use]
     pub fn named(name: impl Into<Arc<str>>) -> Self {
@@ -211,6 +221,11 @@ pub enum FrameKind {
     Call,
     /// A function inlined into its caller.
     Inline,
+    /// A function that left by a tail call: it is known to have been called, and is not on the
+    /// stack.
+    Tail,
+    /// A loop in the code of the function above it: what the stage `by loop` puts there.
+    Loop,
     /// Code without a name.
     Unknown,
     /// The root of paths whose outer callers could not be found.
@@ -220,6 +235,28 @@ pub enum FrameKind {
     /// A rank, process, thread or epoch, above all its paths: what the stage `split` puts there.
     Context,
 }
+
+impl FrameKind {
+    /// All kinds, by number.
+    pub const ALL: [Self; 8] = [
+        Self::Call,
+        Self::Inline,
+        Self::Tail,
+        Self::Loop,
+        Self::Unknown,
+        Self::Partial,
+        Self::Root,
+        Self::Context,
+    ];
+}
+
+const _: () = {
+    let mut number = 0;
+    while number < FrameKind::ALL.len() {
+        assert!(FrameKind::ALL[number] as usize == number);
+        number += 1;
+    }
+};
 
 /// A source-level frame: a function and the line it was executing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -236,13 +273,15 @@ pub struct Frame {
     /// that of the code that they were inlined into. `None` for what is no code, and where stages
     /// made it.
     pub site: Option<FrameId>,
+    /// Which of the rows of its address it is, 0 the outermost.
+    pub row: u32,
 }
 
 impl Frame {
     /// A frame of which nothing is known but what it stands for.
     #[must_use]
     pub const fn made_up(function: FunctionRef, kind: FrameKind) -> Self {
-        Self { function, kind, file: None, line: 0, site: None }
+        Self { function, kind, file: None, line: 0, site: None, row: 0 }
     }
 }
 

@@ -17,7 +17,8 @@
 //! | `e=4` | edge count, 0 if absent |
 //! | `module:NAME` | load module |
 //! | `at:FILE:LINE` | line being executed |
-//! | `inline`, `unknown`, `partial` | kind of frame, a call if absent |
+//! | `loop:FILE:LINE` | the address is in a loop that begins there; the outermost first |
+//! | `inline`, `tail`, `unknown`, `partial` | kind of frame, a call if absent |
 //!
 //! A name that holds spaces is quoted: `"operator new(unsigned long)" 3`. A line such as
 //! `# rank=1 thread=7 epoch=0 name=worker` begins the nodes of another thread or epoch; before the
@@ -27,7 +28,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
-use csprof_format::ids::{EpochId, ModuleId, ProcessId, StringId, ThreadId};
+use csprof_format::ids::{EpochId, FrameId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile as saved;
 
 use super::builder::NodesBuilder;
@@ -106,6 +107,8 @@ fn write_node(profile: &Profile, node: usize, depth: usize, out: &mut String) {
     match frame.kind {
         FrameKind::Call | FrameKind::Root | FrameKind::Context => {}
         FrameKind::Inline => out.push_str(" inline"),
+        FrameKind::Tail => out.push_str(" tail"),
+        FrameKind::Loop => out.push_str(" loop"),
         FrameKind::Unknown => out.push_str(" unknown"),
         FrameKind::Partial => out.push_str(" partial"),
     }
@@ -183,6 +186,29 @@ impl Builder {
         Ok(())
     }
 
+    /// An address in loops, which begin in these lines, the outermost first.
+    fn site_in_loops(&mut self, module: Option<ModuleId>, loops: &[(StringId, u32)]) -> FrameId {
+        let module = module.unwrap_or_else(|| self.module("program"));
+        let number = self.info.frames.len();
+        let site = FrameId::from_index(number);
+        let kind = csprof_format::address::FrameKind::Call;
+        let offset = number as u64;
+        self.info.frames.push(saved::Frame { kind, module: Some(module), offset });
+        let structure = &mut self.info.structure;
+        for &(file, line) in loops {
+            let file = Some(file);
+            let found = saved::Loop { module, file, line, ..saved::Loop::default() };
+            let known = structure.loops.iter().position(|known| *known == found);
+            let number = known.unwrap_or_else(|| {
+                structure.loops.push(found);
+                structure.loops.len() - 1
+            });
+            let number = u32::try_from(number).unwrap_or(u32::MAX);
+            structure.in_loops.push(saved::InLoop { frame: site, row: 0, number });
+        }
+        site
+    }
+
     fn node(&mut self, text: &str) -> Result<u32, String> {
         let (name, words) = match text.strip_prefix('"') {
             Some(rest) => rest.split_once('"').ok_or("a name lacks its closing quote")?,
@@ -190,7 +216,7 @@ impl Builder {
         };
         let (mut samples, mut edges, mut kind) = (0, 0, FrameKind::Call);
         let (mut module, mut file, mut line) = (None, None, 0);
-        let mut further = Vec::new();
+        let (mut further, mut loops) = (Vec::new(), Vec::new());
         for word in words.split_whitespace() {
             let bad = || format!("`{word}` is not understood");
             if let Some(count) = word.strip_prefix("e=") {
@@ -201,6 +227,9 @@ impl Builder {
                 let (path, number) = place.rsplit_once(':').ok_or_else(bad)?;
                 file = Some(self.string(path));
                 line = number.parse().map_err(|_| bad())?;
+            } else if let Some(place) = word.strip_prefix("loop:") {
+                let (path, number) = place.rsplit_once(':').ok_or_else(bad)?;
+                loops.push((self.string(path), number.parse().map_err(|_| bad())?));
             } else if let Some((source, count)) = word.split_once(':') {
                 let known = further.iter().any(|&(other, _)| other == source);
                 if known || source == FIRST_METRIC {
@@ -210,6 +239,7 @@ impl Builder {
             } else {
                 match word {
                     "inline" => kind = FrameKind::Inline,
+                    "tail" => kind = FrameKind::Tail,
                     "unknown" => kind = FrameKind::Unknown,
                     "partial" => kind = FrameKind::Partial,
                     _ => samples = word.parse().map_err(|_| bad())?,
@@ -220,7 +250,9 @@ impl Builder {
             return Err(format!("further metrics have more than its {samples} samples"));
         }
         let function = self.interner.function(Function { module, ..Function::named(name) });
-        let frame = self.interner.frame(Frame { function, kind, file, line, site: None });
+        let site = (!loops.is_empty()).then(|| self.site_in_loops(module, &loops));
+        let frame = Frame { file, line, site, ..Frame::made_up(function, kind) };
+        let frame = self.interner.frame(frame);
         let parent = self.above.last().copied().unwrap_or(0);
         let node = self.nodes.push(parent, frame, samples, edges);
         for (source, count) in further {

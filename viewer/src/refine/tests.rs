@@ -3,6 +3,7 @@
 use super::{Refined, Sets, apply, parse, to_outline};
 use crate::profile::from_outline;
 
+mod loops;
 mod rows;
 
 /// What is shown of a profile after a refinement, and `shown + out`.
@@ -368,7 +369,7 @@ f 1 e=1 module:/bin/app at:src/a.c:3
 fn what_can_be_chosen_from_is_listed() {
     assert_eq!(
         parse_error("by modul"),
-        "by modul\n   ^^^^^\nrows can be by: function, file, module, line"
+        "by modul\n   ^^^^^\nrows can be by: function, file, module, line, address, loop"
     );
     assert_eq!(
         parse_error("split core"),
@@ -478,22 +479,14 @@ hide a | group b MPI
         "\
 hide modul:x
      ^^^^^^^
-frames have no property `modul`, only: function, module, file, line, kind"
-    );
-    assert_eq!(
-        parse_error("through kind:loop"),
-        "\
-through kind:loop
-        ^^^^^^^^^
-profiles have no loops, only the calls in them; `by line` shows the lines of a function; kinds are: \
-call, inline, unknown, partial"
+frames have no property `modul`, only: function, module, file, line, kind, loop"
     );
     assert_eq!(
         parse_error("hide kind:inlined"),
         "\
 hide kind:inlined
      ^^^^^^^^^^^^
-there is no such kind of frame; kinds are: call, inline, unknown, partial"
+there is no such kind of frame; kinds are: call, inline, tail, loop, unknown, partial"
     );
     assert_eq!(
         parse_error("hide @mpii"),
@@ -501,7 +494,7 @@ there is no such kind of frame; kinds are: call, inline, unknown, partial"
 hide @mpii
      ^^^^^
 there is no such set, but @mpi is; sets are: @mpi, @openmp, @alloc, @memcpy, @lock, @io, \
-@rust-std, @cxx-std, @libc, @user, @start"
+@rust-std, @cxx-std, @libc, @user, @start, @python"
     );
     assert_eq!(
         parse_error("rank in 3..1"),

@@ -16,6 +16,7 @@ use super::Options;
 use super::for_machines::ForMachines;
 use crate::refine::Refined;
 use crate::views::columns::{AnyRow, Basis, Column, Plain, Unit};
+use crate::views::number::hex;
 use crate::views::printable::printable;
 
 /// Text as a cell: one line, and no formula.
@@ -30,7 +31,8 @@ pub(super) fn cell(text: &str) -> Cow<'_, str> {
 /// # Errors
 /// Those of `out`.
 pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
-    let basis = Basis { measure: options.measure.unwrap_or_default(), ..Basis::new(refined) };
+    let measure = options.measure.unwrap_or_default();
+    let basis = Basis { measure, addresses: options.addresses, ..Basis::new(refined) };
     let columns = basis.for_machines(options.view.cost()).concat();
     let mut rows = CsvRows::begin(&basis, &columns, out)?;
     ForMachines::new(refined, options).each(|row, depth| rows.write(row, depth))?;
@@ -76,6 +78,7 @@ impl<'b, W: Write> CsvRows<'b, W> {
                 }
                 Plain::Nothing => self.record.push_field(""),
                 Plain::Text(text) => self.record.push_field(&cell(text)),
+                Plain::Bytes(bytes) => self.record.push_field(&hex(bytes)),
                 Plain::Truth(truth) => self.record.push_field(&truth.to_string()),
                 Plain::Natural(n) => self.record.push_field(&n.to_string()),
                 Plain::Integer(n) => self.record.push_field(&n.to_string()),

@@ -10,8 +10,9 @@
 //! one on each line. `edges` is a number where it is exact, `[low, high]` where it is known between
 //! bounds, and `null` where there is no such count. `module`, `file` and `line` are `null` where
 //! they are unknown. `address` is the offset in the module that all calls and samples of a row
-//! have, of calls that of the return address; `null` where they have several, and of rows of whole
-//! functions.
+//! have, of calls that of the return address; `null` where they have several. `kind` is `call`,
+//! `inline`, `tail`, `loop`, `partial`, `root` or `context`. With `--addresses`, `build_id`,
+//! `call_file` and `call_line` follow.
 //!
 //! Of a profile of several metrics, all this is about one of them, and there are further keys:
 //! `"metrics": [{"name", "unit", "period", "base", "shown", "out"}]` before the rows, and in each
@@ -28,6 +29,7 @@ use super::for_machines::ForMachines;
 use super::{Measure, Options, several};
 use crate::refine::Refined;
 use crate::views::columns::{AnyRow, Basis, Column, Plain};
+use crate::views::number::hex;
 
 /// Everything before the rows.
 #[derive(Serialize)]
@@ -131,6 +133,7 @@ impl Serialize for JsonValue<'_> {
         match self.0 {
             Plain::Nothing => serializer.serialize_none(),
             Plain::Text(text) => serializer.serialize_str(text),
+            Plain::Bytes(bytes) => serializer.serialize_str(&hex(bytes)),
             Plain::Truth(truth) => serializer.serialize_bool(truth),
             Plain::Natural(n) => serializer.serialize_u128(n),
             Plain::Integer(n) => serializer.serialize_i128(n),
@@ -147,7 +150,7 @@ impl Serialize for JsonValue<'_> {
 /// Those of `out`.
 pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let measure = options.measure.unwrap_or_default();
-    let basis = Basis { measure, ..Basis::new(refined) };
+    let basis = Basis { measure, addresses: options.addresses, ..Basis::new(refined) };
     let columns = basis.for_machines(options.view.cost());
     let mut rows = JsonRows::begin(&heading(refined, measure, None), out)?;
     ForMachines::new(refined, options).each(|row, depth| {

@@ -99,6 +99,9 @@ pub struct Options {
     pub open: Option<Vec<Vec<usize>>>,
     /// Whether percentages in text are of what is shown, not of all that was measured.
     pub percent_of_shown: bool,
+    /// Whether the forms for machines have build ids and lines of calls. Rows for each address have
+    /// more of them.
+    pub addresses: bool,
     /// Whether the text of a comparison has edge counts. The forms for machines have them wherever
     /// they compare.
     pub edges: bool,

@@ -240,6 +240,54 @@ fn csv_quotes_names_and_splits_bounds() {
     );
 }
 
+#[test]
+fn addresses_have_build_ids_and_the_lines_of_calls() {
+    let mut profile = profile(
+        "main\n  mm 2 e=1 module:/opt/mm at:mm.c:12 loop:mm.c:10\n  mm 4 module:/opt/mm at:mm.c:15 \
+         loop:mm.c:10\n",
+    );
+    profile.info.modules[0].build_id = vec![0x0a, 0xcd];
+    let refined = apply(&profile, &parse("by address").unwrap()).unwrap();
+    let options = Options { addresses: true, ..Options::default() };
+    assert_eq!(
+        json_of(&refined, &options).lines().skip(1).collect::<Vec<_>>(),
+        [
+            r#"{"depth":0,"function":"main","module":null,"file":null,"line":null,"kind":"call","inclusive":6,"exclusive":0,"edges":0,"address":null,"build_id":null,"call_file":null,"call_line":null},"#,
+            r#"{"depth":1,"function":"mm","module":"/opt/mm","file":null,"line":null,"kind":"call","inclusive":4,"exclusive":4,"edges":[0,1],"address":1,"build_id":"0acd","call_file":"mm.c","call_line":15},"#,
+            r#"{"depth":1,"function":"mm","module":"/opt/mm","file":null,"line":null,"kind":"call","inclusive":2,"exclusive":2,"edges":1,"address":0,"build_id":"0acd","call_file":"mm.c","call_line":12}"#,
+            "]}",
+        ]
+    );
+    let mut out = Vec::new();
+    csv::write(&refined, &options, &mut out).unwrap();
+    assert_eq!(
+        String::from_utf8(out).unwrap(),
+        "depth,function,module,file,line,kind,inclusive,exclusive,edges_low,edges_high,address,\
+         build_id,call_file,call_line\n\
+         0,main,,,,call,6,0,0,0,,,,\n\
+         1,mm,/opt/mm,,,call,4,4,0,1,1,0acd,mm.c,15\n\
+         1,mm,/opt/mm,,,call,2,2,1,1,0,0acd,mm.c,12\n"
+    );
+}
+
+#[test]
+fn a_place_is_said_once() {
+    let mut profile = profile("main 1\n  mm 2 at:src/mm.c:12 loop:src/mm.c:10\n");
+    for function in profile.functions.iter_mut().skip(2) {
+        (function.file, function.line) = (profile.frames[2].file, 9);
+    }
+    let shown = |stages: &str| {
+        let refined = apply(&profile, &parse(stages).unwrap()).unwrap();
+        let text = table(&refined, &Options::default());
+        text.lines()
+            .skip(3)
+            .map(|line| line.split_once("  mm").unwrap_or_default().1.to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(shown(""), ["  mm.c:9"]);
+    assert_eq!(shown("by line"), [" mm.c:12"]);
+}
+
 const RANKS: &str = "\
 # rank=0 thread=10 epoch=0 name=main
 main 300

@@ -169,8 +169,10 @@ pub(super) fn name_of(refined: &Refined, row: &Row, most: usize) -> String {
     if name.chars().count() > most {
         name = short_name(&name).into_owned();
     }
-    if row.kind == FrameKind::Inline {
-        name.push_str(" (inlined)");
+    match row.kind {
+        FrameKind::Inline => name.push_str(" (inlined)"),
+        FrameKind::Tail => name.push_str(" (tail)"),
+        _ => {}
     }
     name
 }
@@ -257,10 +259,14 @@ impl Text<'_> {
         if let Some(file) = function.file.filter(|_| line.row.kind != FrameKind::Context) {
             let path = profile.string(file);
             let file = printable(path.rsplit('/').next().unwrap_or(path));
-            name.push_str(&match function.line {
-                0 => format!("  {file}"),
-                line => format!("  {file}:{line}"),
-            });
+            let place = match function.line {
+                0 => file.into_owned(),
+                line => format!("{file}:{line}"),
+            };
+            // So do lines and loops.
+            if !printable(&function.name).ends_with(&place) {
+                name = format!("{name}  {place}");
+            }
         }
         if line.left_out.deeper {
             name.push(' ');

@@ -32,8 +32,10 @@ pub(super) struct Declaration {
     /// The scoped name that was asked for has no scope in it: the function is at the outermost
     /// level, or DWARF does not say what encloses it.
     pub(super) bare: bool,
-    /// Where the code of the function itself begins, if the name is bare and its unit has that code
-    /// and not only inlined copies.
+    /// The scoped name that was asked for is that of a lambda.
+    pub(super) lambda: bool,
+    /// Where the code of the function itself begins, if the name is bare or a lambda's and its unit
+    /// has that code and not only inlined copies.
     pub(super) code: Option<u64>,
 }
 
@@ -132,12 +134,25 @@ impl<'a> Declarations<'a> {
                         let scopes = self.scopes.entry(key).or_insert_with(|| Scopes::read(place));
                         let qualified = scopes.qualified(offset, &name);
                         found.bare = qualified == name;
-                        found.code = scopes.code(offset).filter(|_| found.bare);
+                        found.lambda = scopes.closure_of(offset).is_some();
+                        let is_short = found.bare || found.lambda;
+                        found.code = scopes.code(offset).filter(|_| is_short);
                         Some(qualified)
                     }
                 };
             }
             match entry.refers_to {
+                None if found.line == 0 => {
+                    // The function of a lambda is made by the compiler; its type has a place.
+                    let key = std::ptr::from_ref(place.unit).addr();
+                    let scopes = self.scopes.entry(key).or_insert_with(|| Scopes::read(place));
+                    if let Some(closure) = scopes.closure_of(offset) {
+                        let entry = read_entry(place, lines, closure);
+                        found.file = found.file.or(entry.file);
+                        found.line = entry.line;
+                    }
+                    break;
+                }
                 None => break,
                 Some(Reference::Unit(next)) => offset = next,
                 Some(Reference::File(next) | Reference::Alternate(next)) => {

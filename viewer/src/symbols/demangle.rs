@@ -1,7 +1,8 @@
 //! Mangled names to names for people.
 //!
 //! C++ names follow the Itanium ABI; Rust names its legacy scheme, which borrows the Itanium form
-//! and ends in a hash, or the v0 scheme. Everything else is shown as it is.
+//! and ends in a hash, or the v0 scheme. Names of a few more languages are in
+//! [`languages`](super::languages). Everything else is shown as it is.
 //!
 //! Names come from files that may be damaged. A name that cannot be demangled within the limits
 //! below stays mangled: ugly, but true and unique.
@@ -11,6 +12,8 @@ use std::collections::HashMap;
 use std::fmt;
 
 use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
+
+use super::{itanium, languages};
 
 /// Longest mangled name that is tried, in bytes. Template-heavy code reaches a few tens of
 /// thousands.
@@ -64,6 +67,7 @@ fn demangle(mangled: &str) -> String {
         return mangled.to_owned();
     }
     let name = demangle_rust(mangled).or_else(|| demangle_cpp(mangled));
+    let name = name.or_else(|| languages::demangle(mangled));
     name.unwrap_or_else(|| mangled.to_owned())
 }
 
@@ -105,6 +109,9 @@ fn rust_hash_end(mangled: &str) -> Option<usize> {
 fn demangle_cpp(mangled: &str) -> Option<String> {
     if !mangled.starts_with("_Z") && !mangled.starts_with("_GLOBAL_") {
         return None;
+    }
+    if let Some(name) = itanium::demangle(mangled, OUTPUT_LIMIT) {
+        return Some(name);
     }
     let parse = ParseOptions::default().recursion_limit(RECURSION_LIMIT);
     let symbol = Symbol::new_with_options(mangled.as_bytes(), &parse).ok()?;
@@ -156,6 +163,49 @@ mod tests {
             ("_ZN5space12_GLOBAL__N_16hiddenEi", "space::(anonymous namespace)::hidden(int)"),
             ("_Z3foov.isra.0", "foo() [clone .isra.0]"),
             ("_ZZ4mainENKUliE_clEi", "main::{lambda(int)#1}::operator()(int) const"),
+            // Packs without elements, with references, and with functions of their own.
+            (
+                "_ZN4llvm15AnalysisManagerINS_6ModuleEJEE5clearEv",
+                "llvm::AnalysisManager<llvm::Module>::clear()",
+            ),
+            ("_ZN3Set3addI1AJEEERT_DpOT0_", "Set::add<A>()"),
+            (
+                "_ZN3Set3addIJiRiA4_KcEEEvDpOT_",
+                "Set::add<int, int&, char const [4]>(int&&, int&, char const (&&) [4])",
+            ),
+            (
+                "_Z5firstIPFivEJZ1gvEUlvE_EEvT_DpT0_",
+                "first<int (*)(), g()::{lambda()#1}>(int (*)(), g()::{lambda()#1})",
+            ),
+            // Of C++20: constraints, and declarations of template parameters.
+            (
+                "_ZN2DB5Field6createIcQeqstT_Li1EEEvPKS2_m",
+                "DB::Field::create<char>(char const*, unsigned long)",
+            ),
+            (
+                "_ZL13readULEB128AsIjTnNSt9enable_ifIXsr3stdE13is_unsigned_vIT_EEiE4typeELi0EES1_Rj",
+                "readULEB128As<unsigned int, 0>(unsigned int&)",
+            ),
+            ("_Z1fITk5IsIntiEvT_", "f<int>(int)"),
+            // A substitution that names a template parameter means that of the function around it.
+            (
+                "_Z3runIZ4makeIPFivEEvT_EUlvE_iEvS3_T0_",
+                "run<make<int (*)()>(int (*)())::{lambda()#1}, int>(make<int (*)()>(int (*)())::{lambda()#1}, int)",
+            ),
+            // How gcc writes members of types.
+            ("_Z3mulI1AEvRAsr6traitsIT_E4size_c", "mul<A>(char (&) [traits<A>::size])"),
+            ("_ZN1AcvT_IiEEv", "A::operator int<int>()"),
+            ("_ZlsRSoRK1A", "operator<<(std::ostream&, A const&)"),
+            ("_ZN2nsltI1AEEbT_S2_", "ns::operator< <A>(A, A)"),
+            (
+                "_ZNKSt8functionIFvRKiEEclES1_",
+                "std::function<void (int const&)>::operator()(int const&) const",
+            ),
+            ("_ZN1AC2ERKS_", "A::A(A const&)"),
+            ("_ZThn16_N1A1fEv", "non-virtual thunk to A::f()"),
+            ("_Z1fM1AKFivE", "f(int (A::*)() const)"),
+            ("_Z1fRA3_A4_i", "f(int (&) [3][4])"),
+            ("_ZN1fB5cxx11Ev", "f[abi:cxx11]()"),
             // Rust: legacy without its hash, v0 without crate disambiguators.
             ("_ZN7program4main17h0123456789abcdefE", "program::main"),
             ("_ZN7program3sum17h0123456789abcdefE.llvm.123", "program::sum"),

@@ -15,6 +15,7 @@ use gimli::{DwLang, DwarfSections, SectionId, UnitOffset, UnitRef};
 use super::declaration::{Declarations, Naming};
 use super::demangle::{self, Demangler, Name};
 use super::elf::Elf;
+use super::languages;
 use super::path;
 use super::reader::{Reader, reader};
 use super::sites::{Function, ModuleSites, SiteRow};
@@ -159,7 +160,15 @@ impl<'a, 'c> Out<'_, 'a, 'c> {
             return Some(known);
         }
         let given = name.as_ref().map(|name| name.name.to_string_lossy());
+        let language_of_name = match &name {
+            // The skeleton of a split unit, at which addr2line looks, does not say it.
+            Some(name) => name.language.or_else(|| entry.and_then(|(unit, _)| language(unit))),
+            None => None,
+        };
+        let is_plain = language_of_name.is_some() && !has_scopes(language_of_name);
         let shown = match (&given, symbol) {
+            // A name of C is no mangled one of another language.
+            (Some(given), _) if is_plain && !given.starts_with("_Z") => given,
             (Some(given), _) => self.demangler.name(given),
             (None, Some(symbol)) => self.demangler.show(symbol),
             (None, None) => return None,
@@ -168,10 +177,12 @@ impl<'a, 'c> Out<'_, 'a, 'c> {
         // A linkage name that was not demangled is no better than `DW_AT_name`: it is the same, or
         // what an assembler label made of it (`__GI_qsort`), or Fortran's `__solver_MOD_step`.
         let naming = match &name {
-            Some(name) if given.as_deref() == Some(&*shown) => {
-                // The skeleton of a split unit, at which addr2line looks, does not say it.
-                let language = name.language.or_else(|| entry.and_then(|(unit, _)| language(unit)));
-                if has_scopes(language) { Naming::Scoped } else { Naming::Plain }
+            Some(_) if given.as_deref() == Some(&*shown) => {
+                if has_scopes(language_of_name) {
+                    Naming::Scoped
+                } else {
+                    Naming::Plain
+                }
             }
             _ => Naming::None,
         };
@@ -180,24 +191,33 @@ impl<'a, 'c> Out<'_, 'a, 'c> {
             .unwrap_or_default();
         let mut name = declared.name.as_deref().unwrap_or(&shown);
         if let (Naming::Plain, Some(Name::Mangled(symbol))) = (naming, symbol) {
-            // `malloc` is defined as `__libc_malloc`. What was split off (`malloc.cold`) belongs
-            // to it.
-            let symbol = symbol.split('.').next().unwrap_or(symbol);
-            if underscores(symbol) < underscores(name) {
-                name = symbol;
+            // `malloc` is defined as `__libc_malloc`, and assemblers describe `fmax` under any one
+            // of its names. What was split off (`malloc.cold`) belongs to it.
+            let whole = demangle::without_clone(symbol);
+            // A function of its own that was made of a part is `main._omp_fn.0` in both.
+            let is_better = match language_of_name {
+                Some(gimli::DW_LANG_Mips_Assembler) => underscores(whole) <= underscores(name),
+                _ => underscores(whole) < underscores(name),
+            };
+            if name != symbol && is_better {
+                name = whole;
             }
         }
         // A function that is inlined here has a symbol if it was not inlined everywhere.
         let of_copy = declared.code.and_then(self.symbol_at);
-        if declared.bare
+        if (declared.bare || declared.lambda)
             && let Some(Name::Mangled(symbol)) = symbol.or(of_copy.as_ref())
         {
             let mangled = demangle::without_clone(symbol);
             let whole = self.demangler.name(mangled);
-            if whole != mangled && whole.contains(identifier(name)) {
+            let own = if declared.lambda { "{lambda(" } else { identifier(name) };
+            if whole != mangled && whole.contains(own) {
                 name = whole;
             }
         }
+        // DWARF of GNAT has the name that is in the symbol table.
+        let of_ada = is_ada(language_of_name).then(|| languages::ada(name)).flatten();
+        let name = of_ada.as_deref().unwrap_or(name);
         let name = self.sites.strings.id(name);
         let file = declared.file.map(|file| self.sites.strings.id(file.as_str()));
         let function = self.sites.functions.id(&Function { name, file, line: declared.line });
@@ -233,6 +253,18 @@ fn language(unit: UnitRef<'_, Reader<'_>>) -> Option<DwLang> {
         gimli::AttributeValue::Language(language) => Some(language),
         _ => None,
     }
+}
+
+fn is_ada(language: Option<DwLang>) -> bool {
+    matches!(
+        language,
+        Some(
+            gimli::DW_LANG_Ada83
+                | gimli::DW_LANG_Ada95
+                | gimli::DW_LANG_Ada2005
+                | gimli::DW_LANG_Ada2012
+        )
+    )
 }
 
 /// Whether functions of a language are nested in namespaces, classes or modules.

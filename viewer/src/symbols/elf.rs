@@ -4,7 +4,7 @@
 //! DWARF are read from what it returns. Only 64-bit little-endian files are read, which is what
 //! the collector runs in.
 
-use core::cell::Cell;
+use core::cell::{Cell, OnceCell};
 use core::ops::Range;
 use std::borrow::Cow;
 use std::io;
@@ -12,8 +12,8 @@ use std::io;
 use object::elf::{self, FileHeader64};
 use object::read::ReadCache;
 use object::read::ReadRef as _;
-use object::read::elf::{ElfFile64, ProgramHeader as _, SectionHeader as _};
-use object::{LittleEndian, Object as _, ObjectSection as _};
+use object::read::elf::{ElfFile64, ProgramHeader as _, SectionHeader as _, VersionTable};
+use object::{LittleEndian, Object as _, ObjectSection as _, SymbolIndex};
 
 use super::request::SourceFile;
 
@@ -32,7 +32,12 @@ pub(super) type Bytes = ReadCache<Box<dyn SourceFile>>;
 /// A parsed ELF file.
 pub(super) struct Elf<'data> {
     file: ElfFile64<'data, LittleEndian, &'data Bytes>,
+    /// What code names, ordered; read when first needed.
+    named: OnceCell<Vec<u64>>,
 }
+
+/// Segments with code that are gone through for what they name. There is one mostly.
+const MOST_CODE_SEGMENTS: usize = 16;
 
 /// A section whose contents are in the file.
 pub(super) struct Section<'data> {
@@ -48,6 +53,7 @@ pub(super) struct RawSymbols<'data> {
     pub(super) symbols: &'data [RawSymbol],
     /// The last byte is 0, if there is one.
     strings: &'data [u8],
+    versions: VersionTable<'data, Header>,
     /// Bytes that may yet be read as names: in a damaged file every symbol may have the same long
     /// one.
     unread: Cell<usize>,
@@ -67,7 +73,17 @@ impl<'data> RawSymbols<'data> {
     fn new(symbols: &'data [RawSymbol], strings: &'data [u8]) -> Self {
         let end = memchr::memrchr(0, strings).map_or(0, |last| last + 1);
         let strings = &strings[..end];
-        Self { symbols, strings, unread: Cell::new(most_read(strings)) }
+        let versions = VersionTable::default();
+        Self { symbols, strings, versions, unread: Cell::new(most_read(strings)) }
+    }
+
+    /// The version that the symbol with this number has in `.gnu.version`, and whether it is
+    /// hidden: not the one that a program gets that is linked now (gABI supplement of GNU, symbol
+    /// versioning).
+    pub(super) fn version(&self, index: usize) -> Option<(&'data [u8], bool)> {
+        let index = self.versions.version_index(LittleEndian, SymbolIndex(index));
+        let version = self.versions.version(index.index()).ok().flatten()?;
+        Some((version.name(), index.is_hidden()))
     }
 
     /// The name of a symbol of this table; `None` if it lies outside the strings, or has more than
@@ -92,7 +108,7 @@ impl<'data> Elf<'data> {
     pub(super) fn parse(bytes: &'data Bytes) -> Result<Self, String> {
         let file = ElfFile64::parse(bytes)
             .map_err(|error| format!("not a readable 64-bit little-endian ELF file: {error}"))?;
-        Ok(Self { file })
+        Ok(Self { file, named: OnceCell::new() })
     }
 
     /// The GNU build id; empty if the file has none.
@@ -135,6 +151,16 @@ impl<'data> Elf<'data> {
         })
     }
 
+    /// Whether the file defines a symbol of this name for others.
+    pub(super) fn defines(&self, name: &[u8]) -> bool {
+        self.dynamic_symbols().is_ok_and(|table| {
+            table.symbols.iter().any(|symbol| {
+                symbol.st_shndx.get(LittleEndian) != elf::SHN_UNDEF
+                    && table.name(symbol) == Some(name)
+            })
+        })
+    }
+
     /// Contents of the section with this name; `None` if there is none, or (as in separate debug
     /// files) its contents are elsewhere.
     pub(super) fn section(&self, name: &str) -> Result<Option<Section<'data>>, String> {
@@ -168,11 +194,64 @@ impl<'data> Elf<'data> {
 
     /// The bytes of loaded code at these addresses; `None` if they are not all in the file.
     pub(super) fn code_at(&self, addresses: Range<u64>) -> Option<&'data [u8]> {
+        self.loaded_at(addresses, elf::PF_X)
+    }
+
+    /// The same, of a segment that is read as a whole: for what asks for much of it.
+    pub(super) fn code_of_segment(&self, addresses: Range<u64>) -> Option<&'data [u8]> {
+        for (start, bytes) in self.code_segments() {
+            let at = |address: u64| usize::try_from(address.checked_sub(start)?).ok();
+            let (Some(first), Some(end)) = (at(addresses.start), at(addresses.end)) else {
+                continue;
+            };
+            if let Some(code) = bytes.get(first..end) {
+                return Some(code);
+            }
+        }
+        None
+    }
+
+    /// The segments with code that are in the file as a whole, and where they are loaded.
+    fn code_segments(&self) -> impl Iterator<Item = (u64, &'data [u8])> {
+        let headers = self.file.elf_program_headers().iter().filter(|segment| {
+            segment.p_type(LittleEndian) == elf::PT_LOAD
+                && segment.p_flags(LittleEndian).contains(elf::PF_X)
+        });
+        // The cache of the file has it from the second time on.
+        headers.filter_map(|segment| {
+            let (at, size) = (segment.p_offset(LittleEndian), segment.p_filesz(LittleEndian));
+            let bytes = self.file.data().read_bytes_at(at, size).ok()?;
+            Some((segment.p_vaddr(LittleEndian), bytes))
+        })
+    }
+
+    /// The first of these addresses that code names as the beginning of something.
+    pub(super) fn named_in(&self, addresses: Range<u64>) -> Option<u64> {
+        let named = self.named.get_or_init(|| {
+            let mut named = Vec::new();
+            for (start, bytes) in self.code_segments().take(MOST_CODE_SEGMENTS) {
+                named_by(start, bytes, &mut named);
+            }
+            named.sort_unstable();
+            named.dedup();
+            named
+        });
+        let first = named.partition_point(|&address| address < addresses.start);
+        named.get(first).copied().filter(|&address| address < addresses.end)
+    }
+
+    /// The bytes of whatever is loaded at these addresses, likewise.
+    pub(super) fn data_at(&self, addresses: Range<u64>) -> Option<&'data [u8]> {
+        self.loaded_at(addresses, elf::PF_R)
+    }
+
+    /// The bytes at addresses of a segment with these rights.
+    fn loaded_at(&self, addresses: Range<u64>, rights: elf::ProgramFlags) -> Option<&'data [u8]> {
         let size = addresses.end.checked_sub(addresses.start)?;
         let holds = |segment: &&elf::ProgramHeader64<LittleEndian>| {
             let start = segment.p_vaddr(LittleEndian);
             segment.p_type(LittleEndian) == elf::PT_LOAD
-                && segment.p_flags(LittleEndian).contains(elf::PF_X)
+                && segment.p_flags(LittleEndian).contains(rights)
                 && addresses.start >= start
                 && addresses.end <= start.saturating_add(segment.p_filesz(LittleEndian))
         };
@@ -189,7 +268,11 @@ impl<'data> Elf<'data> {
 
     /// The symbols for dynamic linking, `.dynsym`.
     pub(super) fn dynamic_symbols(&self) -> Result<RawSymbols<'data>, String> {
-        self.raw_symbols(self.file.elf_dynamic_symbol_table(), ".dynsym")
+        let mut table = self.raw_symbols(self.file.elf_dynamic_symbol_table(), ".dynsym")?;
+        let versions = self.file.elf_section_table().versions(LittleEndian, self.file.data());
+        // Without them the names still tell something.
+        table.versions = versions.ok().flatten().unwrap_or_default();
+        Ok(table)
     }
 
     fn raw_symbols(
@@ -220,6 +303,28 @@ impl<'data> Elf<'data> {
             .filter_map(|header| header.rela(LittleEndian, self.file.data()).ok().flatten())
             .flat_map(|(relocations, _)| relocations)
             .collect()
+    }
+}
+
+/// Adds the addresses that code names by `lea address(%rip), register`, and by
+/// `jmp *address(,register,8)` or `mov address(,register,8), register`. Bytes that only look so
+/// are among them.
+fn named_by(start: u64, code: &[u8], named: &mut Vec<u64>) {
+    for (at, bytes) in code.windows(7).enumerate() {
+        // REX.W; ModR/M: mode 0 with r/m 5 is an address relative to the next instruction, with r/m
+        // 4 and a base of 5 one of 32 bits (Intel SDM, volume 2, 2.1.5 and 2.2.1.6).
+        let address = |value: &[u8]| value.first_chunk().map(|value| i32::from_le_bytes(*value));
+        let found = match *bytes {
+            [0x48 | 0x4c, 0x8d, mode, ..] if mode & 0xc7 == 5 => {
+                let next = start.wrapping_add(at as u64 + 7);
+                address(&bytes[3..]).map(|distance| next.wrapping_add_signed(distance.into()))
+            }
+            [0xff | 0x8b, mode, index, ..] if mode & 0xc7 == 4 && index & 0xc7 == 0xc5 => {
+                address(&bytes[3..]).map(|address| i64::from(address).cast_unsigned())
+            }
+            _ => None,
+        };
+        named.extend(found);
     }
 }
 

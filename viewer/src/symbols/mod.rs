@@ -3,8 +3,8 @@
 //! In the life of a sample this happens once, when `csprof record` has gathered the arenas and
 //! before it saves the profile: the machine that ran the program has the binaries that ran, and
 //! whoever opens the profile need not have them. [`resolve`] fills the profile's
-//! [functions](saved::Profile::functions), [sites](saved::Profile::sites) and each module's
-//! [`symbols`](saved::Module::symbols).
+//! [functions](saved::Profile::functions), [sites](saved::Profile::sites),
+//! [structure](saved::Profile::structure) and each module's [`symbols`](saved::Module::symbols).
 //!
 //! Invariants: a name comes from the very build that ran, shown by its build id where it has one;
 //! an address without a name stays without one and its module says why; a damaged file costs its
@@ -18,10 +18,12 @@
 //! | `locate` | which files belong to a module |
 //! | `symbol_table`, `plt`, `extent` | which function owns an address, without DWARF |
 //! | `chosen`, `votes` | what to call functions that the loader chose at run time, like `memcpy` |
+//! | `machine`, `loops` | which loops an address lies in, and where these are written |
+//! | `tail_calls` | which functions left by a tail call between two frames |
 //! | `dwarf`, `declaration`, `scope` | which functions and lines an address stands for, and where they are declared |
 //! | `split` | where the rest of split DWARF is |
 //! | `reader` | the type by which DWARF is read |
-//! | `demangle`, `path` | what to call them |
+//! | `demangle`, `itanium`, `languages`, `path` | what to call them |
 //! | `module` | all rows of one module |
 //! | `sites` | all rows of a profile |
 //!
@@ -42,7 +44,11 @@ mod dwarf;
 mod elf;
 mod extent;
 pub mod files;
+mod itanium;
+mod languages;
 mod locate;
+mod loops;
+mod machine;
 mod module;
 mod path;
 mod plt;
@@ -52,9 +58,10 @@ mod scope;
 mod sites;
 mod split;
 mod symbol_table;
+mod tail_calls;
 mod votes;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::num::NonZero;
 use std::ops::ControlFlow;
@@ -67,14 +74,14 @@ use std::thread;
 use std::time::Duration;
 
 use csprof_format::address::FrameKind;
-use csprof_format::ids::ModuleId;
+use csprof_format::ids::{FunctionId, ModuleId};
 use csprof_format::profile as saved;
 
 use self::elf::Elf;
 use self::locate::{Own, Wanted};
 use self::module::{NameSource, ResolvedModule};
 use self::request::FileSource;
-use self::sites::{Place, Strings};
+use self::sites::{Place, Strings, Tables};
 use self::votes::{Calls, Votes};
 
 /// Threads that resolve modules. More than a few gain nothing: one or two modules of a program
@@ -94,7 +101,8 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 ///
 /// Reads the modules' files, and their separate debug files, through `files`. What the profile has
 /// of a module already is replaced by what tells more, and stays otherwise: files may have gone
-/// since, and debug files come. `progress` is told how many of how many distinct addresses are
+/// since, and debug files come. A module with names of which no frame lies in a loop gets its
+/// loops. `progress` is told how many of how many distinct addresses are
 /// done, on the calling thread, ten times a second at least. When it breaks off, the modules that
 /// are not done stay as they were.
 ///
@@ -131,7 +139,10 @@ fn resolve_all(
     let mut resolved = resolve_modules(&tasks, files, |done| progress(done, total));
 
     // It reads programs again, for which there is no time where `progress` broke off.
-    if resolved.len() == tasks.len() {
+    let is_complete = resolved.len() == tasks.len();
+    let is_first = profile.sites.first.is_empty();
+    let mut has_loops = modules_with_loops(profile);
+    if is_complete {
         name_chosen(profile, &directory, &places, &mut resolved, files);
     }
 
@@ -162,18 +173,31 @@ fn resolve_all(
         if is_better {
             sources.push((id, source));
             better.insert(id, module.sites);
+        } else if !saved.build_id.is_empty() && module.sites.has_loops() && has_loops.insert(id) {
+            let mut sites = module.sites;
+            sites.keep_only_loops();
+            better.insert(id, sites);
         }
         // A module that has its names does not miss the files that they came from.
         if is_better || saved.symbols.lacks_names() {
             warnings.extend(module.warnings);
         }
     }
-    if sources.is_empty() && !profile.sites.first.is_empty() {
+    if better.is_empty() && !is_first {
         profile.strings.truncate(strings_before);
         return warnings;
     }
-    let known = (&profile.functions[..], &profile.sites);
-    (profile.functions, profile.sites) = sites::assemble(&places, &better, known, &mut strings);
+    let known = Tables {
+        functions: std::mem::take(&mut profile.functions),
+        sites: std::mem::take(&mut profile.sites),
+        structure: std::mem::take(&mut profile.structure),
+    };
+    let tables = sites::assemble(&places, &better, &known, &mut strings);
+    (profile.functions, profile.sites) = (tables.functions, tables.sites);
+    profile.structure = tables.structure;
+    if is_complete {
+        add_tail_calls(profile, is_first, &directory, files, || progress(total, total));
+    }
     for (id, source) in sources {
         let module = &mut profile.modules[id.index()];
         module.symbols = source;
@@ -207,8 +231,13 @@ fn wanted<'a>(
     id: ModuleId,
 ) -> Option<Wanted<'a>> {
     let module = profile.modules.get(id.index())?;
+    let path = profile.strings.get(module.path.index()).map_or("", |text| text);
+    // Its names are in no file any more.
+    if path == saved::GENERATED_CODE {
+        return None;
+    }
     Some(Wanted {
-        path: profile.strings.get(module.path.index()).map_or("", |text| text),
+        path,
         build_id: &module.build_id,
         directory,
         start_unix_ns: profile.run.start_unix_ns,
@@ -236,6 +265,119 @@ fn name_chosen(
         }));
     }
     votes.apply(resolved);
+}
+
+/// The modules of which frames lie in loops.
+fn modules_with_loops(profile: &saved::Profile) -> BTreeSet<ModuleId> {
+    let frames = profile.structure.in_loops.iter().map(|entry| entry.frame);
+    frames.filter_map(|frame| profile.frames.get(frame.index())?.module).collect()
+}
+
+/// Names of functions by module and address.
+type Named = HashMap<tail_calls::Node, String>;
+
+/// Looks for what left by tail calls, in modules that are what ran: if names were known before,
+/// those with a build id.
+fn look_for_tail_calls(
+    profile: &saved::Profile,
+    is_first: bool,
+    directory: &Path,
+    files: &dyn FileSource,
+    is_stopped: &dyn Fn() -> bool,
+) -> (tail_calls::Between, Named) {
+    // A damaged file costs what could be found of it.
+    let open = |id: ModuleId| {
+        let module = wanted(profile, directory, id)?;
+        if is_stopped() || !is_first && module.build_id.is_empty() {
+            return None;
+        }
+        let own =
+            catch_unwind(AssertUnwindSafe(|| locate::open_own(&module, files, &mut Vec::new())));
+        let Ok(Own::Matches(found)) = own else { return None };
+        Some((id, found))
+    };
+    let opened = tail_calls::modules(profile).into_iter().filter_map(open).collect();
+    let found = tail_calls::find(profile, &opened, is_stopped);
+    let nodes: BTreeSet<_> = found.values().flatten().flatten().copied().collect();
+    let mut named = Named::new();
+    for id in nodes.iter().map(|&(module, _)| module).collect::<BTreeSet<_>>() {
+        let starts = nodes.iter().filter(|(module, _)| *module == id);
+        let starts: Vec<u64> = starts.map(|&(_, start)| start).collect();
+        let Some(wanted) = wanted(profile, directory, id).filter(|_| !is_stopped()) else {
+            continue;
+        };
+        let names = catch_unwind(AssertUnwindSafe(|| module::names(&wanted, &starts, files)));
+        for (&start, name) in starts.iter().zip(names.unwrap_or_default()) {
+            named.extend(name.map(|name| ((id, start), name)));
+        }
+    }
+    (found, named)
+}
+
+/// Adds what left by tail calls between frames of which nothing is known yet; nothing if
+/// `progress`, which is called ten times a second, breaks off.
+fn add_tail_calls(
+    profile: &mut saved::Profile,
+    is_first: bool,
+    directory: &Path,
+    files: &dyn FileSource,
+    mut progress: impl FnMut() -> ControlFlow<()>,
+) {
+    let stopped = AtomicBool::new(false);
+    let found = thread::scope(|scope| {
+        let (done, inbox) = mpsc::channel::<()>();
+        let (profile, stopped) = (&*profile, &stopped);
+        let work = move || {
+            // Dropped at the end, whatever happens.
+            let _done = done;
+            let is_stopped = || stopped.load(Ordering::Relaxed);
+            look_for_tail_calls(profile, is_first, directory, files, &is_stopped)
+        };
+        let thread = thread::Builder::new().stack_size(STACK_SIZE);
+        let thread = thread.spawn_scoped(scope, work).ok()?;
+        while inbox.recv_timeout(PROGRESS_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            if progress().is_break() {
+                stopped.store(true, Ordering::Relaxed);
+            }
+        }
+        thread.join().ok()
+    });
+    let Some((found, named)) = found.filter(|_| !stopped.load(Ordering::Relaxed)) else { return };
+    let mut strings = Strings::new(&mut profile.strings);
+    // A function that was sampled too is the same one, with its line; of several of one name none.
+    let mut numbers = HashMap::new();
+    for (number, function) in profile.functions.iter().enumerate() {
+        let same = numbers.entry((function.module, function.name));
+        let number = FunctionId::from_index(number);
+        same.and_modify(|known| *known = None).or_insert(Some(number));
+    }
+    let mut added = HashMap::new();
+    let mut calls = BTreeMap::new();
+    for call in std::mem::take(&mut profile.structure.tail_calls) {
+        calls.insert((call.caller, call.callee), call.via);
+    }
+    for (frames, via) in found {
+        let functions = via.iter().map(|one_of| {
+            let names: Option<Vec<&str>> =
+                one_of.iter().map(|node| named.get(node).map(String::as_str)).collect();
+            let key = (one_of.first()?.0, strings.id(&names?.join(" or ")));
+            let known = numbers.get(&key).copied().flatten();
+            Some(known.unwrap_or_else(|| {
+                *added.entry(key).or_insert_with(|| {
+                    let (module, name) = key;
+                    let function = saved::Function { name, module, file: None, line: 0 };
+                    profile.functions.push(function);
+                    FunctionId::from_index(profile.functions.len() - 1)
+                })
+            }))
+        });
+        if let Some(via) = functions.collect::<Option<Vec<_>>>() {
+            calls.entry(frames).or_insert(via);
+        }
+    }
+    let calls = calls.into_iter();
+    profile.structure.tail_calls =
+        calls.map(|((caller, callee), via)| saved::TailCall { caller, callee, via }).collect();
 }
 
 /// Sorts out the addresses to look up: for each module its distinct ones, ordered, and for each

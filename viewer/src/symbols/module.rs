@@ -5,16 +5,17 @@
 //! frame information, which give a name made of the module and the function's first address. An
 //! address that none of them covers gets no row.
 
-use core::ops::Range;
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use super::chosen::Chosen;
+use super::chosen::{Callable, Chosen};
 use super::demangle::{Demangler, Name};
 use super::dwarf::{Dwarf, Memory, Out, Sections};
 use super::elf::Elf;
 use super::extent::Extents;
 use super::locate::{self, Located, Own, Wanted};
+use super::loops::{Lines, Loops};
+use super::machine::Machine;
 use super::plt::{self, Callee, Slots};
 use super::request::FileSource;
 use super::sites::{Function, ModuleSites, SiteRow};
@@ -39,9 +40,9 @@ pub(super) enum NameSource {
 pub(super) struct ResolvedModule {
     pub(super) source: NameSource,
     pub(super) sites: ModuleSites,
-    /// Functions whose name csprof made up, as numbers in [`ModuleSites::functions`].
-    pub(super) made_up: BTreeSet<u32>,
-    /// What their names could be.
+    /// Functions that their callers may name, as numbers in [`ModuleSites::functions`].
+    pub(super) callable: BTreeMap<u32, Callable>,
+    /// What is exported, by which they can be called.
     pub(super) chosen: Chosen,
     /// For people.
     pub(super) warnings: Vec<String>,
@@ -53,7 +54,7 @@ impl ResolvedModule {
         Self {
             source: NameSource::Unreadable(reason),
             sites: ModuleSites::default(),
-            made_up: BTreeSet::new(),
+            callable: BTreeMap::new(),
             chosen: Chosen::default(),
             warnings,
         }
@@ -105,8 +106,13 @@ pub(super) fn resolve(
     let mut demangler = Demangler::default();
     let mut lines = dwarf.as_ref().map(|dwarf| (dwarf, Memory::new(dwarf)));
     let symbol_at = |address| symbols.name(address);
-    let mut made_up = BTreeSet::new();
-    for &address in addresses {
+    let mut callable = BTreeMap::new();
+    // Functions that are called as their symbol is, by which address they were found.
+    let mut by_symbol = BTreeMap::new();
+    let machine = symbols.machine();
+    let mut loops = machine.as_ref().map(Loops::new);
+    for (index, &address) in addresses.iter().enumerate() {
+        let first = sites.rows.len();
         let symbol = symbols.name(address);
         let by_dwarf = lines.as_mut().is_some_and(|(dwarf, memory)| {
             let (sites, demangler) = (&mut sites, &mut demangler);
@@ -120,21 +126,79 @@ pub(super) fn resolve(
                 let function = Function { name: shown, file: None, line: 0 };
                 let function = sites.functions.id(&function);
                 if let Name::MadeUp(_) = name {
-                    made_up.insert(function);
+                    callable.insert(function, Callable::Nameless);
                 }
                 sites.rows.push(SiteRow { function, file: None, line: 0 });
             }
             None => {}
         }
+        if let Some(row) = sites.rows.get(first) {
+            by_symbol.entry(row.function).or_insert(address);
+        }
         sites.end_address();
+        if let Some(loops) = &mut loops {
+            let rows = sites.rows_of(index).to_vec();
+            let dwarf = lines.as_mut();
+            let demangler = &mut demangler;
+            let mut lines = Lookup { dwarf, sites: &mut sites, demangler, symbol_at: &symbol_at };
+            loops.add(address, &rows, &mut lines);
+        }
         progress();
     }
+    sites.loops = loops.map(Loops::finish);
     warnings.extend(explain(wanted, &source));
-    let chosen = match &opened.own {
-        Some(elf) if !made_up.is_empty() => Chosen::read(elf, &symbols.table),
-        _ => Chosen::default(),
-    };
-    ResolvedModule { source, sites, made_up, chosen, warnings }
+    let chosen = opened.own.as_ref().map(|elf| Chosen::read(elf, &symbols.table));
+    let chosen = chosen.unwrap_or_default();
+    if chosen.is_empty() {
+        callable.clear();
+    }
+    for (function, address) in by_symbol {
+        let symbol = symbols.table.find(address).filter(|symbol| !symbol.guessed);
+        let named = symbol.filter(|symbol| sites.name_of(function).as_bytes() == symbol.name);
+        let names = named.and_then(|symbol| chosen.callable(symbol));
+        callable.extend(names.map(|names| (function, names)));
+    }
+    ResolvedModule { source, sites, callable, chosen, warnings }
+}
+
+/// The names of functions, by the addresses at which they begin, without their lines: that takes no
+/// DWARF.
+pub(super) fn names(
+    wanted: &Wanted<'_>,
+    starts: &[u64],
+    files: &dyn FileSource,
+) -> Vec<Option<String>> {
+    let located = locate::locate(wanted, files);
+    let Ok(opened) = Opened::new(&located) else { return Vec::new() };
+    let symbols = Symbols::new(wanted.path, &opened, &mut Vec::new());
+    let mut demangler = Demangler::default();
+    let name = |&start: &u64| Some(demangler.show(&symbols.name(start)?).to_owned());
+    starts.iter().map(name).collect()
+}
+
+/// Looks up addresses beside those that are asked for.
+struct Lookup<'l, 'a, 'c> {
+    dwarf: Option<&'l mut (&'c Dwarf<'a>, Memory<'a, 'c>)>,
+    sites: &'l mut ModuleSites,
+    demangler: &'l mut Demangler,
+    symbol_at: &'l dyn Fn(u64) -> Option<Name<'c>>,
+}
+
+impl Lines for Lookup<'_, '_, '_> {
+    fn rows(&mut self, address: u64) -> Vec<SiteRow> {
+        let Some((dwarf, memory)) = self.dwarf.as_deref_mut() else { return Vec::new() };
+        let first = self.sites.rows.len();
+        let symbol = (self.symbol_at)(address);
+        let (sites, demangler) = (&mut *self.sites, &mut *self.demangler);
+        let mut out = Out { sites, demangler, memory, symbol_at: self.symbol_at };
+        dwarf.add_rows(address, symbol.as_ref(), &mut out);
+        self.sites.rows.split_off(first)
+    }
+
+    fn declared(&self, function: u32) -> (Option<u32>, u32) {
+        let function = &self.sites.functions.values()[function as usize];
+        (function.file, function.line)
+    }
 }
 
 /// Why no address of a file has a name, and what would help.
@@ -224,8 +288,9 @@ struct Symbols<'data, 'a> {
     base: &'a str,
     own: Option<&'a Elf<'data>>,
     table: SymbolTable<'data>,
+    slots: Slots<'data>,
     stubs: Vec<plt::Stub<'data>>,
-    /// Read when first needed: most modules with a symbol table never need it.
+    /// Read when first needed.
     extents: OnceCell<Extents>,
 }
 
@@ -243,9 +308,16 @@ impl<'data, 'a> Symbols<'data, 'a> {
         let code = opened.all().next().map(Elf::code).unwrap_or_default();
         let table = SymbolTable::new(&tables, &code);
         let own = opened.own.as_ref();
-        let stubs = own.map(|elf| plt::stubs(elf, &Slots::read(elf))).unwrap_or_default();
+        let slots = own.map(Slots::read).unwrap_or_default();
+        let stubs = own.map(|elf| plt::stubs(elf, &slots)).unwrap_or_default();
         let base = path.rsplit('/').next().unwrap_or(path);
-        Self { base, own, table, stubs, extents: OnceCell::new() }
+        Self { base, own, table, slots, stubs, extents: OnceCell::new() }
+    }
+
+    /// The code of the module's own file.
+    fn machine(&self) -> Option<Machine<'_, 'data>> {
+        let elf = self.own?;
+        Some(Machine::new(elf, &self.table, self.extents(), &self.slots, &self.stubs))
     }
 
     fn name(&self, address: u64) -> Option<Name<'_>> {
@@ -255,15 +327,15 @@ impl<'data, 'a> Symbols<'data, 'a> {
                 return Some(mangled());
             }
             // A function that begins between the guessing symbol and the address is another one.
-            return match self.extent(address) {
-                Some(extent) if extent.start > function.start => Some(self.made_up(extent.start)),
+            return match self.extent_start(address) {
+                Some(start) if start > function.start => Some(self.made_up(start)),
                 _ => Some(mangled()),
             };
         }
         if let Some(target) = plt::find(&self.stubs, address).and_then(|stub| self.target(stub)) {
             return Some(Name::Plain(format!("{}@plt", String::from_utf8_lossy(target))));
         }
-        self.extent(address).map(|extent| self.made_up(extent.start))
+        self.extent_start(address).map(|start| self.made_up(start))
     }
 
     /// The name of what a stub calls.
@@ -279,7 +351,12 @@ impl<'data, 'a> Symbols<'data, 'a> {
         Name::MadeUp(format!("{}+{start:#x}", self.base))
     }
 
-    fn extent(&self, address: u64) -> Option<Range<u64>> {
-        self.extents.get_or_init(|| self.own.map(Extents::read).unwrap_or_default()).find(address)
+    /// Where the function that holds an address begins, by call frame information.
+    fn extent_start(&self, address: u64) -> Option<u64> {
+        self.extents().find(address).map(|extent| extent.range.start)
+    }
+
+    fn extents(&self) -> &Extents {
+        self.extents.get_or_init(|| self.own.map(Extents::read).unwrap_or_default())
     }
 }

@@ -1,10 +1,11 @@
-//! What a function is nested in: `std::sort<…>`, `main::{lambda}::operator()`.
+//! What a function is nested in: `std::sort<…>`, `main::{lambda#2}::operator()`.
 //!
 //! Most functions carry a linkage name that says everything. Some have none, because no other file
 //! can name them: in gcc's DWARF lambdas, functions in anonymous namespaces, and templates
 //! instantiated with a lambda or another local type.
 //! And a few linkage names cannot be demangled. Then the entry's own `DW_AT_name` is put behind the
-//! names of the entries that enclose it.
+//! names of the entries that enclose it. Lambdas are numbered in the order of their entries, which
+//! is that of the source; a symbol numbers those of one function that have the same parameters.
 //!
 //! With line tables only (`-Cdebuginfo=line-tables-only`, `-gline-tables-only`) nothing encloses
 //! anything. The symbol table still knows the whole name of a function that has code of its own, so
@@ -23,11 +24,15 @@ const UNNAMED_TYPE: &str = "{unnamed type}";
 const DEEPEST: usize = 64;
 
 /// The entries of one unit that can enclose a function, and what encloses each.
+#[derive(Default)]
 pub(super) struct Scopes<'a> {
     scopes: HashMap<usize, Scope<'a>>,
     /// First address of the code that is not inlined, by the offset of the entry that inlined
     /// copies refer to as well.
     code: HashMap<usize, u64>,
+    /// Types without a name that have an `operator()`, as lambdas do, by their offset: the number
+    /// of each among those of its scope, from 1.
+    closures: HashMap<usize, usize>,
 }
 
 struct Scope<'a> {
@@ -37,11 +42,23 @@ struct Scope<'a> {
     anonymous: &'static str,
 }
 
+impl Scope<'_> {
+    fn is_unnamed_type(&self) -> bool {
+        self.name.is_none() && self.anonymous == UNNAMED_TYPE
+    }
+}
+
 impl<'a> Scopes<'a> {
     /// Reads all scopes of a unit; those before a malformed entry if there is one.
     pub(super) fn read(unit: UnitRef<'_, Reader<'a>>) -> Self {
-        let mut found = Self { scopes: HashMap::new(), code: HashMap::new() };
-        let Ok(mut entries) = unit.entries_raw(None) else { return found };
+        let mut found = Self::default();
+        found.read_entries(unit);
+        found.number_closures();
+        found
+    }
+
+    fn read_entries(&mut self, unit: UnitRef<'_, Reader<'a>>) {
+        let Ok(mut entries) = unit.entries_raw(None) else { return };
         // Depth and offset of the scopes around the present entry.
         let mut around: Vec<(isize, usize)> = Vec::new();
         while !entries.is_empty() {
@@ -60,7 +77,7 @@ impl<'a> Scopes<'a> {
             let (mut name, mut origin, mut code) = (None, None, None);
             for specification in abbreviation.attributes() {
                 let Ok(attribute) = entries.read_attribute(*specification) else {
-                    return found;
+                    return;
                 };
                 match (attribute.name(), attribute.value()) {
                     (gimli::DW_AT_name, value) => name = unit.attr_string(value).ok(),
@@ -74,13 +91,35 @@ impl<'a> Scopes<'a> {
                 }
             }
             if let (Some(origin), Some(code)) = (origin, code) {
-                found.code.insert(origin, code);
+                self.code.insert(origin, code);
             }
             let parent = around.last().map_or(0, |&(_, offset)| offset);
-            found.scopes.insert(offset.0, Scope { parent, name, anonymous });
+            if name.is_some_and(|name| name.starts_with(b"operator()"))
+                && self.scopes.get(&parent).is_some_and(Scope::is_unnamed_type)
+            {
+                self.closures.insert(parent, 0);
+            }
+            self.scopes.insert(offset.0, Scope { parent, name, anonymous });
             around.push((depth, offset.0));
         }
-        found
+    }
+
+    fn number_closures(&mut self) {
+        let mut offsets: Vec<usize> = self.closures.keys().copied().collect();
+        offsets.sort_unstable();
+        let mut counts = HashMap::<usize, usize>::new();
+        for offset in offsets {
+            let scope = self.scopes.get(&offset).map_or(0, |scope| scope.parent);
+            let count = counts.entry(scope).or_default();
+            *count += 1;
+            self.closures.insert(offset, *count);
+        }
+    }
+
+    /// The type of the lambda whose function is at `offset`, if it is one's.
+    pub(super) fn closure_of(&self, offset: UnitOffset) -> Option<UnitOffset> {
+        let parent = self.scopes.get(&offset.0)?.parent;
+        self.closures.contains_key(&parent).then_some(UnitOffset(parent))
     }
 
     /// Where the code of the function at `offset` begins that is not inlined anywhere, if this unit
@@ -96,13 +135,13 @@ impl<'a> Scopes<'a> {
         while let Some(scope) = self.scopes.get(&next)
             && parts.len() < DEEPEST
         {
-            let anonymous = match scope.anonymous {
+            parts.push(match (scope.name, self.closures.get(&next)) {
+                (Some(name), _) => name.to_string_lossy(),
                 // gcc gives the type of a lambda no name, and nobody else can call a type without
                 // one.
-                UNNAMED_TYPE if parts.is_empty() && name == "operator()" => "{lambda}",
-                anonymous => anonymous,
-            };
-            parts.push(scope.name.map_or(anonymous.into(), |name| name.to_string_lossy()));
+                (None, Some(number)) => format!("{{lambda#{number}}}").into(),
+                (None, None) => scope.anonymous.into(),
+            });
             next = scope.parent;
         }
         let mut whole = String::new();

@@ -78,12 +78,80 @@ pub(super) struct ModuleSites {
     pub(super) rows: Vec<SiteRow>,
     /// For each address, in the order in which they were given, the end of its rows.
     pub(super) ends: Vec<u32>,
+    /// The loops that the addresses lie in; `None` if the machine code was not there to be read.
+    pub(super) loops: Option<ModuleLoops>,
+}
+
+/// A loop of one module: [`saved::Loop`], with numbers in [`ModuleSites::strings`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LoopPlace {
+    /// ELF virtual address of its header.
+    pub(super) offset: u64,
+    /// File of its first line.
+    pub(super) file: Option<u32>,
+    /// That line, 0 if unknown.
+    pub(super) line: u32,
+    /// It can be entered elsewhere than at its header.
+    pub(super) irreducible: bool,
+}
+
+/// The loops that some addresses of one module lie in.
+#[derive(Debug, Default)]
+pub(super) struct ModuleLoops {
+    loops: Vec<LoopPlace>,
+    /// Of all addresses: the row in whose code a loop lies, and the loop's number; outermost first
+    /// for each.
+    pub(super) around: Vec<(u32, u32)>,
+    /// For each address, in the order in which they were given, the end of its loops.
+    ends: Vec<u32>,
+}
+
+impl ModuleLoops {
+    /// Adds a loop; returns its number.
+    pub(super) fn add(&mut self, place: LoopPlace) -> u32 {
+        self.loops.push(place);
+        u32::try_from(self.loops.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    /// Begins the next address.
+    pub(super) fn end_address(&mut self) {
+        self.ends.push(u32::try_from(self.around.len()).unwrap_or(u32::MAX));
+    }
+
+    /// The loops of address number `index`.
+    fn around(&self, index: usize) -> &[(u32, u32)] {
+        piece(&self.around, &self.ends, index)
+    }
+}
+
+/// Of values that lie together for each address, those of address number `index`.
+fn piece<'a, T>(values: &'a [T], ends: &[u32], index: usize) -> &'a [T] {
+    let start = index.checked_sub(1).and_then(|before| ends.get(before)).map_or(0, |&e| e);
+    let end = ends.get(index).map_or(start, |&e| e);
+    values.get(start as usize..end as usize).unwrap_or_default()
 }
 
 impl ModuleSites {
     /// Begins the next address.
     pub(super) fn end_address(&mut self) {
         self.ends.push(u32::try_from(self.rows.len()).unwrap_or(u32::MAX));
+    }
+
+    /// Whether an address lies in a loop.
+    pub(super) fn has_loops(&self) -> bool {
+        self.loops.as_ref().is_some_and(|loops| !loops.around.is_empty())
+    }
+
+    /// Leaves nothing but the loops.
+    pub(super) fn keep_only_loops(&mut self) {
+        self.rows.clear();
+        self.ends.fill(0);
+    }
+
+    /// The name of a function; empty if there is none.
+    pub(super) fn name_of(&self, function: u32) -> &str {
+        let name = self.functions.values().get(function as usize).map(|function| function.name);
+        name.and_then(|name| self.strings.values().get(name as usize)).map_or("", String::as_str)
     }
 
     /// Gives functions other names. Functions that are then the same become one.
@@ -105,9 +173,27 @@ impl ModuleSites {
 
     /// The rows of address number `index`.
     pub(super) fn rows_of(&self, index: usize) -> &[SiteRow] {
-        let start = index.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |&e| e);
-        let end = self.ends.get(index).map_or(start, |&e| e);
-        self.rows.get(start as usize..end as usize).unwrap_or_default()
+        piece(&self.rows, &self.ends, index)
+    }
+
+    /// Which functions have rows, and which strings are told of these and of loops: what was
+    /// looked at to find out where loops are has no rows.
+    fn used(&self) -> (Vec<bool>, Vec<bool>) {
+        let mut functions = vec![false; self.functions.values().len()];
+        let mut strings = vec![false; self.strings.values().len()];
+        for row in &self.rows {
+            functions[row.function as usize] = true;
+            row.file.into_iter().for_each(|file| strings[file as usize] = true);
+        }
+        let used = self.functions.values().iter().zip(&functions).filter(|(_, used)| **used);
+        for (function, _) in used {
+            strings[function.name as usize] = true;
+            function.file.into_iter().for_each(|file| strings[file as usize] = true);
+        }
+        for place in self.loops.iter().flat_map(|loops| &loops.loops) {
+            place.file.into_iter().for_each(|file| strings[file as usize] = true);
+        }
+        (functions, strings)
     }
 }
 
@@ -174,63 +260,180 @@ pub(super) fn rows_of_modules(
     counts
 }
 
-/// The tables of a profile with the rows of these modules: functions, and sites for each of
-/// `places`, which is `None` for a frame without code. A frame of which the modules say nothing
-/// keeps what the profile has of it.
+/// The tables of a profile that say what frames stand for.
+pub(super) struct Tables {
+    pub(super) functions: Vec<saved::Function>,
+    pub(super) sites: saved::Sites,
+    pub(super) structure: saved::Structure,
+}
+
+/// A module whose strings and functions have numbers in the profile.
+struct Translated<'m> {
+    module: &'m ModuleSites,
+    strings: Vec<Option<StringId>>,
+    functions: Vec<Option<FunctionId>>,
+}
+
+/// The tables of a profile with the rows and loops of these modules: functions, and sites for each
+/// of `places`, which is `None` for a frame without code. A frame of which the modules say nothing
+/// keeps what the profile has of it, and the loops of a module whose machine code was not there are
+/// kept. Tail calls are kept where no module whose code was read has a part in them.
 pub(super) fn assemble(
     places: &[Option<Place>],
     modules: &HashMap<ModuleId, ModuleSites>,
-    known: (&[saved::Function], &saved::Sites),
+    known: &Tables,
     strings: &mut Strings<'_>,
-) -> (Vec<saved::Function>, saved::Sites) {
+) -> Tables {
     let mut functions = Vec::new();
     let mut translations = HashMap::new();
     let mut order: Vec<_> = modules.iter().collect();
     order.sort_unstable_by_key(|(id, _)| **id);
     for (&id, module) in order {
-        let text: Vec<StringId> =
-            module.strings.values().iter().map(|text| strings.id(text)).collect();
-        let first_function = functions.len();
-        functions.extend(module.functions.values().iter().map(|function| saved::Function {
-            name: text[function.name as usize],
-            module: id,
-            file: function.file.map(|file| text[file as usize]),
-            line: function.line,
-        }));
-        translations.insert(id, (module, text, first_function));
+        let (used_functions, used_strings) = module.used();
+        let text = module.strings.values().iter().zip(used_strings);
+        let text: Vec<_> = text.map(|(text, used)| used.then(|| strings.id(text))).collect();
+        let numbers =
+            module.functions.values().iter().zip(used_functions).map(|(function, used)| {
+                let name = text[function.name as usize].filter(|_| used)?;
+                functions.push(saved::Function {
+                    name,
+                    module: id,
+                    file: function.file.and_then(|file| text[file as usize]),
+                    line: function.line,
+                });
+                Some(FunctionId::from_index(functions.len() - 1))
+            });
+        let numbers = numbers.collect();
+        translations.insert(id, Translated { module, strings: text, functions: numbers });
     }
 
-    let (known_functions, known) = known;
-    let mut kept = HashMap::new();
-    let mut sites = saved::Sites::default();
-    sites.first.reserve(places.len() + 1);
-    sites.first.push(0);
+    let mut kept = Kept { known, functions: HashMap::new(), loops: HashMap::new() };
+    let mut tables = Tables {
+        functions,
+        sites: saved::Sites::default(),
+        structure: saved::Structure::default(),
+    };
+    let mut loops = HashMap::new();
+    tables.sites.first.reserve(places.len() + 1);
+    tables.sites.first.push(0);
     for (frame, place) in places.iter().enumerate() {
+        let frame = FrameId::from_index(frame);
         let translation = place.and_then(|place| Some((place, translations.get(&place.module)?)));
-        let before = sites.function.len();
-        if let Some((place, (module, text, first_function))) = translation {
-            for row in module.rows_of(place.index) {
-                let function = first_function + row.function as usize;
-                sites.function.push(FunctionId::from_index(function));
-                sites.file.push(row.file.map(|file| text[file as usize]));
-                sites.line.push(row.line);
+        let before = tables.sites.function.len();
+        if let Some((place, translated)) = translation {
+            for row in translated.module.rows_of(place.index) {
+                let Some(function) = translated.functions[row.function as usize] else { continue };
+                tables.sites.function.push(function);
+                let file = row.file.and_then(|file| translated.strings[file as usize]);
+                tables.sites.file.push(file);
+                tables.sites.line.push(row.line);
             }
         }
-        if sites.function.len() == before {
-            for row in known.rows(FrameId::from_index(frame)) {
-                let Some(function) = known_functions.get(known.function[row].index()) else {
-                    continue;
-                };
-                let number = *kept.entry(known.function[row]).or_insert_with(|| {
-                    functions.push(function.clone());
-                    FunctionId::from_index(functions.len() - 1)
+        if tables.sites.function.len() == before {
+            kept.rows(frame, &mut tables);
+        }
+        let last_row = (tables.sites.function.len() - before).saturating_sub(1);
+        let last_row = u32::try_from(last_row).unwrap_or(u32::MAX);
+        let new = translation.and_then(|(place, translated)| {
+            Some((place, translated, translated.module.loops.as_ref()?))
+        });
+        if let Some((place, translated, own_loops)) = new {
+            for &(row, number) in own_loops.around(place.index) {
+                let own = &own_loops.loops[number as usize];
+                let all = &mut tables.structure.loops;
+                let number = *loops.entry((place.module, number)).or_insert_with(|| {
+                    all.push(saved::Loop {
+                        module: place.module,
+                        offset: own.offset,
+                        file: own.file.and_then(|file| translated.strings[file as usize]),
+                        line: own.line,
+                        irreducible: own.irreducible,
+                    });
+                    number_of_last(all)
                 });
-                sites.function.push(number);
-                sites.file.push(known.file[row]);
-                sites.line.push(known.line[row]);
+                let row = row.min(last_row);
+                tables.structure.in_loops.push(saved::InLoop { frame, row, number });
+            }
+        } else {
+            kept.loops(frame, last_row, &mut tables.structure);
+        }
+        tables.sites.first.push(u32::try_from(tables.sites.function.len()).unwrap_or(u32::MAX));
+    }
+    let is_new =
+        |module| modules.get(&module).is_some_and(|module: &ModuleSites| module.loops.is_some());
+    kept.tail_calls(places, is_new, &mut tables);
+    tables
+}
+
+fn number_of_last<T>(all: &[T]) -> u32 {
+    u32::try_from(all.len() - 1).unwrap_or(u32::MAX)
+}
+
+/// What stays of a profile's tables, with its new numbers.
+struct Kept<'k> {
+    known: &'k Tables,
+    functions: HashMap<FunctionId, FunctionId>,
+    loops: HashMap<u32, u32>,
+}
+
+impl Kept<'_> {
+    fn function(&mut self, id: FunctionId, to: &mut Vec<saved::Function>) -> Option<FunctionId> {
+        if let Some(&number) = self.functions.get(&id) {
+            return Some(number);
+        }
+        to.push(self.known.functions.get(id.index())?.clone());
+        let number = FunctionId::from_index(to.len() - 1);
+        self.functions.insert(id, number);
+        Some(number)
+    }
+
+    fn rows(&mut self, frame: FrameId, to: &mut Tables) {
+        let known = &self.known.sites;
+        for row in known.rows(frame) {
+            let Some(number) = self.function(known.function[row], &mut to.functions) else {
+                continue;
+            };
+            to.sites.function.push(number);
+            to.sites.file.push(known.file[row]);
+            to.sites.line.push(known.line[row]);
+        }
+    }
+
+    fn loops(&mut self, frame: FrameId, last_row: u32, to: &mut saved::Structure) {
+        let known = &self.known.structure;
+        for entry in &known.in_loops[known.loops_of(frame)] {
+            let Some(place) = known.loops.get(entry.number as usize) else { continue };
+            let number = *self.loops.entry(entry.number).or_insert_with(|| {
+                to.loops.push(*place);
+                number_of_last(&to.loops)
+            });
+            let row = entry.row.min(last_row);
+            to.in_loops.push(saved::InLoop { number, row, ..*entry });
+        }
+    }
+
+    fn tail_calls(
+        &mut self,
+        places: &[Option<Place>],
+        is_new: impl Fn(ModuleId) -> bool,
+        to: &mut Tables,
+    ) {
+        for call in &self.known.structure.tail_calls {
+            let mut frames = [call.caller, call.callee].into_iter();
+            let is_kept = frames.all(|frame| {
+                places
+                    .get(frame.index())
+                    .is_some_and(|place| place.is_none_or(|place| !is_new(place.module)))
+            });
+            let modules = call.via.iter().map(|id| self.known.functions.get(id.index()));
+            if !is_kept || modules.flatten().any(|function| is_new(function.module)) {
+                continue;
+            }
+            let via = call.via.iter().filter_map(|&id| self.function(id, &mut to.functions));
+            let via: Vec<_> = via.collect();
+            if via.len() == call.via.len() {
+                to.structure.tail_calls.push(saved::TailCall { via, ..*call });
             }
         }
-        sites.first.push(u32::try_from(sites.function.len()).unwrap_or(u32::MAX));
     }
-    (functions, sites)
 }

@@ -56,15 +56,19 @@ impl Loaded {
         files: &dyn FileSource,
         warnings: &mut Vec<String>,
     ) -> Self {
-        let package = open(Path::new(&format!("{program}.dwp")), files, |elf| {
+        let packed = format!("{program}.dwp");
+        let package = open(Path::new(&packed), files, |elf| {
             DwarfPackageSections::load(|id| section(elf, id.dwo_name())).ok()
         });
-        if package.is_some() {
-            return Self { package, units: BTreeMap::new() };
-        }
+        // A package that is left of another build has none of them, and may stand beside those that
+        // are wanted.
+        let unpacked = match &package {
+            Some(sections) => unpacked(sections, wanted),
+            None => wanted.iter().collect(),
+        };
         let mut units = BTreeMap::new();
         let mut missing = None;
-        for (&id, path) in wanted {
+        for &(&id, path) in &unpacked {
             let found = path.as_ref().and_then(|path| {
                 places(path, program).iter().find_map(|place| {
                     open(place, files, |elf| {
@@ -80,7 +84,15 @@ impl Loaded {
                 None => missing = missing.or(Some(path.as_deref().unwrap_or("a file not named"))),
             }
         }
-        if let Some(missing) = missing {
+        if package.is_some() && !unpacked.is_empty() {
+            warnings.push(format!(
+                "{packed}: has {} of {} units that are wanted, so it is of another build; {} of the \
+                 others were found in .dwo files",
+                wanted.len() - unpacked.len(),
+                wanted.len(),
+                units.len(),
+            ));
+        } else if let Some(missing) = missing {
             warnings.push(format!(
                 "{program}: {} of {} split debug files (.dwo) were not found or are of another \
                  build, the first is {missing}; inlined functions and some names are missing",
@@ -88,7 +100,7 @@ impl Loaded {
                 wanted.len(),
             ));
         }
-        Self { package: None, units }
+        Self { package, units }
     }
 
     /// Gives the context the split units of some addresses, or tells it that there are none.
@@ -99,14 +111,13 @@ impl Loaded {
             .and_then(|sections| sections.borrow(|bytes| reader(bytes), reader(&[])).ok());
         for address in lookable(addresses) {
             for (load, answer) in context.preload_units(address) {
-                let unit = match &package {
-                    Some(package) => unit_of(package, load.dwo_id, &load.parent),
-                    None => self.units.get(&load.dwo_id.0).map(|sections| {
-                        let mut dwarf = sections.borrow(|bytes| reader(bytes));
-                        dwarf.make_dwo(&load.parent);
-                        dwarf
-                    }),
-                };
+                let unit = self.units.get(&load.dwo_id.0).map(|sections| {
+                    let mut dwarf = sections.borrow(|bytes| reader(bytes));
+                    dwarf.make_dwo(&load.parent);
+                    dwarf
+                });
+                let packed = || unit_of(package.as_ref()?, load.dwo_id, &load.parent);
+                let unit = unit.or_else(packed);
                 // An error leaves the unit without its split part, as `None` does.
                 let _ = answer(unit.map(Arc::new));
             }
@@ -117,6 +128,16 @@ impl Loaded {
 /// Addresses that addr2line can look up: it asks for `address .. address + 1`.
 fn lookable(addresses: &[u64]) -> impl Iterator<Item = u64> {
     addresses.iter().copied().filter(|&address| address != u64::MAX)
+}
+
+/// What is wanted that a package does not have; all of it if the package is damaged.
+fn unpacked<'w>(
+    sections: &DwarfPackageSections<Vec<u8>>,
+    wanted: &'w Wanted,
+) -> Vec<(&'w u64, &'w Option<String>)> {
+    let package = sections.borrow(|bytes| reader(bytes), reader(&[])).ok();
+    let has = |id| package.as_ref().is_some_and(|package| package.cu_index.find(id).is_some());
+    wanted.iter().filter(|&(&id, _)| !has(id)).collect()
 }
 
 fn unit_of<'a>(

@@ -32,6 +32,8 @@ pub(super) struct Function<'data> {
     pub(super) name: &'data [u8],
     /// The symbol has no size, so its end was guessed.
     pub(super) guessed: bool,
+    /// No other file can call it by this name.
+    pub(super) local: bool,
 }
 
 /// The functions of a module, by address.
@@ -51,19 +53,86 @@ struct Candidate<'data> {
 
 /// What makes one of several names of a function the better one; the least is best.
 ///
-/// A function symbol beats a bare label, a name other files can use beats a local one, and
-/// `write` beats its aliases `__write` and `__libc_write`, whichever of them is the strong one:
-/// what the program called is the name a reader looks for. So does `MPI_Send` beat `PMPI_Send`, the
-/// name that tools shift calls to (MPI 4.1, 15.2). The longer of two equal ones says more
-/// (`__memmove_avx_unaligned` is also `__memcpy_avx_unaligned`), and is what perf-report(1) shows.
+/// What the program called is the name a reader looks for, so the rank follows how a C library
+/// makes its names:
+///
+/// | names | better is | because |
+/// |---|---|---|
+/// | `write`, `__write`, `__libc_write` | `write` | a program must not use the others (C11, 7.1.3) |
+/// | `MPI_Send`, `PMPI_Send` | `MPI_Send` | tools shift calls to the other (MPI 4.1, 15.2) |
+/// | `lseek@@V`, `llseek@V` | `lseek` | nothing is linked with a hidden version any more |
+/// | `open`, `open64` | `open` | the large file interface makes its names of others |
+/// | `pow@@GLIBC_2.29`, `powf64@@GLIBC_2.27` | `pow` | so do the types `_FloatN` (C23, H.11) |
+/// | `labs@@GLIBC_2.2.5`, `imaxabs@@GLIBC_2.3` | `labs` | the function came first, and then its aliases |
+/// | `strchr`, weak `index` | `strchr` | the other is there for old programs |
+/// | `strtol`, `strtoll`, `strtoimax` | `strtol` | the shortest says all that is common to them |
+///
+/// Before all that, a function symbol beats a bare label, and a name that other files can use a
+/// local one. Where the calling modules are known, the name that they import wins over all others
+/// that the function exports; see [`votes`](super::votes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     untyped: bool,
     local: bool,
     underscores: u8,
     name_shifted: bool,
+    hidden: bool,
+    derived: bool,
+    /// See [`age`].
+    version: u64,
     weak: bool,
-    length: Reverse<u32>,
+    length: u32,
+}
+
+impl Rank {
+    /// The rank of a name; `version` is its own, if it has one, and whether that is hidden.
+    fn new(raw: &RawSymbol, name: &[u8], version: Option<(&[u8], bool)>) -> Self {
+        let mangled = name.starts_with(b"_Z") || name.starts_with(b"_R");
+        let underscores = name.iter().take_while(|&&byte| byte == b'_').count();
+        Self {
+            untyped: raw.st_type() == elf::STT_NOTYPE,
+            local: raw.st_bind() == elf::STB_LOCAL,
+            underscores: if mangled { 0 } else { u8::try_from(underscores).unwrap_or(u8::MAX) },
+            name_shifted: name.starts_with(b"PMPI_") || name.starts_with(b"pmpi_"),
+            hidden: version.is_some_and(|(_, hidden)| hidden),
+            derived: !mangled && (plain_of(name).is_some() || is_of_float_n(name)),
+            version: version.map_or(u64::MAX, |(version, _)| age(version)),
+            weak: raw.st_bind() == elf::STB_WEAK,
+            length: u32::try_from(name.len()).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+/// A number for each version such that later ones have greater numbers: the four first numbers of
+/// `GLIBC_2.2.5`, of which each counts up to 65 535. A version without one (`GLIBC_PRIVATE`) is for
+/// the library's own parts, and comes last.
+fn age(version: &[u8]) -> u64 {
+    let Some(at) = version.iter().position(u8::is_ascii_digit) else { return u64::MAX };
+    let number = |digits: &[u8]| {
+        let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
+        number.unwrap_or(u16::MAX)
+    };
+    let mut numbers = version[at..].split(|byte| !byte.is_ascii_digit()).map(number);
+    (0..4).fold(0, |age, _| age << 16 | u64::from(numbers.next().unwrap_or(0)))
+}
+
+/// Whether a name ends with one of the types `_Float32`, `_Float64x` and so on: `fmodf32x`,
+/// `strtof64_l`.
+fn is_of_float_n(name: &[u8]) -> bool {
+    let name = [b"_l", b"_r"].iter().find_map(|end| name.strip_suffix(*end)).unwrap_or(name);
+    let name = name.strip_suffix(b"x").unwrap_or(name);
+    [&b"f32"[..], b"f64", b"f128"].iter().any(|end| name.len() > end.len() && name.ends_with(end))
+}
+
+/// The name of which a name of the large file interface is made: `open` of `open64`, `fts_open` of
+/// `fts64_open` (Large File Summit, Adding Support for Arbitrary File Sizes, 3.1.1).
+pub(super) fn plain_of(name: &[u8]) -> Option<Vec<u8>> {
+    let at = memchr::memmem::find(name, b"64").filter(|&at| at > 0)?;
+    let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
+    if is_digit(name.get(at - 1)) || is_digit(name.get(at + 2)) {
+        return None;
+    }
+    Some([&name[..at], &name[at + 2..]].concat())
 }
 
 impl<'data> SymbolTable<'data> {
@@ -79,8 +148,8 @@ impl<'data> SymbolTable<'data> {
     {
         let mut candidates = Vec::new();
         for table in tables {
-            let named = table.symbols.iter().filter_map(|raw| candidate(raw, table, code));
-            candidates.extend(named);
+            let symbols = table.symbols.iter().enumerate();
+            candidates.extend(symbols.filter_map(|(index, _)| candidate(index, table, code)));
         }
         Self { functions: disjoint(candidates, code) }
     }
@@ -94,15 +163,15 @@ impl<'data> SymbolTable<'data> {
 }
 
 fn candidate<'data>(
-    raw: &RawSymbol,
+    index: usize,
     table: &RawSymbols<'data>,
     code: &[Range<u64>],
 ) -> Option<Candidate<'data>> {
-    let untyped = match raw.st_type() {
-        elf::STT_FUNC | elf::STT_GNU_IFUNC => false,
-        elf::STT_NOTYPE => true,
-        _ => return None,
-    };
+    let raw = table.symbols.get(index)?;
+    let kind = raw.st_type();
+    if !matches!(kind, elf::STT_FUNC | elf::STT_GNU_IFUNC | elf::STT_NOTYPE | elf::STT_OBJECT) {
+        return None;
+    }
     let section = raw.st_shndx.get(LittleEndian);
     let start = raw.st_value.get(LittleEndian);
     if section == elf::SHN_UNDEF || section == elf::SHN_ABS || section_of(start, code).is_none() {
@@ -110,21 +179,24 @@ fn candidate<'data>(
     }
     let name = table.name(raw)?;
     // `memcpy@@GLIBC_2.14`; no mangling scheme for functions contains `@`.
-    let name = name.split(|&byte| byte == b'@').next().unwrap_or(name);
-    // Labels of compilers and their plugins: `.L42`, `.annobin_foo.c`.
-    if name.is_empty() || name.starts_with(b".") {
+    let (name, version) = match name.iter().position(|&byte| byte == b'@') {
+        Some(at) => {
+            let hidden = name.get(at + 1) != Some(&b'@');
+            (&name[..at], Some((&name[at..], hidden)))
+        }
+        None => (name, table.version(index)),
+    };
+    // Labels of compilers and their plugins: `.L42`, `.annobin_foo.c`. Clang has a function
+    // `.omp_outlined.` for the body of a parallel loop.
+    let is_label = kind == elf::STT_NOTYPE || name.starts_with(b".annobin");
+    if name.is_empty() || (name.starts_with(b".") && is_label) {
         return None;
     }
-    let mangled = name.starts_with(b"_Z") || name.starts_with(b"_R");
-    let underscores = name.iter().take_while(|&&byte| byte == b'_').count();
-    let rank = Rank {
-        untyped,
-        local: raw.st_bind() == elf::STB_LOCAL,
-        underscores: if mangled { 0 } else { u8::try_from(underscores).unwrap_or(u8::MAX) },
-        name_shifted: name.starts_with(b"PMPI_"),
-        weak: raw.st_bind() == elf::STB_WEAK,
-        length: Reverse(u32::try_from(name.len()).unwrap_or(u32::MAX)),
-    };
+    // GHC gives code the type of data, since there is data before it.
+    if kind == elf::STT_OBJECT && !name.ends_with(b"_info") {
+        return None;
+    }
+    let rank = Rank::new(raw, name, version);
     Some(Candidate { start, size: raw.st_size.get(LittleEndian), name, rank })
 }
 
@@ -150,7 +222,8 @@ fn disjoint<'data>(
     let mut functions = Vec::with_capacity(symbols.len());
     let mut emit = |range: Range<u64>, of: &Candidate<'data>, guessed| {
         if !range.is_empty() {
-            functions.push(Function { range, start: of.start, name: of.name, guessed });
+            let local = of.rank.local;
+            functions.push(Function { range, start: of.start, name: of.name, guessed, local });
         }
     };
     // Symbols that began before `position` and may end after it, inner ones last.
@@ -200,14 +273,7 @@ mod tests {
     const CODE: &[Range<u64>] = &[0..1000, 2000..3000];
 
     fn symbol(start: u64, size: u64, name: &'static str) -> Candidate<'static> {
-        let rank = Rank {
-            untyped: false,
-            local: false,
-            underscores: 0,
-            name_shifted: false,
-            weak: false,
-            length: Reverse(u32::try_from(name.len()).unwrap()),
-        };
+        let rank = rank(name, elf::STB_GLOBAL, None);
         Candidate { start, size, name: name.as_bytes(), rank }
     }
 
@@ -270,29 +336,72 @@ mod tests {
         );
     }
 
+    fn rank(name: &str, bind: elf::SymbolBind, version: Option<(&str, bool)>) -> Rank {
+        let mut raw = RawSymbol::default();
+        raw.set_st_info(bind, elf::STT_FUNC);
+        let version = version.map(|(version, hidden)| (version.as_bytes(), hidden));
+        Rank::new(&raw, name.as_bytes(), version)
+    }
+
     #[test]
     fn of_several_names_the_one_to_look_for_wins() {
-        let rank = |name: &str, local, weak| Rank {
-            untyped: false,
-            local,
-            underscores: u8::try_from(name.bytes().take_while(|&b| b == b'_').count()).unwrap(),
-            name_shifted: name.starts_with("PMPI_"),
-            weak,
-            length: Reverse(u32::try_from(name.len()).unwrap()),
-        };
-        let mut names = [
-            ("__libc_write", rank("__libc_write", false, false)),
-            ("__GI___write", rank("__GI___write", true, false)),
-            ("write", rank("write", false, true)),
-            ("__write", rank("__write", false, false)),
-            ("PMPI_Send", rank("PMPI_Send", false, false)),
-            ("MPI_Send", rank("MPI_Send", false, true)),
-        ];
-        names.sort_by_key(|(_, rank)| *rank);
-        assert_eq!(
-            names.map(|(name, _)| name),
-            ["MPI_Send", "write", "PMPI_Send", "__libc_write", "__write", "__GI___write"]
-        );
+        let (local, global, weak) = (elf::STB_LOCAL, elf::STB_GLOBAL, elf::STB_WEAK);
+        let (old, new) = (Some(("GLIBC_2.2.5", false)), Some(("GLIBC_2.27", false)));
+        let hidden = Some(("GLIBC_2.2.5", true));
+        let private = Some(("GLIBC_PRIVATE", false));
+        for (names, best) in [
+            (
+                &[
+                    ("__libc_write", global, private),
+                    ("write", weak, old),
+                    ("__write", global, old),
+                ][..],
+                "write",
+            ),
+            (&[("__GI___write", local, None), ("__write", weak, old)], "__write"),
+            (&[("PMPI_Send", global, None), ("MPI_Send", weak, None)], "MPI_Send"),
+            (&[("pmpi_send_", global, None), ("mpi_send_", weak, None)], "mpi_send_"),
+            (&[("fmodf32x", weak, new), ("fmodf64", weak, new), ("fmod", weak, old)], "fmod"),
+            (&[("powf32x", weak, old), ("pow", global, new)], "pow"),
+            (&[("lgammaf64_r", weak, old), ("lgamma_r", weak, new)], "lgamma_r"),
+            (&[("imaxabs", weak, new), ("llabs", weak, old)], "llabs"),
+            (&[("strtof64", weak, new), ("strtod", global, old)], "strtod"),
+            (&[("open64", weak, old), ("__open", weak, old), ("open", weak, old)], "open"),
+            (&[("scandirat64", global, old), ("scandirat", weak, old)], "scandirat"),
+            (&[("preadv64v2", global, old), ("preadv2", global, old)], "preadv2"),
+            (&[("llseek", global, hidden), ("lseek64", weak, old), ("lseek", weak, old)], "lseek"),
+            (&[("index", weak, old), ("strchr", global, old)], "strchr"),
+            (&[("bcmp", weak, old), ("memcmp", global, old)], "memcmp"),
+            (&[("strtoimax", weak, old), ("strtoll", weak, old), ("strtol", weak, old)], "strtol"),
+            (
+                &[("siglongjmp", weak, old), ("_longjmp", weak, old), ("longjmp", weak, old)],
+                "longjmp",
+            ),
+            // Without versions, as a symbol table of a debug file has them.
+            (&[("fmodf32x", weak, None), ("fmod", weak, None)], "fmod"),
+        ] {
+            let found =
+                names.iter().min_by_key(|&&(name, bind, version)| rank(name, bind, version));
+            assert_eq!(found.unwrap().0, best);
+        }
+    }
+
+    #[test]
+    fn versions_are_ordered_by_their_numbers() {
+        let ordered =
+            ["GLIBC_2.2", "GLIBC_2.2.5", "GLIBC_2.4", "GLIBC_2.17", "V3", "GLIBC_PRIVATE"];
+        assert!(ordered.is_sorted_by(|a, b| age(a.as_bytes()) < age(b.as_bytes())));
+        assert_eq!(age(b"X_70000.1.2.3.4.5"), age(b"X_65535.1.2.3"));
+    }
+
+    #[test]
+    fn names_of_the_large_file_interface_are_made_of_others() {
+        for (name, plain) in [("open64", "open"), ("fts64_open", "fts_open")] {
+            assert_eq!(plain_of(name.as_bytes()).as_deref(), Some(plain.as_bytes()));
+        }
+        for name in ["open", "64open", "sum164", "crc640", ""] {
+            assert_eq!(plain_of(name.as_bytes()), None);
+        }
     }
 
     #[test]

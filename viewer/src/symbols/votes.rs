@@ -1,7 +1,7 @@
-//! Names for functions without one, by the calls that reached them.
+//! Names for functions by the calls that reached them.
 //!
-//! Each call names the copy that it reached; the name that most samples were called by wins. Why,
-//! and which names count: [`chosen`](super::chosen).
+//! Each call names the function that it reached; the name that most samples were called by wins.
+//! Why, and which names count: [`chosen`](super::chosen).
 
 use core::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -10,6 +10,7 @@ use csprof_format::address::FrameKind;
 use csprof_format::ids::ModuleId;
 use csprof_format::profile as saved;
 
+use super::chosen::Callable;
 use super::elf::Elf;
 use super::module::ResolvedModule;
 use super::plt::{self, Callee, Slots, Stub};
@@ -44,11 +45,11 @@ impl<'data> Calls<'data> {
 }
 
 /// Length of the longest call instruction that is understood, in bytes.
-const LONGEST_CALL: u64 = 6;
+pub(super) const LONGEST_CALL: u64 = 6;
 
 /// Where a call instruction leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reach {
+pub(super) enum Reach {
     /// To the code at this address.
     Code(u64),
     /// Through the slot at this address.
@@ -56,7 +57,7 @@ enum Reach {
 }
 
 /// Decodes the call instruction that ends with `code`, before the return address.
-fn decode(code: &[u8], return_address: u64) -> Option<Reach> {
+pub(super) fn decode(code: &[u8], return_address: u64) -> Option<Reach> {
     let (_, displacement) = code.split_last_chunk()?;
     let displacement = i64::from(i32::from_le_bytes(*displacement));
     let address = return_address.wrapping_add_signed(displacement);
@@ -70,8 +71,8 @@ fn decode(code: &[u8], return_address: u64) -> Option<Reach> {
 /// A function of a module, by its number there.
 type FunctionOf = (ModuleId, u32);
 
-/// The calls to functions without a name that may have been chosen at run time: by module of the
-/// caller and return address, the samples below them for each function that was called.
+/// The calls to functions that their callers may name: by module of the caller and return address,
+/// the samples below them for each function that was called.
 pub(super) type Sought = BTreeMap<ModuleId, BTreeMap<u64, BTreeMap<FunctionOf, u64>>>;
 
 /// Finds the calls whose names matter.
@@ -81,9 +82,7 @@ pub(super) fn sought(
     modules: &HashMap<ModuleId, ResolvedModule>,
 ) -> Sought {
     let mut sought = Sought::new();
-    let may_name =
-        |module: &ResolvedModule| !module.made_up.is_empty() && !module.chosen.is_empty();
-    if !modules.values().any(may_name) {
+    if modules.values().all(|module| module.callable.is_empty()) {
         return sought;
     }
     let nodes = &profile.nodes;
@@ -96,14 +95,14 @@ pub(super) fn sought(
             *above = above.saturating_add(samples);
         }
     }
-    let nameless = |node: usize| {
+    let callable = |node: usize| {
         let place = places.get(nodes.frame.get(node)?.index())?.as_ref()?;
-        let module = modules.get(&place.module).filter(|module| may_name(module))?;
+        let module = modules.get(&place.module)?;
         let function = module.sites.rows_of(place.index).first()?.function;
-        module.made_up.contains(&function).then_some((place.module, function))
+        module.callable.contains_key(&function).then_some((place.module, function))
     };
     for (node, &parent) in nodes.parent.iter().enumerate() {
-        let Some(called) = nameless(node) else { continue };
+        let Some(called) = callable(node) else { continue };
         let frame = nodes.frame.get(parent as usize).and_then(|id| profile.frames.get(id.index()));
         let Some(saved::Frame { kind: FrameKind::Call, module: Some(caller), offset }) = frame
         else {
@@ -133,7 +132,9 @@ impl Votes {
             let Some(callee) = calls.before(return_address) else { continue };
             for (&function, &samples) in called {
                 let Some(module) = modules.get(&function.0) else { continue };
-                let Some(name) = module.chosen.name(callee, function.0 == caller) else { continue };
+                let Some(callable) = module.callable.get(&function.1) else { continue };
+                let inside = function.0 == caller;
+                let Some(name) = callable.name(&module.chosen, callee, inside) else { continue };
                 let names = self.0.entry(function).or_default();
                 let votes = names.entry(name.to_owned()).or_default();
                 *votes = votes.saturating_add(samples);
@@ -143,20 +144,35 @@ impl Votes {
 
     /// Names the functions: each by the name that most of its samples were called by, and the first
     /// in the alphabet of several such.
-    pub(super) fn apply(self, modules: &mut HashMap<ModuleId, ResolvedModule>) {
-        let mut elected = BTreeMap::<ModuleId, BTreeMap<u32, String>>::new();
-        for ((module, function), names) in self.0 {
-            let winner = names.into_iter().max_by_key(|(name, n)| (*n, Reverse(name.clone())));
-            if let Some((name, _)) = winner {
-                elected.entry(module).or_default().insert(function, name);
+    pub(super) fn apply(mut self, modules: &mut HashMap<ModuleId, ResolvedModule>) {
+        for (&id, module) in modules {
+            let mut names = BTreeMap::new();
+            for (&function, callable) in &module.callable {
+                let votes = self.0.remove(&(id, function)).unwrap_or_default();
+                let winner = votes.into_iter().max_by_key(|(name, n)| (*n, Reverse(name.clone())));
+                let called = winner.map(|(name, _)| name);
+                let own = module.sites.name_of(function);
+                let name = match callable {
+                    Callable::Nameless => called,
+                    // Programs call `__strdup` where an old header made that of `strdup`.
+                    Callable::Aliases(_) => called.filter(|name| reserved(name) <= reserved(own)),
+                    Callable::CopyOf(name) => {
+                        let name = called.as_ref().unwrap_or(name);
+                        Some(format!("{name} [clone {own}]"))
+                    }
+                };
+                names.extend(name.map(|name| (function, name)));
             }
-        }
-        for (id, names) in elected {
-            if let Some(module) = modules.get_mut(&id) {
+            if !names.is_empty() {
                 module.sites.rename(&names);
             }
         }
     }
+}
+
+/// How many underscores a name begins with.
+fn reserved(name: &str) -> usize {
+    name.bytes().take_while(|&byte| byte == b'_').count()
 }
 
 #[cfg(test)]

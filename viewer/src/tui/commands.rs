@@ -59,6 +59,8 @@ static BEFORE: &[Command] = &[
     command("by-module", Message::AddStage("by module"), "rows are load modules"),
     command("by-file", Message::AddStage("by file"), "rows are source files"),
     command("by-line", Message::AddStage("by line"), "rows are lines of functions"),
+    command("by-address", Message::AddStage("by address"), "rows are addresses in functions"),
+    command("loops", Message::ToggleStage("by loop"), "loops as rows, or not"),
     command(
         "small",
         Message::AddStage("small incl(time) < 0.5%"),

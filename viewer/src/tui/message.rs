@@ -106,6 +106,8 @@ pub enum Message {
     Refine(RowStage),
     /// Add this stage.
     AddStage(&'static str),
+    /// Add this stage, or remove it where it is on.
+    ToggleStage(&'static str),
     /// Remove all stages.
     ClearStages,
     /// Take back the last step.
@@ -305,6 +307,7 @@ impl Message {
                 | Self::LookAt(_)
                 | Self::Refine(_)
                 | Self::AddStage(_)
+                | Self::ToggleStage(_)
                 | Self::ClearStages
                 | Self::StageUp
                 | Self::StageDown

@@ -133,8 +133,10 @@ pub static SEARCH: &[Binding] = &[
 ];
 
 /// Refining otherwise than by a row.
-pub static REFINE: &[Binding] =
-    &[bind(Refine, "f", Message::OpenPrompt(PromptKind::Refine), "type a refinement")];
+pub static REFINE: &[Binding] = &[
+    bind(Refine, "f", Message::OpenPrompt(PromptKind::Refine), "type a refinement"),
+    bind(Refine, "L", Message::ToggleStage("by loop"), "loops as rows, or not"),
+];
 
 /// Refining by the selected row.
 pub static REFINE_BY_ROW: &[Binding] = &[

@@ -94,7 +94,11 @@ pub fn advice(profile: &Profile, form: Form) -> Vec<String> {
         .iter()
         .map(|one| {
             let (place, reason) = match module(profile, one) {
-                None => ("code outside every load module".to_owned(), "made at run time"),
+                None => (
+                    "code outside every load module".to_owned(),
+                    "made at run time; its runtime may name it, as by record --python, --node or \
+                     --java",
+                ),
                 Some(module) => {
                     let path = profile.string(module.path);
                     let name = printable(path.rsplit('/').next().unwrap_or(path));
@@ -182,7 +186,8 @@ mod tests {
         let profile = stripped("main 1\n  0x7f001000 9 unknown\n");
         assert_eq!(
             advice(&profile, Form::Ascii),
-            ["90.0% of the samples are in code outside every load module: made at run time"]
+            ["90.0% of the samples are in code outside every load module: made at run time; its \
+              runtime may name it, as by record --python, --node or --java"]
         );
     }
 

@@ -126,9 +126,9 @@ impl<'r> Tree<'r> {
         let file = function.file.or(frame.file);
         let file =
             file.filter(|_| matches!(outermost, Grain::Module | Grain::File)).map(Place::File);
-        // Called, inlined or found by an address alone, it is one function.
+        // Called, inlined, left by a tail call or found by an address alone, it is one function.
         let kind = match frame.kind {
-            FrameKind::Inline | FrameKind::Unknown => FrameKind::Call,
+            FrameKind::Inline | FrameKind::Tail | FrameKind::Unknown => FrameKind::Call,
             kind => kind,
         };
         let line = (frame.line > 0).then_some(Place::Line(frame.file, frame.line));

@@ -3,9 +3,7 @@
 use core::ops::Deref;
 use core::slice;
 
-use csprof_format::ids::FrameId;
-
-use crate::profile::{FrameKind, FunctionRef};
+use crate::profile::{FrameKind, FrameRef, FunctionRef};
 use crate::refine::{Refined, WeightRef};
 
 /// An edge count: exact, between two bounds, or none.
@@ -37,9 +35,9 @@ pub struct Row {
     pub function: FunctionRef,
     /// Kind of frame.
     pub kind: FrameKind,
-    /// The address of all its frames, if they have one and the same: see
-    /// [`Frame::site`](crate::profile::Frame::site). Not known of rows of whole functions.
-    pub site: Option<FrameId>,
+    /// One of its frames, if all have one and the same address: see
+    /// [`Frame::site`](crate::profile::Frame::site).
+    pub frame: Option<FrameRef>,
     /// Whether the row can be opened.
     pub has_children: bool,
     /// What it has in each column of the forest.
@@ -116,7 +114,7 @@ impl FromIterator<Weight> for Weights {
 impl Row {
     /// A row without samples, which is to have weights yet.
     pub(crate) fn empty(function: FunctionRef, kind: FrameKind) -> Self {
-        Self { function, kind, site: None, has_children: false, weights: Weights::default() }
+        Self { function, kind, frame: None, has_children: false, weights: Weights::default() }
     }
 
     /// The row of everything that is shown, and of the empty path.

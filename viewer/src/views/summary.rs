@@ -9,7 +9,9 @@ use csprof_format::arena::{LEFT_NO_SAMPLES, LeftOut};
 use csprof_format::ids::ThreadId;
 use csprof_format::launch::SourceKind;
 use csprof_format::loss::{LossReason, PartialReason};
-use csprof_format::profile::{self as saved, Metric, Module, SymbolSource, ThreadShare};
+use csprof_format::profile::{
+    self as saved, GENERATED_CODE, Metric, Module, SymbolSource, ThreadShare,
+};
 use nix::sys::signal::Signal;
 
 use super::number::{Form, amount, count, duration};
@@ -350,6 +352,9 @@ pub fn symbols_of(profile: &Profile, module: &Module) -> String {
         SymbolSource::NotAsked => "no symbols: not asked for, or never sampled".to_owned(),
         SymbolSource::Dwarf(id) => {
             format!("functions, lines and inlined frames from {}", file(*id))
+        }
+        SymbolSource::SymbolTable(id) if profile.string(module.path) == GENERATED_CODE => {
+            format!("functions from {}", file(*id))
         }
         SymbolSource::SymbolTable(id) => {
             format!("functions without lines from {}; compile with -g for lines", file(*id))

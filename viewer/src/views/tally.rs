@@ -75,7 +75,7 @@ struct Entry<C> {
     /// The same of the outermost node that has edges.
     until_call: C,
     /// The kinds of its frames, and [`CALLED`].
-    kinds: u8,
+    kinds: u16,
 }
 
 /// Nodes whose sums are asked for together: about as many as a processor can wait for at once.
@@ -86,35 +86,19 @@ const KIND_BITS: u32 = 3;
 
 /// Kinds of frames, the one by which a function of several kinds is shown first: a function that
 /// was both called and inlined is shown as called.
-const KINDS: [FrameKind; 6] = [
+const KINDS: [FrameKind; FrameKind::ALL.len()] = [
     FrameKind::Call,
     FrameKind::Unknown,
     FrameKind::Partial,
     FrameKind::Context,
     FrameKind::Root,
+    FrameKind::Tail,
+    FrameKind::Loop,
     FrameKind::Inline,
 ];
-
-/// The same, by number.
-const KIND_OF: [FrameKind; 6] = [
-    FrameKind::Call,
-    FrameKind::Inline,
-    FrameKind::Unknown,
-    FrameKind::Partial,
-    FrameKind::Root,
-    FrameKind::Context,
-];
-
-const _: () = {
-    let mut number = 0;
-    while number < KIND_OF.len() {
-        assert!(KIND_OF[number] as usize == number);
-        number += 1;
-    }
-};
 
 /// Beside the kinds: that one of the nodes has another above it.
-const CALLED: u8 = 1 << 7;
+const CALLED: u16 = 1 << 15;
 
 impl<'r, C: Count> Tally<'r, C> {
     /// Calls `visit` for every node with samples, depth first, with the samples on the nodes
@@ -233,7 +217,7 @@ impl<'r, C: Count> Tally<'r, C> {
     #[inline]
     fn own_of(&self, edges: EdgeCounts<'_, C>, node: usize) -> Own<C> {
         let label = self.labels[self.refined.frame[node].index()];
-        let kind = KIND_OF[(label & ((1 << KIND_BITS) - 1)) as usize];
+        let kind = FrameKind::ALL[(label & ((1 << KIND_BITS) - 1)) as usize];
         self.added.samples.own(self.refined, node, edges.of(node, kind))
     }
 
@@ -280,13 +264,14 @@ impl<'r, C: Count> Tally<'r, C> {
 /// the nodes has another above it.
 fn rows_of<C: Count>(refined: &Refined, tallies: &[Tally<'_, C>]) -> (Vec<Row>, Row) {
     let columns = refined.weight_columns();
+    let frames = frames_of_one_address(refined);
     let row = |(place, entry): (usize, &Entry<C>)| {
         let kind = KINDS.into_iter().find(|kind| entry.kinds & 1 << *kind as u32 != 0);
         let of =
             |column: &WeightColumn| tallies[column.metric.index()].of_nodes(&column.nodes, place);
         let sums: Vec<_> = columns.iter().map(of).collect();
         Row {
-            site: None,
+            frame: frames.get(place).copied().flatten(),
             // Function numbers fit: frames hold them in the same type.
             function: FunctionRef(place as u32),
             kind: kind.unwrap_or(FrameKind::Inline),
@@ -300,6 +285,19 @@ fn rows_of<C: Count>(refined: &Refined, tallies: &[Tally<'_, C>]) -> (Vec<Row>, 
     let path = Row { function: root.function, kind: root.kind, ..path };
     let is_met = |(_, entry): &(_, &Entry<C>)| entry.sums.inclusive > C::default();
     (found.filter(is_met).map(row).collect(), path)
+}
+
+/// For each function one of its frames that are shown, if all of them have one address.
+fn frames_of_one_address(refined: &Refined) -> Vec<Option<FrameRef>> {
+    let mut found: Vec<Option<Option<FrameRef>>> = vec![None; refined.functions.len()];
+    for number in refined.frames_shown().iter() {
+        let frame = &refined.frames[number];
+        let own = || frame.site.map(|_| FrameRef(number as u32));
+        let first = found[frame.function.index()].get_or_insert_with(own);
+        let is_there = |first: &FrameRef| refined.frames[first.index()].site == frame.site;
+        *first = first.filter(is_there);
+    }
+    found.into_iter().map(Option::flatten).collect()
 }
 
 impl<C: Count> Added<'_, C> {

@@ -120,7 +120,7 @@ pub struct RowTree<D: Direction> {
 }
 
 /// Frame kinds, for numbering pairs of function and kind.
-const KINDS: usize = FrameKind::Context as usize + 1;
+const KINDS: usize = FrameKind::ALL.len();
 
 fn pair(function: FunctionRef, kind: FrameKind) -> usize {
     function.0 as usize * KINDS + kind as usize
@@ -315,11 +315,15 @@ impl<D: Direction> RowTree<D> {
         let first = self.entries.len();
         let mut group_of = Vec::with_capacity(found.len());
         for &member in &found {
-            let frame = refined.frames[self.direction.frame(refined, member).index()];
+            let number_of_frame = self.direction.frame(refined, member);
+            let frame = refined.frames[number_of_frame.index()];
             let position = &mut self.position[pair(frame.function, frame.kind)];
             if *position == 0 {
                 self.entries.push(Entry {
-                    row: Row { site: frame.site, ..Row::empty(frame.function, frame.kind) },
+                    row: Row {
+                        frame: frame.site.map(|_| number_of_frame),
+                        ..Row::empty(frame.function, frame.kind)
+                    },
                     parent: id,
                     depth,
                     members: 0..0,
@@ -331,7 +335,8 @@ impl<D: Direction> RowTree<D> {
             let group = *position - 1;
             group_of.push(group);
             let entry = &mut self.entries[first + group as usize];
-            entry.row.site = entry.row.site.filter(|site| frame.site == Some(*site));
+            let is_there = |other: &FrameRef| refined.frames[other.index()].site == frame.site;
+            entry.row.frame = entry.row.frame.filter(is_there);
             entry.row.has_children |= self.direction.leads_on(refined, member);
             entry.members.end += 1;
         }

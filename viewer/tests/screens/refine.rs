@@ -192,6 +192,28 @@ fn callers_of_the_row_and_stages_by_command() {
 }
 
 #[test]
+fn loops_are_rows_and_are_none() {
+    let outline = "\
+main 1
+  mm 2 e=1 at:mm.c:12 loop:mm.c:10 loop:mm.c:11
+    dot 3 e=30
+  mm 4 at:mm.c:15 loop:mm.c:10
+";
+    let profile = csprof::profile::from_outline(outline).unwrap();
+    let stages = |keys: &str| {
+        let mut viewer = Viewer::new(&profile, "80x24");
+        viewer.press(keys);
+        viewer.model.shown_stages.to_string()
+    };
+    assert_eq!(stages("L"), "by loop");
+    assert_eq!(stages("LL"), "");
+    assert_eq!(stages("3L"), "by loop");
+    assert_eq!(stages("fhide dot<enter>LL"), "hide dot");
+    assert_snapshot!(screen(&profile, "80x16", "LE<space>e"));
+    assert_snapshot!(screen(&solver(), "80x24", "L"));
+}
+
+#[test]
 fn every_number_is_explained_with_the_stages_that_made_it() {
     let stages = "fthrough MPI_* | hide poll<enter>";
     assert_snapshot!(screen(&solver(), "80x40", &format!("{stages}/exchange<enter>=")));

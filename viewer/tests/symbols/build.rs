@@ -82,6 +82,11 @@ impl Workshop {
         let output = self.path(name);
         std::fs::create_dir_all(Path::new(&output).parent().unwrap()).unwrap();
         let mut arguments = flags.to_vec();
+        let folder = self.path("");
+        if compiler == "gfortran" {
+            // Module files are written to the current folder otherwise.
+            arguments.extend(["-J", &folder]);
+        }
         arguments.extend(["-o", &output, &source]);
         run(compiler, &arguments, "")?;
         Some(output)

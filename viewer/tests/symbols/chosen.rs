@@ -1,4 +1,5 @@
-//! Names of functions that are chosen at run time, in files without names for them.
+//! Names of functions by what calls them: those that are chosen at run time, and those with several
+//! names.
 
 use csprof_format::address::FrameKind;
 use csprof_format::ids::{FrameId, ModuleId, StringId};
@@ -132,6 +133,97 @@ fn a_function_chosen_at_run_time_is_called_what_its_callers_call_it() {
         assert_eq!(name(&[(0, small + 1, 5)]), made_up, "{flags:?}");
         assert_eq!(name(&[(0, 1, 5), (0, u64::MAX, 5)]), made_up, "{flags:?}");
         assert_eq!(name(&[(0, plain, 5), (0, twice, 1)]), "twice", "{flags:?}");
+    }
+}
+
+/// Names of one function, as the C library has them.
+const ALIASES: &str = "
+    __attribute__((noinline)) int work(int x) { __asm__ volatile (\"nop\"); return x + 1; }
+    int work64(int x) __attribute__((alias(\"work\")));
+    int workforce(int x) __attribute__((weak, alias(\"work\")));
+    int __work(int x) __attribute__((alias(\"work\")));
+    int plain(int x) { return work(x); }
+";
+
+#[test]
+fn a_function_with_several_names_is_called_what_its_callers_call_it() {
+    let source = "
+        int work64(int), workforce(int), __work(int), plain(int);
+        int calls_large(int x) { return work64(x) * 3; }
+        int calls_force(int x) { return workforce(x) * 3; }
+        int calls_reserved(int x) { return __work(x) * 3; }
+        int main(int argc, char **argv) {
+            return calls_large(1) + calls_force(1) + calls_reserved(argc) + plain(argc);
+        }";
+    for flags in [&["-O1"][..], &["-O1", "-g"]] {
+        let shop = Workshop::new();
+        let library = [flags, &["-shared", "-fPIC"]].concat();
+        let Some(library) = shop.compile("cc", "libaliases.so", ALIASES, &library) else { return };
+        let program = [flags, &["-Wl,--no-as-needed", &library]].concat();
+        let Some(program) = shop.compile("cc", "program", source, &program) else { return };
+        let (program, library) = (Binary::open(&program), Binary::open(&library));
+        let called = library.address("work") + 1;
+        let name = |callers: &[(&str, u64)]| {
+            let mut paths = Paths::new(&program, &library);
+            paths.add(0, 1, called, 1);
+            for &(caller, samples) in callers {
+                paths.add(0, return_address(&program, caller), called, samples);
+            }
+            paths.name()
+        };
+        assert_eq!(name(&[]), "work", "nobody is known to have called it");
+        assert_eq!(name(&[("calls_force", 1)]), "workforce");
+        assert_eq!(name(&[("calls_large", 2), ("calls_force", 1)]), "work", "as it was written");
+        assert_eq!(name(&[("calls_large", 2), ("calls_force", 3)]), "workforce");
+        assert_eq!(name(&[("calls_reserved", 2)]), "work");
+    }
+}
+
+#[test]
+fn a_copy_for_some_processors_has_the_name_of_its_function_before_its_own() {
+    let library = "
+        static __attribute__((noinline)) int __wait_avx2(int x) { __asm__ volatile (\"\"); return x; }
+        static int (*choose(void))(int) { return __wait_avx2; }
+        int wait(int x) __attribute__((ifunc(\"choose\")));
+        int rest(int x) __attribute__((ifunc(\"choose\")));";
+    let source = "
+        int wait(int), rest(int);
+        int calls_rest(int x) { return rest(x) * 3; }
+        int main(int argc, char **argv) { return calls_rest(1) + wait(2); }";
+    let shop = Workshop::new();
+    let flags = ["-O1", "-shared", "-fPIC"];
+    let Some(library) = shop.compile("cc", "libcopies.so", library, &flags) else { return };
+    let flags = ["-O1", "-Wl,--no-as-needed", &library];
+    let Some(program) = shop.compile("cc", "program", source, &flags) else { return };
+    let (program, library) = (Binary::open(&program), Binary::open(&library));
+    let copy = library.address("__wait_avx2");
+    let mut paths = Paths::new(&program, &library);
+    paths.add(0, 1, copy, 1);
+    assert_eq!(paths.name(), "wait [clone __wait_avx2]", "by its name");
+    let mut paths = Paths::new(&program, &library);
+    paths.add(0, return_address(&program, "calls_rest"), copy, 1);
+    assert_eq!(paths.name(), "rest [clone __wait_avx2]", "by its caller");
+}
+
+#[test]
+fn functions_of_the_c_library_have_their_standard_names() {
+    for (library, names) in [
+        (
+            "/lib/x86_64-linux-gnu/libm.so.6",
+            &["fmod", "fmax", "pow", "cosh", "acoshl", "frexp", "fdim", "nextafter", "cpow"][..],
+        ),
+        (
+            "/lib/x86_64-linux-gnu/libc.so.6",
+            &["open", "strtol", "strtoul", "strtod", "lseek", "fopen", "glob", "mmap", "raise"],
+        ),
+    ] {
+        if !std::path::Path::new(library).exists() {
+            println!("skipped: no {library} here");
+            continue;
+        }
+        let library = Binary::open(library);
+        let addresses: Vec<u64> = names.iter().map(|name| library.address(name)).collect();
+        assert_eq!(Resolved::pcs(&library, &addresses).names(), names);
     }
 }
 

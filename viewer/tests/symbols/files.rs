@@ -360,6 +360,36 @@ fn split_dwarf_is_found_where_it_was_made_beside_the_program_and_packed() {
     }
 }
 
+#[test]
+fn a_package_of_another_build_hides_no_split_units() {
+    let shop = Workshop::new();
+    let flags = ["-gsplit-dwarf", "-gdwarf-5", "-O2"];
+    let Some(program) = shop.compile("cc", "program", INLINED, &flags) else { return };
+    let unit = |shop: &Workshop| {
+        let files = fs::read_dir(shop.path("")).unwrap().map(|entry| entry.unwrap().path());
+        files.into_iter().find(|path| path.extension().is_some_and(|e| e == "dwo")).unwrap()
+    };
+    let other_shop = Workshop::new();
+    let other = format!("{INLINED}\nint more(int x) {{ return x * 2; }}");
+    let Some(_) = other_shop.compile("cc", "program", &other, &flags) else { return };
+    let (unit, other) = (unit(&shop), unit(&other_shop));
+    let package = format!("{program}.dwp");
+    let Some(_) = run("llvm-dwp", &[other.to_str().unwrap(), "-o", &package], "") else { return };
+    let (found, warnings) = inlined(&program);
+    assert!(found, "the unit is beside the package: {warnings:?}");
+    let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+    assert!(warning.contains("program.dwp: has 0 of 1 units"), "{warning}");
+    assert!(warning.contains("1 of the others"), "{warning}");
+
+    fs::remove_file(unit).unwrap();
+    let (found, warnings) = inlined(&program);
+    assert!(!found);
+    assert!(warnings[0].contains("0 of the others"), "{warnings:?}");
+
+    fs::write(&package, "not a package").unwrap();
+    assert!(!inlined(&program).0);
+}
+
 /// Whether a program made of [`INLINED`] has rows for the inlined function, and the warnings.
 fn inlined(path: &str) -> (bool, Vec<String>) {
     let binary = Binary::open(path);

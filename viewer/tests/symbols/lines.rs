@@ -126,9 +126,53 @@ fn cpp_functions_are_named_with_what_encloses_them() {
         "space::(anonymous namespace)::hidden",
         "space::Ring<int, 8>::total(int) const",
         "apply<main::{lambda(int)#1}>(main::{lambda(int)#1}, int)",
-        "main::{lambda}::operator()",
+        "main::{lambda#1}::operator()",
     ] {
         assert!(names.contains(expected), "{expected}: {names:#?}");
+    }
+}
+
+const LAMBDAS: &str = "\
+#include <cstdlib>
+#define APART __attribute__((noinline))
+int main(int argc, char **argv) {
+    auto first = [argc](int x) APART { return rand() * argc + x; };
+    auto second = [argc](int x) APART { return rand() / argc + x; };
+    auto third = [argc](long x) APART { return rand() - argc + x; };
+    volatile int sum = 0;
+    auto inlined = [&](int x) { sum = sum + x; };
+    auto again = [&](int x) { sum = sum * x; };
+    inlined(argc);
+    again(argc);
+    return first(1) + second(2) + third(3);
+}
+";
+
+#[test]
+fn lambdas_of_one_function_are_told_apart() {
+    for flags in [&["-g", "-O2"][..], &["-g1", "-O2"], &["-O2"]] {
+        let shop = Workshop::new();
+        let Some(path) = shop.compile("g++", "lambdas", LAMBDAS, flags) else { return };
+        let binary = Binary::open(&path);
+        let resolved = Resolved::pcs(&binary, &binary.text());
+        let place = |function: &csprof_format::profile::Function| {
+            format!("{} :{}", resolved.string(function.name), function.line)
+        };
+        let functions: BTreeSet<String> = resolved.profile.functions.iter().map(place).collect();
+        let has_lines = flags[0] == "-g";
+        for (number, line) in [("(int)#1", 4), ("(int)#2", 5), ("(long)#", 6)] {
+            // gcc 12 numbers all lambdas of a function together.
+            let name = format!("main::{{lambda{number}");
+            let place = format!(":{}", if has_lines { line } else { 0 });
+            let is_it =
+                |function: &String| function.starts_with(&name) && function.ends_with(&place);
+            assert!(functions.iter().any(is_it), "{flags:?}, {name}{place}: {functions:#?}");
+        }
+        for (number, line) in [(4, 8), (5, 9)] {
+            let expected = format!("main::{{lambda#{number}}}::operator() :{line}");
+            let found = functions.contains(&expected);
+            assert_eq!(found, has_lines, "{flags:?}, {expected}: {functions:#?}");
+        }
     }
 }
 
@@ -170,6 +214,28 @@ fn a_function_is_called_by_its_public_name() {
     let binary = Binary::open(&path);
     let addresses = ["__impl_of_api", "__GI_labeled"].map(|name| binary.address(name));
     assert_eq!(Resolved::pcs(&binary, &addresses).names(), ["api", "labeled"]);
+}
+
+#[test]
+fn the_body_of_a_parallel_loop_is_no_recursion_of_its_function() {
+    let source = "
+        #include <stdlib.h>
+        int main(int argc, char **argv) {
+            int sum = 0;
+            #pragma omp parallel for reduction(+:sum)
+            for (int i = 0; i < argc; i++) sum += rand();
+            return sum;
+        }";
+    for flags in [&["-O1", "-fopenmp"][..], &["-g", "-O1", "-fopenmp"]] {
+        let shop = Workshop::new();
+        let Some(path) = shop.compile("gcc", "parallel", source, flags) else { return };
+        let binary = Binary::open(&path);
+        let addresses = ["main", "main._omp_fn.0"].map(|name| binary.address(name) + 1);
+        let resolved = Resolved::pcs(&binary, &addresses);
+        assert_eq!(resolved.names(), ["main", "main._omp_fn.0"], "{flags:?}");
+        let line = resolved.rows(1)[0].ends_with("parallel.c:5");
+        assert_eq!(line, flags[0] == "-g", "{flags:?}: {:?}", resolved.rows(1));
+    }
 }
 
 #[test]

@@ -5,7 +5,9 @@
 //! | `chosen` | functions that are chosen at run time: `memcpy` |
 //! | `files` | separate debug files, changed and damaged files |
 //! | `lines` | lines, inlined functions, names from DWARF |
+//! | `loops` | the loops that addresses lie in |
 //! | `tables` | names from symbol tables, PLT stubs, stripped files |
+//! | `tail_calls` | functions that left by tail calls |
 //! | `whole` | a profile of several modules |
 //!
 //! A test that needs a tool which is not installed prints that it was skipped.
@@ -19,6 +21,10 @@ mod files;
 #[cfg(test)]
 mod lines;
 #[cfg(test)]
+mod loops;
+#[cfg(test)]
 mod tables;
+#[cfg(test)]
+mod tail_calls;
 #[cfg(test)]
 mod whole;

@@ -120,3 +120,30 @@ fn a_label_without_size_ends_where_call_frame_information_says_that_another_func
     let made_up = format!("libasm.so+{:#x}", label + 3);
     assert_eq!(resolved.names(), ["label", "label", &made_up, &made_up]);
 }
+
+#[test]
+fn code_has_its_name_also_under_odd_symbols() {
+    let shop = Workshop::new();
+    let source = "
+        __asm__(\".text\\n\"
+                \".type base_GHCziBase_map_info, @object\\n\"
+                \"base_GHCziBase_map_info: nop\\nret\\n\"
+                \".size base_GHCziBase_map_info, .-base_GHCziBase_map_info\\n\"
+                \".type table, @object\\n\"
+                \"table: .quad 7\\n\"
+                \".size table, .-table\\n\"
+                \".type .omp_outlined., @function\\n\"
+                \".omp_outlined.: nop\\nret\\n\"
+                \".size .omp_outlined., .-.omp_outlined.\\n\"
+                \".type label, @notype\\n\"
+                \"label: .quad 7\\n\");
+        int main(void) { return 0; }";
+    let Some(path) = shop.compile("cc", "odd", source, &["-O1"]) else { return };
+    let binary = Binary::open(&path);
+    let first = binary.address("base_GHCziBase_map_info");
+    let outlined = binary.address(".omp_outlined.");
+    let names = Resolved::pcs(&binary, &[first, outlined, first + 2]);
+    let names = names.names();
+    assert_eq!(names[..2], ["GHC.Base.map", ".omp_outlined."]);
+    assert!(!["table", "GHC.Base.map"].contains(&names[2]), "data is no code: {names:?}");
+}

@@ -6,6 +6,10 @@ use core::cell::Cell;
 use csprof_format::address::FrameKind;
 use csprof_format::loss::PartialReason;
 
+use super::generated::{
+    GENERATED, Whose, is_generated, is_returned_to, leave_generated, returns_elsewhere,
+};
+use super::inferred::leave_as_inferred;
 use crate::arch::unwind::inference::{
     Inferred, LONGEST_CALL, MOST_STEPS, infer, is_behind_call, is_called_by, is_first,
     pushed_since_call,
@@ -60,6 +64,9 @@ pub(super) fn overcome(
     target: &impl Target,
     cache: &mut RecipeCache,
 ) -> Detour {
+    if let Some(probes) = target.probes() {
+        probes.begin_frame();
+    }
     match obstacle {
         Obstacle::Unknown(register) => {
             match walk_again(origin, registers, register, bounds, target, cache) {
@@ -96,6 +103,13 @@ pub(super) fn overcome(
                 return Detour::EndOfStack;
             }
             let pc = registers.ip.wrapping_sub(kind.lookup_bias());
+            if target.probes().is_some() && is_generated(pc, target) {
+                origin.repeated.update(|so_far| so_far.saturating_add(GENERATED));
+                return match leave_generated(registers, kind, bounds, target, cache) {
+                    Some(slot) => Detour::Caller { slot },
+                    None => Detour::None(PartialReason::UnknownModule),
+                };
+            }
             match follow_code(registers, kind, bounds, target, cache) {
                 Ok(slot) => return Detour::Caller { slot },
                 // A kernel that calls, with its frame in rbx.
@@ -115,11 +129,12 @@ pub(super) fn overcome(
                 *registers = switch.registers;
                 return Detour::Jump(stack);
             }
-            match guess_caller(registers, bounds, target) {
+            // Also code of a module that calls, or is called by, what it has generated: V8's.
+            let guessed = guess_caller(registers, kind, bounds, target, cache)
+                .or_else(|| leave_beside_generated(origin, registers, kind, bounds, target, cache));
+            match guessed {
                 Some(slot) => Detour::Caller { slot },
-                None if target.code(pc).is_none() && target.foreign(pc).is_none() => {
-                    Detour::None(PartialReason::UnknownModule)
-                }
+                None if is_generated(pc, target) => Detour::None(PartialReason::UnknownModule),
                 None => Detour::None(PartialReason::NoCfi),
             }
         }
@@ -223,23 +238,55 @@ fn neighbour(registers: &Registers, target: &impl Target) -> Option<Neighbour> {
 /// Finds the caller of code without CFI, whose registers these are then, and the slot of its return
 /// address.
 fn leave_undescribed(
+    origin: &Origin,
     registers: &mut Registers,
     kind: FrameKind,
     bounds: StackBounds,
     target: &impl Target,
     cache: &mut RecipeCache,
 ) -> Option<u64> {
+    let probes = target.probes();
+    if let Some(probes) = probes {
+        probes.begin_frame();
+    }
+    if probes.is_some() && is_generated(registers.ip.wrapping_sub(kind.lookup_bias()), target) {
+        origin.repeated.update(|so_far| so_far.saturating_add(GENERATED));
+        return leave_generated(registers, kind, bounds, target, cache);
+    }
     let followed = follow_code(registers, kind, bounds, target, cache).ok();
-    followed.or_else(|| guess_caller(registers, bounds, target))
+    followed
+        .or_else(|| guess_caller(registers, kind, bounds, target, cache))
+        .or_else(|| leave_beside_generated(origin, registers, kind, bounds, target, cache))
+}
+
+/// The same, of a module's code that generated code has called, or was called by, and that does not
+/// say how it returns. Nothing is armed over such a guess, since generated code is on the stack.
+fn leave_beside_generated(
+    origin: &Origin,
+    registers: &mut Registers,
+    kind: FrameKind,
+    bounds: StackBounds,
+    target: &impl Target,
+    cache: &mut RecipeCache,
+) -> Option<u64> {
+    target.probes()?;
+    if kind == FrameKind::Call && neighbour(registers, target).is_some() {
+        return None;
+    }
+    origin.repeated.update(|so_far| so_far.saturating_add(GENERATED));
+    leave_generated(registers, kind, bounds, target, cache)
 }
 
 /// The same, of code that does not say how it returns.
 fn guess_caller(
     registers: &mut Registers,
+    kind: FrameKind,
     bounds: StackBounds,
     target: &impl Target,
+    cache: &mut RecipeCache,
 ) -> Option<u64> {
-    find_call(registers, bounds, target).or_else(|| follow_frame_pointer(registers, bounds, target))
+    find_call(registers, bounds, target)
+        .or_else(|| follow_frame_pointer(registers, kind, bounds, target, cache))
 }
 
 /// Reads in the code how it will return, takes the first way that the stack agrees to, and returns
@@ -257,7 +304,11 @@ fn follow_code(
         return Err(None);
     }
     let mut steps = MOST_STEPS;
-    let mut leave = |way| leave_as_inferred(registers, way, bounds, target, &mut steps);
+    let mut leave = |way: Inferred| {
+        leave_as_inferred(registers, way, bounds, target, |caller, _| {
+            is_called(registers, caller, way, bounds, target, &mut steps).unwrap_or(false)
+        })
+    };
     let leads_to = |way: Inferred| {
         let mut caller = *registers;
         step(&mut caller, way.recipe, |word| target.read(word)).ok()?;
@@ -315,48 +366,21 @@ fn follow_code(
     }
 }
 
-/// The caller's registers, and the slot of the return address, if this is how code without CFI is
-/// left: a call must precede the return address, and one of this very function if it keeps no
-/// register.
-fn leave_as_inferred(
-    registers: &Registers,
-    way: Inferred,
-    bounds: StackBounds,
-    target: &impl Target,
-    steps: &mut u32,
-) -> Result<(Registers, u64), Obstacle> {
-    let mut caller = *registers;
-    let read = |word| target.read(word);
-    let Step::Caller { ra_slot: Some(slot) } =
-        step_with_callee_saved(&mut caller, way.recipe, &way.saved, read)?
-    else {
-        return Err(Obstacle::Unsupported);
-    };
-    let admitted = bounds.admits_caller(registers.sp(), caller.sp());
-    if !admitted || !is_called(registers, &caller, way, target, steps).unwrap_or(false) {
-        return Err(Obstacle::Unsupported);
-    }
-    for number in (0..16).filter(|number| way.kept >> number & 1 == 1) {
-        let register = Register::from_dwarf(number).filter(|register| *register != Register::RSP);
-        if let Some((register, value)) =
-            register.and_then(|register| Some((register, registers.get(register)?)))
-        {
-            caller.set(register, value);
-        }
-    }
-    Ok((caller, slot))
-}
-
-/// Whether the caller may have called the frame, which is left in this way.
+/// Whether the caller may have called the frame, which is left in this way: a call must precede the
+/// return address, and one of this very function if it keeps no register.
 fn is_called(
     frame: &Registers,
     caller: &Registers,
     way: Inferred,
+    bounds: StackBounds,
     target: &impl Target,
     steps: &mut u32,
 ) -> Option<bool> {
     if way.conforms {
-        return Some(is_behind_call(&target.code_before(caller.ip)?, LONGEST_CALL));
+        if target.probes().is_none() {
+            return Some(is_behind_call(&target.code_before(caller.ip)?, LONGEST_CALL));
+        }
+        return Some(is_returned_to(caller.ip, bounds, target));
     }
     let last = caller.ip.wrapping_sub(1);
     let (code, at) = text_beside(target, frame.ip, last)?;
@@ -399,13 +423,16 @@ fn find_call(registers: &mut Registers, bounds: StackBounds, target: &impl Targe
 }
 
 /// Assumes `push %rbp; mov %rsp,%rbp` in code without CFI, and believes it only if everything
-/// fits: the saved pointer lies above this one on the same stack, and the return address in code.
+/// fits: the saved pointer lies above this one on the same stack, the return address in code of a
+/// module, and none into generated code before it.
 ///
 /// `(ip, sp, bp) = (*(bp + 8), bp + 16, *bp)`
 fn follow_frame_pointer(
     registers: &mut Registers,
+    kind: FrameKind,
     bounds: StackBounds,
     target: &impl Target,
+    cache: &mut RecipeCache,
 ) -> Option<u64> {
     let bp = registers.get(Register::RBP)?;
     let slot = bp.wrapping_add(8);
@@ -419,6 +446,19 @@ fn follow_frame_pointer(
         return None;
     }
     target.code(ip.wrapping_sub(FrameKind::Call.lookup_bias()))?;
+    if target.probes().is_some()
+        && returns_elsewhere(
+            registers,
+            kind,
+            bp,
+            bounds,
+            target,
+            &mut cache.others,
+            Whose::Generated,
+        )
+    {
+        return None;
+    }
     registers.become_caller(ip, cfa, Some(saved));
     Some(slot)
 }
@@ -445,7 +485,7 @@ fn walk_again(
         match step_with_callee_saved(&mut registers, recipe, &saved, |word| target.read(word)) {
             Ok(_) => {}
             Err(Obstacle::NoCfi) => {
-                leave_undescribed(&mut registers, kind, bounds, target, cache)?;
+                leave_undescribed(origin, &mut registers, kind, bounds, target, cache)?;
             }
             Err(_) => return None,
         }

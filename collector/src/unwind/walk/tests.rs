@@ -1,5 +1,7 @@
 //! Whole walks over literal stacks.
 
+mod generated;
+
 use super::*;
 use crate::arch::unwind::recipe::CalleeSaved;
 use crate::arch::unwind::recipe::Slot;
@@ -12,6 +14,8 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use core::cell::Cell;
+
 const SAME: [Slot; 5] = [Slot::SAME; 5];
 
 /// One module at 0x40_0000, its recipes by offset, and stacks as words from an address on.
@@ -19,10 +23,19 @@ struct Process {
     table: RecipeTable,
     /// From the base on.
     text: Vec<u8>,
+    /// From [`GENERATED`] on, of no module.
+    generated: Vec<u8>,
     stacks: Vec<(u64, Vec<u64>)>,
+    /// Where paths lead through generated code.
+    probes: Option<Probes>,
+    /// How often code was copied.
+    copies: Cell<u32>,
+    /// Addresses from there on are mapped, and cannot be read.
+    unreadable: Option<u64>,
 }
 
 const BASE: u64 = 0x40_0000;
+const GENERATED: u64 = 0x50_0000;
 
 impl Process {
     fn new(rows: &[(u32, Recipe)]) -> Self {
@@ -36,12 +49,29 @@ impl Process {
         for (offset, recipe, saved) in rows {
             builder.push(*offset, (*recipe, *saved));
         }
-        Self { table: builder.finish(), text: Vec::new(), stacks: Vec::new() }
+        let (text, generated) = (Vec::new(), Vec::new());
+        Self {
+            table: builder.finish(),
+            text,
+            generated,
+            stacks: Vec::new(),
+            probes: None,
+            copies: Cell::new(0),
+            unreadable: None,
+        }
     }
 
     fn text(mut self, offset: usize, code: &[u8]) -> Self {
         self.text.resize(self.text.len().max(offset + code.len()), 0xcc);
         self.text[offset..offset + code.len()].copy_from_slice(code);
+        self
+    }
+
+    /// On a page of its own. Paths lead through it.
+    fn generated(mut self, code: &[u8]) -> Self {
+        self.generated = vec![0xcc; 0x1000];
+        self.generated[..code.len()].copy_from_slice(code);
+        self.probes = Some(Probes::default());
         self
     }
 
@@ -78,6 +108,28 @@ impl Target for Process {
     fn text(&self, pc: u64) -> Option<(&[u8], usize)> {
         let at = usize::try_from(pc.checked_sub(BASE)?).ok()?;
         (at < self.text.len()).then_some((&self.text, at))
+    }
+
+    fn probes(&self) -> Option<&Probes> {
+        self.probes.as_ref()
+    }
+
+    fn copy(&self, address: u64, to: &mut [u8]) -> Copied {
+        self.copies.update(|copies| copies + 1);
+        let code = [(GENERATED, &self.generated), (BASE, &self.text)].into_iter().find_map(
+            |(base, code)| {
+                let start = usize::try_from(address.checked_sub(base)?).ok()?;
+                code.get(start..start + to.len())
+            },
+        );
+        match code {
+            Some(code) => {
+                to.copy_from_slice(code);
+                Copied::Whole
+            }
+            None if self.unreadable.is_some_and(|from| address >= from) => Copied::Unknown,
+            None => Copied::Nothing,
+        }
     }
 
     fn stack(&self, sp: u64) -> Option<StackBounds> {

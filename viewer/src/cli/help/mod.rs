@@ -85,7 +85,7 @@ fn page(name: &str, mut command: Command) -> Result<String> {
 }
 
 /// What people want, and the refinement that shows it.
-pub(super) const INTENTS: [(&str, &str); 25] = [
+pub(super) const INTENTS: [(&str, &str); 27] = [
     ("paths through any MPI call", "through MPI_*"),
     ("memcpy somewhere below MPI_Send", "through MPI_Send >> memcpy*"),
     ("what solve calls directly", "through solve > dgemm_"),
@@ -104,6 +104,8 @@ pub(super) const INTENTS: [(&str, &str); 25] = [
     ("recursion at least three deep", "times(visit) >= 3"),
     ("recursion as one frame", "collapse visit"),
     ("modules instead of functions", "by module"),
+    ("loops as rows", "by loop"),
+    ("what is called in a loop", "by loop | through loop:solve.c:18"),
     ("ranks beside each other", "split rank"),
     ("one rank, some threads", "rank in 0 and thread = main*"),
     ("rows above 5 % only", "node[incl(time) >= 5%]"),

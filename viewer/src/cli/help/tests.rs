@@ -12,7 +12,7 @@ const PROGRAM: &str = "\
 _start
   main 9 at:main.c:3 module:/opt/solver
     MPI_Init 100 e=20 module:/usr/lib/libmpi.so.40
-    solve 1500 e=3 at:solve.c:20 module:/opt/solver
+    solve 1500 e=3 at:solve.c:20 loop:solve.c:18 module:/opt/solver
       dgemm_ 2000 e=400 module:/usr/lib/libblas.so.3
       dot 50 inline at:dot.h:12 module:/opt/solver
       memcpy 30 e=30 module:/usr/lib/libc.so.6
@@ -87,7 +87,7 @@ fn names_on_the_page_are_found() {
         ("memcpy", "__memcpy_avx512_unaligned_erms"),
         ("scan", "scan.part.0"),
         ("dgemm", "dgemm_"),
-        ("step", "__grid_MOD_step"),
+        ("step", "grid::step"),
     ] {
         assert!(refine().contains(typed.split(", ").next().unwrap()), "{typed}");
         let profile = from_outline(&format!("main 1\n  \"{name}\" 2\n")).unwrap();

@@ -58,7 +58,8 @@ fn addresses(profile: &Profile) -> Vec<String> {
     profile.nodes.frame.iter().map(|frame| site(frame).map_or_else(String::new, text)).collect()
 }
 
-/// Sides of a comparison keep their addresses, each in the module that it was built from.
+/// Sides of a comparison keep their addresses, each in the module that it was built from, with the
+/// loops there.
 #[test]
 fn addresses_outlive_a_comparison() {
     let side = |offset, module: &str| {
@@ -68,20 +69,40 @@ fn addresses_outlive_a_comparison() {
         profile.modules[0].build_id = module.as_bytes().to_vec();
         profile.metric = saved::Metric { source: "cputime".into(), unit: "ns".into(), period: 5 };
         let main = add_frame(&mut profile, offset, &[(0, 11)]);
+        let solve = add_frame(&mut profile, offset + 8, &[(1, 21)]);
         profile.nodes.push(0, root, 0, 0);
         profile.nodes.push(0, main, 1, 0);
+        profile.nodes.push(1, solve, 2, 0);
         add_tree(&mut profile, 0);
+        let found = saved::Loop { module: ModuleId(0), offset, line: 10, ..saved::Loop::default() };
+        profile.structure = saved::Structure {
+            loops: vec![found],
+            in_loops: vec![saved::InLoop { frame: main, row: 0, number: 0 }],
+            tail_calls: vec![saved::TailCall {
+                caller: main,
+                callee: solve,
+                via: vec![FunctionId(2)],
+            }],
+        };
         Profile::from_saved(profile)
     };
     let sides = (("base", side(0x10, "/opt/app")), ("other", side(0x20, "/new/app")));
     let both = Profile::compared(sides.0, sides.1, &[]).unwrap();
-    assert_eq!(both.function_of(1), both.function_of(2));
-    assert_eq!(addresses(&both), ["", "app+0x10", "app+0x20"]);
+    assert_eq!(both.function_of(1), both.function_of(4));
+    let sites = ["", "app+0x10", "", "app+0x18", "app+0x20", "", "app+0x28"];
+    assert_eq!(addresses(&both), sites);
+    let kind = |node: usize| both.frames[both.nodes.frame[node].index()].kind;
+    assert_eq!([kind(2), kind(5)], [FrameKind::Tail; 2]);
+    let in_loops = |node: usize| {
+        let site = both.frames[both.nodes.frame[node].index()].site.unwrap();
+        both.info.structure.loops_of(site).len()
+    };
+    assert_eq!([1, 3, 4, 6].map(in_loops), [1, 0, 1, 0]);
     let module = |node: usize| {
         let site = both.frames[both.nodes.frame[node].index()].site.unwrap();
         both.module_path(both.info.frames[site.index()].module.unwrap())
     };
-    assert_eq!([module(1), module(2)], ["/opt/app", "/new/app"]);
+    assert_eq!([module(1), module(4)], ["/opt/app", "/new/app"]);
 }
 
 #[test]

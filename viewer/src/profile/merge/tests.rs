@@ -334,3 +334,27 @@ fn more_than_can_be_read_is_not_merged() {
     );
     assert_eq!(merger.finish().nodes.len(), 8);
 }
+
+/// Loops and tail calls of equal addresses are one; a run that looked for none says nothing of
+/// them.
+#[test]
+fn loops_and_tail_calls_are_those_of_all_runs() {
+    let bytes = include_bytes!("../../../../tests/golden/v1/loops.csprof");
+    let first = csprof_format::read::read(bytes).unwrap();
+    let mut second = first.clone();
+    second.run.start_unix_ns += 1;
+    let mut bare = second.clone();
+    bare.structure = saved::Structure::default();
+    let merge = |parts: [&saved::Profile; 2]| {
+        let mut merger = Merger::new(Agreement::SameMetrics);
+        for (number, part) in parts.into_iter().enumerate() {
+            merger.add(&number.to_string(), part.clone()).unwrap();
+        }
+        let merged = merger.finish();
+        csprof_format::validate::validate(&merged).unwrap();
+        merged.structure
+    };
+    assert_eq!(merge([&first, &second]), first.structure);
+    assert_eq!(merge([&first, &bare]), first.structure);
+    assert_eq!(merge([&bare, &first]), first.structure);
+}

@@ -11,7 +11,8 @@
 //! through, and take out the one where its return was counted.
 //!
 //! **What follows.** An activation has one caller, and that call one place, so all its nodes have
-//! one parent as recorded, and are of one procedure
+//! one parent as recorded (but for functions between that left by tail calls), and are of one
+//! procedure
 //! ([`Procedures`](super::procedures::Procedures)): a *family*. Of a family that recorded E
 //! returns, the nodes of a row have S′ samples now. Then at most E and at most S′ activations that
 //! returned have samples in the row. A node that recorded e returns and has lost L samples still
@@ -49,8 +50,8 @@ use crate::profile::{Count, Frame, FrameKind};
 
 impl Refined {
     /// The edge count of a node, least and greatest possible; equal if it is known exactly. `None`
-    /// for what has none: inlined frames, roots, threads and ranks. Of a node that is not shown it
-    /// means nothing.
+    /// for what has none: inlined frames, loops, functions that left by tail calls, roots, threads
+    /// and ranks. Of a node that is not shown it means nothing.
     #[must_use]
     pub fn edges(&self, node: u32) -> Option<(u64, u64)> {
         let node = node as usize;
@@ -112,7 +113,7 @@ impl<C: Count> Bounds<C> {
         let mut together: Vec<u32> = refined.workspace.nodes.empty(count);
         // At the first ones, edges that are not certain of any node.
         let mut rest: Vec<C> = costs.home.empty(count);
-        // The node of the profile: `split` puts in others.
+        // The node of the profile: `split` and `by loop` put in others.
         let mut loaded = 0;
         for node in 0..count {
             let kind = kinds[frame(node)];
@@ -120,7 +121,7 @@ impl<C: Count> Bounds<C> {
             high.push(C::default());
             together.push(0);
             rest.push(C::default());
-            if kind == FrameKind::Context {
+            if recorded.low[node] == C::MAX {
                 continue;
             }
             let base = loaded;

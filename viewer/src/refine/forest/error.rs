@@ -46,9 +46,26 @@ pub enum Cause {
         /// Why.
         why: &'static str,
     },
+    /// It asks for loops, and there are none.
+    NoLoops(Loopless),
+    /// Its names would take more memory than should be spent on them.
+    TooManyNames,
+    /// It asks for loops where callers stand below what they call.
+    LoopsOfCallers,
     /// The callers would be more nodes than memory should be spent on, or need more steps than
     /// time.
     TooManyCallers,
+}
+
+/// Why there are no loops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loopless {
+    /// The profile has none.
+    Profile,
+    /// No frame that is shown is in one of the profile's.
+    Frames,
+    /// No stage has put them in.
+    Stages,
 }
 
 impl fmt::Display for RefineError {
@@ -92,6 +109,28 @@ impl fmt::Display for RefineError {
             ),
             Cause::NoEdges { why } => {
                 write!(f, "`{}` asks for edge counts, and there are none: {why}", self.part)
+            }
+            Cause::NoLoops(Loopless::Profile) => write!(
+                f,
+                "`{}` asks for loops, and this profile has none; `csprof symbolize` looks for \
+                 them, where the program's files are",
+                self.part
+            ),
+            Cause::NoLoops(Loopless::Frames) => {
+                write!(f, "`{}` finds no frames in loops; put it before other stages", self.part)
+            }
+            Cause::NoLoops(Loopless::Stages) => write!(
+                f,
+                "no loops are shown for `{}`; put the stage `by loop` before it",
+                self.part
+            ),
+            Cause::TooManyNames => write!(
+                f,
+                "`{}` would take too much memory for its names; select fewer paths before it",
+                self.part
+            ),
+            Cause::LoopsOfCallers => {
+                write!(f, "`{}` shows no loops in callers; put it before `callers of`", self.part)
             }
             Cause::TooManyCallers => write!(
                 f,

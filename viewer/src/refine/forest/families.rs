@@ -42,7 +42,14 @@ impl<C: Count> Families<C> {
                 // The outermost frames of another thread, or of another epoch.
                 lists.begin_again();
             }
-            let family = lists.add(number, above, is_called(kinds[frame(node)]));
+            // What left by a tail call is no caller of its own: the call that an activation returns
+            // to is that of the frame above.
+            let mut caller = above as usize;
+            while kinds[frame(caller)] == FrameKind::Tail {
+                caller = nodes.parent[caller] as usize;
+            }
+            let caller = node_number(caller);
+            let family = lists.add(number, caller, is_called(kinds[frame(node)]));
             let is_partial = kinds[frame(node)] == FrameKind::Partial;
             partial.insert_if(node, is_partial || partial.contains(above as usize));
             first[node] = family;

@@ -91,6 +91,8 @@ fn write_row(refined: &Refined, depth: usize, nodes: &[usize], out: &mut String)
     match frame.kind {
         FrameKind::Call | FrameKind::Root | FrameKind::Context => {}
         FrameKind::Inline => out.push_str(" inline"),
+        FrameKind::Tail => out.push_str(" tail"),
+        FrameKind::Loop => out.push_str(" loop"),
         FrameKind::Unknown => out.push_str(" unknown"),
         FrameKind::Partial => out.push_str(" partial"),
     }

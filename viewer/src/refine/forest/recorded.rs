@@ -22,7 +22,7 @@ pub(crate) enum Effect {
 /// What is known of each node as it was before any samples were taken out.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorded<C> {
-    /// Least edge count.
+    /// Least edge count; [`Count::MAX`] for nodes that a stage put in.
     pub(crate) low: Column<C>,
     /// Greatest edge count; the same column if all are exact.
     pub(crate) high: Column<C>,
@@ -80,9 +80,7 @@ impl<C: Count> Recorded<C> {
     /// Whether no node has more edges than samples.
     pub(crate) fn is_bounded(&self) -> bool {
         let counts = self.high.iter().zip(&self.inclusive);
-        counts
-            .into_iter()
-            .all(|(&edges, &samples)| edges <= samples || (self.marked && edges == C::MAX))
+        counts.into_iter().all(|(&edges, &samples)| edges <= samples || edges == C::MAX)
     }
 
     /// The counts of all nodes whose frame is of a kind that has edges, if nothing has made them

@@ -27,11 +27,14 @@ pub enum Preset {
     User,
     /// What runs before `main` and before a thread's function.
     Start,
+    /// The interpreter of CPython: what is left without it are functions in Python, where they have
+    /// names, and what they call outside the interpreter.
+    Python,
 }
 
 impl Preset {
     /// All presets, their names, and the patterns they stand for, in the language itself.
-    pub const ALL: [(Self, &'static str, &'static str); 11] = [
+    pub const ALL: [(Self, &'static str, &'static str); 12] = [
         (
             Self::Mpi,
             "mpi",
@@ -117,6 +120,7 @@ impl Preset {
              generic_start_main*, \"clone\", __clone, clone3, __clone3, \"start_thread\", \
              __GI___clone*, \"thread_start\"}",
         ),
+        (Self::Python, "python", "{module:libpython*, module:bin/python*}"),
     ];
 
     /// The name used in the language, without `@`.
@@ -187,6 +191,13 @@ mod tests {
             ("std::thread::_State_impl<X>::_M_run()", "cxx-std user"),
             ("f at:/usr/include/c++/12/bits/stl_map.h:4", "cxx-std user"),
             ("f(std::vector<int>)", "user"),
+            ("PyEval_EvalCode module:/usr/lib/x86_64-linux-gnu/libpython3.13.so.1.0", "python"),
+            ("fib at:/usr/lib/python3.13/json/decoder.py:3", "user"),
+            ("_PyEval_Vector module:/usr/local/bin/python3.12", "user python"),
+            (
+                "ufunc_add module:/opt/lib/python3.12/site-packages/numpy/_multiarray_umath.so",
+                "user",
+            ),
             ("sin module:/lib/x86_64-linux-gnu/libm.so.6", "libc"),
         ] {
             assert_eq!(sets_of(function), sets, "{function}");

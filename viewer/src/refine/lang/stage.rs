@@ -132,7 +132,7 @@ pub(crate) const STAGES: [StageEntry; 12] = [
     entry(
         "by",
         StageForm::Grain(Stage::By),
-        "rows are functions, files, modules or lines: by module",
+        "rows are functions, files, modules, lines, addresses or loops: by module",
     ),
     entry(
         "callers of",

@@ -21,21 +21,32 @@ pub enum Grain {
     Module,
     /// Lines of functions.
     Line,
+    /// Addresses in functions.
+    Address,
+    /// Functions, and in them the loops that they call from.
+    Loop,
 }
 
 impl Grain {
     /// All grains and their names.
-    pub const ALL: [(Self, &'static str); 4] = [
+    pub const ALL: [(Self, &'static str); 6] = [
         (Self::Function, "function"),
         (Self::File, "file"),
         (Self::Module, "module"),
         (Self::Line, "line"),
+        (Self::Address, "address"),
+        (Self::Loop, "loop"),
     ];
 
     /// The name used in the language.
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
+    }
+
+    /// Whether rows stand for parts of functions, instead of what functions are parts of.
+    pub(crate) fn is_within_function(self) -> bool {
+        matches!(self, Self::Line | Self::Address)
     }
 }
 
@@ -216,18 +227,21 @@ pub enum Field {
     File,
     /// Source line.
     Line,
-    /// `call`, `inline`, `unknown` or `partial`.
+    /// `call`, `inline`, `tail`, `loop`, `unknown` or `partial`.
     Kind,
+    /// File and line of a loop, `mm.c:12`: the path, or the end of it after any `/`.
+    Loop,
 }
 
 impl Field {
     /// All fields and their names.
-    pub const ALL: [(Self, &'static str); 5] = [
+    pub const ALL: [(Self, &'static str); 6] = [
         (Self::Function, "function"),
         (Self::Module, "module"),
         (Self::File, "file"),
         (Self::Line, "line"),
         (Self::Kind, "kind"),
+        (Self::Loop, "loop"),
     ];
 
     /// The name used in the language.
@@ -237,15 +251,16 @@ impl Field {
     }
 }
 
-/// What [`Field::Kind`] is compared with. There are no loops: csprof records calls, and does not
-/// look for loops in a program's code.
-pub(crate) const KINDS: [&str; 4] = ["call", "inline", "unknown", "partial"];
+/// What [`Field::Kind`] is compared with.
+pub(crate) const KINDS: [&str; 6] = ["call", "inline", "tail", "loop", "unknown", "partial"];
 
 /// What a kind of frame is called there.
 pub(crate) fn kind_name(kind: FrameKind) -> &'static str {
     match kind {
         FrameKind::Call => "call",
         FrameKind::Inline => "inline",
+        FrameKind::Tail => "tail",
+        FrameKind::Loop => "loop",
         FrameKind::Unknown => "unknown",
         FrameKind::Partial => "partial",
         FrameKind::Root => "root",

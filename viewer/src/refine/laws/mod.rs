@@ -7,6 +7,7 @@
 mod comparison;
 pub(crate) mod execution;
 pub(crate) mod language;
+mod loops;
 mod metrics;
 mod recorded;
 pub(crate) mod reference;

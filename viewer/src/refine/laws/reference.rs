@@ -529,7 +529,7 @@ fn rewrite(
             });
             placed.collect()
         }
-        Stage::By(Grain::Function) => path,
+        Stage::By(Grain::Function | Grain::Address | Grain::Loop) => path,
         Stage::Fold(f) => match positions(f)[..] {
             [first, .., last] => kept(&|at| at <= first || at > last),
             _ => path,

@@ -32,7 +32,7 @@ pub(crate) fn c_forms(name: &str) -> impl Iterator<Item = &str> {
 
 /// The name of the function that a compiler made this one of.
 fn without_clone(name: &str) -> &str {
-    const MADE: [&str; 9] = [
+    const MADE: [&str; 12] = [
         ".cold",
         ".warm",
         ".part.",
@@ -42,6 +42,9 @@ fn without_clone(name: &str) -> &str {
         ".llvm.",
         ".clone.",
         ".localalias",
+        "._omp_fn.",
+        ".omp_outlined",
+        " [clone ",
     ];
     let end = MADE.iter().filter_map(|made| name.find(made)).min();
     end.filter(|&end| end > 0).map_or(name, |end| &name[..end])

@@ -18,6 +18,11 @@ fn c_names_match_as_they_were_called() {
     for (glob, name) in [
         ("scan", "scan.part.0"),
         ("scan.part.0", "scan.part.0"),
+        ("main", "main._omp_fn.0"),
+        ("tan", "tan [clone __tan_fma]"),
+        ("memcpy*", "memcpy [clone __memmove_avx_unaligned_erms]"),
+        ("*memmove_avx*", "memcpy [clone __memmove_avx_unaligned_erms]"),
+        ("tan [clone __tan_fma]", "tan [clone __tan_fma]"),
         ("_int_free", "_int_free.isra.0"),
         ("int_free", "_int_free.constprop.0.isra.0"),
         ("dgemm", "dgemm_"),

@@ -9,7 +9,7 @@ use std::borrow::Borrow;
 use super::suggest;
 use crate::profile::{Frame, FrameKind, Function, FunctionRef};
 use crate::refine::forest::bits::Bits;
-use crate::refine::forest::error::{Cause, Unmatched};
+use crate::refine::forest::error::{Cause, Loopless, Unmatched};
 use crate::refine::forest::refined::Refined;
 use crate::refine::lang::parser::shipped;
 use crate::refine::lang::syntax::{Field, FramePattern, kind_name};
@@ -57,12 +57,22 @@ impl<'r> Matcher<'r> {
         let among = match pattern {
             FramePattern::Field(Field::Module, _) => "load module",
             FramePattern::Field(Field::File, _) => "source file",
+            FramePattern::Field(Field::Loop, _) => "loop",
             FramePattern::Glob(_) | FramePattern::Regex(_) | FramePattern::Exact(_) => "function",
             _ => "frame",
         };
         let refined = self.refined;
         let is_first = refined.outcomes.is_empty();
-        let cause = if !is_first && (!refined.is_shown(0) || !set.is_empty()) {
+        let asks_for_loops = match pattern {
+            FramePattern::Field(Field::Loop, _) => true,
+            FramePattern::Field(Field::Kind, glob) => glob == "loop",
+            _ => false,
+        };
+        let are_there = refined.frames.iter().any(|frame| frame.kind == FrameKind::Loop);
+        let cause = if asks_for_loops && !are_there {
+            let is_profile = refined.profile.info.structure.in_loops.is_empty();
+            Cause::NoLoops(if is_profile { Loopless::Profile } else { Loopless::Stages })
+        } else if !is_first && (!refined.is_shown(0) || !set.is_empty()) {
             Cause::Gone { among, nothing_left: !refined.is_shown(0) }
         } else {
             Cause::Unmatched { among, suggestions: suggest::instead_of(self.refined, pattern) }
@@ -121,6 +131,18 @@ impl<'r> Matcher<'r> {
             FramePattern::Field(Field::Kind, glob) => {
                 let glob = Glob::new(glob);
                 self.by_frame(|frame, _| glob.matches(kind_name(frame.kind)))
+            }
+            FramePattern::Field(Field::Loop, glob) => {
+                let glob = Glob::new(glob);
+                self.by_frame(|frame, function| {
+                    let path =
+                        |file| format!("{}:{}", self.refined.profile.string(file), frame.line);
+                    let is_path = |file| frame.line > 0 && glob.matches_path(&path(file));
+                    let is_place = |place| glob.matches(place);
+                    frame.kind == FrameKind::Loop
+                        && (frame.file.is_some_and(is_path)
+                            || function.place_of_loop().is_some_and(is_place))
+                })
             }
             FramePattern::Glob(_)
             | FramePattern::Regex(_)
@@ -183,7 +205,7 @@ impl<'r> Matcher<'r> {
             FramePattern::Preset(preset) => self.functions(&shipped(*preset)),
             FramePattern::Named(set) => self.functions(set.pattern()),
             // Frames have these.
-            FramePattern::Field(Field::File | Field::Line | Field::Kind, _) => {
+            FramePattern::Field(Field::File | Field::Line | Field::Kind | Field::Loop, _) => {
                 Bits::none(functions.len())
             }
         }

@@ -1,6 +1,6 @@
 //! What could have been meant by a pattern that matches nothing.
 
-use crate::profile::{Frame, Function, FunctionRef, short_name};
+use crate::profile::{Frame, FrameKind, Function, FunctionRef, short_name};
 use crate::refine::forest::bits::Bits;
 use crate::refine::forest::refined::Refined;
 use crate::refine::lang::keywords::beginnings;
@@ -28,6 +28,7 @@ pub(crate) fn instead_of(refined: &Refined, pattern: &FramePattern) -> Vec<Strin
         FramePattern::Exact(name) | FramePattern::Regex(name) => shown.nearest_functions(name),
         FramePattern::Field(Field::Module, glob) => nearest(glob, shown.modules().into_iter()),
         FramePattern::Field(Field::File, glob) => nearest(glob, shown.files().into_iter()),
+        FramePattern::Field(Field::Loop, glob) => nearest(glob, shown.loops().into_iter()),
         FramePattern::Field(Field::Line, glob) => shown.lines_near(glob),
         FramePattern::Field(Field::Kind, _) => {
             let shown = shown.of_frames(|frame, _| Some(kind_name(frame.kind)));
@@ -94,6 +95,13 @@ impl<'r> Shown<'r> {
         }
         let files = files.iter().map(|file| &*refined.profile.info.strings[file]);
         sorted(files.map(name_of_file).collect())
+    }
+
+    /// The places of their loops, each once, in order.
+    fn loops(&self) -> Vec<&'r str> {
+        self.of_frames(|frame, function| {
+            function.place_of_loop().filter(|_| frame.kind == FrameKind::Loop)
+        })
     }
 
     /// The lines that are nearest to one.

@@ -1,14 +1,15 @@
-//! `by`: rows stand for load modules, files or lines instead of functions.
+//! `by`: rows stand for load modules, files, lines or addresses instead of functions.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
-use csprof_format::ids::{ModuleId, StringId};
+use csprof_format::ids::{FrameId, ModuleId, StringId};
 
 use super::delete::runs_of_one;
 use super::step::{Moved, Step, Transform};
 use crate::profile::{Frame, FrameKind, Function, FunctionRef};
-use crate::refine::forest::error::Stop;
+use crate::refine::forest::error::{Cause, Stop};
 use crate::refine::forest::recorded::Effect;
 use crate::refine::forest::refined::Refined;
 use crate::refine::forest::workspace::Table;
@@ -21,7 +22,11 @@ enum Key {
     Module(Option<ModuleId>),
     File(Option<StringId>),
     Line(FunctionRef, Option<StringId>, u32),
+    Address(FunctionRef, FrameId),
 }
+
+/// Bytes of names that it may make: each line and each address of a function has its name.
+const MOST_NAME_BYTES: usize = 256 << 20;
 
 /// `by module`: every frame is renamed, and runs of one module or file are merged.
 pub(crate) struct By(pub(crate) Grain);
@@ -29,25 +34,32 @@ pub(crate) struct By(pub(crate) Grain);
 impl Transform for By {
     fn run(&self, mut refined: Refined, watch: &Watch<'_>) -> Result<Step, Stop> {
         let grain = self.0;
-        if grain == Grain::Function {
+        if matches!(grain, Grain::Function | Grain::Loop) {
             return Ok(Step { refined, moved: Moved::NONE, effect: Effect::None });
         }
         let mut numbers: HashMap<Key, FunctionRef> = HashMap::new();
         let mut frames: Vec<Frame> = refined.frames.iter().copied().collect();
         let mut functions: Vec<Function> = Vec::new();
+        let mut name_bytes = 0;
         for frame in &mut frames {
             let Some(key) = key(&refined, frame, grain) else { continue };
             let next = refined.functions.len() + functions.len();
             frame.function = match numbers.entry(key) {
                 Entry::Occupied(known) => *known.get(),
                 Entry::Vacant(vacant) => {
-                    functions.push(function(&refined, vacant.key()));
+                    let function = function(&refined, vacant.key());
+                    name_bytes += function.name.len();
+                    if name_bytes > MOST_NAME_BYTES {
+                        let part = format!("by {}", grain.name());
+                        return Err(Stop::Refused { part, cause: Cause::TooManyNames });
+                    }
+                    functions.push(function);
                     *vacant.insert(FunctionRef(u32::try_from(next).unwrap_or(u32::MAX)))
                 }
             };
-            if grain != Grain::Line {
+            if !grain.is_within_function() {
                 frame.kind = match frame.kind {
-                    FrameKind::Inline => FrameKind::Inline,
+                    kind @ (FrameKind::Inline | FrameKind::Tail | FrameKind::Loop) => kind,
                     _ => FrameKind::Call,
                 };
                 *frame = Frame::made_up(frame.function, frame.kind);
@@ -58,7 +70,7 @@ impl Transform for By {
         let effect = if parts { Effect::Parts } else { Effect::None };
         refined.functions.add(functions);
         let mut moved = Moved::NONE;
-        if grain != Grain::Line {
+        if !grain.is_within_function() {
             let named: Vec<FunctionRef> = frames.iter().map(|frame| frame.function).collect();
             (refined, moved) = runs_of_one(refined, &named, watch)?;
         }
@@ -72,7 +84,7 @@ impl Transform for By {
 
     fn passes(&self, metrics: usize) -> usize {
         match self.0 {
-            Grain::Function | Grain::Line => 0,
+            Grain::Function | Grain::Line | Grain::Address | Grain::Loop => 0,
             Grain::File | Grain::Module => 1 + metrics,
         }
     }
@@ -84,11 +96,15 @@ fn key(refined: &Refined, frame: &Frame, grain: Grain) -> Option<Key> {
         return None;
     }
     let function = &refined.functions[frame.function.index()];
+    let is_within = frame.kind == FrameKind::Loop && grain.is_within_function();
     match grain {
+        // Its name is its place.
+        _ if is_within => None,
         Grain::Module => Some(Key::Module(function.module)),
         Grain::File => Some(Key::File(frame.file.or(function.file))),
         Grain::Line if frame.line > 0 => Some(Key::Line(frame.function, frame.file, frame.line)),
-        Grain::Line | Grain::Function => None,
+        Grain::Address => frame.site.map(|site| Key::Address(frame.function, site)),
+        Grain::Line | Grain::Function | Grain::Loop => None,
     }
 }
 
@@ -102,6 +118,16 @@ fn function(refined: &Refined, key: &Key) -> Function {
         Key::File(file) => {
             let path = file.map(|file| refined.profile.string(file));
             Function { file, ..Function::named(path.map_or("[no source file]", end)) }
+        }
+        Key::Address(function, site) => {
+            let function = &refined.functions[function.index()];
+            let site = &refined.profile.info.frames[site.index()];
+            let address = refined.profile.address(site);
+            let name = match *function.name == *address {
+                true => Arc::clone(&function.name),
+                false => format!("{} {address}", function.name).into(),
+            };
+            Function { name, ..function.clone() }
         }
         Key::Line(function, file, line) => {
             let function = &refined.functions[function.index()];

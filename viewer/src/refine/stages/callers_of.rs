@@ -162,7 +162,7 @@ fn alike(frames: &Table<Frame>) -> (Vec<FrameRef>, Table<Frame>) {
     let mut first = FxHashMap::default();
     let mut together: Vec<Frame> = frames.iter().copied().collect();
     let alike = frames.iter().zip(0..).map(|(frame, number)| {
-        let known: u32 = *first.entry(Frame { site: None, ..*frame }).or_insert(number);
+        let known: u32 = *first.entry(Frame { site: None, row: 0, ..*frame }).or_insert(number);
         let site = &mut together[known as usize].site;
         *site = site.filter(|site| Some(*site) == frame.site);
         FrameRef(known)

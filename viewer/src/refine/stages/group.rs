@@ -24,7 +24,7 @@ impl Transform for Group<'_> {
         let mut frames: Vec<Frame> = refined.frames.iter().copied().collect();
         for member in members.iter() {
             let kind = match frames[member].kind {
-                FrameKind::Inline => FrameKind::Inline,
+                kind @ (FrameKind::Inline | FrameKind::Tail | FrameKind::Loop) => kind,
                 _ => FrameKind::Call,
             };
             frames[member] = Frame::made_up(function, kind);

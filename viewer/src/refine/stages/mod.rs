@@ -4,6 +4,7 @@
 //! columns; those that somebody else has too are copied first (`column`).
 
 mod by;
+mod by_loop;
 mod callers_of;
 mod collapse;
 mod collapse_run;
@@ -22,6 +23,7 @@ mod stop_at;
 
 use self::step::Transform;
 use super::lang::stage::Stage;
+use super::lang::syntax::Grain;
 
 /// What a stage does.
 pub(crate) fn transform(stage: &Stage) -> Box<dyn Transform + '_> {
@@ -35,6 +37,7 @@ pub(crate) fn transform(stage: &Stage) -> Box<dyn Transform + '_> {
         Stage::Collapse(pattern) => Box::new(collapse::Collapse(pattern)),
         Stage::CollapseRun(pattern) => Box::new(collapse_run::CollapseRun(pattern)),
         Stage::Fold(pattern) => Box::new(fold::Fold(pattern)),
+        Stage::By(Grain::Loop) => Box::new(by_loop::ByLoop),
         Stage::By(grain) => Box::new(by::By(*grain)),
         Stage::CallersOf(pattern) => Box::new(callers_of::CallersOf(pattern)),
         Stage::Split(axis) => Box::new(split::Split(*axis)),

@@ -105,7 +105,8 @@ fn add_costs<C: Count>(
     let moved = samples.map(|samples| add_samples(samples, home, frame, added, below, watch));
     let moved = moved.collect::<Result<Moved, _>>()?;
     let CostsOf { recorded, home, .. } = costs;
-    let none = vec![C::default(); added.len()];
+    // No node of the profile has as many.
+    let none = vec![C::MAX; added.len()];
     let exact = recorded.low.is(&recorded.high);
     recorded.low = with(&recorded.low, added, &none, home, watch)?;
     recorded.high =
@@ -113,6 +114,7 @@ fn add_costs<C: Count>(
     recorded.inclusive = if recorded.inclusive.is(&before) {
         costs.all.inclusive.clone()
     } else {
+        let none = vec![C::default(); added.len()];
         with(&recorded.inclusive, added, &none, home, watch)?
     };
     Ok(moved)

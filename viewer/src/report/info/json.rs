@@ -13,11 +13,12 @@ use csprof_format::profile::{
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{SetPlace, epoch_reason, hex, text};
+use super::{SetPlace, epoch_reason, text};
 use crate::profile::{MetricRef, Profile};
 use crate::views::costs::{CpuTime, ElapsedTime, Memory, threads};
 use crate::views::names::nameless_of_each;
 use crate::views::number::Form;
+use crate::views::number::hex;
 use crate::views::summary::{self, Reason, Summary, symbols_of, why_no_samples};
 
 /// An object: its members in this order.

@@ -157,7 +157,7 @@ Load modules
       functions, lines and inlined frames from /opt/app
 
 Sets of frames (csprof help sets)
-  shipped: @mpi, @openmp, @alloc, @memcpy, @lock, @io, @rust-std, @cxx-std, @libc, @user, @start
+  shipped: @mpi, @openmp, @alloc, @memcpy, @lock, @io, @rust-std, @cxx-std, @libc, @user, @start, @python
   for all profiles: @solver, @wait  (/home/u/.config/csprof/sets)
       /home/u/.config/csprof/sets:3: a frame is missing here
   for this profile: none  (app.csprof.sets)

@@ -6,11 +6,12 @@ use std::io::{self, Write};
 use csprof_format::ids::{ProcessId, ThreadId};
 use csprof_format::profile::{Exit, Origin, Process, Thread};
 
-use super::{SetPlace, epoch_reason, hex, sets, text};
+use super::{SetPlace, epoch_reason, sets, text};
 use crate::profile::Profile;
 use crate::views::cost_lines::{self, Line};
 use crate::views::costs::CpuTime;
 use crate::views::names::modules_to_list;
+use crate::views::number::hex;
 use crate::views::number::{Form, amount, count, counted, duration, percent};
 use crate::views::printable::{command_line, printable};
 use crate::views::summary::{Summary, signal, symbols_of, why_no_samples, worth_listing};

@@ -129,7 +129,7 @@ fn path(
     let name = model.row_name(row);
     let style = match row.kind {
         FrameKind::Call | FrameKind::Context => theme.text(),
-        FrameKind::Inline => theme.text().italic(),
+        FrameKind::Inline | FrameKind::Tail | FrameKind::Loop => theme.text().italic(),
         FrameKind::Unknown | FrameKind::Root => theme.faint(),
         FrameKind::Partial => theme.warning(),
     };
@@ -177,12 +177,19 @@ fn where_it_is(
         (None, Some(module)) => base(model.profile.module_path(module)),
         (None, None) => String::new(),
     };
-    if row.kind == FrameKind::Inline {
-        text = format!("inlined {text}");
+    // Lines and loops have it in their names.
+    if function.name.ends_with(&text) {
+        text.clear();
     }
-    let needed = width(&text);
+    match row.kind {
+        FrameKind::Inline => text = format!("inlined {text}"),
+        FrameKind::Tail => text = format!("tail call {text}"),
+        _ => {}
+    }
+    let text = text.trim_end();
+    let needed = width(text);
     if needed > 0 && from + 2 + needed < end {
-        canvas.text_right(end - 1, y, &text, needed, model.theme.faint());
+        canvas.text_right(end - 1, y, text, needed, model.theme.faint());
     }
 }
 

@@ -176,6 +176,7 @@ fn apply(model: &mut Model, message: Message) -> Effects {
 
         Message::Refine(stage) => return refinement::by_row(model, stage),
         Message::AddStage(text) => return refinement::add(model, text.to_owned()),
+        Message::ToggleStage(text) => return refinement::toggle(model, text),
         Message::ClearStages => return refinement::clear(model),
         Message::Undo => return refinement::go(model, false),
         Message::Redo => return refinement::go(model, true),

@@ -71,6 +71,17 @@ pub(super) fn add(model: &mut Model, text: String) -> Effects {
     change(model, stages)
 }
 
+/// Adds a stage at the end, or removes it where it is on.
+pub(super) fn toggle(model: &mut Model, text: &str) -> Effects {
+    let mut stages = model.stages.clone();
+    let before = stages.0.len();
+    stages.0.retain(|stage| !stage.on || stage.text != text);
+    if stages.0.len() == before {
+        stages.push(text.to_owned());
+    }
+    change(model, stages)
+}
+
 pub(super) fn clear(model: &mut Model) -> Effects {
     change(model, Stages::default())
 }

@@ -178,7 +178,7 @@ impl View for Flat {
             Grain::Module => "Modules, files, functions",
             Grain::File => "Files, functions, lines",
             Grain::Line => "Functions, lines",
-            Grain::Function => "Function",
+            Grain::Function | Grain::Address | Grain::Loop => "Function",
         })
     }
 
@@ -226,7 +226,7 @@ impl View for Flat {
         Outcome::said(match grain {
             Grain::Module => "load modules, and in them files, functions, lines",
             Grain::File => "files, and in them functions, lines",
-            Grain::Function => "functions",
+            Grain::Function | Grain::Address | Grain::Loop => "functions",
             Grain::Line => "functions, and in them lines",
         })
     }
@@ -258,7 +258,7 @@ impl View for Flat {
 
     fn repro(&self, compared: bool) -> Repro {
         let words: &[&str] = match (self.grain, compared) {
-            (Grain::Function, _) => &["--view", "flat"],
+            (Grain::Function | Grain::Address | Grain::Loop, _) => &["--view", "flat"],
             (Grain::Module, true) => &["--view", "modules"],
             (Grain::File, true) => &["--view", "files"],
             (Grain::Line, true) => &["--view", "lines"],

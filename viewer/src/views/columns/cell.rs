@@ -8,7 +8,7 @@ use csprof_format::profile::Metric;
 use crate::profile::comparison::OTHER;
 use crate::views::difference::{self, Difference};
 use crate::views::measure::Measure;
-use crate::views::number::{Form, count, edges, percent};
+use crate::views::number::{Form, count, edges, hex, percent};
 use crate::views::row::{Edges, Row, Weight};
 use crate::views::verdict::per_edge;
 
@@ -19,6 +19,8 @@ pub enum Cell<'r> {
     Nothing,
     /// A name or a word.
     Text(&'r str),
+    /// Bytes, in hexadecimal digits.
+    Bytes(&'r [u8]),
     /// A number of samples, or of a line.
     Count(u64),
     /// Yes or no.
@@ -76,6 +78,8 @@ pub enum Plain<'r> {
     Nothing,
     /// Text.
     Text(&'r str),
+    /// Text in hexadecimal digits.
+    Bytes(&'r [u8]),
     /// Yes or no.
     Truth(bool),
     /// A number from 0 on.
@@ -95,6 +99,7 @@ impl<'r> Cell<'r> {
         match *self {
             Self::Nothing => String::new(),
             Self::Text(text) => text.to_owned(),
+            Self::Bytes(bytes) => hex(bytes),
             Self::Count(n) => count(n, form),
             Self::Truth(truth) => truth.to_string(),
             Self::Cost { samples, metric, measure } => measure.text(samples, metric, form),
@@ -123,6 +128,7 @@ impl<'r> Cell<'r> {
         match *self {
             Self::Nothing | Self::Edges(Edges::None) => Plain::Nothing,
             Self::Text(text) => Plain::Text(text),
+            Self::Bytes(bytes) => Plain::Bytes(bytes),
             Self::Count(n) => Plain::Natural(n.into()),
             Self::Truth(truth) => Plain::Truth(truth),
             Self::Cost { samples, metric, measure } => Plain::Natural(measure.of(samples, metric)),
@@ -152,7 +158,7 @@ impl<'r> Cell<'r> {
             Edges::Range { high, .. } => Rank::Number(high),
         };
         match *self {
-            Self::Nothing => Rank::Absent,
+            Self::Nothing | Self::Bytes(_) => Rank::Absent,
             Self::Text(name) => Rank::Name(Reverse(name)),
             Self::Truth(truth) => Rank::Number(truth.into()),
             Self::Count(samples)

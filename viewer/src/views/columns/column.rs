@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use csprof_format::profile::{Frame, Metric};
+use csprof_format::profile::{Frame, Metric, Module};
 
 use super::cell::Cell;
-use crate::profile::MetricRef;
+use crate::profile::{self, MetricRef};
 use crate::refine::Refined;
 use crate::views::contexts::Context;
 use crate::views::difference::Difference;
@@ -46,6 +46,12 @@ pub enum Id {
     Line,
     /// Offset in the load module.
     Address,
+    /// Build id of the load module.
+    BuildId,
+    /// Source file of the line that is executed, or called from.
+    CallFile,
+    /// That line.
+    CallLine,
     /// OTHER minus BASE.
     Delta,
     /// Cost in BASE.
@@ -265,6 +271,8 @@ pub struct Basis<'r> {
     pub percent_of_shown: bool,
     /// Signals and samples, where samples do not tell how long calls are.
     pub clustered: Option<(u64, u64)>,
+    /// Whether machines get all that is known of addresses.
+    pub addresses: bool,
     /// Which characters may be used.
     pub form: Form,
 }
@@ -340,6 +348,7 @@ impl<'r> Basis<'r> {
             measure: Measure::Source,
             percent_of_shown: false,
             clustered: None,
+            addresses: false,
             form: Form::default(),
         }
     }
@@ -379,7 +388,18 @@ impl<'r> At<'r> {
     /// The address of all frames of the row, if they have one.
     #[must_use]
     pub fn site(&self) -> Option<&'r Frame> {
-        self.basis.refined.profile.info.frames.get(self.row.site?.index())
+        self.basis.refined.profile.info.frames.get(self.frame()?.site?.index())
+    }
+
+    /// The load module of the row's function.
+    pub(super) fn module(&self) -> Option<&'r Module> {
+        let function = self.basis.refined.functions.get(self.row.function.index())?;
+        self.basis.refined.profile.info.modules.get(function.module?.index())
+    }
+
+    /// One of the frames of the row, if all have one address.
+    pub(super) fn frame(&self) -> Option<&'r profile::Frame> {
+        self.basis.refined.frames.get(self.row.frame?.index())
     }
 
     /// The metric that the column is about.

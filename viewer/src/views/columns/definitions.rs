@@ -54,6 +54,9 @@ pub(super) const MACHINE: [Id; 9] = [
     Id::Address,
 ];
 
+/// The same of addresses, behind those.
+pub(super) const OF_ADDRESSES: [Id; 3] = [Id::BuildId, Id::CallFile, Id::CallLine];
+
 /// Of a comparison, on a screen and on a page, from left to right.
 pub(super) const COMPARED: [Id; 6] =
     [Id::Base, Id::Other, Id::Delta, Id::Growth, Id::Noise, Id::EdgesOfBoth];
@@ -97,7 +100,7 @@ pub(super) const CONTEXTS_MACHINE: [Id; 9] = [
 ];
 
 /// Each column, by its number. `--sort` and the page of `=` have them in this order.
-pub static DEFINITIONS: [Definition; 34] = [
+pub static DEFINITIONS: [Definition; 37] = [
     Definition {
         id: Id::Inclusive,
         key: "inclusive",
@@ -259,6 +262,43 @@ pub static DEFINITIONS: [Definition; 34] = [
         order: Order::None,
         help: "Offset in the load module",
         explain: explain::address,
+        ..FUNCTION
+    },
+    Definition {
+        id: Id::BuildId,
+        key: "build_id",
+        value: |at| match at.module().map_or(&[][..], |module| &module.build_id) {
+            [] => Cell::Nothing,
+            id => Cell::Bytes(id),
+        },
+        order: Order::None,
+        help: "Build id of the load module",
+        explain: explain::build_id,
+        ..FUNCTION
+    },
+    Definition {
+        id: Id::CallFile,
+        key: "call_file",
+        value: |at| {
+            let file = at.frame().and_then(|frame| frame.file);
+            text(file.map(|file| at.basis.refined.profile.string(file)))
+        },
+        order: Order::None,
+        help: "Source file of the line that is executed, or called from",
+        explain: explain::call,
+        ..FUNCTION
+    },
+    Definition {
+        id: Id::CallLine,
+        key: "call_line",
+        unit: Unit::Count,
+        value: |at| match at.frame().map_or(0, |frame| frame.line) {
+            0 => Cell::Nothing,
+            line => Cell::Count(line.into()),
+        },
+        order: Order::None,
+        help: "The line that is executed, or called from",
+        repeats: Some(Id::CallFile),
         ..FUNCTION
     },
     Definition {
@@ -449,7 +489,7 @@ const COLUMN: Definition = Definition {
 const FUNCTION: Definition = Definition {
     id: Id::Function,
     key: "function",
-    value: |at| text(function(at).map(|function| &*function.name)),
+    value: |at| text(named(at).map(|function| &*function.name)),
     order: Order::By("name"),
     help: "Function name",
     ..COLUMN
@@ -509,6 +549,17 @@ fn function<'r>(at: &At<'r>) -> Option<&'r Function> {
     at.basis.refined.functions.get(at.row.function.index())
 }
 
+/// The function whose name machines get: that of the profile, where a row is an address in it.
+fn named<'r>(at: &At<'r>) -> Option<&'r Function> {
+    let profile = &at.basis.refined.profile;
+    let frame = at.row.frame.filter(|_| at.basis.addresses);
+    let loaded = frame.and_then(|frame| profile.frames.get(frame.index()));
+    match loaded {
+        Some(frame) => profile.functions.get(frame.function.index()),
+        None => function(at),
+    }
+}
+
 fn edges_of_side<'r>(at: &At<'r>, side: usize) -> Cell<'r> {
     let edges = || at.row.sides()[side].edges;
     Cell::Edges(if at.has_same_period() { edges() } else { Edges::None })
@@ -519,6 +570,8 @@ fn kind(kind: FrameKind) -> &'static str {
     match kind {
         FrameKind::Call | FrameKind::Unknown => "call",
         FrameKind::Inline => "inline",
+        FrameKind::Tail => "tail",
+        FrameKind::Loop => "loop",
         FrameKind::Partial => "partial",
         FrameKind::Root => "root",
         FrameKind::Context => "context",

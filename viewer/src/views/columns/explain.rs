@@ -11,7 +11,7 @@ use crate::profile::FrameKind;
 use crate::profile::comparison::{BASE, OTHER, Scale};
 use crate::views::difference::{self, Change};
 use crate::views::measure::Measure;
-use crate::views::number::{amount, amount_per, count, counted, percent};
+use crate::views::number::{amount, amount_per, count, counted, hex, percent};
 use crate::views::row::{Cost, Edges};
 use crate::views::verdict;
 
@@ -47,6 +47,11 @@ pub(super) fn kind(at: &At<'_>, about: About) -> Explanation {
     let text = match at.row.kind {
         FrameKind::Call => return Vec::new(),
         FrameKind::Inline => "inlined into its caller: it has cost, but nothing returns",
+        FrameKind::Tail => {
+            "left by a tail call: it was called, and jumped to what was sampled; it was not on the \
+             stack, so nothing is seen to return"
+        }
+        FrameKind::Loop => "a loop in the code of a function: all cost inside it, and no call",
         FrameKind::Unknown => "code without a name; Info says why its module has none",
         FrameKind::Partial => "not a function: the outer callers of these paths could not be found",
         FrameKind::Root => "the ends of paths",
@@ -87,6 +92,17 @@ pub(super) fn source(at: &At<'_>, _: About) -> Explanation {
         true => vec![pair("source", text)],
         false => Vec::new(),
     }
+}
+
+pub(super) fn build_id(at: &At<'_>, _: About) -> Explanation {
+    let id = at.module().map_or(&[][..], |module| &module.build_id);
+    if id.is_empty() { Vec::new() } else { vec![pair("build id", hex(id))] }
+}
+
+pub(super) fn call(at: &At<'_>, _: About) -> Explanation {
+    let Some(frame) = at.frame().filter(|frame| frame.line > 0) else { return Vec::new() };
+    let file = frame.file.map_or("", |file| at.basis.refined.profile.string(file));
+    vec![pair("line", format!("{file}:{}", frame.line))]
 }
 
 pub(super) fn address(at: &At<'_>, _: About) -> Explanation {

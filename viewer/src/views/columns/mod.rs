@@ -79,7 +79,8 @@ impl Basis<'_> {
                 columns.map(|&(id, of)| Column { id, metric: None, cost: of.unwrap_or(cost) });
             return [columns.collect(), Vec::new()];
         }
-        self.with_metrics(&definitions::MACHINE)
+        let of_addresses = if self.addresses { &definitions::OF_ADDRESSES[..] } else { &[] };
+        self.with_metrics(&[&definitions::MACHINE[..], of_addresses].concat())
     }
 
     /// The columns of processes and threads, from left to right.

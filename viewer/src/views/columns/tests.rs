@@ -8,7 +8,7 @@ use super::{
     About, AnyRow, Basis, Cell, Column, DEFINITIONS, Definition, Id, Lines, Medium, Order, Plain,
     Unit,
 };
-use crate::profile::{Profile, from_outline};
+use crate::profile::{self, FrameRef, Profile, from_outline};
 use crate::refine::{Refined, Watch};
 use crate::views::contexts::contexts;
 use crate::views::flat::flat;
@@ -30,10 +30,15 @@ fn each(mut check: impl FnMut(Column, Basis<'_>, &[AnyRow<'_>])) {
         [BASE, OTHER, BASE, RANKS].map(|outline| from_outline(outline).unwrap());
     let module = one.functions.iter().find_map(|function| function.module);
     one.info.frames.push(Frame { kind: FrameKind::Leaf, module, offset: 0x4a30 });
+    one.info.modules[0].build_id = vec![0xab, 0xcd];
+    let file = StringId::from_index(one.info.strings.len());
+    one.info.strings.push("dot.c".into());
+    let at = profile::Frame { site: Some(FrameId(0)), file: Some(file), line: 7, ..one.frames[1] };
+    one.frames[1] = at;
     let both = Profile::compared(("base", base), ("other", other), &[]).unwrap();
     let profiles = [&one, &both, &ranks].map(Refined::base);
     let [mut one, both, _] = profiles.each_ref().map(|one| flat(one, Sort::by(Column::EXCLUSIVE)));
-    one[0].site = Some(FrameId(0));
+    one[0].frame = Some(FrameRef(1));
     let (list, _) = contexts(&profiles[2], &Watch::none()).unwrap();
     let [one, both] = [&one, &both].map(|rows| rows.iter().map(AnyRow::from).collect());
     let rows: [Vec<_>; 3] = [one, both, list.iter().map(AnyRow::from).collect()];

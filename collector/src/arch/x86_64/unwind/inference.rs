@@ -19,7 +19,7 @@ use super::registers::Register;
 pub use state::Inferred;
 use state::{State, Value};
 pub use ways::MOST_STEPS;
-use ways::{Fork, Ways, is_fork, is_padding, target};
+use ways::{Ends, Fork, MOST_STEPS_IN_PIECE, TakenDown, Ways, is_fork, is_padding, target};
 
 /// Bytes of code that are said to be alike.
 const MOST_REACH: u8 = 63;
@@ -33,14 +33,178 @@ pub fn infer(
     mut believed: impl FnMut(Inferred) -> bool,
 ) -> Option<Inferred> {
     let mut steps = MOST_STEPS;
-    let mut ways = Ways::new(code, at);
+    let mut ways = Ways::new(code, at, Ends::Module);
     loop {
         ways.find_next()?;
-        let found = follow(code, at, ways.forks(), &mut steps);
+        let found = follow(code, at, ways.forks(), Ends::Module, &mut steps);
         if let Some(found) = found.filter(|found| believed(*found)) {
             return Some(Inferred { reach: reach(code, at, &found), ..found });
         }
     }
+}
+
+/// The same of a piece of code around `at`, which goes on beyond it. A way to where the frame is
+/// taken down is enough, `leave`, or `mov %rbp,%rsp; pop %rbp`: code of V8 takes its arguments
+/// off the stack behind that, as many as there are. `is_behind_call` says that there is a call
+/// before `at`: it comes back, or it does not, and another function follows. Returns whether there
+/// is a way, also if none is believed.
+pub fn infer_in_piece(
+    code: &[u8],
+    at: usize,
+    is_behind_call: bool,
+    mut believed: impl FnMut(Inferred) -> Belief,
+) -> bool {
+    let mut steps = MOST_STEPS_IN_PIECE;
+    let mut ways = Ways::new(code, at, Ends::Frame);
+    let mut is_found = false;
+    while ways.find_next().is_some() {
+        is_found = true;
+        let found = follow(code, at, ways.forks(), Ends::Frame, &mut steps);
+        let found = found.filter(|found| !(is_behind_call && found.begins));
+        if found.is_some_and(|found| believed(found) == Belief::Ends) {
+            break;
+        }
+    }
+    is_found
+}
+
+/// What is made of a way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Belief {
+    /// It is the one, or no other can be believed either.
+    Ends,
+    /// Another one may be.
+    GoesOn,
+}
+
+/// Whether `push %rbp; mov %rsp,%rbp` comes before `at`, and all instructions from there on, one
+/// behind the other, have put so many bytes on the stack since.
+#[must_use]
+pub fn makes_frame(code: &[u8], at: usize, depth: u64) -> bool {
+    const MOST_TRIED: usize = 4;
+    let before = code.get(..at).unwrap_or_default();
+    let is_prologue =
+        |bytes: &[u8]| matches!(bytes, [0x55, 0x48, 0x89, 0xe5] | [0x55, 0x48, 0x8b, 0xec]);
+    let prologues = before.windows(4).enumerate().rev().filter(|(_, bytes)| is_prologue(bytes));
+    let Ok(depth) = i64::try_from(depth) else { return false };
+    let starts = prologues.map(|(start, _)| start + 4);
+    starts.take(MOST_TRIED).any(|start| depth_behind(before, start) == Some(depth))
+}
+
+/// Bytes that all instructions from `at` to the end have put on the stack, which go straight on and
+/// leave the frame as it is; `None` if they do not, or that cannot be said.
+fn depth_behind(code: &[u8], mut at: usize) -> Option<i64> {
+    let mut depth = 0;
+    while at < code.len() {
+        let Instruction { length, effect, .. } = decode(code.get(at..)?)?;
+        match effect {
+            Effect::Push(_) => depth += 8,
+            Effect::Pop(to) if !matches!(to, Some(Register::RSP | Register::RBP)) => depth -= 8,
+            Effect::Add { to: Register::RSP, from: Register::RSP, offset } => {
+                depth -= i64::from(offset);
+            }
+            Effect::Pop(_)
+            | Effect::Leave
+            | Effect::Lower
+            | Effect::Return
+            | Effect::Stop
+            | Effect::Jump(_)
+            | Effect::JumpIndirect(_)
+            | Effect::Add { to: Register::RSP | Register::RBP, .. }
+            | Effect::Load { to: Register::RSP | Register::RBP, .. } => return None,
+            Effect::Change(set) if has(set, Register::RSP) || has(set, Register::RBP) => {
+                return None;
+            }
+            _ => {}
+        }
+        at += usize::from(length);
+    }
+    (at == code.len()).then_some(depth)
+}
+
+/// Whether the code at `at`, straight on, uses rbp as a frame pointer: for something below the word
+/// that it points to, or to take the frame down.
+#[must_use]
+pub fn uses_frame_pointer(code: &[u8], mut at: usize) -> bool {
+    for _ in 0..MOST_STRAIGHT_ON {
+        let Some(Instruction { length, effect, memory }) = code.get(at..).and_then(decode) else {
+            return false;
+        };
+        match effect {
+            _ if memory.is_some_and(|(base, at)| base == Register::RBP && at < 0) => return true,
+            Effect::Leave
+            | Effect::Add { to: Register::RSP, from: Register::RBP, offset: ..=0 } => return true,
+            Effect::Return
+            | Effect::Jump(_)
+            | Effect::JumpIndirect(_)
+            | Effect::Call(_)
+            | Effect::Stop => return false,
+            _ => {}
+        }
+        at += usize::from(length);
+    }
+    false
+}
+
+/// Whether so many instructions are at `at`, or fewer that end with one behind which others need
+/// not be.
+#[must_use]
+pub fn is_code(code: &[u8], mut at: usize, instructions: u32) -> bool {
+    for _ in 0..instructions {
+        let Some(Instruction { length, effect, .. }) = code.get(at..).and_then(decode) else {
+            return false;
+        };
+        match effect {
+            Effect::Return | Effect::Jump(_) | Effect::JumpIndirect(_) | Effect::Stop => break,
+            _ => at += usize::from(length),
+        }
+    }
+    true
+}
+
+/// Instructions in which [`changes_frame_pointer`] looks.
+const MOST_STRAIGHT_ON: u32 = 32;
+
+/// Whether the code at `at`, straight on, gives rbp another value but the one that is saved where
+/// it points to, or writes to the two words there: then it is no frame pointer.
+#[must_use]
+pub fn changes_frame_pointer(code: &[u8], mut at: usize) -> bool {
+    let is_saved = |offset: i32| (-7..16).contains(&offset);
+    let mut is_at_frame = false;
+    for _ in 0..MOST_STRAIGHT_ON {
+        let Some(Instruction { length, effect, memory }) = code.get(at..).and_then(decode) else {
+            return false;
+        };
+        match effect {
+            Effect::Add { to: Register::RBP, .. } | Effect::Load { to: Register::RBP, .. } => {
+                return true;
+            }
+            Effect::Change(set) if has(set, Register::RBP) => return true,
+            Effect::Store { base: Register::RBP, offset, .. }
+            | Effect::Overwrite { base: Register::RBP, offset }
+                if is_saved(offset) =>
+            {
+                return true;
+            }
+            Effect::Pop(None)
+                if memory.is_some_and(|(base, at)| base == Register::RBP && is_saved(at)) =>
+            {
+                return true;
+            }
+            Effect::Add { to: Register::RSP, from: Register::RBP, .. } => is_at_frame = true,
+            // Without the stack pointer at its frame, it restores what the function has saved.
+            Effect::Pop(Some(Register::RBP)) => return !is_at_frame,
+            Effect::Leave
+            | Effect::Return
+            | Effect::Jump(_)
+            | Effect::JumpIndirect(_)
+            | Effect::Call(_)
+            | Effect::Stop => return false,
+            _ => {}
+        }
+        at += usize::from(length);
+    }
+    false
 }
 
 /// Bytes of the longest call: `call rel32` and `call *…` have two to seven, or eight with a prefix.
@@ -82,6 +246,16 @@ pub fn call_before(code: &[u8], end: usize) -> Option<Called> {
         }
     }
     is_behind_call(code, end).then_some(Called::Indirect)
+}
+
+/// How far the direct call leads that ends `code`, counted from its end; `None` if none does.
+#[must_use]
+pub fn direct_call(code: &[u8]) -> Option<i64> {
+    let call = decode(code.last_chunk::<5>()?)?;
+    match call {
+        Instruction { length: 5, effect: Effect::Call(Some(offset)), .. } => Some(offset.into()),
+        _ => None,
+    }
 }
 
 /// Whether the instruction at `at` takes a word off the stack.
@@ -244,13 +418,20 @@ fn lead_from_call(
 }
 
 /// Follows a way to its end: how it leaves the function, if it does.
-fn follow(code: &[u8], mut at: usize, forks: &[Fork], steps: &mut u32) -> Option<Inferred> {
+fn follow(
+    code: &[u8],
+    mut at: usize,
+    forks: &[Fork],
+    ends: Ends,
+    steps: &mut u32,
+) -> Option<Inferred> {
     let mut state = State::new();
+    let mut taken_down = TakenDown::default();
     let mut forks = forks.iter();
     // Unrolled loops call the same subroutine a hundred times.
     let (mut called, mut kept) = (None, 0);
-    // Where the stack was at a call with a gap behind it. Another function may begin there, with a
-    // loop: it takes no more off the stack than it puts there.
+    // Where the stack was at a call that may not come back. Another function may begin there, with
+    // a loop: it takes no more off the stack than it puts there.
     let mut before_gap = None;
     let is_own = |sp: Value, before_gap: Option<Value>| {
         before_gap.and_then(|before| sp.minus(before)).is_none_or(|taken| taken > 0)
@@ -261,9 +442,11 @@ fn follow(code: &[u8], mut at: usize, forks: &[Fork], steps: &mut u32) -> Option
         let next = at + usize::from(length);
         state.doubt(effect, memory);
         at = match effect {
+            Effect::Return if ends != Ends::Module && state.has_moved_return() => return None,
             Effect::Return => return state.leave().filter(|_| is_own(state.sp(), before_gap)),
             Effect::Jump(offset) => match target(code, next, offset) {
                 Some(target) => target,
+                None if ends != Ends::Module => return None,
                 // Another module's code; the caller is the same.
                 None => return state.leave().filter(|_| is_own(state.sp(), before_gap)),
             },
@@ -272,7 +455,8 @@ fn follow(code: &[u8], mut at: usize, forks: &[Fork], steps: &mut u32) -> Option
                 _ => next,
             },
             Effect::Call(offset) => {
-                if is_padding(code, next) {
+                // Generated code is not aligned behind a call that does not come back.
+                if ends == Ends::Frame || is_padding(code, next) {
                     before_gap = Some(state.sp());
                 }
                 let callee = offset.and_then(|offset| target(code, next, offset));
@@ -284,11 +468,19 @@ fn follow(code: &[u8], mut at: usize, forks: &[Fork], steps: &mut u32) -> Option
                 next
             }
             effect => {
+                state.note_written(effect, memory);
                 state.apply(effect)?;
+                if ends == Ends::Frame && taken_down.by(effect) && !is_return(code, next) {
+                    return state.leave_frame().filter(|_| is_own(state.sp(), before_gap));
+                }
                 next
             }
         };
     }
+}
+
+fn is_return(code: &[u8], at: usize) -> bool {
+    code.get(at..).and_then(decode).is_some_and(|found| found.effect == Effect::Return)
 }
 
 /// How many bytes of code from `at` on the same can be said of: those of the instructions straight

@@ -44,9 +44,9 @@ fn what_is_wrong_names_its_line_and_leaves_the_rest() {
             "sets:10: @f: a frame is missing here, at the end",
             "sets:1: @a: `}` is missing here, at the end",
             "sets:2: @b: frames have no property `modul`, only: function, module, file, line, kind, \
-             at `modul:q`",
+             loop, at `modul:q`",
             "sets:4: @c: there is no such set; sets are: @mpi, @openmp, @alloc, \
-             @memcpy, @lock, @io, @rust-std, @cxx-std, @libc, @user, @start, at `@nothing`",
+             @memcpy, @lock, @io, @rust-std, @cxx-std, @libc, @user, @start, @python, at `@nothing`",
             "sets:5: a definition is written @name = frames, not `hide x`",
             "sets:6: `=` is missing here: @name = frames, not `@d d`",
             "sets:7: the name of the set is missing here",

@@ -144,12 +144,6 @@ impl Parser<'_> {
         if KINDS.iter().any(|kind| wanted.matches(kind)) {
             return Ok(());
         }
-        let message = if wanted.matches("loop") {
-            "profiles have no loops, only the calls in them; `by line` shows the lines of a \
-             function; kinds are"
-        } else {
-            "there is no such kind of frame; kinds are"
-        };
-        Err(self.error(message, &KINDS))
+        Err(self.error("there is no such kind of frame; kinds are", &KINDS))
     }
 }

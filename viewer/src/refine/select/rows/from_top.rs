@@ -175,7 +175,7 @@ struct Sibling {
 }
 
 /// Kinds of frames.
-const KINDS: usize = FrameKind::Context as usize + 1;
+const KINDS: usize = FrameKind::ALL.len();
 
 /// Nodes that are compared with one another sooner than looked up.
 const FEW: usize = 8;

@@ -20,6 +20,9 @@ pub struct Inferred {
     /// Whether every register that a caller wants back is kept or restored. If not, only code that
     /// knows this function can have called it.
     pub conforms: bool,
+    /// Whether the stack pointer is at the return address at first, and was moved below it since:
+    /// as a function begins.
+    pub begins: bool,
     /// The same holds at instructions that begin up to so many bytes further on.
     pub reach: u8,
 }
@@ -32,6 +35,7 @@ impl Inferred {
         kept: 0,
         terms: 0,
         conforms: false,
+        begins: false,
         reach: 0,
     };
 
@@ -106,6 +110,10 @@ pub(super) struct State {
     /// Address and content of words that were written on the way.
     slots: List<(Value, Value), MOST_SLOTS>,
     lowered: u8,
+    /// Whether something was written to the word above that to which rbp pointed at the start.
+    is_return_written: bool,
+    /// Whether the stack pointer was lower than at the start.
+    is_lower: bool,
 }
 
 impl State {
@@ -114,7 +122,13 @@ impl State {
         let registers = core::array::from_fn(|number| {
             register(number).map_or(Value::Unknown, |register| Value::At(register, 0))
         });
-        Self { registers, slots: List::new((Value::Unknown, Value::Unknown)), lowered: 0 }
+        Self {
+            registers,
+            slots: List::new((Value::Unknown, Value::Unknown)),
+            lowered: 0,
+            is_return_written: false,
+            is_lower: false,
+        }
     }
 
     fn get(&self, register: Register) -> Value {
@@ -132,6 +146,7 @@ impl State {
             if matches!(value, Value::Unknown | Value::Restored | Value::Behind(..)) {
                 return None;
             }
+            self.is_lower |= matches!(value, Value::Lowered(..) | Value::At(Register::RSP, ..0));
             // What lies below it can be overwritten at any time.
             self.slots.retain(|(at, _)| at.minus(value).is_none_or(|above| above >= 0));
         }
@@ -189,6 +204,21 @@ impl State {
         let is_near = |slot: Value| slot.minus(at).is_some_and(|above| (-7..8).contains(&above));
         self.slots
             .update(|(slot, content)| (slot, if is_near(slot) { Value::Unknown } else { content }));
+    }
+
+    /// What an instruction is about to write to where a frame that rbp points to has its return
+    /// address: SBCL pops it there.
+    pub(super) fn note_written(&mut self, effect: Effect, memory: Option<(Register, i32)>) {
+        let place = match effect {
+            Effect::Store { base, offset, .. } | Effect::Overwrite { base, offset } => {
+                Some((base, offset))
+            }
+            Effect::Pop(None) => memory,
+            _ => None,
+        };
+        let Some((base, offset)) = place else { return };
+        let apart = self.get(base).plus(offset).minus(Value::At(Register::RBP, 8));
+        self.is_return_written |= apart.is_some_and(|apart| (-7..8).contains(&apart));
     }
 
     fn pop(&mut self, to: Option<Register>) -> Option<()> {
@@ -269,6 +299,27 @@ impl State {
         self.registers.iter().enumerate().filter_map(is_kept).fold(0, |set, bit: u16| set | bit)
     }
 
+    /// Whether rsp is at the return address of the frame that rbp pointed to at the start, where it
+    /// was not then.
+    pub(super) fn has_moved_return(&self) -> bool {
+        self.sp() == Value::At(Register::RBP, 8) && self.is_return_written
+    }
+
+    /// How a function returns here, if a frame has just been taken down that lies right below the
+    /// return address (psABI x86-64, 3.2.2).
+    pub(super) fn leave_frame(&self) -> Option<Inferred> {
+        let is_frame = match (self.sp(), self.get(Register::RBP)) {
+            (Value::At(Register::RBP, 8), Value::Word(Register::RBP, 0, 0)) => {
+                !self.has_moved_return()
+            }
+            (Value::At(Register::RSP, 0..), Value::At(Register::RBP, 0)) => true,
+            _ => false,
+        };
+        // What is restored behind that was not seen.
+        let found = self.leave().filter(|_| is_frame)?;
+        Some(Inferred { saved: CalleeSaved::LOST, kept: 0, conforms: false, ..found })
+    }
+
     /// How a function returns here, if one can.
     pub(super) fn leave(&self) -> Option<Inferred> {
         let is_as_wanted = |register: &Register| match self.get(*register) {
@@ -281,7 +332,8 @@ impl State {
         let recipe = self.recipe()?;
         let values = WANTED.iter().map(|register| self.get(*register)).chain([self.sp()]);
         let terms = values.filter_map(Value::base).fold(0, |set, base| set | bit(base));
-        Some(Inferred { recipe, saved, kept: self.kept(), terms, conforms, reach: 0 })
+        let begins = self.is_lower && self.sp() == Value::At(Register::RSP, 0);
+        Some(Inferred { recipe, saved, kept: self.kept(), terms, conforms, begins, reach: 0 })
     }
 
     /// The way to the return address, if rsp is there.

@@ -310,6 +310,7 @@ fn a_subroutine_that_keeps_nothing() {
             .iter()
             .fold(0, |set, register| set | bit(*register)),
         conforms: false,
+        begins: false,
         reach: 0,
     };
     let ways = |at| {

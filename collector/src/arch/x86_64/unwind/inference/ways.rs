@@ -8,10 +8,14 @@
 
 use crate::arch::unwind::instruction::{Effect, Instruction, decode};
 use crate::arch::unwind::list::List;
+use crate::arch::unwind::registers::Register;
 
 /// Instructions looked at for the ways, and as many for what they do: some 15 ns each. The longest
 /// functions of video codecs have thousands without a fork.
 pub const MOST_STEPS: u32 = 16384;
+
+/// The same in a piece of code that is read anew each time.
+pub(super) const MOST_STEPS_IN_PIECE: u32 = 768;
 
 /// Forks on a way: more than 96 in the longest kernels of OpenBLAS. These and the pieces lie on the
 /// handler's stack.
@@ -44,6 +48,41 @@ impl Fork {
     }
 }
 
+/// Where ways end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ends {
+    /// At a `ret`, or a jump out of the code, which is all of a module's.
+    Module,
+    /// At a `ret`, or where the frame is taken down. What lies beyond the code is not known.
+    Frame,
+}
+
+/// Finds where a frame is taken down: `leave`, or `mov %rbp,%rsp` and then `pop %rbp`, with nothing
+/// between them that moves the stack pointer.
+#[derive(Default)]
+pub(super) struct TakenDown {
+    is_at_frame: bool,
+}
+
+impl TakenDown {
+    /// Whether it is by the next instruction, which does this.
+    pub(super) const fn by(&mut self, effect: Effect) -> bool {
+        match effect {
+            Effect::Leave => true,
+            Effect::Pop(Some(Register::RBP)) => self.is_at_frame,
+            Effect::Add { to: Register::RSP, from, offset } => {
+                self.is_at_frame = matches!(from, Register::RBP) && offset == 0;
+                false
+            }
+            Effect::Push(_) | Effect::Pop(_) | Effect::Lower | Effect::Call(_) => {
+                self.is_at_frame = false;
+                false
+            }
+            _ => false,
+        }
+    }
+}
+
 /// A search for ways.
 pub(super) struct Ways<'a> {
     code: &'a [u8],
@@ -54,12 +93,14 @@ pub(super) struct Ways<'a> {
     /// First and behind the last byte of each piece.
     seen: List<(u32, u32), MOST_PIECES>,
     steps: u32,
+    ends: Ends,
 }
 
 impl<'a> Ways<'a> {
-    pub(super) fn new(code: &'a [u8], at: usize) -> Self {
+    pub(super) fn new(code: &'a [u8], at: usize, ends: Ends) -> Self {
         let (forks, seen) = (List::new(Fork(0)), List::new((0, 0)));
-        Self { code, next: Some(at), forks, seen, steps: MOST_STEPS }
+        let steps = if ends == Ends::Module { MOST_STEPS } else { MOST_STEPS_IN_PIECE };
+        Self { code, next: Some(at), forks, seen, steps, ends }
     }
 
     /// The forks of the way that was found.
@@ -113,6 +154,7 @@ impl<'a> Ways<'a> {
     /// Goes on to the next jump, or to `end`; returns where the piece ends, and how it goes on
     /// there.
     fn go_straight(&mut self, mut at: usize, end: usize) -> Option<(usize, Onwards)> {
+        let mut taken_down = TakenDown::default();
         while at < end {
             self.steps = self.steps.checked_sub(1)?;
             let found = self.code.get(at..).and_then(decode);
@@ -120,6 +162,7 @@ impl<'a> Ways<'a> {
             let next = at + usize::from(length);
             let onwards = match effect {
                 Effect::Return => Onwards::Out,
+                effect if self.ends == Ends::Frame && taken_down.by(effect) => Onwards::Out,
                 Effect::Stop | Effect::JumpIndirect(_) => Onwards::Nowhere,
                 // What does not come back is followed by padding, or by other code.
                 Effect::Call(_) if is_padding(self.code, next) && !self.is_before_loop(next)? => {
@@ -127,7 +170,11 @@ impl<'a> Ways<'a> {
                 }
                 Effect::Jump(offset) => {
                     // Another module's code; the caller is the same.
-                    target(self.code, next, offset).map_or(Onwards::Out, Onwards::To)
+                    let beyond = match self.ends {
+                        Ends::Module => Onwards::Out,
+                        Ends::Frame => Onwards::Nowhere,
+                    };
+                    target(self.code, next, offset).map_or(beyond, Onwards::To)
                 }
                 Effect::Branch(offset) => {
                     if is_fork(self.code, next, offset).is_some() {

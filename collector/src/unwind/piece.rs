@@ -1,0 +1,90 @@
+//! A copy of a piece of code that may be replaced at any time, for one frame.
+//!
+//! SIGNAL side. Kept between samples for its room alone, which the handler's stack does not have.
+
+use core::ops::Range;
+
+use crate::arch::PAGE_SIZE;
+
+/// Bytes that are looked at before and behind a frame's address.
+const BEFORE: usize = 1024;
+const BEHIND: usize = 2048;
+
+/// Code around an address.
+#[derive(Debug)]
+pub struct Piece {
+    bytes: [u8; BEFORE + BEHIND],
+}
+
+impl Piece {
+    /// Nothing.
+    pub const EMPTY: Self = Self { bytes: [0; BEFORE + BEHIND] };
+
+    /// The code around `address`, as far as `copy` can read it, and where the address is in it.
+    /// `copy` is asked for what lies on one page, each time. `None` if what is at the address
+    /// cannot be read.
+    pub fn read(
+        &mut self,
+        address: u64,
+        copy: impl Fn(u64, &mut [u8]) -> bool,
+    ) -> Option<(&[u8], usize)> {
+        const PAGE: u64 = PAGE_SIZE as u64;
+        let low = address.checked_sub(BEFORE as u64)?;
+        let high = address.checked_add(BEHIND as u64)?;
+        let page = address & !(PAGE - 1);
+        let place = |at: u64| at.min(high).saturating_sub(low) as usize;
+        let (first, end) = (place(page), place(page.checked_add(PAGE)?));
+        let mut copies = |range: Range<usize>| {
+            let at = low + range.start as u64;
+            let to = self.bytes.get_mut(range).filter(|to| !to.is_empty());
+            to.is_some_and(|to| copy(at, to))
+        };
+        if !copies(first..end) {
+            return None;
+        }
+        let start = if copies(0..first) { 0 } else { first };
+        let end = if copies(end..BEFORE + BEHIND) { BEFORE + BEHIND } else { end };
+        Some((self.bytes.get(start..end)?, BEFORE - start))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::prelude::rust_2024::*;
+
+    use super::*;
+
+    /// Each byte says where it is from; what lies on other pages than those given cannot be read.
+    fn piece_of(address: u64, pages: &[u64]) -> Option<(Vec<u8>, usize)> {
+        let copy = |at: u64, to: &mut [u8]| {
+            let last = at + to.len() as u64 - 1;
+            assert_eq!(at / 4096, last / 4096, "on one page");
+            for (place, byte) in (at..).zip(to.iter_mut()) {
+                *byte = place as u8 ^ (place >> 8) as u8;
+            }
+            pages.contains(&(at / 4096))
+        };
+        let mut piece = Piece::EMPTY;
+        piece.read(address, copy).map(|(code, at)| (code.to_vec(), at))
+    }
+
+    #[test]
+    fn as_much_as_can_be_read() {
+        for (address, pages, before, behind) in [
+            (0x5800, &[5_u64][..], 1024, 0x800),
+            (0x5800, &[4, 5, 6], 1024, 2048),
+            (0x5080, &[5, 6], 0x80, 2048),
+            (0x5080, &[4, 5], 1024, 2048),
+            (0x5000, &[5], 0, 2048),
+            (0x5fff, &[5], 1024, 1),
+            (0x5fff, &[5, 6], 1024, 2048),
+        ] {
+            let (code, at) = piece_of(address, pages).unwrap();
+            assert_eq!((at, code.len() - at), (before, behind), "{address:#x} {pages:?}");
+            let expected = (address - at as u64..).map(|place| place as u8 ^ (place >> 8) as u8);
+            assert!(code.iter().copied().eq(expected.take(code.len())), "{address:#x} {pages:?}");
+        }
+        assert_eq!(piece_of(0x5800, &[4, 6]), None);
+        assert_eq!([0, 1023, u64::MAX].map(|address| piece_of(address, &[0])), [None, None, None]);
+    }
+}

@@ -1,0 +1,310 @@
+//! Walks through code of no module.
+
+use super::*;
+
+/// How the frame of generated code at this offset is left, interrupted with these registers on a
+/// stack at 0x7000. `main` at 0x40_0300 has called at 0x40_030e and is the outermost frame.
+fn exit_of(code: &[u8], at: u64, named: &[(Register, u64)], words: &[u64]) -> Option<(u64, u64)> {
+    let process = Process::new(&[(0x300, Recipe::EndOfStack)])
+        .text(0x30e, &[0xff, 0xd0, 0xff, 0xd0]) // call *%rax, twice
+        .generated(code)
+        .stack(0x7000, &[words, &[0; 16]].concat());
+    let mut registers = Registers::interrupted(GENERATED + at, [0; 16]);
+    for (register, value) in named {
+        registers.set(*register, *value);
+    }
+    let (frames, end) = process.walk(&registers);
+    match (frames[0].2, end) {
+        (Exit::Guess { slot, address }, End::Complete) => Some((slot, address)),
+        (Exit::None, End::Partial(PartialReason::UnknownModule)) => None,
+        other => panic!("{other:x?}"),
+    }
+}
+
+const MAIN: u64 = 0x40_0310;
+/// Another return address of `main`.
+const OTHER: u64 = 0x40_0312;
+
+/// The trampolines of CPython (Objects/asm_trampoline.S): without a frame pointer up to 3.13, and
+/// with one. The interpreter has been called from there.
+#[test]
+fn a_trampoline_that_was_generated() {
+    let plain: &[u8] = &[0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3];
+    let framed: &[u8] = &[0x55, 0x48, 0x89, 0xe5, 0xff, 0xd1, 0x5d, 0xc3];
+    for code in [plain, framed] {
+        let process = Process::new(&[(0x100, LEAF), (0x300, Recipe::EndOfStack)])
+            .text(0x30e, &[0xff, 0xd0])
+            .generated(code)
+            .stack(0x7000, &[GENERATED + 6, 0x7030, MAIN, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let start = interrupted(0x40_0104, &[(Register::RSP, 0x7000), (Register::RBP, 0x7008)]);
+        let expected = vec![
+            (FrameKind::Leaf, 0x40_0104, returns(0x7000, GENERATED + 6)),
+            (FrameKind::Call, GENERATED + 6, Exit::Guess { slot: 0x7010, address: MAIN }),
+            (FrameKind::Call, MAIN, Exit::None),
+        ];
+        assert_eq!(process.walk(&start), (expected, End::Complete), "{code:x?}");
+    }
+}
+
+/// At each instruction of a function with a frame pointer, and of one that uses rbp for what it
+/// likes: to point to what looks like a frame.
+#[test]
+fn generated_code_says_where_it_stands() {
+    // push %rbp; mov %rsp,%rbp; sub $16,%rsp; nop; leave; ret
+    let code = [0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0x90, 0xc9, 0xc3];
+    // Above is another frame, with a return address that would be believed.
+    let words = [0, 0, 0x7040, MAIN, 0, 0, 0, 0, 0x7060, OTHER];
+    for (at, sp, bp) in [
+        (0, 0x7018, 0x7040),
+        (1, 0x7010, 0x7040),
+        (4, 0x7010, 0x7010),
+        (8, 0x7000, 0x7010),
+        (9, 0x7000, 0x7010),
+        (10, 0x7018, 0x7040),
+    ] {
+        let named = [(Register::RSP, sp), (Register::RBP, bp)];
+        assert_eq!(exit_of(&code, at, &named, &words), Some((0x7018, MAIN)), "at {at}");
+    }
+    // push %rbx; sub $32,%rsp; lea 8(%rsp),%rbp; nop; add $32,%rsp; pop %rbx; ret
+    let code = [
+        0x53, 0x48, 0x83, 0xec, 0x20, 0x48, 0x8d, 0x6c, 0x24, 0x08, 0x90, 0x48, 0x83, 0xc4, 0x20,
+        0x5b, 0xc3,
+    ];
+    let stale = [0, 0x7040, OTHER, 0, 0, MAIN, 0, 0, 0, 0];
+    for (at, sp) in [(0, 0x7028), (1, 0x7020), (10, 0x7000), (15, 0x7020), (16, 0x7028)] {
+        let named = [(Register::RSP, sp), (Register::RBP, 0x7008)];
+        assert_eq!(exit_of(&code, at, &named, &stale), Some((0x7028, MAIN)), "at {at}");
+    }
+}
+
+/// Code that goes on where only the run decides: a frame pointer is followed if nothing else can be
+/// the return address.
+#[test]
+fn a_frame_pointer_of_generated_code_must_be_the_only_answer() {
+    // mov -8(%rbp),%eax; jmp *(%rbx,%rax,8); and behind it a call *%rax.
+    let code = [0x8b, 0x45, 0xf8, 0xff, 0x24, 0xc3, 0xff, 0xd0, 0x90, 0x90, 0x90];
+    let called = GENERATED + 8;
+    let (sp, bp) = ((Register::RSP, 0x7000), (Register::RBP, 0x7018));
+    let words = [1, 2, 3, 0x7040, MAIN, 0];
+    let with = |place: usize, word: u64| {
+        let mut words = words;
+        words[place] = word;
+        words
+    };
+    let found = Some((0x7020, MAIN));
+    for (what, named, words, expected) in [
+        ("a frame", [sp, bp, (Register::RAX, 0)], words, found),
+        ("entered just now", [sp, bp, (Register::RAX, 0)], with(0, MAIN), None),
+        ("one generated function in another", [sp, bp, (Register::RAX, 0)], with(1, called), None),
+        ("about to jump back", [sp, bp, (Register::RCX, called)], words, None),
+        ("no call before it", [sp, bp, (Register::RAX, 0)], with(4, MAIN + 1), None),
+        ("no code", [sp, bp, (Register::RAX, 0)], with(4, 0x7000), None),
+        ("a chain that goes down", [sp, bp, (Register::RAX, 0)], with(3, 0x7008), None),
+        ("off the stack", [sp, bp, (Register::RAX, 0)], with(3, 0x9000), None),
+        ("not aligned", [sp, (Register::RBP, 0x7014), (Register::RAX, 0)], words, None),
+        ("below the stack", [sp, (Register::RBP, 0x6ff8), (Register::RAX, 0)], words, None),
+    ] {
+        assert_eq!(exit_of(&code, 0, &named, &words), expected, "{what}");
+    }
+    for (what, code) in [
+        ("rbp is counted up", &[0x48, 0x83, 0xc5, 0x08, 0xff, 0x24, 0xc3][..]),
+        ("rbp is loaded", &[0x48, 0x8b, 0x6b, 0x08, 0xff, 0x24, 0xc3]),
+        ("the return address is written", &[0x48, 0x89, 0x45, 0x08, 0xff, 0x24, 0xc3]),
+        ("rbp is restored", &[0x5d, 0xff, 0x24, 0xc3]),
+        // SBCL: pop 8(%rbp); …; mov %rbp,%rsp; pop %rbp; ret
+        ("rbp is the frame to come", &[0x8f, 0x45, 0x08, 0x48, 0x89, 0xec, 0x5d, 0xc3]),
+    ] {
+        let named = [sp, bp];
+        assert_eq!(exit_of(code, 0, &named, &words), None, "{what}");
+    }
+}
+
+/// A call that does not come back, at the end of a function with 8 bytes on the stack, in which
+/// something is left over; behind it another function, with a frame and without.
+#[test]
+fn what_follows_a_call_that_does_not_come_back_is_another_function() {
+    for behind in
+        [&[0xc3][..], &[0x90, 0x90, 0x31, 0xc0, 0xc3], &[0x55, 0x48, 0x89, 0xe5, 0xc9, 0xc3]]
+    {
+        let code = [&[0x48, 0x83, 0xec, 0x08, 0xff, 0xd0], behind].concat(); // sub $8,%rsp; call *%rax
+        let process = Process::new(&[(0x100, LEAF), (0x300, Recipe::EndOfStack)])
+            .text(0x30e, &[0xff, 0xd0])
+            .generated(&code)
+            .stack(0x6ff8, &[GENERATED + 6, MAIN, MAIN, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let start = interrupted(0x40_0104, &[(Register::RSP, 0x6ff8), (Register::RBP, 0)]);
+        let expected = vec![
+            (FrameKind::Leaf, 0x40_0104, returns(0x6ff8, GENERATED + 6)),
+            (FrameKind::Call, GENERATED + 6, Exit::None),
+        ];
+        let end = End::Partial(PartialReason::UnknownModule);
+        assert_eq!(process.walk(&start), (expected, end), "{behind:x?}");
+    }
+}
+
+/// V8 takes its arguments off the stack behind its frame: as many as there are, or `ret $24`.
+#[test]
+fn a_frame_that_is_taken_down_says_enough() {
+    for code in [
+        &[0x90, 0x48, 0x8b, 0xe5, 0x5d, 0xc2, 0x18, 0][..],
+        &[0x90, 0xc9, 0x59, 0x4a, 0x8d, 0x24, 0xd4, 0x51, 0xc3],
+    ] {
+        let named = [(Register::RSP, 0x7000), (Register::RBP, 0x7010)];
+        let found = exit_of(code, 0, &named, &[1, 2, 5, MAIN]);
+        assert_eq!(found, Some((0x7018, MAIN)), "{code:x?}");
+        assert_eq!(exit_of(code, 0, &named, &[MAIN, 2, 5, MAIN]), None, "not known which");
+    }
+}
+
+/// Where the code says where the return address is, and no call precedes what is there, no frame
+/// pointer says better: it may be a caller's. HotSpot's compiled methods return to its interpreter
+/// so.
+#[test]
+fn a_return_address_that_no_call_precedes_is_no_reason_to_look_elsewhere() {
+    // Forty nops; add $8,%rsp; pop %rbp; ret
+    let code = [&[0x90; 40][..], &[0x48, 0x83, 0xc4, 0x08, 0x5d, 0xc3]].concat();
+    let words = [0, 0x7030, GENERATED + 0x200, 0, 0, 0, 0x7060, MAIN, 0, 0, 0, 0, 0];
+    for (code, at) in [(&code[..], 0), (&code, 20), (&code, 40)] {
+        let named = [(Register::RSP, 0x7000), (Register::RBP, 0x7030)];
+        assert_eq!(exit_of(code, at, &named, &words), None, "at {at}");
+    }
+    // The same with a word between that rbp points below of.
+    let code = [&[0x8b, 0x45, 0xf8][..], &code].concat();
+    let named = [(Register::RSP, 0x7000), (Register::RBP, 0x7030)];
+    assert_eq!(exit_of(&code, 0, &named, &words), None);
+}
+
+/// Code that ends in a jump that only the run decides, and that does not use rbp: it may be
+/// anyone's.
+#[test]
+fn a_frame_pointer_that_nothing_is_seen_to_use() {
+    let words = [1, 2, 3, 0x7040, MAIN, 0];
+    let named = [(Register::RSP, 0x7000), (Register::RBP, 0x7018)];
+    for (code, expected) in [
+        (&[0x31, 0xc0, 0xff, 0x24, 0xc3][..], None), // xor %eax,%eax; jmp *(%rbx,%rax,8)
+        (&[0x8b, 0x45, 0x10, 0xff, 0x24, 0xc3], None), // mov 16(%rbp),%eax
+        (&[0x8b, 0x45, 0xf8, 0xff, 0x24, 0xc3], Some((0x7020, MAIN))), // mov -8(%rbp),%eax
+    ] {
+        assert_eq!(exit_of(code, 0, &named, &words), expected, "{code:x?}");
+    }
+}
+
+/// Interrupted in front of a call that does not come back, behind which another function begins:
+/// its way out leads to whatever is left over on the stack.
+#[test]
+fn the_next_function_is_not_the_way_out_of_interrupted_code() {
+    let begin = [0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0x85, 0xc0]; // sub $16,%rsp; test
+    let next = [0x55, 0x48, 0x89, 0xe5, 0x90, 0x5d, 0xc3];
+    let call = [0xe8, 0, 0x10, 0, 0];
+    let leave = [0xc9, 0xc3];
+    let call_last = [&begin[..], &[0x74, 2], &leave, &call, &next].concat();
+    let call_first = [&begin[..], &[0x75, 12], &call, &next, &leave].concat();
+    for code in [call_last, call_first] {
+        for stale in [0, OTHER] {
+            let words = [stale, 0, 0x7040, MAIN, 0, 0, 0, 0, 0x7070, MAIN, 0, 0, 0];
+            let named = [(Register::RSP, 0x7000), (Register::RBP, 0x7010)];
+            let found = exit_of(&code, 8, &named, &words);
+            assert_eq!(found, Some((0x7018, MAIN)), "{code:x?} {stale:x}");
+        }
+    }
+    // A frame that was not seen to be made may be the caller's.
+    let code = [&[0x85, 0xc0, 0x74, 2][..], &leave, &call, &next].concat();
+    let words = [OTHER, 0, 0x7040, MAIN, 0, 0, 0, 0, 0x7070, MAIN, 0, 0, 0];
+    let named = [(Register::RSP, 0x7000), (Register::RBP, 0x7010)];
+    assert_eq!(exit_of(&code, 0, &named, &words), None);
+}
+
+/// A return into code that cannot be read may be one all the same.
+#[test]
+fn a_return_into_code_that_cannot_be_read() {
+    let code = [0x8b, 0x45, 0xf8, 0xff, 0x24, 0xc3]; // mov -8(%rbp),%eax; jmp *(%rbx,%rax,8)
+    let named = [(Register::RSP, 0x7000), (Register::RBP, 0x7018)];
+    let frames = |word: u64, unreadable| {
+        let mut process = Process::new(&[(0x300, Recipe::EndOfStack)])
+            .text(0x30e, &[0xff, 0xd0])
+            .generated(&code)
+            .stack(0x7000, &[&[word, 2, 3, 0x7040, MAIN, 0][..], &[0; 16]].concat());
+        process.unreadable = unreadable;
+        let mut registers = Registers::interrupted(GENERATED, [0; 16]);
+        named.iter().for_each(|(register, value)| registers.set(*register, *value));
+        process.walk(&registers).0.len()
+    };
+    // Of a module, behind what can be read of it; in memory of no module, and nowhere.
+    assert_eq!(frames(0x40_0500, None), 1);
+    assert_eq!(frames(0x123_4567_8000, Some(0x100_0000_0000)), 1);
+    assert_eq!(frames(0x123_4567_8000, None), 2);
+}
+
+/// A subroutine of generated code that takes the frame of its caller down: its own return address
+/// lies below.
+#[test]
+fn a_frame_that_another_function_has_made() {
+    // push %rbp; mov %rsp,%rbp; nop; call 1f; nop; 1: push %rax; push %rcx; push %rdx; call *%rax;
+    // leave; ret
+    let code = [
+        0x55, 0x48, 0x89, 0xe5, 0x90, 0xe8, 1, 0, 0, 0, 0x90, 0x50, 0x51, 0x52, 0xff, 0xd0, 0xc9,
+        0xc3,
+    ];
+    let words = [GENERATED + 16, 1, 2, 3, GENERATED + 10, 0x7050, MAIN, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let process = Process::new(&[(0x100, LEAF), (0x300, Recipe::EndOfStack)])
+        .text(0x30e, &[0xff, 0xd0])
+        .generated(&code)
+        .stack(0x7000, &words);
+    let start = interrupted(0x40_0104, &[(Register::RSP, 0x7000), (Register::RBP, 0x7028)]);
+    let expected = vec![
+        (FrameKind::Leaf, 0x40_0104, returns(0x7000, GENERATED + 16)),
+        (FrameKind::Call, GENERATED + 16, Exit::None),
+    ];
+    assert_eq!(process.walk(&start), (expected, End::Partial(PartialReason::UnknownModule)));
+}
+
+/// Code of a module keeps its checks also where paths lead through generated code, unless that has
+/// called it.
+#[test]
+fn code_of_a_module_that_keeps_nothing_is_not_believed_beside_generated_code() {
+    let keeps_nothing = [0x31, 0xdb, 0x90, 0xc3]; // xor %ebx,%ebx; nop; ret
+    let process = Process::new(&[(0x100, Recipe::NoCfi), (0x300, Recipe::EndOfStack)])
+        .text(0x30e, &[0xff, 0xd0])
+        .text(0xfff, &[0xcc])
+        .text(0x100, &keeps_nothing)
+        .generated(&[0x90])
+        .stack(0x7000, &[&[MAIN][..], &[0; 16]].concat());
+    let named = [(Register::RSP, 0x7000), (Register::RBP, 0)];
+    let expected = vec![(FrameKind::Leaf, 0x40_0100, Exit::None)];
+    let end = End::Partial(PartialReason::NoCfi);
+    assert_eq!(process.walk(&interrupted(0x40_0100, &named)), (expected, end));
+}
+
+/// Words of a frame that may be anything: so many are looked at, and what that takes is paid for.
+#[test]
+fn reads_of_words_have_a_limit_and_a_price() {
+    let code = [0x8b, 0x45, 0xf8, 0xff, 0x24, 0xc3];
+    for (pointers, is_found) in [(20, true), (100, false)] {
+        let bp = 0x7000 + pointers * 8;
+        let mut words: Vec<u64> =
+            (0..pointers).map(|number| 0x10_0000_0000 + number * 0x1238).collect();
+        words.extend([bp + 0x40, MAIN, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let process = Process::new(&[(0x300, Recipe::EndOfStack)])
+            .text(0x30e, &[0xff, 0xd0])
+            .generated(&code)
+            .stack(0x7000, &words);
+        let mut registers = Registers::interrupted(GENERATED, [0; 16]);
+        registers.set(Register::RSP, 0x7000);
+        registers.set(Register::RBP, bp);
+        let mut cache = Box::new(RecipeCache::new());
+        cache.prepare(1);
+        let mut took = Vec::new();
+        walk(&registers, FrameKind::Leaf, &mut cache, &process, |frame| {
+            took.push(frame.took);
+            Flow::Continue
+        });
+        assert_eq!(took.len() == 2, is_found, "{pointers}");
+        let copies = process.copies.get();
+        assert!(copies <= Probes::MOST_OF_FRAME + 3, "{copies} of {pointers}");
+        assert!(took[0] >= copies.saturating_sub(3) * 2 * SLOW, "{took:?} for {copies}");
+        // Where nobody has asked for it, nothing is read.
+        let process = Process { probes: None, copies: Cell::new(0), ..process };
+        cache.prepare(1);
+        walk(&registers, FrameKind::Leaf, &mut cache, &process, |_| Flow::Continue);
+        assert_eq!(process.copies.get(), 0);
+    }
+}

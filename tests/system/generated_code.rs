@@ -1,0 +1,169 @@
+//! Names of code that programs generate while they run, from the files that they write.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use csprof_tests::installed::{are_installed, find};
+use csprof_tests::paths::is_share;
+use csprof_tests::recording::Recording;
+use csprof_tests::workshop::Workshop;
+
+const MODULE: &str = "[generated code]";
+
+fn workshop(test: &str) -> Workshop {
+    let workshop = Workshop::new(test);
+    workshop.compile("cc -O2 -o program @generated_names.c");
+    workshop
+        .compile("cc -O2 -shared -fPIC -Dwork=work -DANSWER=1 -o one.so @load_libraries/work.c");
+    workshop
+}
+
+/// Samples of the two pieces of code; nearly all of the program's work is in them.
+fn first_and_second(recording: &Recording) -> (u64, u64) {
+    let rows = recording.rows();
+    for name in ["made::first", "made.second"] {
+        let row = rows.iter().find(|row| row.function == name);
+        assert_eq!(row.and_then(|row| row.module.as_deref()), Some(MODULE), "{name}");
+    }
+    let (first, second) = (rows.inclusive_of("made::first"), rows.inclusive_of("made.second"));
+    let named = first + second;
+    // The rest is the library's, and the loader's.
+    assert!(named * 100 >= recording.samples().recorded * 80, "{named}");
+    (first, second)
+}
+
+/// However the program ends, and wherever it says what it generates: one address, two names.
+#[test]
+fn an_address_has_the_name_of_its_epoch() {
+    let workshop = workshop("generated_epochs");
+    let remove = "./program ./one.so map & own=$!; wait $own; rm /tmp/perf-$own.map";
+    for words in [
+        &["./program", "./one.so", "map"][..],
+        &["./program", "./one.so", "dump"],
+        &["./program", "./one.so", "child"],
+        &["./program", "./one.so", "killed"],
+        // What is left is the collector's copy.
+        &["sh", "-c", remove],
+    ] {
+        let recording = workshop.record(&["--epoch-per-load"], words);
+        let (first, second) = first_and_second(&recording);
+        assert!(is_share(first, first + second, 25), "{words:?}: {first} {second}");
+        // Where a line is known, its file counts.
+        let file = if words.contains(&"dump") { "made.x" } else { "/made/*" };
+        let of_file = recording.refined(&format!("through file:{file}"));
+        assert_eq!(of_file.inclusive_of("made.second"), second, "{words:?}");
+        let module = recording.info["modules"].as_array().unwrap().iter();
+        let text = module.map(ToString::to_string).find(|text| text.contains(MODULE)).unwrap();
+        assert!(text.contains("symbols)"), "{text}");
+    }
+    // Lines of the jitdump: the loop's, not the entry's.
+    let recording = workshop.record(&["--epoch-per-load"], &["./program", "./one.so", "dump"]);
+    let of_loop = recording.refined("through line:12");
+    assert!(of_loop.inclusive_of("made::first") > 0);
+}
+
+/// Somebody may have put it there.
+#[test]
+fn a_map_that_may_be_of_somebody_else_names_nothing() {
+    let workshop = workshop("generated_others");
+    for how in ["link", "old"] {
+        let recording = workshop.record(&[], &["./program", "./one.so", how]);
+        assert!(recording.samples().recorded > 0, "{how}");
+        let rows = recording.rows();
+        assert!(!rows.iter().any(|row| row.module.as_deref() == Some(MODULE)), "{how}");
+    }
+}
+
+/// A CPython that can name functions: on the path, or of pyenv.
+fn python() -> Option<PathBuf> {
+    let versions = ["3.12", "3.13", "3.14"];
+    let on_path = versions.iter().find_map(|version| find(&format!("python{version}")));
+    let of_pyenv = || {
+        let versions_of_pyenv = std::env::home_dir()?.join(".pyenv/versions");
+        let folders = fs::read_dir(versions_of_pyenv).ok()?.filter_map(Result::ok);
+        let mut programs = folders.flat_map(|folder| {
+            versions.map(|version| folder.path().join(format!("bin/python{version}")))
+        });
+        programs.find(|program| program.exists())
+    };
+    // What pyenv has on the path is a script that may choose another version.
+    on_path.filter(|path| !path.to_string_lossy().contains("/shims/")).or_else(of_pyenv)
+}
+
+#[test]
+fn functions_in_python_stand_between_those_of_the_interpreter() {
+    let test = "functions_in_python_stand_between_those_of_the_interpreter";
+    let Some(python) = python() else {
+        assert!(!are_installed(test, &["python3.12"]));
+        return;
+    };
+    let workshop = Workshop::new("generated_python");
+    let source = "
+def burn(n):
+    s = 0
+    for i in range(n): s += i * i
+    return s
+class Work:
+    def run(self): return sum(burn(100000) for _ in range(40)) % 1000
+print(Work().run(), sum(sorted(range(300000), key=lambda x: -x)) % 7)
+";
+    fs::write(workshop.path("work.py"), source).unwrap();
+    let words = [python.to_str().unwrap(), "work.py"];
+    let alone = workshop.run(&words);
+    let recording = workshop.record(&["--python"], &words);
+    assert_eq!(recording.outcome.said(), alone.said());
+    assert!(recording.outcome.complained().contains("--refine 'hide @python'"));
+    let rows = recording.refined("hide @python");
+    let row = rows.iter().find(|row| row.function == "burn").unwrap();
+    assert_eq!(row.module.as_deref(), Some(MODULE));
+    // Compiled, not measured: what the interpreter's start takes is little beside it.
+    assert!(rows.inclusive_of("burn") * 2 > recording.samples().recorded, "{row:?}");
+    let in_file = recording.refined("through file:work.py");
+    assert!(in_file.inclusive_of("burn") == recording.rows().inclusive_of("burn"));
+}
+
+#[test]
+fn functions_in_javascript_have_file_and_line() {
+    let test = "functions_in_javascript_have_file_and_line";
+    if !are_installed(test, &["node"]) {
+        return;
+    }
+    let workshop = Workshop::new("generated_javascript");
+    let source = "
+function burn(n) { return n < 2 ? n : burn(n - 1) + burn(n - 2); }
+console.log(burn(34));
+";
+    fs::write(workshop.path("work.js"), source).unwrap();
+    let files = || fs::read_dir(workshop.path(".")).unwrap().map(|entry| entry.unwrap().path());
+    let before: BTreeSet<_> = files().collect();
+    let recording = workshop.record(&["--node"], &["node", "work.js"]);
+    let new: Vec<_> = files().filter(|path| !before.contains(path)).collect();
+    assert!(!new.iter().any(|path| path.extension().is_some_and(|end| end == "log")), "{new:?}");
+    assert_eq!(recording.outcome.said(), "5702887\n");
+    let rows = recording.refined("through file:*/work.js");
+    assert!(rows.inclusive_of("burn") > 0);
+    let report = recording.output(&["report", "--view", "flat"]);
+    assert!(report.contains("burn  work.js:2"), "{report}");
+}
+
+#[test]
+fn methods_in_java_have_names() {
+    let test = "methods_in_java_have_names";
+    if !are_installed(test, &["java", "javac"]) {
+        return;
+    }
+    let workshop = Workshop::new("generated_java");
+    let source = "
+public class Work {
+    static int burn(int n) { return n < 2 ? n : burn(n - 1) + burn(n - 2); }
+    public static void main(String[] words) { System.out.println(burn(38)); }
+}
+";
+    fs::write(workshop.path("Work.java"), source).unwrap();
+    assert!(workshop.run(&["javac", "Work.java"]).status.success());
+    let recording = workshop.record(&["--java"], &["java", "Work"]);
+    assert_eq!(recording.outcome.said(), "39088169\n");
+    let rows = recording.rows();
+    assert!(rows.inclusive_of("int Work.burn(int)") > 0);
+}

@@ -1,0 +1,141 @@
+//! Where an exception that leaves a call goes on: the call-site table of a function's
+//! language-specific data area (LSDA) in `.gcc_except_table`.
+//!
+//! The layout is that of gcc's `unwind-dw2-fde` users (Itanium C++ ABI: Exception Handling, level
+//! II; `gcc/except.cc`, `libsupc++/eh_personality.cc`), which clang and rustc write too. What
+//! happens at a landing pad is not read, only where it is.
+
+use core::ops::Range;
+
+/// Calls whose exceptions are caught, or cleaned up after, in one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LandingPad {
+    /// ELF virtual addresses of the calls.
+    pub calls: Range<u64>,
+    /// Where control goes.
+    pub pad: u64,
+}
+
+/// Pointer encodings (LSB Core, 10.5.1): how a value is written, and to what it is relative.
+const FORMAT: u8 = 0x0f;
+const ULEB128: u8 = 0x01;
+const OMIT: u8 = 0xff;
+const RELATIVE_TO_ITSELF: u8 = 0x10;
+
+/// Reads the landing pads of a function: `bytes` begin with its LSDA, which is at `address`, and
+/// may go on behind it. `start` is where the function begins. Those before a malformed entry where
+/// there is one; ordered by the calls.
+#[must_use]
+pub fn landing_pads(bytes: &[u8], address: u64, start: u64) -> Vec<LandingPad> {
+    let mut pads = Vec::new();
+    // The end of the bytes is an entry cut off.
+    let _ = read(&mut Reader { bytes, address }, start, &mut pads);
+    pads.sort_unstable_by_key(|pad: &LandingPad| pad.calls.start);
+    pads
+}
+
+fn read(reader: &mut Reader<'_>, start: u64, pads: &mut Vec<LandingPad>) -> Option<()> {
+    let encoding = reader.byte()?;
+    let base = if encoding == OMIT { start } else { reader.value(encoding)? };
+    if reader.byte()? != OMIT {
+        reader.unsigned()?; // where the types are
+    }
+    let encoding = reader.byte()?;
+    let length = usize::try_from(reader.unsigned()?).ok()?;
+    let mut table = Reader { bytes: reader.bytes.get(..length)?, address: reader.address };
+    while !table.bytes.is_empty() {
+        let call = start.wrapping_add(table.value(encoding)?);
+        let length = table.value(encoding)?;
+        let pad = table.value(encoding)?;
+        table.unsigned()?; // what to do
+        if pad != 0 && length != 0 {
+            let calls = call..call.saturating_add(length);
+            pads.push(LandingPad { calls, pad: base.wrapping_add(pad) });
+        }
+    }
+    Some(())
+}
+
+/// Bytes that are read from the front.
+struct Reader<'a> {
+    bytes: &'a [u8],
+    address: u64,
+}
+
+impl Reader<'_> {
+    fn byte(&mut self) -> Option<u8> {
+        let (&first, rest) = self.bytes.split_first()?;
+        self.bytes = rest;
+        self.address = self.address.wrapping_add(1);
+        Some(first)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (&array, rest) = self.bytes.split_first_chunk()?;
+        self.bytes = rest;
+        self.address = self.address.wrapping_add(N as u64);
+        Some(array)
+    }
+
+    /// An unsigned LEB128 number; bits beyond 64 are lost.
+    fn unsigned(&mut self) -> Option<u64> {
+        let (mut value, mut shift) = (0, 0);
+        loop {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f).checked_shl(shift).unwrap_or(0);
+            shift += 7;
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
+        }
+    }
+
+    /// A value in one of the encodings that assemblers use here: unsigned, or signed, relative to
+    /// nothing or to itself.
+    fn value(&mut self, encoding: u8) -> Option<u64> {
+        let at = self.address;
+        let value = match encoding & FORMAT {
+            0x00 | 0x04 | 0x0c => u64::from_le_bytes(self.array()?),
+            ULEB128 => self.unsigned()?,
+            0x02 => u64::from(u16::from_le_bytes(self.array()?)),
+            0x03 => u64::from(u32::from_le_bytes(self.array()?)),
+            0x0a => i64::from(i16::from_le_bytes(self.array()?)).cast_unsigned(),
+            0x0b => i64::from(i32::from_le_bytes(self.array()?)).cast_unsigned(),
+            _ => return None,
+        };
+        match encoding & !FORMAT {
+            0 => Some(value),
+            RELATIVE_TO_ITSELF if value != 0 => Some(at.wrapping_add(value)),
+            RELATIVE_TO_ITSELF => Some(0),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_of_gcc() {
+        // @LPStart omitted, @TType omitted, uleb128: calls 4..9 have a pad at 0x20, 9..11 none,
+        // 0x80..0x85 one at 0x90.
+        let bytes = [
+            0xff, 0xff, 0x01, 12, //
+            4, 5, 0x20, 0, //
+            9, 2, 0, 0, //
+            0x80, 1, 5, 0x90, 1, 1, 0xff,
+        ];
+        let pad = |calls, pad| LandingPad { calls, pad };
+        assert_eq!(landing_pads(&bytes, 0x5000, 0x1000), [pad(0x1004..0x1009, 0x1020)]);
+        let bytes = [&bytes[..3], &[14], &bytes[4..]].concat();
+        let both = [pad(0x1004..0x1009, 0x1020), pad(0x1080..0x1085, 0x1090)];
+        assert_eq!(landing_pads(&bytes, 0x5000, 0x1000), both);
+        // Pads relative to an address of their own, here 0x5001 + 0x1fff.
+        let elsewhere = [&[0x1b, 0xff, 0x1f, 0, 0], &bytes[1..]].concat();
+        assert_eq!(landing_pads(&elsewhere, 0x5000, 0x1000)[0], pad(0x1004..0x1009, 0x7020));
+        for end in 0..bytes.len() - 1 {
+            assert!(landing_pads(&bytes[..end], 0x5000, 0x1000).len() < 2, "{end}");
+        }
+    }
+}

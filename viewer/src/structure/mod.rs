@@ -1,0 +1,269 @@
+//! A program's machine code as control flow: basic blocks, loops, and the jumps that leave a
+//! function.
+//!
+//! Everything here is about one function at a time, whose code is given as bytes at ELF virtual
+//! addresses ([`Memory`]); no file is read and no symbol known. [`Structure::of`] decodes the
+//! function, makes a graph of its basic blocks, and finds its loops:
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `code` | what is asked for, and what an instruction says |
+//! | `sweep` | decodes instructions, in the order of addresses |
+//! | `landing_pads` | reads where exceptions go on |
+//! | `blocks` | basic blocks and the edges between them |
+//! | `tables` | finds where indirect jumps lead |
+//! | `graph` | makes the blocks of a function |
+//! | `nest` | finds the loops of a graph, and which lies in which |
+//!
+//! Invariants: no bytes make it panic, and what it takes in time and memory is in proportion to the
+//! bytes, or it says [`TooLarge`]. An indirect jump that is not understood leads nowhere, and is
+//! [recorded](Structure::unresolved). Code that nothing known leads to may be reached by such a
+//! jump, so it counts as reached from outside, unless it is padding.
+
+mod blocks;
+mod code;
+mod graph;
+mod landing_pads;
+mod nest;
+mod sweep;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+use core::ops::Range;
+
+pub use self::code::{Call, Leave, Memory, Target, TooLarge};
+pub use self::landing_pads::{LandingPad, landing_pads};
+
+use self::blocks::Blocks;
+use self::graph::{Builder, Found, MOST_BLOCKS};
+use self::nest::{NONE, Nest, NestedLoop};
+use self::sweep::Sweep;
+
+/// Most bytes of a function.
+const LARGEST: u64 = 16 << 20;
+
+/// Most loops in each other.
+const DEEPEST: u32 = 256;
+
+/// A function to look at.
+#[derive(Clone, Copy, Debug)]
+pub struct Function<'a> {
+    /// Where its code is; parts that a compiler split off have ranges of their own.
+    pub parts: &'a [Range<u64>],
+    /// Where it is entered.
+    pub entry: u64,
+    /// Its landing pads, ordered by calls.
+    pub landing_pads: &'a [LandingPad],
+}
+
+/// A loop of a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loop {
+    /// Where it is entered; if [irreducible](Self::irreducible), one of the places.
+    pub header: u64,
+    /// The loop around it.
+    pub parent: Option<usize>,
+    /// It is entered elsewhere than at the header too.
+    pub irreducible: bool,
+}
+
+/// What was found of a function.
+#[derive(Debug)]
+pub struct Structure {
+    blocks: Blocks,
+    nest: Nest,
+    loops: Vec<Loop>,
+    leaves: Vec<Leave>,
+    calls: Vec<Call>,
+    unresolved: Vec<u64>,
+    may_return: bool,
+    /// Where reached jumps leave the function for.
+    last_jumps: Vec<Target>,
+}
+
+impl Structure {
+    /// Looks at a function. `never_returns` tells whether what is called never comes back.
+    ///
+    /// # Errors
+    ///
+    /// If there is too much of it.
+    pub fn of(
+        memory: &dyn Memory,
+        function: &Function<'_>,
+        never_returns: &dyn Fn(Target) -> bool,
+    ) -> Result<Self, TooLarge> {
+        let mut parts = function.parts.to_vec();
+        parts.sort_unstable_by_key(|part| (part.start, part.end));
+        parts.dedup_by(|later, before| later.start < before.end);
+        let size = |part: &Range<u64>| part.end.saturating_sub(part.start);
+        if parts.iter().map(size).fold(0, u64::saturating_add) > LARGEST {
+            return Err(TooLarge);
+        }
+        let code = parts
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .filter_map(|part| Some((part.clone(), memory.code(part)?)));
+        // Calls end no block, and there may be more of them.
+        let sweep = Sweep::run(code, 2 * MOST_BLOCKS)?;
+        let (entry, pads) = (function.entry, function.landing_pads);
+        let builder = Builder { sweep: &sweep, memory, entry, pads, never_returns };
+        let structure = Self::new(builder.run()?, entry, &sweep);
+        if structure.nest.depth() > DEEPEST { Err(TooLarge) } else { Ok(structure) }
+    }
+
+    fn new(found: Found, entry: u64, sweep: &Sweep<'_>) -> Self {
+        let Found { blocks, leaves, calls, unresolved, returns } = found;
+        let roots = roots(&blocks, entry, sweep);
+        let nest = Nest::of(blocks.edges(), &roots);
+        let told = |found: &NestedLoop| Loop {
+            header: blocks.start(found.header),
+            parent: (found.parent != NONE).then_some(found.parent as usize),
+            irreducible: found.irreducible,
+        };
+        let loops = nest.loops.iter().map(told).collect();
+        let reached = blocks.find(entry).map(|entry| reached(&blocks, &[entry]));
+        let is_reached = |block: u32| reached.as_ref().is_none_or(|all| all[block as usize]);
+        let may_return = returns.into_iter().any(is_reached);
+        let is_left = |leave: &&Leave| blocks.find(leave.at).is_some_and(is_reached);
+        let last_jumps = leaves.iter().filter(is_left).map(|leave| leave.target).collect();
+        Self { nest, loops, leaves, calls, unresolved, may_return, last_jumps, blocks }
+    }
+
+    /// Its loops, each before those inside it, which follow it at once.
+    #[must_use]
+    pub fn loops(&self) -> &[Loop] {
+        &self.loops
+    }
+
+    /// The loops that an address lies in, the outermost first.
+    #[must_use]
+    pub fn loops_at(&self, address: u64) -> Vec<usize> {
+        let innermost = self.blocks.find(address).map(|block| self.nest.innermost[block as usize]);
+        let innermost = innermost.filter(|&found| found != NONE).map(|found| found as usize);
+        let around = core::iter::successors(innermost, |&inner| self.loops[inner].parent);
+        let mut loops: Vec<usize> = around.collect();
+        loops.reverse();
+        loops
+    }
+
+    /// Where the code of a loop is, with that of the loops inside it: disjoint, ordered.
+    #[must_use]
+    pub fn ranges(&self, number: usize) -> Vec<Range<u64>> {
+        let mut ranges: Vec<Range<u64>> = Vec::new();
+        let own = u32::try_from(number).unwrap_or(NONE);
+        for (block, &innermost) in (0..).zip(&self.nest.innermost) {
+            if !self.nest.holds(own, innermost) {
+                continue;
+            }
+            let (start, end) = (self.blocks.start(block), self.blocks.end(block));
+            match ranges.last_mut().filter(|last| last.end == start) {
+                Some(last) => last.end = end,
+                None => ranges.push(start..end),
+            }
+        }
+        ranges
+    }
+
+    /// The block in which a loop begins.
+    #[must_use]
+    pub fn header(&self, number: usize) -> Range<u64> {
+        self.block(self.nest.loops[number].header)
+    }
+
+    /// The blocks from which a loop leads back to its header.
+    pub fn latches(&self, number: usize) -> impl Iterator<Item = Range<u64>> {
+        self.nest.loops[number].latches.iter().map(|&block| self.block(block))
+    }
+
+    fn block(&self, number: u32) -> Range<u64> {
+        self.blocks.start(number)..self.blocks.end(number)
+    }
+
+    /// The basic blocks, ordered, and where each leads: numbers of blocks.
+    pub fn blocks(&self) -> impl Iterator<Item = (Range<u64>, &[u32])> {
+        let numbers = 0..u32::try_from(self.blocks.len()).unwrap_or(NONE);
+        numbers.map(|block| (self.block(block), self.blocks.edges().successors(block)))
+    }
+
+    /// Jumps that leave the function, ordered.
+    #[must_use]
+    pub fn leaves(&self) -> &[Leave] {
+        &self.leaves
+    }
+
+    /// Its calls, ordered.
+    #[must_use]
+    pub fn calls(&self) -> &[Call] {
+        &self.calls
+    }
+
+    /// Addresses of jumps through tables that are not understood.
+    #[must_use]
+    pub fn unresolved(&self) -> &[u64] {
+        &self.unresolved
+    }
+
+    /// Whether it may return, itself or by a jump to what may; `never_returns` tells of these. What
+    /// an indirect jump leads to may.
+    #[must_use]
+    pub fn may_return(&self, never_returns: &dyn Fn(Target) -> bool) -> bool {
+        self.may_return || self.last_jumps.iter().any(|&target| !never_returns(target))
+    }
+}
+
+/// The addresses of the instructions of a block; of many, so many of the first and the last.
+#[must_use]
+pub fn addresses(memory: &dyn Memory, block: Range<u64>, most: usize) -> Vec<u64> {
+    let code = memory.code(block.clone()).map(|bytes| (block.clone(), bytes));
+    let Ok(sweep) = Sweep::run(code.into_iter(), MOST_BLOCKS) else { return Vec::new() };
+    let all = sweep.instructions(block.start, block.end).map(|instruction| instruction.ip());
+    let mut all: Vec<u64> = all.collect();
+    let (first, last) = (most / 2, all.len().saturating_sub(most.div_ceil(2)));
+    if first < last {
+        all.drain(first..last);
+    }
+    all
+}
+
+/// Blocks at which control comes from outside, the entry first.
+fn roots(blocks: &Blocks, entry: u64, sweep: &Sweep<'_>) -> Vec<u32> {
+    let numbers = 0..u32::try_from(blocks.len()).unwrap_or(NONE);
+    let mut roots: Vec<u32> = blocks.find(entry).into_iter().collect();
+    let is_root = |&block: &u32| {
+        blocks.predecessors(block).is_empty()
+            && !blocks.is_entry(block)
+            && !sweep.is_padding(blocks.start(block), blocks.end(block))
+    };
+    roots.extend(numbers.clone().filter(is_root));
+    let mut is_reached = reached(blocks, &roots);
+    // A loop that nothing known leads to.
+    for block in numbers {
+        if !is_reached[block as usize] && !blocks.predecessors(block).is_empty() {
+            let is_padding =
+                |&before: &u32| sweep.is_padding(blocks.start(before), blocks.end(before));
+            if blocks.predecessors(block).iter().all(is_padding) {
+                continue;
+            }
+            roots.push(block);
+            mark(blocks, &[block], &mut is_reached);
+        }
+    }
+    roots
+}
+
+/// Which blocks are reached from some.
+fn reached(blocks: &Blocks, from: &[u32]) -> Vec<bool> {
+    let mut reached = vec![false; blocks.len()];
+    mark(blocks, from, &mut reached);
+    reached
+}
+
+fn mark(blocks: &Blocks, from: &[u32], reached: &mut [bool]) {
+    let mut work = from.to_vec();
+    while let Some(block) = work.pop() {
+        if !core::mem::replace(&mut reached[block as usize], true) {
+            work.extend(blocks.edges().successors(block));
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Instructions of a function, in the order of their addresses.
+//!
+//! Compilers for x86-64 put no data between the instructions of a function, so each begins where
+//! the one before ends. What does not decode is passed over byte by byte.
+
+use core::ops::Range;
+
+use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
+
+use super::code::{Target, TooLarge};
+
+/// Code of a function that lies together.
+pub(super) struct Part<'a> {
+    /// ELF virtual addresses.
+    pub(super) range: Range<u64>,
+    bytes: &'a [u8],
+    /// A bit for each byte at which an instruction begins.
+    starts: Vec<u64>,
+}
+
+/// An instruction that does more than lead to the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Flow {
+    /// Its address.
+    pub(super) at: u64,
+    /// That of the next one.
+    pub(super) next: u64,
+    /// What it does.
+    pub(super) kind: FlowKind,
+}
+
+/// What an instruction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FlowKind {
+    /// Jumps; [`Target::Unknown`] is a jump through a register or a table.
+    Jump(Target),
+    /// Jumps or goes on.
+    Branch(u64),
+    /// Calls.
+    Call(Target),
+    /// Returns.
+    Return,
+    /// Neither goes on nor leads elsewhere: `ud2`, `hlt`, bytes that are no instruction.
+    Stop,
+}
+
+/// All code of a function.
+pub(super) struct Sweep<'a> {
+    /// Ordered, without overlaps.
+    pub(super) parts: Vec<Part<'a>>,
+    /// Ordered by address.
+    pub(super) flows: Vec<Flow>,
+}
+
+impl<'a> Sweep<'a> {
+    /// Decodes parts, which are ordered and do not overlap.
+    ///
+    /// # Errors
+    ///
+    /// If more instructions than `most` do more than lead to the next one.
+    pub(super) fn run(
+        parts: impl Iterator<Item = (Range<u64>, &'a [u8])>,
+        most: usize,
+    ) -> Result<Self, TooLarge> {
+        let mut sweep = Self { parts: Vec::new(), flows: Vec::new() };
+        for (range, bytes) in parts {
+            let mut starts = vec![0; bytes.len().div_ceil(64)];
+            let mut decoder = Decoder::with_ip(64, bytes, range.start, DecoderOptions::NONE);
+            let mut instruction = Instruction::default();
+            while decoder.can_decode() {
+                let at = decoder.position();
+                decoder.decode_out(&mut instruction);
+                starts[at / 64] |= 1 << (at % 64);
+                if instruction.is_invalid() {
+                    let _ = decoder.set_position(at + 1);
+                    decoder.set_ip(range.start.wrapping_add(at as u64 + 1));
+                }
+                if let Some(kind) = flow(&instruction) {
+                    let (at, next) = (range.start.wrapping_add(at as u64), decoder.ip());
+                    if sweep.flows.len() == most {
+                        return Err(TooLarge);
+                    }
+                    sweep.flows.push(Flow { at, next, kind });
+                }
+            }
+            sweep.parts.push(Part { range, bytes, starts });
+        }
+        Ok(sweep)
+    }
+
+    /// The part that holds an address.
+    pub(super) fn part(&self, address: u64) -> Option<&Part<'a>> {
+        let after = self.parts.partition_point(|part| part.range.start <= address);
+        self.parts[..after].last().filter(|part| part.range.contains(&address))
+    }
+
+    /// Whether an instruction of the function begins at an address.
+    pub(super) fn is_start(&self, address: u64) -> bool {
+        self.part(address).is_some_and(|part| part.is_start(part.offset(address)))
+    }
+
+    /// The instruction of the function to which a jump leads. A jump behind a `lock` prefix leads
+    /// to the instruction.
+    pub(super) fn target(&self, address: u64) -> Option<u64> {
+        let part = self.part(address)?;
+        let offset = part.offset(address);
+        // No instruction is longer than 15 bytes (Intel SDM, volume 2, 2.3.11).
+        let start = (offset.saturating_sub(14)..=offset).rev().find(|&at| part.is_start(at))?;
+        Some(part.range.start + start as u64)
+    }
+
+    /// The last instructions before `end`, at most `most`, none before `start`; both lie in one
+    /// part.
+    pub(super) fn last_before(&self, start: u64, end: u64, most: usize) -> u64 {
+        let Some(part) = self.part(start) else { return end };
+        let (first, last) = (part.offset(start), part.offset(end));
+        let at = (first..last).rev().filter(|&at| part.is_start(at)).take(most).last();
+        at.map_or(end, |at| part.range.start + at as u64)
+    }
+
+    /// Decodes the instructions from `start` to `end`, which lie in one part.
+    pub(super) fn instructions(&self, start: u64, end: u64) -> impl Iterator<Item = Instruction> {
+        let bytes = self.part(start).map_or(&[][..], |part| {
+            let end = part.offset(end).min(part.bytes.len());
+            part.bytes.get(part.offset(start)..end).unwrap_or_default()
+        });
+        Decoder::with_ip(64, bytes, start, DecoderOptions::NONE).into_iter()
+    }
+
+    /// Whether all there is from `start` to `end` is there to align what follows.
+    pub(super) fn is_padding(&self, start: u64, end: u64) -> bool {
+        self.instructions(start, end).all(|instruction| {
+            matches!(
+                instruction.code(),
+                Code::Nopw
+                    | Code::Nopd
+                    | Code::Nopq
+                    | Code::Nop_rm16
+                    | Code::Nop_rm32
+                    | Code::Nop_rm64
+                    | Code::Int3
+                    | Code::INVALID
+            )
+        })
+    }
+}
+
+impl Part<'_> {
+    fn offset(&self, address: u64) -> usize {
+        usize::try_from(address.saturating_sub(self.range.start)).unwrap_or(usize::MAX)
+    }
+
+    fn is_start(&self, offset: usize) -> bool {
+        self.starts.get(offset / 64).is_some_and(|word| word >> (offset % 64) & 1 == 1)
+    }
+}
+
+/// What an instruction does; `None` if it leads to the next one.
+fn flow(instruction: &Instruction) -> Option<FlowKind> {
+    if instruction.is_invalid() || instruction.code() == Code::Hlt {
+        return Some(FlowKind::Stop);
+    }
+    let direct = || match instruction.op0_kind() {
+        OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64 => {
+            Some(instruction.near_branch_target())
+        }
+        _ => None,
+    };
+    let indirect = || {
+        if instruction.op0_kind() == OpKind::Memory && instruction.is_ip_rel_memory_operand() {
+            Target::Slot(instruction.ip_rel_memory_address())
+        } else {
+            Target::Unknown
+        }
+    };
+    match instruction.flow_control() {
+        FlowControl::Next | FlowControl::Interrupt => None,
+        FlowControl::UnconditionalBranch => {
+            Some(FlowKind::Jump(direct().map_or(Target::Unknown, Target::Code)))
+        }
+        FlowControl::IndirectBranch => Some(FlowKind::Jump(indirect())),
+        FlowControl::ConditionalBranch | FlowControl::XbeginXabortXend => {
+            direct().map(FlowKind::Branch)
+        }
+        FlowControl::Return => Some(FlowKind::Return),
+        // `syscall` counts as a call here; it is none of a function.
+        FlowControl::Call => direct().map(|to| FlowKind::Call(Target::Code(to))),
+        FlowControl::IndirectCall => Some(FlowKind::Call(indirect())),
+        // ud0, ud1, ud2.
+        FlowControl::Exception => Some(FlowKind::Stop),
+    }
+}

@@ -1,0 +1,173 @@
+//! In which loops the addresses of a module lie, and where their sources are.
+//!
+//! A loop belongs to the innermost source-level function that all instructions with which it begins
+//! and ends (those of its header and of the blocks that lead back to it) have in common: the
+//! function that it is written in, though its condition may be inlined from elsewhere. Its line is
+//! the least of theirs in that function. Lines of one file count, that of the header, and of these
+//! none before the loop around it and none up to the function's name: compilers give such to what
+//! they load again in a loop.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::rc::Rc;
+
+use crate::structure::{self, Structure};
+
+use super::machine::Machine;
+use super::sites::{LoopPlace, ModuleLoops, SiteRow};
+
+/// Instructions that are looked at of each block where a loop begins or ends.
+const MOST_ADDRESSES: usize = 64;
+
+/// Blocks that lead back to a header and are looked at.
+const MOST_LATCHES: usize = 8;
+
+/// Instructions of one module that are looked at for lines.
+const MOST_LOOKED_AT: usize = 1 << 22;
+
+/// Addresses of one module, each counted as often as it lies in a loop.
+const MOST_AROUND: usize = 1 << 22;
+
+/// What lines say of addresses.
+pub(super) trait Lines {
+    /// The rows of an address, outermost first; functions and files are numbers.
+    fn rows(&mut self, address: u64) -> Vec<SiteRow>;
+    /// Where a function is declared.
+    fn declared(&self, function: u32) -> (Option<u32>, u32);
+}
+
+/// Finds the loops of a module's addresses.
+pub(super) struct Loops<'l, 'm, 'data> {
+    machine: &'l Machine<'m, 'data>,
+    /// Numbers of loops in [`found`](Self::found), and what they lie in, by address of the header
+    /// and of the function's first block.
+    known: HashMap<(u64, u64), Known>,
+    found: ModuleLoops,
+    /// Instructions that may still be looked at.
+    effort: usize,
+}
+
+/// A loop that was looked up.
+#[derive(Clone)]
+struct Known {
+    number: u32,
+    /// The source-level frames it lies in, outermost first, the last with its own line.
+    scope: Rc<[SiteRow]>,
+}
+
+impl<'l, 'm, 'data> Loops<'l, 'm, 'data> {
+    pub(super) fn new(machine: &'l Machine<'m, 'data>) -> Self {
+        Self {
+            machine,
+            known: HashMap::new(),
+            found: ModuleLoops::default(),
+            effort: MOST_LOOKED_AT,
+        }
+    }
+
+    /// Adds the loops of the next address, which has these rows.
+    pub(super) fn add(&mut self, address: u64, rows: &[SiteRow], lines: &mut dyn Lines) {
+        let structure = self.machine.structure_at(address);
+        if let Some(structure) = structure.filter(|_| self.found.around.len() < MOST_AROUND) {
+            let mut least = 0;
+            let mut around = None;
+            for number in structure.loops_at(address) {
+                let known = self.look_up(&structure, number, around.as_deref(), lines);
+                let row = common(rows, &known.scope).saturating_sub(1);
+                // Optimizers leave instructions of a loop with the lines of what is around it.
+                least = row.max(least);
+                self.found.around.push((u32::try_from(least).unwrap_or(0), known.number));
+                around = Some(known.scope);
+            }
+        }
+        self.found.end_address();
+    }
+
+    /// All that was added.
+    pub(super) fn finish(self) -> ModuleLoops {
+        self.found
+    }
+
+    fn look_up(
+        &mut self,
+        structure: &Rc<Structure>,
+        number: usize,
+        around: Option<&[SiteRow]>,
+        lines: &mut dyn Lines,
+    ) -> Known {
+        let header = structure.header(number);
+        let first = structure.blocks().next().map_or(0, |(block, _)| block.start);
+        let found = &mut self.found;
+        let entry = match self.known.entry((header.start, first)) {
+            Entry::Occupied(known) => return known.get().clone(),
+            Entry::Vacant(entry) => entry,
+        };
+        let addresses_of = |block| structure::addresses(self.machine.elf, block, MOST_ADDRESSES);
+        let mut addresses = addresses_of(header.clone());
+        let mut jumps = Vec::new();
+        for latch in structure.latches(number).take(MOST_LATCHES) {
+            let in_latch = addresses_of(latch.clone());
+            jumps.extend(in_latch.last());
+            if latch != header {
+                addresses.extend(in_latch);
+            }
+        }
+        addresses.truncate(self.effort);
+        self.effort -= addresses.len();
+        let addresses = addresses.into_iter();
+        let rows: Vec<Vec<SiteRow>> =
+            addresses.map(|address| lines.rows(address)).filter(|rows| !rows.is_empty()).collect();
+        let mut scope = rows.first().cloned().unwrap_or_default();
+        for rows in &rows {
+            let shared = common(&scope, rows);
+            scope.truncate(shared);
+        }
+        let mut place = LoopPlace {
+            offset: header.start,
+            file: None,
+            line: 0,
+            irreducible: structure.loops()[number].irreducible,
+        };
+        let depth = scope.len();
+        if let Some(own) = scope.last_mut() {
+            let told = || rows.iter().map(|rows| rows[depth - 1]).filter(|row| row.line != 0);
+            own.file = told().find_map(|row| row.file);
+            let in_file = told().filter(|row| row.file == own.file).map(|row| row.line);
+            let mut in_file: Vec<u32> = in_file.collect();
+            in_file.sort_unstable();
+            let (file, declared) = lines.declared(own.function);
+            let declared = if file == own.file { declared } else { 0 };
+            let outer = around.filter(|outer| outer.len() == depth).and_then(<[_]>::last);
+            let outer =
+                outer.filter(|outer| (outer.function, outer.file) == (own.function, own.file));
+            let first = outer.map_or(declared + 1, |outer| outer.line);
+            let line = in_file.iter().find(|&&line| line >= first).or(in_file.first());
+            own.line = line.copied().unwrap_or(0);
+            // What the outer loop counts may be loaded again in the inner one. The jump back is
+            // the loop's own.
+            if outer.is_some_and(|outer| outer.line == own.line) {
+                let rows = jumps.iter().map(|&jump| lines.rows(jump));
+                let rows = rows.filter_map(|rows| rows.get(depth - 1).copied());
+                let rows = rows.filter(|row| row.file == own.file && row.line > own.line);
+                own.line = rows.map(|row| row.line).min().unwrap_or(own.line);
+            }
+            (place.file, place.line) = (own.file, own.line);
+        }
+        let known = Known { number: found.add(place), scope: scope.into() };
+        entry.insert(known).clone()
+    }
+}
+
+/// How many rows of two addresses, from the outermost, are the same inlined functions: those
+/// before the last of them call the next one from the same line.
+fn common(left: &[SiteRow], right: &[SiteRow]) -> usize {
+    let mut count = 0;
+    for (at, (a, b)) in left.iter().zip(right).enumerate() {
+        let calls_alike = at.checked_sub(1).is_none_or(|before| left[before] == right[before]);
+        if a.function != b.function || !calls_alike {
+            break;
+        }
+        count = at + 1;
+    }
+    count
+}

@@ -1,0 +1,364 @@
+//! The functions of a module's own file, as [`structure`](crate::structure) looks at them.
+//!
+//! A function is what has an entry in the call frame information, or a symbol with a size where
+//! there is none. What compilers split off for being seldom run (`name.cold`) is a part of the
+//! function that jumps there, as is what a jump leads to elsewhere than at its beginning. A call
+//! that never returns ends its block: of a function of the runtime in another module by name, of
+//! one of this module if no instruction of it returns.
+
+use core::cell::{Cell, RefCell};
+use core::ops::Range;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::structure::{Function, LandingPad, Memory, Structure, Target, landing_pads};
+
+use super::elf::{Elf, Section};
+use super::extent::Extents;
+use super::plt::{self, Callee, Slots, Stub};
+use super::symbol_table::SymbolTable;
+
+/// Bytes of functions of one module that are looked at, some more than once. In a damaged file
+/// functions may overlap.
+const EFFORT: u64 = 512 << 20;
+
+/// Bytes of functions of one module that are looked at to learn whether they return.
+const RETURN_EFFORT: u64 = 16 << 20;
+
+/// Largest function that is looked at for that, in bytes. Those that never return are small.
+const LARGEST_ENDING: u64 = 4 << 10;
+
+/// Jumps from one function to the next that are followed for that.
+const MOST_JUMPS: u32 = 8;
+
+/// Parts of one function that were split off.
+const MOST_PARTS: usize = 16;
+
+impl Memory for Elf<'_> {
+    fn code(&self, addresses: Range<u64>) -> Option<&[u8]> {
+        self.code_of_segment(addresses)
+    }
+
+    fn data(&self, addresses: Range<u64>) -> Option<&[u8]> {
+        self.data_at(addresses)
+    }
+
+    fn named_in(&self, addresses: Range<u64>) -> Option<u64> {
+        self.named_in(addresses)
+    }
+}
+
+/// Where a function begins, and what was found of it.
+type Found = (u64, Option<Rc<Structure>>);
+
+/// The machine code of a module.
+pub(super) struct Machine<'m, 'data> {
+    pub(super) elf: &'m Elf<'data>,
+    pub(super) table: &'m SymbolTable<'data>,
+    pub(super) extents: &'m Extents,
+    pub(super) slots: &'m Slots<'data>,
+    pub(super) stubs: &'m [Stub<'data>],
+    exceptions: Option<Section<'data>>,
+    /// By the first address of the function or of a part of it.
+    structures: RefCell<HashMap<u64, Found>>,
+    may_return: RefCell<HashMap<u64, bool>>,
+    /// By names of functions that never return.
+    defined: RefCell<HashMap<&'data [u8], bool>>,
+    effort: Cell<u64>,
+    return_effort: Cell<u64>,
+}
+
+impl<'m, 'data> Machine<'m, 'data> {
+    /// The code of a file, of which all this was read.
+    pub(super) fn new(
+        elf: &'m Elf<'data>,
+        table: &'m SymbolTable<'data>,
+        extents: &'m Extents,
+        slots: &'m Slots<'data>,
+        stubs: &'m [Stub<'data>],
+    ) -> Self {
+        Self {
+            elf,
+            table,
+            extents,
+            slots,
+            stubs,
+            exceptions: elf.section(".gcc_except_table").ok().flatten(),
+            structures: RefCell::default(),
+            may_return: RefCell::default(),
+            defined: RefCell::default(),
+            effort: Cell::new(EFFORT),
+            return_effort: Cell::new(RETURN_EFFORT),
+        }
+    }
+
+    /// The addresses of the function, or of the split-off part, that holds an address.
+    pub(super) fn extent(&self, address: u64) -> Option<Range<u64>> {
+        if let Some(extent) = self.extents.find(address) {
+            return Some(extent.range.clone());
+        }
+        let symbol = self.table.find(address).filter(|symbol| !symbol.guessed)?;
+        Some(symbol.range.clone())
+    }
+
+    /// The structure of the function that holds an address; `None` if there is none, or too much.
+    pub(super) fn structure_at(&self, address: u64) -> Option<Rc<Structure>> {
+        self.look_up(address)?.1
+    }
+
+    /// Where the function begins that holds an address, which may lie in a split-off part.
+    pub(super) fn function_at(&self, address: u64) -> Option<u64> {
+        Some(self.look_up(address)?.0)
+    }
+
+    fn look_up(&self, address: u64) -> Option<Found> {
+        let own = self.extent(address)?;
+        if let Some(known) = self.structures.borrow().get(&own.start) {
+            return Some(known.clone());
+        }
+        let (parts, structure) = self.read(&own);
+        let entry = parts.first().map_or(own.start, |part| part.start);
+        let found = (entry, structure.map(Rc::new));
+        let mut structures = self.structures.borrow_mut();
+        // What several functions share stays with the first; a function has its own.
+        for part in &parts {
+            if part.start == entry || part.start == own.start || self.is_split_off(part.start) {
+                structures.entry(part.start).or_insert_with(|| found.clone());
+            }
+        }
+        structures.entry(own.start).or_insert_with(|| found.clone());
+        Some(found)
+    }
+
+    /// Reads the function of which `own` is a part.
+    fn read(&self, own: &Range<u64>) -> (Vec<Range<u64>>, Option<Structure>) {
+        let alone = self.read_parts(core::slice::from_ref(own));
+        let is_split_off = self.is_split_off(own.start);
+        let into_middle = self.jumped_to(alone.as_ref());
+        let into_middle = into_middle.filter(|(to, range)| range.start != *to);
+        let mut whole = into_middle.map(|(_, range)| range).filter(|range| {
+            let by_name = is_split_off && !self.is_split_off(range.start);
+            // Linkers put seldom run code first.
+            by_name || own.start < range.start && self.jumps_to(range, own)
+        });
+        let (mut parts, mut structure) = match whole.next() {
+            None => (vec![own.clone()], alone),
+            Some(whole) => {
+                let structure = self.read_parts(core::slice::from_ref(&whole));
+                (vec![whole], structure)
+            }
+        };
+        for (to, part) in self.jumped_to(structure.as_ref()) {
+            let is_part = part.start != to || self.is_split_off(part.start) || part == *own;
+            if is_part && !parts.contains(&part) && parts.len() < MOST_PARTS {
+                parts.push(part);
+            }
+        }
+        if parts.len() > 1 {
+            structure = self.read_parts(&parts);
+        }
+        (parts, structure)
+    }
+
+    /// Looks at a function; the first part is where it begins.
+    fn read_parts(&self, parts: &[Range<u64>]) -> Option<Structure> {
+        let size = parts.iter().map(|part| part.end - part.start).fold(0, u64::saturating_add);
+        self.effort.set(self.effort.get().checked_sub(size)?);
+        let mut pads: Vec<LandingPad> = parts.iter().flat_map(|part| self.pads(part)).collect();
+        pads.sort_unstable_by_key(|pad| pad.calls.start);
+        let function = Function { parts, entry: parts.first()?.start, landing_pads: &pads };
+        let never_returns = |target| !self.may_return(target, MOST_JUMPS);
+        Structure::of(self.elf, &function, &never_returns).ok()
+    }
+
+    /// Where direct jumps leave a function for, with the function or part there.
+    fn jumped_to(
+        &self,
+        from: Option<&Structure>,
+    ) -> impl Iterator<Item = (u64, Range<u64>)> + use<'_, 'm, 'data> {
+        let leaves = from.map(Structure::leaves).unwrap_or_default();
+        let mut targets: Vec<u64> = leaves
+            .iter()
+            .filter_map(|leave| match leave.target {
+                Target::Code(to) => Some(to),
+                _ => None,
+            })
+            .collect();
+        targets.sort_unstable();
+        targets.dedup();
+        let is_stub = |to: &u64| plt::find(self.stubs, *to).is_some();
+        let targets = targets.into_iter().filter(move |to| !is_stub(to));
+        targets.filter_map(|to| Some((to, self.extent(to)?)))
+    }
+
+    /// Whether a function jumps to a part.
+    fn jumps_to(&self, from: &Range<u64>, part: &Range<u64>) -> bool {
+        let structure = self.read_parts(core::slice::from_ref(from));
+        self.jumped_to(structure.as_ref()).any(|(_, range)| range == *part)
+    }
+
+    /// Whether a function was split off from another one.
+    pub(super) fn is_split_off(&self, start: u64) -> bool {
+        let symbol = self.table.find(start).filter(|symbol| symbol.start == start);
+        symbol.is_some_and(|symbol| memchr::memmem::find(symbol.name, b".cold").is_some())
+    }
+
+    fn pads(&self, part: &Range<u64>) -> Vec<LandingPad> {
+        let lsda = self.extents.find(part.start).and_then(|extent| extent.lsda);
+        let (Some(lsda), Some(section)) = (lsda, &self.exceptions) else { return Vec::new() };
+        let offset = lsda.checked_sub(section.address).and_then(|at| usize::try_from(at).ok());
+        let bytes = offset.and_then(|offset| section.bytes.get(offset..));
+        let mut pads = bytes.map_or(Vec::new(), |bytes| landing_pads(bytes, lsda, part.start));
+        pads.retain(|pad| part.start <= pad.calls.start && pad.calls.end <= part.end);
+        pads
+    }
+
+    /// Where a target leads, past the stubs of the procedure linkage table: to code of this module
+    /// or to what a slot is for.
+    pub(super) fn callee(&self, target: Target) -> Option<Reached<'data>> {
+        match target {
+            Target::Code(address) => match plt::find(self.stubs, address) {
+                Some(stub) => Some(Reached::Slot(stub.callee)),
+                None => Some(Reached::Code(address)),
+            },
+            Target::Slot(slot) => self.slots.at(slot).map(Reached::Slot),
+            Target::Unknown => None,
+        }
+    }
+
+    /// Whether what is called may come back. What is not known may.
+    fn may_return(&self, target: Target, jumps: u32) -> bool {
+        let address = match self.callee(target) {
+            Some(Reached::Slot(Callee::Symbol(name))) => {
+                // Of a library's own functions the symbol may be called by any name too.
+                return !never_returns(name) || self.defines(name);
+            }
+            Some(Reached::Code(address)) => address,
+            _ => return true,
+        };
+        if let Some(&known) = self.may_return.borrow().get(&address) {
+            return known;
+        }
+        let may_return = self.has_return(address, jumps);
+        self.may_return.borrow_mut().insert(address, may_return);
+        may_return
+    }
+
+    /// Whether the module defines a symbol of this name for others.
+    fn defines(&self, name: &'data [u8]) -> bool {
+        *self.defined.borrow_mut().entry(name).or_insert_with(|| self.elf.defines(name))
+    }
+
+    fn has_return(&self, address: u64, jumps: u32) -> bool {
+        let extent = self.extent(address).filter(|extent| extent.start == address);
+        let Some(extent) = extent else { return true };
+        let size = extent.end - extent.start;
+        let effort = self.return_effort.get();
+        if jumps == 0 || size > LARGEST_ENDING || size > effort {
+            return true;
+        }
+        self.return_effort.set(effort - size);
+        // It is called again while this is being found out: then it may.
+        self.may_return.borrow_mut().insert(address, true);
+        let function = Function { parts: &[extent], entry: address, landing_pads: &[] };
+        let Ok(structure) = Structure::of(self.elf, &function, &|_| false) else { return true };
+        structure.may_return(&|target| !self.may_return(target, jumps - 1))
+    }
+}
+
+/// Where a call or a jump leads, past the stubs of the procedure linkage table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reached<'data> {
+    /// To the code at this address of the module.
+    Code(u64),
+    /// To what a slot is for.
+    Slot(Callee<'data>),
+}
+
+/// Functions of the runtimes of C, C++, Rust and Fortran that are called for the last time, by the
+/// names of their symbols. Names of other libraries say nothing: a program may give such a name to
+/// a function of its own that returns.
+const NEVER_RETURN: &[&str] = &[
+    "abort",
+    "exit",
+    "_exit",
+    "_Exit",
+    "quick_exit",
+    "pthread_exit",
+    "thrd_exit",
+    "longjmp",
+    "_longjmp",
+    "siglongjmp",
+    "__longjmp_chk",
+    "__assert",
+    "__assert_fail",
+    "__assert_perror_fail",
+    "__stack_chk_fail",
+    "__stack_chk_fail_local",
+    "__chk_fail",
+    "__fortify_fail",
+    "__libc_fatal",
+    "_Unwind_Resume",
+    "__cxa_throw",
+    "__cxa_rethrow",
+    "__cxa_bad_cast",
+    "__cxa_bad_typeid",
+    "__cxa_throw_bad_array_new_length",
+    "__cxa_call_unexpected",
+    "__cxa_call_terminate",
+    "__clang_call_terminate",
+    "__cxa_pure_virtual",
+    "_ZSt9terminatev",
+    "_ZSt10unexpectedv",
+    "_ZSt17rethrow_exceptionNSt15__exception_ptr13exception_ptrE",
+    "rust_begin_unwind",
+    "rust_panic",
+    "_gfortran_runtime_error",
+    "_gfortran_runtime_error_at",
+    "_gfortran_os_error",
+    "_gfortran_os_error_at",
+    "_gfortran_stop_numeric",
+    "_gfortran_stop_string",
+    "_gfortran_error_stop_numeric",
+    "_gfortran_error_stop_string",
+];
+
+/// What is in the mangled names of those that C++ and Rust have many of.
+const NEVER_RETURN_PARTS: &[&str] = &[
+    // std::__throw_length_error(char const*) and others
+    "_ZSt20__throw",
+    "_ZSt19__throw",
+    "_ZSt17__throw",
+    "_ZSt16__throw",
+    "_ZSt21__throw",
+    "_ZSt22__throw",
+    "_ZSt24__throw",
+    "_ZSt25__throw",
+    "_ZSt28__throw",
+    // core::panicking::panic_fmt and others, in either mangling
+    "4core9panicking",
+    "6option13unwrap_failed",
+    "6option13expect_failed",
+    "6result13unwrap_failed",
+    "4cell22panic_already_borrowed",
+    "4cell30panic_already_mutably_borrowed",
+    "_index_len_fail",
+    "slice_index_order_fail",
+    "slice_error_fail",
+    "18handle_alloc_error",
+    "17capacity_overflow",
+    "7raw_vec12handle_error",
+    "3std7process5abort",
+    "3std7process4exit",
+];
+
+/// Whether a function of this name never returns.
+fn never_returns(name: &[u8]) -> bool {
+    let is_mangled =
+        name.starts_with(b"_ZN") || name.starts_with(b"_R") || name.starts_with(b"_ZSt");
+    NEVER_RETURN.iter().any(|never| never.as_bytes() == name)
+        || is_mangled
+            && NEVER_RETURN_PARTS
+                .iter()
+                .any(|part| memchr::memmem::find(name, part.as_bytes()).is_some())
+}

@@ -1,0 +1,347 @@
+//! Functions that left by a tail call, found again.
+//!
+//! Where the last thing that a function does is to call another one, compilers jump there, and
+//! nothing of the function is left on the stack. But the caller's instruction says whom it called:
+//!
+//! ```text
+//!   samples   main ── return address 0x1182 ──► d                 main calls b, not d
+//!   program   0x117d: call b          b: … jmp c          c: … jmp d
+//!             so the path is main, b, c, d
+//! ```
+//!
+//! The called function and the one that was found on the stack are joined by a search among the
+//! jumps that leave functions. Invariant: nothing is guessed. `b` is told only if a chain of jumps
+//! with known ends leads from it to what was found. What lies between is told if there is one such
+//! chain, or several of one length, whose functions are then told together (`c or e`). Where other
+//! chains may have gone through a jump whose end is not known, or round in circles, `b` alone is
+//! told. Conditional jumps count as jumps whose end is not known: they may lead into a piece of the
+//! function itself that nothing shows to be one.
+//!
+//! Nothing is told of frames in the dynamic loader: the first call through a slot of lazy binding
+//! arrives there (`_dl_runtime_resolve`), and what is called has not begun.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+use csprof_format::address::FrameKind;
+use csprof_format::ids::{FrameId, ModuleId};
+use csprof_format::profile as saved;
+use object::LittleEndian;
+use object::elf::{SHN_UNDEF, STT_FUNC, STT_GNU_IFUNC};
+
+use crate::structure::Target;
+
+use super::elf::Elf;
+use super::extent::Extents;
+use super::locate::FoundFile;
+use super::machine::{Machine, Reached};
+use super::plt::{self, Callee, Slots, Stub};
+use super::symbol_table::SymbolTable;
+use super::votes::{self, LONGEST_CALL, Reach};
+
+/// Functions that are visited to find a chain.
+const MOST_VISITED: usize = 256;
+
+/// Chains that are compared.
+const MOST_CHAINS: usize = 16;
+
+/// A function: its module, and the ELF virtual address where it begins.
+pub(super) type Node = (ModuleId, u64);
+
+/// Functions of which one left by a tail call; mostly there is one.
+pub(super) type OneOf = BTreeSet<Node>;
+
+/// For each two frames, caller and callee, the functions that left between them; no empty list.
+pub(super) type Between = BTreeMap<(FrameId, FrameId), Vec<OneOf>>;
+
+/// Finds the functions that left between frames of which `opened` has the modules. Should a library
+/// panic on a damaged file, nothing is told of it. Once it is stopped, the rest is left out.
+pub(super) fn find<'a>(
+    profile: &saved::Profile,
+    opened: &'a HashMap<ModuleId, FoundFile>,
+    is_stopped: &dyn Fn() -> bool,
+) -> Between {
+    let read = |(&id, file): (&ModuleId, &'a FoundFile)| {
+        if is_stopped() {
+            return None;
+        }
+        let elf = Elf::parse(&file.bytes).ok()?;
+        let read = catch_unwind(AssertUnwindSafe(|| Read::new(&elf))).ok()?;
+        Some((id, (elf, read)))
+    };
+    let read: HashMap<ModuleId, (Elf<'_>, Read<'_>)> = opened.iter().filter_map(read).collect();
+    let loaders = read.iter().filter(|(id, (elf, _))| is_loader(profile, **id, elf));
+    let search = Search {
+        loaders: loaders.map(|(&id, _)| id).collect(),
+        machines: read.iter().map(|(&id, (elf, read))| (id, read.machine(elf))).collect(),
+        exports: Exports::read(read.iter().map(|(&id, (elf, _))| (id, elf))),
+        jumps: RefCell::default(),
+    };
+    let mut found = Between::new();
+    // Many frames of one function are called from one place.
+    let mut known = HashMap::new();
+    for (caller, callee) in neighbors(profile) {
+        if is_stopped() {
+            break;
+        }
+        let one = catch_unwind(AssertUnwindSafe(|| {
+            let (from, to) = search.ends(profile, caller, callee)?;
+            let via = known.entry((from, to)).or_insert_with(|| search.chain(from, to));
+            Some(via.clone())
+        }));
+        if let Some(via) = one.ok().flatten().filter(|via| !via.is_empty()) {
+            found.insert((caller, callee), via);
+        }
+    }
+    found
+}
+
+/// Whether a module is the dynamic loader, by its file's name (`ld-linux-x86-64.so.2`,
+/// `ld-2.31.so`) or, if that was changed, by what only loaders export.
+fn is_loader(profile: &saved::Profile, id: ModuleId, elf: &Elf<'_>) -> bool {
+    let path = profile.modules.get(id.index()).and_then(|module| {
+        let path = profile.strings.get(module.path.index())?;
+        path.rsplit('/').next()
+    });
+    let by_name = path.is_some_and(|name| name.starts_with("ld-") || name.starts_with("ld.so"));
+    by_name || elf.defines(b"__tls_get_addr")
+}
+
+/// The modules that [`find`] needs.
+pub(super) fn modules(profile: &saved::Profile) -> BTreeSet<ModuleId> {
+    let pairs = neighbors(profile).into_iter().flat_map(|(caller, callee)| [caller, callee]);
+    pairs.filter_map(|frame| profile.frames.get(frame.index())?.module).collect()
+}
+
+/// All pairs of a call and a frame below it.
+fn neighbors(profile: &saved::Profile) -> BTreeSet<(FrameId, FrameId)> {
+    let is_call = |frame: &saved::Frame| frame.kind == FrameKind::Call && frame.module.is_some();
+    let is_code = |frame: &saved::Frame| {
+        matches!(frame.kind, FrameKind::Call | FrameKind::Leaf) && frame.module.is_some()
+    };
+    let nodes = &profile.nodes;
+    let pairs = nodes.parent.iter().enumerate().filter_map(|(node, &parent)| {
+        let callee = *nodes.frame.get(node)?;
+        let caller = *nodes.frame.get(parent as usize)?;
+        let is_one = is_call(profile.frames.get(caller.index())?)
+            && is_code(profile.frames.get(callee.index())?)
+            && parent as usize != node;
+        is_one.then_some((caller, callee))
+    });
+    pairs.collect()
+}
+
+/// What is read of a module's file.
+struct Read<'data> {
+    table: SymbolTable<'data>,
+    extents: Extents,
+    slots: Slots<'data>,
+    stubs: Vec<Stub<'data>>,
+}
+
+impl<'data> Read<'data> {
+    fn new(elf: &Elf<'data>) -> Self {
+        let tables: Vec<_> =
+            [elf.symbols(), elf.dynamic_symbols()].into_iter().filter_map(Result::ok).collect();
+        let slots = Slots::read(elf);
+        Self {
+            table: SymbolTable::new(&tables, &elf.code()),
+            extents: Extents::read(elf),
+            stubs: plt::stubs(elf, &slots),
+            slots,
+        }
+    }
+
+    fn machine<'m>(&'m self, elf: &'m Elf<'data>) -> Machine<'m, 'data> {
+        Machine::new(elf, &self.table, &self.extents, &self.slots, &self.stubs)
+    }
+}
+
+/// The functions that modules define for others, by name; `None` if there are several, or what is
+/// called is chosen at run time.
+struct Exports<'data>(HashMap<&'data [u8], Option<Node>>);
+
+impl<'data> Exports<'data> {
+    fn read<'e>(elves: impl Iterator<Item = (ModuleId, &'e Elf<'data>)>) -> Self
+    where
+        'data: 'e,
+    {
+        let mut exports = HashMap::new();
+        for (module, elf) in elves {
+            let Ok(table) = elf.dynamic_symbols() else { continue };
+            for symbol in table.symbols {
+                let is_code = matches!(symbol.st_type(), STT_FUNC | STT_GNU_IFUNC);
+                let Some(name) = table.name(symbol) else { continue };
+                if !is_code || symbol.st_shndx.get(LittleEndian) == SHN_UNDEF {
+                    continue;
+                }
+                let node = (symbol.st_type() == STT_FUNC)
+                    .then(|| (module, symbol.st_value.get(LittleEndian)));
+                let known = exports.entry(name).or_insert(node);
+                if *known != node {
+                    *known = None;
+                }
+            }
+        }
+        Self(exports)
+    }
+}
+
+/// Where jumps lead that leave a function.
+#[derive(Debug, Default)]
+struct Jumps {
+    to: BTreeSet<Node>,
+    /// There may be one whose end is not known.
+    is_open: bool,
+}
+
+struct Search<'m, 'data> {
+    machines: HashMap<ModuleId, Machine<'m, 'data>>,
+    exports: Exports<'data>,
+    /// Dynamic loaders.
+    loaders: BTreeSet<ModuleId>,
+    jumps: RefCell<HashMap<Node, Rc<Jumps>>>,
+}
+
+impl Search<'_, '_> {
+    /// The function that a frame's call calls, and the one that the frame below it lies in, if
+    /// they differ.
+    fn ends(
+        &self,
+        profile: &saved::Profile,
+        caller: FrameId,
+        callee: FrameId,
+    ) -> Option<(Node, Node)> {
+        let caller = profile.frames.get(caller.index())?;
+        let callee = profile.frames.get(callee.index())?;
+        let module = caller.module?;
+        let machine = self.machines.get(&module)?;
+        let code = machine.elf.code_at(caller.offset.checked_sub(LONGEST_CALL)?..caller.offset)?;
+        let target = match votes::decode(code, caller.offset)? {
+            Reach::Code(address) => Target::Code(address),
+            Reach::Slot(slot) => Target::Slot(slot),
+        };
+        let from = self.node(module, target)?;
+        let address = callee.offset.checked_sub(callee.kind.lookup_bias())?;
+        let own = self.machines.get(&callee.module?)?;
+        if self.loaders.contains(&callee.module?) {
+            return None;
+        }
+        let extent = own.extent(address)?;
+        if (callee.module?, extent.start) == from || plt::find(own.stubs, address).is_some() {
+            return None;
+        }
+        // All stubs of a module may have one entry in the call frame information.
+        if own.stubs.iter().any(|stub| extent.contains(&stub.range.start)) {
+            return None;
+        }
+        let to = (callee.module?, own.function_at(address)?);
+        (from != to).then_some((from, to))
+    }
+
+    /// The function at which a call or a jump arrives, if that is certain.
+    fn node(&self, module: ModuleId, target: Target) -> Option<Node> {
+        let machine = self.machines.get(&module)?;
+        let (module, address) = match machine.callee(target)? {
+            Reached::Code(address) => (module, address),
+            Reached::Slot(Callee::Symbol(name)) => (*self.exports.0.get(name)?)?,
+            Reached::Slot(Callee::Resolver(_)) => return None,
+        };
+        let start = self.machines.get(&module)?.function_at(address)?;
+        (start == address).then_some((module, start))
+    }
+
+    fn jumps(&self, node: Node) -> Rc<Jumps> {
+        if let Some(known) = self.jumps.borrow().get(&node) {
+            return Rc::clone(known);
+        }
+        let mut jumps = Jumps::default();
+        let machine = self.machines.get(&node.0);
+        let structure = machine.and_then(|machine| machine.structure_at(node.1));
+        jumps.is_open = structure.as_ref().is_none_or(|found| !found.unresolved().is_empty());
+        for leave in structure.iter().flat_map(|structure| structure.leaves()) {
+            match self.node(node.0, leave.target).filter(|_| !leave.conditional) {
+                Some(to) => jumps.to.extend([to]),
+                None => jumps.is_open = true,
+            }
+        }
+        let jumps = Rc::new(jumps);
+        self.jumps.borrow_mut().insert(node, Rc::clone(&jumps));
+        jumps
+    }
+
+    /// The functions from the one that was called to the one that was found, without the latter;
+    /// empty if none is certain.
+    fn chain(&self, from: Node, to: Node) -> Vec<OneOf> {
+        let first = || vec![OneOf::from([from])];
+        let mut reached = BTreeSet::from([from]);
+        let mut work = vec![from];
+        let mut is_open = false;
+        while let Some(node) = work.pop() {
+            if node == to {
+                continue;
+            }
+            let jumps = self.jumps(node);
+            is_open |= jumps.is_open;
+            work.extend(jumps.to.iter().filter(|&&next| reached.insert(next)));
+            if reached.len() > MOST_VISITED {
+                return Vec::new();
+            }
+        }
+        if !reached.contains(&to) {
+            return Vec::new();
+        }
+        if is_open {
+            return first();
+        }
+        match self.chains(from, to, &reached) {
+            Some(chains) => together(&chains).unwrap_or_else(first),
+            None => first(),
+        }
+    }
+
+    /// All chains; `None` if there are too many, or they lead in circles.
+    fn chains(&self, from: Node, to: Node, reached: &BTreeSet<Node>) -> Option<Vec<Vec<Node>>> {
+        let mut leading = HashSet::from([to]);
+        loop {
+            let before = leading.len();
+            for &node in reached.iter().filter(|&&node| node != to) {
+                if self.jumps(node).to.iter().any(|next| leading.contains(next)) {
+                    leading.insert(node);
+                }
+            }
+            if leading.len() == before {
+                break;
+            }
+        }
+        let mut chains = Vec::new();
+        let mut work = vec![vec![from]];
+        while let Some(chain) = work.pop() {
+            let last = *chain.last()?;
+            for &next in self.jumps(last).to.iter().filter(|next| leading.contains(*next)) {
+                if next == to {
+                    chains.push(chain.clone());
+                } else if chain.contains(&next) || chain.len() + 1 == saved::MAX_TAIL_CALLS {
+                    return None;
+                } else {
+                    work.push([&chain[..], &[next]].concat());
+                }
+            }
+            if chains.len() + work.len() > MOST_CHAINS {
+                return None;
+            }
+        }
+        Some(chains)
+    }
+}
+
+/// What chains of one length have at each place.
+fn together(chains: &[Vec<Node>]) -> Option<Vec<OneOf>> {
+    let length = chains.first()?.len();
+    if chains.iter().any(|chain| chain.len() != length) {
+        return None;
+    }
+    Some((0..length).map(|at| chains.iter().map(|chain| chain[at]).collect()).collect())
+}
