@@ -218,6 +218,21 @@ pub fn after_fork_child() {
     }
 }
 
+/// To be called before the process asks to be traced: it stops at each signal, of which its parent
+/// is told. Sampling ends until an exec.
+pub fn before_trace() {
+    if !process::active() {
+        return;
+    }
+    messages::note(
+        "the program asked to be traced (PTRACE_TRACEME): it is not sampled from there on, until \
+         it executes another",
+    );
+    thread::registry::stop_all();
+    thread::unarmed::disarm_here(trampoline::Suspended::No);
+    drop_pending();
+}
+
 /// To be called before an exec in place: a profiling signal that is pending when the handler is
 /// gone would end the process.
 pub fn before_exec() {

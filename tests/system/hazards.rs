@@ -51,5 +51,6 @@ checks! {
     // Limits.
     limits tight_memory limit_kept sandbox_by_prctl sandbox_by_syscall sandbox_strict
     dispatched_by_prctl dispatched_by_syscall
+    traced traced_by_syscall
     perf_events_forbidden timers_forbidden all_sources_forbidden
 }

@@ -26,7 +26,7 @@
 //! | [`jumps`] | `longjmp` `_longjmp` `siglongjmp` `__longjmp_chk` | frames that are left do not return |
 //! | [`files`] | `close` `close_range` `closefrom` `dup2` `dup3` | the files of sample sources stay open |
 //! | [`calls`] | `sched_yield` | calls are counted, and sampled without a signal |
-//! | [`sandbox`] | `prctl` `syscall` `clone` | seccomp would make the collector's system calls deadly; threads that cannot be sampled are counted |
+//! | [`sandbox`] | `prctl` `syscall` `clone` `ptrace` | seccomp would make the collector's system calls deadly; threads that cannot be sampled are counted |
 //!
 //! Not here, on purpose: `exit`, `_exit`, `quick_exit`, `abort` (the arena is shared memory and
 //! needs no farewell), `pthread_exit` (see [`threads`]).

@@ -130,7 +130,7 @@ real_functions! {
         vfork, dlopen, dlmopen, dlclose, dlsym,
         backtrace, _dl_find_object, dl_iterate_phdr,
         longjmp, _longjmp, siglongjmp, __longjmp_chk,
-        prctl, syscall, clone, sched_yield,
+        prctl, syscall, clone, ptrace, sched_yield,
     }
     of_unwinder {
         _Unwind_RaiseException, _Unwind_Resume, _Unwind_Resume_or_Rethrow,

@@ -1,4 +1,5 @@
-//! A program that restricts its own system calls, or makes some behind the C library's back.
+//! A program that restricts its own system calls, has them and its signals watched, or makes some
+//! behind the C library's back.
 //!
 //! seccomp(2) ends the process, or fails the call, for whatever the program did not expect itself
 //! to do; and the collector does things that no program expects of itself: it reads clocks, deletes
@@ -9,6 +10,10 @@
 //! The same goes for system calls that a handler of the program's gets in place of the kernel
 //! (syscall user dispatch). Filters are installed by prctl(2) or, having no wrapper in the C
 //! library, by syscall(2). The stubs jump on: their arguments are variadic.
+//!
+//! A process that asks its parent to trace it (`PTRACE_TRACEME`) stops at each signal, and the
+//! parent is told. Debuggers expect that of programs that they start, but not of children by which
+//! they try out what the processor does (gdb). So sampling ends there until the next exec.
 //!
 //! Through syscall(2) a program may also fork behind the C library's back. The child returns on a
 //! copy of the stack, in which no return address may be replaced. And by clone(2) it may make
@@ -59,12 +64,26 @@ static WATCHED: [u64; 8] = {
         }
         bits
     }
-    let fixed = [libc::SYS_seccomp, libc::SYS_prctl, libc::SYS_clone, libc::SYS_clone3];
+    let fixed =
+        [libc::SYS_seccomp, libc::SYS_prctl, libc::SYS_ptrace, libc::SYS_clone, libc::SYS_clone3];
     with(with(with(with([0; 8], &fixed), &FORK_CALLS), &CALLS), &ENDED_CALLS)
 };
 
-/// Before a raw system call: seccomp(2), prctl(2), those that fork, waits, and calls before the
-/// constructor. A wait is made with the signal held back.
+/// Before ptrace.
+extern "C" fn before_ptrace(call: &mut Call, real: &Real) -> *mut c_void {
+    before_trace(call.arguments[0] as c_long);
+    stub::target(real)
+}
+
+/// Before the ptrace(2) of this request.
+fn before_trace(request: c_long) {
+    if request == c_long::from(libc::PTRACE_TRACEME) {
+        lifecycle::before_trace();
+    }
+}
+
+/// Before a raw system call: those that restrict others, ptrace(2), those that fork, waits, and
+/// calls before the constructor. A wait is made with the signal held back.
 extern "C" fn before_syscall(call: &mut Call, real: &Real) -> Route {
     /// SECCOMP_SET_MODE_STRICT and SECCOMP_SET_MODE_FILTER; larger ones are questions.
     const SET_MODES: core::ops::RangeInclusive<c_long> = 0..=1;
@@ -77,6 +96,7 @@ extern "C" fn before_syscall(call: &mut Call, real: &Real) -> Route {
         libc::SYS_seccomp if SET_MODES.contains(&first) => enter(),
         libc::SYS_prctl if restricts(first) => enter(),
         _ if !stub::engaged() => {}
+        libc::SYS_ptrace => before_trace(first),
         _ if forks(number) => {
             thread::unarmed::disarm_here(Suspended::No);
             // clone3 takes a structure, which begins with the flags.
@@ -143,6 +163,11 @@ arch::stub! {
     #[unsafe(no_mangle)]
     {argument 2 has bit 16}
     jump clone = slots::clone, WATCHING, before_clone
+}
+
+stub::wrappers! {
+    /// ptrace(2).
+    jump ptrace: before_ptrace;
 }
 
 arch::stub! {

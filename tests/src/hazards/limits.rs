@@ -51,6 +51,12 @@ pub const ALL: &[Hazard] = &[
         .command(&["./program", "syscall"])
         .says("calls: 1\n")
         .also(sampling_ends_with_a_word),
+    Hazard::new("traced", &["cc -O2 -o program @traced.c"])
+        .says("stopped by USR1 4 times, 4 ended\n")
+        .by_two(),
+    Hazard::new("traced_by_syscall", &["cc -O2 -o program @traced.c"])
+        .command(&["./program", "syscall"])
+        .says("stopped by USR1 4 times, 4 ended\n"),
     Hazard::new("perf_events_forbidden", FORBIDDING)
         .command(&["./forbidding", "perf", "./program", "20", "20"])
         .says(STORM)
