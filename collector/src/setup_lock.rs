@@ -129,14 +129,6 @@ impl<T> SetupLock<T> {
     }
 }
 
-impl SetupLock<()> {
-    /// Frees the lock in a forked child, where the thread that held it does not exist. There must
-    /// be no other thread yet, and no value that could be half changed.
-    pub fn free_in_child(&self) {
-        self.holder.store(0, Ordering::Release);
-    }
-}
-
 /// Access to the value while the lock is held.
 #[derive(Debug)]
 pub struct SetupGuard<'a, T> {

@@ -28,6 +28,22 @@ impl Counts {
     pub(super) const NONE: Self = Self { adds: 0, subs: 0 };
 }
 
+/// Calls `work` with the loader's lock, which this thread may take again: no module comes or goes
+/// meanwhile. `None` where the loader cannot be asked. All signals are blocked.
+pub(super) fn in_loader<T>(work: impl FnOnce() -> T) -> Option<T> {
+    extern "C" fn first(_: *mut libc::dl_phdr_info, _: usize, work: *mut c_void) -> c_int {
+        // SAFETY: the caller's local, to which it has no other reference.
+        (unsafe { &mut *work.cast::<&mut dyn FnMut()>() })();
+        1
+    }
+    let (mut work, mut result) = (Some(work), None);
+    let mut once = || result = work.take().map(|work| work());
+    let mut once: &mut dyn FnMut() = &mut once;
+    // SAFETY: the callback matches what dl_iterate_phdr calls, and outlives the call.
+    unsafe { c_library::dl_iterate_phdr(first, (&raw mut once).cast()) };
+    result
+}
+
 /// The loader's counts now: cheap, looks at one module.
 pub(super) fn counts() -> Counts {
     extern "C" fn first(info: *mut libc::dl_phdr_info, _: usize, counts: *mut c_void) -> c_int {
@@ -90,14 +106,12 @@ pub(super) struct Seen {
     pub(super) built: Codes,
 }
 
-/// All modules now. Code that is not in `known` is built. `None` if `go_on`, which is asked when
-/// the loader's lock is there, says no.
-pub(super) fn loaded_modules(known: &Codes, go_on: fn() -> bool) -> Option<Seen> {
+/// All modules now. Code that is not in `known` is built.
+pub(super) fn loaded_modules(known: &Codes) -> Seen {
     struct Looking<'a> {
         known: &'a Codes,
         /// Biases of modules that stay loaded for ever.
         staying: Vec<u64>,
-        go_on: fn() -> bool,
         /// Of other namespaces.
         apart: Vec<(LoaderModule, &'static Code)>,
         all_apart: bool,
@@ -131,9 +145,6 @@ pub(super) fn loaded_modules(known: &Codes, go_on: fn() -> bool) -> Option<Seen>
         // SAFETY: the loader passes a live structure; `looking` is the caller's local.
         let (info, looking) = unsafe { (&*info, &mut *looking.cast::<Looking<'_>>()) };
         if looking.seen.counts == Counts::NONE {
-            if !(looking.go_on)() {
-                return 1;
-            }
             let each_apart = |info: &libc::dl_phdr_info| {
                 // SAFETY: as below.
                 if let Some(mut module) = unsafe { describe(info, false) } {
@@ -156,16 +167,16 @@ pub(super) fn loaded_modules(known: &Codes, go_on: fn() -> bool) -> Option<Seen>
     let seen = Seen { counts: Counts::NONE, modules: Vec::new(), built: Vec::new() };
     // At the first look, only.
     let staying = if known.is_empty() { staying_modules() } else { Vec::new() };
-    let mut looking = Looking { known, staying, go_on, apart: Vec::new(), all_apart: true, seen };
+    let mut looking = Looking { known, staying, apart: Vec::new(), all_apart: true, seen };
     // SAFETY: as in `counts`.
-    let stopped = unsafe { c_library::dl_iterate_phdr(each, (&raw mut looking).cast()) };
+    unsafe { c_library::dl_iterate_phdr(each, (&raw mut looking).cast()) };
     let Looking { apart, all_apart, mut seen, .. } = looking;
     seen.modules.extend(apart);
     if !all_apart {
         // Somebody is loading one: the next look finds it.
         seen.counts = Counts::NONE;
     }
-    (stopped == 0).then_some(seen)
+    seen
 }
 
 /// Biases of the modules that the program was started with, and the loader therefore never
@@ -215,15 +226,14 @@ mod tests {
     #[test]
     fn this_program_is_in_the_list_with_its_own_code() {
         let here = this_program_is_in_the_list_with_its_own_code as *const () as u64;
-        let Seen { counts, modules, built } = loaded_modules(&Vec::new(), || true).unwrap();
+        let Seen { counts, modules, built } = loaded_modules(&Vec::new());
         assert_ne!(counts, Counts::NONE);
         let (own, code) = modules.iter().find(|(module, _)| module.text().contains(&here)).unwrap();
-        assert!(loaded_modules(&built, || false).is_none());
         assert_eq!(own.identity.path, std::env::current_exe().unwrap().into_os_string().into_vec());
         assert!(code.recipes().is_some());
         assert!(elf::recipes(own).is_some_and(|built| built.table.rows() > 1000));
         // Other tests open libraries meanwhile.
-        let again = loaded_modules(&built, || true).unwrap().built;
+        let again = loaded_modules(&built).built;
         assert!(again.iter().all(|(identity, _)| *identity != own.identity), "built once");
     }
 
@@ -232,7 +242,7 @@ mod tests {
         // SAFETY: a library of the C library's own, which runs no code of its own.
         let opened = unsafe { libc::dlopen(c"libutil.so.1".as_ptr(), libc::RTLD_NOW) };
         assert!(!opened.is_null());
-        let modules = loaded_modules(&Vec::new(), || true).unwrap().modules;
+        let modules = loaded_modules(&Vec::new()).modules;
         let read_in_place = |name: &[u8]| {
             let (_, code) = modules.iter().find(|m| m.0.identity.path.ends_with(name)).unwrap();
             matches!(code.recipes, Recipes::InPlace(_))

@@ -16,10 +16,12 @@
 //! log.
 //!
 //! **Locks.** The loader's own lock may be held by the program while it calls us: it forks or
-//! creates a thread in a callback of dl_iterate_phdr(3). So nobody waits for the loader while they
-//! hold [`KNOWN`], and waiting for [`LOOKING`] is bounded: whoever does not get it leaves the look
-//! to the next call. The recipes of a new module are built while the loader's lock is held, without
-//! which another thread could unload the module under our eyes.
+//! creates a thread in a callback of dl_iterate_phdr(3). So it comes first: a look is made inside
+//! such a callback, takes [`LOOKING`] and [`KNOWN`] there, and nobody who has one of these waits for
+//! the loader. Whoever looks waits for whoever looks already, however long that one is kept from
+//! the processor. Without the loader's lock, another thread could also unload a module while its
+//! recipes are built. A fork takes both locks without the loader's, and holds them: a look that
+//! meets it is left to the next call, for the child would find the loader's lock taken for good.
 //!
 //! Between the moment when the loader has mapped a module and the moment when the setup side looks,
 //! the module is *foreign*: its code unwinds by [`foreign`], without a table, and the sample
@@ -39,12 +41,14 @@ pub mod runtimes;
 pub mod split_stack;
 
 use core::ops::Range;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use csprof_format::arena::{LoadRecord, LogRecord, epoch_reason};
 
 use crate::messages::{self, Warning};
+use crate::occupancy::Occupancy;
 use crate::setup_lock::{SetupGuard, SetupLock};
+use crate::sys::{self, Mask};
 use crate::{allocator, generated, process};
 
 use code::Codes;
@@ -105,51 +109,32 @@ pub fn asks_kernel_for_stacks() -> bool {
     ASKS_KERNEL.load(Ordering::Relaxed)
 }
 
-/// Held by the one thread that looks at the loader's list.
+/// Held by the one thread that looks at the loader's list, in a callback of the loader's, and over
+/// forks.
 static LOOKING: SetupLock<()> = SetupLock::new(());
-/// Whether that thread has the loader's lock, so that nobody else does.
-static IN_LOADER: AtomicBool = AtomicBool::new(false);
-/// Threads that are about to fork: no look begins to build recipes.
-static FORKING: AtomicU32 = AtomicU32::new(0);
-
-/// Longest wait for another thread's look, in nanoseconds.
-const PATIENCE_NS: u64 = 300_000;
+/// Threads that look, or are about to.
+static LOOKERS: Occupancy = Occupancy::new();
 
 /// The tables, held over a fork.
 pub struct HeldTables {
     _known: SetupGuard<'static, Known>,
-    looking: Option<SetupGuard<'static, ()>>,
+    _looking: SetupGuard<'static, ()>,
 }
 
 /// Locks the tables, for a fork. The child would find the loader's lock taken for good, so a look
-/// that has it comes to its end first; one that waits for it, perhaps since the forking thread has
-/// it, waits on.
+/// that has begun comes to its end first. One that is about to begin finds that it is too late; what
+/// it takes to turn back is waited for only briefly, since it may be waiting for the loader's lock
+/// which the forking thread has.
 pub fn hold() -> HeldTables {
-    FORKING.fetch_add(1, Ordering::SeqCst);
-    let looking = loop {
-        let looking = LOOKING.lock_within(PATIENCE_NS);
-        if looking.is_some() || !IN_LOADER.load(Ordering::SeqCst) {
-            break looking;
-        }
-    };
-    HeldTables { _known: KNOWN.lock(), looking }
+    let looking = LOOKING.lock();
+    LOOKERS.wait_briefly();
+    HeldTables { _known: KNOWN.lock(), _looking: looking }
 }
 
 impl HeldTables {
     /// To be called in the child, before it lets go.
     pub fn in_child(&self) {
-        // Of all that fork, this thread alone is here.
-        FORKING.store(1, Ordering::SeqCst);
-        if self.looking.is_none() {
-            LOOKING.free_in_child();
-            IN_LOADER.store(false, Ordering::SeqCst);
-        }
-    }
-}
-
-impl Drop for HeldTables {
-    fn drop(&mut self) {
-        FORKING.fetch_sub(1, Ordering::SeqCst);
+        LOOKERS.forget();
     }
 }
 
@@ -207,10 +192,8 @@ pub fn after_note() {
     }
 }
 
-/// Learns what has changed in the loader's list. `false` if another thread is at it and does not
-/// come to an end.
+/// Learns what has changed in the loader's list. `false` if a fork is under way.
 fn look() -> bool {
-    let Some(_looking) = LOOKING.lock_within(PATIENCE_NS) else { return false };
     if allocator::is_low() {
         messages::warn_once(
             Warning::MemoryLow,
@@ -218,21 +201,38 @@ fn look() -> bool {
         );
         return true;
     }
-    let counts = discovery::counts();
-    let known = KNOWN.lock();
-    if counts == known.counts {
-        return true;
-    }
-    let codes = known.codes.clone();
-    drop(known);
-    let seen = discovery::loaded_modules(&codes, || {
-        IN_LOADER.store(true, Ordering::SeqCst);
-        FORKING.load(Ordering::SeqCst) == 0
+    // Before the loader's lock is taken, which a handler of the program must not leave behind.
+    let mask = sys::set_mask(Mask::ALL);
+    let looker = LOOKERS.enter();
+    let has_looked = discovery::in_loader(|| {
+        let Some(_looking) = LOOKING.lock_within(0) else { return false };
+        let known = KNOWN.lock();
+        if discovery::counts() != known.counts {
+            let codes = known.codes.clone();
+            drop(known);
+            let seen = discovery::loaded_modules(&codes);
+            KNOWN.lock().refresh(seen);
+        }
+        true
     });
-    IN_LOADER.store(false, Ordering::SeqCst);
-    let Some(seen) = seen else { return false };
-    KNOWN.lock().refresh(seen);
-    true
+    drop(looker);
+    // A fork has the tables, perhaps this thread's.
+    let has_looked = has_looked.unwrap_or(true);
+    if has_looked {
+        free_replaced();
+    }
+    sys::set_mask(mask);
+    has_looked
+}
+
+/// Frees the maps that no handler can be reading any more. A moment without any reader after a map
+/// was replaced proves that nobody holds it. Samples take microseconds; a busy machine may postpone
+/// the release to a later call.
+fn free_replaced() {
+    let replaced = core::mem::take(&mut KNOWN.lock().limbo);
+    if !replaced.is_empty() && !wait_for_readers() {
+        KNOWN.lock().limbo.extend(replaced);
+    }
 }
 
 impl Loaded {
@@ -359,11 +359,6 @@ impl Known {
         let (generation, epoch) = (self.generation, self.epoch);
         let map = LoadMap { generation, epoch, static_unwinder, unarmed, stretches, retired };
         self.limbo.extend(reading::publish(map));
-        // A moment without any reader after the swap proves that nobody holds an old map. Samples
-        // take microseconds; a busy machine may postpone the release to a later call.
-        if wait_for_readers() {
-            self.limbo.clear();
-        }
     }
 }
 
@@ -372,6 +367,26 @@ mod tests {
     use std::prelude::rust_2024::*;
 
     use super::*;
+
+    /// One that looks may be kept from the processor for as long as others like.
+    #[test]
+    fn who_looks_waits_for_who_looks_already() {
+        start();
+        let mut known = KNOWN.lock();
+        // So that there is something to do.
+        known.counts = discovery::Counts::NONE;
+        std::thread::scope(|scope| {
+            let looks = [(); 3].map(|()| scope.spawn(look));
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            drop(known);
+            assert_eq!(looks.map(|look| look.join().unwrap()), [true; 3]);
+        });
+        // One that meets a fork is left to the next.
+        let held = hold();
+        assert!(!std::thread::scope(|scope| scope.spawn(look).join().unwrap()));
+        drop(held);
+        assert!(look());
+    }
 
     /// A child of fork has none of the threads that were reading, nor what their handlers were to
     /// say.
