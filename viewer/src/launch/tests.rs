@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::io::Cursor;
 
-use csprof_format::arena::{ArenaHeader, LogRecord};
+use csprof_format::arena::{ArenaHeader, ExtentHeader, LogRecord};
 use csprof_format::launch::SampleSources;
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{Origin, Profile, RunInfo};
@@ -299,6 +299,21 @@ fn a_hole_between_extents_costs_nothing_else() {
     let arena = arena(&bytes);
     assert_eq!(arena.damage, [""; 0]);
     assert_eq!(trees(&gathered(vec![arena])), "thread 0 epoch 0\n  Root +0x0 1 0\n");
+}
+
+/// An exec in another thread, or a signal, may end a thread at any instruction.
+#[test]
+fn an_extent_that_was_being_taken_when_its_thread_was_killed_is_no_damage() {
+    let thread = ThreadRow { nodes: &[(root(0), 0, 1, 0)], ..ThreadRow::default() };
+    let mut bytes =
+        ArenaBytes::new(7, 500, 0).log(&[epoch(0)]).thread(&thread).thread(&ThreadRow::default());
+    let last = bytes.extents[2];
+    let header = size_of::<ExtentHeader>();
+    bytes.bytes[last..last + 4].fill(0);
+    bytes.bytes[last + header..].fill(0);
+    let arena = arena(&bytes);
+    assert_eq!(arena.damage, [""; 0]);
+    assert_eq!(arena.threads.len(), 1);
 }
 
 /// A chain of `depth` frames, each with one sample.
