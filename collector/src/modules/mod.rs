@@ -17,10 +17,10 @@
 //!
 //! **Locks.** The loader's own lock may be held by the program while it calls us: it forks or
 //! creates a thread in a callback of dl_iterate_phdr(3). So it comes first: a look is made inside
-//! such a callback, takes [`LOOKING`] and [`KNOWN`] there, and nobody who has one of these waits for
-//! the loader. Whoever looks waits for whoever looks already, however long that one is kept from
-//! the processor. Without the loader's lock, another thread could also unload a module while its
-//! recipes are built. A fork takes both locks without the loader's, and holds them: a look that
+//! such a callback, takes [`LOOKING`] and [`KNOWN`] there, and nobody who has one of these waits
+//! for the loader. Whoever looks waits for whoever looks already, however long that one is kept
+//! from the processor. Without the loader's lock, another thread could also unload a module while
+//! its recipes are built. A fork takes both locks without the loader's, and holds them: a look that
 //! meets it is left to the next call, for the child would find the loader's lock taken for good.
 //!
 //! Between the moment when the loader has mapped a module and the moment when the setup side looks,
@@ -122,9 +122,9 @@ pub struct HeldTables {
 }
 
 /// Locks the tables, for a fork. The child would find the loader's lock taken for good, so a look
-/// that has begun comes to its end first. One that is about to begin finds that it is too late; what
-/// it takes to turn back is waited for only briefly, since it may be waiting for the loader's lock
-/// which the forking thread has.
+/// that has begun comes to its end first. One that is about to begin finds that it is too late; it
+/// is given a moment to turn back, and no more, since it may be waiting for the loader's lock which
+/// the forking thread has.
 pub fn hold() -> HeldTables {
     let looking = LOOKING.lock();
     LOOKERS.wait_briefly();
