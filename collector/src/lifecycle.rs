@@ -221,7 +221,8 @@ pub fn after_fork_child() {
 /// To be called before the process asks to be traced: it stops at each signal, of which its parent
 /// is told. Sampling ends until an exec.
 pub fn before_trace() {
-    if !process::active() {
+    // A second request fails: what traces the process already has met its samples.
+    if !process::active() || sys::SignalStatus::read().traced {
         return;
     }
     messages::note(

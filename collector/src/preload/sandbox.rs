@@ -27,7 +27,7 @@ use core::ffi::{c_int, c_long, c_void};
 
 use csprof_format::arena::LeftOut;
 
-use super::real::{Real, slots};
+use super::real::{self, Real, slots};
 use super::signals::hold::{CALLS, hold_syscall, is_met};
 use super::stub::{self, ENGAGED, WATCHING};
 use crate::arch::{self, Call, ENDED_CALLS, FORK_CALLS, Route};
@@ -69,16 +69,18 @@ static WATCHED: [u64; 8] = {
     with(with(with(with([0; 8], &fixed), &FORK_CALLS), &CALLS), &ENDED_CALLS)
 };
 
-/// Before ptrace.
+/// Before ptrace(2). Its arguments are variadic.
 extern "C" fn before_ptrace(call: &mut Call, real: &Real) -> *mut c_void {
-    before_trace(call.arguments[0] as c_long);
+    before_trace(c_long::from(call.arguments[0] as u32));
     stub::target(real)
 }
 
 /// Before the ptrace(2) of this request.
 fn before_trace(request: c_long) {
     if request == c_long::from(libc::PTRACE_TRACEME) {
+        let errno = real::errno();
         lifecycle::before_trace();
+        real::set_errno(errno);
     }
 }
 
