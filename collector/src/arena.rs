@@ -332,37 +332,61 @@ impl Arena {
 
     /// Copies the file at `from`, which this process has written, beside the arena, under the
     /// arena's name with another `ending`; whether it has. There is no copy of a file that is empty
-    /// or larger than `most`, or takes more than a part of the room that is left: that is for
-    /// samples.
+    /// or larger than `most`.
     pub fn copy_beside(&self, from: &CStr, ending: &str, most: u64) -> bool {
-        /// One part of so many.
-        const PART: u64 = 16;
         // SAFETY: the header is mapped as long as the arena lives; the field never changes.
         let start_unix_ns =
             unsafe { (&raw const (*self.header.as_ptr()).start_unix_ns).read_volatile() };
         let Some(from) = sys::OwnFile::open(from, start_unix_ns) else { return false };
-        let size = from.size;
+        let size = from.identity.size;
         if !(1..=most).contains(&size) {
             return false;
         }
         let path = self.path.to_bytes();
-        let name = path.strip_suffix(ARENA_SUFFIX.as_bytes()).unwrap_or(path);
-        let Ok(path) = CString::new([name, ending.as_bytes()].concat()) else { return false };
+        let own = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+        let name = [own.strip_suffix(ARENA_SUFFIX.as_bytes()).unwrap_or(own), ending.as_bytes()];
+        let name = name.concat();
         // One may be left from before an exec that failed.
-        self.folder.remove(&path);
-        let place = FileNumber::BelowLimit;
-        let Ok(file) = File::create_new(self.folder, place, &path) else { return false };
+        if let Ok(path) = self.beside(&name) {
+            self.folder.remove(&path);
+        }
+        self.write_beside(&name, size, |file| from.append_to(file, size)).is_ok()
+    }
+
+    /// The path of a file of this name beside the arena.
+    fn beside(&self, name: &[u8]) -> Result<CString, Errno> {
+        let path = self.path.to_bytes();
+        let folder = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+        let folder = path.get(..folder).unwrap_or_default();
+        CString::new([folder, name].concat()).map_err(|_| Errno(libc::EINVAL))
+    }
+
+    /// Makes a file of this name beside the arena, which `fill` writes: up to `size` bytes, and
+    /// returns how many. None is left if that fails, or the file takes more than a part of the room
+    /// that is left: that is for samples.
+    ///
+    /// # Errors
+    /// Those of the kernel; `EEXIST` if there is one.
+    pub fn write_beside(
+        &self,
+        name: &[u8],
+        size: u64,
+        fill: impl FnOnce(&File) -> Option<u64>,
+    ) -> Result<u64, Errno> {
+        /// One part of so many.
+        const PART: u64 = 16;
+        let path = self.beside(name)?;
+        let file = File::create_new(self.folder, FileNumber::BelowLimit, &path)?;
         let room = self.room.has(&file, size.saturating_mul(PART));
-        let copied = room
-            .and_then(|()| file.allocate(0, size))
-            .ok()
-            .and_then(|()| from.append_to(&file, size))
-            .is_some_and(|copied| copied > 0 && file.truncate(copied).is_ok());
-        if !copied {
+        let written = room.and_then(|()| file.allocate(0, size)).and_then(|()| {
+            let written = fill(&file).filter(|written| *written > 0).ok_or(Errno(libc::EIO))?;
+            file.truncate(written).map(|()| written)
+        });
+        if written.is_err() {
             self.folder.remove(&path);
         }
         file.close();
-        copied
+        written
     }
 
     /// The arena file's number.

@@ -36,6 +36,7 @@ pub fn seal() {
          sampled from there on",
     );
     thread::registry::stop_all();
+    modules::before_leaving(modules::Leaving::All);
     thread::unarmed::disarm_here(trampoline::Suspended::No);
     thread::note_end();
     set_sealed();
@@ -244,6 +245,7 @@ pub fn before_exec() {
     // Exec resets handlers to the default action.
     drop_pending();
     generated::at_end(process, modules::foreign::was_outside_met());
+    modules::before_leaving(modules::Leaving::Staying);
     process.arena.set_end(sys::now_ns(Clock::Monotonic), FLAG_EXECED, true);
 }
 
@@ -267,6 +269,7 @@ pub fn at_exit() {
         }
         thread::note_end();
         generated::at_end(process, modules::foreign::was_outside_met());
+        modules::before_leaving(modules::Leaving::All);
         process.arena.set_end(sys::now_ns(Clock::Monotonic), 0, true);
     }
 }

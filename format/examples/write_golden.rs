@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         ("small.csprof", sample::profile()),
         ("metrics.csprof", sample::of_two_metrics()),
         ("loops.csprof", sample::of_loops()),
+        ("files.csprof", sample::of_files()),
     ];
     for (name, profile) in profiles {
         if let Err(error) = write::save_new(&profile, &Path::new(&folder).join(name)) {

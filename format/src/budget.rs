@@ -12,8 +12,8 @@ use crate::error::ErrorKind;
 use crate::ids::FrameId;
 use crate::kind::BlockKind;
 use crate::profile::{
-    Account, Epoch, Frame, Function, InLoop, Loop, MergedRun, Module, Process, Profile, TailCall,
-    Thread, Tree,
+    Account, Epoch, Frame, Function, InLoop, Loop, MergedRun, Module, ModuleFile, Process, Profile,
+    TailCall, Thread, Tree,
 };
 use crate::violation::{Fault, Violation};
 
@@ -112,6 +112,7 @@ impl Budget {
             BlockKind::Loops => size_of::<Loop>(),
             BlockKind::InLoops => size_of::<InLoop>(),
             BlockKind::TailCalls => size_of::<TailCall>(),
+            BlockKind::Files => size_of::<ModuleFile>(),
         };
         let decoded = u64::from(decoded);
         let contents = match kind {
@@ -122,7 +123,8 @@ impl Budget {
             | BlockKind::Trees
             | BlockKind::Nodes
             | BlockKind::Loops
-            | BlockKind::InLoops => 0,
+            | BlockKind::InLoops
+            | BlockKind::Files => 0,
             BlockKind::Strings => decoded,
             _ => decoded.saturating_mul(EXPANSION),
         };

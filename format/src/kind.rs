@@ -67,6 +67,8 @@ kinds! {
     InLoops = 16, "frame in a loop", "frames in loops";
     /// Functions that left by tail calls.
     TailCalls = 17, "tail call", "tail calls";
+    /// Files of modules without a build id.
+    Files = 18, "file of a module", "files of modules";
     /// How much the file holds; nothing follows.
     End = 255, "end", "end";
 }
@@ -88,8 +90,8 @@ impl BlockKind {
     /// Whether a reader that does not know the kind must refuse the file.
     pub(crate) const fn critical(self) -> bool {
         // Without names and lines, a profile still shows modules and offsets; without the runs
-        // that were merged, all that they measured; accounts only explain, and the program's
-        // structure only adds rows.
+        // that were merged, all that they measured; accounts only explain, the program's
+        // structure only adds rows, and files only serve to find more names.
         !matches!(
             self,
             Self::Functions
@@ -99,6 +101,7 @@ impl BlockKind {
                 | Self::Loops
                 | Self::InLoops
                 | Self::TailCalls
+                | Self::Files
         )
     }
 }

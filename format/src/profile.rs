@@ -10,15 +10,16 @@
 //!
 //! What is said here of order and sums is checked by [`validate`](crate::validate) before a
 //! profile is written and after one is read. [`RunInfo`], [`Metric`], [`ThreadShare`], [`Module`],
-//! [`Process`], [`Thread`], [`Epoch`], [`MergedRun`], [`Account`], [`Loop`], [`InLoop`] and
-//! [`TailCall`] are stored as they stand here, field by field: a change to one of them is a new
-//! version of its block, and needs a copy of the old type for old files.
+//! [`Process`], [`Thread`], [`Epoch`], [`MergedRun`], [`Account`], [`Loop`], [`InLoop`],
+//! [`TailCall`] and [`ModuleFile`] are stored as they stand here, field by field: a change to one
+//! of them is a new version of its block, and needs a copy of the old type for old files.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::address::FrameKind;
+use crate::file_identity::FileIdentity;
 use crate::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 
 /// Most metrics that a profile may have.
@@ -46,7 +47,7 @@ pub struct Profile {
     pub threads: Vec<Thread>,
     /// Epochs of all processes, in order of process, then number.
     pub epochs: Vec<Epoch>,
-    /// Load modules of the whole run, one for each path and build id.
+    /// Load modules of the whole run, one for each path and build id, and file if that has none.
     pub modules: Vec<Module>,
     /// Interned frames: none should stand there twice.
     pub frames: Vec<Frame>,
@@ -66,6 +67,9 @@ pub struct Profile {
     pub accounts: Vec<Account>,
     /// What the program's code says of its frames beyond functions and lines.
     pub structure: Structure,
+    /// The files of modules without a build id, in ascending order, none twice. In a merged profile
+    /// a module may have been more than one; of a module that is not listed nothing is known.
+    pub files: Vec<ModuleFile>,
 }
 
 impl Profile {
@@ -87,6 +91,14 @@ impl Profile {
         let Thread { signals, delivered, recorded, partial, .. } = self.threads[thread.index()];
         let all = ThreadShare { signals, delivered, recorded, partial };
         self.further.iter().map(share).fold(all, ThreadShare::without)
+    }
+
+    /// The files that a module without a build id was, as far as that is known.
+    #[must_use]
+    pub fn files_of(&self, module: ModuleId) -> &[ModuleFile] {
+        let start = self.files.partition_point(|row| row.module < module);
+        let end = self.files.partition_point(|row| row.module <= module);
+        &self.files[start..end]
     }
 
     /// The threads of a process, which stand together, with their numbers.
@@ -178,15 +190,9 @@ impl RunInfo {
     /// hash (Fowler, Noll, Vo) of host, start time and command.
     #[must_use]
     pub fn id(&self) -> u128 {
-        const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-        const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
         let arguments = self.command.iter().flat_map(|argument| argument.iter().chain(&[0]));
         let bytes = self.host.as_bytes().iter().chain(&[0]).chain(arguments).copied();
-        self.start_unix_ns
-            .to_le_bytes()
-            .into_iter()
-            .chain(bytes)
-            .fold(OFFSET, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME))
+        crate::fnv_1a(self.start_unix_ns.to_le_bytes().into_iter().chain(bytes))
     }
 }
 
@@ -394,6 +400,15 @@ pub struct Module {
     pub build_id: Vec<u8>,
     /// Where its symbols came from, or why there are none.
     pub symbols: SymbolSource,
+}
+
+/// The file of a module without a build id, when it was loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ModuleFile {
+    /// The module.
+    pub module: ModuleId,
+    /// Its file.
+    pub file: FileIdentity,
 }
 
 /// Where the symbols of a module came from, or why there are none.

@@ -303,6 +303,7 @@ impl Reader {
             BlockKind::Loops => rows(payload, &mut profile.structure.loops),
             BlockKind::InLoops => rows(payload, &mut profile.structure.in_loops),
             BlockKind::TailCalls => rows(payload, &mut profile.structure.tail_calls),
+            BlockKind::Files => rows(payload, &mut profile.files),
             BlockKind::End => {
                 self.end = Some(decode(payload)?);
                 Ok(1)
@@ -369,6 +370,7 @@ impl Reader {
             BlockKind::Loops => profile.structure.loops.len(),
             BlockKind::InLoops => profile.structure.in_loops.len(),
             BlockKind::TailCalls => profile.structure.tail_calls.len(),
+            BlockKind::Files => profile.files.len(),
         }
     }
 

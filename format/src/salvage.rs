@@ -87,7 +87,8 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
             Some(BlockKind::Loops | BlockKind::InLoops | BlockKind::TailCalls) => {
                 closed.extend([BlockKind::Loops, BlockKind::InLoops, BlockKind::TailCalls]);
             }
-            Some(BlockKind::Runs | BlockKind::Accounts | BlockKind::End) | None => {}
+            Some(BlockKind::Runs | BlockKind::Accounts | BlockKind::Files | BlockKind::End)
+            | None => {}
             Some(_) => break,
         }
     }
@@ -116,6 +117,9 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
     }
     if damage.is_some() && validate::accounts(&profile).is_err() {
         profile.accounts.clear();
+    }
+    if damage.is_some() && validate::files(&profile).is_err() {
+        profile.files.clear();
     }
     let (lost_symbols, lost_samples) = match &damage {
         Some(_) => (repair_symbols(&mut profile) || symbols_lost, repair_trees(&mut profile)),

@@ -27,7 +27,8 @@ pub fn validate(profile: &Profile) -> Result<(), Violation> {
     shares(profile)?;
     runs(profile)?;
     accounts(profile)?;
-    structure(profile)
+    structure(profile)?;
+    files(profile)
 }
 
 fn broken(table: BlockKind, element: usize, fault: Fault) -> Violation {
@@ -476,6 +477,24 @@ pub(crate) fn structure(profile: &Profile) -> Result<(), Violation> {
             return Err(broken(check.table, check.element, fault));
         }
         before = Some(place);
+    }
+    Ok(())
+}
+
+/// Files are of modules that there are, without a build id, and in order.
+pub(crate) fn files(profile: &Profile) -> Result<(), Violation> {
+    let mut before = None;
+    for (check, row) in enumerate(BlockKind::Files, &profile.files) {
+        check.module(row.module, profile)?;
+        let fault = if before.is_some_and(|before| before >= row) {
+            Fault::Order
+        } else if !profile.modules[row.module.index()].build_id.is_empty() {
+            Fault::HasBuildId
+        } else {
+            before = Some(row);
+            continue;
+        };
+        return Err(broken(check.table, check.element, fault));
     }
     Ok(())
 }

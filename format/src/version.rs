@@ -3,8 +3,10 @@
 /// Files of another major version are not readable here.
 pub(crate) const MAJOR: u16 = 1;
 /// Files of a later minor version are: blocks this version does not know can be skipped. This is
-/// the version of a profile with loops or tail calls.
-pub(crate) const MINOR: u16 = 3;
+/// the version of a profile with files of modules.
+pub(crate) const MINOR: u16 = 4;
+/// The minor version of a profile with loops or tail calls, without these.
+pub(crate) const MINOR_OF_STRUCTURE: u16 = 3;
 /// The minor version of a profile of several metrics, without these.
 pub(crate) const MINOR_OF_METRICS: u16 = 2;
 /// The minor version of a profile of one metric, of several runs or with accounts.

@@ -102,6 +102,8 @@ pub enum Fault {
     },
     /// A root lies in a module.
     RootInModule,
+    /// The file is of a module with a build id.
+    HasBuildId,
     /// First rows decrease, or do not begin at 0 and end at the number of rows.
     Rows,
     /// The tail call names no function that left, or too many.
@@ -201,6 +203,7 @@ impl fmt::Display for Violation {
                 limit >> 20,
                 needed >> 20
             ),
+            Fault::HasBuildId => f.write_str("is of a module that has a build id"),
             Fault::RootInModule => f.write_str("is a root, but lies in a module"),
             Fault::Rows => f.write_str("has rows that do not continue those before it"),
             Fault::Functions { found } => {

@@ -25,7 +25,9 @@ use crate::sections::{
     TreeColumns, shares,
 };
 use crate::validate::validate;
-use crate::version::{MAJOR, MINOR, MINOR_OF_METRICS, MINOR_OF_RUNS, MINOR_OF_SAMPLES};
+use crate::version::{
+    MAJOR, MINOR, MINOR_OF_METRICS, MINOR_OF_RUNS, MINOR_OF_SAMPLES, MINOR_OF_STRUCTURE,
+};
 
 /// Writes `profile` as a file to `out`, which gets a few large pieces and needs no buffer.
 ///
@@ -47,7 +49,8 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
     let mut blocks = Blocks { out, bytes, written: 0, number: 0, run, several, budget };
     // The least version that has all there is to write, so that older readers need not wonder.
     let minor = match profile.runs.is_empty() && profile.accounts.is_empty() {
-        _ if profile.structure != Structure::default() => MINOR,
+        _ if !profile.files.is_empty() => MINOR,
+        _ if profile.structure != Structure::default() => MINOR_OF_STRUCTURE,
         _ if several => MINOR_OF_METRICS,
         true => MINOR_OF_SAMPLES,
         false => MINOR_OF_RUNS,
@@ -72,6 +75,7 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
     blocks.rows(BlockKind::Loops, &profile.structure.loops)?;
     blocks.rows(BlockKind::InLoops, &profile.structure.in_loops)?;
     blocks.rows(BlockKind::TailCalls, &profile.structure.tail_calls)?;
+    blocks.rows(BlockKind::Files, &profile.files)?;
     let end = End {
         blocks: blocks.number,
         nodes: profile.nodes.len() as u64,

@@ -1,11 +1,12 @@
 //! Arbitrary valid profiles, for properties.
 
 use csprof_format::address::FrameKind;
+use csprof_format::file_identity::FileIdentity;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile::{
     Account, Epoch, EpochReason, Exit, Frame, Function, FurtherMetric, InLoop, Loop, Mapping,
-    MergedRun, Metric, Module, Origin, Process, Profile, RunInfo, Sites, SymbolSource, TailCall,
-    Thread, ThreadAccount, ThreadShare, Tree,
+    MergedRun, Metric, Module, ModuleFile, Origin, Process, Profile, RunInfo, Sites, SymbolSource,
+    TailCall, Thread, ThreadAccount, ThreadShare, Tree,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -109,6 +110,7 @@ pub(crate) fn profile() -> impl Strategy<Value = Profile> {
             runs(&mut profile, &mut choices);
             accounts(&mut profile, &mut choices);
             structure(&mut profile, &mut choices);
+            files(&mut profile, &mut choices);
             profile
         })
 }
@@ -132,7 +134,7 @@ fn definitions(
             5 => SymbolSource::Unreadable(path),
             _ => SymbolSource::BuildIdDiffers(path),
         };
-        profile.modules.push(Module { path, build_id: vec![7; choices.below(21)], symbols });
+        profile.modules.push(Module { path, build_id: vec![7; choices.below(5)], symbols });
     }
     for (process, &pid) in pids.iter().enumerate() {
         let process = ProcessId::from_index(process);
@@ -316,6 +318,25 @@ fn accounts(profile: &mut Profile, choices: &mut Choices) {
             threads,
         });
     }
+}
+
+/// Files of some modules without a build id.
+fn files(profile: &mut Profile, choices: &mut Choices) {
+    for (number, module) in profile.modules.iter().enumerate() {
+        let is_nameless = module.build_id.is_empty();
+        for _ in 0..if is_nameless { choices.below(3) } else { 0 } {
+            let file = FileIdentity {
+                device: choices.number(),
+                inode: choices.number(),
+                size: choices.number(),
+                modified_ns: choices.number(),
+                changed_ns: choices.number(),
+            };
+            profile.files.push(ModuleFile { module: ModuleId::from_index(number), file });
+        }
+    }
+    profile.files.sort_unstable();
+    profile.files.dedup();
 }
 
 /// Loops and tail calls of half of the profiles.

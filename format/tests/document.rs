@@ -98,6 +98,7 @@ fn example() -> Profile {
         runs: Vec::new(),
         accounts: Vec::new(),
         structure: Structure::default(),
+        files: Vec::new(),
     }
 }
 

@@ -43,6 +43,14 @@ fn version_1_3() {
     assert_eq!(file[0x0a], 3);
 }
 
+#[test]
+fn version_1_4() {
+    let file = golden("v1/files.csprof");
+    let profile = read::read(&file).expect("version 1.4 is readable");
+    assert_eq!(profile, sample::of_files());
+    assert_eq!(file[0x0a], 4);
+}
+
 /// Of one metric, the payloads are still those of version 1.0, bit for bit.
 #[test]
 fn one_metric_is_written_as_ever() {

@@ -251,6 +251,29 @@ fn each_broken_invariant_of_loops_and_tail_calls_is_named() {
     }
 }
 
+#[test]
+fn each_broken_invariant_of_files_is_named() {
+    let cases: &[Case] = &[
+        (
+            |p| p.files[2].module = ModuleId(4),
+            "file of a module 2 names module 4, but there are only 4",
+        ),
+        (
+            |p| p.files[0].module = ModuleId(0),
+            "file of a module 0 is of a module that has a build id",
+        ),
+        (|p| p.files.swap(0, 1), "file of a module 1 comes after one that belongs behind it"),
+        (|p| p.files[1] = p.files[0], "file of a module 1 comes after one that belongs behind it"),
+    ];
+    assert_eq!(validate(&sample::of_files()), Ok(()));
+    for (change, message) in cases {
+        let mut profile = sample::of_files();
+        change(&mut profile);
+        let violation = validate(&profile).expect_err(message);
+        assert_eq!(violation.to_string(), *message);
+    }
+}
+
 /// A reader that does not know how a later version writes functions knows no tail calls either.
 #[test]
 fn what_refers_to_skipped_blocks_is_skipped() {

@@ -1,12 +1,13 @@
 //! Small profiles with every form of every value in them; the golden files hold them.
 
 use csprof_format::address::FrameKind;
+use csprof_format::file_identity::FileIdentity;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::loss::{LossReason, PartialReason};
 use csprof_format::profile::{
     Epoch, EpochReason, Exit, Frame, Function, FurtherMetric, InLoop, Loop, Mapping, Metric,
-    Module, Nodes, Origin, Process, Profile, RunInfo, Sites, Structure, SymbolSource, TailCall,
-    Thread, ThreadShare, Tree,
+    Module, ModuleFile, Nodes, Origin, Process, Profile, RunInfo, Sites, Structure, SymbolSource,
+    TailCall, Thread, ThreadShare, Tree,
 };
 
 /// The same of two metrics: some of the samples are of elapsed time.
@@ -48,6 +49,22 @@ pub(crate) fn of_loops() -> Profile {
         }],
     };
     Profile { structure, ..profile }
+}
+
+/// The same with the file of the library without a build id, which another run had, too.
+pub(crate) fn of_files() -> Profile {
+    let file = |inode, changed_ns| ModuleFile {
+        module: ModuleId(3),
+        file: FileIdentity {
+            device: 0x801,
+            inode,
+            size: 70_000,
+            modified_ns: 1_700_000_000_123_456_789,
+            changed_ns,
+        },
+    };
+    let files = vec![file(4711, 0), file(4711, 1_700_000_001_000_000_000), file(1 << 40, 0)];
+    Profile { files, ..profile() }
 }
 
 /// Figure 1 of the ICS'05 paper in spirit: `a` and `b` share the cost of `c`, which inlines `d`.
@@ -248,6 +265,7 @@ pub(crate) fn profile() -> Profile {
         runs: Vec::new(),
         accounts: Vec::new(),
         structure: Structure::default(),
+        files: Vec::new(),
     }
 }
 

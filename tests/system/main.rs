@@ -15,6 +15,8 @@ mod edges;
 mod figure1;
 /// Names of code that is generated while a program runs.
 mod generated_code;
+/// Files that are gone while their code runs, or are others by then.
+mod gone_files;
 /// Libraries that come and go at one address.
 mod libraries;
 /// What is late, seldom or never sampled.

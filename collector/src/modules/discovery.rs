@@ -106,10 +106,12 @@ pub(super) struct Seen {
     pub(super) built: Codes,
 }
 
-/// All modules now. Code that is not in `known` is built.
-pub(super) fn loaded_modules(known: &Codes) -> Seen {
+/// All modules now. Code that is not in `known` is built. `loaded` are those that were at the last
+/// look, by their bias.
+pub(super) fn loaded_modules(known: &Codes, loaded: &[(u64, Identity)]) -> Seen {
     struct Looking<'a> {
         known: &'a Codes,
+        loaded: &'a [(u64, Identity)],
         /// Biases of modules that stay loaded for ever.
         staying: Vec<u64>,
         /// Of other namespaces.
@@ -118,6 +120,21 @@ pub(super) fn loaded_modules(known: &Codes) -> Seen {
         seen: Seen,
     }
     impl Looking<'_> {
+        /// Notes what the file of a module is that has no build id, as it was when it was loaded.
+        fn note_file(&self, module: &mut LoaderModule) {
+            if !module.identity.build_id.is_empty() {
+                return;
+            }
+            let is_it = |(bias, identity): &&(u64, Identity)| {
+                let now = Identity { file: identity.file, ..module.identity.clone() };
+                (*bias, identity) == (module.bias, &now)
+            };
+            match self.loaded.iter().find(is_it) {
+                Some((_, known)) => module.identity.file = known.file,
+                None => module.note_file(),
+            }
+        }
+
         /// The code of a module that is loaded during this call.
         fn code(&mut self, module: &LoaderModule) -> &'static Code {
             let mut codes = self.known.iter().chain(&self.seen.built);
@@ -149,6 +166,7 @@ pub(super) fn loaded_modules(known: &Codes) -> Seen {
                 // SAFETY: as below.
                 if let Some(mut module) = unsafe { describe(info, false) } {
                     module.identity.apart = true;
+                    looking.note_file(&mut module);
                     let code = looking.code(&module);
                     looking.apart.push((module, code));
                 }
@@ -158,7 +176,8 @@ pub(super) fn loaded_modules(known: &Codes) -> Seen {
         }
         looking.seen.counts = Counts { adds: info.dlpi_adds, subs: info.dlpi_subs };
         // SAFETY: the loader holds its lock, so the module stays loaded during this call.
-        if let Some(module) = unsafe { describe(info, looking.seen.modules.is_empty()) } {
+        if let Some(mut module) = unsafe { describe(info, looking.seen.modules.is_empty()) } {
+            looking.note_file(&mut module);
             let code = looking.code(&module);
             looking.seen.modules.push((module, code));
         }
@@ -167,7 +186,8 @@ pub(super) fn loaded_modules(known: &Codes) -> Seen {
     let seen = Seen { counts: Counts::NONE, modules: Vec::new(), built: Vec::new() };
     // At the first look, only.
     let staying = if known.is_empty() { staying_modules() } else { Vec::new() };
-    let mut looking = Looking { known, staying, apart: Vec::new(), all_apart: true, seen };
+    let (apart, all_apart) = (Vec::new(), true);
+    let mut looking = Looking { known, loaded, staying, apart, all_apart, seen };
     // SAFETY: as in `counts`.
     unsafe { c_library::dl_iterate_phdr(each, (&raw mut looking).cast()) };
     let Looking { apart, all_apart, mut seen, .. } = looking;
@@ -226,14 +246,14 @@ mod tests {
     #[test]
     fn this_program_is_in_the_list_with_its_own_code() {
         let here = this_program_is_in_the_list_with_its_own_code as *const () as u64;
-        let Seen { counts, modules, built } = loaded_modules(&Vec::new());
+        let Seen { counts, modules, built } = loaded_modules(&Vec::new(), &[]);
         assert_ne!(counts, Counts::NONE);
         let (own, code) = modules.iter().find(|(module, _)| module.text().contains(&here)).unwrap();
         assert_eq!(own.identity.path, std::env::current_exe().unwrap().into_os_string().into_vec());
         assert!(code.recipes().is_some());
         assert!(elf::recipes(own).is_some_and(|built| built.table.rows() > 1000));
         // Other tests open libraries meanwhile.
-        let again = loaded_modules(&built).built;
+        let again = loaded_modules(&built, &[]).built;
         assert!(again.iter().all(|(identity, _)| *identity != own.identity), "built once");
     }
 
@@ -242,7 +262,7 @@ mod tests {
         // SAFETY: a library of the C library's own, which runs no code of its own.
         let opened = unsafe { libc::dlopen(c"libutil.so.1".as_ptr(), libc::RTLD_NOW) };
         assert!(!opened.is_null());
-        let modules = loaded_modules(&Vec::new()).modules;
+        let modules = loaded_modules(&Vec::new(), &[]).modules;
         let read_in_place = |name: &[u8]| {
             let (_, code) = modules.iter().find(|m| m.0.identity.path.ends_with(name)).unwrap();
             matches!(code.recipes, Recipes::InPlace(_))

@@ -9,14 +9,17 @@
 use crate::c_library;
 use crate::sys;
 use alloc::boxed::Box;
+use alloc::ffi::CString;
 use alloc::vec::Vec;
 use core::ffi::CStr;
 use core::ops::Range;
 
-use crate::unwind::cfi;
-use crate::unwind::cfi::direct::{Census, InPlace, Look};
+use csprof_format::file_identity::FileIdentity;
 
-/// What makes two loads the same code: path and build id.
+use crate::unwind::cfi;
+use crate::unwind::cfi::direct::{self, Census, InPlace, Look};
+
+/// What makes two loads the same code: path and build id, or file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     /// Path as the loader knows it; `[vdso]` for the vdso.
@@ -27,6 +30,8 @@ pub struct Identity {
     pub code_bytes: u64,
     /// Whether it is in another namespace than the program ([`namespaces`](super::namespaces)).
     pub apart: bool,
+    /// Its file when it was loaded, if it has no build id and the file could be asked.
+    pub file: Option<FileIdentity>,
 }
 
 /// A module in the loader's list.
@@ -40,6 +45,8 @@ pub struct LoaderModule {
     pub code: Vec<Range<u64>>,
     /// Runtime addresses of its readable segments, as far as they are backed by the file.
     readable: Vec<Range<u64>>,
+    /// Those of them that nobody writes, and whether they are code.
+    pub(super) unwritten: Vec<(Range<u64>, bool)>,
     /// Runtime address and size of `.eh_frame_hdr`.
     eh_frame_header: Option<Range<u64>>,
     /// Whether Go's linker made it.
@@ -95,6 +102,11 @@ pub(super) unsafe fn describe(info: &libc::dl_phdr_info, is_program: bool) -> Op
         .filter(|header| header.p_flags & libc::PF_R != 0)
         .map(|header| range(header, header.p_filesz))
         .collect();
+    let unwritten: Vec<_> = loads()
+        .filter(|header| header.p_flags & (libc::PF_R | libc::PF_W) == libc::PF_R)
+        .map(|header| (range(header, header.p_filesz), header.p_flags & libc::PF_X != 0))
+        .filter(|(range, _)| range.start < range.end)
+        .collect();
     let eh_frame_header = headers
         .iter()
         .find(|header| header.p_type == libc::PT_GNU_EH_FRAME)
@@ -112,11 +124,19 @@ pub(super) unsafe fn describe(info: &libc::dl_phdr_info, is_program: bool) -> Op
     let code_bytes = code.iter().map(|range| range.end - range.start).sum();
     // SAFETY: a C string of the loader's.
     let path = unsafe { path(info.dlpi_name, is_program.then_some(info.dlpi_phdr.addr() as u64)) };
+    let path = match unwritten.first() {
+        // It means another file to everybody else.
+        Some((segment, _)) if path.starts_with(b"/proc/") || path.starts_with(b"/dev/fd/") => {
+            sys::mapped_path(segment).map_or(path, |mapped| named(mapped).0)
+        }
+        _ => path,
+    };
     Some(LoaderModule {
-        identity: Identity { path, build_id, code_bytes, apart: false },
+        identity: Identity { path, build_id, code_bytes, apart: false, file: None },
         bias: info.dlpi_addr,
         code,
         readable,
+        unwritten,
         eh_frame_header,
         is_go,
         dynamic,
@@ -263,6 +283,67 @@ impl LoaderModule {
     }
 }
 
+impl LoaderModule {
+    /// Notes what its file is, if it has no build id. Of one that has lost its name only device and
+    /// inode are known, by which nobody takes another for it.
+    pub(super) fn note_file(&mut self) {
+        let Some((segment, _)) = self.unwritten.first() else { return };
+        let path = |bytes: &[u8]| CString::new(bytes).ok();
+        let mapped = sys::mapped_path(segment).map(named);
+        self.identity.file = match mapped {
+            Some((_, true)) => sys::mapped_file(segment.start).map(|file| FileIdentity {
+                device: file.device,
+                inode: file.inode,
+                ..FileIdentity::default()
+            }),
+            Some((mapped, false)) => path(&mapped).and_then(|mapped| sys::file_at(&mapped)),
+            // Without /proc: as it was opened a moment ago.
+            None => path(&self.identity.path).and_then(|path| sys::file_at(&path)),
+        };
+    }
+
+    /// The runtime addresses from the begin of `.eh_frame` to the end of its segment.
+    pub(super) fn eh_frame(&self) -> Option<Range<u64>> {
+        let header = self.eh_frame_header.clone()?;
+        let start = direct::section_address(bytes(&self.readable, header.clone())?, header.start)?;
+        let segment = self.readable.iter().find(|segment| segment.contains(&start))?;
+        Some(start..segment.end)
+    }
+
+    /// The runtime addresses of the symbols for dynamic linking, and of their names.
+    pub(super) fn dynamic_symbols(&self) -> Option<(Range<u64>, Range<u64>)> {
+        const STRINGS_SIZE: u64 = 10;
+        let value =
+            |wanted| self.dynamic_entries().find(|(tag, _)| *tag == wanted).map(|(_, value)| value);
+        let (symbols, strings) = (value(SYMBOL_TABLE)?, value(STRING_TABLE)?);
+        let count = self.symbol_count()?;
+        let end = strings.checked_add(value(STRINGS_SIZE)?)?;
+        Some((symbols..symbols.checked_add(u64::from(count) * 24)?, strings..end))
+    }
+
+    /// By a hash table: the older kind says it; of the other it is one more than the last symbol of
+    /// the bucket that begins last.
+    fn symbol_count(&self) -> Option<u32> {
+        const HASH: u64 = 4;
+        let Some(table) = self.dynamic_table(GNU_HASH) else {
+            let (words, _) = self.dynamic_table(HASH)?.as_chunks::<4>();
+            return words.get(1).map(|word| u32::from_le_bytes(*word));
+        };
+        let (words, _) = table.as_chunks::<4>();
+        let word = |at: usize| words.get(at).map(|word| u32::from_le_bytes(*word));
+        let (buckets, first, filter) = (word(0)? as usize, word(1)?, word(2)? as usize);
+        let begin = 4 + 2 * filter;
+        let mut last = (begin..begin + buckets).filter_map(word).max()?;
+        if last < first {
+            return Some(first);
+        }
+        while word(begin + buckets + (last - first) as usize)? & 1 == 0 {
+            last += 1;
+        }
+        Some(last + 1)
+    }
+}
+
 /// A symbol of a module.
 struct Symbol {
     /// Runtime address.
@@ -284,16 +365,27 @@ unsafe fn path(name: *const libc::c_char, program: Option<u64>) -> Vec<u8> {
             // SAFETY: takes a number.
             let is_loaded_by_loader = unsafe { c_library::getauxval(libc::AT_BASE) } == 0;
             is_loaded_by_loader
-                .then(|| sys::mapped_file(address))
+                .then(|| sys::mapped_file(address).map(|file| file.path))
                 .flatten()
                 .or_else(|| sys::read_link(c"/proc/self/exe"))
-                .unwrap_or_else(executed_as)
+                .map_or_else(executed_as, |mapped| named(mapped).0)
         }
         b"linux-vdso.so.1" => b"[vdso]".to_vec(),
         bytes if bytes.first() == Some(&b'/') => bytes.to_vec(),
         // A relative path means something only in this folder, now.
         bytes => sys::absolute(name).unwrap_or_else(|| bytes.to_vec()),
     }
+}
+
+/// The name that a mapped file has or had, from what the kernel says of it, and whether that leads
+/// to it no more.
+pub(super) fn named(mut mapped: Vec<u8>) -> (Vec<u8>, bool) {
+    const GONE: &[u8] = b" (deleted)";
+    let is_gone = mapped.ends_with(GONE);
+    if is_gone {
+        mapped.truncate(mapped.len() - GONE.len());
+    }
+    (mapped, is_gone)
 }
 
 /// The name by which the program was executed: where /proc is not mounted, in a chroot for
@@ -413,7 +505,7 @@ mod tests {
     /// Of all that the C library has under one name, the one at the address.
     #[test]
     fn sizes_of_functions_are_as_the_loader_tells() {
-        let modules = loaded_modules(&Vec::new()).modules;
+        let modules = loaded_modules(&Vec::new(), &[]).modules;
         let is_libc = |module: &&(LoaderModule, _)| module.0.identity.path.ends_with(b"/libc.so.6");
         let libc = &modules.iter().find(is_libc).unwrap().0;
         let address = |name: &CStr| {
@@ -452,7 +544,7 @@ mod tests {
     /// What is read in place is what a table copies.
     #[test]
     fn in_place_as_in_a_table() {
-        let modules = loaded_modules(&Vec::new()).modules;
+        let modules = loaded_modules(&Vec::new(), &[]).modules;
         let (mut rows, mut handling, mut unwinders) = (0, 0, 0);
         for (module, _) in &modules {
             let Some(built) = recipes(module) else { continue };

@@ -28,8 +28,10 @@
 //! that met it leaves a note for [`after_note`].
 
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 mod code;
+mod copies;
 mod discovery;
 mod elf;
 pub mod foreign;
@@ -68,6 +70,8 @@ struct Loaded {
     number: u32,
     module: LoaderModule,
     code: &'static Code,
+    /// Whether it was to be copied because its file is gone.
+    is_kept: bool,
 }
 
 /// Everything the setup side knows.
@@ -85,6 +89,8 @@ pub struct Known {
     limbo: Vec<Replaced>,
     /// The loader's counts of loads and unloads at the last look.
     counts: discovery::Counts,
+    /// Whether the last look was the parent's, of a forked child.
+    inherited: bool,
 }
 
 static KNOWN: SetupLock<Known> = SetupLock::new(Known {
@@ -97,6 +103,7 @@ static KNOWN: SetupLock<Known> = SetupLock::new(Known {
     generation: 0,
     limbo: Vec::new(),
     counts: discovery::Counts::NONE,
+    inherited: false,
 });
 
 /// Whether the program asks the kernel for its alternate stacks, and not the C library. Go does: it
@@ -155,6 +162,7 @@ pub fn start_again() {
         known.limbo.drain(..).chain(reading::take()).for_each(core::mem::forget);
     }
     known.epoch = 0;
+    known.inherited = true;
     known.retired.clear();
     process::log(&LogRecord::Epoch { number: 0, reason: epoch_reason::START });
     for loaded in &known.loaded {
@@ -201,28 +209,40 @@ fn look() -> bool {
         );
         return true;
     }
-    // Before the loader's lock is taken, which a handler of the program must not leave behind.
-    let mask = sys::set_mask(Mask::ALL);
-    let looker = LOOKERS.enter();
-    let has_looked = discovery::in_loader(|| {
-        let Some(_looking) = LOOKING.lock_within(0) else { return false };
+    let has_looked = alone_in_loader(|| {
         let known = KNOWN.lock();
         if discovery::counts() != known.counts {
             let codes = known.codes.clone();
+            let of_loaded = |loaded: &Loaded| (loaded.module.bias, loaded.module.identity.clone());
+            let nameless =
+                known.loaded.iter().filter(|loaded| loaded.module.identity.build_id.is_empty());
+            let loaded: Vec<_> = nameless.map(of_loaded).collect();
             drop(known);
-            let seen = discovery::loaded_modules(&codes);
+            let seen = discovery::loaded_modules(&codes, &loaded);
             KNOWN.lock().refresh(seen);
         }
         true
     });
+    // Where the loader cannot be asked, nothing is ever new.
+    has_looked.unwrap_or(true)
+}
+
+/// Calls `work` with the loader's lock, while nobody else looks and no module comes or goes; `false`
+/// if a fork has the tables, perhaps this thread's. `None` where the loader cannot be asked.
+fn alone_in_loader(work: impl FnOnce() -> bool) -> Option<bool> {
+    // Before the loader's lock is taken, which a handler of the program must not leave behind.
+    let mask = sys::set_mask(Mask::ALL);
+    let looker = LOOKERS.enter();
+    let is_done = discovery::in_loader(|| match LOOKING.lock_within(0) {
+        Some(_looking) => work(),
+        None => false,
+    });
     drop(looker);
-    // A fork has the tables, perhaps this thread's.
-    let has_looked = has_looked.unwrap_or(true);
-    if has_looked {
+    if is_done == Some(true) {
         free_replaced();
     }
     sys::set_mask(mask);
-    has_looked
+    is_done
 }
 
 /// Frees the maps that no handler can be reading any more. A moment without any reader after a map
@@ -235,12 +255,77 @@ fn free_replaced() {
     }
 }
 
+/// Which modules may be unloaded, or go with the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaving {
+    /// All: the process ends, or is sealed.
+    All,
+    /// All, but in a place where the loader may not be waited for: those alone that never go before
+    /// the process does.
+    Staying,
+    /// Those that dlclose(3) may unload.
+    Opened,
+}
+
+/// To be called before modules go: keeps copies of those whose files are gone already, each once.
+pub fn before_leaving(leaving: Leaving) {
+    /// Of those that dlclose may unload, so many of the latest are looked at.
+    const MOST_LOOKED_AT: usize = 256;
+    let Some(process) = process::current() else { return };
+    let known = KNOWN.lock();
+    let counts = known.counts;
+    // Another thread may have held the loader's lock when the process was forked.
+    let is_free = !known.inherited;
+    let is_meant = |loaded: &&Loaded| match loaded.code.stays() {
+        true => leaving != Leaving::Opened,
+        false => leaving != Leaving::Staying && is_free,
+    };
+    let files = known.loaded.iter().rev().filter(|loaded| !loaded.is_kept);
+    let files = files.filter(|loaded| loaded.module.identity.path.first() == Some(&b'/'));
+    let most = if leaving == Leaving::Opened { MOST_LOOKED_AT } else { usize::MAX };
+    let gone = files.filter(is_meant).take(most).filter(|loaded| loaded.module.is_gone());
+    let (stay, opened): (Vec<_>, Vec<_>) = gone
+        .map(|loaded| (loaded.code.stays(), loaded.module.clone()))
+        .partition(|(stays, _)| *stays);
+    drop(known);
+    // What copying takes for a moment; without it, the process would end.
+    if stay.is_empty() && opened.is_empty() || !allocator::has_room(1 << 20) {
+        return;
+    }
+    let keep = |(_, module): &(bool, LoaderModule)| {
+        let mut known = KNOWN.lock();
+        let key = |module: &LoaderModule| (module.bias, module.identity.clone());
+        let is_it = |loaded: &&mut Loaded| key(&loaded.module) == key(module);
+        known.loaded.iter_mut().filter(is_it).for_each(|loaded| loaded.is_kept = true);
+        drop(known);
+        if let Err(why) = copies::keep(module, process.arena) {
+            let path = String::from_utf8_lossy(&module.identity.path);
+            messages::note(&format!(
+                "{path}: was unlinked or replaced while it was in use, and {why}: its functions may \
+                 have no names"
+            ));
+        }
+    };
+    stay.iter().for_each(keep);
+    if !opened.is_empty() {
+        // Where another module came or went meanwhile, the next call finds them again.
+        alone_in_loader(|| {
+            let is_same = discovery::counts() == counts;
+            if is_same {
+                opened.iter().for_each(keep);
+            }
+            is_same
+        });
+    }
+}
+
 impl Loaded {
     fn record(&self) -> LoadRecord {
         LoadRecord {
             number: self.number,
             path: self.module.identity.path.clone(),
             build_id: self.module.identity.build_id.clone(),
+            file: self.module.identity.file,
             bias: self.module.bias,
             segments: self.module.code.iter().map(|range| (range.start, range.end)).collect(),
         }
@@ -258,6 +343,7 @@ impl Known {
     /// Compares the loader's list with what is known, logs the difference and publishes it.
     fn refresh(&mut self, seen: discovery::Seen) {
         self.counts = seen.counts;
+        self.inherited = false;
         self.codes.extend(seen.built);
         let present = seen.modules;
         let mut index = 0;
@@ -313,7 +399,7 @@ impl Known {
                 self.runtimes.push(runtime);
                 note_runtime(runtime, self.generation == 0);
             }
-            let loaded = Loaded { number: self.next_number, module, code };
+            let loaded = Loaded { number: self.next_number, module, code, is_kept: false };
             self.next_number += 1;
             process::log(&LogRecord::Load(loaded.record()));
             self.loaded.push(loaded);

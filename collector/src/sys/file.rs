@@ -2,6 +2,7 @@
 
 use alloc::ffi::CString;
 use core::ffi::CStr;
+use core::ops::Range;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
@@ -274,6 +275,29 @@ impl File {
             )
         }
         .map(drop)
+    }
+
+    /// Appends to what was written before; whether all of it.
+    pub fn append(&self, bytes: &[u8]) -> bool {
+        let start = bytes.as_ptr().addr() as u64;
+        self.append_memory(&(start..start + bytes.len() as u64))
+    }
+
+    /// The same with whatever is in memory at these addresses; not all if some cannot be read.
+    pub fn append_memory(&self, range: &Range<u64>) -> bool {
+        let mut next = range.start;
+        while next < range.end {
+            let size = (range.end - next) as usize;
+            let array = [self.number() as usize, next as usize, size, 0, 0, 0];
+            // SAFETY: the kernel reads memory, and refuses what is not there.
+            match unsafe { call(libc::SYS_write, array) } {
+                Ok(0) => return false,
+                Ok(written) => next += written as u64,
+                Err(Errno(libc::EINTR)) => {}
+                Err(_) => return false,
+            }
+        }
+        true
     }
 
     /// Makes it end at `size`: ftruncate(2).

@@ -33,8 +33,8 @@ pub use process::{
     tid, unblock, unlock_pi, write_message, yield_now,
 };
 pub use read::{
-    OwnFile, Peeked, absolute, file_size, folder_identity, is_executable, mapped_file, read_file,
-    read_link, read_link_to,
+    MappedFile, OwnFile, Peeked, absolute, file_at, file_size, folder_identity, is_executable,
+    link_of_mapping, mapped_file, mapped_path, pages_of, read_file, read_link, read_link_to,
 };
 pub use signal::{
     Disposition, Handler, abort, drop_samples, handler_of, interrupts, pending, send_again,

@@ -2,13 +2,18 @@
 //!
 //! The file is open for the moment only, under whatever number is free.
 
+use alloc::ffi::CString;
 use alloc::format;
 use alloc::vec::Vec;
 use core::ffi::CStr;
+use core::ops::Range;
+
+use csprof_format::file_identity::FileIdentity;
 
 use super::Errno;
 use super::call::call;
 use super::file::File;
+use crate::arch::PAGE_SIZE;
 
 /// A file that is open for reading until this is dropped.
 #[derive(Debug)]
@@ -54,26 +59,83 @@ pub fn read_file(path: &CStr) -> Option<Vec<u8>> {
     }
 }
 
-/// The path of the file that is mapped at an address (proc_pid_maps(5)). Setup side.
+/// The file that is mapped at an address.
+#[derive(Debug)]
+pub struct MappedFile {
+    /// As the kernel has it; with ` (deleted)` behind it if it is gone.
+    pub path: Vec<u8>,
+    /// Of the file system, which may be another than that of the path (overlayfs).
+    pub device: u64,
+    /// Its inode.
+    pub inode: u64,
+}
+
+/// The file that is mapped at an address (proc_pid_maps(5)). Setup side.
 #[must_use]
-pub fn mapped_file(address: u64) -> Option<Vec<u8>> {
+pub fn mapped_file(address: u64) -> Option<MappedFile> {
     let maps = read_file(c"/proc/self/maps")?;
     maps.split(|byte| *byte == b'\n').find_map(|line| {
         let text = core::str::from_utf8(line.split(|byte| *byte == b' ').next()?).ok()?;
         let (start, end) = text.split_once('-')?;
         let range = u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?;
-        let path = line.get(line.iter().position(|byte| *byte == b'/')?..)?;
-        range.contains(&address).then(|| path.to_vec())
+        let (words, path) = line.split_at_checked(line.iter().position(|byte| *byte == b'/')?)?;
+        let mut words = core::str::from_utf8(words).ok()?.split_ascii_whitespace().skip(3);
+        let (major, minor) = words.next().filter(|_| range.contains(&address))?.split_once(':')?;
+        let number = |text| u32::from_str_radix(text, 16).ok();
+        let device = libc::makedev(number(major)?, number(minor)?);
+        Some(MappedFile { path: path.to_vec(), device, inode: words.next()?.parse().ok()? })
     })
+}
+
+/// The pages that a mapping of these addresses has.
+#[must_use]
+pub fn pages_of(range: &Range<u64>) -> Range<u64> {
+    let page = PAGE_SIZE as u64;
+    range.start & !(page - 1)..range.end.next_multiple_of(page)
+}
+
+/// The link by which the kernel tells what file is mapped at these pages, if they are one mapping
+/// (proc_pid_map_files(5)).
+#[must_use]
+pub fn link_of_mapping(pages: &Range<u64>) -> Option<CString> {
+    CString::new(format!("/proc/self/map_files/{:x}-{:x}", pages.start, pages.end)).ok()
+}
+
+/// What the kernel calls the file that is mapped at a segment. Setup side.
+#[must_use]
+pub fn mapped_path(segment: &Range<u64>) -> Option<Vec<u8>> {
+    let link = link_of_mapping(&pages_of(segment))?;
+    // Where somebody has changed the rights of pages, a segment is more than one mapping.
+    read_link(&link).or_else(|| mapped_file(segment.start).map(|file| file.path))
+}
+
+/// The regular file that a path leads to, as seen from here. Setup side.
+#[must_use]
+pub fn file_at(path: &CStr) -> Option<FileIdentity> {
+    let status = status_of(libc::AT_FDCWD, path, 0).filter(is_regular)?;
+    Some(identity(&status))
+}
+
+fn identity(status: &libc::stat) -> FileIdentity {
+    FileIdentity {
+        device: status.st_dev,
+        inode: status.st_ino,
+        size: status.st_size.cast_unsigned(),
+        modified_ns: FileIdentity::nanoseconds(status.st_mtime, status.st_mtime_nsec),
+        changed_ns: FileIdentity::nanoseconds(status.st_ctime, status.st_ctime_nsec),
+    }
 }
 
 /// What stat(2) says of a path, of a link itself; with an empty path, of the open file `at`.
 fn status(at: i32, path: &CStr) -> Option<libc::stat> {
+    status_of(at, path, libc::AT_SYMLINK_NOFOLLOW | libc::AT_EMPTY_PATH)
+}
+
+fn status_of(at: i32, path: &CStr, flags: i32) -> Option<libc::stat> {
     let mut status = core::mem::MaybeUninit::<libc::stat>::uninit();
-    let flags = (libc::AT_SYMLINK_NOFOLLOW | libc::AT_EMPTY_PATH) as usize;
     // SAFETY: a live C string; the kernel fills the whole structure when it succeeds.
     unsafe {
-        let (at, status_at) = (at as usize, status.as_mut_ptr().addr());
+        let (at, status_at, flags) = (at as usize, status.as_mut_ptr().addr(), flags as usize);
         call(libc::SYS_newfstatat, [at, path.as_ptr().addr(), status_at, flags, 0, 0]).ok()?;
         Some(status.assume_init())
     }
@@ -98,12 +160,13 @@ pub fn folder_identity(path: &CStr) -> Option<(u64, u64)> {
     (status.st_mode & libc::S_IFMT == libc::S_IFDIR).then_some((status.st_dev, status.st_ino))
 }
 
-/// A regular file of this user or root, which others may have put where it is.
+/// A regular file of this user or root, which others may have put where it is; or one that this
+/// process has mapped.
 #[derive(Debug)]
 pub struct OwnFile {
     opened: Opened,
-    /// In bytes.
-    pub size: u64,
+    /// What it is.
+    pub identity: FileIdentity,
 }
 
 impl OwnFile {
@@ -115,20 +178,25 @@ impl OwnFile {
         let status = status(opened.0 as i32, c"").filter(is_regular)?;
         // SAFETY: no pointers are passed.
         let user = unsafe { call(libc::SYS_geteuid, [0; 6]) }.ok()?;
-        let seconds = status.st_mtime.max(0).cast_unsigned();
-        let nanoseconds = status.st_mtime_nsec.max(0).cast_unsigned();
-        let written_ns = seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds);
+        let identity = identity(&status);
         // The kernel notes the time of its last tick, of which there are at least 100 in a second.
-        let is_fresh = written_ns.saturating_add(10_000_000) >= start_unix_ns;
+        let is_fresh = identity.modified_ns.saturating_add(10_000_000) >= start_unix_ns;
         let is_own = status.st_uid == 0 || status.st_uid as usize == user;
-        let size = status.st_size.cast_unsigned();
-        (is_fresh && is_own).then_some(Self { opened, size })
+        (is_fresh && is_own).then_some(Self { opened, identity })
+    }
+
+    /// Opens what the process has mapped, by a link of the kernel's. Setup side.
+    #[must_use]
+    pub fn mapped(link: &CStr) -> Option<Self> {
+        let opened = Opened::at(link, libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY).ok()?;
+        let status = status(opened.0 as i32, c"").filter(is_regular)?;
+        Some(Self { opened, identity: identity(&status) })
     }
 
     /// Appends up to `most` bytes of it to another file; how many, if there was no error.
     #[must_use]
     pub fn append_to(&self, file: &File, most: u64) -> Option<u64> {
-        let mut piece = [0_u8; 4096];
+        let mut piece = alloc::vec![0_u8; 1 << 16];
         let mut done = 0;
         while done < most {
             let wanted = (most - done).min(piece.len() as u64) as usize;
@@ -140,17 +208,8 @@ impl OwnFile {
                 Err(Errno(libc::EINTR)) => continue,
                 Err(_) => return None,
             };
-            let mut rest = piece.get(..read)?;
-            while !rest.is_empty() {
-                let number = file.number() as usize;
-                let array = [number, rest.as_ptr().addr(), rest.len(), 0, 0, 0];
-                // SAFETY: the kernel reads the live slice.
-                match unsafe { call(libc::SYS_write, array) } {
-                    Ok(0) => return None,
-                    Ok(written) => rest = rest.get(written..)?,
-                    Err(Errno(libc::EINTR)) => {}
-                    Err(_) => return None,
-                }
+            if !file.append(piece.get(..read)?) {
+                return None;
             }
             done += read as u64;
         }

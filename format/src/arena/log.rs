@@ -3,6 +3,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::file_identity::FileIdentity;
+
 /// A record of the log: `length` bytes of payload follow this header, then zeros up to a multiple
 /// of eight.
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +103,8 @@ pub struct LoadRecord {
     pub path: Vec<u8>,
     /// GNU build id, empty if none.
     pub build_id: Vec<u8>,
+    /// The file, if it has no build id and could be asked.
+    pub file: Option<FileIdentity>,
     /// Runtime address minus ELF virtual address. Wraps.
     pub bias: u64,
     /// Runtime addresses of its segments: start and end of each.
@@ -121,6 +125,8 @@ impl LogRecord {
                 put_u32(&mut payload, load.number);
                 put_bytes(&mut payload, &load.path);
                 put_bytes(&mut payload, &load.build_id);
+                put_u32(&mut payload, load.file.is_some().into());
+                load.file.iter().for_each(|file| put_file(&mut payload, file));
                 put_u64(&mut payload, load.bias);
                 put_u32(&mut payload, load.segments.len() as u32);
                 for &(start, end) in &load.segments {
@@ -183,6 +189,7 @@ impl LogRecord {
                 number: payload.u32()?,
                 path: payload.bytes()?,
                 build_id: payload.bytes()?,
+                file: if payload.u32()? == 0 { None } else { Some(payload.file()?) },
                 bias: payload.u64()?,
                 segments: {
                     let count = payload.u32()?;
@@ -225,6 +232,10 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
+fn put_file(out: &mut Vec<u8>, file: &FileIdentity) {
+    file.fields().iter().for_each(|field| put_u64(out, *field));
+}
+
 struct Cursor<'a>(&'a [u8]);
 
 impl Cursor<'_> {
@@ -238,6 +249,16 @@ impl Cursor<'_> {
         let (bytes, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(u64::from_le_bytes(*bytes))
+    }
+
+    fn file(&mut self) -> Option<FileIdentity> {
+        Some(FileIdentity {
+            device: self.u64()?,
+            inode: self.u64()?,
+            size: self.u64()?,
+            modified_ns: self.u64()?,
+            changed_ns: self.u64()?,
+        })
     }
 
     fn bytes(&mut self) -> Option<Vec<u8>> {
@@ -262,6 +283,18 @@ mod tests {
                 build_id: vec![1, 2, 3],
                 bias: 0x7f00_0000_0000,
                 segments: vec![(0x7f00_0000_0000, 0x7f00_0002_0000)],
+                ..LoadRecord::default()
+            }),
+            LogRecord::Load(LoadRecord {
+                path: b"/opt/plugin.so".to_vec(),
+                file: Some(FileIdentity {
+                    device: 1 << 40,
+                    inode: 2,
+                    size: 3,
+                    modified_ns: 1 << 60,
+                    changed_ns: 5,
+                }),
+                ..LoadRecord::default()
             }),
             LogRecord::Unload { number: 3 },
             LogRecord::Epoch { number: 1, reason: epoch_reason::ADDRESS_REUSE },

@@ -1,6 +1,8 @@
 //! `csprof record`
 
+use std::collections::HashMap;
 use std::ffi::OsString;
+use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -248,7 +250,8 @@ pub(super) fn save(
         }
         // What is saved already can wait for its names.
         let stops = || early.is_none() && recording.signals.must_end();
-        let warnings = resolve(&mut recording.profile, &[], &stops);
+        let copies = std::mem::take(&mut recording.copies);
+        let warnings = resolve(&mut recording.profile, &[], copies, &stops);
         recording.profile.run.warnings.extend(warnings);
     }
     if let Some(path) = early {
@@ -269,15 +272,17 @@ pub(super) fn save(
     }
 }
 
-/// Names the frames of a profile, with debug files from these folders as well, until `stops` says
-/// that there is no time for more; returns what is worth telling.
+/// Names the frames of a profile, with debug files from these folders as well and copies of modules
+/// that its processes left, until `stops` says that there is no time for more; returns what is
+/// worth telling.
 pub(super) fn resolve(
     profile: &mut saved::Profile,
     debug_folders: &[PathBuf],
+    copies: HashMap<String, File>,
     stops: &dyn Fn() -> bool,
 ) -> Vec<String> {
     let mut progress = Progress::new("resolving symbols");
-    let files = DiskFiles::from_environment(debug_folders);
+    let files = DiskFiles::from_environment(debug_folders).and_copies(copies);
     let mut stopped = false;
     let mut warnings = symbols::resolve(profile, &files, |done, total| {
         progress.report(done, total);

@@ -51,12 +51,12 @@ impl Salvage {
             return list();
         };
         let output = Output::new(Some(output), output.as_os_str(), self.force)?;
-        let mut profile = launch::salvage(run_dir)?;
+        let (mut profile, copies) = launch::salvage(run_dir)?;
         if profile.processes.is_empty() {
             bail!("{}: no process left anything there", run_dir.display());
         }
         if !self.no_symbols {
-            let warnings = resolve(&mut profile, &[], &|| false);
+            let warnings = resolve(&mut profile, &[], copies, &|| false);
             profile.run.warnings.extend(warnings);
         }
         let path = output.save(&profile)?;

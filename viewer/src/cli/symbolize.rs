@@ -1,5 +1,6 @@
 //! `csprof symbolize`
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -22,8 +23,8 @@ const EXAMPLES: &str = "\
 Debug symbols are looked for beside each file, in /usr/lib/debug, in the folders of --debug-dir and of
 CSPROF_DEBUG_PATH (separated by colons), and in the cache of debuginfod. Only those of the very build
 that ran are taken (by build id), and names that the profile has are kept where nothing better is
-found, so it may be done on any machine. Names of a file without build id are never replaced: nothing
-would show that the file is still the same. Samples and counts stay as they are.
+found, so it may be done on any machine. A file without build id has to be the one that was loaded (by
+inode, size and times, which a copy of it does not have). Samples and counts stay as they are.
 
 Examples:
   csprof symbolize run.csprof                       after `apt-get install libfoo1-dbgsym`
@@ -66,7 +67,7 @@ impl Symbolize {
             .transpose()?;
         let mut profile = read_profile(&self.file, false)?;
         let before = Names::of(&profile);
-        let warnings = resolve(&mut profile, &self.debug_dir, &|| false);
+        let warnings = resolve(&mut profile, &self.debug_dir, HashMap::new(), &|| false);
         let after = Names::of(&profile);
         let is_new = before != after;
 

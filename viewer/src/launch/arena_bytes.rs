@@ -6,6 +6,7 @@ use csprof_format::arena::{
     LEFT_OUT_SLOTS, LoadRecord, LogRecord, Node, REASON_SLOTS, ThreadRecord, epoch_reason, locate,
     segment_nodes,
 };
+use csprof_format::file_identity::FileIdentity;
 use csprof_format::launch::MAX_SOURCES;
 
 /// A node to write: (key, parent, samples, edges).
@@ -216,6 +217,8 @@ pub(super) fn load(number: u32, path: &str, start: u64, end: u64) -> LogRecord {
         build_id: vec![number as u8 + 1],
         bias: start,
         segments: vec![(start, end)],
+        // With a build id it does not matter.
+        file: Some(FileIdentity { inode: number.into(), ..FileIdentity::default() }),
     })
 }
 

@@ -12,13 +12,16 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use csprof_format::address::{FrameKey, FrameKind};
-use csprof_format::arena::{FLAG_EXECED, FLAG_TRAMPOLINE, LeftOut, LogRecord, epoch_reason};
+use csprof_format::arena::{
+    FLAG_EXECED, FLAG_TRAMPOLINE, LeftOut, LoadRecord, LogRecord, epoch_reason,
+};
+use csprof_format::file_identity::FileIdentity;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::launch::SampleSources;
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{
-    Account, Epoch, EpochReason, Frame, Function, GENERATED_CODE, Module, Origin, Process, Profile,
-    RunInfo, SymbolSource, Thread, ThreadAccount, Tree,
+    Account, Epoch, EpochReason, Frame, Function, GENERATED_CODE, Module, ModuleFile, Origin,
+    Process, Profile, RunInfo, SymbolSource, Thread, ThreadAccount, Tree,
 };
 
 use super::arena_read::{Arena, ArenaThread};
@@ -86,7 +89,7 @@ struct Gathering {
     metrics: Metrics,
     run_start_ns: u64,
     strings: HashMap<String, StringId>,
-    modules: HashMap<(Vec<u8>, Vec<u8>), ModuleId>,
+    modules: HashMap<ModuleKey, ModuleId>,
     frames: HashMap<Frame, FrameId>,
     generated: Generated,
 }
@@ -109,6 +112,9 @@ fn family(arenas: &[Arena]) -> Vec<&Arena> {
     }
     family
 }
+
+/// What makes two loads one module: path, build id, and the file if it has none.
+type ModuleKey = (Vec<u8>, Vec<u8>, Option<FileIdentity>);
 
 /// Frames of generated code: what of them is known by the files of their processes.
 #[derive(Default)]
@@ -240,7 +246,7 @@ impl Gathering {
                 .mappings
                 .iter()
                 .map(|placed| {
-                    let module = self.module(&placed.load.path, &placed.load.build_id);
+                    let module = self.module_of(placed.load);
                     placed.mapping(module)
                 })
                 .collect();
@@ -453,7 +459,7 @@ impl Gathering {
         let number = self.profile.epochs[epoch.index()].number;
         let (symbol, line) = self.generated.names.at(number, code_address(key)?)?;
         let (symbol, line) = (symbol.clone(), line.cloned());
-        let module = self.module(GENERATED_CODE.as_bytes(), &[]);
+        let module = self.module(GENERATED_CODE.as_bytes(), &[], None);
         self.generated.module = Some(module);
         let function = Function {
             name: self.string(&symbol.name),
@@ -530,8 +536,14 @@ impl Gathering {
         })
     }
 
-    fn module(&mut self, path: &[u8], build_id: &[u8]) -> ModuleId {
-        if let Some(&id) = self.modules.get(&(path.to_vec(), build_id.to_vec())) {
+    fn module_of(&mut self, load: &LoadRecord) -> ModuleId {
+        let file = load.file.filter(|_| load.build_id.is_empty());
+        self.module(&load.path, &load.build_id, file)
+    }
+
+    fn module(&mut self, path: &[u8], build_id: &[u8], file: Option<FileIdentity>) -> ModuleId {
+        let key = (path.to_vec(), build_id.to_vec(), file);
+        if let Some(&id) = self.modules.get(&key) {
             return id;
         }
         let path_id = self.string(&String::from_utf8_lossy(path));
@@ -541,7 +553,9 @@ impl Gathering {
             build_id: build_id.to_vec(),
             ..Module::default()
         });
-        self.modules.insert((path.to_vec(), build_id.to_vec()), id);
+        self.modules.insert(key, id);
+        // In order: ids ascend, and each has one.
+        self.profile.files.extend(file.map(|file| ModuleFile { module: id, file }));
         id
     }
 

@@ -99,7 +99,8 @@ pub(super) fn load_maps(log: &[(u64, LogRecord)]) -> LoadMaps<'_> {
 
 /// Whether addresses mean the same in both: one file, at one place.
 fn is_same_code(one: &LoadRecord, other: &LoadRecord) -> bool {
-    (one.bias, &one.path, &one.build_id) == (other.bias, &other.path, &other.build_id)
+    let code = |load: &LoadRecord| (load.bias, load.path.clone(), load.build_id.clone(), load.file);
+    code(one) == code(other)
 }
 
 impl<'a> LoadMaps<'a> {

@@ -37,7 +37,9 @@ pub mod spawn;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -72,6 +74,8 @@ pub struct Recording {
     pub run: Run,
     /// Keeps csprof alive until the profile is saved.
     pub signals: SignalGuard,
+    /// Copies of modules that processes have left, by their names.
+    pub copies: HashMap<String, File>,
 }
 
 /// Runs `command` with the collector and gathers its profile. `patience` is how long to wait for
@@ -109,10 +113,10 @@ pub fn record(
     let mut child = spawn::spawn(&path, command, preloaded, run_dir.arenas(), settings, inherited)
         .with_context(|| format!("{}: cannot be started", path.display()))?;
     run.pid = Some(child.id());
-    let mut copies = Copies::default();
+    let mut second_mappings = Copies::default();
     let status = thread::scope(|scope| {
         let (_running, ended) = mpsc::channel::<()>();
-        let (run_dir, copies) = (&run_dir, &mut copies);
+        let (run_dir, copies) = (&run_dir, &mut second_mappings);
         scope.spawn(move || {
             while ended.recv_timeout(ROOM_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 run_dir.make_room();
@@ -148,9 +152,10 @@ pub fn record(
                 .into(),
         );
     }
-    arenas.iter_mut().for_each(|arena| copies.enter(arena));
+    arenas.iter_mut().for_each(|arena| second_mappings.enter(arena));
     let profile = gather_files(&run, arenas, &run_dir);
-    Ok(Recording { profile, status, run_dir, run, signals })
+    let copies = run_dir.copies();
+    Ok(Recording { profile, status, run_dir, run, signals, copies })
 }
 
 impl Recording {
@@ -167,12 +172,13 @@ impl Recording {
     }
 }
 
-/// Gathers the run folder that an interrupted `csprof record` left.
+/// Gathers the run folder that an interrupted `csprof record` left; the copies of modules in it are
+/// by their names.
 ///
 /// # Errors
 ///
 /// When there is no such folder.
-pub fn salvage(path: &Path) -> Result<Profile> {
+pub fn salvage(path: &Path) -> Result<(Profile, HashMap<String, File>)> {
     let run_dir = RunDir::open(path)?;
     let (arenas, warnings) = run_dir.read_arenas();
     let mut run = run_file::read(path, &arenas);
@@ -198,7 +204,7 @@ pub fn salvage(path: &Path) -> Result<Profile> {
         };
         run.info.duration_ns = end_ns.saturating_sub(run.start_ns);
     }
-    Ok(gather_files(&run, arenas, &run_dir))
+    Ok((gather_files(&run, arenas, &run_dir), run_dir.copies()))
 }
 
 /// Gathers arenas with what their processes wrote of generated code.

@@ -19,7 +19,7 @@
 //! a file system as small as Docker's 64 MB. What is beyond goes to a disk: new processes make
 //! their arenas there, and arenas of processes that have ended are moved there while others run.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -30,6 +30,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use csprof_format::arena::{ARENA_SUFFIX, ArenaHeader, LEFT_NO_SAMPLES};
+use csprof_format::file_identity::{MODULE_SUFFIX, MOST_COPIED};
 use csprof_format::launch::SHARES;
 use nix::fcntl::OFlag;
 use nix::sys::stat::makedev;
@@ -248,6 +249,21 @@ impl RunDir {
             warnings.push(format!("{empty} {processes} {LEFT_NO_SAMPLES}"));
         }
         (arenas, warnings)
+    }
+
+    /// Opens the copies of modules that processes have left, as many as may reasonably be open.
+    #[must_use]
+    pub fn copies(&self) -> HashMap<String, File> {
+        const MOST: usize = 256;
+        let folders = self.all_arenas().filter_map(|folder| fs::read_dir(folder).ok());
+        let named = folders.flatten().filter_map(Result::ok).filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let is_copy = name.ends_with(MODULE_SUFFIX);
+            let (file, _) = is_copy.then(|| open_arena(&entry.path()).ok()).flatten()?;
+            let is_small = file.metadata().is_ok_and(|file| file.len() <= MOST_COPIED);
+            is_small.then_some((name, file))
+        });
+        named.take(MOST).collect()
     }
 
     /// Reads the headers of all arenas that have one.

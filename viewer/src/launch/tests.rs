@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::io::Cursor;
 
 use csprof_format::arena::{ArenaHeader, ExtentHeader, LogRecord};
+use csprof_format::file_identity::FileIdentity;
 use csprof_format::launch::SampleSources;
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{Origin, Profile, RunInfo};
@@ -438,7 +439,7 @@ fn what_is_no_arena_is_told_apart() {
     assert_eq!(verdict(&[b'x'; 4096]), "it does not begin like an arena");
     let mut other = small().bytes;
     other[8] = 1;
-    assert_eq!(verdict(&other), "it has arena version 1, and this csprof reads version 7");
+    assert_eq!(verdict(&other), "it has arena version 1, and this csprof reads version 8");
 }
 
 #[test]
@@ -494,4 +495,38 @@ fn a_killed_thread_lived_as_long_as_it_was_sampled() {
     // Ten samples of a thread that waited.
     arena.header.sources[0].period = 100_000_000;
     assert_eq!(super::last_sign_of_life(&arena), 10_000 + 1_000_000_000);
+}
+
+/// A library without a build id that was replaced and loaded again, at its old place.
+#[test]
+fn two_files_of_one_path_are_two_modules() {
+    let library = |number, inode| {
+        let LogRecord::Load(mut load) = load(number, "/lib/plugin.so", 0x7000, 0x8000) else {
+            unreachable!()
+        };
+        load.build_id.clear();
+        load.file = Some(FileIdentity { inode, size: 9, ..FileIdentity::default() });
+        LogRecord::Load(load)
+    };
+    let log = [epoch(0), library(0, 1), LogRecord::Unload { number: 0 }, epoch(1), library(1, 2)];
+    let thread = ThreadRow {
+        tid: 70,
+        name: "xz",
+        delivered: 5,
+        recorded: 5,
+        losses: &[],
+        partial: 0,
+        further: Default::default(),
+        nodes: &[
+            (root(0), 0, 0, 0),
+            (leaf(0x7020), 1, 3, 0),
+            (root(1), 0, 0, 0),
+            (leaf(0x7020), 3, 2, 0),
+        ],
+    };
+    let profile = gathered(vec![arena(&ArenaBytes::new(7, 500, 9500).log(&log).thread(&thread))]);
+    let files: Vec<_> = profile.files.iter().map(|row| (row.module.0, row.file.inode)).collect();
+    assert_eq!(files, [(0, 1), (1, 2)]);
+    let modules: Vec<_> = profile.frames.iter().filter_map(|frame| frame.module).collect();
+    assert_eq!(modules.len(), 2, "a frame is in one of them");
 }

@@ -11,13 +11,16 @@
 mod runs;
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
 use csprof_format::budget::MOST_NODES;
+use csprof_format::file_identity::FileIdentity;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
-use csprof_format::profile::{self as saved, FurtherMetric, MergedRun, Metric, SymbolSource};
+use csprof_format::profile::{
+    self as saved, FurtherMetric, MergedRun, Metric, ModuleFile, SymbolSource,
+};
 
 use self::runs::{runs_of, together};
 
@@ -71,6 +74,8 @@ pub struct Merger {
     /// The loops of each frame.
     loops_of: Vec<Vec<InLoop>>,
     tail_calls: BTreeMap<(FrameId, FrameId), Vec<FunctionId>>,
+    /// What is known of modules without a build id.
+    files_of: BTreeMap<ModuleId, BTreeSet<FileIdentity>>,
 }
 
 /// What the ids of a part are in the merged profile.
@@ -94,8 +99,9 @@ type InLoop = (u32, u32);
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum ModuleKey {
     BuildId(Vec<u8>),
-    /// Without a build id there is only the path to go by.
-    Path(StringId),
+    /// Without a build id there is only the path to go by: which files ranks had, on machines of
+    /// their own, does not compare. But two files in one part stay apart, by their number there.
+    Path(StringId, usize),
 }
 
 impl Merger {
@@ -122,6 +128,7 @@ impl Merger {
             loops: HashMap::new(),
             loops_of: Vec::new(),
             tail_calls: BTreeMap::new(),
+            files_of: BTreeMap::new(),
         }
     }
 
@@ -152,7 +159,19 @@ impl Merger {
         self.runs(name, &part);
         self.further(&part);
         let strings: Vec<_> = part.strings.iter().map(|text| self.string(text)).collect();
-        let modules: Vec<_> = part.modules.iter().map(|m| self.module(m, &strings)).collect();
+        let mut numbers: HashMap<StringId, usize> = HashMap::new();
+        let modules: Vec<_> = part
+            .modules
+            .iter()
+            .map(|module| {
+                let nameless = module.build_id.is_empty();
+                let number = numbers.entry(module.path).or_default();
+                let key = *number;
+                *number += usize::from(nameless);
+                self.module(module, key, &strings)
+            })
+            .collect();
+        self.files(&part, &modules);
         let frames = self.frames_of(&part, &strings, &modules);
         self.trees(part, &modules, &frames);
         Ok(Renumbered { strings, modules, frames })
@@ -161,7 +180,7 @@ impl Merger {
     /// The merged profile.
     #[must_use]
     pub fn finish(self) -> saved::Profile {
-        let Self { mut merged, edges, sites, loops_of, tail_calls, .. } = self;
+        let Self { mut merged, edges, sites, loops_of, tail_calls, files_of, .. } = self;
         if let [only] = &merged.runs[..] {
             merged.run = only.info.clone();
             merged.runs.clear();
@@ -203,6 +222,9 @@ impl Merger {
         }
         let tail_call = |((caller, callee), via)| saved::TailCall { caller, callee, via };
         merged.structure.tail_calls = tail_calls.into_iter().map(tail_call).collect();
+        for (module, files) in files_of {
+            merged.files.extend(files.into_iter().map(|file| ModuleFile { module, file }));
+        }
         merged
     }
 
@@ -286,11 +308,29 @@ impl Merger {
         })
     }
 
-    fn module(&mut self, module: &saved::Module, strings: &[StringId]) -> ModuleId {
+    /// Adds what is known of files. What only some parts tell of is none for certain.
+    fn files(&mut self, part: &saved::Profile, modules: &[ModuleId]) {
+        for (number, module) in part.modules.iter().enumerate() {
+            if !module.build_id.is_empty() {
+                continue;
+            }
+            let id = modules[number];
+            let rows = part.files_of(ModuleId::from_index(number)).iter().map(|row| row.file);
+            let mut rows: BTreeSet<FileIdentity> = rows.collect();
+            let known = self.files_of.get(&id);
+            if known.is_some_and(|known| known.is_empty() != rows.is_empty()) {
+                rows.insert(FileIdentity::default());
+            }
+            self.files_of.entry(id).or_default().append(&mut rows);
+        }
+    }
+
+    /// A module, which has this number among those of its path in its part.
+    fn module(&mut self, module: &saved::Module, number: usize, strings: &[StringId]) -> ModuleId {
         let path = strings[module.path.index()];
         let symbols = renamed(&module.symbols, strings);
         let key = match &module.build_id[..] {
-            [] => ModuleKey::Path(path),
+            [] => ModuleKey::Path(path, number),
             id => ModuleKey::BuildId(id.to_vec()),
         };
         match self.modules.entry(key) {

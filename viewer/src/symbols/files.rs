@@ -1,10 +1,14 @@
 //! The [`FileSource`] of this machine: its file system, and the vdso of its kernel.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-use std::time::UNIX_EPOCH;
+
+use csprof_format::file_identity::FileIdentity;
 
 use super::request::{FileRequest, FileSource, SourceFile};
 
@@ -15,10 +19,12 @@ const SYSTEM_DEBUG_FOLDER: &str = "/usr/lib/debug";
 const VDSO_LIMIT: u64 = 1 << 20;
 
 /// The files of this machine.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct DiskFiles {
     debug_folders: Vec<PathBuf>,
     debuginfod_caches: Vec<PathBuf>,
+    /// By name.
+    copies: HashMap<String, File>,
 }
 
 impl DiskFiles {
@@ -33,13 +39,20 @@ impl DiskFiles {
                 .extend(std::env::split_paths(&path).filter(|p| !p.as_os_str().is_empty()));
         }
         debug_folders.push(PathBuf::from(SYSTEM_DEBUG_FOLDER));
-        Self { debug_folders, debuginfod_caches: debuginfod_caches(|name| std::env::var_os(name)) }
+        let debuginfod_caches = debuginfod_caches(|name| std::env::var_os(name));
+        Self { debug_folders, debuginfod_caches, copies: HashMap::new() }
+    }
+
+    /// The same with the copies of modules that processes of a run have left, by their names.
+    #[must_use]
+    pub fn and_copies(self, copies: HashMap<String, File>) -> Self {
+        Self { copies, ..self }
     }
 
     /// The files of this machine, with debug files looked for in these folders only.
     #[must_use]
     pub fn with_debug_folders(debug_folders: Vec<PathBuf>) -> Self {
-        Self { debug_folders, debuginfod_caches: Vec::new() }
+        Self { debug_folders, ..Self::default() }
     }
 }
 
@@ -71,14 +84,24 @@ impl FileSource for DiskFiles {
                 Ok(Box::new(File::open(path)?))
             }
             FileRequest::Vdso => Ok(Box::new(Cursor::new(read_vdso()?))),
+            FileRequest::Copy(name) => {
+                let copy = self.copies.get(name).ok_or(io::ErrorKind::NotFound)?;
+                // Each has a place of its own where it reads.
+                Ok(Box::new(File::open(format!("/proc/self/fd/{}", copy.as_raw_fd()))?))
+            }
         }
     }
 
-    fn modified_unix_ns(&self, request: &FileRequest) -> Option<u64> {
+    fn identity(&self, request: &FileRequest) -> Option<FileIdentity> {
         let FileRequest::Path(path) = request else { return None };
-        let modified = fs::metadata(path).ok()?.modified().ok()?;
-        let since_epoch = modified.duration_since(UNIX_EPOCH).ok()?;
-        u64::try_from(since_epoch.as_nanos()).ok()
+        let file = fs::metadata(path).ok()?;
+        Some(FileIdentity {
+            device: file.dev(),
+            inode: file.ino(),
+            size: file.len(),
+            modified_ns: FileIdentity::nanoseconds(file.mtime(), file.mtime_nsec()),
+            changed_ns: FileIdentity::nanoseconds(file.ctime(), file.ctime_nsec()),
+        })
     }
 
     fn debug_folders(&self) -> Vec<PathBuf> {

@@ -12,13 +12,17 @@
 //!
 //! Invariant: nothing is believed because of its name. A file counts if its build id is the
 //! module's; without build ids a debug link's CRC decides. Names of another build would be wrong
-//! silently, and no names are better than wrong ones. Only a module that was built without a build
-//! id (`ld --build-id=none`) has to be taken as it is found at its path.
+//! silently, and no names are better than wrong ones. The file of a module that was built without a
+//! build id (`ld --build-id=none`) is known by device, inode, size and times, as they were when it
+//! was loaded. Of one that was gone while it was in use, the process may have left a copy.
 
 use std::ffi::OsStr;
 use std::io::{self, Cursor};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
+
+use csprof_format::file_identity::{FileIdentity, copy_name};
+use csprof_format::profile::ModuleFile;
 
 use super::elf::{self, Bytes, Elf};
 use super::request::{FileRequest, FileSource};
@@ -30,6 +34,9 @@ pub(super) struct Wanted<'a> {
     pub(super) path: &'a str,
     /// Build id of what ran, empty if it had none.
     pub(super) build_id: &'a [u8],
+    /// Without a build id: the files that it was, as far as that is known; more than one in a
+    /// profile of several runs.
+    pub(super) files: &'a [ModuleFile],
     /// Folder that a relative path starts from: where the program was started.
     pub(super) directory: &'a Path,
     /// Start of the run, in nanoseconds since 1970-01-01 UTC.
@@ -69,10 +76,46 @@ pub(super) struct Located {
     pub(super) warnings: Vec<String>,
 }
 
+impl Wanted<'_> {
+    /// Whether files that match are what ran, for certain: of profiles that do not tell of files,
+    /// and modules without a build id, it is likely.
+    pub(super) const fn is_certain(&self) -> bool {
+        !self.build_id.is_empty() || !self.files.is_empty()
+    }
+
+    /// Why a file cannot be shown to be the module, which has no build id; `None` if it is. `now`
+    /// is what it is, if that is known.
+    fn stranger(&self, now: Option<FileIdentity>) -> Option<&'static str> {
+        let Some(now) = now else {
+            return (!self.files.is_empty()).then_some("which file it is cannot be asked");
+        };
+        let [ModuleFile { file: ran, .. }] = self.files else {
+            let is_newer = now.modified_ns.max(now.changed_ns) > self.start_unix_ns;
+            return match self.files {
+                [] if is_newer => Some("it was changed, or put there, after the run began"),
+                [] => None,
+                _ => Some("it was not the same file in all the runs"),
+            };
+        };
+        if now == *ran {
+            return None;
+        }
+        Some(if (now.device, now.inode) != (ran.device, ran.inode) {
+            "the file that was loaded is gone, and another one is there"
+        } else if ran.size == 0 {
+            "the file that was loaded was gone when it was first seen"
+        } else if (now.size, now.modified_ns) != (ran.size, ran.modified_ns) {
+            "it was written to, or replaced, since it was loaded"
+        } else {
+            "its inode was changed since it was loaded, as by chmod, mv, ln, or by writing to it"
+        })
+    }
+}
+
 /// Finds the files of a module.
 pub(super) fn locate(wanted: &Wanted<'_>, files: &dyn FileSource) -> Located {
     let mut warnings = Vec::new();
-    let own = open_own(wanted, files, &mut warnings);
+    let own = open_own(wanted, files);
 
     let mut debug = None;
     let mut mini = None;
@@ -99,12 +142,30 @@ pub(super) fn locate(wanted: &Wanted<'_>, files: &dyn FileSource) -> Located {
     Located { own, debug, alternate, mini, warnings }
 }
 
-/// Opens the module's own file, if that is what ran.
-pub(super) fn open_own(
-    wanted: &Wanted<'_>,
-    files: &dyn FileSource,
-    warnings: &mut Vec<String>,
-) -> Own {
+/// Opens the module's own file, if that is what ran, else the copy that a process has left of it.
+pub(super) fn open_own(wanted: &Wanted<'_>, files: &dyn FileSource) -> Own {
+    let own = open_at_path(wanted, files);
+    if let Own::Matches(_) = own {
+        return own;
+    }
+    open_copy(wanted, files).map_or(own, Own::Matches)
+}
+
+/// Opens the copy that a process of the run has left of a module whose file was gone.
+fn open_copy(wanted: &Wanted<'_>, files: &dyn FileSource) -> Option<FoundFile> {
+    let file = match wanted.files {
+        [only] => Some(&only.file),
+        _ => None,
+    };
+    let name = copy_name(wanted.build_id, file)?;
+    let bytes = elf::bytes(files.open(&FileRequest::Copy(name)).ok()?);
+    let is_it = Elf::parse(&bytes).is_ok_and(|elf| elf.build_id() == wanted.build_id);
+    let path = format!("{} (its copy, as it was gone while it was in use)", wanted.path);
+    is_it.then_some(FoundFile { path, bytes })
+}
+
+/// Opens the file at the module's path, if that is what ran.
+fn open_at_path(wanted: &Wanted<'_>, files: &dyn FileSource) -> Own {
     let request = match wanted.path {
         "[vdso]" => FileRequest::Vdso,
         "" => return Own::Unreadable("the loader gave it no path".to_owned()),
@@ -121,12 +182,9 @@ pub(super) fn open_own(
         Err(reason) => return Own::Unreadable(reason),
     };
     if wanted.build_id.is_empty() {
-        // Nothing identifies the file, but its age can speak against it.
-        if files.modified_unix_ns(&request).is_some_and(|at| at > wanted.start_unix_ns) {
-            warnings.push(format!(
-                "{}: has no build id and was changed after the run began, so its symbols may be \
-                 wrong",
-                wanted.path
+        if let Some(why) = wanted.stranger(files.identity(&request)) {
+            return Own::Unreadable(format!(
+                "it has no build id, and {why}; record again, or link it with --build-id"
             ));
         }
     } else if build_id != wanted.build_id {

@@ -6,7 +6,8 @@
 //! [functions](saved::Profile::functions), [sites](saved::Profile::sites),
 //! [structure](saved::Profile::structure) and each module's [`symbols`](saved::Module::symbols).
 //!
-//! Invariants: a name comes from the very build that ran, shown by its build id where it has one;
+//! Invariants: a name comes from the very build that ran, shown by its build id, or by its inode,
+//! size and times where it has none;
 //! an address without a name stays without one and its module says why; a damaged file costs its
 //! own names and nothing else.
 //!
@@ -146,6 +147,7 @@ fn resolve_all(
         name_chosen(profile, &directory, &places, &mut resolved, files);
     }
 
+    let with_files: BTreeSet<_> = profile.files.iter().map(|row| row.module).collect();
     let mut warnings = Vec::new();
     let rows_before = sites::rows_of_modules(profile, &places);
     let mut better = HashMap::new();
@@ -160,20 +162,21 @@ fn resolve_all(
         let source = module.source.saved(&mut strings);
         let rows = rows_before.get(&id).copied().unwrap_or(0);
         let is_better = (source.worth(), module.sites.rows.len()) > (saved.symbols.worth(), rows);
-        // Without a build id nothing shows that the file is what ran. Right after the run it most
-        // likely is; names that are there already came from what was there then.
-        if is_better && rows > 0 && saved.build_id.is_empty() {
+        let is_certain = !saved.build_id.is_empty() || with_files.contains(&id);
+        // Nothing shows that the file is what ran. Right after the run it most likely is; names
+        // that are there already came from what was there then.
+        if is_better && rows > 0 && !is_certain {
             let path = strings.text(saved.path);
             warnings.push(format!(
-                "{path}: has no build id, so the file that is there now may be another; its names \
-                 stay as they are"
+                "{path}: has no build id, and the profile does not tell which file it was, so the \
+                 one that is there now may be another; its names stay as they are"
             ));
             continue;
         }
         if is_better {
             sources.push((id, source));
             better.insert(id, module.sites);
-        } else if !saved.build_id.is_empty() && module.sites.has_loops() && has_loops.insert(id) {
+        } else if is_certain && module.sites.has_loops() && has_loops.insert(id) {
             let mut sites = module.sites;
             sites.keep_only_loops();
             better.insert(id, sites);
@@ -239,6 +242,7 @@ fn wanted<'a>(
     Some(Wanted {
         path,
         build_id: &module.build_id,
+        files: profile.files_of(id),
         directory,
         start_unix_ns: profile.run.start_unix_ns,
     })
@@ -258,7 +262,7 @@ fn name_chosen(
         // A damaged file costs the names that it could have told. What is odd about it was told
         // when its own addresses were looked up.
         let _ = catch_unwind(AssertUnwindSafe(|| {
-            let own = locate::open_own(&wanted, files, &mut Vec::new());
+            let own = locate::open_own(&wanted, files);
             let Own::Matches(found) = own else { return };
             let Ok(elf) = Elf::parse(&found.bytes) else { return };
             votes.count(caller, &Calls::read(&elf), &sought, resolved);
@@ -277,7 +281,7 @@ fn modules_with_loops(profile: &saved::Profile) -> BTreeSet<ModuleId> {
 type Named = HashMap<tail_calls::Node, String>;
 
 /// Looks for what left by tail calls, in modules that are what ran: if names were known before,
-/// those with a build id.
+/// those of which that is certain.
 fn look_for_tail_calls(
     profile: &saved::Profile,
     is_first: bool,
@@ -288,11 +292,10 @@ fn look_for_tail_calls(
     // A damaged file costs what could be found of it.
     let open = |id: ModuleId| {
         let module = wanted(profile, directory, id)?;
-        if is_stopped() || !is_first && module.build_id.is_empty() {
+        if is_stopped() || !is_first && !module.is_certain() {
             return None;
         }
-        let own =
-            catch_unwind(AssertUnwindSafe(|| locate::open_own(&module, files, &mut Vec::new())));
+        let own = catch_unwind(AssertUnwindSafe(|| locate::open_own(&module, files)));
         let Ok(Own::Matches(found)) = own else { return None };
         Some((id, found))
     };

@@ -13,6 +13,8 @@
 use std::io::{self, Read, Seek};
 use std::path::PathBuf;
 
+use csprof_format::file_identity::FileIdentity;
+
 /// A file that the resolver wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileRequest {
@@ -20,6 +22,9 @@ pub enum FileRequest {
     Path(PathBuf),
     /// The vdso image of the kernel that runs now; see vdso(7).
     Vdso,
+    /// The copy of a module that a process of the run has left, by its
+    /// [name](csprof_format::file_identity::copy_name).
+    Copy(String),
 }
 
 /// A file that was opened: bytes to read from the start, and to seek in.
@@ -37,8 +42,8 @@ pub trait FileSource: Sync {
     /// Whatever kept the file from being opened; the text is shown to the user.
     fn open(&self, request: &FileRequest) -> io::Result<Box<dyn SourceFile>>;
 
-    /// When a file's contents last changed, in nanoseconds since 1970-01-01 UTC, if that is known.
-    fn modified_unix_ns(&self, _request: &FileRequest) -> Option<u64> {
+    /// Which file there is now, if that is known.
+    fn identity(&self, _request: &FileRequest) -> Option<FileIdentity> {
         None
     }
 

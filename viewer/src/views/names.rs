@@ -130,7 +130,9 @@ const fn why(module: &Module) -> &'static str {
         SymbolSource::Exports(_) | SymbolSource::Stripped(_) => {
             "it is stripped; install its debug symbols, then csprof symbolize"
         }
-        SymbolSource::Unreadable(_) => "its file could not be read",
+        SymbolSource::Unreadable(_) => {
+            "its file could not be read, or is not the one that ran; csprof info says which"
+        }
         SymbolSource::BuildIdDiffers(_) => "its file has changed since; record again",
         SymbolSource::NotAsked => "symbols were not asked for",
         SymbolSource::Dwarf(_) | SymbolSource::SymbolTable(_) => "its symbols do not cover them",

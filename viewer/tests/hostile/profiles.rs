@@ -1,10 +1,11 @@
 //! Valid profiles that no program ever made.
 
 use csprof_format::address::FrameKind;
+use csprof_format::file_identity::FileIdentity;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile::{
-    Epoch, Exit, Frame, Function, FurtherMetric, Mapping, Metric, Module, Process, Profile,
-    SymbolSource, Thread, ThreadShare, Tree,
+    Epoch, Exit, Frame, Function, FurtherMetric, Mapping, Metric, Module, ModuleFile, Process,
+    Profile, SymbolSource, Thread, ThreadShare, Tree,
 };
 
 /// Numbers that are the same for a seed everywhere (splitmix64).
@@ -159,8 +160,15 @@ pub(crate) fn hostile(random: &mut Random, large: bool) -> Profile {
             _ => SymbolSource::Stripped(string(random)),
         };
         let build_id = vec![7; random.below(30)];
+        for _ in 0..if build_id.is_empty() { random.below(3) } else { 0 } {
+            let module = ModuleId::from_index(profile.modules.len());
+            let inode = random.next();
+            let file = FileIdentity { inode, ..FileIdentity::default() };
+            profile.files.push(ModuleFile { module, file });
+        }
         profile.modules.push(Module { path: string(random), build_id, symbols });
     }
+    profile.files.sort_unstable();
     let functions = 1 + random.size(300);
     for _ in 0..functions {
         profile.functions.push(Function {

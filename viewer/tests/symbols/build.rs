@@ -190,9 +190,14 @@ pub(crate) struct Resolved {
 
 impl Resolved {
     /// Resolves a profile with debug files from `folders` only.
-    pub(crate) fn with_debug_folders(mut profile: Profile, folders: &[&str]) -> Self {
-        let files = DiskFiles::with_debug_folders(folders.iter().map(PathBuf::from).collect());
-        let warnings = resolve(&mut profile, &files, |_, _| ControlFlow::Continue(()));
+    pub(crate) fn with_debug_folders(profile: Profile, folders: &[&str]) -> Self {
+        let folders = folders.iter().map(PathBuf::from).collect();
+        Self::with(profile, &DiskFiles::with_debug_folders(folders))
+    }
+
+    /// Resolves a profile with these files.
+    pub(crate) fn with(mut profile: Profile, files: &DiskFiles) -> Self {
+        let warnings = resolve(&mut profile, files, |_, _| ControlFlow::Continue(()));
         Self { profile, warnings }
     }
 

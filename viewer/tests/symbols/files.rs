@@ -3,8 +3,12 @@
 use std::fs;
 use std::path::Path;
 
+use csprof::symbols::files::DiskFiles;
+use csprof::symbols::request::{FileRequest, FileSource as _};
 use csprof_format::address::FrameKind;
-use csprof_format::ids::StringId;
+use csprof_format::file_identity::{FileIdentity, copy_name};
+use csprof_format::ids::{ModuleId, StringId};
+use csprof_format::profile::ModuleFile;
 
 use crate::build::{Binary, Resolved, Workshop, run};
 
@@ -130,6 +134,102 @@ fn a_program_that_was_rebuilt_after_the_run_names_nothing() {
 }
 
 #[test]
+fn a_program_without_a_build_id_is_known_by_its_file() {
+    let shop = Workshop::new();
+    let flags = ["-O2", "-Wl,--build-id=none"];
+    let Some(path) = shop.compile("cc", "program", SOURCE, &flags) else { return };
+    let binary = Binary::open(&path);
+    let mut profile = binary.profile(FrameKind::Leaf, &[binary.address("hidden")]);
+    // Whatever its age is.
+    profile.run.start_unix_ns = 1;
+    let now = |path: &str| {
+        let request = FileRequest::Path(path.into());
+        let file = DiskFiles::default().identity(&request).unwrap();
+        ModuleFile { module: ModuleId(0), file }
+    };
+    profile.files = vec![now(&path)];
+    let named = Resolved::with_debug_folders(profile.clone(), &[]);
+    assert_eq!((named.names(), named.warnings.len()), (vec!["hidden"], 0));
+
+    let refused = |change: &dyn Fn(&mut FileIdentity)| {
+        let mut profile = profile.clone();
+        change(&mut profile.files[0].file);
+        let resolved = Resolved::with_debug_folders(profile, &[]);
+        assert_eq!(resolved.names(), ["-"]);
+        let (kind, reason) = resolved.source();
+        assert_eq!((kind, resolved.warnings.len()), ("unreadable", 1));
+        reason.to_owned()
+    };
+    assert!(refused(&|file| file.device += 1).contains("another one is there"));
+    assert!(refused(&|file| file.inode += 1).contains("another one is there"));
+    assert!(refused(&|file| file.size += 1).contains("written to, or replaced"));
+    assert!(refused(&|file| file.modified_ns -= 1).contains("written to"));
+    assert!(refused(&|file| file.changed_ns -= 1).contains("its inode was changed"));
+    assert!(refused(&|file| file.size = 0).contains("gone when it was first seen"));
+
+    // Two files in the runs that were merged.
+    let mut two = profile.clone();
+    let other = FileIdentity { inode: u64::MAX, ..two.files[0].file };
+    two.files.push(ModuleFile { module: ModuleId(0), file: other });
+    let resolved = Resolved::with_debug_folders(two, &[]);
+    assert_eq!(resolved.names(), ["-"]);
+    assert!(resolved.source().1.contains("not the same file in all the runs"));
+
+    // Names that are there give way to better ones of the same file, and to no others.
+    let mut named = named.profile;
+    let worse = named.modules[0].path;
+    named.modules[0].symbols = csprof_format::profile::SymbolSource::Exports(worse);
+    let again = Resolved::with_debug_folders(named.clone(), &[]);
+    assert_eq!((again.source().0, again.warnings.len()), ("symbol table", 0));
+    let other = SOURCE.replace("hidden", "wrongs");
+    let Some(_) = shop.compile("cc", "program", &other, &flags) else { return };
+    let again = Resolved::with_debug_folders(named, &[]);
+    assert_eq!((again.names(), again.source().0), (vec!["hidden"], "exports"));
+}
+
+/// As a process leaves it of a library that is unlinked while it is mapped.
+#[test]
+fn a_copy_stands_for_a_file_that_is_gone() {
+    let shop = Workshop::new();
+    for flag in ["-Wl,--build-id", "-Wl,--build-id=none"] {
+        let Some(path) = shop.compile("cc", "program", SOURCE, &["-O2", flag]) else { return };
+        let binary = Binary::open(&path);
+        let mut profile = binary.profile(FrameKind::Leaf, &[binary.address("hidden")]);
+        let file = FileIdentity { inode: 7, ..FileIdentity::default() };
+        if binary.build_id().is_empty() {
+            profile.files = vec![ModuleFile { module: ModuleId(0), file }];
+        }
+        let name = copy_name(&binary.build_id(), Some(&file));
+        let bytes = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        let copy = shop.path("copy");
+        let resolve = |bytes: &[u8], name: &str| {
+            fs::write(&copy, bytes).unwrap();
+            let copies = [(name.to_owned(), fs::File::open(&copy).unwrap())].into();
+            let files = DiskFiles::with_debug_folders(Vec::new()).and_copies(copies);
+            Resolved::with(profile.clone(), &files)
+        };
+        let name = name.unwrap();
+        let resolved = resolve(&bytes, &name);
+        assert_eq!((resolved.names(), resolved.warnings.len()), (vec!["hidden"], 0));
+        assert!(resolved.source().1.contains("(its copy,"), "{:?}", resolved.source());
+        assert_eq!(resolve(&bytes, "other.module").names(), ["-"]);
+        // Somebody has written it who was killed meanwhile, or who means no good.
+        for step in 0..60 {
+            let at = bytes.len() * step / 60;
+            let _ = resolve(&bytes[..at], &name);
+            let mut flipped = bytes.clone();
+            flipped[at..].iter_mut().take(8).for_each(|byte| *byte ^= 0xff);
+            let resolved = resolve(&flipped, &name);
+            assert!(!resolved.warnings.iter().any(|warning| warning.contains("cannot handle")));
+        }
+        let other = resolve(&fs::read("/proc/self/exe").unwrap(), &name);
+        let is_refused = other.names() == ["-"];
+        assert!(is_refused || binary.build_id().is_empty(), "{:?}", other.names());
+    }
+}
+
+#[test]
 fn a_program_without_a_build_id_is_suspect_once_it_has_changed() {
     let shop = Workshop::new();
     let flags = ["-O2", "-Wl,--build-id=none"];
@@ -140,8 +240,8 @@ fn a_program_without_a_build_id_is_suspect_once_it_has_changed() {
 
     profile.run.start_unix_ns = 1; // long before it was compiled
     let resolved = Resolved::with_debug_folders(profile, &[]);
-    assert_eq!(resolved.names(), ["hidden"]);
-    assert!(resolved.warnings[0].contains("was changed after the run began"));
+    assert_eq!(resolved.names(), ["-"]);
+    assert!(resolved.warnings[0].contains("it was changed, or put there, after the run began"));
 }
 
 #[test]

@@ -7,6 +7,9 @@ use super::call::system_call;
 /// Bytes of a page.
 pub(crate) const PAGE_SIZE: usize = 4096;
 
+/// What an ELF file for it says in `e_machine`.
+pub(crate) const ELF_MACHINE: u16 = 62;
+
 /// Just below the end of user space with four-level paging.
 pub(crate) const USER_END: u64 = 0x7fff_ffff_f000;
 

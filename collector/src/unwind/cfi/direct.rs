@@ -99,7 +99,7 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> InPlace<'a, F> {
         if header.get(..4)? != USUAL || text.is_empty() {
             return None;
         }
-        let section = relative(address.wrapping_add(4), header.get(4..8)?)?;
+        let section = section_address(header, address)?;
         let count = u32::from_le_bytes(header.get(8..HEADER)?.try_into().ok()?) as usize;
         let (entries, _) = header.get(HEADER..)?.as_chunks();
         let entries = entries.get(..count)?;
@@ -307,6 +307,13 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Lookup for InPlace<'a, F> {
         let (recipe, saved, _) = self.held_at(offset);
         (recipe, saved)
     }
+}
+
+/// The address of `.eh_frame`, by its header at `address`.
+#[must_use]
+pub fn section_address(header: &[u8], address: u64) -> Option<u64> {
+    let is_usual = header.get(..2)? == &USUAL[..2];
+    is_usual.then(|| relative(address.wrapping_add(4), header.get(4..8)?)).flatten()
 }
 
 /// Whether one of the bytes is this one; eight at a time.

@@ -156,6 +156,7 @@ mod tests {
             build_id: vec![1],
             bias: 0,
             segments: vec![(0xb6f000, 0xb70e90), (0xb72000, 0x25fdca0)],
+            ..LoadRecord::default()
         };
         let log = [(1, LogRecord::Load(load.clone()))];
         let found = copies(&with_copies(maps), &log);

@@ -358,3 +358,38 @@ fn loops_and_tail_calls_are_those_of_all_runs() {
     assert_eq!(merge([&first, &bare]), first.structure);
     assert_eq!(merge([&bare, &first]), first.structure);
 }
+
+/// Two files of one path stay apart; which of them a later run had, nothing tells, and then no file
+/// is the one.
+#[test]
+fn files_of_all_runs_are_kept() {
+    let with = |start, files: &[(u32, u64)]| {
+        let mut profile = run(0, start, &[(0, 101, 1, 0), (1, 102, 2, 0)]);
+        profile.modules.push(saved::Module { path: StringId(1), ..Default::default() });
+        let row = |&(module, inode): &(u32, u64)| {
+            let file = FileIdentity { inode, size: 1, ..FileIdentity::default() };
+            ModuleFile { module: ModuleId(module), file }
+        };
+        profile.files = files.iter().map(row).collect();
+        profile
+    };
+    let merged = |parts: &[saved::Profile]| {
+        let mut merger = Merger::new(Agreement::SameMetrics);
+        for part in parts {
+            merger.add("part", part.clone()).unwrap();
+        }
+        let merged = merger.finish();
+        csprof_format::validate::validate(&merged).unwrap();
+        assert_eq!(merged.modules.len(), 3);
+        let row = |row: &ModuleFile| (row.module.0, row.file.inode, row.file.size);
+        merged.files.iter().map(row).collect::<Vec<_>>()
+    };
+    let (one, two) = (with(1, &[(1, 5), (2, 6)]), with(2, &[(1, 5), (2, 7)]));
+    assert_eq!(merged(std::slice::from_ref(&one)), [(1, 5, 1), (2, 6, 1)]);
+    assert_eq!(merged(&[one.clone(), two]), [(1, 5, 1), (2, 6, 1), (2, 7, 1)]);
+    let old = with(3, &[]);
+    let unknown = [(1, 0, 0), (1, 5, 1), (2, 0, 0), (2, 6, 1)];
+    assert_eq!(merged(&[one.clone(), old.clone()]), unknown);
+    assert_eq!(merged(&[old.clone(), one]), unknown);
+    assert_eq!(merged(&[old]), []);
+}
