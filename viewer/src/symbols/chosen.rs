@@ -19,13 +19,14 @@
 //! sampled (a tail call), so a function gets only a name that is known to lead to it: one without a
 //! name that of an `STT_GNU_IFUNC` of its own module, because a resolver's choice is reached
 //! directly. Copies may share code: `memcpy` and `memmove` are one function on most processors. It
-//! then has the name by which most of its samples were called. `__memcpy_chk`, which compilers call
-//! where they know a size to check, counts as `memcpy`.
+//! then has the name by which more than two thirds of its samples were called, or else the best of
+//! them by rank. `__memcpy_chk`, which compilers call where they know a size to check, counts as
+//! `memcpy`.
 //!
 //! Two more kinds of functions are named by their callers:
 //!
-//! - One that is exported under several names (`strtol` is `strtoll` too) is called what most of
-//!   its samples were called by, where headers have made `open64` of `open`, `open`.
+//! - One that is exported under several names (`strtol` is `strtoll` too) is called what more than
+//!   two thirds of its samples were called by, where headers have made `open64` of `open`, `open`.
 //! - A copy with a name of its own, as debug symbols have it, is `tan [clone __tan_fma]`: what
 //!   stands in those brackets can be left out of a pattern. It is known by its name, `__tan_fma`,
 //!   which begins with that of an `STT_GNU_IFUNC`; where no call is known, that is its function.
@@ -46,7 +47,7 @@ pub(super) struct Chosen {
     names: BTreeSet<String>,
     /// The best of their names, by the address of the resolver.
     by_resolver: BTreeMap<u64, String>,
-    /// The names of each other function that is exported by more than one, by its address.
+    /// The names of each other wanted function that is exported by more than one, by its address.
     exported: BTreeMap<u64, BTreeSet<String>>,
 }
 
@@ -81,8 +82,10 @@ const COPY_WORDS: [&str; 15] = [
 ];
 
 impl Chosen {
-    /// Reads what a module's own file exports; `table` has its functions.
-    pub(super) fn read(elf: &Elf<'_>, table: &SymbolTable<'_>) -> Self {
+    /// Reads what a module's own file exports; `table` has its functions. Of those that are not
+    /// chosen at run time, only what begins at one of the `wanted` addresses counts: a large
+    /// library exports a hundred thousand of them, and a profile has samples in a few.
+    pub(super) fn read(elf: &Elf<'_>, table: &SymbolTable<'_>, wanted: &BTreeSet<u64>) -> Self {
         let mut chosen = Self::default();
         let Ok(symbols) = elf.dynamic_symbols() else { return chosen };
         let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
@@ -94,8 +97,12 @@ impl Chosen {
                 continue;
             }
             let start = symbol.st_value.get(LittleEndian);
+            let is_chosen = symbol.st_type() == elf::STT_GNU_IFUNC;
+            if !is_chosen && !wanted.contains(&start) {
+                continue;
+            }
             let Some(name) = symbols.name(symbol) else { continue };
-            if symbol.st_type() == elf::STT_FUNC {
+            if !is_chosen {
                 starts.entry(start).or_default().push(name);
                 continue;
             }
@@ -149,6 +156,19 @@ impl Chosen {
 }
 
 impl Callable {
+    /// How the calls to a function can name it that has two symbols, such as two versions of one
+    /// name.
+    pub(super) fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Aliases(mut names), Self::Aliases(more)) => {
+                names.extend(more);
+                Self::Aliases(names)
+            }
+            (Self::Aliases(names), _) | (_, Self::Aliases(names)) => Self::Aliases(names),
+            (first, _) => first,
+        }
+    }
+
     /// The name of what was called, for a function of a module that may be called like that.
     pub(super) fn name<'a>(
         &'a self,
@@ -202,6 +222,17 @@ mod tests {
             let callee = Callee::Symbol(called.as_bytes());
             assert_eq!(aliases.name(&chosen, callee, false), name, "{called}");
         }
+    }
+
+    #[test]
+    fn a_function_with_two_symbols_may_be_called_by_the_names_of_both() {
+        let aliases = |names: [&str; 2]| Callable::Aliases(names.map(str::to_owned).into());
+        let both = aliases(["f", "g"]).or(aliases(["f", "h"]));
+        assert_eq!(both, Callable::Aliases(["f", "g", "h"].map(str::to_owned).into()));
+        let copy = || Callable::CopyOf("f".to_owned());
+        assert_eq!(copy().or(aliases(["f", "g"])), aliases(["f", "g"]));
+        assert_eq!(aliases(["f", "g"]).or(copy()), aliases(["f", "g"]));
+        assert_eq!(copy().or(copy()), copy());
     }
 
     #[test]

@@ -29,12 +29,11 @@ pub(super) struct Declaration {
     pub(super) line: u32,
     /// Name, if that was asked for.
     pub(super) name: Option<String>,
-    /// The scoped name that was asked for has no scope in it: the function is at the outermost
-    /// level, or DWARF does not say what encloses it.
-    pub(super) bare: bool,
+    /// The function's own part of the scoped name that was asked for.
+    pub(super) own: Option<String>,
     /// The scoped name that was asked for is that of a lambda.
     pub(super) lambda: bool,
-    /// Where the code of the function itself begins, if the name is bare or a lambda's and its unit
+    /// Where the code of the function itself begins, if a scoped name was asked for and its unit
     /// has that code and not only inlined copies.
     pub(super) code: Option<u64>,
 }
@@ -133,10 +132,9 @@ impl<'a> Declarations<'a> {
                         let key = std::ptr::from_ref(place.unit).addr();
                         let scopes = self.scopes.entry(key).or_insert_with(|| Scopes::read(place));
                         let qualified = scopes.qualified(offset, &name);
-                        found.bare = qualified == name;
                         found.lambda = scopes.closure_of(offset).is_some();
-                        let is_short = found.bare || found.lambda;
-                        found.code = scopes.code(offset).filter(|_| is_short);
+                        found.code = scopes.code(offset);
+                        found.own = Some(name.into_owned());
                         Some(qualified)
                     }
                 };

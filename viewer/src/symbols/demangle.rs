@@ -22,8 +22,8 @@ const INPUT_LIMIT: usize = 1 << 16;
 /// Longest demangled name, in bytes. Substitutions can make a short name expand exponentially.
 const OUTPUT_LIMIT: usize = 1 << 16;
 
-/// Nesting of a C++ name. Both passes recurse: this depth needs between one and two MiB of stack
-/// without optimization, and is enough for every name in libLLVM and libstdc++.
+/// Nesting of a C++ name that is left to `cpp_demangle`, which needs between one and two MiB of
+/// stack for this depth without optimization.
 const RECURSION_LIMIT: u32 = 96;
 
 /// A name before it is shown.
@@ -65,6 +65,10 @@ impl Demangler {
 fn demangle(mangled: &str) -> String {
     if mangled.len() > INPUT_LIMIT {
         return mangled.to_owned();
+    }
+    // A stub has the name of what it leads to.
+    if let Some(target) = mangled.strip_suffix("@plt") {
+        return demangle(target) + "@plt";
     }
     let name = demangle_rust(mangled).or_else(|| demangle_cpp(mangled));
     let name = name.or_else(|| languages::demangle(mangled));
@@ -159,9 +163,11 @@ mod tests {
             ("_ZN5space3fooEii", "space::foo(int, int)"),
             ("_Z5applyIiET_S0_", "apply<int>(int)"),
             ("_Z4callPFivE", "call(int (*)())"),
-            ("_ZN4RingIiLj8EE5totalEv", "Ring<int, 8>::total()"),
+            ("_ZN4RingIiLj8EE5totalEv", "Ring<int, 8u>::total()"),
             ("_ZN5space12_GLOBAL__N_16hiddenEi", "space::(anonymous namespace)::hidden(int)"),
             ("_Z3foov.isra.0", "foo() [clone .isra.0]"),
+            ("_Z3foov@plt", "foo()@plt"),
+            ("printf@plt", "printf@plt"),
             ("_ZZ4mainENKUliE_clEi", "main::{lambda(int)#1}::operator()(int) const"),
             // Packs without elements, with references, and with functions of their own.
             (
@@ -263,11 +269,32 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_stays_mangled() {
-        let mangled = format!("_Z1f{}i", "P".repeat(50_000));
-        assert_eq!(demangle(&mangled), mangled);
-        let nested = format!("_Z1f{}i{}", "1AI".repeat(10_000), "E".repeat(10_000));
-        assert_eq!(demangle(&nested), nested);
+    fn deep_nesting_is_read_within_half_the_stack_and_stays_mangled_beyond() {
+        let nested = |depth: usize| {
+            [
+                format!("_Z1f{}i", "P".repeat(depth)),
+                format!("_Z1f{}i{}", "1AI".repeat(depth), "E".repeat(depth)),
+                format!("_Z1f{}i{}", "PF".repeat(depth), "vE".repeat(depth)),
+                format!("_Z1fIXL{}", "Z1fIXL".repeat(depth)),
+                format!("_Z1fIX{}Li1E{}EEvv", "nt".repeat(depth), ""),
+                format!("_Z{}1f{}", "Z1fvE".repeat(depth), "v"),
+                format!("_Z{}1fv{}1gv", "Z".repeat(depth), "E1gv".repeat(depth - 1) + "E"),
+            ]
+        };
+        let test = move || {
+            for depth in [50, 100, 200, 250, 300, 1000, 10_000] {
+                nested(depth).iter().for_each(|mangled| _ = demangle(mangled));
+            }
+            for mangled in &nested(10_000)[..3] {
+                assert_eq!(demangle(mangled), *mangled);
+            }
+            let shown = format!("f({}int>{})", "A<".repeat(80), " >".repeat(79));
+            assert_eq!(demangle(&nested(80)[1]), shown);
+            let shown = format!("f(int{})", "*".repeat(200));
+            assert_eq!(demangle(&nested(200)[0]), shown);
+        };
+        let thread = std::thread::Builder::new().stack_size(crate::symbols::STACK_SIZE / 2);
+        thread.spawn(test).unwrap().join().unwrap();
     }
 
     #[test]

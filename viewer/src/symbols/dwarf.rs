@@ -104,7 +104,8 @@ impl<'a> Dwarf<'a> {
             let outermost = next.is_none();
             let entry = unit.zip(frame.dw_die_offset);
             let symbol = symbol.filter(|_| outermost);
-            let Some(function) = out.function(entry, frame.function, symbol) else { continue };
+            let function = out.function(entry, frame.function, symbol, outermost);
+            let Some(function) = function else { continue };
             let location = frame.location.as_ref();
             let file = location.and_then(|location| location.file).map(|file| out.file(file));
             let line = location.and_then(|location| location.line).unwrap_or(0);
@@ -154,11 +155,17 @@ impl<'a, 'c> Out<'_, 'a, 'c> {
         entry: Option<(UnitRef<'c, Reader<'a>>, UnitOffset)>,
         name: Option<FunctionName<Reader<'a>>>,
         symbol: Option<&Name<'_>>,
+        outermost: bool,
     ) -> Option<u32> {
         let key = entry.map(|(unit, offset)| (std::ptr::from_ref(unit.unit).addr(), offset.0));
         if let Some(&known) = key.and_then(|key| self.memory.functions.get(&key)) {
             return Some(known);
         }
+        // Whichever of a function's addresses was met first, it has the name of its beginning.
+        let start = entry.filter(|_| outermost);
+        let start = start.and_then(|(unit, offset)| first_address(unit, offset));
+        let at_start = start.and_then(self.symbol_at);
+        let symbol = at_start.as_ref().or(symbol);
         let given = name.as_ref().map(|name| name.name.to_string_lossy());
         let language_of_name = match &name {
             // The skeleton of a split unit, at which addr2line looks, does not say it.
@@ -203,21 +210,27 @@ impl<'a, 'c> Out<'_, 'a, 'c> {
                 name = whole;
             }
         }
-        // A function that is inlined here has a symbol if it was not inlined everywhere.
+        // Where DWARF has no linkage name, as for what has a local type in it, the symbol knows
+        // more than the entry. A function that is inlined here has one if it was not inlined
+        // everywhere.
         let of_copy = declared.code.and_then(self.symbol_at);
-        if (declared.bare || declared.lambda)
-            && let Some(Name::Mangled(symbol)) = symbol.or(of_copy.as_ref())
+        if let (Some(own), Some(Name::Mangled(symbol))) =
+            (declared.own.as_deref(), symbol.or(of_copy.as_ref()))
         {
             let mangled = demangle::without_clone(symbol);
             let whole = self.demangler.name(mangled);
-            let own = if declared.lambda { "{lambda(" } else { identifier(name) };
+            let own = if declared.lambda { "{lambda(" } else { identifier(own) };
             if whole != mangled && whole.contains(own) {
                 name = whole;
             }
         }
-        // DWARF of GNAT has the name that is in the symbol table.
-        let of_ada = is_ada(language_of_name).then(|| languages::ada(name)).flatten();
-        let name = of_ada.as_deref().unwrap_or(name);
+        let in_language = match language_of_name {
+            // DWARF of GNAT has the name that is in the symbol table.
+            of if is_ada(of) => languages::ada(name),
+            Some(gimli::DW_LANG_D) => Some(name.replace("::", ".")),
+            _ => None,
+        };
+        let name = in_language.as_deref().unwrap_or(name);
         let name = self.sites.strings.id(name);
         let file = declared.file.map(|file| self.sites.strings.id(file.as_str()));
         let function = self.sites.functions.id(&Function { name, file, line: declared.line });
@@ -231,6 +244,14 @@ impl<'a, 'c> Out<'_, 'a, 'c> {
         let strings = &mut self.sites.strings;
         *self.memory.files.entry(text).or_insert_with(|| strings.id(path::tidy(text).as_str()))
     }
+}
+
+/// Where the code of an entry begins: of several ranges, that of the first, since what was split
+/// off stands behind it.
+fn first_address(unit: UnitRef<'_, Reader<'_>>, offset: UnitOffset) -> Option<u64> {
+    let entry = unit.entry(offset).ok()?;
+    let mut ranges = unit.die_ranges(&entry).ok()?;
+    ranges.next().ok()?.map(|range| range.begin)
 }
 
 /// How many underscores a name begins with; those of the implementation begin with some.
@@ -267,17 +288,19 @@ fn is_ada(language: Option<DwLang>) -> bool {
     )
 }
 
-/// Whether functions of a language are nested in namespaces, classes or modules.
+/// Whether functions of a language are nested in namespaces, classes or modules by which DWARF has
+/// to name them: Ada's have names with their paths.
 fn has_scopes(language: Option<DwLang>) -> bool {
-    !matches!(
-        language,
-        None | Some(
-            gimli::DW_LANG_C
-                | gimli::DW_LANG_C89
-                | gimli::DW_LANG_C99
-                | gimli::DW_LANG_C11
-                | gimli::DW_LANG_C17
-                | gimli::DW_LANG_Mips_Assembler
+    !is_ada(language)
+        && !matches!(
+            language,
+            None | Some(
+                gimli::DW_LANG_C
+                    | gimli::DW_LANG_C89
+                    | gimli::DW_LANG_C99
+                    | gimli::DW_LANG_C11
+                    | gimli::DW_LANG_C17
+                    | gimli::DW_LANG_Mips_Assembler
+            )
         )
-    )
 }

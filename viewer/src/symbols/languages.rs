@@ -6,12 +6,20 @@
 //! | Fortran, flang | `_QMsolverPstep`, `_QFPinner` | `solver::step`, `inner` |
 //! | OCaml | `camlStdlib__List__map_123` | `Stdlib.List.map` |
 //! | Haskell, GHC | `base_GHCziBase_map_info` | `GHC.Base.map` |
+//! | D | `_D3app4work5wordsFiZi` | `app.work.words(int)` |
 //! | Ada, GNAT | `_ada_main`, `pkg__run__2` | `main`, `pkg.run` |
 //!
 //! Invariant: a name is only taken apart by the marks of its language: OCaml's number, a dot in a
 //! module of Haskell or the version of its package. Two underscores, which are
-//! Ada's dot, are also in many names of C; so those are Ada's only where DWARF or the mark `_ada_`
-//! says so.
+//! Ada's dot, are also in many names of C; so those are Ada's only where DWARF, the mark `_ada_` or
+//! the name of a source file of Ada says so ([`AdaUnits`]).
+
+use std::collections::BTreeSet;
+
+use object::elf;
+
+use super::dlang;
+use super::elf::RawSymbols;
 
 /// The name to show for a symbol; `None` if it is of none of these languages.
 pub(super) fn demangle(symbol: &str) -> Option<String> {
@@ -24,6 +32,7 @@ pub(super) fn demangle(symbol: &str) -> Option<String> {
         .or_else(|| flang(name))
         .or_else(|| ocaml(name))
         .or_else(|| haskell(name))
+        .or_else(|| dlang::demangle(name))
         .or_else(|| name.strip_prefix("_ada_").and_then(ada))?;
     Some(if clone.is_empty() { shown } else { format!("{shown} [clone {clone}]") })
 }
@@ -211,6 +220,50 @@ fn from_z(text: &str) -> Option<String> {
     Some(whole)
 }
 
+/// The units of Ada in a module, which tell names of Ada from names of C where there is no DWARF:
+/// the unit `geometry.solids` is the file `geometry-solids.adb` (GNAT User's Guide, "Naming
+/// Conventions"), which is a symbol of type `STT_FILE`, and all its subprograms begin with
+/// `geometry__solids__`.
+#[derive(Debug, Default)]
+pub(super) struct AdaUnits(BTreeSet<String>);
+
+impl AdaUnits {
+    /// The units that symbol tables tell of.
+    pub(super) fn of(tables: &[RawSymbols<'_>]) -> Self {
+        let mut units = BTreeSet::new();
+        for table in tables {
+            let symbols = table.symbols.iter();
+            let files = symbols.filter(|symbol| symbol.st_type() == elf::STT_FILE);
+            for name in files.filter_map(|file| std::str::from_utf8(table.name(file)?).ok()) {
+                let unit = name.strip_suffix(".adb").or_else(|| name.strip_suffix(".ads"));
+                units.extend(unit.map(|unit| unit.replace('-', "__")));
+            }
+        }
+        Self::with_runtime(units)
+    }
+
+    /// With the units of GNAT's library, whose files have short names.
+    fn with_runtime(mut units: BTreeSet<String>) -> Self {
+        if !units.is_empty() {
+            units.extend(["ada", "gnat", "interfaces", "system"].map(str::to_owned));
+        }
+        Self(units)
+    }
+
+    /// The name of a subprogram of one of the units.
+    pub(super) fn name(&self, symbol: &str) -> Option<String> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let (name, clone) = symbol.split_at(clone_mark(symbol));
+        // What is nested in a subprogram ends with a number, `work__inner.0`.
+        let name = name.split('.').next()?;
+        let is_unit = |(at, _): (usize, &str)| self.0.contains(&name[..at]);
+        let shown = name.match_indices("__").any(is_unit).then(|| ada(name))??;
+        Some(if clone.is_empty() { shown } else { format!("{shown} [clone {clone}]") })
+    }
+}
+
 /// A name that GNAT made, without `_ada_` before it: `pkg__run__2` is `pkg.run` (GNAT,
 /// exp_dbug.ads). `None` for what is no subprogram with a name, such as `pkg___elabb`.
 pub(super) fn ada(name: &str) -> Option<String> {
@@ -353,6 +406,27 @@ mod tests {
         ] {
             assert_eq!(demangle(symbol), None, "{symbol}");
         }
+    }
+
+    #[test]
+    fn names_of_ada_are_known_by_their_files() {
+        let units = ["geometry", "geometry__solids"].map(str::to_owned);
+        let units = AdaUnits::with_runtime(units.into());
+        for (symbol, shown) in [
+            ("geometry__norm", Some("geometry.norm")),
+            ("geometry__solids__area__2", Some("geometry.solids.area")),
+            ("geometry__sort__swap.0", Some("geometry.sort.swap")),
+            ("geometry__norm.part.0", Some("geometry.norm [clone .part.0]")),
+            ("ada__text_io__put_line__2", Some("ada.text_io.put_line")),
+            ("geometry___elabb", None),
+            ("other__norm", None),
+            ("geometry_norm", None),
+            ("main", None),
+        ] {
+            assert_eq!(units.name(symbol).as_deref(), shown, "{symbol}");
+        }
+        let none = AdaUnits::with_runtime(BTreeSet::new());
+        assert_eq!(none.name("ada__text_io__put"), None);
     }
 
     #[test]

@@ -24,7 +24,7 @@
 //! | `dwarf`, `declaration`, `scope` | which functions and lines an address stands for, and where they are declared |
 //! | `split` | where the rest of split DWARF is |
 //! | `reader` | the type by which DWARF is read |
-//! | `demangle`, `itanium`, `languages`, `path` | what to call them |
+//! | `demangle`, `itanium`, `dlang`, `languages`, `path` | what to call them |
 //! | `module` | all rows of one module |
 //! | `sites` | all rows of a profile |
 //!
@@ -41,6 +41,7 @@
 mod chosen;
 mod declaration;
 mod demangle;
+mod dlang;
 mod dwarf;
 mod elf;
 mod extent;

@@ -6,13 +6,14 @@
 //! address that none of them covers gets no row.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::chosen::{Callable, Chosen};
 use super::demangle::{Demangler, Name};
 use super::dwarf::{Dwarf, Memory, Out, Sections};
 use super::elf::Elf;
 use super::extent::Extents;
+use super::languages::AdaUnits;
 use super::locate::{self, Located, Own, Wanted};
 use super::loops::{Lines, Loops};
 use super::machine::Machine;
@@ -107,8 +108,8 @@ pub(super) fn resolve(
     let mut lines = dwarf.as_ref().map(|dwarf| (dwarf, Memory::new(dwarf)));
     let symbol_at = |address| symbols.name(address);
     let mut callable = BTreeMap::new();
-    // Functions that are called as their symbol is, by which address they were found.
-    let mut by_symbol = BTreeMap::new();
+    // Where functions begin that are called as their symbol is: one of them may have several.
+    let mut starts = BTreeMap::<u32, BTreeSet<u64>>::new();
     let machine = symbols.machine();
     let mut loops = machine.as_ref().map(Loops::new);
     for (index, &address) in addresses.iter().enumerate() {
@@ -132,8 +133,11 @@ pub(super) fn resolve(
             }
             None => {}
         }
-        if let Some(row) = sites.rows.get(first) {
-            by_symbol.entry(row.function).or_insert(address);
+        let owner = symbols.table.find(address).filter(|owner| !owner.guessed);
+        if let (Some(row), Some(owner)) = (sites.rows.get(first), owner)
+            && sites.name_of(row.function).as_bytes() == owner.name
+        {
+            starts.entry(row.function).or_default().insert(owner.start);
         }
         sites.end_address();
         if let Some(loops) = &mut loops {
@@ -147,16 +151,16 @@ pub(super) fn resolve(
     }
     sites.loops = loops.map(Loops::finish);
     warnings.extend(explain(wanted, &source));
-    let chosen = opened.own.as_ref().map(|elf| Chosen::read(elf, &symbols.table));
+    let wanted = starts.values().flatten().copied().collect();
+    let chosen = opened.own.as_ref().map(|elf| Chosen::read(elf, &symbols.table, &wanted));
     let chosen = chosen.unwrap_or_default();
     if chosen.is_empty() {
         callable.clear();
     }
-    for (function, address) in by_symbol {
-        let symbol = symbols.table.find(address).filter(|symbol| !symbol.guessed);
-        let named = symbol.filter(|symbol| sites.name_of(function).as_bytes() == symbol.name);
-        let names = named.and_then(|symbol| chosen.callable(symbol));
-        callable.extend(names.map(|names| (function, names)));
+    for (function, starts) in starts {
+        let owners = starts.into_iter().filter_map(|start| symbols.table.find(start));
+        let names = owners.filter_map(|owner| chosen.callable(owner));
+        callable.extend(names.reduce(Callable::or).map(|names| (function, names)));
     }
     ResolvedModule { source, sites, callable, chosen, warnings }
 }
@@ -288,6 +292,7 @@ struct Symbols<'data, 'a> {
     base: &'a str,
     own: Option<&'a Elf<'data>>,
     table: SymbolTable<'data>,
+    ada: AdaUnits,
     slots: Slots<'data>,
     stubs: Vec<plt::Stub<'data>>,
     /// Read when first needed.
@@ -307,11 +312,12 @@ impl<'data, 'a> Symbols<'data, 'a> {
         }
         let code = opened.all().next().map(Elf::code).unwrap_or_default();
         let table = SymbolTable::new(&tables, &code);
+        let ada = AdaUnits::of(&tables);
         let own = opened.own.as_ref();
         let slots = own.map(Slots::read).unwrap_or_default();
         let stubs = own.map(|elf| plt::stubs(elf, &slots)).unwrap_or_default();
         let base = path.rsplit('/').next().unwrap_or(path);
-        Self { base, own, table, slots, stubs, extents: OnceCell::new() }
+        Self { base, own, table, ada, slots, stubs, extents: OnceCell::new() }
     }
 
     /// The code of the module's own file.
@@ -322,7 +328,10 @@ impl<'data, 'a> Symbols<'data, 'a> {
 
     fn name(&self, address: u64) -> Option<Name<'_>> {
         if let Some(function) = self.table.find(address) {
-            let mangled = || Name::Mangled(String::from_utf8_lossy(function.name));
+            let mangled = || {
+                let name = String::from_utf8_lossy(function.name);
+                self.ada.name(&name).map_or(Name::Mangled(name), Name::Plain)
+            };
             if !function.guessed {
                 return Some(mangled());
             }
@@ -333,7 +342,9 @@ impl<'data, 'a> Symbols<'data, 'a> {
             };
         }
         if let Some(target) = plt::find(&self.stubs, address).and_then(|stub| self.target(stub)) {
-            return Some(Name::Plain(format!("{}@plt", String::from_utf8_lossy(target))));
+            let target = String::from_utf8_lossy(target);
+            let target = self.ada.name(&target).map_or(target, Into::into);
+            return Some(Name::Mangled(format!("{target}@plt").into()));
         }
         self.extent_start(address).map(|start| self.made_up(start))
     }

@@ -87,7 +87,7 @@ impl Loaded {
         if package.is_some() && !unpacked.is_empty() {
             warnings.push(format!(
                 "{packed}: has {} of {} units that are wanted, so it is of another build; {} of the \
-                 others were found in .dwo files",
+                 others were found in .dwo files; pack it anew with dwp or llvm-dwp, or remove it",
                 wanted.len() - unpacked.len(),
                 wanted.len(),
                 units.len(),

@@ -1,9 +1,8 @@
 //! Names for functions by the calls that reached them.
 //!
-//! Each call names the function that it reached; the name that most samples were called by wins.
-//! Why, and which names count: [`chosen`](super::chosen).
+//! Each call names the function that it reached; the name that clearly most samples were called by
+//! wins. Why, and which names count: [`chosen`](super::chosen).
 
-use core::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use csprof_format::address::FrameKind;
@@ -142,23 +141,23 @@ impl Votes {
         }
     }
 
-    /// Names the functions: each by the name that most of its samples were called by, and the first
-    /// in the alphabet of several such.
+    /// Names the functions: each by the name that clearly most of its samples were called by, or
+    /// else by rank, so that two runs of a program that calls it by both have one name.
     pub(super) fn apply(mut self, modules: &mut HashMap<ModuleId, ResolvedModule>) {
         for (&id, module) in modules {
             let mut names = BTreeMap::new();
             for (&function, callable) in &module.callable {
                 let votes = self.0.remove(&(id, function)).unwrap_or_default();
-                let winner = votes.into_iter().max_by_key(|(name, n)| (*n, Reverse(name.clone())));
-                let called = winner.map(|(name, _)| name);
+                let clear = clear_winner(&votes);
                 let own = module.sites.name_of(function);
                 let name = match callable {
-                    Callable::Nameless => called,
+                    Callable::Nameless => clear.or_else(|| best_rank(&votes)).map(str::to_owned),
                     // Programs call `__strdup` where an old header made that of `strdup`.
-                    Callable::Aliases(_) => called.filter(|name| reserved(name) <= reserved(own)),
+                    Callable::Aliases(_) => {
+                        clear.filter(|name| reserved(name) <= reserved(own)).map(str::to_owned)
+                    }
                     Callable::CopyOf(name) => {
-                        let name = called.as_ref().unwrap_or(name);
-                        Some(format!("{name} [clone {own}]"))
+                        Some(format!("{} [clone {own}]", clear.unwrap_or(name)))
                     }
                 };
                 names.extend(name.map(|name| (function, name)));
@@ -170,6 +169,20 @@ impl Votes {
     }
 }
 
+/// The name by which more than two thirds of the samples were called. A bare majority may be
+/// another one in the next run.
+fn clear_winner(votes: &BTreeMap<String, u64>) -> Option<&str> {
+    let total: u128 = votes.values().map(|&samples| u128::from(samples)).sum();
+    let (name, _) = votes.iter().find(|(_, samples)| u128::from(**samples) * 3 > total * 2)?;
+    Some(name)
+}
+
+/// The name that a reader looks for, of names without symbols: the one with the fewest underscores
+/// before it, the shortest, and the first in the alphabet.
+fn best_rank(votes: &BTreeMap<String, u64>) -> Option<&str> {
+    votes.keys().map(String::as_str).min_by_key(|name| (reserved(name), name.len()))
+}
+
 /// How many underscores a name begins with.
 fn reserved(name: &str) -> usize {
     name.bytes().take_while(|&byte| byte == b'_').count()
@@ -178,6 +191,23 @@ fn reserved(name: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_chosen_by_calls_only_if_two_runs_would_agree() {
+        let cases: [(&[(&str, u64)], _, _); 7] = [
+            (&[("memcpy", 100)], Some("memcpy"), Some("memcpy")),
+            (&[("memcpy", 10), ("memmove", 90)], Some("memmove"), Some("memcpy")),
+            (&[("memcpy", 49), ("memmove", 51)], None, Some("memcpy")),
+            (&[("memcpy", 51), ("memmove", 49)], None, Some("memcpy")),
+            (&[("memmove", 2), ("mempcpy", 1)], None, Some("memmove")),
+            (&[("__stpcpy", u64::MAX), ("stpcpy", u64::MAX)], None, Some("stpcpy")),
+            (&[], None, None),
+        ];
+        for (votes, clear, best) in cases {
+            let votes = votes.iter().map(|&(name, samples)| (name.to_owned(), samples)).collect();
+            assert_eq!((clear_winner(&votes), best_rank(&votes)), (clear, best), "{votes:?}");
+        }
+    }
 
     #[test]
     fn calls_are_read_backwards_from_the_return_address() {

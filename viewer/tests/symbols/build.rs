@@ -75,6 +75,7 @@ impl Workshop {
             "g++" => "cc",
             "rustc" => "rs",
             "gfortran" => "f90",
+            "gdc" => "d",
             _ => "c",
         };
         let base = name.rsplit('/').next().unwrap();

@@ -121,8 +121,9 @@ fn a_function_chosen_at_run_time_is_called_what_its_callers_call_it() {
                 .map(|function| return_address(&program, function));
         assert_eq!(name(&[(0, small, 1)]), "small", "{flags:?}");
         assert_eq!(name(&[(0, checked, 1)]), "small", "{flags:?}");
-        // The name that most samples were called by.
-        assert_eq!(name(&[(0, small, 2), (0, twice, 3)]), "twice", "{flags:?}");
+        // The name that clearly most samples were called by, or else always the same one.
+        assert_eq!(name(&[(0, small, 1), (0, twice, 3)]), "twice", "{flags:?}");
+        assert_eq!(name(&[(0, small, 2), (0, twice, 3)]), "small", "{flags:?}");
         assert_eq!(name(&[(0, small, 4), (0, twice, 3)]), "small", "{flags:?}");
         assert_eq!(name(&[(0, twice, 3), (0, small, 2), (0, checked, 2)]), "small", "{flags:?}");
         // From within the library: a relocation that names the resolver.
@@ -173,8 +174,9 @@ fn a_function_with_several_names_is_called_what_its_callers_call_it() {
         };
         assert_eq!(name(&[]), "work", "nobody is known to have called it");
         assert_eq!(name(&[("calls_force", 1)]), "workforce");
-        assert_eq!(name(&[("calls_large", 2), ("calls_force", 1)]), "work", "as it was written");
-        assert_eq!(name(&[("calls_large", 2), ("calls_force", 3)]), "workforce");
+        assert_eq!(name(&[("calls_large", 3), ("calls_force", 1)]), "work", "as it was written");
+        assert_eq!(name(&[("calls_large", 2), ("calls_force", 5)]), "workforce");
+        assert_eq!(name(&[("calls_large", 2), ("calls_force", 3)]), "work", "it may be a chance");
         assert_eq!(name(&[("calls_reserved", 2)]), "work");
     }
 }

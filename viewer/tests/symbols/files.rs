@@ -480,6 +480,7 @@ fn a_package_of_another_build_hides_no_split_units() {
     let [warning] = &warnings[..] else { panic!("{warnings:?}") };
     assert!(warning.contains("program.dwp: has 0 of 1 units"), "{warning}");
     assert!(warning.contains("1 of the others"), "{warning}");
+    assert!(warning.ends_with("pack it anew with dwp or llvm-dwp, or remove it"), "{warning}");
 
     fs::remove_file(unit).unwrap();
     let (found, warnings) = inlined(&program);

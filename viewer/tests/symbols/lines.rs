@@ -123,7 +123,7 @@ fn cpp_functions_are_named_with_what_encloses_them() {
         rows.iter().flatten().filter_map(|row| Some(row.rsplit_once(' ')?.0)).collect();
     for expected in [
         "main",
-        "space::(anonymous namespace)::hidden",
+        "space::(anonymous namespace)::hidden(int)",
         "space::Ring<int, 8>::total(int) const",
         "apply<main::{lambda(int)#1}>(main::{lambda(int)#1}, int)",
         "main::{lambda#1}::operator()",
@@ -493,6 +493,55 @@ fn copies_of_a_cpp_function_without_linkage_name_have_the_name_of_its_symbol() {
     let names: BTreeSet<&str> = rows.iter().flatten().map(|row| function_of(row)).collect();
     assert_eq!(names, BTreeSet::from(["main", "twice(int volatile*)"]));
     assert!(rows.iter().any(|rows| rows.len() == 2), "nothing was inlined: {rows:?}");
+}
+
+#[test]
+fn a_function_has_one_name_whichever_of_its_addresses_is_first() {
+    let shop = Workshop::new();
+    let source = r#"
+        __attribute__((noinline)) int __outer(volatile int *x) {
+            int y = *x;
+            __asm__ volatile(".globl inside\n.type inside, @function\ninside: nop\nnop\n.size inside, 2");
+            return y + *x;
+        }
+        int main(int argc, char **argv) { volatile int x = argc; return __outer(&x); }"#;
+    let Some(path) = shop.compile("cc", "names", source, &["-g", "-O1"]) else { return };
+    let binary = Binary::open(&path);
+    let [start, inside] = ["__outer", "inside"].map(|name| binary.address(name));
+    assert!(start < inside);
+    for addresses in [&[inside + 1][..], &[start], &[start, inside + 1]] {
+        let resolved = Resolved::pcs(&binary, addresses);
+        assert!(resolved.names().iter().all(|name| *name == "__outer"), "{:?}", resolved.names());
+    }
+}
+
+#[test]
+fn functions_of_d_are_named_as_in_d() {
+    let shop = Workshop::new();
+    let source = "module app.work;
+import core.stdc.stdlib;
+struct Ring(T) {
+    T[8] items;
+    pragma(inline, false) T total(T start) { foreach (x; items) start += x * rand(); return start; }
+}
+extern (C) int main() {
+    auto ring = Ring!int();
+    pragma(inline, false) int twice(int x) { return x * 2 + rand(); }
+    return ring.total(1) + twice(3);
+}
+";
+    let flags = ["-g", "-O1", "-fno-inline"];
+    let Some(path) = shop.compile("gdc", "program", source, &flags) else { return };
+    for is_stripped in [false, true] {
+        if is_stripped {
+            run("strip", &["--strip-debug", &path], "").unwrap();
+        }
+        let binary = Binary::open(&path);
+        let resolved = Resolved::pcs(&binary, &binary.code_containing("_D3app4work"));
+        let names = resolved.names();
+        assert!(names.contains(&"app.work.Ring!(int).Ring.total(int)"), "{names:?}");
+        assert!(names.iter().all(|name| !name.contains("::")), "{names:?}");
+    }
 }
 
 /// The function of a row, without file and line.

@@ -32,6 +32,23 @@ fn a_symbol_table_names_static_and_global_functions() {
 }
 
 #[test]
+fn a_source_file_of_ada_makes_names_of_ada() {
+    let shop = Workshop::new();
+    let unit = "int geometry__norm(int x) { return x * x; } int other__norm(int x) { return x; }";
+    let unit = shop.write("geometry.adb", unit);
+    let main = "int main(int argc, char **argv) { return geometry__norm(argc) + other__norm(1); }";
+    let declared = "int geometry__norm(int), other__norm(int);";
+    let main = shop.write("main.c", &format!("{declared} {main}"));
+    let path = shop.path("program");
+    let arguments = ["-O1", "-x", "c", &unit, &main, "-o", &path];
+    let Some(_) = run("cc", &arguments, "") else { return };
+    let binary = Binary::open(&path);
+    let addresses = ["geometry__norm", "other__norm", "main"].map(|name| binary.address(name));
+    let resolved = Resolved::pcs(&binary, &addresses);
+    assert_eq!(resolved.names(), ["geometry.norm", "other__norm", "main"]);
+}
+
+#[test]
 fn a_return_address_belongs_to_the_call_before_it() {
     let shop = Workshop::new();
     let Some(path) = shop.compile("cc", "plain", PLAIN, &["-O2"]) else { return };

@@ -1,8 +1,11 @@
-//! Names of functions in C and Fortran, and what else these are called.
+//! Names of functions in C and Fortran and of languages that write paths with dots, and what else
+//! these are called.
 
-/// Whether a name is one of a function of C or Fortran.
+use crate::profile::closed_group;
+
+/// Whether a name is one of a function of C or Fortran, or a path with dots of plain words.
 pub(crate) fn is_of_c(name: &str) -> bool {
-    !name.bytes().any(|byte| matches!(byte, b'(' | b'<' | b':'))
+    !name.bytes().any(|byte| matches!(byte, b'(' | b'<' | b':')) && !name.contains("[go.shape.")
 }
 
 /// What else a function of C or Fortran is called. `__write` is `write`;
@@ -28,6 +31,39 @@ pub(crate) fn c_forms(name: &str) -> impl Iterator<Item = &str> {
         .chain(plain)
         .chain(fortran)
         .chain(in_module)
+        .chain(dotted(whole))
+}
+
+/// What follows each dot of a path as OCaml, Haskell, Ada, D, Go and Java write it, so that
+/// `Stdlib.List.map` is `List.map` and `map`, and `bytes.(*Buffer).Write` is `(*Buffer).Write` and
+/// `Write`. A dot inside of brackets parts nothing, nor does one in `libc.so.6+0x1234`, nor any in
+/// names that have colons: those of C++ and Rust have their own way, and others have files.
+pub(crate) fn dotted(name: &str) -> impl Iterator<Item = &str> {
+    let is_path = !name.contains(':') && !name.contains("+0x") && !name.starts_with(['[', '<']);
+    let text = if is_path { name } else { "" };
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            match text.as_bytes().get(at)? {
+                b'(' | b'<' | b'[' | b'{' if at > 0 => {
+                    // A bracket that nothing closes is text.
+                    at = closed_group(text.as_bytes(), at).unwrap_or(text.len());
+                }
+                b'.' => {
+                    at += 1;
+                    let rest = &text[at..];
+                    // No part of a name begins with a digit.
+                    let begins = |first: char| {
+                        first.is_alphabetic() || matches!(first, '_' | '$' | '(' | '<' | '"')
+                    };
+                    if at > 1 && rest.starts_with(begins) {
+                        return Some(rest);
+                    }
+                }
+                _ => at += 1,
+            }
+        }
+    })
 }
 
 /// The name of the function that a compiler made this one of.

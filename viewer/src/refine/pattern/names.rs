@@ -9,12 +9,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use super::c_names::{c_forms, is_of_c};
+use super::c_names::{c_forms, dotted, is_of_c};
 use super::glob::{Glob, GlobPart};
 use super::lists::Lists;
 use super::walk::{Automaton, Walk};
 use super::words::Words;
-use crate::profile::{BareNames, Profile, spell};
+use crate::profile::{BareNames, Profile, short_name, spell};
 
 /// What is known of the profile's functions by name, shared by all forests made of the profile.
 #[derive(Clone, Debug, Default)]
@@ -102,13 +102,15 @@ impl NameTable {
             let public = name.trim_start_matches('_');
             ends.add(public);
             public.split_once("_MOD_").into_iter().for_each(|(_, name)| ends.add(name));
+            dotted(name).for_each(|form| ends.add(form));
             // What else is left out of it is left out at the end.
             ends.last = u64::MAX;
         } else {
             // What carries arguments or template arguments begins like what does not, and ends
             // with a bracket or like the name.
             let number = self.ends.len();
-            self.bare.components(number).for_each(|form| ends.add(form));
+            let bare = self.bare.components(number);
+            bare.chain(self.dotted(number, name)).for_each(|form| ends.add(form));
             if name.ends_with(']') {
                 name.find(" [clone ").into_iter().for_each(|end| ends.add(&name[..end]));
             }
@@ -119,6 +121,11 @@ impl NameTable {
     /// The bare forms of the names.
     pub(crate) fn bare(&self) -> &BareNames {
         &self.bare
+    }
+
+    /// The parts from each dot on of a name that is a path with brackets, and of its bare form.
+    fn dotted<'n>(&'n self, number: usize, name: &'n str) -> impl Iterator<Item = &'n str> {
+        dotted(name).chain(self.bare.components(number).take(1).flat_map(dotted))
     }
 
     /// Whether a glob matches a name, in any of its forms. Of a name that is not in the table,
@@ -141,6 +148,9 @@ impl NameTable {
         let Some(begin) = self.bare.begin(number).filter(|_| has_bare) else {
             return glob.glob.matches(name) || glob.matches_unknown(name);
         };
+        if self.dotted(number, name).any(|form| glob.glob.matches(form)) {
+            return true;
+        }
         match &glob.lists {
             // Where the bare forms differ, no list has to be looked at.
             Some(Lists { bare: Some(without), .. }) if !bare(without) => glob.glob.matches(name),
@@ -160,7 +170,11 @@ impl NameTable {
             glob.begins.chars().all(|c| letters.next().is_some_and(|next| glob.glob.same(c, next)))
         };
         let mut components = self.bare.components(number);
-        glob.is_beginning || components.len() == 0 || begins(name) || components.any(begins)
+        glob.is_beginning
+            || components.len() == 0
+            || begins(name)
+            || components.any(begins)
+            || self.dotted(number, name).any(begins)
     }
 }
 
@@ -241,7 +255,9 @@ impl NameGlob {
         } else if is_of_c(name) {
             c_forms(name).any(|form| self.glob.matches(form))
         } else {
-            self.automaton.matches(name, false)
+            let bare = short_name(name);
+            let mut dotted = dotted(name).chain(dotted(&bare));
+            dotted.any(|form| self.glob.matches(form)) || self.automaton.matches(name, false)
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Globs compared with names the long way: with every form, one after the other.
 
-use super::c_names::{c_forms, is_of_c};
+use super::c_names::{c_forms, dotted, is_of_c};
 use super::glob::{Glob, GlobPart};
 use super::lists::{Lists, list_end};
-use crate::profile::{Parts, closed_group, spell};
+use crate::profile::{Parts, closed_group, short_name, spell};
 
 /// Whether a glob matches a name in one of its forms.
 pub(crate) fn matches(text: &str, name: &str) -> bool {
@@ -16,6 +16,9 @@ pub(crate) fn matches(text: &str, name: &str) -> bool {
     }
     if is_of_c(name) {
         return c_forms(name).any(|form| glob.matches(form));
+    }
+    if dotted(name).chain(dotted(&short_name(name))).any(|form| glob.matches(form)) {
+        return true;
     }
     let lists = Lists::of(text);
     spell(name, &mut Forms::default(), |forms| {

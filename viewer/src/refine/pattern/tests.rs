@@ -37,6 +37,45 @@ fn c_names_match_as_they_were_called() {
     assert!(!matches("write", "fwrite"));
 }
 
+#[test]
+fn paths_with_dots_match_from_each_part_on() {
+    for (name, typed) in [
+        ("Stdlib.List.map", &["map", "List.map", "Stdlib.List.map", "list.map", "List.*"][..]),
+        ("Stdlib.List.(>>=)", &["(>>=)", "List.(>>=)", "Stdlib.*"]),
+        ("GHC.Base.map", &["map", "Base.map", "GHC.Base.*"]),
+        ("Re.Group.fun_1161", &["fun_1161", "Group.fun*"]),
+        ("ada.text_io.put", &["put", "text_io.put", "ada.text_io.*"]),
+        ("std.algorithm.sorting.sort", &["sort", "sorting.sort"]),
+        ("app.Matrix!(double).row", &["row", "Matrix!(double).row", "app.*"]),
+        ("runtime.mallocgc", &["mallocgc", "runtime.mallocgc"]),
+        ("bytes.(*Buffer).Write", &["Write", "(*Buffer).Write", "bytes.*"]),
+        ("main.Map[go.shape.int]", &["Map", "main.Map", "main.Map[go.shape.int]"]),
+        ("main.(*List[go.shape.int]).Push", &["Push", "(*List).Push", "main.(*List).Push"]),
+        ("java.util.HashMap.<init>", &["<init>", "HashMap.<init>", "util.HashMap.*"]),
+        ("solver.step [clone .cold]", &["step", "solver.step"]),
+        ("caml.step.isra.0", &["step", "caml.step"]),
+        (".omp_outlined.", &[".omp_outlined."]),
+    ] {
+        for typed in typed {
+            assert!(matches(typed, name), "{typed} is {name}");
+        }
+    }
+    for (name, typed) in [
+        ("Stdlib.List.map", &["List", "ap", "Stdlib.map", "st.map"][..]),
+        ("libc.so.6+0x1234", &["so.6+0x1234", "so*"]),
+        ("scan.part.0", &["part.0", "0"]),
+        ("bytes.(*Buffer).Write", &["Buffer.Write", "Buffer).Write"]),
+        ("f(a.b)", &["b", "b)"]),
+        ("main.Map[go.shape.int]", &["shape.int]", "int]"]),
+        ("py::run:/tmp/x.py", &["py", "x.py"]),
+        ("[partial: a.b]", &["b]", "b*"]),
+    ] {
+        for typed in typed {
+            assert!(!matches(typed, name), "{typed} is not {name}");
+        }
+    }
+}
+
 /// The quick ways, with what is known of names before and without it, and the long way agree.
 fn matches(text: &str, name: &str) -> bool {
     let names = NameTable::of(std::iter::once(name));

@@ -510,7 +510,9 @@ impl<'p, 'n> Printer<'p, 'n> {
             Node::Qualified(a, _) | Node::Suffixed(a, _) | Node::Decltype(a) => vec![*a],
             Node::Prefix(_, a) | Node::Postfix(a, _) | Node::Enclosed(_, a) => vec![*a],
             Node::Conversion(a) | Node::Tagged(a, _) | Node::About(_, a) => vec![*a],
-            Node::TypedLiteral(a, _) | Node::Constructor(_, a) => vec![*a],
+            Node::TypedLiteral(a, _) | Node::CastLiteral(a, ..) | Node::Constructor(_, a) => {
+                vec![*a]
+            }
             _ => Vec::new(),
         };
         for id in below {
@@ -545,10 +547,15 @@ impl<'p, 'n> Printer<'p, 'n> {
 
     fn expression(&mut self, node: &'p Node<'n>) -> Option<()> {
         match node {
-            Node::Literal(digits, is_negative) => {
-                if *is_negative {
-                    self.push("-")?;
-                }
+            Node::Literal(digits, is_negative, suffix) => {
+                self.push(if *is_negative { "-" } else { "" })?;
+                self.push(digits)?;
+                self.push(suffix)
+            }
+            Node::CastLiteral(of, digits, is_negative) => {
+                self.push("(")?;
+                self.whole(*of)?;
+                self.push(if *is_negative { ")-" } else { ")" })?;
                 self.push(digits)
             }
             Node::TypedLiteral(of, value) => {

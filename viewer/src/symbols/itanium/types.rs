@@ -268,6 +268,20 @@ impl<'n> Parser<'n> {
         if is_float || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
             return Some(self.make(Node::TypedLiteral(of, value)));
         }
-        Some(self.make(Node::Literal(digits, is_negative)))
+        // How C++ writes a number of the type: `3`, `3u`; of an enumeration or `short`,
+        // `(Kind)3`.
+        let suffix = match kind {
+            b'i' => Some(""),
+            b'j' => Some("u"),
+            b'l' => Some("l"),
+            b'm' => Some("ul"),
+            b'x' => Some("ll"),
+            b'y' => Some("ull"),
+            _ => None,
+        };
+        Some(match suffix {
+            Some(suffix) => self.make(Node::Literal(digits, is_negative, suffix)),
+            None => self.make(Node::CastLiteral(of, digits, is_negative)),
+        })
     }
 }
