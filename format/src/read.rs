@@ -377,8 +377,13 @@ impl Reader {
     /// The profile, when all blocks were applied, or those before `stop`.
     pub(crate) fn finish(self, stop: Option<&Error>) -> Result<Profile, ErrorKind> {
         let Self { mut profile, passed, end, last, number, .. } = self;
-        if passed {
+        if passed && profile.structure != Structure::default() {
             profile.structure = Structure::default();
+            profile.run.warnings.push(
+                "the file has blocks of a later version of csprof, which were passed over, and \
+                 its loops and tail calls with them"
+                    .to_owned(),
+            );
         }
         if last.is_none_or(|last| last < BlockKind::Metrics) {
             let missing = if last.is_none() { BlockKind::Run } else { BlockKind::Metrics };

@@ -17,6 +17,7 @@ use crate::loss::LossReason;
 use crate::profile::{Nodes, Profile, Sites, Structure, SymbolSource, ThreadShare};
 use crate::read::{Reader, load, scan};
 use crate::validate::{self, validate};
+use crate::version::MINOR_OF_STRUCTURE;
 
 /// Stands for text that was lost.
 const LOST: &str = "[lost]";
@@ -36,13 +37,14 @@ pub struct Salvaged {
     pub lost_samples: u64,
     /// Whether names and lines were dropped.
     pub lost_symbols: bool,
+    /// Whether loops and tail calls were dropped, or may have been where the file is cut off.
+    pub lost_structure: bool,
 }
 
 impl fmt::Display for Salvaged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(damage) = &self.damage else { return f.write_str("the profile is whole") };
         let (blocks, of, samples) = (self.blocks, self.of, self.lost_samples);
-        let symbols = if self.lost_symbols { " and names" } else { "" };
         write!(f, "salvaged {blocks} of {of} blocks; ")?;
         if self.profile.threads.is_empty() {
             // How many there were stood with the threads.
@@ -50,7 +52,13 @@ impl fmt::Display for Salvaged {
         } else {
             write!(f, "{samples} samples")?;
         }
-        write!(f, "{symbols} are lost: {damage}")
+        f.write_str(match (self.lost_symbols, self.lost_structure) {
+            (false, false) => "",
+            (true, false) => " and names",
+            (false, true) => ", any loops and tail calls",
+            (true, true) => ", names, any loops and tail calls",
+        })?;
+        write!(f, " are lost: {damage}")
     }
 }
 
@@ -62,6 +70,8 @@ impl fmt::Display for Salvaged {
 /// are intact but contradict each other.
 pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
     let mut scan = scan(bytes)?;
+    // A file says whether it has any.
+    let had_structure = scan.header.minor >= MINOR_OF_STRUCTURE;
     let mut reader = Reader::new(scan.header, bytes.len());
     let mut damage = None;
     let mut closed = Vec::new();
@@ -133,7 +143,10 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
     }
     let checked = validate(&profile).and_then(|()| budget.expansion(&profile));
     checked.map_err(|violation| Error::new(ErrorKind::Invalid(violation)))?;
-    let mut salvaged = Salvaged { profile, damage, blocks, of, lost_samples, lost_symbols };
+    let lost_structure =
+        had_structure && damage.is_some() && profile.structure == Structure::default();
+    let mut salvaged =
+        Salvaged { profile, damage, blocks, of, lost_samples, lost_symbols, lost_structure };
     if salvaged.damage.is_some() {
         let warning = salvaged.to_string();
         salvaged.profile.run.warnings.push(warning);

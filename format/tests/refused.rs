@@ -283,6 +283,8 @@ fn what_refers_to_skipped_blocks_is_skipped() {
     let read = read::read(&parts.join()).expect("symbols can be skipped");
     assert!(read.functions.is_empty());
     assert_eq!(read.structure, Structure::default());
+    let warning = read.run.warnings.last().expect("it is said");
+    assert!(warning.contains("passed over, and its loops and tail calls"), "{warning}");
 }
 
 #[test]

@@ -68,9 +68,17 @@ fn lost_loops_cost_nothing_else() {
         assert_eq!(salvaged.profile.structure, Structure::default(), "{kind}");
         assert_eq!(salvaged.lost_samples, 0);
         assert_eq!(salvaged.lost_symbols, kind < 15);
+        let lost = if kind < 15 { ", names, loops" } else { ", loops" };
+        let told = format!("; 0 samples{lost} and tail calls are lost: ");
+        assert!(salvaged.to_string().contains(&told), "{kind}: {salvaged}");
     }
     let elsewhere = damaged_of(&sample::of_loops(), 12);
     assert_eq!(elsewhere.profile.structure, sample::of_loops().structure);
+    assert!(!elsewhere.lost_structure && !elsewhere.to_string().contains("loops"), "{elsewhere}");
+    // Where a file without any was cut off, none are missed.
+    let bytes = bytes(&sample::profile());
+    let cut = salvage::salvage(&bytes[..bytes.len() - 100]).expect("the rest is readable");
+    assert!(!cut.lost_structure && cut.damage.is_some());
 }
 
 #[test]

@@ -2,10 +2,13 @@
 //!
 //! `cargo bench -p csprof --bench structure -- FILE…` looks at all functions of each file that
 //! have call frame information, and at the 500 largest once more, alone; without files, at the
-//! compilers, interpreters and libraries of this machine.
+//! compilers, interpreters and libraries of this machine. `FILE@ADDRESSES` looks at the functions
+//! that hold some addresses, one in each line of the other file, in decimal, as `csprof report
+//! --addresses` has them: at those that were sampled, and at the 500 that stand first.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints")]
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::path::Path;
 use std::time::Instant;
@@ -66,7 +69,7 @@ fn functions(image: &Image<'_>) -> Vec<(Range<u64>, Vec<LandingPad>)> {
                 section.map_or(Vec::new(), |section| {
                     let end = section.address() + section.size();
                     let bytes = image.data(lsda..end).unwrap_or_default();
-                    landing_pads(bytes, lsda, start)
+                    landing_pads(bytes, lsda, &(start..start + length))
                 })
             }
             _ => Vec::new(),
@@ -74,6 +77,23 @@ fn functions(image: &Image<'_>) -> Vec<(Range<u64>, Vec<LandingPad>)> {
         found.push((start..start + length, pads));
     }
     found
+}
+
+/// Functions that hold some of these addresses, in their order.
+fn holding(
+    all: &[(Range<u64>, Vec<LandingPad>)],
+    addresses: &str,
+) -> Vec<(Range<u64>, Vec<LandingPad>)> {
+    let mut ordered = all.to_vec();
+    ordered.sort_by_key(|(range, _)| range.start);
+    let mut seen = HashSet::new();
+    let hold = |address: &str| {
+        let address: u64 = address.parse().ok()?;
+        let after = ordered.partition_point(|(range, _)| range.start <= address);
+        ordered[..after].last().filter(|(range, _)| range.contains(&address)).cloned()
+    };
+    let found = addresses.lines().filter_map(hold);
+    found.filter(|(range, _)| seen.insert(range.start)).collect()
 }
 
 #[derive(Default)]
@@ -131,10 +151,18 @@ fn main() {
     let named: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let files =
         if named.is_empty() { FILES.iter().map(|&f| f.to_owned()).collect() } else { named };
-    for file in files.iter().filter(|file| Path::new(file).exists()) {
-        let bytes = std::fs::read(file).unwrap();
+    let parts = |file: &str| match file.split_once('@') {
+        Some((file, addresses)) => (file.to_owned(), Some(addresses.to_owned())),
+        None => (file.to_owned(), None),
+    };
+    let files = files.iter().map(|file| parts(file));
+    for (file, addresses) in files.filter(|(file, _)| Path::new(file).exists()) {
+        let bytes = std::fs::read(&file).unwrap();
         let image = Image(object::File::parse(&*bytes).unwrap());
         let mut all = functions(&image);
+        if let Some(addresses) = &addresses {
+            all = holding(&all, &std::fs::read_to_string(addresses).unwrap());
+        }
         let begin = Instant::now();
         let sum = look(&image, &all);
         let time = begin.elapsed();
@@ -156,12 +184,15 @@ fn main() {
             sum.unresolved,
             sum.too_large,
         );
-        all.sort_by_key(|(range, _)| range.start.wrapping_sub(range.end));
+        if addresses.is_none() {
+            all.sort_by_key(|(range, _)| range.start.wrapping_sub(range.end));
+        }
         all.truncate(500);
         let begin = Instant::now();
         let sum = look(&image, &all);
         println!(
-            "  the 500 largest: {:.1} MB in {:.0} ms",
+            "  the 500 {}: {:.1} MB in {:.0} ms",
+            if addresses.is_some() { "that stand first" } else { "largest" },
             sum.bytes as f64 / 1e6,
             begin.elapsed().as_secs_f64() * 1e3
         );

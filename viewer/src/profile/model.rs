@@ -69,6 +69,17 @@ impl Profile {
         self.info.modules.get(module.index()).map_or("", |module| self.string(module.path))
     }
 
+    /// Where a loop is, by its number: `mm.c:12`, or without a line its address, `mm+0x4a30`.
+    #[must_use]
+    pub(crate) fn place_of_loop(&self, number: usize) -> String {
+        let found = self.info.structure.loops[number];
+        let end = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+        match found.file {
+            Some(file) if found.line > 0 => format!("{}:{}", end(self.string(file)), found.line),
+            _ => format!("{}+{:#x}", end(self.module_path(found.module)), found.offset),
+        }
+    }
+
     /// An address in a load module, `libfoo.so.1+0x4a30`; `0x7f00` outside of all.
     #[must_use]
     pub fn address(&self, frame: &saved::Frame) -> String {

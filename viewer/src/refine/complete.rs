@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use super::forest::refined::Refined;
 use super::lang::keywords::{PREDICATES, beginnings};
-use super::lang::lexer::is_sign;
+use super::lang::lexer::{is_sign, property};
 use super::lang::metric_test::{Quantity, Sides};
 use super::lang::sets::Sets;
 use super::lang::stage::{STAGES, StageEntry, StageForm};
-use super::lang::syntax::{Axis, Field, Grain};
+use super::lang::syntax::{Axis, Field, Grain, KINDS};
 use super::pattern::glob::Glob;
 use crate::profile::Profile;
 
@@ -69,8 +69,12 @@ fn completed(
         .map_or(typed.len(), |(at, _)| at);
     let (before, word) = typed.split_at(start);
     let mut candidates = Vec::new();
-    if let Some(glob) = word.strip_prefix("module:") {
-        candidates.extend(modules(profile, glob).into_iter().map(|name| format!("module:{name}")));
+    let field = property(word).and_then(|(name, typed)| {
+        let field = Field::ALL.iter().find(|(_, known)| *known == name)?;
+        Some((name, values(profile, field.0, typed)?))
+    });
+    if let Some((field, values)) = field {
+        candidates.extend(values.into_iter().map(|value| format!("{field}:{value}")));
     } else if let Some(name) = word.strip_prefix('@') {
         let known = sets.names().filter(|known| known.starts_with(name));
         candidates.extend(known.map(|known| format!("@{known}")));
@@ -273,21 +277,35 @@ fn names(refined: &Refined, typed: &str, quoted: bool) -> Vec<String> {
         .collect()
 }
 
-fn modules(profile: &Profile, typed: &str) -> Vec<String> {
+/// What properties of frames may be, as far as it begins with what is typed; `None` of those of
+/// which there are too many to choose from.
+fn values(profile: &Profile, field: Field, typed: &str) -> Option<Vec<String>> {
     let begins = Glob::new(&format!("{typed}*"));
-    let mut names: Vec<String> = profile
-        .info
-        .modules
-        .iter()
-        .map(|module| {
-            let path = profile.string(module.path);
-            path.rsplit('/').next().unwrap_or(path).to_owned()
-        })
-        .filter(|name| begins.matches(name))
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    names
+    let info = &profile.info;
+    let mut values: Vec<String> = match field {
+        Field::Module => {
+            let path = info.modules.iter().map(|module| profile.string(module.path));
+            path.map(|path| path.rsplit('/').next().unwrap_or(path).to_owned()).collect()
+        }
+        Field::Loop => {
+            (0..info.structure.loops.len()).map(|number| profile.place_of_loop(number)).collect()
+        }
+        Field::Kind => KINDS.iter().map(|&kind| kind.to_owned()).collect(),
+        Field::Function | Field::File | Field::Line => return None,
+    };
+    // Others would need a pattern that avoids their signs.
+    values.retain(|value| begins.matches(value) && !value.contains(|c| is_sign(c) || c == '"'));
+    if field != Field::Kind {
+        values.sort_unstable_by_key(|value| in_order(value));
+        values.dedup();
+    }
+    Some(values)
+}
+
+/// Files by name, and lines by number.
+fn in_order(place: &str) -> (String, u64) {
+    let line = place.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse().ok()?)));
+    line.map_or((place.to_owned(), 0), |(file, line)| (file.to_owned(), line))
 }
 
 #[cfg(test)]
@@ -320,9 +338,24 @@ mod tests {
         assert_eq!(candidates("root at _"), ["last"]);
         assert_eq!(candidates("group solve _"), ["as"]);
         assert_eq!(candidates("hide module:lib_"), ["module:libsolve.so"]);
+        assert_eq!(candidates("hide kind:_"), KINDS.map(|kind| format!("kind:{kind}")));
+        assert_eq!(candidates("not through kind:t_"), ["kind:tail"]);
         assert_eq!(candidates("hide @m_"), ["@mpi", "@memcpy"]);
         assert_eq!(candidates("through solve a_"), ["and"]);
         assert_eq!(candidates("rank _"), ["in"]);
+    }
+
+    #[test]
+    fn loops_of_the_profile_are_offered() {
+        let profile = from_outline(
+            "main\n  mm 1 at:mm.c:12 loop:src/mm.c:10\n  mm 2 at:mm.c:9 loop:src/mm.c:9\n",
+        )
+        .unwrap();
+        let offered =
+            |text: &str| complete_words(text, text.len(), &profile, &Sets::default()).candidates;
+        assert_eq!(offered("hide loop:"), ["loop:mm.c:9", "loop:mm.c:10"]);
+        assert_eq!(offered("hide {f, loop:mm.c:1"), ["loop:mm.c:10"]);
+        assert!(offered("hide loop:none").is_empty());
     }
 
     #[test]

@@ -34,17 +34,6 @@ pub struct Leave {
     pub conditional: bool,
 }
 
-/// A call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Call {
-    /// Address of the call.
-    pub at: u64,
-    /// That of the next instruction.
-    pub return_address: u64,
-    /// What it calls.
-    pub target: Target,
-}
-
 /// The function has more code, blocks or edges than are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge;

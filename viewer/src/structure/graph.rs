@@ -1,7 +1,7 @@
 //! From instructions to basic blocks and the edges between them.
 
 use super::blocks::{Blocks, number};
-use super::code::{Call, Leave, Memory, Target, TooLarge};
+use super::code::{Leave, Memory, Target, TooLarge};
 use super::landing_pads::LandingPad;
 use super::nest::Graph;
 use super::sweep::{Flow, FlowKind, Part, Sweep};
@@ -16,15 +16,15 @@ const MOST_EDGES: usize = 1 << 23;
 /// How often jump tables are looked for anew, when those found have led to more.
 const MOST_ROUNDS: usize = 8;
 
-/// Instructions that are looked at for jump tables, in all.
+/// Instructions that are looked at for jump tables, in all; and for each byte of a function.
 const TABLE_EFFORT: usize = 4 << 20;
+const TABLE_EFFORT_OF_BYTE: usize = 64;
 
 /// What was found beside the blocks.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) blocks: Blocks,
     pub(super) leaves: Vec<Leave>,
-    pub(super) calls: Vec<Call>,
     pub(super) unresolved: Vec<u64>,
     /// Blocks that end with a return, or perhaps with a jump to what returns, or go on in the next
     /// function.
@@ -54,7 +54,10 @@ impl Builder<'_> {
             .filter(|flow| flow.kind == FlowKind::Jump(Target::Unknown))
             .map(|flow| (flow.at, Indirect::Unresolved))
             .collect();
-        let mut effort = TABLE_EFFORT;
+        let bytes: u64 =
+            self.sweep.parts.iter().map(|part| part.range.end - part.range.start).sum();
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let mut effort = bytes.saturating_mul(TABLE_EFFORT_OF_BYTE).min(TABLE_EFFORT);
         let mut found = self.connect(&leaders, &stops, &indirect)?;
         for _ in 0..MOST_ROUNDS {
             let mut is_new = false;
@@ -89,7 +92,8 @@ impl Builder<'_> {
         leaders.extend(self.pads.iter().filter_map(|pad| self.sweep.target(pad.pad)));
         for (flow, &stops) in self.sweep.flows.iter().zip(stops) {
             match flow.kind {
-                FlowKind::Call(_) if !stops => continue,
+                // Behind a call that leads to a landing pad control may not go on.
+                FlowKind::Call(_) if !stops && self.pad(flow.at).is_none() => continue,
                 FlowKind::Jump(Target::Code(to)) | FlowKind::Branch(to) => {
                     leaders.extend(self.sweep.target(to));
                 }
@@ -101,6 +105,13 @@ impl Builder<'_> {
         leaders.sort_unstable();
         leaders.dedup();
         leaders
+    }
+
+    /// Where an exception goes on that leaves a call.
+    fn pad(&self, call: u64) -> Option<u64> {
+        let after = self.pads.partition_point(|pad| pad.calls.start <= call);
+        let pad = self.pads[..after].last().filter(|pad| pad.calls.contains(&call))?;
+        self.sweep.target(pad.pad)
     }
 
     /// Makes blocks and edges.
@@ -213,11 +224,8 @@ impl Builder<'_> {
                 }
                 false
             }
-            FlowKind::Call(target) => {
-                found.calls.push(Call { at: flow.at, return_address: flow.next, target });
-                let after = self.pads.partition_point(|pad| pad.calls.start <= flow.at);
-                let pad = self.pads[..after].last().filter(|pad| pad.calls.contains(&flow.at));
-                successors.extend(pad.and_then(|pad| inside(pad.pad, found)));
+            FlowKind::Call(_) => {
+                successors.extend(self.pad(flow.at).and_then(|pad| found.blocks.find(pad)));
                 !stops
             }
             FlowKind::Return => {

@@ -23,18 +23,18 @@ const OMIT: u8 = 0xff;
 const RELATIVE_TO_ITSELF: u8 = 0x10;
 
 /// Reads the landing pads of a function: `bytes` begin with its LSDA, which is at `address`, and
-/// may go on behind it. `start` is where the function begins. Those before a malformed entry where
-/// there is one; ordered by the calls.
+/// may go on behind it. Those before a malformed entry where there is one, and none if the table is
+/// cut off; ordered by the calls, as the table is, and none of calls elsewhere.
 #[must_use]
-pub fn landing_pads(bytes: &[u8], address: u64, start: u64) -> Vec<LandingPad> {
+pub fn landing_pads(bytes: &[u8], address: u64, function: &Range<u64>) -> Vec<LandingPad> {
     let mut pads = Vec::new();
     // The end of the bytes is an entry cut off.
-    let _ = read(&mut Reader { bytes, address }, start, &mut pads);
-    pads.sort_unstable_by_key(|pad: &LandingPad| pad.calls.start);
+    let _ = read(&mut Reader { bytes, address }, function, &mut pads);
     pads
 }
 
-fn read(reader: &mut Reader<'_>, start: u64, pads: &mut Vec<LandingPad>) -> Option<()> {
+fn read(reader: &mut Reader<'_>, function: &Range<u64>, pads: &mut Vec<LandingPad>) -> Option<()> {
+    let start = function.start;
     let encoding = reader.byte()?;
     let base = if encoding == OMIT { start } else { reader.value(encoding)? };
     if reader.byte()? != OMIT {
@@ -43,14 +43,19 @@ fn read(reader: &mut Reader<'_>, start: u64, pads: &mut Vec<LandingPad>) -> Opti
     let encoding = reader.byte()?;
     let length = usize::try_from(reader.unsigned()?).ok()?;
     let mut table = Reader { bytes: reader.bytes.get(..length)?, address: reader.address };
+    let mut next = start;
     while !table.bytes.is_empty() {
-        let call = start.wrapping_add(table.value(encoding)?);
+        let call = start.checked_add(table.value(encoding)?)?;
         let length = table.value(encoding)?;
+        let end = call.checked_add(length)?;
+        if call < next || end > function.end || end == next {
+            return None;
+        }
+        next = end;
         let pad = table.value(encoding)?;
         table.unsigned()?; // what to do
         if pad != 0 && length != 0 {
-            let calls = call..call.saturating_add(length);
-            pads.push(LandingPad { calls, pad: base.wrapping_add(pad) });
+            pads.push(LandingPad { calls: call..end, pad: base.wrapping_add(pad) });
         }
     }
     Some(())
@@ -127,15 +132,18 @@ mod tests {
             0x80, 1, 5, 0x90, 1, 1, 0xff,
         ];
         let pad = |calls, pad| LandingPad { calls, pad };
-        assert_eq!(landing_pads(&bytes, 0x5000, 0x1000), [pad(0x1004..0x1009, 0x1020)]);
+        let read = |bytes: &[u8]| landing_pads(bytes, 0x5000, &(0x1000..0x1085));
+        assert_eq!(read(&bytes), [pad(0x1004..0x1009, 0x1020)]);
         let bytes = [&bytes[..3], &[14], &bytes[4..]].concat();
         let both = [pad(0x1004..0x1009, 0x1020), pad(0x1080..0x1085, 0x1090)];
-        assert_eq!(landing_pads(&bytes, 0x5000, 0x1000), both);
+        assert_eq!(read(&bytes), both);
         // Pads relative to an address of their own, here 0x5001 + 0x1fff.
         let elsewhere = [&[0x1b, 0xff, 0x1f, 0, 0], &bytes[1..]].concat();
-        assert_eq!(landing_pads(&elsewhere, 0x5000, 0x1000)[0], pad(0x1004..0x1009, 0x7020));
-        for end in 0..bytes.len() - 1 {
-            assert!(landing_pads(&bytes[..end], 0x5000, 0x1000).len() < 2, "{end}");
-        }
+        assert_eq!(read(&elsewhere)[0], pad(0x1004..0x1009, 0x7020));
+        assert!((0..bytes.len() - 1).all(|end| read(&bytes[..end]).is_empty()));
+        // The function ends before the last calls; calls are not in order.
+        assert_eq!(landing_pads(&bytes, 0x5000, &(0x1000..0x1084)), both[..1]);
+        let twice = [&[0xff, 0xff, 0x01, 8, 4, 5, 0x20, 0], &bytes[4..8]].concat();
+        assert_eq!(read(&twice), both[..1]);
     }
 }

@@ -18,7 +18,8 @@
 //! Invariants: no bytes make it panic, and what it takes in time and memory is in proportion to the
 //! bytes, or it says [`TooLarge`]. An indirect jump that is not understood leads nowhere, and is
 //! [recorded](Structure::unresolved). Code that nothing known leads to may be reached by such a
-//! jump, so it counts as reached from outside, unless it is padding.
+//! jump, or by one through a pointer, so it counts as reached from outside, unless it is padding.
+//! Of a function without such jumps it is dead, and what it leads to is not entered from there.
 
 mod blocks;
 mod code;
@@ -32,12 +33,12 @@ mod tests;
 
 use core::ops::Range;
 
-pub use self::code::{Call, Leave, Memory, Target, TooLarge};
+pub use self::code::{Leave, Memory, Target, TooLarge};
 pub use self::landing_pads::{LandingPad, landing_pads};
 
 use self::blocks::Blocks;
 use self::graph::{Builder, Found, MOST_BLOCKS};
-use self::nest::{NONE, Nest, NestedLoop};
+use self::nest::{Graph, NONE, Nest, NestedLoop};
 use self::sweep::Sweep;
 
 /// Most bytes of a function.
@@ -75,7 +76,6 @@ pub struct Structure {
     nest: Nest,
     loops: Vec<Loop>,
     leaves: Vec<Leave>,
-    calls: Vec<Call>,
     unresolved: Vec<u64>,
     may_return: bool,
     /// Where reached jumps leave the function for.
@@ -113,21 +113,27 @@ impl Structure {
     }
 
     fn new(found: Found, entry: u64, sweep: &Sweep<'_>) -> Self {
-        let Found { blocks, leaves, calls, unresolved, returns } = found;
+        let Found { blocks, leaves, unresolved, returns } = found;
         let roots = roots(&blocks, entry, sweep);
-        let nest = Nest::of(blocks.edges(), &roots);
+        let entered = blocks.find(entry).map(|entry| reached(&blocks, &[entry]));
+        let is_understood =
+            unresolved.is_empty() && leaves.iter().all(|leave| leave.target != Target::Unknown);
+        let alive = entered.as_ref().filter(|_| is_understood);
+        let nest = match alive.filter(|alive| roots.iter().any(|&root| !alive[root as usize])) {
+            Some(alive) => Nest::of(&without_dead_edges(blocks.edges(), alive), &roots),
+            None => Nest::of(blocks.edges(), &roots),
+        };
         let told = |found: &NestedLoop| Loop {
             header: blocks.start(found.header),
             parent: (found.parent != NONE).then_some(found.parent as usize),
             irreducible: found.irreducible,
         };
         let loops = nest.loops.iter().map(told).collect();
-        let reached = blocks.find(entry).map(|entry| reached(&blocks, &[entry]));
-        let is_reached = |block: u32| reached.as_ref().is_none_or(|all| all[block as usize]);
+        let is_reached = |block: u32| entered.as_ref().is_none_or(|all| all[block as usize]);
         let may_return = returns.into_iter().any(is_reached);
         let is_left = |leave: &&Leave| blocks.find(leave.at).is_some_and(is_reached);
         let last_jumps = leaves.iter().filter(is_left).map(|leave| leave.target).collect();
-        Self { nest, loops, leaves, calls, unresolved, may_return, last_jumps, blocks }
+        Self { nest, loops, leaves, unresolved, may_return, last_jumps, blocks }
     }
 
     /// Its loops, each before those inside it, which follow it at once.
@@ -176,6 +182,39 @@ impl Structure {
         self.nest.loops[number].latches.iter().map(|&block| self.block(block))
     }
 
+    /// Whether control may leave a loop behind its header.
+    #[must_use]
+    pub fn header_leaves(&self, number: usize) -> bool {
+        let own = u32::try_from(number).unwrap_or(NONE);
+        let mut to = self.blocks.edges().successors(self.nest.loops[number].header).iter();
+        to.any(|&to| !self.nest.holds(own, self.nest.innermost[to as usize]))
+    }
+
+    /// The blocks that run before a loop, within the loop around it: the nearest, so many at most.
+    #[must_use]
+    pub fn before(&self, number: usize, most: usize) -> Vec<Range<u64>> {
+        let found = &self.nest.loops[number];
+        let own = u32::try_from(number).unwrap_or(NONE);
+        let inside =
+            |outer, block: u32| self.nest.holds(outer, self.nest.innermost[block as usize]);
+        let around = self.nest.loops.get(found.parent as usize).map(|around| around.header);
+        let mut blocks = vec![found.header];
+        let mut next = 0;
+        while let Some(&block) = blocks.get(next).filter(|_| blocks.len() <= most) {
+            next += 1;
+            if Some(block) == around {
+                continue;
+            }
+            for &before in self.blocks.predecessors(block) {
+                let is_around = found.parent == NONE || inside(found.parent, before);
+                if is_around && !inside(own, before) && !blocks.contains(&before) {
+                    blocks.push(before);
+                }
+            }
+        }
+        blocks.iter().skip(1).take(most).map(|&block| self.block(block)).collect()
+    }
+
     fn block(&self, number: u32) -> Range<u64> {
         self.blocks.start(number)..self.blocks.end(number)
     }
@@ -192,16 +231,22 @@ impl Structure {
         &self.leaves
     }
 
-    /// Its calls, ordered.
-    #[must_use]
-    pub fn calls(&self) -> &[Call] {
-        &self.calls
-    }
-
     /// Addresses of jumps through tables that are not understood.
     #[must_use]
     pub fn unresolved(&self) -> &[u64] {
         &self.unresolved
+    }
+
+    /// Bytes of memory that it takes, about.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        // Bounds, innermost loop and ends of two lists of edges; an edge stands in both.
+        let (blocks, edges) = (self.blocks.len(), self.blocks.edges().edges());
+        28 * blocks
+            + 8 * edges
+            + size_of::<Leave>() * self.leaves.len()
+            + (size_of::<NestedLoop>() + size_of::<Loop>()) * self.loops.len()
+            + size_of::<Target>() * self.last_jumps.len()
     }
 
     /// Whether it may return, itself or by a jump to what may; `never_returns` tells of these. What
@@ -250,6 +295,19 @@ fn roots(blocks: &Blocks, entry: u64, sweep: &Sweep<'_>) -> Vec<u32> {
         }
     }
     roots
+}
+
+/// A graph without the edges from dead blocks to others.
+fn without_dead_edges(edges: &Graph, alive: &[bool]) -> Graph {
+    let mut kept = Graph::new();
+    let mut to: Vec<u32> = Vec::new();
+    for block in 0..u32::try_from(edges.len()).unwrap_or(NONE) {
+        let is_alive = alive[block as usize];
+        to.clear();
+        to.extend(edges.successors(block).iter().filter(|&&to| is_alive || !alive[to as usize]));
+        kept.push(&to);
+    }
+    kept
 }
 
 /// Which blocks are reached from some.

@@ -9,6 +9,9 @@ use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 
 use super::code::{Target, TooLarge};
 
+/// Bytes that stand before an instruction (Intel SDM, volume 2, 2.1.1).
+const PREFIXES: [u8; 11] = [0xf0, 0xf2, 0xf3, 0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67];
+
 /// Code of a function that lies together.
 pub(super) struct Part<'a> {
     /// ELF virtual addresses.
@@ -99,14 +102,16 @@ impl<'a> Sweep<'a> {
         self.part(address).is_some_and(|part| part.is_start(part.offset(address)))
     }
 
-    /// The instruction of the function to which a jump leads. A jump behind a `lock` prefix leads
-    /// to the instruction.
+    /// The instruction of the function to which a jump leads. A jump behind a prefix, as `lock`,
+    /// leads to the instruction.
     pub(super) fn target(&self, address: u64) -> Option<u64> {
         let part = self.part(address)?;
         let offset = part.offset(address);
-        // No instruction is longer than 15 bytes (Intel SDM, volume 2, 2.3.11).
-        let start = (offset.saturating_sub(14)..=offset).rev().find(|&at| part.is_start(at))?;
-        Some(part.range.start + start as u64)
+        if part.is_start(offset) {
+            return Some(address);
+        }
+        let before = offset.checked_sub(1).filter(|&before| part.is_start(before))?;
+        PREFIXES.contains(part.bytes.get(before)?).then_some(address - 1)
     }
 
     /// The last instructions before `end`, at most `most`, none before `start`; both lie in one

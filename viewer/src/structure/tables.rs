@@ -16,14 +16,14 @@
 //! ```
 //!
 //! Every entry within the bound has to be an instruction of the function, or, as its split-off part
-//! is not always known, code outside; of a table with another one nothing is believed. An index
-//! that was masked is bounded by the mask.
+//! is not always known, code outside; of a table with another one nothing is believed. No table
+//! goes on behind what other code names.
 //!
-//! An index that was loaded as a byte is bounded by 255, as the one of an interpreter's opcodes.
-//! But where the source says that not all values occur, as of an `enum`, the table is shorter. So
-//! of a table whose bound is [the width](Bound::by_width) of its index, those entries count that
-//! stand before the first that is no instruction of the function, and before what other code
-//! names.
+//! An index that was loaded as a byte is bounded by 255, as the one of an interpreter's opcodes,
+//! and one that was masked by the mask. But where the source says that not all values occur, as of
+//! an `enum`, the table is shorter. So of a table whose bound is [the width](Bound::by_width) of
+//! its index, those entries count that stand before the first that is no instruction of the
+//! function. A table of addresses that nothing bounds is read likewise: that of a `goto *`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -41,6 +41,9 @@ const LONGEST_WAY: usize = 128;
 
 /// Blocks before a jump that are gone through.
 const MOST_BLOCKS: usize = 12;
+
+/// Blocks that lead to a jump, each with an entry of its own.
+const MOST_WAYS: usize = 64;
 
 /// Entries of a table that are read.
 const MOST_ENTRIES: u64 = 1 << 16;
@@ -87,13 +90,16 @@ struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Bound {
     last: u64,
-    /// It is the greatest that has room, whether it occurs or not.
+    /// It is the greatest that there may be, whether it occurs or not.
     by_width: bool,
 }
 
 impl Bound {
     /// Of a value that was loaded as a byte.
     const BYTE: Self = Self { last: 255, by_width: true };
+
+    /// Of any value.
+    const NONE: Self = Self { last: MOST_ENTRIES - 1, by_width: true };
 
     fn known(last: u64) -> Self {
         Self { last, by_width: false }
@@ -119,7 +125,31 @@ pub(super) struct Resolver<'a> {
 impl Resolver<'_> {
     /// Where the jump at the end of a block leads.
     pub(super) fn resolve(&mut self, block: u32) -> Indirect {
-        let mut way = vec![block];
+        let way = self.way(vec![block]);
+        let found = self.along(way.clone());
+        let first = way[way.len() - 1];
+        let before = self.blocks.predecessors(first);
+        let are_several = (2..=MOST_WAYS).contains(&before.len()) && !self.blocks.is_entry(first);
+        if matches!(found, Indirect::Table(_)) || !are_several {
+            return found;
+        }
+        // A jump that several places share, each of which has selected an entry.
+        let mut all = Vec::new();
+        for &before in before {
+            if way.contains(&before) {
+                return found;
+            }
+            let longer = self.way([&way[..], &[before]].concat());
+            let Indirect::Table(targets) = self.along(longer) else { return found };
+            all.extend(targets);
+        }
+        all.sort_unstable();
+        all.dedup();
+        Indirect::Table(all)
+    }
+
+    /// The blocks that lead to the last of these and nowhere else, the nearest first.
+    fn way(&self, mut way: Vec<u32>) -> Vec<u32> {
         let mut length = 0;
         while way.len() < MOST_BLOCKS && length < LONGEST_WAY {
             let first = way[way.len() - 1];
@@ -134,6 +164,11 @@ impl Resolver<'_> {
             }
             way.push(before);
         }
+        way
+    }
+
+    /// Where the jump at the end of a way leads, of which the last block is given first.
+    fn along(&mut self, mut way: Vec<u32>) -> Indirect {
         way.reverse();
         let mut known = Known::new(self, way[0]);
         let mut result = None;
@@ -165,7 +200,8 @@ impl Resolver<'_> {
             Value::Selected => return Indirect::Unresolved,
             _ => return Indirect::Pointer,
         };
-        let bound = known.bounds[entry.index];
+        // What lies behind a table of distances may look like more of them.
+        let bound = known.bounds[entry.index].or((entry.size == 8).then_some(Bound::NONE));
         match bound.and_then(|bound| self.read(base, entry, bound)) {
             Some(targets) => Indirect::Table(targets),
             None => Indirect::Unresolved,
@@ -175,21 +211,26 @@ impl Resolver<'_> {
     /// Reads a table up to its last entry; `None` if one leads to no code.
     fn read(&mut self, base: Option<u64>, entry: Entry, bound: Bound) -> Option<Vec<u64>> {
         let mut count = bound.last.checked_add(1).filter(|&count| count <= MOST_ENTRIES)?;
-        *self.effort = self.effort.saturating_sub(usize::try_from(count).ok()?);
         let size = u64::from(entry.size);
         let end = entry.table.checked_add(count * size)?;
-        if bound.by_width {
-            let next = self.memory.named_in(entry.table + 1..end);
-            count = next.map_or(count, |next| (next - entry.table) / size);
-        }
+        let next = self.memory.named_in(entry.table + 1..end);
+        count = next.map_or(count, |next| (next - entry.table) / size);
         let read = |count| self.memory.data(entry.table..entry.table + count * size);
         let bytes = match read(count) {
             // The table may be the last there is.
-            None if bound.by_width => (1..count).rev().find_map(read)?,
+            None if bound.by_width => {
+                let (mut fits, mut too_many) = (0, count);
+                while too_many - fits > 1 {
+                    let middle = fits.midpoint(too_many);
+                    *(if read(middle).is_some() { &mut fits } else { &mut too_many }) = middle;
+                }
+                read(fits)?
+            }
             read => read?,
         };
         let mut targets = Vec::new();
         for value in bytes.chunks_exact(entry.size as usize) {
+            *self.effort = self.effort.saturating_sub(1);
             let target = match (value.first_chunk::<8>(), base) {
                 (Some(&value), None) => u64::from_le_bytes(value),
                 (None, None) => u64::from(u32::from_le_bytes(*value.first_chunk()?)),
@@ -256,7 +297,10 @@ fn constant_of(instruction: &Instruction) -> Option<u64> {
         Mnemonic::Lea if instruction.is_ip_rel_memory_operand() => {
             Some(instruction.ip_rel_memory_address())
         }
-        Mnemonic::Mov if is_immediate(instruction.op1_kind()) => Some(instruction.immediate(1)),
+        // Of a narrower register the rest is kept.
+        Mnemonic::Mov if is_immediate(instruction.op1_kind()) => {
+            (instruction.op0_register().size() >= 4).then(|| instruction.immediate(1))
+        }
         _ => None,
     }
 }
@@ -308,6 +352,8 @@ fn writes<'f>(
     written.map(Register::full_register).chain(called.iter().copied())
 }
 
+const HIGH_BYTES: [Register; 4] = [Register::AH, Register::BH, Register::CH, Register::DH];
+
 /// What is known at one place of the way.
 struct Known<'r, 'a> {
     resolver: &'r mut Resolver<'a>,
@@ -319,11 +365,15 @@ struct Known<'r, 'a> {
     registers: [Value; 16],
     /// Variables: the greatest value, if known. The first 16 are what registers have at first.
     bounds: Vec<Option<Bound>>,
+    /// Bytes of each variable that may differ from 0.
+    widths: Vec<usize>,
+    /// Variables that are the lowest bytes of others, by these and the number of bytes.
+    parts: Vec<((usize, usize), usize)>,
     /// What was looked for before the way.
     before: HashMap<usize, Option<u64>>,
-    /// Variables in memory, by the variable of the address's register, and distance. None is
+    /// Variables in memory, by the variable of the address's register, distance and size. None is
     /// written to in between.
-    slots: Vec<((usize, u64), usize)>,
+    slots: Vec<((usize, u64, u32), usize)>,
     /// A comparison whose flags stand: of a variable with a constant.
     compared: Option<(usize, u64)>,
 }
@@ -337,6 +387,8 @@ impl<'r, 'a> Known<'r, 'a> {
             from: 0,
             registers: core::array::from_fn(Value::Variable),
             bounds: vec![None; 16],
+            widths: vec![8; 16],
+            parts: Vec::new(),
             before: HashMap::new(),
             slots: Vec::new(),
             compared: None,
@@ -345,6 +397,7 @@ impl<'r, 'a> Known<'r, 'a> {
 
     fn variable(&mut self, bound: Option<Bound>) -> usize {
         self.bounds.push(bound);
+        self.widths.push(8);
         self.bounds.len() - 1
     }
 
@@ -355,6 +408,28 @@ impl<'r, 'a> Known<'r, 'a> {
     fn register(&self, register: Register) -> Value {
         let register = register.full_register();
         if register.is_gpr() { self.registers[register.number()] } else { Value::Selected }
+    }
+
+    /// The value of a register, or of a part of one: another variable than the whole.
+    fn part(&mut self, register: Register) -> Value {
+        let whole = self.register(register);
+        match (whole, register.size()) {
+            (_, 4 | 8) => whole,
+            (Value::Variable(variable), size @ 1..=2) if !HIGH_BYTES.contains(&register) => {
+                if self.widths[variable] <= size {
+                    return whole;
+                }
+                if let Some(&(_, part)) = self.parts.iter().find(|(of, _)| *of == (variable, size))
+                {
+                    return Value::Variable(part);
+                }
+                let part = self.variable((size == 1).then_some(Bound::BYTE));
+                self.widths[part] = size;
+                self.parts.push(((variable, size), part));
+                Value::Variable(part)
+            }
+            _ => self.unknown(None),
+        }
     }
 
     /// A value, as the address of a table: what the register had before the way.
@@ -424,7 +499,7 @@ impl<'r, 'a> Known<'r, 'a> {
 
     /// What a memory operand of so many bytes holds.
     fn load(&mut self, instruction: &Instruction, size: u32) -> Value {
-        let slot = self.slot(instruction);
+        let slot = self.slot(instruction, size);
         if let Some(slot) = slot
             && let Some(&(_, variable)) = self.slots.iter().find(|(at, _)| *at == slot)
         {
@@ -440,6 +515,7 @@ impl<'r, 'a> Known<'r, 'a> {
             _ => {
                 let bound = (size == 1).then_some(Bound::BYTE);
                 let variable = self.variable(bound);
+                self.widths[variable] = size as usize;
                 if let Some(slot) = slot {
                     self.slots.push((slot, variable));
                 }
@@ -448,12 +524,14 @@ impl<'r, 'a> Known<'r, 'a> {
         }
     }
 
-    /// A memory operand that a register points near to.
-    fn slot(&self, instruction: &Instruction) -> Option<(usize, u64)> {
+    /// A memory operand of so many bytes that a register points near to.
+    fn slot(&self, instruction: &Instruction, size: u32) -> Option<(usize, u64, u32)> {
         match (instruction.memory_base(), instruction.memory_index()) {
             (Register::None | Register::RIP, _) => None,
             (base, Register::None) => match self.register(base) {
-                Value::Variable(variable) => Some((variable, instruction.memory_displacement64())),
+                Value::Variable(variable) => {
+                    Some((variable, instruction.memory_displacement64(), size))
+                }
                 _ => None,
             },
             _ => None,
@@ -496,7 +574,7 @@ impl<'r, 'a> Known<'r, 'a> {
         let (value, size) = match instruction.op0_kind() {
             OpKind::Register => {
                 let register = instruction.op0_register();
-                (self.register(register), register.size())
+                (self.part(register), register.size())
             }
             OpKind::Memory => {
                 let size = instruction.memory_size().size();
@@ -528,7 +606,7 @@ impl<'r, 'a> Known<'r, 'a> {
             match instruction.op1_kind() {
                 OpKind::Register => {
                     let register = instruction.op1_register();
-                    register.is_gpr().then(|| (known.register(register), register.size()))
+                    register.is_gpr().then(|| (known.part(register), register.size()))
                 }
                 OpKind::Memory => {
                     let size = instruction.memory_size().size();
@@ -540,17 +618,19 @@ impl<'r, 'a> Known<'r, 'a> {
                 _ => None,
             }
         };
+        // Shifts count modulo the width (Intel SDM, volume 2, SAL).
+        let distance = match is_immediate(instruction.op1_kind()) {
+            true => {
+                u32::try_from(instruction.immediate(1) & if size == 8 { 63 } else { 31 }).ok()?
+            }
+            false => 0,
+        };
         let value = match instruction.mnemonic() {
             Mnemonic::Lea => self.address(instruction),
-            Mnemonic::Mov | Mnemonic::Movsx | Mnemonic::Movsxd => from(self)?.0,
-            Mnemonic::Movzx => match from(self)? {
-                (Value::Variable(variable), 1) => {
-                    let bound = &mut self.bounds[variable];
-                    *bound = Some(Bound::BYTE.and(*bound));
-                    Value::Variable(variable)
-                }
-                (value, _) => value,
-            },
+            Mnemonic::Mov | Mnemonic::Movsxd => from(self)?.0,
+            Mnemonic::Movzx => from(self)?.0,
+            // What is negative stays so.
+            Mnemonic::Movsx => self.unknown(None),
             Mnemonic::Add => {
                 let (other, _) = from(self)?;
                 let own = self.register(to);
@@ -558,11 +638,10 @@ impl<'r, 'a> Known<'r, 'a> {
             }
             Mnemonic::Shl if is_immediate(instruction.op1_kind()) => {
                 let own = self.register(to);
-                let by = u32::try_from(instruction.immediate(1) & 63).unwrap_or(0);
-                self.shifted(own, by)
+                self.shifted(own, distance)
             }
             Mnemonic::Shr if is_immediate(instruction.op1_kind()) => {
-                let by = u32::try_from(instruction.immediate(1) & 63).unwrap_or(0);
+                let by = distance;
                 let most = if size == 4 { u64::from(u32::MAX) } else { u64::MAX };
                 let before = match self.register(to) {
                     Value::Variable(variable) => self.bounds[variable],
@@ -574,7 +653,7 @@ impl<'r, 'a> Known<'r, 'a> {
             Mnemonic::And if is_immediate(instruction.op1_kind()) => {
                 let mask = instruction.immediate(1);
                 let mask = if size == 4 { mask & u64::from(u32::MAX) } else { mask };
-                self.unknown(Some(Bound::known(mask)))
+                self.unknown(Some(Bound { last: mask, by_width: true }))
             }
             Mnemonic::Xor
                 if instruction.op1_kind() == OpKind::Register

@@ -170,6 +170,60 @@ fn a_table_ends_where_its_entries_lead_elsewhere_or_another_one_begins() {
     }
 }
 
+/// A `goto *` through a table that nothing bounds.
+#[test]
+fn a_table_of_addresses_ends_where_one_is_no_code_of_the_function() {
+    let code = [
+        0x8b, 0x07, // 1000 mov (%rdi), %eax
+        0xff, 0x24, 0xc5, 0, 0x20, 0, 0, // 1002 jmp *0x2000(,%rax,8)
+        0x48, 0xff, 0xc7, // 1009 inc %rdi
+        0xeb, 0xf2, // 100c jmp 1000
+        0xc3, // 100e ret
+    ];
+    let data = [0x1009_u64, 0x100e, 0x1009, 0, 0x1009].map(u64::to_le_bytes).concat();
+    let image = Image { code: (0x1000, code.to_vec()), data: (0x2000, data), named: None };
+    let [graph, _, _, unresolved] = told(&image.structure(&[]));
+    assert_eq!((&*graph, &*unresolved), ("1000>1009,100e 1009>1000 100e>", ""));
+}
+
+/// Two places select an entry, and share the jump.
+#[test]
+fn a_jump_that_is_shared_leads_where_each_way_leads() {
+    let code = [
+        0x8b, 0x07, // 1000 mov (%rdi), %eax
+        0x48, 0x8b, 0x04, 0xc5, 0, 0x20, 0, 0, // 1002 mov 0x2000(,%rax,8), %rax
+        0xff, 0xe0, // 100a jmp *%rax
+        0x8b, 0x47, 0x04, // 100c mov 4(%rdi), %eax
+        0x48, 0x8b, 0x04, 0xc5, 0, 0x20, 0, 0, // 100f mov 0x2000(,%rax,8), %rax
+        0xeb, 0xf1, // 1017 jmp 100a
+        0xc3, // 1019 ret
+    ];
+    let data = [0x100c_u64, 0x1019, 0].map(u64::to_le_bytes).concat();
+    let image = Image { code: (0x1000, code.to_vec()), data: (0x2000, data), named: None };
+    let [graph, loops, leaves, unresolved] = told(&image.structure(&[]));
+    assert_eq!(graph, "1000>100a 100a>100c,1019 100c>100a 1019>");
+    assert_eq!((&*loops, &*leaves, &*unresolved), ("100a:[100a..1019]", "", ""));
+}
+
+/// What nothing leads to enters no loop, unless a jump may lead there.
+#[test]
+fn dead_code_enters_no_loop() {
+    let code = [
+        0xff, 0xc9, // 1000 dec %ecx
+        0xff, 0xc0, // 1002 inc %eax
+        0x75, 0xfa, // 1004 jne 1000
+        0xc3, // 1006 ret
+        0xff, 0xc2, // 1007 inc %edx
+        0xeb, 0xf7, // 1009 jmp 1002
+        0xff, 0xe0, // 100b jmp *%rax
+    ];
+    for (length, loops) in [(11, "1000:[1000..1006]"), (13, "1000!:[1000..1006]")] {
+        let code = (0x1000, code[..length].to_vec());
+        let image = Image { code, data: (0, Vec::new()), named: None };
+        assert_eq!(told(&image.structure(&[]))[1], loops);
+    }
+}
+
 /// What goes on in the next function may return there; behind a call the end is never reached.
 #[test]
 fn what_falls_off_its_end_may_return() {
@@ -206,7 +260,7 @@ fn calls_lead_to_landing_pads_and_may_never_return() {
     let image = Image { code: (0x1000, code.to_vec()), data: (0, Vec::new()), named: None };
     let pads = [LandingPad { calls: 0x1000..0x1005, pad: 0x100e }];
     let [graph, loops, ..] = told(&image.structure(&pads));
-    assert_eq!(graph, "1000>1000,1009,100e 1009> 100e>1000,1012 1012>1014 1014>");
+    assert_eq!(graph, "1000>1005,100e 1005>1000,1009 1009> 100e>1000,1012 1012>1014 1014>");
     assert_eq!(loops, "1000:[1000..1009, 100e..1012]");
 }
 

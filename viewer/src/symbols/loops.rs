@@ -5,7 +5,9 @@
 //! function that it is written in, though its condition may be inlined from elsewhere. Its line is
 //! the least of theirs in that function. Lines of one file count, that of the header, and of these
 //! none before the loop around it and none up to the function's name: compilers give such to what
-//! they load again in a loop.
+//! they load again in a loop. So do they with what they have moved, or made of several loops: a
+//! line that the code before the loop has too counts only if one of the jumps that repeat or leave
+//! the loop has it, as that of a `for` or `while` does.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -21,6 +23,9 @@ const MOST_ADDRESSES: usize = 64;
 
 /// Blocks that lead back to a header and are looked at.
 const MOST_LATCHES: usize = 8;
+
+/// Blocks before a loop that are looked at.
+const MOST_BEFORE: usize = 8;
 
 /// Instructions of one module that are looked at for lines.
 const MOST_LOOKED_AT: usize = 1 << 22;
@@ -105,6 +110,7 @@ impl<'l, 'm, 'data> Loops<'l, 'm, 'data> {
         let addresses_of = |block| structure::addresses(self.machine.elf, block, MOST_ADDRESSES);
         let mut addresses = addresses_of(header.clone());
         let mut jumps = Vec::new();
+        jumps.extend(addresses.last().filter(|_| structure.header_leaves(number)));
         for latch in structure.latches(number).take(MOST_LATCHES) {
             let in_latch = addresses_of(latch.clone());
             jumps.extend(in_latch.last());
@@ -141,16 +147,30 @@ impl<'l, 'm, 'data> Loops<'l, 'm, 'data> {
             let outer =
                 outer.filter(|outer| (outer.function, outer.file) == (own.function, own.file));
             let first = outer.map_or(declared + 1, |outer| outer.line);
-            let line = in_file.iter().find(|&&line| line >= first).or(in_file.first());
-            own.line = line.copied().unwrap_or(0);
-            // What the outer loop counts may be loaded again in the inner one. The jump back is
-            // the loop's own.
-            if outer.is_some_and(|outer| outer.line == own.line) {
-                let rows = jumps.iter().map(|&jump| lines.rows(jump));
+            in_file.dedup();
+            let own_lines = |addresses: &[u64], lines: &mut dyn Lines| -> Vec<u32> {
+                let rows = addresses.iter().map(|&address| lines.rows(address));
                 let rows = rows.filter_map(|rows| rows.get(depth - 1).copied());
-                let rows = rows.filter(|row| row.file == own.file && row.line > own.line);
-                own.line = rows.map(|row| row.line).min().unwrap_or(own.line);
-            }
+                let is_own = |row: &SiteRow| (row.function, row.file) == (own.function, own.file);
+                rows.filter(is_own).map(|row| row.line).collect()
+            };
+            let jumps = own_lines(&jumps, lines);
+            let least = in_file.iter().position(|&line| line >= first).unwrap_or(0);
+            let candidates = &in_file[least..];
+            let mut before = None;
+            let mut is_before = |line| {
+                let before = before.get_or_insert_with(|| {
+                    let blocks = structure.before(number, MOST_BEFORE);
+                    let mut addresses: Vec<u64> =
+                        blocks.into_iter().flat_map(addresses_of).collect();
+                    addresses.truncate(self.effort);
+                    self.effort -= addresses.len();
+                    own_lines(&addresses, lines)
+                });
+                before.contains(&line)
+            };
+            let line = candidates.iter().find(|line| jumps.contains(line) || !is_before(**line));
+            own.line = line.or(candidates.first()).copied().unwrap_or(0);
             (place.file, place.line) = (own.file, own.line);
         }
         let known = Known { number: found.add(place), scope: scope.into() };

@@ -6,10 +6,13 @@
 //! that never returns ends its block: of a function of the runtime in another module by name, of
 //! one of this module if no instruction of it returns.
 
-use core::cell::{Cell, RefCell};
+use core::cell::{Cell, OnceCell, RefCell};
 use core::ops::Range;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
+
+use object::LittleEndian;
+use object::elf::SHN_UNDEF;
 
 use crate::structure::{Function, LandingPad, Memory, Structure, Target, landing_pads};
 
@@ -21,6 +24,9 @@ use super::symbol_table::SymbolTable;
 /// Bytes of functions of one module that are looked at, some more than once. In a damaged file
 /// functions may overlap.
 const EFFORT: u64 = 512 << 20;
+
+/// Bytes of memory that the structures of one module may take.
+const MEMORY: usize = 512 << 20;
 
 /// Bytes of functions of one module that are looked at to learn whether they return.
 const RETURN_EFFORT: u64 = 16 << 20;
@@ -62,9 +68,11 @@ pub(super) struct Machine<'m, 'data> {
     /// By the first address of the function or of a part of it.
     structures: RefCell<HashMap<u64, Found>>,
     may_return: RefCell<HashMap<u64, bool>>,
-    /// By names of functions that never return.
-    defined: RefCell<HashMap<&'data [u8], bool>>,
+    /// Names that the module defines for others.
+    defined: OnceCell<HashSet<&'data [u8]>>,
     effort: Cell<u64>,
+    /// Bytes of memory that structures may still take.
+    memory: Cell<usize>,
     return_effort: Cell<u64>,
 }
 
@@ -86,8 +94,9 @@ impl<'m, 'data> Machine<'m, 'data> {
             exceptions: elf.section(".gcc_except_table").ok().flatten(),
             structures: RefCell::default(),
             may_return: RefCell::default(),
-            defined: RefCell::default(),
+            defined: OnceCell::new(),
             effort: Cell::new(EFFORT),
+            memory: Cell::new(MEMORY),
             return_effort: Cell::new(RETURN_EFFORT),
         }
     }
@@ -117,6 +126,10 @@ impl<'m, 'data> Machine<'m, 'data> {
             return Some(known.clone());
         }
         let (parts, structure) = self.read(&own);
+        let structure = structure.filter(|structure| {
+            let rest = self.memory.get().checked_sub(structure.memory());
+            rest.inspect(|&rest| self.memory.set(rest)).is_some()
+        });
         let entry = parts.first().map_or(own.start, |part| part.start);
         let found = (entry, structure.map(Rc::new));
         let mut structures = self.structures.borrow_mut();
@@ -200,7 +213,7 @@ impl<'m, 'data> Machine<'m, 'data> {
     /// Whether a function was split off from another one.
     pub(super) fn is_split_off(&self, start: u64) -> bool {
         let symbol = self.table.find(start).filter(|symbol| symbol.start == start);
-        symbol.is_some_and(|symbol| memchr::memmem::find(symbol.name, b".cold").is_some())
+        symbol.is_some_and(|symbol| is_cold(symbol.name))
     }
 
     fn pads(&self, part: &Range<u64>) -> Vec<LandingPad> {
@@ -208,9 +221,7 @@ impl<'m, 'data> Machine<'m, 'data> {
         let (Some(lsda), Some(section)) = (lsda, &self.exceptions) else { return Vec::new() };
         let offset = lsda.checked_sub(section.address).and_then(|at| usize::try_from(at).ok());
         let bytes = offset.and_then(|offset| section.bytes.get(offset..));
-        let mut pads = bytes.map_or(Vec::new(), |bytes| landing_pads(bytes, lsda, part.start));
-        pads.retain(|pad| part.start <= pad.calls.start && pad.calls.end <= part.end);
-        pads
+        bytes.map_or(Vec::new(), |bytes| landing_pads(bytes, lsda, part))
     }
 
     /// Where a target leads, past the stubs of the procedure linkage table: to code of this module
@@ -245,8 +256,14 @@ impl<'m, 'data> Machine<'m, 'data> {
     }
 
     /// Whether the module defines a symbol of this name for others.
-    fn defines(&self, name: &'data [u8]) -> bool {
-        *self.defined.borrow_mut().entry(name).or_insert_with(|| self.elf.defines(name))
+    fn defines(&self, name: &[u8]) -> bool {
+        let defined = self.defined.get_or_init(|| {
+            let Ok(table) = self.elf.dynamic_symbols() else { return HashSet::new() };
+            let symbols = table.symbols.iter();
+            let defined = symbols.filter(|symbol| symbol.st_shndx.get(LittleEndian) != SHN_UNDEF);
+            defined.filter_map(|symbol| table.name(symbol)).collect()
+        });
+        defined.contains(name)
     }
 
     fn has_return(&self, address: u64, jumps: u32) -> bool {
@@ -260,7 +277,8 @@ impl<'m, 'data> Machine<'m, 'data> {
         self.return_effort.set(effort - size);
         // It is called again while this is being found out: then it may.
         self.may_return.borrow_mut().insert(address, true);
-        let function = Function { parts: &[extent], entry: address, landing_pads: &[] };
+        let pads = self.pads(&extent);
+        let function = Function { parts: &[extent], entry: address, landing_pads: &pads };
         let Ok(structure) = Structure::of(self.elf, &function, &|_| false) else { return true };
         structure.may_return(&|target| !self.may_return(target, jumps - 1))
     }
@@ -323,42 +341,98 @@ const NEVER_RETURN: &[&str] = &[
     "_gfortran_error_stop_string",
 ];
 
-/// What is in the mangled names of those that C++ and Rust have many of.
-const NEVER_RETURN_PARTS: &[&str] = &[
-    // std::__throw_length_error(char const*) and others
-    "_ZSt20__throw",
-    "_ZSt19__throw",
-    "_ZSt17__throw",
-    "_ZSt16__throw",
-    "_ZSt21__throw",
-    "_ZSt22__throw",
-    "_ZSt24__throw",
-    "_ZSt25__throw",
-    "_ZSt28__throw",
-    // core::panicking::panic_fmt and others, in either mangling
-    "4core9panicking",
-    "6option13unwrap_failed",
-    "6option13expect_failed",
-    "6result13unwrap_failed",
-    "4cell22panic_already_borrowed",
-    "4cell30panic_already_mutably_borrowed",
-    "_index_len_fail",
-    "slice_index_order_fail",
-    "slice_error_fail",
-    "18handle_alloc_error",
-    "17capacity_overflow",
-    "7raw_vec12handle_error",
-    "3std7process5abort",
-    "3std7process4exit",
+/// Paths that those of Rust begin with, of which there are many.
+const NEVER_RETURN_RUST: &[&str] = &[
+    "core::panicking::",
+    "core::option::unwrap_failed",
+    "core::option::expect_failed",
+    "core::result::unwrap_failed",
+    "core::cell::panic_already_borrowed",
+    "core::cell::panic_already_mutably_borrowed",
+    "core::slice::index::slice_",
+    "core::slice::copy_from_slice_impl::len_mismatch_fail",
+    "core::str::slice_error_fail",
+    "alloc::alloc::handle_alloc_error",
+    "alloc::raw_vec::capacity_overflow",
+    "alloc::raw_vec::handle_error",
+    "std::panicking::begin_panic",
+    "std::process::abort",
+    "std::process::exit",
 ];
 
 /// Whether a function of this name never returns.
 fn never_returns(name: &[u8]) -> bool {
-    let is_mangled =
-        name.starts_with(b"_ZN") || name.starts_with(b"_R") || name.starts_with(b"_ZSt");
-    NEVER_RETURN.iter().any(|never| never.as_bytes() == name)
-        || is_mangled
-            && NEVER_RETURN_PARTS
-                .iter()
-                .any(|part| memchr::memmem::find(name, part.as_bytes()).is_some())
+    if NEVER_RETURN.iter().any(|never| never.as_bytes() == name) {
+        return true;
+    }
+    let Ok(name) = str::from_utf8(name) else { return false };
+    if let Some(path) = ["_ZSt", "_ZNSt3__1"].iter().find_map(|std| name.strip_prefix(std)) {
+        // std::__throw_length_error(char const*) and others, of libstdc++ and libc++.
+        let rest = path.trim_start_matches(|digit: char| digit.is_ascii_digit());
+        return rest.len() < path.len() && rest.starts_with("__throw_");
+    }
+    let Ok(path) = rustc_demangle::try_demangle(name) else { return false };
+    let path = format!("{path:#}");
+    NEVER_RETURN_RUST.iter().any(|never| path.starts_with(never))
+}
+
+/// Whether a compiler gave a name to what it split off: `f.cold`, `f.isra.0.cold`, `f.cold.12`,
+/// each perhaps with the number of a copy behind it. `camlM.cold_12` is a function of that name.
+fn is_cold(name: &[u8]) -> bool {
+    let mut parts = name.split(|&byte| byte == b'.').rev();
+    let is_number = |part: &&[u8]| part.iter().all(u8::is_ascii_digit);
+    let last = parts.find(|part| !is_number(part) && *part != b"lto_priv");
+    last == Some(b"cold") && parts.next().is_some_and(|whole| !whole.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_split_off_is_known_by_the_end_of_its_name() {
+        for name in
+            ["f.cold", "f.isra.0.cold", "f.cold.12", "_ZN1a1bEv.part.0.cold", "f.cold.lto_priv.3"]
+        {
+            assert!(is_cold(name.as_bytes()), "{name}");
+        }
+        for name in [
+            "cold",
+            ".cold",
+            "f.coldest",
+            "camlM.cold_12",
+            "f.cold.isra",
+            "f.colder.cold_2",
+            "cold.1",
+        ] {
+            assert!(!is_cold(name.as_bytes()), "{name}");
+        }
+    }
+
+    #[test]
+    fn functions_that_never_return_are_known_by_whole_names() {
+        for name in [
+            "abort",
+            "_ZSt20__throw_length_errorPKc",
+            "_ZSt28__throw_bad_array_new_lengthv",
+            "_ZSt29__throw_bad_variant_access_xxPKc",
+            "_ZNSt3__120__throw_length_errorB6v15007EPKc",
+            "_ZN4core9panicking9panic_fmt17h0123456789abcdefE",
+            "_RNvNtCs4fqI2P2rA04_4core9panicking5panic",
+        ] {
+            assert!(never_returns(name.as_bytes()), "{name}");
+        }
+        for name in [
+            "aborted",
+            "_ZSt7__throw",
+            "_ZSt4sortv",
+            "_ZSt__throw_x",
+            "_ZN3app20__throw_length_errorEv",
+            "_ZN3app4core9panicking5countEv",
+            // <core::panicking::AssertKind as core::fmt::Debug>::fmt
+            "_RNvXs_NtCs4fqI2P2rA04_4core9panickingNtB4_10AssertKindNtNtB6_3fmt5Debug3fmt",
+        ] {
+            assert!(!never_returns(name.as_bytes()), "{name}");
+        }
+    }
 }

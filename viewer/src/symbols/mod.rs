@@ -81,7 +81,7 @@ use csprof_format::profile as saved;
 
 use self::elf::Elf;
 use self::locate::{Own, Wanted};
-use self::module::{NameSource, ResolvedModule};
+use self::module::{Detail, NameSource, ResolvedModule};
 use self::request::FileSource;
 use self::sites::{Place, Strings, Tables};
 use self::votes::{Calls, Votes};
@@ -257,8 +257,20 @@ fn name_chosen(
     resolved: &mut HashMap<ModuleId, ResolvedModule>,
     files: &dyn FileSource,
 ) {
+    let sought = votes::sought(profile, places, resolved);
+    count_votes(profile, directory, sought, resolved, files);
+}
+
+/// Names functions by the calls that were sought.
+fn count_votes(
+    profile: &saved::Profile,
+    directory: &Path,
+    sought: votes::Sought,
+    resolved: &mut HashMap<ModuleId, ResolvedModule>,
+    files: &dyn FileSource,
+) {
     let mut votes = Votes::default();
-    for (caller, sought) in votes::sought(profile, places, resolved) {
+    for (caller, sought) in sought {
         let Some(wanted) = wanted(profile, directory, caller) else { continue };
         // A damaged file costs the names that it could have told. What is odd about it was told
         // when its own addresses were looked up.
@@ -278,8 +290,12 @@ fn modules_with_loops(profile: &saved::Profile) -> BTreeSet<ModuleId> {
     frames.filter_map(|frame| profile.frames.get(frame.index())?.module).collect()
 }
 
-/// Names of functions by module and address.
-type Named = HashMap<tail_calls::Node, String>;
+/// What left by tail calls, and what functions are called of which there are no rows.
+#[derive(Default)]
+struct Left {
+    found: tail_calls::Found,
+    names: HashMap<tail_calls::Node, String>,
+}
 
 /// Looks for what left by tail calls, in modules that are what ran: if names were known before,
 /// those of which that is certain.
@@ -289,7 +305,7 @@ fn look_for_tail_calls(
     directory: &Path,
     files: &dyn FileSource,
     is_stopped: &dyn Fn() -> bool,
-) -> (tail_calls::Between, Named) {
+) -> Left {
     // A damaged file costs what could be found of it.
     let open = |id: ModuleId| {
         let module = wanted(profile, directory, id)?;
@@ -300,22 +316,54 @@ fn look_for_tail_calls(
         let Ok(Own::Matches(found)) = own else { return None };
         Some((id, found))
     };
-    let opened = tail_calls::modules(profile).into_iter().filter_map(open).collect();
-    let found = tail_calls::find(profile, &opened, is_stopped);
-    let nodes: BTreeSet<_> = found.values().flatten().flatten().copied().collect();
-    let mut named = Named::new();
-    for id in nodes.iter().map(|&(module, _)| module).collect::<BTreeSet<_>>() {
-        let starts = nodes.iter().filter(|(module, _)| *module == id);
-        let starts: Vec<u64> = starts.map(|&(_, start)| start).collect();
+    // What is called by name may be in any module, also where nothing was sampled.
+    let ids = (0..profile.modules.len()).map(ModuleId::from_index);
+    let files_of = ids.filter(|&id| {
+        let path = profile.strings.get(profile.modules[id.index()].path.index());
+        path.is_none_or(|path| !path.starts_with('[') && &**path != saved::GENERATED_CODE)
+    });
+    let files_of: Vec<ModuleId> = files_of.collect();
+    let opened: HashMap<_, _> = files_of.iter().filter_map(|&id| open(id)).collect();
+    let is_complete = opened.len() == files_of.len();
+    let found = tail_calls::find(profile, &opened, is_complete, is_stopped);
+    let nameless = |node: &tail_calls::Node| {
+        found.sampled.get(node).is_none_or(|&frame| profile.sites.rows(frame).is_empty())
+    };
+    let all = found.between.values().flatten().flatten();
+    let mut starts = BTreeMap::<ModuleId, BTreeSet<u64>>::new();
+    for &(module, start) in all.filter(|node| nameless(node)) {
+        starts.entry(module).or_default().insert(start);
+    }
+    let mut resolved = HashMap::new();
+    for (&id, starts) in &starts {
         let Some(wanted) = wanted(profile, directory, id).filter(|_| !is_stopped()) else {
             continue;
         };
-        let names = catch_unwind(AssertUnwindSafe(|| module::names(&wanted, &starts, files)));
-        for (&start, name) in starts.iter().zip(names.unwrap_or_default()) {
-            named.extend(name.map(|name| ((id, start), name)));
+        let starts: Vec<u64> = starts.iter().copied().collect();
+        let names = || module::resolve(&wanted, &starts, Detail::Names, files, || {});
+        resolved.extend(catch_unwind(AssertUnwindSafe(names)).ok().map(|module| (id, module)));
+    }
+    // What was called is called as any other function is.
+    let place = |&(module, start): &tail_calls::Node| {
+        let index = starts.get(&module)?.iter().position(|known| *known == start)?;
+        Some(Place { module, index })
+    };
+    let called = found.between.iter().filter_map(|(&(caller, _), via)| match via.first() {
+        Some(one_of) if one_of.len() == 1 => Some((caller, place(one_of.first()?)?)),
+        _ => None,
+    });
+    let sought = votes::called(profile, called, &resolved);
+    count_votes(profile, directory, sought, &mut resolved, files);
+    let mut names = HashMap::new();
+    for (id, starts) in starts {
+        let Some(module) = resolved.get(&id) else { continue };
+        for (index, start) in starts.into_iter().enumerate() {
+            let row = module.sites.rows_of(index).first();
+            let name = row.map(|row| module.sites.name_of(row.function).to_owned());
+            names.extend(name.map(|name| ((id, start), name)));
         }
     }
-    (found, named)
+    Left { found, names }
 }
 
 /// Adds what left by tail calls between frames of which nothing is known yet; nothing if
@@ -346,37 +394,43 @@ fn add_tail_calls(
         }
         thread.join().ok()
     });
-    let Some((found, named)) = found.filter(|_| !stopped.load(Ordering::Relaxed)) else { return };
+    let Some(left) = found.filter(|_| !stopped.load(Ordering::Relaxed)) else { return };
     let mut strings = Strings::new(&mut profile.strings);
-    // A function that was sampled too is the same one, with its line; of several of one name none.
-    let mut numbers = HashMap::new();
-    for (number, function) in profile.functions.iter().enumerate() {
-        let same = numbers.entry((function.module, function.name));
-        let number = FunctionId::from_index(number);
-        same.and_modify(|known| *known = None).or_insert(Some(number));
-    }
     let mut added = HashMap::new();
     let mut calls = BTreeMap::new();
     for call in std::mem::take(&mut profile.structure.tail_calls) {
         calls.insert((call.caller, call.callee), call.via);
     }
-    for (frames, via) in found {
+    let sites = &profile.sites;
+    for (frames, via) in &left.found.between {
         let functions = via.iter().map(|one_of| {
-            let names: Option<Vec<&str>> =
-                one_of.iter().map(|node| named.get(node).map(String::as_str)).collect();
-            let key = (one_of.first()?.0, strings.id(&names?.join(" or ")));
-            let known = numbers.get(&key).copied().flatten();
-            Some(known.unwrap_or_else(|| {
-                *added.entry(key).or_insert_with(|| {
-                    let (module, name) = key;
-                    let function = saved::Function { name, module, file: None, line: 0 };
-                    profile.functions.push(function);
-                    FunctionId::from_index(profile.functions.len() - 1)
-                })
+            // A function that was sampled too is the same one, with its line.
+            let sampled = |node| {
+                let row = sites.rows(*left.found.sampled.get(node)?).next()?;
+                sites.function.get(row).copied()
+            };
+            let only = one_of.first().filter(|_| one_of.len() == 1);
+            if let Some(function) = only.and_then(sampled) {
+                return Some(function);
+            }
+            let name = |node| match sampled(node) {
+                Some(function) => {
+                    let name = profile.functions.get(function.index())?.name;
+                    Some(strings.text(name).to_owned())
+                }
+                None => left.names.get(node).cloned(),
+            };
+            let names: Option<Vec<String>> = one_of.iter().map(name).collect();
+            let module = one_of.first()?.0;
+            let (name, at) = (strings.id(&names?.join(" or ")), only.map_or(0, |node| node.1));
+            Some(*added.entry((module, name, at)).or_insert_with(|| {
+                let function = saved::Function { name, module, file: None, line: 0 };
+                profile.functions.push(function);
+                FunctionId::from_index(profile.functions.len() - 1)
             }))
         });
         if let Some(via) = functions.collect::<Option<Vec<_>>>() {
-            calls.entry(frames).or_insert(via);
+            calls.entry(*frames).or_insert(via);
         }
     }
     let calls = calls.into_iter();
@@ -495,7 +549,7 @@ fn resolve_guarded(
     let mut reported = 0;
     let mut pending = 0;
     let resolved = catch_unwind(AssertUnwindSafe(|| {
-        module::resolve(wanted, addresses, files, || {
+        module::resolve(wanted, addresses, Detail::All, files, || {
             pending += 1;
             if is_stopped() {
                 // Out of all that is under way; no panic that anybody is told of.

@@ -62,6 +62,15 @@ impl ResolvedModule {
     }
 }
 
+/// What is to be told of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Detail {
+    /// All: lines, inlined functions, loops.
+    All,
+    /// The names of functions by their symbols, which takes no DWARF.
+    Names,
+}
+
 /// Names the addresses of a module.
 ///
 /// `addresses` are ELF virtual addresses at which to look up (return addresses already moved into
@@ -69,6 +78,7 @@ impl ResolvedModule {
 pub(super) fn resolve(
     wanted: &Wanted<'_>,
     addresses: &[u64],
+    detail: Detail,
     files: &dyn FileSource,
     mut progress: impl FnMut(),
 ) -> ResolvedModule {
@@ -84,7 +94,7 @@ pub(super) fn resolve(
     let source = opened.source(&located);
     let symbols = Symbols::new(wanted.path, &opened, &mut warnings);
     let sections = match opened.sections() {
-        Ok(sections) => sections,
+        Ok(sections) => sections.filter(|_| detail == Detail::All),
         Err(reason) => {
             warnings.push(format!("{}: {reason}", wanted.path));
             None
@@ -110,7 +120,7 @@ pub(super) fn resolve(
     let mut callable = BTreeMap::new();
     // Where functions begin that are called as their symbol is: one of them may have several.
     let mut starts = BTreeMap::<u32, BTreeSet<u64>>::new();
-    let machine = symbols.machine();
+    let machine = symbols.machine().filter(|_| detail == Detail::All);
     let mut loops = machine.as_ref().map(Loops::new);
     for (index, &address) in addresses.iter().enumerate() {
         let first = sites.rows.len();
@@ -163,21 +173,6 @@ pub(super) fn resolve(
         callable.extend(names.reduce(Callable::or).map(|names| (function, names)));
     }
     ResolvedModule { source, sites, callable, chosen, warnings }
-}
-
-/// The names of functions, by the addresses at which they begin, without their lines: that takes no
-/// DWARF.
-pub(super) fn names(
-    wanted: &Wanted<'_>,
-    starts: &[u64],
-    files: &dyn FileSource,
-) -> Vec<Option<String>> {
-    let located = locate::locate(wanted, files);
-    let Ok(opened) = Opened::new(&located) else { return Vec::new() };
-    let symbols = Symbols::new(wanted.path, &opened, &mut Vec::new());
-    let mut demangler = Demangler::default();
-    let name = |&start: &u64| Some(demangler.show(&symbols.name(start)?).to_owned());
-    starts.iter().map(name).collect()
 }
 
 /// Looks up addresses beside those that are asked for.

@@ -14,8 +14,9 @@
 //! with known ends leads from it to what was found. What lies between is told if there is one such
 //! chain, or several of one length, whose functions are then told together (`c or e`). Where other
 //! chains may have gone through a jump whose end is not known, or round in circles, `b` alone is
-//! told. Conditional jumps count as jumps whose end is not known: they may lead into a piece of the
-//! function itself that nothing shows to be one.
+//! told, as where what was found may itself have left and been reached again. Conditional jumps
+//! count as jumps whose end is not known: they may lead into a piece of the function itself that
+//! nothing shows to be one.
 //!
 //! Nothing is told of frames in the dynamic loader: the first call through a slot of lazy binding
 //! arrives there (`_dl_runtime_resolve`), and what is called has not begun.
@@ -29,7 +30,7 @@ use csprof_format::address::FrameKind;
 use csprof_format::ids::{FrameId, ModuleId};
 use csprof_format::profile as saved;
 use object::LittleEndian;
-use object::elf::{SHN_UNDEF, STT_FUNC, STT_GNU_IFUNC};
+use object::elf::{SHN_UNDEF, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
 
 use crate::structure::Target;
 
@@ -53,33 +54,45 @@ pub(super) type Node = (ModuleId, u64);
 /// Functions of which one left by a tail call; mostly there is one.
 pub(super) type OneOf = BTreeSet<Node>;
 
-/// For each two frames, caller and callee, the functions that left between them; no empty list.
-pub(super) type Between = BTreeMap<(FrameId, FrameId), Vec<OneOf>>;
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// For each two frames, caller and callee, the functions that left between them; no empty list.
+    pub(super) between: BTreeMap<(FrameId, FrameId), Vec<OneOf>>,
+    /// A frame of each of these functions that was sampled too.
+    pub(super) sampled: BTreeMap<Node, FrameId>,
+}
 
-/// Finds the functions that left between frames of which `opened` has the modules. Should a library
-/// panic on a damaged file, nothing is told of it. Once it is stopped, the rest is left out.
+/// Finds the functions that left between frames. `opened` has the modules whose files could be
+/// read; if they are all that were loaded, `is_complete`. Should a library panic on a damaged file,
+/// nothing is told of it. Once it is stopped, the rest is left out.
 pub(super) fn find<'a>(
     profile: &saved::Profile,
     opened: &'a HashMap<ModuleId, FoundFile>,
+    is_complete: bool,
     is_stopped: &dyn Fn() -> bool,
-) -> Between {
-    let read = |(&id, file): (&ModuleId, &'a FoundFile)| {
-        if is_stopped() {
+) -> Found {
+    let parse = |(&id, file): (&ModuleId, &'a FoundFile)| Some((id, Elf::parse(&file.bytes).ok()?));
+    let elves: HashMap<ModuleId, Elf<'_>> = opened.iter().filter_map(parse).collect();
+    let is_complete = is_complete && elves.len() == opened.len();
+    let exports = catch_unwind(AssertUnwindSafe(|| Exports::read(&elves, is_complete)));
+    let needed = modules(profile);
+    let read = |(id, elf): (ModuleId, Elf<'a>)| {
+        if is_stopped() || !needed.contains(&id) {
             return None;
         }
-        let elf = Elf::parse(&file.bytes).ok()?;
         let read = catch_unwind(AssertUnwindSafe(|| Read::new(&elf))).ok()?;
         Some((id, (elf, read)))
     };
-    let read: HashMap<ModuleId, (Elf<'_>, Read<'_>)> = opened.iter().filter_map(read).collect();
+    let read: HashMap<ModuleId, (Elf<'_>, Read<'_>)> = elves.into_iter().filter_map(read).collect();
     let loaders = read.iter().filter(|(id, (elf, _))| is_loader(profile, **id, elf));
     let search = Search {
         loaders: loaders.map(|(&id, _)| id).collect(),
         machines: read.iter().map(|(&id, (elf, read))| (id, read.machine(elf))).collect(),
-        exports: Exports::read(read.iter().map(|(&id, (elf, _))| (id, elf))),
+        exports: exports.unwrap_or_default(),
         jumps: RefCell::default(),
     };
-    let mut found = Between::new();
+    let mut between = BTreeMap::new();
     // Many frames of one function are called from one place.
     let mut known = HashMap::new();
     for (caller, callee) in neighbors(profile) {
@@ -92,10 +105,19 @@ pub(super) fn find<'a>(
             Some(via.clone())
         }));
         if let Some(via) = one.ok().flatten().filter(|via| !via.is_empty()) {
-            found.insert((caller, callee), via);
+            between.insert((caller, callee), via);
         }
     }
-    found
+    let nodes: BTreeSet<Node> = between.values().flatten().flatten().copied().collect();
+    let mut sampled = BTreeMap::new();
+    for (number, frame) in profile.frames.iter().enumerate().take_while(|_| !is_stopped()) {
+        let function = || search.function_of(frame);
+        let node = catch_unwind(AssertUnwindSafe(function)).ok().flatten();
+        if let Some(node) = node.filter(|node| nodes.contains(node)) {
+            sampled.entry(node).or_insert(FrameId::from_index(number));
+        }
+    }
+    Found { between, sampled }
 }
 
 /// Whether a module is the dynamic loader, by its file's name (`ld-linux-x86-64.so.2`,
@@ -109,8 +131,8 @@ fn is_loader(profile: &saved::Profile, id: ModuleId, elf: &Elf<'_>) -> bool {
     by_name || elf.defines(b"__tls_get_addr")
 }
 
-/// The modules that [`find`] needs.
-pub(super) fn modules(profile: &saved::Profile) -> BTreeSet<ModuleId> {
+/// The modules in whose code there may be calls to look at.
+fn modules(profile: &saved::Profile) -> BTreeSet<ModuleId> {
     let pairs = neighbors(profile).into_iter().flat_map(|(caller, callee)| [caller, callee]);
     pairs.filter_map(|frame| profile.frames.get(frame.index())?.module).collect()
 }
@@ -160,25 +182,24 @@ impl<'data> Read<'data> {
 }
 
 /// The functions that modules define for others, by name; `None` if there are several, or what is
-/// called is chosen at run time.
+/// called is chosen at run time. Where some modules are not known, none are: any of them may define
+/// what is called, as one does that is preloaded.
+#[derive(Default)]
 struct Exports<'data>(HashMap<&'data [u8], Option<Node>>);
 
 impl<'data> Exports<'data> {
-    fn read<'e>(elves: impl Iterator<Item = (ModuleId, &'e Elf<'data>)>) -> Self
-    where
-        'data: 'e,
-    {
+    fn read(elves: &HashMap<ModuleId, Elf<'data>>, is_complete: bool) -> Self {
         let mut exports = HashMap::new();
-        for (module, elf) in elves {
-            let Ok(table) = elf.dynamic_symbols() else { continue };
+        for (&module, elf) in elves.iter().filter(|_| is_complete) {
+            let Ok(table) = elf.dynamic_symbols() else { return Self::default() };
             for symbol in table.symbols {
-                let is_code = matches!(symbol.st_type(), STT_FUNC | STT_GNU_IFUNC);
+                let kind = symbol.st_type();
+                let is_code = matches!(kind, STT_FUNC | STT_GNU_IFUNC | STT_NOTYPE);
                 let Some(name) = table.name(symbol) else { continue };
                 if !is_code || symbol.st_shndx.get(LittleEndian) == SHN_UNDEF {
                     continue;
                 }
-                let node = (symbol.st_type() == STT_FUNC)
-                    .then(|| (module, symbol.st_value.get(LittleEndian)));
+                let node = (kind == STT_FUNC).then(|| (module, symbol.st_value.get(LittleEndian)));
                 let known = exports.entry(name).or_insert(node);
                 if *known != node {
                     *known = None;
@@ -234,11 +255,22 @@ impl Search<'_, '_> {
             return None;
         }
         // All stubs of a module may have one entry in the call frame information.
-        if own.stubs.iter().any(|stub| extent.contains(&stub.range.start)) {
+        let after = own.stubs.partition_point(|stub| stub.range.start < extent.start);
+        if own.stubs.get(after).is_some_and(|stub| extent.contains(&stub.range.start)) {
             return None;
         }
         let to = (callee.module?, own.function_at(address)?);
         (from != to).then_some((from, to))
+    }
+
+    /// The function that a frame lies in.
+    fn function_of(&self, frame: &saved::Frame) -> Option<Node> {
+        let module = frame.module?;
+        let machine = self.machines.get(&module)?;
+        let address = frame.offset.checked_sub(frame.kind.lookup_bias())?;
+        let start = machine.extent(address)?.start;
+        let is_part = machine.is_split_off(start);
+        Some((module, if is_part { machine.function_at(start)? } else { start }))
     }
 
     /// The function at which a call or a jump arrives, if that is certain.
@@ -279,15 +311,14 @@ impl Search<'_, '_> {
         let mut reached = BTreeSet::from([from]);
         let mut work = vec![from];
         let mut is_open = false;
+        // What was found may have been there before, and have left too.
         while let Some(node) = work.pop() {
-            if node == to {
-                continue;
-            }
             let jumps = self.jumps(node);
             is_open |= jumps.is_open;
             work.extend(jumps.to.iter().filter(|&&next| reached.insert(next)));
             if reached.len() > MOST_VISITED {
-                return Vec::new();
+                is_open = true;
+                break;
             }
         }
         if !reached.contains(&to) {
@@ -296,25 +327,29 @@ impl Search<'_, '_> {
         if is_open {
             return first();
         }
-        match self.chains(from, to, &reached) {
-            Some(chains) => together(&chains).unwrap_or_else(first),
-            None => first(),
-        }
+        let chains = self.chains(from, to, &reached);
+        chains.and_then(|chains| together(&chains)).unwrap_or_else(first)
     }
 
     /// All chains; `None` if there are too many, or they lead in circles.
     fn chains(&self, from: Node, to: Node, reached: &BTreeSet<Node>) -> Option<Vec<Vec<Node>>> {
         let mut leading = HashSet::from([to]);
+        let leads = |node: Node, leading: &HashSet<Node>| {
+            self.jumps(node).to.iter().any(|next| leading.contains(next))
+        };
         loop {
             let before = leading.len();
             for &node in reached.iter().filter(|&&node| node != to) {
-                if self.jumps(node).to.iter().any(|next| leading.contains(next)) {
+                if leads(node, &leading) {
                     leading.insert(node);
                 }
             }
             if leading.len() == before {
                 break;
             }
+        }
+        if leads(to, &leading) {
+            return None;
         }
         let mut chains = Vec::new();
         let mut work = vec![vec![from]];
@@ -323,7 +358,7 @@ impl Search<'_, '_> {
             for &next in self.jumps(last).to.iter().filter(|next| leading.contains(*next)) {
                 if next == to {
                     chains.push(chain.clone());
-                } else if chain.contains(&next) || chain.len() + 1 == saved::MAX_TAIL_CALLS {
+                } else if chain.contains(&next) {
                     return None;
                 } else {
                     work.push([&chain[..], &[next]].concat());
@@ -337,11 +372,12 @@ impl Search<'_, '_> {
     }
 }
 
-/// What chains of one length have at each place.
+/// What chains of one length have at each place; of long ones, as far as a profile has room.
 fn together(chains: &[Vec<Node>]) -> Option<Vec<OneOf>> {
     let length = chains.first()?.len();
     if chains.iter().any(|chain| chain.len() != length) {
         return None;
     }
+    let length = length.min(saved::MAX_TAIL_CALLS - 1);
     Some((0..length).map(|at| chains.iter().map(|chain| chain[at]).collect()).collect())
 }

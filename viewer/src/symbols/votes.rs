@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use csprof_format::address::FrameKind;
-use csprof_format::ids::ModuleId;
+use csprof_format::ids::{FrameId, ModuleId};
 use csprof_format::profile as saved;
 
 use super::chosen::Callable;
@@ -43,8 +43,8 @@ impl<'data> Calls<'data> {
     }
 }
 
-/// Length of the longest call instruction that is understood, in bytes.
-pub(super) const LONGEST_CALL: u64 = 6;
+/// Bytes before a return address that say what was called.
+pub(super) const LONGEST_CALL: u64 = 7;
 
 /// Where a call instruction leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,9 @@ pub(super) fn decode(code: &[u8], return_address: u64) -> Option<Reach> {
     let address = return_address.wrapping_add_signed(displacement);
     match *code {
         [.., 0xff, 0x15, _, _, _, _] => Some(Reach::Slot(address)), // call *disp32(%rip)
-        [.., 0xe8, _, _, _, _] => Some(Reach::Code(address)),       // call disp32
+        // call *disp32(%rax,%rbp,8) has a byte in its middle that looks like the next.
+        [.., 0xff, 0x94, 0xe8, _, _, _, _] => None,
+        [.., 0xe8, _, _, _, _] => Some(Reach::Code(address)), // call disp32
         _ => None,
     }
 }
@@ -110,6 +112,29 @@ pub(super) fn sought(
         let calls = sought.entry(*caller).or_default().entry(*offset).or_default();
         let samples = calls.entry(called).or_default();
         *samples = samples.saturating_add(inclusive.get(node).copied().unwrap_or(0));
+    }
+    sought
+}
+
+/// The calls of functions at these places, of which each counts once.
+pub(super) fn called(
+    profile: &saved::Profile,
+    calls: impl Iterator<Item = (FrameId, Place)>,
+    modules: &HashMap<ModuleId, ResolvedModule>,
+) -> Sought {
+    let mut sought = Sought::new();
+    for (caller, place) in calls {
+        let Some(module) = modules.get(&place.module) else { continue };
+        let Some(row) = module.sites.rows_of(place.index).first() else { continue };
+        let Some(&saved::Frame { module: Some(caller), offset, .. }) =
+            profile.frames.get(caller.index())
+        else {
+            continue;
+        };
+        if module.callable.contains_key(&row.function) {
+            let calls = sought.entry(caller).or_default().entry(offset).or_default();
+            *calls.entry((place.module, row.function)).or_default() += 1;
+        }
     }
     sought
 }
@@ -211,7 +236,8 @@ mod tests {
 
     #[test]
     fn calls_are_read_backwards_from_the_return_address() {
-        let cases: [(&[u8], Option<Reach>); 6] = [
+        let cases: [(&[u8], Option<Reach>); 7] = [
+            (&[0xff, 0x94, 0xe8, 0xae, 0xfe, 0xff, 0xff], None),
             (&[0x90, 0xe8, 0xae, 0xfe, 0xff, 0xff], Some(Reach::Code(0x1030))),
             // What the linker makes of `call *f@GOTPCREL(%rip)` where f turns out to be near.
             (&[0x67, 0xe8, 0xae, 0xfe, 0xff, 0xff], Some(Reach::Code(0x1030))),

@@ -65,7 +65,15 @@ fn with_heads(chains: BTreeSet<Vec<String>>, heads: &[(&str, &str)]) -> BTreeSet
     chains.into_iter().map(|chain| chain.into_iter().map(head).collect()).collect()
 }
 
-const LEVELS: [&str; 3] = ["-O1", "-O2", "-O3"];
+/// As they are written, moved, vectorized, unrolled, and vectorized for wide registers.
+const LEVELS: [&[&str]; 6] = [
+    &["-O0"],
+    &["-O1"],
+    &["-O2"],
+    &["-O3"],
+    &["-O3", "-funroll-loops"],
+    &["-O3", "-march=x86-64-v3"],
+];
 
 const MATRICES: &str = "\
 extern \"C\" void multiply(int n, const double *a, const double *b, double *c) {
@@ -122,9 +130,9 @@ fn a_matrix_product_is_three_loops() {
         ("gfortran", MATRICES_FORTRAN, "multiply_", in_fortran),
     ] {
         for level in LEVELS {
-            let Some(resolved) = nests(compiler, source, function, &[level]) else { break };
+            let Some(resolved) = nests(compiler, source, function, level) else { break };
             let found = with_heads(lines(&resolved), heads);
-            assert_eq!(found, expected(&[&chain]), "{compiler} {level}: {:?}", resolved.nests());
+            assert_eq!(found, expected(&[&chain]), "{compiler} {level:?}: {:?}", resolved.nests());
         }
     }
 }
@@ -147,14 +155,73 @@ int main(int argc, char **argv) {
 }
 ";
 
+const STENCIL_CPP: &str = "\
+#include <vector>
+struct Grid {
+    int n, m;
+    std::vector<double> values;
+    double &at(int i, int j) { return values[i * m + j]; }
+};
+extern \"C\" __attribute__((noinline)) void step(Grid &in, Grid &out) {
+    for (int t = 0; t < 100; t++) {
+        for (int i = 1; i < in.n - 1; i++)
+            for (int j = 1; j < in.m - 1; j++)
+                out.at(i, j) = 0.25 * (in.at(i - 1, j) + in.at(i + 1, j) + in.at(i, j + 1));
+        for (int i = 1; i < in.n - 1; i++)
+            for (int j = 1; j < in.m - 1; j++)
+                in.at(i, j) = 0.5 * out.at(i, j);
+    }
+}
+int main(int n, char **) {
+    Grid a{n, n, std::vector<double>(n * n)}, b = a;
+    step(a, b);
+    return (int)b.at(0, 0);
+}
+";
+
+const STENCIL_FORTRAN: &str = "\
+subroutine step(n, m, a, b)
+    integer, intent(in) :: n, m
+    real(8), intent(inout) :: a(n, m), b(n, m)
+    integer :: i, j, t
+    do t = 1, 100
+        do j = 2, m - 1
+            do i = 2, n - 1
+                b(i, j) = 0.25d0 * (a(i - 1, j) + a(i + 1, j) + a(i, j - 1) + a(i, j + 1))
+            end do
+        end do
+        do j = 2, m - 1
+            do i = 2, n - 1
+                a(i, j) = 0.5d0 * b(i, j)
+            end do
+        end do
+    end do
+end subroutine
+program main
+    real(8) :: a(8, 8), b(8, 8)
+    a = 1
+    b = 2
+    call step(8, 8, a, b)
+    print *, b(1, 1)
+end program
+";
+
 #[test]
 fn a_stencil_is_two_nests_in_one_loop() {
-    for compiler in ["cc", "clang"] {
+    let in_c = (&[("5", "4"), ("8", "7")], [["2", "3", "4"], ["2", "6", "7"]]);
+    let in_cpp = (&[("11", "10"), ("14", "13")], [["8", "9", "10"], ["8", "12", "13"]]);
+    let in_fortran = (&[("8", "7"), ("13", "12")], [["5", "6", "7"], ["5", "11", "12"]]);
+    for (compiler, source, function, (heads, chains)) in [
+        ("cc", STENCIL, "step", in_c),
+        ("clang", STENCIL, "step", in_c),
+        ("g++", STENCIL_CPP, "step", in_cpp),
+        ("gfortran", STENCIL_FORTRAN, "step_", in_fortran),
+    ] {
         for level in LEVELS {
-            let Some(resolved) = nests(compiler, STENCIL, "step", &[level]) else { break };
-            let found = with_heads(lines(&resolved), &[("5", "4"), ("8", "7")]);
-            let chains = expected(&[&["2", "3", "4"], &["2", "6", "7"]]);
-            assert_eq!(found, chains, "{compiler} {level}: {:?}", resolved.nests());
+            let Some(resolved) = nests(compiler, source, function, level) else { break };
+            let found = with_heads(lines(&resolved), heads);
+            let chains = expected(&[&chains[0], &chains[1]]);
+            assert_eq!(found, chains, "{compiler} {level:?}: {:?}", resolved.nests());
         }
     }
 }
@@ -187,10 +254,11 @@ int main(int argc, char **) {
     return (int)step(v, argc);
 }
 ";
-    for level in LEVELS {
-        let Some(resolved) = nests("g++", source, "step", &[level]) else { return };
+    // Unless optimized, what would be inlined is called.
+    for level in &LEVELS[1..4] {
+        let Some(resolved) = nests("g++", source, "step", level) else { return };
         let chains = expected(&[&["11", "1:4"], &["11", "13"]]);
-        assert_eq!(lines(&resolved), chains, "{level}: {:?}", resolved.nests());
+        assert_eq!(lines(&resolved), chains, "{level:?}: {:?}", resolved.nests());
         assert!(resolved.nests().iter().flatten().all(|place| place.contains("nest.cc")));
     }
 }
@@ -217,6 +285,116 @@ int main(int argc, char **argv) { return handle(argc, argv[0]); }
     let flags = ["-O1", "-fno-reorder-blocks-and-partition"];
     let Some(resolved) = nests("g++", source, "handle", &flags) else { return };
     assert_eq!(lines(&resolved), expected(&[&["4", "8"]]), "{:?}", resolved.nests());
+}
+
+/// The handler leads back into the loop; what stands straight behind the call is not in it.
+#[test]
+fn what_follows_a_loop_around_a_handler_is_no_part_of_it() {
+    let source = "\
+extern \"C\" __attribute__((noipa)) int attempt(int n) { if (n < 2) throw n; return n; }
+extern \"C\" __attribute__((noipa)) void work(int n) { for (volatile int i = 0; i < n; i++); }
+extern \"C\" __attribute__((noipa)) int retry(int k) {
+    int x;
+    for (;;) try {
+        x = attempt(k++);
+        break;
+    } catch (...) {}
+    work(x);
+    work(x + 1);
+    return x;
+}
+int main(int argc, char **) { return retry(argc); }
+";
+    for level in ["-O1", "-O2"] {
+        let Some(resolved) = nests("g++", source, "retry", &[level]) else { return };
+        let at = |line: &str| {
+            let frames = (0..resolved.profile.frames.len()).filter(|&frame| {
+                resolved.rows(frame).last().is_some_and(|row| row.ends_with(line))
+            });
+            frames.map(|frame| resolved.loops(frame)).collect::<Vec<_>>()
+        };
+        assert!(!resolved.nests().is_empty() && !at(".cc:9").is_empty(), "{level}");
+        for line in [".cc:9", ".cc:10", ".cc:11"] {
+            assert!(at(line).iter().all(Vec::is_empty), "{level} {line}: {:?}", at(line));
+        }
+        assert!(at(".cc:6").iter().any(|loops| !loops.is_empty()), "{level}");
+    }
+}
+
+/// Of five values out of sixteen the table has five entries, and behind it stands another one.
+#[test]
+fn a_mask_is_no_end_of_a_table() {
+    let source = "\
+volatile int sink;
+__attribute__((noipa)) void a(int x) { sink = x; }
+__attribute__((noipa)) void b(int x) { sink = x + 1; }
+__attribute__((noipa)) int two(unsigned x, int n) {
+    switch (x & 15) {
+        case 0: a(1); return 3;
+        case 1: a(2); a(9); break;
+        case 2: b(1); break;
+        case 3: b(2); return 7;
+        case 4: a(3); b(4); return 8;
+        default: __builtin_unreachable();
+    }
+    for (int k = 0; k < 60; k++) {
+        switch (n & 31) {
+            case 0: sink = 1; break;
+            case 1: sink = 3; sink = 5; break;
+            case 2: b(9); b(3); break;
+            case 3: sink = 7; a(5); break;
+            case 4: b(99); a(4); break;
+            case 5: b(3); break;
+            case 6: b(9); a(9); break;
+            case 7: case 8: case 9: b(1); break;
+            case 10: b(12); a(2); break;
+            default: b(33);
+        }
+        n = sink + k;
+    }
+    return 1;
+}
+int main(int argc, char **argv) { return two(argc, argc); }
+";
+    for flags in [["-O2", "-pie"], ["-O2", "-no-pie"]] {
+        let Some(resolved) = nests("cc", source, "two", &flags) else { return };
+        assert_eq!(lines(&resolved), expected(&[&["13"]]), "{flags:?}");
+        assert!(resolved.nests().iter().flatten().all(|place| !place.ends_with('!')), "{flags:?}");
+    }
+}
+
+/// `goto *` through a table that nothing bounds; optimizers make one jump of several, or several
+/// of one, and then the loop is entered at each label.
+#[test]
+fn an_interpreter_of_labels_is_a_loop() {
+    let source = "\
+int run(const unsigned *code, int x) {
+    static const void *const labels[] = {&&stop, &&add, &&shift, &&back, &&stop};
+    const unsigned *start = code;
+    goto *labels[*code];
+add: x += code[1]; code += 2; goto *labels[*code];
+shift: x ^= x << 3; code++; goto *labels[*code];
+back: if (x < 100000) code = start; else code++; goto *labels[*code];
+stop: return x;
+}
+int main(int c, char **v) { unsigned p[] = {1, 2, 2, 1, 3, 3, 0}; return run(p, c) == 0; }
+";
+    for compiler in ["cc", "clang"] {
+        for level in ["-O2", "-O3"] {
+            let Some(resolved) = nests(compiler, source, "run", &[level]) else { break };
+            let in_loop = |line: &str| {
+                let mut frames = 0..resolved.profile.frames.len();
+                frames.any(|frame| {
+                    let rows = resolved.rows(frame);
+                    rows.last().is_some_and(|row| row.ends_with(line))
+                        && !resolved.loops(frame).is_empty()
+                })
+            };
+            for line in [".c:5", ".c:6", ".c:7"] {
+                assert!(in_loop(line), "{compiler} {level} {line}: {:?}", resolved.nests());
+            }
+        }
+    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Functions that left by tail calls, found again.
 
 use csprof_format::address::FrameKind;
-use csprof_format::ids::{FrameId, ModuleId};
-use csprof_format::profile::Frame;
+use csprof_format::ids::{FrameId, ModuleId, StringId};
+use csprof_format::profile::{Frame, Module, SymbolSource};
 
 use crate::build::{Binary, Resolved, Workshop};
 
@@ -23,6 +23,10 @@ const PROGRAM: &str = "
     APART int back(int x) { sink = 6; return round(x - 1); }
     APART int round(int x) { if (x > 9) return back(x); sink = 5; return second(x); }
     APART int calls(int x) { return last(x) + 1; }
+    APART int pong(int x);
+    APART int middle(int x) { sink = 3; return pong(x - 1); }
+    APART int ping(int x) { sink = 2; return middle(x); }
+    APART int pong(int x) { if (x > 9) return ping(x); sink = x; return x * 7; }
     int calls_first(int x) { return first(x) + 1; }
     int calls_second(int x) { return second(x) + 1; }
     int calls_last(int x) { return last(x) + 1; }
@@ -32,32 +36,48 @@ const PROGRAM: &str = "
     int calls_round(int x) { return round(x) + 1; }
     int calls_calls(int x) { return calls(x) + 1; }
     int calls_pointer(int x) { return pointer(x) + 1; }
+    int calls_ping(int x) { return ping(x) + 1; }
+    int calls_middle(int x) { return middle(x) + 1; }
     int main(int argc, char **argv) {
         pointer = argc > 1 ? other : last;
         return calls_first(argc) + calls_second(1) + calls_last(2) + calls_either(argc)
             + calls_skips(argc) + calls_open(1) + calls_round(argc) + calls_calls(2)
-            + calls_pointer(3);
+            + calls_pointer(3) + calls_ping(argc) + calls_middle(argc);
     }
 ";
 
-/// What left between the only call of `caller` and a sample in `sampled`.
-fn between(binary: &Binary, caller: &str, sampled: &str) -> Vec<String> {
+/// A profile with a sample in `sampled` below the only call of `caller`, and others.
+fn profile(binary: &Binary, caller: &str, sampled: &str, others: &[&str]) -> Resolved {
     let mut profile = binary.profile(FrameKind::Root, &[]);
-    let call = binary.calls(caller).next().map_or(2, |at| at + 5) as u64;
+    let call = binary.calls(caller).next().map_or_else(|| 2, |at| at + 5) as u64;
     profile.frames.push(Frame { kind: FrameKind::Root, module: None, offset: 0 });
     profile.nodes.push(0, FrameId(0), 0, 0);
-    let places = [
-        (FrameKind::Call, binary.address(caller) + call),
-        (FrameKind::Leaf, binary.address(sampled)),
-    ];
-    for (parent, (kind, offset)) in (0..).zip(places) {
+    let mut add = |parent, kind, offset| {
+        let frame = FrameId::from_index(profile.frames.len());
         profile.frames.push(Frame { kind, module: Some(ModuleId(0)), offset });
-        profile.nodes.push(parent, FrameId(parent + 1), u64::from(kind == FrameKind::Leaf), 0);
+        profile.nodes.push(parent, frame, u64::from(kind == FrameKind::Leaf), 0);
+    };
+    add(0, FrameKind::Call, binary.address(caller) + call);
+    add(1, FrameKind::Leaf, binary.address(sampled));
+    for other in others {
+        add(0, FrameKind::Leaf, binary.address(other));
     }
-    let resolved = Resolved::with_debug_folders(profile, &[]);
-    let via = resolved.profile.structure.tail_calls_between(FrameId(1), FrameId(2));
-    let functions = via.iter().map(|id| &resolved.profile.functions[id.index()]);
-    functions.map(|function| resolved.string(function.name).to_owned()).collect()
+    Resolved::with_debug_folders(profile, &[])
+}
+
+impl Resolved {
+    /// What left between the first call and the sample below it, with the line of each.
+    fn left(&self) -> Vec<(String, u32)> {
+        let via = self.profile.structure.tail_calls_between(FrameId(1), FrameId(2));
+        let functions = via.iter().map(|id| &self.profile.functions[id.index()]);
+        functions.map(|known| (self.string(known.name).to_owned(), known.line)).collect()
+    }
+}
+
+/// What left between the only call of `caller` and a sample in `sampled`.
+fn between(binary: &Binary, caller: &str, sampled: &str) -> Vec<String> {
+    let left = profile(binary, caller, sampled, &[]).left();
+    left.into_iter().map(|(name, _)| name).collect()
 }
 
 #[test]
@@ -68,13 +88,17 @@ fn what_was_called_and_is_gone_is_found_again() {
         let flags = if compiler == "cc" { &flags[..] } else { &flags[..2] };
         let Some(path) = shop.compile(compiler, compiler, PROGRAM, flags) else { continue };
         let binary = Binary::open(&path);
-        let cases: [(&str, &str, &[&str]); 11] = [
+        let cases: [(&str, &str, &[&str]); 14] = [
             ("calls_first", "last", &["first", "second"]),
             ("calls_second", "last", &["second"]),
             // Two chains of one length, of different lengths, and one that may go in circles.
             ("calls_either", "last", &["either", "third or second"]),
             ("calls_skips", "last", &["skips"]),
             ("calls_round", "last", &["round"]),
+            // What was found may have called it again.
+            ("calls_ping", "pong", &["ping"]),
+            ("calls_middle", "pong", &["middle"]),
+            ("calls_ping", "middle", &["ping"]),
             // A jump through a pointer may have led anywhere, so nothing shows that it led there.
             ("calls_open", "last", &[]),
             ("calls_open", "other", &[]),
@@ -101,4 +125,144 @@ fn what_was_called_and_is_gone_is_found_again() {
         let via = between(&Binary::open(&loader), "calls_first", "last");
         assert!(via.is_empty(), "{compiler}: {via:?}");
     }
+}
+
+/// A chain of functions, each of which jumps to the next: all but the last `others` are told.
+#[test]
+fn of_a_long_chain_the_beginning_is_told() {
+    let shop = Workshop::new();
+    let mut source = "volatile int sink;\n".to_owned();
+    source += "__attribute__((noinline, noclone)) int f0(int x) { sink = x; return x * 3; }\n";
+    for number in 1..=40 {
+        source += &format!(
+            "__attribute__((noinline, noclone)) int f{number}(int x) {{ sink = {number}; return \
+             f{}(x + {number}); }}\nint calls_{number}(int x) {{ return f{number}(x) + 1; }}\n",
+            number - 1
+        );
+    }
+    source += "int main(int argc, char **argv) { return calls_40(argc) + calls_16(argc); }\n";
+    let Some(path) = shop.compile("cc", "long", &source, &["-O2"]) else { return };
+    let binary = Binary::open(&path);
+    for length in [1, 13, 14, 15, 16, 40] {
+        let via = between(&binary, &format!("calls_{length}"), "f0");
+        let told = (1..=length).rev().take(15).map(|number| format!("f{number}"));
+        assert_eq!(via, told.collect::<Vec<_>>(), "{length}");
+    }
+}
+
+/// Functions of a library that others may define call each other through its slots.
+const LIBRARY: &str = "\
+volatile int sink;
+__attribute__((noinline)) int last(int x) { sink = x; return x * 3; }
+__attribute__((noinline)) int second(int x) { sink = 2; return last(x + 2); }
+__attribute__((noinline)) int first(int x) { sink = 1; return second(x + 1); }
+int arrives(int x) __attribute__((alias(\"first\")));
+int calls_first(int x) { return first(x) + 1; }
+int calls_arrives(int x) { return arrives(x) + 1; }
+";
+
+#[test]
+fn jumps_through_slots_are_followed() {
+    let shop = Workshop::new();
+    for (name, flags) in [
+        ("lazy.so", &["-Wl,-z,lazy"][..]),
+        ("now.so", &["-Wl,-z,now"]),
+        ("tracked.so", &["-fcf-protection"]),
+    ] {
+        for compiler in ["cc", "clang"] {
+            let all = [&["-g", "-O2", "-fPIC", "-shared"], flags].concat();
+            let Some(path) = shop.compile(compiler, name, LIBRARY, &all) else { continue };
+            let via = between(&Binary::open(&path), "calls_first", "last");
+            assert_eq!(via, ["first", "second"], "{compiler} {name}");
+        }
+    }
+}
+
+/// A library that is preloaded may define what is called, also if nothing of it was sampled.
+#[test]
+fn what_several_modules_define_is_not_told() {
+    let shop = Workshop::new();
+    let library = "int bar(int x) { return x * 3; }\nvolatile int sink;\nint foo(int x) { sink = x; \
+                   return bar(x + 5); }\n";
+    let flags = ["-g", "-O2", "-fPIC", "-shared"];
+    let Some(library) = shop.compile("cc", "library.so", library, &flags) else { return };
+    let shim = "int (*real)(int);\nint foo(int x) { return real(x + 1); }\n";
+    let shim = shop.compile("cc", "shim.so", shim, &flags).unwrap();
+    let other = shop.compile("cc", "other.so", "int other;\n", &flags).unwrap();
+    let main = "int foo(int);\nint calls_foo(int x) { return foo(x) + 1; }\nint main(int c, char \
+                **v) { return calls_foo(c); }\n";
+    let Some(main) = shop.compile("cc", "main", main, &["-O2", "-Wl,--no-as-needed", &library])
+    else {
+        return;
+    };
+    let (main, library) = (Binary::open(&main), Binary::open(&library));
+    for (others, told) in [
+        (&[&*other, "[vdso]"][..], Some("foo")),
+        (&[&*other, &*shim], None),
+        (&["/nonexistent/lib.so"], None),
+    ] {
+        let mut profile = main.profile(FrameKind::Root, &[]);
+        profile.frames.push(Frame { kind: FrameKind::Root, module: None, offset: 0 });
+        profile.nodes.push(0, FrameId(0), 0, 0);
+        let call = main.calls("calls_foo").next().unwrap() as u64 + 5;
+        let places = [
+            (FrameKind::Call, main.address("calls_foo") + call),
+            (FrameKind::Leaf, library.address("bar")),
+        ];
+        for (module, (kind, offset)) in (0..).zip(places) {
+            profile.frames.push(Frame { kind, module: Some(ModuleId(module)), offset });
+            profile.nodes.push(module, FrameId(module + 1), 1, 0);
+        }
+        for path in [&*library.path].iter().chain(others) {
+            let bytes = std::fs::exists(path).unwrap().then(|| Binary::open(path).build_id());
+            let path_id = StringId::from_index(profile.strings.len());
+            profile.strings.push((*path).into());
+            profile.modules.push(Module {
+                path: path_id,
+                build_id: bytes.unwrap_or_default(),
+                symbols: SymbolSource::NotAsked,
+            });
+        }
+        let left = Resolved::with_debug_folders(profile, &[]).left();
+        let names = left.iter().map(|(name, _)| &**name).next();
+        assert_eq!(names, told, "{others:?}");
+    }
+}
+
+/// What was called has the name that was called, and one that was sampled is the same function.
+#[test]
+fn functions_that_left_are_called_as_others_are() {
+    let shop = Workshop::new();
+    let flags = ["-g", "-O2", "-fPIC", "-shared"];
+    let Some(path) = shop.compile("cc", "named.so", LIBRARY, &flags) else { return };
+    let binary = Binary::open(&path);
+    let left = |others: &[&str]| profile(&binary, "calls_arrives", "last", others).left();
+    let told = |name: &str, line| (name.to_owned(), line);
+    assert_eq!(left(&[]), [told("arrives", 0), told("second", 0)]);
+    assert_eq!(left(&["second"]), [told("arrives", 0), told("second", 3)]);
+    // `static` functions of one name are not taken for each other.
+    let twin = "static __attribute__((noinline)) int same(int x) { sink = x; return last(x); }";
+    let one = format!(
+        "extern volatile int sink; int last(int x);\n{twin}\nint calls_one(int x) {{ return \
+         same(x) + 1; }}\nint one(int x) {{ return same(x + 1); }}\n"
+    );
+    let other = shop.write("other.c", &one.replace("one", "other").replace("= x;", "= x + 1;"));
+    let library = shop.write("library.c", LIBRARY);
+    let flags = ["-g", "-O2", "-fPIC", "-shared", &other, &library];
+    let Some(path) = shop.compile("cc", "twins.so", &one, &flags) else { return };
+    let binary = Binary::open(&path);
+    let code = binary.code_containing("same");
+    let starts = code.iter().filter(|&address| !code.contains(&(address - 1)));
+    let called = starts.map(|&start| {
+        let mut resolved = profile(&binary, "calls_one", "last", &[]);
+        let frame = Frame { kind: FrameKind::Leaf, module: Some(ModuleId(0)), offset: start };
+        resolved.profile.frames.push(frame);
+        let nodes = &mut resolved.profile.nodes;
+        nodes.push(0, FrameId(3), 1, 0);
+        resolved.profile.sites = Default::default();
+        Resolved::with_debug_folders(resolved.profile, &[]).left()
+    });
+    let mut called: Vec<_> = called.collect();
+    called.sort();
+    assert_eq!(called, [[told("same", 0)], [told("same", 2)]]);
 }

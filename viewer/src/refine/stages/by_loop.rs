@@ -136,15 +136,9 @@ impl Loops {
 
 /// What a row of a loop is called: by its first line, or its address.
 fn function(profile: &Profile, module: Option<ModuleId>, number: u32) -> Function {
-    let structure = &profile.info.structure;
-    let found = structure.loops[number as usize];
-    let end = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
-    let place = match found.file {
-        Some(file) if found.line > 0 => format!("{}:{}", end(profile.string(file)), found.line),
-        _ => format!("{}+{:#x}", end(profile.module_path(found.module)), found.offset),
-    };
+    let found = profile.info.structure.loops[number as usize];
     let irreducible = if found.irreducible { "irreducible " } else { "" };
-    let name = format!("{irreducible}{LOOP}{place}").into();
+    let name = format!("{irreducible}{LOOP}{}", profile.place_of_loop(number as usize)).into();
     Function { name, module, file: found.file, line: found.line }
 }
 
